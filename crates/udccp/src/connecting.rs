@@ -19,7 +19,7 @@ macro_rules! connecting_methods {
             &mut self,
             cx: &mut std::task::Context<'_>,
         ) -> std::task::Poll<Result<$connection, crate::Error>> {
-            std::task::ready!(self.handle()?.poll_connected(cx))?;
+            std::task::ready!(self.handle()?.poll_connected(cx.into()))?;
             let handle = self.inner.take().ok_or(crate::Error::Closed)?;
             std::task::Poll::Ready(Ok(<$connection>::new(handle)))
         }

@@ -72,7 +72,7 @@ macro_rules! connection_methods {
             cx: &mut std::task::Context<'_>,
             message: &mut Option<crate::Outgoing>,
         ) -> std::task::Poll<Result<(), crate::Error>> {
-            self.inner.poll_send(cx, message)
+            self.inner.poll_send(cx.into(), message)
         }
 
         /// [`Self::recv`] for hand-written futures.
@@ -80,7 +80,7 @@ macro_rules! connection_methods {
             &self,
             cx: &mut std::task::Context<'_>,
         ) -> std::task::Poll<Result<Option<bytes::Bytes>, crate::Error>> {
-            self.inner.poll_recv(cx)
+            self.inner.poll_recv(cx.into())
         }
 
         /// [`Self::recv_with_meta`] for hand-written futures.
@@ -88,7 +88,7 @@ macro_rules! connection_methods {
             &self,
             cx: &mut std::task::Context<'_>,
         ) -> std::task::Poll<Result<Option<crate::Received>, crate::Error>> {
-            self.inner.poll_recv_with_meta(cx)
+            self.inner.poll_recv_with_meta(cx.into())
         }
 
         /// [`Self::send_batch`] for hand-written futures: takes messages out of the iterator as
@@ -101,7 +101,7 @@ macro_rules! connection_methods {
             slot: &mut Option<crate::Outgoing>,
             messages: &mut dyn Iterator<Item = crate::Outgoing>,
         ) -> std::task::Poll<Result<(), crate::Error>> {
-            self.inner.poll_send_batch(cx, slot, messages)
+            self.inner.poll_send_batch(cx.into(), slot, messages)
         }
 
         /// [`Self::recv_batch`] for hand-written futures.
@@ -111,7 +111,7 @@ macro_rules! connection_methods {
             into: &mut Vec<bytes::Bytes>,
             max: usize,
         ) -> std::task::Poll<Result<usize, crate::Error>> {
-            self.inner.poll_recv_batch(cx, into, max)
+            self.inner.poll_recv_batch(cx.into(), into, max)
         }
 
         /// [`Self::readable`] for hand-written futures.
@@ -119,7 +119,7 @@ macro_rules! connection_methods {
             &self,
             cx: &mut std::task::Context<'_>,
         ) -> std::task::Poll<Result<(), crate::Error>> {
-            self.inner.poll_readable(cx)
+            self.inner.poll_readable(cx.into())
         }
 
         /// [`Self::writable`] for hand-written futures.
@@ -127,7 +127,7 @@ macro_rules! connection_methods {
             &self,
             cx: &mut std::task::Context<'_>,
         ) -> std::task::Poll<Result<(), crate::Error>> {
-            self.inner.poll_writable(cx)
+            self.inner.poll_writable(cx.into())
         }
 
         /// [`Self::flushed`] for hand-written futures.
@@ -135,7 +135,7 @@ macro_rules! connection_methods {
             &self,
             cx: &mut std::task::Context<'_>,
         ) -> std::task::Poll<Result<(), crate::Error>> {
-            self.inner.poll_flushed(cx)
+            self.inner.poll_flushed(cx.into())
         }
 
         /// [`Self::acknowledged`] for hand-written futures.
@@ -143,7 +143,7 @@ macro_rules! connection_methods {
             &self,
             cx: &mut std::task::Context<'_>,
         ) -> std::task::Poll<Result<(), crate::Error>> {
-            self.inner.poll_acknowledged(cx)
+            self.inner.poll_acknowledged(cx.into())
         }
 
         /// [`Self::close`] for hand-written futures: the first call starts the close.
@@ -152,7 +152,7 @@ macro_rules! connection_methods {
             cx: &mut std::task::Context<'_>,
         ) -> std::task::Poll<Result<(), crate::Error>> {
             self.inner.close();
-            self.inner.poll_closed(cx)
+            self.inner.poll_closed(cx.into())
         }
 
         /// [`Self::closed`] for hand-written futures.
@@ -160,7 +160,7 @@ macro_rules! connection_methods {
             &self,
             cx: &mut std::task::Context<'_>,
         ) -> std::task::Poll<Result<(), crate::Error>> {
-            self.inner.poll_ended(cx)
+            self.inner.poll_ended(cx.into())
         }
 
         /// [`Self::event`] for hand-written futures.
@@ -168,7 +168,7 @@ macro_rules! connection_methods {
             &self,
             cx: &mut std::task::Context<'_>,
         ) -> std::task::Poll<Option<crate::ConnectionEvent>> {
-            self.inner.poll_event(cx)
+            self.inner.poll_event(cx.into())
         }
 
         /// A descriptor for `poll`, `epoll`, `select` and runtimes, which is ready whenever a call

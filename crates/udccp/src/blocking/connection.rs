@@ -164,7 +164,7 @@ impl Connection {
     /// As [`crate::Connection::send`]; [`Error::TimedOut`]: the message was not sent.
     pub fn send(&self, message: impl Into<Outgoing>) -> Result<(), Error> {
         let mut slot = Some(message.into());
-        wait(self.write_timeout.get(), |cx| self.inner.poll_send(cx, &mut slot))
+        wait(self.write_timeout.get(), |cx| self.inner.poll_send(cx.into(), &mut slot))
     }
 
     /// Sends one message gathered from several pieces.
@@ -188,7 +188,7 @@ impl Connection {
         let mut messages = messages.into_iter().map(Into::into);
         let mut slot = None;
         wait(self.write_timeout.get(), |cx| {
-            self.inner.poll_send_batch(cx, &mut slot, &mut messages)
+            self.inner.poll_send_batch(cx.into(), &mut slot, &mut messages)
         })
     }
 
@@ -197,7 +197,9 @@ impl Connection {
     /// # Errors
     /// [`Error::Lost`]; [`Error::TimedOut`].
     pub fn recv(&self) -> Result<Option<Bytes>, Error> {
-        wait_to_read(self.inner.shared(), self.read_timeout.get(), |cx| self.inner.poll_recv(cx))
+        wait_to_read(self.inner.shared(), self.read_timeout.get(), |cx| {
+            self.inner.poll_recv(cx.into())
+        })
     }
 
     /// The next message with what is known of it: with [`Options::deliver_corrupt`], whether it was
@@ -207,7 +209,7 @@ impl Connection {
     /// As [`Self::recv`].
     pub fn recv_with_meta(&self) -> Result<Option<Received>, Error> {
         wait_to_read(self.inner.shared(), self.read_timeout.get(), |cx| {
-            self.inner.poll_recv_with_meta(cx)
+            self.inner.poll_recv_with_meta(cx.into())
         })
     }
 
@@ -218,7 +220,7 @@ impl Connection {
     /// As [`Self::recv`].
     pub fn recv_batch(&self, into: &mut Vec<Bytes>, max: usize) -> Result<usize, Error> {
         wait_to_read(self.inner.shared(), self.read_timeout.get(), |cx| {
-            self.inner.poll_recv_batch(cx, into, max)
+            self.inner.poll_recv_batch(cx.into(), into, max)
         })
     }
 
@@ -235,7 +237,9 @@ impl Connection {
     /// # Errors
     /// As [`Self::recv`].
     pub fn peek(&self) -> Result<Option<Bytes>, Error> {
-        wait_to_read(self.inner.shared(), self.read_timeout.get(), |cx| self.inner.poll_peek(cx))
+        wait_to_read(self.inner.shared(), self.read_timeout.get(), |cx| {
+            self.inner.poll_peek(cx.into())
+        })
     }
 
     /// Waits until there is a message to read, or the end.
@@ -243,7 +247,7 @@ impl Connection {
     /// # Errors
     /// Only if the socket's thread has ended; [`Error::TimedOut`].
     pub fn readable(&self, timeout: Option<Duration>) -> Result<(), Error> {
-        wait_to_read(self.inner.shared(), timeout, |cx| self.inner.poll_readable(cx))
+        wait_to_read(self.inner.shared(), timeout, |cx| self.inner.poll_readable(cx.into()))
     }
 
     /// Waits until the send queue has room for a message.
@@ -251,7 +255,7 @@ impl Connection {
     /// # Errors
     /// The connection ended; [`Error::TimedOut`].
     pub fn writable(&self, timeout: Option<Duration>) -> Result<(), Error> {
-        wait(timeout, |cx| self.inner.poll_writable(cx))
+        wait(timeout, |cx| self.inner.poll_writable(cx.into()))
     }
 
     /// Waits until the send queue is empty; see [`crate::Connection::flushed`].
@@ -259,7 +263,7 @@ impl Connection {
     /// # Errors
     /// The connection ended before; [`Error::TimedOut`].
     pub fn flushed(&self, timeout: Option<Duration>) -> Result<(), Error> {
-        wait(timeout, |cx| self.inner.poll_flushed(cx))
+        wait(timeout, |cx| self.inner.poll_flushed(cx.into()))
     }
 
     /// Waits until everything sent so far is accounted for; see
@@ -268,7 +272,7 @@ impl Connection {
     /// # Errors
     /// The connection ended before; [`Error::TimedOut`].
     pub fn acknowledged(&self, timeout: Option<Duration>) -> Result<(), Error> {
-        wait(timeout, |cx| self.inner.poll_acknowledged(cx))
+        wait(timeout, |cx| self.inner.poll_acknowledged(cx.into()))
     }
 
     /// Closes: what is queued is still sent, for at most [`Options::close_linger`], then the peer
@@ -279,7 +283,7 @@ impl Connection {
     /// connection ended out of order before, or the peer never confirmed.
     pub fn close(&self) -> Result<(), Error> {
         self.inner.close();
-        wait(None, |cx| self.inner.poll_closed(cx))
+        wait(None, |cx| self.inner.poll_closed(cx.into()))
     }
 
     /// Waits for the end of the connection, whoever causes it.
@@ -287,7 +291,7 @@ impl Connection {
     /// # Errors
     /// [`Error::Lost`] where it did not end in order; [`Error::TimedOut`].
     pub fn closed(&self, timeout: Option<Duration>) -> Result<(), Error> {
-        wait(timeout, |cx| self.inner.poll_ended(cx))
+        wait(timeout, |cx| self.inner.poll_ended(cx.into()))
     }
 
     /// The next event in addition to messages, waiting for it; `None` once the connection has
@@ -297,7 +301,7 @@ impl Connection {
     /// # Errors
     /// [`Error::TimedOut`].
     pub fn event(&self, timeout: Option<Duration>) -> Result<Option<ConnectionEvent>, Error> {
-        wait(timeout, |cx| self.inner.poll_event(cx).map(Ok))
+        wait(timeout, |cx| self.inner.poll_event(cx.into()).map(Ok))
     }
 
     /// The endpoint below, that of [`Self::connect`] too: [`Endpoint::wait_idle`] waits for the end

@@ -196,18 +196,18 @@ mod tests {
         let listener = there.listen(port, vec![SERVICE], &Options::default()).unwrap();
         let peer: Address = there.shared().io.local_addr().into();
         let client = here.connect(peer, SERVICE, &Options::default()).unwrap();
-        wait(PATIENCE, |cx| client.poll_connected(cx)).unwrap();
+        wait(PATIENCE, |cx| client.poll_connected(cx.into())).unwrap();
         let server = wait(PATIENCE, |cx| listener.poll_accept(cx)).unwrap();
         (client, server)
     }
 
     fn send(from: &ConnHandle, message: &str) {
         let mut slot = Some(Outgoing::new(message.to_owned()));
-        wait(PATIENCE, |cx| from.poll_send(cx, &mut slot)).unwrap();
+        wait(PATIENCE, |cx| from.poll_send(cx.into(), &mut slot)).unwrap();
     }
 
     fn recv(to: &ConnHandle) {
-        let read = wait_to_read(to.shared(), PATIENCE, |cx| to.poll_recv(cx)).unwrap();
+        let read = wait_to_read(to.shared(), PATIENCE, |cx| to.poll_recv(cx.into())).unwrap();
         assert!(read.is_some());
     }
 
@@ -252,7 +252,7 @@ mod tests {
     fn a_burst_and_a_wait_for_something_else_wake_the_thread() {
         let both = pair();
         let client = &both.0;
-        let poll = |cx: &mut Context<'_>| client.poll_ended(cx);
+        let poll = |cx: &mut Context<'_>| client.poll_ended(cx.into());
         let is_called = |call: &dyn Fn()| {
             for _ in 0..100 {
                 with_nobody_driving(&both, || ());

@@ -105,16 +105,17 @@ impl ConnHandle {
         change: impl FnOnce(&mut Core, &Io, Instant) -> Poll<Result<T, Error>>,
     ) -> Poll<Result<T, Error>> {
         let changed = self.with(|core, io, now| {
-            if let Some(call) = waiter.call.filter(|_| waiter.number().is_none()) {
+            let before = waiter.number();
+            if let Some(call) = waiter.call.filter(|_| before.is_none()) {
                 call.store(core.next_call().get(), Ordering::Relaxed);
             }
             let result = change(core, io, now);
-            if let Some(call) = waiter.number().filter(|_| result.is_ready()) {
-                core.waits_no_more(self.id, call);
-            }
-            result
+            // A call that is answered at once has not waited.
+            let answered = before.filter(|_| result.is_ready());
+            (result, answered.and_then(|call| core.waits_no_more(self.id, call)))
         });
-        changed.unwrap_or_else(|e| Poll::Ready(Err(e)))
+        // Here, without the lock, what is known of the task is let go of.
+        changed.map_or_else(|e| Poll::Ready(Err(e)), |(result, _task)| result)
     }
 
     /// A call that may be given up.
@@ -187,7 +188,7 @@ impl Drop for ConnHandle {
     fn drop(&mut self) {
         if self.waits_on_drop.load(Ordering::Relaxed) {
             self.close();
-            let _ = crate::blocking::wait(None, |cx| self.poll_closed(cx));
+            let _ = crate::blocking::wait(None, |cx| self.poll_closed(cx.into()));
         }
         let forgotten = self.shared().with(|core, io, now| {
             core.close(now, self.id);

@@ -22,11 +22,7 @@ impl ConnHandle {
     }
 
     /// Waits for the end of the handshake.
-    pub(crate) fn poll_connected<'w>(
-        &self,
-        waiter: impl Into<Waiter<'w>>,
-    ) -> Poll<Result<(), Error>> {
-        let waiter = waiter.into();
+    pub(crate) fn poll_connected(&self, waiter: Waiter<'_>) -> Poll<Result<(), Error>> {
         self.poll_with(waiter, |core, _, _| {
             let stopped_now = core.driver.stopped;
             let Some(conn) = core.conns.get_mut(self.id) else {
@@ -78,11 +74,7 @@ impl ConnHandle {
     }
 
     /// The next thing that happened to the connection; `None` at its end.
-    pub(crate) fn poll_event<'w>(
-        &self,
-        waiter: impl Into<Waiter<'w>>,
-    ) -> Poll<Option<ConnectionEvent>> {
-        let waiter = waiter.into();
+    pub(crate) fn poll_event(&self, waiter: Waiter<'_>) -> Poll<Option<ConnectionEvent>> {
         let event = self.poll_with(waiter, |core, _, _| {
             let stopped_now = core.driver.stopped;
             let Some(conn) = core.conns.get_mut(self.id) else { return Poll::Ready(Ok(None)) };
@@ -115,8 +107,7 @@ impl ConnHandle {
     }
 
     /// Waits for the end of the connection.
-    pub(crate) fn poll_ended<'w>(&self, waiter: impl Into<Waiter<'w>>) -> Poll<Result<(), Error>> {
-        let waiter = waiter.into();
+    pub(crate) fn poll_ended(&self, waiter: Waiter<'_>) -> Poll<Result<(), Error>> {
         self.poll_with(waiter, |core, _, _| {
             let stopped_now = core.driver.stopped;
             let Some(conn) = core.conns.get_mut(self.id) else {
@@ -135,8 +126,7 @@ impl ConnHandle {
     }
 
     /// Waits for the end of a close, and says whether everything queued had left before.
-    pub(crate) fn poll_closed<'w>(&self, waiter: impl Into<Waiter<'w>>) -> Poll<Result<(), Error>> {
-        let waiter = waiter.into();
+    pub(crate) fn poll_closed(&self, waiter: Waiter<'_>) -> Poll<Result<(), Error>> {
         match self.poll_ended(waiter) {
             Poll::Ready(Ok(())) => {
                 let unsent = self.stats().map_or(0, |s| s.counters.drops.send_unfinished);

@@ -15,11 +15,7 @@ use crate::{Error, Received, TryRecvError};
 
 impl ConnHandle {
     /// Waits until there is something to read, or the end.
-    pub(crate) fn poll_readable<'w>(
-        &self,
-        waiter: impl Into<Waiter<'w>>,
-    ) -> Poll<Result<(), Error>> {
-        let waiter = waiter.into();
+    pub(crate) fn poll_readable(&self, waiter: Waiter<'_>) -> Poll<Result<(), Error>> {
         self.poll_with(waiter, |core, io, now| {
             if core.endpoint.is_readable(self.id) {
                 return Poll::Ready(Ok(()));
@@ -29,20 +25,15 @@ impl ConnHandle {
     }
 
     /// The next message, or `None` at the orderly end.
-    pub(crate) fn poll_recv<'w>(
-        &self,
-        waiter: impl Into<Waiter<'w>>,
-    ) -> Poll<Result<Option<Bytes>, Error>> {
-        let waiter = waiter.into();
+    pub(crate) fn poll_recv(&self, waiter: Waiter<'_>) -> Poll<Result<Option<Bytes>, Error>> {
         self.poll_recv_with_meta(waiter).map_ok(|message| message.map(|m| m.data))
     }
 
     /// The next message with what is known of it, or `None` at the orderly end.
-    pub(crate) fn poll_recv_with_meta<'w>(
+    pub(crate) fn poll_recv_with_meta(
         &self,
-        waiter: impl Into<Waiter<'w>>,
+        waiter: Waiter<'_>,
     ) -> Poll<Result<Option<Received>, Error>> {
-        let waiter = waiter.into();
         self.poll_with(waiter, |core, io, now| match core.endpoint.recv_with_meta(now, self.id) {
             Ok(Some(message)) => {
                 // Room in the receive queue may release acknowledgements that were held back.
@@ -55,13 +46,12 @@ impl ConnHandle {
     }
 
     /// Up to `max` messages, at least one; 0 at the orderly end.
-    pub(crate) fn poll_recv_batch<'w>(
+    pub(crate) fn poll_recv_batch(
         &self,
-        waiter: impl Into<Waiter<'w>>,
+        waiter: Waiter<'_>,
         into: &mut Vec<Bytes>,
         max: usize,
     ) -> Poll<Result<usize, Error>> {
-        let waiter = waiter.into();
         self.poll_with(waiter, |core, io, now| match self.take_batch(core, io, now, into, max) {
             Ok(0) if max > 0 => self.wait_to_read(core, io, now, waiter).map_ok(|()| 0),
             Ok(count) => Poll::Ready(Ok(count)),
@@ -131,11 +121,7 @@ impl ConnHandle {
     }
 
     /// The message that `recv` would give, which stays; `None` at the orderly end.
-    pub(crate) fn poll_peek<'w>(
-        &self,
-        waiter: impl Into<Waiter<'w>>,
-    ) -> Poll<Result<Option<Bytes>, Error>> {
-        let waiter = waiter.into();
+    pub(crate) fn poll_peek(&self, waiter: Waiter<'_>) -> Poll<Result<Option<Bytes>, Error>> {
         self.poll_with(waiter, |core, io, now| {
             if let Some(payload) = core.endpoint.peek(self.id) {
                 return Poll::Ready(Ok(Some(into_bytes(payload))));

@@ -14,12 +14,11 @@ use crate::{Error, Outgoing};
 
 impl ConnHandle {
     /// Queues one message, once there is room. The message is taken out of `slot`.
-    pub(crate) fn poll_send<'w>(
+    pub(crate) fn poll_send(
         &self,
-        waiter: impl Into<Waiter<'w>>,
+        waiter: Waiter<'_>,
         slot: &mut Option<Outgoing>,
     ) -> Poll<Result<(), Error>> {
-        let waiter = waiter.into();
         self.poll_with(waiter, |core, io, now| {
             while let Some(message) = slot.take() {
                 match self.offer(core, io, now, message) {
@@ -39,13 +38,12 @@ impl ConnHandle {
     /// there is, so that a call that is cancelled loses nothing; but where messages displace each
     /// other, one may wait in `slot`. Everything that was queued is sent with as few writes as
     /// possible.
-    pub(crate) fn poll_send_batch<'w>(
+    pub(crate) fn poll_send_batch(
         &self,
-        waiter: impl Into<Waiter<'w>>,
+        waiter: Waiter<'_>,
         slot: &mut Option<Outgoing>,
         messages: &mut (impl Iterator<Item = Outgoing> + ?Sized),
     ) -> Poll<Result<(), Error>> {
-        let waiter = waiter.into();
         self.poll_with(waiter, |core, io, now| {
             let result = loop {
                 let first = slot.take().map_or(Ok(()), |m| self.offer(core, io, now, m));
@@ -161,11 +159,7 @@ impl ConnHandle {
     }
 
     /// Waits until the send queue has room.
-    pub(crate) fn poll_writable<'w>(
-        &self,
-        waiter: impl Into<Waiter<'w>>,
-    ) -> Poll<Result<(), Error>> {
-        let waiter = waiter.into();
+    pub(crate) fn poll_writable(&self, waiter: Waiter<'_>) -> Poll<Result<(), Error>> {
         self.poll_with(waiter, |core, _, _| {
             if core.endpoint.is_writable(self.id) {
                 return Poll::Ready(Ok(()));
@@ -202,11 +196,7 @@ impl ConnHandle {
     }
 
     /// Waits until everything that was queued is accounted for.
-    pub(crate) fn poll_acknowledged<'w>(
-        &self,
-        waiter: impl Into<Waiter<'w>>,
-    ) -> Poll<Result<(), Error>> {
-        let waiter = waiter.into();
+    pub(crate) fn poll_acknowledged(&self, waiter: Waiter<'_>) -> Poll<Result<(), Error>> {
         self.poll_with(waiter, |core, _, _| {
             if core.is_acknowledged(self.id) {
                 return Poll::Ready(Ok(()));
@@ -220,11 +210,7 @@ impl ConnHandle {
     }
 
     /// Waits until the send queue is empty.
-    pub(crate) fn poll_flushed<'w>(
-        &self,
-        waiter: impl Into<Waiter<'w>>,
-    ) -> Poll<Result<(), Error>> {
-        let waiter = waiter.into();
+    pub(crate) fn poll_flushed(&self, waiter: Waiter<'_>) -> Poll<Result<(), Error>> {
         self.poll_with(waiter, |core, io, now| {
             // The rest of a burst may be waiting for company.
             core.flush(io, now);

@@ -61,10 +61,10 @@ fn the_first_answer_of_a_reader_that_was_woken_leaves_at_once() {
     let mut cx = Context::from_waker(&task);
     let waiting = || there.stats().unwrap().send_queue_packets;
     for _ in 0..10 {
-        assert!(there.poll_recv(&mut cx).is_pending());
+        assert!(there.poll_recv((&mut cx).into()).is_pending());
         here.try_send(Outgoing::new("question")).unwrap();
         client.turn();
-        while !there.poll_recv(&mut cx).is_ready() {
+        while !there.poll_recv((&mut cx).into()).is_ready() {
             server.turn();
         }
         // As in a burst, the rest of which what is sent waits for.
@@ -75,7 +75,7 @@ fn the_first_answer_of_a_reader_that_was_woken_leaves_at_once() {
         there.try_send(Outgoing::new("more")).unwrap();
         assert_eq!(waiting(), 1, "one is an answer, more are a burst");
         for _ in ["answer", "more"] {
-            while here.poll_recv(&mut cx).is_pending() {
+            while here.poll_recv((&mut cx).into()).is_pending() {
                 server.turn();
                 client.turn();
             }
