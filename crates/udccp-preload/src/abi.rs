@@ -68,9 +68,9 @@ pub const EINTR: c_int = 4;
 pub const EAGAIN: c_int = 11;
 pub const ENOMEM: c_int = 12;
 pub const EFAULT: c_int = 14;
+pub const EINVAL: c_int = 22;
 pub const ENFILE: c_int = 23;
 pub const EMFILE: c_int = 24;
-pub const EINVAL: c_int = 22;
 pub const ENOTTY: c_int = 25;
 pub const ENOENT: c_int = 2;
 pub const EPIPE: c_int = 32;
@@ -91,6 +91,11 @@ pub const EINPROGRESS: c_int = 115;
 pub struct IoVec {
     pub base: *mut c_void,
     pub len: usize,
+}
+
+/// Bytes of all pieces.
+pub fn length(pieces: &[IoVec]) -> usize {
+    pieces.iter().fold(0, |sum, p| sum.saturating_add(p.len))
 }
 
 /// `struct msghdr`. musl declares two of its lengths as `int` with padding, which on little-endian

@@ -49,11 +49,6 @@ impl Frame {
     }
 }
 
-/// Bytes of all pieces.
-pub fn length(pieces: &[IoVec]) -> usize {
-    pieces.iter().fold(0, |sum, p| sum.saturating_add(p.len))
-}
-
 /// Sends one message gathered from pieces.
 ///
 /// # Safety

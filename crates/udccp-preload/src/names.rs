@@ -176,7 +176,7 @@ unsafe fn read_one(s: &Socket, to: Void, len: usize) -> Raw {
 unsafe fn file_pieces<'a>(iov: *const IoVec, count: c_int) -> Result<&'a [IoVec], Raw> {
     // SAFETY: the caller's promise.
     match unsafe { data::vector(iov, count as usize) } {
-        Ok(pieces) if data::length(pieces) == 0 => Err(0),
+        Ok(pieces) if length(pieces) == 0 => Err(0),
         Ok(pieces) => Ok(pieces),
         // Calls of files have an error of their own for too many.
         Err(EMSGSIZE) => Err(-(EINVAL as Raw)),

@@ -3,7 +3,7 @@
 use core::ffi::{c_int, c_void};
 
 use crate::abi::*;
-use crate::data::{length, pending_error, pieces, tell, vector};
+use crate::data::{pending_error, pieces, tell, vector};
 use crate::find::Socket;
 use crate::protocol::*;
 use crate::ring::{Into, Ring};

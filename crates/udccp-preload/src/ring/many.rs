@@ -3,8 +3,7 @@
 use core::sync::atomic::Ordering;
 
 use super::*;
-use crate::abi::{IoVec, MMsgHdr, MsgHdr};
-use crate::data::length;
+use crate::abi::{IoVec, MMsgHdr, MsgHdr, length};
 use crate::probe;
 
 /// Most places that a sender has at once, and takes with it when it is killed.

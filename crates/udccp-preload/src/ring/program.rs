@@ -3,8 +3,7 @@
 use core::sync::atomic::{Ordering, fence};
 
 use super::*;
-use crate::abi::{EAGAIN, EFAULT, IoVec};
-use crate::data::length;
+use crate::abi::{EAGAIN, EFAULT, IoVec, length};
 use crate::probe;
 
 /// A message that was taken, or looked at.
