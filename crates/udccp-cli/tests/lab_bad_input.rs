@@ -68,10 +68,19 @@ snapshot! {
     a_store_that_is_a_folder: ["status", "--store", "experiments"];
     a_report_of_a_store_that_is_not_there: ["report", "--store", "typo.sqlite"];
     an_export_of_a_store_that_is_not_there: ["export", "small", "--store", "typo.sqlite"];
+    runs_to_keep_of_a_store_that_is_not_there: ["keep", "small", "--store", "typo.sqlite"];
     neither_key_nor_file: ["task", "smal"];
     a_task_file_that_is_not_there: ["task", "tasks/1.json"];
     a_key_that_no_task_has: ["task", "0123456789abcdef"];
     results_that_are_not_there: ["import", "results.jsonl", "--store", "s.sqlite"];
+}
+
+#[test]
+fn no_runs_of_a_kernel_to_keep() {
+    let lab = Lab::new();
+    lab.run("run", "s.sqlite", &["small", "--runs", "1"]);
+    insta::assert_snapshot!(says(&lab, &["keep", "small", "--store", "s.sqlite"], ""));
+    assert!(!lab.folder.path().join("experiments/kept").exists());
 }
 
 /// A name with a slip once became an empty store.

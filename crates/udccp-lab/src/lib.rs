@@ -13,6 +13,7 @@ mod expected;
 pub mod export;
 pub mod forecast;
 pub mod json_schema;
+mod kept;
 mod plan;
 pub mod report;
 pub mod schema;
@@ -24,6 +25,7 @@ pub mod verify;
 
 pub use campaign::{CampaignError, CampaignSummary, FailedRun, Progress, Start, campaign, label};
 pub use forecast::Outlook;
+pub use kept::{Kept, KeptError, KeptRun};
 pub use plan::{PlanOptions, Task, key, key_of, plan, run_seed};
 pub use selection::Selection;
 pub use store::{Costs, Store, StoreError};

@@ -10,8 +10,8 @@ use udccp_scenario::VERSION;
 use udccp_scenario::document::{self, Node};
 use udccp_scenario::{RunError, RunOptions};
 
-use crate::plan::{Task, key};
-use crate::schema::{Experiment, PARTS, SCHEMA, Scenario};
+use crate::plan::{Task, digest, key};
+use crate::schema::{Case, Experiment, PARTS, SCHEMA, Scenario};
 
 /// A task as it is sent to a worker. Its key is a hash of scenario, seed and version: what was
 /// changed on the way, or is of another version, does not pass for the original.
@@ -131,7 +131,6 @@ impl TaskFile {
             Some(id) => Some(experiment.variants_of(part).find(|v| v.id == *id)?),
         };
         let tree = part.tree(&task.point, variant, task.shortened).ok()?;
-        let part = |key: &str| Some((key.to_owned(), json(tree.get(key)?)));
         let label = |(axis, label): &(String, String)| (axis.clone(), label.clone().into());
         Some(Self {
             schema: SCHEMA,
@@ -145,7 +144,7 @@ impl TaskFile {
             seed: task.seed,
             shortened: task.shortened,
             expected_s,
-            scenario: Value::Object(PARTS.iter().filter_map(|p| part(p)).collect()),
+            scenario: parts(&tree),
         })
     }
 
@@ -227,6 +226,21 @@ fn no_json(file: &str, line: usize, what: &'static str, error: &serde_json::Erro
     // The library's own place counts from the beginning of the line that it was given.
     let why = why.split(" at line ").next().unwrap_or_default().to_owned();
     TaskError::Json { place, what, why }
+}
+
+/// What makes up a run, as JSON.
+fn parts(tree: &Node) -> Value {
+    let part = |key: &str| Some((key.to_owned(), json(tree.get(key)?)));
+    Value::Object(PARTS.iter().filter_map(|p| part(p)).collect())
+}
+
+/// Hash over what the file says of a case's runs, with the axes by their names.
+pub(crate) fn set_up(case: &Case) -> String {
+    let mut parts = parts(case.template());
+    parts.sort_all_objects();
+    let mut hash = digest(&parts.to_string());
+    hash.truncate(12);
+    hash
 }
 
 /// A tree of a TOML file as JSON.

@@ -19,7 +19,7 @@ pub use cell::{Agreement, Cell};
 pub use claim::{Check, ClaimCount, JudgedClaim, Judgement, count_by_origin, judge};
 pub use expected::{Convergence, Expected};
 pub use explanation::{Reason, Support, explain};
-pub use results::Results;
+pub use results::{Results, ResultsError};
 pub use score::{STEADY_POINTS, Score, Scored, scores};
 pub use spread::{Bounds, Spread};
 pub use table::{Row, TableResult, tabulate};

@@ -6,6 +6,7 @@ use udccp_scenario::Record;
 use udccp_scenario::backend_rank;
 use udccp_scenario::diagnostic::Diagnostics;
 
+use crate::kept::{Kept, KeptError};
 use crate::plan::{PlanOptions, Task, plan};
 use crate::schema::Experiment;
 use crate::store::{Store, StoreError};
@@ -17,6 +18,8 @@ pub struct Results {
     pub runs: Vec<(Task, Record)>,
     /// How many runs the file asks for.
     pub planned: usize,
+    /// Those that are kept beside the experiment's file, where the store has none.
+    pub kept: Vec<(Task, Record)>,
     /// The backend that made them; empty is the simulator.
     pub backend: String,
     /// Of each run that is not among them, since it is no measurement: why not.
@@ -34,6 +37,9 @@ pub enum ResultsError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The runs that are kept beside the file are wrong.
+    #[error(transparent)]
+    Kept(#[from] KeptError),
 }
 
 /// Whether two tasks differ in nothing but the number of the run.
@@ -85,13 +91,32 @@ fn of_others<'a>(
     Ok(())
 }
 
+/// Adds what is kept of these tasks, where the backend has no run of its own of a task.
+fn add_kept(
+    tasks: &[Task],
+    experiment: &Experiment,
+    kept: &Kept,
+    others: &mut BTreeMap<String, Results>,
+) -> Result<(), KeptError> {
+    for task in tasks {
+        for record in kept.of(experiment, task)? {
+            let other = others.entry(record.backend.clone()).or_default();
+            if !other.runs.iter().any(|(own, _)| own.key == task.key) {
+                other.kept.push((task.clone(), record));
+            }
+        }
+    }
+    Ok(())
+}
+
 impl Results {
     /// Every run of the experiment that the store has, of this version of the program. Where it
     /// has no full run of a point, the shortened ones of a first look stand in. Of another backend
-    /// the newest result of each run counts, whatever kernel made it.
+    /// the newest result of each run counts, whatever kernel made it; where there is none, the
+    /// one that is [kept](Kept) beside the file.
     ///
     /// # Errors
-    /// The store cannot be read.
+    /// The store or the kept runs cannot be read.
     pub fn load(
         experiment: &Experiment,
         store: &Store,
@@ -99,6 +124,7 @@ impl Results {
     ) -> Result<Self, ResultsError> {
         let tasks = plan(experiment, options)?;
         let quick = plan(experiment, PlanOptions { quick: true, ..options })?;
+        let kept = Kept::load(experiment)?;
         let mut results = Self { planned: tasks.len(), ..Self::default() };
         let mut others = BTreeMap::new();
         for of_point in tasks.chunk_by(same_point) {
@@ -110,12 +136,14 @@ impl Results {
             results.runs.extend(found);
             let mut here = BTreeMap::new();
             of_others(of_point.iter(), store, &mut here)?;
+            add_kept(of_point, experiment, &kept, &mut here)?;
             if here.is_empty() {
                 of_others(quick.iter().filter(short), store, &mut here)?;
             }
             for (backend, found) in here {
                 let all: &mut Self = others.entry(backend).or_default();
                 all.runs.extend(found.runs);
+                all.kept.extend(found.kept);
                 all.invalid.extend(found.invalid);
             }
         }
@@ -164,7 +192,7 @@ impl Results {
                 && task.variant.as_deref() == variant
                 && task.point == *point
         };
-        self.runs.iter().filter(move |(task, _)| here(task))
+        self.runs.iter().chain(&self.kept).filter(move |(task, _)| here(task))
     }
 
     /// How many runs were shortened for a first look (`quick_set`).

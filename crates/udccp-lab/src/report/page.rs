@@ -7,12 +7,12 @@ use udccp_scenario::protocol::title_of;
 
 use super::claims::claims;
 use super::figures::figure;
-use super::html::{document, escape, grouped};
+use super::html::{counted, document, escape, grouped};
 use super::summary;
 use super::table_header::axis_name;
 use super::tables::table;
 use super::variants::variants;
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Other};
 
 /// The whole page; `all` are the experiments of the report, which may answer this one's questions.
 pub(super) fn page(analysis: &Analysis<'_>, all: &[Analysis<'_>]) -> String {
@@ -153,6 +153,26 @@ fn assumptions(analysis: &Analysis<'_>) -> String {
     out
 }
 
+/// Which numbers were not made where the page was.
+fn kept(analysis: &Analysis<'_>) -> String {
+    let of = |other: &Other<'_>| {
+        let kept = &other.results.kept;
+        let mut versions: Vec<&str> = kept.iter().map(|(_, r)| r.version.as_str()).collect();
+        versions.sort_unstable();
+        versions.dedup();
+        (!kept.is_empty()).then(|| {
+            format!(
+                "<p>{} of {} came with the experiment's file, made with version <code>{}</code>; \
+                 runs of one's own take their place.</p>\n",
+                counted(kept.len(), "run"),
+                escape(&other.title),
+                escape(&versions.join(", "))
+            )
+        })
+    };
+    analysis.others.iter().filter_map(of).collect()
+}
+
 /// How to get this page again.
 fn again(analysis: &Analysis<'_>) -> String {
     let experiment = analysis.experiment;
@@ -184,6 +204,7 @@ fn again(analysis: &Analysis<'_>) -> String {
         packets = grouped(packets),
         events = grouped(events),
     );
+    out.push_str(&kept(analysis));
     if let Some(flows) = flows {
         let names: Vec<String> =
             flows.iter().map(|f| format!("{} ({})", f.name, title_of(&f.protocol))).collect();

@@ -92,8 +92,13 @@ pub(super) fn numbers(analysis: &Analysis<'_>) -> String {
     let packets = grouped(analysis.results.packets());
     tile(format!("{done} of {planned}"), format!("runs, {packets} packets simulated"));
     for other in &analysis.others {
-        let done = other.results.runs.len();
-        tile(format!("{done} of {planned}"), format!("runs: {}", other.title));
+        let (done, kept) = (other.results.runs.len(), other.results.kept.len());
+        if done > 0 || kept == 0 {
+            tile(format!("{done} of {planned}"), format!("runs: {}", other.title));
+        }
+        if kept > 0 {
+            tile(format!("{kept} of {planned}"), format!("kept runs: {}", other.title));
+        }
     }
     out.push_str("</section>\n");
     out.push_str(&tally.bar());

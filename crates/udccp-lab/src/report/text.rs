@@ -2,7 +2,7 @@
 
 use core::fmt::Write as _;
 
-use super::html::signed;
+use super::html::{counted, signed};
 use super::tally::Tally;
 use crate::analysis::{
     Agreement, Analysis, Basis, Cell, JudgedClaim, Judgement, Row, TableResult, in_words,
@@ -37,6 +37,10 @@ pub(super) fn text(analysis: &Analysis<'_>) -> String {
         }
     }
     out.push_str(&super::score::text(analysis));
+    for other in analysis.others.iter().filter(|other| !other.results.kept.is_empty()) {
+        let kept = counted(other.results.kept.len(), "run");
+        let _ = writeln!(out, "{kept} of {} came with the experiment's file", other.title);
+    }
     let tally = Tally::of(analysis);
     if let Some(early) = tally.early_words() {
         let id = &analysis.experiment.id;

@@ -138,6 +138,11 @@ impl Case {
         Ok(root)
     }
 
+    /// The file as it is run, before the axes are put in.
+    pub(crate) fn template(&self) -> &Node {
+        &self.template
+    }
+
     /// Changes a key of every run, the short ones too.
     ///
     /// # Errors

@@ -6,6 +6,7 @@ mod calibrate;
 mod export;
 mod files;
 mod import;
+mod keep;
 mod list;
 mod new;
 mod plan;
@@ -50,6 +51,8 @@ enum Command {
     Verify(verify::Args),
     /// Fit what a study leaves open to some of its tables, and judge that on the others
     Calibrate(calibrate::Args),
+    /// Keep results of real kernels beside an experiment's file, for every report
+    Keep(keep::Args),
     /// Delete the results of other versions of this program
     Prune(prune::Args),
 }
@@ -77,6 +80,7 @@ pub(crate) fn run(args: Args) -> CliResult<Exit> {
         Command::Import(args) => import::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Calibrate(args) => calibrate::run(&args),
+        Command::Keep(args) => keep::run(&args),
         Command::Prune(args) => prune::run(&args),
     }
 }

@@ -1,0 +1,59 @@
+//! `udccp lab keep`: results of real kernels, kept beside an experiment's file.
+
+use udccp_lab::{Kept, KeptError, KeptRun, PlanOptions, library};
+
+use super::files::LabFiles;
+use crate::exit::{CliResult, Exit, Failure};
+use crate::output;
+
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = HELP)]
+pub(super) struct Args {
+    /// Experiments: names or paths of files
+    #[arg(value_name = "EXPERIMENT", required = true)]
+    names: Vec<String>,
+    #[command(flatten)]
+    files: LabFiles,
+}
+
+const HELP: &str = "\
+Adds the stored runs of all backends but the simulator to kept/EXPERIMENT.csv, next to the
+experiment's file. Of each run the file has the throughput of each flow in the two halves of the
+measured interval: what a table of shares and its score need. Reports compare with these where the
+store has no run of its own, as long as the experiment's file says the same of the case.
+
+Shortened runs, runs of variants and runs that are no measurements are not kept.";
+
+/// Adds what the store has.
+pub(super) fn run(args: &Args) -> CliResult<Exit> {
+    for experiment in args.files.experiments(&args.names)? {
+        let id = &experiment.id;
+        if library::is_built_in(&experiment.path) {
+            let message = format!("{id} is built in: there is no folder to keep its runs in");
+            return Err(
+                Failure::new(Exit::BadInput, message).hint("give the path of its file in a clone")
+            );
+        }
+        let results = args.files.results(&experiment, PlanOptions::default())?;
+        let mut kept = Kept::load(&experiment).map_err(failure)?;
+        let of_others = results.others.iter().flat_map(|other| &other.runs);
+        let mut added = 0;
+        for run in of_others.filter_map(|(task, record)| KeptRun::of(&experiment, task, record)) {
+            kept.add(run);
+            added += 1;
+        }
+        if added == 0 {
+            let message = format!("{id}: the store has no run to keep");
+            return Err(Failure::new(Exit::BadInput, message)
+                .hint(format!("make some: udccp lab run {id} --backend linux")));
+        }
+        kept.write().map_err(failure)?;
+        let path = kept.path().display();
+        output::note(&format!("{path}: {added} runs of the store, {} in all", kept.len()));
+    }
+    Ok(Exit::Success)
+}
+
+fn failure(error: KeptError) -> Failure {
+    Failure::new(Exit::BadInput, error.to_string())
+}

@@ -1,0 +1,268 @@
+//! Runs of real kernels that are kept beside an experiment's file. What a kernel did stays true
+//! whatever this program becomes, and a guest takes ten seconds to minutes a run: with these, a
+//! clone that has only simulated compares with Linux too.
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use udccp_scenario::{FlowRecord, Record, SIM, SeriesRecord, library};
+
+use crate::campaign::label;
+use crate::plan::Task;
+use crate::schema::Experiment;
+
+/// One run, a line of the file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeptRun {
+    /// The run in words: `case tcp-pairs, rtt 25 ms, run 3`.
+    pub run: String,
+    /// The backend that made it.
+    pub backend: String,
+    /// Its seed.
+    pub seed: u64,
+    /// Hash over what the experiment's file says of its case, without the axes' values: a run of
+    /// another set-up is not compared.
+    pub set_up: String,
+    /// The program that made it.
+    pub version: String,
+    /// Begin and end of the measured interval in seconds, separated by a space.
+    pub measured_s: String,
+    /// Throughput of each flow in Mbit/s in the first half of that interval.
+    pub first_half_mbps: String,
+    /// The same in the second half.
+    pub second_half_mbps: String,
+}
+
+/// Why kept runs cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum KeptError {
+    /// The file is not such a table.
+    #[error("{path}: {error}")]
+    Table {
+        /// The file.
+        path: PathBuf,
+        /// Where and why.
+        #[source]
+        error: csv::Error,
+    },
+    /// A run in it has numbers that do not fit.
+    #[error("{path}: {run} of {backend}: {why}")]
+    Run {
+        /// The file.
+        path: PathBuf,
+        /// The run in words.
+        run: String,
+        /// Its backend.
+        backend: String,
+        /// What does not fit.
+        why: &'static str,
+    },
+    /// It cannot be read or written.
+    #[error("cannot {what} {path}: {error}")]
+    File {
+        /// Read or write.
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        error: std::io::Error,
+    },
+}
+
+/// What tells a kept run from all others of its file.
+type Name = (String, String, u64);
+
+/// The kept runs of an experiment.
+#[derive(Debug, Default)]
+pub struct Kept {
+    path: PathBuf,
+    runs: BTreeMap<Name, KeptRun>,
+}
+
+impl KeptRun {
+    /// What is kept of a run; `None` where it is none to keep: of the simulator, shortened, of a
+    /// variant, no measurement, or without samples of both halves.
+    pub fn of(experiment: &Experiment, task: &Task, record: &Record) -> Option<Self> {
+        let is_whole = !task.shortened && task.variant.is_none() && record.is_valid();
+        if record.backend == SIM || !is_whole {
+            return None;
+        }
+        let [from, to] = record.measured_s;
+        let middle = (from + to) / 2.0;
+        let rates = |from: f64, to: f64| -> Option<String> {
+            let of_flow = |flow: &FlowRecord| Some(format!("{:.4}", mean(flow, from, to)?));
+            let rates: Option<Vec<String>> = record.flows.iter().map(of_flow).collect();
+            Some(rates?.join(" "))
+        };
+        Some(Self {
+            run: label(task),
+            backend: record.backend.clone(),
+            seed: task.seed,
+            set_up: set_up(experiment, task)?,
+            version: record.version.clone(),
+            measured_s: format!("{from} {to}"),
+            first_half_mbps: rates(from, middle)?,
+            second_half_mbps: rates(middle, to)?,
+        })
+    }
+
+    fn name(&self) -> Name {
+        (self.run.clone(), self.backend.clone(), self.seed)
+    }
+
+    /// The run as a record with a sample for each half of the measured interval.
+    fn record(&self, task: &Task) -> Result<Record, &'static str> {
+        let [from, to] = numbers(&self.measured_s)?[..] else {
+            return Err("`measured_s` has two numbers");
+        };
+        let halves = [numbers(&self.first_half_mbps)?, numbers(&self.second_half_mbps)?];
+        if halves.iter().any(|rates| rates.len() != task.scenario.flows.len()) {
+            return Err("each half has a rate for each flow");
+        }
+        let flows = task.scenario.flows.iter().enumerate().map(|(i, flow)| {
+            let rates = vec![halves[0][i], halves[1][i]];
+            FlowRecord {
+                name: flow.name.clone(),
+                protocol: flow.protocol.name.to_owned(),
+                packet_bytes: flow.packet.bytes(),
+                throughput_mbps: Some((rates[0] + rates[1]) / 2.0),
+                series: SeriesRecord {
+                    t_s: vec![(from + to) / 2.0, to],
+                    throughput_mbps: rates,
+                    ..SeriesRecord::default()
+                },
+                ..FlowRecord::default()
+            }
+        });
+        Ok(Record {
+            scenario: task.experiment.clone(),
+            seed: self.seed,
+            version: self.version.clone(),
+            measured_s: [from, to],
+            flows: flows.collect(),
+            backend: self.backend.clone(),
+            ..Record::default()
+        })
+    }
+}
+
+/// Mean throughput of a flow over the samples that end in a stretch of the run.
+fn mean(flow: &FlowRecord, from: f64, to: f64) -> Option<f64> {
+    let samples = flow.series.t_s.iter().zip(&flow.series.throughput_mbps);
+    let inside = samples.filter(|(t, _)| **t > from + 1e-9 && **t <= to + 1e-9);
+    let (sum, n) = inside.fold((0.0, 0.0), |(sum, n), (_, rate)| (sum + rate, n + 1.0));
+    (n > 0.0).then_some(sum / n)
+}
+
+fn numbers(text: &str) -> Result<Vec<f64>, &'static str> {
+    let number = |word: &str| word.parse::<f64>().ok().filter(|x| x.is_finite() && *x >= 0.0);
+    text.split_whitespace()
+        .map(number)
+        .collect::<Option<_>>()
+        .ok_or("a rate is a number that is not negative, such as 9.5")
+}
+
+/// The set-up of a task's case.
+fn set_up(experiment: &Experiment, task: &Task) -> Option<String> {
+    experiment.part(task.case.as_deref()).map(crate::task::set_up)
+}
+
+impl Kept {
+    /// The runs that are kept beside an experiment's file, in `kept/ID.csv`; none where there is
+    /// no such file.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or is not such a table, with the line.
+    pub fn load(experiment: &Experiment) -> Result<Self, KeptError> {
+        let folder = experiment.path.parent().unwrap_or(Path::new(""));
+        let path = folder.join("kept").join(format!("{}.csv", experiment.id));
+        let mut kept = Self { path, ..Self::default() };
+        let text = match library::read(&kept.path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(kept),
+            Err(error) => {
+                return Err(KeptError::File { what: "read", path: kept.path, error });
+            }
+            Ok(text) => text,
+        };
+        for run in csv::Reader::from_reader(text.as_bytes()).into_deserialize() {
+            let run: KeptRun =
+                run.map_err(|error| KeptError::Table { path: kept.path.clone(), error })?;
+            kept.add(run);
+        }
+        Ok(kept)
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.runs.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
+    /// Adds a run, in the place of an older one.
+    pub fn add(&mut self, run: KeptRun) {
+        self.runs.insert(run.name(), run);
+    }
+
+    /// The results of a task by real kernels, where its set-up is still the one that they had.
+    ///
+    /// # Errors
+    /// A run whose numbers do not fit the scenario.
+    pub(crate) fn of(
+        &self,
+        experiment: &Experiment,
+        task: &Task,
+    ) -> Result<Vec<Record>, KeptError> {
+        if self.runs.is_empty() || task.shortened || task.variant.is_some() {
+            return Ok(Vec::new());
+        }
+        let words = label(task);
+        let first = (words.clone(), String::new(), 0);
+        let of_task = self.runs.range(first..).map(|(_, run)| run);
+        let of_task = of_task.take_while(|run| run.run == words);
+        let same = |run: &&KeptRun| {
+            run.seed == task.seed && set_up(experiment, task).is_some_and(|now| now == run.set_up)
+        };
+        of_task
+            .filter(same)
+            .map(|run| {
+                run.record(task).map_err(|why| KeptError::Run {
+                    path: self.path.clone(),
+                    run: words.clone(),
+                    backend: run.backend.clone(),
+                    why,
+                })
+            })
+            .collect()
+    }
+
+    /// Writes the file, a line for each run, sorted.
+    ///
+    /// # Errors
+    /// A folder or file that cannot be written.
+    pub fn write(&self) -> Result<(), KeptError> {
+        let table = |error| KeptError::Table { path: self.path.clone(), error };
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        for run in self.runs.values() {
+            writer.serialize(run).map_err(table)?;
+        }
+        let bytes = writer.into_inner().map_err(|e| table(e.into_error().into()))?;
+        self.path
+            .parent()
+            .map_or(Ok(()), std::fs::create_dir_all)
+            .and_then(|()| std::fs::write(&self.path, bytes))
+            .map_err(|error| KeptError::File { what: "write", path: self.path.clone(), error })
+    }
+}
