@@ -323,7 +323,7 @@ impl TimeFigure {
 
     fn check_unit(&self, span: &udccp_scenario::Span, errors: &DiagnosticSink) -> Option<()> {
         let Some(unit) = &self.unit else { return Some(()) };
-        let has = |m: &TimeMetric| super::metric_spec::unit_factor(m.unit(), unit).is_some();
+        let has = |m: &TimeMetric| super::unit::unit_factor(m.unit(), unit).is_some();
         if self.metrics.iter().all(has) {
             return Some(());
         }
@@ -348,7 +348,7 @@ impl TimeFigure {
     /// From a metric's unit to the one that is drawn.
     pub fn factor(&self, metric: TimeMetric) -> f64 {
         let unit = self.unit.as_deref().unwrap_or(metric.unit());
-        super::metric_spec::unit_factor(metric.unit(), unit).unwrap_or(1.0)
+        super::unit::unit_factor(metric.unit(), unit).unwrap_or(1.0)
     }
 }
 

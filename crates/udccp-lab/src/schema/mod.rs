@@ -14,6 +14,7 @@ mod metric;
 mod metric_spec;
 mod reference;
 mod table;
+mod unit;
 
 pub use answer::{Answer, Sentence};
 pub use calibrate::{Calibration, Knob, Setting};

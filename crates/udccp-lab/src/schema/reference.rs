@@ -13,8 +13,8 @@ use super::Percent;
 use super::close::Published;
 use super::context::Context;
 use super::grid::Point;
-use super::metric_spec::{unit_factor, unit_of_header};
 use super::table::{FLOW_KEY, METRIC_KEY, Table};
+use super::unit::{unit_factor, unit_of_header};
 
 /// A CSV with its mapping.
 #[derive(Clone, Debug)]

@@ -2,6 +2,7 @@
 
 mod change;
 pub mod choice;
+mod dccp_options;
 mod flow;
 mod link;
 mod loss;
@@ -10,18 +11,18 @@ mod queue;
 mod random_variable;
 mod records;
 mod scenario;
+mod tcp_options;
 mod topology;
 mod trace;
 mod traffic;
 
 pub use change::LinkChange;
 pub(crate) use change::of_link;
-pub use flow::{
-    AckCounting, DccpOptions, Direction, Flow, GrowthAfterCut, HostTimers, LossDetection, NatPlace,
-    Reduction, TcpOptions, TcpProfile,
-};
+pub use dccp_options::{DccpOptions, GrowthAfterCut, HostTimers, NatPlace};
+pub use flow::{Direction, Flow};
 pub use link::{Link, Propagation};
 pub use quantity::{BDP_PACKET_BYTES, Limit, Packets, Percent, Service, StartWindow};
 pub use scenario::{Measure, SCHEMA, Scenario, Time};
+pub use tcp_options::{AckCounting, LossDetection, Reduction, TcpOptions, TcpProfile};
 pub use topology::{Hop, Shape, Topology};
 pub use traffic::{CodecName, RandomVariable, Silence, Trace, Traffic};

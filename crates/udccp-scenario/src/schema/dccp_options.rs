@@ -1,0 +1,161 @@
+//! The options of a DCCP flow.
+
+use serde::{Deserialize, Serialize};
+use udccp_base::{DataRate, DataSize, Duration};
+
+use super::choice::words;
+use super::quantity::{Packets, Percent, Service, StartWindow};
+use crate::diagnostic::Diagnostic;
+use crate::document::{DiagnosticSink, FromNode, Node, Reader};
+
+/// Options of a DCCP flow. What is absent keeps the protocol's default.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DccpOptions {
+    /// Acknowledge every this many packets; adapted by RFC 4341 section 6.1 where absent.
+    pub ack_ratio: Option<u64>,
+    /// First congestion window.
+    pub initial_window: Option<StartWindow>,
+    /// Part of the window that a congestion event cuts away (50 % in RFC 4341).
+    pub window_cut: Option<Percent>,
+    /// Whether packets sent before a cut let the window grow when they are acknowledged after it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub growth_after_cut: Option<GrowthAfterCut>,
+    /// First Sequence Window in packets.
+    pub sequence_window: Option<u64>,
+    /// Upper bound of the congestion window.
+    pub max_window: Option<Packets>,
+    /// Lower bound of the retransmission timeout.
+    pub min_rto: Option<Duration>,
+    /// Explicit congestion notification.
+    pub ecn: Option<bool>,
+    /// CCIDs 3 and 4: lowers the rate while the round-trip time is above its mean.
+    pub oscillation_reduction: Option<bool>,
+    /// CCIDs 3 and 4: lets old loss intervals count less during a long one.
+    pub history_discounting: Option<bool>,
+    /// The host's timers fire only at multiples of this, as in a kernel with a coarse clock.
+    pub timer_tick: Option<Duration>,
+    /// How the host waits for its timers; for as long as they say where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timers: Option<HostTimers>,
+    /// The host also wakes at multiples of this, as one whose application looks so often; what is
+    /// due then leaves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wakes_every: Option<Duration>,
+    /// Send buffer of the host's socket, as a kernel counts it: what may wait in the host's own
+    /// queue. No limit where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub send_buffer: Option<DataSize>,
+    /// Share of the packets on the sender's access link that are lost at random, which hits DCCP
+    /// alone where flows of several protocols share a scenario.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_loss: Option<Percent>,
+    /// Messages that may wait to be sent.
+    pub send_queue: Option<Packets>,
+    /// The service code that is served and asked for; `SC:PERF` where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service: Option<Service>,
+    /// Which hosts are behind a NAT (RFC 5597) that filters by address and port; none where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nat: Option<NatPlace>,
+    /// Rate asked for by Quick-Start (RFC 5634); then all routers take part.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quick_start: Option<DataRate>,
+    /// The receiver invites the sender (RFC 5596) instead of waiting for anybody.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub invite: Option<bool>,
+}
+
+words! {
+    /// What lets the window of CCID 2 grow after a cut.
+    GrowthAfterCut, "growth after a cut":
+    /// Only packets sent after the cut, as in TCP.
+    Pauses = "pauses",
+    /// Every packet acknowledged, as in Linux's CCID 2.
+    Continues = "continues",
+}
+
+impl From<GrowthAfterCut> for udccp_cc::GrowthAfterCut {
+    fn from(word: GrowthAfterCut) -> Self {
+        match word {
+            GrowthAfterCut::Pauses => Self::Pauses,
+            GrowthAfterCut::Continues => Self::Continues,
+        }
+    }
+}
+
+words! {
+    /// How a host waits for its timers.
+    HostTimers, "wait for timers":
+    /// As a program on Linux with `epoll_wait`: in whole milliseconds, and 50 us longer.
+    Epoll = "epoll",
+}
+
+words! {
+    /// Which hosts of a flow are behind a NAT of their own.
+    NatPlace, "place of NATs":
+    /// The sender.
+    Sender = "sender",
+    /// The receiver.
+    Receiver = "receiver",
+    /// Both.
+    Both = "both",
+}
+
+impl FromNode for DccpOptions {
+    fn from_node(node: &Node, errors: &DiagnosticSink) -> Option<Self> {
+        let mut reader = Reader::new(node, "flow.dccp", errors)?;
+        let options = Self {
+            ack_ratio: reader.want("ack_ratio"),
+            initial_window: reader.want("initial_window"),
+            window_cut: reader.want("window_cut"),
+            growth_after_cut: reader.want("growth_after_cut"),
+            sequence_window: reader.want("sequence_window"),
+            max_window: reader.want("max_window"),
+            min_rto: reader.want("min_rto"),
+            ecn: reader.want("ecn"),
+            oscillation_reduction: reader.want("oscillation_reduction"),
+            history_discounting: reader.want("history_discounting"),
+            timer_tick: reader.want("timer_tick"),
+            timers: reader.want("timers"),
+            wakes_every: reader.want("wakes_every"),
+            send_buffer: reader.want("send_buffer"),
+            host_loss: reader.want("host_loss"),
+            send_queue: reader.want("send_queue"),
+            service: reader.want("service"),
+            nat: reader.want("nat"),
+            quick_start: reader.want("quick_start"),
+            invite: reader.want("invite"),
+        };
+        let never_zero = [
+            ("timer_tick", options.timer_tick, "timers that fire always have no tick"),
+            (
+                "wakes_every",
+                options.wakes_every,
+                "a host does not wake all the time: name a longer time, or none",
+            ),
+        ];
+        for (key, time, why) in never_zero {
+            if time.is_some_and(Duration::is_zero) {
+                let span = node.get(key).map_or(&node.span, |n| &n.span);
+                errors.push(Diagnostic::at(span, why));
+            }
+        }
+        if options.send_buffer.is_some_and(|size| size.bytes() == 0) {
+            let span = node.get("send_buffer").map_or(&node.span, |n| &n.span);
+            let why = "a socket without a buffer sends nothing: name a size, or leave it out";
+            errors.push(Diagnostic::at(span, why));
+        }
+        if options.timer_tick.is_some() && options.timers.is_some() {
+            let span = node.get("timers").map_or(&node.span, |n| &n.span);
+            let why = "`timers` and `timer_tick` exclude each other: leave one out";
+            errors.push(Diagnostic::at(span, why));
+        }
+        if options.ack_ratio.is_some_and(|r| !(1..=0xffff).contains(&r)) {
+            let span = node.get("ack_ratio").map_or(&node.span, |n| &n.span);
+            errors.push(Diagnostic::at(span, "an Ack Ratio is in 1..=65535"));
+        }
+        reader.finish();
+        Some(options)
+    }
+}

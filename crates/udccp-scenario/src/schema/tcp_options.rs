@@ -1,0 +1,145 @@
+//! The options of a TCP flow.
+
+use serde::Serialize;
+use udccp_base::{DataSize, Duration};
+
+use super::choice::words;
+use super::quantity::{Packets, Percent, StartWindow};
+use crate::document::{DiagnosticSink, FromNode, Node, Reader};
+
+words! {
+    /// What the settings of a TCP host start from.
+    TcpProfile, "TCP profile":
+    /// A current host.
+    Modern = "modern",
+    /// Linux 2.6.22 of 2007 as it was installed.
+    Linux2622 = "linux-2.6.22",
+    /// The RFCs word for word.
+    Rfc = "rfc",
+}
+
+words! {
+    /// What one acknowledgement adds to a window that grows by acknowledgements.
+    AckCounting, "way of counting acknowledgements":
+    /// As many segments as it acknowledges.
+    Segments = "segments",
+    /// As many, at most two (RFC 3465).
+    AtMostTwo = "at-most-two",
+    /// One.
+    OnePerAck = "one-per-ack",
+    /// One in slow start, as many as it acknowledges in congestion avoidance.
+    OneInSlowStart = "one-in-slow-start",
+    /// One an acknowledgement in congestion avoidance, the segments it acknowledges in slow start.
+    OneInAvoidance = "one-in-avoidance",
+}
+
+words! {
+    /// How a window falls when recovery begins.
+    Reduction, "window reduction":
+    /// At once (RFC 6675).
+    AtOnce = "at-once",
+    /// In proportion to deliveries (RFC 6937).
+    Proportional = "proportional",
+    /// One segment every two acknowledgements.
+    RateHalving = "rate-halving",
+}
+
+words! {
+    /// How losses are found before the retransmission timer expires.
+    LossDetection, "loss detection":
+    /// By three segments that were SACKed above (RFC 6675).
+    Sack = "sack",
+    /// By time, with probes of a silent tail (RFC 8985).
+    RackTlp = "rack-tlp",
+}
+
+/// Options of a TCP flow. What is absent is as the profile has it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TcpOptions {
+    /// The profile.
+    pub profile: TcpProfile,
+    /// Acknowledge every second segment instead of each.
+    pub delayed_ack: Option<bool>,
+    /// How acknowledgements are counted.
+    pub ack_counting: Option<AckCounting>,
+    /// How the window falls.
+    pub window_reduction: Option<Reduction>,
+    /// How losses are found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loss_detection: Option<LossDetection>,
+    /// First congestion window.
+    pub initial_window: Option<StartWindow>,
+    /// Part of the window that a congestion event cuts away (NewReno only; 50 %).
+    pub window_cut: Option<Percent>,
+    /// Upper bound of the congestion window.
+    pub max_window: Option<Packets>,
+    /// Slow start threshold that the host remembers from an earlier connection.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub initial_ssthresh: Option<Packets>,
+    /// Receive buffer: the largest window advertised.
+    pub receive_buffer: Option<DataSize>,
+    /// Send buffer.
+    pub send_buffer: Option<DataSize>,
+    /// Lower bound of the retransmission timeout.
+    pub min_rto: Option<Duration>,
+    /// Timestamps (RFC 7323): 12 bytes of every packet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timestamps: Option<bool>,
+    /// Whether paced segments leave in trains, as with segmentation offload, or one by one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offload: Option<bool>,
+    /// Whether segments wait in the socket instead of the host's own queue (TCP Small Queues).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub small_queues: Option<bool>,
+    /// Explicit congestion notification.
+    pub ecn: Option<bool>,
+}
+
+impl Default for TcpOptions {
+    fn default() -> Self {
+        Self {
+            profile: TcpProfile::Modern,
+            delayed_ack: None,
+            ack_counting: None,
+            window_reduction: None,
+            loss_detection: None,
+            initial_window: None,
+            window_cut: None,
+            max_window: None,
+            initial_ssthresh: None,
+            receive_buffer: None,
+            send_buffer: None,
+            min_rto: None,
+            timestamps: None,
+            offload: None,
+            small_queues: None,
+            ecn: None,
+        }
+    }
+}
+
+impl FromNode for TcpOptions {
+    fn from_node(node: &Node, errors: &DiagnosticSink) -> Option<Self> {
+        let mut reader = Reader::new(node, "flow.tcp", errors)?;
+        let options = Self {
+            profile: reader.or("profile", TcpProfile::Modern),
+            delayed_ack: reader.want("delayed_ack"),
+            ack_counting: reader.want("ack_counting"),
+            window_reduction: reader.want("window_reduction"),
+            loss_detection: reader.want("loss_detection"),
+            initial_window: reader.want("initial_window"),
+            window_cut: reader.want("window_cut"),
+            max_window: reader.want("max_window"),
+            initial_ssthresh: reader.want("initial_ssthresh"),
+            receive_buffer: reader.want("receive_buffer"),
+            send_buffer: reader.want("send_buffer"),
+            min_rto: reader.want("min_rto"),
+            timestamps: reader.want("timestamps"),
+            offload: reader.want("offload"),
+            small_queues: reader.want("small_queues"),
+            ecn: reader.want("ecn"),
+        };
+        reader.finish();
+        Some(options)
+    }
+}
