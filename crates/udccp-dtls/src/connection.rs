@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
-use udccp::{Connection, ConnectionStats, Outgoing};
+use udccp::{Connection, ConnectionStats, Outgoing, TrySendError};
 
 use crate::engine::{Engine, Event};
 use crate::handshake::transmit;
@@ -52,6 +52,8 @@ pub(crate) struct Shared {
     certificate: Option<Vec<u8>>,
     /// How it ended: by a close_notify, ours or theirs, or by an error.
     end: OnceLock<Result<(), Error>>,
+    /// Our close_notify, once it is made: a close that was given up can be taken up again.
+    notify: OnceLock<Vec<Bytes>>,
     pub(crate) counts: Counts,
 }
 
@@ -87,13 +89,62 @@ impl Shared {
         }
     }
 
-    /// Says close_notify, once. Its packets.
-    fn close_notify(&self) -> Vec<Bytes> {
-        let mut events = Vec::new();
-        if self.end.set(Ok(())).is_ok() {
-            self.engine().close(&mut events);
+    /// The packets of our close_notify; none where the connection ended by other means.
+    fn close_notify(&self) -> &[Bytes] {
+        self.notify.get_or_init(|| {
+            let mut events = Vec::new();
+            if self.end.set(Ok(())).is_ok() {
+                self.engine().close(&mut events);
+            }
+            packets(events)
+        })
+    }
+
+    /// How long what was sent before a close may take.
+    fn linger(&self) -> Duration {
+        self.connection.linger().unwrap_or_default().max(CLOSE_NOTIFY_WITHIN)
+    }
+
+    /// Says close_notify until DCCP reports it received, some times at most.
+    async fn say_goodbye(&self) {
+        let (connection, notify) = (&self.connection, self.close_notify());
+        let acked = || connection.stats().map_or(0, |s| s.counters.data_packets_acked);
+        // What was sent before is settled first, so that what is acknowledged then is this. A slow
+        // path may need all the time there is for that, and the goodbye is said all the same.
+        if let Ok(Err(_)) = tokio::time::timeout(self.linger(), connection.acknowledged()).await {
+            return;
         }
-        packets(events)
+        for _ in 0..CLOSE_NOTIFIES {
+            let before = acked();
+            let told = async {
+                for packet in notify {
+                    transmit(connection, packet.clone()).await?;
+                }
+                connection.acknowledged().await?;
+                Ok::<_, udccp::Error>(acked() >= before + notify.len() as u64)
+            };
+            // The connection has ended, or the peer has all of it.
+            if let Ok(Err(_) | Ok(true)) = tokio::time::timeout(CLOSE_NOTIFY_WITHIN, told).await {
+                return;
+            }
+        }
+    }
+
+    /// Sees to it that the goodbye of a dropped connection arrives, `queued` or not.
+    async fn say_goodbye_behind(self: Arc<Self>, queued: bool) {
+        let lost = || self.connection.stats().map(|s| s.counters.data_packets_lost);
+        let before = lost();
+        if queued {
+            let _ = tokio::time::timeout(self.linger(), self.connection.acknowledged()).await;
+        }
+        let is_settled = self.connection.stats().is_none_or(|s| {
+            let c = s.counters;
+            c.data_packets_acked + c.data_packets_lost >= c.data_packets_sent
+        });
+        // What a timeout gave up is counted neither way.
+        if !queued || !is_settled || lost() != before {
+            self.say_goodbye().await;
+        }
     }
 }
 
@@ -141,6 +192,7 @@ impl DtlsConnection {
             version: done.version,
             certificate: done.certificate,
             end: OnceLock::new(),
+            notify: OnceLock::new(),
             counts: Counts { handshake: done.packets_sent, ..Counts::default() },
         });
         for message in done.early {
@@ -215,29 +267,14 @@ impl DtlsConnection {
     /// Says close_notify, and some times again until DCCP reports it received; then closes the
     /// DCCP connection. What was sent before is still delivered. Ready when the peer has confirmed.
     ///
+    /// Cancel safe: nothing more can be sent from the first poll on; wait for the end with this
+    /// call again, or drop the connection.
+    ///
     /// # Errors
     /// As [`Connection::close`].
     pub async fn close(&self) -> Result<(), Error> {
-        let connection = &self.shared.connection;
-        let notify = self.shared.close_notify();
-        let acked = || connection.stats().map_or(0, |s| s.counters.data_packets_acked);
-        for _ in 0..CLOSE_NOTIFIES {
-            let told = async {
-                // What was sent before is settled, so that what is acknowledged then is this.
-                connection.acknowledged().await?;
-                let before = acked();
-                for packet in &notify {
-                    transmit(connection, packet.clone()).await?;
-                }
-                connection.acknowledged().await?;
-                Ok::<_, udccp::Error>(acked() >= before + notify.len() as u64)
-            };
-            // The connection has ended, or the peer has all of it.
-            if let Ok(Err(_) | Ok(true)) = tokio::time::timeout(CLOSE_NOTIFY_WITHIN, told).await {
-                break;
-            }
-        }
-        Ok(connection.close().await?)
+        self.shared.say_goodbye().await;
+        Ok(self.shared.connection.close().await?)
     }
 
     //= 5238-3.5-7
@@ -313,9 +350,21 @@ impl DtlsConnection {
 
 impl Drop for DtlsConnection {
     fn drop(&mut self) {
+        let connection = &self.shared.connection;
+        // At once, for a runtime that ends now; what is left is for a task.
+        let mut queued = true;
         for packet in self.shared.close_notify() {
-            let _ = self.shared.connection.try_send(packet);
+            match connection.try_send(packet.clone()) {
+                Ok(()) => {}
+                Err(TrySendError::Full(_)) => queued = false,
+                Err(TrySendError::Failed(_)) => return,
+            }
         }
-        // The pump ends with its receiver, and the DCCP connection closes in order with it.
+        let is_patient = connection.linger().is_some_and(|linger| !linger.is_zero());
+        let runtime = tokio::runtime::Handle::try_current();
+        if let Some(runtime) = runtime.ok().filter(|_| is_patient) {
+            runtime.spawn(Arc::clone(&self.shared).say_goodbye_behind(queued));
+        }
+        // The pump ends with its receiver, and the DCCP connection closes in order with both.
     }
 }

@@ -1,0 +1,131 @@
+//! Goodbyes: what was sent before a close or a drop arrives, and the peer learns that it was all.
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use common::{dccp_over, echo, pair, run, shake};
+use udccp::Options;
+use udccp_dtls::{DtlsConnection, DtlsOptions, Error, Identity};
+use udccp_testkit::{Fate, Relay};
+
+/// A path of a pinned server whose acknowledgements take `delay` once it is told so.
+async fn slow_path(
+    options: &Options,
+    delay: Duration,
+) -> (DtlsConnection, DtlsConnection, Arc<AtomicBool>, Relay) {
+    let is_slow = Arc::new(AtomicBool::new(false));
+    let told = Arc::clone(&is_slow);
+    let rule = move |from_client: bool, _: &mut Vec<u8>| match told.load(Ordering::Relaxed) {
+        true if !from_client => Fate::Late(delay),
+        _ => Fate::Pass,
+    };
+    let identity = Identity::self_signed("server.example").unwrap();
+    let client = DtlsOptions::new().pin(identity.fingerprint());
+    let server = DtlsOptions::new().identity(identity);
+    let (a, b, relay) = dccp_over(options, rule).await;
+    let both = shake((a, b), &client, &server).await;
+    let (client, server) = (both.0.unwrap(), both.1.unwrap());
+    client.acknowledged().await.unwrap();
+    (client, server, is_slow, relay)
+}
+
+/// Reads to the end: the messages, and how it ended.
+async fn read_to_the_end(connection: &DtlsConnection) -> (usize, Option<Error>) {
+    let mut messages = 0;
+    loop {
+        match connection.recv().await {
+            Ok(Some(_)) => messages += 1,
+            end => return (messages, end.err()),
+        }
+    }
+}
+
+#[test]
+fn a_close_that_was_given_up_says_goodbye_later() {
+    for closes_again in [false, true] {
+        run(async {
+            let (client, server) = pair().await;
+            client.send("last words").await.unwrap();
+            let given_up = tokio::select! {
+                biased;
+                _ = client.close() => false,
+                () = std::future::ready(()) => true,
+            };
+            assert!(given_up, "nothing can be acknowledged yet");
+            assert!(matches!(client.send("too late").await, Err(Error::Closed)));
+            if closes_again {
+                client.close().await.unwrap();
+            }
+            drop(client);
+            assert!(matches!(read_to_the_end(&server).await, (1, None)));
+        });
+    }
+}
+
+/// The first window takes longer than all goodbyes may.
+#[test]
+fn a_close_says_goodbye_behind_what_waits_on_a_slow_path() {
+    run(async {
+        let options = Options::default().close_linger(Duration::from_secs(30));
+        let (client, server, is_slow, _relay) =
+            slow_path(&options, Duration::from_millis(1600)).await;
+        is_slow.store(true, Ordering::Relaxed);
+        for n in 0..20_u8 {
+            client.send(vec![n; 1000]).await.unwrap();
+        }
+        let (closed, read) = tokio::join!(client.close(), read_to_the_end(&server));
+        closed.unwrap();
+        assert!(matches!(read, (20, None)), "{read:?}");
+    });
+}
+
+#[test]
+fn a_connection_dropped_with_a_full_queue_says_goodbye() {
+    run(async {
+        let options = Options::default().send_queue(1 << 20, 2);
+        let (client, server, is_slow, _relay) =
+            slow_path(&options, Duration::from_millis(200)).await;
+        is_slow.store(true, Ordering::Relaxed);
+        let mut sent = 0;
+        while let Ok(done) =
+            tokio::time::timeout(Duration::from_millis(50), client.send("more")).await
+        {
+            done.unwrap();
+            sent += 1;
+        }
+        drop(client);
+        let read = read_to_the_end(&server).await;
+        assert!(matches!(read, (messages, None) if messages == sent), "{read:?} of {sent}");
+    });
+}
+
+#[test]
+fn a_dropped_connection_repeats_a_goodbye_that_is_lost() {
+    run(async {
+        let lose = Arc::new(AtomicBool::new(false));
+        let now = Arc::clone(&lose);
+        let rule = move |from_client: bool, packet: &mut Vec<u8>| {
+            // Data Offset (RFC 4340 section 5.1): what follows is a record, or nothing.
+            let is_record = packet.len() > usize::from(packet[4]) * 4;
+            if from_client && is_record && now.swap(false, Ordering::Relaxed) {
+                Fate::Drop
+            } else {
+                Fate::Pass
+            }
+        };
+        let identity = Identity::self_signed("server.example").unwrap();
+        let client = DtlsOptions::new().pin(identity.fingerprint());
+        let server = DtlsOptions::new().identity(identity);
+        let (a, b, _relay) = dccp_over(&Options::default(), rule).await;
+        let both = shake((a, b), &client, &server).await;
+        let (client, server) = (both.0.unwrap(), both.1.unwrap());
+        echo(&client, &server).await;
+        client.acknowledged().await.unwrap();
+        lose.store(true, Ordering::Relaxed);
+        drop(client);
+        assert!(matches!(read_to_the_end(&server).await, (0, None)));
+    });
+}
