@@ -51,6 +51,13 @@ impl Identity {
         names: impl IntoIterator<Item = impl Into<String>>,
     ) -> Result<Self, Error> {
         let names: Vec<String> = names.into_iter().map(Into::into).collect();
+        let wrong = |name: &&String| !is_host_name(name);
+        if let Some(name) = names.iter().find(wrong) {
+            return Err(Error::Identity(format!("{name:?} is no host name")));
+        }
+        if names.is_empty() {
+            return Err(Error::Identity("a certificate needs a name".to_owned()));
+        }
         let key = SigningKey::generate();
         let text = |e: &dyn fmt::Display| Error::Identity(e.to_string());
         let profile = SelfSigned::new(&names).map_err(|e| text(&e))?;
@@ -130,6 +137,12 @@ impl fmt::Debug for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Identity").field("fingerprint", &self.fingerprint()).finish_non_exhaustive()
     }
+}
+
+/// A host name, a pattern of them, or an address: nothing that means more in a distinguished name.
+fn is_host_name(name: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "-._*:".contains(c);
+    !name.is_empty() && name.chars().all(fits)
 }
 
 /// From the first `BEGIN` line that ends in `what` to its `END` line; the whole text without one.
@@ -250,6 +263,17 @@ mod tests {
         assert_eq!(Identity::from_pem(&certificate, &key).unwrap(), identity);
         let both = format!("text before\n{key}{certificate}");
         assert_eq!(Identity::from_pem(&both, &both).unwrap(), identity);
+    }
+
+    #[test]
+    fn a_name_that_is_no_host_name_is_refused() {
+        for name in ["", "a b", "a,CN=b", "a+b", "a\"b", "CN=a", "#00", "a\0", "\u{e9}.example"] {
+            assert!(matches!(Identity::self_signed(name), Err(Error::Identity(_))), "{name:?}");
+        }
+        assert!(Identity::self_signed_for([""; 0]).is_err());
+        for name in ["a", "*.example", "192.0.2.1", "2001:db8::1", "my_host-1.example."] {
+            assert!(Identity::self_signed(name).is_ok(), "{name:?}");
+        }
     }
 
     #[test]
