@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use dimpl::{CryptoError, CryptoOperation};
 
 use crate::options::ENGINE_QUEUE_PACKETS;
 use crate::{Alert, DtlsOptions, Error, Version, records};
@@ -207,6 +208,9 @@ fn error(e: dimpl::Error) -> Error {
             dimpl::CertificateError::NoClientCertificateReceived
             | dimpl::CertificateError::NoServerCertificateReceived,
         ) => Error::NoCertificate,
+        dimpl::Error::CryptoError(CryptoError::OperationFailed(CryptoOperation::Decrypt)) => {
+            Error::WrongKey
+        }
         dimpl::Error::Timeout(_) => Error::Handshake("the peer does not answer".into()),
         other => Error::Handshake(other.to_string()),
     }

@@ -15,7 +15,7 @@ pub enum Error {
     /// A server needs a certificate or a shared key.
     #[error("the server has neither an identity nor a pre-shared key")]
     NoIdentity,
-    /// Settings that exclude one another.
+    /// A setting that cannot be, or settings that exclude one another.
     #[error("{0}")]
     Options(&'static str),
     /// A certificate or key cannot be read, or the two do not belong together.
@@ -35,6 +35,12 @@ pub enum Error {
     /// The peer said why it gives up.
     #[error("the peer refused: {0}")]
     PeerAlert(Alert),
+    /// The two ends allow no common version of DTLS.
+    #[error("the two ends allow no common version of DTLS")]
+    Version,
+    /// What the peer sends in the handshake cannot be decrypted.
+    #[error("the peer has other keys: what it sends cannot be decrypted")]
+    WrongKey,
     /// The two ends have nothing in common, or what arrived cannot be right.
     #[error("the DTLS handshake failed: {0}")]
     Handshake(String),
@@ -89,6 +95,8 @@ impl Error {
             }
             Self::NoCertificate => "give the peer an identity",
             Self::PeerAlert(alert) => alert.advice(),
+            Self::Version => "allow a version that the peer has",
+            Self::WrongKey => "check that both ends have the same pre-shared key and identity",
             Self::Handshake(_) => {
                 "look whether both ends allow the same version, and the same kind of credentials"
             }
@@ -119,8 +127,10 @@ impl From<Error> for std::io::Error {
                 Kind::InvalidInput
             }
             Error::CertificateRefused { .. } | Error::NoCertificate => Kind::PermissionDenied,
-            Error::PeerAlert(_) | Error::PathTooNarrow { .. } => Kind::ConnectionRefused,
-            Error::Handshake(_) | Error::Protection(_) => Kind::InvalidData,
+            Error::PeerAlert(_) | Error::PathTooNarrow { .. } | Error::Version => {
+                Kind::ConnectionRefused
+            }
+            Error::Handshake(_) | Error::WrongKey | Error::Protection(_) => Kind::InvalidData,
             Error::HandshakeTimeout(_) => Kind::TimedOut,
             Error::MessageTooLarge { .. } => Kind::InvalidInput,
             Error::Closed => Kind::NotConnected,
@@ -140,6 +150,10 @@ impl Alert {
     pub const HANDSHAKE_FAILURE: Self = Self(40);
     /// The certificate is refused.
     pub const BAD_CERTIFICATE: Self = Self(42);
+    /// What the peer sent cannot be decrypted: it has another key.
+    pub const DECRYPT_ERROR: Self = Self(51);
+    /// No common version.
+    pub const PROTOCOL_VERSION: Self = Self(70);
 
     fn name(self) -> &'static str {
         match self.0 {

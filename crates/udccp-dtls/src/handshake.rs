@@ -47,6 +47,7 @@ pub(crate) async fn run(
     let mut handshake = Handshake {
         connection,
         options,
+        is_client,
         engine,
         certificate: None,
         early: Vec::new(),
@@ -56,7 +57,7 @@ pub(crate) async fn run(
     };
     let allowed = options.handshake_timeout;
     let done = match tokio::time::timeout(allowed, handshake.run()).await {
-        Ok(done) => done.and_then(|()| handshake.version()),
+        Ok(done) => done.and_then(|()| handshake.version()).map_err(closed),
         Err(_) => Err(Error::HandshakeTimeout(allowed)),
     };
     match done {
@@ -75,9 +76,20 @@ pub(crate) async fn run(
     }
 }
 
+/// A close by the peer is the same whatever we were about.
+fn closed(e: Error) -> Error {
+    match &e {
+        Error::Dccp(below) if matches!(**below, udccp::Error::Closed) => {
+            Error::Handshake("the peer closed the DCCP connection".into())
+        }
+        _ => e,
+    }
+}
+
 struct Handshake<'a> {
     connection: &'a Connection,
     options: &'a DtlsOptions,
+    is_client: bool,
     engine: Engine,
     certificate: Option<Vec<u8>>,
     early: Vec<Bytes>,
@@ -97,7 +109,8 @@ impl Handshake<'_> {
             // Even a machine that failed may have an alert to send.
             self.take(&mut events).await?;
             done?;
-            if self.connected {
+            // The last flight leaves first: after this nothing holds its timer.
+            if self.connected && !self.engine.clock.is_stopped() {
                 return Ok(());
             }
             done = self.wait(&mut events).await;
@@ -108,19 +121,35 @@ impl Handshake<'_> {
     async fn wait(&mut self, events: &mut Vec<Event>) -> Result<(), Error> {
         let due = self.engine.due();
         tokio::select! {
-            received = self.connection.recv() => match received? {
-                Some(packet) => self.engine.feed(&packet, events).map(drop),
-                None => Err(Error::Handshake("the peer closed the DCCP connection".into())),
+            received = self.connection.recv() => match received {
+                Ok(Some(packet)) => self.feed(&packet, events),
+                // Who reads next hears of it; what came before is still to be read.
+                _ if self.connected => {
+                    self.engine.clock.go_on();
+                    Ok(())
+                }
+                Ok(None) => Err(udccp::Error::Closed.into()),
+                Err(e) => Err(e.into()),
             },
             flushed = self.connection.flushed(), if self.engine.clock.is_stopped() => {
-                flushed?;
                 self.engine.clock.go_on();
-                Ok(())
+                // As above.
+                if self.connected { Ok(()) } else { Ok(flushed?) }
             }
             () = tokio::time::sleep_until(due), if !self.engine.clock.is_stopped() => {
                 self.engine.tick(events)
             }
         }
+    }
+
+    fn feed(&mut self, packet: &[u8], events: &mut Vec<Event>) -> Result<(), Error> {
+        // The machine takes a client whose versions it does not have for noise.
+        if !self.is_client
+            && records::offered_versions(packet).is_some_and(|v| !self.options.allows(&v))
+        {
+            return Err(Error::Version);
+        }
+        self.engine.feed(packet, events).map(drop)
     }
 
     async fn take(&mut self, events: &mut Vec<Event>) -> Result<(), Error> {
@@ -163,10 +192,13 @@ impl Handshake<'_> {
         let alert = match error {
             Error::Dccp(_) | Error::PeerAlert(_) => None,
             Error::CertificateRefused { .. } => Some(Alert::BAD_CERTIFICATE),
+            Error::Version => Some(Alert::PROTOCOL_VERSION),
+            Error::WrongKey => Some(Alert::DECRYPT_ERROR),
             _ => Some(Alert::HANDSHAKE_FAILURE),
         };
         // With DTLS 1.3 the peer has keys by then and ignores alerts in the clear.
-        if let Some(alert) = alert.filter(|_| self.engine.version() != Some(Version::Dtls13)) {
+        let has_keys = self.engine.version() == Some(Version::Dtls13);
+        if let Some(alert) = alert.filter(|&a| a == Alert::PROTOCOL_VERSION || !has_keys) {
             let told = async {
                 self.connection.send(records::alert(alert)).await?;
                 self.connection.acknowledged().await

@@ -15,6 +15,8 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
 const FLIGHT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Sends of one flight, at most; the handshake timeout is what counts.
 const FLIGHT_RETRIES: usize = 32;
+/// Longest timeout that the engine takes: ten years are as good as for ever.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(3650 * 24 * 3600);
 /// Packets that the engine may hold: more than any handshake of sane certificates needs.
 pub(crate) const ENGINE_QUEUE_PACKETS: usize = 256;
 /// The library keeps 12 records of a DTLS 1.3 flight; five are ServerHello, EncryptedExtensions,
@@ -31,6 +33,17 @@ pub enum Version {
     Dtls12,
     /// DTLS 1.3 (RFC 9147).
     Dtls13,
+}
+
+impl Version {
+    /// By its number in a handshake; `None` for older ones, and for those of TLS.
+    pub(crate) fn from_wire(number: &[u8]) -> Option<Self> {
+        match number {
+            [0xfe, 0xfd] => Some(Self::Dtls12),
+            [0xfe, 0xfc] => Some(Self::Dtls13),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for Version {
@@ -193,6 +206,12 @@ impl DtlsOptions {
         self
     }
 
+    /// Whether one of these versions is allowed.
+    pub(crate) fn allows(&self, versions: &[Version]) -> bool {
+        let newest = if self.psk.is_some() { Version::Dtls12 } else { self.newest };
+        versions.iter().any(|version| (self.oldest..=newest).contains(version))
+    }
+
     /// Judges the certificate of a peer.
     pub(crate) fn judge(&self, der: &[u8]) -> Result<(), Error> {
         let judged = match &self.judge {
@@ -225,10 +244,10 @@ impl DtlsOptions {
             .max_queue_tx(ENGINE_QUEUE_PACKETS)
             .require_client_certificate(self.judge.is_some())
             .use_server_cookie(self.cookie_exchange)
-            .flight_start_rto(self.flight_timeout)
+            .flight_start_rto(self.flight_timeout.min(LONGEST_TIMEOUT))
             .flight_retries(FLIGHT_RETRIES)
-            // Ours ends first: the engine's stands still while the clock does.
-            .handshake_timeout(self.handshake_timeout * 2);
+            // Ours is what counts: the engine's stands still while the clock does.
+            .handshake_timeout(LONGEST_TIMEOUT);
         if let Some(psk) = &self.psk {
             let keys = Arc::new(Keys(AssertUnwindSafe(Arc::clone(&psk.lookup))));
             config = match is_client {
@@ -282,6 +301,9 @@ impl DtlsOptions {
     }
 
     fn check(&self, is_client: bool) -> Result<(), Error> {
+        if self.flight_timeout.is_zero() {
+            return Err(Error::Options("the timeout of a flight has to be above zero"));
+        }
         match &self.psk {
             Some(_) if self.identity.is_some() || self.judge.is_some() => {
                 Err(Error::Options("pre-shared keys and certificates exclude one another"))

@@ -4,6 +4,12 @@ use bytes::Bytes;
 
 use crate::{Alert, Version};
 
+/// Content type of handshake messages, and one of them with its header.
+const HANDSHAKE: u8 = 22;
+const CLIENT_HELLO: u8 = 1;
+const HANDSHAKE_HEADER_BYTES: usize = 12;
+/// Number of that extension.
+const SUPPORTED_VERSIONS: [u8; 2] = [0, 43];
 /// Header of a record of DTLS 1.2, and of DTLS 1.3 in the clear.
 const HEADER_BYTES: usize = 13;
 /// DTLS 1.2: that header, 8 bytes of nonce and 16 of tag (AES-GCM); the other suites need less.
@@ -65,7 +71,51 @@ pub(crate) fn repack(packet: Bytes, max: usize) -> Vec<Bytes> {
 /// Whether a packet begins with a ServerHello or a HelloVerifyRequest, the only ones that tell a
 /// client which version the server chose.
 pub(crate) fn tells_version(packet: &[u8]) -> bool {
-    packet.first() == Some(&22) && matches!(packet.get(HEADER_BYTES), Some(2 | 3))
+    packet.first() == Some(&HANDSHAKE) && matches!(packet.get(HEADER_BYTES), Some(2 | 3))
+}
+
+/// The versions that a client offers, if the packet begins with all of its ClientHello (RFC 8446
+/// section 4.2.1: without the extension supported_versions it is the one before 1.3).
+pub(crate) fn offered_versions(packet: &[u8]) -> Option<Vec<Version>> {
+    let record = packet.get(HEADER_BYTES..first_record(packet)?)?;
+    let length = usize::from(u16::from_be_bytes([*record.get(2)?, *record.get(3)?]));
+    let fragment = usize::from(u16::from_be_bytes([*record.get(10)?, *record.get(11)?]));
+    let is_hello = packet[0] == HANDSHAKE && record[0] == CLIENT_HELLO;
+    if !is_hello || length != fragment || record[1] != 0 || record[9] != 0 {
+        return None;
+    }
+    let mut body = Fields(record.get(HANDSHAKE_HEADER_BYTES..HANDSHAKE_HEADER_BYTES + length)?);
+    // Version and random; session, cookie, cipher suites and compression.
+    body.take(2 + 32)?;
+    for length_bytes in [1, 1, 2, 1] {
+        body.vector(length_bytes)?;
+    }
+    let mut extensions = Fields(body.vector(2).unwrap_or_default());
+    while let Some(kind) = extensions.take(2) {
+        let mut value = Fields(extensions.vector(2)?);
+        if kind == SUPPORTED_VERSIONS {
+            let offered = value.vector(1)?.chunks(2);
+            return Some(offered.filter_map(Version::from_wire).collect());
+        }
+    }
+    Some(vec![Version::Dtls12])
+}
+
+/// Reads a message field by field.
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    fn take(&mut self, bytes: usize) -> Option<&'a [u8]> {
+        let (field, rest) = self.0.split_at_checked(bytes)?;
+        self.0 = rest;
+        Some(field)
+    }
+
+    /// A field with its length before it.
+    fn vector(&mut self, length_bytes: usize) -> Option<&'a [u8]> {
+        let length = self.take(length_bytes)?.iter().fold(0, |n, &b| n << 8 | usize::from(b));
+        self.take(length)
+    }
 }
 
 /// Whether a packet begins with an alert in the clear, and which.
@@ -122,8 +172,34 @@ mod tests {
             let packets = repack(Bytes::copy_from_slice(bytes), 3);
             assert_eq!(packets.concat(), bytes);
             assert!(!tells_version(bytes));
+            assert_eq!(offered_versions(bytes), None);
             assert_eq!(clear_alert(bytes), None);
         }
+    }
+
+    #[test]
+    fn the_versions_of_a_hello_are_read_wherever_it_is_whole() {
+        use crate::{DtlsOptions, engine::Engine, engine::Event};
+        use Version::{Dtls12, Dtls13};
+        let offered = |options: DtlsOptions| {
+            let mut events = Vec::new();
+            let options = options.dangerous_accept_any();
+            let mut engine = Engine::new(&options, true, 2000).unwrap();
+            engine.tick(&mut events).unwrap();
+            let Event::Packet(packet) = &events[0] else { panic!("{events:?}") };
+            for len in 0..packet.len() {
+                let _ = offered_versions(&packet[..len]);
+            }
+            let mut part = packet.to_vec();
+            part[HEADER_BYTES + 11] -= 1;
+            assert_eq!(offered_versions(&part), None, "a fragment");
+            offered_versions(packet)
+        };
+        let options = DtlsOptions::new;
+        assert_eq!(offered(options().versions(Dtls12..=Dtls12)), Some(vec![Dtls12]));
+        assert_eq!(offered(options().versions(Dtls13..=Dtls13)), Some(vec![Dtls13]));
+        let both = offered(options()).unwrap();
+        assert!(both.len() == 2 && both.contains(&Dtls12) && both.contains(&Dtls13), "{both:?}");
     }
 
     #[test]

@@ -320,9 +320,9 @@ fn a_lost_close_notify_is_repeated() {
         let lose = Arc::new(std::sync::atomic::AtomicU32::new(0));
         let left = Arc::clone(&lose);
         let rule = move |from_client: bool, packet: &mut Vec<u8>| {
-            // Data packets only: bare acknowledgements are shorter than a record.
+            // Data Offset (RFC 4340 section 5.1): what follows is a record, or nothing.
             let take = from_client
-                && packet.len() > 40
+                && packet.len() > usize::from(packet[4]) * 4
                 && left
                     .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1))
                     .is_ok();
@@ -339,6 +339,35 @@ fn a_lost_close_notify_is_repeated() {
         lose.store(1, Ordering::Relaxed);
         client.close().await.unwrap();
         assert_eq!(server.recv().await.unwrap(), None, "and not Truncated");
+    });
+}
+
+//= 5238-3.3-1 test
+/// The last flight of a client with a large certificate is larger than the first window, so that
+/// its end waits in the send queue when the client has all that it needs.
+#[test]
+fn a_last_flight_that_waited_and_was_lost_is_repeated() {
+    run(async {
+        let me = large_identity(100);
+        let identity = Identity::self_signed("server.example").unwrap();
+        let quick = DtlsOptions::new()
+            .versions(Version::Dtls13..=Version::Dtls13)
+            .flight_timeout(Duration::from_millis(100));
+        let client = quick.clone().pin(identity.fingerprint()).identity(me.clone());
+        let server = quick.identity(identity).pin(me.fingerprint());
+        let mut records = 0;
+        let rule = move |from_client: bool, packet: &mut Vec<u8>| {
+            records += u32::from(from_client && packet.len() > 100);
+            match from_client {
+                // Of the two packets of the hello and five of the flight the last but one.
+                true if records == 7 && packet.len() > 100 => Fate::Drop,
+                true => Fate::Pass,
+                false => Fate::Late(Duration::from_millis(50)),
+            }
+        };
+        let (a, b, _relay) = dccp_over(&Options::default().path_mtu(700), rule).await;
+        let both = shake((a, b), &client, &server).await;
+        echo(&both.0.unwrap(), &both.1.unwrap()).await;
     });
 }
 

@@ -52,17 +52,19 @@ fn both_versions_connect_on_one_service_code() {
 }
 
 #[test]
-fn versions_that_have_nothing_in_common_end_on_both_sides() {
-    run(async {
-        let me = identity();
-        let limit = Duration::from_millis(500);
-        let client = DtlsOptions::new().pin(me.fingerprint()).handshake_timeout(limit);
-        let client = client.versions(Version::Dtls13..=Version::Dtls13);
-        let server = DtlsOptions::new().identity(me).handshake_timeout(limit);
-        let server = server.versions(Version::Dtls12..=Version::Dtls12);
-        let both = shake(dccp(&Options::default()).await, &client, &server).await;
-        assert!(both.0.is_err() && both.1.is_err());
-    });
+fn versions_that_have_nothing_in_common_are_named_on_both_sides() {
+    let (old, new) = (Version::Dtls12, Version::Dtls13);
+    for (ours, theirs) in [(old, new), (new, old)] {
+        run(async {
+            let me = identity();
+            let client = DtlsOptions::new().pin(me.fingerprint()).versions(ours..=ours);
+            let server = DtlsOptions::new().identity(me).versions(theirs..=theirs);
+            let both = shake(dccp(&Options::default()).await, &client, &server).await;
+            let told = both.0.unwrap_err();
+            assert!(matches!(told, Error::PeerAlert(Alert::PROTOCOL_VERSION)), "{told}");
+            assert!(matches!(both.1, Err(Error::Version)), "{both:?}", both = both.1);
+        });
+    }
 }
 
 #[test]
@@ -146,11 +148,10 @@ fn a_shared_key_connects_and_a_wrong_one_does_not() {
         assert_eq!(client.peer_certificate(), None);
         echo(&client, &server_end).await;
 
-        let limit = Duration::from_millis(1500);
-        let (wrong, server) = (key("another").handshake_timeout(limit), server);
-        let server = server.handshake_timeout(limit);
-        let both = shake(dccp(&Options::default()).await, &wrong, &server).await;
-        assert!(both.0.is_err() && both.1.is_err());
+        let both = shake(dccp(&Options::default()).await, &key("another"), &server).await;
+        let (client, server) = (both.0.unwrap_err(), both.1.unwrap_err());
+        assert!(matches!(client, Error::PeerAlert(Alert::DECRYPT_ERROR)), "{client}");
+        assert!(matches!(server, Error::WrongKey), "{server}");
     });
 }
 
@@ -170,6 +171,46 @@ fn settings_that_cannot_work_are_refused_at_once() {
         assert!(matches!(both.0, Err(Error::Options(_))));
         assert!(matches!(both.1, Err(Error::Identity(_))));
     });
+}
+
+#[test]
+fn timeouts_may_be_as_long_as_one_likes() {
+    run(async {
+        let me = identity();
+        let patient = DtlsOptions::new().handshake_timeout(Duration::MAX);
+        let patient = patient.flight_timeout(Duration::MAX);
+        let client = patient.clone().pin(me.fingerprint());
+        let both = shake(dccp(&Options::default()).await, &client, &patient.identity(me)).await;
+        echo(&both.0.unwrap(), &both.1.unwrap()).await;
+
+        let (client, _server) = dccp(&Options::default()).await;
+        let hasty = DtlsOptions::new().dangerous_accept_any().flight_timeout(Duration::ZERO);
+        let refused = DtlsConnection::client(client, &hasty).await;
+        assert!(matches!(refused, Err(Error::Options(_))), "{refused:?}");
+    });
+}
+
+#[test]
+fn a_close_of_the_peer_has_one_name_throughout_the_handshake() {
+    for packets in 0..4 {
+        run(async {
+            let me = identity();
+            let (client, server) = dccp(&Options::default()).await;
+            let serving = async {
+                for _ in 0..packets.min(2) {
+                    let _ = server.recv().await;
+                }
+                for _ in 2..packets {
+                    tokio::task::yield_now().await;
+                }
+                drop(server);
+            };
+            let options = DtlsOptions::new().pin(me.fingerprint());
+            let (refused, ()) = tokio::join!(DtlsConnection::client(client, &options), serving);
+            let e = refused.unwrap_err();
+            assert!(matches!(&e, Error::Handshake(why) if why.contains("closed")), "{e}");
+        });
+    }
 }
 
 #[test]
