@@ -18,7 +18,8 @@ pub(crate) struct Reception {
     received: u32,
     expected_prior: u32,
     received_prior: u32,
-    transit: Option<i64>,
+    /// Arrival less timestamp of the last packet, with wraps.
+    transit: Option<u32>,
     /// In units of 1/16 of the RTP clock.
     jitter: u64,
 }
@@ -43,9 +44,10 @@ impl Reception {
     pub(crate) fn packet(&mut self, seq: u16, timestamp: u32, arrival: u32) -> Option<u32> {
         let extended = self.sequence(seq)?;
         self.received += 1;
-        let transit = i64::from(arrival.wrapping_sub(timestamp) as i32);
+        let transit = arrival.wrapping_sub(timestamp);
         if let Some(before) = self.transit.replace(transit) {
-            let d = (transit - before).unsigned_abs().min(u64::from(u32::MAX));
+            // Timestamps start anywhere, so that transit times may wrap from one packet to the next.
+            let d = u64::from((transit.wrapping_sub(before) as i32).unsigned_abs());
             self.jitter = self.jitter + d - ((self.jitter + 8) >> 4);
         }
         Some(extended)
@@ -156,5 +158,21 @@ mod tests {
         }
         // 160/16 = 10, then 10 + (160 - 10)/16 = 19.4.
         assert_eq!(r.jitter(), 19);
+    }
+
+    #[test]
+    fn a_transit_time_that_wraps_is_no_jitter() {
+        for border in [0, 1_u32 << 31] {
+            let mut r = Reception::new(0);
+            for n in 0..20_u32 {
+                let late = n % 2 * 2;
+                r.packet(
+                    n as u16,
+                    n * 160,
+                    border.wrapping_add(late).wrapping_sub(1).wrapping_add(n * 160),
+                );
+            }
+            assert!(r.jitter() <= 2, "{} at {border}", r.jitter());
+        }
     }
 }
