@@ -206,15 +206,19 @@ pub(crate) fn report_block(b: &Block, fraction: u8) -> rtcp_types::ReportBlockBu
         .delay_since_last_sender_report_timestamp(b.delay)
 }
 
+/// Bytes of a block in a report.
+pub(crate) const BLOCK_BYTES: usize = 24;
+
 //= 5762-4.2-3
-/// A compound packet: the report of a sender or of a receiver, our name, and a goodbye at the end.
+/// A compound packet: the report of a sender or of a receiver, our name, and a goodbye at the end,
+/// ours or that of an identifier that we gave up.
 /// No extended reports: DCCP's acknowledgements say as much (RFC 5762 section 4.2).
 pub(crate) fn compound(
     ssrc: u32,
     sender: Option<SenderInfo>,
     blocks: Vec<rtcp_types::ReportBlockBuilder>,
     name: &str,
-    bye: Option<&str>,
+    bye: Option<(u32, &str)>,
 ) -> Option<Bytes> {
     let builder = Compound::builder();
     let mut builder = match sender {
@@ -234,8 +238,8 @@ pub(crate) fn compound(
     let cname = SdesItem::builder(SdesItem::CNAME, name);
     builder =
         builder.add_packet(Sdes::builder().add_chunk(SdesChunk::builder(ssrc).add_item(cname)));
-    if let Some(reason) = bye {
-        builder = builder.add_packet(Bye::builder().add_source(ssrc).reason(reason));
+    if let Some((leaving, reason)) = bye {
+        builder = builder.add_packet(Bye::builder().add_source(leaving).reason(reason));
     }
     let mut packet = vec![0; builder.calculate_size().ok()?];
     builder.write_into(&mut packet).ok()?;
@@ -281,7 +285,7 @@ mod tests {
             delay: 2,
         };
         let bytes =
-            compound(7, Some(info), vec![report_block(&heard, 64)], "me@here", Some("done"));
+            compound(7, Some(info), vec![report_block(&heard, 64)], "me@here", Some((7, "done")));
         let bytes = bytes.unwrap();
         assert!(is_rtcp(&bytes) && !is_rtcp(&rtp(7, (96, true), 1, 1, b"x")));
         let types: Vec<u8> = Compound::parse(&bytes)
@@ -308,12 +312,34 @@ mod tests {
 
     #[test]
     fn damaged_packets_are_no_packets() {
-        let whole = compound(7, None, Vec::new(), "me", Some("x")).unwrap();
+        let whole = compound(7, None, Vec::new(), "me", Some((7, "x"))).unwrap();
         for len in 0..whole.len() {
             let _ = parse_rtcp(&whole[..len]);
             let _ = parse_rtp(&whole.slice(..len));
         }
         assert!(parse_rtcp(&whole[..whole.len() - 1]).is_none());
         assert!(parse_rtp(&Bytes::from_static(b"short")).is_none());
+    }
+
+    #[test]
+    fn packets_that_are_damaged_anywhere_are_read_or_refused() {
+        let rtcp = compound(7, None, Vec::new(), "me@here", Some((7, "done"))).unwrap();
+        let rtp = rtp(7, (96, true), 1, 1, b"media and more media");
+        let mut chance = 1_u64;
+        let mut below = |n: usize| {
+            chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (chance >> 33) as usize % n
+        };
+        for _ in 0..100_000 {
+            for whole in [&rtcp, &rtp] {
+                let mut packet = whole[..below(whole.len()) + 1].to_vec();
+                for _ in 0..below(4) {
+                    let at = below(packet.len());
+                    packet[at] = below(256) as u8;
+                }
+                let _ = parse_rtcp(&packet);
+                let _ = parse_rtp(&packet.into());
+            }
+        }
     }
 }

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
+use tokio::task::AbortHandle;
 use tokio::time::Instant;
-use udccp::{Connection, Outgoing};
+use udccp::{Connection, Outgoing, TrySendError};
 
 use crate::Error;
 use crate::reports::{Event, is_rtcp};
@@ -29,6 +30,10 @@ const RTCP_PRIORITY: u32 = 1;
 /// Checksum Coverage: DCCP's header and options, and the 3 words of the RTP header (RFC 4340
 /// section 9.2).
 const RTP_HEADER_COVERAGE: u8 = 1 + (HEADER_BYTES / 4) as u8;
+/// Longest interval of RTCP: as good as never.
+const LONGEST_INTERVAL: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+/// RFC 3550 section 6.5: the length of a name is one byte.
+const MAX_NAME_BYTES: usize = 255;
 /// Seconds from NTP's epoch, 1900, to that of Unix.
 const NTP_UNIX_SECONDS: u64 = 2_208_988_800;
 
@@ -83,30 +88,33 @@ impl RtpOptions {
         self
     }
 
-    /// Idle time after which an empty packet keeps NAT bindings open (default 15 s).
+    /// Idle time after which an empty packet keeps NAT bindings open (default 15 s; zero: never).
     #[must_use]
     pub fn keep_alive(mut self, idle: Duration) -> Self {
         self.keep_alive = idle;
         self
     }
 
-    /// Our canonical name, `user@host` (default: a random one, RFC 7022).
+    /// Our canonical name, `user@host` (default: a random one, RFC 7022). What is beyond 255 bytes
+    /// is left out.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Our source identifier (default: random).
+    /// Our source identifier (default: random). If another source turns out to have the same, both
+    /// take another (RFC 3550 section 8.2); [`SessionStats::ssrc`] has the one in use.
     #[must_use]
     pub fn ssrc(mut self, ssrc: u32) -> Self {
         self.ssrc = Some(ssrc);
         self
     }
 
-    fn setup(&self) -> Result<Setup, Error> {
+    /// `shares`: RTP and RTCP are told apart by the payload type.
+    fn setup(&self, shares: bool) -> Result<Setup, Error> {
         // RFC 5761 section 4: 64 to 95 look like RTCP.
-        if self.payload_type > 127 || (64..96).contains(&self.payload_type) {
+        if self.payload_type > 127 || shares && (64..96).contains(&self.payload_type) {
             return Err(Error::PayloadType(self.payload_type));
         }
         if self.clock_rate == 0 {
@@ -114,18 +122,19 @@ impl RtpOptions {
         }
         let random = || getrandom::u32().map_err(|e| Error::Random(e.to_string()));
         let name = match &self.name {
-            Some(name) => name.chars().take(255).collect(),
+            Some(name) => cut(name, MAX_NAME_BYTES).to_owned(),
             None => format!("{:08x}{:08x}{:08x}", random()?, random()?, random()?),
         };
         Ok(Setup {
             ssrc: self.ssrc.map_or_else(random, Ok)?,
+            spare_ssrc: random()?,
             sequence: random()? as u16,
             timestamp_offset: random()?,
             name,
             payload_type: self.payload_type,
             clock_rate: self.clock_rate,
             bandwidth: self.bandwidth,
-            minimum: self.least_interval,
+            minimum: self.least_interval.min(LONGEST_INTERVAL),
         })
     }
 }
@@ -164,6 +173,8 @@ pub struct RtpSession {
     lifetime: Duration,
     pending: Mutex<VecDeque<Event>>,
     rtcp_ended: AtomicBool,
+    /// They may be waiting for a path that is gone, and would hold the connections open.
+    tasks: Vec<AbortHandle>,
 }
 
 #[derive(Debug)]
@@ -204,18 +215,22 @@ impl RtpSession {
         rtcp: Option<Connection>,
         options: &RtpOptions,
     ) -> Result<Self, Error> {
-        let state = Mutex::new(State::new(options.setup()?, Instant::now()));
+        let setup = options.setup(rtcp.is_none())?;
+        let state = Mutex::new(State::new(setup, Instant::now()));
         let shared = Arc::new(Shared { rtp, rtcp, state, keep_alive: options.keep_alive });
-        tokio::spawn(reports(Arc::downgrade(&shared)));
-        tokio::spawn(keep_alive(Arc::downgrade(&shared), false));
-        if shared.rtcp.is_some() {
-            tokio::spawn(keep_alive(Arc::downgrade(&shared), true));
+        let mut tasks = vec![tokio::spawn(reports(Arc::downgrade(&shared))).abort_handle()];
+        for is_rtcp in [false, true] {
+            if !options.keep_alive.is_zero() && (!is_rtcp || shared.rtcp.is_some()) {
+                let task = tokio::spawn(keep_alive(Arc::downgrade(&shared), is_rtcp));
+                tasks.push(task.abort_handle());
+            }
         }
         Ok(Self {
             shared,
             lifetime: options.lifetime,
             pending: Mutex::default(),
             rtcp_ended: AtomicBool::new(false),
+            tasks,
         })
     }
 
@@ -223,6 +238,8 @@ impl RtpSession {
     //= 5762-4.1-4
     /// Sends a payload as one packet. `timestamp` counts in units of the clock from any start; a
     /// random offset is added (RFC 3550 section 5.1). Waits while DCCP's send queue is full.
+    ///
+    /// Cancel safe: the packet is sent whole or not at all.
     ///
     /// # Errors
     /// [`Error::PayloadTooLarge`]; the end of the connection.
@@ -237,9 +254,24 @@ impl RtpSession {
         if len > max {
             return Err(Error::PayloadTooLarge { len, max });
         }
-        let packet = self.shared.state().packet(Instant::now(), timestamp, marker, payload);
-        let message = Outgoing::new(packet).lifetime(self.lifetime);
-        Ok(self.shared.rtp.send(message).await?)
+        loop {
+            // A number that is given out is sent: so first wait, then number the packet.
+            self.shared.rtp.writable().await?;
+            let mut state = self.shared.state();
+            let packet = state.packet(timestamp, marker, payload);
+            match self.shared.rtp.try_send(Outgoing::new(packet).lifetime(self.lifetime)) {
+                Ok(()) => {
+                    state.packet_sent(Instant::now(), timestamp, len);
+                    return Ok(());
+                }
+                // Another task was quicker.
+                Err(TrySendError::Full(_)) => {}
+                Err(TrySendError::Failed(udccp::Error::MessageTooLarge { .. })) => {
+                    return Err(Error::PayloadTooLarge { len, max: self.max_payload_size() });
+                }
+                Err(TrySendError::Failed(e)) => return Err(e.into()),
+            }
+        }
     }
 
     /// The next packet or report; `None` once the peer has closed the connection and all was
@@ -255,7 +287,13 @@ impl RtpSession {
             if let Some(event) = lock(&self.pending).pop_front() {
                 return Ok(Some(event));
             }
-            let Some((packet, from_rtcp)) = self.next_packet().await? else { return Ok(None) };
+            let (packet, from_rtcp) = match self.next_packet().await {
+                Ok(Some(packet)) => packet,
+                end => match self.last_of_rtcp() {
+                    Some(packet) => (packet, true),
+                    None => return end.map(|_| None),
+                },
+            };
             let now = Instant::now();
             let mut state = self.shared.state();
             if packet.is_empty() {
@@ -288,15 +326,30 @@ impl RtpSession {
         }
     }
 
-    /// Says BYE, with the last report, and closes.
+    /// What has arrived on the connection of RTCP alone: where that of RTP is at its end there may
+    /// still be a goodbye.
+    fn last_of_rtcp(&self) -> Option<Bytes> {
+        self.shared.rtcp.as_ref()?.try_recv().ok()
+    }
+
+    /// Says BYE, with the last report, and closes. A session that has sent neither media nor a report
+    /// leaves without (RFC 3550 section 6.3.7).
     ///
     /// # Errors
     /// As [`Connection::close`].
     pub async fn close(&self) -> Result<(), Error> {
-        let bye = self.shared.state().report(Instant::now(), ntp_now(), Some("session ends"));
+        let max = self.shared.control().max_message_size();
+        let bye = {
+            let mut state = self.shared.state();
+            let speaks = state.has_spoken();
+            let bye = || state.report(Instant::now(), ntp_now(), Some("session ends"), max);
+            speaks.then(bye).flatten()
+        };
         if let Some(bye) = bye {
             // What has ended already needs no goodbye.
-            let _ = self.shared.control().send(bye).await;
+            if self.shared.control().send(bye).await.is_ok() {
+                self.shared.state().counts.reports_sent += 1;
+            }
         }
         if let Some(rtcp) = &self.shared.rtcp {
             let _ = rtcp.close().await;
@@ -322,6 +375,12 @@ impl RtpSession {
     }
 }
 
+impl Drop for RtpSession {
+    fn drop(&mut self) {
+        self.tasks.iter().for_each(AbortHandle::abort);
+    }
+}
+
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
@@ -336,9 +395,21 @@ impl Shared {
     /// Sends the report that is due, as soon as congestion control lets it go.
     async fn send_report(&self) -> Result<(), udccp::Error> {
         let due = Instant::now();
-        let Some(report) = self.state().report(due, ntp_now(), None) else { return Ok(()) };
+        let max = self.control().max_message_size();
+        let report = self.state().report(due, ntp_now(), None, max);
+        // A path that is too narrow for our name may become wider.
+        let Some(report) = report.filter(|report| report.len() <= max) else {
+            self.state().report_passed(due);
+            return Ok(());
+        };
         let len = report.len();
-        self.control().send(Outgoing::new(report).priority(RTCP_PRIORITY)).await?;
+        match self.control().send(Outgoing::new(report).priority(RTCP_PRIORITY)).await {
+            Err(udccp::Error::MessageTooLarge { .. }) => {
+                self.state().report_passed(due);
+                return Ok(());
+            }
+            sent => sent?,
+        }
         self.control().flushed().await?;
         let left = Instant::now();
         self.state().report_left(left, len, left - due);
@@ -394,6 +465,15 @@ async fn keep_alive(session: Weak<Shared>, rtcp: bool) {
         // Often enough to be late by a small part only.
         tokio::time::sleep(idle / 16).await;
     }
+}
+
+/// The beginning of a text, of up to `most` bytes.
+fn cut(text: &str, most: usize) -> &str {
+    let mut end = most.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

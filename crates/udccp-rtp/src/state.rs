@@ -17,9 +17,16 @@ const TIMEOUT_INTERVALS: u32 = 5;
 /// Blocks that one report can hold.
 const MAX_BLOCKS: usize = 31;
 
+/// Sources that are remembered; whoever was silent for longest makes room for another.
+const MAX_SOURCES: usize = 1024;
+/// What is said of an identifier that another source has too.
+const COLLISION: &str = "identifier in use";
+
 /// What a session counts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SessionStats {
+    /// Our source identifier: another one after a collision.
+    pub ssrc: u32,
     /// RTP packets handed to DCCP.
     pub packets_sent: u32,
     /// Bytes of payload in them.
@@ -38,6 +45,9 @@ pub struct SessionStats {
     pub keep_alives_sent: u64,
     /// Packets received that are neither RTP nor RTCP.
     pub malformed: u64,
+    /// Packets received that had our own source identifier: of another source that chose the
+    /// same, or of ours, sent back to us.
+    pub collisions: u64,
     /// Whom we hear.
     pub sources: Vec<SourceStats>,
 }
@@ -65,6 +75,8 @@ struct Source {
     name: Option<String>,
     last_heard: Instant,
     last_media: Option<Instant>,
+    /// When we last reported what we hear of it.
+    reported: Option<Instant>,
     /// Middle 32 bits of the NTP time of its last sender report, and when that came.
     last_report: Option<(u32, Instant)>,
     hears_us: Option<Block>,
@@ -76,6 +88,8 @@ struct Source {
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
     pub(crate) ssrc: u32,
+    /// Taken in the place of `ssrc` if that is in use.
+    pub(crate) spare_ssrc: u32,
     pub(crate) sequence: u16,
     pub(crate) timestamp_offset: u32,
     pub(crate) name: String,
@@ -95,14 +109,19 @@ pub(crate) struct State {
     //= 5762-4.4-2
     sources: BTreeMap<u32, Source>,
     average_bytes: f64,
-    /// When the last RTCP packet left.
+    /// When the last RTCP packet left, and the one before.
     pub(crate) last_rtcp: Instant,
+    previous_rtcp: Instant,
+    /// The identifier that collided, until its goodbye is said.
+    given_up: Option<u32>,
+    has_collided: bool,
     pub(crate) counts: SessionStats,
 }
 
 impl State {
     pub(crate) fn new(setup: Setup, now: Instant) -> Self {
         // RFC 3550 section 6.3.2: the likely size of the first packet.
+        let counts = SessionStats { ssrc: setup.ssrc, ..SessionStats::default() };
         let average_bytes = (LOWER_HEADER_BYTES + 28 + 12 + setup.name.len()) as f64;
         Self {
             setup,
@@ -111,36 +130,75 @@ impl State {
             sources: BTreeMap::new(),
             average_bytes,
             last_rtcp: now,
-            counts: SessionStats::default(),
+            previous_rtcp: now,
+            given_up: None,
+            has_collided: false,
+            counts,
         }
     }
 
     //= 5762-4.1-1
-    /// The next RTP packet.
-    pub(crate) fn packet(
-        &mut self,
-        now: Instant,
-        timestamp: u32,
-        marker: bool,
-        payload: &[u8],
-    ) -> Bytes {
-        let setup = &mut self.setup;
+    /// The next RTP packet; it counts once it is sent.
+    pub(crate) fn packet(&self, timestamp: u32, marker: bool, payload: &[u8]) -> Bytes {
+        let setup = &self.setup;
         let timestamp = timestamp.wrapping_add(setup.timestamp_offset);
         let kind = (setup.payload_type, marker);
-        let packet = reports::rtp(setup.ssrc, kind, setup.sequence, timestamp, payload);
+        reports::rtp(setup.ssrc, kind, setup.sequence, timestamp, payload)
+    }
+
+    /// That packet was handed to DCCP.
+    pub(crate) fn packet_sent(&mut self, now: Instant, timestamp: u32, payload_bytes: usize) {
+        let setup = &mut self.setup;
         setup.sequence = setup.sequence.wrapping_add(1);
-        self.last_sent = Some((timestamp, now));
+        self.last_sent = Some((timestamp.wrapping_add(setup.timestamp_offset), now));
         self.counts.packets_sent = self.counts.packets_sent.wrapping_add(1);
-        self.counts.octets_sent = self.counts.octets_sent.wrapping_add(payload.len() as u32);
-        packet
+        self.counts.octets_sent = self.counts.octets_sent.wrapping_add(payload_bytes as u32);
+    }
+
+    /// Whether a packet of `ssrc` is to be heard. If we have that identifier too, we take another
+    /// (RFC 3550 section 8.2). From then on what has ours comes from ourselves, by a loop.
+    fn is_other(&mut self, ssrc: u32) -> bool {
+        if ssrc != self.setup.ssrc {
+            return true;
+        }
+        self.counts.collisions += 1;
+        if self.has_collided {
+            return false;
+        }
+        self.has_collided = true;
+        if self.has_spoken() {
+            self.given_up = Some(ssrc);
+        }
+        self.setup.ssrc = self.setup.spare_ssrc;
+        // Section 6.4.1: counts are those of an identifier.
+        let counts = &mut self.counts;
+        (counts.ssrc, counts.packets_sent, counts.octets_sent) = (self.setup.ssrc, 0, 0);
+        true
+    }
+
+    /// Whether anything was sent that a goodbye could follow (RFC 3550 section 6.3.7).
+    pub(crate) fn has_spoken(&self) -> bool {
+        self.last_sent.is_some() || self.counts.reports_sent > 0
+    }
+
+    fn make_room(&mut self, ssrc: u32) {
+        if self.sources.len() < MAX_SOURCES || self.sources.contains_key(&ssrc) {
+            return;
+        }
+        let silent = self.sources.iter().min_by_key(|(_, source)| source.last_heard);
+        if let Some(&ssrc) = silent.map(|(ssrc, _)| ssrc) {
+            self.sources.remove(&ssrc);
+        }
     }
 
     fn source(&mut self, ssrc: u32, now: Instant) -> &mut Source {
+        self.make_room(ssrc);
         let source = self.sources.entry(ssrc).or_insert(Source {
             reception: None,
             name: None,
             last_heard: now,
             last_media: None,
+            reported: None,
             last_report: None,
             hears_us: None,
             left: false,
@@ -155,6 +213,9 @@ impl State {
             self.counts.malformed += 1;
             return None;
         };
+        if !self.is_other(packet.ssrc) {
+            return None;
+        }
         let arrival = self.units(now - self.began);
         let seq = packet.sequence as u16;
         let source = self.source(packet.ssrc, now);
@@ -176,6 +237,7 @@ impl State {
         for part in heard {
             match part {
                 Heard::Name(ssrc, name) => self.source(ssrc, now).name = Some(name),
+                Heard::Event(Event::Report(report)) if !self.is_other(report.ssrc) => break,
                 Heard::Event(mut event) => {
                     self.heard_event(now, ntp, &mut event);
                     events.push(event);
@@ -214,16 +276,38 @@ impl State {
         }
     }
 
-    /// The compound packet that is due now.
-    pub(crate) fn report(&mut self, now: Instant, ntp: u64, bye: Option<&str>) -> Option<Bytes> {
+    /// The compound packet that is due now, of up to `max_bytes` where that can be.
+    pub(crate) fn report(
+        &mut self,
+        now: Instant,
+        ntp: u64,
+        bye: Option<&str>,
+        max_bytes: usize,
+    ) -> Option<Bytes> {
         self.forget_silent(now);
-        let rate = self.setup.clock_rate;
-        // Only those heard since the last report; the others come next time if they are many.
-        let since = self.last_rtcp;
-        let heard =
-            self.sources.iter_mut().filter(|(_, s)| s.last_media.is_some_and(|m| m >= since));
-        let blocks = heard.take(MAX_BLOCKS).filter_map(|(&ssrc, source)| {
+        let (ssrc, sender) = (self.setup.ssrc, self.sender_info(now, ntp));
+        // While we are here the goodbye is that of an identifier that we gave up.
+        let bye = bye.map(|reason| (ssrc, reason));
+        let bye = bye.or_else(|| self.given_up.take().map(|given_up| (given_up, COLLISION)));
+        let rest = reports::compound(ssrc, sender, Vec::new(), &self.setup.name, bye)?;
+        let room = max_bytes.saturating_sub(rest.len()) / reports::BLOCK_BYTES;
+        let blocks = self.blocks(now, room.min(MAX_BLOCKS));
+        reports::compound(ssrc, sender, blocks, &self.setup.name, bye)
+    }
+
+    /// Blocks about `most` of those heard since we last reported on them: if they are more, those
+    /// that have waited longest.
+    fn blocks(&mut self, now: Instant, most: usize) -> Vec<rtcp_types::ReportBlockBuilder> {
+        let is_heard = |source: &Source| match (source.last_media, source.reported) {
+            (Some(heard), Some(reported)) => heard >= reported,
+            (heard, _) => heard.is_some(),
+        };
+        let heard = self.sources.iter_mut().filter(|(_, source)| is_heard(source));
+        let mut heard: Vec<_> = heard.collect();
+        heard.sort_by_key(|(_, source)| source.reported);
+        let blocks = heard.into_iter().take(most).filter_map(|(&ssrc, source)| {
             let (last_report, at) = source.last_report.unwrap_or((0, now));
+            source.reported = Some(now);
             let reception = source.reception.as_mut()?;
             let block = Block {
                 ssrc,
@@ -237,31 +321,46 @@ impl State {
             };
             Some(reports::report_block(&block, reception.fraction_lost()))
         });
-        let blocks = blocks.collect();
-        let sender = self.last_sent.map(|(timestamp, at)| SenderInfo {
+        blocks.collect()
+    }
+
+    /// What we say of what we send, while we do (RFC 3550 section 6.4).
+    fn sender_info(&self, now: Instant, ntp: u64) -> Option<SenderInfo> {
+        let (timestamp, at) = self.last_sent.filter(|_| self.we_sent())?;
+        Some(SenderInfo {
             ntp,
-            rtp_timestamp: timestamp.wrapping_add(units(now - at, rate)),
+            rtp_timestamp: timestamp.wrapping_add(self.units(now - at)),
             packets: self.counts.packets_sent,
             octets: self.counts.octets_sent,
-        });
-        reports::compound(self.setup.ssrc, sender, blocks, &self.setup.name, bye)
+        })
+    }
+
+    /// Whether we have sent media since the report before the last (section 6.3.8).
+    fn we_sent(&self) -> bool {
+        self.last_sent.is_some_and(|(_, at)| at >= self.previous_rtcp)
     }
 
     //= 5762-4.2-1
     /// An RTCP packet has left `delay` after it was due.
     pub(crate) fn report_left(&mut self, now: Instant, bytes: usize, delay: Duration) {
         self.average_bytes = timing::average(self.average_bytes, bytes + LOWER_HEADER_BYTES);
-        self.last_rtcp = now;
+        self.report_passed(now);
         self.counts.reports_sent += 1;
         self.counts.report_delay = delay;
+    }
+
+    /// The time of a report has passed, whether it could be sent or not.
+    pub(crate) fn report_passed(&mut self, now: Instant) {
+        self.previous_rtcp = std::mem::replace(&mut self.last_rtcp, now);
     }
 
     //= 5762-4.2-1
     /// What the next interval of RTCP depends on.
     pub(crate) fn interval(&self) -> Interval {
-        let we_sent = self.last_sent.is_some();
+        let we_sent = self.we_sent();
         let present = self.sources.values().filter(|s| !s.left);
-        let others = present.clone().filter(|s| s.last_media.is_some()).count();
+        let sends = |s: &&Source| s.last_media.is_some_and(|at| at >= self.previous_rtcp);
+        let others = present.clone().filter(sends).count();
         Interval {
             members: present.count() + 1,
             senders: others + usize::from(we_sent),
@@ -317,6 +416,7 @@ mod tests {
     fn state(ssrc: u32) -> State {
         let setup = Setup {
             ssrc,
+            spare_ssrc: ssrc + 1000,
             sequence: 65_535,
             timestamp_offset: 1000,
             name: format!("{ssrc}@test"),
@@ -328,6 +428,12 @@ mod tests {
         State::new(setup, Instant::now())
     }
 
+    fn sent(state: &mut State, now: Instant, timestamp: u32, payload: &[u8]) -> Bytes {
+        let packet = state.packet(timestamp, false, payload);
+        state.packet_sent(now, timestamp, payload.len());
+        packet
+    }
+
     fn packet_of(event: Option<Event>) -> Packet {
         match event {
             Some(Event::Packet(packet)) => packet,
@@ -336,7 +442,7 @@ mod tests {
     }
 
     fn exchange(a: &mut State, b: &mut State, at: Instant, ntp: u64) -> Vec<Event> {
-        let report = a.report(at, ntp, None).unwrap();
+        let report = a.report(at, ntp, None, 1200).unwrap();
         a.report_left(at, report.len(), Duration::ZERO);
         b.heard_rtcp(at, ntp, &report)
     }
@@ -347,7 +453,7 @@ mod tests {
         let start = Instant::now();
         let at = |ms| start + Duration::from_millis(ms);
         for n in 0..10 {
-            let packet = a.packet(at(n * 20), n as u32 * 160, n == 0, &[0; 160]);
+            let packet = sent(&mut a, at(n * 20), n as u32 * 160, &[0; 160]);
             if n != 4 && n != 5 {
                 let packet = packet_of(b.heard_packet(at(n * 20 + 30), &packet));
                 assert_eq!(packet.sequence, 65_535 + n as u32);
@@ -356,14 +462,14 @@ mod tests {
         }
         // A reports; 500 ms later B answers, and that takes 40 ms both ways in all.
         let ntp = |ms: u64| (ms << 32) / 1000;
-        let sr = a.report(at(200), ntp(200), None).unwrap();
+        let sr = a.report(at(200), ntp(200), None, 1200).unwrap();
         let events = b.heard_rtcp(at(220), ntp(9_000), &sr);
         let Event::Report(report) = &events[0] else { panic!("{events:?}") };
         let info = report.sender.unwrap();
         assert_eq!((info.packets, info.octets), (10, 1600));
         // The last packet had 9 * 160 at 180 ms; 20 ms later it is 160 more.
         assert_eq!(info.rtp_timestamp, 1000 + 1600);
-        let rr = b.report(at(720), ntp(9_500), None).unwrap();
+        let rr = b.report(at(720), ntp(9_500), None, 1200).unwrap();
         let events = a.heard_rtcp(at(740), ntp(740), &rr);
         let Event::Report(report) = &events[0] else { panic!("{events:?}") };
         let block = report.blocks[0];
@@ -382,14 +488,14 @@ mod tests {
         let (mut a, mut b, mut us) = (state(1), state(2), state(3));
         let now = Instant::now();
         for n in 0..4 {
-            let _ = us.heard_packet(now, &a.packet(now, n, false, b"a"));
-            let _ = us.heard_packet(now, &b.packet(now, n, false, b"b"));
+            let _ = us.heard_packet(now, &sent(&mut a, now, n, b"a"));
+            let _ = us.heard_packet(now, &sent(&mut b, now, n, b"b"));
         }
-        let _ = us.heard_packet(now, &a.packet(now, 4, false, b"a"));
+        let _ = us.heard_packet(now, &sent(&mut a, now, 4, b"a"));
         let received: Vec<_> =
             us.stats().sources.iter().map(|s| (s.ssrc, s.packets_received, s.lost)).collect();
         assert_eq!(received, [(1, 5, 0), (2, 4, 0)]);
-        let report = us.report(now, 0, None).unwrap();
+        let report = us.report(now, 0, None, 1200).unwrap();
         let Event::Report(report) = &a.heard_rtcp(now, 0, &report)[0] else { panic!() };
         assert_eq!(report.blocks.iter().map(|b| b.ssrc).collect::<Vec<_>>(), [1, 2]);
         assert_eq!((us.interval().members, us.interval().senders), (3, 2));
@@ -402,12 +508,12 @@ mod tests {
         exchange(&mut a, &mut us, now, 0);
         exchange(&mut b, &mut us, now, 0);
         assert_eq!(us.interval().members, 3);
-        let bye = a.report(now, 0, Some("enough")).unwrap();
+        let bye = a.report(now, 0, Some("enough"), 1200).unwrap();
         let events = us.heard_rtcp(now, 0, &bye);
         assert_eq!(events.last(), Some(&Event::Bye { ssrc: 1, reason: Some("enough".into()) }));
         assert_eq!(us.interval().members, 2);
         let later = now + Duration::from_secs(60);
-        us.report(later, 0, None).unwrap();
+        us.report(later, 0, None, 1200).unwrap();
         assert_eq!(us.interval().members, 1);
     }
 
@@ -420,5 +526,109 @@ mod tests {
         us.report_left(left, 100, Duration::from_secs(4));
         assert_eq!(us.last_rtcp, left);
         assert_eq!(us.stats().report_delay, Duration::from_secs(4));
+    }
+
+    fn heard(us: &mut State, at: Instant, bytes: &Bytes) -> Vec<Event> {
+        us.heard_rtcp(at, 0, bytes)
+    }
+
+    fn sender_of(report: Option<Bytes>) -> Option<SenderInfo> {
+        match &state(9).heard_rtcp(Instant::now(), 0, &report.unwrap())[0] {
+            Event::Report(report) => report.sender,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// RFC 3550 section 6.3.8: who has sent no media for two intervals is no sender.
+    #[test]
+    fn who_falls_silent_reports_as_a_receiver() {
+        let (mut us, mut them) = (state(1), state(2));
+        let start = Instant::now();
+        let at = |s| start + Duration::from_secs(s);
+        let media = sent(&mut us, at(1), 0, b"media");
+        them.heard_packet(at(1), &media);
+        for (time, sends) in [(5, true), (10, true), (15, false), (20, false)] {
+            assert_eq!(sender_of(us.report(at(time), 0, None, 1200)).is_some(), sends, "at {time}");
+            assert_eq!(us.interval().we_sent, sends);
+            assert_eq!(them.interval().senders, usize::from(sends), "at {time}");
+            us.report_left(at(time), 100, Duration::ZERO);
+            them.report_left(at(time), 100, Duration::ZERO);
+        }
+        sent(&mut us, at(21), 0, b"media");
+        assert!(sender_of(us.report(at(25), 0, None, 1200)).is_some());
+    }
+
+    #[test]
+    fn all_of_many_sources_are_reported_in_turn() {
+        let mut us = state(1);
+        let start = Instant::now();
+        let mut reported = std::collections::BTreeMap::new();
+        for round in 0..9 {
+            let now = start + Duration::from_secs(round);
+            for ssrc in 100..150 {
+                us.heard_packet(now, &reports::rtp(ssrc, (0, false), round as u16, 0, b"media"));
+            }
+            // Every other report has room for few blocks.
+            let max = if round % 2 == 0 { 1200 } else { 300 };
+            let report = us.report(now, 0, None, max).unwrap();
+            assert!(report.len() <= max);
+            us.report_left(now, report.len(), Duration::ZERO);
+            let Event::Report(report) = heard(&mut state(2), now, &report).remove(0) else {
+                panic!("no report")
+            };
+            for block in report.blocks {
+                *reported.entry(block.ssrc).or_insert(0) += 1;
+            }
+        }
+        assert_eq!(reported.len(), 50);
+        assert!(reported.values().all(|&n| n >= 3), "{reported:?}");
+    }
+
+    /// RFC 3550 section 8.2.
+    #[test]
+    fn sources_with_one_identifier_part_and_a_loop_is_not_heard() {
+        let (mut us, mut them) = (state(7), state(7));
+        them.setup.spare_ssrc = 8;
+        let now = Instant::now();
+        let (ours, theirs) = (sent(&mut us, now, 0, b"ours"), sent(&mut them, now, 0, b"theirs"));
+        assert_eq!(packet_of(us.heard_packet(now, &theirs)).payload, &b"theirs"[..]);
+        assert_eq!(packet_of(them.heard_packet(now, &ours)).payload, &b"ours"[..]);
+        assert_eq!((us.stats().ssrc, them.stats().ssrc), (1007, 8));
+        assert_eq!((us.stats().collisions, us.stats().packets_sent), (1, 0));
+        // The old identifier is said goodbye to, once.
+        let report = us.report(now, 0, None, 1200).unwrap();
+        let bye = Event::Bye { ssrc: 7, reason: Some(COLLISION.into()) };
+        assert_eq!(heard(&mut them, now, &report).last(), Some(&bye));
+        let report = us.report(now, 0, None, 1200).unwrap();
+        assert!(!heard(&mut them, now, &report).contains(&bye));
+        let next = packet_of(them.heard_packet(now, &sent(&mut us, now, 0, b"more")));
+        assert_eq!(next.ssrc, 1007);
+        // What has the new one is our own, sent back.
+        let looped = sent(&mut us, now, 0, b"loop");
+        assert_eq!(us.heard_packet(now, &looped), None);
+        assert_eq!(heard(&mut us, now, &report), []);
+        assert_eq!((us.stats().ssrc, us.stats().collisions), (1007, 3));
+    }
+
+    #[test]
+    fn a_flood_of_sources_takes_no_memory_without_end() {
+        let mut us = state(1);
+        let start = Instant::now();
+        for n in 0..5000_u32 {
+            let now = start + Duration::from_micros(n.into());
+            us.heard_packet(now, &reports::rtp(100 + n, (0, false), 0, 0, b"x"));
+            // One that goes on speaking stays.
+            us.heard_packet(now, &reports::rtp(50, (0, false), n as u16, 0, b"x"));
+        }
+        assert_eq!(us.sources.len(), MAX_SOURCES);
+        assert_eq!(us.stats().sources[0].packets_received, 5000);
+    }
+
+    #[test]
+    fn intervals_beyond_all_measure_do_no_harm() {
+        let mut us = state(1);
+        us.setup.minimum = Duration::from_secs(10 * 365 * 24 * 3600);
+        assert!(us.report(Instant::now(), 0, None, 1200).is_some());
+        assert!(us.interval().randomised(1.0) > us.setup.minimum / 4);
     }
 }
