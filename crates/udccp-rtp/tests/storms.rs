@@ -1,0 +1,380 @@
+//! Sessions under what goes wrong: bad settings, narrow and dead paths, goodbyes, random traffic.
+
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use udccp::{Connection, Listener, Options};
+use udccp_base::{Rng, Seed};
+use udccp_rtp::{Error, Event, RtpOptions, RtpSession, SERVICE_AUDIO, SERVICE_RTCP};
+use udccp_testkit::{Fate, Relay, Rule, by_chance};
+
+/// A test that hangs fails instead.
+fn run<T>(test: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        tokio::time::timeout(Duration::from_secs(60), test).await.expect("the test hangs")
+    })
+}
+
+/// Two ends of a DCCP connection with a relay between.
+async fn dccp(options: &Options, rule: impl Rule) -> (Connection, Connection, Relay) {
+    let at = "127.0.0.1:0".parse().unwrap();
+    let listener = Listener::bind_with(at, [SERVICE_AUDIO], options).unwrap();
+    let server = listener.local_addr();
+    let relay = Relay::start(server, rule).await;
+    let address = format!("127.0.0.1:{}/{}", server.port(), relay.port);
+    let address: udccp::Address = address.parse().unwrap();
+    let (connected, accepted) =
+        tokio::join!(Connection::connect_with(address, SERVICE_AUDIO, options), listener.accept());
+    (connected.unwrap(), accepted.unwrap(), relay)
+}
+
+/// Two sessions, each with RTP and RTCP on connections of their own.
+async fn apart(options: &RtpOptions) -> (RtpSession, RtpSession) {
+    let at = "127.0.0.1:0".parse().unwrap();
+    let services = [SERVICE_AUDIO, SERVICE_RTCP];
+    let listener = Listener::bind_with(at, services, &Options::default()).unwrap();
+    let mut ends = Vec::new();
+    for service in services {
+        let (connected, accepted) =
+            tokio::join!(Connection::connect(listener.local_addr(), service), listener.accept());
+        ends.push((connected.unwrap(), accepted.unwrap()));
+    }
+    let (rtcp, rtp) = (ends.pop().unwrap(), ends.pop().unwrap());
+    let session = |rtp, rtcp| RtpSession::with_rtcp(rtp, rtcp, options).unwrap();
+    (session(rtp.0, rtcp.0), session(rtp.1, rtcp.1))
+}
+
+fn pass(_: bool, _: &mut Vec<u8>) -> Fate {
+    Fate::Pass
+}
+
+/// G.711 with reports every 200 ms or so.
+fn quick() -> RtpOptions {
+    RtpOptions::new(0, 8000).least_interval(Duration::from_millis(200)).bandwidth(8_000_000)
+}
+
+#[test]
+fn a_long_name_is_cut_between_characters() {
+    run(async {
+        let (a, b, _relay) = dccp(&Options::default(), pass).await;
+        let _a = RtpSession::new(a, &quick().name("\u{e9}".repeat(200))).unwrap();
+        let b = RtpSession::new(b, &quick()).unwrap();
+        assert!(matches!(b.recv().await.unwrap(), Some(Event::Report(_))));
+        assert_eq!(b.stats().sources[0].name, Some("\u{e9}".repeat(127)));
+    });
+}
+
+#[test]
+fn an_interval_of_for_ever_is_allowed() {
+    run(async {
+        let (a, b, _relay) = dccp(&Options::default(), pass).await;
+        let a = RtpSession::new(a, &quick().least_interval(Duration::MAX)).unwrap();
+        let b = RtpSession::new(b, &quick()).unwrap();
+        a.send(0, false, b"media").await.unwrap();
+        a.close().await.unwrap();
+        assert!(matches!(b.recv().await.unwrap(), Some(Event::Packet(_))));
+    });
+}
+
+/// A packet of a source, as it is on the wire.
+fn media(ssrc: u32, sequence: u16) -> Vec<u8> {
+    let mut packet = vec![0x80, 0];
+    packet.extend_from_slice(&sequence.to_be_bytes());
+    packet.extend_from_slice(&(u32::from(sequence) * 160).to_be_bytes());
+    packet.extend_from_slice(&ssrc.to_be_bytes());
+    packet.extend_from_slice(b"media");
+    packet
+}
+
+/// The sources that an RTCP packet reports on: a receiver's report comes first (RFC 3550 section
+/// 6.4.2).
+fn reported(rtcp: &[u8]) -> Vec<u32> {
+    assert_eq!(rtcp[1], 201);
+    let blocks = rtcp[8..].chunks(24).take(usize::from(rtcp[0] & 31));
+    blocks.map(|block| u32::from_be_bytes(block[..4].try_into().unwrap())).collect()
+}
+
+/// A report on all of them is larger than the packets of this path.
+#[test]
+fn reports_on_more_sources_than_fit_are_on_some_of_them_in_turn() {
+    run(async {
+        let (a, b, _relay) = dccp(&Options::default().path_mtu(300), pass).await;
+        let max = a.max_message_size();
+        let b = RtpSession::new(b, &quick()).unwrap();
+        let speaking = async {
+            for sequence in 0.. {
+                for ssrc in 1..=20 {
+                    a.send(media(ssrc, sequence)).await.unwrap();
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        let hearing = async { while b.recv().await.unwrap().is_some() {} };
+        let reading = async {
+            let mut all = BTreeSet::new();
+            while all.len() < 20 {
+                let report = a.recv().await.unwrap().unwrap();
+                assert!(report.len() <= max);
+                all.extend(reported(&report));
+            }
+        };
+        tokio::select! {
+            () = reading => {}
+            () = speaking => {}
+            () = hearing => panic!("closed"),
+        }
+    });
+}
+
+#[test]
+fn a_session_of_two_connections_hears_the_goodbye() {
+    for _ in 0..20 {
+        run(async {
+            let (a, b) = apart(&quick()).await;
+            a.send(0, false, b"media").await.unwrap();
+            a.close().await.unwrap();
+            let mut events = Vec::new();
+            while let Some(event) = b.recv().await.unwrap() {
+                events.push(event);
+            }
+            let is_bye = |event: &Event| matches!(event, Event::Bye { .. });
+            assert_eq!(events.iter().filter(|e| is_bye(e)).count(), 1, "{events:?}");
+        });
+    }
+}
+
+#[test]
+fn payload_types_like_rtcp_can_be_used_on_two_connections() {
+    run(async {
+        let (a, b) = apart(&RtpOptions::new(72, 90_000)).await;
+        a.send(0, true, b"media").await.unwrap();
+        let Some(Event::Packet(packet)) = b.recv().await.unwrap() else { panic!("no packet") };
+        assert_eq!((packet.payload_type, packet.marker), (72, true));
+    });
+}
+
+/// RFC 3550 section 6.3.7.
+#[test]
+fn who_never_said_anything_says_no_goodbye() {
+    run(async {
+        let (a, b, _relay) = dccp(&Options::default(), pass).await;
+        let options = RtpOptions::new(0, 8000);
+        let (a, b) = (RtpSession::new(a, &options).unwrap(), RtpSession::new(b, &options).unwrap());
+        a.close().await.unwrap();
+        assert_eq!(b.recv().await.unwrap(), None);
+        assert_eq!(a.stats().reports_sent, 0);
+    });
+}
+
+#[test]
+fn what_is_not_sent_is_not_counted_and_takes_no_number() {
+    run(async {
+        let is_slow = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&is_slow);
+        let rule = move |from_client: bool, _: &mut Vec<u8>| match told.load(Ordering::Relaxed) {
+            true if !from_client => Fate::Late(Duration::from_millis(100)),
+            _ => Fate::Pass,
+        };
+        let (a, b, _relay) = dccp(&Options::default().send_queue(1 << 20, 2), rule).await;
+        let options = RtpOptions::new(0, 8000).lifetime(Duration::from_secs(60));
+        let (a, b) = (RtpSession::new(a, &options).unwrap(), RtpSession::new(b, &options).unwrap());
+        is_slow.store(true, Ordering::Relaxed);
+        let (mut sent, mut given_up) = (0, 0);
+        while sent < 100 {
+            let sending = a.send(sent, false, [1; 160]);
+            match tokio::time::timeout(Duration::from_millis(5), sending).await {
+                Ok(done) => {
+                    done.unwrap();
+                    sent += 1;
+                }
+                Err(_) => given_up += 1,
+            }
+        }
+        assert!(given_up > 0);
+        assert_eq!(a.stats().packets_sent, sent);
+        assert!(matches!(
+            a.send(0, false, vec![0; 1 << 16]).await,
+            Err(Error::PayloadTooLarge { .. })
+        ));
+        a.close().await.unwrap();
+        let mut numbers = Vec::new();
+        while let Some(event) = b.recv().await.unwrap() {
+            if let Event::Packet(packet) = event {
+                numbers.push(packet.sequence);
+            }
+        }
+        let all = numbers[0]..=numbers[0] + 99;
+        assert!(all.eq(numbers.iter().copied()), "{numbers:?}");
+        assert!(matches!(a.send(0, false, b"too late").await, Err(Error::Dccp(_))));
+        assert_eq!(a.stats().packets_sent, sent);
+    });
+}
+
+/// A report waits for a path that is gone. It must not keep the connection from closing.
+#[test]
+fn a_session_dropped_on_a_dead_path_closes() {
+    run(async {
+        let is_dead = Arc::new(AtomicBool::new(false));
+        let closes = Arc::new(AtomicU32::new(0));
+        let (dead, seen) = (Arc::clone(&is_dead), Arc::clone(&closes));
+        let rule = move |from_client: bool, packet: &mut Vec<u8>| {
+            // Type (RFC 4340 section 5.1): Close or Reset.
+            let ends = matches!((packet[8] >> 1) & 15, 6 | 7);
+            seen.fetch_add(u32::from(from_client && ends), Ordering::Relaxed);
+            if dead.load(Ordering::Relaxed) { Fate::Drop } else { Fate::Pass }
+        };
+        let options = Options::default().close_linger(Duration::from_millis(200));
+        let (a, _b, _relay) = dccp(&options, rule).await;
+        let a = RtpSession::new(a, &quick().lifetime(Duration::from_secs(60))).unwrap();
+        is_dead.store(true, Ordering::Relaxed);
+        for n in 0..20 {
+            a.send(n, false, [1; 160]).await.unwrap();
+        }
+        // The report is due within 200 ms.
+        tokio::time::sleep(Duration::from_millis(400)).await;
+        assert_eq!(a.stats().reports_sent, 0);
+        drop(a);
+        while closes.load(Ordering::Relaxed) == 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    });
+}
+
+/// Payload type of packets that a stranger puts in.
+const NOISE: u8 = 1;
+
+/// What an end of a random session has to say.
+async fn say(session: Arc<RtpSession>, mut rng: Rng) -> u32 {
+    let mut sent = 0;
+    for n in 0..rng.below(300) as u32 {
+        let most = session.max_payload_size() as u64;
+        let len = if rng.chance(0.1) { rng.below(most + 1) } else { rng.below(200) };
+        let sending =
+            session.send(n.wrapping_mul(1 << 27), rng.chance(0.1), vec![n as u8; len as usize]);
+        let patience = Duration::from_millis(if rng.chance(0.2) { rng.below(3) } else { 100 });
+        match tokio::time::timeout(patience, sending).await {
+            Ok(Ok(())) => sent += 1,
+            Ok(Err(Error::Dccp(_))) => break,
+            Ok(Err(e)) => panic!("{e}"),
+            Err(_) => {}
+        }
+        if rng.chance(0.2) {
+            tokio::time::sleep(Duration::from_millis(rng.below(10))).await;
+        }
+    }
+    sent
+}
+
+/// Hears the other end to its end: numbers come at most once, and payloads whole.
+async fn hear(session: Arc<RtpSession>, seed: u64) -> usize {
+    let mut numbers = BTreeSet::new();
+    loop {
+        match session.recv().await {
+            Ok(Some(Event::Packet(packet))) if packet.payload_type == NOISE => {}
+            Ok(Some(Event::Packet(packet))) => {
+                let whole = packet.payload.iter().all(|b| *b == packet.payload[0]);
+                assert!(
+                    whole && numbers.insert((packet.ssrc, packet.sequence)),
+                    "seed {seed}: {packet:?}"
+                );
+            }
+            Ok(Some(Event::Report(report))) => {
+                for block in &report.blocks {
+                    assert!((0.0..=1.0).contains(&block.fraction_lost), "seed {seed}: {block:?}");
+                }
+            }
+            Ok(Some(_)) => {}
+            Ok(None) | Err(Error::Dccp(_)) => return numbers.len(),
+            Err(e) => panic!("seed {seed}: {e}"),
+        }
+    }
+}
+
+/// Both ends speak through loss, disorder, copies, silence and packets of somebody else; then each
+/// closes or is dropped, and the other learns of it.
+async fn life(seed: u64) {
+    let mut rng: Rng = Seed(seed).stream("life");
+    let mut weather = by_chance(seed, rng.below(20) as f64 / 100.0, 0.1, 0.1);
+    let (calm, mut seen) = (rng.chance(0.3), 0);
+    let silence = 50 + rng.below(300);
+    let rule = move |from_client: bool, packet: &mut Vec<u8>| {
+        seen += 1;
+        match seen {
+            _ if calm || seen < 4 => Fate::Pass,
+            _ if (silence..silence + 20).contains(&seen) => Fate::Drop,
+            _ => weather(from_client, packet),
+        }
+    };
+    let second = Duration::from_secs(1);
+    let mut options = Options::default().silence_timeout(5 * second);
+    // The last packets of an end may be lost, all of them.
+    options = options.keep_alive(Some(second)).idle_limit(Some(5 * second));
+    options = options.close_linger(Duration::from_secs(2)).ccid(2 + rng.below(2) as u8);
+    if rng.chance(0.3) {
+        options = options.path_mtu(300 + rng.below(600) as u16);
+    }
+    if rng.chance(0.3) {
+        options = options.send_queue(20_000, 1 + rng.below(8) as usize);
+    }
+    let (a, b, _relay) = dccp(&options, rule).await;
+    let mut session = |connection| {
+        let mut of = quick().least_interval(Duration::from_millis(1 + rng.below(100)));
+        of = of.lifetime(Duration::from_millis(1 + rng.below(300)));
+        of = of.keep_alive(Duration::from_millis(rng.below(50)));
+        let of = if rng.chance(0.5) { of.ssrc(rng.below(2) as u32) } else { of };
+        Arc::new(RtpSession::new(connection, &of).unwrap())
+    };
+    let (a, b) = (session(a), session(b));
+    for n in 0..rng.below(50) {
+        // Noise that DCCP carries and RTP does not know.
+        let noise = (0..rng.below(200)).map(|_| rng.below(256) as u8).collect::<Vec<_>>();
+        let kind = [0x80, if n % 2 == 0 { 200 + rng.below(8) as u8 } else { NOISE }];
+        let noise = [&kind[..], &noise].concat();
+        let _ = a.connection().try_send(noise);
+    }
+    let closes = rng.chance(0.5);
+    let (x, y) = (Seed(seed).stream("a"), Seed(seed).stream("b"));
+    let hearing = tokio::spawn(hear(Arc::clone(&b), seed));
+    let answering = tokio::spawn(say(Arc::clone(&b), y));
+    let sent = say(Arc::clone(&a), x).await;
+    // Less where a collision began the count anew.
+    assert!(a.stats().packets_sent <= sent, "seed {seed}");
+    if closes {
+        let _ = a.close().await;
+    }
+    drop(a);
+    answering.await.unwrap();
+    hearing.await.unwrap();
+}
+
+#[test]
+fn random_sessions_go_on_or_end_with_an_error() {
+    let asked = std::env::var("UDCCP_LIVES").ok();
+    let range = asked.as_deref().and_then(|range| range.split_once(".."));
+    let mut seeds = range.map_or(0..40, |(a, b)| a.parse().unwrap()..b.parse().unwrap());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let (mut running, mut failed) = (tokio::task::JoinSet::new(), Vec::new());
+        loop {
+            while running.len() < 20
+                && let Some(seed) = seeds.next()
+            {
+                running.spawn(async move {
+                    let lived = tokio::time::timeout(Duration::from_secs(120), life(seed)).await;
+                    lived.map_err(|_| seed)
+                });
+            }
+            match running.join_next().await {
+                Some(Ok(Ok(()))) => {}
+                Some(Ok(Err(seed))) => failed.push(format!("seed {seed} hangs")),
+                Some(Err(e)) => failed.push(e.to_string()),
+                None => break,
+            }
+        }
+        assert!(failed.is_empty(), "{failed:?}");
+    });
+}
