@@ -182,7 +182,7 @@ impl Nat {
     fn answer_unsolicited(&mut self, due: &Unsolicited) {
         if let Some(error) = icmp::port_unreachable(self.config.external, &due.datagram) {
             self.stats.icmp_sent += 1;
-            self.leaving.push_back((Side::Outside, error));
+            self.outward(error);
         }
     }
 
@@ -208,11 +208,23 @@ impl Nat {
             }
         };
         match translated {
-            Some((side, Some(message))) => {
+            Some((Side::Inside, Some(message))) => {
                 self.stats.icmp_translated += 1;
-                self.leaving.push_back((side, message));
+                self.leaving.push_back((Side::Inside, message));
+            }
+            Some((Side::Outside, Some(message))) => {
+                self.stats.icmp_translated += 1;
+                self.outward(message);
             }
             _ => self.stats.dropped += 1,
+        }
+    }
+
+    /// An ICMP message for the outside; one to our own address is about a packet of a host inside.
+    fn outward(&mut self, message: Datagram) {
+        match message.dst.ip() == self.config.external {
+            true => self.translate_icmp(Side::Outside, &message),
+            false => self.leaving.push_back((Side::Outside, message)),
         }
     }
 }

@@ -285,6 +285,38 @@ fn icmp_errors_are_translated_and_end_nothing() {
     assert_eq!(&icmp.header[24..28], &[192, 0, 2, 1], "the quoted destination");
 }
 
+//= 5597-7.2-1 test
+//= 5597-7.3-1 test
+/// Both ends are behind the NAT and know each other by external addresses: errors too.
+#[test]
+fn icmp_errors_between_two_hosts_inside_stay_inside() {
+    let mut nat = nat();
+    let (a, b) = ("10.0.0.2:4000", "10.0.0.3:5001");
+    let sent = packet(b, "192.0.2.1:4000", PacketType::Listen);
+    assert_eq!(pass(&mut nat, secs(1), Side::Inside, sent.clone()), None, "nobody is there");
+    nat.handle_timeout(secs(7));
+    let (side, icmp) = nat.poll_transmit().unwrap();
+    assert_eq!((side, icmp.src, icmp.dst), (Side::Inside, at("192.0.2.1:0"), at("10.0.0.3:0")));
+    assert_eq!(&icmp.header[20..24], &[10, 0, 0, 3], "the quoted source");
+    assert_eq!(&icmp.header[28..48], &sent.header[..20], "with its port and checksum");
+    // About a packet that came in, by the host that it came to.
+    let request = packet(a, "192.0.2.1:5001", PacketType::Request);
+    nat.handle_datagram(secs(8), Side::Inside, request.clone());
+    let (_, inner) = nat.poll_transmit().unwrap();
+    let mut host = Nat::new(NatConfig::new("10.0.0.3".parse().unwrap()));
+    let sync = packet("192.0.2.1:4000", b, PacketType::Sync);
+    host.handle_datagram(secs(8), Side::Outside, Datagram { header: sync.header, ..inner });
+    host.handle_timeout(secs(14));
+    let (_, icmp) = host.poll_transmit().unwrap();
+    nat.handle_datagram(secs(14), Side::Inside, icmp);
+    let (side, icmp) = nat.poll_transmit().unwrap();
+    assert_eq!((side, icmp.src, icmp.dst), (Side::Inside, at("192.0.2.1:0"), at("10.0.0.2:0")));
+    assert_eq!(&icmp.header[20..28], &[10, 0, 0, 2, 192, 0, 2, 1], "as the sender sent it");
+    let sync = packet(a, "192.0.2.1:5001", PacketType::Sync);
+    assert_eq!(&icmp.header[28..48], &sync.header[..20]);
+    assert!(nat.poll_transmit().is_none());
+}
+
 //= 5597-8.1-1 test
 //= 5597-8.1-2 test
 //= 5597-8.2-1 test
