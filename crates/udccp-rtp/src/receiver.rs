@@ -46,7 +46,7 @@ impl Reception {
         self.received += 1;
         let transit = arrival.wrapping_sub(timestamp);
         if let Some(before) = self.transit.replace(transit) {
-            // Timestamps start anywhere, so that transit times may wrap from one packet to the next.
+            // Timestamps start anywhere: a transit time may wrap from one packet to the next.
             let d = u64::from((transit.wrapping_sub(before) as i32).unsigned_abs());
             self.jitter = self.jitter + d - ((self.jitter + 8) >> 4);
         }

@@ -332,8 +332,8 @@ impl RtpSession {
         self.shared.rtcp.as_ref()?.try_recv().ok()
     }
 
-    /// Says BYE, with the last report, and closes. A session that has sent neither media nor a report
-    /// leaves without (RFC 3550 section 6.3.7).
+    /// Says BYE, with the last report, and closes. A session that has sent neither media nor a
+    /// report leaves without (RFC 3550 section 6.3.7).
     ///
     /// # Errors
     /// As [`Connection::close`].
