@@ -242,6 +242,13 @@ impl FromStr for MediaDescription {
         };
         let media = lines.find(is_dccp).ok_or(SdpError::NoMedia)?;
         let mut description = media_line(media)?;
+        // RFC 4145 has both for a session as well; what a medium says of itself counts more.
+        for line in text.lines().map(str::trim_end).take_while(|line| !line.starts_with("m=")) {
+            let for_all = line.strip_prefix("a=");
+            if let Some(attribute) = for_all.filter(|a| is_one_of(a, &["setup", "connection"])) {
+                description.attribute(attribute)?;
+            }
+        }
         for line in lines.take_while(|line| !line.starts_with("m=")) {
             if let Some(attribute) = line.strip_prefix("a=") {
                 description.attribute(attribute)?;
@@ -249,6 +256,11 @@ impl FromStr for MediaDescription {
         }
         description.check()
     }
+}
+
+/// Whether an attribute has one of these names.
+fn is_one_of(attribute: &str, names: &[&str]) -> bool {
+    attribute.split_once(':').is_some_and(|(name, _)| names.contains(&name))
 }
 
 fn media_line(line: &str) -> Result<MediaDescription, SdpError> {
@@ -468,6 +480,23 @@ a=connection:new\r
         assert!(text.contains("a=rtcp:50007\r\n") && !text.contains("rtcp-mux"), "{text}");
         let read: MediaDescription = text.parse().unwrap();
         assert_eq!((read.rtcp_port(), &read), (50_007, &named));
+    }
+
+    //= 5762-5.3-1 test
+    #[test]
+    fn roles_may_be_given_for_the_whole_session() {
+        let all =
+            OFFER.replace("t=0 0\r\n", "t=0 0\r\na=connection:existing\r\na=setup:holdconn\r\n");
+        assert_eq!(all.parse(), Ok(offer()), "the medium has its own");
+        let media_says_nothing =
+            all.replace("a=setup:passive\r\n", "").replace("a=connection:new\r\n", "");
+        let read: MediaDescription = media_says_nothing.parse().unwrap();
+        assert_eq!((read.setup, read.new_connection), (Setup::HoldConn, false));
+        let wrong = all.replace("holdconn", "maybe").parse::<MediaDescription>();
+        assert_eq!(wrong, Err(SdpError::Line("a=setup:maybe".into())));
+        // What belongs to another medium does not count.
+        let other = "m=audio 9 RTP/AVP 0\na=setup:passive\nm=audio 5004 DCCP/RTP/AVP 0\n";
+        assert_eq!(other.parse::<MediaDescription>().unwrap().setup, Setup::Active);
     }
 
     //= 5762-5.3-2 test
