@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use udccp::{Connection, ConnectionStats, Outgoing, TrySendError};
 
 use crate::engine::{Engine, Event};
@@ -54,6 +54,8 @@ pub(crate) struct Shared {
     end: OnceLock<Result<(), Error>>,
     /// Our close_notify, once it is made: a close that was given up can be taken up again.
     notify: OnceLock<Vec<Bytes>>,
+    /// A send has set a timer of the engine.
+    pub(crate) due_changed: Notify,
     pub(crate) counts: Counts,
 }
 
@@ -193,6 +195,7 @@ impl DtlsConnection {
             certificate: done.certificate,
             end: OnceLock::new(),
             notify: OnceLock::new(),
+            due_changed: Notify::new(),
             counts: Counts { handshake: done.packets_sent, ..Counts::default() },
         });
         for message in done.early {
@@ -228,7 +231,14 @@ impl DtlsConnection {
         // A record that is made is sent: so first wait, then make it.
         self.connection_open(self.shared.connection.writable().await)?;
         let mut events = Vec::new();
-        self.shared.engine().send(message.payload(), &mut events)?;
+        {
+            let mut engine = self.shared.engine();
+            let due = engine.due();
+            engine.send(message.payload(), &mut events)?;
+            if engine.due() != due {
+                self.shared.due_changed.notify_one();
+            }
+        }
         let mut packets = packets(events);
         let last = packets.pop();
         for packet in packets {

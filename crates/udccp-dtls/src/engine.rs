@@ -16,6 +16,10 @@ const LARGEST_PACKET_BYTES: usize = 18 << 10;
 /// that the machine can put together. The system backs only the part that is used.
 const HANDSHAKE_BUFFER_BYTES: usize = ENGINE_QUEUE_PACKETS * LARGEST_PACKET_BYTES;
 
+/// The machine replaces a key after three quarters of its records at the earliest, but only when
+/// it is given the time or a packet: whoever sends and never hears anything has to see to it.
+const LOOKS_PER_KEY: u64 = 16;
+
 /// What the machine has to say.
 #[derive(Debug)]
 pub(crate) enum Event {
@@ -88,6 +92,9 @@ pub(crate) struct Engine {
     pub(crate) clock: Clock,
     due: Instant,
     buffer: Vec<u8>,
+    /// Messages after which the machine looks how old its key is, and how many are left of them.
+    look_every: u64,
+    until_look: u64,
 }
 
 impl Engine {
@@ -100,7 +107,9 @@ impl Engine {
         let clock = Clock::default();
         let now = clock.now();
         let machine = options.machine(is_client, packet_bytes, now)?;
-        Ok(Self { machine, clock, due: now, buffer: vec![0; HANDSHAKE_BUFFER_BYTES] })
+        let look_every = (options.records_per_key / LOOKS_PER_KEY).max(1);
+        let buffer = vec![0; HANDSHAKE_BUFFER_BYTES];
+        Ok(Self { machine, clock, due: now, buffer, look_every, until_look: look_every })
     }
 
     /// When [`Self::tick`] is due.
@@ -149,8 +158,13 @@ impl Engine {
         done.map(|()| events.len() > before || self.due != due)
     }
 
-    /// Protects a message.
+    /// Protects a message. [`Self::due`] may change with it.
     pub(crate) fn send(&mut self, data: &[u8], events: &mut Vec<Event>) -> Result<(), Error> {
+        self.until_look -= 1;
+        if self.until_look == 0 {
+            self.until_look = self.look_every;
+            self.tick(events)?;
+        }
         let done = self.machine.send_application_data(data);
         self.drain(events);
         match done {
@@ -233,5 +247,58 @@ mod tests {
         clock.go_on_at(after(6));
         assert_eq!(clock.at(after(8)), after(3));
         assert_eq!(clock.to_real(after(3)), after(8));
+    }
+
+    /// Two ends with keys, each of which is good for about `records`.
+    fn connected(records: u64) -> (Engine, Engine) {
+        let me = crate::Identity::self_signed("server.example").unwrap();
+        let versions = Version::Dtls13..=Version::Dtls13;
+        let mut options = DtlsOptions::new().versions(versions).identity(me);
+        options.records_per_key = records;
+        let server = options.clone();
+        let client = options.dangerous_accept_any();
+        let engine = |options: &DtlsOptions, is_client| Engine::new(options, is_client, 1100);
+        let (mut a, mut b) = (engine(&client, true).unwrap(), engine(&server, false).unwrap());
+        let mut events = Vec::new();
+        a.tick(&mut events).unwrap();
+        for _ in 0..8 {
+            for packet in packets(&mut events) {
+                b.feed(&packet, &mut events).unwrap();
+            }
+            for packet in packets(&mut events) {
+                a.feed(&packet, &mut events).unwrap();
+            }
+        }
+        (a, b)
+    }
+
+    fn packets(events: &mut Vec<Event>) -> Vec<Bytes> {
+        let packet = |event| match event {
+            Event::Packet(packet) => Some(packet),
+            _ => None,
+        };
+        events.drain(..).filter_map(packet).collect()
+    }
+
+    #[test]
+    fn a_key_that_has_served_its_time_is_replaced() {
+        let (mut a, mut b) = connected(50);
+        let (mut events, mut answers, mut updates) = (Vec::new(), Vec::new(), 0);
+        let idle = a.due();
+        for n in 0..500_u32 {
+            a.send(&n.to_be_bytes(), &mut events).unwrap();
+            let sent = packets(&mut events);
+            // A timer sends it again if it is lost.
+            updates += usize::from(a.due() < idle);
+            for packet in sent {
+                b.feed(&packet, &mut answers).unwrap();
+            }
+            let is_data = |e: &Event| matches!(e, Event::Data(d) if d[..] == n.to_be_bytes());
+            assert!(answers.iter().any(is_data), "message {n}");
+            for packet in packets(&mut answers) {
+                a.feed(&packet, &mut events).unwrap();
+            }
+        }
+        assert!(updates >= 9, "{updates}");
     }
 }

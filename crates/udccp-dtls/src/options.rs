@@ -13,6 +13,8 @@ use crate::{Error, Fingerprint, Identity};
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
 /// RFC 6347 section 4.2.4.1 and RFC 9147 section 5.8.2: first timeout of a flight.
 const FLIGHT_TIMEOUT: Duration = Duration::from_secs(1);
+/// RFC 9147 section 4.5.3: what the weakest of the suites allows.
+const RECORDS_PER_KEY: u64 = 1 << 23;
 /// Sends of one flight, at most; the handshake timeout is what counts.
 const FLIGHT_RETRIES: usize = 32;
 /// Longest timeout that the engine takes: ten years are as good as for ever.
@@ -95,6 +97,8 @@ pub struct DtlsOptions {
     newest: Version,
     cookie_exchange: bool,
     flight_timeout: Duration,
+    /// Records that one key protects, about.
+    pub(crate) records_per_key: u64,
     pub(crate) handshake_timeout: Duration,
 }
 
@@ -108,6 +112,7 @@ impl Default for DtlsOptions {
             newest: Version::Dtls13,
             cookie_exchange: false,
             flight_timeout: FLIGHT_TIMEOUT,
+            records_per_key: RECORDS_PER_KEY,
             handshake_timeout: HANDSHAKE_TIMEOUT,
         }
     }
@@ -246,6 +251,7 @@ impl DtlsOptions {
             .use_server_cookie(self.cookie_exchange)
             .flight_start_rto(self.flight_timeout.min(LONGEST_TIMEOUT))
             .flight_retries(FLIGHT_RETRIES)
+            .aead_encryption_limit(self.records_per_key)
             // Ours is what counts: the engine's stands still while the clock does.
             .handshake_timeout(LONGEST_TIMEOUT);
         if let Some(psk) = &self.psk {

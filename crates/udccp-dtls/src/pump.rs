@@ -24,6 +24,7 @@ pub(crate) async fn run(shared: Arc<Shared>, incoming: mpsc::Sender<Bytes>) {
                 Ok(None) => Err(Error::Truncated),
                 Err(e) => Err(e.into()),
             },
+            () = shared.due_changed.notified() => Ok(()),
             () = tokio::time::sleep_until(due) => shared.engine().tick(&mut events),
         };
         let step = step.and(take(&shared, &incoming, events).await);
