@@ -24,6 +24,12 @@ macro_rules! connecting_methods {
             std::task::Poll::Ready(Ok(<$connection>::new(handle)))
         }
 
+        /// The task with this waker, which called [`Self::poll_connect`], waits no more. Otherwise,
+        /// what is known of a task is kept until it is woken.
+        pub fn forget_task(&self, waker: &std::task::Waker) {
+            self.inner.iter().for_each(|handle| handle.forget_task(waker));
+        }
+
         /// The connection if data can flow now; `None` while the handshake goes on.
         ///
         /// # Errors

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use udccp_wire::ServiceCode;
 
-use crate::shared::{Handle, Shared};
+use crate::shared::{Handle, Place, Shared};
 use crate::{
     Address, Connecting, Connection, EndpointOptions, EndpointStats, Error, IoInfo, IoStats,
     Listener, Options, driver,
@@ -136,7 +136,7 @@ impl Endpoint {
         options: &Options,
     ) -> Result<Connection, Error> {
         let listener = self.handle.invite(port, peer.into(), service, options)?;
-        std::future::poll_fn(|cx| listener.poll_accept(cx)).await.map(Connection::new)
+        std::future::poll_fn(|cx| listener.poll_accept(cx.into())).await.map(Connection::new)
     }
 
     /// The next STUN message that arrived on this UDP port, and where it came from: hosts behind
@@ -148,7 +148,8 @@ impl Endpoint {
     /// # Errors
     /// Only if the driver of the socket has ended, or cannot start.
     pub async fn recv_stun(&self) -> Result<(bytes::Bytes, SocketAddr), Error> {
-        std::future::poll_fn(|cx| self.handle.poll_stun(cx)).await
+        let mut call = self.handle.call(Place::Stun);
+        std::future::poll_fn(|cx| call.poll(cx, Handle::poll_stun)).await
     }
 
     /// Sends a STUN message from this UDP port. Like any datagram it may be lost.
@@ -175,7 +176,8 @@ impl Endpoint {
     ///
     /// Cancel safe: it only waits.
     pub async fn wait_idle(&self) {
-        std::future::poll_fn(|cx| self.handle.poll_idle(cx)).await;
+        let mut call = self.handle.call(Place::Idle);
+        std::future::poll_fn(|cx| call.poll(cx, Handle::poll_idle)).await;
     }
 
     /// What waits for the socket to take it, and how often that happened.

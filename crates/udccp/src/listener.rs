@@ -1,5 +1,6 @@
 //! Waiting for clients.
 
+use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::task::{Context, Poll};
 
@@ -51,12 +52,20 @@ impl Listener {
     /// # Errors
     /// Only if the runtime that drives the socket has shut down.
     pub async fn accept(&self) -> Result<Connection, Error> {
-        std::future::poll_fn(|cx| coop::counted(cx, |cx| self.poll_accept(cx))).await
+        let mut call = self.handle.call();
+        let mut accept = |cx: &mut Context<'_>| call.poll(cx, ListenHandle::poll_accept);
+        poll_fn(|cx| coop::counted(cx, &mut accept)).await.map(Connection::new)
     }
 
     /// [`Self::accept`] for hand-written futures.
     pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<Result<Connection, Error>> {
-        self.handle.poll_accept(cx).map_ok(Connection::new)
+        self.handle.poll_accept(cx.into()).map_ok(Connection::new)
+    }
+
+    /// The task with this waker, which called [`Self::poll_accept`], waits no more. Otherwise, what
+    /// is known of a task is kept until it is woken.
+    pub fn forget_task(&self, waker: &std::task::Waker) {
+        self.handle.forget_task(waker);
     }
 
     /// A connection if one is waiting.

@@ -65,6 +65,12 @@ macro_rules! connection_methods {
             self.inner.next_len()
         }
 
+        /// The task with this waker, which called a `poll_` method, waits no more for anything.
+        /// Otherwise, what is known of a task is kept until it is woken.
+        pub fn forget_task(&self, waker: &std::task::Waker) {
+            self.inner.forget_task(waker);
+        }
+
         /// [`Self::send`] for hand-written futures: queues the message and leaves `None`, or leaves
         /// it and wakes the task when there is room.
         pub fn poll_send(

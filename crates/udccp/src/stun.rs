@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 
-use crate::shared::Waiters;
+use crate::shared::Waiting;
 
 /// Messages that wait to be read; a newer one takes the place of the oldest.
 const MAX_WAITING: usize = 64;
@@ -37,7 +37,7 @@ pub fn is_stun(payload: &[u8]) -> bool {
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     messages: VecDeque<(Bytes, SocketAddr)>,
-    pub(crate) readers: Waiters,
+    pub(crate) readers: Waiting,
 }
 
 impl Inbox {

@@ -208,6 +208,7 @@ fn a_wait_that_is_cancelled_keeps_nothing_of_its_task() {
         let few = Options::default().send_queue(1 << 20, 2);
         let (client, server) = pair(&few, &Options::default()).await;
         while client.try_send(numbered(0, 1000)).is_ok() {}
+        let (listener, endpoint) = (listener(&Options::default()), client.endpoint());
         let (mut batch, mut buffer) = (Vec::new(), [0; 9]);
         let task = Arc::new(Task);
         let waker = Waker::from(Arc::clone(&task));
@@ -224,9 +225,29 @@ fn a_wait_that_is_cancelled_keeps_nothing_of_its_task() {
             wait!(client.flushed(), client.acknowledged(), client.event(), client.closed());
             wait!(server.recv(), server.recv_with_meta(), server.recv_into(&mut buffer));
             wait!(server.recv_batch(&mut batch, 9), server.peek(), server.readable());
+            wait!(listener.accept(), endpoint.recv_stun(), endpoint.wait_idle());
         };
         waits();
         drop(waker);
+        assert_eq!(Arc::strong_count(&task), 1);
+    });
+}
+
+/// As an event loop does that gives up a wait.
+#[test]
+fn a_hand_written_wait_that_is_taken_back_keeps_nothing_of_its_task() {
+    run(async {
+        let (client, server) = pair(&Options::default(), &Options::default()).await;
+        let listener = listener(&Options::default());
+        let task = Arc::new(Task);
+        let waker = Waker::from(Arc::clone(&task));
+        let mut cx = Context::from_waker(&waker);
+        assert!(server.poll_recv(&mut cx).is_pending() && server.poll_closed(&mut cx).is_pending());
+        assert!(listener.poll_accept(&mut cx).is_pending());
+        assert_eq!(Arc::strong_count(&task), 4);
+        server.forget_task(&waker);
+        listener.forget_task(&waker);
+        drop((waker, client));
         assert_eq!(Arc::strong_count(&task), 1);
     });
 }

@@ -2,6 +2,7 @@
 
 use std::io::IoSlice;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,12 +10,12 @@ use udccp_wire::ServiceCode;
 
 use super::park::{Timeout, now};
 use super::shared_driver::wait_to_read;
-use super::{Connecting, Endpoint, wait};
+use super::{Connecting, Endpoint, wait, wait_for};
 use crate::address::any_port;
 use crate::message::gather;
 use crate::methods::{as_fd_by_readiness, connection_methods};
 use crate::names::{ATTEMPT_DELAY, Race, unresolved};
-use crate::shared::ConnHandle;
+use crate::shared::{ConnHandle, Waiter};
 use crate::{
     Address, ConnectionEvent, EndpointOptions, Error, Options, Outgoing, Received, ReceivedInto,
 };
@@ -164,7 +165,8 @@ impl Connection {
     /// As [`crate::Connection::send`]; [`Error::TimedOut`]: the message was not sent.
     pub fn send(&self, message: impl Into<Outgoing>) -> Result<(), Error> {
         let mut slot = Some(message.into());
-        wait(self.write_timeout.get(), |cx| self.inner.poll_send(cx.into(), &mut slot))
+        let call = self.inner.call();
+        wait_for(self.write_timeout.get(), call, |conn, w| conn.poll_send(w, &mut slot))
     }
 
     /// Sends one message gathered from several pieces.
@@ -187,9 +189,19 @@ impl Connection {
     {
         let mut messages = messages.into_iter().map(Into::into);
         let mut slot = None;
-        wait(self.write_timeout.get(), |cx| {
-            self.inner.poll_send_batch(cx.into(), &mut slot, &mut messages)
+        wait_for(self.write_timeout.get(), self.inner.call(), |conn, waiter| {
+            conn.poll_send_batch(waiter, &mut slot, &mut messages)
         })
+    }
+
+    /// Waits for a message. A call that runs out of time leaves nothing of its thread behind.
+    fn wait_to_read<T>(
+        &self,
+        timeout: Option<Duration>,
+        mut poll: impl FnMut(&ConnHandle, Waiter<'_>) -> Poll<Result<T, Error>>,
+    ) -> Result<T, Error> {
+        let mut call = self.inner.call();
+        wait_to_read(self.inner.shared(), timeout, move |cx| call.poll(cx, &mut poll))
     }
 
     /// The next message; `None` once the connection was closed in order and all was read.
@@ -197,9 +209,7 @@ impl Connection {
     /// # Errors
     /// [`Error::Lost`]; [`Error::TimedOut`].
     pub fn recv(&self) -> Result<Option<Bytes>, Error> {
-        wait_to_read(self.inner.shared(), self.read_timeout.get(), |cx| {
-            self.inner.poll_recv(cx.into())
-        })
+        self.wait_to_read(self.read_timeout.get(), ConnHandle::poll_recv)
     }
 
     /// The next message with what is known of it: with [`Options::deliver_corrupt`], whether it was
@@ -208,9 +218,7 @@ impl Connection {
     /// # Errors
     /// As [`Self::recv`].
     pub fn recv_with_meta(&self) -> Result<Option<Received>, Error> {
-        wait_to_read(self.inner.shared(), self.read_timeout.get(), |cx| {
-            self.inner.poll_recv_with_meta(cx.into())
-        })
+        self.wait_to_read(self.read_timeout.get(), ConnHandle::poll_recv_with_meta)
     }
 
     /// Appends up to `max` messages to `into`, waiting for the first. Returns how many; 0 once
@@ -219,9 +227,8 @@ impl Connection {
     /// # Errors
     /// As [`Self::recv`].
     pub fn recv_batch(&self, into: &mut Vec<Bytes>, max: usize) -> Result<usize, Error> {
-        wait_to_read(self.inner.shared(), self.read_timeout.get(), |cx| {
-            self.inner.poll_recv_batch(cx.into(), into, max)
-        })
+        let timeout = self.read_timeout.get();
+        self.wait_to_read(timeout, |conn, waiter| conn.poll_recv_batch(waiter, into, max))
     }
 
     /// The next message, copied into `buffer`; see [`crate::Connection::recv_into`].
@@ -237,9 +244,7 @@ impl Connection {
     /// # Errors
     /// As [`Self::recv`].
     pub fn peek(&self) -> Result<Option<Bytes>, Error> {
-        wait_to_read(self.inner.shared(), self.read_timeout.get(), |cx| {
-            self.inner.poll_peek(cx.into())
-        })
+        self.wait_to_read(self.read_timeout.get(), ConnHandle::poll_peek)
     }
 
     /// Waits until there is a message to read, or the end.
@@ -247,7 +252,7 @@ impl Connection {
     /// # Errors
     /// Only if the socket's thread has ended; [`Error::TimedOut`].
     pub fn readable(&self, timeout: Option<Duration>) -> Result<(), Error> {
-        wait_to_read(self.inner.shared(), timeout, |cx| self.inner.poll_readable(cx.into()))
+        self.wait_to_read(timeout, ConnHandle::poll_readable)
     }
 
     /// Waits until the send queue has room for a message.
@@ -255,7 +260,7 @@ impl Connection {
     /// # Errors
     /// The connection ended; [`Error::TimedOut`].
     pub fn writable(&self, timeout: Option<Duration>) -> Result<(), Error> {
-        wait(timeout, |cx| self.inner.poll_writable(cx.into()))
+        wait_for(timeout, self.inner.call(), ConnHandle::poll_writable)
     }
 
     /// Waits until the send queue is empty; see [`crate::Connection::flushed`].
@@ -263,7 +268,7 @@ impl Connection {
     /// # Errors
     /// The connection ended before; [`Error::TimedOut`].
     pub fn flushed(&self, timeout: Option<Duration>) -> Result<(), Error> {
-        wait(timeout, |cx| self.inner.poll_flushed(cx.into()))
+        wait_for(timeout, self.inner.call(), ConnHandle::poll_flushed)
     }
 
     /// Waits until everything sent so far is accounted for; see
@@ -272,7 +277,7 @@ impl Connection {
     /// # Errors
     /// The connection ended before; [`Error::TimedOut`].
     pub fn acknowledged(&self, timeout: Option<Duration>) -> Result<(), Error> {
-        wait(timeout, |cx| self.inner.poll_acknowledged(cx.into()))
+        wait_for(timeout, self.inner.call(), ConnHandle::poll_acknowledged)
     }
 
     /// Closes: what is queued is still sent, for at most [`Options::close_linger`], then the peer
@@ -291,7 +296,7 @@ impl Connection {
     /// # Errors
     /// [`Error::Lost`] where it did not end in order; [`Error::TimedOut`].
     pub fn closed(&self, timeout: Option<Duration>) -> Result<(), Error> {
-        wait(timeout, |cx| self.inner.poll_ended(cx.into()))
+        wait_for(timeout, self.inner.call(), ConnHandle::poll_ended)
     }
 
     /// The next event in addition to messages, waiting for it; `None` once the connection has
@@ -301,7 +306,8 @@ impl Connection {
     /// # Errors
     /// [`Error::TimedOut`].
     pub fn event(&self, timeout: Option<Duration>) -> Result<Option<ConnectionEvent>, Error> {
-        wait(timeout, |cx| self.inner.poll_event(cx.into()).map(Ok))
+        let call = self.inner.call();
+        wait_for(timeout, call, |conn, waiter| conn.poll_event(waiter).map(Ok))
     }
 
     /// The endpoint below, that of [`Self::connect`] too: [`Endpoint::wait_idle`] waits for the end

@@ -8,9 +8,9 @@ use std::time::Duration;
 use udccp_proto::EndpointStats;
 use udccp_wire::ServiceCode;
 
-use super::{Connecting, Connection, driver, wait};
+use super::{Connecting, Connection, driver, wait, wait_for};
 use crate::methods::as_fd_by_readiness;
-use crate::shared::{Handle, ListenHandle, Shared};
+use crate::shared::{Handle, ListenHandle, Place, Shared};
 use crate::{Address, EndpointOptions, Error, IoInfo, IoStats, Options, Readiness};
 
 /// A UDP or raw socket that carries any number of DCCP connections; see [`crate::Endpoint`].
@@ -123,7 +123,7 @@ impl Endpoint {
         timeout: Option<Duration>,
     ) -> Result<Connection, Error> {
         let listener = self.handle.invite(port, peer.into(), service, options)?;
-        wait(timeout, |cx| listener.poll_accept(cx)).map(Connection::new)
+        wait(timeout, |cx| listener.poll_accept(cx.into())).map(Connection::new)
     }
 
     /// The next STUN message, waiting for at most `timeout` if given; see
@@ -135,7 +135,7 @@ impl Endpoint {
         &self,
         timeout: Option<Duration>,
     ) -> Result<(bytes::Bytes, SocketAddr), Error> {
-        wait(timeout, |cx| self.handle.poll_stun(cx))
+        wait_for(timeout, self.handle.call(Place::Stun), Handle::poll_stun)
     }
 
     /// Sends a STUN message from this UDP port; see [`crate::Endpoint::send_stun`].
@@ -163,7 +163,8 @@ impl Endpoint {
     /// # Errors
     /// [`Error::TimedOut`].
     pub fn wait_idle(&self, timeout: Option<Duration>) -> Result<(), Error> {
-        wait(timeout, |cx| self.handle.poll_idle(cx).map(Ok))
+        let call = self.handle.call(Place::Idle);
+        wait_for(timeout, call, |handle, waiter| handle.poll_idle(waiter).map(Ok))
     }
 
     /// What waits for the socket to take it; see [`crate::Endpoint::io_stats`].
@@ -218,7 +219,8 @@ impl Listener {
     /// # Errors
     /// [`Error::TimedOut`].
     pub fn accept_within(&self, timeout: Option<Duration>) -> Result<Connection, Error> {
-        wait(timeout, |cx| self.handle.poll_accept(cx)).map(Connection::new)
+        let accepted = wait_for(timeout, self.handle.call(), ListenHandle::poll_accept);
+        accepted.map(Connection::new)
     }
 
     /// A connection if one is waiting.
@@ -231,7 +233,12 @@ impl Listener {
 
     /// [`Self::accept`] for hand-written futures, on any runtime.
     pub fn poll_accept(&self, cx: &mut std::task::Context<'_>) -> Poll<Result<Connection, Error>> {
-        self.handle.poll_accept(cx).map_ok(Connection::new)
+        self.handle.poll_accept(cx.into()).map_ok(Connection::new)
+    }
+
+    /// The task with this waker waits no more; see [`crate::Listener::forget_task`].
+    pub fn forget_task(&self, waker: &std::task::Waker) {
+        self.handle.forget_task(waker);
     }
 
     /// A descriptor that is readable whenever [`Self::accept`] would not wait.
@@ -272,3 +279,32 @@ impl Listener {
 }
 
 as_fd_by_readiness!(Listener: handle);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A socket may see many threads that look for something for a while.
+    #[test]
+    fn a_wait_that_runs_out_of_time_leaves_nothing_of_its_thread() {
+        let at = "127.0.0.1:0".parse().expect("an address");
+        let listener = Listener::bind(at, ServiceCode(7)).unwrap();
+        let client = Connection::connect(listener.local_addr(), ServiceCode(7)).unwrap();
+        let (server, endpoint) = (listener.accept().unwrap(), listener.endpoint());
+        let soon = Some(Duration::from_millis(2));
+        server.set_read_timeout(soon);
+        let is_over = |error: Option<Error>| assert!(matches!(error, Some(Error::TimedOut)));
+        is_over(listener.accept_within(soon).err());
+        is_over(endpoint.recv_stun(soon).err());
+        is_over(endpoint.wait_idle(soon).err());
+        is_over(server.recv().err());
+        is_over(server.recv_with_meta().err());
+        is_over(server.recv_batch(&mut Vec::new(), 9).err());
+        is_over(server.peek().err());
+        is_over(server.readable(soon).err());
+        is_over(server.closed(soon).err());
+        is_over(server.event(soon).err());
+        assert!(!endpoint.handle.shared().has_waiters());
+        drop(client);
+    }
+}

@@ -30,4 +30,5 @@ pub use connecting::Connecting;
 pub use connection::Connection;
 pub use endpoint::{Endpoint, Listener};
 pub use park::wait;
+use park::wait_for;
 pub(crate) use shared_driver::SharedDriver;

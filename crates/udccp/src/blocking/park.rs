@@ -7,6 +7,7 @@ use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use crate::Error;
+use crate::shared::{Call, Waiter};
 
 /// How long the calls of one handle wait. A clone has its own.
 #[derive(Debug)]
@@ -99,6 +100,15 @@ pub fn wait<T>(
             }
         }
     })
+}
+
+/// The same for a call that, once its time is over, leaves nothing of this thread behind.
+pub(super) fn wait_for<T, H>(
+    timeout: Option<Duration>,
+    mut call: Call<'_, H>,
+    mut poll: impl FnMut(&H, Waiter<'_>) -> Poll<Result<T, Error>>,
+) -> Result<T, Error> {
+    wait(timeout, |cx| call.poll(cx, &mut poll))
 }
 
 #[expect(clippy::disallowed_methods, reason = "a blocking call owns its timeout")]

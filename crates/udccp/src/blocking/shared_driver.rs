@@ -153,6 +153,8 @@ pub(super) fn wait_to_read<T>(
     let Some(_driving) = Driving::start(shared_driver, shared) else {
         return park::wait(timeout, poll);
     };
+    // It waits no more when this leaves the driving to others.
+    let mut poll = poll;
     let waker = Waker::from(Arc::clone(shared_driver));
     let mut cx = Context::from_waker(&waker);
     let mut parts = shared_driver.parts();
@@ -197,7 +199,7 @@ mod tests {
         let peer: Address = there.shared().io.local_addr().into();
         let client = here.connect(peer, SERVICE, &Options::default()).unwrap();
         wait(PATIENCE, |cx| client.poll_connected(cx.into())).unwrap();
-        let server = wait(PATIENCE, |cx| listener.poll_accept(cx)).unwrap();
+        let server = wait(PATIENCE, |cx| listener.poll_accept(cx.into())).unwrap();
         (client, server)
     }
 

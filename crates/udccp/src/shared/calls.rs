@@ -2,7 +2,7 @@
 //! blocking ones park a thread on them.
 
 use std::io;
-use std::task::{Context, Poll, Waker};
+use std::task::{Poll, Waker};
 
 use udccp_base::Payload;
 use udccp_proto as proto;
@@ -11,7 +11,7 @@ use udccp_wire::ServiceCode;
 
 use super::fitted::fit_to_system;
 use super::handle::{ConnHandle, Handle, ListenHandle};
-use super::waiters::{Conn, Listening};
+use super::waiters::{Conn, For, Listening, Place, Waiter};
 use crate::{Address, Error, IoStats, Options};
 
 impl Handle {
@@ -91,15 +91,16 @@ impl Handle {
     }
 
     /// Waits until no connection is left.
-    pub(crate) fn poll_idle(&self, cx: &mut Context<'_>) -> Poll<()> {
-        let idle = self.shared().with(|core, _, _| {
+    pub(crate) fn poll_idle(&self, waiter: Waiter<'_>) -> Poll<()> {
+        let idle = self.shared().poll_at(Place::Idle, waiter, |core, _, _| {
             if core.driver.stopped || core.is_idle() {
-                return Poll::Ready(());
+                return Poll::Ready(Ok(()));
             }
-            core.idlers.add(cx.waker());
+            core.idlers.add(For::Other, waiter);
             Poll::Pending
         });
-        idle.unwrap_or(Poll::Ready(()))
+        // A forked child has no connections.
+        idle.map(|_| ())
     }
 
     pub(crate) fn io_stats(&self) -> IoStats {
@@ -122,22 +123,18 @@ impl ListenHandle {
             .map_err(Error::listen)
     }
 
-    /// The next connection whose handshake is done.
-    pub(crate) fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<Result<ConnHandle, Error>> {
-        self.accept(Some(cx.waker()))
-    }
-
     /// A connection if one is waiting.
     pub(crate) fn try_accept(&self) -> Result<Option<ConnHandle>, Error> {
-        match self.accept(None) {
+        match self.poll_accept(Waiter { waker: Waker::noop(), call: None }) {
             Poll::Ready(accepted) => accepted.map(Some),
             Poll::Pending => Ok(None),
         }
     }
 
     /// The next connection; where there is none, this task waits for it.
-    fn accept(&self, waiting: Option<&Waker>) -> Poll<Result<ConnHandle, Error>> {
-        let accepted = self.handle.shared().poll_with(|core, _, _| {
+    pub(crate) fn poll_accept(&self, waiter: Waiter<'_>) -> Poll<Result<ConnHandle, Error>> {
+        let place = Place::Listener(self.id);
+        let accepted = self.handle.shared().poll_at(place, waiter, |core, _, _| {
             core.signals.touch_listener(self.id);
             while let Some(id) = core.endpoint.accept(self.id) {
                 let found = (core.endpoint.tuple(id), core.endpoint.service(id));
@@ -156,8 +153,8 @@ impl ListenHandle {
             if core.driver.stopped {
                 return Poll::Ready(Err(stopped()));
             }
-            if let (Some(listening), Some(task)) = (core.listeners.get_mut(&self.id), waiting) {
-                listening.waiters.add(task);
+            if let Some(listening) = core.listeners.get_mut(&self.id) {
+                listening.waiting.add(For::Other, waiter);
             }
             Poll::Pending
         });

@@ -2,13 +2,9 @@
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
-#[cfg(feature = "tokio")]
-use std::sync::atomic::AtomicU32;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
-#[cfg(feature = "tokio")]
-use std::task::Context;
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll, Waker};
 
 use udccp_base::Instant;
 use udccp_proto::{ConnectionId, FourTuple, ListenerId};
@@ -16,7 +12,7 @@ use udccp_wire::ServiceCode;
 
 use super::Shared;
 use super::core::Core;
-use super::waiters::Waiter;
+use super::waiters::{Place, Waiter, Waiting};
 use crate::io::Io;
 use crate::readiness::Readiness;
 use crate::{Address, Error};
@@ -39,6 +35,11 @@ impl Handle {
     pub(crate) fn answer_for_host(&self) -> Result<(), Error> {
         self.0.with(|core, io, _| core.want_packets(io))??;
         self.start()
+    }
+
+    /// A call that may be given up.
+    pub(crate) fn call(&self, place: Place) -> Call<'_, Self> {
+        Call::new(self, &self.0, place)
     }
 
     /// Starts the driver if that has not been done yet.
@@ -104,24 +105,25 @@ impl ConnHandle {
         waiter: Waiter<'_>,
         change: impl FnOnce(&mut Core, &Io, Instant) -> Poll<Result<T, Error>>,
     ) -> Poll<Result<T, Error>> {
-        let changed = self.with(|core, io, now| {
-            let before = waiter.number();
-            if let Some(call) = waiter.call.filter(|_| before.is_none()) {
-                call.store(core.next_call().get(), Ordering::Relaxed);
-            }
-            let result = change(core, io, now);
-            // A call that is answered at once has not waited.
-            let answered = before.filter(|_| result.is_ready());
-            (result, answered.and_then(|call| core.waits_no_more(self.id, call)))
-        });
-        // Here, without the lock, what is known of the task is let go of.
-        changed.map_or_else(|e| Poll::Ready(Err(e)), |(result, _task)| result)
+        self.shared().poll_at(self.place(), waiter, |core, io, now| {
+            core.signals.touch(self.id);
+            change(core, io, now)
+        })
+    }
+
+    /// Where its calls wait.
+    const fn place(&self) -> Place {
+        Place::Connection(self.id)
     }
 
     /// A call that may be given up.
-    #[cfg(feature = "tokio")]
-    pub(crate) fn call(&self) -> Call<'_> {
-        Call { conn: self, number: AtomicU32::new(0), waits: false }
+    pub(crate) fn call(&self) -> Call<'_, Self> {
+        Call::new(self, self.shared(), self.place())
+    }
+
+    /// This task, which polled by hand, waits no more.
+    pub(crate) fn forget_task(&self, task: &Waker) {
+        self.shared().forget_task(self.place(), task);
     }
 
     pub(crate) fn shared(&self) -> &Shared {
@@ -137,50 +139,58 @@ impl ConnHandle {
     }
 }
 
-/// A call of a future, which leaves no trace when that is dropped.
-#[cfg(feature = "tokio")]
+/// A call of a future or of a thread, which leaves no trace when it is given up.
 #[derive(Debug)]
-pub(crate) struct Call<'a> {
-    conn: &'a ConnHandle,
+pub(crate) struct Call<'a, H> {
+    of: &'a H,
+    shared: &'a Shared,
+    place: Place,
     number: AtomicU32,
     waits: bool,
 }
 
-#[cfg(feature = "tokio")]
-impl Call<'_> {
+impl<'a, H> Call<'a, H> {
+    fn new(of: &'a H, shared: &'a Shared, place: Place) -> Self {
+        Self { of, shared, place, number: AtomicU32::new(0), waits: false }
+    }
+
     /// Polls once.
     pub(crate) fn poll<T>(
         &mut self,
         cx: &mut Context<'_>,
-        poll: impl FnOnce(&ConnHandle, Waiter<'_>) -> Poll<T>,
+        poll: impl FnOnce(&H, Waiter<'_>) -> Poll<T>,
     ) -> Poll<T> {
-        let result = poll(self.conn, Waiter { waker: cx.waker(), call: Some(&self.number) });
+        let result = poll(self.of, Waiter { waker: cx.waker(), call: Some(&self.number) });
         self.waits = result.is_pending();
         result
     }
 }
 
-#[cfg(feature = "tokio")]
-impl Drop for Call<'_> {
+impl<H> Drop for Call<'_, H> {
     fn drop(&mut self) {
         let number = NonZeroU32::new(*self.number.get_mut()).filter(|_| self.waits);
         if let Some(number) = number {
-            let conn = self.conn;
-            drop(conn.shared().with(|core, _, _| core.waits_no_more(conn.id, number)));
+            let place = self.place;
+            drop(self.shared.with(|core, _, _| core.waiting_at(place)?.remove(number)));
         }
     }
 }
 
 impl Core {
     /// A number for a call. Wrapped around, it meets none that still waits.
-    fn next_call(&mut self) -> NonZeroU32 {
+    pub(super) fn next_call(&mut self) -> NonZeroU32 {
         self.calls = self.calls.checked_add(1).unwrap_or(NonZeroU32::MIN);
         self.calls
     }
 
-    /// This call was answered or given up.
-    fn waits_no_more(&mut self, id: ConnectionId, call: NonZeroU32) -> Option<Waker> {
-        self.conns.get_mut(id)?.waiting.remove(call)
+    /// Those who wait at a place.
+    pub(super) fn waiting_at(&mut self, place: Place) -> Option<&mut Waiting> {
+        match place {
+            Place::Connection(id) => self.conns.get_mut(id).map(|conn| &mut conn.waiting),
+            Place::Listener(id) => self.listeners.get_mut(&id).map(|its| &mut its.waiting),
+            Place::Stun => Some(&mut self.stun.readers),
+            Place::Idle => Some(&mut self.idlers),
+        }
     }
 }
 
@@ -216,6 +226,16 @@ pub(crate) struct ListenHandle {
 impl ListenHandle {
     pub(super) fn new(handle: Handle, id: ListenerId, port: u16, path_mtu: u16) -> Self {
         Self { handle, id, port, path_mtu, readiness: OnceLock::new() }
+    }
+
+    /// A call that may be given up.
+    pub(crate) fn call(&self) -> Call<'_, Self> {
+        Call::new(self, self.handle.shared(), Place::Listener(self.id))
+    }
+
+    /// This task, which polled by hand, waits no more.
+    pub(crate) fn forget_task(&self, task: &Waker) {
+        self.handle.shared().forget_task(Place::Listener(self.id), task);
     }
 
     /// The address bound, with the port to call.

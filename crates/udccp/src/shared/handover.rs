@@ -260,7 +260,7 @@ impl World {
             core.readers_woken += core.wake.len() - woken;
         }
         // What others wait for comes with a turn.
-        core.stun.readers.move_to(&mut core.wake);
+        core.stun.readers.wake_all(&mut core.wake);
         self.unsent = false;
         let (wake, deadline) = core.end_turn();
         let stands_by = stand_by && wake.len() == 1 && core.stand_by(self.now);
@@ -363,7 +363,8 @@ impl World {
                 Other::Done
             }
             Other::Waits => {
-                self.core.stun.readers.add(&self.tasks[usize::from(OTHER)]);
+                let waker = &self.tasks[usize::from(OTHER)];
+                self.core.stun.readers.add(For::Other, Waiter { waker, call: None });
                 Other::Waiting
             }
             _ => Other::Done,
@@ -413,7 +414,7 @@ impl World {
         let waiting = format!(
             "{:?}{:?}",
             self.positions(&conn.waiting.list(For::Message)),
-            self.names(&self.core.stun.readers)
+            self.positions(&self.core.stun.readers.list(For::Other))
         );
         let waking = format!("{:?}", self.to_wake.each_ref().map(|list| self.positions(list)));
         let marks = &self.marks;
@@ -432,10 +433,6 @@ impl World {
 
     fn positions(&self, list: &[Waker]) -> Vec<Option<usize>> {
         list.iter().map(|w| self.tasks.iter().position(|task| task.will_wake(w))).collect()
-    }
-
-    fn names(&self, waiters: &super::Waiters) -> Vec<Option<usize>> {
-        self.positions(&waiters.list())
     }
 }
 

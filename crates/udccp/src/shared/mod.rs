@@ -29,7 +29,7 @@ mod wakes;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Poll, Waker};
 
@@ -42,8 +42,8 @@ use self::core::Core;
 pub(crate) use self::driven_by::Who;
 pub(crate) use self::driven_by::{Alarm, DrivenBy, ThreadNumber};
 use self::fitted::Fitted;
-pub(crate) use self::handle::{ConnHandle, Handle, ListenHandle};
-pub(crate) use self::waiters::Waiters;
+pub(crate) use self::handle::{Call, ConnHandle, Handle, ListenHandle};
+pub(crate) use self::waiters::{Place, Waiter, Waiting};
 use crate::blocking::SharedDriver;
 use crate::io::{Claims, Io, Receiver};
 use crate::process::{self, Process};
@@ -203,6 +203,12 @@ impl Shared {
         self.lock().driver.driven_by.as_ref().map(DrivenBy::who)
     }
 
+    /// Whether anybody waits for anything.
+    #[cfg(test)]
+    pub(crate) fn has_waiters(&self) -> bool {
+        self.lock().has_waiters()
+    }
+
     /// The calling thread drives from now on, if nobody else does.
     pub(crate) fn enter(&self, caller: ThreadNumber) -> bool {
         self.lock().driver.driven_by.as_mut().is_some_and(|driven_by| driven_by.enter(caller))
@@ -268,12 +274,30 @@ impl Shared {
         Ok(result)
     }
 
-    /// The same for calls that wait.
-    fn poll_with<T>(
+    /// The same for calls that wait, and where they do.
+    fn poll_at<T>(
         &self,
+        place: Place,
+        waiter: Waiter<'_>,
         change: impl FnOnce(&mut Core, &Io, Instant) -> Poll<Result<T, Error>>,
     ) -> Poll<Result<T, Error>> {
-        self.with(change).unwrap_or_else(|e| Poll::Ready(Err(e)))
+        let changed = self.with(|core, io, now| {
+            let before = waiter.number();
+            if let Some(call) = waiter.call.filter(|_| before.is_none()) {
+                call.store(core.next_call().get(), Ordering::Relaxed);
+            }
+            let result = change(core, io, now);
+            // A call that is answered at once has not waited.
+            let answered = before.filter(|_| result.is_ready());
+            (result, answered.and_then(|call| core.waiting_at(place)?.remove(call)))
+        });
+        // Here, without the lock, what is known of the task is let go of.
+        changed.map_or_else(|e| Poll::Ready(Err(e)), |(result, _task)| result)
+    }
+
+    /// This task waits no more at a place.
+    pub(crate) fn forget_task(&self, place: Place, task: &Waker) {
+        drop(self.with(|core, _, _| core.waiting_at(place)?.forget(task)));
     }
 
     /// One turn of the driver: handles everything that arrived, then sends everything that may

@@ -1,7 +1,7 @@
 //! STUN messages beside DCCP on one UDP socket.
 
 use std::net::SocketAddr;
-use std::task::{Context, Poll};
+use std::task::Poll;
 
 use bytes::Bytes;
 use udccp_base::{Datagram, Instant};
@@ -9,6 +9,7 @@ use udccp_base::{Datagram, Instant};
 use super::calls::stopped;
 use super::core::Core;
 use super::handle::Handle;
+use super::waiters::{For, Place, Waiter};
 use crate::Error;
 use crate::stun::is_stun;
 
@@ -39,25 +40,22 @@ impl Core {
     #[cold]
     fn take_stun(&mut self, datagram: &Datagram) {
         self.stun.push(datagram.header.slice(..), datagram.src);
-        self.stun.readers.move_to(&mut self.wake);
+        self.stun.readers.wake_all(&mut self.wake);
     }
 }
 
 impl Handle {
     /// The next STUN message, and where it came from.
-    pub(crate) fn poll_stun(
-        &self,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<(Bytes, SocketAddr), Error>> {
+    pub(crate) fn poll_stun(&self, waiter: Waiter<'_>) -> Poll<Result<(Bytes, SocketAddr), Error>> {
         self.start()?;
-        self.shared().poll_with(|core, _, _| {
+        self.shared().poll_at(Place::Stun, waiter, |core, _, _| {
             if let Some(message) = core.stun.pop() {
                 return Poll::Ready(Ok(message));
             }
             if core.driver.stopped {
                 return Poll::Ready(Err(stopped()));
             }
-            core.stun.readers.add(cx.waker());
+            core.stun.readers.add(For::Other, waiter);
             Poll::Pending
         })
     }

@@ -4,58 +4,10 @@ use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Waker};
 
-use udccp_proto::{CloseReason, ListenerId};
+use udccp_proto::{CloseReason, ConnectionId, ListenerId};
 
 use crate::event::Events;
 use crate::readiness::Signal;
-
-/// Tasks waiting for one thing. Mostly none or one.
-#[derive(Debug, Default)]
-pub(crate) enum Waiters {
-    #[default]
-    None,
-    One(Waker),
-    /// At least two.
-    Several(Vec<Waker>),
-}
-
-impl Waiters {
-    /// Adds a task, once. One that cannot be woken does not wait.
-    pub(crate) fn add(&mut self, waker: &Waker) {
-        match self {
-            _ if waker.will_wake(Waker::noop()) => {}
-            Self::None => *self = Self::One(waker.clone()),
-            Self::One(one) if one.will_wake(waker) => {}
-            Self::One(one) => *self = Self::Several(vec![one.clone(), waker.clone()]),
-            Self::Several(all) if all.iter().any(|w| w.will_wake(waker)) => {}
-            Self::Several(all) => all.push(waker.clone()),
-        }
-    }
-
-    /// Whether no task waits.
-    pub(crate) fn is_empty(&self) -> bool {
-        matches!(self, Self::None)
-    }
-
-    /// The tasks.
-    #[cfg(test)]
-    pub(crate) fn list(&self) -> Vec<Waker> {
-        match self {
-            Self::None => Vec::new(),
-            Self::One(one) => vec![one.clone()],
-            Self::Several(all) => all.clone(),
-        }
-    }
-
-    /// Moves all tasks to the list of those to be woken.
-    pub(crate) fn move_to(&mut self, list: &mut impl Extend<Waker>) {
-        match std::mem::take(self) {
-            Self::None => {}
-            Self::One(one) => list.extend([one]),
-            Self::Several(all) => list.extend(all),
-        }
-    }
-}
 
 /// What a task of a connection waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,8 +21,21 @@ pub(crate) enum For {
     Flushed = 4,
     /// Everything sent to be accounted for.
     Acknowledged = 8,
-    /// The handshake or the end.
+    /// The handshake, the end or an event; what is waited for elsewhere.
     Other = 16,
+}
+
+/// Where tasks wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// At a connection, for one thing or another.
+    Connection(ConnectionId),
+    /// At a listener, for a connection.
+    Listener(ListenerId),
+    /// At the endpoint, for a STUN message.
+    Stun,
+    /// At the endpoint, for the end of the last connection.
+    Idle,
 }
 
 /// Who waits: a task, and which of its calls, where that call says when it has been given up.
@@ -96,7 +61,7 @@ impl<'a> From<&'a mut Context<'_>> for Waiter<'a> {
 
 /// A task, what it waits for, one bit each, and the call that waits.
 #[derive(Debug)]
-pub(super) struct Task(Waker, u8, Option<NonZeroU32>);
+pub(crate) struct Task(Waker, u8, Option<NonZeroU32>);
 
 impl Task {
     /// Whether this is the entry of this waiter.
@@ -109,7 +74,8 @@ fn is_same(of: (&Waker, Option<NonZeroU32>), waiter: Waiter<'_>) -> bool {
     of.1 == waiter.number() && (of.1.is_some() || of.0.will_wake(waiter.waker))
 }
 
-/// Tasks that wait for one thing or another of a connection. Mostly none or one.
+/// Tasks that wait for one thing or another of a connection, or of something else. Mostly none or
+/// one.
 #[derive(Debug, Default)]
 pub(crate) enum Waiting {
     #[default]
@@ -157,6 +123,25 @@ impl Waiting {
             },
             Self::Several(all) => {
                 let at = all.iter().position(|task| task.2 == Some(call))?;
+                let task = all.remove(at);
+                self.tidy();
+                Some(task.0)
+            }
+            Self::None | Self::One(..) => None,
+        }
+    }
+
+    /// This task waits no more, but for calls that say so themselves. Returns what was kept of it,
+    /// to be let go of without the lock.
+    pub(crate) fn forget(&mut self, task: &Waker) -> Option<Waker> {
+        match self {
+            Self::One(one, _, None) if one.will_wake(task) => match std::mem::take(self) {
+                Self::One(one, ..) => Some(one),
+                _ => None,
+            },
+            Self::Several(all) => {
+                let is_it = |of: &Task| of.2.is_none() && of.0.will_wake(task);
+                let at = all.iter().position(is_it)?;
                 let task = all.remove(at);
                 self.tidy();
                 Some(task.0)
@@ -242,7 +227,7 @@ pub(crate) struct Conn {
 #[derive(Debug, Default)]
 pub(crate) struct Listening {
     /// Waiting for a connection.
-    pub(crate) waiters: Waiters,
+    pub(crate) waiting: Waiting,
     /// Its descriptor, if somebody asked for one.
     pub(crate) signal: Option<Box<Signal>>,
 }
@@ -263,15 +248,35 @@ mod tests {
     #[test]
     fn each_task_is_woken_once_in_the_order_in_which_they_came() {
         let tasks = [(); 3].map(|()| Waker::from(Arc::new(Nobody)));
-        let (mut waiters, mut woken) = (Waiters::default(), Vec::new());
+        let (mut waiting, mut woken) = (Waiting::default(), Vec::new());
         for n in [0, 0, 1, 0, 1, 2, 2] {
-            waiters.add(&tasks[n]);
+            waiting.add(For::Other, Waiter { waker: &tasks[n], call: None });
         }
-        assert!(!waiters.is_empty());
-        waiters.move_to(&mut woken);
-        assert!(waiters.is_empty());
+        assert!(!waiting.is_empty());
+        waiting.wake_all(&mut woken);
+        assert!(waiting.is_empty());
         assert_eq!(woken.len(), 3);
         assert!(woken.iter().zip(&tasks).all(|(one, other)| one.will_wake(other)));
+    }
+
+    #[test]
+    fn a_task_that_is_forgotten_takes_nothing_from_others_nor_from_calls() {
+        let tasks = [(); 3].map(|()| Waker::from(Arc::new(Nobody)));
+        let call = AtomicU32::new(1);
+        let of = |n: usize| Waiter { waker: &tasks[n], call: None };
+        let mut waiting = Waiting::default();
+        assert!(waiting.forget(&tasks[0]).is_none());
+        waiting.add(For::Message, of(0));
+        assert!(waiting.forget(&tasks[1]).is_none() && waiting.forget(&tasks[0]).is_some());
+        assert!(waiting.is_empty());
+        for n in [0, 1, 2] {
+            waiting.add(For::Message, of(n));
+            waiting.add(For::Room, of(n));
+        }
+        waiting.add(For::Message, Waiter { waker: &tasks[1], call: Some(&call) });
+        assert!(waiting.forget(&tasks[1]).is_some() && waiting.forget(&tasks[1]).is_none());
+        assert_eq!(waiting.list(For::Room).len(), 2);
+        assert_eq!(waiting.list(For::Message).len(), 3, "the call waits on");
     }
 
     #[test]

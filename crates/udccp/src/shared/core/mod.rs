@@ -15,7 +15,7 @@ use super::driver::Driver;
 use super::fragments::may_be_fragmented;
 use super::log;
 use super::signals::Signals;
-use super::waiters::{Conn, For, Listening, Waiters};
+use super::waiters::{Conn, For, Listening, Waiting};
 use super::wakes::Wakes;
 use crate::io::{Claims, Failure, Flushed, Io, Report, Said, Transmitter};
 use crate::stun::Inbox;
@@ -78,7 +78,7 @@ pub(crate) struct Core {
     /// Connections with tasks that wait for an empty send queue.
     pub(crate) flushing: Vec<ConnectionId>,
     /// Tasks that wait for the last connection to end.
-    pub(crate) idlers: Waiters,
+    pub(crate) idlers: Waiting,
     /// Over raw IP: the DCCP ports that are ours.
     pub(super) claims: Option<Claims>,
     pub(super) ephemeral_ports: (u16, u16),
@@ -115,7 +115,7 @@ impl Core {
             last_flush: Instant::ZERO,
             awaiting_acks: Vec::new(),
             flushing: Vec::new(),
-            idlers: Waiters::default(),
+            idlers: Waiting::default(),
             claims,
             ephemeral_ports,
             stun: Inbox::default(),
@@ -152,7 +152,7 @@ impl Core {
             let conn = Conn { connected: true, queued_at: Some(listener), ..Conn::default() };
             self.conns.insert(event.id, conn);
             if let Some(listening) = self.listeners.get_mut(&listener) {
-                listening.waiters.move_to(&mut self.wake);
+                listening.waiting.wake_all(&mut self.wake);
             }
             self.signals.touch_listener(listener);
             return;
@@ -424,7 +424,7 @@ impl Core {
             || self.signals.are_watched()
             || !self.idlers.is_empty()
             || !self.stun.readers.is_empty()
-            || self.listeners.values().any(|listening| !listening.waiters.is_empty())
+            || self.listeners.values().any(|listening| !listening.waiting.is_empty())
             || self.conns.all().any(|conn| !conn.waiting.is_empty())
     }
 
@@ -435,7 +435,7 @@ impl Core {
 
     fn wake_idlers(&mut self) {
         if !self.idlers.is_empty() && self.is_idle() {
-            self.idlers.move_to(&mut self.wake);
+            self.idlers.wake_all(&mut self.wake);
         }
     }
 
@@ -459,11 +459,11 @@ impl Core {
             conn.waiting.wake_all(&mut self.wake);
         }
         for listening in self.listeners.values_mut() {
-            listening.waiters.move_to(&mut self.wake);
+            listening.waiting.wake_all(&mut self.wake);
         }
         self.show_all();
-        self.idlers.move_to(&mut self.wake);
-        self.stun.readers.move_to(&mut self.wake);
+        self.idlers.wake_all(&mut self.wake);
+        self.stun.readers.wake_all(&mut self.wake);
         std::mem::take(&mut self.wake)
     }
 }
