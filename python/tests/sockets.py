@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -46,6 +47,11 @@ def repeated(times: int, call: Callable[[], object]) -> None:
     """Call again and again."""
     for _ in range(times):
         call()
+
+
+def descriptors() -> int:
+    """How many this process has open."""
+    return len(os.listdir("/dev/fd"))
 
 
 def eventually(holds: Callable[[], bool]) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 import pytest
-from sockets import OPTIONS, PATIENCE_S
+from sockets import OPTIONS, PATIENCE_S, descriptors
 
 from udccp import Connection, Options, connect, socket, start_server
 
@@ -331,6 +331,26 @@ def test_a_busy_connection_lets_others_run() -> None:
             assert turns >= 3
 
     run(main)
+
+
+def test_waits_that_are_cancelled_keep_no_descriptors() -> None:
+    """As with a time limit on what takes longer."""
+
+    async def main() -> list[int]:
+        async with (
+            serving(echo) as port,
+            connect("127.0.0.1", port, service="SC:test", options=OPTIONS) as client,
+        ):
+            counts = []
+            for _ in range(10):
+                for wait in (client.recv(), client.ended(), client.event()):
+                    with pytest.raises(asyncio.TimeoutError):
+                        await asyncio.wait_for(wait, 0.01)
+                counts.append(descriptors())
+            return counts
+
+    counts = run(main)
+    assert counts[-1] == counts[0]
 
 
 def test_a_thousand_connections_in_one_loop() -> None:

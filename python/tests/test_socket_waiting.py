@@ -17,7 +17,16 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from sockets import OPTIONS, PATIENCE_S, connected, eventually, fastest, listening, repeated
+from sockets import (
+    OPTIONS,
+    PATIENCE_S,
+    connected,
+    descriptors,
+    eventually,
+    fastest,
+    listening,
+    repeated,
+)
 
 from udccp import Options, socket
 
@@ -254,6 +263,32 @@ def test_a_close_ends_the_calls_of_other_threads() -> None:
 
 class Interrupt(Exception):
     """What the test's signal handler raises."""
+
+
+def test_waits_that_time_out_keep_no_descriptors() -> None:
+    """A server that looks around between two waits does so for days."""
+    with connected() as (client, server), listening() as door:
+        for end in (server, door):
+            # Longer than the first wait, which needs no descriptor.
+            end.settimeout(0.03)
+        waits: list[Callable[[], object]] = [
+            door.accept,
+            lambda: server.recv(9),
+            lambda: server.recv_into(bytearray(9)),
+        ]
+        for wait in waits:
+            with pytest.raises(TimeoutError):
+                wait()
+        before = descriptors()
+        for wait in waits * 10:
+            with pytest.raises(TimeoutError):
+                wait()
+        assert descriptors() == before
+        # They still hear.
+        for end in (server, door):
+            end.settimeout(PATIENCE_S)
+        client.send(b"x")
+        assert server.recv(9) == b"x"
 
 
 def test_calls_wait_although_there_are_no_descriptors() -> None:

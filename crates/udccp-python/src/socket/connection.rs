@@ -31,6 +31,11 @@ impl Connection {
         Self { connection, is_closed: AtomicBool::new(false) }
     }
 
+    /// Lets go of a task that waited.
+    fn forget(&self) -> impl Fn(&Waker) + Sync {
+        |task| self.connection.forget_task(task)
+    }
+
     /// Takes what has arrived until there is a result, waiting for a message.
     fn until_read<T>(
         &self,
@@ -40,7 +45,7 @@ impl Connection {
         at_end: impl Fn() -> T,
     ) -> PyResult<T> {
         let drive = |longest| drop(self.connection.readable(Some(longest)));
-        wait::until(py, timeout_s, &self.is_closed, Some(&drive), |mut cx| {
+        wait::until(py, timeout_s, &self.is_closed, Some(&drive), self.forget(), |mut cx| {
             loop {
                 match attempt() {
                     Ok(result) => return Poll::Ready(Ok(result)),
@@ -63,7 +68,7 @@ impl Connection {
         mut attempt: impl FnMut(&mut Context<'_>) -> Poll<Result<(), Error>>,
     ) -> PyResult<()> {
         let drive = |longest| drop(self.connection.writable(Some(longest)));
-        wait::until(py, timeout_s, &self.is_closed, Some(&drive), |cx| {
+        wait::until(py, timeout_s, &self.is_closed, Some(&drive), self.forget(), |cx| {
             let mut nobody = Context::from_waker(Waker::noop());
             attempt(cx.unwrap_or(&mut nobody)).map_err(|e| raise(&e))
         })
@@ -228,7 +233,7 @@ impl Connection {
 
     /// The next event; `None` once the connection has ended and all were read.
     fn event(&self, py: Python<'_>, timeout_s: Option<f64>) -> PyResult<Option<Event>> {
-        wait::until(py, timeout_s, &self.is_closed, None, |cx| {
+        wait::until(py, timeout_s, &self.is_closed, None, self.forget(), |cx| {
             let mut nobody = Context::from_waker(Waker::noop());
             event::poll_event(&self.connection, cx.unwrap_or(&mut nobody)).map(Ok)
         })
@@ -251,15 +256,14 @@ impl Connection {
 
     /// What is waited for: `closed`, `flushed` or `acknowledged`.
     fn waiter(&self, py: Python<'_>, what: &str) -> PyResult<Waiter> {
-        let connection = self.connection.clone();
         let poll: PollFunction = match what {
-            "closed" => Box::new(move |cx| connection.poll_close(cx)),
-            "ended" => Box::new(move |cx| connection.poll_closed(cx)),
-            "flushed" => Box::new(move |cx| connection.poll_flushed(cx)),
-            "acknowledged" => Box::new(move |cx| connection.poll_acknowledged(cx)),
+            "closed" => blocking::Connection::poll_close,
+            "ended" => blocking::Connection::poll_closed,
+            "flushed" => blocking::Connection::poll_flushed,
+            "acknowledged" => blocking::Connection::poll_acknowledged,
             _ => return Err(PyValueError::new_err(format!("nothing is \"{what}\""))),
         };
-        border::guard(py, || Waiter::new(poll))
+        border::guard(py, || Waiter::new(&self.connection, poll))
     }
 
     /// Starts an orderly close, and ends the calls of other threads.

@@ -3,7 +3,7 @@
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::task::Poll;
+use std::task::{Poll, Waker};
 
 use pyo3::prelude::*;
 use udccp::{ServiceCode, blocking};
@@ -104,7 +104,11 @@ impl Listener {
 impl Listener {
     /// The next connection whose handshake is done.
     fn accept(&self, py: Python<'_>, timeout_s: Option<f64>) -> PyResult<Connection> {
-        wait::until(py, timeout_s, &self.is_closed, None, |cx| {
+        let forget = |task: &Waker| {
+            let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+            inner.iter().for_each(|listener| listener.forget_task(task));
+        };
+        wait::until(py, timeout_s, &self.is_closed, None, forget, |cx| {
             let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(listener) = inner.as_ref() else { return Poll::Ready(Err(wait::closed())) };
             let accepted = match cx {
@@ -164,7 +168,11 @@ impl Handshake {
 impl Handshake {
     /// The connection, once data can flow. It is given once.
     fn finish(&self, py: Python<'_>, timeout_s: Option<f64>) -> PyResult<Connection> {
-        wait::until(py, timeout_s, &self.is_closed, None, |cx| {
+        let forget = |task: &Waker| {
+            let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+            inner.iter().for_each(|connecting| connecting.forget_task(task));
+        };
+        wait::until(py, timeout_s, &self.is_closed, None, forget, |cx| {
             let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(connecting) = inner.as_mut() else { return Poll::Ready(Err(wait::closed())) };
             let connected = match cx {

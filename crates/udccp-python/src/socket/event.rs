@@ -92,6 +92,12 @@ impl Events {
     }
 }
 
+impl Drop for Events {
+    fn drop(&mut self) {
+        self.wake_fd.leave(&self.connection);
+    }
+}
+
 #[pymethods]
 impl Events {
     /// The next event, or `BlockingIOError`; `None` at the end.

@@ -17,6 +17,7 @@ use pyo3::prelude::*;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
+use udccp::blocking;
 
 use super::settings::duration;
 use crate::border;
@@ -56,7 +57,8 @@ pub(super) type Drive<'a> = &'a (dyn Fn(Duration) + Sync);
 ///
 /// The first wait is short and is that of `drive`, where the thread may drive the socket itself,
 /// which is quickest: if nobody else waits, so that the attempts until then leave no task. Those
-/// after it sleep on a descriptor that their task makes readable.
+/// after it sleep on a descriptor that their task makes readable. However the wait ends, `forget`
+/// has what was waited for let go of the task, which holds a descriptor.
 ///
 /// # Errors
 /// Those of the attempts; `BlockingIOError`; `TimeoutError`; what a signal handler raised; `EBADF`
@@ -66,17 +68,18 @@ pub(super) fn until<T>(
     timeout_s: Option<f64>,
     is_closed: &AtomicBool,
     mut drive: Option<Drive<'_>>,
+    forget: impl Fn(&Waker) + Sync,
     mut attempt: impl FnMut(Option<&mut Context<'_>>) -> Poll<PyResult<T>>,
 ) -> PyResult<T> {
     border::guard(py, || {
         let timeout = timeout_s.map(duration).transpose()?;
         let mut deadline = None;
-        let mut wake_fd = None;
+        let mut wake_fd: Option<Waits<'_>> = None;
         loop {
             if is_closed.load(Ordering::Relaxed) {
                 return Err(closed());
             }
-            let mut task = wake_fd.as_ref().map(WakeFd::task);
+            let mut task = wake_fd.as_ref().map(|waits| waits.wake_fd.task());
             if let Poll::Ready(result) = attempt(task.as_mut()) {
                 return result;
             }
@@ -95,10 +98,10 @@ pub(super) fn until<T>(
             }
             match (&wake_fd, drive.take()) {
                 (_, Some(drive)) => py.detach(|| drive(longest.min(DRIVE_FOR))),
-                (Some(wake_fd), None) => py.detach(|| wake_fd.sleep(longest))?,
+                (Some(waits), None) => py.detach(|| waits.wake_fd.sleep(longest))?,
                 // Without descriptors, it looks again every now and then.
                 (None, None) => match WakeFd::new() {
-                    Ok(new) => wake_fd = Some(new),
+                    Ok(new) => wake_fd = Some(Waits { wake_fd: new, forget: &forget }),
                     Err(e) if is_shortage(&e) => py.detach(|| nap(longest.min(DRIVE_FOR))),
                     Err(e) => return Err(e.into()),
                 },
@@ -106,6 +109,18 @@ pub(super) fn until<T>(
             py.check_signals()?;
         }
     })
+}
+
+/// A task that is forgotten at its end.
+struct Waits<'a> {
+    wake_fd: WakeFd,
+    forget: &'a (dyn Fn(&Waker) + Sync),
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        (self.forget)(&self.wake_fd.waker);
+    }
 }
 
 /// Whether there are too few descriptors, which others may give back.
@@ -144,6 +159,11 @@ impl WakeFd {
         Context::from_waker(&self.waker)
     }
 
+    /// Has a connection let go of the task.
+    pub(super) fn leave(&self, connection: &blocking::Connection) {
+        connection.forget_task(&self.waker);
+    }
+
     /// Sleeps until it is readable or a signal comes, and clears it.
     fn sleep(&self, longest: Duration) -> PyResult<()> {
         let longest = Timespec {
@@ -172,23 +192,30 @@ impl AsRawFd for WakeFd {
 
 /// Something of a connection that is waited for: its function for hand-written futures.
 pub(super) type PollFunction =
-    Box<dyn Fn(&mut Context<'_>) -> Poll<Result<(), udccp::Error>> + Send + Sync>;
+    fn(&blocking::Connection, &mut Context<'_>) -> Poll<Result<(), udccp::Error>>;
 
 /// A wait for the end of a connection, or for what was sent to leave or to be accounted for, with a
 /// descriptor that is readable when it is worth asking again.
 #[pyclass(frozen, module = "udccp._native")]
 pub(super) struct Waiter {
+    connection: blocking::Connection,
     poll: PollFunction,
     wake_fd: WakeFd,
 }
 
 impl Waiter {
-    pub(super) fn new(poll: PollFunction) -> PyResult<Self> {
-        Ok(Self { poll, wake_fd: WakeFd::new()? })
+    pub(super) fn new(connection: &blocking::Connection, poll: PollFunction) -> PyResult<Self> {
+        Ok(Self { connection: connection.clone(), poll, wake_fd: WakeFd::new()? })
     }
 
     fn attempt(&self, cx: &mut Context<'_>) -> Poll<PyResult<()>> {
-        (self.poll)(cx).map_err(|e| super::raise(&e))
+        (self.poll)(&self.connection, cx).map_err(|e| super::raise(&e))
+    }
+}
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        self.wake_fd.leave(&self.connection);
     }
 }
 
@@ -207,7 +234,8 @@ impl Waiter {
 
     /// Waits for it.
     fn wait(&self, py: Python<'_>, timeout_s: Option<f64>) -> PyResult<()> {
-        until(py, timeout_s, &AtomicBool::new(false), None, |cx| match cx {
+        let forget = |task: &Waker| self.connection.forget_task(task);
+        until(py, timeout_s, &AtomicBool::new(false), None, forget, |cx| match cx {
             Some(cx) => self.attempt(cx),
             None => self.attempt(&mut self.wake_fd.task()),
         })
