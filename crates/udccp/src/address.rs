@@ -2,9 +2,11 @@
 
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, ToSocketAddrs};
 use std::num::NonZeroU16;
 use std::str::FromStr;
+
+use crate::io::canonical;
 
 /// An IP address with the two port numbers of encapsulated DCCP (RFC 6773): the UDP port that
 /// the packets travel to, and the DCCP port inside them. UDP port 0 means that there is no UDP.
@@ -107,9 +109,32 @@ impl Address {
 
 /// Any port of the family of `peer`.
 pub(crate) fn any_port(peer: SocketAddr) -> SocketAddr {
-    match peer {
+    match canonical(peer) {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
         SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+    }
+}
+
+/// A peer's address as its packets show it: one of IPv4 mapped into IPv6 is one of IPv4, only an
+/// address of a link has a scope, which may be that of `local`, and no address in particular means
+/// this host, as on Linux.
+pub(crate) fn of_packets(peer: SocketAddr, local: SocketAddr) -> SocketAddr {
+    match canonical(peer) {
+        SocketAddr::V4(any) if any.ip().is_unspecified() => {
+            (Ipv4Addr::LOCALHOST, any.port()).into()
+        }
+        SocketAddr::V6(any) if any.ip().is_unspecified() => {
+            (Ipv6Addr::LOCALHOST, any.port()).into()
+        }
+        SocketAddr::V6(one) => {
+            let scope = match (one.ip().is_unicast_link_local(), local) {
+                (false, _) => 0,
+                (true, SocketAddr::V6(local)) if one.scope_id() == 0 => local.scope_id(),
+                (true, _) => one.scope_id(),
+            };
+            SocketAddrV6::new(*one.ip(), one.port(), 0, scope).into()
+        }
+        one => one,
     }
 }
 

@@ -1,9 +1,12 @@
 //! ICMP messages about packets that we sent, from the socket's error queue.
 //= 6773-3.6-1
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 #[cfg(target_os = "linux")]
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV6};
+
+#[cfg(target_os = "linux")]
+use nix::sys::socket::{ControlMessageOwned, SockaddrIn6};
 
 use super::Io;
 
@@ -16,6 +19,9 @@ const QUOTE_BYTES: usize = 128;
 pub(crate) struct Report {
     /// Where the packet was going.
     pub(crate) remote: SocketAddr,
+    /// Our address that the message came to: the packet left from there. None where this host says
+    /// it itself.
+    pub(crate) local: Option<IpAddr>,
     /// The beginning of its DCCP packet, as the message quotes it.
     pub(crate) quoted: Vec<u8>,
     /// What became of it.
@@ -41,14 +47,14 @@ impl Io {
         use std::io::IoSliceMut;
         use std::os::fd::AsRawFd;
 
-        use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg};
+        use nix::sys::socket::{MsgFlags, SockaddrStorage, recvmsg};
 
         // A queue full of other entries must not keep the driver from its work.
         for _ in 0..64 {
             let mut quoted = vec![0; QUOTE_BYTES];
             let mut space = vec![0; 512];
             let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
-            let (bytes, remote, error) = {
+            let (bytes, remote, local, error) = {
                 let mut slices = [IoSliceMut::new(&mut quoted)];
                 let fd = self.socket.as_raw_fd();
                 let entry =
@@ -65,14 +71,16 @@ impl Io {
                         _ => None,
                     })
                 });
-                (entry.bytes, entry.address.as_ref().and_then(to_std), error)
+                let local = entry.cmsgs().ok().and_then(|mut all| all.find_map(|c| arrived_at(&c)));
+                (entry.bytes, entry.address.as_ref().and_then(to_std), local, error)
             };
             quoted.truncate(bytes);
             let (Some(remote), Some((error, by))) = (remote, error) else { continue };
             let remote = super::canonical(remote);
             let by_host = by.is_none_or(|by: IpAddr| by.to_canonical() == remote.ip());
             if let Some(said) = verdict(&error, by_host) {
-                return Some(Report { remote, quoted, said });
+                let local = local.filter(|_| error.ee_origin != nix::libc::SO_EE_ORIGIN_LOCAL);
+                return Some(Report { remote, local, quoted, said });
             }
         }
         None
@@ -88,7 +96,23 @@ impl Io {
 #[cfg(target_os = "linux")]
 fn to_std(addr: &nix::sys::socket::SockaddrStorage) -> Option<SocketAddr> {
     let v4 = addr.as_sockaddr_in().map(|a| SocketAddr::from((a.ip(), a.port())));
-    v4.or_else(|| addr.as_sockaddr_in6().map(|a| SocketAddr::from((a.ip(), a.port()))))
+    // With the scope: an address of a link is another one on another link.
+    let in_scope = |a: &SockaddrIn6| SocketAddrV6::new(a.ip(), a.port(), 0, a.scope_id());
+    v4.or_else(|| addr.as_sockaddr_in6().map(|a| in_scope(a).into()))
+}
+
+/// The address that a message came to, if this tells.
+#[cfg(target_os = "linux")]
+fn arrived_at(message: &ControlMessageOwned) -> Option<IpAddr> {
+    match message {
+        ControlMessageOwned::Ipv4PacketInfo(info) => {
+            Some(Ipv4Addr::from(info.ipi_addr.s_addr.to_ne_bytes()).into())
+        }
+        ControlMessageOwned::Ipv6PacketInfo(info) => {
+            Some(Ipv6Addr::from(info.ipi6_addr.s6_addr).to_canonical())
+        }
+        _ => None,
+    }
 }
 
 /// What an entry of the error queue means; `None`: nothing for us. `by_host`: the host that the
@@ -152,7 +176,7 @@ mod tests {
         });
         assert!(failed, "the socket says that something is queued");
         let report = io.take_report().expect("the kernel queued the ICMP message");
-        assert_eq!(report.remote, closed);
+        assert_eq!((report.remote, report.local), (closed, Some(io.local_addr().ip())));
         assert_eq!(report.quoted, (1..=12).collect::<Vec<u8>>());
         assert_eq!(report.said, Said::PortClosed);
         assert_eq!(io.take_report(), None);

@@ -65,6 +65,8 @@ pub(crate) struct Io {
 impl Io {
     /// Opens the socket that the options ask for.
     pub(crate) fn open(addr: SocketAddr, options: &EndpointOptions) -> io::Result<Self> {
+        // A socket of IPv6 for one address of IPv4 would have nothing to offer.
+        let addr = canonical(addr);
         if options.raw_ip { Self::raw(addr, options) } else { Self::bind(addr, options) }
     }
 
@@ -216,7 +218,7 @@ impl Io {
     }
 
     /// The local address of a packet that arrived for `ip`.
-    fn arrived_at(&self, ip: Option<IpAddr>) -> SocketAddr {
+    pub(crate) fn arrived_at(&self, ip: Option<IpAddr>) -> SocketAddr {
         match ip {
             Some(ip) => SocketAddr::new(ip.to_canonical(), self.local.port()),
             None => canonical(self.local),
@@ -336,7 +338,7 @@ fn stop_merging(socket: &Socket) {
 }
 
 /// An IPv4 address that came mapped into IPv6, as IPv4 again.
-fn canonical(addr: SocketAddr) -> SocketAddr {
+pub(crate) fn canonical(addr: SocketAddr) -> SocketAddr {
     match addr.ip().to_canonical() {
         ip @ IpAddr::V4(_) => SocketAddr::new(ip, addr.port()),
         IpAddr::V6(_) => addr,

@@ -3,13 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use socket2::SockRef;
 use udccp_base::{Duration, Instant};
 
 use super::{Io, bind_device, canonical, set_mark};
+use crate::address::any_port;
 
 /// How long an answer is used: routes change without notice.
 const USED_FOR: Duration = Duration::from_secs(1);
@@ -72,14 +73,11 @@ impl Io {
 
     /// Asks the routing table.
     fn ask_route_to(&self, remote: SocketAddr) -> io::Result<Route> {
-        let any: IpAddr = match remote {
-            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-        };
-        let bound = canonical(self.local).ip();
-        let from = if self.local.ip().is_unspecified() { any } else { bound };
+        // With its scope: an address of a link cannot be bound without.
+        let bound = without_port(canonical(self.local));
+        let from = if self.local.ip().is_unspecified() { any_port(remote) } else { bound };
         // Connecting a UDP socket sends nothing; it asks the routing table.
-        let probe = UdpSocket::bind((from, 0))?;
+        let probe = UdpSocket::bind(from)?;
         set_mark(&SockRef::from(&probe), self.mark)?;
         bind_device(&SockRef::from(&probe), self.device.as_deref())?;
         // Port 0, which raw IP has, is no port to connect to.
@@ -117,6 +115,8 @@ fn mtu_of(socket: &UdpSocket, remote: SocketAddr) -> Option<u16> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use super::*;
     use crate::EndpointOptions;
 

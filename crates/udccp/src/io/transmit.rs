@@ -35,8 +35,9 @@ pub(crate) enum Flushed {
 /// A write that retrying cannot mend.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    /// Where the datagram was going.
+    /// Where the datagram was going, and from where.
     pub(crate) dst: SocketAddr,
+    pub(crate) src: IpAddr,
     /// Its first bytes.
     pub(crate) quoted: Vec<u8>,
     /// What the system said.
@@ -264,7 +265,7 @@ impl Batch {
         let first = self.sent_packets.checked_sub(1).map_or(self.sent, |n| self.ends[n]);
         let from = first.min(self.bytes.len());
         let to = (from + QUOTE_BYTES).min(self.bytes.len());
-        Failure { dst: self.dst, quoted: self.bytes[from..to].to_vec(), error }
+        Failure { dst: self.dst, src: self.src, quoted: self.bytes[from..to].to_vec(), error }
     }
 
     /// One write, or, where the system refuses to segment, one for each datagram.

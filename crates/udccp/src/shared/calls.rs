@@ -2,6 +2,7 @@
 //! blocking ones park a thread on them.
 
 use std::io;
+use std::net::IpAddr;
 use std::task::{Poll, Waker};
 
 use udccp_base::Payload;
@@ -76,7 +77,8 @@ impl Handle {
         };
         let (id, port) = self.shared().with(|core, io, _| {
             let port = core.claim_to_listen(io, port)?;
-            let local = options.local_ip.map(|ip| (ip, io.local_addr().port()).into());
+            let at = |ip: IpAddr| (ip.to_canonical(), io.local_addr().port()).into();
+            let local = options.local_ip.map(at);
             let id = core.endpoint.listen(local, port, config).map_err(Error::listen)?;
             core.listeners.insert(id, Listening::default());
             Ok::<_, Error>((id, port))

@@ -7,12 +7,14 @@ use udccp_proto::{ConnectError, ConnectOptions, FourTuple};
 
 use super::Shared;
 use super::core::Core;
+use crate::address::of_packets;
 use crate::io::Io;
 use crate::{Address, Error};
 
 impl Shared {
     /// The peer as this socket reaches it: over raw IP a UDP port says nothing.
-    pub(super) fn peer(&self, peer: Address) -> Result<Address, Error> {
+    pub(super) fn peer(&self, mut peer: Address) -> Result<Address, Error> {
+        peer.udp = of_packets(peer.udp, self.io.local_addr());
         match (self.io.is_raw(), peer.is_raw()) {
             (true, _) => Ok(Address::raw(peer.ip(), peer.port).in_scope_of(peer.udp)),
             (false, false) => Ok(peer),

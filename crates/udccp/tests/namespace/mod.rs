@@ -8,8 +8,10 @@
 #![allow(clippy::print_stderr, reason = "a skipped test says so")]
 
 use std::fs;
+use std::net::{IpAddr, SocketAddrV6};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
+use std::time::Duration;
 
 use udccp_netns::{LOOPBACK, Namespace, RoutedPair, Tables};
 
@@ -104,6 +106,34 @@ impl Host {
     pub fn set_mtu(&self, interface: &'static str, mtu: u32) {
         let set = move || Tables::open()?.set_mtu(udccp_netns::interface(interface)?, mtu);
         self.0.run(set).expect("an interface");
+    }
+
+    /// Joins it to another one by a cable with interfaces of these names.
+    pub fn join(&self, own: &str, other: &Self, others: &str) {
+        self.0.join(own, &other.0, others).expect("a cable");
+    }
+
+    /// Gives an interface one more address.
+    pub fn add_address(&self, interface: &'static str, address: IpAddr) {
+        let add = move || Tables::open()?.add_address(udccp_netns::interface(interface)?, address);
+        self.0.run(add).expect("an interface");
+    }
+
+    /// The address of an interface on its link, in the scope of that interface.
+    pub fn link_local(&self, interface: &'static str) -> SocketAddrV6 {
+        self.on(move || {
+            let scope = udccp_netns::interface(interface).expect("an interface");
+            loop {
+                let list = fs::read_to_string("/proc/thread-self/net/if_inet6").expect("IPv6");
+                let is_it = |line: &&str| line.starts_with("fe80") && line.ends_with(interface);
+                if let Some(line) = list.lines().find(is_it) {
+                    let ip = u128::from_str_radix(&line[..32], 16).expect("an address");
+                    return SocketAddrV6::new(ip.into(), 0, 0, scope);
+                }
+                // The kernel draws it once both ends are switched on.
+                std::thread::park_timeout(Duration::from_millis(10));
+            }
+        })
     }
 
     /// Sets a value under /proc/sys/net.

@@ -4,7 +4,7 @@
 mod tests;
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
 
 use udccp_base::{Datagram, Duration, Instant, Machine};
@@ -279,33 +279,36 @@ impl Core {
             }
             _ => PathReport::Unreachable,
         };
-        self.report(io, now, failure.dst, &failure.quoted, report);
+        self.report(io, now, (failure.dst, Some(failure.src)), &failure.quoted, report);
     }
 
     /// Tells the endpoint what the network said about packets that were sent.
     pub(crate) fn take_reports(&mut self, io: &Io, now: Instant) {
-        while let Some(Report { remote, quoted, said }) = io.take_report() {
+        while let Some(Report { remote, local, quoted, said }) = io.take_report() {
             let report = match said {
                 Said::TooBig(mtu) => PathReport::PathMtu(mtu),
                 Said::PortClosed => PathReport::PortUnreachable,
                 Said::Unreachable => PathReport::Unreachable,
             };
-            self.report(io, now, remote, &quoted, report);
+            self.report(io, now, (remote, local), &quoted, report);
         }
     }
 
+    /// A host may have addresses that routing would not pick, so that what is known of our address
+    /// counts.
     fn report(
         &mut self,
         io: &Io,
         now: Instant,
-        remote: SocketAddr,
+        (remote, local): (SocketAddr, Option<IpAddr>),
         quoted: &[u8],
         report: PathReport,
     ) {
         io.forget_route_to(remote);
         // Without a route the packet was sent from where the connection says, which the quoted
         // ports still find on a bound socket.
-        let local = io.route_to(now, remote).map_or_else(|_| io.local_addr(), |route| route.source);
+        let routed = || io.route_to(now, remote).map_or(io.local_addr(), |route| route.source);
+        let local = local.map_or_else(routed, |ip| io.arrived_at(Some(ip)));
         tracing::debug!(%remote, ?report, "report of the network");
         self.endpoint.handle_path_report(now, local, remote, quoted, report);
     }

@@ -1,0 +1,195 @@
+//! Addresses that are more than they look: of several hosts' interfaces, of one link, of IPv4 in
+//! IPv6, and of no host in particular.
+
+#![cfg(target_os = "linux")]
+
+mod namespace;
+
+use std::net::{IpAddr, SocketAddr, SocketAddrV6};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use namespace::{Host, Network, inside};
+use udccp::blocking::{Connection, Endpoint, Listener};
+use udccp::{Address, ConnectionEvent, EndpointOptions, Error, Options, ServiceCode};
+
+const SERVICE: ServiceCode = ServiceCode(0x7465_7374);
+const PORT: u16 = 5004;
+/// A test that hangs fails instead.
+const LIMIT: Option<Duration> = Some(Duration::from_secs(20));
+
+fn at(text: &str) -> SocketAddr {
+    text.parse().unwrap()
+}
+
+/// Over raw IP or UDP.
+fn below(is_raw: bool) -> EndpointOptions {
+    EndpointOptions::new().raw_ip(is_raw)
+}
+
+/// A service at an address; over raw IP its UDP port says nothing.
+fn service(is_raw: bool, ip: SocketAddr) -> Address {
+    let udp_port = if is_raw { 0 } else { PORT };
+    Address { udp: ip, port: PORT }.over_udp_port(udp_port)
+}
+
+fn listen(is_raw: bool, mut local: SocketAddr) -> Listener {
+    local.set_port(PORT);
+    let endpoint = Endpoint::bind_with(local, &below(is_raw)).unwrap();
+    endpoint.listen(PORT, [SERVICE], &Options::default().pmtu_probing(None)).unwrap()
+}
+
+fn connect(from: SocketAddr, to: Address) -> Result<Connection, Error> {
+    let endpoint = Endpoint::bind_with(from, &below(to.is_raw()))?;
+    endpoint.connect(to, SERVICE, &Options::default(), LIMIT)
+}
+
+/// A message and its answer.
+fn talk(client: &Connection, listener: &Listener) -> Connection {
+    let server = listener.accept_within(LIMIT).unwrap();
+    for end in [client, &server] {
+        end.set_read_timeout(LIMIT);
+    }
+    client.send("question").unwrap();
+    assert_eq!(server.recv().unwrap().unwrap(), "question");
+    server.send("answer").unwrap();
+    assert_eq!(client.recv().unwrap().unwrap(), "answer");
+    server
+}
+
+/// Ends both sides, so that the port is free.
+fn close(client: &Connection, server: &Connection) {
+    client.close().unwrap();
+    server.closed(LIMIT).unwrap();
+}
+
+#[test]
+fn an_address_of_ipv4_in_ipv6_is_one_of_ipv4() {
+    let listener = Listener::bind(at("127.0.0.1:0"), SERVICE).unwrap();
+    let port = listener.local_addr().port();
+    let mapped = at(&format!("[::ffff:127.0.0.1]:{port}"));
+    for from in ["[::]:0", "0.0.0.0:0", "[::ffff:127.0.0.1]:0"] {
+        let client = connect(at(from), mapped.into()).unwrap();
+        assert_eq!(client.peer_addr().udp, listener.local_addr(), "from {from}");
+        talk(&client, &listener);
+    }
+    let client = Connection::connect(mapped, SERVICE).unwrap();
+    talk(&client, &listener);
+    let mapped = Listener::bind(at("[::ffff:127.0.0.1]:0"), SERVICE).unwrap();
+    talk(&Connection::connect(mapped.local_addr(), SERVICE).unwrap(), &mapped);
+}
+
+#[test]
+fn a_listener_for_one_address_may_name_it_as_one_of_ipv6() {
+    let endpoint = Endpoint::bind(at("[::]:0")).unwrap();
+    let mapped: IpAddr = "::ffff:127.0.0.1".parse().unwrap();
+    let options = Options::default().local_ip(mapped);
+    let listener = endpoint.listen(PORT, [SERVICE], &options).unwrap();
+    let udp = SocketAddr::new("127.0.0.1".parse().unwrap(), endpoint.local_addr().port());
+    let client = connect(at("127.0.0.1:0"), Address { udp, port: PORT }).unwrap();
+    talk(&client, &listener);
+}
+
+#[test]
+fn no_address_in_particular_is_this_host() {
+    for any in ["0.0.0.0:0", "[::]:0"] {
+        let listener = Listener::bind(at(any), SERVICE).unwrap();
+        let client = Connection::connect(listener.local_addr(), SERVICE).unwrap();
+        assert!(client.peer_addr().ip().is_loopback());
+        talk(&client, &listener);
+    }
+}
+
+#[test]
+fn only_an_address_of_a_link_needs_the_link() {
+    let listener = Listener::bind(at("[::1]:0"), SERVICE).unwrap();
+    let (ip, port) = ("::1".parse().unwrap(), listener.local_addr().port());
+    let peer = SocketAddr::from(SocketAddrV6::new(ip, port, 0, 1));
+    let client = connect(at("[::]:0"), peer.into()).unwrap();
+    talk(&client, &listener);
+}
+
+#[test]
+fn hosts_talk_over_addresses_of_their_link() {
+    if !inside("hosts_talk_over_addresses_of_their_link") {
+        return;
+    }
+    let (left, right) = (Host::new(), Host::new());
+    left.join("left", &right, "right");
+    let (here, there) = (left.link_local("left"), right.link_local("right"));
+    // The peer's address, on our link.
+    let on_link = |of: SocketAddrV6, link: SocketAddrV6| -> SocketAddr {
+        SocketAddrV6::new(*of.ip(), 0, 0, link.scope_id()).into()
+    };
+    for is_raw in [false, true] {
+        for (to, from) in [(there.into(), here.into()), (at("[::]:0"), at("[::]:0"))] {
+            let listener = right.on(move || listen(is_raw, to));
+            let peer = service(is_raw, on_link(there, here));
+            let client = left.on(move || connect(from, peer).unwrap());
+            let server = talk(&client, &listener);
+            assert_eq!(server.peer_addr().ip(), IpAddr::V6(*here.ip()));
+            close(&client, &server);
+        }
+        // An endpoint that is bound to a link knows which.
+        let listener = right.on(move || listen(is_raw, at("[::]:0")));
+        let peer = service(is_raw, SocketAddrV6::new(*there.ip(), 0, 0, 0).into());
+        let client = left.on(move || connect(here.into(), peer).unwrap());
+        let server = talk(&client, &listener);
+        close(&client, &server);
+    }
+    let peer = Address { udp: on_link(there, here), port: 9 }.over_udp_port(9);
+    let e = left.on(move || connect(at("[::]:0"), peer).unwrap_err());
+    assert!(matches!(e, Error::PortClosed { .. }), "{e}");
+}
+
+#[test]
+fn a_host_with_two_addresses_answers_and_is_told_of_narrow_links_at_each() {
+    if !inside("a_host_with_two_addresses_answers_and_is_told_of_narrow_links_at_each") {
+        return;
+    }
+    for asked in ["10.2.0.1:0", "10.2.0.7:0", "[fd02::1]:0", "[fd02::7]:0"] {
+        for is_raw in [false, true] {
+            // A host remembers how narrow a path is.
+            let net = Network::new();
+            net.router.set_mtu("left", 1300);
+            net.client.set_mtu("eth0", 1300);
+            for second in ["10.2.0.7", "fd02::7"] {
+                net.server.add_address("eth0", second.parse().unwrap());
+            }
+            is_told_of_a_narrow_link(&net, at(asked), is_raw);
+        }
+    }
+}
+
+/// Without probes, only what the router says makes messages smaller.
+fn is_told_of_a_narrow_link(net: &Network, asked: SocketAddr, is_raw: bool) {
+    let any = if asked.is_ipv4() { at("0.0.0.0:0") } else { at("[::]:0") };
+    let (tell, listening) = mpsc::channel();
+    let served = net.server.start(move || {
+        let listener = listen(is_raw, any);
+        tell.send(()).unwrap();
+        let server = listener.accept_within(LIMIT).unwrap();
+        assert_eq!(server.local_addr().ip(), asked.ip());
+        let large = server.max_message_size();
+        assert!(large > 1380, "{large}");
+        server.send(vec![1; large]).unwrap();
+        let event = server.event(LIMIT);
+        let Ok(Some(ConnectionEvent::MaxMessageSize { bytes })) = event else {
+            panic!("{asked}, raw IP {is_raw}: {event:?}")
+        };
+        assert!((1200..1300).contains(&bytes), "{bytes}");
+        server.send(vec![2; bytes]).unwrap();
+        let _ = server.closed(LIMIT);
+        bytes
+    });
+    listening.recv().unwrap();
+    let got = net.client.on(move || {
+        let client = connect(any, service(is_raw, asked)).unwrap();
+        assert_eq!(client.peer_addr().ip(), asked.ip());
+        client.set_read_timeout(LIMIT);
+        let got = client.recv().unwrap().unwrap();
+        client.close().unwrap();
+        got
+    });
+    assert_eq!(got, vec![2; served.recv().unwrap()]);
+}
