@@ -3,7 +3,7 @@
 //! A kernel's sockets outlive their process: what `send` accepted still leaves, and the peer hears
 //! of the end. These sockets live in the process, so its end waits for them, within bounds.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError, TryLockError, Weak};
 use std::time::Duration;
 
@@ -102,6 +102,47 @@ impl Drop for Counted {
         *self.0.0.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
         self.0.1.notify_all();
     }
+}
+
+/// Sockets that are being closed at this moment.
+static CLOSING: AtomicU32 = AtomicU32::new(0);
+
+/// Counts a socket while it is being closed. Its owner drops it after the socket.
+#[derive(Debug, Default)]
+pub(crate) struct Closing(AtomicBool);
+
+impl Closing {
+    /// The close begins.
+    pub(crate) fn begin(&self) {
+        self.0.store(true, Ordering::Relaxed);
+        CLOSING.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        if *self.0.get_mut() {
+            CLOSING.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+}
+
+/// Has the sockets of this process that nobody uses any more, but whose drivers have not ended yet,
+/// give way to one that is to have the same UDP port; whether there are any. Waits for those that
+/// close just now.
+pub(crate) fn give_way(udp_port: u16) -> bool {
+    let others = others_give_way(udp_port);
+    let closes = (0..1000).take_while(|_| CLOSING.load(Ordering::SeqCst) > 0);
+    closes.for_each(|_| std::thread::yield_now());
+    others
+}
+
+fn others_give_way(udp_port: u16) -> bool {
+    let Some(in_use) = in_use() else { return false };
+    let sockets: Vec<_> = in_use.iter().filter_map(Weak::upgrade).collect();
+    drop(in_use);
+    let at_port = sockets.iter().filter(|shared| shared.is_over_at(udp_port));
+    at_port.map(|shared| shared.io.give_way()).filter(|&gives| gives).count() > 0
 }
 
 /// Has the end of the process see to this socket.

@@ -311,6 +311,23 @@ fn an_address_over_udp_and_one_over_raw_ip_do_not_meet() {
 }
 
 #[test]
+fn a_port_is_free_as_soon_as_its_user_was_dropped() {
+    if !inside("a_port_is_free_as_soon_as_its_user_was_dropped") {
+        return;
+    }
+    for round in 0..50 {
+        let listener = endpoint(false).listen(PORT, [SERVICE], &Options::default());
+        let listener = listener.unwrap_or_else(|e| panic!("round {round}: {e}"));
+        if round % 2 > 0 {
+            let client = connect("127.0.0.1", PORT, &Options::default()).unwrap();
+            let server = listener.accept_within(LIMIT).unwrap();
+            client.close().unwrap();
+            server.closed(LIMIT).unwrap();
+        }
+    }
+}
+
+#[test]
 fn marks_of_congestion_are_sent_and_seen() {
     if !inside("marks_of_congestion_are_sent_and_seen") {
         return;

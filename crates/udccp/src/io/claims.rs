@@ -130,6 +130,13 @@ impl Claims {
         self.listens = true;
     }
 
+    /// Gives up all ports: others may have them at once, however long the driver takes to end.
+    pub(crate) fn give_up(&mut self) {
+        self.held.clear();
+        self.outgoing.clear();
+        (self.host, self.listens, self.answers) = (None, false, AnswerForHost::Never);
+    }
+
     /// The packets that this endpoint has to see.
     pub(super) fn with_wanted<R>(&self, tell: impl FnOnce(Wanted<'_>) -> R) -> R {
         let answers_idle = matches!(self.answers, AnswerForHost::Always | AnswerForHost::WhileOpen);
@@ -314,6 +321,16 @@ mod tests {
         drop(a);
         assert!(!b.is_ours(at(999), 9));
         assert!(b.is_ours(at(1000), 9));
+    }
+
+    #[test]
+    fn who_gives_up_has_nothing_and_answers_no_more() {
+        let (mut a, mut b) = two("gives-up", AnswerForHost::WhileOpen);
+        a.claim(10).unwrap();
+        assert!(a.is_ours(at(0), 10));
+        a.give_up();
+        b.claim(10).unwrap();
+        assert!(!a.is_ours(at(0), 10) && !a.is_ours(at(0), 7));
     }
 
     #[test]

@@ -10,13 +10,13 @@ mod routes;
 mod transmit;
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use quinn_udp::{UdpSockRef, UdpSocketState};
 use socket2::{Domain, Protocol, Socket, Type};
 use udccp_base::Ecn;
 
-use crate::{EndpointOptions, Error};
+use crate::{EndpointOptions, Error, process};
 
 pub(crate) use claims::Claims;
 pub use claims::kernel_has_dccp;
@@ -79,8 +79,23 @@ impl Io {
         if addr.is_ipv6() {
             socket.set_only_v6(!addr.ip().is_unspecified())?;
         }
-        socket.bind(&addr.into())?;
+        bind_udp(&socket, addr, options.reuse_port)?;
         Self::set_up(socket, Carrier::Udp, options)
+    }
+
+    /// Lets another socket of this process have the port, and all that arrives there; whether it
+    /// could be told so. Nothing is sent or read here any more.
+    pub(crate) fn give_way(&self) -> bool {
+        let mut elsewhere = self.local;
+        if elsewhere.ip().is_unspecified() {
+            elsewhere.set_ip(match elsewhere.ip() {
+                IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+                IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+            });
+        }
+        // Connected, it gets what comes from there alone: from itself.
+        let is_deaf = self.socket.connect(&elsewhere.into()).is_ok();
+        is_deaf && self.socket.set_reuse_port(true).is_ok()
     }
 
     /// A UDP socket that somebody else has bound.
@@ -264,6 +279,26 @@ pub fn probe_ecn(addr: SocketAddr) -> io::Result<bool> {
     let mut seen = false;
     rx.deliver(&io, count, |d| seen |= d.ecn == Ecn::Ect0);
     Ok(seen)
+}
+
+/// How often a port is asked for that is in use. Its last user may be about to close it.
+const TRIES: usize = 4;
+
+/// Binds a UDP socket. The port of one that was dropped is free once its driver has ended, which is
+/// a moment later: that one gives way.
+fn bind_udp(socket: &Socket, addr: SocketAddr, shares: bool) -> io::Result<()> {
+    let is_taken = |e: &io::Error| e.kind() == io::ErrorKind::AddrInUse && addr.port() != 0;
+    let mut bound = socket.bind(&addr.into());
+    for _ in 0..TRIES {
+        if !bound.as_ref().is_err_and(is_taken) {
+            break;
+        }
+        // For this moment alone, so that no other process can share the port.
+        socket.set_reuse_port(shares || process::give_way(addr.port()))?;
+        bound = socket.bind(&addr.into());
+        socket.set_reuse_port(shares)?;
+    }
+    bound
 }
 
 fn bound_to(socket: &Socket) -> io::Result<SocketAddr> {

@@ -35,6 +35,14 @@ impl Shared {
             && self.core.try_lock().map_or(true, |core| !core.is_idle())
     }
 
+    /// Whether it is a socket of this process at this UDP port that nobody will use again.
+    pub(crate) fn is_over_at(&self, udp_port: u16) -> bool {
+        !self.io.is_raw()
+            && self.io.local_addr().port() == udp_port
+            && self.process.is_this()
+            && self.lock().is_finished()
+    }
+
     /// Starts a thread that closes everything; `kept` is dropped at its end.
     pub(crate) fn see_off_on_a_thread(
         self: &Arc<Self>,

@@ -13,7 +13,7 @@ use udccp_wire::ServiceCode;
 use super::Shared;
 use super::core::Core;
 use super::waiters::{Place, Waiter, Waiting};
-use crate::io::Io;
+use crate::io::{Claims, Io};
 use crate::readiness::Readiness;
 use crate::{Address, Error};
 
@@ -60,6 +60,8 @@ impl Drop for Handle {
             core.handles -= 1;
             if core.handles == 0 {
                 core.want_driver();
+                let claims = core.is_finished().then_some(core.claims.as_mut()).flatten();
+                claims.into_iter().for_each(Claims::give_up);
             }
         });
     }

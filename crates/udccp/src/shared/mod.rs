@@ -46,7 +46,7 @@ pub(crate) use self::handle::{Call, ConnHandle, Handle, ListenHandle};
 pub(crate) use self::waiters::{Place, Waiter, Waiting};
 use crate::blocking::SharedDriver;
 use crate::io::{Claims, Io, Receiver};
-use crate::process::{self, Process};
+use crate::process::{self, Closing, Process};
 use crate::{EndpointOptions, Error};
 
 /// One socket and the endpoint on it.
@@ -67,6 +67,14 @@ pub(crate) struct Shared {
     pub(crate) ccids: Vec<u8>,
     /// Whether its end without them closes connections.
     closes_at_exit: bool,
+    /// The last to be dropped.
+    closing: Closing,
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.closing.begin();
+    }
 }
 
 /// What starts the driver.
@@ -168,6 +176,7 @@ impl Shared {
             linger_nanos: AtomicU64::new(0),
             ccids,
             closes_at_exit: options.close_at_exit,
+            closing: Closing::default(),
         });
         process::remember(&shared);
         Ok(shared)

@@ -1,0 +1,68 @@
+//! A UDP port is free again as soon as what had it was dropped, as it is with other sockets.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use common::{SERVICE, listener, localhost, run};
+use udccp::{Connection, EndpointOptions, Error, Listener, Options, blocking};
+
+/// A server that ended and began anew serves who comes.
+fn is_served(listener: &blocking::Listener) {
+    let client = blocking::Connection::connect(listener.local_addr(), SERVICE).unwrap();
+    let server = listener.accept().unwrap();
+    client.send("hello").unwrap();
+    assert_eq!(server.recv().unwrap().unwrap(), "hello");
+    // The server's end closes first, and so has the port to itself.
+    client.close().unwrap();
+    server.closed(None).unwrap();
+}
+
+#[test]
+fn a_blocking_server_may_begin_anew_at_once() {
+    for local in ["127.0.0.1:0", "[::1]:0", "[::]:0", "0.0.0.0:0"] {
+        let mut at = local.parse().unwrap();
+        for round in 0..50 {
+            let listener = blocking::Listener::bind(at, SERVICE);
+            let listener = listener.unwrap_or_else(|e| panic!("{at}, round {round}: {e}"));
+            at.set_port(listener.local_addr().port());
+            if round % 5 > 0 {
+                is_served(&listener);
+            }
+        }
+    }
+}
+
+#[test]
+fn so_may_an_async_one() {
+    run(async {
+        let mut at = localhost(false);
+        for _ in 0..20 {
+            // Its driver never has a turn between the drop and the next bind.
+            let listener = Listener::bind(at, SERVICE).unwrap();
+            at = listener.local_addr();
+            let client = Connection::connect(at, SERVICE).await.unwrap();
+            let server = listener.accept().await.unwrap();
+            client.close().await.unwrap();
+            server.closed().await.unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_port_that_is_used_stays_taken() {
+    run(async {
+        let first = listener(&Options::default());
+        let at = first.local_addr();
+        let client = Connection::connect(at, SERVICE).await.unwrap();
+        let server = first.accept().await.unwrap();
+        drop(first);
+        let again = || blocking::Endpoint::bind_with(at, &EndpointOptions::default());
+        assert!(matches!(again(), Err(Error::PortInUse { .. })), "a connection uses it");
+        client.close().await.unwrap();
+        server.closed().await.unwrap();
+        assert!(matches!(again(), Err(Error::PortInUse { .. })), "its handle is there");
+        drop(server);
+        again().unwrap();
+    });
+}
