@@ -147,8 +147,15 @@ fn a_host_with_two_addresses_answers_and_is_told_of_narrow_links_at_each() {
     if !inside("a_host_with_two_addresses_answers_and_is_told_of_narrow_links_at_each") {
         return;
     }
-    for asked in ["10.2.0.1:0", "10.2.0.7:0", "[fd02::1]:0", "[fd02::7]:0"] {
+    let (v4, v6) = ("0.0.0.0:0", "[::]:0");
+    let asked = [("10.2.0.1:0", v4), ("10.2.0.7:0", v4), ("10.2.0.7:0", v6)];
+    for (asked, any) in asked.into_iter().chain([("[fd02::1]:0", v6), ("[fd02::7]:0", v6)]) {
         for is_raw in [false, true] {
+            let (asked, any) = (at(asked), at(any));
+            if is_raw && asked.is_ipv4() != any.is_ipv4() {
+                // Such a socket has one IP version.
+                continue;
+            }
             // A host remembers how narrow a path is.
             let net = Network::new();
             net.router.set_mtu("left", 1300);
@@ -156,14 +163,13 @@ fn a_host_with_two_addresses_answers_and_is_told_of_narrow_links_at_each() {
             for second in ["10.2.0.7", "fd02::7"] {
                 net.server.add_address("eth0", second.parse().unwrap());
             }
-            is_told_of_a_narrow_link(&net, at(asked), is_raw);
+            is_told_of_a_narrow_link(&net, asked, any, is_raw);
         }
     }
 }
 
 /// Without probes, only what the router says makes messages smaller.
-fn is_told_of_a_narrow_link(net: &Network, asked: SocketAddr, is_raw: bool) {
-    let any = if asked.is_ipv4() { at("0.0.0.0:0") } else { at("[::]:0") };
+fn is_told_of_a_narrow_link(net: &Network, asked: SocketAddr, any: SocketAddr, is_raw: bool) {
     let (tell, listening) = mpsc::channel();
     let served = net.server.start(move || {
         let listener = listen(is_raw, any);
