@@ -269,6 +269,9 @@ pub fn shutdown(s: &Socket, how: c_int) -> Raw {
     if how != SHUT_WR {
         let _ = rpc::ask(Op::ShutdownRead, s.cookie, 0, 0, &[]);
     }
+    if how != SHUT_RD {
+        data::shut_sending(s);
+    }
     let ring = if s.state() == STATE_OPEN && how != SHUT_RD { rings::of(s) } else { None };
     if let Some(ring) = ring {
         ring.shut_sending();

@@ -2,9 +2,10 @@
 
 use core::ffi::c_int;
 use core::slice;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::abi::*;
-use crate::find::Socket;
+use crate::find::{PLACES, Socket};
 use crate::protocol::*;
 use crate::ring::Ring;
 use crate::rings;
@@ -21,6 +22,18 @@ const PIECES: usize = 6;
 
 /// Most messages of one system call.
 const AT_ONCE: usize = 16;
+
+/// The sockets, by place, that this process has shut down for sending: their cookies.
+static SHUT: [AtomicU64; PLACES] = [const { AtomicU64::new(0) }; PLACES];
+
+/// Time after which a thread that waits looks whether another has shut the socket down: that wakes
+/// nobody who waits for room in a socket pair.
+const UNTIL_SHUT: TimeSpec = TimeSpec { sec: 0, nsec: 50_000_000 };
+
+/// Sends no more, and ends the calls of other threads.
+pub fn shut_sending(s: &Socket) {
+    SHUT[s.place].store(s.cookie, Ordering::Relaxed);
+}
 
 /// A frame in pieces, for one system call: header, message, padding.
 #[repr(C)]
@@ -281,6 +294,9 @@ pub unsafe fn vector<'a>(iov: *const IoVec, count: usize) -> Result<&'a [IoVec],
 /// Waits until a message may go, or says why none may.
 fn may_send(s: &Socket, flags: c_int) -> Result<(), c_int> {
     loop {
+        if SHUT[s.place].load(Ordering::Relaxed) == s.cookie {
+            return Err(why_ended(s));
+        }
         match s.state() {
             STATE_OPEN => {}
             STATE_CONNECTING if !s.is_blocking(flags) => return Err(EAGAIN),
@@ -297,8 +313,13 @@ fn may_send(s: &Socket, flags: c_int) -> Result<(), c_int> {
         }
         let copies_linux = s.state() == STATE_OPEN && s.has_fault(FAULT_EAGAIN);
         let waits = !copies_linux && s.is_blocking(flags);
-        if !waits || sys::wait_writable(s.fd, s.timeout(SO_SNDTIMEO))? == 0 {
+        if !waits {
             return Err(EAGAIN);
+        }
+        match s.timeout(SO_SNDTIMEO) {
+            None => drop(sys::wait_writable_for(s.fd, UNTIL_SHUT)?),
+            time if sys::wait_writable(s.fd, time)? == 0 => return Err(EAGAIN),
+            Some(_) => {}
         }
     }
 }

@@ -302,9 +302,18 @@ pub fn poll(fd: c_int, events: i16, timeout: Option<TimeSpec>) -> Result<i16, c_
 /// Waits until a socket is writable or has ended, as a call that the kernel restarts: a handler
 /// that was installed with SA_RESTART does not end it, unless there is a timeout.
 pub fn wait_writable(fd: c_int, timeout: Option<TimeSpec>) -> Result<i16, c_int> {
+    poll_again(fd, timeout, timeout.is_none())
+}
+
+/// A piece of a wait without a timeout: what is ready after this time, if anything is.
+pub fn wait_writable_for(fd: c_int, piece: TimeSpec) -> Result<i16, c_int> {
+    poll_again(fd, Some(piece), true)
+}
+
+fn poll_again(fd: c_int, timeout: Option<TimeSpec>, is_restarted: bool) -> Result<i16, c_int> {
     loop {
         match poll(fd, POLLOUT, timeout) {
-            Err(EINTR) if timeout.is_none() && handlers_restart_calls() => {}
+            Err(EINTR) if is_restarted && handlers_restart_calls() => {}
             other => return other,
         }
     }

@@ -186,9 +186,13 @@ def test_a_longer_queue_does_not_make_a_socket_writable_that_cannot_send():
             assert polled(sock, select.POLLOUT) == before, (sock, queue)
 
 
-def filled():
-    """A socket whose peer reads nothing, so that a blocking send waits."""
-    a, b = pair(server_options=[(socket.SOL_SOCKET, socket.SO_RCVBUF, 4000)])
+def unread_pair():
+    """Two ends, of which the second one can keep little."""
+    return pair(server_options=[(socket.SOL_SOCKET, socket.SO_RCVBUF, 4000)])
+
+
+def fill(a):
+    """Sends until a blocking send would wait, since the peer reads nothing."""
     a.setblocking(False)
     quiet_since = time.monotonic()
     while time.monotonic() < quiet_since + 0.3:
@@ -198,31 +202,56 @@ def filled():
         except BlockingIOError:
             time.sleep(0.01)
     a.setblocking(True)
+
+
+def filled():
+    """A socket whose peer reads nothing, so that a blocking send waits."""
+    a, b = unread_pair()
+    fill(a)
     return a, b
+
+
+def shut_while_sending(a, how):
+    """Shuts a socket down while another thread waits to send; what that thread gets."""
+    found = []
+
+    def send():
+        try:
+            while True:
+                a.send(bytes(1000))
+        except OSError as e:
+            found.append(e.errno)
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    time.sleep(0.1)
+    a.shutdown(how)
+    thread.join()
+    return found[0]
 
 
 def test_a_shutdown_ends_the_send_of_another_thread():
     for how in (socket.SHUT_WR, socket.SHUT_RDWR):
         a, b = filled()
-        found = []
-
-        def send():
-            try:
-                while True:
-                    a.send(bytes(1000))
-            except OSError as e:
-                found.append(e.errno)
-
-        thread = threading.Thread(target=send)
-        thread.start()
-        time.sleep(0.1)
-        a.shutdown(how)
-        thread.join()
-        assert found[0] in (errno.EPIPE, errno.ECONNRESET), found
+        found = shut_while_sending(a, how)
+        assert found in (errno.EPIPE, errno.ECONNRESET), found
         if how == socket.SHUT_WR:
             # The other way goes on.
             b.send(b"back")
             assert a.recv(10) == b"back"
+
+
+def test_a_shutdown_ends_it_without_shared_memory_too():
+    a, b = unread_pair()
+    # So much that the end of the sending does not make room soon.
+    a.setsockopt(SOL_DCCP, QPOLICY_TXQLEN, 200)
+    # None is left for the memory.
+    with no_descriptors():
+        fill(a)
+        found = shut_while_sending(a, socket.SHUT_WR)
+    assert found == errno.EPIPE, found
+    b.send(b"back")
+    assert a.recv(10) == b"back"
 
 
 def send_interrupted(sock, restarts):
