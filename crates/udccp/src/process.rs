@@ -3,7 +3,7 @@
 //! A kernel's sockets outlive their process: what `send` accepted still leaves, and the peer hears
 //! of the end. These sockets live in the process, so its end waits for them, within bounds.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError, TryLockError, Weak};
 use std::time::Duration;
 
@@ -104,37 +104,48 @@ impl Drop for Counted {
     }
 }
 
-/// Sockets that are being closed at this moment.
-static CLOSING: AtomicU32 = AtomicU32::new(0);
+/// Sockets of this process that are not closed yet.
+static OPEN: AtomicU32 = AtomicU32::new(0);
 
-/// Counts a socket while it is being closed. Its owner drops it after the socket.
-#[derive(Debug, Default)]
-pub(crate) struct Closing(AtomicBool);
+/// Counts a socket until it is closed. Its owner drops it after the socket.
+#[derive(Debug)]
+pub(crate) struct Open(());
 
-impl Closing {
-    /// The close begins.
-    pub(crate) fn begin(&self) {
-        self.0.store(true, Ordering::Relaxed);
-        CLOSING.fetch_add(1, Ordering::SeqCst);
+impl Open {
+    pub(crate) fn new() -> Self {
+        OPEN.fetch_add(1, Ordering::SeqCst);
+        Self(())
     }
 }
 
-impl Drop for Closing {
+impl Drop for Open {
     fn drop(&mut self) {
-        if *self.0.get_mut() {
-            CLOSING.fetch_sub(1, Ordering::SeqCst);
-        }
+        OPEN.fetch_sub(1, Ordering::SeqCst);
     }
 }
+
+/// How often a bind looks whether a socket is still being closed, and the time between two looks: a
+/// thread that closes one may have to wait for a processor.
+const LOOKS: usize = 200;
+const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
 /// Has the sockets of this process that nobody uses any more, but whose drivers have not ended yet,
 /// give way to one that is to have the same UDP port; whether there are any. Waits for those that
 /// close just now.
+#[expect(clippy::disallowed_methods, reason = "a bind waits, and no machine")]
 pub(crate) fn give_way(udp_port: u16) -> bool {
     let others = others_give_way(udp_port);
-    let closes = (0..1000).take_while(|_| CLOSING.load(Ordering::SeqCst) > 0);
-    closes.for_each(|_| std::thread::yield_now());
+    let looks = (0..LOOKS).take_while(|_| is_one_being_closed());
+    looks.for_each(|_| std::thread::sleep(LOOK_AGAIN));
     others
+}
+
+/// Whether a socket that nobody has any more is still open.
+fn is_one_being_closed() -> bool {
+    // In this order: one that is closed in between counts as being closed.
+    let open = OPEN.load(Ordering::SeqCst) as usize;
+    let Some(in_use) = in_use() else { return false };
+    open > in_use.iter().filter(|socket| socket.strong_count() > 0).count()
 }
 
 fn others_give_way(udp_port: u16) -> bool {

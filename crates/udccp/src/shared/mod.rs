@@ -46,7 +46,7 @@ pub(crate) use self::handle::{Call, ConnHandle, Handle, ListenHandle};
 pub(crate) use self::waiters::{Place, Waiter, Waiting};
 use crate::blocking::SharedDriver;
 use crate::io::{Claims, Io, Receiver};
-use crate::process::{self, Closing, Process};
+use crate::process::{self, Open, Process};
 use crate::{EndpointOptions, Error};
 
 /// One socket and the endpoint on it.
@@ -68,13 +68,7 @@ pub(crate) struct Shared {
     /// Whether its end without them closes connections.
     closes_at_exit: bool,
     /// The last to be dropped.
-    closing: Closing,
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        self.closing.begin();
-    }
+    _open: Open,
 }
 
 /// What starts the driver.
@@ -176,7 +170,7 @@ impl Shared {
             linger_nanos: AtomicU64::new(0),
             ccids,
             closes_at_exit: options.close_at_exit,
-            closing: Closing::default(),
+            _open: Open::new(),
         });
         process::remember(&shared);
         Ok(shared)
