@@ -59,16 +59,16 @@ def pair(linux, simulated):
     return [linux, f"**{simulated}**" if is_off else simulated]
 
 
-def shares(lines):
+def shares(lines, backend):
     head, *rows = lines
-    last = len(head) - 2
+    linux, simulated = head.index(backend), head.index("simulated")
     buffers = list(dict.fromkeys(row[3] for row in rows))
     by_place = {}
     for row in rows:
         place = (short(row[0]), short(row[1]), row[2])
-        by_place.setdefault(place, {})[row[3]] = pair(row[last], row[last + 1])
+        by_place.setdefault(place, {})[row[3]] = pair(row[linux], row[simulated])
     words = [b.replace(" bytes", "") for b in buffers]
-    columns = [name for word in words for name in (f"{head[last]}, {word}", "simulated")]
+    columns = [name for word in words for name in (f"Linux, {word}", "simulated")]
     page = [["first", "second", "RTT", *columns]]
     for place, found in by_place.items():
         cells = [found.get(buffer, ["–", "–"]) for buffer in buffers]
@@ -100,7 +100,8 @@ def fill(page, found):
         title = next((t for t in found if t == TITLE + name), None)
         if title is None:
             sys.exit(f"the report has no table {TITLE + name}")
-        return f"<!-- sharing: {name} -->\n{shares(found[title])}\n<!-- end -->"
+        backend = next(row[1] for row in found["Score"] if row[0] == title)
+        return f"<!-- sharing: {name} -->\n{shares(found[title], backend)}\n<!-- end -->"
 
     return re.sub(r"<!-- sharing: (.*?) -->\n.*?<!-- end -->", block, page, flags=re.DOTALL)
 
