@@ -341,7 +341,7 @@ def test_waits_that_are_cancelled_keep_no_descriptors() -> None:
             serving(echo) as port,
             connect("127.0.0.1", port, service="SC:test", options=OPTIONS) as client,
         ):
-            counts = []
+            counts: list[int] = []
             for _ in range(10):
                 for wait in (client.recv(), client.ended(), client.event()):
                     with pytest.raises(asyncio.TimeoutError):
