@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use common::{dccp, dccp_over, echo, pair, run, shake};
+use common::{dccp, dccp_over, echo, numbered, pair, pair_over, run, shake};
 use udccp::{Options, Outgoing};
 use udccp_dtls::{DtlsConnection, DtlsOptions, Error, Identity, Version};
 use udccp_testkit::{Fate, by_chance};
@@ -16,12 +16,6 @@ fn number_of(message: &[u8]) -> u32 {
     let n = u32::from_be_bytes(message[..4].try_into().unwrap());
     assert!(message[4..].iter().all(|&b| b == n as u8), "message {n} is damaged");
     n
-}
-
-fn numbered(n: u32, len: usize) -> Vec<u8> {
-    let mut message = n.to_be_bytes().to_vec();
-    message.resize(len.max(4), n as u8);
-    message
 }
 
 //= 5238-3-2 test
@@ -68,12 +62,7 @@ fn nothing_readable_is_on_the_wire() {
             }
             Fate::Pass
         };
-        let identity = Identity::self_signed("server.example").unwrap();
-        let client = DtlsOptions::new().pin(identity.fingerprint());
-        let server = DtlsOptions::new().identity(identity);
-        let (a, b, _relay) = dccp_over(&Options::default(), watch).await;
-        let both = shake((a, b), &client, &server).await;
-        let (client, server) = (both.0.unwrap(), both.1.unwrap());
+        let (client, server, _relay) = pair_over(&Options::default(), watch).await;
         client.send(&secret[..]).await.unwrap();
         assert_eq!(server.recv().await.unwrap().as_deref(), Some(&secret[..]));
         assert!(!seen.load(Ordering::Relaxed));
@@ -328,12 +317,7 @@ fn a_lost_close_notify_is_repeated() {
                     .is_ok();
             if take { Fate::Drop } else { Fate::Pass }
         };
-        let identity = Identity::self_signed("server.example").unwrap();
-        let client = DtlsOptions::new().pin(identity.fingerprint());
-        let server = DtlsOptions::new().identity(identity);
-        let (a, b, _relay) = dccp_over(&Options::default(), rule).await;
-        let both = shake((a, b), &client, &server).await;
-        let (client, server) = (both.0.unwrap(), both.1.unwrap());
+        let (client, server, _relay) = pair_over(&Options::default(), rule).await;
         echo(&client, &server).await;
         client.acknowledged().await.unwrap();
         lose.store(1, Ordering::Relaxed);

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use common::{dccp_over, echo, pair, run, shake};
+use common::{echo, pair, pair_over, run};
 use udccp::Options;
-use udccp_dtls::{DtlsConnection, DtlsOptions, Error, Identity};
+use udccp_dtls::{DtlsConnection, Error};
 use udccp_testkit::{Fate, Relay};
 
 /// A path of a pinned server whose acknowledgements take `delay` once it is told so.
@@ -22,12 +22,7 @@ async fn slow_path(
         true if !from_client => Fate::Late(delay),
         _ => Fate::Pass,
     };
-    let identity = Identity::self_signed("server.example").unwrap();
-    let client = DtlsOptions::new().pin(identity.fingerprint());
-    let server = DtlsOptions::new().identity(identity);
-    let (a, b, relay) = dccp_over(options, rule).await;
-    let both = shake((a, b), &client, &server).await;
-    let (client, server) = (both.0.unwrap(), both.1.unwrap());
+    let (client, server, relay) = pair_over(options, rule).await;
     client.acknowledged().await.unwrap();
     (client, server, is_slow, relay)
 }
@@ -116,12 +111,7 @@ fn a_dropped_connection_repeats_a_goodbye_that_is_lost() {
                 Fate::Pass
             }
         };
-        let identity = Identity::self_signed("server.example").unwrap();
-        let client = DtlsOptions::new().pin(identity.fingerprint());
-        let server = DtlsOptions::new().identity(identity);
-        let (a, b, _relay) = dccp_over(&Options::default(), rule).await;
-        let both = shake((a, b), &client, &server).await;
-        let (client, server) = (both.0.unwrap(), both.1.unwrap());
+        let (client, server, _relay) = pair_over(&Options::default(), rule).await;
         echo(&client, &server).await;
         client.acknowledged().await.unwrap();
         lose.store(true, Ordering::Relaxed);

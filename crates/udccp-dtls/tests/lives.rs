@@ -8,16 +8,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use common::{SERVICE, localhost};
-use udccp::{Address, Connection, Listener, Options};
+use common::{dccp_over, numbered};
+use udccp::Options;
 use udccp_base::{Rng, Seed};
 use udccp_dtls::{DtlsConnection, DtlsOptions, Error, Identity, Version};
-use udccp_testkit::{Fate, Relay};
+use udccp_testkit::{Fate, Relay, lives};
 
-/// Lives in a usual run; `UDCCP_LIVES=FIRST..LAST` runs others.
-const LIVES: std::ops::Range<u64> = 0..40;
-/// Lives at a time.
-const TOGETHER: usize = 20;
+/// Lives in a usual run; `UDCCP_LIVES` and `UDCCP_TEST_SEED` run others.
+const LIVES: u64 = 40;
 
 /// What the path does now.
 const CALM: u32 = 0;
@@ -36,10 +34,6 @@ struct Plan {
     options: Options,
     /// The two can agree.
     fits: bool,
-}
-
-fn ms(ms: u64) -> Duration {
-    Duration::from_millis(ms)
 }
 
 fn any<T: Copy>(rng: &mut Rng, from: &[T]) -> T {
@@ -83,11 +77,10 @@ fn plan(seed: u64) -> Plan {
             server = server.pin(asked.fingerprint());
         }
         server = server.identity(identity).cookie_exchange(rng.chance(0.3));
-        let versions = [Version::Dtls12..=Version::Dtls13; 1];
         let mut some = || match rng.below(6) {
             0 => Version::Dtls12..=Version::Dtls12,
             1 => Version::Dtls13..=Version::Dtls13,
-            _ => versions[0].clone(),
+            _ => Version::Dtls12..=Version::Dtls13,
         };
         let (ours, theirs) = (some(), some());
         fits &= ours.start() <= theirs.end() && theirs.start() <= ours.end();
@@ -124,12 +117,6 @@ async fn perhaps<T>(rng: &mut Rng, job: impl Future<Output = T>) -> Option<T> {
     }
     let patience = Duration::from_micros(rng.below(30_000));
     tokio::time::timeout(patience, job).await.ok()
-}
-
-fn numbered(n: u32, len: usize) -> Vec<u8> {
-    let mut message = n.to_be_bytes().to_vec();
-    message.resize(len.max(4), n as u8);
-    message
 }
 
 async fn read(connection: &DtlsConnection, seed: u64, count: usize, seen: &mut BTreeSet<u32>) {
@@ -219,18 +206,12 @@ type Outcome = Option<Result<DtlsConnection, Error>>;
 
 /// A connection through the weather, and its handshake.
 async fn meet(plan: &mut Plan, seed: u64, path: &Path, calm: bool) -> (Outcome, Outcome, Relay) {
-    let listener = Listener::bind_with(localhost(), [SERVICE], &plan.options).unwrap();
-    let server = listener.local_addr();
-    let relay = Relay::start(server, weather(seed, Arc::clone(path))).await;
-    let address: Address = format!("127.0.0.1:{}/{}", server.port(), relay.port).parse().unwrap();
-    let connect = Connection::connect_with(address, SERVICE, &plan.options);
-    let (connected, accepted) = tokio::join!(connect, listener.accept());
-    let (a, b) = (connected.unwrap(), accepted.unwrap());
+    let (a, b, relay) = dccp_over(&plan.options, weather(seed, Arc::clone(path))).await;
     let before_silence = Duration::from_micros(plan.rng.below(20_000));
     let clearing = async {
         if !calm {
-            for (weather, lasts) in [(STORM, before_silence), (SILENCE, ms(100)), (STORM, ms(700))]
-            {
+            let (silence, storm) = (Duration::from_millis(100), Duration::from_millis(700));
+            for (weather, lasts) in [(STORM, before_silence), (SILENCE, silence), (STORM, storm)] {
                 path.store(weather, Ordering::Relaxed);
                 tokio::time::sleep(lasts).await;
             }
@@ -268,43 +249,7 @@ async fn life(seed: u64) {
     tokio::join!(go_on(client, "client lives", true), go_on(server, "server lives", false));
 }
 
-/// The lives of this run.
-fn lives() -> std::ops::Range<u64> {
-    let asked = std::env::var("UDCCP_LIVES").ok();
-    let range = asked.as_deref().and_then(|range| range.split_once(".."));
-    range.map_or(LIVES, |(first, last)| first.parse().unwrap()..last.parse().unwrap())
-}
-
 #[test]
 fn random_lives_go_on_or_end_with_an_error() {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
-        let mut running = tokio::task::JoinSet::new();
-        let mut failed = Vec::new();
-        let mut seeds = lives();
-        loop {
-            while running.len() < TOGETHER
-                && let Some(seed) = seeds.next()
-            {
-                running.spawn(async move {
-                    let lived = tokio::time::timeout(Duration::from_secs(120), life(seed)).await;
-                    lived.map_err(|_| seed)
-                });
-            }
-            match running.join_next().await {
-                Some(Ok(Ok(()))) => {}
-                Some(Ok(Err(seed))) => failed.push(format!("seed {seed} hangs")),
-                Some(Err(e)) => failed.push(e.to_string()),
-                None => break,
-            }
-        }
-        let left = async {
-            while tokio::runtime::Handle::current().metrics().num_alive_tasks() > 0 {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-        };
-        let left = tokio::time::timeout(Duration::from_secs(120), left).await;
-        left.expect("no task is left behind");
-        assert!(failed.is_empty(), "{failed:?}");
-    });
+    lives::live_all(lives::seeds(LIVES), life);
 }

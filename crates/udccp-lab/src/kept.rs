@@ -7,11 +7,14 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use udccp_base::Duration;
+use udccp_metrics::mean;
 use udccp_scenario::{FlowRecord, Record, SIM, SeriesRecord, library};
 
+use crate::analysis::within;
 use crate::campaign::label;
 use crate::plan::Task;
-use crate::schema::Experiment;
+use crate::schema::{Experiment, Metric, Window};
 
 /// One run, a line of the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,8 +96,13 @@ impl KeptRun {
         }
         let [from, to] = record.measured_s;
         let middle = (from + to) / 2.0;
+        let seconds = Duration::from_secs_f64;
         let rates = |from: f64, to: f64| -> Option<String> {
-            let of_flow = |flow: &FlowRecord| Some(format!("{:.4}", mean(flow, from, to)?));
+            let half = Window { from: seconds(from), to: seconds(to) };
+            let of_flow = |flow: &FlowRecord| {
+                let rate = mean(&within(flow, Metric::Throughput, half)).ok()?;
+                Some(format!("{rate:.4}"))
+            };
             let rates: Option<Vec<String>> = record.flows.iter().map(of_flow).collect();
             Some(rates?.join(" "))
         };
@@ -148,14 +156,6 @@ impl KeptRun {
             ..Record::default()
         })
     }
-}
-
-/// Mean throughput of a flow over the samples that end in a stretch of the run.
-fn mean(flow: &FlowRecord, from: f64, to: f64) -> Option<f64> {
-    let samples = flow.series.t_s.iter().zip(&flow.series.throughput_mbps);
-    let inside = samples.filter(|(t, _)| **t > from + 1e-9 && **t <= to + 1e-9);
-    let (sum, n) = inside.fold((0.0, 0.0), |(sum, n), (_, rate)| (sum + rate, n + 1.0));
-    (n > 0.0).then_some(sum / n)
 }
 
 fn numbers(text: &str) -> Result<Vec<f64>, &'static str> {

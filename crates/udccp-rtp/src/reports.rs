@@ -325,11 +325,8 @@ mod tests {
     fn packets_that_are_damaged_anywhere_are_read_or_refused() {
         let rtcp = compound(7, None, Vec::new(), "me@here", Some((7, "done"))).unwrap();
         let rtp = rtp(7, (96, true), 1, 1, b"media and more media");
-        let mut chance = 1_u64;
-        let mut below = |n: usize| {
-            chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            (chance >> 33) as usize % n
-        };
+        let mut rng: udccp_base::Rng = udccp_base::Seed(1).stream("damage");
+        let mut below = |n: usize| rng.below(n as u64) as usize;
         for _ in 0..100_000 {
             for whole in [&rtcp, &rtp] {
                 let mut packet = whole[..below(whole.len()) + 1].to_vec();

@@ -1,41 +1,23 @@
 //! RTP sessions over the loopback interface.
 
+mod common;
+
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use common::{dccp, pass, quick, run_within};
 use udccp::{Connection, Listener, Options};
 use udccp_rtp::sdp::Profile;
 use udccp_rtp::{
     Error, Event, Packet, Report, RtpOptions, RtpSession, SERVICE_AUDIO, SERVICE_RTCP,
     partial_checksums,
 };
-use udccp_testkit::{Fate, Relay, Rule};
+use udccp_testkit::Fate;
 
-/// A test that hangs fails instead.
 fn run<T>(test: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
-        tokio::time::timeout(Duration::from_secs(30), test).await.expect("the test hangs")
-    })
-}
-
-/// Two ends of a DCCP connection with a relay between.
-async fn dccp(options: &Options, rule: impl Rule) -> (Connection, Connection, Relay) {
-    let at = "127.0.0.1:0".parse().unwrap();
-    let listener = Listener::bind_with(at, [SERVICE_AUDIO, SERVICE_RTCP], options).unwrap();
-    let server = listener.local_addr();
-    let relay = Relay::start(server, rule).await;
-    let address = format!("127.0.0.1:{}/{}", server.port(), relay.port);
-    let address: udccp::Address = address.parse().unwrap();
-    let (connected, accepted) =
-        tokio::join!(Connection::connect_with(address, SERVICE_AUDIO, options), listener.accept());
-    (connected.unwrap(), accepted.unwrap(), relay)
-}
-
-fn pass(_: bool, _: &mut Vec<u8>) -> Fate {
-    Fate::Pass
+    run_within(30, test)
 }
 
 /// Whether a packet ends in 160 equal bytes, as the media of these tests do (probes of the path
@@ -43,11 +25,6 @@ fn pass(_: bool, _: &mut Vec<u8>) -> Fate {
 fn is_media(packet: &[u8]) -> bool {
     let payload = &packet[packet.len().saturating_sub(160)..];
     payload.len() == 160 && payload[0] != 0 && payload.iter().all(|&b| b == payload[0])
-}
-
-/// G.711 with reports every 200 ms or so.
-fn quick() -> RtpOptions {
-    RtpOptions::new(0, 8000).least_interval(Duration::from_millis(200)).bandwidth(8_000_000)
 }
 
 async fn next_packet(session: &RtpSession) -> Packet {

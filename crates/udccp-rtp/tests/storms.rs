@@ -1,35 +1,21 @@
 //! Sessions under what goes wrong: bad settings, narrow and dead paths, goodbyes, random traffic.
 
+mod common;
+
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
+use common::{dccp, pass, quick, run_within};
 use udccp::{Connection, Listener, Options};
 use udccp_base::{Rng, Seed};
 use udccp_rtp::{Error, Event, RtpOptions, RtpSession, SERVICE_AUDIO, SERVICE_RTCP};
-use udccp_testkit::{Fate, Relay, Rule, by_chance};
+use udccp_testkit::{Fate, by_chance, lives};
 
-/// A test that hangs fails instead.
 fn run<T>(test: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
-        tokio::time::timeout(Duration::from_secs(60), test).await.expect("the test hangs")
-    })
-}
-
-/// Two ends of a DCCP connection with a relay between.
-async fn dccp(options: &Options, rule: impl Rule) -> (Connection, Connection, Relay) {
-    let at = "127.0.0.1:0".parse().unwrap();
-    let listener = Listener::bind_with(at, [SERVICE_AUDIO], options).unwrap();
-    let server = listener.local_addr();
-    let relay = Relay::start(server, rule).await;
-    let address = format!("127.0.0.1:{}/{}", server.port(), relay.port);
-    let address: udccp::Address = address.parse().unwrap();
-    let (connected, accepted) =
-        tokio::join!(Connection::connect_with(address, SERVICE_AUDIO, options), listener.accept());
-    (connected.unwrap(), accepted.unwrap(), relay)
+    run_within(60, test)
 }
 
 /// Two sessions, each with RTP and RTCP on connections of their own.
@@ -46,15 +32,6 @@ async fn apart(options: &RtpOptions) -> (RtpSession, RtpSession) {
     let (rtcp, rtp) = (ends.pop().unwrap(), ends.pop().unwrap());
     let session = |rtp, rtcp| RtpSession::with_rtcp(rtp, rtcp, options).unwrap();
     (session(rtp.0, rtcp.0), session(rtp.1, rtcp.1))
-}
-
-fn pass(_: bool, _: &mut Vec<u8>) -> Fate {
-    Fate::Pass
-}
-
-/// G.711 with reports every 200 ms or so.
-fn quick() -> RtpOptions {
-    RtpOptions::new(0, 8000).least_interval(Duration::from_millis(200)).bandwidth(8_000_000)
 }
 
 #[test]
@@ -353,28 +330,5 @@ async fn life(seed: u64) {
 
 #[test]
 fn random_sessions_go_on_or_end_with_an_error() {
-    let asked = std::env::var("UDCCP_LIVES").ok();
-    let range = asked.as_deref().and_then(|range| range.split_once(".."));
-    let mut seeds = range.map_or(0..40, |(a, b)| a.parse().unwrap()..b.parse().unwrap());
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
-        let (mut running, mut failed) = (tokio::task::JoinSet::new(), Vec::new());
-        loop {
-            while running.len() < 20
-                && let Some(seed) = seeds.next()
-            {
-                running.spawn(async move {
-                    let lived = tokio::time::timeout(Duration::from_secs(120), life(seed)).await;
-                    lived.map_err(|_| seed)
-                });
-            }
-            match running.join_next().await {
-                Some(Ok(Ok(()))) => {}
-                Some(Ok(Err(seed))) => failed.push(format!("seed {seed} hangs")),
-                Some(Err(e)) => failed.push(e.to_string()),
-                None => break,
-            }
-        }
-        assert!(failed.is_empty(), "{failed:?}");
-    });
+    lives::live_all(lives::seeds(40), life);
 }

@@ -11,19 +11,16 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTime
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use udccp::blocking::{Connection, Endpoint, Listener};
 use udccp::{Options, QueuePolicy, Readiness, TryRecvError, TrySendError};
+use udccp_base::{Rng, Seed};
+use udccp_testkit::lives;
 
 /// A test that hangs fails instead.
 const LIMIT_MS: u16 = 20_000;
 const MESSAGES: u32 = 400;
 
-/// Numbers from a seed (an LCG; its upper bits are good enough here).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u32) -> u32 {
-        self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-        ((self.0 >> 33) % u64::from(n)) as u32
-    }
+/// A number below `n`.
+fn below(random: &mut Rng, n: u32) -> u32 {
+    random.below(u64::from(n)) as u32
 }
 
 /// One end, and what its event loop believes.
@@ -75,7 +72,7 @@ impl End {
         }
     }
 
-    fn write_some(&mut self, most: u32, random: &mut Random, is_told: bool) {
+    fn write_some(&mut self, most: u32, random: &mut Rng, is_told: bool) {
         for n in 0..most {
             if self.sent == self.closes_after {
                 self.connection.start_close();
@@ -84,7 +81,7 @@ impl End {
             }
             let len = match n {
                 0 => self.connection.max_message_size(),
-                _ => 4 + random.below(1200) as usize,
+                _ => 4 + below(random, 1200) as usize,
             };
             match self.connection.try_send(numbered(self.sent, len)) {
                 Ok(()) => self.sent += 1,
@@ -109,24 +106,24 @@ fn polled(fd: &Readiness) -> PollFlags {
     fds[0].revents()
 }
 
-fn options(random: &mut Random) -> Options {
+fn options(random: &mut Rng) -> Options {
     let mut options = Options::default()
-        .send_queue(1 << 20, 1 + random.below(6) as usize)
-        .recv_queue(1 << 20, 4 + random.below(60) as usize);
-    if random.below(4) == 0 {
+        .send_queue(1 << 20, 1 + below(random, 6) as usize)
+        .recv_queue(1 << 20, 4 + below(random, 60) as usize);
+    if below(random, 4) == 0 {
         options = options.ccid(3);
     }
     options.queue_policy(QueuePolicy::Refuse)
 }
 
 fn run_from(seed: u64) {
-    let mut random = Random(seed);
+    let mut random: Rng = Seed(seed).stream("event loop");
     let (here, there) = (options(&mut random), options(&mut random));
     let listener = Listener::bind_with(localhost(false), [SERVICE], &there).unwrap();
     let endpoint = Endpoint::bind(localhost(false)).unwrap();
     let client = endpoint.connect(listener.local_addr(), SERVICE, &here, None).unwrap();
     let server = listener.accept().unwrap();
-    let mut ends = [client, server].map(|end| End::new(end, random.below(MESSAGES)));
+    let mut ends = [client, server].map(|end| End::new(end, below(&mut random, MESSAGES)));
     let epoll = Epoll::new(EpollCreateFlags::empty()).unwrap();
     let all = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLRDHUP;
     for (n, end) in ends.iter().enumerate() {
@@ -134,8 +131,8 @@ fn run_from(seed: u64) {
         epoll.add(end.connection.readiness().unwrap(), event).unwrap();
     }
     loop {
-        let n = random.below(2) as usize;
-        let (most, reads) = (1 + random.below(8), random.below(2) == 0);
+        let n = below(&mut random, 2) as usize;
+        let (most, reads) = (1 + below(&mut random, 8), below(&mut random, 2) == 0);
         let end = &mut ends[n];
         if reads && end.may_read && !end.has_ended {
             end.read_some(most, false);
@@ -147,7 +144,7 @@ fn run_from(seed: u64) {
         }
         let is_busy = |e: &End| e.may_read && !e.has_ended || e.may_write && !e.has_closed;
         let patience = match ends.iter().any(is_busy) {
-            true if random.below(3) > 0 => continue,
+            true if below(&mut random, 3) > 0 => continue,
             true => EpollTimeout::ZERO,
             false => EpollTimeout::from(LIMIT_MS),
         };
@@ -160,11 +157,11 @@ fn run_from(seed: u64) {
             let is_told = |bit| event.events().contains(bit);
             if is_told(EpollFlags::EPOLLIN) && !end.has_ended {
                 end.may_read = true;
-                end.read_some(1 + random.below(3), true);
+                end.read_some(1 + below(&mut random, 3), true);
             }
             if is_told(EpollFlags::EPOLLOUT) && !end.has_closed {
                 end.may_write = true;
-                end.write_some(1 + random.below(3), &mut random, true);
+                end.write_some(1 + below(&mut random, 3), &mut random, true);
             }
         }
     }
@@ -172,12 +169,8 @@ fn run_from(seed: u64) {
 
 #[test]
 fn no_change_is_missed_and_none_is_made_up() {
-    let seeds = match std::env::var("SEED") {
-        Ok(seed) => seed.parse().map(|seed| seed..seed + 1).unwrap(),
-        Err(_) => 0..60,
-    };
-    for seed in seeds {
-        println!("SEED={seed}");
+    for seed in lives::seeds(60) {
+        println!("UDCCP_TEST_SEED={seed}");
         run_from(seed);
     }
 }

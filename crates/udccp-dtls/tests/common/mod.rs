@@ -61,10 +61,24 @@ pub async fn shake(
 
 /// A pinned server and its client, connected.
 pub async fn pair() -> (DtlsConnection, DtlsConnection) {
+    pinned(dccp(&Options::default()).await).await
+}
+
+/// The same with a relay between, which does to each packet what `rule` says.
+pub async fn pair_over(
+    options: &Options,
+    rule: impl Rule,
+) -> (DtlsConnection, DtlsConnection, Relay) {
+    let (a, b, relay) = dccp_over(options, rule).await;
+    let (client, server) = pinned((a, b)).await;
+    (client, server, relay)
+}
+
+async fn pinned(ends: (Connection, Connection)) -> (DtlsConnection, DtlsConnection) {
     let identity = Identity::self_signed("server.example").unwrap();
     let client = DtlsOptions::new().pin(identity.fingerprint());
     let server = DtlsOptions::new().identity(identity);
-    let (client, server) = shake(dccp(&Options::default()).await, &client, &server).await;
+    let (client, server) = shake(ends, &client, &server).await;
     (client.unwrap(), server.unwrap())
 }
 
@@ -74,4 +88,11 @@ pub async fn echo(client: &DtlsConnection, server: &DtlsConnection) {
     assert_eq!(server.recv().await.unwrap().as_deref(), Some(&b"ping"[..]));
     server.send("pong").await.unwrap();
     assert_eq!(client.recv().await.unwrap().as_deref(), Some(&b"pong"[..]));
+}
+
+/// A message that says its number, in at least four bytes.
+pub fn numbered(n: u32, len: usize) -> Vec<u8> {
+    let mut message = n.to_be_bytes().to_vec();
+    message.resize(len.max(4), n as u8);
+    message
 }

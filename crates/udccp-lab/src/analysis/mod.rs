@@ -23,6 +23,7 @@ pub use results::{Results, ResultsError};
 pub use score::{STEADY_POINTS, Score, Scored, scores};
 pub use spread::{Bounds, Spread};
 pub use table::{Row, TableResult, tabulate};
+pub(crate) use window::within;
 pub(crate) use words::{fixed, in_words, own_name};
 
 use udccp_scenario::{SIM, backend_title};

@@ -30,7 +30,7 @@ pub(super) fn value(
 }
 
 /// The samples of a flow whose intervals end within a stretch of the run.
-fn within(flow: &FlowRecord, metric: Metric, window: Window) -> Vec<f64> {
+pub(crate) fn within(flow: &FlowRecord, metric: Metric, window: Window) -> Vec<f64> {
     let (from, to) = (window.from.as_secs_f64(), window.to.as_secs_f64());
     let series = match metric {
         Metric::Throughput => &flow.series.throughput_mbps,

@@ -1,0 +1,40 @@
+//! Helpers for the tests of sessions.
+
+#![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
+
+use std::future::Future;
+use std::time::Duration;
+
+use udccp::{Connection, Listener, Options};
+use udccp_rtp::{RtpOptions, SERVICE_AUDIO, SERVICE_RTCP};
+use udccp_testkit::{Fate, Relay, Rule};
+
+/// A test that hangs for so long fails instead.
+pub fn run_within<T>(seconds: u64, test: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        tokio::time::timeout(Duration::from_secs(seconds), test).await.expect("the test hangs")
+    })
+}
+
+/// Two ends of a DCCP connection with a relay between.
+pub async fn dccp(options: &Options, rule: impl Rule) -> (Connection, Connection, Relay) {
+    let at = "127.0.0.1:0".parse().unwrap();
+    let listener = Listener::bind_with(at, [SERVICE_AUDIO, SERVICE_RTCP], options).unwrap();
+    let server = listener.local_addr();
+    let relay = Relay::start(server, rule).await;
+    let address = format!("127.0.0.1:{}/{}", server.port(), relay.port);
+    let address: udccp::Address = address.parse().unwrap();
+    let (connected, accepted) =
+        tokio::join!(Connection::connect_with(address, SERVICE_AUDIO, options), listener.accept());
+    (connected.unwrap(), accepted.unwrap(), relay)
+}
+
+pub fn pass(_: bool, _: &mut Vec<u8>) -> Fate {
+    Fate::Pass
+}
+
+/// G.711 with reports every 200 ms or so.
+pub fn quick() -> RtpOptions {
+    RtpOptions::new(0, 8000).least_interval(Duration::from_millis(200)).bandwidth(8_000_000)
+}

@@ -1,0 +1,73 @@
+//! Random lives: tests that live one seed after the other, and say which one failed.
+
+use std::future::Future;
+use std::ops::Range;
+use std::time::Duration;
+
+/// A life that takes longer hangs.
+const LONGEST: Duration = Duration::from_secs(120);
+/// Lives at a time.
+const TOGETHER: usize = 20;
+
+/// The seeds of a run: `usual` from 0 on, or `UDCCP_LIVES` of them from `UDCCP_TEST_SEED` on.
+///
+/// # Panics
+/// Where one of the two is set and is not a number.
+pub fn seeds(usual: u64) -> Range<u64> {
+    let number = |name: &str| {
+        let value = std::env::var(name).ok()?;
+        Some(value.parse::<u64>().unwrap_or_else(|_| panic!("{name}={value} is not a number")))
+    };
+    let first = number("UDCCP_TEST_SEED").unwrap_or(0);
+    first..first + number("UDCCP_LIVES").unwrap_or(usual)
+}
+
+/// Lives these lives on one thread, some at a time, until all are over and no task is left.
+///
+/// # Panics
+/// Where a life panics or hangs, with its seed, or leaves a task behind.
+pub fn live_all<L: Future<Output = ()> + Send + 'static>(
+    mut seeds: Range<u64>,
+    life: impl Fn(u64) -> L,
+) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime").block_on(async {
+        let mut running = tokio::task::JoinSet::new();
+        let mut failed = Vec::new();
+        loop {
+            while running.len() < TOGETHER
+                && let Some(seed) = seeds.next()
+            {
+                let life = life(seed);
+                running.spawn(async move {
+                    tokio::time::timeout(LONGEST, life).await.map_err(|_| seed)
+                });
+            }
+            match running.join_next().await {
+                Some(Ok(Ok(()))) => {}
+                Some(Ok(Err(seed))) => failed.push(format!("seed {seed} hangs")),
+                Some(Err(e)) => failed.push(e.to_string()),
+                None => break,
+            }
+        }
+        tokio::time::timeout(LONGEST, no_task_is_left()).await.expect("no task is left behind");
+        assert!(failed.is_empty(), "{failed:?}");
+    });
+}
+
+async fn no_task_is_left() {
+    while tokio::runtime::Handle::current().metrics().num_alive_tasks() > 0 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "life 3")]
+    fn a_life_that_panics_fails_the_test() {
+        live_all(0..5, |seed| async move { assert_ne!(seed, 3, "life 3") });
+    }
+}
