@@ -3,7 +3,7 @@
 #![expect(clippy::print_stderr, reason = "a test that skips says so")]
 
 use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Write, pipe};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::thread::JoinHandle;
 
 use udccp_agent::{
@@ -64,7 +64,7 @@ fn play(protocol: AgentProtocol, traffic: Traffic) -> [AgentReport; 2] {
 
 fn specs(protocol: AgentProtocol, traffic: Traffic) -> [AgentSpec; 2] {
     let (local, remote) = (Ipv4Addr::LOCALHOST, Ipv4Addr::new(127, 0, 0, 2));
-    let port = free_port(remote.into());
+    let port = udccp_testkit::ports::free();
     let protocol = match protocol {
         AgentProtocol::Dccp {
             stack:
@@ -106,15 +106,6 @@ fn specs(protocol: AgentProtocol, traffic: Traffic) -> [AgentSpec; 2] {
         ..sender.clone()
     };
     [sender, receiver]
-}
-
-fn free_port(ip: IpAddr) -> u16 {
-    loop {
-        let port = UdpSocket::bind((ip, 0)).unwrap().local_addr().unwrap().port();
-        if TcpListener::bind((ip, port)).is_ok() {
-            return port;
-        }
-    }
 }
 
 fn tcp() -> AgentProtocol {

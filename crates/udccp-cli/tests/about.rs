@@ -4,7 +4,8 @@ mod common;
 
 use std::path::Path;
 
-use common::{Background, fails, free_port, perf_server, stdout, udccp};
+use common::{Background, fails, perf_server, stdout, udccp};
+use udccp_testkit::ports;
 
 /// The subcommands that the help of `path` lists.
 fn listed(path: &[&str]) -> Vec<String> {
@@ -153,7 +154,7 @@ fn the_log_of_a_reset_has_its_reason() {
 
 #[test]
 fn a_faulty_filter_is_a_usage_error() {
-    let port = free_port().to_string();
+    let port = ports::free().to_string();
     let mut command = udccp(&["perf", "client", "127.0.0.1", "-p", &port]);
     let output = command.env("RUST_LOG", "udccp=loud").output().unwrap();
     let says = String::from_utf8(output.stderr).unwrap();

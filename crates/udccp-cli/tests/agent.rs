@@ -20,8 +20,7 @@ fn agent() -> Command {
 /// Both ends of half a second of UDP over loopback.
 fn ends() -> [AgentSpec; 2] {
     let (local, remote) = (Ipv4Addr::LOCALHOST, Ipv4Addr::new(127, 0, 0, 2));
-    let free = UdpSocket::bind((remote, 0)).expect("a port");
-    let port = free.local_addr().expect("an address").port();
+    let port = udccp_testkit::ports::free();
     let (rate, size) = (DataRate::from_mbps(1), DataSize::from_bytes(500));
     let sender = AgentSpec {
         schema: SCHEMA,

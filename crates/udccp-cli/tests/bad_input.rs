@@ -5,7 +5,8 @@ mod common;
 use std::net::UdpSocket;
 use std::process::Stdio;
 
-use common::{Background, capture, fails, free_port, temporary, udccp, wait_until_bound};
+use common::{Background, capture, fails, temporary, udccp, wait_until_bound};
+use udccp_testkit::ports;
 
 #[test]
 fn an_unknown_command_or_flag_is_a_usage_error_with_the_nearest_right_one() {
@@ -37,7 +38,7 @@ fn an_unknown_host_is_unreachable() {
 
 #[test]
 fn a_closed_udp_port_is_refused_at_once() {
-    let port = free_port().to_string();
+    let port = ports::free().to_string();
     for args in
         [["cat", "127.0.0.1", &port].as_slice(), &["perf", "client", "127.0.0.1", "-p", &port]]
     {
@@ -69,7 +70,7 @@ fn a_port_in_use_is_named() {
 
 #[test]
 fn another_service_code_is_refused() {
-    let port = free_port().to_string();
+    let port = ports::free().to_string();
     let _server = Background::start(&["cat", "-l", "--bind", "127.0.0.1", &port], Stdio::null());
     wait_until_bound(port.parse().unwrap());
     let args = ["cat", "--service", "SC:othr", "127.0.0.1", &port];
@@ -88,7 +89,7 @@ fn an_unknown_ccid_is_refused_before_anything_is_sent() {
 
 #[test]
 fn a_ccid_that_the_server_does_not_offer_is_named_with_the_fix() {
-    let port = free_port().to_string();
+    let port = ports::free().to_string();
     let _server = Background::start(&["cat", "-l", "--bind", "127.0.0.1", &port], Stdio::null());
     wait_until_bound(port.parse().unwrap());
     for (name, number) in [("bbr", 250), ("cubic", 249)] {
@@ -100,7 +101,7 @@ fn a_ccid_that_the_server_does_not_offer_is_named_with_the_fix() {
 
 #[test]
 fn messages_larger_than_a_packet_are_refused() {
-    let port = free_port().to_string();
+    let port = ports::free().to_string();
     let _server = Background::start(&["cat", "-l", "--bind", "127.0.0.1", &port], Stdio::null());
     wait_until_bound(port.parse().unwrap());
     fails(&["cat", "--size", "9000", "127.0.0.1", &port], 2, &["9000", "hint: use --size"]);

@@ -5,9 +5,10 @@ mod common;
 use std::io::{Read, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-use common::{free_port, wait_until_bound};
+use common::wait_until_bound;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use udccp_testkit::ports;
 
 /// A listener and a client of `udccp cat`, connected, whose inputs stay open.
 struct Pair {
@@ -28,7 +29,7 @@ fn start(args: &[&str]) -> Child {
 
 impl Pair {
     fn connected() -> Self {
-        let port = free_port();
+        let port = ports::free();
         let number = port.to_string();
         let mut listener = start(&["cat", "-l", "--bind", "127.0.0.1", &number]);
         wait_until_bound(port);

@@ -56,8 +56,7 @@ fn succeeds(output: &Output) {
 
 /// A UDP port for the servers of one test.
 fn free_port() -> String {
-    let socket = std::net::UdpSocket::bind("[::]:0").unwrap();
-    socket.local_addr().unwrap().port().to_string()
+    udccp_testkit::ports::free().to_string()
 }
 
 #[test]

@@ -7,12 +7,13 @@ use std::net::{SocketAddr, UdpSocket};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use common::{free_port, noise, perf_server, temporary, udccp, wait_until_bound};
+use common::{noise, perf_server, temporary, udccp, wait_until_bound};
 use serde_json::Value;
+use udccp_testkit::ports;
 
 /// A listening `udccp cat` that reads `from` and writes to `to`, and its port.
 fn listening(from: Stdio, to: &tempfile::NamedTempFile, extra: &[&str]) -> (Child, u16) {
-    let port = free_port();
+    let port = ports::free();
     let child = Command::new(env!("CARGO_BIN_EXE_udccp"))
         .args(["cat", "-l", "--bind", "127.0.0.1", &port.to_string()])
         .args(extra)

@@ -57,10 +57,6 @@ async fn talk(child: &mut Child, connection: &DtlsConnection) {
     assert_eq!(heard.as_deref(), Some(&b"from openssl\n"[..]));
 }
 
-async fn free_port() -> u16 {
-    UdpSocket::bind(localhost()).await.unwrap().local_addr().unwrap().port()
-}
-
 #[test]
 fn a_server_of_openssl_is_understood() {
     run(async {
@@ -69,7 +65,7 @@ fn a_server_of_openssl_is_understood() {
         let identity = Identity::self_signed("openssl.example").unwrap();
         std::fs::write(&certificate, identity.certificate_pem()).unwrap();
         std::fs::write(&key, identity.key_pem()).unwrap();
-        let port = free_port().await;
+        let port = udccp_testkit::ports::free();
         let accept = format!("127.0.0.1:{port}");
         let args = ["s_server", "-dtls1_2", "-quiet", "-accept", &accept];
         let (certificate, key) = (certificate.to_str().unwrap(), key.to_str().unwrap());

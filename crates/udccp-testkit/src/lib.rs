@@ -1,8 +1,9 @@
-//! Gives the tests of several crates what they share: a relay that loses packets, random lives, and
-//! an allocator that counts. Only tests and benchmarks depend on this crate.
+//! Gives the tests of several crates what they share: a relay that loses packets, random lives,
+//! free ports, and an allocator that counts. Only tests and benchmarks depend on this crate.
 
 mod allocator;
 pub mod lives;
+pub mod ports;
 mod relay;
 
 pub use allocator::CountingAllocator;

@@ -5,10 +5,11 @@
 pub mod lab;
 
 use std::io::{BufRead, BufReader, Read};
-use std::net::UdpSocket;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+
+use udccp_testkit::ports;
 
 /// A scenario that any backend plays: a path of 10 Mbit/s and 20 ms, two flows, two seconds.
 pub const TWO_FLOWS: &str = r#"schema = 1
@@ -89,7 +90,7 @@ impl Background {
 
 /// A perf server on a free port, and the port.
 pub fn perf_server(extra: &[&str]) -> (Background, String) {
-    let port = free_port().to_string();
+    let port = ports::free().to_string();
     let fixed = ["perf", "server", "--bind", "127.0.0.1", "-p", &port];
     let mut server = Background::start(&[fixed.as_slice(), extra].concat(), Stdio::null());
     server.wait_for("listening");
@@ -103,15 +104,10 @@ impl Drop for Background {
     }
 }
 
-/// A UDP port that was free a moment ago.
-pub fn free_port() -> u16 {
-    UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
 /// Waits until something listens on a UDP port of this machine.
 pub fn wait_until_bound(port: u16) {
     for _ in 0..500 {
-        if UdpSocket::bind(("127.0.0.1", port)).is_err() {
+        if ports::is_bound_over_udp(port) {
             return;
         }
         std::thread::park_timeout(Duration::from_millis(10));
