@@ -201,7 +201,9 @@ impl Connection {
         mut poll: impl FnMut(&ConnHandle, Waiter<'_>) -> Poll<Result<T, Error>>,
     ) -> Result<T, Error> {
         let mut call = self.inner.call();
-        wait_to_read(self.inner.shared(), timeout, move |cx| call.poll(cx, &mut poll))
+        wait_to_read(self.inner.shared(), timeout, move |waker, seat| {
+            call.poll_from(waker, seat, &mut poll)
+        })
     }
 
     /// The next message; `None` once the connection was closed in order and all was read.

@@ -63,19 +63,19 @@ impl Wake for Bell {
     }
 }
 
-/// Waits for a reason to take a turn, or until then; whether the socket reports errors.
+/// Waits from `now` for a reason to take a turn, or until then; whether the socket reports errors.
 pub(super) fn wait_for_socket(
     shared: &Shared,
     mut wakeups: &UnixStream,
     turn: &Turn,
     until: Option<Instant>,
+    now: Instant,
 ) -> bool {
     let room = if turn.blocked { PollFlags::POLLOUT } else { PollFlags::empty() };
     let mut fds = [
         PollFd::new(shared.io.socket().as_fd(), PollFlags::POLLIN | room),
         PollFd::new(wakeups.as_fd(), PollFlags::POLLIN),
     ];
-    let now = shared.clock.now();
     let held = turn.holds_acks.then(|| now + HELD_FOR);
     let deadline = turn.deadline.into_iter().chain(held).chain(until).min();
     let timeout = deadline.map_or(PollTimeout::NONE, |at| {

@@ -10,7 +10,7 @@
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Poll, Wake, Waker};
 
 use udccp_base::Instant;
 
@@ -19,17 +19,24 @@ use super::driver::{Bell, wait_for_socket};
 use super::park;
 use crate::Error;
 use crate::io::Receiver;
-use crate::shared::{Shared, ThreadNumber, Turn};
+use crate::shared::{Seat, Shared, ThreadNumber, Turn};
 
 /// What threads share of which one at a time drives a socket.
 pub(crate) struct SharedDriver {
     parts: Mutex<DriverParts>,
     /// What the socket's thread sleeps on while it stands by.
     alarm: Arc<LazyAlarm>,
-    bell: Arc<Bell>,
     wakeups: UnixStream,
-    /// The number of the reader that drives, 0 for none.
-    reader: AtomicU64,
+    reading: Arc<Reading>,
+    /// The task of readers that drive.
+    waker: Waker,
+}
+
+/// Wakes the reader that drives.
+struct Reading {
+    bell: Arc<Bell>,
+    /// The number of its thread, 0 for none.
+    thread: AtomicU64,
 }
 
 /// What a thread needs to drive.
@@ -47,8 +54,11 @@ impl SharedDriver {
         bell: Arc<Bell>,
         wakeups: UnixStream,
     ) -> Self {
-        let parts = DriverParts { rx: Receiver::new(&shared.io), turn: Turn::FIRST, errors: false };
-        Self { parts: Mutex::new(parts), alarm, bell, wakeups, reader: AtomicU64::new(0) }
+        let rx = Receiver::new(&shared.io).looking_again();
+        let parts = DriverParts { rx, turn: Turn::FIRST, errors: false };
+        let reading = Arc::new(Reading { bell, thread: AtomicU64::new(0) });
+        let waker = Waker::from(Arc::clone(&reading));
+        Self { parts: Mutex::new(parts), alarm, wakeups, reading, waker }
     }
 
     fn parts(&self) -> MutexGuard<'_, DriverParts> {
@@ -67,7 +77,7 @@ impl SharedDriver {
                 if parts.turn.stands_by {
                     break;
                 }
-                parts.wait(shared, &self.wakeups, None);
+                parts.wait(shared, &self.wakeups, None, shared.clock.now());
             }
             // A reader that drives next waits for them.
             drop(parts);
@@ -81,36 +91,29 @@ impl SharedDriver {
     }
 }
 
-/// A reader that drives.
-struct Driving<'a> {
-    shared_driver: &'a SharedDriver,
+/// A reader that may drive. Given up or in a panic, it leaves the driving to others.
+struct Reader<'a> {
+    seat: Seat<'a>,
     shared: &'a Shared,
 }
 
-impl<'a> Driving<'a> {
-    /// Starts to drive, if nobody else does.
-    fn start(shared_driver: &'a SharedDriver, shared: &'a Shared) -> Option<Self> {
-        let reader = ThreadNumber::this();
-        if !shared.enter(reader) {
-            return None;
-        }
-        shared_driver.reader.store(reader.get(), Ordering::Relaxed);
-        Some(Self { shared_driver, shared })
-    }
-}
-
-impl Drop for Driving<'_> {
+impl Drop for Reader<'_> {
     fn drop(&mut self) {
-        self.shared_driver.reader.store(0, Ordering::Relaxed);
-        self.shared.leave();
+        self.shared.leave(&self.seat);
     }
 }
 
 impl DriverParts {
     /// Sleeps until there is a reason for a turn.
-    fn wait(&mut self, shared: &Shared, wakeups: &UnixStream, until: Option<Instant>) {
+    fn wait(
+        &mut self,
+        shared: &Shared,
+        wakeups: &UnixStream,
+        until: Option<Instant>,
+        now: Instant,
+    ) {
         if !self.turn.more {
-            self.errors = wait_for_socket(shared, wakeups, &self.turn, until);
+            self.errors = wait_for_socket(shared, wakeups, &self.turn, until, now);
         }
     }
 
@@ -121,15 +124,14 @@ impl DriverParts {
     }
 }
 
-/// The task of readers that drive.
-impl Wake for SharedDriver {
+impl Wake for Reading {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
 
     /// What the reader does itself it sees itself.
     fn wake_by_ref(self: &Arc<Self>) {
-        if self.reader.load(Ordering::Relaxed) != ThreadNumber::this().get() {
+        if self.thread.load(Ordering::Relaxed) != ThreadNumber::this().get() {
             self.bell.wake_by_ref();
         }
     }
@@ -140,40 +142,39 @@ impl Wake for SharedDriver {
 pub(super) fn wait_to_read<T>(
     shared: &Shared,
     timeout: Option<std::time::Duration>,
-    mut poll: impl FnMut(&mut Context<'_>) -> Poll<Result<T, Error>>,
+    mut poll: impl FnMut(&Waker, Option<&Seat<'_>>) -> Poll<Result<T, Error>>,
 ) -> Result<T, Error> {
     // A forked child must touch no lock of its parent's.
     let Some(shared_driver) = shared.shared_driver().filter(|_| shared.is_at_home()) else {
-        return park::wait(timeout, poll);
+        return park::wait(timeout, |cx| poll(cx.waker(), None));
     };
-    // What is there already needs neither a driver nor a task.
-    if let Poll::Ready(result) = poll(&mut Context::from_waker(Waker::noop())) {
-        return result;
-    }
-    let Some(_driving) = Driving::start(shared_driver, shared) else {
-        return park::wait(timeout, poll);
-    };
+    let reader = Reader { seat: Seat::new(&shared_driver.reading.thread), shared };
     // It waits no more when this leaves the driving to others.
     let mut poll = poll;
-    let waker = Waker::from(Arc::clone(shared_driver));
-    let mut cx = Context::from_waker(&waker);
-    let mut parts = shared_driver.parts();
-    let until = timeout.map(|timeout| shared.clock.now() + timeout.into());
+    let (mut parts, mut ends) = (None, None);
     loop {
-        if let Poll::Ready(result) = poll(&mut cx) {
+        if let Poll::Ready(result) = poll(&shared_driver.waker, Some(&reader.seat)) {
             return result;
         }
-        if until.is_some_and(|until| until <= shared.clock.now()) {
+        // Where another thread drives, this one sleeps until that one wakes it.
+        let Some(before_sleep) = reader.seat.before_sleep() else {
+            return park::wait(timeout, |cx| poll(cx.waker(), None));
+        };
+        let now = before_sleep.now;
+        let until = *ends.get_or_insert_with(|| timeout.map(|timeout| now + timeout.into()));
+        if until.is_some_and(|until| until <= now) {
             return Err(Error::TimedOut);
         }
-        shared.attend(&mut parts.turn);
-        parts.wait(shared, &shared_driver.wakeups, until);
+        let parts = parts.get_or_insert_with(|| shared_driver.parts());
+        parts.turn.update(before_sleep);
+        parts.wait(shared, &shared_driver.wakeups, until, now);
         parts.take(|rx, errors| shared.turn(rx, Receiver::read, errors));
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::task::Context;
     use std::time::Duration as StdDuration;
 
     use super::super::park::wait;
@@ -209,8 +210,11 @@ mod tests {
     }
 
     fn recv(to: &ConnHandle) {
-        let read = wait_to_read(to.shared(), PATIENCE, |cx| to.poll_recv(cx.into())).unwrap();
-        assert!(read.is_some());
+        let mut call = to.call();
+        let read = wait_to_read(to.shared(), PATIENCE, |waker, seat| {
+            call.poll_from(waker, seat, ConnHandle::poll_recv)
+        });
+        assert!(read.unwrap().is_some());
     }
 
     /// Asks and answers until nobody drives the client's socket, which a reader of it has; then
@@ -276,10 +280,11 @@ mod tests {
         with_nobody_driving(&both, || ());
         let panics = std::panic::AssertUnwindSafe(|| {
             let mut calls = 0;
-            wait_to_read::<()>(client.shared(), PATIENCE, |_| {
+            let mut call = client.call();
+            wait_to_read(client.shared(), PATIENCE, |waker, seat| {
                 calls += 1;
                 assert!(calls < 2, "on purpose, while it drives");
-                Poll::Pending
+                call.poll_from(waker, seat, ConnHandle::poll_recv)
             })
         });
         assert!(std::panic::catch_unwind(panics).is_err());

@@ -22,6 +22,8 @@ pub(crate) const KERNEL_OVERHEAD_BYTES: usize = 768;
 const FEW_BUFFERS: usize = 4;
 /// Reads in a row that few buffers would have been enough for, before few are offered.
 const READS_OF_FEW: u32 = 8;
+/// Of the reads in a row that give one datagram, one in this many offers few buffers.
+const READS_BEFORE_FEW: u32 = 16;
 /// Reads in a row that few buffers would have been enough for, before the others are given back.
 const READS_OF_QUIET: u32 = 1024;
 /// Buffers remembered while slices of them are in use elsewhere.
@@ -35,6 +37,10 @@ pub(crate) struct Receiver {
     slot_bytes: usize,
     /// Reads in a row so far that few buffers would have been enough for.
     reads_of_few: u32,
+    /// Reads in a row so far that gave one datagram, not one of several that the kernel merged.
+    reads_of_one: u32,
+    /// Who reads looks again whether more is there before sleeping, as `poll` does.
+    looks_again: bool,
     /// Buffers that the last read offered.
     offered: usize,
     /// Buffers handed over, oldest first; they become slots again once nobody reads them.
@@ -53,15 +59,25 @@ impl Receiver {
             metas: [RecvMeta::default(); BATCH_SIZE],
             slot_bytes,
             reads_of_few: READS_OF_FEW,
+            reads_of_one: 0,
+            looks_again: false,
             offered: 0,
             lent: VecDeque::new(),
             chunk: BytesMut::new(),
         }
     }
 
-    /// Whether the last read filled all buffers that it offered, so that more may be there.
+    /// For one who looks again before sleeping whether more is there, as `poll` does, and may read
+    /// less: where messages come one by one, a read offers one buffer, and the kernel does not look
+    /// for a second datagram.
+    pub(crate) fn looking_again(self) -> Self {
+        Self { looks_again: true, ..self }
+    }
+
+    /// Whether the last read filled all buffers that it offered, so that more may be there. One
+    /// buffer says nothing of it.
     pub(crate) fn was_full(&self, count: usize) -> bool {
-        count == self.offered
+        count == self.offered && self.offered > 1
     }
 
     /// One call to the kernel; the number of buffers filled. Few are offered while little arrives.
@@ -71,18 +87,29 @@ impl Receiver {
     pub(crate) fn read(&mut self, io: &Io) -> io::Result<usize> {
         let read = if self.reads_of_few < READS_OF_FEW {
             self.read_up_to::<BATCH_SIZE>(io)
+        } else if self.offers_one() {
+            self.read_up_to::<1>(io)
         } else {
             self.read_up_to::<FEW_BUFFERS>(io)
         };
         if let Ok(count) = read {
             let is_few = count < FEW_BUFFERS;
             self.reads_of_few = if is_few { self.reads_of_few.saturating_add(1) } else { 0 };
+            let is_one = count == 1 && self.metas[0].len <= self.metas[0].stride;
+            self.reads_of_one = if is_one { self.reads_of_one.wrapping_add(1) } else { 0 };
             if self.reads_of_few == READS_OF_QUIET {
                 self.slots.truncate(FEW_BUFFERS);
                 self.lent.clear();
             }
         }
         read
+    }
+
+    /// Whether the next read needs no more than one. Now and then it offers few, to see whether
+    /// more come together.
+    fn offers_one(&self) -> bool {
+        let is_quiet = self.looks_again && self.reads_of_one >= READS_OF_FEW;
+        is_quiet && !self.reads_of_one.is_multiple_of(READS_BEFORE_FEW)
     }
 
     fn read_up_to<const N: usize>(&mut self, io: &Io) -> io::Result<usize> {
@@ -221,6 +248,59 @@ mod tests {
             assert_eq!(rx.read(&b).unwrap(), 1);
         }
         assert_eq!(rx.slots.len(), FEW_BUFFERS, "the others are given back");
+    }
+
+    #[test]
+    fn one_buffer_is_offered_where_datagrams_come_one_by_one() {
+        let (a, b) = (bound(), bound());
+        let send = |count| {
+            for _ in 0..count {
+                a.socket.send_to(&[7; 100], &b.local.into()).unwrap();
+            }
+        };
+        for looks_again in [false, true] {
+            let rx = Receiver::new(&b);
+            let mut rx = if looks_again { rx.looking_again() } else { rx };
+            for _ in 0..READS_OF_FEW {
+                send(1);
+                assert_eq!(rx.read(&b).unwrap(), 1);
+            }
+            send(3);
+            let counts = [(); 3].map(|()| rx.read(&b).unwrap_or(0));
+            assert_eq!(counts, if looks_again { [1, 1, 1] } else { [3, 0, 0] });
+            assert!(!rx.was_full(1), "who looks again need not be told");
+            let mut reads = 0;
+            // Within this many reads those that come together are read together again.
+            send(40);
+            while rx.read(&b).is_ok() {
+                reads += 1;
+            }
+            assert!(reads <= READS_BEFORE_FEW + 7, "{reads} reads");
+        }
+    }
+
+    #[test]
+    fn merged_datagrams_are_not_taken_for_one() {
+        let (a, b) = (bound(), bound());
+        if a.max_gso_segments() < 2 || b.gro_segments() < 2 {
+            return;
+        }
+        let mut rx = Receiver::new(&b).looking_again();
+        let run = quinn_udp::Transmit {
+            destination: b.local,
+            ecn: None,
+            contents: &[7; 200],
+            segment_size: Some(100),
+            src_ip: None,
+        };
+        let send = || a.state.try_send(UdpSockRef::from(&a.socket), &run).unwrap();
+        for _ in 0..READS_OF_FEW + 3 {
+            send();
+            assert_eq!(rx.read(&b).unwrap(), 1);
+            assert!(rx.metas[0].stride < rx.metas[0].len, "loopback merges");
+        }
+        (0..3).for_each(|_| send());
+        assert_eq!(rx.read(&b).unwrap(), 3);
     }
 
     #[test]

@@ -127,7 +127,7 @@ impl ListenHandle {
 
     /// A connection if one is waiting.
     pub(crate) fn try_accept(&self) -> Result<Option<ConnHandle>, Error> {
-        match self.poll_accept(Waiter { waker: Waker::noop(), call: None }) {
+        match self.poll_accept(Waiter { waker: Waker::noop(), call: None, seat: None }) {
             Poll::Ready(accepted) => accepted.map(Some),
             Poll::Pending => Ok(None),
         }

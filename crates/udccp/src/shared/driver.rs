@@ -4,9 +4,9 @@ use std::task::Waker;
 
 use udccp_base::{Instant, Machine};
 
-use super::Turn;
 use super::core::Core;
 use super::driven_by::{DrivenBy, ThreadNumber, Who};
+use super::seat::BeforeSleep;
 
 /// What the callers know about the driver.
 #[derive(Debug, Default)]
@@ -31,6 +31,11 @@ impl Driver {
     /// Nobody drives: a reader is expected.
     pub(super) fn is_away(&self) -> bool {
         self.driven_by.as_ref().is_some_and(|driven_by| driven_by.who() == Who::Nobody)
+    }
+
+    /// The calling thread drives from now on, if nobody does.
+    pub(super) fn enter(&mut self, caller: ThreadNumber) -> bool {
+        self.driven_by.as_mut().is_some_and(|driven_by| driven_by.enter(caller))
     }
 
     /// The calling thread drives.
@@ -90,13 +95,16 @@ impl Core {
     }
 
     /// A caller that drives is about to sleep.
-    pub(crate) fn attend(&mut self, turn: &mut Turn) {
+    pub(crate) fn before_sleep(&mut self, now: Instant) -> BeforeSleep {
         self.driver.armed = self.endpoint.poll_timeout();
-        turn.more |= self.driver.notified;
-        turn.blocked = self.blocked;
-        turn.deadline = self.driver.armed;
-        // Its own acknowledgement it has released.
-        turn.holds_acks = self.holds_acks && self.conns.len() > 1;
+        BeforeSleep {
+            now,
+            more: self.driver.notified,
+            blocked: self.blocked,
+            deadline: self.driver.armed,
+            // Its own acknowledgement it has released.
+            holds_acks: self.holds_acks && self.conns.len() > 1,
+        }
     }
 
     /// A caller that drives ends its wait.

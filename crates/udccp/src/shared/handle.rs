@@ -12,6 +12,7 @@ use udccp_wire::ServiceCode;
 
 use super::Shared;
 use super::core::Core;
+use super::seat::Seat;
 use super::waiters::{Place, Waiter, Waiting};
 use crate::io::{Claims, Io};
 use crate::readiness::Readiness;
@@ -162,7 +163,17 @@ impl<'a, H> Call<'a, H> {
         cx: &mut Context<'_>,
         poll: impl FnOnce(&H, Waiter<'_>) -> Poll<T>,
     ) -> Poll<T> {
-        let result = poll(self.of, Waiter { waker: cx.waker(), call: Some(&self.number) });
+        self.poll_from(cx.waker(), None, poll)
+    }
+
+    /// The same, for a thread that may drive while it waits.
+    pub(crate) fn poll_from<T>(
+        &mut self,
+        waker: &Waker,
+        seat: Option<&Seat<'_>>,
+        poll: impl FnOnce(&H, Waiter<'_>) -> Poll<T>,
+    ) -> Poll<T> {
+        let result = poll(self.of, Waiter { waker, call: Some(&self.number), seat });
         self.waits = result.is_pending();
         result
     }

@@ -4,7 +4,8 @@
 //! time are played.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Wake, Waker};
 
@@ -14,9 +15,13 @@ use udccp_proto::{ConnectOptions, ConnectionConfig, ConnectionId, Endpoint, Endp
 use super::Turn;
 use super::core::Core;
 use super::driven_by::{Alarm, DrivenBy, ThreadNumber, Who};
+use super::seat::Seat;
 use super::waiters::{Conn, For, Waiter};
 
 const READERS: usize = 2;
+
+/// Where the real code keeps who drives; the model asks [`Marks::now_runs`].
+static SOMEBODY: AtomicU64 = AtomicU64::new(0);
 
 /// What sleepers look at.
 #[derive(Debug, Default)]
@@ -82,11 +87,11 @@ enum OwnThread {
 enum Reader {
     /// Does something else; its next step is to read.
     Away,
-    Enter,
+    /// Drives, and looks whether there is a message.
     Poll,
-    Attend,
     Socket,
     Turn,
+    /// Its time is over.
     Leave,
     Park,
     Parked,
@@ -113,6 +118,8 @@ enum Step {
     Packet,
     /// Time passes until the alarm goes off.
     Alarm,
+    /// The time of the second reader, which sleeps as a driver, is over.
+    Patience,
 }
 
 struct World {
@@ -123,6 +130,10 @@ struct World {
     tasks: Vec<Waker>,
     own: OwnThread,
     readers: [Reader; READERS],
+    /// The second reader gives up when it has polled once more.
+    is_impatient: bool,
+    /// Of the readers that drive.
+    seats: [Option<Seat<'static>>; READERS],
     /// Reads that each reader still makes.
     reads: [u8; READERS],
     other: Other,
@@ -165,6 +176,8 @@ impl World {
             tasks,
             own: OwnThread::Turn,
             readers: [Reader::Away; READERS],
+            is_impatient: false,
+            seats: [None, None],
             reads: [2, 1],
             other,
             to_wake: Default::default(),
@@ -182,6 +195,7 @@ impl World {
     fn actor(step: Step) -> usize {
         match step {
             Step::Reader(n) => n,
+            Step::Patience => 1,
             Step::Other => READERS,
             _ => READERS + 1,
         }
@@ -222,6 +236,7 @@ impl World {
             },
             Step::Packet => self.packets.0 > 0,
             Step::Alarm => self.marks.alarm.lock().unwrap().is_some(),
+            Step::Patience => self.readers[1] == Reader::Socket,
         }
     }
 
@@ -244,6 +259,10 @@ impl World {
                 let after = self.marks.alarm.lock().unwrap().take().unwrap();
                 self.now += after;
                 self.marks.gone_off.store(true, Ordering::Relaxed);
+            }
+            Step::Patience => {
+                self.is_impatient = true;
+                self.readers[1] = Reader::Turn;
             }
         }
     }
@@ -289,21 +308,29 @@ impl World {
         };
     }
 
-    /// Reads a message if there is one, or leaves a task; `settle`s as each call does.
-    fn poll(&mut self, n: usize, task: Option<u8>) -> bool {
+    /// Reads a message if there is one, or leaves a task; `settle`s as each call does. One that may
+    /// drive has a seat, as in [`super::Shared::poll_at`].
+    fn poll(&mut self, n: usize, task: u8, seat: Option<&Seat<'_>>) -> bool {
         let is_there = self.packets.2 > 0;
+        let call = AtomicU32::new(n as u32 + 1);
+        let waiter = Waiter { waker: &self.tasks[usize::from(task)], call: Some(&call), seat };
+        let waiting = &mut self.core.conns.get_mut(self.id).unwrap().waiting;
         if is_there {
+            drop(waiting.remove(waiter.number().unwrap()));
             self.packets.2 -= 1;
             self.reads[n] -= 1;
-        } else if let Some(task) = task {
-            let conn = self.core.conns.get_mut(self.id).unwrap();
-            let waker = &self.tasks[usize::from(task)];
-            conn.waiting.add(For::Message, Waiter { waker, call: None });
-            if task >= DRIVING && std::mem::take(&mut self.may_block) {
+        } else {
+            waiting.add(For::Message, waiter);
+            let may_drive = seat.is_some_and(|s| s.drives() || self.core.driver.is_away());
+            if may_drive && std::mem::take(&mut self.may_block) {
                 self.leave_work();
             }
+            seat.into_iter().for_each(|seat| seat.sit_down(&mut self.core));
         }
         self.to_wake[n] = self.core.settle(self.now).tasks().collect();
+        if let Some(seat) = seat {
+            seat.end_call(&mut self.core, self.now, !is_there);
+        }
         is_there
     }
 
@@ -316,17 +343,24 @@ impl World {
         let task = n as u8;
         let reader = self.readers[n];
         self.readers[n] = match reader {
-            Reader::Away if self.poll(n, None) => self.done_or_away(n),
-            Reader::Away => Reader::Enter,
-            Reader::Enter => {
-                let me = ThreadNumber::this();
-                if self.driven_by().enter(me) { Reader::Poll } else { Reader::Park }
-            }
-            Reader::Poll if self.poll(n, Some(DRIVING + task)) => Reader::Leave,
-            Reader::Poll => Reader::Attend,
-            Reader::Attend => {
-                self.core.attend(&mut self.turn);
-                if self.turn.more { Reader::Turn } else { Reader::Socket }
+            Reader::Away | Reader::Poll => {
+                let seat = self.seats[n].take().unwrap_or_else(|| Seat::new(&SOMEBODY));
+                if self.poll(n, DRIVING + task, Some(&seat)) {
+                    assert!(!seat.drives(), "it leaves once");
+                    self.done_or_away(n)
+                } else if let Some(before_sleep) = seat.before_sleep() {
+                    self.turn.update(before_sleep);
+                    self.seats[n] = Some(seat);
+                    if n == 1 && self.is_impatient {
+                        Reader::Leave
+                    } else if self.turn.more {
+                        Reader::Turn
+                    } else {
+                        Reader::Socket
+                    }
+                } else {
+                    Reader::Park
+                }
             }
             Reader::Socket => {
                 self.marks.bell.store(false, Ordering::Relaxed);
@@ -337,10 +371,14 @@ impl World {
                 Reader::Poll
             }
             Reader::Leave => {
-                self.core.leave(self.now);
-                self.done_or_away(n)
+                let waiting = &mut self.core.conns.get_mut(self.id).unwrap().waiting;
+                drop(waiting.remove(NonZeroU32::new(n as u32 + 1).unwrap()));
+                let seat = self.seats[n].take().unwrap();
+                seat.leave(&mut self.core, self.now);
+                self.reads[n] = 0;
+                Reader::Done
             }
-            Reader::Park if self.poll(n, Some(1 + task)) => self.done_or_away(n),
+            Reader::Park if self.poll(n, 1 + task, None) => self.done_or_away(n),
             Reader::Park => Reader::Parked,
             Reader::Parked => {
                 self.marks.woken.fetch_and(!(1 << (1 + task)), Ordering::Relaxed);
@@ -364,7 +402,7 @@ impl World {
             }
             Other::Waits => {
                 let waker = &self.tasks[usize::from(OTHER)];
-                self.core.stun.readers.add(For::Other, Waiter { waker, call: None });
+                self.core.stun.readers.add(For::Other, Waiter { waker, call: None, seat: None });
                 Other::Waiting
             }
             _ => Other::Done,
@@ -375,8 +413,7 @@ impl World {
     /// What must hold after each step.
     fn check(&self) {
         let drives = |reader: &&Reader| {
-            use Reader::{Attend, Leave, Poll, Socket, Turn};
-            matches!(reader, Poll | Attend | Socket | Turn | Leave)
+            matches!(reader, Reader::Poll | Reader::Socket | Reader::Turn | Reader::Leave)
         };
         let readers = self.readers.iter().filter(drives).count();
         let own = matches!(self.own, OwnThread::Turn | OwnThread::Socket);
@@ -424,7 +461,7 @@ impl World {
             marks.bell.load(Ordering::Relaxed),
             marks.woken.load(Ordering::Relaxed),
         );
-        let left = (self.packets, self.unsent, self.may_block);
+        let left = (self.packets, self.unsent, self.may_block, self.is_impatient);
         let actors = (self.own, self.readers, self.reads, self.other, left);
         let driver =
             (who, is_zero(driven_by.alarm_in(self.now)), driver.notified, driver.armed.is_some());
@@ -450,8 +487,15 @@ fn replay(other: Other, path: &[Step]) -> World {
 
 /// Every order of steps; who drove.
 fn try_all(other: Other) -> HashSet<Who> {
-    const STEPS: [Step; 6] =
-        [Step::OwnThread, Step::Reader(0), Step::Reader(1), Step::Other, Step::Packet, Step::Alarm];
+    const STEPS: [Step; 7] = [
+        Step::OwnThread,
+        Step::Reader(0),
+        Step::Reader(1),
+        Step::Other,
+        Step::Packet,
+        Step::Alarm,
+        Step::Patience,
+    ];
     let (mut seen, mut who_drove) = (HashSet::new(), HashSet::new());
     let mut open = vec![Vec::new()];
     while let Some(path) = open.pop() {

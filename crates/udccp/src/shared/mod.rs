@@ -20,6 +20,7 @@ mod lifetime;
 mod log;
 mod raw;
 mod receiving;
+mod seat;
 mod sending;
 mod signals;
 mod stun;
@@ -43,6 +44,7 @@ pub(crate) use self::driven_by::Who;
 pub(crate) use self::driven_by::{Alarm, DrivenBy, ThreadNumber};
 use self::fitted::Fitted;
 pub(crate) use self::handle::{Call, ConnHandle, Handle, ListenHandle};
+pub(crate) use self::seat::{BeforeSleep, Seat};
 pub(crate) use self::waiters::{Place, Waiter, Waiting};
 use crate::blocking::SharedDriver;
 use crate::io::{Claims, Io, Receiver};
@@ -110,6 +112,14 @@ impl Turn {
         deadline: None,
         finished: false,
     };
+
+    /// A call was made since: what it left comes on top.
+    pub(crate) fn update(&mut self, before_sleep: BeforeSleep) {
+        self.more |= before_sleep.more;
+        self.holds_acks = before_sleep.holds_acks;
+        self.blocked = before_sleep.blocked;
+        self.deadline = before_sleep.deadline;
+    }
 }
 
 impl Shared {
@@ -212,21 +222,12 @@ impl Shared {
         self.lock().has_waiters()
     }
 
-    /// The calling thread drives from now on, if nobody else does.
-    pub(crate) fn enter(&self, caller: ThreadNumber) -> bool {
-        self.lock().driver.driven_by.as_mut().is_some_and(|driven_by| driven_by.enter(caller))
-    }
-
-    /// The calling thread, which has entered, is about to sleep: corrects what its last turn, or
-    /// that of another, left to be done.
-    pub(crate) fn attend(&self, turn: &mut Turn) {
-        self.lock().attend(turn);
-    }
-
-    /// The calling thread, which has entered, drives no more.
-    pub(crate) fn leave(&self) {
-        let mut core = self.lock();
-        core.leave(self.clock.now());
+    /// The calling thread drives no more, if it did.
+    pub(crate) fn leave(&self, seat: &Seat<'_>) {
+        if seat.drives() {
+            let mut core = self.lock();
+            seat.leave(&mut core, self.clock.now());
+        }
     }
 
     /// The socket's thread, which stood by, has woken up; whether it is to drive.
@@ -266,12 +267,22 @@ impl Shared {
     /// One change to the endpoint. Tasks are woken when the lock is free again. The only error is
     /// [`Error::Forked`].
     fn with<R>(&self, change: impl FnOnce(&mut Core, &Io, Instant) -> R) -> Result<R, Error> {
+        self.with_then(change, |_, _, _| ())
+    }
+
+    /// The same, and `then` what has to see it settled.
+    fn with_then<R>(
+        &self,
+        change: impl FnOnce(&mut Core, &Io, Instant) -> R,
+        then: impl FnOnce(&mut Core, Instant, &R),
+    ) -> Result<R, Error> {
         self.check_process()?;
         let mut core = self.lock();
         // Read under the lock, so that time never goes backwards for the endpoint.
         let now = self.clock.now();
         let result = change(&mut core, &self.io, now);
         let wake = core.settle(now);
+        then(&mut core, now, &result);
         drop(core);
         wake.wake();
         Ok(result)
@@ -284,15 +295,23 @@ impl Shared {
         waiter: Waiter<'_>,
         change: impl FnOnce(&mut Core, &Io, Instant) -> Poll<Result<T, Error>>,
     ) -> Poll<Result<T, Error>> {
-        let changed = self.with(|core, io, now| {
+        let change = |core: &mut Core, io: &Io, now| {
             let before = waiter.number();
             if let Some(call) = waiter.call.filter(|_| before.is_none()) {
                 call.store(core.next_call().get(), Ordering::Relaxed);
             }
             let result = change(core, io, now);
+            if let Some(seat) = waiter.seat.filter(|_| result.is_pending()) {
+                seat.sit_down(core);
+            }
             // A call that is answered at once has not waited.
             let answered = before.filter(|_| result.is_ready());
             (result, answered.and_then(|call| core.waiting_at(place)?.remove(call)))
+        };
+        let changed = self.with_then(change, |core, now, (result, _)| {
+            if let Some(seat) = waiter.seat {
+                seat.end_call(core, now, result.is_pending());
+            }
         });
         // Here, without the lock, what is known of the task is let go of.
         changed.map_or_else(|e| Poll::Ready(Err(e)), |(result, _task)| result)

@@ -6,6 +6,7 @@ use std::task::{Context, Waker};
 
 use udccp_proto::{CloseReason, ConnectionId, ListenerId};
 
+use super::seat::Seat;
 use crate::event::Events;
 use crate::readiness::Signal;
 
@@ -44,6 +45,8 @@ pub(crate) struct Waiter<'a> {
     pub(crate) waker: &'a Waker,
     /// Its number, 0 before it has one.
     pub(crate) call: Option<&'a AtomicU32>,
+    /// Of a thread that may drive while it waits.
+    pub(crate) seat: Option<&'a Seat<'a>>,
 }
 
 impl Waiter<'_> {
@@ -55,7 +58,7 @@ impl Waiter<'_> {
 
 impl<'a> From<&'a mut Context<'_>> for Waiter<'a> {
     fn from(cx: &'a mut Context<'_>) -> Self {
-        Self { waker: cx.waker(), call: None }
+        Self { waker: cx.waker(), call: None, seat: None }
     }
 }
 
@@ -250,7 +253,7 @@ mod tests {
         let tasks = [(); 3].map(|()| Waker::from(Arc::new(Nobody)));
         let (mut waiting, mut woken) = (Waiting::default(), Vec::new());
         for n in [0, 0, 1, 0, 1, 2, 2] {
-            waiting.add(For::Other, Waiter { waker: &tasks[n], call: None });
+            waiting.add(For::Other, Waiter { waker: &tasks[n], call: None, seat: None });
         }
         assert!(!waiting.is_empty());
         waiting.wake_all(&mut woken);
@@ -263,7 +266,7 @@ mod tests {
     fn a_task_that_is_forgotten_takes_nothing_from_others_nor_from_calls() {
         let tasks = [(); 3].map(|()| Waker::from(Arc::new(Nobody)));
         let call = AtomicU32::new(1);
-        let of = |n: usize| Waiter { waker: &tasks[n], call: None };
+        let of = |n: usize| Waiter { waker: &tasks[n], call: None, seat: None };
         let mut waiting = Waiting::default();
         assert!(waiting.forget(&tasks[0]).is_none());
         waiting.add(For::Message, of(0));
@@ -273,7 +276,7 @@ mod tests {
             waiting.add(For::Message, of(n));
             waiting.add(For::Room, of(n));
         }
-        waiting.add(For::Message, Waiter { waker: &tasks[1], call: Some(&call) });
+        waiting.add(For::Message, Waiter { waker: &tasks[1], call: Some(&call), seat: None });
         assert!(waiting.forget(&tasks[1]).is_some() && waiting.forget(&tasks[1]).is_none());
         assert_eq!(waiting.list(For::Room).len(), 2);
         assert_eq!(waiting.list(For::Message).len(), 3, "the call waits on");
@@ -292,7 +295,7 @@ mod tests {
             waiting.wake(what, &mut woken);
             names(woken)
         };
-        let of = |waker| Waiter { waker, call: None };
+        let of = |waker| Waiter { waker, call: None, seat: None };
         waiting.add(For::Message, of(Waker::noop()));
         assert!(waiting.is_empty());
         waiting.add(For::Message, of(&tasks[0]));
@@ -321,7 +324,7 @@ mod tests {
         for gone in 1..3 {
             let mut waiting = Waiting::default();
             for call in calls.iter().chain(&calls) {
-                waiting.add(For::Message, Waiter { waker: &waker, call: Some(call) });
+                waiting.add(For::Message, Waiter { waker: &waker, call: Some(call), seat: None });
             }
             assert_eq!(waiting.list(For::Message).len(), 3);
             assert!(waiting.remove(number(gone)).is_some());

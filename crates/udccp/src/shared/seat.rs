@@ -1,0 +1,78 @@
+//! A thread that waits for a message, and drives the socket meanwhile if nobody else does. It
+//! begins, goes to sleep and ends under the lock that its calls hold anyway.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use udccp_base::Instant;
+
+use super::core::Core;
+use super::driven_by::ThreadNumber;
+
+/// What such a thread knows of its driving, over one call.
+#[derive(Debug)]
+pub(crate) struct Seat<'a> {
+    thread: ThreadNumber,
+    /// The number of the thread that drives, 0 for none: who that is need not be woken for what it
+    /// does itself.
+    driving: &'a AtomicU64,
+    drives: Cell<bool>,
+    before_sleep: Cell<Option<BeforeSleep>>,
+}
+
+/// What a thread that drives has to know before it sleeps.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BeforeSleep {
+    pub(crate) now: Instant,
+    /// Work was left to the driver.
+    pub(crate) more: bool,
+    /// As in [`super::Turn`].
+    pub(crate) holds_acks: bool,
+    pub(crate) blocked: bool,
+    pub(crate) deadline: Option<Instant>,
+}
+
+impl<'a> Seat<'a> {
+    /// Of the calling thread, which does not drive yet.
+    pub(crate) fn new(driving: &'a AtomicU64) -> Self {
+        let (drives, before_sleep) = (Cell::new(false), Cell::new(None));
+        Self { thread: ThreadNumber::this(), driving, drives, before_sleep }
+    }
+
+    /// Whether the thread drives.
+    pub(crate) fn drives(&self) -> bool {
+        self.drives.get()
+    }
+
+    /// What the last call, which has to wait, has left to be done.
+    pub(crate) fn before_sleep(&self) -> Option<BeforeSleep> {
+        self.before_sleep.take()
+    }
+
+    /// A call has to wait: the thread drives from now on, if nobody does.
+    pub(super) fn sit_down(&self, core: &mut Core) {
+        if !self.drives() && core.driver.enter(self.thread) {
+            self.drives.set(true);
+            self.driving.store(self.thread.get(), Ordering::Relaxed);
+        }
+    }
+
+    /// What the call changed has been passed on.
+    pub(super) fn end_call(&self, core: &mut Core, now: Instant, waits: bool) {
+        if !self.drives() {
+        } else if waits {
+            self.before_sleep.set(Some(core.before_sleep(now)));
+        } else {
+            self.leave(core, now);
+        }
+    }
+
+    /// The thread drives no more, if it did.
+    pub(super) fn leave(&self, core: &mut Core, now: Instant) {
+        if self.drives() {
+            self.drives.set(false);
+            self.driving.store(0, Ordering::Relaxed);
+            core.leave(now);
+        }
+    }
+}
