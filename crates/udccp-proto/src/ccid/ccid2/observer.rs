@@ -3,11 +3,12 @@
 
 use std::collections::VecDeque;
 
-use udccp_base::{Duration, Instant};
+use udccp_base::{DataRate, Duration, Instant};
 use udccp_cc::{Delivery, Needs, RateDraft, RateSample, RateSampler, RateStamp};
 use udccp_wire::Seqno;
 
 use crate::ccid::SentInfo;
+use crate::ccid::ccid2::trains::Pace;
 use crate::ccid::ccid2::window::{AckContext, Tally};
 
 /// From this many packets on, room is made for four times as many.
@@ -20,6 +21,8 @@ pub(super) struct Observer {
     /// The round is over when this packet, or a later one, is acknowledged.
     round_end: Option<Seqno>,
     rates: Option<Rates>,
+    /// Rate and size of packets when they were paced last, and how: they seldom change.
+    paced: Option<(DataRate, u32, Pace)>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -36,7 +39,22 @@ impl Observer {
     /// What `needs` asks for.
     pub(super) fn new(needs: Needs, packet_bytes: u32, max_window: u32) -> Option<Box<Self>> {
         let rates = needs.rates.then(|| Rates { most: max_window as usize, ..Rates::default() });
-        needs.deliveries.then(|| Box::new(Self { packet_bytes, round_end: None, rates }))
+        needs
+            .deliveries
+            .then(|| Box::new(Self { packet_bytes, round_end: None, rates, paced: None }))
+    }
+
+    /// How packets are spread: what `pace` says, unless it has just said it.
+    pub(super) fn pace(
+        &mut self,
+        rate: DataRate,
+        size_bytes: u32,
+        pace: impl FnOnce() -> Pace,
+    ) -> Pace {
+        match self.paced {
+            Some((for_rate, for_size, pace)) if (for_rate, for_size) == (rate, size_bytes) => pace,
+            _ => self.paced.insert((rate, size_bytes, pace())).2,
+        }
     }
 
     /// Data left; `pipe` packets were in the network before, of `cwnd` allowed.
@@ -112,7 +130,7 @@ impl Observer {
 
 impl Rates {
     fn on_packet_state(&mut self, now: Instant, seq: Seqno, arrived: bool) {
-        let i = self.packets.partition_point(|(known, _)| known.is_before(seq));
+        let i = self.place_of(seq);
         let found = self.packets.get_mut(i).filter(|(known, _)| *known == seq);
         let Some(stamp) = found.and_then(|(_, stamp)| stamp.take()) else { return };
         if arrived {
@@ -123,7 +141,58 @@ impl Rates {
         }
     }
 
+    /// Where the packet is, if it is there. Mostly numbers follow each other.
+    fn place_of(&self, seq: Seqno) -> usize {
+        let first = self.packets.front().map_or(seq, |(first, _)| *first);
+        let guess = usize::try_from(seq.distance_from(first)).unwrap_or(0);
+        match self.packets.get(guess) {
+            Some((known, _)) if *known == seq => guess,
+            _ => self.packets.partition_point(|(known, _)| known.is_before(seq)),
+        }
+    }
+
     fn finish(&mut self, min_rtt: Option<Duration>) -> Option<RateSample> {
         self.sampler.finish(core::mem::take(&mut self.draft), min_rtt)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ccid::ccid2::trains::Trains;
+
+    #[test]
+    fn packets_are_found_whatever_gaps_their_numbers_have() {
+        let mut rates = Rates { most: 100, ..Rates::default() };
+        let numbers = [7, 8, 10, 11, 12, 20, 21].map(Seqno::new);
+        for seq in numbers {
+            let stamp = rates.sampler.stamp(Instant::ZERO, seq.value(), 100, false);
+            rates.packets.push_back((seq, Some(stamp)));
+        }
+        for (i, seq) in numbers.into_iter().enumerate() {
+            assert_eq!(rates.place_of(seq), i, "{seq:?}");
+        }
+        // Numbers without data, before, between and behind.
+        for (number, place) in [(6, 0), (9, 2), (19, 5), (22, 7)] {
+            assert_eq!(rates.place_of(Seqno::new(number)), place, "{number}");
+            rates.on_packet_state(Instant::ZERO, Seqno::new(number), true);
+        }
+        assert!(rates.packets.iter().all(|(_, stamp)| stamp.is_some()), "nothing is known yet");
+    }
+
+    #[test]
+    fn packets_of_another_size_or_rate_have_another_pace() {
+        let needs = Needs { deliveries: true, ..Needs::default() };
+        let mut observer = Observer::new(needs, 1400, 100).unwrap();
+        let trains = Trains::new(1);
+        let mut paces = |mbps, size: u32| {
+            let rate = DataRate::from_mbps(mbps);
+            let pace = trains.pace(rate.time_for(size.into()));
+            let kept = observer.pace(rate, size, || pace);
+            assert_eq!(format!("{kept:?}"), format!("{pace:?}"), "{mbps} Mbit/s, {size} bytes");
+        };
+        for (mbps, size) in [(8, 1000), (8, 1000), (8, 500), (4, 500), (4, 500), (8, 1000)] {
+            paces(mbps, size);
+        }
     }
 }

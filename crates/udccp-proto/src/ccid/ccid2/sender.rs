@@ -10,7 +10,7 @@ use crate::ackvec::{DropCode, DropState, for_each_drop};
 use crate::ccid::ccid2::ack_of_ack::AckOfAck;
 use crate::ccid::ccid2::ack_ratio::AckRatio;
 use crate::ccid::ccid2::history::{Change, History};
-use crate::ccid::ccid2::trains::Trains;
+use crate::ccid::ccid2::trains::{Pace, Trains};
 use crate::ccid::ccid2::window::{AckContext, Tally, Window};
 use crate::ccid::ccid2::{Ccid2Config, NUMBER, Pacing};
 use crate::ccid::probes::Probes;
@@ -142,25 +142,22 @@ impl Ccid2Sender {
         let (window, floor) = (&mut self.window, self.pipe_floor);
         let probes = &mut self.probes;
         // Without marks of our own, what was sent since the last cut only counts as received.
-        let asks_no_more = probes.is_empty() && !window.observes();
+        let (is_unmarked, is_observed) = (probes.is_empty(), window.observes());
         let recover = window.recover();
         let is_after = |seq: Seqno, from: Option<Seqno>| from.is_none_or(|f| seq.at_least(f));
-        let is_plain = |seq| asks_no_more && is_after(seq, recover) && is_after(seq, floor);
-        let plain = self.history.read_ack_vector(ack.ackno, cells, is_plain, |sent, change| {
+        let is_plain = |seq| is_unmarked && is_after(seq, recover) && is_after(seq, floor);
+        let counts = |seq| !is_observed && is_plain(seq);
+        let mut observed = 0;
+        let plain = self.history.read_ack_vector(ack.ackno, cells, counts, |sent, change| {
             let seq = sent.seq();
+            if change == Change::Received && is_plain(seq) {
+                window.on_packet_state(now, seq, change);
+                observed += 1;
+                return;
+            }
             //= 4340-12.3-1
             //= 4340-12.3-2
-            let change = match (change, probes.take(seq)) {
-                (Change::Received, true) => {
-                    out.probes_hidden += 1;
-                    Change::Marked
-                }
-                (Change::Marked, true) => {
-                    out.probes_reported += 1;
-                    Change::Received
-                }
-                (change, _) => change,
-            };
+            let change = without_probe(change, probes.take(seq), out);
             window.on_packet_state(now, seq, change);
             let after_cut = window.is_after_cut(seq);
             //= 4341-5-2
@@ -189,6 +186,7 @@ impl Ccid2Sender {
                 Change::Late => out.late += 1,
             }
         });
+        let plain = plain + observed;
         out.newly_acked += plain;
         tally.left_pipe += plain;
         tally.counted += plain;
@@ -222,10 +220,10 @@ impl Ccid2Sender {
         });
     }
 
-    /// Time between packets where they are paced now.
+    /// How packets are spread, where they are paced now.
     #[inline]
-    fn pacing_interval(&self, size_bytes: u32) -> Option<Duration> {
-        if self.is_unpaced() { None } else { self.any_pacing_interval(size_bytes) }
+    fn pace(&mut self, size_bytes: u32) -> Option<Pace> {
+        if self.is_unpaced() { None } else { self.any_pace(size_bytes) }
     }
 
     #[inline(always)]
@@ -239,13 +237,15 @@ impl Ccid2Sender {
         !by_window && !by_rate
     }
 
-    fn any_pacing_interval(&self, size_bytes: u32) -> Option<Duration> {
+    fn any_pace(&mut self, size_bytes: u32) -> Option<Pace> {
         //= 5634-3.1.3-3
         if let Some(quick_start) = &self.quick_start {
-            return Some(quick_start.0);
+            return Some(self.trains.pace(quick_start.0));
         }
         if let Some(rate) = self.window.algorithm().pacing_rate() {
-            return Some(rate.time_for(u64::from(size_bytes)));
+            let trains = &self.trains;
+            let pace = || trains.pace(rate.time_for(u64::from(size_bytes)));
+            return Some(self.window.pace(rate, size_bytes, pace));
         }
         let paced = match self.pacing {
             Pacing::Off => false,
@@ -253,7 +253,7 @@ impl Ccid2Sender {
             Pacing::Always => true,
         };
         let srtt = self.rtt.srtt().filter(|_| paced)?;
-        Some(srtt / u64::from(self.window.cwnd()))
+        Some(self.trains.pace(srtt / u64::from(self.window.cwnd())))
     }
 
     /// Whether the next packet is alone in the network, as a question or an answer is. It is no
@@ -296,6 +296,22 @@ impl Ccid2Sender {
     }
 }
 
+/// What a report of a packet says of the path, where we may have marked it as a probe: it should
+/// have come with that mark.
+fn without_probe(change: Change, is_probe: bool, out: &mut AckOutcome) -> Change {
+    match change {
+        Change::Received if is_probe => {
+            out.probes_hidden += 1;
+            Change::Marked
+        }
+        Change::Marked if is_probe => {
+            out.probes_reported += 1;
+            Change::Received
+        }
+        change => change,
+    }
+}
+
 impl CcidSender for Ccid2Sender {
     fn ccid(&self) -> u8 {
         self.number
@@ -317,8 +333,8 @@ impl CcidSender for Ccid2Sender {
             return SendVerdict::At(at);
         }
         //= 4341-5-6
-        if let Some(interval) = self.pacing_interval(size_bytes) {
-            let at = self.trains.next_paced(now, interval, &self.pacer);
+        if let Some(pace) = self.pace(size_bytes) {
+            let at = self.trains.next_paced(now, pace, &self.pacer);
             if at > now {
                 self.pacing_wake = MaybeInstant::some(at);
                 return SendVerdict::At(at);
@@ -334,8 +350,8 @@ impl CcidSender for Ccid2Sender {
         if !packet.is_data {
             return;
         }
-        if let Some(interval) = self.pacing_interval(packet.size_bytes) {
-            self.trains.on_sent(now, interval, &mut self.pacer);
+        if let Some(pace) = self.pace(packet.size_bytes) {
+            self.trains.on_sent(now, pace, &mut self.pacer);
         }
         self.history.push(packet.seq, now);
         if packet.ecn == Ecn::Ce {

@@ -28,6 +28,15 @@ pub(super) struct Trains {
     paces: bool,
 }
 
+/// How packets are spread.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pace {
+    /// Time between two.
+    interval: Duration,
+    /// Time from the first packet of a train to the last, had they not left together.
+    train: Duration,
+}
+
 impl Trains {
     pub(super) fn new(most: u32) -> Self {
         Self { most, fills: false, until: MaybeInstant::NONE, paces: false }
@@ -71,33 +80,31 @@ impl Trains {
         None
     }
 
-    /// When a packet may leave, at one packet per `interval` in the mean.
-    pub(super) fn next_paced(
-        &mut self,
-        now: Instant,
-        interval: Duration,
-        pacer: &Pacer,
-    ) -> Instant {
+    /// One packet per `interval` in the mean.
+    pub(super) fn pace(&self, interval: Duration) -> Pace {
+        let train = match self.are_on() {
+            true => QUANTUM.as_nanos() / interval.as_nanos().max(1),
+            false => 1,
+        };
+        Pace { interval, train: interval * (train.clamp(2, u64::from(self.most).max(2)) - 1) }
+    }
+
+    /// When a packet may leave.
+    pub(super) fn next_paced(&mut self, now: Instant, pace: Pace, pacer: &Pacer) -> Instant {
         if !self.are_on() {
-            return pacer.next(interval);
+            return pacer.next(pace.interval);
         }
-        let last = pacer.due() - interval * (self.paced(interval) - 1);
+        let last = pacer.due() - pace.train;
         self.paces = if self.paces { last <= now } else { pacer.due() <= now };
         if self.paces { now } else { pacer.due() }
     }
 
     /// A packet left.
-    pub(super) fn on_sent(&self, now: Instant, interval: Duration, pacer: &mut Pacer) {
+    pub(super) fn on_sent(&self, now: Instant, pace: Pace, pacer: &mut Pacer) {
         let credit = match self.are_on() {
-            true => LATENESS.max(interval * self.paced(interval)),
+            true => LATENESS.max(pace.train + pace.interval),
             false => Duration::ZERO,
         };
-        pacer.on_sent_late(now, interval, credit);
-    }
-
-    /// Packets of a paced train.
-    fn paced(&self, interval: Duration) -> u64 {
-        let packets = QUANTUM.as_nanos() / interval.as_nanos().max(1);
-        packets.clamp(2, u64::from(self.most))
+        pacer.on_sent_late(now, pace.interval, credit);
     }
 }

@@ -1,12 +1,13 @@
 //! Drives the congestion window of CCID 2, around any window algorithm (RFC 4341 section 5).
 
-use udccp_base::{Duration, Instant, MaybeInstant};
+use udccp_base::{DataRate, Duration, Instant, MaybeInstant};
 use udccp_cc::{AckSample, Delivered, Instance, RttEstimator, WindowValidation};
 use udccp_wire::Seqno;
 
 use crate::ccid::SentInfo;
 use crate::ccid::ccid2::history::Change;
 use crate::ccid::ccid2::observer::Observer;
+use crate::ccid::ccid2::trains::Pace;
 use crate::ccid::ccid2::{Ccid2Config, SlowStartGrowth};
 
 /// What one acknowledgement said, summed up.
@@ -132,6 +133,19 @@ impl Window {
     /// Whether the algorithm looks at each packet.
     pub(super) fn observes(&self) -> bool {
         self.observer.is_some()
+    }
+
+    /// How packets of `size_bytes` are spread at a rate: what `pace` says.
+    pub(super) fn pace(
+        &mut self,
+        rate: DataRate,
+        size_bytes: u32,
+        pace: impl FnOnce() -> Pace,
+    ) -> Pace {
+        match &mut self.observer {
+            Some(observer) => observer.pace(rate, size_bytes, pace),
+            None => pace(),
+        }
     }
 
     /// Whether `seq` was sent after the last cut.
