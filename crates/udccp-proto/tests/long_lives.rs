@@ -16,6 +16,7 @@ use udccp_cc::{Algorithm, IdlePolicy, InitialWindow};
 use udccp_proto::ccid::CcidRegistry;
 use udccp_proto::ccid::ccid2::{AckRatioConfig, Pacing, SlowStartGrowth};
 use udccp_proto::{ConnectionConfig, QueuePolicy, State};
+use udccp_testkit::lives;
 
 /// Lives of an ordinary run.
 const LIVES: u64 = 60;
@@ -259,10 +260,8 @@ impl Life {
 
 #[test]
 fn whatever_happened_in_a_long_life_does_not_silence_it() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse().ok());
-    let first = number("UDCCP_TEST_SEED").unwrap_or(0);
     let mut spoke = 0;
-    for seed in first..first + number("UDCCP_LIVES").unwrap_or(LIVES) {
+    for seed in lives::seeds(LIVES) {
         // A red run prints the seed, which is the network's.
         let Some(mut life) = Life::begin(seed) else { continue };
         for _ in 0..3 + life.rng.below(10) {

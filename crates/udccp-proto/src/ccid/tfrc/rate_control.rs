@@ -151,8 +151,11 @@ impl RateControl {
         Rate::of(u64::from(window), rtt).without_headers(s)
     }
 
-    /// s/t_mbi.
+    /// s/t_mbi. Packets may be larger than s; one of these leaves in t_mbi, too.
     fn lowest(s: Segment) -> Rate {
+        if s.bytes > s.nominal {
+            return Rate::lowest(s.bytes);
+        }
         Rate::lowest(s.nominal).without_headers(s).max(Rate::lowest(1))
     }
 

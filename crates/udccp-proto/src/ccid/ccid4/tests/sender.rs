@@ -200,9 +200,8 @@ fn the_response_is_that_of_table_2_of_rfc_4828() {
     }
 }
 
-#[test]
-fn minutes_without_feedback_leave_a_nominal_segment_in_64_seconds() {
-    let mut line = Line::new(160);
+/// A quarter of an hour without feedback.
+fn unheard(mut line: Line) -> Line {
     line.warm();
     let end = line.now + Duration::from_secs(900);
     while line.now < end {
@@ -210,6 +209,21 @@ fn minutes_without_feedback_leave_a_nominal_segment_in_64_seconds() {
         line.send_until(timer, ms(1));
         line.sender.handle_timeout(line.now);
     }
+    line
+}
+
+#[test]
+fn large_packets_leave_once_in_64_seconds_too() {
+    let line = unheard(Line::with(&Ccid4Config::default(), 8940, 8900));
+    let gaps: Vec<_> = line.left.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let longest = *gaps.iter().max().expect("packets left");
+    let t_mbi = Duration::from_secs(64);
+    assert!((t_mbi - ms(1)..=t_mbi + ms(1)).contains(&longest), "{longest}");
+}
+
+#[test]
+fn minutes_without_feedback_leave_a_nominal_segment_in_64_seconds() {
+    let line = unheard(Line::new(160));
     let lowest = 1460.0 / 64.0 * 160.0 / 196.0;
     assert!((line.x() - lowest).abs() < 0.1, "{}", line.x());
 }
