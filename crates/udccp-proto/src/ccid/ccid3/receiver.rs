@@ -104,7 +104,8 @@ impl Ccid3Receiver {
         self.last_data = Some(now);
         self.has_news = true;
         if in_order {
-            if let Some(sample) = self.counter_rtt.on_data(now, packet.ccval) {
+            if let Some(sample) = self.counter_rtt.on_data(now, packet.seq, packet.ccval, self.rtt)
+            {
                 // The first counts alone: a sender of less than a packet in a round-trip time gives
                 // no more, so that what is wrong with it would stay.
                 self.rtt = Some(self.rtt.map_or(sample, |rtt| (rtt * 9 + sample) / 10));

@@ -1,6 +1,7 @@
 //! Pacing, the window counter, the receiver's round-trip time, receive rates, data-limited times.
 
 use udccp_base::{Duration, Instant};
+use udccp_wire::Seqno;
 
 use super::{at, ms};
 use crate::ccid::tfrc::{
@@ -100,7 +101,8 @@ fn an_acknowledged_packet_is_a_round_trip_time_old() {
 #[test]
 fn the_receiver_reads_the_round_trip_time_off_the_counter() {
     let mut rtt = CounterRtt::default();
-    let mut on = |millis, ccval| rtt.on_data(at(millis), ccval);
+    let mut numbers = (1..).map(Seqno::new);
+    let mut on = |millis, ccval| rtt.on_data(at(millis), numbers.next()?, ccval, None);
     assert_eq!([on(0, 14), on(5, 14), on(25, 15)], [None; 3]);
     assert_eq!(on(50, 0), Some(ms(100)), "two steps, times 4/2");
     assert_eq!(on(60, 0), None);
@@ -109,6 +111,34 @@ fn the_receiver_reads_the_round_trip_time_off_the_counter() {
     assert_eq!(on(200, 7), None, "five steps say nothing");
     assert_eq!(on(900, 15), None, "more steps than one packet can make: packets are missing");
     assert_eq!(on(950, 1), Some(ms(100)));
+}
+
+#[test]
+fn a_counter_that_may_have_gone_round_while_packets_were_lost_says_nothing() {
+    // Packets that are missing, the time since the one before in ms, and the sample.
+    for (missing, after, sample) in [
+        (0, 900, Some(900)),
+        (2, 900, Some(900)),
+        (3, 199, Some(199)),
+        (3, 200, None),
+        (9, 900, None),
+    ] {
+        let mut rtt = CounterRtt::default();
+        let known = Some(ms(100));
+        assert_eq!(rtt.on_data(at(0), Seqno::new(1), 1, known), None);
+        let on = rtt.on_data(at(after), Seqno::new(2 + missing), 5, known);
+        assert_eq!(on, sample.map(ms), "{missing} missing after {after} ms");
+        // It begins anew with that packet.
+        let next = rtt.on_data(at(after + 100), Seqno::new(3 + missing), 9, known);
+        assert_eq!(next, Some(ms(100)));
+    }
+    // Nothing is known of the path yet; and a counter that seems to stand went round.
+    let mut rtt = CounterRtt::default();
+    assert_eq!(rtt.on_data(at(0), Seqno::new(1), 1, None), None);
+    assert_eq!(rtt.on_data(at(100), Seqno::new(9), 5, None), None);
+    assert_eq!(rtt.on_data(at(200), Seqno::new(10), 9, None), Some(ms(100)));
+    assert_eq!(rtt.on_data(at(9000), Seqno::new(20), 9, Some(ms(100))), None);
+    assert_eq!(rtt.on_data(at(9050), Seqno::new(21), 11, Some(ms(100))), Some(ms(100)));
 }
 
 //= 5348-6.2-1 test
