@@ -90,11 +90,8 @@ impl Observer {
 
     /// A link dropped a packet.
     pub(crate) fn dropped(&mut self, index: usize, uid: u64) {
-        let Some(checker) = &mut self.checker else { return };
-        // Mostly the one that came last.
-        let line = &mut checker.lines[index];
-        if let Some(at) = line.iter().rposition(|&u| u == uid) {
-            line.remove(at);
+        if let Some(checker) = &mut self.checker {
+            checker.dropped(index, uid);
         }
     }
 
@@ -217,6 +214,8 @@ struct Checker {
     /// Packets inside each link in the order of their arrival.
     lines: Vec<VecDeque<u64>>,
     in_order: Vec<bool>,
+    /// Packets of which one of several copies inside each link was dropped, no matter which.
+    lost_copies: Vec<Vec<u64>>,
     /// What was sent, by slot.
     prints: Vec<u64>,
 }
@@ -228,6 +227,7 @@ impl Checker {
             names: network.links.iter().map(|l| l.name.clone()).collect(),
             lines: vec![VecDeque::new(); count],
             in_order: vec![true; count],
+            lost_copies: vec![Vec::new(); count],
             prints: Vec::new(),
         }
     }
@@ -237,7 +237,33 @@ impl Checker {
         let line = &mut self.lines[index];
         let at = line.iter().position(|&u| u == uid)?;
         line.remove(at);
-        Some(at)
+        Some(at - self.settle(index, at))
+    }
+
+    /// One of the first `ahead` packets in a link was overtaken: a copy among them that may have
+    /// been dropped is the one that was. Returns how many were.
+    fn settle(&mut self, index: usize, ahead: usize) -> usize {
+        let (line, lost) = (&mut self.lines[index], &mut self.lost_copies[index]);
+        let mut settled = 0;
+        while let Some(at) = (0..ahead - settled).find(|at| lost.contains(&line[*at])) {
+            let uid = line.remove(at);
+            let known = lost.iter().position(|lost| Some(*lost) == uid);
+            known.map(|known| lost.swap_remove(known));
+            settled += 1;
+        }
+        settled
+    }
+
+    /// A packet is inside a link no longer. Of several copies, what overtakes which tells later
+    /// which one it was.
+    fn dropped(&mut self, index: usize, uid: u64) {
+        let line = &mut self.lines[index];
+        let copies = line.iter().filter(|&&u| u == uid).count();
+        if copies > 1 && self.in_order[index] {
+            self.lost_copies[index].push(uid);
+        } else if let Some(at) = line.iter().rposition(|&u| u == uid) {
+            line.remove(at);
+        }
     }
 
     fn sent(&mut self, parcel: Parcel, packet: Seen<'_>) {

@@ -112,6 +112,33 @@ fn a_packet_that_was_dropped_leaves_no_gap_in_the_order() {
     assert_eq!(complaint(&mut observer), "nothing");
 }
 
+/// Copies that a link further up made can come with others between them.
+#[test]
+fn whichever_copy_was_dropped_leaves_no_gap_in_the_order() {
+    for order in [[1, 2], [2, 1]] {
+        let mut observer = observer();
+        for uid in [1, 2, 1, 3] {
+            observer.entered(Instant::ZERO, 0, &mut ordered(), uid, 1);
+        }
+        observer.dropped(0, 1);
+        for uid in order.into_iter().chain([3]) {
+            observer.departed(Instant::ZERO, 0, parcel(0), (&datagram(1), meta(uid)));
+        }
+        assert_eq!(complaint(&mut observer), "nothing", "{order:?}");
+    }
+}
+
+#[test]
+fn a_dropped_copy_excuses_no_other_packet() {
+    let mut observer = observer();
+    for uid in [1, 2, 1, 3] {
+        observer.entered(Instant::ZERO, 0, &mut ordered(), uid, 1);
+    }
+    observer.dropped(0, 1);
+    observer.departed(Instant::ZERO, 0, parcel(0), (&datagram(1), meta(3)));
+    assert!(complaint(&mut observer).contains("up delivers out of turn packet 3"));
+}
+
 #[test]
 fn a_packet_from_nowhere_is_an_error() {
     let mut observer = observer();
