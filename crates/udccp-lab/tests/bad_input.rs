@@ -133,6 +133,11 @@ says! {
     a_trend_that_is_none: "every = { above = 0.9 }" => "trend = \"raises\"";
     measuring_after_the_end: "to = \"60 s\"" => "to = \"90 s\"";
     a_flow_after_the_end: "start = \"5 s\"" => "start = \"2 min\"";
+    a_flow_whose_phase_is_after_the_end: "duration = \"60 s\"" =>
+        "duration = \"60 s\"\nphase = \"56 s\"";
+    a_flow_that_may_stop_before_it_starts: "every = \"1 s\" }\n\n[[flow]]" =>
+        "every = \"1 s\" }\nphase = \"1 s\"\n\n[[flow]]\nstop = \"900 ms\"";
+    more_samples_than_fit: "every = \"1 s\"" => "every = \"1 us\"";
     two_flows_of_one_name: "name = \"second\"" => "name = \"first\"";
     access_longer_than_the_path: "delay = \"1 ms\"" => "delay = \"10 ms\"";
     unknown_tcp_option: "delayed_ack" => "delayed_acks";

@@ -123,5 +123,9 @@ says! {
     access_of_rate_zero: "access = { delay = \"5 ms\" }" => "access = { rate = \"0 kbit/s\" }";
     messages_of_no_size: VIDEO =>
         "{ kind = \"constant-rate\", rate = \"1 Mbit/s\", size = \"0 B\" }";
+    messages_without_time_between_them: VIDEO =>
+        "{ kind = \"constant-rate\", rate = \"9 Gbit/s\", size = \"1 B\" }";
+    bursts_without_time_between_messages: VIDEO => "{ kind = \"on-off\", \
+        rate = \"900 Gbit/s\", size = \"100 B\", on = \"1 s\", off = \"1 s\" }";
     arrivals_at_no_distance: VIDEO => "{ kind = \"poisson\", every = \"0 s\", size = \"10 kB\" }";
 }

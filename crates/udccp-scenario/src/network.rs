@@ -187,7 +187,7 @@ fn transfers(
     first: usize,
     hosts: &mut dyn Hosts,
 ) -> Result<Vec<PairConfig>, RunError> {
-    let end = flow.stop.unwrap_or(scenario.time.duration);
+    let end = flow.stop.unwrap_or(Duration::MAX).min(scenario.time.duration);
     let mut rng = own.stream("arrivals");
     let sizes = size.distribution();
     let arrivals = poisson(flow.start, end, every, sizes, &mut rng, MAX_TRANSFERS + 1);

@@ -8,6 +8,7 @@ use udccp_base::{DataSize, Duration};
 use super::change::{self, LinkChange};
 use super::flow::Flow;
 use super::topology::Topology;
+use super::traffic::Traffic;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{DiagnosticSink, FromNode, Node, Reader};
 
@@ -103,15 +104,36 @@ impl Scenario {
     /// What no single key can see.
     fn check(&self, nodes: &[&Node], errors: &DiagnosticSink) {
         for (flow, node) in self.flows.iter().zip(nodes) {
-            let span = node.get("start").map_or(&node.span, |n| &n.span);
-            if flow.start >= self.time.duration {
-                let error = format!(
-                    "flow \"{}\" starts at {}, the run ends at {}",
-                    flow.name, flow.start, self.time.duration
-                );
-                errors.push(Diagnostic::at(span, error));
-            }
+            self.check_start(flow, node, errors);
             self.check_way(flow, node, errors);
+        }
+    }
+
+    /// A flow starts before the run ends and before it stops itself, whatever phase is drawn.
+    fn check_start(&self, flow: &Flow, node: &Node, errors: &DiagnosticSink) {
+        let Time { duration, phase, .. } = self.time;
+        let at = |key: &str| node.get(key).map_or(&node.span, |n| &n.span);
+        let name = &flow.name;
+        if flow.start >= duration {
+            let error =
+                format!("flow \"{name}\" starts at {}, the run ends at {duration}", flow.start);
+            errors.push(Diagnostic::at(at("start"), error));
+            return;
+        }
+        // Its transfers come at times of their own, without a phase.
+        if matches!(flow.traffic, Traffic::Poisson { .. }) {
+            return;
+        }
+        let latest = flow.start + phase;
+        let hint = format!("a run adds up to {phase} to `start`: the `phase` of [time]");
+        let stop = flow.stop.filter(|stop| *stop > flow.start && *stop <= latest);
+        if latest > duration {
+            let error =
+                format!("flow \"{name}\" starts as late as {latest}, the run ends at {duration}");
+            errors.push(Diagnostic::at(at("start"), error).hint(hint));
+        } else if let Some(stop) = stop {
+            let error = format!("flow \"{name}\" starts as late as {latest}, and stops at {stop}");
+            errors.push(Diagnostic::at(at("stop"), error).hint(hint));
         }
     }
 
@@ -157,7 +179,22 @@ impl FromNode for Time {
             }
             None => Measure { from: Duration::ZERO, to: duration, every: Duration::from_secs(1) },
         };
+        check_samples(duration, measure.every, node, errors);
         Some(Self { duration, phase, measure })
+    }
+}
+
+/// Most samples of a series. Each flow and each link keeps its own in memory.
+const MAX_SAMPLES: u64 = 1_000_000;
+
+fn check_samples(duration: Duration, every: Duration, node: &Node, errors: &DiagnosticSink) {
+    let samples = duration.as_nanos().checked_div(every.as_nanos()).unwrap_or_default();
+    if samples > MAX_SAMPLES {
+        let own = node.get("measure").and_then(|measure| measure.get("every"));
+        let span = own.or_else(|| node.get("duration")).map_or(&node.span, |n| &n.span);
+        let error =
+            format!("{duration} have {samples} intervals of {every}, more than {MAX_SAMPLES}");
+        errors.push(Diagnostic::at(span, error).hint("lengthen `every` of `measure`"));
     }
 }
 

@@ -170,23 +170,39 @@ impl FromNode for Traffic {
 }
 
 fn constant_rate(reader: &mut Reader<'_>, node: &Node) -> Option<Traffic> {
+    let (rate, size) = regular(reader, node)?;
+    Some(Traffic::ConstantRate { rate, size })
+}
+
+/// Rate and size of messages at regular intervals.
+fn regular(reader: &mut Reader<'_>, node: &Node) -> Option<(DataRate, DataSize)> {
     let (rate, size) = (reader.need("rate"), above_zero(reader, node, "size"));
-    Some(Traffic::ConstantRate { rate: rate?, size: size? })
+    let (rate, size): (DataRate, DataSize) = (rate?, size?);
+    // Many messages in each step of the clock would keep a run in that step.
+    if u128::from(rate.bits_per_sec()) > 8_000_000_000 * u128::from(size.bytes()) {
+        let span = node.get("rate").map_or(&node.span, |n| &n.span);
+        let error = format!("{rate} in messages of {size} is more than one in a nanosecond");
+        reader.errors().push(Diagnostic::at(span, error).hint("lower `rate`, or raise `size`"));
+        return None;
+    }
+    Some((rate, size))
 }
 
 fn on_off(reader: &mut Reader<'_>, node: &Node) -> Option<Traffic> {
-    let (rate, size) = (reader.need("rate"), above_zero(reader, node, "size"));
+    let regular = regular(reader, node);
     let (on, off) = (reader.need("on"), reader.need("off"));
-    Some(Traffic::OnOff { rate: rate?, size: size?, on: on?, off: off? })
+    let (rate, size) = regular?;
+    Some(Traffic::OnOff { rate, size, on: on?, off: off? })
 }
 
 /// On and off with Pareto periods of one shape.
 fn pareto(reader: &mut Reader<'_>, node: &Node) -> Option<Traffic> {
-    let (rate, size) = (reader.need("rate"), above_zero(reader, node, "size"));
+    let regular = regular(reader, node);
     let (on, off) = (reader.need("on"), reader.need("off"));
     let shape = read_shape(reader, node)?;
     let [on, off] = [on?, off?].map(|mean| RandomVariable::Pareto { mean, shape });
-    Some(Traffic::OnOff { rate: rate?, size: size?, on, off })
+    let (rate, size) = regular?;
+    Some(Traffic::OnOff { rate, size, on, off })
 }
 
 fn poisson(reader: &mut Reader<'_>, node: &Node) -> Option<Traffic> {
