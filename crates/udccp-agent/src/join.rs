@@ -62,6 +62,7 @@ pub fn from_ends(
         transfers: None,
         crossings: Vec::new(),
         series: Vec::new(),
+        measured_events: None,
         last_probe: Probe::default(),
     };
     let mut begin = Duration::ZERO;

@@ -155,6 +155,9 @@ fn congestion_events(found: &FlowResult, measure: &Measure) -> Result<u64, Undef
     if found.last_probe.cwnd_packets.is_none() && found.last_probe.x_bytes_per_sec.is_none() {
         return Err(Undefined::NotControlled);
     }
+    if let Some(events) = found.measured_events {
+        return Ok(events);
+    }
     let until = |end: Duration| {
         let last = found.series.iter().rfind(|s| s.end <= end);
         last.map_or(0, |s| s.sender.congestion_events)
@@ -175,9 +178,11 @@ fn quantiles(
 }
 
 fn system_record(record: &mut Record, measure: &Measure, result: &RunResult) -> SystemRecord {
-    let means = |rate: fn(&FlowResult) -> f64| result.flows.iter().map(rate).collect::<Vec<_>>();
-    let wire = means(|f| f.measured.throughput().as_mbps());
-    let payload = means(|f| f.measured.goodput().as_mbps());
+    let span_s = (measure.to - measure.from).as_secs_f64();
+    let rate = |bytes: u64| throughput_mbps(bytes, span_s).unwrap_or_default();
+    let measured = || result.flows.iter().map(|f| &f.measured);
+    let wire: Vec<f64> = measured().map(|m| rate(m.delivered.bytes)).collect();
+    let payload: Vec<f64> = measured().map(|m| rate(m.goodput_bytes)).collect();
     let equal = vec![payload.iter().sum::<f64>() / payload.len().max(1) as f64; payload.len()];
     let forward = &result.system.forward;
     let mut keep = |key: &str, value| record.keep(format!("system.{key}"), value);

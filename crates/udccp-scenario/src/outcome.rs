@@ -35,7 +35,8 @@ pub struct LinkRecord {
     pub utilisation_percent: f64,
     /// IP bytes that left it in the measured interval, as a rate.
     pub throughput_mbps: f64,
-    /// Packets dropped, of those that arrived, in the measured interval.
+    /// Packets dropped, of those that arrived, in the measured interval; at most 100, though more
+    /// may be dropped than arrive, as where a link with a full queue is set down.
     pub loss_percent: f64,
     /// Queueing delay of packets in the measured interval; null where none came.
     pub queue_delay_ms: QuantileRecord,
@@ -113,7 +114,8 @@ pub(crate) fn links(result: &RunResult, span: Duration) -> Vec<LinkRecord> {
 fn link_record(link: &LinkResult, span: Duration) -> LinkRecord {
     let measured = &link.measured;
     let at = |q| measured.queue_delay.quantile(q).map(Duration::as_millis_f64);
-    let arrived = measured.arrived.packets.max(1) as f64;
+    let arrived = measured.arrived.packets.max(1);
+    let dropped = measured.dropped_total().packets.min(arrived);
     let count =
         |reason: DropReason| (reason.name().to_owned(), link.whole.dropped_by(reason).packets);
     let mut series = LinkSeriesRecord::default();
@@ -130,7 +132,7 @@ fn link_record(link: &LinkResult, span: Duration) -> LinkRecord {
         name: link.name.clone(),
         utilisation_percent: 100.0 * link.utilisation,
         throughput_mbps: measured.departure_rate(span).as_mbps(),
-        loss_percent: 100.0 * measured.dropped_total().packets as f64 / arrived,
+        loss_percent: 100.0 * dropped as f64 / arrived as f64,
         queue_delay_ms: QuantileRecord { p50: at(0.50), p95: at(0.95), p99: at(0.99) },
         packets_arrived: link.whole.arrived.packets,
         packets_departed: link.whole.departed.packets,

@@ -51,6 +51,9 @@ pub struct FlowResult {
     pub crossings: Vec<Crossing>,
     /// One sample per interval, from the start of the run to its end.
     pub series: Vec<FlowSample>,
+    /// Congestion events of the sender in the measured window; `None` where a backend sees them
+    /// at the ends of intervals only.
+    pub measured_events: Option<u64>,
     /// The sender's congestion state at the end.
     pub last_probe: Probe,
 }

@@ -174,7 +174,7 @@ fn report(
     plans: &[PairPlan],
     run: &RunConfig<'_>,
 ) -> Result<RunResult, SimError> {
-    let Engine { hosts, fabric, names, watched, series, window, .. } = engine;
+    let Engine { hosts, fabric, names, watched, series, events, window, .. } = engine;
     let end = Instant::ZERO + run.duration;
     let mut in_flight = vec![0; fabric.paths.len()];
     for packet in fabric.packets.iter() {
@@ -208,6 +208,7 @@ fn report(
             transfers: ends.transfers.take(),
             crossings: flow.route.crossings(&fabric.crossings, i),
             series,
+            measured_events: events.get(i).copied().flatten(),
             last_probe: ends.probe,
         });
     }

@@ -248,6 +248,7 @@ impl FlowReplay {
             transfers: None,
             crossings: vec![Crossing { hop: 0, data, acks }],
             series: self.series,
+            measured_events: None,
             last_probe: self.last_probe,
         }
     }

@@ -44,6 +44,8 @@ pub(crate) struct Engine {
     pub(crate) series: Vec<Vec<FlowSample>>,
     /// The host whose congestion state is that of each flow, if there is one.
     senders: Vec<Option<usize>>,
+    /// Congestion events of these: before the measured window until it ends, then those in it.
+    pub(crate) events: Vec<Option<u64>>,
     pub(crate) window: Duration,
     next_mark: Instant,
     /// When to look up from the events: the next mark, or the end.
@@ -79,6 +81,7 @@ impl Engine {
             watched,
             series,
             senders,
+            events: Vec::new(),
             window: run.measure.end - run.measure.start,
             next_mark: Instant::ZERO,
             next_stop: Instant::ZERO,
@@ -400,6 +403,7 @@ impl Engine {
                 Some(Mark::WindowBegins) => {
                     self.fabric.paths.iter_mut().for_each(record::PathRecorder::window_begins);
                     self.fabric.crossings.window_begins();
+                    self.events = self.congestion_events();
                     for (link, recorder) in self.fabric.links.iter().zip(&mut self.watched) {
                         recorder.window_begins(at, &link.element);
                     }
@@ -407,6 +411,10 @@ impl Engine {
                 Some(Mark::WindowEnds) => {
                     self.fabric.paths.iter_mut().for_each(|p| p.window_ends(self.window));
                     self.fabric.crossings.window_ends();
+                    let now = self.congestion_events();
+                    for (events, now) in self.events.iter_mut().zip(now) {
+                        *events = events.zip(now).map(|(before, now)| now.saturating_sub(before));
+                    }
                     for (link, recorder) in self.fabric.links.iter().zip(&mut self.watched) {
                         recorder.window_ends(at, &link.element);
                     }
@@ -415,6 +423,12 @@ impl Engine {
             }
             self.next_mark = self.schedule.next();
         }
+    }
+
+    /// Those of each flow's sender so far.
+    fn congestion_events(&self) -> Vec<Option<u64>> {
+        let of = |host: usize| self.hosts[host].transport.probe().congestion_events;
+        self.senders.iter().map(|sender| sender.map(of)).collect()
     }
 
     fn sample(&mut self, at: Instant, interval: record::Interval) {

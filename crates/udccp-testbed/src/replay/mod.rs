@@ -192,6 +192,7 @@ impl FlowReplay {
             transfers: None,
             crossings,
             series: self.series,
+            measured_events: None,
             last_probe: Probe::default(),
         }
     }

@@ -1,0 +1,109 @@
+//! What is measured does not depend on how finely the series is sampled, and agrees with itself.
+
+use std::path::Path;
+
+use udccp_lab::schema::Scenario;
+use udccp_lab::{Record, RunOptions, document};
+
+/// A run of 10 s over 5 Mbit/s with these lines of `[topology.bottleneck]` and after it, of
+/// `[time]`, and these flows.
+fn run(bottleneck: &str, time: &str, flows: &str) -> Record {
+    let text = format!(
+        r#"
+[topology]
+shape = "dumbbell"
+access = {{ rate = "100 Mbit/s" }}
+
+[topology.bottleneck]
+rate = "5 Mbit/s"
+rtt = "40 ms"
+limit = "20 packets"
+{bottleneck}
+
+[time]
+duration = "10 s"
+{time}
+
+{flows}
+"#
+    );
+    let name = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/measured.toml");
+    let tree = document::parse(&name.display().to_string(), text).expect("TOML");
+    let scenario = Scenario::read(&tree).unwrap_or_else(|errors| panic!("{errors}"));
+    let options = RunOptions { check: true, ..RunOptions::default() };
+    udccp_lab::run("measured", &scenario, 1, options).expect("a run")
+}
+
+fn flow(name: &str, protocol: &str, traffic: &str) -> String {
+    format!("[[flow]]\nname = \"{name}\"\nprotocol = \"{protocol}\"\ntraffic = {traffic}\n")
+}
+
+/// Congestion events count from the begin of the measured part to its end, wherever intervals end.
+#[test]
+fn loss_events_do_not_depend_on_the_length_of_intervals() {
+    for protocol in ["tcp/newreno", "dccp/ccid2", "dccp/ccid3"] {
+        let found = ["100 ms", "700 ms", "1 s", "60 s"].map(|every| {
+            let time = format!(
+                "measure = {{ from = \"2500 ms\", to = \"8600 ms\", every = \"{every}\" }}"
+            );
+            let record = run("loss = \"2 %\"", &time, &flow("a", protocol, "\"bulk\""));
+            record.flows[0].loss_event_percent.expect("a sender with congestion control")
+        });
+        assert!(found[0] > 0.1, "{protocol}: {found:?}");
+        assert!(found.iter().all(|percent| *percent == found[0]), "{protocol}: {found:?}");
+    }
+}
+
+/// The queue of a link that is set down is dropped in an interval in which little or nothing comes.
+#[test]
+fn a_link_never_loses_more_than_all() {
+    let change = |at, down| {
+        format!("[[topology.change]]\nat = \"{at} ms\"\nlink = \"bottleneck\"\ndown = {down}\n")
+    };
+    let changes = change(5_001, true) + &change(6_000, false);
+    let source = "{ kind = \"constant-rate\", rate = \"8 Mbit/s\", size = \"1000 B\" }";
+    for to in ["5002 ms", "5004 ms", "5500 ms", "10 s"] {
+        let time = format!("measure = {{ from = \"5 s\", to = \"{to}\" }}");
+        let record = run(&changes, &time, &flow("a", "udp", source));
+        let loss = record.links[0].loss_percent;
+        assert!(loss > 0.0 && loss <= 100.0, "{to}: {loss}");
+    }
+}
+
+/// The shares of flows are those of the rates in the record, however slow a flow is.
+#[test]
+fn the_shares_are_those_of_the_rates() {
+    let slow = "{ kind = \"constant-rate\", rate = \"10 bit/s\", size = \"1 B\" }";
+    let flows = flow("slow", "udp", slow) + &flow("fast", "tcp/newreno", "\"bulk\"");
+    let time = "measure = { from = \"1 s\", to = \"10 s\" }";
+    let record = run("", time, &flows);
+    let rates: Vec<f64> = record.flows.iter().map(|f| f.goodput_mbps.expect("a rate")).collect();
+    let system = &record.system;
+    let expected = rates.iter().map(|rate| rate.ln()).sum::<f64>();
+    let found = system.log_utility.expect("both delivered something");
+    assert!((found - expected).abs() < 1e-9, "{found}, {expected}");
+    let expected = 1.0 - rates[0] / rates[1];
+    let found = system.epsilon.expect("a value");
+    assert!((found - expected).abs() < 1e-12, "{found}, {expected}");
+}
+
+/// Transfers come until their flow stops or the run ends, whichever is first.
+#[test]
+fn arrivals_that_go_on_after_the_end_are_cut_there() {
+    let traffic = "{ kind = \"poisson\", every = \"100 ms\", size = \"2 kB\" }";
+    let flows = |stop| flow("web", "tcp/newreno", traffic) + stop;
+    let [open, cut] = ["", "stop = \"20 s\"\n"].map(|stop| run("", "", &flows(stop)));
+    assert_eq!(open.event_hash, cut.event_hash);
+    assert!(cut.flows[0].transfers.as_ref().expect("transfers").begun > 50);
+}
+
+/// A link in order that drops one of several copies, which came with others between them, is right.
+#[test]
+fn the_checker_takes_no_dropped_copy_for_a_wrong_order() {
+    let copies = "duplicate = \"10 %\"\n\
+        delay_distribution = { kind = \"normal\", deviation = \"6 ms\", in_order = false }";
+    let source = "{ kind = \"constant-rate\", rate = \"4 Mbit/s\", size = \"1000 B\" }";
+    let flows = flow("a", "udp", source) + "receiver_access = { corrupt = \"10 %\" }\n";
+    let record = run(copies, "", &flows);
+    assert!(record.links[0].packets_duplicated > 200);
+}
