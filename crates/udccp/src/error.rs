@@ -321,7 +321,7 @@ pub enum TryRecvError {
     #[error("nothing to read yet")]
     Empty,
     /// Everything was read, and the connection ended: [`Error::Closed`] in order, or
-    /// [`Error::Lost`].
+    /// [`Error::Lost`]. [`Error::Io`] where its runtime ended first.
     #[error(transparent)]
     Ended(#[from] Error),
 }

@@ -9,7 +9,7 @@ use common::{Relay, SERVICE, listener, localhost, number_of, numbered, pair, run
 use udccp::ccid::CcidRegistry;
 use udccp::{
     Address, CloseReason, Connection, Endpoint, EndpointOptions, Error, Listener, Options,
-    ServiceCode, blocking,
+    ServiceCode, TryRecvError, TrySendError, blocking,
 };
 
 /// Hangs fail.
@@ -269,6 +269,40 @@ fn the_end_of_the_runtime_ends_every_wait() {
     run(async {
         assert!(matches!(client.recv().await, Err(Error::Io { .. })));
         assert!(matches!(server.close().await, Err(Error::Io { .. } | Error::Lost(_))));
+    });
+}
+
+/// Calls that need not wait fail too, after what had arrived was read. Here nothing closes the
+/// connections, which would hide it.
+#[test]
+fn the_end_of_the_runtime_fails_calls_that_do_not_wait() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let listener = blocking::Listener::bind(localhost(false), SERVICE).unwrap();
+    let client = runtime.block_on(async {
+        let stays = EndpointOptions::new().close_at_exit(false);
+        let endpoint = Endpoint::bind_with(localhost(false), &stays).unwrap();
+        let peer = listener.local_addr();
+        let client = endpoint.connect(peer, SERVICE, &Options::default()).await.unwrap();
+        client.send("hello").await.unwrap();
+        client
+    });
+    let server = listener.accept().unwrap();
+    server.send("early").unwrap();
+    runtime.block_on(client.readable()).unwrap();
+    drop(runtime);
+    let is_io = |e: &Error| matches!(e, Error::Io { .. });
+    let has_ended = |e| matches!(e, TryRecvError::Ended(e) if is_io(&e));
+    assert_eq!(client.try_recv().expect("it had arrived"), "early");
+    assert!(has_ended(client.try_recv().unwrap_err()));
+    assert!(has_ended(client.try_recv_with_meta().unwrap_err()));
+    assert!(has_ended(client.try_recv_batch(3).unwrap_err()));
+    assert!(has_ended(client.try_recv_into(&mut [0; 9]).unwrap_err()));
+    assert!(has_ended(client.try_peek().unwrap_err()));
+    let sent = client.try_send("late");
+    assert!(matches!(&sent, Err(TrySendError::Failed(e)) if is_io(e)), "{sent:?}");
+    run(async {
+        let all = [client.send("late").await, client.send_batch(["late", "later"]).await];
+        assert!(all.iter().all(|sent| sent.as_ref().is_err_and(is_io)), "{all:?}");
     });
 }
 

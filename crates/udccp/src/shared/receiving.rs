@@ -84,7 +84,7 @@ impl ConnHandle {
         let received = self.with(|core, io, now| {
             let mut all = Vec::new();
             match self.take_batch(core, io, now, &mut all, max) {
-                Ok(0) if max > 0 => Err(TryRecvError::Empty),
+                Ok(0) if max > 0 => Err(nothing_yet(core)),
                 Ok(_) => Ok(all),
                 Err(e) => Err(self.end_at_once(core, e)),
             }
@@ -100,7 +100,7 @@ impl ConnHandle {
                     core.flush(io, now);
                     Ok(Received::of(message))
                 }
-                Ok(None) => Err(TryRecvError::Empty),
+                Ok(None) => Err(nothing_yet(core)),
                 Err(e) => Err(self.end_at_once(core, e)),
             });
         received?
@@ -114,7 +114,7 @@ impl ConnHandle {
             }
             match core.endpoint.recv(now, self.id) {
                 Err(e) => Err(self.end_at_once(core, e)),
-                Ok(_) => Err(TryRecvError::Empty),
+                Ok(_) => Err(nothing_yet(core)),
             }
         });
         peeked?
@@ -170,6 +170,11 @@ impl ConnHandle {
             _ => Ok(()),
         }
     }
+}
+
+/// Nothing is there to read; without a driver nothing comes any more.
+fn nothing_yet(core: &Core) -> TryRecvError {
+    if core.driver.stopped { stopped().into() } else { TryRecvError::Empty }
 }
 
 fn into_bytes(payload: Payload) -> Bytes {

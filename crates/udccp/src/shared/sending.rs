@@ -77,6 +77,7 @@ impl ConnHandle {
         now: Instant,
         messages: &mut (impl Iterator<Item = Outgoing> + ?Sized),
     ) -> Result<(), Refused> {
+        self.check_driven(core)?;
         let mut messages = messages.map(|message| message.into_message(now));
         let sent = core.endpoint.send_many(now, self.id, &mut messages);
         sent.map_err(|e| self.refused(core, now, e))
@@ -125,6 +126,7 @@ impl ConnHandle {
         now: Instant,
         message: Outgoing,
     ) -> Result<(), Refused> {
+        self.check_driven(core)?;
         let first = core.endpoint.send(now, self.id, message.into_message(now));
         let sent = match first {
             Err(proto::SendError::Full(message)) => {
@@ -135,6 +137,11 @@ impl ConnHandle {
             other => other,
         };
         sent.map_err(|e| self.refused(core, now, e))
+    }
+
+    /// Without a driver nobody would hear what becomes of a message.
+    fn check_driven(&self, core: &Core) -> Result<(), Refused> {
+        if core.driver.stopped { Err(Refused::Never(self.ended(core))) } else { Ok(()) }
     }
 
     fn refused(&self, core: &Core, now: Instant, e: proto::SendError) -> Refused {
