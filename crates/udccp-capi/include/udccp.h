@@ -732,13 +732,13 @@ ssize_t udccp_socket_peer(const struct udccp_socket *socket,
 ssize_t udccp_socket_local(const struct udccp_socket *socket, char *buffer, size_t size);
 
 /**
- * The service code that client and server agreed on; 0 for NULL.
+ * The service code that client and server agreed on; 0 for NULL and in a forked child.
  */
 uint32_t udccp_socket_service(const struct udccp_socket *socket);
 
 /**
  * The largest message in bytes that fits in one packet of this path now; 0 before the handshake is
- * done and after the end.
+ * done, after the end and in a forked child.
  */
 size_t udccp_socket_max_message_size(const struct udccp_socket *socket);
 
@@ -817,7 +817,7 @@ int udccp_accept(struct udccp_listener *listener,
 int udccp_listener_fd(struct udccp_listener *listener);
 
 /**
- * The DCCP port; 0 for NULL.
+ * The DCCP port; 0 for NULL and in a forked child.
  */
 uint16_t udccp_listener_port(const struct udccp_listener *listener);
 

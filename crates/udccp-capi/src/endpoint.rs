@@ -5,20 +5,26 @@ use std::net::UdpSocket;
 use std::os::fd::{BorrowedFd, RawFd};
 
 use libc::ssize_t;
-use udccp::{Address, ServiceCode, blocking};
+use udccp::{Address, Process, ServiceCode, blocking};
 
 use crate::connect::numeric;
 use crate::error::{Failure, count, otherwise, status};
 use crate::listener::{Listener, services};
 use crate::options::Options;
-use crate::pointer::{self, Place};
+use crate::pointer::{self, Owned, Place};
 use crate::socket::Socket;
 use crate::text;
 
 /// A UDP or raw socket that carries any number of connections: clients that share one port, or a
 /// server that connects to others, too. Most programs need none: `udccp_connect` and `udccp_listen`
 /// make their own.
-pub struct Endpoint(blocking::Endpoint);
+pub struct Endpoint(blocking::Endpoint, Process);
+
+impl Owned for Endpoint {
+    fn process(&self) -> Process {
+        self.1
+    }
+}
 
 impl Endpoint {
     /// Binds the address of a text; also the DCCP port that it names.
@@ -51,7 +57,7 @@ pub unsafe extern "C" fn udccp_endpoint_bind(
     status(|| {
         let place = Place::for_handle(endpoint)?;
         let (bound, _) = Endpoint::bind(pointer::text(address)?, &Options::of(options))?;
-        place.give(Endpoint(bound));
+        place.give(Endpoint(bound, Process::this()));
         Ok(())
     })
 }
@@ -71,7 +77,8 @@ pub unsafe extern "C" fn udccp_endpoint_from_fd(
         let place = Place::for_handle(endpoint)?;
         let socket = UdpSocket::from(duplicate(fd)?);
         let below = Options::of(options).endpoint;
-        place.give(Endpoint(blocking::Endpoint::from_socket(socket, &below)?));
+        let made = blocking::Endpoint::from_socket(socket, &below)?;
+        place.give(Endpoint(made, Process::this()));
         Ok(())
     })
 }

@@ -3,20 +3,26 @@
 use std::ffi::{c_char, c_int};
 use std::os::fd::AsRawFd;
 
-use udccp::{ServiceCode, blocking};
+use udccp::{Process, ServiceCode, blocking};
 
 use crate::endpoint::Endpoint;
 use crate::error::{Failure, number, otherwise, status};
 use crate::options::Options;
-use crate::pointer::{self, Place};
+use crate::pointer::{self, Owned, Place};
 use crate::socket::Socket;
 
 /// Serves one or more service codes on a port. Threads may share it, as they may a socket.
-pub struct Listener(blocking::Listener);
+pub struct Listener(blocking::Listener, Process);
 
 impl Listener {
     pub(crate) fn new(listener: blocking::Listener) -> Self {
-        Self(listener)
+        Self(listener, Process::this())
+    }
+}
+
+impl Owned for Listener {
+    fn process(&self) -> Process {
+        self.1
     }
 }
 
@@ -43,7 +49,7 @@ pub unsafe extern "C" fn udccp_listen(
         let services = services(first_service, n)?;
         let options = Options::of(options);
         let (endpoint, port) = Endpoint::bind(pointer::text(address)?, &options)?;
-        place.give(Listener(endpoint.listen(port, services, &options.connection)?));
+        place.give(Listener::new(endpoint.listen(port, services, &options.connection)?));
         Ok(())
     })
 }
@@ -72,7 +78,7 @@ pub unsafe extern "C" fn udccp_listener_fd(listener: *mut Listener) -> c_int {
     number(|| Ok(pointer::handle(listener)?.0.readiness()?.as_raw_fd()))
 }
 
-/// The DCCP port; 0 for NULL.
+/// The DCCP port; 0 for NULL and in a forked child.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_listener_port(listener: *const Listener) -> u16 {
     otherwise(0, || Ok(pointer::handle(listener)?.0.port()))

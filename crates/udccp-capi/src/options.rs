@@ -25,7 +25,7 @@ pub struct Options {
 
 impl Options {
     pub(crate) fn of(options: *const Self) -> Self {
-        pointer::handle(options).cloned().unwrap_or_default()
+        pointer::object(options).cloned().unwrap_or_default()
     }
 }
 

@@ -6,15 +6,24 @@
 use std::ffi::{CStr, c_char, c_int};
 use std::time::Duration;
 
+use udccp::{Error, Process};
+
 use crate::error::Failure;
 
-/// What a handle stands for.
-pub(crate) fn handle<'a, T>(handle: *const T) -> Result<&'a T, Failure> {
-    // SAFETY: the promise of C above.
-    unsafe { handle.as_ref() }.ok_or(Failure::NO_HANDLE)
+/// What belongs to the process that opened it.
+pub(crate) trait Owned {
+    /// Whose it is.
+    fn process(&self) -> Process;
 }
 
-/// The same to change, by one thread at a time.
+/// What a handle stands for. In a forked child that is nothing, and no lock of it is touched.
+pub(crate) fn handle<'a, T: Owned>(handle: *const T) -> Result<&'a T, Failure> {
+    // SAFETY: the promise of C above.
+    let owned = unsafe { handle.as_ref() }.ok_or(Failure::NO_HANDLE)?;
+    if owned.process().is_this() { Ok(owned) } else { Err(Error::Forked.into()) }
+}
+
+/// What a handle stands for, to change, by one thread at a time.
 pub(crate) fn handle_mut<'a, T>(handle: *mut T) -> Result<&'a mut T, Failure> {
     // SAFETY: the promise of C above.
     unsafe { handle.as_mut() }.ok_or(Failure::NO_HANDLE)

@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use libc::ssize_t;
 use udccp::blocking::{Connecting, Connection, wait};
-use udccp::{Address, Readiness, ServiceCode, State, errno};
+use udccp::{Address, Process, Readiness, ServiceCode, State, errno};
 
 use crate::error::{Failure, count, number, otherwise};
-use crate::{pointer, text};
+use crate::pointer::{self, Owned};
+use crate::text;
 
 /// Where a connection stands (RFC 4340 section 4.3).
 pub const UDCCP_CLOSED: c_int = 0;
@@ -33,6 +34,7 @@ pub const UDCCP_TIMEWAIT: c_int = 7;
 /// One connection. Threads may share it: calls of several at once are safe, but for
 /// `udccp_socket_free`, which has to be the last one.
 pub struct Socket {
+    process: Process,
     peer: Address,
     service: ServiceCode,
     connection: OnceLock<Connection>,
@@ -64,9 +66,16 @@ impl Underway {
     }
 }
 
+impl Owned for Socket {
+    fn process(&self) -> Process {
+        self.process
+    }
+}
+
 impl Socket {
     pub(crate) fn connected(connection: Connection) -> Self {
         Self {
+            process: Process::this(),
             peer: connection.peer_addr(),
             service: connection.service_code(),
             connection: OnceLock::from(connection),
@@ -79,7 +88,7 @@ impl Socket {
         let underway = Underway { connecting, waiting: Vec::new() };
         let handshake = Mutex::new(Handshake::Underway(underway));
         let (connection, readiness) = (OnceLock::new(), OnceLock::new());
-        Self { peer, service, connection, handshake, readiness }
+        Self { process: Process::this(), peer, service, connection, handshake, readiness }
     }
 
     fn handshake(&self) -> MutexGuard<'_, Handshake> {
@@ -257,14 +266,14 @@ pub unsafe extern "C" fn udccp_socket_local(
     count(|| text::write(&pointer::handle(socket)?.local()?.to_string(), buffer, size))
 }
 
-/// The service code that client and server agreed on; 0 for NULL.
+/// The service code that client and server agreed on; 0 for NULL and in a forked child.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_socket_service(socket: *const Socket) -> u32 {
     otherwise(0, || Ok(pointer::handle(socket)?.service.0))
 }
 
 /// The largest message in bytes that fits in one packet of this path now; 0 before the handshake is
-/// done and after the end.
+/// done, after the end and in a forked child.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_socket_max_message_size(socket: *const Socket) -> usize {
     otherwise(0, || {

@@ -94,7 +94,7 @@ pub use io::{kernel_has_dccp, probe_ecn};
 pub use listener::Listener;
 pub use message::{Outgoing, Received, ReceivedInto};
 pub use options::{Options, PmtuProbing};
-pub use process::close_all;
+pub use process::{Process, close_all};
 pub use readiness::Readiness;
 pub use stats::{ConnectionStats, IoInfo, IoStats, ReceiverState, SenderState};
 #[cfg(feature = "futures")]

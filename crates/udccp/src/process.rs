@@ -20,13 +20,16 @@ static IN_USE: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
 /// Beyond the time that connections may linger: a thread has to start, and to be told the time.
 const SLACK: Duration = Duration::from_millis(500);
 
-/// The process that a socket belongs to.
+/// A process, to tell it from those that it forks: what was opened before a fork belongs to the
+/// parent, and calls of it fail with [`Error::Forked`](crate::Error::Forked) in the child. Bindings
+/// ask it before they touch a lock, which a fork may have copied while another thread held it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Process(u32);
+pub struct Process(u32);
 
 impl Process {
     /// This one.
-    pub(crate) fn this() -> Self {
+    #[must_use]
+    pub fn this() -> Self {
         static WATCH: Once = Once::new();
         WATCH.call_once(watch);
         Self(FORKS.load(Ordering::Relaxed))
@@ -34,7 +37,8 @@ impl Process {
 
     /// Whether it is this one, and not an ancestor that forked.
     #[inline]
-    pub(crate) fn is_this(self) -> bool {
+    #[must_use]
+    pub fn is_this(self) -> bool {
         self.0 == FORKS.load(Ordering::Relaxed)
     }
 }

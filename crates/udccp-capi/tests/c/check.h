@@ -3,9 +3,11 @@
 #define CHECK_H
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <udccp.h>
 
 #define LONG_MS 30000
@@ -55,6 +57,18 @@ static inline udccp_listener *a_listener(char address[64], const udccp_options *
     GIVES(0, udccp_listen(&listener, "127.0.0.1:0", &service, 1, options));
     snprintf(address, 64, "127.0.0.1:%u", udccp_listener_port(listener));
     return listener;
+}
+
+/* A UDP socket that nobody reads, as the address of a peer that never answers. */
+static inline int a_mute_peer(char address[64])
+{
+    int mute = socket(AF_INET, SOCK_DGRAM, 0);
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof at;
+    GIVES(0, bind(mute, (struct sockaddr *)&at, sizeof at));
+    GIVES(0, getsockname(mute, (struct sockaddr *)&at, &len));
+    snprintf(address, 64, "127.0.0.1:%u", ntohs(at.sin_port));
+    return mute;
 }
 
 /* Both ends of a connection. */

@@ -1,9 +1,7 @@
 /* Calls in every state: in the handshake, open, half closed, closed, aborted, refused; messages as
  * they come and go; descriptors. */
-#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -113,18 +111,6 @@ static void settings(void)
     GIVES(0, udccp_abort(client));
     udccp_socket_free(client);
     udccp_socket_free(server);
-}
-
-/* A UDP socket that nobody reads, as the address of a peer that never answers. */
-static int a_mute_peer(char address[64])
-{
-    int mute = socket(AF_INET, SOCK_DGRAM, 0);
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof at;
-    GIVES(0, bind(mute, (struct sockaddr *)&at, sizeof at));
-    GIVES(0, getsockname(mute, (struct sockaddr *)&at, &len));
-    snprintf(address, 64, "127.0.0.1:%u", ntohs(at.sin_port));
-    return mute;
 }
 
 static void handshake(void)
