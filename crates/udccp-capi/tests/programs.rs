@@ -53,7 +53,9 @@ fn compiled(source: &str) -> Option<(TempDir, PathBuf)> {
     cc.arg("-I").arg(here("include")).arg(&path).arg("-o").arg(&program);
     cc.arg("-L").arg(library());
     cc.arg(std::env::var("UDCCP_CAPI_NAME").unwrap_or_else(|_| "-ludccp_capi".to_owned()));
-    cc.arg(format!("-Wl,-rpath,{}", library().display()));
+    // The old kind of path comes before LD_LIBRARY_PATH, where cargo first has the folder of
+    // `cargo build`, with the library of then.
+    cc.arg(format!("-Wl,--disable-new-dtags,-rpath,{}", library().display()));
     let output = cc.output().expect("the compiler was there");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{source}: {said}");
