@@ -129,6 +129,12 @@ fn calls_in_every_state() {
 }
 
 #[test]
+fn descriptors_show_what_the_next_call_does() {
+    let Some((_folder, program)) = compiled("tests/c/loop.c") else { return };
+    output(&program, &[]);
+}
+
+#[test]
 fn a_forked_child_leaves_its_parents_sockets_alone() {
     let Some((_folder, program)) = compiled("tests/c/fork.c") else { return };
     output(&program, &[]);
