@@ -198,7 +198,7 @@ const fn state_number(state: State) -> c_int {
 /// | `poll` says | means |
 /// |---|---|
 /// | `POLLIN` | `udccp_recv` would give a message, the end or an error |
-/// | `POLLOUT` | the handshake is done, and `udccp_send` would take a message |
+/// | `POLLOUT` | the handshake is done, and `udccp_send` would take a message or give an error |
 /// | `POLLRDHUP` | nothing more will arrive |
 /// | `POLLHUP` | the connection has ended, or the handshake failed |
 /// | `POLLERR` | it ended with an error |

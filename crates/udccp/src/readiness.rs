@@ -26,9 +26,10 @@ use socket2::SockRef;
 /// | `POLLHUP` | the connection has ended | its driver has ended |
 /// | `POLLERR` | it ended with an error | its driver has ended |
 ///
-/// While a handshake is under way nothing is set; `POLLOUT` says that it is done. After an error
-/// `POLLOUT` is set too, as it is for TCP: `send` says at once what is wrong. Only Linux has
-/// `POLLERR`; elsewhere an error is a hang-up.
+/// While a handshake is under way nothing is set; `POLLOUT` says that it is done. After an error,
+/// and where nothing more can be sent (it was closed here, or the peer reads no more), `POLLOUT` is
+/// set too, as it is for TCP: `send` says at once what is wrong. Only Linux has `POLLERR`;
+/// elsewhere an error is a hang-up.
 ///
 /// Wait on it, and do nothing else with it: what it holds is not data. Clones are the same
 /// descriptor. It is made with the first request, and costs two descriptors of the process; it

@@ -249,6 +249,13 @@ static void ends(void)
     GIVES(UDCCP_EOF, udccp_recv(client, room, sizeof room, LONG_MS));
     GIVES(0, udccp_send(client, "still", 5, LONG_MS));
     GIVES(5, udccp_recv(server, room, sizeof room, LONG_MS));
+    /* Who waits to send to one that reads no more learns it. */
+    GIVES(0, udccp_send(server, "unread", 6, LONG_MS));
+    do
+        GIVES(0, udccp_socket_event(server, &event, LONG_MS));
+    while (wrong == 0 && event.kind != UDCCP_EVENT_PEER_SHUTDOWN_READ);
+    GIVES(-EPIPE, udccp_send(server, "x", 1, 0));
+    GIVES(POLLOUT, shown(udccp_socket_fd(server), POLLOUT, LONG_MS));
     udccp_socket_free(client);
     udccp_socket_free(server);
 }

@@ -73,7 +73,8 @@ impl Core {
             Conn { connected: false, .. } => Condition::default(),
             Conn { read_closed, .. } => Condition {
                 readable: self.endpoint.is_readable(id),
-                writable: self.endpoint.is_writable(id),
+                // As for TCP: a send would say at once that nothing more can be sent.
+                writable: self.endpoint.is_writable(id) || !self.endpoint.may_send(id),
                 read_closed: *read_closed,
                 ..Condition::default()
             },
