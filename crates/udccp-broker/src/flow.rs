@@ -100,7 +100,7 @@ async fn watch(socket: &Socket, pair: &Pair, news: &News) -> Ending {
 /// Takes what the program sends, as far as the connection has room for it.
 async fn to_peer(socket: &Socket, connection: &Connection, pair: &Pair, news: &News) -> Ending {
     let inbox = Inbox::new(socket, pair);
-    let (mut published, mut trains) = (0, 0);
+    let (mut published, mut trains, mut is_refused) = (0, 0, false);
     let mut slab = None;
     loop {
         match inbox.ended() {
@@ -127,7 +127,10 @@ async fn to_peer(socket: &Socket, connection: &Connection, pair: &Pair, news: &N
         let has_priorities = socket.has_priorities();
         let most = if has_priorities { TRAIN } else { fit_queue(socket, connection).min(TRAIN) };
         let mut taken = Taken::new(&inbox, most, &mut slab);
-        let sent = if has_priorities {
+        let sent = if is_refused {
+            taken.by_ref().for_each(drop);
+            Ok(())
+        } else if has_priorities {
             displace(connection, &mut taken)
         } else {
             tokio::select! {
@@ -141,7 +144,9 @@ async fn to_peer(socket: &Socket, connection: &Connection, pair: &Pair, news: &N
         match sent {
             // Too large only if the path's MTU fell since the program was told.
             Ok(()) | Err(Error::MessageTooLarge { .. }) => {}
-            Err(_) => return end_of_sending(pair).await,
+            // The peer reads no more: as in Linux, the program may send on, to nobody. Or the
+            // connection is over, and who reads from it reports that.
+            Err(_) => is_refused = true,
         }
         inbox.grant(window_room(connection));
         inbox.unplug();
@@ -234,12 +239,6 @@ async fn drain(socket: &Socket, connection: &Connection, inbox: &Inbox<'_>) -> R
         Ok(())
     };
     tokio::time::timeout(limit, all).await.unwrap_or(Err(Error::TimedOut))
-}
-
-/// The connection takes no more. What came before is still read, and that side reports the end.
-async fn end_of_sending(pair: &Pair) -> Ending {
-    pair.hung_up().await;
-    Ending::Program
 }
 
 /// Gives the program what arrives.

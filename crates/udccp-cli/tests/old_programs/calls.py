@@ -51,6 +51,26 @@ def test_a_refused_connect():
     client.send(b"x")
 
 
+def test_who_reads_no_more_holds_no_sender_up():
+    for reads_first in (False, True):
+        client, server = pair()
+        if reads_first:
+            client.send(b"before")
+            assert server.recv(10) == b"before"
+        server.shutdown(socket.SHUT_RD)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", 20, 0))
+        for i in range(3_000):
+            assert client.send(b"%04d" % i) == 4
+        assert polled(client, select.POLLOUT, 20_000) == select.POLLOUT
+        # The other way is as it was.
+        server.send(b"back")
+        assert client.recv(10) == b"back"
+        server.close()
+        assert client.recv(10) == b""
+        assert client.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
+        client.close()
+
+
 def test_service_codes():
     code = struct.pack("!I", 7)
     other = struct.pack("!I", 8)
