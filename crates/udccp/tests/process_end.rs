@@ -228,6 +228,7 @@ fn refused(connection: &Connection, endpoint: &Endpoint, peer: Address) -> bool 
         && matches!(connection.recv(), Err(Error::Forked))
         && matches!(connection.try_recv(), Err(TryRecvError::Ended(Error::Forked)))
         && matches!(connection.closed(soon), Err(Error::Forked))
+        && matches!(connection.event(soon), Err(Error::Forked))
         && matches!(connection.close(), Err(Error::Forked))
         && connection.stats().is_none()
         && matches!(endpoint.connect(peer, SERVICE, &Options::default(), soon), Err(Error::Forked))

@@ -306,8 +306,11 @@ impl Connection {
     /// ([`Outgoing::token`]) until they are read.
     ///
     /// # Errors
-    /// [`Error::TimedOut`].
+    /// [`Error::TimedOut`]; [`Error::Forked`].
     pub fn event(&self, timeout: Option<Duration>) -> Result<Option<ConnectionEvent>, Error> {
+        if !self.inner.shared().is_at_home() {
+            return Err(Error::Forked);
+        }
         let call = self.inner.call();
         wait_for(timeout, call, |conn, waiter| conn.poll_event(waiter).map(Ok))
     }
