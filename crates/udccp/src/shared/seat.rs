@@ -59,11 +59,10 @@ impl<'a> Seat<'a> {
 
     /// What the call changed has been passed on.
     pub(super) fn end_call(&self, core: &mut Core, now: Instant, waits: bool) {
-        if !self.drives() {
-        } else if waits {
-            self.before_sleep.set(Some(core.before_sleep(now)));
-        } else {
+        if !waits {
             self.leave(core, now);
+        } else if self.drives() {
+            self.before_sleep.set(Some(core.before_sleep(now)));
         }
     }
 

@@ -33,7 +33,8 @@ pub(super) struct Trains {
 pub(super) struct Pace {
     /// Time between two.
     interval: Duration,
-    /// Time from the first packet of a train to the last, had they not left together.
+    /// Time from the first packet of a train to the last, had they not left together; zero without
+    /// trains.
     train: Duration,
 }
 
@@ -82,11 +83,11 @@ impl Trains {
 
     /// One packet per `interval` in the mean.
     pub(super) fn pace(&self, interval: Duration) -> Pace {
-        let train = match self.are_on() {
-            true => QUANTUM.as_nanos() / interval.as_nanos().max(1),
-            false => 1,
-        };
-        Pace { interval, train: interval * (train.clamp(2, u64::from(self.most).max(2)) - 1) }
+        if !self.are_on() {
+            return Pace { interval, train: Duration::ZERO };
+        }
+        let packets = QUANTUM.as_nanos() / interval.as_nanos().max(1);
+        Pace { interval, train: interval * (packets.clamp(2, u64::from(self.most)) - 1) }
     }
 
     /// When a packet may leave.
