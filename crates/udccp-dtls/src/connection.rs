@@ -134,8 +134,8 @@ impl Shared {
 
     /// Sees to it that the goodbye of a dropped connection arrives, `queued` or not.
     async fn say_goodbye_behind(self: Arc<Self>, queued: bool) {
-        let lost = || self.connection.stats().map(|s| s.counters.data_packets_lost);
-        let before = lost();
+        let missed = || self.connection.stats().map(|s| (s.counters.data_packets_lost, s.timeouts));
+        let before = missed();
         if queued {
             let _ = tokio::time::timeout(self.linger(), self.connection.acknowledged()).await;
         }
@@ -143,8 +143,8 @@ impl Shared {
             let c = s.counters;
             c.data_packets_acked + c.data_packets_lost >= c.data_packets_sent
         });
-        // What a timeout gave up is counted neither way.
-        if !queued || !is_settled || lost() != before {
+        // What a timeout gave up is counted neither way, and what was late both ways.
+        if !queued || !is_settled || missed() != before {
             self.say_goodbye().await;
         }
     }

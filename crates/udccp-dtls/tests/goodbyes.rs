@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use common::{echo, pair, pair_over, run};
-use udccp::Options;
+use udccp::ccid::InitialWindow;
+use udccp::{Ccid2Options, Options};
 use udccp_dtls::{DtlsConnection, Error};
 use udccp_testkit::{Fate, Relay};
 
@@ -117,5 +118,48 @@ fn a_dropped_connection_repeats_a_goodbye_that_is_lost() {
         lose.store(true, Ordering::Relaxed);
         drop(client);
         assert!(matches!(read_to_the_end(&server).await, (0, None)));
+    });
+}
+
+/// Messages that leave at once.
+const BURST: u32 = 32;
+
+#[test]
+fn a_lost_goodbye_is_repeated_though_a_message_was_late_before() {
+    run(async {
+        let lose = Arc::new(AtomicBool::new(false));
+        let (now, mut count) = (Arc::clone(&lose), 0_u32);
+        let rule = move |from_client: bool, packet: &mut Vec<u8>| {
+            let is_data = matches!(packet[8] >> 1 & 15, 2 | 4) && packet.len() > 200;
+            count += u32::from(from_client && is_data);
+            let is_record = packet.len() > usize::from(packet[4]) * 4;
+            match from_client {
+                // The report of the late one has to come before that of a later one is
+                // acknowledged.
+                false => Fate::Late(Duration::from_millis(30)),
+                true if is_record && now.swap(false, Ordering::Relaxed) => Fate::Drop,
+                true if is_data && count % BURST == BURST - 5 => {
+                    Fate::Late(Duration::from_millis(10))
+                }
+                true => Fate::Pass,
+            }
+        };
+        let ccid2 = Ccid2Options::new().initial_window(InitialWindow::Packets(BURST + 10));
+        let options = Options::default().ccid(2).ccid2(ccid2);
+        let (client, server, _relay) = pair_over(&options, rule).await;
+        let counters = || client.dccp_stats().unwrap().counters;
+        // Until one was judged lost and arrived all the same.
+        while counters().data_packets_acked + counters().data_packets_lost
+            <= counters().data_packets_sent
+        {
+            for _ in 0..BURST {
+                client.send(vec![7; 200]).await.unwrap();
+            }
+            client.acknowledged().await.unwrap();
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        lose.store(true, Ordering::Relaxed);
+        drop(client);
+        assert!(matches!(read_to_the_end(&server).await, (_, None)));
     });
 }

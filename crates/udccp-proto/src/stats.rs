@@ -118,7 +118,7 @@ pub struct ConnectionCounters {
     pub acks_received: u64,
     /// Data packets that the peer reported received.
     pub data_packets_acked: u64,
-    /// Data packets judged lost.
+    /// Data packets judged lost. One that arrived all the same counts above, too.
     pub data_packets_lost: u64,
     /// Received packets that carried a congestion mark.
     pub ecn_ce_received: u64,

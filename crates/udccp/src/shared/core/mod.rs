@@ -319,7 +319,12 @@ impl Core {
     pub(crate) fn is_acknowledged(&self, id: ConnectionId) -> bool {
         self.endpoint.stats(id).is_none_or(|s| {
             let settled = s.counters.data_packets_acked + s.counters.data_packets_lost;
-            let known = settled >= s.counters.data_packets_sent || s.pipe_packets == Some(0);
+            // A message that was judged lost and arrived late is in both counts, so that the pipe
+            // tells more where there is one.
+            let known = match s.pipe_packets {
+                Some(pipe) => pipe == 0,
+                None => settled >= s.counters.data_packets_sent,
+            };
             s.send_queue_packets == 0 && known
         })
     }
