@@ -61,7 +61,8 @@ impl ConnectionEvent {
     }
 }
 
-/// Events that wait at most; of more, the oldest are forgotten, but no fate of a message.
+/// Events that wait at most; of more, the oldest are forgotten, but no fate of a message. Dropped
+/// messages go first: a full queue of them comes at once, behind the event that says why.
 const MAX_EVENTS: usize = 64;
 
 /// Events that nobody has read yet. Most connections have none.
@@ -82,7 +83,9 @@ impl Events {
             return;
         }
         if unread.others.len() == MAX_EVENTS {
-            unread.others.pop_front();
+            let is_dropped = |e: &_| matches!(e, ConnectionEvent::MessageDropped { .. });
+            let forgotten = unread.others.iter().position(is_dropped).unwrap_or(0);
+            unread.others.remove(forgotten);
         }
         unread.others.push_back(event);
     }
@@ -93,5 +96,26 @@ impl Events {
             let (token, fate) = unread.fates.pop_front()?;
             Some(ConnectionEvent::MessageFate { token, fate })
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_dropped_messages_do_not_hide_why_they_were_dropped() {
+        let mut events = Events::default();
+        let why =
+            [ConnectionEvent::MaxMessageSize { bytes: 500 }, ConnectionEvent::PeerShutdownRead];
+        why.into_iter().for_each(|event| events.push(event));
+        for bytes in 0..100 {
+            let reason = crate::DropReason::PeerShutdownRead;
+            events.push(ConnectionEvent::MessageDropped { reason, bytes });
+        }
+        let kept: Vec<_> = std::iter::from_fn(|| events.pop_front()).collect();
+        assert_eq!((&kept[..2], kept.len()), (&why[..], MAX_EVENTS));
+        let last = kept[MAX_EVENTS - 1];
+        assert!(matches!(last, ConnectionEvent::MessageDropped { bytes: 99, .. }), "{last:?}");
     }
 }

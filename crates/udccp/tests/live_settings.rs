@@ -7,7 +7,10 @@ use std::time::Duration;
 
 use common::{SERVICE, listener, pair, run};
 use tokio::time::timeout;
-use udccp::{Connection, Error, Options, Outgoing, QueuePolicy, ServiceCode, State, TrySendError};
+use udccp::{
+    Connection, ConnectionEvent, Error, Options, Outgoing, QueuePolicy, ServiceCode, State,
+    TrySendError,
+};
 
 #[test]
 fn the_send_queue_changes_its_length_and_policy_while_it_is_full() {
@@ -48,6 +51,23 @@ fn senders_that_wait_hear_of_a_longer_queue_and_of_another_policy() {
             change(&client);
             sending.await.unwrap().unwrap();
         }
+    });
+}
+
+#[test]
+fn a_reader_that_stops_lets_its_peer_know_though_the_peer_waits_for_room_there() {
+    run(async {
+        let reads_nothing = Options::default().recv_queue(20_000, 20);
+        let few = Options::default().send_queue(1 << 20, 10).ccid(2);
+        let (client, server) = pair(&few, &reads_nothing).await;
+        while client.stats().unwrap().timeouts < 3 {
+            let _ = timeout(Duration::from_millis(1), client.send(vec![0; 1000])).await;
+        }
+        // The next timeout is 1.6 s away.
+        server.shutdown_read();
+        let is_told = |event| matches!(event, Some(ConnectionEvent::PeerShutdownRead));
+        while !is_told(client.event().await) {}
+        assert_eq!(client.stats().unwrap().timeouts, 3, "it had to wait for a timeout");
     });
 }
 

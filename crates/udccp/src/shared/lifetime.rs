@@ -45,12 +45,14 @@ impl ConnHandle {
 
     /// Reads no more.
     pub(crate) fn shutdown_read(&self) {
-        let _ = self.with(|core, _, now| {
+        let _ = self.with(|core, io, now| {
             core.endpoint.shutdown_read(now, self.id);
             if let Some(conn) = core.conns.get_mut(self.id) {
                 conn.read_closed = true;
                 conn.waiting.wake(For::Message, &mut core.wake);
             }
+            // What the full queue held back: the peer sends on, and hears that nobody reads.
+            core.flush(io, now);
         });
     }
 
