@@ -30,12 +30,16 @@ protocol = "dccp/ccid2"
 traffic = "bulk"
 "#;
 
-/// What is said when `from` is replaced by `to`. Files are looked for beside the scenario.
+/// What is said when `from` is replaced by `to`.
 fn error(from: &str, to: &str) -> String {
     assert!(GOOD.contains(from), "the test no longer changes anything: {from}");
+    said(GOOD.replacen(from, to, 1))
+}
+
+/// What is said of a scenario. Files are looked for beside it.
+fn said(text: String) -> String {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/records/");
     let name = format!("{folder}wireless.toml");
-    let text = GOOD.replacen(from, to, 1);
     let tree = document::parse(&name, text).expect("TOML");
     let message = match Scenario::read(&tree) {
         Ok(_) => "accepted".to_owned(),
@@ -52,6 +56,19 @@ fn the_good_file_is_good() {
 #[test]
 fn a_change_may_stop_a_link() {
     assert_eq!(error("rate = \"5 Mbit/s\"", "rate = \"0 bit/s\""), "accepted");
+}
+
+#[test]
+fn a_hop_has_no_rtt_in_either_direction() {
+    let hop = |delay: &str| {
+        let chain = GOOD
+            .replace("\"dumbbell\"", "\"chain\"")
+            .replace("[topology.bottleneck]", "[[topology.hop]]");
+        said(chain.replace("rtt = \"40 ms\"", delay))
+    };
+    assert_eq!(hop("delay = \"20 ms\"\nreverse = { delay = \"1 ms\" }"), "accepted");
+    insta::assert_snapshot!(hop("rtt = \"40 ms\""));
+    insta::assert_snapshot!(hop("delay = \"20 ms\"\nreverse = { rtt = \"40 ms\" }"));
 }
 
 macro_rules! says {
@@ -99,6 +116,10 @@ says! {
         "rtt = \"40 ms\"\ntoken_bucket = \"3000 B\"";
     delays_in_ticks_of_packets_that_overtake: "rtt = \"40 ms\"" =>
         "rtt = \"40 ms\"\ndelay_tick = \"4 ms\"\nreorder = { share = \"1 %\", by = \"5 ms\" }";
+    an_rtt_below_that_of_the_access_links_with_a_reverse: "delay = \"1 ms\" }" =>
+        "delay = \"15 ms\" }\nreverse = { rate = \"1 Mbit/s\" }";
+    an_rtt_of_a_reverse_below_that_of_the_access_links: "delay = \"1 ms\" }" =>
+        "delay = \"1 ms\" }\nreverse = { rtt = \"3 ms\" }";
     a_rate_and_a_trace: "rtt = \"40 ms\"" => "rtt = \"40 ms\"\ntrace = \"steady.trace\"";
     a_trace_that_is_missing: "rate = \"10 Mbit/s\"" => "trace = \"nowhere.trace\"";
     a_trace_that_is_empty: "rate = \"10 Mbit/s\"" => "trace = \"empty.trace\"";

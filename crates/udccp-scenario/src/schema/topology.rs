@@ -92,13 +92,18 @@ impl Topology {
         self.access.delay(Duration::ZERO) * 2
     }
 
-    /// A path cannot be shorter than its access links.
+    /// A path cannot be shorter than its access links, in either direction.
     fn check_rtt(&self, node: &Node, errors: &DiagnosticSink) {
         let least = self.access_delays() * 2;
-        let rtt = node.get("bottleneck").and_then(|b| b.get("rtt"));
-        if let Some(rtt) = rtt.filter(|_| self.rtt() < least) {
-            let error = format!("the access links alone have a round-trip time of {least}");
-            errors.push(Diagnostic::at(&rtt.span, error).hint("`rtt` is of the whole path"));
+        for (key, link) in
+            [("bottleneck", Some(&self.bottleneck)), ("reverse", self.reverse.as_ref())]
+        {
+            // A `reverse` without an `rtt` of its own has that of the bottleneck.
+            let Some(rtt) = node.get(key).and_then(|link| link.get("rtt")) else { continue };
+            if link.is_some_and(|l| matches!(l.propagation, Propagation::Rtt(rtt) if rtt < least)) {
+                let error = format!("the access links alone have a round-trip time of {least}");
+                errors.push(Diagnostic::at(&rtt.span, error).hint("`rtt` is of the whole path"));
+            }
         }
     }
 }
@@ -178,7 +183,8 @@ fn equal_hops(
 impl FromNode for Hop {
     fn from_node(node: &Node, errors: &DiagnosticSink) -> Option<Self> {
         let reverse = node.get("reverse");
-        if let Some(rtt) = node.get("rtt") {
+        let both = [Some(node), reverse].into_iter().flatten();
+        if let Some(rtt) = both.filter_map(|direction| direction.get("rtt")).next() {
             let error =
                 Diagnostic::at(&rtt.span, "an `rtt` is that of the whole path, not of a hop");
             errors.push(error.hint("give each hop its one-way `delay`"));
