@@ -137,6 +137,7 @@ says! {
         "duration = \"60 s\"\nphase = \"56 s\"";
     a_flow_that_may_stop_before_it_starts: "every = \"1 s\" }\n\n[[flow]]" =>
         "every = \"1 s\" }\nphase = \"1 s\"\n\n[[flow]]\nstop = \"900 ms\"";
+    a_seed_below_zero: "seed = 2008" => "seed = -1";
     more_samples_than_fit: "every = \"1 s\"" => "every = \"1 us\"";
     two_flows_of_one_name: "name = \"second\"" => "name = \"first\"";
     access_longer_than_the_path: "delay = \"1 ms\"" => "delay = \"10 ms\"";
@@ -162,6 +163,26 @@ fn a_published_value_that_is_no_number_is_told_with_its_place() {
     insta::assert_snapshot!(read("0.75*").unwrap_err());
     insta::assert_snapshot!(read("n/a").unwrap_err());
     insta::assert_snapshot!(read("0.8\nnewreno,25,0.7").unwrap_err());
+}
+
+#[test]
+fn a_csv_file_of_a_spreadsheet_is_read_and_one_in_another_coding_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("jfi.csv");
+    let text = GOOD.replace("reference/000_table3_pair_jfi_ccid2_first.csv", "jfi.csv");
+    let read = |bytes: &[u8]| {
+        std::fs::write(&file, bytes).expect("a file");
+        let root = document::parse("pair.toml", text.clone())?;
+        Experiment::from_node(root, &folder.path().join("pair.toml"))
+    };
+    let of_a_spreadsheet = "\u{feff}flow2,rtt_ms,jfi\r\nnewreno,25,0.9\r\ncubic,50,0.8\r\n";
+    assert!(read(of_a_spreadsheet.as_bytes()).is_ok());
+    let said = |bytes| {
+        let place = folder.path().display().to_string();
+        read(bytes).unwrap_err().to_string().replace(&place, "DIR")
+    };
+    insta::assert_snapshot!(said(b"flow2,rtt_ms,jfi\nr\xe9no,25,0.9\n"));
+    insta::assert_snapshot!(said(b"flow2,rtt_ms,jfi\nnewreno,25,\"0,9\"\n"));
 }
 
 #[test]

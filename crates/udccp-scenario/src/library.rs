@@ -16,13 +16,20 @@ static FOLDERS: [(&str, Dir<'_>); 3] = [
     ("scenarios", include_dir!("$CARGO_MANIFEST_DIR/../../scenarios")),
 ];
 
-/// Reads a text: from the program for a path below [`ROOT`], from the disk otherwise.
+/// Reads a text: from the program for a path below [`ROOT`], from the disk otherwise. Spreadsheets
+/// begin a file with a byte order mark, which is no part of its first word.
 ///
 /// # Errors
 /// A file that is not there, cannot be read, or is not text.
 pub fn read(path: &Path) -> io::Result<String> {
     match path.strip_prefix(ROOT) {
-        Err(_) => std::fs::read_to_string(path),
+        Err(_) => match std::fs::read_to_string(path) {
+            Ok(text) => Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text)),
+            Err(e) if e.kind() == io::ErrorKind::InvalidData => {
+                Err(io::Error::new(e.kind(), "it is not text in UTF-8"))
+            }
+            Err(e) => Err(e),
+        },
         Ok(inside) => text(inside)
             .map(str::to_owned)
             .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "it does not come with udccp")),

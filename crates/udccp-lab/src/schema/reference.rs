@@ -2,6 +2,7 @@
 
 use core::num::NonZeroU64;
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use udccp_base::{DataRate, Duration};
@@ -244,7 +245,8 @@ impl Reference {
                 let name = self.name_of(label);
                 let error = format!("column `{header}` of {} has no \"{name}\"", self.file);
                 let hint = format!(
-                    "{}; `names` maps an axis value to the file's word for it",
+                    "{}; `names` maps an axis value to the file's word for it; a value without \
+                     a number in print needs a line with an empty field",
                     suggestion(name, "it has", &known)
                 );
                 context.errors.push(Diagnostic::at(span, error).hint(hint));
@@ -382,7 +384,11 @@ impl Csv {
     fn load(path: &Path, name: &str, span: &Span, errors: &DiagnosticSink) -> Option<Self> {
         let text = library::read(path).map_err(|e| {
             let error = Diagnostic::at(span, format!("cannot read {}: {e}", path.display()));
-            errors.push(error.hint(nearest_file(path)));
+            errors.push(match e.kind() {
+                ErrorKind::NotFound => error.hint(nearest_file(path)),
+                ErrorKind::InvalidData => error.hint("save it as CSV in UTF-8"),
+                _ => error,
+            });
         });
         let text = text.ok()?;
         let fields = |l: &str| l.split(',').map(|f| f.trim().to_owned()).collect::<Vec<_>>();
@@ -398,7 +404,8 @@ impl Csv {
                     row.len(),
                     headers.len()
                 );
-                errors.push(Diagnostic::at(span, error));
+                let hint = "fields are separated by commas, and quotes do not hold one together";
+                errors.push(Diagnostic::at(span, error).hint(hint));
                 return None;
             }
             rows.push(row);

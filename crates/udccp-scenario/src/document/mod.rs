@@ -71,6 +71,8 @@ impl Node {
     pub fn kind(&self) -> &'static str {
         match &self.value {
             Value::Text(_) => "a text",
+            // Where a whole number is wanted and this is the fault, it is its sign.
+            Value::Integer(n) if *n < 0 => "a negative number",
             Value::Integer(_) => "a whole number",
             Value::Float(_) => "a number",
             Value::Flag(_) => "a truth value",
