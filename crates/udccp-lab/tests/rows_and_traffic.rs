@@ -68,6 +68,14 @@ fn acks_that_do_not_fit_the_way_back_throttle_a_flow() {
 }
 
 #[test]
+fn transfers_of_a_tcp_report_no_congestion_events() {
+    let traffic = "{ kind = \"poisson\", every = \"500 ms\", size = \"50 kB\" }";
+    let record = one("tcp/newreno", traffic, "");
+    let why = record.undefined.get("flows.flow.loss_event_percent").expect("a reason");
+    assert_eq!(why, "the sender reports no congestion events");
+}
+
+#[test]
 fn requests_are_answered_over_tcp_and_dccp() {
     let traffic = "{ kind = \"request-response\", request = \"200 B\", response = \"5 kB\", \
                    think = \"200 ms\" }";

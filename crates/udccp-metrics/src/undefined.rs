@@ -29,7 +29,8 @@ pub enum Undefined {
     NoneFair,
     /// No flow has less than its fair share.
     NoneUnfair,
-    /// The sender has no congestion control that could see an event.
+    /// The sender has no congestion control, or nobody asked it: a kernel's DCCP, or a flow of many
+    /// connections.
     NotControlled,
     /// What was waited for never came within the measured time.
     Never,
@@ -50,7 +51,7 @@ impl fmt::Display for Undefined {
             Self::Silent => f.write_str("a flow delivered nothing"),
             Self::NoneFair => f.write_str("no flow has its fair share or more"),
             Self::NoneUnfair => f.write_str("no flow has less than its fair share"),
-            Self::NotControlled => f.write_str("the sender has no congestion control"),
+            Self::NotControlled => f.write_str("the sender reports no congestion events"),
             Self::Never => f.write_str("never in the measured time"),
             Self::DifferentLengths => f.write_str("series of different lengths"),
             Self::BadInput => f.write_str("an input is negative or not a finite number"),
