@@ -140,14 +140,14 @@ fn what_is_not_there_is_named_with_what_is() {
     let hint = "hint: did you mean `small`? there are: small";
     fails(&["lab", "run", "smal", place[0], place[1]], 4, &["\"smal\"", hint]);
     fails(&["lab", "list", "--experiments", "nowhere"], 4, &["nowhere", "hint:"]);
-    fails(&["lab", "run"], 2, &["EXPERIMENT"]);
+    fails(&["lab", "run"], 2, &["no experiment is named", "`--all`"]);
     fails(&["lab", "run", "small", "--runs", "0"], 2, &["--runs"]);
     let file = lab.path("experiments/small.toml");
     fails(&["sim", &file], 4, &["axis `rtt`: choose one value", "hint: --set rtt=\"20 ms\""]);
     fails(&["sim", &file, "--set", "rtt=30 ms"], 4, &["no value \"30 ms\"", "hint: it has: 20 ms"]);
     fails(&["sim", &file, "--set", "rtt"], 4, &["expected KEY=VALUE"]);
     let variant = ["sim", &file, "--set", "rtt=20 ms", "--variant", "fast"];
-    fails(&variant, 4, &["no variant \"fast\"", "there are: none"]);
+    fails(&variant, 4, &["no variant \"fast\"", "leave --variant out"]);
     fails(&["sim", &file, "--snaplen", "64"], 2, &["--pcap"]);
     let set = "flow.third.start=1 s";
     fails(&["sim", &file, "--set", set, "--set", "rtt=20 ms"], 4, &["`third`", "first, second"]);

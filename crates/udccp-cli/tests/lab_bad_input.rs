@@ -221,4 +221,9 @@ fn one_run_of_a_case_and_what_is_said_where_there_is_none() {
     let plain = common::temporary(common::lab::SMALL.as_bytes());
     let plain = plain.path().display().to_string();
     common::fails(&["sim", &plain, "--case", "alone"], 4, &["no cases: leave --case out"]);
+    common::fails(&["sim", &plain, "--variant", "slow"], 4, &["no variants: leave --variant out"]);
+    for unknown in ["tine.duration=5 s", "flows.first.protocol=udp", "seed=7"] {
+        let says = ["is neither an axis nor a key of a run", "topology"];
+        common::fails(&["sim", &path, "--case", "alone", "--set", unknown], 4, &says);
+    }
 }

@@ -3,7 +3,7 @@
 use udccp_scenario::diagnostic::{Diagnostic, Diagnostics, suggestion};
 use udccp_scenario::document::Override;
 
-use crate::schema::{Axis, Experiment, Figure, FigureKind, PARTS};
+use crate::schema::{Axis, Experiment, Figure, FigureKind, check_change};
 
 /// What is asked for instead of a whole file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -107,16 +107,7 @@ impl Experiment {
 
     /// Changes a key of every run.
     fn change(&mut self, change: &Override) -> Result<(), Diagnostics> {
-        let head = change.path.split('.').next().unwrap_or_default();
-        if !PARTS.contains(&head) {
-            let mut known: Vec<&str> = PARTS.to_vec();
-            known.extend(self.parts.iter().flat_map(|part| part.grid.names()));
-            known.sort_unstable();
-            known.dedup();
-            let error = format!("`{}` is neither an axis nor a key of a run", change.path);
-            let hint = suggestion(head, "axes and beginnings of keys", &known);
-            return Err(Diagnostic::at(&change.span, error).hint(hint).into());
-        }
+        check_change(change, self.parts.iter().flat_map(|part| part.grid.names()))?;
         self.parts.iter_mut().try_for_each(|part| part.change(change))
     }
 }

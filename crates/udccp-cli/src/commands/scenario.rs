@@ -97,9 +97,11 @@ fn variant<'a>(experiment: &'a Experiment, name: Option<&str>) -> CliResult<Opti
     let found = experiment.variants.iter().find(|v| v.id == name);
     found.map(Some).ok_or_else(|| {
         let known: Vec<&str> = experiment.variants.iter().map(|v| v.id.as_str()).collect();
-        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-        Failure::new(Exit::BadInput, format!("there is no variant \"{name}\""))
-            .hint(format!("there are: {known}"))
+        let hint = match known.as_slice() {
+            [] => "this file has no variants: leave --variant out".to_owned(),
+            known => udccp_lab::suggest(name, "there are", known),
+        };
+        Failure::new(Exit::BadInput, format!("there is no variant \"{name}\"")).hint(hint)
     })
 }
 

@@ -99,6 +99,7 @@ impl Case {
     /// # Errors
     /// What is wrong with it, with the lines.
     pub fn scenario(&self, point: &Point, changes: &[Override]) -> Result<Scenario, Diagnostics> {
+        changes.iter().try_for_each(|change| check_change(change, self.grid.names()))?;
         Scenario::read(&self.with(point, changes.iter())?)
     }
 
@@ -161,6 +162,26 @@ impl Case {
         };
         self.grid.axes.iter().filter(|a| !used(a)).collect()
     }
+}
+
+/// A change of anything else than a run would silently change nothing.
+///
+/// # Errors
+/// A path that begins with no part of a run, with the nearest of these and of the axes.
+pub(crate) fn check_change<'a>(
+    change: &Override,
+    axes: impl IntoIterator<Item = &'a str>,
+) -> Result<(), Diagnostic> {
+    let head = change.path.split('.').next().unwrap_or_default();
+    if PARTS.contains(&head) {
+        return Ok(());
+    }
+    let mut known: Vec<&str> = PARTS.into_iter().chain(axes).collect();
+    known.sort_unstable();
+    known.dedup();
+    let error = format!("`{}` is neither an axis nor a key of a run", change.path);
+    let hint = suggestion(head, "axes and beginnings of keys", &known);
+    Err(Diagnostic::at(&change.span, error).hint(hint))
 }
 
 /// Reads `{ "path.to.key" = value }`; only what makes up a run can be changed.

@@ -19,7 +19,7 @@ mod unit;
 pub use answer::{Answer, Sentence};
 pub use calibrate::{Calibration, Knob, Setting};
 pub use case::Case;
-pub(crate) use case::PARTS;
+pub(crate) use case::{PARTS, check_change};
 pub use claim::{Bound, Claim, Explanation, Origin, Predicate, Side};
 pub use close::{Close, Published};
 pub use context::{CASE_AXIS, Names, View};

@@ -14,7 +14,7 @@ use crate::{interrupt, output};
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Experiments: names, or paths of files
-    #[arg(value_name = "EXPERIMENT", required_unless_present = "all")]
+    #[arg(value_name = "EXPERIMENT")]
     names: Vec<String>,
     /// All experiments of the folder, or all built-in ones if there is no folder
     #[arg(long, conflicts_with = "names")]
@@ -37,6 +37,10 @@ pub(super) struct Args {
 
 /// Runs what is missing, and prints the tables.
 pub(super) fn run(args: &Args) -> CliResult<Exit> {
+    if args.names.is_empty() && !args.all {
+        let none = Failure::new(Exit::Usage, "no experiment is named");
+        return Err(none.hint("`udccp lab list` shows them; `--all` runs all of them"));
+    }
     let experiments = args.part.of_all(args.files.experiments(&args.names)?)?;
     // Some backends have to begin before there are threads.
     let backend = backend::ready(&args.backend)?;
