@@ -46,7 +46,9 @@ static int serve(const char *address, uint32_t service)
     struct pollfd fds[1 + MAX_CLIENTS];
     size_t n = 0;
     for (;;) {
-        fds[0] = (struct pollfd){.fd = udccp_listener_fd(listener), .events = POLLIN};
+        /* Who cannot be served yet waits in the backlog, and must not wake the loop. */
+        short accepts = n < MAX_CLIENTS ? POLLIN : 0;
+        fds[0] = (struct pollfd){.fd = udccp_listener_fd(listener), .events = accepts};
         for (size_t i = 0; i < n; i++)
             fds[1 + i] = (struct pollfd){.fd = udccp_socket_fd(clients[i]), .events = POLLIN};
         if (poll(fds, (nfds_t)(1 + n), -1) < 0)

@@ -126,7 +126,10 @@ pub unsafe extern "C" fn udccp_options_set_coverage(
 ) -> c_int {
     change(options, |o| match send.max(least) {
         0..=15 => Ok(o.send_cscov(send).min_cscov(least)),
-        n => Err(Failure::invalid(&format!("no checksum coverage is {n}"), "use 0 to 15")),
+        n => Err(Failure::invalid(
+            &format!("a checksum coverage of {n} does not exist"),
+            "use 0 to 15",
+        )),
     })
 }
 

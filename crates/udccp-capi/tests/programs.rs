@@ -158,6 +158,36 @@ fn echo_and_ping() {
     assert!(said.starts_with("10 answers, median "), "{said}");
 }
 
+/// Ticks of processor time that a process has used: 100 in a second.
+fn ticks(of: &Child) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", of.id())).expect("a process");
+    let after_name = stat.rsplit(") ").next().expect("a name in parentheses");
+    after_name.split(' ').skip(11).take(2).map(|n| n.parse::<u64>().expect("a number")).sum()
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "what a process uses in a time takes that time")]
+fn a_server_with_all_the_clients_it_serves_sleeps() {
+    let Some((_folder, echo)) = compiled("examples/echo.c") else { return };
+    let Some((_folder, crowd)) = compiled("tests/c/crowd.c") else { return };
+    let server = Server::start(&echo, &["server", ANY]);
+    let mut crowd = run(&crowd);
+    crowd.arg(&server.address).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut crowd = crowd.spawn().expect("a program");
+    let mut line = String::new();
+    let mut out = BufReader::new(crowd.stdout.take().expect("a pipe"));
+    out.read_line(&mut line).expect("a line");
+    assert_eq!(line, "connected\n");
+    let before = ticks(&server.child);
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    let used = ticks(&server.child) - before;
+    drop(crowd.stdin.take());
+    assert!(crowd.wait().expect("a child").success());
+    assert!(used < 30, "the server spun: {used} ticks in a second");
+    // Those that waited have left, too, and the next is served.
+    assert_eq!(output(&echo, &["client", &server.address, "hello"]), "hello\n");
+}
+
 #[test]
 fn a_file_arrives_whole() {
     let Some((folder, program)) = compiled("examples/file.c") else { return };
