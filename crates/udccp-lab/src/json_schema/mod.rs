@@ -55,7 +55,7 @@ struct Table {
 
 /// Quantities as texts with their units: name, what, example.
 const QUANTITIES: [(&str, &str, &str); 8] = [
-    ("Time", "A time with its unit: ns, us, ms, s or min", "25 ms"),
+    ("Time", "A time with its unit: ns, us, ms, s, min or h", "25 ms"),
     ("Rate", "A rate with its unit: bit/s, kbit/s, Mbit/s or Gbit/s", "100 Mbit/s"),
     ("Size", "A size with its unit: B, kB, MB or GB", "1500 B"),
     ("Percent", "A share in percent, 0 to 100", "1.5 %"),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-#: A time with its unit: ns, us, ms, s or min: "25 ms".
+#: A time with its unit: ns, us, ms, s, min or h: "25 ms".
 Time: TypeAlias = str
 #: A rate with its unit: bit/s, kbit/s, Mbit/s or Gbit/s: "100 Mbit/s".
 Rate: TypeAlias = str
