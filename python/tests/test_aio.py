@@ -206,6 +206,12 @@ def test_errors_of_connections() -> None:
             assert failure.value.errno == errno.EBADRQC
         with pytest.raises(ConnectionRefusedError):
             await connect("localhost", port, service="SC:test", options=OPTIONS)
+        with pytest.raises(OverflowError, match="the port must be 0-65535"):
+            await connect("localhost", 70000)
+        with pytest.raises(OverflowError, match="the local port must be 0-65535"):
+            await connect("localhost", 5, local_addr=("localhost", 70000))
+        with pytest.raises(OverflowError, match="the UDP port must be 0-65535"):
+            await start_server(echo, "localhost", udp_port=70000)
 
     run(main)
 

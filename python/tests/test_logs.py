@@ -106,10 +106,10 @@ def test_what_is_no_log_says_so(tmp_path: Path) -> None:
     for read in (logs.iperf3, logs.iperf2, logs.ss, logs.pcap):
         with pytest.raises(logs.LogError, match="text"):
             read(path)
-        with pytest.raises(logs.LogError, match="none"):
+        with pytest.raises(logs.LogError, match=r"^cannot (read|open) .*none: No such file"):
             read(tmp_path / "none")
     path.write_text('{"error": "unable to connect"}')
-    with pytest.raises(logs.LogError, match="unable to connect"):
+    with pytest.raises(logs.LogError, match=r"text: iperf3 says: unable to connect$"):
         logs.iperf3(path)
     with pytest.raises(ValueError, match="above 0"):
         logs.pcap(path, every_s=0)

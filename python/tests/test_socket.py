@@ -254,6 +254,8 @@ def test_refusals_have_the_numbers_of_linux() -> None:
     with pytest.raises(OSError, match="not an address") as failure:
         socket.create_server(("192.0.2.1", 0))
     assert number_of(failure) == "EADDRNOTAVAIL"
+    with pytest.raises(TypeError, match="a service code is str or int, not bytes"):
+        socket.socket(service=b"echo")  # type: ignore[arg-type]
 
 
 def test_calls_of_the_wrong_state() -> None:

@@ -104,6 +104,8 @@ def iperf3(path: str | PathLike[str]) -> list[FlowLog]:
                 name = f"stream {stream['socket']}"
                 flow = flows.setdefault(stream["socket"], FlowLog(name, protocol, [], []))
                 _add_iperf3(flow, stream, mss)
+    except LogError:
+        raise
     except (KeyError, TypeError, ValueError) as error:
         raise LogError(f"{fspath(path)} is no JSON of iperf3: {error!r}") from error
     return list(flows.values())

@@ -11,7 +11,7 @@ from udccp import _native
 from udccp.aio._connection import Connection
 from udccp.aio._watch import Watch
 from udccp.options import Options
-from udccp.socket._address import Service, service_number
+from udccp.socket._address import Service, check_port, service_number
 from udccp.socket._clients import client_endpoint
 from udccp.socket._options import Below
 
@@ -97,6 +97,9 @@ def connect(
     """
     code, settings = service_number(service), options or Options()
     below = Below(raw_ip=udp_port == 0)
+    check_port(port, "the port")
+    check_port(udp_port or 0, "the UDP port")
+    check_port(local_addr[1] if local_addr else 0, "the local port")
 
     async def one(at: str, v6: bool, scope: int) -> Connection:
         own_port = None

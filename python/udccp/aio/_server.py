@@ -12,7 +12,7 @@ from udccp.aio._connection import Connection, address_of
 from udccp.aio._entered import Entered
 from udccp.aio._watch import Watch
 from udccp.options import Options
-from udccp.socket._address import Address, Service, service_number
+from udccp.socket._address import Address, Service, check_port, service_number
 from udccp.socket._options import Below
 
 __all__ = ["Server", "start_server"]
@@ -183,6 +183,8 @@ async def start_server(
     several = [service] if isinstance(service, (str, int)) else list(service)
     codes, settings = [service_number(one) for one in several], options or Options()
     below = Below(raw_ip=udp_port == 0, reuse_port=reuse_port)
+    check_port(port, "the port")
+    check_port(udp_port or 0, "the UDP port")
     loop = asyncio.get_running_loop()
     flags = std.AI_PASSIVE
     # "::" serves IPv4, too.

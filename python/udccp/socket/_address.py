@@ -7,7 +7,7 @@ from typing import TypeAlias, cast
 
 from udccp import _native
 
-__all__ = ["Address", "Parts", "Service", "from_parts", "service_number", "to_parts"]
+__all__ = ["Address", "Parts", "Service", "check_port", "from_parts", "service_number", "to_parts"]
 
 #: ``(host, port)`` of IPv4, or ``(host, port, flow, scope)`` of IPv6; the last two may lack.
 Address: TypeAlias = tuple[str, int] | tuple[str, int, int, int] | tuple[str, int, int]
@@ -36,9 +36,25 @@ def service_number(service: Service) -> int:
     """
     if isinstance(service, str):
         return _native.service_number(service)
+    if not isinstance(service, int):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"a service code is str or int, not {type(service).__name__}")
     if not 0 <= service < 2**32 - 1:
         raise ValueError(f"{service} is not a service code: 0 to 4294967294")
     return service
+
+
+def check_port(port: object, name: str) -> None:
+    """Refuse what is no port, by its name in the call.
+
+    Raises
+    ------
+    TypeError, OverflowError
+        It is none.
+    """
+    if not isinstance(port, int):
+        raise TypeError(f"{name} must be int, not {type(port).__name__}")
+    if not 0 <= port <= 0xFFFF:
+        raise OverflowError(f"{name} must be 0-65535.")
 
 
 def _checked(family: int, address: object, call: str) -> tuple[str, int, int]:

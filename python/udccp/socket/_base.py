@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from udccp import _native
 from udccp.options import Options
 from udccp.socket import _constants as c
-from udccp.socket._address import Address, Parts, Service, from_parts, service_number, to_parts
+from udccp.socket._address import (
+    Address,
+    Parts,
+    Service,
+    check_port,
+    from_parts,
+    service_number,
+    to_parts,
+)
 from udccp.socket._clients import any_address, client_endpoint
 from udccp.socket._options import Around, Below, SocketOptions, fail, to_bytes
 from udccp.socket._timeout import checked_timeout, getdefaulttimeout
@@ -76,8 +84,8 @@ class Base:
             raise fail(errno.ESOCKTNOSUPPORT)
         if proto not in (-1, 0, c.IPPROTO_DCCP):
             raise fail(errno.EPROTONOSUPPORT)
-        if udp_port is not None and not 0 <= udp_port <= 0xFFFF:
-            raise OverflowError("the UDP port must be 0-65535.")
+        if udp_port is not None:
+            check_port(udp_port, "the UDP port")
         self.family = std.AddressFamily(family)
         self.type = c.SOCK_DCCP
         self.proto = c.IPPROTO_DCCP
