@@ -75,8 +75,10 @@ def test_a_table_has_values_and_intervals(study: lab.Experiment) -> None:
     assert {"rtt", "flow", "mean", "verdict"} <= set(frame.columns)
     with pytest.raises(KeyError, match="there are: shares"):
         study.table("share")
-    with pytest.raises(KeyError, match="3 cells"):
+    with pytest.raises(KeyError, match=r"3 cells of shares .* rtt: 20 ms, 40 ms, 60 ms;"):
         table.at(flow="first")
+    with pytest.raises(KeyError, match=r"0 cells of shares .*; flow: first, second"):
+        table.at(flow="third")
 
 
 @pytest.mark.parametrize("library", ["polars", "pandas"])

@@ -137,6 +137,8 @@ says! {
         "duration = \"60 s\"\nphase = \"56 s\"";
     a_flow_that_may_stop_before_it_starts: "every = \"1 s\" }\n\n[[flow]]" =>
         "every = \"1 s\" }\nphase = \"1 s\"\n\n[[flow]]\nstop = \"900 ms\"";
+    a_packet_that_no_flow_has: "start = \"5 s\"" => "start = \"5 s\"\npacket = \"100 kB\"";
+    a_flow_that_stops_before_it_starts: "start = \"5 s\"" => "start = \"5 s\"\nstop = \"4 s\"";
     a_seed_below_zero: "seed = 2008" => "seed = -1";
     more_samples_than_fit: "every = \"1 s\"" => "every = \"1 us\"";
     two_flows_of_one_name: "name = \"second\"" => "name = \"first\"";

@@ -97,7 +97,14 @@ class Table(Sequence[Cell]):
             if all(cell.labels.get(key) == label for key, label in labels.items())
         ]
         if len(found) != 1:
-            raise KeyError(f"{len(found)} cells of {self.id} have {labels}")
+            # Where several have them, what tells those apart; where none has, what all have.
+            known: dict[str, list[str]] = {}
+            for cell in found or self._cells:
+                for key, label in cell.labels.items():
+                    if label not in known.setdefault(key, []):
+                        known[key].append(label)
+            words = "; ".join(f"{key}: {', '.join(given)}" for key, given in known.items())
+            raise KeyError(f"{len(found)} cells of {self.id} have {labels}; there are {words}")
         return found[0]
 
     def frame(self, library: Library | None = None) -> Frame:

@@ -134,11 +134,13 @@ impl Flow {
         }
         if !(200..=65_535).contains(&packet.bytes()) {
             let span = node.get("packet").map_or(&node.span, |n| &n.span);
-            errors.push(Diagnostic::at(span, format!("an IP packet cannot have {packet}")));
+            let error = format!("a flow has no packets of {packet}");
+            errors.push(Diagnostic::at(span, error).hint("an IP packet has 200 B to 65535 B here"));
         }
-        if stop.is_some_and(|stop| stop <= start) {
+        if let Some(stop) = stop.filter(|stop| *stop <= start) {
             let span = node.get("stop").map_or(&node.span, |n| &n.span);
-            errors.push(Diagnostic::at(span, format!("the flow starts at {start}")));
+            let error = format!("the flow stops at {stop}, and starts at {start}");
+            errors.push(Diagnostic::at(span, error));
         }
         reader.finish();
         let (name, protocol, traffic) = (name?, protocol?, traffic?);
