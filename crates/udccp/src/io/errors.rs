@@ -155,7 +155,7 @@ mod tests {
         let io = Io::bind("127.0.0.1:0".parse().unwrap(), &EndpointOptions::default()).unwrap();
         // A port that was just free again is closed.
         let closed = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let mut tx = Transmitter::default();
+        let mut tx = Transmitter::new(|_| false, false);
         tx.push(
             &Datagram {
                 src: io.local_addr(),

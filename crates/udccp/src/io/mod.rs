@@ -1,6 +1,7 @@
 //! The socket below the protocol, UDP or raw IP: batched reads and writes, ECN both ways, ICMP
 //! reports. Nothing here knows DCCP, but for its ports over raw IP.
 
+mod batch;
 mod claims;
 mod errors;
 mod filter;

@@ -411,9 +411,10 @@ impl Core {
         (std::mem::take(&mut self.wake), due)
     }
 
-    /// A reader has come back and answers nothing: its acknowledgement leaves.
+    /// A reader has come back and answers nothing: its acknowledgement leaves. Where a task drives
+    /// that has woken several, it comes after them, and those of all leave together.
     pub(crate) fn reader_waits(&mut self, io: &Io, now: Instant, id: ConnectionId) {
-        if self.holds_acks {
+        if self.holds_acks && (self.readers_woken <= 1 || self.driver.driven_by.is_some()) {
             self.endpoint.release_ack(id);
             self.flush(io, now);
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::task::{Context, Wake, Waker};
 
-use crate::io::Receiver;
+use crate::io::{Io, Receiver};
 use crate::shared::{ConnHandle, Handle, Shared};
 use crate::{EndpointOptions, Options, Outgoing, ServiceCode};
 
@@ -37,20 +37,40 @@ impl Driven {
     fn turn(&mut self) {
         self.handle.shared().turn(&mut self.rx, Receiver::read, false);
     }
+
+    /// Reads everything; how many buffers it came in.
+    fn reads(&mut self) -> usize {
+        let mut buffers = 0;
+        let read = |rx: &mut Receiver, io: &Io| {
+            let read = rx.read(io);
+            buffers += read.as_ref().unwrap_or(&0);
+            read
+        };
+        self.handle.shared().turn(&mut self.rx, read, false);
+        buffers
+    }
 }
 
 /// Both ends of a connection, on sockets that the test drives.
 fn connected(client: &mut Driven, server: &mut Driven) -> [ConnHandle; 2] {
+    connections(client, server, 1).pop().unwrap()
+}
+
+/// Both ends of connections, on sockets that the test drives.
+fn connections(client: &mut Driven, server: &mut Driven, n: usize) -> Vec<[ConnHandle; 2]> {
     let (options, at) = (Options::default(), server.shared().io.local_addr());
     let listener = server.handle.listen(at.port(), vec![SERVICE], &options).unwrap();
-    let here = client.handle.connect(at.into(), SERVICE, &options).unwrap();
-    loop {
-        server.turn();
-        client.turn();
-        if let Some(there) = listener.try_accept().unwrap() {
-            return [here, there];
+    let connect = |_| {
+        let here = client.handle.connect(at.into(), SERVICE, &options).unwrap();
+        loop {
+            server.turn();
+            client.turn();
+            if let Some(there) = listener.try_accept().unwrap() {
+                return [here, there];
+            }
         }
-    }
+    };
+    (0..n).map(connect).collect()
 }
 
 #[test]
@@ -81,4 +101,32 @@ fn the_first_answer_of_a_reader_that_was_woken_leaves_at_once() {
             }
         }
     }
+}
+
+#[test]
+fn acknowledgements_of_readers_that_were_woken_together_leave_together() {
+    const CONNECTIONS: usize = 20;
+    let (mut client, mut server) = (Driven::new(), Driven::new());
+    let all = connections(&mut client, &mut server, CONNECTIONS);
+    let task = Waker::from(Arc::new(Nobody));
+    let mut cx = Context::from_waker(&task);
+    let mut buffers = 0;
+    // Two of them are acknowledged.
+    for _ in ["first", "second"] {
+        assert!(all.iter().all(|[_, there]| there.poll_recv((&mut cx).into()).is_pending()));
+        for [here, _] in &all {
+            here.try_send(Outgoing::new("message")).unwrap();
+        }
+        client.turn();
+        server.turn();
+        for [_, there] in &all {
+            while there.poll_recv((&mut cx).into()).is_ready() {}
+        }
+        // As the task that drives: after those that it woke.
+        server.turn();
+        buffers += client.reads();
+    }
+    let acked = |[here, _]: &[ConnHandle; 2]| here.stats().unwrap().counters.data_packets_acked;
+    assert_eq!(all.iter().map(acked).sum::<u64>(), 2 * CONNECTIONS as u64);
+    assert!(buffers < CONNECTIONS, "acknowledgements of 20 connections came in {buffers} buffers");
 }

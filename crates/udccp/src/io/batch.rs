@@ -1,0 +1,221 @@
+//! Datagrams that leave in one write.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+
+use quinn_udp::{Transmit, UdpSockRef};
+use udccp_base::{Datagram, Ecn, Payload};
+
+use super::transmit::Failure;
+use super::{Io, ecn_into, raw};
+
+/// One write holds at most this much: the largest UDP payload over IPv4.
+pub(super) const BATCH_BYTES: usize = 65_507;
+/// The same over raw IP, where packets of a batch need not be of one size.
+const TRAIN_BYTES: usize = 128 << 10;
+/// Enough of a datagram to find its connection by.
+const QUOTE_BYTES: usize = 32;
+
+/// Datagrams for one destination: over UDP of one size, but that the last may be shorter.
+#[derive(Debug)]
+pub(super) struct Batch {
+    /// Later ones have greater numbers.
+    number: u64,
+    dst: SocketAddr,
+    src: IpAddr,
+    ecn: Ecn,
+    /// Routers may cut its datagrams to pieces.
+    fragmentable: bool,
+    segment: usize,
+    /// Where each datagram ends.
+    ends: Vec<usize>,
+    /// A shorter datagram went in: nothing may follow it.
+    sealed: bool,
+    bytes: Vec<u8>,
+    /// How much was written already, where segments had to go one by one.
+    sent: usize,
+    /// How many packets were written already over raw IP.
+    sent_packets: usize,
+}
+
+impl Batch {
+    pub(super) fn with_capacity() -> Self {
+        Self {
+            number: 0,
+            dst: SocketAddr::from(([0, 0, 0, 0], 0)),
+            src: IpAddr::from([0, 0, 0, 0]),
+            ecn: Ecn::NotEct,
+            fragmentable: false,
+            segment: 0,
+            ends: Vec::with_capacity(raw::MAX_MESSAGES),
+            sealed: false,
+            bytes: Vec::with_capacity(BATCH_BYTES),
+            sent: 0,
+            sent_packets: 0,
+        }
+    }
+
+    /// Greater in a batch that was begun later.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    pub(super) fn is_fragmentable(&self) -> bool {
+        self.fragmentable
+    }
+
+    /// Whether all its datagrams but the last have this many bytes.
+    pub(super) fn is_of(&self, segment: usize) -> bool {
+        self.segment == segment
+    }
+
+    pub(super) fn same_path(&self, d: &Datagram, fragmentable: bool) -> bool {
+        let same_ends = self.dst == d.dst && self.src == d.src.ip();
+        same_ends && self.ecn == d.ecn && self.fragmentable == fragmentable
+    }
+
+    pub(super) fn start(&mut self, number: u64, d: &Datagram, fragmentable: bool) {
+        self.number = number;
+        self.fragmentable = fragmentable;
+        self.dst = d.dst;
+        self.src = d.src.ip();
+        self.ecn = d.ecn;
+        self.segment = d.transport_len();
+        self.ends.clear();
+        self.sealed = false;
+        self.bytes.clear();
+        (self.sent, self.sent_packets) = (0, 0);
+        self.put(&d.header, &d.payload);
+    }
+
+    /// Whether a packet of this many bytes may follow: of the right size, or of any in a train.
+    #[inline]
+    pub(super) fn takes(&self, len: usize, max_segments: usize, is_train: bool) -> bool {
+        let max_bytes = if is_train { TRAIN_BYTES } else { BATCH_BYTES };
+        let has_room = self.ends.len() < max_segments && self.bytes.len() + len <= max_bytes;
+        !self.sealed && has_room && (len <= self.segment || is_train)
+    }
+
+    /// Adds a datagram that it [takes](Self::takes). A shorter one than those before ends it, but
+    /// for a train.
+    #[inline]
+    pub(super) fn append(&mut self, header: &[u8], payload: &Payload, is_train: bool) {
+        self.sealed = !is_train && header.len() + payload.len() < self.segment;
+        self.put(header, payload);
+    }
+
+    #[inline]
+    fn put(&mut self, header: &[u8], payload: &Payload) {
+        self.bytes.extend_from_slice(header);
+        match payload {
+            Payload::Bytes(bytes) => self.bytes.extend_from_slice(bytes),
+            Payload::Zeros(n) => self.bytes.resize(self.bytes.len() + *n as usize, 0),
+        }
+        self.ends.push(self.bytes.len());
+    }
+
+    pub(super) fn waiting_bytes(&self) -> usize {
+        let packets = self.sent_packets.checked_sub(1).map_or(0, |n| self.ends[n]);
+        self.bytes.len() - self.sent.max(packets)
+    }
+
+    /// Leaves out the packet that was refused; whether more of a train is left.
+    pub(super) fn skip_packet(&mut self, is_train: bool) -> bool {
+        self.sent_packets += 1;
+        is_train && self.sent_packets < self.ends.len()
+    }
+
+    /// What the system refused.
+    pub(super) fn failed(&self, error: io::Error) -> Failure {
+        let first = self.sent_packets.checked_sub(1).map_or(self.sent, |n| self.ends[n]);
+        let from = first.min(self.bytes.len());
+        let to = (from + QUOTE_BYTES).min(self.bytes.len());
+        Failure { dst: self.dst, src: self.src, quoted: self.bytes[from..to].to_vec(), error }
+    }
+
+    /// One write, or, where the system refuses to segment, one for each datagram.
+    pub(super) fn write(&mut self, io: &Io) -> io::Result<()> {
+        if self.fragmentable {
+            return io.while_fragmenting(|| self.write_all(io));
+        }
+        self.write_all(io)
+    }
+
+    fn write_all(&mut self, io: &Io) -> io::Result<()> {
+        // quinn-udp writes the ECN bits alone, and the rest of the byte as zero.
+        if io.is_raw() || io.dscp != 0 {
+            return self.write_train(io);
+        }
+        if self.sent == 0 && self.ends.len() <= io.max_gso_segments().max(1) {
+            match self.write_range(io, 0, self.bytes.len()) {
+                Err(e) if self.ends.len() > 1 && segmentation_refused(&e) => {}
+                done => return done,
+            }
+        }
+        while self.sent < self.bytes.len() {
+            let end = (self.sent + self.segment).min(self.bytes.len());
+            self.write_range(io, self.sent, end)?;
+            self.sent = end;
+        }
+        Ok(())
+    }
+
+    /// As many packets a call as the system takes.
+    fn write_train(&mut self, io: &Io) -> io::Result<()> {
+        let (src, dst, tos) = (self.src, self.dst, io.dscp << 2 | self.ecn as u8);
+        let mut failures = 0;
+        while self.sent_packets < self.ends.len() {
+            let train = raw::Train { src, dst, tos, bytes: &self.bytes, ends: &self.ends };
+            match raw::send(&io.socket, train, self.sent_packets) {
+                Ok(count) => self.sent_packets += count.max(1),
+                // As in `write_range`.
+                Err(e) if e.kind() != io::ErrorKind::WouldBlock && failures < 2 => failures += 1,
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+
+    /// A report about an earlier packet makes the next write fail once without sending; so a
+    /// failure counts only when it stays.
+    fn write_range(&self, io: &Io, from: usize, to: usize) -> io::Result<()> {
+        for _ in 0..2 {
+            match self.write_once(io, from, to) {
+                Err(e) if e.kind() != io::ErrorKind::WouldBlock && !segmentation_refused(&e) => {}
+                done => return done,
+            }
+        }
+        self.write_once(io, from, to)
+    }
+
+    fn write_once(&self, io: &Io, from: usize, to: usize) -> io::Result<()> {
+        #[cfg(test)]
+        if io.is_stuck.load(std::sync::atomic::Ordering::Relaxed) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let bound_to_wildcard = io.local.ip().is_unspecified();
+        let transmit = Transmit {
+            destination: io.in_family(self.dst),
+            ecn: ecn_into(self.ecn),
+            contents: &self.bytes[from..to],
+            segment_size: (to - from > self.segment).then_some(self.segment),
+            src_ip: bound_to_wildcard.then_some(self.src),
+        };
+        io.state.try_send(UdpSockRef::from(&io.socket), &transmit)
+    }
+}
+
+/// EIO and EINVAL are how Linux says that a device or path cannot segment.
+fn segmentation_refused(e: &io::Error) -> bool {
+    const EIO: i32 = 5;
+    const EINVAL: i32 = 22;
+    cfg!(target_os = "linux") && matches!(e.raw_os_error(), Some(EIO | EINVAL))
+}
+
+#[cfg(test)]
+impl Batch {
+    /// So many bytes were written already.
+    pub(super) fn is_out(&mut self, bytes: usize) {
+        self.sent = bytes;
+    }
+}
