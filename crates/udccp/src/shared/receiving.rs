@@ -36,8 +36,7 @@ impl ConnHandle {
     ) -> Poll<Result<Option<Received>, Error>> {
         self.poll_with(waiter, |core, io, now| match core.endpoint.recv_with_meta(now, self.id) {
             Ok(Some(message)) => {
-                // Room in the receive queue may release acknowledgements that were held back.
-                core.flush(io, now);
+                core.flush_released(io, now);
                 Poll::Ready(Ok(Some(Received::of(message))))
             }
             Ok(None) => self.wait_to_read(core, io, now, waiter).map_ok(|()| None),
@@ -71,7 +70,7 @@ impl ConnHandle {
         let mut take = |payload| into.push(into_bytes(payload));
         let count = core.endpoint.recv_many(self.id, max, &mut take);
         if count > 0 {
-            core.flush(io, now);
+            core.flush_released(io, now);
         } else if max > 0 {
             // There is none, perhaps for ever.
             core.endpoint.recv(now, self.id)?;
@@ -97,7 +96,7 @@ impl ConnHandle {
         let received =
             self.with(|core, io, now| match core.endpoint.recv_with_meta(now, self.id) {
                 Ok(Some(message)) => {
-                    core.flush(io, now);
+                    core.flush_released(io, now);
                     Ok(Received::of(message))
                 }
                 Ok(None) => Err(nothing_yet(core)),

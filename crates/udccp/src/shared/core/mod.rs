@@ -217,6 +217,14 @@ impl Core {
         }
     }
 
+    /// A message was read: room in the receive queue may release acknowledgements that were held
+    /// back. Where a burst waits for the driver, they wait with it.
+    pub(crate) fn flush_released(&mut self, io: &Io, now: Instant) {
+        if self.burst == 0 {
+            self.flush(io, now);
+        }
+    }
+
     /// Puts on the wire everything that may leave now.
     #[inline]
     pub(crate) fn flush(&mut self, io: &Io, now: Instant) {

@@ -104,6 +104,33 @@ fn the_first_answer_of_a_reader_that_was_woken_leaves_at_once() {
 }
 
 #[test]
+fn answers_of_readers_that_were_woken_together_leave_together() {
+    const CONNECTIONS: usize = 20;
+    let (mut client, mut server) = (Driven::new(), Driven::new());
+    let all = connections(&mut client, &mut server, CONNECTIONS);
+    let task = Waker::from(Arc::new(Nobody));
+    let mut cx = Context::from_waker(&task);
+    for _ in 0..3 {
+        assert!(all.iter().all(|[_, there]| there.poll_recv((&mut cx).into()).is_pending()));
+        for [here, _] in &all {
+            here.try_send(Outgoing::new("question")).unwrap();
+        }
+        client.turn();
+        server.turn();
+        for [_, there] in &all {
+            assert!(there.poll_recv((&mut cx).into()).is_ready());
+            there.try_send(Outgoing::new("answer")).unwrap();
+            assert!(there.poll_recv((&mut cx).into()).is_pending());
+        }
+        // As the task that drives: after those that it woke.
+        server.turn();
+        let buffers = client.reads();
+        assert!(all.iter().all(|[here, _]| here.poll_recv((&mut cx).into()).is_ready()));
+        assert!(buffers < CONNECTIONS / 2, "answers of 20 connections came in {buffers} buffers");
+    }
+}
+
+#[test]
 fn acknowledgements_of_readers_that_were_woken_together_leave_together() {
     const CONNECTIONS: usize = 20;
     let (mut client, mut server) = (Driven::new(), Driven::new());
