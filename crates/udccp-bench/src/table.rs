@@ -31,7 +31,7 @@ struct Table {
     peers: &'static [Peer],
 }
 
-const TABLES: [Table; 6] = [
+const TABLES: [Table; 7] = [
     Table {
         work: Work::Bulk,
         path: Path::Veth,
@@ -62,6 +62,13 @@ const TABLES: [Table; 6] = [
         title: "A message of 100 bytes and its answer",
         each: "ns a round trip",
         peers: &[Peer::Udp, Peer::UdpTokio, Peer::Udccp, Peer::UdccpBlocking, Peer::Quinn],
+    },
+    Table {
+        work: Work::Questions,
+        path: Path::Veth,
+        title: "The same on 100 connections at once",
+        each: "ns a round trip",
+        peers: &[Peer::Tcp, Peer::Udccp, Peer::Quinn],
     },
     Table {
         work: Work::Handshakes,

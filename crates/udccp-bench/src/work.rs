@@ -18,6 +18,8 @@ pub(crate) const BULK_BATCH: usize = 128;
 pub(crate) const PING_BYTES: usize = 100;
 /// Connections under way at once where handshakes are measured.
 pub(crate) const HANDSHAKES_AT_ONCE: usize = 32;
+/// Connections on which a question waits for its answer at all times.
+pub(crate) const QUESTIONS_AT_ONCE: usize = 100;
 /// Bytes of a message of one of many connections.
 pub(crate) const MANY_BYTES: usize = 200;
 /// What the last messages get to arrive.
@@ -30,6 +32,8 @@ pub(crate) enum Work {
     Bulk,
     /// A message of 100 bytes, sent back, over and over.
     Ping,
+    /// The same on 100 connections at once.
+    Questions,
     /// Connect, accept, close; 32 at once.
     Handshakes,
     /// Many connections with 100 messages of 200 bytes a second each.
@@ -67,6 +71,9 @@ impl Turn {
             (Work::Ping, Peer::Quinn) => quic::ping(self),
             (Work::Ping, Peer::Udccp) => dccp::ping(self),
             (Work::Ping, Peer::UdccpBlocking) => dccp_blocking::ping(self),
+            (Work::Questions, Peer::Tcp) => tcp::questions(self),
+            (Work::Questions, Peer::Quinn) => quic::questions(self),
+            (Work::Questions, Peer::Udccp) => dccp::questions(self),
             (Work::Handshakes, Peer::Tcp) => tcp::handshakes(self),
             (Work::Handshakes, Peer::Quinn) => quic::handshakes(self),
             (Work::Handshakes, Peer::Udccp) => dccp::handshakes(self),

@@ -16,7 +16,14 @@ fn every_peer_has_its_figures() {
         return;
     }
     assert!(done.status.success(), "{err}");
-    for heading in ["Messages of", "answer", "made and closed", "Many connections, ", "nothing"] {
+    for heading in [
+        "Messages of",
+        "answer",
+        "100 connections",
+        "made and closed",
+        "Many connections, ",
+        "nothing",
+    ] {
         assert!(out.contains(heading), "no {heading} in:\n{out}");
     }
     assert!(!out.contains("NaN") && !out.contains("inf"), "{out}");

@@ -1,6 +1,7 @@
 //! Puts the loads on the async sockets.
 
 use std::cell::{Cell, RefCell};
+use std::iter::repeat_n;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -17,7 +18,8 @@ use super::{Peer, pace, runtime};
 use crate::meter::{Heap, Measured, Meter};
 use crate::network::Network;
 use crate::work::{
-    BULK_BATCH, BULK_BYTES, HANDSHAKES_AT_ONCE, MANY_BYTES, PING_BYTES, SETTLE, Turn,
+    BULK_BATCH, BULK_BYTES, HANDSHAKES_AT_ONCE, MANY_BYTES, PING_BYTES, QUESTIONS_AT_ONCE, SETTLE,
+    Turn,
 };
 
 /// The service of all of them.
@@ -80,26 +82,48 @@ pub(crate) fn bulk(turn: &Turn, peer: Peer) -> Result<Measured> {
     Ok(meter.stop(sent, arrived))
 }
 
+/// Sends every message back.
+async fn answer(connection: Connection) -> Result<()> {
+    while let Some(message) = connection.recv().await? {
+        connection.send(message).await?;
+    }
+    Ok(())
+}
+
+/// One round trip.
+async fn ask(connection: &Connection) -> Result<()> {
+    connection.send(Bytes::from_static(&[7; PING_BYTES])).await?;
+    connection.recv().await?.context("the server closed")?;
+    Ok(())
+}
+
 /// Round trips.
 pub(crate) fn ping(turn: &Turn) -> Result<Measured> {
-    let address = serve_many(turn, |connection| async move {
-        while let Some(message) = connection.recv().await? {
-            connection.send(message).await?;
-        }
-        Ok(())
-    })?;
+    let address = serve_many(turn, answer)?;
     runtime()?.block_on(async {
         let connection = Connection::connect(address, SERVICE).await?;
-        let message = Bytes::from_static(&[7; PING_BYTES]);
         let meter = Meter::start();
-        let times = pace::round_trips(meter.after(turn.seconds), || async {
-            connection.send(message.clone()).await?;
-            connection.recv().await?.context("the server closed")?;
-            Ok(())
-        })
-        .await?;
+        let times = pace::round_trips(meter.after(turn.seconds), || ask(&connection)).await?;
         let count = times.len() as u64;
         Ok(meter.stop(count, count).with_round_trips(times))
+    })
+}
+
+/// Round trips on many connections at once.
+pub(crate) fn questions(turn: &Turn) -> Result<Measured> {
+    let address = serve_many(turn, answer)?;
+    runtime()?.block_on(async {
+        let client = Endpoint::bind(Network::client_addr())?;
+        let connections = connect(&client, address, QUESTIONS_AT_ONCE).await?;
+        let works = connections.into_iter().map(Rc::new).map(|connection| {
+            move || {
+                let connection = Rc::clone(&connection);
+                async move { ask(&connection).await }
+            }
+        });
+        let meter = Meter::start();
+        let count = pace::at_once(works, meter.after(turn.seconds)).await?;
+        Ok(meter.stop(count, count))
     })
 }
 
@@ -110,15 +134,15 @@ pub(crate) fn handshakes(turn: &Turn) -> Result<Measured> {
         let ports = Rc::new(Ports { client: RefCell::default(), used: Cell::new(0) });
         let meter = Meter::start();
         let end = meter.after(turn.seconds);
-        let count = pace::at_once(HANDSHAKES_AT_ONCE, end, move || {
+        let handshake = move || {
             let ports = ports.clone();
             async move {
                 let client = ports.client()?;
                 let connection = client.connect(address, SERVICE, &Options::default()).await?;
                 Ok(connection.close().await?)
             }
-        })
-        .await?;
+        };
+        let count = pace::at_once(repeat_n(handshake, HANDSHAKES_AT_ONCE), end).await?;
         Ok(meter.stop(count, count))
     })
 }

@@ -6,17 +6,16 @@ use anyhow::Result;
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
-/// Repeats a task in `n` places at once until `end`; how often it was done.
-pub(crate) async fn at_once<W, F>(n: usize, end: Instant, work: W) -> Result<u64>
+/// Repeats each work until `end`, all of them at once; how often one was done.
+pub(crate) async fn at_once<W, F>(works: impl IntoIterator<Item = W>, end: Instant) -> Result<u64>
 where
-    W: Fn() -> F + Clone + 'static,
+    W: Fn() -> F + 'static,
     F: Future<Output = Result<()>> + 'static,
 {
     let local = tokio::task::LocalSet::new();
     let tasks = async move {
         let mut tasks = JoinSet::new();
-        for _ in 0..n {
-            let work = work.clone();
+        for work in works {
             tasks.spawn_local(async move {
                 let mut done = 0_u64;
                 while Instant::now() < end {

@@ -1,6 +1,7 @@
 //! Puts the loads on datagrams of quinn. QUIC cannot do without TLS; of a datagram's cost that is a
 //! small part.
 
+use std::iter::repeat_n;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::channel;
@@ -17,7 +18,7 @@ use super::dccp::{chunk, messages};
 use super::{pace, runtime};
 use crate::meter::{Heap, Measured, Meter};
 use crate::network::Network;
-use crate::work::{HANDSHAKES_AT_ONCE, MANY_BYTES, PING_BYTES, SETTLE, Turn};
+use crate::work::{HANDSHAKES_AT_ONCE, MANY_BYTES, PING_BYTES, QUESTIONS_AT_ONCE, SETTLE, Turn};
 
 const NAME: &str = "server.test";
 
@@ -109,27 +110,49 @@ pub(crate) fn bulk(turn: &Turn) -> Result<Measured> {
     })
 }
 
+/// Sends every message back.
+async fn answer(connection: Connection) {
+    while let Ok(message) = connection.read_datagram().await {
+        if connection.send_datagram(message).is_err() {
+            return;
+        }
+    }
+}
+
+/// One round trip.
+async fn ask(connection: &Connection) -> Result<()> {
+    connection.send_datagram(Bytes::from_static(&[7; PING_BYTES]))?;
+    connection.read_datagram().await?;
+    Ok(())
+}
+
 /// Round trips.
 pub(crate) fn ping(turn: &Turn) -> Result<Measured> {
-    let (address, config) = serve(turn, |connection| async move {
-        while let Ok(message) = connection.read_datagram().await {
-            if connection.send_datagram(message).is_err() {
-                return;
-            }
-        }
-    })?;
+    let (address, config) = serve(turn, answer)?;
     runtime()?.block_on(async {
         let connection = endpoint(config)?.connect(address, NAME)?.await?;
-        let message = Bytes::from_static(&[7; PING_BYTES]);
         let meter = Meter::start();
-        let times = pace::round_trips(meter.after(turn.seconds), || async {
-            connection.send_datagram(message.clone())?;
-            connection.read_datagram().await?;
-            Ok(())
-        })
-        .await?;
+        let times = pace::round_trips(meter.after(turn.seconds), || ask(&connection)).await?;
         let count = times.len() as u64;
         Ok(meter.stop(count, count).with_round_trips(times))
+    })
+}
+
+/// Round trips on many connections at once.
+pub(crate) fn questions(turn: &Turn) -> Result<Measured> {
+    let (address, config) = serve(turn, answer)?;
+    runtime()?.block_on(async {
+        let client = endpoint(config)?;
+        let connections = connect(&client, address, QUESTIONS_AT_ONCE).await?;
+        let works = connections.into_iter().map(|connection| {
+            move || {
+                let connection = connection.clone();
+                async move { ask(&connection).await }
+            }
+        });
+        let meter = Meter::start();
+        let count = pace::at_once(works, meter.after(turn.seconds)).await?;
+        Ok(meter.stop(count, count))
     })
 }
 
@@ -141,14 +164,15 @@ pub(crate) fn handshakes(turn: &Turn) -> Result<Measured> {
     runtime()?.block_on(async {
         let client = endpoint(config)?;
         let meter = Meter::start();
-        let count = pace::at_once(HANDSHAKES_AT_ONCE, meter.after(turn.seconds), move || {
+        let handshake = move || {
             let client = client.clone();
             async move {
                 client.connect(address, NAME)?.await?.close(VarInt::from_u32(0), b"");
                 Ok(())
             }
-        })
-        .await?;
+        };
+        let works = repeat_n(handshake, HANDSHAKES_AT_ONCE);
+        let count = pace::at_once(works, meter.after(turn.seconds)).await?;
         Ok(meter.stop(count, count))
     })
 }

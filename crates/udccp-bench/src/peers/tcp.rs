@@ -1,17 +1,20 @@
 //! Puts the loads on the kernel's TCP.
 
 use std::io::{Read, Write};
+use std::iter::repeat_n;
 use std::net::{TcpListener, TcpStream};
+use std::rc::Rc;
 use std::sync::mpsc::channel;
 use std::time::Instant;
 
 use anyhow::Result;
-use tokio::io::AsyncReadExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::sync::Mutex;
 
 use super::{pace, runtime};
 use crate::meter::{Measured, Meter};
 use crate::network::Network;
-use crate::work::{BULK_BYTES, HANDSHAKES_AT_ONCE, Turn};
+use crate::work::{BULK_BYTES, HANDSHAKES_AT_ONCE, PING_BYTES, QUESTIONS_AT_ONCE, Turn};
 
 /// Bytes of one call, about as many as go into one packet of the stack.
 const BLOCK: usize = 64 * 1024;
@@ -43,6 +46,51 @@ pub(crate) fn bulk(turn: &Turn) -> Result<Measured> {
     Ok(meter.stop(messages, messages))
 }
 
+/// Round trips in tokio on many connections at once.
+pub(crate) fn questions(turn: &Turn) -> Result<Measured> {
+    let (tell, heard) = channel();
+    turn.network.serve::<()>(move || {
+        runtime()?.block_on(async {
+            let listener = tokio::net::TcpListener::bind(Network::server_addr()).await?;
+            tell.send(listener.local_addr()?)?;
+            loop {
+                let (mut stream, _) = listener.accept().await?;
+                stream.set_nodelay(true)?;
+                tokio::spawn(async move {
+                    let mut message = [0; PING_BYTES];
+                    while stream.read_exact(&mut message).await.is_ok() {
+                        stream.write_all(&message).await?;
+                    }
+                    std::io::Result::Ok(())
+                });
+            }
+        })
+    })?;
+    let peer = heard.recv()?;
+    runtime()?.block_on(async {
+        let mut streams = Vec::new();
+        for _ in 0..QUESTIONS_AT_ONCE {
+            let stream = tokio::net::TcpStream::connect(peer).await?;
+            stream.set_nodelay(true)?;
+            streams.push(Rc::new(Mutex::new(stream)));
+        }
+        let works = streams.into_iter().map(|stream| {
+            move || {
+                let stream = Rc::clone(&stream);
+                async move {
+                    let (mut stream, mut message) = (stream.lock().await, [7; PING_BYTES]);
+                    stream.write_all(&message).await?;
+                    stream.read_exact(&mut message).await?;
+                    Ok(())
+                }
+            }
+        });
+        let meter = Meter::start();
+        let count = pace::at_once(works, meter.after(turn.seconds)).await?;
+        Ok(meter.stop(count, count))
+    })
+}
+
 /// Connections in tokio that are accepted and closed.
 pub(crate) fn handshakes(turn: &Turn) -> Result<Measured> {
     let (tell, heard) = channel();
@@ -58,14 +106,14 @@ pub(crate) fn handshakes(turn: &Turn) -> Result<Measured> {
     let peer = heard.recv()?;
     runtime()?.block_on(async {
         let meter = Meter::start();
-        let count =
-            pace::at_once(HANDSHAKES_AT_ONCE, meter.after(turn.seconds), move || async move {
-                let mut stream = tokio::net::TcpStream::connect(peer).await?;
-                // Nothing but the end: the server closes first, and no port stays in TIMEWAIT here.
-                stream.read_to_end(&mut Vec::new()).await?;
-                Ok(())
-            })
-            .await?;
+        let handshake = move || async move {
+            let mut stream = tokio::net::TcpStream::connect(peer).await?;
+            // Nothing but the end: the server closes first, and no port stays in TIMEWAIT here.
+            stream.read_to_end(&mut Vec::new()).await?;
+            Ok(())
+        };
+        let works = repeat_n(handshake, HANDSHAKES_AT_ONCE);
+        let count = pace::at_once(works, meter.after(turn.seconds)).await?;
         Ok(meter.stop(count, count))
     })
 }
