@@ -41,6 +41,7 @@ fn main() -> ExitCode {
         }),
         test("what_was_sent_before_main_returns_arrives_blocking", || all_arrive("blocking")),
         test("what_was_sent_before_exit_arrives_though_nothing_is_dropped", || all_arrive("exit")),
+        test("what_was_dropped_before_exit_arrives_and_is_closed", || all_arrive("dropped")),
         test("a_full_send_queue_arrives_after_main_returned", || all_arrive("queue")),
         test("a_process_that_kills_itself_can_close_all_before", || all_arrive("killed")),
         test("a_panic_in_main_ends_the_connection_in_order", || all_arrive("panic")),
@@ -161,6 +162,10 @@ fn in_the_process(case: &str, peer: Address) -> ExitCode {
         "exit" => one_thread().expect("a runtime").block_on(async {
             let connection = send_all(case, peer).await;
             std::mem::forget(connection);
+            std::process::exit(0);
+        }),
+        "dropped" => one_thread().expect("a runtime").block_on(async {
+            drop(send_all(case, peer).await);
             std::process::exit(0);
         }),
         "blocking" => {

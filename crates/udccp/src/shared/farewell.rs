@@ -27,6 +27,11 @@ impl Shared {
         Duration::from_nanos(self.linger_nanos.load(Ordering::Relaxed))
     }
 
+    /// Whether what is open is closed when the process ends.
+    pub(super) fn closes_at_exit(&self) -> bool {
+        self.closes_at_exit
+    }
+
     /// Whether a connection of this process is to be closed at its end. In doubt, yes: it does not
     /// wait.
     pub(crate) fn has_open_connections(&self) -> bool {

@@ -217,7 +217,7 @@ impl Drop for ConnHandle {
             core.close(now, self.id);
             core.endpoint.release(now, self.id);
             let conn = core.forget(self.id);
-            core.flush(io, now);
+            self.flush_close(core, io, now);
             conn
         });
         // Without the lock: the last trace of a task may own another connection.

@@ -3,12 +3,14 @@
 use std::task::Poll;
 use std::time::Duration;
 
+use udccp_base::Instant;
 use udccp_proto::{CloseReason, State};
 
 use super::calls::stopped;
 use super::core::Core;
 use super::handle::ConnHandle;
 use super::waiters::{For, Waiter};
+use crate::io::Io;
 use crate::{ConnectionEvent, ConnectionStats, Error, QueuePolicy, ReceiverState, SenderState};
 
 impl ConnHandle {
@@ -96,8 +98,18 @@ impl ConnHandle {
     pub(crate) fn close(&self) {
         let _ = self.with(|core, io, now| {
             core.close(now, self.id);
-            core.flush(io, now);
+            self.flush_close(core, io, now);
         });
+    }
+
+    /// Sends a Close, or leaves it to the driver with others of a burst. At the end of the process
+    /// what is still waiting leaves as well; without a farewell it might not.
+    pub(super) fn flush_close(&self, core: &mut Core, io: &Io, now: Instant) {
+        if self.shared().closes_at_exit() {
+            core.flush_burst(io, now);
+        } else {
+            core.flush(io, now);
+        }
     }
 
     /// Ends the connection at once.

@@ -194,7 +194,8 @@ impl Core {
         std::mem::take(&mut self.wake)
     }
 
-    /// A message was queued: sends it, or lets it wait for the rest of its burst.
+    /// A message was queued, or a connection made or closed: sends it, or lets it wait for the rest
+    /// of its burst.
     pub(crate) fn flush_burst(&mut self, io: &Io, now: Instant) {
         self.burst += 1;
         let at_once = if self.driver.is_away() {

@@ -23,8 +23,12 @@ struct Driven {
 
 impl Driven {
     fn new() -> Self {
+        Self::with(&EndpointOptions::default())
+    }
+
+    fn with(options: &EndpointOptions) -> Self {
         let at = "127.0.0.1:0".parse().unwrap();
-        let shared = Shared::bind(at, &EndpointOptions::default()).unwrap();
+        let shared = Shared::bind(at, options).unwrap();
         shared.set_starter(|_| Ok(()));
         let rx = Receiver::new(&shared.io);
         Self { handle: Handle::new(shared), rx }
@@ -32,6 +36,12 @@ impl Driven {
 
     fn shared(&self) -> &Shared {
         self.handle.shared()
+    }
+
+    /// What is sent from here on is of a burst.
+    fn begin_burst(&self) {
+        let later = self.shared().clock.now() + super::BURST_GAP * 100_000;
+        self.shared().lock().last_flush = later;
     }
 
     fn turn(&mut self) {
@@ -87,9 +97,7 @@ fn the_first_answer_of_a_reader_that_was_woken_leaves_at_once() {
         while !there.poll_recv((&mut cx).into()).is_ready() {
             server.turn();
         }
-        // As in a burst, the rest of which what is sent waits for.
-        let later = server.shared().clock.now() + super::BURST_GAP * 100_000;
-        server.shared().lock().last_flush = later;
+        server.begin_burst();
         there.try_send(Outgoing::new("answer")).unwrap();
         assert_eq!(waiting(), 0);
         there.try_send(Outgoing::new("more")).unwrap();
@@ -117,6 +125,7 @@ fn answers_of_readers_that_were_woken_together_leave_together() {
         }
         client.turn();
         server.turn();
+        server.begin_burst();
         for [_, there] in &all {
             assert!(there.poll_recv((&mut cx).into()).is_ready());
             there.try_send(Outgoing::new("answer")).unwrap();
@@ -156,4 +165,47 @@ fn acknowledgements_of_readers_that_were_woken_together_leave_together() {
     let acked = |[here, _]: &[ConnHandle; 2]| here.stats().unwrap().counters.data_packets_acked;
     assert_eq!(all.iter().map(acked).sum::<u64>(), 2 * CONNECTIONS as u64);
     assert!(buffers < CONNECTIONS, "acknowledgements of 20 connections came in {buffers} buffers");
+}
+
+#[test]
+fn connections_that_are_made_and_closed_in_a_burst_leave_together() {
+    const CONNECTIONS: usize = 20;
+    let (mut client, mut server) = (Driven::new(), Driven::new());
+    let (options, at) = (Options::default(), server.shared().io.local_addr());
+    let listener = server.handle.listen(at.port(), vec![SERVICE], &options).unwrap();
+    client.begin_burst();
+    let connect = |_| client.handle.connect(at.into(), SERVICE, &options).unwrap();
+    let here: Vec<_> = (0..CONNECTIONS).map(connect).collect();
+    client.turn();
+    let requests = server.reads();
+    let mut there = Vec::new();
+    while there.len() < CONNECTIONS {
+        client.turn();
+        server.turn();
+        there.extend(listener.try_accept().unwrap());
+    }
+    client.begin_burst();
+    drop(here);
+    client.turn();
+    let closes = server.reads();
+    let task = Waker::from(Arc::new(Nobody));
+    let mut cx = Context::from_waker(&task);
+    while there.iter().any(|one| one.poll_ended((&mut cx).into()).is_pending()) {
+        client.turn();
+        server.turn();
+    }
+    let most = CONNECTIONS / 4;
+    assert!(requests <= most && closes <= most, "{requests} and {closes} buffers");
+}
+
+#[test]
+fn a_close_that_no_farewell_follows_leaves_at_once() {
+    let without = EndpointOptions::default().close_at_exit(false);
+    let (mut client, mut server) = (Driven::with(&without), Driven::new());
+    let [here, there] = connected(&mut client, &mut server);
+    client.begin_burst();
+    drop(here);
+    server.turn();
+    let task = Waker::from(Arc::new(Nobody));
+    assert!(there.poll_ended((&mut Context::from_waker(&task)).into()).is_ready());
 }
