@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -138,8 +139,24 @@ def test_many_runs_are_those_of_one_at_a_time() -> None:
     for workers in (1, 2, None):
         many = lab.run_many([plain(), other], seeds=[1, 2, 3], workers=workers)
         assert [record.event_hash for record in many] == one_by_one
-    with pytest.raises(ValueError, match="at least 1"):
-        lab.run_many(plain(), workers=0)
+
+
+def test_numbers_that_cannot_be_are_told_with_key_and_range() -> None:
+    """Of a seed, a snap length, threads and runs, instead of what the native half would say."""
+    calls: list[tuple[str, int, str, Callable[[Any], object]]] = [
+        ("seed", 2**64, "0 to 18446744073709551615", lambda n: lab.run(plain(), seed=n)),
+        ("seed", 2**64, "0 to 18446744073709551615", lambda n: lab.run_many(plain(), seeds=[n])),
+        ("snaplen", 2**32, "0 to 4294967295", lambda n: lab.run(plain(), pcap="x", snaplen=n)),
+        ("workers", 0, "1 to 1024", lambda n: lab.run_many(plain(), workers=n)),
+        ("workers", 0, "1 to 1024", lambda n: lab.experiment("nor-2012").run(workers=n)),
+        ("runs", 0, "1 to 100000", lambda n: lab.experiment("nor-2012", runs=n)),
+    ]
+    for key, beyond, limits, call in calls:
+        for number in (-1, beyond):
+            with pytest.raises(ValueError, match=f"^{key}={number}: a whole number from {limits}$"):
+                call(number)
+        with pytest.raises(TypeError, match=f"^{key} must be int, not float$"):
+            call(1.5)
 
 
 @pytest.mark.parametrize("library", ["polars", "pandas"])

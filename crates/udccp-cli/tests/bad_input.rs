@@ -21,13 +21,22 @@ fn wrong_values_of_flags_say_what_is_right() {
     fails(&client("-t", "soon"), 2, &["soon", "seconds"]);
     fails(&client("-b", "fast"), 2, &["fast", "20M"]);
     fails(&client("-b", "0"), 2, &["zero"]);
-    fails(&client("-P", "0"), 2, &["1..=1000"]);
+    fails(&client("-P", "0"), 2, &["'0' for '--parallel <N>': a whole number from 1 to 1000"]);
+    fails(&client("-p", "x"), 2, &["'x' for '--port <PORT>': a whole number from 0 to 65535"]);
     fails(&client("-l", "8"), 2, &["8 bytes", "hint: use -l 32"]);
     fails(&["perf", "client", "h", "-R", "--bidir"], 2, &["cannot be used with"]);
     fails(&["cat", "-l", "99999"], 2, &["99999", "hint: write: udccp cat -l PORT"]);
     fails(&["cat", "localhost"], 2, &["PORT"]);
     fails(&["cat", "--service", "tooLong", "h", "1"], 2, &["SC:abcd"]);
     fails(&["cat", "-l", "host", "5004"], 2, &["hint: write"]);
+}
+
+#[test]
+fn a_seed_that_cannot_be_is_told_with_the_range() {
+    for value in ["abc", "-1", "1.5", "18446744073709551616"] {
+        let says = format!("'{value}' for '--seed <N>': a whole number from 0 to {}", u64::MAX);
+        fails(&["sim", "two-flows", "--seed", value], 2, &[&says]);
+    }
 }
 
 #[test]

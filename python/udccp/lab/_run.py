@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import operator
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
-from typing import Any, TypeAlias, Union
+from typing import Any, SupportsIndex, TypeAlias, Union
 
 from udccp import _native
 from udccp.lab.record import Record
@@ -22,6 +23,27 @@ Value: TypeAlias = str | int | float | bool
 def as_text(value: Value) -> str:
     """A value as the command line has it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def whole(key: str, value: SupportsIndex, least: int, most: int) -> int:
+    """A whole number of a call; refused by its key, with the range."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{key} must be int, not {type(value).__name__}") from None
+    if not least <= number <= most:
+        raise ValueError(f"{key}={number}: a whole number from {least} to {most}")
+    return number
+
+
+def _seed(value: int | None) -> int | None:
+    """A seed; None is that of the file."""
+    return None if value is None else whole("seed", value, 0, 2**64 - 1)
+
+
+def threads(value: int | None) -> int:
+    """How many threads to run in: one a core where it is not said."""
+    return os.cpu_count() or 1 if value is None else whole("workers", value, 1, 1024)
 
 
 def prepare(
@@ -86,7 +108,7 @@ def run(
         mapping by the keys of a scenario file, a :class:`~udccp.lab.Scenario`, or what
         :func:`prepare` returned.
     seed
-        Seed of all chance; that of the file where absent.
+        Seed of all chance, 0 to 2**64 - 1; that of the file where absent.
     set
         Changes by dotted keys (``{"flow.second.protocol": "tcp/cubic"}``), or the values of grid
         axes of an experiment.
@@ -125,7 +147,8 @@ def run(
     prepared = prepare(scenario, set=set, case=case, variant=variant)
     folder = None if pcap is None else os.fspath(pcap)
     own = list((algorithms or {}).items())
-    return Record(_native.run(prepared, seed, check, folder, snaplen, own))
+    kept = None if snaplen is None else whole("snaplen", snaplen, 0, 2**32 - 1)
+    return Record(_native.run(prepared, _seed(seed), check, folder, kept, own))
 
 
 def run_many(
@@ -143,7 +166,7 @@ def run_many(
     seeds
         The seeds; that of each file where absent.
     workers
-        Threads; one a core where absent.
+        Threads, 1 to 1024; one a core where absent.
 
     Returns
     -------
@@ -169,9 +192,7 @@ def run_many(
         many = [scenarios]
     else:
         many = scenarios
-    chosen: list[int | None] = [None] if seeds is None else list(seeds)
+    chosen = [None] if seeds is None else [_seed(seed) for seed in seeds]
     runs = [(one, seed) for one in map(prepare, many) for seed in chosen]
-    if workers is not None and workers < 1:
-        raise ValueError(f"{workers} workers: at least 1")
-    texts = _native.run_many(runs, min(workers or os.cpu_count() or 1, max(len(runs), 1)))
+    texts = _native.run_many(runs, min(threads(workers), max(len(runs), 1)))
     return [Record(text) for text in texts]

@@ -11,7 +11,7 @@ from typing import Any, overload
 
 from udccp import _native
 from udccp.errors import StoreError
-from udccp.lab._run import Value, as_text
+from udccp.lab._run import Value, as_text, threads, whole
 from udccp.lab.frames import Frame, Library, make_frame
 
 #: Where results are kept where nothing else is said: the store of ``udccp lab run``.
@@ -207,15 +207,14 @@ class Experiment:
         Parameters
         ----------
         workers
-            Threads; one a core where absent.
+            Threads, 1 to 1024; one a core where absent.
 
         Raises
         ------
         RunError, StoreError
             Runs failed (all others are stored), or the store did.
         """
-        workers = workers or os.cpu_count() or 1
-        ran, _ = self._study.run(self._place, workers)
+        ran, _ = self._study.run(self._place, threads(workers))
         return ran
 
     def missing(self) -> list[str]:
@@ -323,7 +322,8 @@ def experiment(
     >>> "table3" in study.tables
     True
     """
-    return Experiment(_native.Study(os.fspath(name)), os.fspath(store), quick, runs)
+    count = None if runs is None else whole("runs", runs, 1, 100_000)
+    return Experiment(_native.Study(os.fspath(name)), os.fspath(store), quick, count)
 
 
 def load(store: str | PathLike[str], name: str | PathLike[str], *, quick: bool = False) -> Frame:

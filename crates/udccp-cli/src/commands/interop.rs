@@ -13,6 +13,7 @@ use udccp_interop::{
 use udccp_linux::{Errand, Kernel, cache_folder, tool};
 
 use super::linux::failure;
+use super::numbers::whole;
 use crate::exit::{CliResult, Exit, Failure};
 use crate::{interrupt, output};
 
@@ -44,10 +45,10 @@ pub(crate) struct Args {
     judge: Option<PathBuf>,
     /// Seeds for each test case
     #[arg(long, value_name = "N", default_value_t = SEEDS)]
-    #[arg(value_parser = clap::value_parser!(u8).range(1..))]
+    #[arg(value_parser = whole(1..=u8::MAX))]
     seeds: u8,
     /// Guests that run at once
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(1..=1024))]
     jobs: Option<usize>,
     /// Folder of the kernel [default: $XDG_CACHE_HOME/udccp/linux]
     #[arg(long, value_name = "DIR")]
@@ -170,7 +171,7 @@ fn play(args: &Args, trials: &[Trial]) -> CliResult<(Vec<Verdict>, Kernel)> {
             }
             Ok(verdict)
         };
-        let workers: Vec<_> = (0..jobs.max(1)).map(|_| scope.spawn(work)).collect();
+        let workers: Vec<_> = (0..jobs).map(|_| scope.spawn(work)).collect();
         let ended = workers.into_iter().map(|worker| match worker.join() {
             Ok(outcome) => outcome,
             Err(_) => Err(Failure::new(Exit::Failure, "a worker panicked")),

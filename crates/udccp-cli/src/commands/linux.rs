@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use udccp_linux::{DccpStack, Kernel, Linux, LinuxError, Setup, cache_folder, check_kernel};
 
+use super::numbers::whole;
 use super::scenario::{self, Choice};
 use crate::exit::{CliResult, Exit, Failure};
 use crate::{interrupt, output};
@@ -27,7 +28,7 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     /// Kill a guest that has not ended after this many seconds of the wall clock
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = whole(0..=u64::MAX))]
     deadline: Option<u64>,
     /// Add a word to the kernel's command line, such as tcp_cubic.hystart=0
     #[arg(long, value_name = "WORD")]
@@ -42,7 +43,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", requires = "setup")]
     source: Option<PathBuf>,
     /// With --setup: compile with this many processes [default: one per processor]
-    #[arg(long, value_name = "N", requires = "setup")]
+    #[arg(long, value_name = "N", requires = "setup", value_parser = whole::<usize>(1..=1024))]
     jobs: Option<usize>,
     /// With --setup: install no packages, but report which are missing
     #[arg(long, requires = "setup")]

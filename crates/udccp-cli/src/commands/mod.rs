@@ -19,6 +19,7 @@ pub(crate) mod man;
 pub(crate) mod net;
 #[cfg(target_os = "linux")]
 pub(crate) mod ns2;
+pub(crate) mod numbers;
 #[cfg(target_os = "linux")]
 pub(crate) mod old_program;
 pub(crate) mod perf;

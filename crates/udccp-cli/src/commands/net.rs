@@ -6,6 +6,7 @@ use std::time::Duration;
 use udccp::ccid::{CcidRegistry, experimental};
 use udccp::{Address, EndpointOptions, Options, ServiceCode};
 
+use super::numbers::whole;
 use crate::exit::{CliResult, Exit, Failure};
 
 /// Silence of the peer after which it is asked whether it lives, and after which it is gone.
@@ -16,7 +17,7 @@ const IDLE_LIMIT: Duration = Duration::from_secs(30);
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct NetArgs {
     /// UDP port that carries the DCCP packets [default: the DCCP port; 6511 is the registered one]
-    #[arg(long, value_name = "PORT")]
+    #[arg(long, value_name = "PORT", value_parser = whole(0..=u16::MAX))]
     pub(crate) udp_port: Option<u16>,
     /// Run DCCP directly over IP (protocol 33), without UDP; needs the right to open raw sockets. A
     /// listener serves IPv4, or IPv6 with `--bind ::`
@@ -30,7 +31,7 @@ pub(crate) struct NetArgs {
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) bind: Option<IpAddr>,
     /// Time to live (hop limit) of packets [default: the system's, usually 64]
-    #[arg(long, value_name = "HOPS", value_parser = clap::value_parser!(u8).range(1..))]
+    #[arg(long, value_name = "HOPS", value_parser = whole(1..=u8::MAX))]
     pub(crate) ttl: Option<u8>,
     /// Do not mark packets as ECN-capable
     #[arg(long)]

@@ -7,6 +7,7 @@ use udccp_lab::schema::{Case, Experiment, Grid, Point, Scenario, Variant};
 use udccp_scenario::document::Override;
 use udccp_scenario::{Record, TimingRecord};
 
+use super::numbers::whole;
 use super::{chart, found};
 use crate::exit::{CliResult, Exit, Failure};
 
@@ -17,7 +18,8 @@ pub(crate) struct Choice {
     /// an experiment, with values for all its axes
     scenario: PathBuf,
     /// Seed of the run's random numbers [default: that of the file]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = whole(0..=u64::MAX))]
     seed: Option<u64>,
     /// Change a key of the file (flow.second.protocol=tcp/cubic) or choose the value of a grid axis
     #[arg(long = "set", value_name = "KEY=VALUE")]

@@ -11,6 +11,7 @@ use udccp::blocking::{Connection, Endpoint, Listener};
 use udccp::{Options, ServiceCode};
 
 use super::net::{NetArgs, first_that_works, seconds, service};
+use super::numbers::whole;
 use crate::exit::{CliResult, Exit, Failure};
 use crate::interrupt::on_interrupt;
 use crate::output;
@@ -40,9 +41,11 @@ pub(crate) struct Args {
     first: Option<String>,
     /// DCCP port
     #[arg(value_name = "PORT", required_unless_present = "listen")]
+    #[arg(value_parser = whole(0..=u16::MAX))]
     second: Option<u16>,
     /// Bytes of standard input in one message [default: what fits into one packet, at most 1400]
     #[arg(short, long, value_name = "BYTES", conflicts_with = "lines")]
+    #[arg(value_parser = whole(0..=usize::MAX))]
     size: Option<usize>,
     /// Send each line as one message, with its newline; the default on a terminal
     #[arg(long)]

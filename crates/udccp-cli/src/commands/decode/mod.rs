@@ -14,6 +14,7 @@ use udccp_packet::udp::UdpHeader;
 use udccp_wire::ip::{Envelope, EnvelopeError};
 use udccp_wire::{PacketType, PacketView};
 
+use super::numbers::whole;
 use crate::exit::{CliResult, Exit, Failure};
 use crate::output;
 use render::Record;
@@ -36,7 +37,7 @@ pub(crate) struct Args {
     /// Capture file, pcap or pcapng; - reads standard input
     file: PathBuf,
     /// A UDP port that carries DCCP (may be repeated)
-    #[arg(long, value_name = "PORT")]
+    #[arg(long, value_name = "PORT", value_parser = whole(0..=u16::MAX))]
     udp_port: Vec<u16>,
     /// Print one JSON object per packet
     #[arg(long)]

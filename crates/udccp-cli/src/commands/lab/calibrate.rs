@@ -7,6 +7,7 @@ use udccp_lab::{PlanOptions, Simulator, campaign};
 use super::files::{Amount, LabFiles, Part, store_failure};
 use super::progress::{Bars, cores};
 use super::run::failure;
+use crate::commands::numbers::whole;
 use crate::commands::scenario::bad_input;
 use crate::exit::{CliResult, Exit, Failure};
 use crate::{interrupt, output};
@@ -28,7 +29,8 @@ pub(super) struct Args {
     #[command(flatten)]
     part: Part,
     /// Worker threads [default: all cores]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = whole::<u64>(1..=1024))]
     jobs: Option<u64>,
     #[command(flatten)]
     files: LabFiles,

@@ -8,6 +8,7 @@ use udccp_lab::schema::Experiment;
 use udccp_lab::{PlanOptions, Selection, Store, StoreError, library, plan, suggest};
 
 use crate::commands::found::{self, EXPERIMENTS};
+use crate::commands::numbers::whole;
 use crate::commands::scenario::bad_input;
 use crate::exit::{CliResult, Exit, Failure};
 
@@ -30,7 +31,8 @@ pub(super) struct Amount {
     #[arg(long)]
     pub(super) quick: bool,
     /// Number of runs of each point
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = whole::<u64>(1..=100_000))]
     pub(super) runs: Option<u64>,
 }
 

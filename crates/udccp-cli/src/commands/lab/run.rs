@@ -7,6 +7,7 @@ use udccp_lab::{CampaignError, CampaignSummary, PlanOptions, SIM, Task, campaign
 use super::backend;
 use super::files::{Amount, LabFiles, Part, store_failure};
 use super::progress::{Bars, cores};
+use crate::commands::numbers::whole;
 use crate::commands::scenario::bad_input;
 use crate::exit::{CliResult, Exit, Failure};
 use crate::{interrupt, output};
@@ -29,7 +30,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "ID", default_value = SIM)]
     backend: String,
     /// Worker threads [default: all cores]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = whole::<u64>(1..=1024))]
     jobs: Option<u64>,
     #[command(flatten)]
     files: LabFiles,

@@ -13,6 +13,7 @@ use clap::ArgGroup;
 use udccp_broker::{Settings, Transport, place};
 use udccp_preload::protocol::{ENV_BROKER, ENV_DIR, ENV_SETTINGS, FAULTS};
 
+use super::numbers::whole;
 use crate::exit::{CliResult, Exit, Failure};
 
 /// Flags of `udccp run`.
@@ -25,7 +26,7 @@ Example, in two terminals:
 pub(crate) struct Args {
     /// UDP port that peers' servers, and ours, have (RFC 6773)
     #[arg(long, value_name = "PORT", default_value_t = udccp::DCCP_UDP_PORT, group = "transport")]
-    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(value_parser = whole(1..=u16::MAX))]
     udp_port: u16,
     /// Each server has the UDP port of its own DCCP port, as those of `udccp cat` and `udccp perf`
     #[arg(long, group = "transport")]
@@ -35,7 +36,7 @@ pub(crate) struct Args {
     raw_ip: bool,
     /// Messages that may wait to be sent, until the program sets DCCP_SOCKOPT_QPOLICY_TXQLEN
     #[arg(long, value_name = "MESSAGES", default_value_t = 5)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(value_parser = whole::<u32>(1..=1024))]
     tx_queue: u32,
     /// Copy a fault of Linux, by name; may be repeated. send-eagain: a blocking send gives EAGAIN
     /// where the queue is full. reset-is-end: a reset connection reads as closed. no-source:

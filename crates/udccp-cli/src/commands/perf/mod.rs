@@ -20,6 +20,7 @@ use std::time::Duration;
 use udccp::ServiceCode;
 
 use super::net::{NetArgs, seconds};
+use super::numbers::whole;
 use crate::exit::{CliResult, Exit};
 
 /// DCCP port of the server unless another is given.
@@ -59,6 +60,7 @@ enum Side {
 struct ServerArgs {
     /// DCCP port
     #[arg(short, long, value_name = "PORT", default_value_t = DEFAULT_PORT)]
+    #[arg(value_parser = whole(0..=u16::MAX))]
     port: u16,
     /// Serve one test and exit
     #[arg(short = '1', long)]
@@ -77,6 +79,7 @@ struct ClientArgs {
     host: String,
     /// DCCP port of the server
     #[arg(short, long, value_name = "PORT", default_value_t = DEFAULT_PORT)]
+    #[arg(value_parser = whole(0..=u16::MAX))]
     port: u16,
     /// Seconds to measure; 0: until stopped
     #[arg(short, long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
@@ -89,10 +92,11 @@ struct ClientArgs {
     bitrate: Option<u64>,
     /// Bytes of a message
     #[arg(short, long, value_name = "BYTES", default_value_t = 1400)]
+    #[arg(value_parser = whole(0..=usize::MAX))]
     length: usize,
     /// Parallel streams, each with its own connection
     #[arg(short = 'P', long, value_name = "N", default_value_t = 1,
-          value_parser = clap::value_parser!(u16).range(1..=1000))]
+          value_parser = whole::<u16>(1..=1000))]
     parallel: u16,
     /// Let the server send
     #[arg(short = 'R', long, conflicts_with = "bidir")]
