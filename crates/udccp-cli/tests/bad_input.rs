@@ -40,6 +40,18 @@ fn a_seed_that_cannot_be_is_told_with_the_range() {
 }
 
 #[test]
+fn a_scenario_file_that_is_not_there_is_told_with_those_that_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    std::fs::write(path("mine.toml"), "").unwrap();
+    let built_in = "the scenarios emulated, media, ";
+    let says = ["hint: did you mean `mine.toml`? files there: mine.toml;", built_in];
+    fails(&["sim", &path("mines.toml")], 4, &says);
+    fails(&["sim", &path("nowhere/mine.toml")], 4, &["hint: files there: none;", built_in]);
+    fails(&["sim", &path("")], 4, &["hint: files there: mine.toml;", built_in]);
+}
+
+#[test]
 fn an_unknown_host_is_unreachable() {
     let text = fails(&["cat", "no-such-host.invalid", "5004"], 5, &["no-such-host.invalid"]);
     assert!(text.contains("hint: check the spelling"), "{text}");

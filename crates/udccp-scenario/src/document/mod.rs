@@ -4,13 +4,14 @@
 mod edit;
 mod reader;
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::diagnostic::{Diagnostic, Diagnostics, SourceText, Span};
+use crate::diagnostic::{Diagnostic, Diagnostics, SourceText, Span, suggestion};
 use crate::library;
 
 pub use edit::{Override, set, substitute};
@@ -121,10 +122,30 @@ impl Node {
 /// A file that cannot be read, or is no TOML (with the line).
 pub fn load(path: &Path) -> Result<Node, Diagnostics> {
     let text = library::read(path).map_err(|e| {
-        Diagnostic::whole(format!("cannot read {}: {e}", path.display()))
-            .hint("`udccp lab list` shows the experiment files that are here")
+        let error = Diagnostic::whole(format!("cannot read {}: {e}", path.display()));
+        match e.kind() {
+            ErrorKind::NotFound => error.hint(others(path.parent(), path)),
+            ErrorKind::IsADirectory => error.hint(others(Some(path), path)),
+            _ => error,
+        }
     })?;
     parse(&path.display().to_string(), text)
+}
+
+/// What could be read instead: the files of a folder, and what comes with the program.
+fn others(folder: Option<&Path>, wanted: &Path) -> String {
+    let folder = folder.filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.map(|e| e.file_name().to_string_lossy().into_owned());
+    let mut names: Vec<String> = names.filter(|name| name.ends_with(".toml")).collect();
+    names.sort();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let wanted = wanted.file_name().unwrap_or_default().to_string_lossy();
+    format!(
+        "{}; the scenarios {} and the experiments of `udccp lab list` are built in",
+        suggestion(&wanted, "files there", &names),
+        library::scenarios().join(", ")
+    )
 }
 
 /// Reads a text as a tree; `name` is what messages call it.
