@@ -107,3 +107,15 @@ fn the_checker_takes_no_dropped_copy_for_a_wrong_order() {
     let record = run(copies, "", &flows);
     assert!(record.links[0].packets_duplicated > 200);
 }
+
+/// The transfers of a `poisson` flow come and go, and UDP measures no time: neither has one value.
+#[test]
+fn an_equation_without_a_round_trip_time_says_so() {
+    let traffic = "{ kind = \"poisson\", size = \"20 kB\", every = \"100 ms\" }";
+    let constant = "{ kind = \"constant-rate\", rate = \"9 Mbit/s\", size = \"1000 B\" }";
+    for (protocol, traffic) in [("tcp/newreno", traffic), ("udp", constant)] {
+        let record = run("loss = \"2 %\"", "", &flow("a", protocol, traffic));
+        assert_eq!(record.flows[0].equation_ratio, None, "{protocol}");
+        assert_eq!(record.undefined["flows.a.equation_ratio"], "no round-trip time", "{protocol}");
+    }
+}

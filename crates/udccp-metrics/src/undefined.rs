@@ -10,6 +10,8 @@ pub type Measured = Result<f64, Undefined>;
 pub enum Undefined {
     /// Nothing was measured: no flow, no sample, or no packet.
     NoSamples,
+    /// The sender told no round-trip time: UDP, or a flow of many connections.
+    NoRoundTripTime,
     /// Every flow had zero throughput, so there is nothing to share.
     AllSilent,
     /// A statistic needs more runs or samples than there were.
@@ -44,6 +46,7 @@ impl fmt::Display for Undefined {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoSamples => f.write_str("nothing was measured"),
+            Self::NoRoundTripTime => f.write_str("no round-trip time"),
             Self::AllSilent => f.write_str("no flow delivered anything"),
             Self::TooFew { needed, got } => write!(f, "needs {needed} values, there are {got}"),
             Self::EmptyInterval => f.write_str("the measuring interval is empty"),

@@ -147,7 +147,7 @@ fn inside<'a>(
 fn mean_rtt(found: &FlowResult, measure: &Measure) -> Result<f64, Undefined> {
     let known = inside(&found.series, measure).filter_map(|s| s.sender.srtt);
     let (sum, n) = known.fold((0.0, 0_u32), |(sum, n), rtt| (sum + rtt.as_secs_f64(), n + 1));
-    if n == 0 { Err(Undefined::NoSamples) } else { Ok(sum / f64::from(n)) }
+    if n == 0 { Err(Undefined::NoRoundTripTime) } else { Ok(sum / f64::from(n)) }
 }
 
 /// Congestion events of the sender in the measured part of the run.
