@@ -24,6 +24,33 @@ fn a_new_experiment_runs_as_it_stands() {
     assert!(folder.path().join(page).exists());
 }
 
+/// Of an experiment of one's own and of a built-in one: a file that two share would be changed for
+/// both.
+#[test]
+fn a_copy_has_published_numbers_of_its_own() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let lab = |args: &[&str]| {
+        let output = udccp(args).current_dir(folder.path()).output().expect("the program runs");
+        assert_eq!(output.status.code(), Some(0), "{args:?}: {output:?}");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let read = |path| std::fs::read_to_string(folder.path().join(path)).expect("a file");
+    lab(&["lab", "new", "own"]);
+    let paths = lab(&["lab", "new", "copy", "--from", "own"]);
+    assert_eq!(paths, "experiments/copy.toml\nreference/copy.csv\n");
+    assert_eq!(read("reference/copy.csv"), read("reference/own.csv"));
+    let mut other = read("experiments/own.toml").replace("id = \"own\"", "id = \"copy\"");
+    assert!(other.contains("reference/own.csv"), "{other}");
+    other = other.replace("\"reference/own.csv\"", "\"reference/copy.csv\"");
+    assert_eq!(read("experiments/copy.toml"), other, "and is otherwise the same");
+    let paths = lab(&["lab", "new", "cuts", "--from", "nor-2012"]);
+    let table = "reference/cuts-002_table1_window_drop.csv";
+    assert_eq!(paths, format!("experiments/cuts.toml\n{table}\n"));
+    for name in ["copy", "cuts"] {
+        lab(&["lab", "plan", name, "--quick"]);
+    }
+}
+
 #[test]
 fn nothing_is_overwritten_and_names_are_plain() {
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -1,5 +1,6 @@
 //! A new experiment: a file that runs as it stands, with a hint at every place.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -51,8 +52,10 @@ pub fn new_experiment(folder: &Path, name: &str) -> Result<Vec<PathBuf>, NewErro
 }
 
 /// Writes a copy of the experiment at `from` (a file, or one that comes with the program) into
-/// `folder` under the name `name`, and the files that it refers to beside the folder. Returns the
-/// paths of the files that are new; a file that it refers to may be there already.
+/// `folder` under the name `name`, and the files that it refers to beside the folder. Tables of
+/// published numbers are copied under a name of their own, so that a change in one experiment does
+/// not change the other. Returns the paths of the files that are new; a file that it refers to may
+/// be there already.
 ///
 /// # Errors
 /// A bad name; an experiment that cannot be read; a file that is there already and says something
@@ -64,22 +67,40 @@ pub fn copy_experiment(folder: &Path, name: &str, from: &Path) -> Result<Vec<Pat
     if path.exists() {
         return Err(NewError::There(path));
     }
-    let mut files = vec![(path, renamed(&root, name))];
     let source = document::base_folder(from);
-    let mut texts = Vec::new();
-    texts_of(&root, &mut texts);
+    let stem = from.file_stem().unwrap_or_default().to_string_lossy();
+    let old = root.get("id").and_then(Node::as_text).unwrap_or(&stem);
+    let mut files = Vec::new();
+    let mut new_names = BTreeMap::new();
+    let mut nodes = Vec::new();
+    texts_of(&root, &mut nodes);
+    let mut texts: Vec<&str> = nodes.into_iter().map(|(text, _)| text).collect();
     texts.sort_unstable();
     texts.dedup();
     for text in texts.into_iter().filter(|t| t.ends_with(".csv") || t.ends_with(".txt")) {
         let Ok(contents) = library::read(&source.join(text)) else { continue };
-        let path = beside(folder).join(text);
+        let new = if text.ends_with(".csv") { own_table(text, old, name) } else { text.to_owned() };
+        let path = beside(folder).join(&new);
+        new_names.insert(text, new);
         match fs::read_to_string(&path) {
             Ok(there) if there == contents => {}
             Ok(_) => return Err(NewError::There(path)),
             Err(_) => files.push((path, contents)),
         }
     }
+    files.insert(0, (path, renamed(&root, name, &new_names)));
     write_all(&files)
+}
+
+/// The file of a table of the experiment `old` in its copy `new`.
+fn own_table(file: &str, old: &str, new: &str) -> String {
+    let path = Path::new(file);
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    match stem {
+        _ if old == new => file.to_owned(),
+        stem if stem == old => path.with_file_name(format!("{new}.csv")).display().to_string(),
+        stem => path.with_file_name(format!("{new}-{stem}.csv")).display().to_string(),
+    }
 }
 
 fn check_name(name: &str) -> Result<(), NewError> {
@@ -94,19 +115,29 @@ fn beside(folder: &Path) -> PathBuf {
     base.strip_prefix(".").map(Path::to_owned).unwrap_or(base)
 }
 
-/// The text of an experiment with another `id`.
-fn renamed(root: &Node, name: &str) -> String {
+/// The text of an experiment with another `id`, and other names of its files.
+fn renamed(root: &Node, name: &str, new_names: &BTreeMap<&str, String>) -> String {
+    let mut nodes = Vec::new();
+    texts_of(root, &mut nodes);
+    let new = |(text, node): (&str, &Node)| {
+        let new = new_names.get(text).filter(|new| *new != text)?;
+        Some((node.span.range.clone(), new.as_str()))
+    };
+    let id = root.get("id").map(|id| (id.span.range.clone(), name));
+    let mut changes: Vec<_> = nodes.into_iter().filter_map(new).chain(id).collect();
+    // From the end, so that what comes before stays in its place.
+    changes.sort_by_key(|(range, _)| core::cmp::Reverse(range.start));
     let mut text = root.span.source.text.clone();
-    if let Some(id) = root.get("id") {
-        text.replace_range(id.span.range.clone(), &format!("\"{name}\""));
+    for (range, new) in changes {
+        text.replace_range(range, &format!("\"{new}\""));
     }
     text
 }
 
-/// Every text in a tree.
-fn texts_of<'a>(node: &'a Node, texts: &mut Vec<&'a str>) {
+/// Every text in a tree, with its node.
+fn texts_of<'a>(node: &'a Node, texts: &mut Vec<(&'a str, &'a Node)>) {
     match &node.value {
-        Value::Text(text) => texts.push(text),
+        Value::Text(text) => texts.push((text, node)),
         Value::List(items) => items.iter().for_each(|item| texts_of(item, texts)),
         Value::Table(entries) => entries.iter().for_each(|e| texts_of(&e.node, texts)),
         _ => {}
