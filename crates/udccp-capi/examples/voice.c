@@ -4,6 +4,8 @@
  *     voice listen 127.0.0.1:5004
  *     voice speak  127.0.0.1:5004 250
  */
+#define _POSIX_C_SOURCE 200809L
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

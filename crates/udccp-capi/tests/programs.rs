@@ -40,19 +40,22 @@ fn compiler(language: &str) -> Option<&'static str> {
     found.then_some(name)
 }
 
-/// Compiles a source, every warning an error. `None` where there is no compiler.
+/// Compiles a source as standard C or C++, every warning an error. `None` where there is no
+/// compiler.
 fn compiled(source: &str) -> Option<(TempDir, PathBuf)> {
     let path = here(source);
     let language = path.extension().expect("a language").to_string_lossy().into_owned();
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("program");
     let mut cc = Command::new(compiler(&language)?);
-    cc.arg(if language == "cpp" { "-std=c++17" } else { "-std=gnu11" });
-    cc.args(["-Wall", "-Wextra", "-Werror", "-pedantic", "-g", "-pthread"]);
+    cc.arg(if language == "cpp" { "-std=c++17" } else { "-std=c11" });
+    cc.args(["-Wall", "-Wextra", "-Werror", "-pedantic", "-g"]);
     cc.args(words("UDCCP_CAPI_FLAGS"));
     cc.arg("-I").arg(here("include")).arg(&path).arg("-o").arg(&program);
     cc.arg("-L").arg(library());
     cc.arg(std::env::var("UDCCP_CAPI_NAME").unwrap_or_else(|_| "-ludccp_capi".to_owned()));
+    // `-pthread` would declare more than the standard has.
+    cc.arg("-lpthread");
     // The old kind of path comes before LD_LIBRARY_PATH, where cargo first has the folder of
     // `cargo build`, with the library of then.
     cc.arg(format!("-Wl,--disable-new-dtags,-rpath,{}", library().display()));

@@ -1,6 +1,8 @@
 /* The end of a process: what was sent still leaves, and the peer hears of the end.
  *
  * Usage: exit return|exit|kill. A child sends 100 messages and ends in that way. */
+#define _POSIX_C_SOURCE 200809L
+
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>

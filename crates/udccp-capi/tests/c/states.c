@@ -305,7 +305,7 @@ static void cancelled(int (*cancel)(udccp_socket *))
     for (int i = 0; i < 3; i++)
         GIVES(0, pthread_create(&waiting[i], NULL, i ? finish_it : receive_it, client));
     /* So long that all of them wait, mostly. */
-    usleep(100000);
+    poll(NULL, 0, 100);
     GIVES(0, cancel(client));
     for (int i = 0; i < 3; i++)
         pthread_join(waiting[i], NULL);
