@@ -145,6 +145,41 @@ fn every_figure_is_drawn_and_nothing_is_loaded() {
     }
 }
 
+/// The caption of a figure, and the ends of the scale of y of each of its drawings.
+fn panels(page: &str, id: &str) -> (String, Vec<String>) {
+    let of = format!("data-csv=\"{id}\"");
+    let figure = page.split("<figure ").find(|f| f.starts_with(&of)).expect("the figure");
+    let caption = figure.split("<figcaption>").nth(1).expect("a caption");
+    let caption = caption.split("</figcaption>").next().unwrap_or_default();
+    let ends = |y: &str| y.split(' ').take(2).collect::<Vec<_>>().join(" to ");
+    (caption.to_owned(), figure.split("data-y=\"").skip(1).map(ends).collect())
+}
+
+/// Goodput beside another flow, in a panel for each of those; one of them is `factor` times faster.
+#[test]
+fn panels_share_a_scale_unless_one_would_be_flat() {
+    let words = "The panels have scales of their own.";
+    for (factor, shared) in [(1.0, true), (6.0, true), (15.0, false)] {
+        let experiment = good();
+        let faster = |task: Task| {
+            let mut record = record(&task);
+            if task.point.iter().any(|(axis, label)| axis == "second" && label == "tcp/cubic") {
+                record.flows.iter_mut().for_each(|flow| {
+                    flow.goodput_mbps = flow.goodput_mbps.map(|rate| rate * factor);
+                });
+            }
+            (task, record)
+        };
+        let tasks = plan(&experiment, PlanOptions::default()).expect("a plan");
+        let runs = tasks.into_iter().map(faster).collect();
+        let page = report::page(&Analysis::of(&experiment, Results { runs, ..Results::default() }));
+        let (caption, scales) = panels(&page, "rates-against-rtt");
+        assert!(scales.len() > 1, "{scales:?}");
+        assert_eq!(scales.iter().all(|s| *s == scales[0]), shared, "{factor}: {scales:?}");
+        assert_eq!(caption.contains(words), !shared, "{factor}: {caption}");
+    }
+}
+
 #[test]
 fn a_published_dash_agrees_with_no_value_and_with_nothing_else() {
     let experiment = good();

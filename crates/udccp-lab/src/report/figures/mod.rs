@@ -73,15 +73,48 @@ pub(super) fn thumbnail(analysis: &Analysis<'_>) -> String {
     charts.find(|c| has_ours(c) || !c.shapes.is_empty()).map_or_else(String::new, |c| c.thumbnail())
 }
 
-/// One scale for all panels of a quantity, so that heights compare.
+/// The panels of one label, each of another backend: one scale for a quantity, so that heights
+/// compare.
 fn share_scale(charts: &mut [Chart]) {
-    let all: Vec<(String, Scale)> = charts.iter().map(|c| (c.y_name.clone(), c.y)).collect();
-    for chart in charts {
-        let same = || all.iter().filter(|(name, _)| *name == chart.y_name).map(|(_, y)| y);
-        let low = same().map(|y| y.min).fold(f64::INFINITY, f64::min);
-        let high = same().map(|y| y.max).fold(f64::NEG_INFINITY, f64::max);
-        chart.y = Scale::new(low, high);
+    share_scale_within(f64::INFINITY, charts);
+}
+
+/// All panels of a figure: one scale for a quantity, unless it would press the smallest panel flat.
+/// Returns what the caption says where scales differ.
+fn share_scale_of_all(charts: &mut [Chart]) -> &'static str {
+    match share_scale_within(10.0, charts) {
+        true => "",
+        false => " The panels have scales of their own.",
     }
+}
+
+/// One scale for all panels of a quantity, if the highest marks of one stand at most `factor` times
+/// as high as those of another. Returns whether all were so near.
+fn share_scale_within(factor: f64, charts: &mut [Chart]) -> bool {
+    let of = |c: &Chart| (c.y_name.clone(), c.y, height(c));
+    let all: Vec<(String, Scale, f64)> = charts.iter().map(of).collect();
+    let mut are_near = true;
+    for chart in charts {
+        let same = || all.iter().filter(|(name, ..)| *name == chart.y_name);
+        let low = same().map(|(_, y, _)| y.min).fold(f64::INFINITY, f64::min);
+        let high = same().map(|(_, y, _)| y.max).fold(f64::NEG_INFINITY, f64::max);
+        // A panel of zeros is flat on any scale.
+        let lengths = || same().map(|(_, _, height)| *height).filter(|height| *height > 0.0);
+        let shortest = lengths().fold(f64::INFINITY, f64::min);
+        if lengths().fold(0.0, f64::max) <= shortest * factor {
+            chart.y = Scale::new(low, high);
+        } else {
+            are_near = false;
+        }
+    }
+    are_near
+}
+
+/// How high the marks of a panel stand; its scale ends at a round number above.
+fn height(chart: &Chart) -> f64 {
+    let marks = chart.lines.iter().flat_map(|l| &l.points).map(|p| p.y);
+    let highest = marks.chain(chart.shapes.iter().map(|s| s.high)).fold(chart.y.min, f64::max);
+    highest - chart.y.min
 }
 
 /// A flow by its protocol and what the file calls it.

@@ -9,7 +9,7 @@ use super::super::svg::{Chart, Line, LinePoint, Scale, Shape};
 use super::super::tables::as_published;
 use super::line_style::{LineStyle, looks};
 use super::place::{axis_title, places, ticks};
-use super::{Drawing, flow_words, name_panel, share_scale};
+use super::{Drawing, flow_words, name_panel, share_scale, share_scale_of_all};
 use crate::analysis::{Analysis, Basis, Cell, TableResult, in_words};
 use crate::schema::{
     FLOW_KEY, METRIC_KEY, Metric, MetricSpec, Names, Point, TableFigure, TableForm,
@@ -38,16 +38,17 @@ pub(super) fn draw(analysis: &Analysis<'_>, figure: &TableFigure) -> Option<Draw
     all.extend(others.into_iter().map(|(title, table)| (Some(title), table)));
     let mut charts: Vec<Chart> = Vec::new();
     for panel in &panels {
+        let mut here = Vec::new();
         for (title, table) in &all {
             let Some(mut chart) = chart(table, figure, panel.as_ref()) else { continue };
             name_panel(&mut chart, *title);
-            charts.push(chart);
+            here.push(chart);
         }
+        share_scale(&mut here);
+        charts.extend(here);
     }
-    if all.len() > 1 {
-        share_scale(&mut charts);
-    }
-    (!charts.is_empty()).then(|| Drawing { charts, caption: caption(table, figure) })
+    let scales = share_scale_of_all(&mut charts);
+    (!charts.is_empty()).then(|| Drawing { charts, caption: caption(table, figure) + scales })
 }
 
 fn caption(table: &TableResult<'_>, figure: &TableFigure) -> String {

@@ -8,7 +8,7 @@ use udccp_scenario::{SIM, backend_title};
 use super::super::html::counted;
 use super::super::svg::{Chart, DASHES, Line, LinePoint, Scale};
 use super::line_style::{LineStyle, looks};
-use super::{Drawing, change, flow_words, name_panel, share_scale};
+use super::{Drawing, change, flow_words, name_panel, share_scale, share_scale_of_all};
 use crate::analysis::{Analysis, Basis, Results, Spread, in_words, own_name};
 use crate::plan::Task;
 use crate::schema::{
@@ -41,17 +41,19 @@ pub(super) fn draw(analysis: &Analysis<'_>, figure: &TimeFigure) -> Option<Drawi
             first = first.or_else(|| runs.first().copied());
             here.extend(chart(figure, panel.as_ref(), &runs).map(|chart| (*title, chart)));
         }
-        charts.extend(together(here));
+        let mut here = together(here);
+        share_scale(&mut here);
+        charts.extend(here);
     }
     let (task, _) = first?;
     if charts.is_empty() {
         return None;
     }
-    share_scale(&mut charts);
+    let scales = share_scale_of_all(&mut charts);
     let n = analysis.results.runs.iter().filter(|(t, _)| is_run(figure, t)).count();
     let early = early(analysis, figure);
     let beyond = beyond_the_link(figure, task, &charts);
-    Some(Drawing { charts, caption: caption(figure, task, n, early) + beyond })
+    Some(Drawing { charts, caption: caption(figure, task, n, early) + beyond + scales })
 }
 
 /// The weakest of the points whose mean is drawn, where one has too few runs.
