@@ -27,10 +27,13 @@ built() { # file of the profile's folder
 # Rust's own shared library has neither a soname nor symbol versions, and rustc leaves no room for a
 # version script. So the static library is linked to a shared one here.
 build() {
-    local private
-    private=$("$cargo" rustc --quiet --locked --package udccp-capi --profile "$profile" \
-        --crate-type staticlib -- --print native-static-libs 2>&1 |
-        sed -n 's/^note: native-static-libs: //p')
+    local private said
+    said=$("$cargo" rustc --quiet --locked --package udccp-capi --profile "$profile" \
+        --crate-type staticlib -- --print native-static-libs 2>&1) || {
+        echo "$said" >&2
+        return 1
+    }
+    private=$(sed -n 's/^note: native-static-libs: //p' <<<"$said")
     # Cargo says it only when it compiles.
     mkdir -p "$out"
     if [ -n "$private" ]; then echo "$private" >"$out/private"; else private=$(cat "$out/private"); fi
@@ -81,18 +84,22 @@ check() {
         read -ra flags <<<"$(pkg-config --cflags --libs --static udccp)"
         cc -pthread -o "$work/static" "$source" "${flags[@]/-ludccp/-l:libudccp.a}"
         case $source in
+        # It is the crowd before a server: `cargo test` has both.
+        */tests/c/crowd.c) ;;
         */tests/c/exit.c) run return ;;
         */tests/c/*) run ;;
-        esac
+        esac || {
+            echo "capi: $source fails with the library as installed" >&2
+            return 1
+        }
     done
     echo "capi: $soname ($(stat -Lc %s "$library") bytes) and libudccp.a work as installed"
 }
 
 run() { # arguments; in $work
-    [[ $(ldd "$work/shared") == *"$soname"* ]]
-    if [[ $(ldd "$work/static") == *"$soname"* ]]; then return 1; fi
-    LD_LIBRARY_PATH=$work/lib "$work/shared" "$@"
-    "$work/static" "$@"
+    # One chain: where a caller asks how it went, bash goes on after a failure.
+    [[ $(ldd "$work/shared") == *"$soname"* ]] && [[ $(ldd "$work/static") != *"$soname"* ]] &&
+        LD_LIBRARY_PATH=$work/lib "$work/shared" "$@" && "$work/static" "$@"
 }
 
 tests() { "$cargo" test --quiet --locked --package udccp-capi --test programs; }
