@@ -8,6 +8,7 @@ use std::process::Command;
 fn main() {
     println!("cargo:rerun-if-env-changed=UDCCP_COMMIT");
     println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-changed=../../docs/guides");
     let variable = |name: &str| env::var(name).unwrap_or_default();
     // Who packages a source without its history names the commit.
     let commit = env::var("UDCCP_COMMIT").ok().filter(|c| !c.is_empty()).or_else(commit);

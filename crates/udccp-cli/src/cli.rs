@@ -2,7 +2,7 @@
 
 use clap::{ArgAction, CommandFactory, Parser, Subcommand};
 
-use crate::commands::{agent, cat, completions, decode, doctor, lab, man, perf, sim};
+use crate::commands::{agent, cat, completions, decode, doctor, guide, lab, man, perf, sim};
 #[cfg(target_os = "linux")]
 use crate::commands::{emu, interop, linux, ns2, old_program};
 use crate::{about, exit};
@@ -68,6 +68,8 @@ pub(crate) enum Command {
     Doctor(doctor::Args),
     /// Print completions of commands and flags for a shell
     Completions(completions::Args),
+    /// Print a guide of the documentation
+    Guide(guide::Args),
     /// Write the manual pages
     Man(man::Args),
     /// Play one end of a flow for `udccp emu` and `udccp linux`

@@ -50,6 +50,7 @@ fn dispatch(command: Command) -> CliResult<Exit> {
         Command::Decode(args) => commands::decode::run(args),
         Command::Doctor(args) => commands::doctor::run(args),
         Command::Completions(args) => commands::completions::run(args),
+        Command::Guide(args) => commands::guide::run(&args),
         Command::Man(args) => commands::man::run(args),
         Command::Agent(args) => commands::agent::run(args),
         #[cfg(target_os = "linux")]

@@ -64,7 +64,7 @@ fn what_linux_has_not_is_told_without_a_guest() {
     };
     with("flow.second.protocol=tcp/compound", 4, &["flow \"second\"", "tcp/compound", "hint:"]);
     with("flow.first.protocol=dccp/ccid4", 4, &["flow \"first\"", "dccp/ccid4"]);
-    with("topology.bottleneck.mtu=576 B", 4, &["MTU", "linux-backend.md"]);
+    with("topology.bottleneck.mtu=576 B", 4, &["MTU", "`udccp guide linux-backend`"]);
     assert!(!PathBuf::from(cache).exists());
 }
 

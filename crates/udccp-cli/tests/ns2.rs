@@ -21,7 +21,7 @@ fn what_ns_2_has_not_is_told_without_it() {
     let with = |set: &str, says: &[&str]| {
         fails(&["ns2", &scenario, "--set", set], 4, says);
     };
-    with("flow.second.protocol=tcp/bbr", &["flow \"second\"", "tcp/bbr", "ns2.md"]);
+    with("flow.second.protocol=tcp/bbr", &["flow \"second\"", "tcp/bbr", "`udccp guide ns2`"]);
     with("topology.bottleneck.loss=1 %", &["topology.bottleneck.loss"]);
     with("flow.first.dccp.ack_ratio=2", &["flow \"first\"", "dccp.ack_ratio"]);
 }

@@ -50,7 +50,7 @@ impl LinuxError {
         match self {
             Self::Missing { hint, .. } => Some(hint.clone()),
             Self::Scenario(_) => Some(
-                "docs/guides/linux-backend.md lists what the guest supports; `udccp sim` runs it"
+                "`udccp guide linux-backend` lists what the guest supports; `udccp sim` runs it"
                     .into(),
             ),
             Self::Build { .. } => {

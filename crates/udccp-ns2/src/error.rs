@@ -44,7 +44,7 @@ impl Ns2Error {
         match self {
             Self::Missing => Some("apt-get install ns2"),
             Self::Scenario(_) => {
-                Some("docs/guides/ns2.md lists what ns-2 has; `udccp sim` runs the scenario")
+                Some("`udccp guide ns2` lists what ns-2 has; `udccp sim` runs the scenario")
             }
             Self::Ended { said, .. } if said.contains("ack vector") => Some(
                 "an Ack Vector above 253 bytes aborts ns-2: take a smaller queue or \

@@ -10,6 +10,7 @@ pub(crate) mod doctor;
 #[cfg(target_os = "linux")]
 pub(crate) mod emu;
 pub(crate) mod found;
+pub(crate) mod guide;
 #[cfg(target_os = "linux")]
 pub(crate) mod interop;
 pub(crate) mod lab;

@@ -135,7 +135,7 @@ fn raw_socket() -> Check {
     if udccp::kernel_has_dccp() {
         return check.limited(
             "this kernel's DCCP resets connections that it does not know",
-            "rmmod dccp_ipv6 dccp_ipv4 dccp, or see docs/guides/raw-ip.md",
+            "rmmod dccp_ipv6 dccp_ipv4 dccp, or see `udccp guide raw-ip`",
         );
     }
     match connect_over_raw_ip() {

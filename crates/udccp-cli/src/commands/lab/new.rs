@@ -54,7 +54,7 @@ pub(super) fn run(args: &Args) -> CliResult<Exit> {
     }
     output::note(&format!(
         "it already runs: udccp lab run {name} --quick\n\
-         then change it from top to bottom: docs/guides/add-your-paper.md"
+         then change it from top to bottom: `udccp guide add-your-paper`"
     ));
     Ok(Exit::Success)
 }

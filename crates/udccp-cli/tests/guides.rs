@@ -1,0 +1,62 @@
+//! The guides that the program prints, and what errors and help call them.
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use common::{fails, stdout};
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder").map(|e| e.expect("an entry").path()) {
+        if entry.is_dir() {
+            sources(&entry, found);
+        } else if entry.extension().is_some_and(|e| e == "rs") {
+            found.push(entry);
+        }
+    }
+}
+
+#[test]
+fn each_guide_is_printed_whole() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guides");
+    let list = stdout(&["guide"]);
+    let mut count = 0;
+    for entry in fs::read_dir(folder).expect("the guides") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_stem().and_then(|s| s.to_str()).expect("a name");
+        let text = fs::read_to_string(&path).expect("a text");
+        assert_eq!(stdout(&["guide", name]), text, "{name}");
+        assert!(list.lines().any(|l| l.starts_with(name)), "{name}: {list}");
+        count += 1;
+    }
+    assert_eq!(list.lines().count(), count);
+    fails(&["guide", "ns3"], 2, &["there is no guide \"ns3\"", "hint: did you mean `ns2`?"]);
+}
+
+/// An installed program is no clone: a path there is nothing that its reader can open.
+#[test]
+fn errors_and_help_name_guides_by_the_command_that_prints_them() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut files = Vec::new();
+    for each in fs::read_dir(crates).expect("the crates") {
+        let source = each.expect("an entry").path().join("src");
+        if source.is_dir() {
+            sources(&source, &mut files);
+        }
+    }
+    let mut named = 0;
+    for file in files {
+        let text = fs::read_to_string(&file).expect("a text");
+        for line in text.lines().filter(|l| !l.trim_start().starts_with("//")) {
+            let is_path = line.contains("docs/guides/") && !line.contains("include_");
+            assert!(!is_path, "{}: {line}", file.display());
+            for rest in line.split("`udccp guide ").skip(1) {
+                let name = rest.split('`').next().expect("a name");
+                assert!(!stdout(&["guide", name]).is_empty(), "{}: {line}", file.display());
+                named += 1;
+            }
+        }
+    }
+    assert!(named >= 5, "only {named} guides are named");
+}
