@@ -253,6 +253,11 @@ def over_time(
     width_in
         Width in inches.
 
+    Raises
+    ------
+    ValueError
+        There is no such metric.
+
     Examples
     --------
     >>> from udccp import lab
@@ -260,12 +265,18 @@ def over_time(
     >>> drawn = over_time(lab.run("two-flows-short", set=short))
     >>> [line.get_label() for line in drawn.axes[0].get_lines()]
     ['first: DCCP CCID 2', 'second: TCP CUBIC (2007)']
+    >>> over_time(lab.run("two-flows-short", set=short), "goodput")
+    Traceback (most recent call last):
+    ...
+    ValueError: metric='goodput': there are throughput_mbps, goodput_mbps, cwnd_packets
     """
     words = {
         "throughput_mbps": "Throughput, Mbit/s",
         "goodput_mbps": "Goodput, Mbit/s",
         "cwnd_packets": "Congestion window, packets",
     }
+    if metric not in words:
+        raise ValueError(f"metric={metric!r}: there are {', '.join(words)}")
     with matplotlib.rc_context(STYLE):
         drawn, axes = pyplot.subplots(figsize=(width_in, 0.68 * width_in), layout="constrained")
         for flow in record.flows:
