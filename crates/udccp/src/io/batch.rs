@@ -29,7 +29,7 @@ pub(super) struct Batch {
     segment: usize,
     /// Where each datagram ends.
     ends: Vec<usize>,
-    /// A shorter datagram went in: nothing may follow it.
+    /// The last datagram is shorter: nothing may follow it.
     sealed: bool,
     bytes: Vec<u8>,
     /// How much was written already, where segments had to go one by one.
@@ -64,11 +64,6 @@ impl Batch {
         self.fragmentable
     }
 
-    /// Whether all its datagrams but the last have this many bytes.
-    pub(super) fn is_of(&self, segment: usize) -> bool {
-        self.segment == segment
-    }
-
     pub(super) fn same_path(&self, d: &Datagram, fragmentable: bool) -> bool {
         let same_ends = self.dst == d.dst && self.src == d.src.ip();
         same_ends && self.ecn == d.ecn && self.fragmentable == fragmentable
@@ -92,20 +87,32 @@ impl Batch {
     #[inline]
     pub(super) fn takes(&self, len: usize, max_segments: usize, is_train: bool) -> bool {
         let max_bytes = if is_train { TRAIN_BYTES } else { BATCH_BYTES };
-        let has_room = self.ends.len() < max_segments && self.bytes.len() + len <= max_bytes;
-        !self.sealed && has_room && (len <= self.segment || is_train)
-    }
-
-    /// Adds a datagram that it [takes](Self::takes). A shorter one than those before ends it, but
-    /// for a train.
-    #[inline]
-    pub(super) fn append(&mut self, header: &[u8], payload: &Payload, is_train: bool) {
-        self.sealed = !is_train && header.len() + payload.len() < self.segment;
-        self.put(header, payload);
+        self.has_room(len, max_segments, max_bytes) && (len == self.segment || is_train)
     }
 
     #[inline]
-    fn put(&mut self, header: &[u8], payload: &Payload) {
+    fn has_room(&self, len: usize, max_segments: usize, max_bytes: usize) -> bool {
+        !self.sealed && self.ends.len() < max_segments && self.bytes.len() + len <= max_bytes
+    }
+
+    /// Takes over what the batch that follows holds, if that is one datagram, and shorter: the
+    /// last of a batch may be. Whether it did.
+    pub(super) fn take_tail(&mut self, next: &Self, max_segments: usize) -> bool {
+        let path = |batch: &Self| (batch.dst, batch.src, batch.ecn, batch.fragmentable);
+        let len = next.bytes.len();
+        let is_tail = next.ends.len() == 1 && len < self.segment && path(self) == path(next);
+        let takes = is_tail && self.has_room(len, max_segments, BATCH_BYTES);
+        if takes {
+            self.bytes.extend_from_slice(&next.bytes);
+            self.ends.push(self.bytes.len());
+            self.sealed = true;
+        }
+        takes
+    }
+
+    /// Adds a datagram that it [takes](Self::takes).
+    #[inline]
+    pub(super) fn put(&mut self, header: &[u8], payload: &Payload) {
         self.bytes.extend_from_slice(header);
         match payload {
             Payload::Bytes(bytes) => self.bytes.extend_from_slice(bytes),

@@ -90,7 +90,7 @@ impl Transmitter {
             return false;
         };
         if i < self.live {
-            self.batches[i].append(&datagram.header, &datagram.payload, self.trains);
+            self.batches[i].put(&datagram.header, &datagram.payload);
         } else {
             self.live += 1;
             self.begun += 1;
@@ -112,24 +112,19 @@ impl Transmitter {
     ) -> Option<usize> {
         let (len, newest) = (datagram.transport_len(), self.newest[group]);
         let live = &self.batches[..self.live];
-        let takes = |batch: &Batch| {
+        let fits = |batch: &Batch| {
             let in_order = batch.number() >= newest;
             in_order
                 && batch.takes(len, max_segments, self.trains)
                 && batch.same_path(datagram, fragmentable)
         };
-        let fits = |batch: &Batch| (self.trains || batch.is_of(len)) && takes(batch);
         if live.get(self.last).is_some_and(fits) {
             return Some(self.last);
         }
         let found = live.iter().rposition(fits);
-        // The last message of a burst is shorter; nothing of its connection follows soon.
-        let found = found.or_else(|| live.iter().rposition(|b| b.number() == newest && takes(b)));
-        if found.is_some() {
+        let is_full = self.live == MAX_BATCHES || self.waiting_bytes() >= BATCH_BYTES;
+        if found.is_some() || is_full {
             return found;
-        }
-        if self.live == MAX_BATCHES || self.waiting_bytes() >= BATCH_BYTES {
-            return live.iter().rposition(takes);
         }
         if self.batches.len() == self.live {
             self.batches.push(Batch::with_capacity());
@@ -144,8 +139,25 @@ impl Transmitter {
         Following { batch, max_segments }
     }
 
+    /// The last message of a burst is mostly shorter, and needs no write of its own.
+    fn join_tails(&mut self, max_segments: usize) {
+        let mut i = 0;
+        while i + 1 < self.live {
+            let (batches, following) = self.batches[..self.live].split_at_mut(i + 1);
+            if batches[i].take_tail(&following[0], max_segments) {
+                following.rotate_left(1);
+                self.live -= 1;
+                self.last = usize::MAX;
+            }
+            i += 1;
+        }
+    }
+
     /// Writes everything gathered.
     pub(crate) fn flush(&mut self, io: &Io) -> Flushed {
+        if !self.trains {
+            self.join_tails(io.max_gso_segments());
+        }
         for i in 0..self.live {
             match self.batches[i].write(io) {
                 Ok(()) => {}
@@ -189,7 +201,7 @@ impl Train for Following<'_> {
     #[inline]
     fn put(&mut self, header: &[u8], payload: &Payload) {
         if let Some(batch) = &mut self.batch {
-            batch.append(header, payload, false);
+            batch.put(header, payload);
         }
     }
 }
@@ -258,8 +270,10 @@ mod tests {
             assert!(tx.push(&datagram(&a, &b, fill, 1400), 64));
         }
         assert!(tx.push(&datagram(&a, &b, 40, 100), 64), "a shorter one may end it");
-        let is_taken = tx.push(&datagram(&a, &b, 41, 60_000), 64);
-        assert!(is_taken && tx.live == 2, "nothing may follow a shorter one");
+        assert!(tx.push(&datagram(&a, &b, 41, 60_000), 64));
+        tx.join_tails(64);
+        assert_eq!(tx.live, 2, "a shorter one ends a batch");
+        assert!(!tx.batches[0].takes(1400, 64, false), "nothing may follow it");
         assert!(matches!(tx.flush(&a), Flushed::Done));
         assert!(tx.is_empty());
         let got = receive_all(&b);
@@ -267,6 +281,22 @@ mod tests {
         let sent: Vec<_> = (0..41).map(|fill| (fill, len(fill), Ecn::Ect0)).collect();
         assert_eq!(got[..41], sent);
         assert_eq!(got[41..], [(41, 60_000, Ecn::Ect0)]);
+    }
+
+    #[test]
+    fn the_shorter_end_of_a_burst_needs_no_write_of_its_own() {
+        let (a, b) = pair();
+        let mut tx = Transmitter::new(|_| false, false);
+        let mut rx = Receiver::new(&b);
+        if a.max_gso_segments() == 1 {
+            // Without segmentation each datagram has a write.
+            return;
+        }
+        for (fill, len) in [(0, 1400), (1, 1400), (2, 100)] {
+            assert!(tx.push(&datagram(&a, &b, fill, len), 64));
+        }
+        assert!(matches!(tx.flush(&a), Flushed::Done));
+        assert_eq!(rx.read(&b).unwrap(), 1);
     }
 
     #[test]
@@ -352,14 +382,14 @@ mod tests {
         assert!(tx.push(&datagram(&a, &b, 2, 60), 64));
         let data = Payload::Bytes(Bytes::from(vec![3; 50]));
         let mut following = tx.following(4);
-        assert!(following.takes(60) && !following.takes(61));
+        assert!(following.takes(60) && !following.takes(61) && !following.takes(59));
         following.put(&[3; 10], &data);
-        assert!(following.takes(20));
-        following.put(&[4; 10], &Payload::Zeros(10));
-        assert!(!following.takes(20) && !tx.following(64).takes(20), "full, and shorter");
+        assert!(following.takes(60));
+        following.put(&[4; 10], &Payload::Zeros(50));
+        assert!(!following.takes(60) && tx.following(64).takes(60), "as many as may be");
         assert!(matches!(tx.flush(&a), Flushed::Done));
         let got: Vec<_> = receive_all(&b).into_iter().map(|(fill, len, _)| (fill, len)).collect();
-        assert_eq!(got, [(1, 60), (2, 60), (3, 60), (0, 20)]);
+        assert_eq!(got, [(1, 60), (2, 60), (3, 60), (0, 60)]);
         assert_eq!(receive_all(&c).len(), 1);
         let mut cut = Transmitter::new(|_| true, false);
         assert!(cut.push(&datagram(&a, &b, 1, 60), 64));
