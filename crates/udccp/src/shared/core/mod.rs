@@ -71,8 +71,8 @@ pub(crate) struct Core {
     times_blocked: u64,
     /// Messages queued since the last flush.
     burst: u32,
-    /// When a burst last left.
-    last_flush: Instant,
+    /// When a burst last left, if one did.
+    last_flush: Option<Instant>,
     /// Connections with tasks that wait for everything sent to be accounted for.
     pub(crate) awaiting_acks: Vec<ConnectionId>,
     /// Connections with tasks that wait for an empty send queue.
@@ -112,7 +112,7 @@ impl Core {
             readers_woken: 0,
             times_blocked: 0,
             burst: 0,
-            last_flush: Instant::ZERO,
+            last_flush: None,
             awaiting_acks: Vec::new(),
             flushing: Vec::new(),
             idlers: Waiting::default(),
@@ -209,9 +209,10 @@ impl Core {
             self.driver.sent_at_once += 1;
             return self.flush(io, now);
         }
-        let first = self.burst == 1 && now - self.last_flush > BURST_GAP;
+        let is_quiet = self.last_flush.is_none_or(|last| now - last > BURST_GAP);
+        let first = self.burst == 1 && is_quiet;
         if first || self.burst >= BURST_MESSAGES {
-            self.last_flush = now;
+            self.last_flush = Some(now);
             self.flush(io, now);
         } else if self.burst == 1 {
             self.want_driver();

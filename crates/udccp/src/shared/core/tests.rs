@@ -3,6 +3,9 @@
 use std::sync::Arc;
 use std::task::{Context, Wake, Waker};
 
+use udccp_base::Instant;
+use udccp_proto::{ConnectOptions, ConnectionConfig};
+
 use crate::io::{Io, Receiver};
 use crate::shared::{ConnHandle, Handle, Shared};
 use crate::{EndpointOptions, Options, Outgoing, ServiceCode};
@@ -41,7 +44,7 @@ impl Driven {
     /// What is sent from here on is of a burst.
     fn begin_burst(&self) {
         let later = self.shared().clock.now() + super::BURST_GAP * 100_000;
-        self.shared().lock().last_flush = later;
+        self.shared().lock().last_flush = Some(later);
     }
 
     fn turn(&mut self) {
@@ -165,6 +168,25 @@ fn acknowledgements_of_readers_that_were_woken_together_leave_together() {
     let acked = |[here, _]: &[ConnHandle; 2]| here.stats().unwrap().counters.data_packets_acked;
     assert_eq!(all.iter().map(acked).sum::<u64>(), 2 * CONNECTIONS as u64);
     assert!(buffers < CONNECTIONS, "acknowledgements of 20 connections came in {buffers} buffers");
+}
+
+#[test]
+fn the_first_packet_of_a_socket_is_of_no_burst() {
+    let (client, mut server) = (Driven::new(), Driven::new());
+    let remote = server.shared().io.local_addr();
+    let options = ConnectOptions {
+        local: client.shared().io.local_addr(),
+        local_port: None,
+        remote,
+        remote_port: remote.port(),
+        service: SERVICE,
+        config: ConnectionConfig::default().into(),
+    };
+    // A socket's clock begins at zero.
+    let (io, mut core) = (&client.shared().io, client.shared().lock());
+    core.endpoint.connect(Instant::ZERO, options).unwrap();
+    core.flush_burst(io, Instant::ZERO);
+    assert!(server.reads() > 0);
 }
 
 #[test]
