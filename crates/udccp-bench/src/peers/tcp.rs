@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::iter::repeat_n;
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::rc::Rc;
 use std::sync::mpsc::channel;
 use std::time::Instant;
@@ -46,27 +46,39 @@ pub(crate) fn bulk(turn: &Turn) -> Result<Measured> {
     Ok(meter.stop(messages, messages))
 }
 
-/// Round trips in tokio on many connections at once.
-pub(crate) fn questions(turn: &Turn) -> Result<Measured> {
+/// A server in tokio that does this with each connection, for as long as the process lives; its
+/// address.
+fn serve<F>(
+    turn: &Turn,
+    with: impl Fn(tokio::net::TcpStream) -> F + Send + 'static,
+) -> Result<SocketAddr>
+where
+    F: Future<Output = Result<()>> + Send + 'static,
+{
     let (tell, heard) = channel();
     turn.network.serve::<()>(move || {
         runtime()?.block_on(async {
             let listener = tokio::net::TcpListener::bind(Network::server_addr()).await?;
             tell.send(listener.local_addr()?)?;
             loop {
-                let (mut stream, _) = listener.accept().await?;
-                stream.set_nodelay(true)?;
-                tokio::spawn(async move {
-                    let mut message = [0; PING_BYTES];
-                    while stream.read_exact(&mut message).await.is_ok() {
-                        stream.write_all(&message).await?;
-                    }
-                    std::io::Result::Ok(())
-                });
+                let (stream, _) = listener.accept().await?;
+                tokio::spawn(with(stream));
             }
         })
     })?;
-    let peer = heard.recv()?;
+    Ok(heard.recv()?)
+}
+
+/// Round trips in tokio on many connections at once.
+pub(crate) fn questions(turn: &Turn) -> Result<Measured> {
+    let peer = serve(turn, |mut stream| async move {
+        stream.set_nodelay(true)?;
+        let mut message = [0; PING_BYTES];
+        while stream.read_exact(&mut message).await.is_ok() {
+            stream.write_all(&message).await?;
+        }
+        Ok(())
+    })?;
     runtime()?.block_on(async {
         let mut streams = Vec::new();
         for _ in 0..QUESTIONS_AT_ONCE {
@@ -93,17 +105,10 @@ pub(crate) fn questions(turn: &Turn) -> Result<Measured> {
 
 /// Connections in tokio that are accepted and closed.
 pub(crate) fn handshakes(turn: &Turn) -> Result<Measured> {
-    let (tell, heard) = channel();
-    turn.network.serve::<()>(move || {
-        runtime()?.block_on(async {
-            let listener = tokio::net::TcpListener::bind(Network::server_addr()).await?;
-            tell.send(listener.local_addr()?)?;
-            loop {
-                drop(listener.accept().await?);
-            }
-        })
+    let peer = serve(turn, |stream| {
+        drop(stream);
+        std::future::ready(Ok(()))
     })?;
-    let peer = heard.recv()?;
     runtime()?.block_on(async {
         let meter = Meter::start();
         let handshake = move || async move {

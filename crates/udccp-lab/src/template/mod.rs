@@ -74,7 +74,7 @@ pub fn copy_experiment(folder: &Path, name: &str, from: &Path) -> Result<Vec<Pat
     let mut new_names = BTreeMap::new();
     let mut nodes = Vec::new();
     texts_of(&root, &mut nodes);
-    let mut texts: Vec<&str> = nodes.into_iter().map(|(text, _)| text).collect();
+    let mut texts: Vec<&str> = nodes.iter().map(|(text, _)| *text).collect();
     texts.sort_unstable();
     texts.dedup();
     for text in texts.into_iter().filter(|t| t.ends_with(".csv") || t.ends_with(".txt")) {
@@ -88,7 +88,7 @@ pub fn copy_experiment(folder: &Path, name: &str, from: &Path) -> Result<Vec<Pat
             Err(_) => files.push((path, contents)),
         }
     }
-    files.insert(0, (path, renamed(&root, name, &new_names)));
+    files.insert(0, (path, renamed(&root, name, &nodes, &new_names)));
     write_all(&files)
 }
 
@@ -116,15 +116,18 @@ fn beside(folder: &Path) -> PathBuf {
 }
 
 /// The text of an experiment with another `id`, and other names of its files.
-fn renamed(root: &Node, name: &str, new_names: &BTreeMap<&str, String>) -> String {
-    let mut nodes = Vec::new();
-    texts_of(root, &mut nodes);
+fn renamed(
+    root: &Node,
+    name: &str,
+    nodes: &[(&str, &Node)],
+    new_names: &BTreeMap<&str, String>,
+) -> String {
     let new = |(text, node): (&str, &Node)| {
         let new = new_names.get(text).filter(|new| *new != text)?;
         Some((node.span.range.clone(), new.as_str()))
     };
     let id = root.get("id").map(|id| (id.span.range.clone(), name));
-    let mut changes: Vec<_> = nodes.into_iter().filter_map(new).chain(id).collect();
+    let mut changes: Vec<_> = nodes.iter().copied().filter_map(new).chain(id).collect();
     // From the end, so that what comes before stays in its place.
     changes.sort_by_key(|(range, _)| core::cmp::Reverse(range.start));
     let mut text = root.span.source.text.clone();

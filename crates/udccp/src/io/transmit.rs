@@ -122,8 +122,7 @@ impl Transmitter {
             return Some(self.last);
         }
         let found = live.iter().rposition(fits);
-        let is_full = self.live == MAX_BATCHES || self.waiting_bytes() >= BATCH_BYTES;
-        if found.is_some() || is_full {
+        if found.is_some() || self.live == MAX_BATCHES || self.waiting_bytes() >= BATCH_BYTES {
             return found;
         }
         if self.batches.len() == self.live {

@@ -114,6 +114,21 @@ fn the_first_answer_of_a_reader_that_was_woken_leaves_at_once() {
     }
 }
 
+/// A message arrives on each connection, whose readers waited for it.
+fn speak_to_readers(
+    all: &[[ConnHandle; 2]],
+    client: &mut Driven,
+    server: &mut Driven,
+    cx: &mut Context<'_>,
+) {
+    assert!(all.iter().all(|[_, there]| there.poll_recv((&mut *cx).into()).is_pending()));
+    for [here, _] in all {
+        here.try_send(Outgoing::new("message")).unwrap();
+    }
+    client.turn();
+    server.turn();
+}
+
 #[test]
 fn answers_of_readers_that_were_woken_together_leave_together() {
     const CONNECTIONS: usize = 20;
@@ -122,12 +137,7 @@ fn answers_of_readers_that_were_woken_together_leave_together() {
     let task = Waker::from(Arc::new(Nobody));
     let mut cx = Context::from_waker(&task);
     for _ in 0..3 {
-        assert!(all.iter().all(|[_, there]| there.poll_recv((&mut cx).into()).is_pending()));
-        for [here, _] in &all {
-            here.try_send(Outgoing::new("question")).unwrap();
-        }
-        client.turn();
-        server.turn();
+        speak_to_readers(&all, &mut client, &mut server, &mut cx);
         server.begin_burst();
         for [_, there] in &all {
             assert!(there.poll_recv((&mut cx).into()).is_ready());
@@ -152,12 +162,7 @@ fn acknowledgements_of_readers_that_were_woken_together_leave_together() {
     let mut buffers = 0;
     // Two of them are acknowledged.
     for _ in ["first", "second"] {
-        assert!(all.iter().all(|[_, there]| there.poll_recv((&mut cx).into()).is_pending()));
-        for [here, _] in &all {
-            here.try_send(Outgoing::new("message")).unwrap();
-        }
-        client.turn();
-        server.turn();
+        speak_to_readers(&all, &mut client, &mut server, &mut cx);
         for [_, there] in &all {
             while there.poll_recv((&mut cx).into()).is_ready() {}
         }
