@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what a verb of the Makefile needs and the machine lacks, and says what.
-# Usage: scripts/setup.sh test|lint|demo|instructions|bench|linux|interop|capi|capi-check|deb|pgo
+# Usage: scripts/setup.sh test|lint|demo|instructions|bench|linux|interop|capi|capi-check|deb|pgo|windows
 set -euo pipefail
 
 have() { command -v "$1" >/dev/null 2>&1; }
@@ -119,8 +119,13 @@ pgo)
         exit 1
     }
     ;;
+windows)
+    need_cargo
+    need_tool x86_64-w64-mingw32-gcc gcc-mingw-w64-x86-64 "it links programs for Windows"
+    [ -x /usr/lib/wine/wine64 ] || need_tool wine64 wine64 "it runs them"
+    ;;
 *)
-    echo "usage: scripts/setup.sh test|lint|demo|instructions|bench|linux|interop|capi|capi-check|deb|pgo" >&2
+    echo "usage: scripts/setup.sh test|lint|demo|instructions|bench|linux|interop|capi|capi-check|deb|pgo|windows" >&2
     exit 2
     ;;
 esac

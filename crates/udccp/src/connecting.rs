@@ -48,6 +48,7 @@ macro_rules! connecting_methods {
         ///
         /// # Errors
         /// As [`Connection::readiness`](crate::Connection::readiness).
+        #[cfg(unix)]
         pub fn readiness(&self) -> Result<crate::Readiness, crate::Error> {
             self.handle()?.readiness().cloned()
         }

@@ -56,6 +56,7 @@ mod driver;
 #[cfg(feature = "tokio")]
 mod endpoint;
 mod endpoint_options;
+#[cfg(unix)]
 pub mod errno;
 mod error;
 mod event;
@@ -69,6 +70,7 @@ mod methods;
 mod names;
 mod options;
 mod process;
+#[cfg_attr(not(unix), path = "no_readiness.rs")]
 mod readiness;
 mod shared;
 mod stats;
@@ -95,6 +97,7 @@ pub use listener::Listener;
 pub use message::{Outgoing, Received, ReceivedInto};
 pub use options::{Options, PmtuProbing};
 pub use process::{Process, close_all};
+#[cfg(unix)]
 pub use readiness::Readiness;
 pub use stats::{ConnectionStats, IoInfo, IoStats, ReceiverState, SenderState};
 #[cfg(feature = "futures")]

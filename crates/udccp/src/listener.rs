@@ -9,7 +9,7 @@ use udccp_wire::ServiceCode;
 use crate::coop;
 use crate::methods::as_fd_by_readiness;
 use crate::shared::ListenHandle;
-use crate::{Connection, Endpoint, Error, Options, Readiness};
+use crate::{Connection, Endpoint, Error, Options};
 
 /// Serves one or more service codes on a DCCP port. Dropping it stops listening; connections
 /// that were accepted live on, others are reset.
@@ -80,7 +80,8 @@ impl Listener {
     ///
     /// # Errors
     /// As [`Connection::readiness`].
-    pub fn readiness(&self) -> Result<Readiness, Error> {
+    #[cfg(unix)]
+    pub fn readiness(&self) -> Result<crate::Readiness, Error> {
         self.handle.readiness().cloned()
     }
 

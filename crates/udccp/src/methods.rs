@@ -183,6 +183,7 @@ macro_rules! connection_methods {
         /// # Errors
         /// The system has no more descriptors; the connection belongs to the parent of this
         /// process.
+        #[cfg(unix)]
         pub fn readiness(&self) -> Result<crate::Readiness, crate::Error> {
             self.inner.readiness().cloned()
         }
@@ -327,6 +328,7 @@ macro_rules! as_fd_by_readiness {
         ///
         /// # Panics
         /// Where `readiness` fails: call that first to see an error.
+        #[cfg(unix)]
         impl std::os::fd::AsFd for $type {
             fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
                 self.$field.readiness().expect("a descriptor to wait on").as_fd()
@@ -337,6 +339,7 @@ macro_rules! as_fd_by_readiness {
         ///
         /// # Panics
         /// Where `readiness` fails: call that first to see an error.
+        #[cfg(unix)]
         impl std::os::fd::AsRawFd for $type {
             fn as_raw_fd(&self) -> std::os::fd::RawFd {
                 std::os::fd::AsFd::as_fd(self).as_raw_fd()

@@ -7,8 +7,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError, TryLockError, Weak};
 use std::time::Duration;
 
-use nix::libc;
-
 use crate::shared::Shared;
 
 /// Forks between the process that opened the first socket and this one.
@@ -50,11 +48,13 @@ fn watch() {
     // SAFETY: both functions live as long as the program. `in_child` touches an atomic and nothing
     // else, as a child of many threads must; `at_exit` does not unwind.
     unsafe {
+        #[cfg(unix)]
         libc::pthread_atfork(None, None, Some(in_child));
         libc::atexit(at_exit);
     }
 }
 
+#[cfg(unix)]
 extern "C" fn in_child() {
     FORKS.fetch_add(1, Ordering::Relaxed);
 }
@@ -69,8 +69,8 @@ extern "C" fn at_exit() {
 /// at most. What is open then is reset.
 ///
 /// The end of a process does this by itself where it is the return of `main` or
-/// [`std::process::exit`]. Call it before an end that runs no exit handlers: `_exit`, or a signal
-/// that the process sends itself. Connections of sockets with
+/// [`std::process::exit`]. Call it before an end that runs no exit handlers: `_exit`, a signal that
+/// the process sends itself, or [`std::process::exit`] on Windows. Connections of sockets with
 /// [`EndpointOptions::close_at_exit`](crate::EndpointOptions::close_at_exit) off stay as they are.
 pub fn close_all() {
     let Some(in_use) = in_use() else { return };

@@ -47,6 +47,7 @@ fn a_port_without_listener_is_refused() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
 fn a_closed_udp_port_is_refused_at_once() {
     run(async {
         for v6 in [false, true] {
@@ -63,6 +64,7 @@ fn a_closed_udp_port_is_refused_at_once() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
 fn a_closed_port_over_ipv4_is_refused_to_a_socket_for_both_families() {
     run(async {
         let closed = UdpSocket::bind(localhost(false)).unwrap().local_addr().unwrap();

@@ -8,7 +8,6 @@ use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 use common::{SERVICE, localhost, run};
-use nix::sys::socket::{setsockopt, sockopt};
 use udccp::blocking::{self, Listener};
 use udccp::{Address, Connection, Endpoint, EndpointOptions, Error, Options, ServiceCode};
 use udccp_testkit::{Fate, Relay};
@@ -40,6 +39,7 @@ fn a_connected_socket_is_refused() {
 }
 
 #[test]
+#[cfg(unix)]
 fn ports_are_shared_only_where_both_ask_for_it() {
     let sharing = EndpointOptions::new().reuse_port(true);
     let one = blocking::Endpoint::bind_with(localhost(false), &sharing).unwrap();
@@ -83,6 +83,8 @@ fn first_tos(socket: &UdpSocket) -> u8 {
 #[test]
 #[cfg(target_os = "linux")]
 fn packets_carry_the_dscp_over_ipv4_and_ipv6_and_data_arrives() {
+    use nix::sys::socket::{setsockopt, sockopt};
+
     let voice = EndpointOptions::new().dscp(46);
     for v6 in [false, true] {
         let socket = UdpSocket::bind(localhost(v6)).unwrap();
@@ -109,6 +111,7 @@ fn packets_carry_the_dscp_over_ipv4_and_ipv6_and_data_arrives() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
 fn a_dual_stack_socket_marks_ipv4_too() {
     let voice = EndpointOptions::new().dscp(46);
     let Ok(endpoint) = blocking::Endpoint::bind_with("[::]:0".parse().unwrap(), &voice) else {
@@ -122,6 +125,7 @@ fn a_dual_stack_socket_marks_ipv4_too() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
 fn a_silent_address_costs_a_quarter_of_a_second_and_a_refusing_one_nothing() {
     let silent = UdpSocket::bind(localhost(false)).unwrap();
     let refusing = UdpSocket::bind(localhost(false)).unwrap().local_addr().unwrap();
@@ -149,6 +153,7 @@ fn a_silent_address_costs_a_quarter_of_a_second_and_a_refusing_one_nothing() {
 
 /// Each takes 200 ms to refuse, which is sooner than the next has its turn.
 #[test]
+#[cfg(target_os = "linux")]
 fn addresses_that_refuse_one_after_another_leave_no_more_time() {
     let refusing = Listener::bind(localhost(false), ServiceCode(1)).unwrap();
     run(async {

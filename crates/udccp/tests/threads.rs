@@ -1,5 +1,7 @@
 //! Alone in its process, because it counts threads.
 
+#![cfg(target_os = "linux")]
+
 mod common;
 
 use common::{SERVICE, localhost, number_of, numbered};

@@ -11,7 +11,7 @@ use udccp_wire::ServiceCode;
 use super::{Connecting, Connection, driver, wait, wait_for};
 use crate::methods::as_fd_by_readiness;
 use crate::shared::{Handle, ListenHandle, Place, Shared};
-use crate::{Address, EndpointOptions, Error, IoInfo, IoStats, Options, Readiness};
+use crate::{Address, EndpointOptions, Error, IoInfo, IoStats, Options};
 
 /// A UDP or raw socket that carries any number of DCCP connections; see [`crate::Endpoint`].
 #[derive(Clone, Debug)]
@@ -245,7 +245,8 @@ impl Listener {
     ///
     /// # Errors
     /// As [`crate::Connection::readiness`].
-    pub fn readiness(&self) -> Result<Readiness, Error> {
+    #[cfg(unix)]
+    pub fn readiness(&self) -> Result<crate::Readiness, Error> {
         self.handle.readiness().cloned()
     }
 

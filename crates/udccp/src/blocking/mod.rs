@@ -19,6 +19,7 @@
 //! ```
 
 mod alarm;
+mod bell;
 mod connecting;
 mod connection;
 mod driver;

@@ -7,7 +7,6 @@
 //!
 //! [`DrivenBy`]: crate::shared::DrivenBy
 
-use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Wake, Waker};
@@ -15,7 +14,8 @@ use std::task::{Poll, Wake, Waker};
 use udccp_base::Instant;
 
 use super::alarm::LazyAlarm;
-use super::driver::{Bell, wait_for_socket};
+use super::bell::{Bell, Rings};
+use super::driver::wait_for_socket;
 use super::park;
 use crate::Error;
 use crate::io::Receiver;
@@ -26,7 +26,7 @@ pub(crate) struct SharedDriver {
     parts: Mutex<DriverParts>,
     /// What the socket's thread sleeps on while it stands by.
     alarm: Arc<LazyAlarm>,
-    wakeups: UnixStream,
+    rings: Rings,
     reading: Arc<Reading>,
     /// The task of readers that drive.
     waker: Waker,
@@ -52,13 +52,13 @@ impl SharedDriver {
         shared: &Shared,
         alarm: Arc<LazyAlarm>,
         bell: Arc<Bell>,
-        wakeups: UnixStream,
+        rings: Rings,
     ) -> Self {
         let rx = Receiver::new(&shared.io).looking_again();
         let parts = DriverParts { rx, turn: Turn::FIRST, errors: false };
         let reading = Arc::new(Reading { bell, thread: AtomicU64::new(0) });
         let waker = Waker::from(Arc::clone(&reading));
-        Self { parts: Mutex::new(parts), alarm, wakeups, reading, waker }
+        Self { parts: Mutex::new(parts), alarm, rings, reading, waker }
     }
 
     fn parts(&self) -> MutexGuard<'_, DriverParts> {
@@ -77,7 +77,7 @@ impl SharedDriver {
                 if parts.turn.stands_by {
                     break;
                 }
-                parts.wait(shared, &self.wakeups, None, shared.clock.now());
+                parts.wait(shared, &self.rings, None, shared.clock.now());
             }
             // A reader that drives next waits for them.
             drop(parts);
@@ -105,15 +105,9 @@ impl Drop for Reader<'_> {
 
 impl DriverParts {
     /// Sleeps until there is a reason for a turn.
-    fn wait(
-        &mut self,
-        shared: &Shared,
-        wakeups: &UnixStream,
-        until: Option<Instant>,
-        now: Instant,
-    ) {
+    fn wait(&mut self, shared: &Shared, rings: &Rings, until: Option<Instant>, now: Instant) {
         if !self.turn.more {
-            self.errors = wait_for_socket(shared, wakeups, &self.turn, until, now);
+            self.errors = wait_for_socket(shared, rings, &self.turn, until, now);
         }
     }
 
@@ -167,7 +161,7 @@ pub(super) fn wait_to_read<T>(
         }
         let parts = parts.get_or_insert_with(|| shared_driver.parts());
         parts.turn.update(before_sleep);
-        parts.wait(shared, &shared_driver.wakeups, until, now);
+        parts.wait(shared, &shared_driver.rings, until, now);
         parts.take(|rx, errors| shared.turn(rx, Receiver::read, errors));
     }
 }

@@ -1,9 +1,8 @@
 //! Claims DCCP ports among the programs of one host that use DCCP over raw IP.
 //!
 //! A kernel's transport protocol has one table of ports. Raw sockets have none: each is given every
-//! DCCP packet of the host. So an endpoint claims each of its ports by binding a Unix socket to a
-//! name made from the number. Names of the abstract kind are per network namespace, as ports are;
-//! binding is atomic; and they go away with the process, however it ends.
+//! DCCP packet of the host. So an endpoint claims each of its ports by taking a name made from the
+//! number, which one program of a host has at a time.
 //!
 //! What is sent to a port of another program is nothing to us. What is sent to a port of nobody is
 //! to be answered with a Reset, once: by the endpoint that holds one more name, the host's.
@@ -11,11 +10,11 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::RangeInclusive;
-use std::os::unix::net::{SocketAddr as UnixAddr, UnixDatagram};
 
 use udccp_base::{Duration, Instant};
 
 use super::filter::Wanted;
+use super::port_names::{Asker, Name, kernel_has_dccp};
 use crate::{AnswerForHost, Error};
 
 /// How long another program is believed to have a port, and how often one asks for the host's name.
@@ -31,7 +30,6 @@ const RANDOM_TRIES: usize = 64;
 const PORTS: &str = "udccp/dccp-port";
 
 /// The ports of one endpoint.
-#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux has a use for it"))]
 #[derive(Debug)]
 pub(crate) struct Claims {
     prefix: String,
@@ -44,14 +42,8 @@ pub(crate) struct Claims {
     next_bid: Instant,
     /// Ports of other programs, and until when they are believed to be.
     others: BTreeMap<u16, Instant>,
-    asker: Option<UnixDatagram>,
+    asker: Option<Asker>,
     questions: (Instant, u32),
-}
-
-/// A name that is ours for as long as this lives.
-#[derive(Debug)]
-struct Name {
-    _bound: UnixDatagram,
 }
 
 impl Claims {
@@ -200,42 +192,23 @@ impl Claims {
         }
     }
 
-    /// Whether any program has this port. Asking takes nothing from anybody.
+    /// Whether any program has this port.
     fn is_bound(&mut self, port: u16) -> io::Result<bool> {
-        let name = self.name(&port.to_string())?;
+        let name = self.name(&port.to_string());
         let asker = match &self.asker {
             Some(asker) => asker,
-            None => self.asker.insert(UnixDatagram::unbound()?),
+            None => self.asker.insert(Asker::new()?),
         };
-        match asker.connect_addr(&name) {
-            Ok(()) => Ok(true),
-            Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => Ok(false),
-            Err(e) => Err(e),
-        }
+        asker.is_taken(&name)
     }
 
     fn bind(&self, what: &str) -> io::Result<Name> {
-        Ok(Name { _bound: UnixDatagram::bind_addr(&self.name(what)?)? })
+        Name::take(&self.name(what))
     }
 
-    #[cfg(target_os = "linux")]
-    fn name(&self, what: &str) -> io::Result<UnixAddr> {
-        use std::os::linux::net::SocketAddrExt;
-
-        UnixAddr::from_abstract_name(format!("{}/{what}", self.prefix))
+    fn name(&self, what: &str) -> String {
+        format!("{}/{what}", self.prefix)
     }
-
-    #[cfg(not(target_os = "linux"))]
-    fn name(&self, _what: &str) -> io::Result<UnixAddr> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-}
-
-/// Whether this kernel has a DCCP of its own loaded, as Linux before 6.16 may. It answers for the
-/// host then, with a Reset to every packet of a connection that is not its own.
-pub fn kernel_has_dccp() -> bool {
-    std::fs::read_to_string("/proc/net/protocols")
-        .is_ok_and(|list| list.lines().any(|line| line.starts_with("DCCP")))
 }
 
 #[cfg(all(test, target_os = "linux"))]

@@ -1,6 +1,7 @@
 //! ICMP messages about packets that we sent, from the socket's error queue.
 //= 6773-3.6-1
 
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 #[cfg(target_os = "linux")]
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV6};
@@ -26,6 +27,47 @@ pub(crate) struct Report {
     pub(crate) quoted: Vec<u8>,
     /// What became of it.
     pub(crate) said: Said,
+}
+
+/// Why the system did not send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// It has no memory for it, or the queue of the device is full: a loss like any other.
+    NoRoom,
+    /// It is about an earlier packet.
+    EarlierPacket,
+    /// The packet is larger than the interface takes.
+    TooBig,
+    /// Anything else.
+    Unreachable,
+}
+
+impl Cause {
+    pub(crate) fn of(error: &io::Error) -> Self {
+        #[cfg(unix)]
+        use nix::libc::{ECONNREFUSED, EMSGSIZE, ENOBUFS, ENOMEM};
+        #[cfg(windows)]
+        use windows_errors::{ECONNREFUSED, EMSGSIZE, ENOBUFS, ENOMEM};
+        match error.raw_os_error() {
+            Some(ENOBUFS | ENOMEM) => Self::NoRoom,
+            Some(ECONNREFUSED) => Self::EarlierPacket,
+            Some(EMSGSIZE) => Self::TooBig,
+            _ => Self::Unreachable,
+        }
+    }
+}
+
+/// Errors of Winsock by the names of their like elsewhere.
+#[cfg(windows)]
+mod windows_errors {
+    /// `WSAECONNRESET`: an earlier datagram met a closed port.
+    pub(super) const ECONNREFUSED: i32 = 10054;
+    /// `WSAEMSGSIZE`.
+    pub(super) const EMSGSIZE: i32 = 10040;
+    /// `WSAENOBUFS`.
+    pub(super) const ENOBUFS: i32 = 10055;
+    /// `WSA_NOT_ENOUGH_MEMORY`.
+    pub(super) const ENOMEM: i32 = 8;
 }
 
 /// What the network says of a packet that did not arrive.
@@ -141,7 +183,6 @@ fn verdict(e: &nix::libc::sock_extended_err, by_host: bool) -> Option<Said> {
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
-    use std::io;
     use std::time::Duration;
 
     use udccp_base::{Datagram, Ecn, Payload};

@@ -5,6 +5,8 @@ mod batch;
 mod claims;
 mod errors;
 mod filter;
+mod poll;
+mod port_names;
 mod raw;
 mod receive;
 mod routes;
@@ -20,8 +22,9 @@ use udccp_base::Ecn;
 use crate::{EndpointOptions, Error, process};
 
 pub(crate) use claims::Claims;
-pub use claims::kernel_has_dccp;
-pub(crate) use errors::{Report, Said};
+pub(crate) use errors::{Cause, Report, Said};
+pub(crate) use poll::{NO_BELL, wait};
+pub use port_names::kernel_has_dccp;
 pub(crate) use receive::{KERNEL_OVERHEAD_BYTES, Receiver};
 use routes::Routes;
 pub(crate) use transmit::{Failure, Flushed, Transmitter};
@@ -75,7 +78,7 @@ impl Io {
     pub(crate) fn bind(addr: SocketAddr, options: &EndpointOptions) -> io::Result<Self> {
         let socket = Socket::new(Domain::for_address(addr), Type::DGRAM, Some(Protocol::UDP))?;
         if options.reuse_port {
-            socket.set_reuse_port(true)?;
+            share_port(&socket, true)?;
         }
         if addr.is_ipv6() {
             socket.set_only_v6(!addr.ip().is_unspecified())?;
@@ -96,7 +99,7 @@ impl Io {
         }
         // Connected, it gets what comes from there alone: from itself.
         let is_deaf = self.socket.connect(&elsewhere.into()).is_ok();
-        is_deaf && self.socket.set_reuse_port(true).is_ok()
+        is_deaf && share_port(&self.socket, true).is_ok()
     }
 
     /// A UDP socket that somebody else has bound.
@@ -129,7 +132,10 @@ impl Io {
         stop_timestamps(&socket);
         let mut local = bound_to(&socket)?;
         match carrier {
+            #[cfg(unix)]
             Carrier::Udp => state.enable_transport_errors(UdpSockRef::from(&socket))?,
+            #[cfg(not(unix))]
+            Carrier::Udp => {}
             Carrier::RawIp => {
                 raw::hear_errors(&socket, local)?;
                 // The system shows the protocol there.
@@ -295,11 +301,28 @@ fn bind_udp(socket: &Socket, addr: SocketAddr, shares: bool) -> io::Result<()> {
             break;
         }
         // For this moment alone, so that no other process can share the port.
-        socket.set_reuse_port(shares || process::give_way(addr.port()))?;
+        let shares_now = shares || process::give_way(addr.port());
+        if shares_now != shares {
+            share_port(socket, shares_now)?;
+        }
         bound = socket.bind(&addr.into());
-        socket.set_reuse_port(shares)?;
+        if shares_now != shares {
+            share_port(socket, shares)?;
+        }
     }
     bound
+}
+
+/// Lets sockets that agree have one port. Windows has no such setting: its SO_REUSEADDR takes a
+/// port away from others.
+fn share_port(socket: &Socket, shares: bool) -> io::Result<()> {
+    #[cfg(unix)]
+    return socket.set_reuse_port(shares);
+    #[cfg(not(unix))]
+    {
+        let _ = (socket, shares);
+        Err(io::ErrorKind::Unsupported.into())
+    }
 }
 
 fn bound_to(socket: &Socket) -> io::Result<SocketAddr> {

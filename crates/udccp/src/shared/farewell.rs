@@ -2,16 +2,14 @@
 //! process is about to.
 
 use std::io;
-use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use udccp_base::Instant;
 
 use super::{Shared, Turn};
-use crate::io::Receiver;
+use crate::io::{NO_BELL, Receiver, wait};
 
 /// Another driver may read from the same socket, and nothing tells of what it did.
 const LOOK_AGAIN: udccp_base::Duration = udccp_base::Duration::from_millis(5);
@@ -90,11 +88,8 @@ impl Shared {
     }
 
     fn wait_for_socket(&self, turn: &Turn, until: Instant) {
-        let room = if turn.blocked { PollFlags::POLLOUT } else { PollFlags::empty() };
-        let mut fds = [PollFd::new(self.io.socket().as_fd(), PollFlags::POLLIN | room)];
         let due = turn.deadline.map_or(until, |due| due.min(until));
         let left = due.saturating_since(self.clock.now()).min(LOOK_AGAIN);
-        let millis = left.as_nanos().div_ceil(1_000_000);
-        let _ = poll(&mut fds, PollTimeout::try_from(millis).unwrap_or(PollTimeout::ZERO));
+        let _ = wait(&self.io, turn.blocked, NO_BELL, Some(left));
     }
 }

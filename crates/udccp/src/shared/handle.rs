@@ -75,6 +75,7 @@ pub(crate) struct ConnHandle {
     pub(crate) id: ConnectionId,
     pub(crate) tuple: FourTuple,
     pub(crate) service: ServiceCode,
+    #[cfg_attr(not(unix), expect(dead_code, reason = "there is none"))]
     pub(super) readiness: OnceLock<Readiness>,
     /// The drop blocks until the connection has ended.
     pub(crate) waits_on_drop: AtomicBool,
@@ -233,6 +234,7 @@ pub(crate) struct ListenHandle {
     pub(crate) port: u16,
     /// Path MTU of accepted connections, before the way back is known.
     pub(crate) path_mtu: u16,
+    #[cfg_attr(not(unix), expect(dead_code, reason = "there is none"))]
     pub(super) readiness: OnceLock<Readiness>,
 }
 

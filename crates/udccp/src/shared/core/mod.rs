@@ -17,7 +17,7 @@ use super::log;
 use super::signals::Signals;
 use super::waiters::{Conn, For, Listening, Waiting};
 use super::wakes::Wakes;
-use crate::io::{Claims, Failure, Flushed, Io, Report, Said, Transmitter};
+use crate::io::{Cause, Claims, Failure, Flushed, Io, Report, Said, Transmitter};
 use crate::stun::Inbox;
 use crate::{ConnectionEvent, IoStats};
 
@@ -33,9 +33,9 @@ const SENT_AT_ONCE: u32 = 4;
 /// The same where a reader was woken, and its answer is expected: mostly it is one message.
 const ANSWERS_AT_ONCE: u32 = 1;
 
-/// Reads in one turn, of up to 32 buffers each, at most: acknowledgements and other work come round
-/// in time.
-const READS: usize = 4;
+/// Reads in one turn at most, of 32 buffers each where the system fills many in a call and of one
+/// where not: acknowledgements and other work come round in time.
+const READS: usize = 128 / quinn_udp::BATCH_SIZE;
 
 /// Connections that are looked at one by one.
 const FEW: usize = 4;
@@ -275,19 +275,15 @@ impl Core {
         self.take_reports(io, now);
         io.forget_route_to(failure.dst);
         tracing::debug!("sending to {} failed: {}", failure.dst, failure.error);
-        let report = match failure.error.raw_os_error() {
-            // A full queue of the device is a loss like any other.
-            Some(nix::libc::ENOBUFS | nix::libc::ENOMEM) => return,
-            // It is about earlier packets, and the reports of those were just taken.
-            Some(nix::libc::ECONNREFUSED) => return,
+        let report = match Cause::of(&failure.error) {
+            // The reports of earlier packets were just taken.
+            Cause::NoRoom | Cause::EarlierPacket => return,
             // The interface has become narrower; only single datagrams have their reports queued.
-            Some(nix::libc::EMSGSIZE) => {
-                match io.route_to(now, failure.dst).ok().and_then(|r| r.mtu) {
-                    Some(mtu) => PathReport::PathMtu(mtu),
-                    None => return,
-                }
-            }
-            _ => PathReport::Unreachable,
+            Cause::TooBig => match io.route_to(now, failure.dst).ok().and_then(|r| r.mtu) {
+                Some(mtu) => PathReport::PathMtu(mtu),
+                None => return,
+            },
+            Cause::Unreachable => PathReport::Unreachable,
         };
         self.report(io, now, (failure.dst, Some(failure.src)), &failure.quoted, report);
     }

@@ -130,6 +130,7 @@ fn speak_to_readers(
 }
 
 #[test]
+#[cfg(target_os = "linux")]
 fn answers_of_readers_that_were_woken_together_leave_together() {
     const CONNECTIONS: usize = 20;
     let (mut client, mut server) = (Driven::new(), Driven::new());
@@ -153,6 +154,7 @@ fn answers_of_readers_that_were_woken_together_leave_together() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
 fn acknowledgements_of_readers_that_were_woken_together_leave_together() {
     const CONNECTIONS: usize = 20;
     let (mut client, mut server) = (Driven::new(), Driven::new());
@@ -195,6 +197,7 @@ fn the_first_packet_of_a_socket_is_of_no_burst() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
 fn connections_that_are_made_and_closed_in_a_burst_leave_together() {
     const CONNECTIONS: usize = 20;
     let (mut client, mut server) = (Driven::new(), Driven::new());

@@ -1,18 +1,19 @@
 //! The task that drives an endpoint on tokio: waits for the socket, the clock or a call.
 
+mod watched;
+
 use std::io;
 use std::sync::Arc;
 use std::task::{Wake, Waker};
 
 use socket2::Socket;
-use tokio::io::unix::AsyncFd;
-use tokio::io::{Interest, Ready};
+use tokio::io::Interest;
 use tokio::sync::Notify;
 
 use crate::Error;
 use crate::io::{Io, Receiver};
-use crate::process::Process;
 use crate::shared::{Running, Shared, Turn};
+use watched::Watched;
 
 /// Prepares the driver on the current runtime.
 pub(crate) fn prepare(shared: &Shared) -> Result<(), Error> {
@@ -31,34 +32,6 @@ pub(crate) fn prepare(shared: &Shared) -> Result<(), Error> {
         Ok(())
     });
     Ok(())
-}
-
-/// A handle of the socket on which the runtime waits. Where a forked child lets go of its copy of
-/// the runtime, the handle must not take the socket out of the poller, which is the parent's as
-/// well.
-struct Watched {
-    socket: Option<AsyncFd<Socket>>,
-    process: Process,
-}
-
-impl Watched {
-    #[expect(deprecated, reason = "without unsafe; a socket's descriptor never changes")]
-    fn new(socket: &Socket, interest: Interest) -> io::Result<Self> {
-        let socket = AsyncFd::with_interest(socket.try_clone()?, interest)?;
-        Ok(Self { socket: Some(socket), process: Process::this() })
-    }
-
-    fn socket(&self) -> &AsyncFd<Socket> {
-        self.socket.as_ref().expect("it is there until the drop")
-    }
-}
-
-impl Drop for Watched {
-    fn drop(&mut self) {
-        if !self.process.is_this() {
-            std::mem::forget(self.socket.take());
-        }
-    }
 }
 
 /// Rung by calls that leave work to the driver.
@@ -84,7 +57,7 @@ async fn drive(running: Running, arrivals: Watched, bell: Arc<Bell>) {
     tokio::pin!(sleep);
     let mut errors = false;
     loop {
-        let turn = shared.turn(&mut rx, |rx, io| read(arrivals.socket(), rx, io), errors);
+        let turn = shared.turn(&mut rx, |rx, io| read(&arrivals, rx, io), errors);
         if turn.finished {
             return;
         }
@@ -112,9 +85,9 @@ async fn drive(running: Running, arrivals: Watched, bell: Arc<Bell>) {
 
 /// Reads once. A read that leaves buffers unused has emptied the socket, so tokio need not be told
 /// by another read that finds nothing; what arrives from here on is an event of its own.
-fn read(socket: &AsyncFd<Socket>, rx: &mut Receiver, io: &Io) -> io::Result<usize> {
+fn read(socket: &Watched, rx: &mut Receiver, io: &Io) -> io::Result<usize> {
     let mut last = 0;
-    let result = socket.try_io(Interest::READABLE, |_| {
+    let result = socket.try_read(|| {
         let count = rx.read(io)?;
         if !rx.was_full(count) {
             last = count;
@@ -143,20 +116,10 @@ async fn wait(
     sleep: std::pin::Pin<&mut tokio::time::Sleep>,
     turn: &Turn,
 ) -> bool {
-    let socket = arrivals.socket();
     tokio::select! {
         biased;
         () = bell.0.notified() => false,
-        ready = socket.ready(Interest::READABLE | Interest::ERROR) => match ready {
-            Ok(mut guard) => {
-                let has_error = guard.ready().is_error();
-                if has_error {
-                    guard.clear_ready_matching(Ready::ERROR);
-                }
-                has_error
-            }
-            Err(_) => true,
-        },
+        has_error = arrivals.readable() => has_error,
         () = has_room(room), if turn.blocked => false,
         () = sleep, if turn.deadline.is_some() => false,
     }
@@ -165,20 +128,16 @@ async fn wait(
 /// Waits until the socket can be written to.
 async fn has_room(room: Option<&Watched>) {
     if let Some(room) = room
-        && let Ok(mut guard) = room.socket().writable().await
+        && room.writable().await
     {
-        let is_sure = !guard.ready().is_write_closed();
-        guard.clear_ready();
-        if is_sure {
-            return;
-        }
+        return;
     }
     // Nothing tells, or a reported error has tokio believe that the socket is writable for ever:
     // then only time can tell.
     tokio::time::sleep(std::time::Duration::from_millis(1)).await;
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use std::time::Duration;
 
@@ -205,7 +164,7 @@ mod tests {
         // So long that only a wait for ever exceeds it.
         tokio::time::timeout(soon * 600, has_room(Some(&room))).await.expect("there is room");
         assert!(fill(&from) > 0);
-        let unasked = arrivals.socket().writable();
+        let unasked = arrivals.writable();
         assert!(tokio::time::timeout(soon, unasked).await.is_err(), "of no interest");
     }
 }

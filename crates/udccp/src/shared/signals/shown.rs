@@ -1,51 +1,19 @@
-//! Keeps the descriptors of connections and listeners true.
+//! What the descriptors show.
 
 use std::sync::OnceLock;
 
-use udccp_base::Instant;
 use udccp_proto::{ConnectionId, ListenerId};
 
-use super::core::Core;
-use super::handle::{ConnHandle, ListenHandle};
-use super::waiters::{Conn, Listening};
 use crate::readiness::{Condition, Readiness, Signal};
+use crate::shared::core::Core;
+use crate::shared::handle::{ConnHandle, ListenHandle};
+use crate::shared::waiters::Conn;
 use crate::{Error, errno};
-
-/// What may have changed since it was last shown. Empty where nobody has a descriptor.
-#[derive(Debug, Default)]
-pub(super) struct Signals {
-    /// Descriptors made and not dropped.
-    count: usize,
-    touched: Vec<ConnectionId>,
-    listeners_touched: Vec<ListenerId>,
-}
-
-impl Signals {
-    /// Whether there are descriptors that somebody may wait on.
-    pub(super) fn are_watched(&self) -> bool {
-        self.count > 0
-    }
-
-    /// A call of this connection may now find something else.
-    #[inline]
-    pub(super) fn touch(&mut self, id: ConnectionId) {
-        if self.count > 0 && self.touched.last() != Some(&id) {
-            self.touched.push(id);
-        }
-    }
-
-    /// A call of this listener may now find something else.
-    pub(super) fn touch_listener(&mut self, id: ListenerId) {
-        if self.count > 0 {
-            self.listeners_touched.push(id);
-        }
-    }
-}
 
 impl Core {
     /// Shows what has changed.
     #[inline]
-    pub(super) fn show_changes(&mut self) {
+    pub(in crate::shared) fn show_changes(&mut self) {
         while let Some(id) = self.signals.touched.pop() {
             self.show(id);
         }
@@ -55,7 +23,7 @@ impl Core {
     }
 
     /// Shows everything again.
-    pub(super) fn show_all(&mut self) {
+    pub(in crate::shared) fn show_all(&mut self) {
         if self.signals.count > 0 {
             self.signals.touched = self.conns.ids();
             self.signals.listeners_touched = self.listeners.keys().copied().collect();
@@ -92,29 +60,6 @@ impl Core {
             true => Condition::end(true),
             false => Condition { readable, ..Condition::default() },
         });
-    }
-
-    /// Starts a close: in order, or, with no time to linger, by a Reset.
-    pub(super) fn close(&mut self, now: Instant, id: ConnectionId) {
-        if self.endpoint.close_linger(id).is_some_and(|linger| linger.is_zero()) {
-            self.endpoint.abort(now, id);
-        } else {
-            self.endpoint.close(now, id);
-        }
-    }
-
-    /// Its user has let go.
-    pub(super) fn forget(&mut self, id: ConnectionId) -> Option<Conn> {
-        let conn = self.conns.remove(id)?;
-        self.signals.count -= usize::from(conn.signal.is_some());
-        Some(conn)
-    }
-
-    /// Its user has let go.
-    pub(super) fn forget_listener(&mut self, id: ListenerId) -> Option<Listening> {
-        let listening = self.listeners.remove(&id)?;
-        self.signals.count -= usize::from(listening.signal.is_some());
-        Some(listening)
     }
 }
 

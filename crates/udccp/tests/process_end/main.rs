@@ -1,19 +1,18 @@
 //! The effect of a process's end, and of a fork, on its connections. Each case is a process of its
 //! own: this program, started again, in whose `main` the case runs.
 
-#![expect(unsafe_code, reason = "a fork is unsafe where there are threads")]
-
+#[path = "../common/mod.rs"]
 mod common;
+#[cfg(unix)]
+mod forks;
 
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use common::{SERVICE, localhost};
 use libtest_mimic::{Arguments, Trial};
-use nix::sys::wait::{WaitStatus, waitpid};
-use nix::unistd::{ForkResult, fork};
 use udccp::blocking::{Connection, Endpoint, Listener};
-use udccp::{Address, CloseReason, EndpointOptions, Error, Options, TryRecvError, TrySendError};
+use udccp::{Address, EndpointOptions, Options};
 
 /// Names the case to a process that is started for it.
 const CASE: &str = "UDCCP_TEST_CASE";
@@ -40,16 +39,23 @@ fn main() -> ExitCode {
             all_arrive("one thread")
         }),
         test("what_was_sent_before_main_returns_arrives_blocking", || all_arrive("blocking")),
+        #[cfg(unix)]
         test("what_was_sent_before_exit_arrives_though_nothing_is_dropped", || all_arrive("exit")),
+        #[cfg(unix)]
         test("what_was_dropped_before_exit_arrives_and_is_closed", || all_arrive("dropped")),
         test("a_full_send_queue_arrives_after_main_returned", || all_arrive("queue")),
         test("a_process_that_kills_itself_can_close_all_before", || all_arrive("killed")),
         test("a_panic_in_main_ends_the_connection_in_order", || all_arrive("panic")),
         test("a_process_ends_though_its_peer_is_dead", a_process_ends_though_its_peer_is_dead),
+        #[cfg(target_os = "linux")]
         test("a_process_that_wants_no_farewell_is_gone_when_its_host_says_so", cut_off),
-        test("a_forked_child_is_refused_and_the_parent_goes_on_blocking", || fork_is_safe("fork")),
+        #[cfg(unix)]
+        test("a_forked_child_is_refused_and_the_parent_goes_on_blocking", || {
+            forks::are_safe("fork");
+        }),
+        #[cfg(unix)]
         test("a_forked_child_is_refused_and_the_parent_goes_on_async", || {
-            fork_is_safe("fork async");
+            forks::are_safe("fork async");
         }),
     ];
     libtest_mimic::run(&Arguments::from_args(), tests).exit_code()
@@ -76,6 +82,11 @@ fn end_of(child: Child) -> String {
     let output = child.wait_with_output().expect("an end");
     let says = String::from_utf8_lossy(&output.stderr).into_owned();
     format!("{}: {says}", output.status)
+}
+
+fn ends_well(child: Child) {
+    let output = child.wait_with_output().expect("an end");
+    assert!(output.status.success(), "{output:?}");
 }
 
 fn accept(listener: &Listener) -> Connection {
@@ -111,17 +122,18 @@ fn a_process_ends_though_its_peer_is_dead() {
     connection.acknowledged(PATIENCE).expect("it arrives");
     path.cut();
     connection.abort();
-    let says = end_of(child);
-    assert!(says.starts_with("exit status: 0"), "{says}");
+    ends_well(child);
 }
 
 /// Nothing tells the peer, but what its own packets meet.
+#[cfg(target_os = "linux")]
 fn cut_off() {
+    use udccp::{CloseReason, Error};
+
     let listener = Listener::bind(localhost(false), SERVICE).expect("a listener");
     let child = start("cut off", listener.local_addr());
     let connection = accept(&listener);
-    let says = end_of(child);
-    assert!(says.starts_with("exit status: 0"), "{says}");
+    ends_well(child);
     // Its acknowledgements may have found it out already.
     let _ = connection.send("is anybody there?");
     let end = loop {
@@ -132,22 +144,6 @@ fn cut_off() {
     };
     let gone = CloseReason::PortUnreachable;
     assert!(matches!(end, Err(Error::Lost(reason)) if reason == gone), "{end:?}");
-}
-
-/// The peer hears of the parent what the parent says, and of the child nothing by that connection.
-fn fork_is_safe(case: &str) {
-    let listener = Listener::bind(localhost(false), SERVICE).expect("a listener");
-    let child = start(case, listener.local_addr());
-    let connection = accept(&listener);
-    assert_eq!(connection.recv().expect("it sends").as_deref(), Some(&b"before"[..]));
-    connection.send("go on").expect("it is there");
-    let own = accept(&listener);
-    assert_eq!(own.recv().expect("the child sends").as_deref(), Some(&b"child"[..]));
-    assert_eq!(own.recv().expect("the child closes"), None);
-    assert_eq!(connection.recv().expect("it sends").as_deref(), Some(&b"after"[..]));
-    assert_eq!(connection.recv().expect("it closes"), None);
-    let says = end_of(child);
-    assert!(says.starts_with("exit status: 0"), "{says}");
 }
 
 /// The case itself. Its process ends by the return of `main`, unless it says otherwise.
@@ -177,7 +173,7 @@ fn in_the_process(case: &str, peer: Address) -> ExitCode {
             let connection = one_thread().expect("a runtime").block_on(send_all(case, peer));
             udccp::close_all();
             std::mem::forget(connection);
-            nix::sys::signal::raise(nix::sys::signal::SIGKILL).expect("the end");
+            kill();
         }
         "panic" => {
             let connection = Connection::connect_with(peer, SERVICE, &lingering(), None);
@@ -194,11 +190,23 @@ fn in_the_process(case: &str, peer: Address) -> ExitCode {
             connection.send("hello").expect("room");
             std::process::exit(0);
         }
-        "fork" => return parent_and_child(peer),
-        "fork async" => return parent_and_child_async(&one_thread().expect("a runtime"), peer),
+        #[cfg(unix)]
+        "fork" => return forks::parent_and_child(peer),
+        #[cfg(unix)]
+        "fork async" => {
+            return forks::parent_and_child_async(&one_thread().expect("a runtime"), peer);
+        }
         other => panic!("no case {other}"),
     }
     ExitCode::SUCCESS
+}
+
+/// Ends this process without exit handlers.
+fn kill() {
+    #[cfg(unix)]
+    nix::sys::signal::raise(nix::sys::signal::SIGKILL).expect("the end");
+    #[cfg(not(unix))]
+    std::process::abort();
 }
 
 async fn connect_and_send(case: &str, peer: Address) {
@@ -222,85 +230,4 @@ fn dead_peer(peer: Address) {
     assert_eq!(connection.recv().expect("a message").as_deref(), Some(&b"go"[..]));
     std::thread::park_timeout(Duration::from_millis(300));
     connection.send("nobody hears this").expect("room");
-}
-
-/// What a child finds of its parent's connection. Every call fails with an error of its own.
-fn refused(connection: &Connection, endpoint: &Endpoint, peer: Address) -> bool {
-    let soon = Some(Duration::from_secs(5));
-    matches!(connection.send("child"), Err(Error::Forked))
-        && matches!(connection.send_batch(["child"]), Err(Error::Forked))
-        && matches!(connection.try_send("child"), Err(TrySendError::Failed(Error::Forked)))
-        && matches!(connection.recv(), Err(Error::Forked))
-        && matches!(connection.try_recv(), Err(TryRecvError::Ended(Error::Forked)))
-        && matches!(connection.closed(soon), Err(Error::Forked))
-        && matches!(connection.event(soon), Err(Error::Forked))
-        && matches!(connection.close(), Err(Error::Forked))
-        && connection.stats().is_none()
-        && matches!(endpoint.connect(peer, SERVICE, &Options::default(), soon), Err(Error::Forked))
-        && matches!(endpoint.listen(1, [SERVICE], &Options::default()), Err(Error::Forked))
-        && endpoint.wait_idle(soon).is_ok()
-}
-
-fn parent_and_child(peer: Address) -> ExitCode {
-    let connection = Connection::connect(peer, SERVICE).expect("a connection");
-    connection.set_read_timeout(PATIENCE);
-    connection.send("before").expect("room");
-    assert!(connection.recv().expect("the peer answers").is_some());
-    // SAFETY: the child allocates and starts a thread, which the C library allows on Linux.
-    match unsafe { fork() }.expect("a process") {
-        ForkResult::Child => {
-            let endpoint = connection.endpoint();
-            assert!(refused(&connection, &endpoint, peer));
-            connection.abort();
-            drop((connection, endpoint));
-            speak_for_itself(peer);
-            std::process::exit(0)
-        }
-        ForkResult::Parent { child } => {
-            assert_eq!(waitpid(child, None), Ok(WaitStatus::Exited(child, 0)));
-        }
-    }
-    connection.send("after").expect("the parent goes on");
-    ExitCode::SUCCESS
-}
-
-/// A child may open sockets of its own.
-fn speak_for_itself(peer: Address) {
-    let own = Connection::connect(peer, SERVICE).expect("a connection of its own");
-    own.send("child").expect("room");
-}
-
-fn parent_and_child_async(runtime: &tokio::runtime::Runtime, peer: Address) -> ExitCode {
-    let connection = runtime.block_on(async {
-        let connection = udccp::Connection::connect(peer, SERVICE).await.expect("a connection");
-        connection.send("before").await.expect("room");
-        assert!(connection.recv().await.expect("the peer answers").is_some());
-        connection
-    });
-    // SAFETY: one thread only.
-    match unsafe { fork() }.expect("a process") {
-        ForkResult::Child => {
-            runtime.block_on(async {
-                assert!(matches!(connection.send("child").await, Err(Error::Forked)));
-                assert!(matches!(connection.recv().await, Err(Error::Forked)));
-                assert!(matches!(connection.flushed().await, Err(Error::Forked)));
-                assert!(matches!(connection.acknowledged().await, Err(Error::Forked)));
-                assert!(matches!(connection.close().await, Err(Error::Forked)));
-                assert!(connection.event().await.is_none());
-                // The driver, if it runs, finds that it is a copy.
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            });
-            drop(connection);
-            speak_for_itself(peer);
-            std::process::exit(0)
-        }
-        ForkResult::Parent { child } => {
-            assert_eq!(waitpid(child, None), Ok(WaitStatus::Exited(child, 0)));
-        }
-    }
-    runtime.block_on(async {
-        connection.send("after").await.expect("the parent goes on");
-        connection.close().await.expect("the peer confirms");
-    });
-    ExitCode::SUCCESS
 }

@@ -1,0 +1,56 @@
+//! Waits until a socket has something to read, or room to write.
+
+use std::io;
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use udccp_base::Duration;
+
+#[cfg(unix)]
+use std::os::fd::AsFd as AsHandle;
+#[cfg(windows)]
+use std::os::windows::io::AsSocket as AsHandle;
+
+use super::Io;
+
+/// What a wait ended with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Waited {
+    /// The socket reports an error.
+    pub(crate) error: bool,
+    /// The bell was rung.
+    pub(crate) rung: bool,
+}
+
+/// For who has no bell.
+pub(crate) const NO_BELL: Option<&std::net::UdpSocket> = None;
+
+/// Waits until something arrives, there is room to write, if that is of interest, or the bell has
+/// something to read; for at most `timeout`. Rounded up to a millisecond: who wakes early has
+/// nothing to do and comes back at once.
+pub(crate) fn wait(
+    io: &Io,
+    for_room: bool,
+    bell: Option<&impl AsHandle>,
+    timeout: Option<Duration>,
+) -> io::Result<Waited> {
+    let room = if for_room { PollFlags::OUT } else { PollFlags::empty() };
+    let socket = PollFd::new(io.socket(), PollFlags::IN | room);
+    let timeout = timeout.map(timespec);
+    let Some(bell) = bell else {
+        let mut fds = [socket];
+        rustix::event::poll(&mut fds, timeout.as_ref())?;
+        return Ok(Waited { error: fds[0].revents().contains(PollFlags::ERR), rung: false });
+    };
+    let mut fds = [socket, PollFd::new(bell, PollFlags::IN)];
+    rustix::event::poll(&mut fds, timeout.as_ref())?;
+    let error = fds[0].revents().contains(PollFlags::ERR);
+    Ok(Waited { error, rung: !fds[1].revents().is_empty() })
+}
+
+fn timespec(timeout: Duration) -> Timespec {
+    let millis = timeout.as_nanos().div_ceil(1_000_000);
+    Timespec {
+        tv_sec: i64::try_from(millis / 1000).unwrap_or(i64::MAX),
+        tv_nsec: (millis % 1000 * 1_000_000) as _,
+    }
+}

@@ -1,0 +1,79 @@
+//! Names that one program of a host has at a time: bound Unix sockets. Names of the abstract kind
+//! are per network namespace, as ports are; binding is atomic; and they go away with the process,
+//! however it ends. Only Linux has them, as only Linux has DCCP over raw IP here.
+
+/// Whether this kernel has a DCCP of its own loaded, as Linux before 6.16 may. It answers for the
+/// host then, with a Reset to every packet of a connection that is not its own.
+pub fn kernel_has_dccp() -> bool {
+    std::fs::read_to_string("/proc/net/protocols")
+        .is_ok_and(|list| list.lines().any(|line| line.starts_with("DCCP")))
+}
+
+#[cfg(target_os = "linux")]
+mod system {
+    use std::io;
+    use std::os::linux::net::SocketAddrExt;
+    use std::os::unix::net::{SocketAddr, UnixDatagram};
+
+    /// A name that is ours for as long as this lives.
+    #[derive(Debug)]
+    pub(in crate::io) struct Name {
+        _bound: UnixDatagram,
+    }
+
+    impl Name {
+        /// Takes a name; `AddrInUse` where another program has it.
+        pub(in crate::io) fn take(name: &str) -> io::Result<Self> {
+            let name = SocketAddr::from_abstract_name(name)?;
+            Ok(Self { _bound: UnixDatagram::bind_addr(&name)? })
+        }
+    }
+
+    /// Asks whether names are taken.
+    #[derive(Debug)]
+    pub(in crate::io) struct Asker(UnixDatagram);
+
+    impl Asker {
+        pub(in crate::io) fn new() -> io::Result<Self> {
+            UnixDatagram::unbound().map(Self)
+        }
+
+        /// Whether any program has this name. Asking takes nothing from anybody.
+        pub(in crate::io) fn is_taken(&self, name: &str) -> io::Result<bool> {
+            match self.0.connect_addr(&SocketAddr::from_abstract_name(name)?) {
+                Ok(()) => Ok(true),
+                Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => Ok(false),
+                Err(e) => Err(e),
+            }
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod system {
+    use std::io;
+
+    #[derive(Debug)]
+    pub(in crate::io) enum Name {}
+
+    impl Name {
+        pub(in crate::io) fn take(_: &str) -> io::Result<Self> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+    }
+
+    #[derive(Debug)]
+    pub(in crate::io) enum Asker {}
+
+    impl Asker {
+        pub(in crate::io) fn new() -> io::Result<Self> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+
+        pub(in crate::io) fn is_taken(&self, _: &str) -> io::Result<bool> {
+            match *self {}
+        }
+    }
+}
+
+pub(super) use system::{Asker, Name};
