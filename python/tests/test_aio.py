@@ -359,6 +359,28 @@ def test_waits_that_are_cancelled_keep_no_descriptors() -> None:
     assert counts[-1] == counts[0]
 
 
+def test_a_connection_that_nobody_closed_leaves_nothing_in_the_loop() -> None:
+    """Its descriptors' numbers are those of the next one, which waits and is woken as any."""
+
+    async def main() -> None:
+        async with serving(echo) as port:
+            for _ in range(5):
+                kept = [await connect("127.0.0.1", port, service="SC:test", options=OPTIONS)]
+                for call in (kept[0].recv, kept[0].event):
+                    with pytest.raises(asyncio.TimeoutError):
+                        await asyncio.wait_for(call(), 0.02)
+                del call
+                with pytest.warns(ResourceWarning, match="unclosed"):
+                    kept.clear()
+                async with connect("127.0.0.1", port, service="SC:test", options=OPTIONS) as one:
+                    for _ in range(3):
+                        await one.send(b"hello", token=1)
+                        assert await asyncio.wait_for(one.recv(), PATIENCE_S) == b"hello"
+                        assert await asyncio.wait_for(one.event(), PATIENCE_S)
+
+    run(main)
+
+
 def test_a_thousand_connections_in_one_loop() -> None:
     """Each sends and receives; one thread of Python."""
     # Both ends are here, with two descriptors each.

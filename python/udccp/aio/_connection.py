@@ -76,8 +76,17 @@ class Connection(Entered):
         return f"<udccp.Connection {state}>"
 
     def __del__(self) -> None:
-        if not getattr(self, "_is_closed", True):
-            warnings.warn(f"unclosed {self!r}", ResourceWarning, source=self, stacklevel=2)
+        if getattr(self, "_is_closed", True):
+            return
+        # The numbers of its descriptors are the next connection's, which the loop would take for
+        # one that it watches already.
+        self._readable.forget()
+        self._writable.forget()
+        if self._events:
+            self._events[1].forget()
+        self._native.close()
+        # Last: it raises where warnings are errors.
+        warnings.warn(f"unclosed {self!r}", ResourceWarning, source=self, stacklevel=2)
 
     def fileno(self) -> int:
         """The descriptor that the loop waits on."""

@@ -59,11 +59,15 @@ class Watch:
             if not waiter.done():
                 waiter.set_result(None)
 
-    def stop(self) -> None:
-        """Watch no more, and let everybody look again."""
+    def forget(self) -> None:
+        """Watch no more."""
         if self._is_watching:
             self._is_watching = False
             self._remove(self._fd)
+
+    def stop(self) -> None:
+        """Watch no more, and let everybody look again."""
+        self.forget()
         for waiter in self._waiters:
             if not waiter.done():
                 waiter.set_result(None)
