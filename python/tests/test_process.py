@@ -165,6 +165,8 @@ def in_fork(work: str, door: socket.socket, client: socket.socket) -> None:
         for call in (lambda: client.send(b"mine"), lambda: client.recv(1), door.accept):
             with pytest.raises(OSError, match=r"forked|Bad file"):
                 call()
+        assert "family=2" in repr(client)
+        assert "family=2" in repr(door)
         if work == "close":
             client.close()
             door.close()

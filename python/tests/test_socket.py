@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import errno
 import io
+import os
 import pickle
 import socket as std
 import struct
 import time
+import warnings
 
 import pytest
 from sockets import OPTIONS, PATIENCE_S, connected, eventually, listening, repeated
@@ -427,3 +429,15 @@ def test_an_unclosed_socket_is_a_warning() -> None:
                 del client
             server.settimeout(PATIENCE_S)
             assert server.recv(10) == b""
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_unclosed_socket_is_closed_where_warnings_are_errors() -> None:
+    """Its descriptor does not stay behind."""
+    client = socket.socket()
+    fd = client.fileno()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        del client
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(fd)

@@ -140,9 +140,14 @@ class Base:
     def __repr__(self) -> str:
         if self._is_closed:
             return "<udccp.socket.socket [closed]>"
-        text = f"<udccp.socket.socket fd={self.fileno()}, family={int(self.family)}"
-        text += f", type={self.type}, proto={self.proto}, laddr={self.getsockname()}"
-        if self._connection:
+        text = "<udccp.socket.socket "
+        # As the standard module's: what cannot be told now, as in a fork, is left out.
+        with contextlib.suppress(OSError):
+            text += f"fd={self.fileno()}, "
+        text += f"family={int(self.family)}, type={self.type}, proto={self.proto}"
+        with contextlib.suppress(OSError):
+            text += f", laddr={self.getsockname()}"
+        with contextlib.suppress(OSError):
             text += f", raddr={self.getpeername()}"
         return text + ">"
 
@@ -150,9 +155,12 @@ class Base:
         raise TypeError("cannot pickle a DCCP socket: it lives in the process that opened it")
 
     def __del__(self) -> None:
-        if not getattr(self, "_is_closed", True):
-            warnings.warn(f"unclosed {self!r}", ResourceWarning, source=self, stacklevel=2)
-            self.close()
+        if getattr(self, "_is_closed", True):
+            return
+        text = f"unclosed {self!r}"
+        self.close()
+        # Last: it raises where warnings are errors.
+        warnings.warn(text, ResourceWarning, source=self, stacklevel=2)
 
     def _around(self) -> Around:
         is_closed = not (self._connection or self._handshake or self._listener)
@@ -179,7 +187,9 @@ class Base:
         """A descriptor to wait on: readable and writable when calls would not wait; -1 if closed.
 
         It stays the same. Before ``connect`` and ``listen`` it is silent. Register it with
-        ``select``, ``selectors`` or an event loop, and do nothing else with it.
+        ``select``, ``selectors`` or an event loop, and do nothing else with it. An ``epoll``, which
+        is also what ``selectors`` and event loops wait with, has to get it after ``connect`` and
+        ``listen``: of what was registered before, it tells nothing.
         """
         if self._is_closed:
             return -1
