@@ -6,6 +6,7 @@ import asyncio
 import errno
 import inspect
 import random
+import re
 import threading
 import time
 from collections.abc import Awaitable, Callable
@@ -99,6 +100,7 @@ def test_wrong_types_are_type_errors() -> None:
             (TypeError, client.settimeout, ("1",)),
             (ValueError, client.settimeout, (-1,)),
             (ValueError, client.settimeout, (float("nan"),)),
+            (OverflowError, client.settimeout, (1e300,)),
             (ValueError, lambda: socket.socket(service="echo"), ()),
             (ValueError, lambda: socket.socket(service=2**32 - 1), ()),
             (OverflowError, lambda: socket.socket(udp_port=65_536), ()),
@@ -106,6 +108,65 @@ def test_wrong_types_are_type_errors() -> None:
         for error, call, arguments in calls:
             with pytest.raises(error):
                 call(*arguments)
+
+
+def test_errors_name_the_argument_and_what_it_takes() -> None:
+    """Instead of an operator that a type has not, or a name of the native half."""
+    strange: Any = "text"
+    nothing: Any = None
+    single: Any = b"message"
+    with connected() as (client, _):
+        calls: list[tuple[type[BaseException], str, Callable[[], object]]] = [
+            (TypeError, "recv(): the size must be int, not str", lambda: client.recv(strange)),
+            (TypeError, "the flags must be int, not NoneType", lambda: client.recv(9, nothing)),
+            (TypeError, "the flags must be int, not NoneType", lambda: client.send(b"", nothing)),
+            (OSError, "Operation not supported", lambda: client.recv(9, 2**31)),
+            (TypeError, "recvmsg(): the size must be int", lambda: client.recvmsg(strange)),
+            (TypeError, "the count must be int, not str", lambda: client.recv_many(strange)),
+            (TypeError, "not bytes: [message] is a list", lambda: client.send_many(single)),
+            (TypeError, "the address must be tuple, not str", lambda: client.sendto(b"", strange)),
+            (TypeError, "the level must be int, not str", lambda: client.getsockopt(strange, 1)),
+            (TypeError, "the option must be int", lambda: client.setsockopt(1, strange, 1)),
+            (TypeError, "what to shut down must be int", lambda: client.shutdown(strange)),
+            (TypeError, "the flag must be int, not str", lambda: client.setblocking(strange)),
+            (TypeError, "the family must be int, not str", lambda: socket.socket(strange)),
+            (TypeError, "the protocol must be int", lambda: socket.socket(2, -1, strange)),
+            (TypeError, "the backlog must be int", lambda: socket.socket().listen(strange)),
+            (TypeError, "must be udccp.Options, not str", lambda: socket.socket(options=strange)),
+        ]
+        for error, words, call in calls:
+            with pytest.raises(error, match=re.escape(words)):
+                call()
+
+
+def test_numbers_of_other_libraries_are_numbers() -> None:
+    """As for the standard module: whatever has an index, such as the integers of NumPy."""
+
+    class Nine:
+        def __index__(self) -> int:
+            return 9
+
+    nine: Any = Nine()
+    with socket.socket(options=OPTIONS) as client, pytest.raises(ConnectionRefusedError):
+        client.connect(("127.0.0.1", nine))
+    with connected() as (client, server):
+        server.send(b"a long message")
+        assert client.recv(nine) == b"a long me"
+
+
+def test_settings_are_told_by_their_names() -> None:
+    """When they are used, which is elsewhere than where they were given."""
+    wrong: list[tuple[type[BaseException], str, dict[str, Any]]] = [
+        (TypeError, "tx_ccids must be a tuple of CCIDs, such as (2, 3), not 5", {"tx_ccids": 5}),
+        (TypeError, "linger_s must be a time in s, not '1'", {"linger_s": "1"}),
+        (ValueError, "linger_s must be a time in s, not -1", {"linger_s": -1}),
+        (ValueError, "idle_limit_s must be a time in s, or None, not -1", {"idle_limit_s": -1}),
+        (OverflowError, "send_coverage must be int, 0 to 15, not 300", {"send_coverage": 300}),
+        (TypeError, "ecn must be True or False, not 1", {"ecn": 1}),
+    ]
+    for error, words, fields in wrong:
+        with pytest.raises(error, match=re.escape(f"Options.{words}")):
+            socket.create_server(("127.0.0.1", 0), options=Options(**fields))
 
 
 def test_settings_that_cannot_be_used_are_refused() -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from udccp import _native
+from udccp._arguments import number, several
 from udccp.aio._entered import Entered
 from udccp.aio._watch import Watch, come_true
 from udccp.events import Event, from_native
@@ -171,7 +172,7 @@ class Connection(Entered):
             the call is cancelled.
         """
         self._check_open()
-        rest = list(messages)
+        rest = several(messages)
         await asyncio.sleep(0)
         while rest:
             try:
@@ -201,7 +202,7 @@ class Connection(Entered):
         OSError
             As :meth:`recv`.
         """
-        if count < 1:
+        if number(count, "the count") < 1:
             raise ValueError("recv_many() takes a count of 1 or more")
         if not self._arrived and not await self._take(count):
             return []

@@ -8,6 +8,7 @@ import socket as std
 from collections.abc import Awaitable, Callable, Iterable
 
 from udccp import _native
+from udccp._arguments import number, settings
 from udccp.aio._connection import Connection, address_of
 from udccp.aio._entered import Entered
 from udccp.aio._watch import Watch
@@ -181,10 +182,11 @@ async def start_server(
         ``EADDRINUSE``, ``EADDRNOTAVAIL``, ``EACCES``, ...
     """
     several = [service] if isinstance(service, (str, int)) else list(service)
-    codes, settings = [service_number(one) for one in several], options or Options()
+    codes, given = [service_number(one) for one in several], settings(options)
     below = Below(raw_ip=udp_port == 0, reuse_port=reuse_port)
     check_port(port, "the port")
-    check_port(udp_port or 0, "the UDP port")
+    check_port(0 if udp_port is None else udp_port, "the UDP port")
+    backlog = max(number(backlog, "the backlog"), 1)
     loop = asyncio.get_running_loop()
     flags = std.AI_PASSIVE
     # "::" serves IPv4, too.
@@ -198,7 +200,7 @@ async def start_server(
         scope = int(at[3]) if len(at) == 4 else 0
         endpoint = _native.Endpoint(ip, port if udp_port is None else udp_port, scope, below)
         own = port or endpoint.local_addr()[2]
-        listeners.append(endpoint.listen(own, codes, settings, backlog))
+        listeners.append(endpoint.listen(own, codes, given, backlog))
     server = Server(handler, listeners)
     if start_serving:
         await server.start_serving()

@@ -209,7 +209,7 @@ def create_server(
     address: Address,
     *,
     family: int = AF_INET,
-    backlog: int = 128,
+    backlog: int | None = None,
     reuse_port: bool = False,
     service: Service = 0,
     options: Options | None = None,
@@ -224,7 +224,7 @@ def create_server(
     family
         ``AF_INET``, or ``AF_INET6``, which serves both where the host is ``""``.
     backlog
-        Connections that may wait for ``accept``.
+        Connections that may wait for ``accept``; None: 128.
     reuse_port
         Share the UDP port with other sockets that do the same.
     service, options, udp_port
@@ -235,7 +235,7 @@ def create_server(
         if reuse_port:
             server.setsockopt(SOL_SOCKET, SO_REUSEPORT, 1)
         server.bind(address)
-        server.listen(backlog)
+        server.listen(128 if backlog is None else backlog)
     except BaseException:
         server.close()
         raise

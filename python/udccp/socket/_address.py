@@ -6,6 +6,7 @@ import socket as std
 from typing import TypeAlias, cast
 
 from udccp import _native
+from udccp._arguments import number
 
 __all__ = ["Address", "Parts", "Service", "check_port", "from_parts", "service_number", "to_parts"]
 
@@ -43,18 +44,18 @@ def service_number(service: Service) -> int:
     return service
 
 
-def check_port(port: object, name: str) -> None:
-    """Refuse what is no port, by its name in the call.
+def check_port(port: object, name: str) -> int:
+    """A port; what is none is refused by its name in the call.
 
     Raises
     ------
     TypeError, OverflowError
         It is none.
     """
-    if not isinstance(port, int):
-        raise TypeError(f"{name} must be int, not {type(port).__name__}")
-    if not 0 <= port <= 0xFFFF:
+    checked = number(port, name)
+    if not 0 <= checked <= 0xFFFF:
         raise OverflowError(f"{name} must be 0-65535.")
+    return checked
 
 
 def _checked(family: int, address: object, call: str) -> tuple[str, int, int]:
@@ -67,23 +68,17 @@ def _checked(family: int, address: object, call: str) -> tuple[str, int, int]:
     if not 2 <= len(given) <= most:
         what = "a pair (host, port)" if most == 2 else "a tuple (host, port[, flowinfo[, scopeid]])"
         raise TypeError(f"{call}(): {name} address must be {what}")
-    host, port = given[0], given[1]
+    host, port = given[0], number(given[1], f"{call}(): the port")
     if isinstance(host, (bytes, bytearray)):
         host = host.decode("ascii")
     if not isinstance(host, str):
         raise TypeError(f"{call}(): the host must be str, not {type(host).__name__}")
-    if not isinstance(port, int):
-        raise TypeError(f"{call}(): the port must be int, not {type(port).__name__}")
     if not 0 <= port <= 0xFFFF:
         raise OverflowError(f"{call}(): port must be 0-65535.")
-    flow = given[2] if len(given) > 2 else 0
-    if not isinstance(flow, int):
-        raise TypeError(f"{call}(): the flowinfo must be int, not {type(flow).__name__}")
+    flow = number(given[2], f"{call}(): the flowinfo") if len(given) > 2 else 0
     if not 0 <= flow <= 0xFFFFF:
         raise OverflowError(f"{call}(): flowinfo must be 0-1048575.")
-    scope = given[3] if len(given) == 4 else 0
-    if not isinstance(scope, int):
-        raise TypeError(f"{call}(): the scope must be int, not {type(scope).__name__}")
+    scope = number(given[3], f"{call}(): the scope") if len(given) == 4 else 0
     return host, port, scope
 
 

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from udccp import _native
+from udccp._arguments import number, settings
 from udccp.options import Options
 from udccp.socket import _constants as c
 from udccp.socket._address import (
@@ -76,6 +77,8 @@ class Base:
         self._is_closed = True
         if fileno is not None:
             raise fail(errno.EOPNOTSUPP, "a DCCP socket lives in its process, not in a descriptor")
+        family, type = number(family, "the family"), number(type, "the type")
+        proto = number(proto, "the protocol")
         family = std.AF_INET if family == -1 else family
         if family not in (std.AF_INET, std.AF_INET6):
             raise fail(errno.EAFNOSUPPORT)
@@ -91,7 +94,7 @@ class Base:
         self.proto = c.IPPROTO_DCCP
         below = Below(raw_ip=udp_port == 0)
         services = [service_number(service)]
-        self._options = SocketOptions(family, services, options or Options(), below)
+        self._options = SocketOptions(family, services, settings(options), below)
         self._udp_port = udp_port
         self._timeout = getdefaulttimeout() if is_waiting else 0.0
         self._start()
@@ -225,7 +228,7 @@ class Base:
 
     def setblocking(self, flag: bool) -> None:
         """Let calls wait for ever, or not at all."""
-        self._timeout = None if flag else 0.0
+        self._timeout = None if number(flag, "the flag") else 0.0
 
     def getblocking(self) -> bool:
         """Whether calls wait."""
@@ -271,6 +274,7 @@ class Base:
             As Linux: ``ENOPROTOOPT`` for one that does not exist, ``EINVAL``, ``EISCONN``, ...
         """
         self._check_open()
+        level, optname = number(level, "the level"), number(optname, "the option")
         self._options.set(level, optname, to_bytes(value, optlen), self._around())
         if self._listener and (level, optname) == (c.SOL_DCCP, c.DCCP_SOCKOPT_SERVICE):
             self._listener.set_services(self._options.services)
@@ -284,6 +288,8 @@ class Base:
             As Linux: ``ENOPROTOOPT`` for one that does not exist, ``EINVAL`` for a short buffer.
         """
         self._check_open()
+        level, optname = number(level, "the level"), number(optname, "the option")
+        buflen = number(buflen, "buflen")
         if not 0 <= buflen <= 1024:
             raise fail(errno.EINVAL, "getsockopt buflen out of range")
         if (level, optname) == (std.SOL_SOCKET, std.SO_ERROR):
@@ -335,6 +341,7 @@ class Base:
             ``EINVAL``: it is connected; ``EADDRINUSE``: another socket serves port and code.
         """
         self._check_open()
+        backlog = number(backlog, "the backlog")
         if not -(2**31) <= backlog < 2**31:
             raise OverflowError("Python int too large to convert to C int")
         if self._listener:
@@ -451,6 +458,7 @@ class Base:
             ``ENOTCONN``, ``EINVAL``.
         """
         self._check_open()
+        how = number(how, "what to shut down")
         if how not in (std.SHUT_RD, std.SHUT_WR, std.SHUT_RDWR):
             raise fail(errno.EINVAL)
         if not self._connection:

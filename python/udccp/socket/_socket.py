@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from udccp import _native
+from udccp._arguments import number, several, size
 from udccp.events import Event, from_native
 from udccp.options import ConnectionStats
 from udccp.socket import _constants as c
@@ -24,8 +25,9 @@ __all__ = ["socket"]
 
 #: Flags that ask for nothing which is not so anyway.
 _HARMLESS = std.MSG_NOSIGNAL | std.MSG_EOR | std.MSG_WAITALL | getattr(std, "MSG_CMSG_CLOEXEC", 0)
-_FOR_SEND = std.MSG_DONTWAIT | _HARMLESS
-_FOR_RECV = std.MSG_DONTWAIT | std.MSG_PEEK | std.MSG_TRUNC | _HARMLESS
+# Numbers: the complement of flags has none of the bits without a name, which are to be refused.
+_FOR_SEND = int(std.MSG_DONTWAIT | _HARMLESS)
+_FOR_RECV = int(std.MSG_DONTWAIT | std.MSG_PEEK | std.MSG_TRUNC | _HARMLESS)
 
 
 def _control(message: object) -> tuple[int, int, bytes]:
@@ -84,7 +86,7 @@ class socket(Base):
     def _to_send(self, flags: int) -> _native.Connection:
         """The connection, or why nothing can be sent."""
         self._check_open()
-        if flags & ~_FOR_SEND:
+        if number(flags, "the flags") & ~_FOR_SEND:
             raise fail(errno.EOPNOTSUPP)
         if self._is_write_shut or not (self._connection or self._handshake) or self._has_failed:
             raise fail(errno.EPIPE)
@@ -93,7 +95,7 @@ class socket(Base):
     def _to_receive(self, flags: int) -> _native.Connection:
         """The connection, or why nothing can be received."""
         self._check_open()
-        if flags & ~_FOR_RECV:
+        if number(flags, "the flags") & ~_FOR_RECV:
             raise fail(errno.EOPNOTSUPP)
         if not (self._connection or self._handshake) or self._has_failed:
             raise fail(errno.ENOTCONN)
@@ -137,9 +139,9 @@ class socket(Base):
             ``ECONNRESET`` and its like: the connection was lost.
         """
         connection = self._connection
-        if connection is None or flags or self._is_write_shut:
+        if connection is None or flags != 0 or self._is_write_shut:
             connection = self._to_send(flags)
-        if flags or priority or lifetime_s is not None or token is not None:
+        if flags or priority != 0 or lifetime_s is not None or token is not None:
             return connection.send(data, self._wait_s(flags), priority, lifetime_s, token)
         return connection.send(data, self._timeout)
 
@@ -152,10 +154,11 @@ class socket(Base):
         if not 1 <= len(flags_and_address) <= 2:
             count = 1 + len(flags_and_address)
             raise TypeError(f"sendto() takes 2 or 3 arguments ({count} given)")
+        address = flags_and_address[-1]
+        if not isinstance(address, tuple):
+            raise TypeError(f"sendto(): the address must be tuple, not {type(address).__name__}")
         flags = flags_and_address[0] if len(flags_and_address) == 2 else 0
-        if not isinstance(flags, int):
-            raise TypeError(f"the flags must be int, not {type(flags).__name__}")
-        return self.send(data, flags)
+        return self.send(data, number(flags, "the flags"))
 
     def sendmsg(
         self,
@@ -204,7 +207,7 @@ class socket(Base):
             As :meth:`send`, for the first message.
         """
         connection = self._to_send(flags)
-        return connection.send_many(list(messages), self._wait_s(flags))
+        return connection.send_many(several(messages), self._wait_s(flags))
 
     def recv(self, bufsize: int, flags: int = 0) -> bytes:
         """The next message, cut to `bufsize` bytes; empty at the end.
@@ -218,9 +221,9 @@ class socket(Base):
             everything that arrived before was read.
         """
         connection = self._connection
-        if bufsize < 0:
-            raise ValueError("negative buffersize in recv")
-        if connection is None or flags:
+        if type(bufsize) is not int or bufsize < 0:
+            bufsize = size(bufsize, "recv")
+        if connection is None or flags != 0:
             connection = self._to_receive(flags)
             peek = bool(flags & std.MSG_PEEK)
             received = connection.recv(bufsize, self._wait_s(flags), peek)
@@ -245,8 +248,7 @@ class socket(Base):
 
     def _recv_into(self, buffer: WriteableBuffer, nbytes: int, flags: int) -> tuple[int, int, bool]:
         """Bytes copied, length of the message, and whether there was one."""
-        if nbytes < 0:
-            raise ValueError("negative buffersize in recv_into")
+        nbytes = size(nbytes, "recv_into")
         connection = self._to_receive(flags)
         peek = bool(flags & std.MSG_PEEK)
         received = connection.recv_into(buffer, nbytes, self._wait_s(flags), peek)
@@ -266,9 +268,8 @@ class socket(Base):
         The flags are ``MSG_EOR`` with a message, an empty one, too, ``MSG_TRUNC`` if it was cut,
         and 0 at the end.
         """
-        if bufsize < 0:
-            raise ValueError("negative buffer size in recvmsg()")
-        if ancbufsize < 0:
+        bufsize = size(bufsize, "recvmsg")
+        if number(ancbufsize, "ancbufsize") < 0:
             raise ValueError("invalid ancillary data buffer length")
         connection = self._to_receive(flags)
         peek = bool(flags & std.MSG_PEEK)
@@ -283,7 +284,7 @@ class socket(Base):
         self, buffers: Iterable[WriteableBuffer], ancbufsize: int = 0, flags: int = 0
     ) -> tuple[int, list[tuple[int, int, bytes]], int, Address]:
         """As :meth:`recvmsg`, copied into several buffers in turn."""
-        if ancbufsize < 0:
+        if number(ancbufsize, "ancbufsize") < 0:
             raise ValueError("invalid ancillary data buffer length")
         views = [memoryview(buffer).cast("B") for buffer in buffers]
         if any(view.readonly for view in views):
@@ -307,7 +308,7 @@ class socket(Base):
         BlockingIOError, TimeoutError, OSError
             As :meth:`recv`.
         """
-        if count < 1:
+        if number(count, "the count") < 1:
             raise ValueError("recv_many() takes a count of 1 or more")
         return self._to_receive(flags).recv_many(count, self._wait_s(flags))
 

@@ -6,6 +6,9 @@ import math
 
 __all__ = ["checked_timeout", "getdefaulttimeout", "setdefaulttimeout"]
 
+#: What the standard module can tell: 2**63 ns, 292 years.
+_LONGEST_S = 2.0**63 / 1e9
+
 _default_timeout: float | None = None
 
 
@@ -21,12 +24,18 @@ def setdefaulttimeout(timeout: float | None) -> None:
 
 
 def checked_timeout(timeout: float | None) -> float | None:
-    """A timeout in s; what is none raises ``TypeError`` or ``ValueError``."""
+    """A timeout in s; what is none raises ``TypeError``, ``ValueError`` or ``OverflowError``."""
     if timeout is None:
         return None
-    seconds = timeout + 0.0  # Text is not a number, which `float` would take for one.
+    try:
+        seconds = timeout + 0.0  # Text is not a number, which `float` would take for one.
+    except TypeError:
+        kind = type(timeout).__name__
+        raise TypeError(f"the timeout must be a number or None, not {kind}") from None
     if math.isnan(seconds):
         raise ValueError("Invalid value NaN (not a number)")
     if seconds < 0.0 or math.isinf(seconds):
         raise ValueError("Timeout value out of range")
+    if seconds >= _LONGEST_S:
+        raise OverflowError("timestamp too large to convert to C PyTime_t")
     return seconds

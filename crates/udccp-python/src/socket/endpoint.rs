@@ -49,7 +49,7 @@ impl Endpoint {
     ) -> PyResult<Listener> {
         border::guard(py, || {
             let services: Vec<ServiceCode> = services.into_iter().map(ServiceCode).collect();
-            let options = settings.options()?.backlog(backlog.max(1));
+            let options = settings.options().backlog(backlog.max(1));
             let listening = py.detach(|| self.0.listen(port, services, &options));
             let listener = listening.map_err(|e| raise(&e))?;
             Ok(Listener { inner: Mutex::new(Some(listener)), is_closed: AtomicBool::new(false) })
@@ -67,7 +67,7 @@ impl Endpoint {
     ) -> PyResult<Handshake> {
         border::guard(py, || {
             let peer = address::address(&peer)?;
-            let mut options = settings.options()?;
+            let mut options = settings.options();
             if let Some(port) = local_port {
                 options = options.local_port(port);
             }

@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use udccp::{EndpointOptions, Options, QueuePolicy, ServiceCode};
 
 /// The fields of `udccp.Options`.
-#[derive(FromPyObject)]
 pub(super) struct Settings {
     tx_ccids: Vec<u8>,
     rx_ccids: Vec<u8>,
@@ -16,9 +15,9 @@ pub(super) struct Settings {
     recv_queue_messages: usize,
     recv_queue_bytes: usize,
     drop_lowest: bool,
-    linger_s: f64,
-    keep_alive_s: Option<f64>,
-    idle_limit_s: Option<f64>,
+    linger: Duration,
+    keep_alive: Option<Duration>,
+    idle_limit: Option<Duration>,
     send_coverage: u8,
     least_coverage: u8,
     data_checksum: bool,
@@ -27,6 +26,76 @@ pub(super) struct Settings {
     path_mtu: u16,
     request_retries: u32,
     server_timewait: bool,
+}
+
+const CCIDS: &str = "a tuple of CCIDs, such as (2, 3)";
+const COUNT: &str = "int, 1 or more";
+const COVERAGE: &str = "int, 0 to 15";
+const SWITCH: &str = "True or False";
+
+impl FromPyObject<'_, '_> for Settings {
+    type Error = PyErr;
+
+    fn extract(options: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        let of = &*options;
+        Ok(Self {
+            tx_ccids: field(of, "tx_ccids", CCIDS)?,
+            rx_ccids: field(of, "rx_ccids", CCIDS)?,
+            send_queue_messages: field(of, "send_queue_messages", COUNT)?,
+            send_queue_bytes: field(of, "send_queue_bytes", COUNT)?,
+            recv_queue_messages: field(of, "recv_queue_messages", COUNT)?,
+            recv_queue_bytes: field(of, "recv_queue_bytes", COUNT)?,
+            drop_lowest: field(of, "drop_lowest", SWITCH)?,
+            linger: field::<Seconds>(of, "linger_s", "a time in s")?.0,
+            keep_alive: time_or_none(of, "keep_alive_s")?,
+            idle_limit: time_or_none(of, "idle_limit_s")?,
+            send_coverage: field(of, "send_coverage", COVERAGE)?,
+            least_coverage: field(of, "least_coverage", COVERAGE)?,
+            data_checksum: field(of, "data_checksum", SWITCH)?,
+            deliver_corrupt: field(of, "deliver_corrupt", SWITCH)?,
+            ecn: field(of, "ecn", SWITCH)?,
+            path_mtu: field(of, "path_mtu", "int, 0 to 65535")?,
+            request_retries: field(of, "request_retries", "int, 0 or more")?,
+            server_timewait: field(of, "server_timewait", SWITCH)?,
+        })
+    }
+}
+
+/// A field of the settings. What it cannot be is told by its name and what it can be: the value
+/// was given far from the call that reads it.
+fn field<T>(options: &Bound<'_, PyAny>, name: &str, what: &str) -> PyResult<T>
+where
+    T: for<'a, 'py> FromPyObject<'a, 'py, Error = PyErr>,
+{
+    let value = options.getattr(name)?;
+    value.extract().map_err(|error: PyErr| {
+        let py = options.py();
+        let given = value.repr().map_or_else(|_| "that".to_owned(), |text| text.to_string());
+        let says = format!("Options.{name} must be {what}, not {given}");
+        if error.is_instance_of::<PyOverflowError>(py) {
+            PyOverflowError::new_err(says)
+        } else if error.is_instance_of::<PyValueError>(py) {
+            PyValueError::new_err(says)
+        } else {
+            PyTypeError::new_err(says)
+        }
+    })
+}
+
+fn time_or_none(options: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Duration>> {
+    let time: Option<Seconds> = field(options, name, "a time in s, or None")?;
+    Ok(time.map(|time| time.0))
+}
+
+/// A time that Python has in seconds.
+struct Seconds(Duration);
+
+impl FromPyObject<'_, '_> for Seconds {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        duration(value.extract()?).map(Self)
+    }
 }
 
 /// A time of Python in seconds; `None` stays.
@@ -40,17 +109,17 @@ pub(super) fn duration(seconds: f64) -> PyResult<Duration> {
 
 impl Settings {
     /// The settings of a connection, or of those that a listener accepts.
-    pub(super) fn options(&self) -> PyResult<Options> {
+    pub(super) fn options(&self) -> Options {
         let policy = if self.drop_lowest { QueuePolicy::DropLowest } else { QueuePolicy::Refuse };
-        Ok(Options::new()
+        Options::new()
             .tx_ccids(self.tx_ccids.clone())
             .rx_ccids(self.rx_ccids.clone())
             .send_queue(self.send_queue_bytes.max(1), self.send_queue_messages.max(1))
             .recv_queue(self.recv_queue_bytes.max(1), self.recv_queue_messages.max(1))
             .queue_policy(policy)
-            .close_linger(duration(self.linger_s)?)
-            .keep_alive(self.keep_alive_s.map(duration).transpose()?)
-            .idle_limit(self.idle_limit_s.map(duration).transpose()?)
+            .close_linger(self.linger)
+            .keep_alive(self.keep_alive)
+            .idle_limit(self.idle_limit)
             .send_cscov(self.send_coverage)
             .min_cscov(self.least_coverage)
             .data_checksum(self.data_checksum)
@@ -58,7 +127,7 @@ impl Settings {
             .ecn(self.ecn)
             .path_mtu(self.path_mtu)
             .request_retries(self.request_retries)
-            .server_timewait(self.server_timewait))
+            .server_timewait(self.server_timewait)
     }
 }
 
