@@ -181,6 +181,28 @@ def test_a_cancelled_send_did_not_send() -> None:
     run(main)
 
 
+def test_a_client_has_the_local_address_that_it_asks_for() -> None:
+    """A host by name too, as the standard library's; port 0 is any."""
+
+    async def main() -> None:
+        async with serving(echo) as port:
+            for host in ("127.0.0.1", "localhost"):
+                async with connect(
+                    "127.0.0.1",
+                    port,
+                    service="SC:test",
+                    options=OPTIONS,
+                    local_addr=(host, 0),
+                ) as one:
+                    assert one.local[0] == "127.0.0.1"
+                    await one.send(b"hello")
+                    assert await one.recv() == b"hello"
+            with pytest.raises(ConnectionRefusedError):
+                await connect("127.0.0.1", 0)
+
+    run(main)
+
+
 def test_errors_of_connections() -> None:
     """Refused, reset, closed by this side, not asyncio's fault."""
 

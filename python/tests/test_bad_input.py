@@ -368,12 +368,21 @@ def test_asyncio_refuses_the_same() -> None:
             port = server.addresses[0][1]
             connection = await connect("127.0.0.1", port, options=OPTIONS)
             strange: Any = "text"
+            single: Any = b"message"
             calls: list[Callable[[], Awaitable[object]]] = [
                 lambda: connection.send(strange),
                 lambda: connection.send_many([b"", strange]),
                 lambda: connect(strange, strange),
                 lambda: connect("127.0.0.1", 70_000),
                 lambda: connect("127.0.0.1", port, service="no code"),
+                lambda: connect("127.0.0.1", port, local_addr=strange),
+                lambda: connect("127.0.0.1", port, local_addr=("127.0.0.1", strange)),
+                lambda: connect("127.0.0.1", port, options=strange),
+                lambda: connect("127.0.0.1", 0),
+                lambda: start_server(strange, "127.0.0.1", backlog=strange),
+                lambda: start_server(strange, "127.0.0.1", options=strange),
+                lambda: connection.recv_many(strange),
+                lambda: connection.send_many(single),
                 lambda: connection.recv_many(0),
                 lambda: connection.send(b"", priority=-1),
                 lambda: connection.send(b"", lifetime_s=-1.0),

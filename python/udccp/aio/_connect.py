@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket as std
 from collections.abc import Awaitable, Callable, Generator
 from types import TracebackType
+from typing import cast
 
 from udccp import _native
+from udccp._arguments import settings
 from udccp.aio._connection import Connection
 from udccp.aio._watch import Watch
 from udccp.options import Options
 from udccp.socket._address import Service, check_port, service_number
 from udccp.socket._clients import client_endpoint
-from udccp.socket._options import Below
+from udccp.socket._options import Below, fail
 
 __all__ = ["connect"]
 
@@ -42,6 +45,28 @@ class _Connecting:
             await self._connection.__aexit__(kind, error, traceback)
 
 
+def _checked_local(local_addr: object) -> tuple[str, int] | None:
+    """The host and port to connect from, if there are any."""
+    if local_addr is None:
+        return None
+    parts = cast(tuple[object, ...], local_addr) if isinstance(local_addr, tuple) else ()
+    if len(parts) != 2:
+        raise TypeError(f"local_addr must be a tuple (host, port), not {local_addr!r}")
+    host, port = parts
+    if not isinstance(host, str):
+        raise TypeError(f"the local host must be str, not {type(host).__name__}")
+    return host, check_port(port, "the local port")
+
+
+async def _first_address(host: str, family: int) -> tuple[str, int]:
+    """IP address and scope of a host of this family."""
+    found = await asyncio.get_running_loop().getaddrinfo(
+        host, None, family=family, type=std.SOCK_DGRAM
+    )
+    at = found[0][4]
+    return str(at[0]).partition("%")[0], int(at[3]) if len(at) == 4 else 0
+
+
 def connect(
     host: str,
     port: int,
@@ -65,7 +90,7 @@ def connect(
     options
         Settings of the connection.
     local_addr
-        Address and port to connect from; None: any.
+        Host and port to connect from; None: any.
     udp_port
         The UDP port to call; None: the number of the DCCP port; 0: raw IP, without UDP.
 
@@ -95,21 +120,22 @@ def connect(
     >>> asyncio.run(main())
     b'hello'
     """
-    code, settings = service_number(service), options or Options()
+    code, given = service_number(service), settings(options)
     below = Below(raw_ip=udp_port == 0)
     check_port(port, "the port")
-    check_port(udp_port or 0, "the UDP port")
-    check_port(local_addr[1] if local_addr else 0, "the local port")
+    check_port(0 if udp_port is None else udp_port, "the UDP port")
+    own = _checked_local(local_addr)
 
     async def one(at: str, v6: bool, scope: int) -> Connection:
-        own_port = None
-        if local_addr:
-            endpoint = _native.Endpoint(local_addr[0], local_addr[1], 0, below)
-            own_port = local_addr[1] or endpoint.local_addr()[2]
+        own_port, found = None, std.AF_INET6 if v6 else std.AF_INET
+        if own:
+            ip, own_scope = await _first_address(own[0], found)
+            endpoint = _native.Endpoint(ip, own[1], own_scope, below)
+            own_port = own[1] or endpoint.local_addr()[2]
         else:
-            endpoint = client_endpoint(std.AF_INET6 if v6 else std.AF_INET, below)
+            endpoint = client_endpoint(found, below)
         peer = (at, port, port if udp_port is None else udp_port, scope)
-        handshake = endpoint.start_connect(peer, code, settings, own_port)
+        handshake = endpoint.start_connect(peer, code, given, own_port)
         watch = Watch.to_write(handshake.fileno())
         try:
             while True:
@@ -124,6 +150,8 @@ def connect(
 
     async def any_of_them() -> Connection:
         loop = asyncio.get_running_loop()
+        if port == 0:
+            raise fail(errno.ECONNREFUSED)
         failure: OSError | None = None
         for found, _, _, _, at in await loop.getaddrinfo(
             host, port, family=family, type=std.SOCK_DGRAM
