@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -13,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from udccp import _native, lab
+from udccp import WindowAlgorithm, _native, lab
 from udccp.errors import InternalError
 from udccp.lab import scenario as typed
 from udccp.lab.frames import Library
@@ -139,6 +140,27 @@ def test_many_runs_are_those_of_one_at_a_time() -> None:
     for workers in (1, 2, None):
         many = lab.run_many([plain(), other], seeds=[1, 2, 3], workers=workers)
         assert [record.event_hash for record in many] == one_by_one
+
+
+def test_arguments_of_another_kind_are_told_by_their_names() -> None:
+    """With what they take: a mapping, a class, several seeds, a list of tables."""
+    wrong: Any = "time.duration=60 s"
+    one: Any = 1
+    gentle: Any = WindowAlgorithm(2)
+    study = lab.experiment("bhatti-2008")
+    calls: list[tuple[str, Callable[[], object]]] = [
+        ("set must be a mapping, such as {\"time.duration", lambda: lab.run(plain(), set=wrong)),
+        ("set must have keys that are str, not int", lambda: lab.run(plain(), set={one: 2})),
+        ("set must be a mapping", lambda: study.only(set=wrong)),
+        ("algorithms must be a mapping", lambda: lab.run(plain(), algorithms=wrong)),
+        ("algorithms['a'] must be a class, not an object of WindowAlgorithm",
+         lambda: lab.run(plain(), algorithms={"a": gentle})),
+        ("seeds must be an iterable of int", lambda: lab.run_many(plain(), seeds=one)),
+        ("tables=['table3']", lambda: study.only(tables="table3")),
+    ]  # fmt: skip
+    for words, call in calls:
+        with pytest.raises(TypeError, match=re.escape(words)):
+            call()
 
 
 def test_numbers_that_cannot_be_are_told_with_key_and_range() -> None:

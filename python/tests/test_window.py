@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from udccp import Ack, WindowAlgorithm, lab
@@ -83,7 +85,13 @@ def test_its_exceptions_end_the_run() -> None:
     def none(initial_window: int) -> WindowAlgorithm:
         raise LookupError(f"first window {initial_window}")
 
+    class NoNumber(WindowAlgorithm):
+        def on_ack(self, ack: Ack) -> None:
+            self.cwnd = math.nan
+
     endless: dict[str, lab.Value] = {"time.duration": "90000 s", "time.measure.to": "90000 s"}
+    with pytest.raises(ValueError, match="NoNumber set cwnd=nan, ssthresh=inf: no number"):
+        lab.run("two-flows-short", set=endless, algorithms={"first": NoNumber})
     with pytest.raises(ZeroDivisionError, match="in on_ack"):
         lab.run("two-flows-short", set=endless, algorithms={"first": Broken})
     with pytest.raises(LookupError, match="first window"):

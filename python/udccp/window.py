@@ -40,9 +40,10 @@ class WindowAlgorithm:
     """A window algorithm: additive increase and halving, until you change it.
 
     Set :attr:`cwnd` and :attr:`ssthresh` in the methods that you replace. The simulator uses whole
-    packets, at least 1. Give the class to :func:`udccp.lab.run` (``algorithms={"first": Mine}``):
-    each connection gets an instance. Flows of a TCP and of ``dccp/ccid2`` take one;
-    acknowledgements, losses, timers and retransmission stay those of the protocol.
+    packets, at least 1; NaN ends the run. Give the class to :func:`udccp.lab.run`
+    (``algorithms={"first": Mine}``): each connection gets an instance. Flows of a TCP and of
+    ``dccp/ccid2`` take one; acknowledgements, losses, timers and retransmission stay those of the
+    protocol.
 
     Parameters
     ----------
@@ -105,6 +106,10 @@ class WindowAlgorithm:
         """Begin growth again: the protocol has set ``cwnd`` and ``ssthresh`` (after idleness)."""
 
     def _moved(self) -> tuple[float, float]:
+        # The cheapest test for NaN, of which the simulator would make a window of one packet.
+        if self.cwnd != self.cwnd or self.ssthresh != self.ssthresh:
+            kind = type(self).__name__
+            raise ValueError(f"{kind} set cwnd={self.cwnd}, ssthresh={self.ssthresh}: no number")
         # A threshold that was never set is the largest number that the simulator has.
         return self.cwnd, min(self.ssthresh, 2.0**32 - 1)
 

@@ -7,7 +7,7 @@ import operator
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
-from typing import Any, SupportsIndex, TypeAlias, Union
+from typing import Any, SupportsIndex, TypeAlias, TypeVar, Union
 
 from udccp import _native
 from udccp.lab.record import Record
@@ -18,6 +18,9 @@ from udccp.window import WindowAlgorithm
 #: scenario that was prepared before.
 Source: TypeAlias = Union[str, "PathLike[str]", Mapping[str, Any], Scenario, _native.Prepared]
 Value: TypeAlias = str | int | float | bool
+
+#: What mappings of a call can hold.
+EXAMPLES = {"set": '"time.duration": "60 s"', "algorithms": '"first": Mine'}
 
 
 def as_text(value: Value) -> str:
@@ -34,6 +37,22 @@ def whole(key: str, value: SupportsIndex, least: int, most: int) -> int:
     if not least <= number <= most:
         raise ValueError(f"{key}={number}: a whole number from {least} to {most}")
     return number
+
+
+T = TypeVar("T")
+
+
+def by_key(name: str, given: Mapping[str, T] | None) -> Mapping[str, T]:
+    """A mapping of a call, empty where there is none; refused by its name if it is not one."""
+    if given is None:
+        return {}
+    kind = type(given).__name__
+    if not isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"{name} must be a mapping, such as {{{EXAMPLES[name]}}}, not {kind}")
+    for key in given:
+        if not isinstance(key, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"{name} must have keys that are str, not {type(key).__name__}")
+    return given
 
 
 def _seed(value: int | None) -> int | None:
@@ -71,7 +90,7 @@ def prepare(
     ScenarioError
         Everything that is wrong, with places and fixes.
     """
-    changes = [(key, as_text(value)) for key, value in (set or {}).items()]
+    changes = [(key, as_text(value)) for key, value in by_key("set", set).items()]
     if isinstance(scenario, _native.Prepared):
         if changes or case or variant:
             raise TypeError("a prepared scenario is not changed: prepare it with these arguments")
@@ -146,7 +165,11 @@ def run(
     """
     prepared = prepare(scenario, set=set, case=case, variant=variant)
     folder = None if pcap is None else os.fspath(pcap)
-    own = list((algorithms or {}).items())
+    own = list(by_key("algorithms", algorithms).items())
+    for flow, algorithm in own:
+        if not callable(algorithm):
+            kind = type(algorithm).__name__
+            raise TypeError(f"algorithms[{flow!r}] must be a class, not an object of {kind}")
     kept = None if snaplen is None else whole("snaplen", snaplen, 0, 2**32 - 1)
     return Record(_native.run(prepared, _seed(seed), check, folder, kept, own))
 
@@ -192,6 +215,8 @@ def run_many(
         many = [scenarios]
     else:
         many = scenarios
+    if isinstance(seeds, int):
+        raise TypeError("seeds must be an iterable of int, such as range(1, 4), not int")
     chosen = [None] if seeds is None else [_seed(seed) for seed in seeds]
     runs = [(one, seed) for one in map(prepare, many) for seed in chosen]
     texts = _native.run_many(runs, min(threads(workers), max(len(runs), 1)))

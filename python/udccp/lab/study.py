@@ -11,7 +11,7 @@ from typing import Any, overload
 
 from udccp import _native
 from udccp.errors import StoreError
-from udccp.lab._run import Value, as_text, threads, whole
+from udccp.lab._run import Value, as_text, by_key, threads, whole
 from udccp.lab.frames import Frame, Library, make_frame
 
 #: Where results are kept where nothing else is said: the store of ``udccp lab run``.
@@ -192,8 +192,10 @@ class Experiment:
         ScenarioError
             A table or an axis that the experiment does not have.
         """
+        if isinstance(tables, str):
+            raise TypeError(f"tables must be a list of ids, not str: tables=[{tables!r}]")
         changes: list[str] = []
-        for key, value in (set or {}).items():
+        for key, value in by_key("set", set).items():
             values = [value] if isinstance(value, (str, int, float)) else value
             changes += [f"{key}={as_text(one)}" for one in values]
         study = self._study.narrowed(list(tables), changes)
