@@ -168,6 +168,20 @@ def test_each_protocol_has_a_look(tmp_path: Path) -> None:
     assert (tmp_path / "all.svg").read_text().startswith("<?xml")
 
 
+def test_what_cannot_be_drawn_says_what_can() -> None:
+    """An unknown protocol, lines of another length, and no charts; no figure is left open."""
+    before = pyplot.get_fignums()
+    with pytest.raises(ValueError, match=r"protocol='dccp/ccid5': there are .*dccp/ccid2"):
+        plot.look("dccp/ccid5")
+    with pytest.raises(ValueError, match=r"protocol='DCCP': there are .*dccp/ccid2"):
+        plot.sweep([0.0], {"DCCP": [1.0]}, x_name="x", y_name="y")
+    with pytest.raises(ValueError, match=r"lines\['udp'\] has 1 values, and x has 2"):
+        plot.sweep([0.0, 1.0], {"udp": [1.0]}, x_name="x", y_name="y")
+    with pytest.raises(ValueError, match="no charts to draw"):
+        plot.draw([])
+    assert pyplot.get_fignums() == before
+
+
 @pytest.mark.skipif(shutil.which("xelatex") is None, reason="PGF needs a LaTeX")
 def test_pgf_for_latex(tmp_path: Path) -> None:
     """A file that LaTeX inputs."""

@@ -14,7 +14,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
-from udccp.lab.protocols import protocols
+from udccp.lab.protocols import Protocol, protocols
 from udccp.lab.record import Record
 from udccp.lab.study import Experiment
 
@@ -79,6 +79,14 @@ def _marker(name: str | None, outline: Sequence[Sequence[float]] | None) -> Mark
     return Outline([*corners, corners[0]], closed=True)
 
 
+def _known(protocol: str) -> Protocol:
+    """A protocol by its name in scenarios; ``ValueError`` says which there are."""
+    known = protocols()
+    if protocol not in known:
+        raise ValueError(f"protocol={protocol!r}: there are {', '.join(known)}")
+    return known[protocol]
+
+
 def look(protocol: str) -> dict[str, Any]:
     """Colour and marker of a protocol, as arguments of ``Axes.plot``.
 
@@ -87,12 +95,17 @@ def look(protocol: str) -> dict[str, Any]:
     protocol
         Its name in scenarios.
 
+    Raises
+    ------
+    ValueError
+        There is no such protocol.
+
     Examples
     --------
     >>> look("dccp/ccid2")
     {'color': '#0072b2', 'marker': 'o'}
     """
-    row = protocols()[protocol]
+    row = _known(protocol)
     return {"color": row.colour, "marker": _marker(row.marker, row.outline)}
 
 
@@ -189,7 +202,14 @@ def draw(charts: Sequence[Mapping[str, Any]], *, width_in: float = COLUMN_IN) ->
         The panels.
     width_in
         Width of a panel in inches.
+
+    Raises
+    ------
+    ValueError
+        There are no charts.
     """
+    if not charts:
+        raise ValueError("no charts to draw: give those of Experiment.charts")
     across = min(len(charts), 3)
     down = -(-len(charts) // across)
     with matplotlib.rc_context(STYLE):
@@ -311,11 +331,21 @@ def sweep(
         Names of the axes, with units.
     width_in
         Width in inches.
+
+    Raises
+    ------
+    ValueError
+        There is no such protocol, or a line has not as many values as `x`.
     """
+    # Before the figure, which would be left open.
+    titles = {name: _known(name).title for name in lines}
+    for name, values in lines.items():
+        if len(values) != len(x):
+            raise ValueError(f"lines[{name!r}] has {len(values)} values, and x has {len(x)}")
     with matplotlib.rc_context(STYLE):
         drawn, axes = pyplot.subplots(figsize=(width_in, 0.68 * width_in), layout="constrained")
         for name, values in lines.items():
-            axes.plot(x, values, label=protocols()[name].title, **look(name))
+            axes.plot(x, values, label=titles[name], **look(name))
         axes.set_xlabel(x_name)
         axes.set_ylabel(y_name)
         drawn.legend(loc="outside lower center", ncols=2)
