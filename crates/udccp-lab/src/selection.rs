@@ -114,11 +114,16 @@ impl Experiment {
 
 fn check_value(axes: &[&Axis], change: &Override) -> Result<(), Diagnostic> {
     let label = change.node.label();
-    let mut known: Vec<String> = axes.iter().flat_map(|axis| axis.labels()).collect();
+    let mut known: Vec<String> = Vec::new();
+    for of_part in axes.iter().flat_map(|axis| axis.labels()) {
+        // The parts of an experiment may share values.
+        if !known.contains(&of_part) {
+            known.push(of_part);
+        }
+    }
     if known.contains(&label) {
         return Ok(());
     }
-    known.dedup();
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     let error = format!("axis `{}` has no value \"{label}\"", change.path);
     Err(Diagnostic::at(&change.node.span, error).hint(suggestion(&label, "values", &known)))

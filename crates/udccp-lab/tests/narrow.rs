@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::path::Path;
+
 use udccp_lab::schema::Experiment;
 use udccp_lab::{PlanOptions, Selection, Task, plan};
 
@@ -91,4 +93,13 @@ fn what_the_file_does_not_have_is_told_with_the_nearest() {
     ] {
         assert!(words.iter().all(|word| error.contains(word)), "{error}");
     }
+}
+
+/// Cases of an experiment share most values of an axis.
+#[test]
+fn each_value_of_an_axis_is_told_once() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/bhatti-2008.toml");
+    let mut experiment = Experiment::load(&path).unwrap_or_else(|errors| panic!("{errors}"));
+    let error = experiment.narrow(&asked(&[], &["rtt=9 ms"])).expect_err("an error").to_string();
+    assert_eq!(error.matches("125 ms").count(), 1, "{error}");
 }
