@@ -149,6 +149,30 @@ fn a_store_of_a_newer_program_is_refused() {
     assert!(error.contains("version 9"), "{error}");
 }
 
+/// An archive, or the folder of somebody else: the database can make no file beside the store, as
+/// here, where a link that leads nowhere has its name.
+#[cfg(unix)]
+#[test]
+fn a_store_in_a_folder_that_cannot_be_written_is_read() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("50 % of? #1.sqlite");
+    let experiment = common::small();
+    let tasks = plan(&experiment, PlanOptions::default()).expect("a plan");
+    run(&tasks[..2], &path, 1);
+    let blocked = folder.path().join("50 % of? #1.sqlite-shm");
+    std::os::unix::fs::symlink("/nowhere/at all", &blocked).expect("a link");
+    let store = Store::open_existing(&path).expect("the store");
+    assert_eq!(store.count().expect("a number"), (2, 0));
+    assert!(store.get(&tasks[1].key).expect("a record").is_some());
+    let error = Store::open(&path).expect_err("it cannot be written");
+    assert!(error.is_of_the_place(), "{error}");
+
+    // What is not in the file yet would be missing.
+    std::fs::write(folder.path().join("50 % of? #1.sqlite-wal"), "runs").expect("a file");
+    let error = Store::open_existing(&path).expect_err("a part of the store");
+    assert!(error.is_of_the_place(), "{error}");
+}
+
 #[test]
 fn a_file_that_is_no_store_is_named() {
     let folder = tempfile::tempdir().expect("a temporary folder");

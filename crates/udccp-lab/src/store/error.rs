@@ -71,6 +71,13 @@ impl StoreError {
         let Self::Database { error, .. } = self else { return false };
         matches!(error.sqlite_error_code(), Some(DiskFull | SystemIoFailure))
     }
+
+    /// Whether the file or its folder cannot be written, and that was needed.
+    pub fn is_of_the_place(&self) -> bool {
+        use rusqlite::ErrorCode::{CannotOpen, ReadOnly};
+        let Self::Database { error, .. } = self else { return false };
+        matches!(error.sqlite_error_code(), Some(CannotOpen | ReadOnly))
+    }
 }
 
 #[cfg(test)]

@@ -68,6 +68,27 @@ impl Packed {
     }
 }
 
+/// Whether everything that was written is in the file itself.
+fn is_at_rest(path: &Path) -> bool {
+    let mut log = path.to_owned().into_os_string();
+    log.push("-wal");
+    std::fs::metadata(log).map_or(true, |log| log.len() == 0)
+}
+
+/// The address under which the database takes a file for one that nobody writes.
+fn uri_at_rest(path: &Path) -> String {
+    let mut uri = "file:".to_owned();
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => {
+                uri.push(char::from(*byte));
+            }
+            other => uri.push_str(&format!("%{other:02X}")),
+        }
+    }
+    uri + "?immutable=1"
+}
+
 impl Store {
     /// Opens a store, and makes it where there is none.
     ///
@@ -83,7 +104,8 @@ impl Store {
         Ok(store)
     }
 
-    /// Opens a store that is there; where there is none, none is made.
+    /// Opens a store that is there; where there is none, none is made. One in a folder that cannot
+    /// be written, such as an archive, can be read.
     ///
     /// # Errors
     /// No file or an empty one, a file that is no store, or one of a newer program.
@@ -93,10 +115,28 @@ impl Store {
             return Err(missing());
         }
         let store = Self::connect(path, OpenFlags::empty())?;
-        if tables::is_absent(&store.database).map_err(|e| store.error(e))? {
-            return Err(missing());
+        match tables::is_absent(&store.database) {
+            Ok(true) => return Err(missing()),
+            Ok(false) => store.prepare()?,
+            Err(e) if e.sqlite_error_code() == Some(ErrorCode::CannotOpen) && is_at_rest(path) => {
+                return Self::connect_at_rest(path);
+            }
+            Err(e) => return Err(store.error(e)),
         }
-        store.prepare()?;
+        Ok(store)
+    }
+
+    /// Opens a store beside which the database cannot make the files by which those who read and
+    /// those who write keep out of each other's way. Without them nobody writes here.
+    fn connect_at_rest(path: &Path) -> Result<Self, StoreError> {
+        let database = |error| StoreError::database(path, error);
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+        let connection = Connection::open_with_flags(uri_at_rest(path), flags).map_err(database)?;
+        let store = Self { path: path.to_owned(), database: connection };
+        if tables::is_absent(&store.database).map_err(|e| store.error(e))? {
+            return Err(StoreError::Missing { path: path.to_owned() });
+        }
+        tables::prepare(&store.database, path)?;
         Ok(store)
     }
 

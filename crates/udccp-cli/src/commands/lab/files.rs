@@ -237,6 +237,9 @@ pub(super) fn store_failure(error: StoreError) -> Failure {
         _ if error.is_of_the_disk() => {
             "is the disk full? What is in the store stays; --store names another file"
         }
+        _ if error.is_of_the_place() => {
+            "is it a file, and can its folder be written? --store names another file, or a copy"
+        }
         _ => "--store names another file; udccp can compute all results again",
     };
     Failure::new(Exit::BadInput, error.to_string()).hint(hint)
