@@ -17,6 +17,35 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
+/// A link as a page has it: `](target)` outside of code. Lines without one are printed as they are.
+fn links(text: &str) -> Vec<&str> {
+    let prose = text.split("\n```").step_by(2);
+    let targets = prose.flat_map(|part| part.split("](").skip(1));
+    targets.filter_map(|rest| rest.split(')').next()).collect()
+}
+
+/// Its reader may have no clone, where a path would lead to nothing.
+#[test]
+fn links_between_guides_name_the_command_and_others_are_their_words() {
+    let sockets = stdout(&["guide", "sockets"]);
+    assert!(sockets.contains("directly over IP (`udccp guide raw-ip`)"), "{sockets}");
+    assert!(sockets.contains("[`tracing`](https://docs.rs/tracing)"), "{sockets}");
+    let python = stdout(&["guide", "python"]);
+    assert!(python.contains("what they mean (`udccp guide sockets`)"), "{python}");
+    assert!(python.contains("Each is a program under a hundred lines (examples)."), "{python}");
+    assert!(python.contains("A flood of\nUDP repeats the study"), "{python}");
+    assert!(
+        stdout(&["guide", "experiments"]).contains("\nA page of a report: what the study says")
+    );
+    let list = stdout(&["guide"]);
+    for name in list.lines().filter_map(|line| line.split_whitespace().next()) {
+        let printed = stdout(&["guide", name]);
+        for target in links(&printed) {
+            assert!(target.starts_with("https://"), "{name}: {target}");
+        }
+    }
+}
+
 #[test]
 fn each_guide_is_printed_whole() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guides");
@@ -26,7 +55,12 @@ fn each_guide_is_printed_whole() {
         let path = entry.expect("an entry").path();
         let name = path.file_stem().and_then(|s| s.to_str()).expect("a name");
         let text = fs::read_to_string(&path).expect("a text");
-        assert_eq!(stdout(&["guide", name]), text, "{name}");
+        let printed = stdout(&["guide", name]);
+        assert_eq!(printed.lines().count(), text.lines().count(), "{name}");
+        let pairs = text.lines().zip(printed.lines());
+        for (line, shown) in pairs.filter(|(line, _)| !line.contains('[') && !line.contains("](")) {
+            assert_eq!(shown, line, "{name}");
+        }
         assert!(list.lines().any(|l| l.starts_with(name)), "{name}: {list}");
         count += 1;
     }

@@ -17,6 +17,8 @@ fn a_new_experiment_runs_as_it_stands() {
     };
     let paths = lab(&["lab", "new", "smith-2026"]);
     assert!(paths.lines().all(|p| folder.path().join(p).exists()), "{paths}");
+    let text = std::fs::read_to_string(folder.path().join("experiments/smith-2026.toml"));
+    assert!(!text.expect("a file").contains("docs/"), "it names no file that only a clone has");
     let tables = lab(&["lab", "run", "smith-2026", "--quick", "--runs", "1"]);
     assert!(tables.contains("Table 1: fairness"), "{tables}");
     let index = lab(&["lab", "report", "smith-2026"]);

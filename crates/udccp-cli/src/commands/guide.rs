@@ -38,8 +38,55 @@ pub(crate) fn run(args: &Args) -> CliResult<Exit> {
         let error = Failure::new(Exit::Usage, format!("there is no guide \"{name}\""));
         return Err(error.hint(udccp_lab::suggest(name, "there are", &known)));
     };
-    output::line(text.trim_end())?;
+    output::line(without_links(text).trim_end())?;
     Ok(Exit::Success)
+}
+
+/// A page as its reader without a clone can use it: a link to a guide names the command that prints
+/// it, and of one to another file, or within the page, the words are left. Code stays as it is.
+fn without_links(page: &str) -> String {
+    // Code between fences is every other part.
+    let parts = page.split("\n```").enumerate();
+    let parts: Vec<_> =
+        parts.map(|(i, part)| if i % 2 == 0 { unlinked(part) } else { part.to_owned() }).collect();
+    parts.join("\n```")
+}
+
+/// The same of text without fenced code.
+fn unlinked(text: &str) -> String {
+    let mut out = String::new();
+    // Where the words of a link begin that is not over yet, an exclamation mark of a picture too.
+    let mut begin = None;
+    let mut is_code = false;
+    let mut rest = text;
+    while let Some(next) = rest.chars().next() {
+        let link = rest.strip_prefix("](").filter(|_| !is_code).and_then(|r| r.split_once(')'));
+        if let (Some(at), Some((target, after))) = (begin, link)
+            && !target.contains("://")
+        {
+            let words = out.split_off(at);
+            out.push_str(words.trim_start_matches('!').trim_start_matches('['));
+            if let Some(guide) = guide_of(target) {
+                out.extend([" (`udccp ", "guide ", guide, "`)"]);
+            }
+            (begin, rest) = (None, after);
+            continue;
+        }
+        match next {
+            '`' => is_code = !is_code,
+            '[' if !is_code => begin = Some(out.len() - usize::from(out.ends_with('!'))),
+            _ => {}
+        }
+        out.push(next);
+        rest = &rest[next.len_utf8()..];
+    }
+    out
+}
+
+/// The guide that a link leads to.
+fn guide_of(target: &str) -> Option<&str> {
+    let (file, _) = target.split_once('#').unwrap_or((target, ""));
+    file.strip_suffix(".md").filter(|name| PAGES.contains(format!("{name}.md")))
 }
 
 /// Names and texts, sorted.
