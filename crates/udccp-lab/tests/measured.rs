@@ -119,3 +119,13 @@ fn an_equation_without_a_round_trip_time_says_so() {
         assert_eq!(record.undefined["flows.a.equation_ratio"], "no round-trip time", "{protocol}");
     }
 }
+
+/// The equation has no rate without loss: the reason is that of the list of metrics.
+#[test]
+fn an_equation_without_loss_says_so() {
+    let slow = "{ kind = \"constant-rate\", rate = \"1 Mbit/s\", size = \"1000 B\" }";
+    let record = run("", "", &flow("a", "dccp/ccid2", slow));
+    assert_eq!((record.flows[0].loss_percent, record.flows[0].equation_ratio), (Some(0.0), None));
+    assert_eq!(record.undefined["flows.a.equation_ratio"], "no loss");
+    assert_eq!(record.undefined["flows.a.equation_ratio_of_events"], "no loss");
+}

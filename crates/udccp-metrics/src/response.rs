@@ -19,12 +19,10 @@ pub fn power(throughput_mbps: f64, delay_ms: f64) -> Measured {
 /// 1999).
 ///
 /// # Errors
-/// [`Undefined::ZeroReference`] when time or loss is zero, [`Undefined::BadInput`].
+/// [`Undefined::ZeroReference`] when the time is zero, [`Undefined::NoLoss`],
+/// [`Undefined::BadInput`].
 pub fn tcp_friendly_rate(rtt_s: f64, loss: f64) -> Measured {
-    check(&[rtt_s, loss])?;
-    if rtt_s == 0.0 || loss == 0.0 {
-        return Err(Undefined::ZeroReference);
-    }
+    check_equation(&[rtt_s, loss], rtt_s, loss)?;
     Ok(1.2 / (rtt_s * loss.sqrt()))
 }
 
@@ -33,14 +31,22 @@ pub fn tcp_friendly_rate(rtt_s: f64, loss: f64) -> Measured {
 /// 1 where it keeps to the equation, more where it is faster. `p` is in 0..=1.
 ///
 /// # Errors
-/// [`Undefined::ZeroReference`] when time or `p` is zero, [`Undefined::BadInput`].
+/// [`Undefined::ZeroReference`] when the time is zero, [`Undefined::NoLoss`],
+/// [`Undefined::BadInput`].
 pub fn equation_ratio(packets_per_s: f64, rtt_s: f64, p: f64) -> Measured {
-    check(&[packets_per_s, rtt_s, p])?;
-    if rtt_s == 0.0 || p == 0.0 {
-        return Err(Undefined::ZeroReference);
-    }
+    check_equation(&[packets_per_s, rtt_s, p], rtt_s, p)?;
     let f = (2.0 * p / 3.0).sqrt() + 12.0 * (3.0 * p / 8.0).sqrt() * p * (1.0 + 32.0 * p * p);
     Ok(packets_per_s * rtt_s * f)
+}
+
+/// Refuses what no rate follows from.
+fn check_equation(all: &[f64], rtt_s: f64, loss: f64) -> Result<(), Undefined> {
+    check(all)?;
+    match (rtt_s == 0.0, loss == 0.0) {
+        (true, _) => Err(Undefined::ZeroReference),
+        (_, true) => Err(Undefined::NoLoss),
+        _ => Ok(()),
+    }
 }
 
 /// Responsiveness: round-trip times of lasting congestion until the sending rate has halved
@@ -103,13 +109,15 @@ mod tests {
             let ratio = equation_ratio(kilobytes * 1e3 / 1500.0, 0.1, p).unwrap();
             assert!((ratio - 1.0).abs() < 0.01, "{p}: {ratio}");
         }
-        assert_eq!(equation_ratio(1.0, 0.1, 0.0), Err(Undefined::ZeroReference));
+        assert_eq!(equation_ratio(1.0, 0.1, 0.0), Err(Undefined::NoLoss));
+        assert_eq!(equation_ratio(1.0, 0.0, 0.1), Err(Undefined::ZeroReference));
     }
 
     #[test]
     fn tcp_at_one_percent_and_100_ms_sends_120_packets_a_second() {
         assert!((tcp_friendly_rate(0.1, 0.01).unwrap() - 120.0).abs() < 1e-9);
-        assert_eq!(tcp_friendly_rate(0.1, 0.0), Err(Undefined::ZeroReference));
+        assert_eq!(tcp_friendly_rate(0.1, 0.0), Err(Undefined::NoLoss));
+        assert_eq!(tcp_friendly_rate(0.0, 0.1), Err(Undefined::ZeroReference));
         assert_eq!(power(90.0, 30.0), Ok(3.0));
         assert_eq!(power(90.0, 0.0), Err(Undefined::ZeroReference));
     }

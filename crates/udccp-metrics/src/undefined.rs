@@ -12,6 +12,8 @@ pub enum Undefined {
     NoSamples,
     /// The sender told no round-trip time: UDP, or a flow of many connections.
     NoRoundTripTime,
+    /// Nothing was lost, which the rate of an equation divides by.
+    NoLoss,
     /// Every flow had zero throughput, so there is nothing to share.
     AllSilent,
     /// A statistic needs more runs or samples than there were.
@@ -47,6 +49,7 @@ impl fmt::Display for Undefined {
         match self {
             Self::NoSamples => f.write_str("nothing was measured"),
             Self::NoRoundTripTime => f.write_str("no round-trip time"),
+            Self::NoLoss => f.write_str("no loss"),
             Self::AllSilent => f.write_str("no flow delivered anything"),
             Self::TooFew { needed, got } => write!(f, "needs {needed} values, there are {got}"),
             Self::EmptyInterval => f.write_str("the measuring interval is empty"),
