@@ -41,3 +41,21 @@ fn without_committed_results_nothing_is_verified() {
     assert!(says.contains("there are no expected results"), "{says}");
     assert!(says.contains("--write"), "{says}");
 }
+
+/// Before the runs of `gigabit`, which would take minutes; and no folder is made for what has none.
+#[test]
+fn a_built_in_experiment_without_expected_results_is_told_at_once() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let verify = |more: &[&str]| {
+        let args = [&["lab", "verify", "gigabit"], more].concat();
+        let output = udccp(&args).current_dir(folder.path()).output().expect("the program runs");
+        assert_eq!(output.status.code(), Some(4), "{output:?}");
+        String::from_utf8(output.stderr).expect("text")
+    };
+    let says = verify(&[]);
+    assert!(says.contains("gigabit comes without expected results"), "{says}");
+    let says = verify(&["--write"]);
+    assert!(says.contains("gigabit is built in"), "{says}");
+    assert!(says.contains("`udccp lab new NAME --from gigabit`"), "{says}");
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0, "nothing is made");
+}

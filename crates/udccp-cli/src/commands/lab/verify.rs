@@ -47,6 +47,14 @@ pub(super) fn run(args: &Args) -> CliResult<Exit> {
         return Err(Failure::new(Exit::BadInput, "there are no expected results".to_owned())
             .hint("name an experiment and add --write to create them"));
     }
+    // Before the runs, which may take long.
+    let mut expected = Vec::new();
+    for experiment in &experiments {
+        match args.write {
+            true => check_own(experiment)?,
+            false => expected.push(read(experiment)?),
+        }
+    }
     let options = PlanOptions { quick: true, runs: None };
     let mut plans: Vec<(&Experiment, Vec<Task>)> = Vec::new();
     for experiment in &experiments {
@@ -55,16 +63,16 @@ pub(super) fn run(args: &Args) -> CliResult<Exit> {
     run_all(args, &experiments, options, &plans)?;
     let store = args.files.open()?;
     let mut all_equal = true;
+    let mut expected = expected.into_iter();
     for (experiment, tasks) in &plans {
         let mut found = Vec::new();
         for task in tasks {
             let record = store.get(&task.key).map_err(store_failure)?;
             found.extend(record.map(|record| ExpectedRun::of(task, &record)));
         }
-        if args.write {
-            write(experiment, &found)?;
-        } else {
-            all_equal &= compare(experiment, found)?;
+        match expected.next() {
+            Some(expected) => all_equal &= compare(experiment, expected, found)?,
+            None => write(experiment, &found)?,
         }
     }
     Ok(if all_equal { Exit::Success } else { Exit::Failure })
@@ -92,6 +100,17 @@ fn expected_path(experiment: &Experiment) -> PathBuf {
     folder.join("expected").join(format!("{}.csv", experiment.id))
 }
 
+/// Refuses to write beside an experiment that has no file of its own.
+fn check_own(experiment: &Experiment) -> CliResult<()> {
+    if !library::is_built_in(&experiment.path) {
+        return Ok(());
+    }
+    let id = &experiment.id;
+    let message = format!("{id} is built in: there is no file to write expected results beside");
+    Err(Failure::new(Exit::BadInput, message)
+        .hint(format!("`udccp lab new NAME --from {id}` makes one of your own")))
+}
+
 fn write(experiment: &Experiment, found: &[ExpectedRun]) -> CliResult<()> {
     let path = expected_path(experiment);
     let cannot = |error: String| {
@@ -106,15 +125,27 @@ fn write(experiment: &Experiment, found: &[ExpectedRun]) -> CliResult<()> {
     Ok(())
 }
 
-fn compare(experiment: &Experiment, found: Vec<ExpectedRun>) -> CliResult<bool> {
-    let path = expected_path(experiment);
+/// The expected results of an experiment.
+fn read(experiment: &Experiment) -> CliResult<Vec<ExpectedRun>> {
+    let (path, id) = (expected_path(experiment), &experiment.id);
+    if library::is_built_in(&path) && library::read(&path).is_err() {
+        let message = format!("{id} comes without expected results");
+        return Err(Failure::new(Exit::BadInput, message)
+            .hint("`udccp lab verify` without a name takes those that have some"));
+    }
     let text = library::read(&path).map_err(|e| {
         let message = format!("cannot read the expected results {}: {e}", path.display());
         Failure::new(Exit::BadInput, message)
-            .hint("`udccp lab verify EXPERIMENT --write` creates them")
+            .hint(format!("`udccp lab verify {id} --write` creates them"))
     })?;
-    let expected = from_csv(&text)
-        .map_err(|e| Failure::new(Exit::BadInput, format!("{}: {e}", path.display())))?;
+    from_csv(&text).map_err(|e| Failure::new(Exit::BadInput, format!("{}: {e}", path.display())))
+}
+
+fn compare(
+    experiment: &Experiment,
+    expected: Vec<ExpectedRun>,
+    found: Vec<ExpectedRun>,
+) -> CliResult<bool> {
     let all = expected.len();
     let comparison = Comparison::of(expected, found);
     let verdict = if comparison.is_equal() { "ok" } else { "DIFFERENT" };
