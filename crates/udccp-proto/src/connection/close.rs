@@ -123,6 +123,11 @@ impl Connection {
         self.state == State::Closed && self.outbox.is_empty()
     }
 
+    /// Whether another connection may have its addresses and ports at once.
+    pub(crate) fn leaves_its_ports(&self) -> bool {
+        self.is_finished() && self.cookie_until().is_none()
+    }
+
     /// Code and data of the Reset that ended the connection, if it was ours.
     pub(crate) fn reset_sent(&self) -> Option<(ResetCode, [u8; 3])> {
         self.ending.reset_sent()

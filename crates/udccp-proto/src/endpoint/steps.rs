@@ -122,6 +122,11 @@ impl Endpoint {
             Some(index) if self.slots.at(index).is_some_and(|c| c.has_reset_to_send()) => {
                 Route::Nowhere
             }
+            // It has just ended, and the endpoint has not been drained since.
+            Some(index) if self.slots.at(index).is_some_and(|c| c.leaves_its_ports()) => {
+                self.table.remove(&tuple, index);
+                self.step_3_process_listen(now, packet, tuple)
+            }
             Some(_) => self.refuse(now, packet, ResetCode::NoConnection),
             None if self.table.is_taken(&self.slots, &tuple) => {
                 self.refuse(now, packet, ResetCode::NoConnection)
