@@ -81,7 +81,8 @@ pub struct ListenConfig {
     pub services: Vec<ServiceCode>,
     /// Connections in handshake or waiting for `accept`, at most (default 128). Further Requests
     /// are answered with Reset, Too Busy. With Init Cookies, only connections that wait for
-    /// `accept` count, and those that come back while these are too many have to try again.
+    /// `accept` count, and those that come back while these are too many have to try again: data
+    /// that they bring is lost until one of them is let in.
     pub backlog: usize,
     /// When handshakes go on without state here (default under load).
     pub init_cookies: InitCookies,

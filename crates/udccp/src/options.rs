@@ -242,6 +242,9 @@ impl Options {
     }
 
     /// Listeners only: connections that may be in handshake or wait for `accept` (default 128).
+    /// While so many wait for `accept`, a client that brings an [Init Cookie](Self::init_cookies)
+    /// back has to try again. It does by itself, but what it sent with its first tries is lost, as
+    /// what the network loses: DCCP sends no message twice.
     #[must_use]
     pub fn backlog(mut self, connections: usize) -> Self {
         self.backlog = connections;
