@@ -208,12 +208,12 @@ impl Batch {
             segment_size: (to - from > self.segment).then_some(self.segment),
             src_ip: bound_to_wildcard.then_some(self.src),
         };
-        io.state.try_send(UdpSockRef::from(&io.socket), &transmit)
+        io.sending().try_send(UdpSockRef::from(&io.socket), &transmit)
     }
 }
 
 /// EIO and EINVAL are how Linux says that a device or path cannot segment.
-fn segmentation_refused(e: &io::Error) -> bool {
+pub(super) fn segmentation_refused(e: &io::Error) -> bool {
     const EIO: i32 = 5;
     const EINVAL: i32 = 22;
     cfg!(target_os = "linux") && matches!(e.raw_os_error(), Some(EIO | EINVAL))

@@ -14,6 +14,7 @@ mod transmit;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use quinn_udp::{UdpSockRef, UdpSocketState};
 use socket2::{Domain, Protocol, Socket, Type};
@@ -46,8 +47,11 @@ pub(crate) enum Carrier {
 #[derive(Debug)]
 pub(crate) struct Io {
     socket: Socket,
-    /// Reads and writes with control messages; made for UDP, and as good at reading raw IP.
+    /// Reads with control messages; made for UDP, and as good at reading raw IP.
     state: UdpSocketState,
+    /// Writes UDP with control messages. It leaves out for good what it takes the system to refuse:
+    /// segmentation, and the ECN bits over IPv4.
+    sending: RwLock<UdpSocketState>,
     carrier: Carrier,
     /// The port is 0 over raw IP.
     local: SocketAddr,
@@ -129,6 +133,7 @@ impl Io {
         // Sets Don't Fragment, too.
         //= 4340-14.2-1
         let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
+        let sending = RwLock::new(UdpSocketState::new(UdpSockRef::from(&socket))?);
         stop_timestamps(&socket);
         let mut local = bound_to(&socket)?;
         match carrier {
@@ -153,6 +158,7 @@ impl Io {
         let io = Self {
             socket,
             state,
+            sending,
             carrier,
             local,
             recv_buffer_bytes,
@@ -230,11 +236,28 @@ impl Io {
         if self.offload && !self.is_raw() { self.state.gro_segments() } else { 1 }
     }
 
+    fn sending(&self) -> RwLockReadGuard<'_, UdpSocketState> {
+        self.sending.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A lone datagram was refused as well, with nothing asked of the system but to send it. So a
+    /// refusal before it was none of segmentation or ECN bits: the address that it leaves from is
+    /// gone, or a route says no, and both stay in use.
+    pub(crate) fn forget_refusals(&self) {
+        let domain = Domain::for_address(self.local);
+        // On a socket of its own: this one's settings stay as they are.
+        let aside = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP));
+        let fresh = aside.and_then(|socket| UdpSocketState::new(UdpSockRef::from(&socket)));
+        if let Ok(fresh) = fresh {
+            *self.sending.write().unwrap_or_else(PoisonError::into_inner) = fresh;
+        }
+    }
+
     /// Datagrams that one write can carry.
     pub(crate) fn max_gso_segments(&self) -> usize {
         match (self.offload, self.carrier) {
             (false, _) => 1,
-            (true, Carrier::Udp) => self.state.max_gso_segments(),
+            (true, Carrier::Udp) => self.sending().max_gso_segments(),
             (true, Carrier::RawIp) => raw::MAX_MESSAGES,
         }
     }
@@ -279,7 +302,7 @@ pub fn probe_ecn(addr: SocketAddr) -> io::Result<bool> {
         segment_size: None,
         src_ip: None,
     };
-    io.state.try_send(UdpSockRef::from(&io.socket), &transmit)?;
+    io.sending().try_send(UdpSockRef::from(&io.socket), &transmit)?;
     // The kernel delivers to ourselves within the call, or not at all.
     let mut rx = Receiver::new(&io);
     let count = rx.read(&io)?;

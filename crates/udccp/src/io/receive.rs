@@ -296,7 +296,7 @@ mod tests {
             segment_size: Some(100),
             src_ip: None,
         };
-        let send = || a.state.try_send(UdpSockRef::from(&a.socket), &run).unwrap();
+        let send = || a.sending().try_send(UdpSockRef::from(&a.socket), &run).unwrap();
         for _ in 0..READS_OF_FEW + 3 {
             send();
             assert_eq!(rx.read(&b).unwrap(), 1);

@@ -8,7 +8,7 @@ use udccp_base::{Datagram, Payload};
 use udccp_proto::Train;
 
 use super::Io;
-use super::batch::{BATCH_BYTES, Batch};
+use super::batch::{BATCH_BYTES, Batch, segmentation_refused};
 
 /// Batches gathered at once, so that connections served in turn still leave in batches, whatever
 /// their destinations and the sizes of their packets.
@@ -165,6 +165,9 @@ impl Transmitter {
                     return Flushed::Blocked;
                 }
                 Err(error) => {
+                    if segmentation_refused(&error) {
+                        io.forget_refusals();
+                    }
                     let failure = self.batches[i].failed(error);
                     let more = self.batches[i].skip_packet(self.trains);
                     self.forget(if more { i } else { i + 1 });
@@ -296,6 +299,34 @@ mod tests {
         }
         assert!(matches!(tx.flush(&a), Flushed::Done));
         assert_eq!(rx.read(&b).unwrap(), 1);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn an_address_that_is_gone_costs_others_neither_marks_nor_batches() {
+        let bind = |at: &str| Io::bind(at.parse().unwrap(), &EndpointOptions::default()).unwrap();
+        let (any, six, four) = (bind("[::]:0"), bind("[::1]:0"), bind("127.0.0.1:0"));
+        let most = any.max_gso_segments();
+        let mut tx = Transmitter::new(|_| false, false);
+        // The system refuses it with what it says, too, where it cannot segment.
+        let gone = "[2001:db8::1]:5".parse().unwrap();
+        for packets in [1, 3] {
+            for fill in 0..packets {
+                let lost = Datagram { src: gone, ..datagram(&any, &six, fill, 100) };
+                assert!(tx.push(&lost, most));
+            }
+            let flushed = tx.flush(&any);
+            let Flushed::Failed(failure) = flushed else { panic!("{flushed:?}") };
+            assert_eq!(failure.src, gone.ip());
+            assert!(segmentation_refused(&failure.error), "{}", failure.error);
+            assert_eq!(any.max_gso_segments(), most, "after {packets}");
+        }
+        let here = "127.0.0.1:5".parse().unwrap();
+        for fill in 0..3 {
+            assert!(tx.push(&Datagram { src: here, ..datagram(&any, &four, fill, 100) }, most));
+        }
+        assert!(matches!(tx.flush(&any), Flushed::Done));
+        assert_eq!(receive_all(&four), [0, 1, 2].map(|fill| (fill, 100, Ecn::Ect0)));
     }
 
     #[test]
