@@ -12,9 +12,15 @@ use udccp::{Address, Ccid2Options, Endpoint, Options};
 use udccp_testkit::Fate;
 
 #[test]
-fn acknowledged_ends_by_the_transmit_timer_where_the_last_message_is_lost() {
+fn acknowledged_ends_by_a_timer_where_the_last_message_is_lost() {
+    for ccid in [2, 3, 4] {
+        the_last_message_is_lost(ccid);
+    }
+}
+
+fn the_last_message_is_lost(ccid: u8) {
     run(async {
-        let options = Options::default().ccid(2);
+        let options = Options::default().ccid(ccid);
         let listener = listener(&options);
         let path = Relay::to(listener.local_addr()).await;
         let peer = Address { udp: path.addr(), port: listener.port() };

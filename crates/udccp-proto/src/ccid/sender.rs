@@ -321,6 +321,12 @@ pub trait CcidSender: super::CloneSender + Send + fmt::Debug {
     /// The time that `poll_timeout` named may have come.
     fn handle_timeout(&mut self, now: Instant) -> TimeoutOutcome;
 
+    /// Whether reports of data packets that left are still waited for: they may come, or the timer
+    /// of this half gives them up. `None` where only what it reported of packets tells.
+    fn awaits_reports(&self) -> Option<bool> {
+        None
+    }
+
     /// Smoothed round-trip time; `None` before the first sample.
     fn rtt(&self) -> Option<Duration>;
 

@@ -36,6 +36,15 @@ impl Connection {
         }
     }
 
+    /// Whether every message that was queued has left, and is reported or given up.
+    pub(crate) fn is_accounted_for(&self) -> bool {
+        let awaits_reports = self.cc.awaits_reports().unwrap_or_else(|| {
+            let c = &self.counters;
+            c.data_packets_acked + c.data_packets_lost < c.data_packets_sent
+        });
+        self.send.queue().is_empty() && !awaits_reports
+    }
+
     /// State of the sender half of congestion control.
     pub(crate) fn sender_metrics(&self) -> Option<CcidMetrics> {
         self.cc.sender_metrics()

@@ -80,6 +80,13 @@ impl Endpoint {
         self.slots.get(id).map(Connection::coverage)
     }
 
+    /// Whether every message that was queued has left, and the peer has reported it or it was
+    /// given up: judged lost by later ones, or, where there are none, by the transmit or nofeedback
+    /// timer.
+    pub fn is_accounted_for(&self, id: ConnectionId) -> bool {
+        self.slots.get(id).is_none_or(Connection::is_accounted_for)
+    }
+
     /// State of the sender half of congestion control.
     pub fn sender_metrics(&self, id: ConnectionId) -> Option<CcidMetrics> {
         self.slots.get(id).and_then(Connection::sender_metrics)

@@ -205,7 +205,7 @@ impl ConnHandle {
     /// Waits until everything that was queued is accounted for.
     pub(crate) fn poll_acknowledged(&self, waiter: Waiter<'_>) -> Poll<Result<(), Error>> {
         self.poll_with(waiter, |core, _, _| {
-            if core.is_acknowledged(self.id) {
+            if core.endpoint.is_accounted_for(self.id) {
                 return Poll::Ready(Ok(()));
             }
             let added = self.wait_for(core, |conn| conn.waiting.add(For::Acknowledged, waiter));

@@ -458,6 +458,11 @@ impl CcidSender for Ccid2Sender {
         TimeoutOutcome { timed_out, gave_up: timed_out }
     }
 
+    /// What is in the network has its report, or is judged lost, also where it comes late.
+    fn awaits_reports(&self) -> Option<bool> {
+        Some(self.pipe > 0)
+    }
+
     #[inline]
     fn rtt(&self) -> Option<Duration> {
         self.rtt.srtt()

@@ -97,6 +97,11 @@ impl CongestionControl {
         self.tx_needs
     }
 
+    /// Whether reports of data packets are waited for; `None` where the sender half does not tell.
+    pub(super) fn awaits_reports(&self) -> Option<bool> {
+        self.tx.as_ref().and_then(|tx| of_sender!(tx, tx => tx.awaits_reports()))
+    }
+
     /// State of the sender half.
     pub(super) fn sender_metrics(&self) -> Option<CcidMetrics> {
         self.tx.as_ref().map(|tx| of_sender!(tx, tx => tx.metrics()))

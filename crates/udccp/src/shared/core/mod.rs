@@ -319,22 +319,6 @@ impl Core {
         self.endpoint.handle_path_report(now, local, remote, quoted, report);
     }
 
-    /// Whether every message that was queued has left, and the peer has reported it or it was
-    /// judged lost: by later ones, or, where there are none, by the transmit timer, which empties
-    /// the pipe.
-    pub(crate) fn is_acknowledged(&self, id: ConnectionId) -> bool {
-        self.endpoint.stats(id).is_none_or(|s| {
-            let settled = s.counters.data_packets_acked + s.counters.data_packets_lost;
-            // A message that was judged lost and arrived late is in both counts, so that the pipe
-            // tells more where there is one.
-            let known = match s.pipe_packets {
-                Some(pipe) => pipe == 0,
-                None => settled >= s.counters.data_packets_sent,
-            };
-            s.send_queue_packets == 0 && known
-        })
-    }
-
     /// Whether nothing is waiting to be sent.
     pub(crate) fn is_flushed(&self, id: ConnectionId) -> bool {
         self.endpoint.stats(id).is_none_or(|s| s.send_queue_packets == 0)
@@ -354,7 +338,7 @@ impl Core {
     fn wake_acknowledged(&mut self) {
         let awaiting_acks = std::mem::take(&mut self.awaiting_acks);
         for id in awaiting_acks {
-            if !self.is_acknowledged(id) {
+            if !self.endpoint.is_accounted_for(id) {
                 self.awaiting_acks.push(id);
             } else if let Some(conn) = self.conns.get_mut(id) {
                 conn.waiting.wake(For::Acknowledged, &mut self.wake);

@@ -73,6 +73,8 @@ pub struct Ccid3Sender {
     /// In Quick-Start: the rate before, and the rate that was approved.
     quick_start: Option<(Rate, Rate)>,
     sent_since_set: bool,
+    /// The nofeedback timer ran out after the last data packet.
+    gave_up: bool,
     /// Another half sent before it, over another path.
     is_successor: bool,
     wake: MaybeInstant,
@@ -131,6 +133,7 @@ impl Ccid3Sender {
             no_feedback: MaybeInstant::NONE,
             quick_start: None,
             sent_since_set: false,
+            gave_up: false,
             is_successor: false,
             wake: MaybeInstant::NONE,
             loss_events: 0,
@@ -198,6 +201,7 @@ impl Ccid3Sender {
         let was_cut = self.rate.on_no_feedback(now, idle, s);
         self.timeouts += u64::from(!idle);
         self.floor = self.log.newest().map(|newest| (newest.seq, self.data_sent));
+        self.gave_up = true;
         if was_cut || !idle {
             self.set_no_feedback_timer(now);
         } else {
@@ -312,7 +316,7 @@ impl CcidSender for Ccid3Sender {
         if self.no_feedback == MaybeInstant::NONE {
             self.set_no_feedback_timer(now);
         }
-        self.sent_since_set = true;
+        (self.sent_since_set, self.gave_up) = (true, false);
     }
 
     fn on_ack(&mut self, now: Instant, ack: &AckInfo<'_>) -> AckOutcome {
@@ -390,6 +394,11 @@ impl CcidSender for Ccid3Sender {
             Some(at) if at <= now => self.on_no_feedback(now),
             _ => TimeoutOutcome::default(),
         }
+    }
+
+    fn awaits_reports(&self) -> Option<bool> {
+        let reported = self.acked.map_or(0, |(_, data)| data);
+        Some(!self.gave_up && reported < self.data_sent)
     }
 
     fn rtt(&self) -> Option<Duration> {
