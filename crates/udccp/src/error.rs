@@ -228,6 +228,13 @@ impl Error {
                 (ResetCode::TooBusy, _) => Self::TooBusy { peer },
                 _ => Self::Lost(reason),
             },
+            CloseReason::ProtocolError { code: ResetCode::MandatoryError, data }
+                if ccid_asked_for(data).is_some() =>
+            {
+                // The server insists on another one. It did not refuse our Request, as it does
+                // where that asks for any but the default.
+                Self::CcidNotOffered { peer, ccid: DEFAULT_CCID }
+            }
             CloseReason::ConnectTimeout | CloseReason::HandshakeTimeout => Self::NoAnswer { peer },
             CloseReason::Unreachable => Self::Unreachable { peer },
             CloseReason::PortUnreachable => Self::PortClosed { peer },
@@ -240,6 +247,9 @@ impl Error {
         if reason.is_orderly() { Self::Closed } else { Self::Lost(reason) }
     }
 }
+
+/// The CCID of a connection whose ends ask for none (RFC 4340 section 10).
+const DEFAULT_CCID: u8 = 2;
 
 /// The CCID that a Reset complains of, if that is what it does: its data are the type and the first
 /// bytes of the option that the peer could not obey (RFC 4340 section 5.6).

@@ -88,6 +88,20 @@ fn a_ccid_that_the_server_does_not_offer_is_named() {
 }
 
 #[test]
+fn a_ccid_is_named_whichever_end_insists_on_another() {
+    run(async {
+        for (client, server) in [(2, 3), (2, 4), (3, 2), (4, 2), (3, 4), (4, 3)] {
+            let listener = listener(&Options::default().ccid(server));
+            let options = Options::default().ccid(client);
+            let connecting = Connection::connect_with(listener.local_addr(), SERVICE, &options);
+            let e = connecting.await.unwrap_err();
+            let is_named = matches!(e, Error::CcidNotOffered { ccid, .. } if ccid == client);
+            assert!(is_named, "{client} at a server of {server}: {e}");
+        }
+    });
+}
+
+#[test]
 fn a_silent_peer_gives_no_answer() {
     run(async {
         let silent = UdpSocket::bind(localhost(false)).unwrap();
