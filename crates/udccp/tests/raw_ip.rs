@@ -293,6 +293,25 @@ fn one_endpoint_uses_a_port_again_towards_other_peers() {
 }
 
 #[test]
+fn who_aborts_may_connect_again_at_once() {
+    if !inside("who_aborts_may_connect_again_at_once") {
+        return;
+    }
+    let options = Options::default();
+    let listener = endpoint(false).listen(PORT, [SERVICE], &options).unwrap();
+    let client = endpoint(false);
+    for round in 0..10 {
+        let peer = Address::raw(ip("127.0.0.1"), PORT);
+        let connected = client.connect(peer, SERVICE, &options, LIMIT);
+        let connected = connected.unwrap_or_else(|e| panic!("round {round}: {e}"));
+        let server = listener.accept_within(LIMIT).unwrap();
+        connected.abort();
+        // It has the Reset, and keeps the ports in TIMEWAIT.
+        assert!(matches!(server.closed(LIMIT), Err(Error::Lost(_))));
+    }
+}
+
+#[test]
 fn an_address_over_udp_and_one_over_raw_ip_do_not_meet() {
     if !inside("an_address_over_udp_and_one_over_raw_ip_do_not_meet") {
         return;

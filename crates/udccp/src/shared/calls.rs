@@ -44,7 +44,7 @@ impl Handle {
             config,
         };
         let (id, tuple) = shared.with(|core, io, now| {
-            core.claim_to_connect(io, &mut options)?;
+            core.claim_to_connect(io, now, &mut options)?;
             let id = core.endpoint.connect_with_data(now, options, data);
             let id = id.map_err(Error::connect)?;
             core.conns.insert(id, Conn::default());

@@ -1,8 +1,9 @@
 //! Raw IP: peers without UDP ports, and DCCP ports that are shared with other programs.
 
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-use udccp_base::{Datagram, Instant};
+use udccp_base::{Datagram, Duration, Instant};
 use udccp_proto::{ConnectError, ConnectOptions, FourTuple};
 
 use super::Shared;
@@ -10,6 +11,42 @@ use super::core::Core;
 use crate::address::of_packets;
 use crate::io::Io;
 use crate::{Address, Error};
+
+/// How long who received a Reset keeps the addresses and ports of a connection from others (RFC
+/// 4340 section 8.3).
+const TIMEWAIT: Duration = Duration::from_secs(240);
+/// Connections that are remembered. Each may cost a port, which is a descriptor.
+const MAX_LATELY: usize = 256;
+
+/// Connections that went out lately, and until when their peers may keep them in TIMEWAIT, where
+/// they are over. Who ends a connection by a Reset keeps nothing of it, but the peer does, and
+/// refuses another one from the same port.
+#[derive(Debug, Default)]
+pub(super) struct Lately(VecDeque<(FourTuple, Option<Instant>)>);
+
+impl Lately {
+    /// Sees which of them are over, and forgets those that their peers have forgotten.
+    fn look(&mut self, now: Instant, is_in_use: impl Fn(&FourTuple) -> bool) {
+        for (tuple, until) in &mut self.0 {
+            if until.is_none() && !is_in_use(tuple) {
+                *until = Some(now + TIMEWAIT);
+            }
+        }
+        self.0.retain(|(_, until)| until.is_none_or(|until| now < until));
+    }
+
+    fn contains(&self, tuple: &FourTuple) -> bool {
+        self.0.iter().any(|(known, _)| known == tuple)
+    }
+
+    /// Remembers a new one.
+    fn note(&mut self, tuple: FourTuple) {
+        if self.0.len() == MAX_LATELY {
+            self.0.pop_front();
+        }
+        self.0.push_back((tuple, None));
+    }
+}
 
 impl Shared {
     /// The peer as this socket reaches it: over raw IP a UDP port says nothing.
@@ -28,6 +65,7 @@ impl Core {
     pub(super) fn claim_to_connect(
         &mut self,
         io: &Io,
+        now: Instant,
         options: &mut ConnectOptions,
     ) -> Result<(), Error> {
         let Some(claims) = &mut self.claims else { return Ok(()) };
@@ -35,16 +73,18 @@ impl Core {
             Some(port) => claims.claim(port)?,
             None => {
                 let (first, last) = self.ephemeral_ports;
-                let endpoint = &self.endpoint;
-                let fits = |local_port| {
-                    !endpoint.is_in_use(&FourTuple {
-                        local: options.local,
-                        local_port,
-                        remote: options.remote,
-                        remote_port: options.remote_port,
-                    })
-                };
-                options.local_port = Some(claims.claim_any(first..=last, fits)?);
+                let (local, remote, remote_port) =
+                    (options.local, options.remote, options.remote_port);
+                let from = |local_port| FourTuple { local, local_port, remote, remote_port };
+                let (endpoint, lately) = (&self.endpoint, &mut self.lately);
+                lately.look(now, |tuple| endpoint.is_in_use(tuple));
+                let is_free = |port| !endpoint.is_in_use(&from(port));
+                let port = claims
+                    .claim_any(first..=last, |port| is_free(port) && !lately.contains(&from(port)))
+                    // Where there is no other, the peer may have forgotten all the same.
+                    .or_else(|_| claims.claim_any(first..=last, is_free))?;
+                lately.note(from(port));
+                options.local_port = Some(port);
             }
         }
         io.want_packets_of(claims)
@@ -92,5 +132,39 @@ impl Address {
             own.set_scope_id(other.scope_id());
         }
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn from_port(local_port: u16) -> FourTuple {
+        let at = "127.0.0.1:0".parse().unwrap();
+        FourTuple { local: at, local_port, remote: at, remote_port: 5004 }
+    }
+
+    #[test]
+    fn a_port_is_left_alone_for_as_long_as_the_peer_may_keep_it() {
+        let at = |seconds| Instant::ZERO + Duration::from_secs(seconds);
+        let mut lately = Lately::default();
+        [1, 2].into_iter().for_each(|port| lately.note(from_port(port)));
+        lately.look(at(1000), |_| true);
+        // One is over from here on.
+        lately.look(at(1001), |tuple| tuple.local_port == 2);
+        let mut known = |seconds| {
+            lately.look(at(seconds), |tuple| tuple.local_port == 2);
+            [1, 2].map(|port| lately.contains(&from_port(port)))
+        };
+        assert_eq!(known(1240), [true, true]);
+        assert_eq!(known(1241), [false, true]);
+    }
+
+    #[test]
+    fn only_some_are_remembered() {
+        let mut lately = Lately::default();
+        (0..1000).for_each(|port| lately.note(from_port(port)));
+        assert_eq!(lately.0.len(), MAX_LATELY);
+        assert!(lately.contains(&from_port(999)) && !lately.contains(&from_port(0)));
     }
 }

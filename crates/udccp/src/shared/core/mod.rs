@@ -14,6 +14,7 @@ use super::conns::Conns;
 use super::driver::Driver;
 use super::fragments::may_be_fragmented;
 use super::log;
+use super::raw::Lately;
 use super::signals::Signals;
 use super::waiters::{Conn, For, Listening, Waiting};
 use super::wakes::Wakes;
@@ -81,6 +82,8 @@ pub(crate) struct Core {
     pub(crate) idlers: Waiting,
     /// Over raw IP: the DCCP ports that are ours.
     pub(super) claims: Option<Claims>,
+    /// Over raw IP: connections that went out lately.
+    pub(super) lately: Lately,
     pub(super) ephemeral_ports: (u16, u16),
     /// STUN messages that arrived.
     pub(crate) stun: Inbox,
@@ -117,6 +120,7 @@ impl Core {
             flushing: Vec::new(),
             idlers: Waiting::default(),
             claims,
+            lately: Lately::default(),
             ephemeral_ports,
             stun: Inbox::default(),
             wake: Wakes::default(),
