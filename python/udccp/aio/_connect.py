@@ -142,7 +142,8 @@ def connect(
                 try:
                     return Connection(handshake.finish(0))
                 except BlockingIOError:
-                    await watch.ready()
+                    pass
+                await watch.ready()
         finally:
             watch.stop()
             # Nothing of a connection that is there.

@@ -156,11 +156,11 @@ class Connection(Entered):
         while True:
             try:
                 self._native.send(data, 0, priority, lifetime_s, token)
-            except BlockingIOError:
-                await self._writable.ready()
-                self._check_open()
-            else:
                 return
+            except BlockingIOError:
+                pass  # A wait in here would keep this error and its frames with its own.
+            await self._writable.ready()
+            self._check_open()
 
     async def send_many(self, messages: Iterable[ReadableBuffer]) -> None:
         """Send messages in order, with few system calls.
@@ -177,9 +177,11 @@ class Connection(Entered):
         while rest:
             try:
                 del rest[: self._native.send_many(rest, 0)]
+                continue
             except BlockingIOError:
-                await self._writable.ready()
-                self._check_open()
+                pass
+            await self._writable.ready()
+            self._check_open()
 
     async def recv(self) -> bytes | None:
         """The next message; None at the end.
@@ -219,6 +221,8 @@ class Connection(Entered):
             try:
                 messages = self._native.recv_many(count, 0)
             except BlockingIOError:
+                messages = None
+            if messages is None:
                 await self._readable.ready()
                 self._check_open()
                 continue
@@ -245,11 +249,11 @@ class Connection(Entered):
         while True:
             try:
                 parts = native.next()
-            except BlockingIOError:
-                await watch.ready()
-                self._check_open()
-            else:
                 return parts and from_native(parts)
+            except BlockingIOError:
+                pass
+            await watch.ready()
+            self._check_open()
 
     async def flushed(self) -> None:
         """Wait until everything sent so far has left.
