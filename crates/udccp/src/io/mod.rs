@@ -355,12 +355,14 @@ fn bound_to(socket: &Socket) -> io::Result<SocketAddr> {
 
 /// Has packets carry a firewall mark, by which rules of routing and filtering know them.
 fn set_mark(socket: &Socket, mark: Option<u32>) -> io::Result<()> {
+    let Some(mark) = mark else { return Ok(()) };
     #[cfg(target_os = "linux")]
-    if let Some(mark) = mark {
-        return socket.set_mark(mark);
+    return socket.set_mark(mark);
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = (socket, mark);
+        Err(io::ErrorKind::Unsupported.into())
     }
-    let _ = (socket, mark);
-    Ok(())
 }
 
 /// Has a socket use one network interface alone.
