@@ -49,7 +49,9 @@ pub(super) fn wait_for_socket(
     let held = turn.holds_acks.then(|| now + HELD_FOR);
     let deadline = turn.deadline.into_iter().chain(held).chain(until).min();
     let left = deadline.map(|at| at.saturating_since(now));
-    let Ok(waited) = wait(&shared.io, turn.blocked, Some(&rings.0), left) else { return true };
+    let Ok(waited) = wait(&shared.io, turn.blocked, Some(rings.handle()), left) else {
+        return true;
+    };
     if waited.rung {
         rings.hear();
     }

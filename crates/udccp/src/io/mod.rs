@@ -24,7 +24,7 @@ use crate::{EndpointOptions, Error, process};
 
 pub(crate) use claims::Claims;
 pub(crate) use errors::{Cause, Report, Said};
-pub(crate) use poll::{NO_BELL, wait};
+pub(crate) use poll::wait;
 pub use port_names::kernel_has_dccp;
 pub(crate) use receive::{KERNEL_OVERHEAD_BYTES, Receiver};
 use routes::Routes;
@@ -324,13 +324,13 @@ fn bind_udp(socket: &Socket, addr: SocketAddr, shares: bool) -> io::Result<()> {
             break;
         }
         // For this moment alone, so that no other process can share the port.
-        let shares_now = shares || process::give_way(addr.port());
-        if shares_now != shares {
-            share_port(socket, shares_now)?;
+        let given = !shares && process::give_way(addr.port());
+        if given {
+            share_port(socket, true)?;
         }
         bound = socket.bind(&addr.into());
-        if shares_now != shares {
-            share_port(socket, shares)?;
+        if given {
+            share_port(socket, false)?;
         }
     }
     bound

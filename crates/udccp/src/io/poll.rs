@@ -3,12 +3,8 @@
 use std::io;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fd::BorrowedFd;
 use udccp_base::Duration;
-
-#[cfg(unix)]
-use std::os::fd::AsFd as AsHandle;
-#[cfg(windows)]
-use std::os::windows::io::AsSocket as AsHandle;
 
 use super::Io;
 
@@ -21,16 +17,13 @@ pub(crate) struct Waited {
     pub(crate) rung: bool,
 }
 
-/// For who has no bell.
-pub(crate) const NO_BELL: Option<&std::net::UdpSocket> = None;
-
 /// Waits until something arrives, there is room to write, if that is of interest, or the bell has
 /// something to read; for at most `timeout`. Rounded up to a millisecond: who wakes early has
 /// nothing to do and comes back at once.
 pub(crate) fn wait(
     io: &Io,
     for_room: bool,
-    bell: Option<&impl AsHandle>,
+    bell: Option<BorrowedFd<'_>>,
     timeout: Option<Duration>,
 ) -> io::Result<Waited> {
     let room = if for_room { PollFlags::OUT } else { PollFlags::empty() };
@@ -41,7 +34,7 @@ pub(crate) fn wait(
         rustix::event::poll(&mut fds, timeout.as_ref())?;
         return Ok(Waited { error: fds[0].revents().contains(PollFlags::ERR), rung: false });
     };
-    let mut fds = [socket, PollFd::new(bell, PollFlags::IN)];
+    let mut fds = [socket, PollFd::from_borrowed_fd(bell, PollFlags::IN)];
     rustix::event::poll(&mut fds, timeout.as_ref())?;
     let error = fds[0].revents().contains(PollFlags::ERR);
     Ok(Waited { error, rung: !fds[1].revents().is_empty() })

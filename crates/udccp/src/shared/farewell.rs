@@ -9,7 +9,7 @@ use std::time::Duration;
 use udccp_base::Instant;
 
 use super::{Shared, Turn};
-use crate::io::{NO_BELL, Receiver, wait};
+use crate::io::{Receiver, wait};
 
 /// Another driver may read from the same socket, and nothing tells of what it did.
 const LOOK_AGAIN: udccp_base::Duration = udccp_base::Duration::from_millis(5);
@@ -90,6 +90,6 @@ impl Shared {
     fn wait_for_socket(&self, turn: &Turn, until: Instant) {
         let due = turn.deadline.map_or(until, |due| due.min(until));
         let left = due.saturating_since(self.clock.now()).min(LOOK_AGAIN);
-        let _ = wait(&self.io, turn.blocked, NO_BELL, Some(left));
+        let _ = wait(&self.io, turn.blocked, None, Some(left));
     }
 }
