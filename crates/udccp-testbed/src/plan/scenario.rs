@@ -71,8 +71,9 @@ impl DccpStack {
     const fn play(self) -> PlayDccp {
         match self {
             Self::Linux => PlayDccp::Linux,
-            // The token bucket of the host's own device cuts what the kernel gets at once.
-            Self::OursUdp => PlayDccp::Ours { transport: OurTransport::UdpEncap, offload: true },
+            // A token bucket that cuts what the kernel gets at once counts the pieces with their
+            // Ethernet headers, which no link of a scenario has.
+            Self::OursUdp => PlayDccp::Ours { transport: OurTransport::UdpEncap, offload: false },
             Self::OursRaw => PlayDccp::Ours { transport: OurTransport::Raw, offload: false },
         }
     }
