@@ -163,7 +163,7 @@ pub extern "C" fn udccp_strerror(error: c_int) -> *const c_char {
 }
 
 /// The numbers that calls give. Others come from the system, for what it refused.
-const MEANINGS: [(c_int, &CStr); 31] = [
+const MEANINGS: &[(c_int, &CStr)] = &[
     (0, c"no error"),
     (-UDCCP_EOF, c"the connection was closed in order"),
     (libc::EAGAIN, c"not within the time given"),
@@ -174,6 +174,7 @@ const MEANINGS: [(c_int, &CStr); 31] = [
     (libc::ENOTRECOVERABLE, c"a defect of the library"),
     (libc::EMSGSIZE, c"the message is larger than one packet of this path"),
     (libc::ECONNREFUSED, c"nothing serves this port"),
+    #[cfg(target_os = "linux")]
     (libc::EBADRQC, c"the service code is not served there"),
     (libc::EUSERS, c"the server takes no more connections now"),
     (libc::ECONNRESET, c"the connection was aborted"),
@@ -190,6 +191,7 @@ const MEANINGS: [(c_int, &CStr); 31] = [
     (libc::EPROTO, c"the peer broke a rule of the protocol"),
     (libc::ENOMSG, c"the peer reported a wrong packet"),
     (libc::EILSEQ, c"the peer reported a wrong option"),
+    #[cfg(target_os = "linux")]
     (libc::EBADR, c"the peer refused our Init Cookie"),
     (libc::EDQUOT, c"the peer punishes what it takes for an attack"),
     (libc::ENOENT, c"there is no such thing"),

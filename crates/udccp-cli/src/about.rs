@@ -36,7 +36,7 @@ pub(crate) struct About {
     program: Program,
     host: Option<String>,
     /// Name, release and machine of the running kernel.
-    kernel: Option<String>,
+    pub(crate) kernel: Option<String>,
 }
 
 impl About {

@@ -2,9 +2,9 @@
 
 use clap::{ArgAction, CommandFactory, Parser, Subcommand};
 
-use crate::commands::{agent, cat, completions, decode, doctor, guide, lab, man, perf, sim};
 #[cfg(target_os = "linux")]
-use crate::commands::{emu, interop, linux, ns2, old_program};
+use crate::commands::{agent, emu, interop, linux, ns2, old_program};
+use crate::commands::{cat, completions, decode, doctor, guide, lab, man, perf, sim};
 use crate::{about, exit};
 
 /// DCCP in userspace, and the laboratory that measures it against TCP and UDP.
@@ -73,6 +73,7 @@ pub(crate) enum Command {
     /// Write the manual pages
     Man(man::Args),
     /// Play one end of a flow for `udccp emu` and `udccp linux`
+    #[cfg(target_os = "linux")]
     #[command(hide = true)]
     Agent(agent::Args),
     /// Own DCCP for the programs of `udccp run`

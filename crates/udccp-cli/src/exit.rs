@@ -66,6 +66,7 @@ impl Exit {
     }
 
     /// The exit code that a part of the program names by its number.
+    #[cfg(target_os = "linux")]
     pub(crate) fn of_code(code: u8) -> Self {
         let all = [
             Self::Usage,

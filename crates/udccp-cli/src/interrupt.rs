@@ -59,24 +59,17 @@ impl fmt::Display for Signal {
 /// From here on these signals no longer end the process by themselves.
 #[derive(Debug)]
 pub(crate) struct Signals {
-    #[cfg(unix)]
-    interrupt: tokio::signal::unix::Signal,
-    #[cfg(unix)]
-    terminate: tokio::signal::unix::Signal,
+    interrupt: system::Interrupt,
+    terminate: system::Terminate,
 }
 
-#[cfg(unix)]
 impl Signals {
     /// Takes the signals over. Must be called within a tokio runtime with I/O enabled.
     ///
     /// # Errors
     /// The system refuses a handler.
     pub(crate) fn new() -> io::Result<Self> {
-        use tokio::signal::unix::{SignalKind, signal};
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-        })
+        Ok(Self { interrupt: system::interrupt()?, terminate: system::terminate()? })
     }
 
     /// Waits for the next one.
@@ -88,21 +81,27 @@ impl Signals {
     }
 }
 
-#[cfg(not(unix))]
-impl Signals {
-    /// Takes the signals over.
-    ///
-    /// # Errors
-    /// None.
-    pub(crate) fn new() -> io::Result<Self> {
-        Ok(Self {})
+#[cfg(unix)]
+mod system {
+    use std::io;
+
+    use tokio::signal::unix::{Signal, SignalKind, signal};
+
+    pub(super) type Interrupt = Signal;
+    pub(super) type Terminate = Signal;
+
+    pub(super) fn interrupt() -> io::Result<Interrupt> {
+        signal(SignalKind::interrupt())
     }
 
-    /// Waits for the next one.
-    pub(crate) async fn next(&mut self) -> Signal {
-        match tokio::signal::ctrl_c().await {
-            Ok(()) => Signal::Interrupt,
-            Err(_) => std::future::pending().await,
-        }
+    pub(super) fn terminate() -> io::Result<Terminate> {
+        signal(SignalKind::terminate())
     }
+}
+
+#[cfg(windows)]
+mod system {
+    pub(super) use tokio::signal::windows::{
+        CtrlC as Interrupt, CtrlClose as Terminate, ctrl_c as interrupt, ctrl_close as terminate,
+    };
 }

@@ -52,6 +52,7 @@ fn dispatch(command: Command) -> CliResult<Exit> {
         Command::Completions(args) => commands::completions::run(args),
         Command::Guide(args) => commands::guide::run(&args),
         Command::Man(args) => commands::man::run(args),
+        #[cfg(target_os = "linux")]
         Command::Agent(args) => commands::agent::run(args),
         #[cfg(target_os = "linux")]
         Command::LinuxInit(args) => commands::linux::init(&args),

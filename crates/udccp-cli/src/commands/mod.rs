@@ -1,5 +1,6 @@
 //! One module a command: its flags, its help, its work.
 
+#[cfg(target_os = "linux")]
 pub(crate) mod agent;
 pub(crate) mod capture;
 pub(crate) mod cat;

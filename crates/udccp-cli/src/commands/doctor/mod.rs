@@ -1,6 +1,8 @@
 //! `udccp doctor`: what this machine can do, and how to get the rest.
 
 mod checks;
+#[cfg(target_os = "linux")]
+mod linux;
 
 use serde::Serialize;
 

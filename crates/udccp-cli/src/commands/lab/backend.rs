@@ -2,30 +2,69 @@
 
 use udccp_lab::{BACKENDS, Backend, SIM, Simulator, suggest};
 
-use crate::commands::{emu, linux, ns2};
 use crate::exit::{CliResult, Exit, Failure};
 
 /// The backend of this name, ready to run.
 pub(super) fn ready(id: &str) -> CliResult<Box<dyn Backend>> {
-    match id {
-        SIM => Ok(Box::new(Simulator)),
-        udccp_emu::ID => Ok(Box::new(emu::backend(udccp_emu::Path::Own)?)),
-        udccp_emu::NETEM_ID => Ok(Box::new(emu::backend(udccp_emu::Path::Netem)?)),
-        id if udccp_linux::IDS.contains(&id) => Ok(Box::new(linux::backend(id)?)),
-        udccp_ns2::ID => Ok(Box::new(ns2::backend()?)),
-        _ => {
-            let ids = BACKENDS.map(|(id, _)| id);
-            let known = ids.contains(&id);
-            let message = match known {
-                true => format!("this program was built without the backend \"{id}\""),
-                false => format!("there is no backend \"{id}\""),
-            };
-            let hint = match known {
-                true => "`udccp doctor` reports what this machine can do".to_owned(),
-                false => suggest(id, "there are", &ids),
-            };
-            Err(Failure::new(if known { Exit::Unsupported } else { Exit::Usage }, message)
-                .hint(hint))
-        }
+    if id == SIM {
+        return Ok(Box::new(Simulator));
     }
+    system::ready(id)?.ok_or_else(|| absent(id))
+}
+
+/// Ends what backends have started.
+pub(super) fn stop_all() {
+    system::stop_all();
+}
+
+fn absent(id: &str) -> Failure {
+    let ids = BACKENDS.map(|(id, _)| id);
+    let known = ids.contains(&id);
+    let message = match known {
+        true => format!("this program was built without the backend \"{id}\""),
+        false => format!("there is no backend \"{id}\""),
+    };
+    let hint = match known {
+        true => "all but \"sim\" need Linux".to_owned(),
+        false => suggest(id, "there are", &ids),
+    };
+    Failure::new(if known { Exit::Unsupported } else { Exit::Usage }, message).hint(hint)
+}
+
+/// Backends that need Linux.
+#[cfg(target_os = "linux")]
+mod system {
+    use udccp_lab::Backend;
+
+    use crate::commands::{emu, linux, ns2};
+    use crate::exit::CliResult;
+
+    pub(super) fn ready(id: &str) -> CliResult<Option<Box<dyn Backend>>> {
+        Ok(Some(match id {
+            udccp_emu::ID => Box::new(emu::backend(udccp_emu::Path::Own)?),
+            udccp_emu::NETEM_ID => Box::new(emu::backend(udccp_emu::Path::Netem)?),
+            id if udccp_linux::IDS.contains(&id) => Box::new(linux::backend(id)?),
+            udccp_ns2::ID => Box::new(ns2::backend()?),
+            _ => return Ok(None),
+        }))
+    }
+
+    pub(super) fn stop_all() {
+        udccp_linux::stop_all();
+    }
+}
+
+/// No other system has them.
+#[cfg(not(target_os = "linux"))]
+mod system {
+    use udccp_lab::Backend;
+
+    use crate::exit::CliResult;
+
+    #[expect(clippy::unnecessary_wraps, reason = "as on Linux")]
+    pub(super) fn ready(_: &str) -> CliResult<Option<Box<dyn Backend>>> {
+        Ok(None)
+    }
+
+    pub(super) fn stop_all() {}
 }

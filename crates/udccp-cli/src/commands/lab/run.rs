@@ -64,7 +64,7 @@ pub(super) fn run(args: &Args) -> CliResult<Exit> {
     let leave = bars.leave();
     interrupt::on_interrupt(move || {
         leave();
-        udccp_linux::stop_all();
+        backend::stop_all();
     })?;
     let outcome = campaign(&tasks, store, backend.as_ref(), jobs, &bars);
     bars.end();
