@@ -5,8 +5,11 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import matplotlib
 import pytest
 from matplotlib import pyplot
 from matplotlib.figure import Figure
@@ -180,6 +183,24 @@ def test_what_cannot_be_drawn_says_what_can() -> None:
     with pytest.raises(ValueError, match="no charts to draw"):
         plot.draw([])
     assert pyplot.get_fignums() == before
+
+
+def test_a_first_figure_leaves_the_mode_of_the_backend(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of notebooks turns the interactive mode on while the first figure is made."""
+    subplots: Callable[..., Any] = pyplot.subplots
+
+    def loads_a_backend(*args: object, **kwargs: object) -> object:
+        matplotlib.interactive(True)
+        return subplots(*args, **kwargs)
+
+    monkeypatch.setattr(pyplot, "subplots", loads_a_backend)
+    assert not matplotlib.is_interactive()
+    try:
+        drawn = plot.sweep([0.0, 1.0], {"udp": [1.0, 2.0]}, x_name="x", y_name="y")
+        assert matplotlib.is_interactive()
+        pyplot.close(drawn)
+    finally:
+        matplotlib.interactive(False)
 
 
 @pytest.mark.skipif(shutil.which("xelatex") is None, reason="PGF needs a LaTeX")

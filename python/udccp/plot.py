@@ -9,7 +9,8 @@ curves. ``save`` writes PDF, PGF (for LaTeX), PNG or SVG by the name of the file
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
@@ -193,6 +194,21 @@ def _draw_chart(axes: Axes, chart: Mapping[str, Any]) -> None:
         _draw_line(axes, line)
 
 
+@contextmanager
+def _styled() -> Generator[None, None, None]:
+    """The style, for a while.
+
+    Everything else stays as it becomes: the first figure loads the backend, and that of notebooks
+    turns on the interactive mode, by which cells show figures.
+    """
+    before = {key: matplotlib.rcParams[key] for key in STYLE}
+    matplotlib.rcParams.update(STYLE)
+    try:
+        yield
+    finally:
+        matplotlib.rcParams.update(before)
+
+
 def draw(charts: Sequence[Mapping[str, Any]], *, width_in: float = COLUMN_IN) -> Figure:
     """Draw charts as :meth:`udccp.lab.Experiment.charts` gives them, a panel each.
 
@@ -212,7 +228,7 @@ def draw(charts: Sequence[Mapping[str, Any]], *, width_in: float = COLUMN_IN) ->
         raise ValueError("no charts to draw: give those of Experiment.charts")
     across = min(len(charts), 3)
     down = -(-len(charts) // across)
-    with matplotlib.rc_context(STYLE):
+    with _styled():
         figure, grid = pyplot.subplots(
             down,
             across,
@@ -297,7 +313,7 @@ def over_time(
     }
     if metric not in words:
         raise ValueError(f"metric={metric!r}: there are {', '.join(words)}")
-    with matplotlib.rc_context(STYLE):
+    with _styled():
         drawn, axes = pyplot.subplots(figsize=(width_in, 0.68 * width_in), layout="constrained")
         for flow in record.flows:
             series: Mapping[str, Any] = dict[str, Any](flow["series"])
@@ -342,7 +358,7 @@ def sweep(
     for name, values in lines.items():
         if len(values) != len(x):
             raise ValueError(f"lines[{name!r}] has {len(values)} values, and x has {len(x)}")
-    with matplotlib.rc_context(STYLE):
+    with _styled():
         drawn, axes = pyplot.subplots(figsize=(width_in, 0.68 * width_in), layout="constrained")
         for name, values in lines.items():
             axes.plot(x, values, label=titles[name], **look(name))
@@ -357,7 +373,7 @@ def save(figure: Figure, *paths: str | PathLike[str]) -> None:
 
     PGF needs a LaTeX (``xelatex`` or ``pdflatex``) to measure texts.
     """
-    with matplotlib.rc_context(STYLE):
+    with _styled():
         for path in paths:
             Path(fspath(path)).parent.mkdir(parents=True, exist_ok=True)
             figure.savefig(fspath(path))
