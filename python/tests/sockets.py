@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
 
 from udccp import Options, socket
 
@@ -17,7 +17,7 @@ PATIENCE_S = 60.0
 OPTIONS = Options(linger_s=2.0, request_retries=1)
 
 
-@contextmanager
+@contextlib.contextmanager
 def listening(
     family: int = socket.AF_INET, options: Options = OPTIONS, service: str | int = 0
 ) -> Generator[socket.socket, None, None]:
@@ -29,7 +29,7 @@ def listening(
         yield server
 
 
-@contextmanager
+@contextlib.contextmanager
 def connected(
     family: int = socket.AF_INET, client: Options = OPTIONS, server: Options = OPTIONS
 ) -> Generator[tuple[socket.socket, socket.socket], None, None]:
@@ -49,9 +49,19 @@ def repeated(times: int, call: Callable[[], object]) -> None:
         call()
 
 
-def descriptors() -> int:
-    """How many this process has open."""
-    return len(os.listdir("/dev/fd"))
+def descriptors() -> set[tuple[int, int, int]]:
+    """What this process has open, each with its number, device and inode.
+
+    What is new is what was kept. Their count tells less: sockets of earlier tests close meanwhile,
+    in the background and as garbage.
+    """
+    found: set[tuple[int, int, int]] = set()
+    for fd in map(int, os.listdir("/dev/fd")):
+        # That of the listing is closed by now.
+        with contextlib.suppress(OSError):
+            at = os.fstat(fd)
+            found.add((fd, at.st_dev, at.st_ino))
+    return found
 
 
 def eventually(holds: Callable[[], bool]) -> bool:
