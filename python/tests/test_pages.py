@@ -41,6 +41,24 @@ def test_programs_of_the_pages_run(name: str, program: str) -> None:
     assert done.stdout.splitlines() == expected
 
 
+def test_the_extras_that_are_named_exist() -> None:
+    """In the pages, and in the errors that name what is missing; the guide has all of them."""
+    project = (ROOT / "pyproject.toml").read_text()
+    table = re.search(r"optional-dependencies\]\n(.*?)\n\n", project, re.DOTALL)
+    assert table
+    extras = set(re.findall(r"^(\w+) =", table[1], re.MULTILINE))
+    texts = [ROOT / "README.md", ROOT / "python/README.md", *(ROOT / "docs").rglob("*.md")]
+    texts += [*(ROOT / "python/notebooks").glob("*.ipynb"), *(ROOT / "python/udccp").rglob("*.py")]
+    named: dict[Path, set[str]] = {}
+    for path in texts:
+        found = re.findall(r"pip install '(?:\.|udccp)\[([\w,]+)\]'", path.read_text())
+        named[path] = {extra for one in found for extra in one.split(",")}
+        assert named[path] <= extras, path
+    assert named[ROOT / "python/udccp/plot.py"] == {"plot"}
+    guide = (ROOT / "docs/guides/python.md").read_text()
+    assert extras == {extra for extra in extras if f"`{extra}`" in guide}
+
+
 def test_there_are_programs() -> None:
     """One at least on each page that has sockets."""
     pages = {name.split(":")[0] for name, _ in programs()}
