@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::{Notify, mpsc};
-use udccp::{Connection, ConnectionStats, Outgoing, TrySendError};
+use udccp::{Connection, ConnectionEvent, ConnectionStats, Outgoing, TrySendError};
 
 use crate::engine::{Engine, Event};
 use crate::handshake::transmit;
@@ -212,8 +212,8 @@ impl DtlsConnection {
         Ok(Self { shared, incoming: tokio::sync::Mutex::new(incoming) })
     }
 
-    /// Sends a message, waiting while DCCP's send queue is full. Lifetime and priority of an
-    /// [`Outgoing`] count as they do without protection.
+    /// Sends a message, waiting while DCCP's send queue is full. Lifetime, priority and token of an
+    /// [`Outgoing`] count as they do without protection; [`Self::event`] has the fates.
     ///
     /// Cancel safe: the message is sent whole or not at all.
     ///
@@ -272,6 +272,17 @@ impl DtlsConnection {
             Some(Err(e)) => Err(e.clone()),
             None => Err(Error::Protection("its task has stopped".into())),
         }
+    }
+
+    /// The next event of the DCCP connection below, waiting for it: the fate of a message that was
+    /// sent with a token ([`Outgoing::token`]), another largest message, and what else
+    /// [`Connection::event`] gives. Sizes in events are those without protection:
+    /// [`Self::max_message_size`] has what is left. `None` once the connection has ended and all
+    /// were read.
+    ///
+    /// Cancel safe.
+    pub async fn event(&self) -> Option<ConnectionEvent> {
+        self.shared.connection.event().await
     }
 
     /// Says close_notify, and some times again until DCCP reports it received; then closes the

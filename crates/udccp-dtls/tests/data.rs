@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use common::{dccp, dccp_over, echo, numbered, pair, pair_over, run, shake};
-use udccp::{Options, Outgoing};
+use udccp::{ConnectionEvent, DropReason, MessageFate, Options, Outgoing};
 use udccp_dtls::{DtlsConnection, DtlsOptions, Error, Identity, Version};
 use udccp_testkit::{Fate, by_chance};
 
@@ -48,6 +48,39 @@ fn the_largest_message_fills_one_packet_and_a_larger_one_is_refused() {
             echo(&client, &server).await;
         });
     }
+}
+
+#[test]
+fn the_fate_of_a_message_is_told() {
+    run(async {
+        let is_dead = Arc::new(AtomicBool::new(false));
+        let dead = Arc::clone(&is_dead);
+        let rule = move |_: bool, _: &mut Vec<u8>| match dead.load(Ordering::Relaxed) {
+            true => Fate::Drop,
+            false => Fate::Pass,
+        };
+        let (client, _server, _relay) = pair_over(&Options::default(), rule).await;
+        let fate_of = async |number| loop {
+            match client.event().await {
+                Some(ConnectionEvent::MessageFate { token, fate }) if token == number => {
+                    break fate;
+                }
+                Some(_) => {}
+                None => panic!("no fate of {number}"),
+            }
+        };
+        client.send(Outgoing::new("arrives").token(1)).await.unwrap();
+        assert_eq!(fate_of(1).await, MessageFate::Acknowledged);
+        is_dead.store(true, Ordering::Relaxed);
+        for _ in 0..20 {
+            client.send("lost").await.unwrap();
+        }
+        // They take the window. What comes then waits for too long.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let late = Outgoing::new("late").lifetime(Duration::from_millis(20)).priority(1);
+        client.send(late.token(2)).await.unwrap();
+        assert_eq!(fate_of(2).await, MessageFate::Dropped(DropReason::Expired));
+    });
 }
 
 #[test]
