@@ -333,7 +333,8 @@ impl RtpSession {
     }
 
     /// Says BYE, with the last report, and closes. A session that has sent neither media nor a
-    /// report leaves without (RFC 3550 section 6.3.7).
+    /// report leaves without (RFC 3550 section 6.3.7), and so does one whose BYE finds no room in
+    /// the send queue within the time that a close may take ([`Connection::linger`]).
     ///
     /// # Errors
     /// As [`Connection::close`].
@@ -346,8 +347,11 @@ impl RtpSession {
             speaks.then(bye).flatten()
         };
         if let Some(bye) = bye {
+            let control = self.shared.control();
+            // On a path that is gone there may never be room for it.
+            let linger = control.linger().unwrap_or_default();
             // What has ended already needs no goodbye.
-            if self.shared.control().send(bye).await.is_ok() {
+            if let Ok(Ok(())) = tokio::time::timeout(linger, control.send(bye)).await {
                 self.shared.state().counts.reports_sent += 1;
             }
         }

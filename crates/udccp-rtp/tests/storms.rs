@@ -221,6 +221,35 @@ fn a_session_dropped_on_a_dead_path_closes() {
     });
 }
 
+/// The goodbye waits for room in a queue that never empties. It must not keep the connection from
+/// closing.
+#[test]
+fn a_session_closed_on_a_dead_path_closes() {
+    run(async {
+        let is_dead = Arc::new(AtomicBool::new(false));
+        let dead = Arc::clone(&is_dead);
+        let rule = move |_: bool, _: &mut Vec<u8>| match dead.load(Ordering::Relaxed) {
+            true => Fate::Drop,
+            false => Fate::Pass,
+        };
+        // So short that no retransmission timeout makes room in it.
+        let linger = Duration::from_millis(1);
+        let options = Options::default().close_linger(linger).send_queue(1 << 20, 2);
+        let (a, _b, _relay) = dccp(&options, rule).await;
+        let minute = Duration::from_secs(60);
+        let a = RtpSession::new(a, &RtpOptions::new(0, 8000).lifetime(minute)).unwrap();
+        is_dead.store(true, Ordering::Relaxed);
+        let filling = async {
+            loop {
+                a.send(0, false, [1; 160]).await.unwrap();
+            }
+        };
+        let _: Result<(), _> = tokio::time::timeout(100 * linger, filling).await;
+        assert!(a.close().await.is_err(), "not all was sent");
+        assert_eq!(a.stats().reports_sent, 0);
+    });
+}
+
 /// Payload type of packets that a stranger puts in.
 const NOISE: u8 = 1;
 
