@@ -69,4 +69,6 @@ fn nothing_is_overwritten_and_names_are_plain() {
     assert_eq!(text.expect("the file"), "kept");
     new("Smith 2026.toml", &["not a name for an experiment", "hint:", "smith-2026"]);
     new("../up", &["not a name for an experiment", "up"]);
+    let long = "a".repeat(300);
+    new(&long, &["cannot write", "hint: choose a shorter name"]);
 }

@@ -91,6 +91,22 @@ fn a_published_study_runs_and_is_reported_beside_its_published_numbers() {
 }
 
 #[test]
+fn a_calibration_says_once_that_the_study_is_built_in() {
+    let folder = empty();
+    let settings = [
+        "rtt=25 ms",
+        "topology.bottleneck.rate=1 Mbit/s",
+        "time.duration=36 s",
+        "time.measure.from=34 s",
+        "time.measure.to=36 s",
+    ];
+    let mut calibrate = vec!["lab", "calibrate", "bhatti-2008", "--quick", "--runs", "1"];
+    settings.iter().for_each(|setting| calibrate.extend(["--set", setting]));
+    let (_, says) = at(folder.path(), &calibrate);
+    assert_eq!(says.matches("the built-in one is used").count(), 1, "{says}");
+}
+
+#[test]
 fn files_of_ones_own_win_and_the_program_says_so() {
     let folder = empty();
     let (written, _) = at(folder.path(), &["lab", "new", "--from", "nor-2012"]);

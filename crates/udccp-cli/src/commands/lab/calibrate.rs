@@ -1,5 +1,7 @@
 //! `udccp lab calibrate`: which set-up gives a study's tables.
 
+use std::path::Path;
+
 use udccp_lab::calibrate::{Fit, SetUp, Trial, calibration, text, whole_points};
 use udccp_lab::schema::{Calibration, Experiment};
 use udccp_lab::{PlanOptions, Simulator, campaign};
@@ -9,7 +11,7 @@ use super::progress::{Bars, cores};
 use super::run::failure;
 use crate::commands::numbers::whole;
 use crate::commands::scenario::bad_input;
-use crate::exit::{CliResult, Exit, Failure};
+use crate::exit::{CliResult, Exit};
 use crate::{interrupt, output};
 
 #[derive(Debug, clap::Args)]
@@ -51,42 +53,43 @@ Examples:
 /// Fits, tests and prints.
 pub(super) fn run(args: &Args) -> CliResult<Exit> {
     let options = PlanOptions::from(args.amount);
-    let own = load(args)?;
+    let path = args.files.find(&args.name)?;
+    let own = load(args, &path)?;
     let plan = calibration(&own).map_err(bad_input)?;
     let set_ups = plan.set_ups();
     if args.explain {
         let tables: Vec<String> = plan.fit.iter().chain(&plan.test).cloned().collect();
-        let found = judged(args, plan, &tables, &set_ups, options)?;
+        let found = judged(args, &path, plan, &tables, &set_ups, options)?;
         output::line(whole_points(&own, plan, &found).trim_end())?;
         return Ok(Exit::Success);
     }
-    let fit = Fit::of(judged(args, plan, &plan.fit, &set_ups, options)?);
+    let fit = Fit::of(judged(args, &path, plan, &plan.fit, &set_ups, options)?);
     let Some(best) = fit.best() else { return Ok(Exit::Success) };
     let mut tested = None;
     if !args.fit_only && !plan.test.is_empty() {
         let stands = vec![0; plan.knobs.len()];
-        let found = judged(args, plan, &plan.test, &[stands, best.values.clone()], options)?;
+        let both = [stands, best.values.clone()];
+        let found = judged(args, &path, plan, &plan.test, &both, options)?;
         tested = <[SetUp; 2]>::try_from(found).ok();
     }
     output::line(text(&own, plan, &fit, tested.as_ref()).trim_end())?;
     Ok(Exit::Success)
 }
 
-fn load(args: &Args) -> CliResult<Experiment> {
-    let found = args.files.experiments(std::slice::from_ref(&args.name))?;
-    let mut found = args.part.of_all(found)?;
-    found.pop().ok_or_else(|| Failure::new(Exit::BadInput, "there is no such experiment"))
+fn load(args: &Args, path: &Path) -> CliResult<Experiment> {
+    args.part.of(Experiment::load(path).map_err(bad_input)?)
 }
 
 /// Runs the tables with each set-up, and judges what came out.
 fn judged(
     args: &Args,
+    path: &Path,
     plan: &Calibration,
     tables: &[String],
     set_ups: &[Vec<usize>],
     options: PlanOptions,
 ) -> CliResult<Vec<SetUp>> {
-    let trial = Trial::new(load(args)?, plan, tables, set_ups).map_err(bad_input)?;
+    let trial = Trial::new(load(args, path)?, plan, tables, set_ups).map_err(bad_input)?;
     let tasks = trial.tasks(options).map_err(bad_input)?;
     let jobs = args.jobs.map_or_else(cores, |n| n as usize);
     let bars = Bars::new(&[], &args.files, options, jobs);

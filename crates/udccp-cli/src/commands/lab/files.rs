@@ -50,7 +50,7 @@ pub(super) struct Part {
 
 impl Part {
     /// What is left of an experiment.
-    fn of(&self, mut experiment: Experiment) -> CliResult<Experiment> {
+    pub(super) fn of(&self, mut experiment: Experiment) -> CliResult<Experiment> {
         let asked = Selection { tables: self.tables.clone(), set: self.set.clone() };
         if !asked.is_empty() {
             experiment.narrow(&asked).map_err(bad_input)?;

@@ -1,5 +1,6 @@
 //! `udccp lab new`: a paper to be added.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use udccp_lab::{NewError, copy_experiment, new_experiment};
@@ -44,6 +45,9 @@ pub(super) fn run(args: &Args) -> CliResult<Exit> {
         let hint = match &error {
             NewError::Name(name) => format!("use small letters, digits and dashes: {}", tame(name)),
             NewError::There(_) => "choose another name, or change that file".to_owned(),
+            NewError::Write { error, .. } if error.kind() == ErrorKind::InvalidFilename => {
+                "choose a shorter name".to_owned()
+            }
             NewError::Write { .. } => "--experiments names another folder".to_owned(),
             NewError::From(faults) => return bad_input(faults.clone()),
         };
