@@ -7,7 +7,8 @@ cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}
 scripts/setup.sh deb
 built=$(scripts/pgo.sh program)
-assets=$target/deb
+# Where the manifest of the crate has them, wherever the rest is built.
+assets=target/deb
 program=$assets/udccp
 rm -rf "$assets"
 mkdir -p "$assets/man" "$assets/completions"
