@@ -34,7 +34,7 @@ LEFT_OUT = {
     r"test__sendfile.*": FILE,
     r"testDetach|test_?[dD]up|testFromFd|test_socket_fileno.*|test_unknown_socket.*": DESCRIPTOR,
     r"test_setblocking_invalidfd|test_[sg]et_inheritable.*|testCloseException": DESCRIPTOR,
-    r"testSetBlocking|testInitNonBlocking": "fcntl(): the descriptor has no mode",
+    r"testSetBlocking": "fcntl(): the descriptor has no mode",
     r"testSetBlocking_overflow": "fcntl() in some versions: the descriptor has no mode; " + SLOW,
     r"testNewAttributes|test_socket_consistent_sock_type|test_SOCK_CLOEXEC": TYPE,
     r"test_family_and_type": TYPE,

@@ -92,6 +92,35 @@ def test_a_descriptor_stays_the_same_from_before_connect() -> None:
             os.fstat(fd)
 
 
+def test_what_was_registered_before_connect_and_listen_is_told() -> None:
+    """As of a kernel's socket: a selector may have it as soon as there is a socket."""
+    with (
+        socket.socket(options=OPTIONS, service="SC:test") as door,
+        socket.socket(options=OPTIONS, service="SC:test") as client,
+        selectors.DefaultSelector() as selector,
+    ):
+        for end, what in ((door, selectors.EVENT_READ), (client, selectors.EVENT_WRITE)):
+            end.setblocking(False)
+            selector.register(end, what)
+        assert selector.select(0) == []
+        door.bind(("127.0.0.1", 0))
+        door.listen()
+        assert client.connect_ex(door.getsockname()) in (0, errno.EINPROGRESS)
+
+        def told(end: socket.socket) -> bool:
+            return any(key.fileobj is end for key, _ in selector.select(PATIENCE_S))
+
+        assert eventually(lambda: told(client))
+        assert eventually(lambda: told(door))
+        with door.accept()[0] as server:
+            server.send(b"hello")
+            selector.modify(client, selectors.EVENT_READ)
+            assert eventually(lambda: told(client))
+            assert client.recv(100) == b"hello"
+        selector.unregister(client)
+        selector.unregister(door)
+
+
 def test_a_refused_connect_is_shown() -> None:
     """The descriptor is ready, SO_ERROR has the number, and the socket may try again."""
     with socket.socket() as nobody:

@@ -95,15 +95,29 @@ def arrival_gap_jitter_ms(arrivals_s: list[float]) -> float: ...
 # Sockets. Parts of an address: IP address, DCCP port, UDP port (0 over raw IP), IPv6 scope.
 _Parts: TypeAlias = tuple[str, int, int, int]
 
+class Early:
+    def __new__(cls) -> Early: ...
+    def fileno(self) -> int: ...
+
 class Endpoint:
     def __new__(cls, ip: str, port: int, scope: int, below: Below) -> Endpoint: ...
     def local_addr(self) -> _Parts: ...
     def available_ccids(self) -> list[int]: ...
     def listen(
-        self, port: int, services: list[int], settings: Options, backlog: int
+        self,
+        port: int,
+        services: list[int],
+        settings: Options,
+        backlog: int,
+        early: Early | None = None,
     ) -> Listener: ...
     def start_connect(
-        self, peer: _Parts, service: int, settings: Options, local_port: int | None
+        self,
+        peer: _Parts,
+        service: int,
+        settings: Options,
+        local_port: int | None,
+        early: Early | None = None,
     ) -> Handshake: ...
 
 class Listener:

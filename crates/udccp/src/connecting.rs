@@ -50,7 +50,17 @@ macro_rules! connecting_methods {
         /// As [`Connection::readiness`](crate::Connection::readiness).
         #[cfg(unix)]
         pub fn readiness(&self) -> Result<crate::Readiness, crate::Error> {
-            self.handle()?.readiness().cloned()
+            self.handle()?.readiness(None).cloned()
+        }
+
+        /// Makes `early` the descriptor of [`Self::readiness`]. Where there is one already, that
+        /// stays, and `early` hangs up.
+        ///
+        /// # Errors
+        /// [`Error::Closed`](crate::Error::Closed) after the connection was given.
+        #[cfg(unix)]
+        pub fn show_on(&self, early: crate::EarlyReadiness) -> Result<(), crate::Error> {
+            self.handle()?.readiness(Some(early)).map(drop)
         }
 
         /// State of RFC 4340 section 4.3: REQUEST, then PARTOPEN, where data can flow.

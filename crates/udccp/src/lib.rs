@@ -98,7 +98,7 @@ pub use message::{Outgoing, Received, ReceivedInto};
 pub use options::{Options, PmtuProbing};
 pub use process::{Process, close_all};
 #[cfg(unix)]
-pub use readiness::Readiness;
+pub use readiness::{EarlyReadiness, Readiness};
 pub use stats::{ConnectionStats, IoInfo, IoStats, ReceiverState, SenderState};
 #[cfg(feature = "futures")]
 pub use streams::MessageSink;

@@ -82,7 +82,17 @@ impl Listener {
     /// As [`Connection::readiness`].
     #[cfg(unix)]
     pub fn readiness(&self) -> Result<crate::Readiness, Error> {
-        self.handle.readiness().cloned()
+        self.handle.readiness(None).cloned()
+    }
+
+    /// Makes `early` the descriptor of [`Self::readiness`]. Where there is one already, that stays,
+    /// and `early` hangs up.
+    ///
+    /// # Errors
+    /// Only if the socket's driver has ended.
+    #[cfg(unix)]
+    pub fn show_on(&self, early: crate::EarlyReadiness) -> Result<(), Error> {
+        self.handle.readiness(Some(early)).map(drop)
     }
 
     /// The service codes served, in the order given.

@@ -185,7 +185,7 @@ macro_rules! connection_methods {
         /// process.
         #[cfg(unix)]
         pub fn readiness(&self) -> Result<crate::Readiness, crate::Error> {
-            self.inner.readiness().cloned()
+            self.inner.readiness(None).cloned()
         }
 
         /// Starts what [`Self::close`] does and does not wait for it. [`Self::closed`] does.
@@ -331,7 +331,7 @@ macro_rules! as_fd_by_readiness {
         #[cfg(unix)]
         impl std::os::fd::AsFd for $type {
             fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
-                self.$field.readiness().expect("a descriptor to wait on").as_fd()
+                self.$field.readiness(None).expect("a descriptor to wait on").as_fd()
             }
         }
 

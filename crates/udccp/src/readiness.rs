@@ -14,6 +14,8 @@ use std::sync::Arc;
 
 use socket2::SockRef;
 
+use crate::Error;
+
 /// A file descriptor that is ready whenever a call of a connection or listener would not wait.
 ///
 /// It is level-triggered, and stays as it is for the whole life of what it stands for:
@@ -46,6 +48,33 @@ impl AsFd for Readiness {
 impl AsRawFd for Readiness {
     fn as_raw_fd(&self) -> RawFd {
         self.0.as_raw_fd()
+    }
+}
+
+/// A descriptor that is made before the handshake or the listener that it will be the
+/// [`Readiness`] of, for programs that register a socket with `epoll` before they connect it. Give
+/// it to `show_on` of a connecting or a listener. Until then it shows nothing; if it is dropped it
+/// hangs up.
+#[derive(Debug)]
+pub struct EarlyReadiness(Box<Signal>);
+
+impl EarlyReadiness {
+    /// A descriptor that shows nothing yet. It costs two descriptors of the process.
+    ///
+    /// # Errors
+    /// [`Error::Io`]: there are no more descriptors.
+    pub fn new() -> Result<Self, Error> {
+        let made = Signal::new().map(|signal| Self(Box::new(signal)));
+        made.map_err(|source| Error::Io { what: "cannot make a descriptor to wait on", source })
+    }
+
+    /// The descriptor, as it stays.
+    pub fn readiness(&self) -> Readiness {
+        self.0.readiness()
+    }
+
+    pub(crate) fn into_signal(self) -> Box<Signal> {
+        self.0
     }
 }
 

@@ -15,7 +15,7 @@ use nix::sys::select::{FdSet, select};
 use nix::sys::time::{TimeVal, TimeValLike};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use udccp::blocking::{Connection, Endpoint, Listener};
-use udccp::{Options, State, TryRecvError, TrySendError};
+use udccp::{EarlyReadiness, Options, State, TryRecvError, TrySendError};
 
 const ALL: PollFlags = PollFlags::IN.union(PollFlags::OUT).union(PollFlags::RDHUP);
 const IN: PollFlags = PollFlags::IN;
@@ -277,3 +277,45 @@ fn epoll_alone_serves_a_thousand_connections() {
 #[allow(dead_code, unreachable_pub, reason = "it is a program of its own")]
 #[path = "../examples/epoll.rs"]
 mod epoll;
+
+/// A program may wait on a descriptor from before there is a socket.
+#[test]
+fn a_descriptor_may_be_older_than_what_it_is_of() {
+    let early = || EarlyReadiness::new().expect("a descriptor");
+    let (of_listener, of_client) = (early(), early());
+    let (door, client) = (of_listener.readiness(), of_client.readiness());
+    let epoll = Epoll::new(EpollCreateFlags::empty()).expect("an epoll");
+    let wish = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLRDHUP;
+    for (descriptor, number) in [(&door, 1), (&client, 2)] {
+        epoll.add(descriptor, EpollEvent::new(wish, number)).expect("it can be waited on");
+    }
+    let told = |number| {
+        let mut events = [EpollEvent::empty(); 2];
+        let begun = Instant::now();
+        loop {
+            let count = epoll.wait(&mut events, EpollTimeout::from(100_u16)).expect("an epoll");
+            if let Some(event) = events[..count].iter().find(|event| event.data() == number) {
+                return event.events();
+            }
+            assert!(begun.elapsed() < PATIENCE, "{number} is told nothing");
+        }
+    };
+    let listener = Listener::bind(localhost(false), SERVICE).expect("a listener");
+    listener.show_on(of_listener).expect("it is open");
+    assert_eq!(listener.as_raw_fd(), door.as_raw_fd());
+    let endpoint = Endpoint::bind(localhost(false)).expect("a port");
+    let options = Options::default();
+    let connecting = endpoint.start_connect(listener.local_addr(), SERVICE, &options);
+    let mut connecting = connecting.expect("a handshake");
+    connecting.show_on(of_client).expect("it is under way");
+    assert_eq!(told(2), EpollFlags::EPOLLOUT);
+    assert_eq!(told(1), EpollFlags::EPOLLIN);
+    let connection = connecting.try_connect().expect("no error").expect("it is writable");
+    assert_eq!(connection.as_raw_fd(), client.as_raw_fd());
+    // One at a time: the second hangs up.
+    let second = early();
+    let unused = second.readiness();
+    listener.show_on(second).expect("it is open");
+    assert_eq!(listener.as_raw_fd(), door.as_raw_fd());
+    assert_eq!(bits(unused.as_fd()), ENDED | OUT);
+}

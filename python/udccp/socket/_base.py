@@ -44,9 +44,9 @@ class Base:
     __slots__ = (
         "__weakref__",
         "_connection",
+        "_early",
         "_endpoint",
         "_fd",
-        "_fd_end",
         "_handshake",
         "_has_failed",
         "_is_closed",
@@ -110,9 +110,10 @@ class Base:
         self._listener: _native.Listener | None = None
         self._handshake: _native.Handshake | None = None
         self._connection: _native.Connection | None = None
-        # A descriptor that was given out before there was one to wait on, and what keeps it silent.
+        # A descriptor that was given out before there was something to wait on, and what it is of
+        # until there is.
         self._fd = -1
-        self._fd_end = -1
+        self._early: _native.Early | None = None
 
     @classmethod
     def _accepted(cls, listening: Base, connection: _native.Connection) -> Self:
@@ -190,9 +191,9 @@ class Base:
         """A descriptor to wait on: readable and writable when calls would not wait; -1 if closed.
 
         It stays the same. Before ``connect`` and ``listen`` it is silent. Register it with
-        ``select``, ``selectors`` or an event loop, and do nothing else with it. An ``epoll``, which
-        is also what ``selectors`` and event loops wait with, has to get it after ``connect`` and
-        ``listen``: of what was registered before, it tells nothing.
+        ``select``, ``selectors`` or an event loop, and do nothing else with it. After a ``connect``
+        that failed and before the next one, an ``epoll``, which is also what ``selectors`` and
+        event loops wait with, has to get it anew.
         """
         if self._is_closed:
             return -1
@@ -200,16 +201,23 @@ class Base:
             native = self._listener or self._connection or self._handshake
             if native:
                 return native.fileno()
-            self._fd, self._fd_end = os.pipe()
+            self._early = _native.Early()
+            self._fd = os.dup(self._early.fileno())
         return self._fd
+
+    def _for_early(self) -> _native.Early | None:
+        """What the descriptor that is out already is of; ``EBADF`` where somebody has closed it."""
+        if self._fd != -1:
+            os.fstat(self._fd)
+        return self._early
 
     def _show(self, native: _native.Listener | _native.Handshake) -> None:
         """Give the descriptor that is out already the readiness of `native`."""
-        if self._fd != -1:
+        if self._early:
+            # It was made with it. The next one, after a failure, has its own.
+            self._early = None
+        elif self._fd != -1:
             os.dup2(native.fileno(), self._fd, inheritable=False)
-            if self._fd_end != -1:
-                os.close(self._fd_end)
-                self._fd_end = -1
 
     # Timeouts.
 
@@ -353,8 +361,8 @@ class Base:
         assert self._endpoint
         assert self._local
         services, options = self._options.services, self._options.options
-        room = min(max(backlog, 1), 4096)
-        listener = self._endpoint.listen(self._local[1], services, options, room)
+        room, early = min(max(backlog, 1), 4096), self._for_early()
+        listener = self._endpoint.listen(self._local[1], services, options, room, early)
         self._show(listener)
         self._listener = listener
 
@@ -406,7 +414,8 @@ class Base:
             self._endpoint = client_endpoint(self.family, self._options.below)
         local_port = self._local[1] if self._local and self._local[1] else None
         services, options = self._options.services, self._options.options
-        handshake = self._endpoint.start_connect(peer, services[0], options, local_port)
+        early = self._for_early()
+        handshake = self._endpoint.start_connect(peer, services[0], options, local_port, early)
         self._show(handshake)
         self._handshake, self._has_failed = handshake, False
         try:
@@ -485,10 +494,10 @@ class Base:
         self._is_closed = True
         connection, listener, handshake = self._connection, self._listener, self._handshake
         self._connection = self._listener = self._handshake = self._endpoint = None
-        for fd in (self._fd, self._fd_end):
-            if fd != -1:
-                os.close(fd)
-        self._fd = self._fd_end = -1
+        self._early = None
+        if self._fd != -1:
+            os.close(self._fd)
+            self._fd = -1
         if listener:
             listener.close()
         if handshake:

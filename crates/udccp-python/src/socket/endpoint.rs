@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::task::{Poll, Waker};
 
 use pyo3::prelude::*;
-use udccp::{ServiceCode, blocking};
+use udccp::{EarlyReadiness, Readiness, ServiceCode, blocking};
 
 use super::address::{self, Parts};
 use super::connection::Connection;
@@ -39,6 +39,7 @@ impl Endpoint {
         self.0.available_ccids()
     }
 
+    #[pyo3(signature = (port, services, settings, backlog, early=None))]
     fn listen(
         &self,
         py: Python<'_>,
@@ -46,17 +47,22 @@ impl Endpoint {
         services: Vec<u32>,
         settings: Settings,
         backlog: usize,
+        early: Option<&Early>,
     ) -> PyResult<Listener> {
         border::guard(py, || {
             let services: Vec<ServiceCode> = services.into_iter().map(ServiceCode).collect();
             let options = settings.options().backlog(backlog.max(1));
             let listening = py.detach(|| self.0.listen(port, services, &options));
             let listener = listening.map_err(|e| raise(&e))?;
+            if let Some(early) = early.and_then(Early::take) {
+                listener.show_on(early).map_err(|e| raise(&e))?;
+            }
             Ok(Listener { inner: Mutex::new(Some(listener)), is_closed: AtomicBool::new(false) })
         })
     }
 
     /// Starts to connect. `local_port` is our DCCP port, if it is to be a certain one.
+    #[pyo3(signature = (peer, service, settings, local_port, early=None))]
     fn start_connect(
         &self,
         py: Python<'_>,
@@ -64,6 +70,7 @@ impl Endpoint {
         service: u32,
         settings: Settings,
         local_port: Option<u16>,
+        early: Option<&Early>,
     ) -> PyResult<Handshake> {
         border::guard(py, || {
             let peer = address::address(&peer)?;
@@ -73,8 +80,40 @@ impl Endpoint {
             }
             let started = py.detach(|| self.0.start_connect(peer, ServiceCode(service), &options));
             let connecting = started.map_err(|e| raise(&e))?;
+            if let Some(early) = early.and_then(Early::take) {
+                connecting.show_on(early).map_err(|e| raise(&e))?;
+            }
             Ok(Handshake { inner: Mutex::new(Some(connecting)), is_closed: AtomicBool::new(false) })
         })
+    }
+}
+
+/// A descriptor that was asked for before there was something to wait on. It shows nothing until
+/// the first listener or handshake takes it.
+#[pyclass(frozen, module = "udccp._native")]
+pub(super) struct Early {
+    descriptor: Readiness,
+    to_give: Mutex<Option<EarlyReadiness>>,
+}
+
+impl Early {
+    fn take(&self) -> Option<EarlyReadiness> {
+        self.to_give.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+#[pymethods]
+impl Early {
+    #[new]
+    fn new(py: Python<'_>) -> PyResult<Self> {
+        border::guard(py, || {
+            let early = EarlyReadiness::new().map_err(|e| raise(&e))?;
+            Ok(Self { descriptor: early.readiness(), to_give: Mutex::new(Some(early)) })
+        })
+    }
+
+    fn fileno(&self) -> i32 {
+        self.descriptor.as_raw_fd()
     }
 }
 

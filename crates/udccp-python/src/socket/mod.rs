@@ -16,6 +16,7 @@ use pyo3::prelude::*;
 /// Adds what is here to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<connection::Connection>()?;
+    module.add_class::<endpoint::Early>()?;
     module.add_class::<endpoint::Endpoint>()?;
     module.add_class::<endpoint::Handshake>()?;
     module.add_class::<endpoint::Listener>()?;

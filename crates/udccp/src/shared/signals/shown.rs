@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use udccp_proto::{ConnectionId, ListenerId};
 
-use crate::readiness::{Condition, Readiness, Signal};
+use crate::readiness::{Condition, EarlyReadiness, Readiness, Signal};
 use crate::shared::core::Core;
 use crate::shared::handle::{ConnHandle, ListenHandle};
 use crate::shared::waiters::Conn;
@@ -63,24 +63,23 @@ impl Core {
     }
 }
 
-/// The descriptor in `kept`, or else the one that `make` gives.
+/// The descriptor in `kept`, or else the one that `make` gives, of `early` where it is given.
 fn once(
     kept: &OnceLock<Readiness>,
+    early: Option<EarlyReadiness>,
     make: impl FnOnce(Box<Signal>) -> Result<Readiness, Error>,
 ) -> Result<&Readiness, Error> {
     if let Some(readiness) = kept.get() {
         return Ok(readiness);
     }
-    let signal = Signal::new()
-        .map_err(|source| Error::Io { what: "cannot make a descriptor to wait on", source })?;
-    let readiness = make(Box::new(signal))?;
+    let readiness = make(early.map_or_else(EarlyReadiness::new, Ok)?.into_signal())?;
     Ok(kept.get_or_init(|| readiness))
 }
 
 impl ConnHandle {
-    /// The descriptor that shows whether a call would wait.
-    pub(crate) fn readiness(&self) -> Result<&Readiness, Error> {
-        once(&self.readiness, |signal| {
+    /// The descriptor that shows whether a call would wait: `early`, unless there is one.
+    pub(crate) fn readiness(&self, early: Option<EarlyReadiness>) -> Result<&Readiness, Error> {
+        once(&self.readiness, early, |signal| {
             self.with(|core, _, _| {
                 // Another thread may have been first.
                 let conn = core.conns.get_mut(self.id).ok_or(Error::Closed)?;
@@ -94,9 +93,9 @@ impl ConnHandle {
 }
 
 impl ListenHandle {
-    /// The descriptor that shows whether `accept` would wait.
-    pub(crate) fn readiness(&self) -> Result<&Readiness, Error> {
-        once(&self.readiness, |signal| {
+    /// The descriptor that shows whether `accept` would wait: `early`, unless there is one.
+    pub(crate) fn readiness(&self, early: Option<EarlyReadiness>) -> Result<&Readiness, Error> {
+        once(&self.readiness, early, |signal| {
             self.handle.shared().with(|core, _, _| {
                 let listening = core.listeners.get_mut(&self.id).ok_or(Error::Closed)?;
                 core.signals.count += usize::from(listening.signal.is_none());
