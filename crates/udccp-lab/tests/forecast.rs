@@ -92,7 +92,7 @@ fn campaign(seed: u64, wrong: f64) -> Vec<Run> {
     let mut runs = Vec::new();
     for kind in 0..60 {
         let size_s = 0.05 + 3.0 * draw() * draw();
-        let worth = wrong.powf(2.0 * draw() - 1.0);
+        let worth = libm::pow(wrong, 2.0 * draw() - 1.0);
         for scenario in 0..1 + (6.0 * draw()) as usize {
             let expected_s = size_s * (0.5 + draw());
             let scenario_worth = worth * (0.75 + 0.5 * draw());

@@ -74,7 +74,7 @@ fn scalable_of_kernel_2_6_grows_by_acknowledgements() {
         let rises = flow.series.cwnd_packets[100..].windows(2).filter_map(rise);
         let mut rises: Vec<f64> = rises.filter(|r| *r > 1.001).collect();
         rises.sort_by(f64::total_cmp);
-        rises[rises.len() / 2].ln()
+        libm::log(rises[rises.len() / 2])
     };
     let each = growth("profile = \"linux-2.6.22\", delayed_ack = false");
     let second = growth("profile = \"linux-2.6.22\"");

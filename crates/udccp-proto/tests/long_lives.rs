@@ -34,7 +34,7 @@ fn pick<T: Clone>(rng: &mut Rng, of: &[T]) -> T {
 fn any_time(rng: &mut Rng, least: Duration, most: Duration) -> Duration {
     let (least, most) = (least.as_nanos() as f64, most.as_nanos() as f64);
     let part = rng.below(1 << 20) as f64 / f64::from(1 << 20);
-    Duration::from_nanos((least * (most / least).powf(part)) as u64)
+    Duration::from_nanos((least * libm::pow(most / least, part)) as u64)
 }
 
 fn any_config(rng: &mut Rng, tx_ccids: &[u8], rx_ccids: &[u8]) -> ConnectionConfig {

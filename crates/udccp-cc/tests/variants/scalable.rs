@@ -33,7 +33,7 @@ fn below_a_hundred_packets_growth_is_newreno() {
 fn in_kernel_2_6_an_acknowledgement_adds_a_fiftieth_of_a_packet() {
     let kernel = Algorithm::Scalable(ScalableConfig::linux_2_6());
     let mut path = Path::cut_at(&kernel, 1000, 100);
-    near(path.rounds(5), 875.0 * 1.02_f64.powi(5), 1.5);
+    near(path.rounds(5), 875.0 * libm::pow(1.02, 5.0), 1.5);
     let mut path = Path::cut_at(&kernel, 48, 100);
     assert_eq!([1, 1, 1].map(|n| path.rounds(n)), [43, 44, 45], "NewReno below fifty packets");
 }

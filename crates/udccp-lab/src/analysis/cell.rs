@@ -155,7 +155,7 @@ impl Cell {
             Err(_) => return self.shown.digits,
         };
         // The noise of the last bits takes 0.1 below itself.
-        let first = (value.log10() + 1e-9).floor() as i64;
+        let first = (libm::log10(value) + 1e-9).floor() as i64;
         usize::try_from(wanted - 1 - first).unwrap_or(0).min(self.shown.digits)
     }
 

@@ -124,6 +124,6 @@ mod tests {
         let part = |text: &str, i: usize| {
             f64::from(u8::from_str_radix(&text[2 * i + 1..2 * i + 3], 16).expect("a colour"))
         };
-        (0..3).map(|i| (part(a, i) - part(b, i)).powi(2)).sum::<f64>().sqrt()
+        (0..3).map(|i| part(a, i) - part(b, i)).map(|d| d * d).sum::<f64>().sqrt()
     }
 }

@@ -143,7 +143,7 @@ impl Bound {
 /// A bound half a unit of the last printed digit away from a round value allows for the rounding
 /// of what was printed: says that value.
 fn rounded(bound: f64, digits: usize, side: fn(f64) -> f64) -> String {
-    let unit = 10_f64.powi(i32::try_from(digits).unwrap_or(0));
+    let unit = libm::exp10(digits as f64);
     let is_half = ((bound * unit).fract().abs() - 0.5).abs() < 1e-6;
     match is_half {
         true => format!(" ({:.digits$} rounded)", side(bound * unit) / unit),

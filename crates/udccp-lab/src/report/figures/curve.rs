@@ -13,7 +13,7 @@ pub(super) fn draw(curve: &Curve) -> Drawing {
     let CurveFunction::JainOfTwo = curve.function;
     let ratio = |i: usize| {
         let part = i as f64 / (POINTS - 1) as f64;
-        curve.from * (part * (curve.to / curve.from).ln()).exp() / curve.fixed
+        curve.from * libm::exp(part * libm::log(curve.to / curve.from)) / curve.fixed
     };
     let point = |x: f64| jain(&[x, 1.0]).ok().map(|y| LinePoint::bare(x, y));
     let points: Vec<LinePoint> = (0..POINTS).map(ratio).filter_map(point).collect();

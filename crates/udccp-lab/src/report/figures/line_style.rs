@@ -83,9 +83,9 @@ mod tests {
     fn no_shade_is_pale() {
         let light = |colour: &str| {
             let channel = |i: usize| f64::from(u8::from_str_radix(&colour[i..i + 2], 16).unwrap());
-            0.2126 * (channel(1) / 255.0).powf(2.2)
-                + 0.7152 * (channel(3) / 255.0).powf(2.2)
-                + 0.0722 * (channel(5) / 255.0).powf(2.2)
+            0.2126 * libm::pow(channel(1) / 255.0, 2.2)
+                + 0.7152 * libm::pow(channel(3) / 255.0, 2.2)
+                + 0.0722 * libm::pow(channel(5) / 255.0, 2.2)
         };
         for protocol in udccp_scenario::PROTOCOLS {
             let looks = looks(&[Some(protocol); 5]);

@@ -38,7 +38,7 @@ impl Scale {
     /// The pixel of a value.
     pub(crate) fn px(self, value: f64) -> f64 {
         let part = if self.is_log {
-            (value.max(f64::MIN_POSITIVE) / self.min).ln() / (self.max / self.min).ln()
+            libm::log(value.max(f64::MIN_POSITIVE) / self.min) / libm::log(self.max / self.min)
         } else {
             (value - self.min) / (self.max - self.min)
         };
@@ -48,7 +48,7 @@ impl Scale {
     /// The distance of about `ticks` round ticks: 1, 2 or 5 times a power of ten.
     fn step(self, ticks: usize) -> f64 {
         let rough = (self.max - self.min) / ticks.max(1) as f64;
-        let power = 10_f64.powf(rough.log10().floor());
+        let power = libm::exp10(libm::log10(rough).floor());
         let factor = [1.0, 2.0, 5.0].into_iter().find(|f| f * power >= rough * 0.999);
         factor.unwrap_or(10.0) * power
     }
@@ -59,7 +59,7 @@ impl Scale {
             return self.powers();
         }
         let step = self.step(wanted);
-        let digits = (-step.log10().floor()).max(0.0) as usize;
+        let digits = (-libm::log10(step).floor()).max(0.0) as usize;
         let first = (self.min / step - 1e-9).ceil();
         let mut ticks = Vec::new();
         for i in 0..1000 {
@@ -79,7 +79,7 @@ impl Scale {
     fn powers(self) -> Vec<(f64, String)> {
         let mut ticks = Vec::new();
         for exponent in -12..=12 {
-            let value = 10_f64.powi(exponent);
+            let value = libm::exp10(f64::from(exponent));
             if value >= self.min * 0.999 && value <= self.max * 1.001 {
                 ticks.push((value, value.to_string()));
             }
