@@ -45,6 +45,9 @@ fn options(rng: &mut Rng) -> Options {
         .send_queue(pick(rng, &[1, 3000, 1 << 20]), pick(rng, &[1, 5, 512]))
         .recv_queue(pick(rng, &[1, 3000, 1 << 20]), pick(rng, &[1, 5, 512]))
         .close_linger(Duration::from_millis(pick(rng, &[0, 50, 1000])))
+        // The relay does not pass on that a port is closed: only this ends a close then.
+        .initial_rto(Duration::from_millis(100))
+        .close_retries(5)
         .keep_alive(Some(Duration::from_millis(200)))
         .idle_limit(Some(Duration::from_secs(4)));
     if rng.chance(0.3) {
@@ -202,7 +205,7 @@ async fn life(seed: u64) {
     let endpoint = Endpoint::bind(localhost(false)).unwrap();
     let mut all = tokio::task::JoinSet::new();
     for n in 0..1 + rng.below(3) {
-        let o = options(&mut rng).initial_rto(Duration::from_millis(100));
+        let o = options(&mut rng);
         let (connected, accepted) = tokio::join!(
             timeout(Duration::from_secs(8), endpoint.connect(peer, SERVICE, &o)),
             timeout(Duration::from_secs(2), listener.accept()),
