@@ -157,11 +157,12 @@ pub unsafe extern "C" fn udccp_acknowledged(socket: *mut Socket, timeout_ms: c_i
 }
 
 /// Closes: what is queued is still sent, within the time to linger, and then the peer is told.
-/// Waits until the peer has confirmed it. Sending ends with this call; what has arrived can still
-/// be read. With a time of 0 it starts the close and does not wait.
+/// Waits until the peer has confirmed it, or has had as long again for that (at least 14 round-trip
+/// times); then the close goes on in the background. Sending ends with this call; what has arrived
+/// can still be read. With a time of 0 it starts the close and does not wait.
 ///
 /// Errors: `-EAGAIN`: the close goes on; ask again, or free the socket. `-ETIMEDOUT`: not all that
-/// was queued had left in time, or the peer never confirmed. `-ECONNRESET` and others: the
+/// was queued had left in time, or the peer did not confirm. `-ECONNRESET` and others: the
 /// connection had failed before.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_close(socket: *mut Socket, timeout_ms: c_int) -> c_int {

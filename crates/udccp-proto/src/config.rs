@@ -274,7 +274,8 @@ pub struct ConnectionConfig {
     pub idle_limit: Option<Duration>,
     /// Time without any packet of the peer while data is sent, before giving up (default 5 min).
     pub silence_timeout: Duration,
-    /// After `close`, time to deliver what is queued before Close leaves (default 5 s).
+    /// After `close`, time to deliver what is queued before Close leaves (default 5 s), and then
+    /// for the peer to confirm before [`EventKind::CloseUnconfirmed`](crate::EventKind).
     pub close_linger: Duration,
     /// First retransmission timeout of Request, Close and CloseReq without an RTT (default 1 s,
     /// doubling to 64 s; section 8.1.1).

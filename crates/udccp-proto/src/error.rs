@@ -197,8 +197,8 @@ pub enum CloseReason {
     /// throughout).
     #[error("the peer fell silent")]
     PeerSilent,
-    /// `close` here, never confirmed by the peer.
-    #[error("the peer never confirmed the close")]
+    /// `close` here, not confirmed by the peer.
+    #[error("the peer did not confirm the close")]
     CloseTimeout,
     /// The network said that the peer cannot be reached.
     #[error("the peer is unreachable")]

@@ -58,6 +58,9 @@ pub enum EventKind {
         /// In bytes.
         bytes: usize,
     },
+    /// The peer has not confirmed the end within the time to linger, or that of three Closes where
+    /// it is longer. Closes go on, and [`Self::Closed`] says how it ends.
+    CloseUnconfirmed,
     /// The connection ended for the application: nothing more can be sent, and `recv` gives
     /// what is still queued and then the same reason.
     Closed(CloseReason),

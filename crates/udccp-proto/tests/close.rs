@@ -171,6 +171,35 @@ fn a_close_never_answered_is_given_up() {
 }
 
 #[test]
+fn a_close_that_is_not_confirmed_in_time_is_told_and_goes_on() {
+    for (linger, patience) in [(ms(5000), ms(5000)), (ms(1), ms(280))] {
+        for end in [CLIENT, SERVER] {
+            let config = ConnectionConfig { close_linger: linger, ..ConnectionConfig::default() };
+            let mut pair = connected(20, config);
+            assert_eq!(pair.stats(end).srtt, Some(ms(20)), "three Closes take 14 times as long");
+            pair.mute(end);
+            pair.close(end);
+            pair.pass(patience - ms(1));
+            assert_eq!(pair.events[end], []);
+            pair.pass(ms(1));
+            assert_eq!(pair.events[end], [EventKind::CloseUnconfirmed]);
+            assert!(pair.ends[end].is_close_unconfirmed(pair.id(end)));
+            pair.filter = None;
+            pair.pass(patience * 2);
+            assert_eq!(pair.events[end][1..], [EventKind::Closed(CloseReason::LocalClose)]);
+        }
+    }
+    // The peer closes, and its Reset does not come: who closes later waits no longer.
+    let mut pair = connected(21, ConnectionConfig::default());
+    pair.close(SERVER);
+    pair.pass(ms(15));
+    pair.mute(SERVER);
+    pair.close(CLIENT);
+    pair.pass(ms(6000));
+    assert_eq!(pair.events[CLIENT], [EventKind::CloseUnconfirmed]);
+}
+
+#[test]
 fn timewait_keeps_the_ports_for_four_minutes_and_answers_with_resets() {
     let mut pair = connected(8, ConnectionConfig::default());
     let tuple = pair.ends[CLIENT].tuple(pair.id(CLIENT)).unwrap();

@@ -308,12 +308,16 @@ impl Connection {
     /// is told. Ready when the peer has confirmed. What the peer sent before can still be read.
     /// With no time to linger, the connection ends at once with a Reset.
     ///
+    /// The peer has as long again to confirm, or the time of three Closes (14 round-trip times)
+    /// where that is longer. Then the call is over, and Closes go on in the background
+    /// ([`Options::close_retries`]): [`Self::closed`] waits for their end.
+    ///
     /// Cancel safe: the close has begun with the first poll and goes on without the future; wait
     /// for it with this call again or with [`Self::closed`].
     ///
     /// # Errors
     /// [`Error::Unsent`]: the time was over before everything queued had left. [`Error::Lost`]: the
-    /// connection ended out of order before, or the peer never confirmed.
+    /// connection ended out of order before, or the peer did not confirm.
     pub async fn close(&self) -> Result<(), Error> {
         self.inner.close();
         let mut call = self.inner.call();

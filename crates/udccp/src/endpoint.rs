@@ -172,7 +172,8 @@ impl Endpoint {
     }
 
     /// Waits until every connection is over: those that were dropped or closed have delivered what
-    /// they accepted, and the peer has confirmed the close. Call it before the runtime ends.
+    /// they accepted, and the peer has confirmed the close, or was asked often enough
+    /// ([`Options::close_retries`] says how long that takes). Call it before the runtime ends.
     ///
     /// Cancel safe: it only waits.
     pub async fn wait_idle(&self) {

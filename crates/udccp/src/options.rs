@@ -189,8 +189,9 @@ setters! {
     ccid4: Ccid4Options = ccid4.0;
     /// Time without any packet of the peer while data is sent, before giving up (default 5 min).
     silence_timeout: Duration = silence_timeout.into();
-    /// How long a close may take to deliver what is queued (default 5 s), and how long the end of
-    /// the process waits for it. Zero: a close, a drop and the end of the process reset at once.
+    /// How long a close may take to deliver what is queued (default 5 s), how long the peer then
+    /// has to confirm it (or 14 round-trip times, if that is longer), and how long the end of the
+    /// process waits for both. Zero: a close, a drop and the end of the process reset at once.
     close_linger: Duration = close_linger.into();
     /// First retransmission timeout of a handshake (default 1 s, doubling).
     initial_rto: Duration = initial_rto.into();
@@ -198,7 +199,10 @@ setters! {
     request_retries: u32 = request_retries;
     /// Longest time of a handshake that has begun (default 8 min).
     handshake_timeout: Duration = handshake_timeout.into();
-    /// Closes sent again before the peer counts as gone (default 8).
+    /// Closes sent again before the peer counts as gone (default 8): the first after two round-trip
+    /// times (`initial_rto` where none is known), each later one after twice the wait before, at
+    /// most 64 s. With the default that takes 1022 round-trip times, such as 51 s for 50 ms. The
+    /// connection is kept until then, in the background.
     close_retries: u32 = close_retries;
     /// Time in TIMEWAIT (default 4 min).
     timewait: Duration = timewait.into();

@@ -7,11 +7,14 @@ mod common;
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
-use common::{SERVICE, listener, localhost, pair, run};
+use common::{Relay, SERVICE, listener, localhost, pair, run};
 use udccp::blocking::{self, Listener};
-use udccp::{CloseReason, Connection, Error, Options, Outgoing, ResetCode, State, TryRecvError};
+use udccp::{
+    Address, CloseReason, Connection, Error, Options, Outgoing, ResetCode, State, TryRecvError,
+};
 
 const PATIENCE: Option<Duration> = Some(Duration::from_secs(30));
+const SHORT: Duration = Duration::from_millis(200);
 
 fn is_abort(end: &Result<Option<bytes::Bytes>, Error>) -> bool {
     let Err(Error::Lost(CloseReason::PeerReset { code, .. })) = end else { return false };
@@ -101,6 +104,57 @@ fn a_drop_that_waits_returns_when_the_peer_has_confirmed() {
     endpoint.wait_idle(Some(Duration::ZERO)).expect("it is over already");
     assert_eq!(server.recv().unwrap().unwrap(), "last words");
     assert_eq!(server.recv().unwrap(), None);
+}
+
+/// Settings with which Closes leave for longer than any test lasts.
+fn patient() -> Options {
+    Options::default().close_retries(1000).close_linger(SHORT)
+}
+
+fn is_unconfirmed(end: &Result<(), Error>) -> bool {
+    matches!(end, Err(Error::Lost(CloseReason::CloseTimeout)))
+}
+
+#[test]
+fn a_close_waits_for_a_silent_peer_as_long_as_it_may_linger_and_then_goes_on() {
+    run(async {
+        let listener = listener(&Options::default());
+        let relay = Relay::to(listener.local_addr()).await;
+        let peer = Address { udp: relay.addr(), port: listener.port() };
+        let options = patient();
+        let (client, server) =
+            tokio::join!(Connection::connect_with(peer, SERVICE, &options), listener.accept());
+        let (client, server) = (client.unwrap(), server.unwrap());
+        relay.cut();
+        let begun = Instant::now();
+        let end = client.close().await;
+        assert!(is_unconfirmed(&end) && begun.elapsed() >= SHORT, "{end:?}");
+        let end = std::future::poll_fn(|cx| client.poll_close(cx)).await;
+        assert!(is_unconfirmed(&end), "{end:?}");
+        assert_eq!(client.close_reason(), None, "the peer may yet confirm");
+        relay.mend();
+        client.closed().await.unwrap();
+        client.close().await.unwrap();
+        assert_eq!(server.recv().await.unwrap(), None);
+    });
+}
+
+#[test]
+fn a_blocking_close_and_a_drop_wait_for_a_silent_peer_no_longer() {
+    run(async {
+        let listener = listener(&Options::default());
+        let relay = Relay::to(listener.local_addr()).await;
+        let peer = Address { udp: relay.addr(), port: listener.port() };
+        let client = tokio::task::spawn_blocking(move || {
+            blocking::Connection::connect_with(peer, SERVICE, &patient(), PATIENCE).unwrap()
+        });
+        let (client, server) = tokio::join!(client, listener.accept());
+        let (client, _server) = (client.unwrap(), server.unwrap());
+        relay.cut();
+        client.set_drop_waits(true);
+        let end = tokio::task::spawn_blocking(move || client.close()).await.unwrap();
+        assert!(is_unconfirmed(&end), "{end:?}");
+    });
 }
 
 #[test]

@@ -288,14 +288,15 @@ class Connection(Entered):
     async def close(self) -> None:
         """Deliver what was sent, tell the peer, and wait until it has confirmed.
 
-        If the call is cancelled, the close goes on in the background. Other tasks that wait on this
-        connection get ``EBADF``.
+        The peer has ``Options.linger_s`` to confirm, or 14 round-trip times where that is longer.
+        After that, and if the call is cancelled, the close goes on in the background. Other tasks
+        that wait on this connection get ``EBADF``.
 
         Raises
         ------
         OSError
-            ``ETIMEDOUT``: not everything left within ``Options.linger_s``; ``ECONNRESET`` and its
-            like: the connection was lost before.
+            ``ETIMEDOUT``: not everything left within ``Options.linger_s``, or the peer did not
+            confirm; ``ECONNRESET`` and its like: the connection was lost before.
         """
         if self._is_closed:
             return

@@ -121,14 +121,18 @@ impl Socket {
     }
 
     async fn finish(&self, connection: &Connection, ending: &flow::Ending) {
-        /// Longer than a close takes, whatever the peer does.
+        /// Closes to a peer that is gone leave for longer, but not for this process.
         const LIMIT: Duration = Duration::from_secs(60);
         let drops = self.settings.faults & FAULT_CLOSE_DROPS != 0 && self.linger().is_none();
         match ending {
             flow::Ending::ProgramLeftUnread => connection.abort(),
             flow::Ending::Program if drops => connection.abort(),
             _ => {
-                let _ = tokio::time::timeout(LIMIT, connection.close()).await;
+                let closed = async {
+                    let _ = connection.close().await;
+                    let _ = connection.closed().await;
+                };
+                let _ = tokio::time::timeout(LIMIT, closed).await;
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Ends connections (RFC 4340 section 8.3).
 
-use udccp_base::Instant;
+use udccp_base::{Duration, Instant};
 use udccp_wire::{ResetCode, Seqno};
 
 use super::outbox::{Outbox, ResetOut};
@@ -11,11 +11,20 @@ use crate::event::{DropReason, EventKind, MessageFate};
 use crate::features::Role;
 use crate::state::State;
 
+/// Least time between two Closes: on a path within one host, two round-trip times may be nothing,
+/// and all retries would be over before the peer is scheduled.
+const LEAST_CLOSE_TIMER: Duration = Duration::from_millis(10);
+
+/// Time in which three Closes leave and none is answered, where the second leaves `first` after
+/// the first.
+fn three_closes(first: Duration) -> Duration {
+    first * (1 + 2 + 4)
+}
+
 impl Connection {
     /// What `close` began goes on when the send queue is empty: CloseReq by a server that wants
     /// to be rid of TIMEWAIT, Close by everyone else.
     pub(super) fn finish_close(&mut self, ctx: &mut Ctx<'_>) {
-        self.timers.stop(Timer::Linger);
         match (self.state, self.who.role) {
             (State::Request | State::Respond, _) => self.give_up(ctx, CloseReason::LocalClose),
             (State::Open, Role::Server) if !self.config.server_timewait => {
@@ -37,7 +46,6 @@ impl Connection {
     /// can be sent after a Close.
     fn begin_closing(&mut self, ctx: &mut Ctx<'_>, state: State) {
         self.drop_unsent(ctx, DropReason::ConnectionEnded);
-        self.timers.stop(Timer::Linger);
         self.timers.stop(Timer::PartOpen);
         self.timers.stop(Timer::Handshake);
         self.timers.stop(Timer::KeepAlive);
@@ -45,13 +53,34 @@ impl Connection {
         self.become_state(state);
         self.ending.begin_closing();
         self.outbox.close = true;
+        let patience = self.config.close_linger.max(three_closes(self.first_close_wait()));
+        self.timers.set(Timer::Linger, ctx.now + patience);
         self.note_writable(ctx);
+    }
+
+    /// Time from the first Close or CloseReq to the second.
+    fn first_close_wait(&self) -> Duration {
+        self.known_rtt().map_or(self.config.initial_rto, |rtt| (rtt * 2).max(LEAST_CLOSE_TIMER))
     }
 
     /// Sets the timer that sends Close or CloseReq again.
     pub(super) fn start_close_timer(&mut self, now: Instant) {
-        let at = self.ending.close_timer(now, self.known_rtt(), self.config.initial_rto);
+        let at = now + self.ending.close_wait(self.first_close_wait());
         self.timers.set(Timer::Close, at);
+    }
+
+    /// Whether the peer has had its time to confirm, and Closes go on.
+    pub(crate) fn is_close_unconfirmed(&self) -> bool {
+        matches!(self.state, State::CloseReq | State::Closing) && !self.timers.runs(Timer::Linger)
+    }
+
+    /// The time to linger is over: of what was queued, or of the peer's confirmation.
+    pub(super) fn on_linger_timeout(&mut self, ctx: &mut Ctx<'_>) {
+        if matches!(self.state, State::CloseReq | State::Closing) {
+            self.emit(ctx, EventKind::CloseUnconfirmed);
+        } else {
+            self.finish_close(ctx);
+        }
     }
 
     /// Gives up: Reset, Aborted.

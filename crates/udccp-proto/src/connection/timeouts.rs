@@ -63,7 +63,7 @@ impl Connection {
             Timer::Handshake => self.give_up(ctx, CloseReason::HandshakeTimeout),
             Timer::KeepAlive => self.on_keep_alive(ctx),
             Timer::Deadline => self.purge_expired(ctx),
-            Timer::Linger => self.finish_close(ctx),
+            Timer::Linger => self.on_linger_timeout(ctx),
             Timer::Close => self.on_close_timeout(ctx),
             Timer::TimeWait => self.end_timewait(),
             Timer::QuickStart => self.on_quick_start_timer(ctx.now),

@@ -53,7 +53,7 @@ pub(crate) enum Timer {
     KeepAlive,
     /// A queued message grows too old.
     Deadline,
-    /// What `close` found in the queue has had its time.
+    /// What `close` found in the queue has had its time, or the peer its own to confirm.
     Linger,
     /// Send Close or CloseReq again, or give up.
     Close,
@@ -158,6 +158,11 @@ impl Timers {
     /// Stops all timers.
     pub(crate) fn stop_all(&mut self) {
         *self = Self::new();
+    }
+
+    /// Whether this one runs.
+    pub(crate) fn runs(&self, timer: Timer) -> bool {
+        self.at(timer) != Instant::MAX
     }
 
     /// The earliest; `Instant::MAX` where none runs.

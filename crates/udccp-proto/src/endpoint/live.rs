@@ -54,6 +54,12 @@ impl Endpoint {
         self.with(now, id, |connection, _| connection.set_queue_policy(policy));
     }
 
+    /// Whether [`EventKind::CloseUnconfirmed`](crate::EventKind) came, and the connection has not
+    /// ended since.
+    pub fn is_close_unconfirmed(&self, id: ConnectionId) -> bool {
+        self.slots.get(id).is_some_and(Connection::is_close_unconfirmed)
+    }
+
     /// The time that a close may take to deliver what is queued.
     pub fn close_linger(&self, id: ConnectionId) -> Option<Duration> {
         self.slots.get(id).map(Connection::close_linger)

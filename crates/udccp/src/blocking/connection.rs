@@ -283,11 +283,12 @@ impl Connection {
     }
 
     /// Closes: what is queued is still sent, for at most [`Options::close_linger`], then the peer
-    /// is told. Returns when the peer has confirmed.
+    /// is told. Returns when the peer has confirmed, or has had the time for it:
+    /// [`crate::Connection::close`] says how long.
     ///
     /// # Errors
     /// [`Error::Unsent`]: the time was over before everything queued had left. [`Error::Lost`]: the
-    /// connection ended out of order before, or the peer never confirmed.
+    /// connection ended out of order before, or the peer did not confirm.
     pub fn close(&self) -> Result<(), Error> {
         self.inner.close();
         wait(None, |cx| self.inner.poll_closed(cx.into()))

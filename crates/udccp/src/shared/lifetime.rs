@@ -122,6 +122,11 @@ impl ConnHandle {
 
     /// Waits for the end of the connection.
     pub(crate) fn poll_ended(&self, waiter: Waiter<'_>) -> Poll<Result<(), Error>> {
+        self.poll_end(waiter, false)
+    }
+
+    /// Waits for the end of the connection, or for that of the time to confirm a close.
+    fn poll_end(&self, waiter: Waiter<'_>, of_close: bool) -> Poll<Result<(), Error>> {
         self.poll_with(waiter, |core, _, _| {
             let stopped_now = core.driver.stopped;
             let Some(conn) = core.conns.get_mut(self.id) else {
@@ -131,6 +136,9 @@ impl ConnHandle {
                 Some(reason) if reason.is_orderly() => Poll::Ready(Ok(())),
                 Some(reason) => Poll::Ready(Err(Error::Lost(reason))),
                 None if stopped_now => Poll::Ready(Err(stopped())),
+                None if of_close && core.endpoint.is_close_unconfirmed(self.id) => {
+                    Poll::Ready(Err(Error::Lost(CloseReason::CloseTimeout)))
+                }
                 None => {
                     conn.waiting.add(For::Other, waiter);
                     Poll::Pending
@@ -139,9 +147,10 @@ impl ConnHandle {
         })
     }
 
-    /// Waits for the end of a close, and says whether everything queued had left before.
+    /// Waits for the end of a close, as long as the peer has to confirm it, and says whether
+    /// everything queued had left before.
     pub(crate) fn poll_closed(&self, waiter: Waiter<'_>) -> Poll<Result<(), Error>> {
-        match self.poll_ended(waiter) {
+        match self.poll_end(waiter, true) {
             Poll::Ready(Ok(())) => {
                 let unsent = self.stats().map_or(0, |s| s.counters.drops.send_unfinished);
                 Poll::Ready(match unsent {

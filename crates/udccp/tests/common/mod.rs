@@ -107,6 +107,11 @@ impl Relay {
     pub fn cut(&self) {
         self.is_open.store(false, Ordering::Relaxed);
     }
+
+    /// Everything passes again.
+    pub fn mend(&self) {
+        self.is_open.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Sends so many messages of `len` bytes and closes, while the other end reads up to `most` at once

@@ -2,7 +2,7 @@
 
 mod refusals;
 
-use udccp_base::{Duration, Instant};
+use udccp_base::Duration;
 use udccp_wire::ResetCode;
 
 use super::timers::Retries;
@@ -10,10 +10,6 @@ use crate::error::CloseReason;
 use crate::state::State;
 use refusals::Refusals;
 pub(super) use refusals::{Refusal, Refused};
-
-/// Least time between two Closes: on a path within one host, two round-trip times may be nothing,
-/// and all retries would be over before the peer is scheduled.
-const LEAST_CLOSE_TIMER: Duration = Duration::from_millis(10);
 
 /// Bytes of Error Text that are kept.
 const LONGEST_TEXT: usize = 256;
@@ -92,17 +88,10 @@ impl Ending {
         self.retries.another(most)
     }
 
-    /// When to send Close or CloseReq again: after two round-trip times, doubling to 64 s. Without
-    /// a round-trip time, `initial` is the first wait.
-    pub(super) fn close_timer(
-        &self,
-        now: Instant,
-        rtt: Option<Duration>,
-        initial: Duration,
-    ) -> Instant {
-        let two = |rtt: Duration| (rtt * 2).max(LEAST_CLOSE_TIMER);
+    /// When to send Close or CloseReq again: after the first wait, doubling to 64 s.
+    pub(super) fn close_wait(&self, first: Duration) -> Duration {
         //= 4340-8.3-4
-        now + self.retries.wait(rtt.map_or(initial, two))
+        self.retries.wait(first)
     }
 
     /// A Reset with this code and data left.
