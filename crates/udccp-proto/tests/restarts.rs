@@ -96,6 +96,37 @@ fn life(seed: u64) -> bool {
     true
 }
 
+/// The new program of the client has its port before it connects, and says that it has no such
+/// connection: the server does not keep the ports from it.
+#[test]
+fn a_client_that_had_denied_its_old_connection_gets_through() {
+    let config = ConnectionConfig::default;
+    for closes in [false, true] {
+        let mut net = Net::new(1);
+        let listen = common::listen_config(config());
+        let listener = net.ends[SERVER].listen(None, common::pair::PORT, listen).unwrap();
+        let client = connect(&mut net, config(), 1);
+        let mut pair =
+            Pair { net, listener, ids: [Some(client), None], events: Default::default() };
+        pair.pass(SECOND);
+        pair.ends[CLIENT] = Endpoint::new(EndpointConfig::new([9; 32]));
+        // CloseReq asks the client to hold TIMEWAIT; a server that wants it itself, says Close.
+        if closes {
+            pair.close(SERVER);
+        } else {
+            pair.send(SERVER, b"are you there?");
+        }
+        pair.pass(SECOND);
+        assert_eq!(pair.state(SERVER), Some(State::Closed));
+        assert_eq!(pair.ends[SERVER].endpoint_stats().timewaits, 0);
+        let client = connect(&mut pair, config(), 2);
+        pair.ids = [Some(client), None];
+        pair.pass(SECOND);
+        assert_eq!(pair.state(CLIENT), Some(State::Open));
+        assert_eq!(pair.state(SERVER), Some(State::Open));
+    }
+}
+
 #[test]
 fn a_client_that_came_back_gets_through() {
     let seeds = lives::seeds(LIVES);
