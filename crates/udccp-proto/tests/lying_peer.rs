@@ -6,7 +6,7 @@ mod spec_support;
 use spec_support::{Hand, plain};
 use udccp_base::Duration;
 use udccp_proto::ConnectionConfig;
-use udccp_wire::PacketType::Response;
+use udccp_wire::PacketType::{Ack, Response};
 use udccp_wire::{FeatureNumber, OptionRef};
 
 /// A client under this CCID whose Request is answered after 40 ms, with an echo of this timestamp.
@@ -38,9 +38,32 @@ fn an_echo_of_a_timestamp_of_the_future_makes_no_rate_based_sender_fast() {
             let stats = hand.stats();
             // An echo is good to 10 us.
             let least = Duration::from_micros(39_990);
-            assert!(stats.srtt >= Some(least), "CCID {ccid}, {timestamp}: {:?}", stats.srtt);
+            // What was not sent says nothing, not even with a sample of our own to correct it.
+            let is_echo = timestamp == 0;
+            assert_eq!(stats.srtt.is_some(), is_echo, "CCID {ccid}, {timestamp}");
+            assert!(stats.srtt >= Some(least) || !is_echo, "CCID {ccid}: {:?}", stats.srtt);
             let most = 4380.0 / least.as_secs_f64();
             assert!(stats.x_bytes_per_sec.unwrap() <= most, "CCID {ccid}, {timestamp}");
         }
     }
+}
+
+#[test]
+fn only_a_timestamp_that_was_sent_is_a_sample_and_only_once() {
+    for timestamp in [1, 2000, 3999, 4000, 4001, u32::MAX] {
+        let hand = answered(2, timestamp);
+        assert_eq!(hand.stats().srtt, None, "{timestamp}");
+    }
+    let mut hand = answered(2, 0);
+    let (rtt, ms) = (Some(Duration::from_millis(40)), Duration::from_millis(1));
+    assert_eq!(hand.stats().srtt, rtt);
+    for (timestamp, elapsed) in [(0, None), (0, Some(1)), (4000, None), (5000, None)] {
+        hand.give(Ack, &[OptionRef::TimestampEcho { timestamp, elapsed }], b"");
+        assert_eq!(hand.stats().srtt, rtt, "{timestamp} again");
+        hand.wait(ms * 10);
+    }
+    let lies = [OptionRef::TimestampEcho { timestamp: 0, elapsed: None }];
+    hand.wait(ms * 3_000);
+    hand.give(Ack, &lies, b"");
+    assert_eq!(hand.stats().srtt, rtt, "not the age of the connection");
 }

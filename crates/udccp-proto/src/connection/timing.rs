@@ -14,8 +14,12 @@ pub(crate) struct Timing {
     epoch: Instant,
     /// When a valid packet last arrived.
     pub(crate) last_valid: Instant,
-    /// A Timestamp to be echoed, and when it came.
-    owed_echo: (u32, MaybeInstant),
+    /// The last Timestamp that we sent, until one is echoed.
+    sent: Option<u32>,
+    /// A Timestamp to be echoed.
+    owed_echo: u32,
+    /// When it came.
+    owed_since: MaybeInstant,
     /// When the last Request or Response left, until the peer acknowledges one.
     greeting: MaybeInstant,
     /// Round-trip time of the handshake, as the peer's Timestamp Echo has it.
@@ -36,7 +40,9 @@ impl Timing {
         Self {
             epoch: now,
             last_valid: now,
-            owed_echo: (0, MaybeInstant::NONE),
+            sent: None,
+            owed_echo: 0,
+            owed_since: MaybeInstant::NONE,
             greeting: MaybeInstant::NONE,
             handshake_rtt: MaybeDuration::NONE,
             handshake_measured: MaybeDuration::NONE,
@@ -60,19 +66,25 @@ impl Timing {
         is_first
     }
 
-    /// Value of a Timestamp option.
-    pub(crate) fn timestamp(&self, now: Instant) -> u32 {
+    /// Value of a Timestamp option that leaves now.
+    pub(crate) fn send_timestamp(&mut self, now: Instant) -> u32 {
+        let timestamp = self.timestamp(now);
+        self.sent = Some(timestamp);
+        timestamp
+    }
+
+    fn timestamp(&self, now: Instant) -> u32 {
         (now.saturating_since(self.epoch).as_nanos() / UNIT_NANOS) as u32
     }
 
     /// A Timestamp option came.
     pub(crate) fn owe_echo(&mut self, now: Instant, timestamp: u32) {
-        self.owed_echo = (timestamp, MaybeInstant::some(now));
+        (self.owed_echo, self.owed_since) = (timestamp, MaybeInstant::some(now));
     }
 
     /// Whether an echo is owed.
     pub(crate) fn owes_echo(&self) -> bool {
-        self.owed_echo.1 != MaybeInstant::NONE
+        self.owed_since != MaybeInstant::NONE
     }
 
     /// Takes the echo that is owed: the timestamp, and its elapsed time in units of 10
@@ -82,20 +94,24 @@ impl Timing {
         //= 4340-13.2-4
         //= 4340-13.3-1
         //= 4340-13.3-3
-        let at = self.owed_echo.1.take()?;
-        Some((self.owed_echo.0, units(now.saturating_since(at))))
+        let at = self.owed_since.take()?;
+        Some((self.owed_echo, units(now.saturating_since(at))))
     }
 
     /// Round-trip time that a Timestamp Echo measures; `None` where it cannot be an echo of ours.
+    /// Our Timestamps are those of the handshake, and one echo is enough: a later one would measure
+    /// how long the peer kept it, and the peer can guess what our clock says.
     pub(crate) fn rtt_of_echo(
-        &self,
+        &mut self,
         now: Instant,
         timestamp: u32,
         elapsed_units: u32,
     ) -> Option<Duration> {
         let round = self.timestamp(now).wrapping_sub(timestamp);
-        // An echo from the future, or more elapsed time than there was, is nonsense.
-        let rtt = round.checked_sub(elapsed_units).filter(|_| round < u32::MAX / 2)?;
+        self.sent.filter(|&last| timestamp <= last)?;
+        // More elapsed time than there was is nonsense.
+        let rtt = round.checked_sub(elapsed_units)?;
+        self.sent = None;
         Some(Duration::from_nanos(u64::from(rtt) * UNIT_NANOS))
     }
 }
@@ -118,14 +134,28 @@ mod tests {
     fn an_echo_measures_the_round_trip_without_the_wait() {
         let start = Instant::from_nanos(7_000_000_000);
         let mut t = Timing::new(start);
-        let sent = t.timestamp(start + Duration::from_millis(40));
+        assert_eq!(t.rtt_of_echo(start, 0, 0), None, "none was sent");
+        let sent = t.send_timestamp(start + Duration::from_millis(40));
         assert_eq!(sent, 4000);
+        assert_eq!(t.rtt_of_echo(start + Duration::from_millis(41), sent, 200), None);
         let rtt = t.rtt_of_echo(start + Duration::from_millis(100), sent, 1000);
         assert_eq!(rtt, Some(Duration::from_millis(50)));
-        assert_eq!(t.rtt_of_echo(start, sent, 0), None);
-        assert_eq!(t.rtt_of_echo(start + Duration::from_millis(41), sent, 200), None);
+        let again = t.rtt_of_echo(start + Duration::from_millis(100), sent, 1000);
+        assert_eq!(again, None);
         t.owe_echo(start, 77);
         assert_eq!(t.take_echo(start + Duration::from_micros(25)), Some((77, 2)));
         assert_eq!(t.take_echo(start), None);
+    }
+
+    #[test]
+    fn any_request_of_several_may_be_the_one_that_is_echoed() {
+        let at = |ms| Instant::from_nanos(7_000_000_000) + Duration::from_millis(ms);
+        for (echoed, rtt) in [(0, Some(1050)), (100_000, Some(50)), (100_001, None)] {
+            let mut t = Timing::new(at(0));
+            t.send_timestamp(at(0));
+            t.send_timestamp(at(1000));
+            let rtt = rtt.map(Duration::from_millis);
+            assert_eq!(t.rtt_of_echo(at(1050), echoed, 0), rtt, "{echoed}");
+        }
     }
 }

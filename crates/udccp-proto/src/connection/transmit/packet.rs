@@ -255,7 +255,7 @@ impl Connection {
                 written.vector = self.write_vector(sink);
             }
             PacketType::Request | PacketType::Response if self.config.handshake_timestamps => {
-                sink.option(&OptionRef::Timestamp(self.timing.timestamp(now)));
+                sink.option(&OptionRef::Timestamp(self.timing.send_timestamp(now)));
             }
             _ => {}
         }
