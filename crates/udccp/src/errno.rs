@@ -127,6 +127,7 @@ impl Error {
             Self::CcidNotOffered { .. } => libc::EOPNOTSUPP,
             Self::TooBusy { .. } => libc::EUSERS,
             Self::Unreachable { .. } => libc::EHOSTUNREACH,
+            Self::NoRoute { source, .. } => source.raw_os_error().unwrap_or(libc::EHOSTUNREACH),
             Self::NoAnswer { .. } | Self::Unsent { .. } => libc::ETIMEDOUT,
             Self::MessageTooLarge { .. } => libc::EMSGSIZE,
             Self::Closed => libc::EPIPE,

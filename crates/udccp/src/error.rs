@@ -98,6 +98,15 @@ pub enum Error {
         /// The peer.
         peer: Address,
     },
+    /// This machine has no way to the peer: a route forbids it (prohibit, blackhole), or the
+    /// address cannot be sent to (one of a link without its interface, a broadcast address).
+    #[error("no way from here to {peer}: {source}")]
+    NoRoute {
+        /// The peer.
+        peer: Address,
+        /// The system's reason, that of `connect` of TCP: `EACCES`, `EINVAL` and others.
+        source: io::Error,
+    },
     /// Nothing came back at all.
     #[error("no answer from {peer}")]
     NoAnswer {
@@ -169,6 +178,10 @@ impl Error {
             }
             Self::TooBusy { .. } => "try again later, or raise the server's backlog",
             Self::Unreachable { .. } => "check the address, and the routes and firewalls between",
+            Self::NoRoute { .. } => {
+                "check the address, which needs its interface if it is of one link \
+                 ([fe80::1%2]:5004), and the routes of this machine (ip route get ADDRESS)"
+            }
             Self::NoAnswer { .. } => {
                 "check the address; a firewall may silently drop UDP or raw IP"
             }
@@ -303,6 +316,7 @@ impl From<Error> for io::Error {
             | Error::TooBusy { .. } => Kind::ConnectionRefused,
             Error::Forked => Kind::Unsupported,
             Error::Unreachable { .. } => Kind::HostUnreachable,
+            Error::NoRoute { source, .. } => source.kind(),
             Error::NoAnswer { .. } | Error::TimedOut | Error::Unsent { .. } => Kind::TimedOut,
             Error::MessageTooLarge { .. } => Kind::InvalidInput,
             Error::Closed => Kind::NotConnected,

@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use namespace::{Host, Network, inside};
+use namespace::{Host, Network, has, inside, output, skip};
 use udccp::blocking::{Connection, Endpoint, Listener};
 use udccp::{Address, ConnectionEvent, EndpointOptions, Error, Options, ServiceCode};
 
@@ -61,6 +61,41 @@ fn talk(client: &Connection, listener: &Listener) -> Connection {
 fn close(client: &Connection, server: &Connection) {
     client.close().unwrap();
     server.closed(LIMIT).unwrap();
+}
+
+#[test]
+fn a_route_that_leads_nowhere_is_told_with_the_address_and_the_number_of_tcp() {
+    if !inside("a_route_that_leads_nowhere_is_told_with_the_address_and_the_number_of_tcp") {
+        return;
+    }
+    if !has("ip") {
+        return skip("routes that lead nowhere: there is no program `ip`");
+    }
+    let kinds = ["unreachable", "prohibit", "blackhole", "throw"];
+    for (n, kind) in kinds.into_iter().enumerate() {
+        for network in [format!("198.51.{n}.0/24"), format!("2001:db8:{n}::/64")] {
+            let (_, refused) = output("ip", &["route", "add", kind, &network]);
+            assert_eq!(refused, "");
+        }
+        for ip in [format!("198.51.{n}.9"), format!("2001:db8:{n}::9")] {
+            let to = SocketAddr::new(ip.parse().unwrap(), PORT);
+            let ip = to.ip().to_string();
+            let tcp = std::net::TcpStream::connect(to).unwrap_err();
+            for is_raw in [false, true] {
+                let from = if to.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+                let e = connect(at(from), service(is_raw, to)).unwrap_err();
+                let text = format!("{e}; {}", e.advice());
+                assert!(text.contains(&ip) && text.contains("route"), "{kind}: {text}");
+                let same = matches!(e, Error::Unreachable { .. }) == (n == 0 || n == 3);
+                assert!(same, "{kind}: {e:?}");
+                if n != 3 {
+                    assert_eq!(Some(e.errno()), tcp.raw_os_error(), "{kind}: {text}");
+                }
+                let text = std::io::Error::from(e).to_string();
+                assert!(text.contains(&ip), "{text}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -178,6 +178,6 @@ pub(super) fn unroutable(source: io::Error, peer: Address) -> Error {
         io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => {
             Error::Unreachable { peer }
         }
-        _ => Error::Io { what: "cannot find the way to the peer", source },
+        _ => Error::NoRoute { peer, source },
     }
 }
