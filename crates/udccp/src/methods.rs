@@ -226,7 +226,7 @@ macro_rules! connection_methods {
 
         /// The path to the peer is another one now (another network or route under the same
         /// addresses): congestion control and the search for the path's MTU begin again (RFC 4340
-        /// section 10.5).
+        /// section 10.5), with what the interface takes now.
         pub fn path_changed(&self) {
             self.inner.path_changed();
         }

@@ -203,6 +203,49 @@ fn a_host_with_two_addresses_answers_and_is_told_of_narrow_links_at_each() {
     }
 }
 
+/// A client whose own interface becomes narrower; below 576 bytes too, which no router is believed.
+#[test]
+fn an_interface_that_becomes_narrower_is_asked_and_believed() {
+    if !inside("an_interface_that_becomes_narrower_is_asked_and_believed") {
+        return;
+    }
+    for (mtu, tells) in [(1000, true), (1000, false), (400, true), (400, false)] {
+        let net = Network::new();
+        let (tell, listening) = mpsc::channel();
+        let served = net.server.start(move || {
+            let listener = listen(false, at("0.0.0.0:0"));
+            tell.send(()).unwrap();
+            let server = listener.accept_within(LIMIT).unwrap();
+            server.set_read_timeout(LIMIT);
+            let all = std::iter::from_fn(|| server.recv().unwrap());
+            all.map(|message| message.len()).collect::<Vec<_>>()
+        });
+        listening.recv().unwrap();
+        let options = Options::default().pmtu_probing(None);
+        let client = net.client.on(move || {
+            let peer = service(false, at("10.2.0.1:0"));
+            Connection::connect_with(peer, SERVICE, &options, LIMIT).unwrap()
+        });
+        assert!(client.max_message_size() > 1400);
+        net.client.set_mtu("eth0", mtu);
+        let most = net.client.on(move || {
+            if tells {
+                client.path_changed();
+            } else {
+                client.send(vec![0; 1400]).unwrap();
+                let event = client.event(LIMIT);
+                assert!(matches!(event, Ok(Some(ConnectionEvent::MaxMessageSize { .. }))));
+            }
+            let most = client.max_message_size();
+            assert!((mtu - 100..mtu).contains(&(most as u32)), "{most} of {mtu}, {tells}");
+            client.send(vec![1; most]).unwrap();
+            client.close().unwrap();
+            most
+        });
+        assert_eq!(served.recv().unwrap(), [most]);
+    }
+}
+
 /// Without probes, only what the router says makes messages smaller.
 fn is_told_of_a_narrow_link(net: &Network, asked: SocketAddr, any: SocketAddr, is_raw: bool) {
     let (tell, listening) = mpsc::channel();

@@ -18,6 +18,13 @@ impl Connection {
         self.follow_path(ctx, change);
     }
 
+    /// Our interface takes no more than this: the path MTU is set to it where it is more.
+    pub(crate) fn limit_path_mtu(&mut self, ctx: &mut Ctx<'_>, mtu: u16) {
+        if mtu < self.path.mtu() {
+            self.set_path_mtu(ctx, mtu);
+        }
+    }
+
     /// The connection is open: begins to look for the path's MTU.
     pub(super) fn start_probing(&mut self, ctx: &mut Ctx<'_>) {
         let change = self.path.start_search(ctx.now, self.config.pmtu_probing);

@@ -13,6 +13,8 @@ use crate::tuple::FourTuple;
 pub enum PathReport {
     /// Packet too big: the path takes IP packets up to this many bytes.
     PathMtu(u16),
+    /// Our own interface takes IP packets up to this many bytes: believed, however few.
+    InterfaceMtu(u16),
     /// Network or host unreachable, or administratively prohibited. Ends a handshake; an open
     /// connection goes on.
     Unreachable,
@@ -56,6 +58,7 @@ impl Endpoint {
         let ours = quoted.seq.and_then(|seq| connection.sent_lately(seq));
         match (report, ours) {
             (PathReport::PathMtu(mtu), _) => connection.on_too_big(&mut ctx, mtu, ours),
+            (PathReport::InterfaceMtu(mtu), _) => connection.limit_path_mtu(&mut ctx, mtu),
             (PathReport::Unreachable, Some(_)) => connection.on_unreachable(&mut ctx),
             (PathReport::PortUnreachable, Some(seq)) => {
                 connection.on_port_unreachable(&mut ctx, seq);

@@ -76,6 +76,8 @@ mod windows_errors {
 pub(crate) enum Said {
     /// It was too big; the path takes IP packets of this many bytes.
     TooBig(u16),
+    /// It was too big for our own interface, which takes IP packets of this many bytes.
+    TooBigHere(u16),
     /// The host that it was for has nothing on this port, or knows no such protocol.
     PortClosed,
     /// It could not be delivered for another reason, or somebody else says so.
@@ -164,13 +166,14 @@ fn verdict(e: &nix::libc::sock_extended_err, by_host: bool) -> Option<Said> {
     const LOCAL: u8 = nix::libc::SO_EE_ORIGIN_LOCAL;
     const ICMP: u8 = nix::libc::SO_EE_ORIGIN_ICMP;
     const ICMP6: u8 = nix::libc::SO_EE_ORIGIN_ICMP6;
-    let mtu = || u16::try_from(e.ee_info).ok().map(Said::TooBig);
+    let bytes = || u16::try_from(e.ee_info).ok();
+    let mtu = || bytes().map(Said::TooBig);
     match (e.ee_origin, e.ee_type, e.ee_code) {
         // RFC 792 destination unreachable, code 4: fragmentation needed (RFC 1191).
         (ICMP, 3, 4) => mtu(),
         // RFC 4443 packet too big.
         (ICMP6, 2, _) => mtu(),
-        (LOCAL, ..) if e.ee_errno == nix::libc::EMSGSIZE as u32 => mtu(),
+        (LOCAL, ..) if e.ee_errno == nix::libc::EMSGSIZE as u32 => bytes().map(Said::TooBigHere),
         // RFC 792 and RFC 4443: protocol or port unreachable, unrecognized Next Header.
         (ICMP, 3, 2 | 3) | (ICMP6, 1, 4) | (ICMP6, 4, 1) if by_host => Some(Said::PortClosed),
         // Not reachable, or not in as many hops as the packet was given.

@@ -63,10 +63,15 @@ impl ConnHandle {
         let _ = self.with(|core, _, now| core.endpoint.set_slow_receiver(now, self.id, is_slow));
     }
 
-    /// The path is another one now.
+    /// The path is another one now, and perhaps the interface.
     pub(crate) fn path_changed(&self) {
         let _ = self.with(|core, io, now| {
             core.endpoint.path_changed(now, self.id);
+            io.forget_route_to(self.tuple.remote);
+            let route = io.route_to(now, self.tuple.remote);
+            if let Some(mtu) = route.ok().and_then(|route| route.mtu) {
+                core.endpoint.limit_path_mtu(now, self.id, mtu);
+            }
             core.flush(io, now);
         });
     }

@@ -119,6 +119,11 @@ impl PathMtu {
         self.sizes.is_encapsulated
     }
 
+    /// The MTU in use, in bytes with the IP header.
+    pub(super) fn mtu(&self) -> u16 {
+        self.sizes.mtu()
+    }
+
     /// Sets the MTU; a search begins again.
     pub(super) fn set(
         &mut self,

@@ -87,6 +87,7 @@ impl Sizes {
     /// Sets the MTU; a value too small to be true is raised to the least that is.
     pub(super) fn set_mtu(&mut self, mtu: u16) {
         self.mtu = mtu.max(MIN_MTU);
+        self.floor = self.floor.min(self.mtu);
     }
 }
 

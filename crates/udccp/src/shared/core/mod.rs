@@ -285,7 +285,7 @@ impl Core {
             Cause::NoRoom | Cause::EarlierPacket => return,
             // The interface has become narrower; only single datagrams have their reports queued.
             Cause::TooBig => match io.route_to(now, failure.dst).ok().and_then(|r| r.mtu) {
-                Some(mtu) => PathReport::PathMtu(mtu),
+                Some(mtu) => PathReport::InterfaceMtu(mtu),
                 None => return,
             },
             Cause::Unreachable => PathReport::Unreachable,
@@ -298,6 +298,7 @@ impl Core {
         while let Some(Report { remote, local, quoted, said }) = io.take_report() {
             let report = match said {
                 Said::TooBig(mtu) => PathReport::PathMtu(mtu),
+                Said::TooBigHere(mtu) => PathReport::InterfaceMtu(mtu),
                 Said::PortClosed => PathReport::PortUnreachable,
                 Said::Unreachable => PathReport::Unreachable,
             };
