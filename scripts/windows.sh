@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Runs the tests of the sockets as Windows programs, under Wine, and installs it. A command of its
-# own: no test of CI does. What Wine 8 lacks is made up for: ProcessPrng, which Rust's library gets its
-# random numbers from, and an answer that quinn-udp wants for sockets of IPv4. Arguments go to cargo.
-# Usage: scripts/windows.sh [--test NAME | --lib]...
+# Runs the tests of sockets, protocol, simulator and laboratory as Windows programs, under Wine, and
+# installs it. A command of its own: no test of CI does. What Wine 8 lacks is made up for: ProcessPrng,
+# which Rust's library gets its random numbers from, and an answer that quinn-udp wants for sockets of
+# IPv4. Arguments go to cargo.
+# Usage: scripts/windows.sh [-p PACKAGE]... [--test NAME | --lib]...
 set -euo pipefail
 cd "$(dirname "$0")/.."
 CARGO=${CARGO:-cargo}
@@ -63,6 +64,11 @@ find . -mindepth 1 -maxdepth 1 ! -name Cargo.lock ! -name target ! -name .git \
 cp Cargo.lock target/wine/workspace/Cargo.lock
 cd target/wine/workspace
 export CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER=$wine RUST_BACKTRACE=0
+# Snapshots are looked for where cargo says, which no program of Windows can ask here.
+export INSTA_WORKSPACE_ROOT=$root
+packages=(-p udccp --features udccp/futures)
+for part in base packet wire cc proto link tcp nat sim metrics scenario lab; do packages+=(-p "udccp-$part"); done
+[[ " $* " != *" -p "* ]] || packages=()
 "$CARGO" test --config "patch.crates-io.quinn-udp.path=\"$folder/quinn-udp\"" \
-    --target "$target" --target-dir "$root/target/wine" --no-fail-fast -p udccp --features futures "${@:---tests}" \
+    --target "$target" --target-dir "$root/target/wine" --no-fail-fast "${packages[@]}" "${@:---tests}" \
     -- "${skip[@]}"
