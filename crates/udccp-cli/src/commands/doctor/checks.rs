@@ -80,12 +80,12 @@ fn offloads() -> [Check; 2] {
         if max_gso_segments > 1 {
             gso.ok(format!("{max_gso_segments} packets in one call"))
         } else {
-            gso.missing("refused by the kernel", kernel)
+            gso.limited("a packet in a call", kernel)
         },
         if gro_segments > 1 {
             gro.ok(format!("{gro_segments} packets in one buffer"))
         } else {
-            gro.missing("refused by the kernel", kernel)
+            gro.limited("a packet in a buffer", kernel)
         },
     ]
 }
