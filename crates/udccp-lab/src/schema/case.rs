@@ -131,9 +131,13 @@ impl Case {
             document::set(&mut root, change)?;
         }
         let axes = self.grid.values(point);
+        let whose = match &self.id {
+            Some(id) => format!("axes of case \"{id}\" (its [case.grid] replaces [grid])"),
+            None => "axes of [grid]".to_owned(),
+        };
         if let Value::Table(entries) = &mut root.value {
             for entry in entries.iter_mut().filter(|e| PARTS.contains(&e.key.as_str())) {
-                document::substitute(&mut entry.node, &axes)?;
+                document::substitute(&mut entry.node, &axes, &whose)?;
             }
         }
         Ok(root)

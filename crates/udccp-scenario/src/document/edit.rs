@@ -118,32 +118,35 @@ fn no_table(change: &Override, part: &str) -> Diagnostic {
     Diagnostic::at(&change.span, format!("`{part}` is inside a value that is not a table"))
 }
 
-/// Replaces every `"$name"` below `node` by the value of that axis.
+/// Replaces every `"$name"` below `node` by the value of that axis. Whose axes these are, as in
+/// "axes of [grid]", is for the error.
 ///
 /// # Errors
 /// A name that no axis has, with the nearest.
-pub fn substitute(node: &mut Node, axes: &[(&str, &Node)]) -> Result<(), Diagnostics> {
+pub fn substitute(node: &mut Node, axes: &[(&str, &Node)], whose: &str) -> Result<(), Diagnostics> {
     match &mut node.value {
         Value::Text(text) => {
             let Some(name) = text.strip_prefix('$') else { return Ok(()) };
             let Some((_, value)) = axes.iter().find(|(axis, _)| *axis == name) else {
-                return Err(no_axis(&node.span, name, axes).into());
+                return Err(no_axis(&node.span, name, axes, whose).into());
             };
             *node = (*value).clone();
             Ok(())
         }
-        Value::List(items) => items.iter_mut().try_for_each(|i| substitute(i, axes)),
-        Value::Table(entries) => entries.iter_mut().try_for_each(|e| substitute(&mut e.node, axes)),
+        Value::List(items) => items.iter_mut().try_for_each(|i| substitute(i, axes, whose)),
+        Value::Table(entries) => {
+            entries.iter_mut().try_for_each(|e| substitute(&mut e.node, axes, whose))
+        }
         _ => Ok(()),
     }
 }
 
-fn no_axis(span: &Span, name: &str, axes: &[(&str, &Node)]) -> Diagnostic {
+fn no_axis(span: &Span, name: &str, axes: &[(&str, &Node)], whose: &str) -> Diagnostic {
     let names: Vec<&str> = axes.iter().map(|(axis, _)| *axis).collect();
     let hint = if names.is_empty() {
         "a `$name` stands for an axis of [grid], and there is none".to_owned()
     } else {
-        suggestion(name, "axes of [grid]", &names)
+        suggestion(name, whose, &names)
     };
     Diagnostic::at(span, format!("there is no grid axis `{name}`")).hint(hint)
 }
