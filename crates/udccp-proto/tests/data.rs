@@ -219,6 +219,30 @@ fn priorities_and_deadlines_decide_what_leaves() {
     assert_eq!(pair.stats(CLIENT).counters.drops.send_expired, 1);
 }
 
+/// What waits in front of it may have more time, or all of it.
+#[test]
+fn a_message_whose_time_is_over_is_told_at_once_wherever_it_waits() {
+    for first in [None, Some(60_000)] {
+        let mut pair = Pair::connected(8);
+        let id = pair.id(CLIENT);
+        pair.mute(SERVER);
+        for _ in 0..3 {
+            send(&mut pair, id, b"window", 0, None);
+        }
+        pair.drain();
+        pair.events = Default::default();
+        send(&mut pair, id, b"first", 0, first);
+        send(&mut pair, id, b"old", 0, Some(50));
+        send(&mut pair, id, b"older", 0, Some(20));
+        for (wait, expected) in [(19, None), (2, Some(5)), (28, None), (2, Some(3))] {
+            pair.pass(ms(wait));
+            let dropped = |bytes| EventKind::MessageDropped { reason: DropReason::Expired, bytes };
+            let expected: Vec<_> = expected.map(dropped).into_iter().collect();
+            assert_eq!(std::mem::take(&mut pair.events[CLIENT]), expected, "{first:?} {wait}");
+        }
+    }
+}
+
 #[test]
 fn a_queue_may_prefer_important_messages() {
     let config = ConnectionConfig {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use udccp_base::{Instant, Message, Payload};
+use udccp_base::{Instant, MaybeInstant, Message, Payload};
 
 use crate::config::QueuePolicy;
 use crate::event::DropReason;
@@ -28,6 +28,9 @@ pub(in super::super) struct SendQueue {
     packets: usize,
     bytes: usize,
     with_deadline: u32,
+    /// The earliest deadline of the messages that were put behind one with more time, or earlier:
+    /// some of them may have left since.
+    hidden_deadline: MaybeInstant,
     /// Messages that have left, and still lie at the front of the first level that has any.
     lent: u32,
     max_packets: u32,
@@ -67,6 +70,11 @@ impl Waiting {
     fn is_expired(&self, now: Instant) -> bool {
         self.deadline.is_some_and(|d| d < now)
     }
+
+    /// Whether it still waits when a message with this deadline does no more.
+    fn outlives(&self, deadline: Instant) -> bool {
+        self.deadline.is_none_or(|own| own > deadline)
+    }
 }
 
 impl SendQueue {
@@ -78,6 +86,7 @@ impl SendQueue {
             packets: 0,
             bytes: 0,
             with_deadline: 0,
+            hidden_deadline: MaybeInstant::NONE,
             lent: 0,
             max_packets: saturating(max_packets),
             max_bytes,
@@ -190,9 +199,28 @@ impl SendQueue {
         }
         self.packets += 1;
         self.bytes += message.payload.len();
-        self.with_deadline += u32::from(message.deadline.is_some());
         let Message { payload, deadline, priority, token } = message;
+        if let Some(deadline) = deadline {
+            self.note_deadline(priority, deadline);
+        }
         self.level(priority).push_back(Waiting { payload, deadline, token });
+    }
+
+    /// A message with a deadline is about to be put at the end of its level.
+    fn note_deadline(&mut self, priority: u32, deadline: Instant) {
+        if self.with_deadline == 0 {
+            self.hidden_deadline = MaybeInstant::NONE;
+        }
+        self.with_deadline += 1;
+        let last = self.level(priority).back();
+        if last.is_some_and(|last| last.outlives(deadline)) {
+            self.hide_deadline(deadline);
+        }
+    }
+
+    fn hide_deadline(&mut self, deadline: Instant) {
+        let earliest = self.hidden_deadline.get().map_or(deadline, |hidden| hidden.min(deadline));
+        self.hidden_deadline = MaybeInstant::some(earliest);
     }
 
     /// Queues a message of zeros, of the lowest priority, for which there is room.
@@ -339,12 +367,14 @@ impl SendQueue {
         Some(waiting)
     }
 
-    /// The earliest deadline among the messages first in their level, for a timer.
+    /// The earliest deadline, for a timer; that of a message which has left where it was put behind
+    /// one with more time, until the next [`Self::purge_expired`].
     pub(in super::super) fn next_deadline(&self) -> Option<Instant> {
         if self.with_deadline == 0 {
             return None;
         }
-        self.levels.iter().filter_map(|l| l.waiting.front()?.deadline).min()
+        let first = self.levels.iter().filter_map(|l| l.waiting.front()?.deadline);
+        first.chain(self.hidden_deadline.get()).min()
     }
 
     /// Throws out every message whose deadline has passed.
@@ -367,7 +397,19 @@ impl SendQueue {
                 !expired
             });
         }
+        self.hidden_deadline = MaybeInstant::NONE;
+        for level in &levels {
+            self.hide_deadlines(&level.waiting);
+        }
         self.levels = levels;
+    }
+
+    fn hide_deadlines(&mut self, waiting: &VecDeque<Waiting>) {
+        for (message, behind) in waiting.iter().zip(waiting.iter().skip(1)) {
+            if let Some(deadline) = behind.deadline.filter(|&at| message.outlives(at)) {
+                self.hide_deadline(deadline);
+            }
+        }
     }
 
     /// Throws out every message larger than `max` bytes.

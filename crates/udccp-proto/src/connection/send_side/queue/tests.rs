@@ -148,3 +148,31 @@ fn what_is_too_old_never_leaves_and_is_reported() {
     assert_eq!(out, [1, 3].map(|bytes| discarded(DropReason::Expired, bytes)));
     assert_eq!(lengths(&mut q), [2, 4, 5]);
 }
+
+#[test]
+fn the_earliest_deadline_is_known_wherever_it_waits() {
+    let mut rng = udccp_base::Seed(5).stream("deadlines");
+    let mut q = SendQueue::new(12, 1000, QueuePolicy::DropLowest);
+    let mut stale = 0;
+    for now in 0..4_000 {
+        let at = Instant::from_nanos(now);
+        let deadline = rng.chance(0.7).then(|| now + rng.below(30));
+        let _ = q.push(at, message(1, rng.below(3) as u32, deadline), &mut |_| {});
+        if rng.chance(0.6) {
+            q.front_len(at, &mut |_| {});
+            q.pop();
+        }
+        let waiting = |q: &SendQueue| {
+            q.levels.iter().flat_map(|l| &l.waiting).filter_map(|w| w.deadline).min()
+        };
+        // A timer may go off too early, and not again for the same message.
+        if let Some(earliest) = waiting(&q) {
+            let next = q.next_deadline().expect("a message waits");
+            assert!(next <= earliest, "at {now}");
+            stale += usize::from(next < earliest);
+        }
+        q.purge_expired(at, &mut |_| {});
+        assert_eq!(q.next_deadline(), waiting(&q), "at {now}");
+    }
+    assert!(stale > 0);
+}
