@@ -693,6 +693,9 @@ int udccp_options_set_close_at_exit(struct udccp_options *options,
  * | `POLLHUP` | the connection has ended, or the handshake failed |
  * | `POLLERR` | it ended with an error |
  *
+ * A connection that was closed here, and whose peer does not confirm that in its time, shows the
+ * end with an error.
+ *
  * Costs two descriptors of the process, from the first call on. Errors: `-EMFILE`; that of the
  * handshake, where it had failed before the first call.
  */

@@ -28,6 +28,9 @@ use crate::Error;
 /// | `POLLHUP` | the connection has ended | its driver has ended |
 /// | `POLLERR` | it ended with an error | its driver has ended |
 ///
+/// A connection that was closed here, and whose peer does not confirm that in its time, shows the
+/// end with an error, though it may yet end in order.
+///
 /// While a handshake is under way nothing is set; `POLLOUT` says that it is done. After an error,
 /// and where nothing more can be sent (it was closed here, or the peer reads no more), `POLLOUT` is
 /// set too, as it is for TCP: `send` says at once what is wrong. Only Linux has `POLLERR`;

@@ -9,13 +9,15 @@ mod common;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use common::{SERVICE, localhost};
+use common::{Relay, SERVICE, localhost};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::select::{FdSet, select};
 use nix::sys::time::{TimeVal, TimeValLike};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use udccp::blocking::{Connection, Endpoint, Listener};
-use udccp::{EarlyReadiness, Options, State, TryRecvError, TrySendError};
+use udccp::{
+    Address, CloseReason, EarlyReadiness, Error, Options, State, TryRecvError, TrySendError,
+};
 
 const ALL: PollFlags = PollFlags::IN.union(PollFlags::OUT).union(PollFlags::RDHUP);
 const IN: PollFlags = PollFlags::IN;
@@ -213,6 +215,36 @@ fn async_sockets_have_the_same_descriptors_and_they_end_with_their_runtime() {
     drop(runtime);
     becomes(server.as_fd(), ENDED | PollFlags::ERR | OUT);
     becomes(listener.as_fd(), ENDED | PollFlags::ERR | OUT);
+}
+
+/// A program that closed and waits on the descriptor for the end of that would sleep until the last
+/// Close is given up, which may be long after `close` has said that nobody confirms it.
+#[test]
+fn a_close_that_nobody_confirms_in_time_is_shown_as_an_error() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("one");
+    let listener = Listener::bind(localhost(false), SERVICE).expect("a listener");
+    let relay = runtime.block_on(Relay::to(listener.local_addr()));
+    let peer = Address { udp: relay.addr(), port: listener.port() };
+    // Closes leave for longer than any test lasts.
+    let options = Options::default().close_retries(1000).close_linger(Duration::from_millis(200));
+    let client = Connection::connect_with(peer, SERVICE, &options, None).expect("a connection");
+    let server = listener.accept().expect("a connection");
+    server.send("before").expect("room");
+    becomes(client.as_fd(), IN | OUT);
+    relay.cut();
+    client.start_close();
+    becomes(client.as_fd(), ENDED | PollFlags::ERR | OUT);
+    let in_vain = |e: &Error| matches!(e, Error::Lost(CloseReason::CloseTimeout));
+    assert!(client.close().is_err_and(|e| in_vain(&e)));
+    // It is readable: what has arrived is read, and then why no more is waited for.
+    assert_eq!(client.try_recv().expect("a message"), "before");
+    let end = client.try_recv().expect_err("the end");
+    assert!(matches!(&end, TryRecvError::Ended(e) if in_vain(e)), "{end:?}");
+    assert!(client.recv().is_err_and(|e| in_vain(&e)));
+    assert_eq!(client.close_reason(), None, "the peer may yet confirm");
+    relay.mend();
+    assert!(client.closed(Some(PATIENCE)).is_ok());
+    assert_eq!(client.recv().expect("the end"), None);
 }
 
 /// The descriptor says "readable" to a reader that sleeps on it alone, and for every message; and

@@ -4,7 +4,7 @@ use std::task::Poll;
 
 use bytes::Bytes;
 use udccp_base::{Instant, Payload};
-use udccp_proto as proto;
+use udccp_proto::{self as proto, CloseReason};
 
 use super::calls::stopped;
 use super::core::Core;
@@ -83,7 +83,7 @@ impl ConnHandle {
         let received = self.with(|core, io, now| {
             let mut all = Vec::new();
             match self.take_batch(core, io, now, &mut all, max) {
-                Ok(0) if max > 0 => Err(nothing_yet(core)),
+                Ok(0) if max > 0 => Err(self.nothing_yet(core)),
                 Ok(_) => Ok(all),
                 Err(e) => Err(self.end_at_once(core, e)),
             }
@@ -99,7 +99,7 @@ impl ConnHandle {
                     core.flush_released(io, now);
                     Ok(Received::of(message))
                 }
-                Ok(None) => Err(nothing_yet(core)),
+                Ok(None) => Err(self.nothing_yet(core)),
                 Err(e) => Err(self.end_at_once(core, e)),
             });
         received?
@@ -113,7 +113,7 @@ impl ConnHandle {
             }
             match core.endpoint.recv(now, self.id) {
                 Err(e) => Err(self.end_at_once(core, e)),
-                Ok(_) => Err(nothing_yet(core)),
+                Ok(_) => Err(self.nothing_yet(core)),
             }
         });
         peeked?
@@ -151,6 +151,9 @@ impl ConnHandle {
         if core.driver.stopped {
             return Poll::Ready(Err(stopped()));
         }
+        if core.endpoint.is_close_unconfirmed(self.id) {
+            return Poll::Ready(Err(Error::Lost(CloseReason::CloseTimeout)));
+        }
         match core.conns.get_mut(self.id) {
             Some(conn) => conn.waiting.add(For::Message, waiter),
             None => return Poll::Ready(Err(Error::Closed)),
@@ -169,11 +172,17 @@ impl ConnHandle {
             _ => Ok(()),
         }
     }
-}
 
-/// Nothing is there to read; without a driver nothing comes any more.
-fn nothing_yet(core: &Core) -> TryRecvError {
-    if core.driver.stopped { stopped().into() } else { TryRecvError::Empty }
+    /// Nothing is there to read; without a driver, or after a close in vain, one does not wait.
+    fn nothing_yet(&self, core: &Core) -> TryRecvError {
+        match core.driver.stopped {
+            true => stopped().into(),
+            false if core.endpoint.is_close_unconfirmed(self.id) => {
+                Error::Lost(CloseReason::CloseTimeout).into()
+            }
+            false => TryRecvError::Empty,
+        }
+    }
 }
 
 fn into_bytes(payload: Payload) -> Bytes {

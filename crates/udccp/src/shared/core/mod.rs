@@ -170,7 +170,7 @@ impl Core {
                 conn.connected = true;
                 conn.waiting.wake_all(&mut self.wake);
             }
-            EventKind::CloseUnconfirmed => conn.waiting.wake(For::Other, &mut self.wake),
+            EventKind::CloseUnconfirmed => conn.waiting.wake_all(&mut self.wake),
             EventKind::Closed(reason) => {
                 if !self.driver.stopped {
                     conn.ended = Some(reason);

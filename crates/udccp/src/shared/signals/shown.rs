@@ -38,6 +38,8 @@ impl Core {
         let condition = match conn {
             Conn { ended: Some(reason), .. } => Condition::end(errno::of_end(*reason) != 0),
             _ if stopped => Condition::end(true),
+            // Who waits for the end of a close waits no longer.
+            _ if self.endpoint.is_close_unconfirmed(id) => Condition::end(true),
             Conn { connected: false, .. } => Condition::default(),
             Conn { read_closed, .. } => Condition {
                 readable: self.endpoint.is_readable(id),
