@@ -156,7 +156,14 @@ fn obey(broker: &Arc<Broker>, request: &Request, payload: &[u8]) -> Result<Answe
             Ok(Answer::value(buffer.unwrap_or(0) as i32))
         }
         Op::TakeError => Ok(Answer::value(found()?.take_error())),
-        Op::ShutdownRead => found()?.shutdown_read().map(|()| Answer::default()),
+        Op::Shutdown => {
+            found()?.shutdown(request.a);
+            Ok(Answer::default())
+        }
+        Op::Disconnect => {
+            found()?.disconnect();
+            Ok(Answer::default())
+        }
         Op::Ring => {
             let (ring, buffer) = found()?.open_ring()?;
             let fd = Some(ring.file().try_clone_to_owned().map_err(errno_of)?);

@@ -95,8 +95,9 @@ fn a_program_of_real_time_priority_does_not_hold_up_its_broker() {
 
 #[test]
 fn processes_without_descriptors_and_waits_that_others_end() {
-    let place = Place::new();
-    succeeds(&place.run(&["--udp-port", &free_port()], &["python3", &script("limits.py")]));
+    let (place, port) = (Place::new(), free_port());
+    let program = ["env", &format!("TEST_UDP_PORT={port}"), "python3", &script("limits.py")];
+    succeeds(&place.run(&["--udp-port", &port], &program));
     place.wait_until_the_broker_ends();
 }
 

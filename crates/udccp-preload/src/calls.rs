@@ -9,6 +9,9 @@ use crate::rpc::{self, Control};
 use crate::sys::{self, Raw};
 use crate::{data, receive, rings, start};
 
+/// Within which the broker makes a socket writable again whose handshake has ended.
+const UNTIL_DRAINED: TimeSpec = TimeSpec { sec: 5, nsec: 0 };
+
 const fn fail(errno: c_int) -> Raw {
     -(errno as Raw)
 }
@@ -80,9 +83,16 @@ pub unsafe fn bind(s: &Socket, at: *const c_void, len: u32) -> Raw {
 
 /// `listen`.
 pub fn listen(s: &Socket, backlog: c_int) -> Raw {
+    let mut s = *s;
+    if has_stopped_listening(&s) {
+        match listen_again(&s) {
+            Ok(new) => s = new,
+            Err(e) => return fail(e),
+        }
+    }
     if s.state() == STATE_CLOSED {
         // A listening socket is never writable.
-        data::plug(s);
+        data::plug(&s);
     }
     done(rpc::ask(Op::Listen, s.cookie, backlog, 0, &[]))
 }
@@ -101,7 +111,7 @@ pub unsafe fn connect(s: &Socket, at: *const c_void, len: u32) -> Raw {
         return disconnect(s);
     }
     let mut s = *s;
-    if s.is_orphan() {
+    if s.is_orphan() || has_stopped_listening(&s) {
         match renew(&s) {
             Ok(new) => s = new,
             Err(e) => return fail(e),
@@ -145,6 +155,20 @@ fn renew(s: &Socket) -> Result<Socket, c_int> {
     find::socket(s.fd).ok_or(ECONNRESET)
 }
 
+/// Whether the socket was shut down while it listened: it can be used again.
+fn has_stopped_listening(s: &Socket) -> bool {
+    s.state() == STATE_ENDED && s.address(SLOT_PEER_AT, &mut [0; ADDRESS_BYTES]) == 0
+}
+
+/// A socket with the address at which this one listened.
+fn listen_again(s: &Socket) -> Result<Socket, c_int> {
+    let mut name = [0; ADDRESS_BYTES];
+    let len = s.address(SLOT_LOCAL_AT, &mut name);
+    let new = renew(s)?;
+    rpc::ask(Op::Bind, new.cookie, 0, 0, &name[..len])?;
+    Ok(new)
+}
+
 fn wait_connected(s: &Socket) -> Raw {
     while s.state() == STATE_CONNECTING {
         if s.is_orphan() {
@@ -173,15 +197,22 @@ pub unsafe fn accept(s: &Socket, to: *mut c_void, len: *mut u32, kind: c_int) ->
     }
     let (fd, slot) = match next_connection(s) {
         Ok(next) => next,
+        // It was shut down meanwhile, and the broker has let go of its end.
+        Err(ECONNRESET) if s.state() == STATE_ENDED => return fail(EINVAL),
         Err(e) => return fail(e),
     };
     let result = settle(fd, slot, kind);
     let accepted = (result >= 0 && !to.is_null()).then(|| find::socket(fd)).flatten();
-    if let Some(accepted) = accepted {
-        // SAFETY: the caller's promise.
-        unsafe { give_name(&accepted, SLOT_PEER_AT, to, len) };
+    let Some(accepted) = accepted else { return result };
+    // SAFETY: the caller's promise.
+    match unsafe { give_name(&accepted, SLOT_PEER_AT, to, len) } {
+        0 => result,
+        // As in Linux, the connection is lost.
+        e => {
+            sys::close(fd);
+            e
+        }
     }
-    result
 }
 
 /// The descriptor and the slot of a listener's next connection. A connection that comes where this
@@ -193,6 +224,10 @@ fn next_connection(s: &Socket) -> Result<(c_int, i32), c_int> {
         let n = sys::recvmsg(s.fd, &mut nothing, MSG_PEEK | MSG_TRUNC);
         if n < 0 {
             return Err(-n as c_int);
+        }
+        if !s.is_there() {
+            // Closed by another thread: what has its number now is left alone.
+            return Err(EBADF);
         }
         if n == 0 {
             return Err(if s.is_orphan() { ECONNRESET } else { EINVAL });
@@ -222,6 +257,17 @@ fn take_connection(s: &Socket) -> Result<(c_int, i32), c_int> {
     }
 }
 
+/// What any socket of the Internet tells of interfaces and routes, and one of Unix does not.
+fn ask_of_interfaces(s: &Socket, request: u64, to: *mut c_void) -> Raw {
+    let asked = sys::socket(s.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if asked < 0 {
+        return asked;
+    }
+    let result = sys::ioctl(asked as c_int, request, to);
+    sys::close(asked as c_int);
+    result
+}
+
 unsafe fn give_name(s: &Socket, which: usize, to: *mut c_void, len: *mut u32) -> Raw {
     if to.is_null() || len.is_null() {
         return fail(EFAULT);
@@ -230,6 +276,9 @@ unsafe fn give_name(s: &Socket, which: usize, to: *mut c_void, len: *mut u32) ->
     let true_len = s.address(which, &mut name);
     // SAFETY: the program's buffer has `len` bytes.
     unsafe {
+        if (*len).cast_signed() < 0 {
+            return fail(EINVAL);
+        }
         let room = (*len as usize).min(true_len);
         core::ptr::copy_nonoverlapping(name.as_ptr(), to.cast(), room);
         *len = true_len as u32;
@@ -263,20 +312,35 @@ pub fn shutdown(s: &Socket, how: c_int) -> Raw {
     if !(SHUT_RD..=SHUT_RDWR).contains(&how) {
         return fail(EINVAL);
     }
-    if s.state() == STATE_CLOSED {
-        return fail(ENOTCONN);
+    match s.state() {
+        STATE_CLOSED => fail(ENOTCONN),
+        STATE_CONNECTING => {
+            let _ = rpc::ask(Op::Disconnect, s.cookie, 0, 0, &[]);
+            // Another `connect` finds the socket as it is before the first.
+            let _ = sys::poll(s.fd, POLLOUT, Some(UNTIL_DRAINED));
+            0
+        }
+        STATE_LISTENING if how != SHUT_WR => {
+            // Before `accept` of another thread wakes up, which asks for the state.
+            let _ = rpc::ask(Op::Disconnect, s.cookie, 0, 0, &[]);
+            sys::shutdown(s.fd, SHUT_RDWR)
+        }
+        _ => shut_connection(s, how),
     }
-    if how != SHUT_WR {
-        let _ = rpc::ask(Op::ShutdownRead, s.cookie, 0, 0, &[]);
+}
+
+fn shut_connection(s: &Socket, how: c_int) -> Raw {
+    let _ = rpc::ask(Op::Shutdown, s.cookie, how, 0, &[]);
+    if how == SHUT_RD {
+        return sys::shutdown(s.fd, how);
     }
-    if how != SHUT_RD {
-        data::shut_sending(s);
-    }
-    let ring = if s.state() == STATE_OPEN && how != SHUT_RD { rings::of(s) } else { None };
-    if let Some(ring) = ring {
+    data::shut_sending(s);
+    if let Some(ring) = rings::of(s).filter(|_| s.state() == STATE_OPEN) {
         ring.shut_sending();
     }
-    sys::shutdown(s.fd, how)
+    let result = sys::shutdown(s.fd, how);
+    data::wake_senders(s);
+    result
 }
 
 /// `ioctl`; `None` for requests that the socket pair answers.
@@ -291,6 +355,7 @@ pub unsafe fn control(s: &Socket, request: u64, to: *mut c_void) -> Option<Raw> 
         FIONREAD => receive::next_len(s) as c_int,
         SIOCOUTQ => rpc::ask(Op::Unsent, s.cookie, 0, 0, &[]).map_or(0, |a| a.reply.value),
         SIOCATMARK => return Some(fail(ENOTTY)),
+        FIRST_OF_INTERFACES..=LAST_OF_INTERFACES => return Some(ask_of_interfaces(s, request, to)),
         _ => return None,
     };
     if to.is_null() {

@@ -26,13 +26,16 @@ const AT_ONCE: usize = 16;
 /// The sockets, by place, that this process has shut down for sending: their cookies.
 static SHUT: [AtomicU64; PLACES] = [const { AtomicU64::new(0) }; PLACES];
 
-/// Time after which a thread that waits looks whether another has shut the socket down: that wakes
-/// nobody who waits for room in a socket pair.
-const UNTIL_SHUT: TimeSpec = TimeSpec { sec: 0, nsec: 50_000_000 };
-
-/// Sends no more, and ends the calls of other threads.
+/// Sends no more.
 pub fn shut_sending(s: &Socket) {
     SHUT[s.place].store(s.cookie, Ordering::Relaxed);
+}
+
+/// Ends the calls of others that wait for room, now that the socket is shut down for sending: the
+/// kernel says only of a socket with room that sending fails.
+pub fn wake_senders(s: &Socket) {
+    let most = c_int::MAX;
+    sys::setsockopt(s.fd, SOL_SOCKET, SO_SNDBUF, core::ptr::from_ref(&most).cast(), 4);
 }
 
 /// A frame in pieces, for one system call: header, message, padding.
@@ -316,10 +319,8 @@ fn may_send(s: &Socket, flags: c_int) -> Result<(), c_int> {
         if !waits {
             return Err(EAGAIN);
         }
-        match s.timeout(SO_SNDTIMEO) {
-            None => drop(sys::wait_writable_for(s.fd, UNTIL_SHUT)?),
-            time if sys::wait_writable(s.fd, time)? == 0 => return Err(EAGAIN),
-            Some(_) => {}
+        if sys::wait_writable(s.fd, s.timeout(SO_SNDTIMEO))? == 0 {
+            return Err(EAGAIN);
         }
     }
 }

@@ -221,6 +221,12 @@ impl Socket {
         REPORTED[(self.cookie as usize) % REMEMBERED].swap(1, Ordering::AcqRel) == 0
     }
 
+    /// Whether the descriptor is still this socket. Another thread may close it while a call waits,
+    /// and then open something else with its number.
+    pub fn is_there(&self) -> bool {
+        sys::option(self.fd, SOL_SOCKET, SO_COOKIE) == Ok(self.cookie)
+    }
+
     /// Whether calls wait.
     pub fn is_blocking(&self, flags: c_int) -> bool {
         flags & MSG_DONTWAIT == 0 && sys::fcntl(self.fd, F_GETFL, 0) as c_int & O_NONBLOCK == 0

@@ -184,21 +184,60 @@ unsafe fn file_pieces<'a>(iov: *const IoVec, count: c_int) -> Result<&'a [IoVec]
     }
 }
 
-unsafe fn write_pieces(s: &Socket, iov: *const IoVec, count: c_int) -> Raw {
+unsafe fn write_pieces(s: &Socket, iov: *const IoVec, count: c_int, flags: c_int) -> Raw {
     // SAFETY: the caller's promise.
     match unsafe { file_pieces(iov, count) } {
         // SAFETY: the caller's promise.
-        Ok(pieces) => unsafe { data::send(s, pieces, 0, 0) },
+        Ok(pieces) => unsafe { data::send(s, pieces, 0, flags) },
         Err(result) => result,
     }
 }
 
-unsafe fn read_pieces(s: &Socket, iov: *mut IoVec, count: c_int) -> Raw {
+unsafe fn read_pieces(s: &Socket, iov: *mut IoVec, count: c_int, flags: c_int) -> Raw {
     // SAFETY: the caller's promise.
     match unsafe { file_pieces(iov, count) } {
         // SAFETY: the caller's promise.
-        Ok(pieces) => unsafe { receive::receive(s, &mut MsgHdr::of(iov, pieces.len()), 0) },
+        Ok(pieces) => unsafe { receive::receive(s, &mut MsgHdr::of(iov, pieces.len()), flags) },
         Err(result) => result,
+    }
+}
+
+/// The flags of a socket's call for those of `preadv2` and `pwritev2`. A socket has no other place
+/// than the one where it is, which is -1.
+fn flags_here(at: i64, flags: c_int) -> Result<c_int, Raw> {
+    const RWF_NOWAIT: c_int = 8;
+    match at {
+        -1 if flags & RWF_NOWAIT != 0 => Ok(MSG_DONTWAIT),
+        -1 => Ok(0),
+        _ => Err(-(ESPIPE as Raw)),
+    }
+}
+
+unsafe fn write_pieces_here(
+    s: &Socket,
+    iov: *const IoVec,
+    count: c_int,
+    at: i64,
+    flags: c_int,
+) -> Raw {
+    match flags_here(at, flags) {
+        // SAFETY: the caller's promise.
+        Ok(flags) => unsafe { write_pieces(s, iov, count, flags) },
+        Err(e) => e,
+    }
+}
+
+unsafe fn read_pieces_here(
+    s: &Socket,
+    iov: *mut IoVec,
+    count: c_int,
+    at: i64,
+    flags: c_int,
+) -> Raw {
+    match flags_here(at, flags) {
+        // SAFETY: the caller's promise.
+        Ok(flags) => unsafe { read_pieces(s, iov, count, flags) },
+        Err(e) => e,
     }
 }
 
@@ -243,7 +282,7 @@ name!(/// `write`.
     Some(send_one(s, of, len, 0)));
 name!(/// `writev`.
     c"writev" writev(fd: c_int, iov: *const IoVec, count: c_int) -> isize, s, fd =>
-    Some(write_pieces(s, iov, count)));
+    Some(write_pieces(s, iov, count, 0)));
 name!(/// `recv`.
     c"recv" recv(fd: c_int, to: Void, len: usize, flags: c_int) -> isize, s, fd =>
     Some(receive_one(s, to, len, flags)));
@@ -260,7 +299,22 @@ name!(/// `read`.
     Some(read_one(s, to, len)));
 name!(/// `readv`.
     c"readv" readv(fd: c_int, iov: *mut IoVec, count: c_int) -> isize, s, fd =>
-    Some(read_pieces(s, iov, count)));
+    Some(read_pieces(s, iov, count, 0)));
+name!(/// `preadv2`.
+    c"preadv2" preadv2(fd: c_int, iov: *mut IoVec, count: c_int, at: i64, flags: c_int) -> isize,
+    s, fd => Some(read_pieces_here(s, iov, count, at, flags)));
+name!(/// `preadv2` with 64-bit offsets.
+    c"preadv64v2"
+    preadv64v2(fd: c_int, iov: *mut IoVec, count: c_int, at: i64, flags: c_int) -> isize,
+    s, fd => Some(read_pieces_here(s, iov, count, at, flags)));
+name!(/// `pwritev2`.
+    c"pwritev2"
+    pwritev2(fd: c_int, iov: *const IoVec, count: c_int, at: i64, flags: c_int) -> isize,
+    s, fd => Some(write_pieces_here(s, iov, count, at, flags)));
+name!(/// `pwritev2` with 64-bit offsets.
+    c"pwritev64v2"
+    pwritev64v2(fd: c_int, iov: *const IoVec, count: c_int, at: i64, flags: c_int) -> isize,
+    s, fd => Some(write_pieces_here(s, iov, count, at, flags)));
 name!(/// `read` as fortified programs call it.
     c"__read_chk" __read_chk(fd: c_int, to: Void, len: usize, room: usize) -> isize, s, fd =>
     (len <= room).then(|| read_one(s, to, len)));
@@ -278,6 +332,12 @@ name!(/// `sendfile`.
 name!(/// `sendfile` with 64-bit offsets.
     c"sendfile64" sendfile64(to: c_int, from: c_int, at: *mut i64, len: usize) -> isize, s, to =>
     Some(data::send_file(s, from, at, len)));
+
+name!(/// `splice` from a socket. One to a socket is the kernel's, which writes packets to the pair.
+    c"splice"
+    splice(from: c_int, at: *mut i64, to: c_int, to_at: *mut i64, len: usize, flags: c_uint)
+        -> isize,
+    s, from => Some(receive::into_pipe(s, at, to, len, flags.cast_signed())));
 
 name!(/// `sendmmsg`.
     c"sendmmsg" sendmmsg(fd: c_int, all: *mut MMsgHdr, count: c_uint, flags: c_int) -> c_int,

@@ -10,7 +10,7 @@
 //! with any of this, and both ends refuse another one.
 
 /// Version of everything in this module.
-pub const VERSION: u16 = 8;
+pub const VERSION: u16 = 9;
 /// First bytes of requests, replies and the region.
 pub const MAGIC: u32 = u32::from_ne_bytes(*b"uDCP");
 /// Bytes of a request or a reply without payload.
@@ -133,13 +133,15 @@ pub enum Op {
     SetOption = 8,
     /// Takes the pending error. Reply: `value`.
     TakeError = 9,
-    /// Reads no more.
-    ShutdownRead = 10,
+    /// `shutdown` of a connection, `a` is how: reads no more, or sends no more, or both.
+    Shutdown = 10,
     /// Unsent bytes. Reply: `value`.
     Unsent = 11,
     /// The shared memory of a connection's messages. Reply: descriptor, `value` is the send buffer
     /// to set.
     Ring = 12,
+    /// Ends a handshake, which fails with ECONNRESET, or stops listening.
+    Disconnect = 13,
 }
 
 impl Op {
@@ -150,7 +152,7 @@ impl Op {
 
     /// The operation of a number.
     pub fn of(number: u16) -> Option<Self> {
-        const ALL: [Op; 12] = [
+        const ALL: [Op; 13] = [
             Op::Region,
             Op::Socket,
             Op::Attach,
@@ -160,9 +162,10 @@ impl Op {
             Op::GetOption,
             Op::SetOption,
             Op::TakeError,
-            Op::ShutdownRead,
+            Op::Shutdown,
             Op::Unsent,
             Op::Ring,
+            Op::Disconnect,
         ];
         ALL.into_iter().find(|op| *op as u16 == number)
     }

@@ -94,9 +94,8 @@ unsafe fn by_pair(s: &Socket, message: &mut MsgHdr, flags: c_int) -> Result<Opti
     // SAFETY: the caller's promise.
     let into = Into { pieces: unsafe { pieces(message) }?, fd: s.fd };
     // SAFETY: the caller's promise.
-    let room = unsafe { into.fill(packet) }?;
-    message.flags = if len > room { MSG_TRUNC } else { 0 };
-    Ok(Some(Came::Message(if flags & MSG_TRUNC != 0 { len } else { len.min(room) })))
+    unsafe { into.fill(packet) }?;
+    Ok(Some(came(message, len, flags)))
 }
 
 /// Messages go through the ring since another thread or process has asked for that.
@@ -130,12 +129,8 @@ unsafe fn by_ring(
         let into = Into { pieces: unsafe { pieces(message) }?, fd: s.fd };
         // SAFETY: the caller's promise.
         if let Some(taken) = unsafe { ring.receive(&into, flags & MSG_PEEK != 0) }? {
-            let room = length(into.pieces);
-            message.flags = if taken.len > room { MSG_TRUNC } else { 0 };
             after_taking(s, ring, taken.was_last, taken.has_room);
-            let is_true = flags & MSG_TRUNC != 0;
-            let len = if is_true { taken.len } else { taken.len.min(room) };
-            return Ok(Some(Came::Message(len)));
+            return Ok(Some(came(message, taken.len, flags)));
         }
         take_bell(s, ring);
     }
@@ -143,6 +138,10 @@ unsafe fn by_ring(
     ring.count_waiter(true);
     let len = peek(s, &mut packet, flags & MSG_DONTWAIT);
     ring.count_waiter(false);
+    if flags & MSG_DONTWAIT == 0 && !s.is_there() {
+        // SAFETY: the caller's promise.
+        return unsafe { after_close(s, ring, message, flags) }.map(Some);
+    }
     if len == fail(ECONNRESET) {
         return Ok(None);
     }
@@ -164,6 +163,29 @@ unsafe fn by_ring(
         Err(EAGAIN) => Ok(None),
         other => other,
     }
+}
+
+/// Another thread has closed the descriptor while this call waited. As in Linux, it still gives the
+/// message that came; what has the descriptor's number now is left alone.
+unsafe fn after_close(
+    s: &Socket,
+    ring: Ring,
+    message: &mut MsgHdr,
+    flags: c_int,
+) -> Result<Came, c_int> {
+    // SAFETY: the caller's promise.
+    let into = Into { pieces: unsafe { pieces(message) }?, fd: s.fd };
+    // SAFETY: the caller's promise.
+    let taken = unsafe { ring.receive(&into, flags & MSG_PEEK != 0) }?.ok_or(EBADF)?;
+    Ok(came(message, taken.len, flags))
+}
+
+/// What a call gives for a message of this length, and says of it.
+fn came(message: &mut MsgHdr, len: usize, flags: c_int) -> Came {
+    // SAFETY: the caller has looked at the pieces just now.
+    let room = unsafe { pieces(message) }.map_or(0, length);
+    message.flags = if len > room { MSG_TRUNC } else { 0 };
+    Came::Message(if flags & MSG_TRUNC != 0 { len } else { len.min(room) })
 }
 
 fn after_taking(s: &Socket, ring: Ring, was_last: bool, has_room: bool) {
@@ -385,6 +407,38 @@ fn end_of_reading(s: &Socket, flags: c_int) -> Raw {
 
 fn is_more_to_read(s: &Socket) -> bool {
     peek(s, &mut [0], MSG_DONTWAIT) > 0
+}
+
+/// `splice` into a pipe: one message, or as much of it as is asked for.
+pub fn into_pipe(s: &Socket, at: *mut i64, pipe: c_int, len: usize, flags: c_int) -> Raw {
+    const F_GETPIPE_SZ: c_int = 1032;
+    const SPLICE_F_NONBLOCK: c_int = 2;
+    if len == 0 {
+        return 0;
+    }
+    if !at.is_null() {
+        return fail(ESPIPE);
+    }
+    if sys::fcntl(pipe, F_GETPIPE_SZ, 0) < 0 {
+        return fail(EINVAL);
+    }
+    let waits =
+        flags & SPLICE_F_NONBLOCK == 0 && sys::fcntl(pipe, F_GETFL, 0) & O_NONBLOCK as Raw == 0;
+    // A pipe that is writable has room for every message.
+    let time = if waits { None } else { Some(TimeSpec::default()) };
+    match sys::wait_writable(pipe, time) {
+        Err(e) => return fail(e),
+        Ok(0) => return fail(EAGAIN),
+        Ok(ready) if ready & POLLERR != 0 => return fail(EPIPE),
+        Ok(_) => {}
+    }
+    let mut packet = [0u8; MAX_MESSAGE];
+    let mut piece = IoVec { base: packet.as_mut_ptr().cast(), len: len.min(MAX_MESSAGE) };
+    // SAFETY: the piece is this function's.
+    match unsafe { receive(s, &mut MsgHdr::of(&raw mut piece, 1), 0) } {
+        n if n <= 0 => n,
+        n => sys::write(pipe, &packet[..n as usize]),
+    }
 }
 
 /// Bytes of the next message, 0 where there is none.

@@ -44,6 +44,7 @@ mod nr {
     pub(super) const STATX: i64 = 332;
     pub(super) const CLOSE_RANGE: i64 = 436;
     pub(super) const WRITE: i64 = 1;
+    pub(super) const GETRANDOM: i64 = 318;
 }
 
 #[cfg(target_arch = "aarch64")]
@@ -79,6 +80,7 @@ mod nr {
     pub(super) const STATX: i64 = 291;
     pub(super) const CLOSE_RANGE: i64 = 436;
     pub(super) const WRITE: i64 = 64;
+    pub(super) const GETRANDOM: i64 = 278;
 }
 
 /// The result of a system call; negative errors as the kernel gives them.
@@ -302,18 +304,9 @@ pub fn poll(fd: c_int, events: i16, timeout: Option<TimeSpec>) -> Result<i16, c_
 /// Waits until a socket is writable or has ended, as a call that the kernel restarts: a handler
 /// that was installed with SA_RESTART does not end it, unless there is a timeout.
 pub fn wait_writable(fd: c_int, timeout: Option<TimeSpec>) -> Result<i16, c_int> {
-    poll_again(fd, timeout, timeout.is_none())
-}
-
-/// A piece of a wait without a timeout: what is ready after this time, if anything is.
-pub fn wait_writable_for(fd: c_int, piece: TimeSpec) -> Result<i16, c_int> {
-    poll_again(fd, Some(piece), true)
-}
-
-fn poll_again(fd: c_int, timeout: Option<TimeSpec>, is_restarted: bool) -> Result<i16, c_int> {
     loop {
         match poll(fd, POLLOUT, timeout) {
-            Err(EINTR) if is_restarted && handlers_restart_calls() => {}
+            Err(EINTR) if timeout.is_none() && handlers_restart_calls() => {}
             other => return other,
         }
     }
@@ -380,8 +373,15 @@ pub fn can_read(at: usize) -> bool {
 pub fn can_write(at: usize, fd: c_int) -> bool {
     const SOL_SOCKET: c_int = 1;
     const SO_TYPE: c_int = 3;
+    const EFAULT: isize = -14;
+    const GRND_NONBLOCK: c_int = 1;
     let mut len = 1;
-    getsockopt(fd, SOL_SOCKET, SO_TYPE, at as *mut c_void, core::ptr::from_mut(&mut len)) == 0
+    match getsockopt(fd, SOL_SOCKET, SO_TYPE, at as *mut c_void, core::ptr::from_mut(&mut len)) {
+        0 => true,
+        EFAULT => false,
+        // Another thread has closed it meanwhile, and perhaps opened something else.
+        _ => call!(GETRANDOM, at, 1, GRND_NONBLOCK) != EFAULT,
+    }
 }
 
 /// The time of a clock that is never set.
@@ -411,9 +411,14 @@ pub fn dup3(from: c_int, to: c_int, flags: c_int) -> Raw {
     call!(DUP3, from, to, flags)
 }
 
+/// `write`.
+pub fn write(fd: c_int, bytes: &[u8]) -> Raw {
+    call!(WRITE, fd, bytes.as_ptr(), bytes.len())
+}
+
 /// Writes a line to standard error.
 pub fn complain(text: &[u8]) {
-    call!(WRITE, 2, text.as_ptr(), text.len());
+    write(2, text);
 }
 
 /// Makes a child of this process of which it gets no signal, and which only `wait_for_child` sees.

@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use rustix::io::Errno;
+use udccp_preload::abi::{SHUT_RD, SHUT_WR};
 use udccp_preload::protocol::*;
 
 use super::{Command, Socket};
@@ -193,14 +194,46 @@ impl Socket {
         Ok((ring, buffer))
     }
 
-    /// Reads no more.
-    pub(crate) fn shutdown_read(&self) -> Result<(), Errno> {
-        let mut inner = self.inner();
-        inner.reads_no_more = true;
-        if let Some(connection) = &inner.connection {
+    /// `shutdown` of a connection.
+    pub(crate) fn shutdown(&self, how: i32) {
+        let (connection, is_over) = {
+            let mut inner = self.inner();
+            inner.reads_no_more |= how != SHUT_WR;
+            inner.sends_no_more |= how != SHUT_RD;
+            (inner.connection.clone(), inner.reads_no_more && inner.sends_no_more)
+        };
+        if is_over {
+            // That the pair hangs up is no sign then that the broker is gone.
+            self.publish(SLOT_STATE_AT, STATE_ENDED);
+        }
+        if let Some(connection) = connection.filter(|_| how != SHUT_WR) {
             connection.shutdown_read();
         }
-        Ok(())
+    }
+
+    /// `shutdown` of a socket without a connection: its handshake ends, or it stops listening.
+    pub(crate) fn disconnect(&self) {
+        let state = self.inner().state;
+        match state {
+            STATE_CONNECTING => {
+                self.set_error(Some(Errno::CONNRESET));
+                self.set_state(STATE_CLOSED);
+                self.changed.notify_one();
+            }
+            STATE_LISTENING => self.end(None),
+            _ => {}
+        }
+    }
+
+    /// Waits until the handshake that is under way is given up.
+    pub(super) async fn given_up(&self) {
+        let goes_on = || {
+            let inner = self.inner();
+            inner.state == STATE_CONNECTING && inner.command.is_none()
+        };
+        while goes_on() {
+            self.changed.notified().await;
+        }
     }
 
     /// Whether the program has shut down reading.

@@ -34,7 +34,14 @@ impl Socket {
                 }
                 Some(Command::Connect(to)) => {
                     let connected = tokio::select! {
+                        biased;
                         () = pair.hung_up() => break,
+                        () = self.given_up() => {
+                            pair.drain();
+                            // What the program asks for next may have come already.
+                            self.changed.notify_one();
+                            continue;
+                        }
                         connected = self.open_connection(to) => connected,
                     };
                     match connected {
@@ -138,7 +145,7 @@ impl Socket {
     }
 
     /// Nothing happens to it any more.
-    fn end(&self, error: Option<Errno>) {
+    pub(super) fn end(&self, error: Option<Errno>) {
         self.broker.ports.lock().expect("never poisoned").release(self.cookie);
         if error.is_some() {
             self.set_error(error);

@@ -39,6 +39,7 @@ struct Inner {
     connection: Option<Arc<Connection>>,
     is_server: bool,
     reads_no_more: bool,
+    sends_no_more: bool,
     listening: Listening,
     /// Connections for a listening socket that its program has not got yet.
     accepted: VecDeque<Connection>,
@@ -99,6 +100,7 @@ impl Socket {
             connection: None,
             is_server: false,
             reads_no_more: false,
+            sends_no_more: false,
             listening: Listening::default(),
             accepted: VecDeque::new(),
             command: None,

@@ -6,6 +6,7 @@ runs all. Numbers are Linux's: see docs/guides/old-programs.md.
 
 import ctypes
 import errno
+import fcntl
 import os
 import select
 import signal
@@ -274,6 +275,90 @@ def test_ccids():
             fails("EINVAL", a.getsockopt, SOL_DCCP, 192, 39)
         else:
             fails("ENOPROTOOPT", a.getsockopt, SOL_DCCP, 192, 40)
+
+
+def test_names_need_a_length():
+    libc = ctypes.CDLL(None, use_errno=True)
+    a, b = pair()
+    server = listening()
+    waiting = [new() for _ in range(2)]
+    for client in waiting:
+        client.connect(server.getsockname())
+    room = ctypes.create_string_buffer(16)
+    less_than_nothing = ctypes.byref(ctypes.c_int(-1))
+    for call, sock in [("getsockname", a), ("getpeername", b), ("accept", server)]:
+        for length, number in [(less_than_nothing, errno.EINVAL), (None, errno.EFAULT)]:
+            result = getattr(libc, call)(sock.fileno(), room, length)
+            assert (result, ctypes.get_errno()) == (-1, number), (call, result)
+    # A connection that was accepted, and whose address could not be told, is lost.
+    for client in waiting:
+        assert polled(client, select.POLLIN, 20_000) & select.POLLHUP
+
+
+def test_calls_of_files_at_no_place():
+    a, b = pair()
+    a.send(b"first")
+    assert b.recv(10) == b"first"
+    assert os.pwritev(a.fileno(), [b"at ", b"once"], -1) == 7
+    room = bytearray(10)
+    polled(b, select.POLLIN, 5000)
+    assert os.preadv(b.fileno(), [room], -1) == 7 and room[:7] == b"at once"
+    # RWF_NOWAIT.
+    fails("EAGAIN", os.preadv, b.fileno(), [room], -1, 8)
+    fails("ESPIPE", os.preadv, b.fileno(), [room], 0)
+    fails("ESPIPE", os.pwritev, a.fileno(), [b"x"], 0)
+
+
+def test_splice_into_a_pipe_and_out_of_it():
+    a, b = pair()
+    libc = ctypes.CDLL(None, use_errno=True)
+    out, into = os.pipe()
+
+    def splice(source, to, length, at=None, flags=0):
+        result = libc.splice(source, at, to, None, ctypes.c_size_t(length), flags)
+        if result < 0:
+            raise OSError(ctypes.get_errno(), "splice")
+        return result
+
+    for message in (b"before the first read", b"after it"):
+        a.send(message)
+        assert splice(b.fileno(), into, 4096) == len(message)
+        assert os.read(out, 4096) == message
+        os.write(into, message)
+        assert splice(out, a.fileno(), 4096) == len(message)
+        assert b.recv(100) == message
+    a.send(b"cut short")
+    assert splice(b.fileno(), into, 3) == 3 and os.read(out, 100) == b"cut"
+    b.setblocking(False)
+    fails("EAGAIN", splice, b.fileno(), into, 100)
+    a.send(b"stays")
+    polled(b, select.POLLIN, 5000)
+    fails("ESPIPE", splice, b.fileno(), into, 100, ctypes.byref(ctypes.c_int64()))
+    fails("EINVAL", splice, b.fileno(), a.fileno(), 100)
+    os.set_blocking(into, False)
+    with open(into, "wb", buffering=0, closefd=False) as pipe:
+        while pipe.write(bytes(4096)):
+            pass
+    # A full pipe: the message stays where it is.
+    fails("EAGAIN", splice, b.fileno(), into, 100)
+    assert b.recv(100) == b"stays"
+    a.close()
+    polled(b, select.POLLIN, 5000)
+    os.read(out, 65536)
+    assert splice(b.fileno(), into, 100) == 0
+    os.close(out)
+    os.close(into)
+
+
+def test_what_it_tells_of_interfaces():
+    for family in (socket.AF_INET, socket.AF_INET6):
+        asked = struct.pack("16s24x", b"lo")
+        # SIOCGIFMTU, SIOCGIFINDEX.
+        assert struct.unpack("16xi", fcntl.ioctl(new(family), 0x8921, asked)[:20])[0] > 1000
+        assert struct.unpack("16xi", fcntl.ioctl(new(family), 0x8933, asked)[:20])[0] > 0
+    # SIOCGIFADDR.
+    address = fcntl.ioctl(new(), 0x8915, struct.pack("16s24x", b"lo"))[20:24]
+    assert socket.inet_ntoa(address) == LOCAL
 
 
 def test_addresses_in_use():
