@@ -101,6 +101,15 @@ fn processes_without_descriptors_and_waits_that_others_end() {
     place.wait_until_the_broker_ends();
 }
 
+/// The seed of a failure is in its text: `lives.py SEED 1` plays it again.
+#[test]
+fn random_lives_of_shared_connections_are_those_of_linux() {
+    let place = Place::new();
+    let program = ["python3", &script("lives.py"), "1", "40"];
+    succeeds(&place.run(&["--udp-port", &free_port()], &program));
+    place.wait_until_the_broker_ends();
+}
+
 #[test]
 fn a_broker_without_descriptors_says_so() {
     let place = Place::new();
