@@ -320,9 +320,14 @@ pub fn shutdown(s: &Socket, how: c_int) -> Raw {
             let _ = sys::poll(s.fd, POLLOUT, Some(UNTIL_DRAINED));
             0
         }
-        STATE_LISTENING if how != SHUT_WR => {
+        // It never sends.
+        STATE_LISTENING if how == SHUT_WR => 0,
+        STATE_LISTENING => {
             // Before `accept` of another thread wakes up, which asks for the state.
             let _ = rpc::ask(Op::Disconnect, s.cookie, 0, 0, &[]);
+            while let Ok((fd, _)) = take_connection(s) {
+                sys::close(fd);
+            }
             sys::shutdown(s.fd, SHUT_RDWR)
         }
         _ => shut_connection(s, how),
