@@ -246,6 +246,44 @@ fn an_interface_that_becomes_narrower_is_asked_and_believed() {
     }
 }
 
+/// A client that connects through a narrow interface and moves to another one, or whose own becomes
+/// wider.
+#[test]
+fn an_interface_that_becomes_wider_is_asked_and_used() {
+    if !inside("an_interface_that_becomes_wider_is_asked_and_used") {
+        return;
+    }
+    let net = Network::new();
+    let (tell, listening) = mpsc::channel();
+    let served = net.server.start(move || {
+        let listener = listen(false, at("0.0.0.0:0"));
+        tell.send(()).unwrap();
+        let server = listener.accept_within(LIMIT).unwrap();
+        server.set_read_timeout(LIMIT);
+        let all = std::iter::from_fn(|| server.recv().unwrap());
+        all.map(|message| message.len()).collect::<Vec<_>>()
+    });
+    listening.recv().unwrap();
+    net.client.set_mtu("eth0", 1300);
+    let options = Options::default().pmtu_probing(None).path_mtu(1450);
+    let client = net.client.on(move || {
+        let peer = service(false, at("10.2.0.1:0"));
+        Connection::connect_with(peer, SERVICE, &options, LIMIT).unwrap()
+    });
+    assert!((1200..1300).contains(&client.max_message_size()));
+    net.client.set_mtu("eth0", 1500);
+    let most = net.client.on(move || {
+        client.path_changed();
+        let most = client.max_message_size();
+        // Never more than the settings allow.
+        assert!((1350..1450).contains(&most), "{most}");
+        client.send(vec![1; most]).unwrap();
+        client.close().unwrap();
+        most
+    });
+    assert_eq!(served.recv().unwrap(), [most]);
+}
+
 /// Without probes, only what the router says makes messages smaller.
 fn is_told_of_a_narrow_link(net: &Network, asked: SocketAddr, any: SocketAddr, is_raw: bool) {
     let (tell, listening) = mpsc::channel();

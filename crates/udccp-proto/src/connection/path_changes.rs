@@ -77,9 +77,12 @@ impl Connection {
     }
 
     /// The path has changed: what congestion control learnt of it holds no more. Both halves begin
-    /// again, as does the search for the path's MTU.
-    pub(crate) fn path_changed(&mut self, ctx: &mut Ctx<'_>) {
+    /// again, as does the search for the path's MTU, with what the settings or the interface allow.
+    pub(crate) fn path_changed(&mut self, ctx: &mut Ctx<'_>, mtu: Option<u16>) {
         if !self.state.transfers() {
+            if let Some(mtu) = mtu {
+                self.limit_path_mtu(ctx, mtu);
+            }
             return;
         }
         let c = &mut self.counters;
@@ -96,7 +99,7 @@ impl Connection {
             let _ = self.install_receiver(ctx, rx);
             self.cc.on_path_changed(ctx.now, newest);
         }
-        self.set_path_mtu(ctx, self.config.path_mtu);
+        self.set_path_mtu(ctx, mtu.unwrap_or(self.config.path_mtu));
     }
 
     /// Forgets what is known of the path's MTU and begins with the interface's, unless that was

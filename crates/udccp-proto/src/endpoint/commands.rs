@@ -146,17 +146,17 @@ impl Endpoint {
         self.with(now, id, |connection, ctx| connection.set_path_mtu(ctx, mtu));
     }
 
-    /// Lowers the path MTU of a connection to that of the interface, in bytes with the IP header,
-    /// where it is more. Queued messages that no longer fit are dropped and reported.
-    pub fn limit_path_mtu(&mut self, now: Instant, id: ConnectionId, mtu: u16) {
-        self.with(now, id, |connection, ctx| connection.limit_path_mtu(ctx, mtu));
-    }
-
     /// The path of a connection is another one now (a new network, a new route): congestion control
     /// and the search for the path's MTU start again (RFC 4340 section 10.5). Addresses and ports
     /// have to stay; DCCP cannot change them.
     pub fn path_changed(&mut self, now: Instant, id: ConnectionId) {
-        self.with(now, id, |connection, ctx| connection.path_changed(ctx));
+        self.with(now, id, |connection, ctx| connection.path_changed(ctx, None));
+    }
+
+    /// [`Self::path_changed`] to one whose first link takes packets of `mtu` bytes, with the IP
+    /// header. Queued messages that no longer fit are dropped and reported.
+    pub fn path_changed_to(&mut self, now: Instant, id: ConnectionId, mtu: u16) {
+        self.with(now, id, |connection, ctx| connection.path_changed(ctx, Some(mtu)));
     }
 
     /// Forgets what is known of the path's MTU, and begins with `ConnectionConfig::path_mtu` again;

@@ -29,7 +29,8 @@ impl Handle {
         let now = shared.clock.now();
         let route = shared.io.route_to(now, peer.udp).map_err(|e| unroutable(e, peer))?;
         //= 4340-14.1-2
-        let path_mtu = options.config.path_mtu.min(route.mtu.unwrap_or(u16::MAX));
+        let most = options.config.path_mtu;
+        let path_mtu = most.min(route.mtu.unwrap_or(u16::MAX));
         let config = shared.fitted.of(&options.config, path_mtu, &shared.io);
         shared.note_linger(config.close_linger);
         let interface_mtu = route.mtu;
@@ -52,7 +53,7 @@ impl Handle {
             let tuple = core.endpoint.tuple(id);
             tuple.map(|t| (id, t)).ok_or(Error::Unreachable { peer })
         })??;
-        let conn = ConnHandle::new(self.clone(), id, tuple, service);
+        let conn = ConnHandle::new(self.clone(), id, tuple, service, most);
         self.start()?;
         Ok(conn)
     }
@@ -161,8 +162,8 @@ impl ListenHandle {
             Poll::Pending
         });
         accepted.map_ok(|(id, tuple, service)| {
-            let conn = ConnHandle::new(self.handle.clone(), id, tuple, service);
-            conn.fit_to_route(self.path_mtu);
+            let conn = ConnHandle::new(self.handle.clone(), id, tuple, service, self.path_mtu);
+            conn.fit_to_route();
             conn
         })
     }

@@ -75,6 +75,8 @@ pub(crate) struct ConnHandle {
     pub(crate) id: ConnectionId,
     pub(crate) tuple: FourTuple,
     pub(crate) service: ServiceCode,
+    /// The largest path MTU that its settings allow, whatever interface it uses.
+    pub(super) path_mtu: u16,
     #[cfg_attr(not(unix), expect(dead_code, reason = "there is none"))]
     pub(super) readiness: OnceLock<Readiness>,
     /// The drop blocks until the connection has ended.
@@ -87,9 +89,10 @@ impl ConnHandle {
         id: ConnectionId,
         tuple: FourTuple,
         service: ServiceCode,
+        path_mtu: u16,
     ) -> Self {
         let (readiness, waits_on_drop) = (OnceLock::new(), AtomicBool::new(false));
-        Self { handle, id, tuple, service, readiness, waits_on_drop }
+        Self { handle, id, tuple, service, path_mtu, readiness, waits_on_drop }
     }
 
     /// One change to the endpoint that is about this connection.

@@ -15,10 +15,10 @@ use crate::{ConnectionEvent, ConnectionStats, Error, QueuePolicy, ReceiverState,
 
 impl ConnHandle {
     /// Makes the packets of an accepted connection fit the way back.
-    pub(super) fn fit_to_route(&self, path_mtu: u16) {
+    pub(super) fn fit_to_route(&self) {
         let shared = self.shared();
         let route = shared.io.route_to(shared.clock.now(), self.tuple.remote);
-        if let Some(mtu) = route.ok().and_then(|r| r.mtu).filter(|&mtu| mtu < path_mtu) {
+        if let Some(mtu) = route.ok().and_then(|r| r.mtu).filter(|&mtu| mtu < self.path_mtu) {
             let _ = shared.with(|core, _, now| core.endpoint.set_path_mtu(now, self.id, mtu));
         }
     }
@@ -66,11 +66,12 @@ impl ConnHandle {
     /// The path is another one now, and perhaps the interface.
     pub(crate) fn path_changed(&self) {
         let _ = self.with(|core, io, now| {
-            core.endpoint.path_changed(now, self.id);
             io.forget_route_to(self.tuple.remote);
             let route = io.route_to(now, self.tuple.remote);
-            if let Some(mtu) = route.ok().and_then(|route| route.mtu) {
-                core.endpoint.limit_path_mtu(now, self.id, mtu);
+            match route.ok().and_then(|route| route.mtu) {
+                // The handshake may have gone through a narrower one.
+                Some(mtu) => core.endpoint.path_changed_to(now, self.id, mtu.min(self.path_mtu)),
+                None => core.endpoint.path_changed(now, self.id),
             }
             core.flush(io, now);
         });
