@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::exit::{CliResult, Exit, Failure};
+use crate::output;
 
 /// Scripts that name scripts as their interpreters, at most.
 const MAX_INTERPRETERS: usize = 4;
@@ -14,6 +15,8 @@ const MAX_INTERPRETERS: usize = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Obstacle {
     Static,
+    /// It can be loaded, but only the program's parts in C call it.
+    Go,
     OtherMachine,
     Foreign,
 }
@@ -44,6 +47,13 @@ pub(super) fn check(program: &Path) -> CliResult<()> {
                 format!("{shown} is statically linked: no library can be preloaded into it"),
             )
             .hint("link it dynamically, or replace its socket calls (see the guide on sockets)"),
+            Obstacle::Go => {
+                output::note(&format!(
+                    "warning: {shown} is a Go program: Go makes system calls itself, so that only \
+                     its parts in C have DCCP"
+                ));
+                return Ok(());
+            }
             Obstacle::OtherMachine => Failure::new(
                 Exit::Unsupported,
                 format!("{shown} is for another processor or 32 bits: the library is not"),
@@ -103,9 +113,10 @@ fn interpreter_of(start: &[u8]) -> Option<PathBuf> {
     }
 }
 
-/// Looks for the dynamic linker among a program's headers.
+/// Looks for the dynamic linker among a program's headers, and for the mark of Go's linker.
 fn obstacle_of(file: &mut File, start: &[u8]) -> io::Result<Option<Obstacle>> {
     const PT_INTERP: u32 = 3;
+    const PT_NOTE: u32 = 4;
     let machine: u16 = if cfg!(target_arch = "x86_64") { 62 } else { 183 };
     if start.len() < 64 || !start.starts_with(b"\x7fELF") {
         return Ok(Some(Obstacle::Foreign));
@@ -121,11 +132,47 @@ fn obstacle_of(file: &mut File, start: &[u8]) -> io::Result<Option<Obstacle>> {
     let mut headers = vec![0; size * count];
     file.seek(SeekFrom::Start(u64::from_le_bytes(offset)))?;
     let len = read_up_to(file, &mut headers)?;
-    let has_linker = size >= 4
-        && headers[..len]
-            .chunks_exact(size)
-            .any(|h| u32::from_le_bytes([h[0], h[1], h[2], h[3]]) == PT_INTERP);
-    Ok((!has_linker).then_some(Obstacle::Static))
+    let mut has_linker = false;
+    let mut notes = Vec::new();
+    // A header of another size is none of 64 bits.
+    for header in headers[..len].chunks_exact(size.max(1)).filter(|h| h.len() >= 56) {
+        let long = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| header[at + i]));
+        match u32::from_le_bytes(std::array::from_fn(|i| header[i])) {
+            PT_INTERP => has_linker = true,
+            PT_NOTE => notes.push((long(8), long(32))),
+            _ => {}
+        }
+    }
+    if !has_linker {
+        return Ok(Some(Obstacle::Static));
+    }
+    for (at, len) in notes {
+        if has_note_of_go(file, at, len)? {
+            return Ok(Some(Obstacle::Go));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether one of these notes is of Go's linker.
+fn has_note_of_go(file: &mut File, at: u64, len: u64) -> io::Result<bool> {
+    const HEADER: usize = 12;
+    /// More than the notes of a program take.
+    const MOST: u64 = 4096;
+    let mut notes = vec![0; len.min(MOST) as usize];
+    file.seek(SeekFrom::Start(at))?;
+    let read = read_up_to(file, &mut notes)?;
+    let mut rest = &notes[..read];
+    while rest.len() > HEADER {
+        let size = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| rest[at + i])) as usize;
+        let (name, text) = (size(0), size(4));
+        if rest[HEADER..].starts_with(b"Go\0") && name <= 4 {
+            return Ok(true);
+        }
+        let whole = HEADER + name.next_multiple_of(4) + text.next_multiple_of(4);
+        rest = rest.get(whole..).unwrap_or_default();
+    }
+    Ok(false)
 }
 
 #[cfg(test)]
@@ -138,6 +185,40 @@ mod tests {
         assert_eq!(interpreter_of(b"#! /usr/bin/perl\n"), Some("/usr/bin/perl".into()));
         assert!(interpreter_of(b"#!/usr/bin/env sh\n").unwrap().ends_with("sh"));
         assert_eq!(interpreter_of(b"\x7fELF"), None);
+    }
+
+    /// A program with a dynamic linker and notes of these linkers.
+    fn program_with_notes(linkers: [&[u8; 4]; 2]) -> tempfile::NamedTempFile {
+        const NOTES_AT: u64 = 64 + 2 * 56;
+        let mut bytes = vec![0; NOTES_AT as usize];
+        bytes[..5].copy_from_slice(b"\x7fELF\x02");
+        bytes[18] = if cfg!(target_arch = "x86_64") { 62 } else { 183 };
+        (bytes[32], bytes[54], bytes[56]) = (64, 56, 2);
+        (bytes[64], bytes[120]) = (3, 4);
+        bytes[128..136].copy_from_slice(&NOTES_AT.to_le_bytes());
+        bytes[152..160].copy_from_slice(&40u64.to_le_bytes());
+        for linker in linkers {
+            bytes.extend([4u32, 3, 4].iter().flat_map(|n| n.to_le_bytes()));
+            bytes.extend_from_slice(linker);
+            bytes.extend_from_slice(b"id.\0");
+        }
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), bytes).unwrap();
+        file
+    }
+
+    #[test]
+    fn a_go_program_is_known_by_a_note_of_its_linker() {
+        let found = |linkers| {
+            let program = program_with_notes(linkers);
+            let mut start = [0; 256];
+            let mut file = File::open(program.path()).unwrap();
+            let len = read_up_to(&mut file, &mut start).unwrap();
+            obstacle_of(&mut file, &start[..len]).unwrap()
+        };
+        assert_eq!(found([b"GNU\0", b"GNU\0"]), None);
+        assert_eq!(found([b"GNU\0", b"Go\0\0"]), Some(Obstacle::Go));
+        assert_eq!(found([b"Go\0\0", b"GNU\0"]), Some(Obstacle::Go));
     }
 
     #[test]
