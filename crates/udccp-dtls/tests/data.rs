@@ -9,7 +9,7 @@ use std::time::Duration;
 use common::{dccp, dccp_over, echo, numbered, pair, pair_over, run, shake};
 use udccp::{ConnectionEvent, DropReason, MessageFate, Options, Outgoing};
 use udccp_dtls::{DtlsConnection, DtlsOptions, Error, Identity, Version};
-use udccp_testkit::{Fate, by_chance};
+use udccp_testkit::{Fate, by_chance, pass};
 
 /// The number of a message, if it is whole.
 fn number_of(message: &[u8]) -> u32 {
@@ -53,13 +53,7 @@ fn the_largest_message_fills_one_packet_and_a_larger_one_is_refused() {
 #[test]
 fn the_fate_of_a_message_is_told() {
     run(async {
-        let is_dead = Arc::new(AtomicBool::new(false));
-        let dead = Arc::clone(&is_dead);
-        let rule = move |_: bool, _: &mut Vec<u8>| match dead.load(Ordering::Relaxed) {
-            true => Fate::Drop,
-            false => Fate::Pass,
-        };
-        let (client, _server, _relay) = pair_over(&Options::default(), rule).await;
+        let (client, _server, relay) = pair_over(&Options::default(), pass).await;
         let fate_of = async |number| loop {
             match client.event().await {
                 Some(ConnectionEvent::MessageFate { token, fate }) if token == number => {
@@ -71,7 +65,7 @@ fn the_fate_of_a_message_is_told() {
         };
         client.send(Outgoing::new("arrives").token(1)).await.unwrap();
         assert_eq!(fate_of(1).await, MessageFate::Acknowledged);
-        is_dead.store(true, Ordering::Relaxed);
+        relay.cut();
         for _ in 0..20 {
             client.send("lost").await.unwrap();
         }

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use common::{dccp, pass, quick, run_within};
+use common::{dccp, quick, run_within};
 use udccp::{Connection, Listener, Options};
 use udccp_rtp::sdp::Profile;
 use udccp_rtp::{
     Error, Event, Packet, Report, RtpOptions, RtpSession, SERVICE_AUDIO, SERVICE_RTCP,
     partial_checksums,
 };
-use udccp_testkit::Fate;
+use udccp_testkit::{Fate, pass};
 
 fn run<T>(test: impl Future<Output = T>) -> T {
     run_within(30, test)

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use common::{dccp, pass, quick, run_within};
+use common::{dccp, quick, run_within};
 use udccp::{Connection, Listener, Options};
 use udccp_base::{Rng, Seed};
 use udccp_rtp::{Error, Event, RtpOptions, RtpSession, SERVICE_AUDIO, SERVICE_RTCP};
-use udccp_testkit::{Fate, by_chance, lives};
+use udccp_testkit::{Fate, by_chance, lives, pass};
 
 fn run<T>(test: impl Future<Output = T>) -> T {
     run_within(60, test)
@@ -195,19 +195,18 @@ fn what_is_not_sent_is_not_counted_and_takes_no_number() {
 #[test]
 fn a_session_dropped_on_a_dead_path_closes() {
     run(async {
-        let is_dead = Arc::new(AtomicBool::new(false));
         let closes = Arc::new(AtomicU32::new(0));
-        let (dead, seen) = (Arc::clone(&is_dead), Arc::clone(&closes));
+        let seen = Arc::clone(&closes);
         let rule = move |from_client: bool, packet: &mut Vec<u8>| {
             // Type (RFC 4340 section 5.1): Close or Reset.
             let ends = matches!((packet[8] >> 1) & 15, 6 | 7);
             seen.fetch_add(u32::from(from_client && ends), Ordering::Relaxed);
-            if dead.load(Ordering::Relaxed) { Fate::Drop } else { Fate::Pass }
+            Fate::Pass
         };
         let options = Options::default().close_linger(Duration::from_millis(200));
-        let (a, _b, _relay) = dccp(&options, rule).await;
+        let (a, _b, relay) = dccp(&options, rule).await;
         let a = RtpSession::new(a, &quick().lifetime(Duration::from_secs(60))).unwrap();
-        is_dead.store(true, Ordering::Relaxed);
+        relay.cut();
         for n in 0..20 {
             a.send(n, false, [1; 160]).await.unwrap();
         }
@@ -226,19 +225,13 @@ fn a_session_dropped_on_a_dead_path_closes() {
 #[test]
 fn a_session_closed_on_a_dead_path_closes() {
     run(async {
-        let is_dead = Arc::new(AtomicBool::new(false));
-        let dead = Arc::clone(&is_dead);
-        let rule = move |_: bool, _: &mut Vec<u8>| match dead.load(Ordering::Relaxed) {
-            true => Fate::Drop,
-            false => Fate::Pass,
-        };
         // So short that no retransmission timeout makes room in it.
         let linger = Duration::from_millis(1);
         let options = Options::default().close_linger(linger).send_queue(1 << 20, 2);
-        let (a, _b, _relay) = dccp(&options, rule).await;
+        let (a, _b, relay) = dccp(&options, pass).await;
         let minute = Duration::from_secs(60);
         let a = RtpSession::new(a, &RtpOptions::new(0, 8000).lifetime(minute)).unwrap();
-        is_dead.store(true, Ordering::Relaxed);
+        relay.cut();
         let filling = async {
             loop {
                 a.send(0, false, [1; 160]).await.unwrap();

@@ -7,4 +7,4 @@ pub mod ports;
 mod relay;
 
 pub use allocator::CountingAllocator;
-pub use relay::{Fate, Relay, Rule, by_chance};
+pub use relay::{Fate, Relay, Rule, by_chance, pass};

@@ -1,7 +1,9 @@
-//! Relays UDP between two endpoints, and loses, delays, repeats and damages packets by a rule.
+//! Relays UDP between two endpoints, and loses, delays, repeats and damages packets by a rule. It
+//! can be cut and mended.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::net::UdpSocket;
@@ -29,6 +31,7 @@ impl<F: FnMut(bool, &mut Vec<u8>) -> Fate + Send + 'static> Rule for F {}
 pub struct Relay {
     /// The UDP port that clients use in place of the server's.
     pub port: u16,
+    is_open: Arc<AtomicBool>,
     task: tokio::task::JoinHandle<()>,
 }
 
@@ -49,8 +52,33 @@ impl Relay {
         let far = UdpSocket::bind("127.0.0.1:0").await.expect("a socket on the loopback interface");
         far.connect(server).await.expect("a socket on the loopback interface");
         let port = near.local_addr().expect("a socket on the loopback interface").port();
+        let is_open = Arc::new(AtomicBool::new(true));
+        let rule = until_cut(Arc::clone(&is_open), rule);
         let task = tokio::spawn(relay(Arc::new(near), Arc::new(far), rule));
-        Self { port, task }
+        Self { port, is_open, task }
+    }
+
+    /// Where clients find it.
+    pub fn addr(&self) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], self.port))
+    }
+
+    /// From here on every packet is lost. The rule still sees it.
+    pub fn cut(&self) {
+        self.is_open.store(false, Ordering::Relaxed);
+    }
+
+    /// The rule alone decides again.
+    pub fn mend(&self) {
+        self.is_open.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The same rule for as long as the path is open.
+fn until_cut(is_open: Arc<AtomicBool>, mut rule: impl Rule) -> impl Rule {
+    move |from_client, packet: &mut Vec<u8>| {
+        let fate = rule(from_client, packet);
+        if is_open.load(Ordering::Relaxed) { fate } else { Fate::Drop }
     }
 }
 
@@ -92,6 +120,11 @@ async fn relay(near: Arc<UdpSocket>, far: Arc<UdpSocket>, mut rule: impl Rule) {
             }
         }
     }
+}
+
+/// Lets every packet pass.
+pub fn pass(_: bool, _: &mut Vec<u8>) -> Fate {
+    Fate::Pass
 }
 
 /// Loses, delays and repeats packets by chance; the same seed gives the same decisions.

@@ -7,11 +7,12 @@ mod common;
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
-use common::{Relay, SERVICE, listener, localhost, pair, run};
+use common::{SERVICE, listener, localhost, pair, run};
 use udccp::blocking::{self, Listener};
 use udccp::{
     Address, CloseReason, Connection, Error, Options, Outgoing, ResetCode, State, TryRecvError,
 };
+use udccp_testkit::{Relay, pass};
 
 const PATIENCE: Option<Duration> = Some(Duration::from_secs(30));
 const SHORT: Duration = Duration::from_millis(200);
@@ -119,7 +120,7 @@ fn is_unconfirmed(end: &Result<(), Error>) -> bool {
 fn a_close_waits_for_a_silent_peer_as_long_as_it_may_linger_and_then_goes_on() {
     run(async {
         let listener = listener(&Options::default());
-        let relay = Relay::to(listener.local_addr()).await;
+        let relay = Relay::start(listener.local_addr(), pass).await;
         let peer = Address { udp: relay.addr(), port: listener.port() };
         let options = patient();
         let (client, server) =
@@ -143,7 +144,7 @@ fn a_close_waits_for_a_silent_peer_as_long_as_it_may_linger_and_then_goes_on() {
 fn a_blocking_close_and_a_drop_wait_for_a_silent_peer_no_longer() {
     run(async {
         let listener = listener(&Options::default());
-        let relay = Relay::to(listener.local_addr()).await;
+        let relay = Relay::start(listener.local_addr(), pass).await;
         let peer = Address { udp: relay.addr(), port: listener.port() };
         let client = tokio::task::spawn_blocking(move || {
             blocking::Connection::connect_with(peer, SERVICE, &patient(), PATIENCE).unwrap()

@@ -5,12 +5,13 @@ mod common;
 use std::net::UdpSocket;
 use std::time::Duration;
 
-use common::{Relay, SERVICE, listener, localhost, number_of, numbered, pair, run};
+use common::{SERVICE, listener, localhost, number_of, numbered, pair, run};
 use udccp::ccid::CcidRegistry;
 use udccp::{
     Address, CloseReason, Connection, Endpoint, EndpointOptions, Error, Listener, Options,
     ServiceCode, TryRecvError, TrySendError, blocking,
 };
+use udccp_testkit::{Relay, pass};
 
 /// Hangs fail.
 const PATIENCE: Option<Duration> = Some(Duration::from_secs(30));
@@ -163,7 +164,7 @@ fn a_full_backlog_is_too_busy() {
 fn closing_towards_a_peer_that_is_gone_ends_with_a_reason() {
     run(async {
         let listener = listener(&impatient());
-        let path = Relay::to(listener.local_addr()).await;
+        let path = Relay::start(listener.local_addr(), pass).await;
         let options = impatient().close_retries(1);
         let peer = Address { udp: path.addr(), port: listener.port() };
         let client = Connection::connect_with(peer, SERVICE, &options).await.unwrap();

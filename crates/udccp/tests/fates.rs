@@ -4,7 +4,6 @@
 mod common;
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -14,7 +13,7 @@ use udccp::{
     Address, Connection, ConnectionEvent, DropReason, Error, MessageFate, Options, Outgoing,
     blocking,
 };
-use udccp_testkit::{Fate, Relay, Rule, by_chance};
+use udccp_testkit::{Fate, Relay, Rule, by_chance, pass};
 
 fn of(ccid: u8) -> Options {
     Options::default().ccid(ccid)
@@ -25,7 +24,7 @@ async fn over_relay(options: &Options, rule: impl Rule) -> (Connection, Connecti
     let listener = listener(options);
     let server = listener.local_addr();
     let relay = Relay::start(server, rule).await;
-    let through = Address { udp: SocketAddr::new(server.ip(), relay.port), port: server.port() };
+    let through = Address { udp: relay.addr(), port: server.port() };
     let connect = Connection::connect_with(through, SERVICE, options);
     let (client, accepted) = tokio::join!(connect, listener.accept());
     (client.unwrap(), accepted.unwrap(), relay)
@@ -121,15 +120,9 @@ fn silence_is_told_as_loss() {
 fn a_close_with_data_on_its_way_settles_all_of_it() {
     const COUNT: u32 = 200;
     run(async {
-        let is_cut = Arc::new(AtomicBool::new(false));
-        let cut = Arc::clone(&is_cut);
-        let rule = move |_, _: &mut Vec<u8>| match cut.load(Ordering::Relaxed) {
-            true => Fate::Drop,
-            false => Fate::Pass,
-        };
         let options = of(2).close_linger(Duration::from_millis(50));
-        let (client, _server, _relay) = over_relay(&options, rule).await;
-        is_cut.store(true, Ordering::Relaxed);
+        let (client, _server, relay) = over_relay(&options, pass).await;
+        relay.cut();
         client.send_batch((0..COUNT).map(message)).await.unwrap();
         let closed = client.close().await;
         let fates = fates(&client, COUNT as usize).await;

@@ -2,42 +2,11 @@
 
 mod common;
 
-use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use common::{SERVICE, listener, localhost, run};
-use tokio::net::UdpSocket;
 use udccp::{Address, CloseReason, Endpoint, Error, Options};
-
-/// Hands datagrams to and fro between a server and the one client that calls it, as long as it is
-/// up.
-async fn relay(server: SocketAddr, is_up: Arc<AtomicBool>) -> SocketAddr {
-    let inside = UdpSocket::bind(localhost(false)).await.unwrap();
-    let outside = UdpSocket::bind(localhost(false)).await.unwrap();
-    let at = inside.local_addr().unwrap();
-    tokio::spawn(async move {
-        let (mut a, mut b) = (vec![0; 65_536], vec![0; 65_536]);
-        let mut client = None;
-        loop {
-            tokio::select! {
-                Ok((len, from)) = inside.recv_from(&mut a) => {
-                    client = Some(from);
-                    if is_up.load(Ordering::Relaxed) {
-                        let _ = outside.send_to(&a[..len], server).await;
-                    }
-                }
-                Ok((len, _)) = outside.recv_from(&mut b) => {
-                    if let Some(client) = client.filter(|_| is_up.load(Ordering::Relaxed)) {
-                        let _ = inside.send_to(&b[..len], client).await;
-                    }
-                }
-            }
-        }
-    });
-    at
-}
+use udccp_testkit::{Relay, pass};
 
 #[test]
 fn the_defaults_ask_a_silent_peer_after_25_seconds_and_give_up_after_two_minutes() {
@@ -56,9 +25,8 @@ fn an_idle_peer_is_kept_and_the_connection_of_a_vanished_one_is_freed_with_its_r
             .idle_limit(Some(Duration::from_secs(4)));
         let server = Endpoint::bind(localhost(false)).unwrap();
         let listener = server.listen(5001, [SERVICE], &options).unwrap();
-        let is_up = Arc::new(AtomicBool::new(true));
-        let at = relay(server.local_addr(), is_up.clone()).await;
-        let peer = Address { udp: at, port: 5001 };
+        let path = Relay::start(server.local_addr(), pass).await;
+        let peer = Address { udp: path.addr(), port: 5001 };
         let client = Endpoint::bind(localhost(false)).unwrap();
         let connection = client.connect(peer, SERVICE, &options).await.unwrap();
         let accepted = listener.accept().await.unwrap();
@@ -66,7 +34,7 @@ fn an_idle_peer_is_kept_and_the_connection_of_a_vanished_one_is_freed_with_its_r
         tokio::time::sleep(Duration::from_secs(9)).await;
         connection.send("still here").await.unwrap();
         assert_eq!(accepted.recv().await.unwrap().as_deref(), Some(&b"still here"[..]));
-        is_up.store(false, Ordering::Relaxed);
+        path.cut();
         let gone = accepted.recv().await.unwrap_err();
         assert!(matches!(gone, Error::Lost(CloseReason::PeerSilent)), "{gone}");
         assert!(gone.to_string().contains("the peer fell silent"), "{gone}");

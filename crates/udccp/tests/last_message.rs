@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use common::{Relay, SERVICE, listener, localhost, run};
+use common::{SERVICE, listener, localhost, run};
 use udccp::ccid::InitialWindow;
 use udccp::{Address, Ccid2Options, Endpoint, Options};
-use udccp_testkit::Fate;
+use udccp_testkit::{Fate, Relay, pass};
 
 #[test]
 fn acknowledged_ends_by_a_timer_where_the_last_message_is_lost() {
@@ -22,7 +22,7 @@ fn the_last_message_is_lost(ccid: u8) {
     run(async {
         let options = Options::default().ccid(ccid);
         let listener = listener(&options);
-        let path = Relay::to(listener.local_addr()).await;
+        let path = Relay::start(listener.local_addr(), pass).await;
         let peer = Address { udp: path.addr(), port: listener.port() };
         let endpoint = Endpoint::bind(localhost(false)).unwrap();
         let client = endpoint.connect(peer, SERVICE, &options).await.unwrap();
@@ -53,7 +53,7 @@ fn acknowledged_waits_for_the_last_message_after_one_that_was_late() {
         let listener = listener(&options);
         let is_cut = Arc::new(AtomicBool::new(false));
         let (cut, mut count) = (Arc::clone(&is_cut), 0_u32);
-        let path = udccp_testkit::Relay::start(listener.local_addr(), move |up, packet: &mut _| {
+        let path = Relay::start(listener.local_addr(), move |up, packet: &mut _| {
             count += u32::from(up && is_data(packet));
             match up {
                 // Its report has to come before the report of a later packet is acknowledged.
@@ -65,7 +65,7 @@ fn acknowledged_waits_for_the_last_message_after_one_that_was_late() {
             }
         });
         let path = path.await;
-        let peer = Address { udp: ([127, 0, 0, 1], path.port).into(), port: listener.port() };
+        let peer = Address { udp: path.addr(), port: listener.port() };
         let endpoint = Endpoint::bind(localhost(false)).unwrap();
         // One has to be judged lost and arrive all the same, which a busy machine may spoil.
         let client = loop {

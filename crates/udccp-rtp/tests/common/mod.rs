@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use udccp::{Connection, Listener, Options};
 use udccp_rtp::{RtpOptions, SERVICE_AUDIO, SERVICE_RTCP};
-use udccp_testkit::{Fate, Relay, Rule};
+use udccp_testkit::{Relay, Rule};
 
 /// A test that hangs for so long fails instead.
 pub fn run_within<T>(seconds: u64, test: impl Future<Output = T>) -> T {
@@ -28,10 +28,6 @@ pub async fn dccp(options: &Options, rule: impl Rule) -> (Connection, Connection
     let (connected, accepted) =
         tokio::join!(Connection::connect_with(address, SERVICE_AUDIO, options), listener.accept());
     (connected.unwrap(), accepted.unwrap(), relay)
-}
-
-pub fn pass(_: bool, _: &mut Vec<u8>) -> Fate {
-    Fate::Pass
 }
 
 /// G.711 with reports every 200 ms or so.

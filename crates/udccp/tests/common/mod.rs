@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use udccp::ccid::InitialWindow;
 use udccp::{Ccid2Options, Connection, ConnectionStats, Endpoint, Listener, Options, ServiceCode};
-use udccp_testkit::Fate;
 
 /// The service that the tests serve.
 pub const SERVICE: ServiceCode = ServiceCode(0x7465_7374);
@@ -80,38 +79,6 @@ pub async fn with_messages(count: usize) -> (Connection, Connection) {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     (client, server)
-}
-
-/// A path to a server that can be cut.
-pub struct Relay {
-    relay: udccp_testkit::Relay,
-    is_open: Arc<AtomicBool>,
-}
-
-impl Relay {
-    pub async fn to(server: SocketAddr) -> Self {
-        let is_open = Arc::new(AtomicBool::new(true));
-        let passes = Arc::clone(&is_open);
-        let rule = move |_, _: &mut Vec<u8>| match passes.load(Ordering::Relaxed) {
-            true => Fate::Pass,
-            false => Fate::Drop,
-        };
-        Self { relay: udccp_testkit::Relay::start(server, rule).await, is_open }
-    }
-
-    pub fn addr(&self) -> SocketAddr {
-        SocketAddr::new(localhost(false).ip(), self.relay.port)
-    }
-
-    /// Nothing passes from here on.
-    pub fn cut(&self) {
-        self.is_open.store(false, Ordering::Relaxed);
-    }
-
-    /// Everything passes again.
-    pub fn mend(&self) {
-        self.is_open.store(true, Ordering::Relaxed);
-    }
 }
 
 /// Sends so many messages of `len` bytes and closes, while the other end reads up to `most` at once

@@ -13,6 +13,7 @@ use common::{SERVICE, localhost};
 use libtest_mimic::{Arguments, Trial};
 use udccp::blocking::{Connection, Endpoint, Listener};
 use udccp::{Address, EndpointOptions, Options};
+use udccp_testkit::{Relay, pass};
 
 /// Names the case to a process that is started for it.
 const CASE: &str = "UDCCP_TEST_CASE";
@@ -115,7 +116,7 @@ fn all_arrive(case: &str) {
 fn a_process_ends_though_its_peer_is_dead() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("one");
     let listener = Listener::bind(localhost(false), SERVICE).expect("a listener");
-    let path = runtime.block_on(common::Relay::to(listener.local_addr()));
+    let path = runtime.block_on(Relay::start(listener.local_addr(), pass));
     let child = start("dead peer", Address { udp: path.addr(), port: listener.port() });
     let connection = accept(&listener);
     connection.send("go").expect("room");
