@@ -1,12 +1,13 @@
 //! Relays UDP between two endpoints, and loses, delays, repeats and damages packets by a rule. It
-//! can be cut and mended.
+//! can be cut and mended, and change the ports that either end sees, as a NAT does.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::net::UdpSocket;
+use tokio::sync::watch;
 use udccp_base::{Rng, Seed};
 
 /// What happens to a packet.
@@ -32,6 +33,8 @@ pub struct Relay {
     /// The UDP port that clients use in place of the server's.
     pub port: u16,
     is_open: Arc<AtomicBool>,
+    near: Side,
+    far: Side,
     task: tokio::task::JoinHandle<()>,
 }
 
@@ -41,24 +44,80 @@ impl Drop for Relay {
     }
 }
 
+/// The sockets towards one end. One is in use; what comes to another waits until it is.
+#[derive(Debug)]
+struct Side {
+    sockets: Mutex<Vec<Arc<UdpSocket>>>,
+    in_use: watch::Sender<Arc<UdpSocket>>,
+}
+
+impl Side {
+    fn new() -> Self {
+        let first = socket();
+        Self { sockets: Mutex::new(vec![Arc::clone(&first)]), in_use: watch::Sender::new(first) }
+    }
+
+    fn turn_to(&self, which: usize) {
+        let mut sockets = self.sockets.lock().unwrap_or_else(PoisonError::into_inner);
+        while sockets.len() <= which {
+            sockets.push(socket());
+        }
+        self.in_use.send_replace(Arc::clone(&sockets[which]));
+    }
+}
+
+fn socket() -> Arc<UdpSocket> {
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0").and_then(|socket| {
+        socket.set_nonblocking(true)?;
+        UdpSocket::from_std(socket)
+    });
+    Arc::new(socket.expect("a socket on the loopback interface"))
+}
+
 impl Relay {
     /// Starts a relay to `server`.
     ///
     /// # Panics
     /// Where the loopback interface has no ports left.
     pub async fn start(server: SocketAddr, rule: impl Rule) -> Self {
-        let near =
-            UdpSocket::bind("127.0.0.1:0").await.expect("a socket on the loopback interface");
-        let far = UdpSocket::bind("127.0.0.1:0").await.expect("a socket on the loopback interface");
-        far.connect(server).await.expect("a socket on the loopback interface");
-        let port = near.local_addr().expect("a socket on the loopback interface").port();
+        let (near, far) = (Side::new(), Side::new());
+        let at = near.in_use.borrow().local_addr().expect("a bound socket has an address");
         let is_open = Arc::new(AtomicBool::new(true));
         let rule = until_cut(Arc::clone(&is_open), rule);
-        let task = tokio::spawn(relay(Arc::new(near), Arc::new(far), rule));
-        Self { port, is_open, task }
+        let ends = (near.in_use.subscribe(), far.in_use.subscribe());
+        let task = tokio::spawn(relay(ends.0, ends.1, server, rule));
+        Self { port: at.port(), is_open, near, far, task }
     }
 
-    /// Where clients find it.
+    /// From here on the server sees the client at this of its ports, the first being 0, and reaches
+    /// it at no other.
+    pub fn move_client(&self, which: usize) {
+        self.far.turn_to(which);
+    }
+
+    /// From here on the client sees the server at this of its ports, the first being 0, and reaches
+    /// it at no other.
+    pub fn move_server(&self, which: usize) {
+        self.near.turn_to(which);
+    }
+
+    /// Where the server sees the client now.
+    ///
+    /// # Panics
+    /// Never: the socket is bound.
+    pub fn client_seen_at(&self) -> SocketAddr {
+        self.far.in_use.borrow().local_addr().expect("a bound socket has an address")
+    }
+
+    /// Where the client sees the server now.
+    ///
+    /// # Panics
+    /// Never: the socket is bound.
+    pub fn server_seen_at(&self) -> SocketAddr {
+        self.near.in_use.borrow().local_addr().expect("a bound socket has an address")
+    }
+
+    /// Where clients find it before [`Relay::move_server`].
     pub fn addr(&self) -> SocketAddr {
         SocketAddr::from(([127, 0, 0, 1], self.port))
     }
@@ -82,30 +141,41 @@ fn until_cut(is_open: Arc<AtomicBool>, mut rule: impl Rule) -> impl Rule {
     }
 }
 
-async fn relay(near: Arc<UdpSocket>, far: Arc<UdpSocket>, mut rule: impl Rule) {
+async fn relay(
+    mut near: watch::Receiver<Arc<UdpSocket>>,
+    mut far: watch::Receiver<Arc<UdpSocket>>,
+    server: SocketAddr,
+    mut rule: impl Rule,
+) {
     let mut client = None;
     let (mut a, mut b) = (vec![0; 65_536], vec![0; 65_536]);
     loop {
+        let ends = (near.borrow_and_update().clone(), far.borrow_and_update().clone());
         let (from_client, mut packet) = tokio::select! {
-            read = near.recv_from(&mut a) => {
+            Ok(()) = near.changed() => continue,
+            Ok(()) = far.changed() => continue,
+            read = ends.0.recv_from(&mut a) => {
                 let Ok((len, from)) = read else { continue };
                 client = Some(from);
                 (true, a[..len].to_vec())
             }
-            read = far.recv(&mut b) => {
-                let Ok(len) = read else { continue };
+            read = ends.1.recv_from(&mut b) => {
+                // A NAT lets no stranger in.
+                let Ok((len, from)) = read else { continue };
+                if from != server {
+                    continue;
+                }
                 (false, b[..len].to_vec())
             }
         };
         let Some(client) = client else { continue };
         let fate = rule(from_client, &mut packet);
         let times = if fate == Fate::Twice { 2 } else { 1 };
-        let (near, far) = (Arc::clone(&near), Arc::clone(&far));
         let forward = async move {
             for _ in 0..times {
                 let _ = match from_client {
-                    true => far.send(&packet).await,
-                    false => near.send_to(&packet, client).await,
+                    true => ends.1.send_to(&packet, server).await,
+                    false => ends.0.send_to(&packet, client).await,
                 };
             }
         };

@@ -1,0 +1,266 @@
+//! Peers that move: a NAT gives one or both ends of a connection another UDP port at any moment of
+//! its life, for good or back and forth, while somebody off the path copies and forges packets.
+//!
+//! The ports are a part of what names a connection (RFC 6773 section 3.8). So a connection whose
+//! peer moved ends, in a bounded time and with an error; one whose peer stayed goes on, whatever
+//! comes from elsewhere; and the next connection opens over the new ports.
+//!
+//! `UDCCP_LIVES=1000 cargo test -p udccp --test moving_peers` lives more lives, from
+//! `UDCCP_TEST_SEED` on.
+
+mod common;
+
+use std::collections::{HashSet, VecDeque};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use common::{SERVICE, localhost, number_of, numbered};
+use tokio::net::UdpSocket;
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+use udccp::{Address, Connection, Endpoint, Error, Listener, Options};
+use udccp_base::{Rng, Seed};
+use udccp_testkit::{Fate, Relay, lives};
+
+/// Lives of an ordinary run.
+const LIVES: u64 = 40;
+/// Silence that ends a connection here.
+const IDLE_LIMIT: Duration = Duration::from_secs(2);
+/// A busy machine may need longer than the limit, but not for ever.
+const PATIENCE: Duration = Duration::from_secs(80);
+
+fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+fn options(rng: &mut Rng) -> Options {
+    Options::default()
+        .ccid(2 + rng.below(3) as u8)
+        .initial_rto(ms(100))
+        .close_linger(ms(300))
+        .close_retries(4)
+        .keep_alive(Some(ms(200)))
+        .idle_limit(Some(IDLE_LIMIT))
+}
+
+/// Packets that passed lately, with who sent them: the client or not.
+type Seen = Arc<Mutex<VecDeque<(bool, Vec<u8>)>>>;
+
+/// Sends the ends copies of each other's packets, and forgeries made of them, from its own port.
+async fn attack(seed: u64, seen: Seen, client: SocketAddr, server: SocketAddr) {
+    let mut rng: Rng = Seed(seed).stream("attack");
+    let socket = UdpSocket::bind(localhost(false)).await.unwrap();
+    loop {
+        sleep(Duration::from_micros(rng.below(3000))).await;
+        let copy = {
+            let seen = seen.lock().unwrap();
+            (!seen.is_empty()).then(|| seen[rng.below(seen.len() as u64) as usize].clone())
+        };
+        let Some((from_client, mut packet)) = copy else { continue };
+        if rng.chance(0.5) {
+            // Another type: a Reset, a Close, a Sync, a Request.
+            let kind = [0, 5, 6, 7, 8, 9, 10][rng.below(7) as usize];
+            packet[8] = packet[8] & !0x1e | kind << 1;
+        }
+        if rng.chance(0.3) {
+            let at = rng.below(packet.len() as u64) as usize;
+            packet[at] = rng.below(256) as u8;
+        }
+        let _ = socket.send_to(&packet, if from_client { server } else { client }).await;
+    }
+}
+
+/// What one end has said, and what the other heard of it.
+#[derive(Default)]
+struct Told {
+    sent: u32,
+    heard: HashSet<u32>,
+}
+
+/// Sends with pauses until the time is over.
+async fn speak(c: Connection, told: Arc<Mutex<Told>>, mut rng: Rng) {
+    for _ in 0..rng.below(200) {
+        let n = told.lock().unwrap().sent;
+        told.lock().unwrap().sent += 1;
+        match timeout(ms(300), c.send(numbered(n, rng.below(500) as usize))).await {
+            Ok(Err(Error::Lost(_) | Error::Closed)) => return,
+            Ok(Err(e)) => panic!("{e}"),
+            Ok(Ok(())) | Err(_) => {}
+        }
+        if rng.chance(0.1) {
+            sleep(ms(rng.below(60))).await;
+        }
+    }
+}
+
+/// Hears the other end to its end.
+async fn hear(c: Connection, peer: Arc<Mutex<Told>>, seed: u64) {
+    loop {
+        match c.recv().await {
+            Ok(Some(message)) => {
+                let n = number_of(&message);
+                let mut peer = peer.lock().unwrap();
+                assert!(n < peer.sent, "seed {seed}: {n} was never said");
+                assert!(peer.heard.insert(n), "seed {seed}: {n} came twice");
+            }
+            Ok(None) | Err(Error::Lost(_)) => return,
+            Err(e) => panic!("seed {seed}: {e}"),
+        }
+    }
+}
+
+/// Moves the ends now and then; whether it did.
+async fn wander(relay: &Relay, mut rng: Rng) -> bool {
+    if rng.chance(0.3) {
+        sleep(ms(100)).await;
+        return false;
+    }
+    sleep(Duration::from_micros(if rng.chance(0.3) { rng.below(4000) } else { 60_000 })).await;
+    for _ in 0..1 + rng.below(4) {
+        let which = rng.below(3) as usize;
+        if rng.chance(0.6) {
+            relay.move_client(which);
+        } else {
+            relay.move_server(which);
+        }
+        sleep(Duration::from_micros(rng.below(100_000))).await;
+    }
+    true
+}
+
+/// One end of a connection: it speaks and hears in tasks of their own.
+struct End {
+    connection: Connection,
+    /// What it says.
+    told: Arc<Mutex<Told>>,
+    speaking: JoinHandle<()>,
+    hearing: JoinHandle<()>,
+}
+
+impl End {
+    fn new(
+        connection: Connection,
+        rng: Rng,
+        seed: u64,
+        told: &Arc<Mutex<Told>>,
+        peer: &Arc<Mutex<Told>>,
+    ) -> Self {
+        let speaking = tokio::spawn(speak(connection.clone(), Arc::clone(told), rng));
+        let hearing = tokio::spawn(hear(connection.clone(), Arc::clone(peer), seed));
+        Self { connection, told: Arc::clone(told), speaking, hearing }
+    }
+
+    /// Whether something that it says still arrives, or its connection ends instead. What waits in
+    /// its queue comes first, and a rate-based sender may send no more than a packet in 64 s (RFC
+    /// 5348 section 4.3).
+    async fn is_heard(&self, seed: u64) -> bool {
+        // What is under way has arrived by then.
+        sleep(ms(50)).await;
+        let heard = || self.told.lock().unwrap().heard.len();
+        let before = heard();
+        let trying = async {
+            while !self.hearing.is_finished() {
+                if heard() > before {
+                    return true;
+                }
+                let n = self.told.lock().unwrap().sent;
+                self.told.lock().unwrap().sent += 1;
+                let _ = timeout(ms(20), self.connection.send(numbered(n, 100))).await;
+                sleep(ms(20)).await;
+            }
+            false
+        };
+        let stats = || self.connection.stats();
+        timeout(PATIENCE, trying).await.unwrap_or_else(|_| panic!("seed {seed}: {:?}", stats()))
+    }
+
+    async fn end(self) {
+        let _ = self.connection.close().await;
+        self.speaking.await.unwrap();
+        self.hearing.await.unwrap();
+    }
+}
+
+/// Both ends at work: the client's, and those that the server has accepted.
+async fn work(seed: u64, client: Connection, listener: &Listener, relay: &Relay, is_still: bool) {
+    let (ours, theirs) = <(Arc<Mutex<Told>>, Arc<Mutex<Told>>)>::default();
+    let client = End::new(client, Seed(seed).stream("client"), seed, &ours, &theirs);
+    let serve =
+        |connection| End::new(connection, Seed(seed).stream("server"), seed, &theirs, &ours);
+    let mut served = Vec::new();
+    let moved = {
+        let accepting = async {
+            loop {
+                served.push(serve(listener.accept().await.unwrap()));
+            }
+        };
+        let moving = wander(relay, Seed(seed).stream("wander"));
+        tokio::select! {
+            moved = moving => moved,
+            () = accepting => unreachable!(),
+        }
+    };
+    let must_go_on = is_still && !moved;
+    if must_go_on && served.is_empty() {
+        served.push(serve(listener.accept().await.unwrap()));
+    }
+    let mut is_open = client.is_heard(seed).await;
+    for end in &served {
+        is_open &= end.is_heard(seed).await;
+    }
+    assert!(is_open && served.len() == 1 || !must_go_on, "seed {seed}: hijacked");
+    // Nobody is heard by an end that is gone.
+    client.end().await;
+    for end in served {
+        end.end().await;
+    }
+}
+
+async fn life(seed: u64) {
+    let mut rng = Seed(seed).stream("life");
+    let options = options(&mut rng);
+    let listener = Listener::bind_with(localhost(false), [SERVICE], &options).unwrap();
+    let seen = Seen::default();
+    let copies = Arc::clone(&seen);
+    let rule = move |from_client: bool, packet: &mut Vec<u8>| {
+        let mut seen = copies.lock().unwrap();
+        if seen.len() == 20 {
+            seen.pop_front();
+        }
+        seen.push_back((from_client, packet.clone()));
+        Fate::Pass
+    };
+    let relay = Relay::start(listener.local_addr(), rule).await;
+    let endpoint = Endpoint::bind(localhost(false)).unwrap();
+    let attacking = attack(seed, seen, endpoint.local_addr(), listener.local_addr());
+    let attacking = tokio::spawn(attacking);
+    let moves_early = rng.chance(0.3);
+    let moving = async {
+        sleep(Duration::from_micros(rng.below(3000))).await;
+        if moves_early {
+            relay.move_client(1);
+        }
+    };
+    let peer = |relay: &Relay| Address { udp: relay.server_seen_at(), port: listener.port() };
+    let connecting = timeout(PATIENCE, endpoint.connect(peer(&relay), SERVICE, &options));
+    let (connected, ()) = tokio::join!(connecting, moving);
+    match connected.expect("a handshake ends") {
+        Ok(client) => work(seed, client, &listener, &relay, !moves_early).await,
+        Err(e) => assert!(moves_early, "seed {seed}: {e}"),
+    }
+    // Where they are now, they find each other.
+    let again = timeout(PATIENCE, endpoint.connect(peer(&relay), SERVICE, &options));
+    let again = again.await.expect("a handshake ends").unwrap();
+    again.send(numbered(0, 8)).await.unwrap();
+    again.acknowledged().await.unwrap();
+    assert_eq!(again.stats().unwrap().counters.data_packets_acked, 1, "seed {seed}");
+    attacking.abort();
+    drop((again, listener));
+    timeout(PATIENCE, endpoint.wait_idle()).await.expect("all ends");
+}
+
+#[test]
+fn who_moves_ends_and_who_stays_goes_on() {
+    lives::live_all(lives::seeds(LIVES), life);
+}
