@@ -1,6 +1,6 @@
 //! Step 5: prepare sequence numbers for Sync.
 
-use udccp_base::Instant;
+use udccp_base::{Duration, Instant};
 use udccp_wire::PacketType;
 
 use super::super::{Connection, Ctx, Received};
@@ -9,6 +9,9 @@ use super::{DROP, Flow, GO_ON};
 /// A connection is active while its last valid packet is not older than this many round-trip
 /// times (RFC 4340 section 7.5.3).
 const ACTIVE_RTTS: u64 = 3;
+/// And not older than this. A host that slept with a packet under way has measured its sleep: for
+/// hours, no Sync could close the gap that lost packets left.
+const ACTIVE_AT_MOST: Duration = Duration::from_secs(12);
 
 impl Connection {
     /// A Sync or SyncAck that acknowledges something in flight may move the window far ahead;
@@ -36,6 +39,7 @@ impl Connection {
     }
 
     fn is_active(&self, now: Instant) -> bool {
-        now.saturating_since(self.timing.last_valid) <= self.rtt() * ACTIVE_RTTS
+        let lasts = (self.rtt() * ACTIVE_RTTS).min(ACTIVE_AT_MOST);
+        now.saturating_since(self.timing.last_valid) <= lasts
     }
 }

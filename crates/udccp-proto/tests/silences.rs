@@ -1,0 +1,171 @@
+//! Applications that fall silent, change direction and burst, over paths that are cut both ways or
+//! one way, between hosts of which one may sleep. When the path is mended, the next datagram is
+//! delivered in a bounded time, and no more leaves at once than the silence allows.
+//!
+//! `UDCCP_LIVES=5000 cargo test --release -p udccp-proto --test silences` lives more lives, from
+//! `UDCCP_TEST_SEED` on.
+
+mod common;
+
+use common::{CLIENT, Net, Pair, SERVER};
+use udccp_base::{Duration, Rng, Seed};
+use udccp_proto::{ConnectionConfig, State};
+use udccp_testkit::lives;
+
+const LIVES: u64 = 12;
+const MS: Duration = Duration::from_millis(1);
+const SECOND: Duration = Duration::from_secs(1);
+/// An application with something to say offers a message so often.
+const TICK: Duration = Duration::from_millis(50);
+/// A rate-based sender sends a packet in 64 s at least (RFC 5348 section 4.3), and no transmit
+/// timeout is longer. The first packet after a long silence may be too far ahead of what the peer
+/// knows: it costs a Sync, and the next one arrives.
+const BOUND: Duration = Duration::from_secs(2 * 64 + 3);
+
+fn pick<T: Clone>(rng: &mut Rng, of: &[T]) -> T {
+    of[rng.below(of.len() as u64) as usize].clone()
+}
+
+struct Life {
+    seed: u64,
+    rng: Rng,
+    pair: Pair,
+    ccid: u8,
+    heard: [u64; 2],
+}
+
+impl Life {
+    fn begin(seed: u64) -> Self {
+        let mut rng = Seed(seed).stream("silences");
+        let ccid = pick(&mut rng, &[2, 3, 4]);
+        let config = ConnectionConfig {
+            tx_ccids: vec![ccid],
+            rx_ccids: vec![ccid],
+            keep_alive: pick(&mut rng, &[None, Some(SECOND * 25)]),
+            idle_limit: Some(SECOND * 1_000_000),
+            silence_timeout: SECOND * 1_000_000,
+            recv_queue_packets: 100_000,
+            ..ConnectionConfig::default()
+        };
+        let mut net = Net::new(seed);
+        net.delay = pick(&mut rng, &[MS / 10, MS * 5, MS * 50, MS * 300]);
+        let pair = Pair::connected_with(net, config);
+        Self { seed, rng, pair, ccid, heard: [0; 2] }
+    }
+
+    fn read(&mut self) {
+        for end in [CLIENT, SERVER] {
+            self.heard[end] += self.pair.received(end).len() as u64;
+        }
+    }
+
+    /// One end says something now and then for a while.
+    fn talk(&mut self, end: usize, span: Duration, every: Duration, size: usize) {
+        let until = self.pair.now + span;
+        while self.pair.now < until {
+            self.pair.try_send(end, &vec![1; size]);
+            self.pair.pass(every);
+            self.read();
+        }
+    }
+
+    /// What one end says from here on is heard in time.
+    fn is_heard(&mut self, end: usize) {
+        let (start, before) = (self.pair.now, self.heard[1 - end]);
+        while self.heard[1 - end] == before {
+            assert!(
+                self.pair.now - start <= BOUND,
+                "seed {}, CCID {}: {:?}",
+                self.seed,
+                self.ccid,
+                self.pair.stats(end)
+            );
+            self.pair.try_send(end, &[2; 100]);
+            self.pair.pass(TICK);
+            self.read();
+        }
+    }
+
+    /// Lets go of the path, wholly or in one direction, while the ends speak or not.
+    fn cut(&mut self) {
+        let mute = pick(&mut self.rng, &[None, Some(CLIENT), Some(SERVER)]);
+        match mute {
+            Some(end) => self.pair.mute(end),
+            None => self.pair.filter = Some(Box::new(|_, _| false)),
+        }
+        let span = pick(&mut self.rng, &[MS * 100, SECOND, SECOND * 5, SECOND * 30, SECOND * 300]);
+        let speaker = pick(&mut self.rng, &[None, Some(CLIENT), Some(SERVER)]);
+        match speaker {
+            Some(end) => self.talk(end, span, TICK, 400),
+            None => self.pair.pass(span),
+        }
+        if self.rng.chance(0.3) {
+            // Everybody sleeps: time jumps, and all timers are late.
+            let slept = pick(&mut self.rng, &[SECOND, SECOND * 60, SECOND * 4000]);
+            self.pair.net.now = self.pair.now + slept;
+        }
+        self.pair.filter = None;
+    }
+}
+
+fn life(seed: u64) {
+    let mut life = Life::begin(seed);
+    for _ in 0..6 {
+        let end = life.rng.below(2) as usize;
+        let every = pick(&mut life.rng, &[MS, MS * 20, MS * 500]);
+        let size = pick(&mut life.rng, &[10, 200, 1300]);
+        let span = pick(&mut life.rng, &[SECOND, SECOND * 5]);
+        life.talk(end, span, every, size);
+        if life.rng.chance(0.4) {
+            let idle = pick(&mut life.rng, &[SECOND, SECOND * 30, SECOND * 1000]);
+            life.pair.pass(idle);
+        }
+        if life.rng.chance(0.7) {
+            life.cut();
+        }
+        for end in [end, 1 - end] {
+            life.is_heard(end);
+        }
+        assert_eq!([0, 1].map(|end| life.pair.state(end)), [Some(State::Open); 2]);
+    }
+}
+
+/// An acknowledgement that a sleeping host was late with is a measure of its sleep, not of the
+/// path. By it the connection must not count as active for hours: a Sync could not close the gap
+/// that lost packets leave.
+#[test]
+fn a_gap_closes_soon_after_a_host_has_slept() {
+    for ccid in [2, 3, 4] {
+        let config = ConnectionConfig {
+            tx_ccids: vec![ccid],
+            rx_ccids: vec![ccid],
+            idle_limit: Some(SECOND * 1_000_000),
+            silence_timeout: SECOND * 1_000_000,
+            ..ConnectionConfig::default()
+        };
+        let pair = Pair::connected_with(Net::new(1), config);
+        let rng = Seed(1).stream("silences");
+        let mut life = Life { seed: 1, rng, pair, ccid, heard: [0; 2] };
+        for _ in 0..3 {
+            life.pair.send(CLIENT, b"how far is it?");
+            life.pair.net.drain();
+            life.pair.net.now = life.pair.now + SECOND * 4000;
+            life.pair.pass(SECOND);
+        }
+        let rtt = life.pair.stats(CLIENT).srtt.unwrap();
+        assert!(rtt > SECOND * 1000, "CCID {ccid}: {rtt}");
+        life.pair.mute(SERVER);
+        let lost = life.pair.stats(SERVER).counters.packets_sent + 100;
+        while life.pair.stats(SERVER).counters.packets_sent < lost {
+            life.talk(SERVER, TICK, TICK, 100);
+        }
+        life.pair.filter = None;
+        life.read();
+        life.is_heard(SERVER);
+    }
+}
+
+#[test]
+fn when_the_path_is_mended_the_next_datagram_comes_in_time() {
+    lives::seeds(LIVES).for_each(life);
+}
