@@ -176,7 +176,7 @@ async fn life(seed: u64, raw: bool, blind: bool) {
     }
     for round in 0..3 {
         let connecting = timeout(PATIENCE, client.connect(peer, SERVICE, &options));
-        let patience = if blind { PATIENCE } else { Duration::from_secs(2) };
+        let patience = if blind { PATIENCE } else { Duration::from_millis(500) };
         let (a, b) = match tokio::join!(connecting, timeout(patience, listener.accept())) {
             (Ok(Ok(a)), Ok(Ok(b))) if a.local_addr().port == b.peer_addr().port => (a, b),
             // Who sees a handshake can end it, at either side.
