@@ -190,9 +190,10 @@ def test_frames_have_numbers_and_units(library: Library) -> None:
     assert {"flow", "protocol", "goodput_mbps", "delay_p95_ms", "packets_sent"} <= set(runs.columns)
     assert "float" in str(runs["goodput_mbps"].dtype).lower()
     series = record.series(library)
-    names = ["flow", "protocol", "t_s", "throughput_mbps", "goodput_mbps", "cwnd_packets"]
-    assert list(series.columns) == names
-    assert series.shape == (2 * 4, 6)
+    rates = ["t_s", "throughput_mbps", "goodput_mbps"]
+    believed = ["cwnd_packets", "srtt_ms", "allowed_rate_mbps", "loss_event_percent"]
+    assert list(series.columns) == ["flow", "protocol", *rates, *believed]
+    assert series.shape == (2 * 4, 9)
     assert list(series["t_s"])[:4] == [1.0, 2.0, 3.0, 4.0]
 
 

@@ -285,7 +285,8 @@ def over_time(
     record
         The run.
     metric
-        ``throughput_mbps``, ``goodput_mbps`` or ``cwnd_packets``.
+        ``throughput_mbps``, ``goodput_mbps``, ``cwnd_packets``, ``srtt_ms``, ``allowed_rate_mbps``
+        or ``loss_event_percent``.
     width_in
         Width in inches.
 
@@ -304,12 +305,16 @@ def over_time(
     >>> over_time(lab.run("two-flows-short", set=short), "goodput")
     Traceback (most recent call last):
     ...
-    ValueError: metric='goodput': there are throughput_mbps, goodput_mbps, cwnd_packets
+    ValueError: metric='goodput': there are throughput_mbps, goodput_mbps, cwnd_packets, srtt_ms, \
+allowed_rate_mbps, loss_event_percent
     """
     words = {
         "throughput_mbps": "Throughput, Mbit/s",
         "goodput_mbps": "Goodput, Mbit/s",
         "cwnd_packets": "Congestion window, packets",
+        "srtt_ms": "Smoothed round-trip time, ms",
+        "allowed_rate_mbps": "Allowed rate, Mbit/s",
+        "loss_event_percent": "Loss event rate, %",
     }
     if metric not in words:
         raise ValueError(f"metric={metric!r}: there are {', '.join(words)}")

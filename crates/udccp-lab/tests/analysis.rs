@@ -29,7 +29,7 @@ fn record(task: &Task) -> Record {
             t_s: vec![1.0, 2.0, 3.0],
             throughput_mbps: vec![mbps; 3],
             goodput_mbps: vec![mbps, mbps * 1.1, mbps * 0.9],
-            cwnd_packets: vec![Some(4.0); 3],
+            ..SeriesRecord::default()
         },
         ..FlowRecord::default()
     };

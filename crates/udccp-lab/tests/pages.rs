@@ -76,7 +76,7 @@ fn record(task: &Task) -> Record {
             t_s: (1..=8).map(f64::from).collect(),
             throughput_mbps: rates.to_vec(),
             goodput_mbps: rates.to_vec(),
-            cwnd_packets: vec![Some(4.0); 8],
+            ..SeriesRecord::default()
         },
         ..FlowRecord::default()
     };

@@ -63,6 +63,7 @@ fn record(task: &Task) -> Record {
                 throughput_mbps: rates.iter().map(|r| r * 1.03).collect(),
                 cwnd_packets: rates.iter().map(|r| Some(r * 3.0)).collect(),
                 goodput_mbps: rates,
+                ..SeriesRecord::default()
             },
             ..FlowRecord::default()
         }

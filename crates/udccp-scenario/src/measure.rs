@@ -7,7 +7,7 @@ use udccp_metrics::{
     jain, jain_over_time, log_utility, loss_event_percent, loss_on_all_links_percent, loss_percent,
     max_min_ratio, throughput_mbps,
 };
-use udccp_sim::{FlowResult, FlowSample, RunResult};
+use udccp_sim::{FlowResult, FlowSample, RunResult, SenderSample};
 
 use crate::outcome;
 use crate::record::{
@@ -130,8 +130,15 @@ fn series(samples: &[FlowSample]) -> SeriesRecord {
         t_s: samples.iter().map(|s| s.end.as_secs_f64()).collect(),
         throughput_mbps: samples.iter().map(|s| s.throughput().as_mbps()).collect(),
         goodput_mbps: samples.iter().map(|s| s.goodput().as_mbps()).collect(),
-        cwnd_packets: samples.iter().map(|s| s.sender.cwnd_packets).collect(),
+        cwnd_packets: of_sender(samples, |s| s.cwnd_packets),
+        srtt_ms: of_sender(samples, |s| s.srtt.map(Duration::as_millis_f64)),
+        allowed_rate_mbps: of_sender(samples, |s| s.x_bytes_per_sec.map(|x| x * 8e-6)),
+        loss_event_percent: of_sender(samples, |s| s.loss_event_rate.map(|p| 100.0 * p)),
     }
+}
+
+fn of_sender(samples: &[FlowSample], value: fn(&SenderSample) -> Option<f64>) -> Vec<Option<f64>> {
+    samples.iter().map(|s| value(&s.sender)).collect()
 }
 
 /// The samples of the intervals that end in the measured part of the run.

@@ -140,7 +140,8 @@ pub struct FlowRecord {
     pub series: SeriesRecord,
 }
 
-/// A flow over time; all lists have the same length. Congestion windows are at interval ends.
+/// A flow over time; all lists have the same length. What the sender believes is of interval ends,
+/// and null where its protocol does not have it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SeriesRecord {
     /// End of each interval in seconds.
@@ -149,8 +150,17 @@ pub struct SeriesRecord {
     pub throughput_mbps: Vec<f64>,
     /// Payload rate in the interval.
     pub goodput_mbps: Vec<f64>,
-    /// Congestion window in packets, null where the protocol has none.
+    /// Congestion window in packets.
     pub cwnd_packets: Vec<Option<f64>>,
+    /// Smoothed round-trip time.
+    #[serde(default)]
+    pub srtt_ms: Vec<Option<f64>>,
+    /// Allowed transmit rate, X of RFC 5348, in payload.
+    #[serde(default)]
+    pub allowed_rate_mbps: Vec<Option<f64>>,
+    /// Loss event rate, p of RFC 5348.
+    #[serde(default)]
+    pub loss_event_percent: Vec<Option<f64>>,
 }
 
 /// The network and all flows together.

@@ -214,14 +214,19 @@ pub struct SenderSample {
     pub cwnd_packets: Option<f64>,
     /// Smoothed round-trip time.
     pub srtt: Option<Duration>,
+    /// Allowed sending rate in bytes per second (rate-based protocols).
+    pub x_bytes_per_sec: Option<f64>,
+    /// Loss event rate, 0..=1 (rate-based protocols).
+    pub loss_event_rate: Option<f64>,
     /// Congestion events that cut the window or rate so far.
     pub congestion_events: u64,
 }
 
 impl From<Probe> for SenderSample {
     fn from(probe: Probe) -> Self {
-        let Probe { cwnd_packets, srtt, congestion_events, .. } = probe;
-        Self { cwnd_packets, srtt, congestion_events }
+        let Probe { cwnd_packets, srtt, x_bytes_per_sec, loss_event_rate, .. } = probe;
+        let congestion_events = probe.congestion_events;
+        Self { cwnd_packets, srtt, x_bytes_per_sec, loss_event_rate, congestion_events }
     }
 }
 

@@ -20,13 +20,18 @@ class Quantiles(TypedDict):
 class FlowSeries(TypedDict):
     """A flow over time; lists of shape ``(intervals,)``.
 
-    ``t_s`` holds the end of each interval in s; windows are at interval ends.
+    ``t_s`` holds the end of each interval in s. What the sender believes is of interval ends, and
+    None where its protocol does not have it: the allowed rate (X, of payload) and the loss event
+    rate (p) of RFC 5348 are of CCID 3 and 4.
     """
 
     t_s: list[float]
     throughput_mbps: list[float]
     goodput_mbps: list[float]
     cwnd_packets: list[float | None]
+    srtt_ms: list[float | None]
+    allowed_rate_mbps: list[float | None]
+    loss_event_percent: list[float | None]
 
 
 class _Flow(TypedDict):

@@ -72,6 +72,12 @@ words! {
     Goodput = "goodput",
     /// Congestion window in packets.
     Cwnd = "cwnd",
+    /// Smoothed round-trip time of the sender.
+    Srtt = "srtt",
+    /// Rate that a rate-based sender allows itself.
+    AllowedRate = "allowed-rate",
+    /// Loss event rate that a rate-based sender reckons with.
+    LossEventRate = "loss-event-rate",
     /// Jain's index of the interval.
     Jain = "jain",
 }
@@ -85,8 +91,10 @@ impl TimeMetric {
     /// Its unit.
     pub const fn unit(self) -> &'static str {
         match self {
-            Self::Throughput | Self::Goodput => "Mbit/s",
+            Self::Throughput | Self::Goodput | Self::AllowedRate => "Mbit/s",
             Self::Cwnd => "packets",
+            Self::Srtt => "ms",
+            Self::LossEventRate => "%",
             Self::Jain => "",
         }
     }
@@ -97,6 +105,9 @@ impl TimeMetric {
             Self::Throughput => Metric::Throughput.title(),
             Self::Goodput => Metric::Goodput.title(),
             Self::Cwnd => "Congestion window",
+            Self::Srtt => "Smoothed round-trip time",
+            Self::AllowedRate => "Allowed rate",
+            Self::LossEventRate => "Loss event rate",
             Self::Jain => Metric::Jain.title(),
         }
     }

@@ -17,7 +17,7 @@ pub(crate) fn flow(name: &str, from: f64, to: f64) -> FlowRecord {
             t_s: vec![4.0, 5.0, 6.0, 7.0],
             throughput_mbps: rates.clone(),
             goodput_mbps: rates,
-            cwnd_packets: vec![None; 4],
+            ..SeriesRecord::default()
         },
         ..FlowRecord::default()
     }

@@ -357,6 +357,9 @@ fn values(
         (TimeMetric::Throughput, Some(series)) => some(&series.throughput_mbps),
         (TimeMetric::Goodput, Some(series)) => some(&series.goodput_mbps),
         (TimeMetric::Cwnd, Some(series)) => series.cwnd_packets.clone(),
+        (TimeMetric::Srtt, Some(series)) => series.srtt_ms.clone(),
+        (TimeMetric::AllowedRate, Some(series)) => series.allowed_rate_mbps.clone(),
+        (TimeMetric::LossEventRate, Some(series)) => series.loss_event_percent.clone(),
         (TimeMetric::Jain, _) => {
             let rate = |f: &udccp_scenario::FlowRecord, i: usize| {
                 let series = match rates {
