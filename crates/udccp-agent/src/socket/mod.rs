@@ -24,8 +24,9 @@ pub(crate) static ZEROS: [u8; 65_536] = [0; 65_536];
 pub(crate) const BATCH: usize = 64;
 
 /// How long bulk data may wait in a socket before it is read, or room in it before it is filled.
-/// Every call costs, in a guest kernel as much as tens of packets.
-pub(crate) const PAUSE: Duration = Duration::from_millis(4);
+/// Every call costs, in a guest kernel as much as tens of packets. Not whole milliseconds, which
+/// timers of tokio are.
+pub(crate) const PAUSE: Duration = Duration::from_micros(4050);
 /// The same where messages are tracked one by one.
 pub(crate) const SHORT_PAUSE: Duration = Duration::from_millis(1);
 

@@ -38,8 +38,8 @@ pub struct DccpOptions {
     /// How the host waits for its timers; for as long as they say where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timers: Option<HostTimers>,
-    /// The host also wakes at multiples of this, as one whose application looks so often; what is
-    /// due then leaves.
+    /// The host also wakes at multiples of this, as one whose application looks so often and fills
+    /// the send queue; what is due then leaves.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wakes_every: Option<Duration>,
     /// Send buffer of the host's socket, as a kernel counts it: what may wait in the host's own
@@ -87,7 +87,7 @@ impl From<GrowthAfterCut> for udccp_cc::GrowthAfterCut {
 words! {
     /// How a host waits for its timers.
     HostTimers, "wait for timers":
-    /// As a program on Linux with `epoll_wait`: in whole milliseconds, and 50 us longer.
+    /// As a program on Linux with `epoll_wait`: in whole milliseconds.
     Epoll = "epoll",
 }
 

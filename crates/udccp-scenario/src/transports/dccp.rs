@@ -250,13 +250,13 @@ impl DccpEnd {
 
 impl Machine for DccpEnd {
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram) {
-        self.timers.arrived();
+        self.timers.arrived(now);
         self.endpoint.handle_datagram(now, datagram);
         self.drain_events();
     }
 
     fn handle_datagram_in(&mut self, now: Instant, place: &mut Option<Datagram>) {
-        self.timers.arrived();
+        self.timers.arrived(now);
         self.endpoint.handle_datagram_in(now, place);
         self.drain_events();
     }
@@ -277,7 +277,11 @@ impl Machine for DccpEnd {
     fn poll_transmit_into(&mut self, now: Instant, out: &mut Option<Datagram>) -> bool {
         self.timers.asleep_from(now);
         let is_full = self.send_buffer.as_mut().is_some_and(|buffer| !buffer.takes(now));
-        !is_full && self.endpoint.poll_transmit_into(now, out)
+        let sent = !is_full && self.endpoint.poll_transmit_into(now, out);
+        if sent && matches!(self.role, Role::Active(_)) {
+            self.timers.message_left();
+        }
+        sent
     }
 
     fn poll_timeout(&self) -> Option<Instant> {

@@ -5,14 +5,12 @@ use udccp_base::{Duration, Instant, MaybeInstant};
 use crate::schema::{DccpOptions, HostTimers};
 
 const MILLISECOND: Duration = Duration::from_millis(1);
-/// Linux lets a program that waits sleep so much longer (its timer slack).
-const SLACK: Duration = Duration::from_micros(50);
 
 /// When the host wakes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timers {
     wait: Wait,
-    /// It also wakes at multiples of this.
+    /// Its application looks at multiples of this, too.
     wakes_every: Option<Duration>,
 }
 
@@ -23,19 +21,34 @@ enum Wait {
     Exact,
     /// Until a multiple of this.
     Ticks(Duration),
-    /// As tokio does with `epoll_wait`: deadlines are rounded up to milliseconds and the present
-    /// down, and the difference is waited for from now on, and the slack. An application that is
-    /// ahead of it does what is due, and does not wake the driver, which waits until `pending`.
-    Epoll { asleep_from: Instant, pending: MaybeInstant },
+    /// As tokio does with `epoll_wait`.
+    Epoll(Epoll),
+}
+
+/// A driver on tokio: deadlines are rounded up to milliseconds and the present down, and the
+/// difference is waited for from now on. An application that looks sends what is due, and fills the
+/// send queue. With a second message it wakes the driver, which waits anew; otherwise the driver
+/// waits on, until `pending`, though nothing is due then.
+#[derive(Clone, Copy, Debug)]
+struct Epoll {
+    asleep_from: Instant,
+    pending: MaybeInstant,
+    /// Messages that have left since the application looked last: so many it will put behind.
+    left: u32,
+    /// The last time that anything happened here.
+    last: Instant,
 }
 
 impl Timers {
     /// As the options say.
     pub(super) fn new(options: &DccpOptions) -> Self {
         let wait = match (options.timers, options.timer_tick) {
-            (Some(HostTimers::Epoll), _) => {
-                Wait::Epoll { asleep_from: Instant::ZERO, pending: MaybeInstant::NONE }
-            }
+            (Some(HostTimers::Epoll), _) => Wait::Epoll(Epoll {
+                asleep_from: Instant::ZERO,
+                pending: MaybeInstant::NONE,
+                left: 0,
+                last: Instant::ZERO,
+            }),
             (None, Some(tick)) => Wait::Ticks(tick),
             (None, None) => Wait::Exact,
         };
@@ -45,49 +58,98 @@ impl Timers {
     /// The host wakes. `due` is its next timer, asked for where it counts.
     #[inline]
     pub(super) fn wake(&mut self, now: Instant, due: impl FnOnce() -> Option<Instant>) {
-        if let Wait::Epoll { asleep_from, pending } = &mut self.wait {
-            let passed = || due().filter(|due| *due <= now);
-            let waited = pending.get().or_else(|| passed().map(|due| epoll(*asleep_from, due)));
-            *pending = waited.filter(|at| *at > now).into();
+        if let Wait::Epoll(epoll) = &mut self.wait {
+            epoll.catch_up(now, self.wakes_every);
+            epoll.wake(now, due);
         }
     }
 
     /// Something arrived, so that the driver waits anew.
     #[inline]
-    pub(super) fn arrived(&mut self) {
-        if let Wait::Epoll { pending, .. } = &mut self.wait {
-            *pending = MaybeInstant::NONE;
+    pub(super) fn arrived(&mut self, now: Instant) {
+        if let Wait::Epoll(epoll) = &mut self.wait {
+            epoll.catch_up(now, self.wakes_every);
+            epoll.pending = MaybeInstant::NONE;
+        }
+    }
+
+    /// A message of the application left.
+    #[inline]
+    pub(super) fn message_left(&mut self) {
+        if let Wait::Epoll(epoll) = &mut self.wait {
+            epoll.left = epoll.left.saturating_add(1);
         }
     }
 
     /// The host has nothing to do from now on.
     #[inline]
     pub(super) fn asleep_from(&mut self, now: Instant) {
-        if let Wait::Epoll { asleep_from, pending: MaybeInstant::NONE } = &mut self.wait {
-            *asleep_from = now;
+        if let Wait::Epoll(epoll) = &mut self.wait {
+            epoll.catch_up(now, self.wakes_every);
+            let looks = self.wakes_every.is_some_and(|every| now == now.next_multiple_of(every));
+            if looks && epoll.wakes_driver() {
+                epoll.pending = MaybeInstant::NONE;
+            }
+            if epoll.pending.get().is_none() {
+                epoll.asleep_from = now;
+            }
         }
     }
 
     /// When the host wakes for a timer that is due then.
     #[inline]
     pub(super) fn fire(&self, due: Instant) -> Instant {
-        let at = match self.wait {
+        let at = match &self.wait {
             Wait::Exact => due,
-            Wait::Ticks(tick) => due.next_multiple_of(tick),
-            Wait::Epoll { asleep_from, pending } => {
-                pending.get().unwrap_or_else(|| epoll(asleep_from, due))
-            }
+            Wait::Ticks(tick) => due.next_multiple_of(*tick),
+            Wait::Epoll(epoll) => epoll.fire(due, self.wakes_every),
         };
         self.wakes_every.map_or(at, |every| at.min(due.next_multiple_of(every)))
     }
 }
 
+impl Epoll {
+    /// The application has looked at times at which nothing was due.
+    fn catch_up(&mut self, now: Instant, wakes_every: Option<Duration>) {
+        let Some(every) = wakes_every else { return };
+        let look = self.last.next_multiple_of(every);
+        if look < now {
+            if self.last < look && self.wakes_driver() {
+                self.asleep_from = look;
+                self.pending = MaybeInstant::NONE;
+            }
+            self.left = 0;
+        }
+        self.last = now;
+    }
+
+    /// The first message leaves with its call, the next are left to the driver.
+    fn wakes_driver(&self) -> bool {
+        self.left > 1
+    }
+
+    fn wake(&mut self, now: Instant, due: impl FnOnce() -> Option<Instant>) {
+        let passed = || due().filter(|due| *due <= now);
+        let waited = self.pending.get().or_else(|| passed().map(|due| wait(self.asleep_from, due)));
+        self.pending = waited.filter(|at| *at > now).into();
+    }
+
+    fn fire(&self, due: Instant, wakes_every: Option<Duration>) -> Instant {
+        let at = self.pending.get().unwrap_or_else(|| wait(self.asleep_from, due));
+        let look = wakes_every.map(|every| self.last.next_multiple_of(every));
+        match look.filter(|look| self.last < *look && *look < due && self.wakes_driver()) {
+            Some(look) if look < at => wait(look, due),
+            _ => at,
+        }
+    }
+}
+
 /// When `epoll_wait` returns that has been called at `asleep_from` for a timer that is due then.
-fn epoll(asleep_from: Instant, due: Instant) -> Instant {
+fn wait(asleep_from: Instant, due: Instant) -> Instant {
     if due <= asleep_from {
         return due;
     }
-    asleep_from + (due.next_multiple_of(MILLISECOND) - down(asleep_from, MILLISECOND)) + SLACK
+    asleep_from + (due.next_multiple_of(MILLISECOND) - down(asleep_from, MILLISECOND))
 }
 
 fn down(at: Instant, unit: Duration) -> Instant {
@@ -103,17 +165,17 @@ mod tests {
     }
 
     #[test]
-    fn a_program_with_epoll_waits_whole_milliseconds_from_now_and_a_little_longer() {
+    fn a_program_with_epoll_waits_whole_milliseconds_from_now() {
         let options = DccpOptions { timers: Some(HostTimers::Epoll), ..DccpOptions::default() };
         let fire = |asleep_from, due| {
             let mut timers = Timers::new(&options);
             timers.asleep_from(at(asleep_from));
             timers.fire(at(due))
         };
-        assert_eq!(fire(500, 800), at(500 + 1000 + 50));
-        assert_eq!(fire(500, 1700), at(500 + 2000 + 50));
-        assert_eq!(fire(900, 2100), at(900 + 3000 + 50));
-        assert_eq!(fire(1000, 2000), at(1000 + 1000 + 50));
+        assert_eq!(fire(500, 800), at(500 + 1000));
+        assert_eq!(fire(500, 1700), at(500 + 2000));
+        assert_eq!(fire(900, 2100), at(900 + 3000));
+        assert_eq!(fire(1000, 2000), at(1000 + 1000));
         assert_eq!(fire(1000, 900), at(900), "due already");
     }
 
@@ -125,40 +187,72 @@ mod tests {
         assert_eq!(Timers::new(&DccpOptions::default()).fire(at(1)), at(1));
     }
 
+    fn looking_every(us: u64) -> Timers {
+        let (timers, wakes_every) = (Some(HostTimers::Epoll), Some(Duration::from_micros(us)));
+        Timers::new(&DccpOptions { timers, wakes_every, ..DccpOptions::default() })
+    }
+
     #[test]
     fn a_host_that_wakes_by_itself_fires_what_is_due() {
-        let wakes_every = Some(Duration::from_micros(1200));
-        let timers = Some(HostTimers::Epoll);
-        let options = DccpOptions { timers, wakes_every, ..DccpOptions::default() };
-        let timers = Timers::new(&options);
-        assert_eq!(timers.fire(at(900)), at(1050));
+        let timers = looking_every(1200);
+        assert_eq!(timers.fire(at(900)), at(1000));
         assert_eq!(timers.fire(at(1100)), at(1200));
-        assert_eq!(timers.fire(at(1210)), at(2050));
+        assert_eq!(timers.fire(at(1210)), at(2000));
     }
 
     #[test]
     fn the_driver_waits_on_for_a_timer_that_the_application_was_ahead_of() {
-        let wakes_every = Some(Duration::from_micros(1200));
-        let timers = Some(HostTimers::Epoll);
-        let options = DccpOptions { timers, wakes_every, ..DccpOptions::default() };
-        let mut timers = Timers::new(&options);
+        let mut timers = looking_every(1200);
         timers.asleep_from(at(500));
-        assert_eq!(timers.fire(at(900)), at(1200), "the application; the driver waits until 1550");
+        assert_eq!(timers.fire(at(900)), at(1200), "the application; the driver waits until 1500");
         timers.wake(at(1200), || Some(at(900)));
+        timers.message_left();
         timers.asleep_from(at(1200));
-        assert_eq!(timers.fire(at(1900)), at(1550));
+        assert_eq!(timers.fire(at(1900)), at(1500));
         let mut reached = timers;
         // Something arrives before: the driver waits from then on.
-        timers.arrived();
+        timers.arrived(at(1300));
         timers.asleep_from(at(1300));
-        assert_eq!(timers.fire(at(1900)), at(1300 + 1000 + 50));
+        assert_eq!(timers.fire(at(1900)), at(1300 + 1000));
         // Nothing arrives: it finds nothing due, and waits again.
-        reached.wake(at(1550), || Some(at(1900)));
-        reached.asleep_from(at(1550));
-        assert_eq!(reached.fire(at(1900)), at(2400), "the application; the driver at 2600");
+        reached.wake(at(1500), || Some(at(1900)));
+        reached.asleep_from(at(1500));
+        assert_eq!(reached.fire(at(1900)), at(2400), "the application; the driver at 2500");
         // A wake before anything is due is none of the application's.
         reached.wake(at(1800), || Some(at(1900)));
         reached.asleep_from(at(1800));
-        assert_eq!(Timers { wakes_every: None, ..reached }.fire(at(1900)), at(1800 + 1000 + 50));
+        assert_eq!(Timers { wakes_every: None, ..reached }.fire(at(1900)), at(1800 + 1000));
+    }
+
+    #[test]
+    fn an_application_that_fills_the_queue_with_two_messages_wakes_the_driver() {
+        // What left at its look and before: the driver waits anew from there.
+        let mut timers = looking_every(1200);
+        timers.asleep_from(at(500));
+        timers.message_left();
+        timers.wake(at(1200), || Some(at(900)));
+        timers.message_left();
+        timers.asleep_from(at(1200));
+        assert_eq!(timers.fire(at(1900)), at(1200 + 1000));
+        // The same where nothing is due as it looks. It has filled the queue then, and a look after
+        // that finds it full.
+        let mut timers = looking_every(1200);
+        timers.asleep_from(at(900));
+        timers.message_left();
+        timers.message_left();
+        assert_eq!(timers.fire(at(1300)), at(2200), "not 900 + 2000 as without the look");
+        timers.arrived(at(1250));
+        timers.asleep_from(at(1250));
+        assert_eq!(timers.fire(at(2900)), at(1250 + 2000), "not from the look at 2400 on");
+        // A look ahead of the timer that the driver began at the look before.
+        let mut timers = looking_every(1200);
+        timers.asleep_from(at(900));
+        timers.message_left();
+        timers.message_left();
+        assert_eq!(timers.fire(at(2399)), at(2400));
+        timers.wake(at(2400), || Some(at(2399)));
+        timers.message_left();
+        timers.asleep_from(at(2400));
+        assert_eq!(timers.fire(at(3500)), at(1200 + 2000));
     }
 }
