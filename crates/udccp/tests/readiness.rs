@@ -9,7 +9,7 @@ mod common;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use common::{Relay, SERVICE, localhost};
+use common::{SERVICE, localhost};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::select::{FdSet, select};
 use nix::sys::time::{TimeVal, TimeValLike};
@@ -18,6 +18,7 @@ use udccp::blocking::{Connection, Endpoint, Listener};
 use udccp::{
     Address, CloseReason, EarlyReadiness, Error, Options, State, TryRecvError, TrySendError,
 };
+use udccp_testkit::{Relay, pass};
 
 const ALL: PollFlags = PollFlags::IN.union(PollFlags::OUT).union(PollFlags::RDHUP);
 const IN: PollFlags = PollFlags::IN;
@@ -223,7 +224,7 @@ fn async_sockets_have_the_same_descriptors_and_they_end_with_their_runtime() {
 fn a_close_that_nobody_confirms_in_time_is_shown_as_an_error() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("one");
     let listener = Listener::bind(localhost(false), SERVICE).expect("a listener");
-    let relay = runtime.block_on(Relay::to(listener.local_addr()));
+    let relay = runtime.block_on(Relay::start(listener.local_addr(), pass));
     let peer = Address { udp: relay.addr(), port: listener.port() };
     // Closes leave for longer than any test lasts.
     let options = Options::default().close_retries(1000).close_linger(Duration::from_millis(200));
