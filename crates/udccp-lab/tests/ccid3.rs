@@ -53,6 +53,34 @@ fn it_keeps_to_the_equation_and_is_smoother_than_ccid_2() {
     }
 }
 
+/// What the sender believes over time explains its rate: X is what the equation gives for the
+/// round-trip time and the loss event rate beside it, and the flow sends X. A window has none.
+#[test]
+fn its_beliefs_over_time_are_those_of_the_equation() {
+    let path = r#"rate = "1 Gbit/s", rtt = "100 ms", limit = "10000 packets", loss = "1 %""#;
+    let record = run(path, 60, &["dccp/ccid3", "dccp/ccid2"]);
+    let [three, two] = [0, 1].map(|i| &record.flows[i].series);
+    let mut of_equation = 0.0;
+    for i in 30..60 {
+        let rtt_ms = three.srtt_ms[i].unwrap();
+        assert!((100.0..101.0).contains(&rtt_ms), "{rtt_ms} ms");
+        let rtt = Duration::from_secs_f64(rtt_ms / 1e3);
+        let p = three.loss_event_percent[i].unwrap() / 100.0;
+        let expected = equation::throughput(SEGMENT, rtt, p).bytes_per_sec() * 8e-6;
+        let ratio = three.allowed_rate_mbps[i].unwrap() / expected;
+        // What was received limits it too, at times.
+        assert!(ratio < 1.01, "{ratio} of the equation at {i} s");
+        of_equation += ratio / 30.0;
+    }
+    assert!(of_equation > 0.95, "{of_equation}");
+    let allowed: f64 = three.allowed_rate_mbps[30..].iter().flatten().sum();
+    let sent = three.goodput_mbps[30..].iter().sum::<f64>() / 0.99;
+    assert!((0.95..1.05).contains(&(sent / allowed)), "{sent} of {allowed}");
+    let none = |values: &[Option<f64>]| values.iter().all(Option::is_none);
+    assert!(none(&two.allowed_rate_mbps) && none(&two.loss_event_percent));
+    assert!(none(&three.cwnd_packets) && two.srtt_ms.iter().any(Option::is_some));
+}
+
 /// Packets that leave evenly find the queue of a short path as it was before, and are never lost
 /// where TCP's bursts are. Those of a program on Linux do not leave so.
 #[test]
