@@ -41,6 +41,7 @@ pub use receiver::{
     CcidReceiver, Feedback, OptionSink, ReceivedInfo, ReceivedRun, ReceiverMetrics,
 };
 pub use registry::{CcidFactory, CcidRegistry, CcidSetup, RegistryError};
+pub(crate) use sender::LONGEST_RTT;
 pub(crate) use sender::QUICK_START_HEADER_BYTES;
 pub use sender::{
     AckInfo, AckOutcome, CcidMetrics, CcidSender, FeatureNeed, PacketReport, PeerDrops,

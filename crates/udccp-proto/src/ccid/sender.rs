@@ -9,6 +9,10 @@ use crate::ackvec::DropCode;
 use crate::ccid::{ReceivedInfo, ReceivedRun};
 use crate::features::Location;
 
+/// A packet and its answer live no longer: twice the maximum segment lifetime of two minutes (RFC
+/// 4340 section 3.4). What took longer is no sample of a round-trip time, as a host slept then.
+pub(crate) const LONGEST_RTT: Duration = Duration::from_secs(240);
+
 /// Whether a data packet may leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendVerdict {

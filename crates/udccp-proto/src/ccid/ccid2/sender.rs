@@ -15,8 +15,8 @@ use crate::ccid::ccid2::window::{AckContext, Tally, Window};
 use crate::ccid::ccid2::{Ccid2Config, NUMBER, Pacing};
 use crate::ccid::probes::Probes;
 use crate::ccid::{
-    AckInfo, AckOutcome, CcidMetrics, CcidSender, QuickStartStep, ReceivedInfo, ReceivedRun,
-    SendVerdict, SentInfo, TimeoutOutcome,
+    AckInfo, AckOutcome, CcidMetrics, CcidSender, LONGEST_RTT, QuickStartStep, ReceivedInfo,
+    ReceivedRun, SendVerdict, SentInfo, TimeoutOutcome,
 };
 
 /// Packets sent in a round-trip time that the Sequence Window should hold (RFC 4340 section 7.5.2).
@@ -120,7 +120,7 @@ impl Ccid2Sender {
             // An Elapsed Time beyond the whole is a lie; without it the sample is only larger.
             if elapsed < total { total - elapsed } else { total }
         });
-        let rtt = by_packet.or(ack.timestamp_echo_rtt)?;
+        let rtt = by_packet.or(ack.timestamp_echo_rtt).filter(|rtt| *rtt <= LONGEST_RTT)?;
         self.rtt.observe(rtt);
         if self.next_sample.is_none_or(|first| ack.ackno.at_least(first)) {
             self.rtt.sample(rtt);

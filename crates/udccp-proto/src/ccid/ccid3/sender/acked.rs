@@ -11,7 +11,7 @@ use crate::ackvec::{DropCode, DropState, for_each_drop};
 use crate::ccid::ccid3::feedback::Options;
 use crate::ccid::ccid3::verify::Sending;
 use crate::ccid::tfrc::{NDUPACK, Rate, Report, equation};
-use crate::ccid::{AckInfo, AckOutcome, PacketReport};
+use crate::ccid::{AckInfo, AckOutcome, LONGEST_RTT, PacketReport};
 
 /// The longest first loss interval, which its field holds.
 const LONGEST_INTERVAL: f64 = 16_777_215.0;
@@ -28,7 +28,8 @@ impl Ccid3Sender {
             // An Elapsed Time beyond the whole is a lie; without it the sample is only larger.
             if elapsed < total { total - elapsed } else { total }
         });
-        let sample = by_packet.or(ack.timestamp_echo_rtt).map(|rtt| rtt.max(self.rtt_floor.get()));
+        let sample = by_packet.or(ack.timestamp_echo_rtt).filter(|rtt| *rtt <= LONGEST_RTT);
+        let sample = sample.map(|rtt| rtt.max(self.rtt_floor.get()));
         let guess = self.rate.rtt().unwrap_or(DEFAULT_RTT) + elapsed;
         (sent.unwrap_or(now - guess), sample)
     }
