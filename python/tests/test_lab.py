@@ -191,9 +191,9 @@ def test_frames_have_numbers_and_units(library: Library) -> None:
     assert "float" in str(runs["goodput_mbps"].dtype).lower()
     series = record.series(library)
     rates = ["t_s", "throughput_mbps", "goodput_mbps"]
-    believed = ["cwnd_packets", "srtt_ms", "allowed_rate_mbps", "loss_event_percent"]
+    believed = ["cwnd_packets", "srtt_ms"]
     assert list(series.columns) == ["flow", "protocol", *rates, *believed]
-    assert series.shape == (2 * 4, 9)
+    assert series.shape == (2 * 4, 7)
     assert list(series["t_s"])[:4] == [1.0, 2.0, 3.0, 4.0]
 
 

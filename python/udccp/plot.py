@@ -293,7 +293,7 @@ def over_time(
     Raises
     ------
     ValueError
-        There is no such metric.
+        There is no such metric, or no flow has it.
 
     Examples
     --------
@@ -307,6 +307,10 @@ def over_time(
     ...
     ValueError: metric='goodput': there are throughput_mbps, goodput_mbps, cwnd_packets, srtt_ms, \
 allowed_rate_mbps, loss_event_percent
+    >>> over_time(lab.run("two-flows-short", set=short), "allowed_rate_mbps")
+    Traceback (most recent call last):
+    ...
+    ValueError: metric='allowed_rate_mbps': no flow of this run has it
     """
     words = {
         "throughput_mbps": "Throughput, Mbit/s",
@@ -318,10 +322,14 @@ allowed_rate_mbps, loss_event_percent
     }
     if metric not in words:
         raise ValueError(f"metric={metric!r}: there are {', '.join(words)}")
+    if not any(metric in flow["series"] for flow in record.flows):
+        raise ValueError(f"metric={metric!r}: no flow of this run has it")
     with _styled():
         drawn, axes = pyplot.subplots(figsize=(width_in, 0.68 * width_in), layout="constrained")
         for flow in record.flows:
             series: Mapping[str, Any] = dict[str, Any](flow["series"])
+            if metric not in series:
+                continue
             row = protocols()[flow["protocol"]]
             label = f"{flow['name']}: {row.title}"
             axes.plot(series["t_s"], series[metric], color=row.colour, label=label)

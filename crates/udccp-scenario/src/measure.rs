@@ -130,15 +130,17 @@ fn series(samples: &[FlowSample]) -> SeriesRecord {
         t_s: samples.iter().map(|s| s.end.as_secs_f64()).collect(),
         throughput_mbps: samples.iter().map(|s| s.throughput().as_mbps()).collect(),
         goodput_mbps: samples.iter().map(|s| s.goodput().as_mbps()).collect(),
-        cwnd_packets: of_sender(samples, |s| s.cwnd_packets),
+        cwnd_packets: samples.iter().map(|s| s.sender.cwnd_packets).collect(),
         srtt_ms: of_sender(samples, |s| s.srtt.map(Duration::as_millis_f64)),
         allowed_rate_mbps: of_sender(samples, |s| s.x_bytes_per_sec.map(|x| x * 8e-6)),
         loss_event_percent: of_sender(samples, |s| s.loss_event_rate.map(|p| 100.0 * p)),
     }
 }
 
+/// Empty where the sender never has a value.
 fn of_sender(samples: &[FlowSample], value: fn(&SenderSample) -> Option<f64>) -> Vec<Option<f64>> {
-    samples.iter().map(|s| value(&s.sender)).collect()
+    let values = || samples.iter().map(|s| value(&s.sender));
+    if values().any(|v| v.is_some()) { values().collect() } else { Vec::new() }
 }
 
 /// The samples of the intervals that end in the measured part of the run.

@@ -141,7 +141,7 @@ pub struct FlowRecord {
 }
 
 /// A flow over time; all lists have the same length. What the sender believes is of interval ends,
-/// and null where its protocol does not have it.
+/// and null where it is not known. Of what it never knows there is no list, but for the window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SeriesRecord {
     /// End of each interval in seconds.
@@ -153,13 +153,13 @@ pub struct SeriesRecord {
     /// Congestion window in packets.
     pub cwnd_packets: Vec<Option<f64>>,
     /// Smoothed round-trip time.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub srtt_ms: Vec<Option<f64>>,
     /// Allowed transmit rate, X of RFC 5348, in payload.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allowed_rate_mbps: Vec<Option<f64>>,
     /// Loss event rate, p of RFC 5348.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loss_event_percent: Vec<Option<f64>>,
 }
 

@@ -17,18 +17,23 @@ class Quantiles(TypedDict):
     p99: float | None
 
 
-class FlowSeries(TypedDict):
-    """A flow over time; lists of shape ``(intervals,)``.
-
-    ``t_s`` holds the end of each interval in s. What the sender believes is of interval ends, and
-    None where its protocol does not have it: the allowed rate (X, of payload) and the loss event
-    rate (p) of RFC 5348 are of CCID 3 and 4.
-    """
+class _FlowSeries(TypedDict):
+    """What every flow has over time."""
 
     t_s: list[float]
     throughput_mbps: list[float]
     goodput_mbps: list[float]
     cwnd_packets: list[float | None]
+
+
+class FlowSeries(_FlowSeries, total=False):
+    """A flow over time; lists of shape ``(intervals,)``.
+
+    ``t_s`` holds the end of each interval in s. What the sender believes is of interval ends, and
+    None where it is not known. The allowed rate (X, of payload) and the loss event rate (p) of
+    RFC 5348 are of CCID 3 and 4; other protocols have no such lists.
+    """
+
     srtt_ms: list[float | None]
     allowed_rate_mbps: list[float | None]
     loss_event_percent: list[float | None]
