@@ -119,7 +119,7 @@ fn no_table(change: &Override, part: &str) -> Diagnostic {
 }
 
 /// Replaces every `"$name"` below `node` by the value of that axis. Whose axes these are, as in
-/// "axes of [grid]", is for the error.
+/// `axes of [grid]`, is for the error.
 ///
 /// # Errors
 /// A name that no axis has, with the nearest.
