@@ -38,19 +38,25 @@ impl Life {
     fn begin(seed: u64) -> Self {
         let mut rng = Seed(seed).stream("silences");
         let ccid = pick(&mut rng, &[2, 3, 4]);
+        let keep_alive = pick(&mut rng, &[None, Some(SECOND * 25)]);
+        let mut net = Net::new(seed);
+        net.delay = pick(&mut rng, &[MS / 10, MS * 5, MS * 50, MS * 300]);
+        Self { rng, ..Self::with(seed, ccid, net, keep_alive) }
+    }
+
+    /// Two ends that no silence parts.
+    fn with(seed: u64, ccid: u8, net: Net, keep_alive: Option<Duration>) -> Self {
         let config = ConnectionConfig {
             tx_ccids: vec![ccid],
             rx_ccids: vec![ccid],
-            keep_alive: pick(&mut rng, &[None, Some(SECOND * 25)]),
+            keep_alive,
             idle_limit: Some(SECOND * 1_000_000),
             silence_timeout: SECOND * 1_000_000,
             recv_queue_packets: 100_000,
             ..ConnectionConfig::default()
         };
-        let mut net = Net::new(seed);
-        net.delay = pick(&mut rng, &[MS / 10, MS * 5, MS * 50, MS * 300]);
         let pair = Pair::connected_with(net, config);
-        Self { seed, rng, pair, ccid, heard: [0; 2] }
+        Self { seed, rng: Seed(seed).stream("silences"), pair, ccid, heard: [0; 2] }
     }
 
     fn read(&mut self) {
@@ -136,16 +142,7 @@ fn life(seed: u64) {
 #[test]
 fn a_gap_closes_soon_after_a_host_has_slept() {
     for ccid in [2, 3, 4] {
-        let config = ConnectionConfig {
-            tx_ccids: vec![ccid],
-            rx_ccids: vec![ccid],
-            idle_limit: Some(SECOND * 1_000_000),
-            silence_timeout: SECOND * 1_000_000,
-            ..ConnectionConfig::default()
-        };
-        let pair = Pair::connected_with(Net::new(1), config);
-        let rng = Seed(1).stream("silences");
-        let mut life = Life { seed: 1, rng, pair, ccid, heard: [0; 2] };
+        let mut life = Life::with(1, ccid, Net::new(1), None);
         for _ in 0..3 {
             life.pair.send(CLIENT, b"how far is it?");
             life.pair.net.drain();
@@ -170,17 +167,7 @@ fn a_gap_closes_soon_after_a_host_has_slept() {
 #[test]
 fn a_host_that_has_slept_for_long_sends_as_before() {
     for ccid in [2, 3, 4] {
-        let config = ConnectionConfig {
-            tx_ccids: vec![ccid],
-            rx_ccids: vec![ccid],
-            idle_limit: Some(SECOND * 1_000_000),
-            silence_timeout: SECOND * 1_000_000,
-            recv_queue_packets: 100_000,
-            ..ConnectionConfig::default()
-        };
-        let pair = Pair::connected_with(Net::new(1), config);
-        let rng = Seed(1).stream("silences");
-        let mut life = Life { seed: 1, rng, pair, ccid, heard: [0; 2] };
+        let mut life = Life::with(1, ccid, Net::new(1), None);
         life.talk(CLIENT, SECOND * 5, MS * 20, 100);
         life.pair.send(CLIENT, b"good night");
         life.pair.net.drain();

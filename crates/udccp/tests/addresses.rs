@@ -203,6 +203,21 @@ fn a_host_with_two_addresses_answers_and_is_told_of_narrow_links_at_each() {
     }
 }
 
+/// A server that has begun to listen, and in the end tells the lengths of its messages.
+fn lengths_that_arrive(net: &Network) -> mpsc::Receiver<Vec<usize>> {
+    let (tell, listening) = mpsc::channel();
+    let served = net.server.start(move || {
+        let listener = listen(false, at("0.0.0.0:0"));
+        tell.send(()).unwrap();
+        let server = listener.accept_within(LIMIT).unwrap();
+        server.set_read_timeout(LIMIT);
+        let all = std::iter::from_fn(|| server.recv().unwrap());
+        all.map(|message| message.len()).collect::<Vec<_>>()
+    });
+    listening.recv().unwrap();
+    served
+}
+
 /// A client whose own interface becomes narrower; below 576 bytes too, which no router is believed.
 #[test]
 fn an_interface_that_becomes_narrower_is_asked_and_believed() {
@@ -211,16 +226,7 @@ fn an_interface_that_becomes_narrower_is_asked_and_believed() {
     }
     for (mtu, tells) in [(1000, true), (1000, false), (400, true), (400, false)] {
         let net = Network::new();
-        let (tell, listening) = mpsc::channel();
-        let served = net.server.start(move || {
-            let listener = listen(false, at("0.0.0.0:0"));
-            tell.send(()).unwrap();
-            let server = listener.accept_within(LIMIT).unwrap();
-            server.set_read_timeout(LIMIT);
-            let all = std::iter::from_fn(|| server.recv().unwrap());
-            all.map(|message| message.len()).collect::<Vec<_>>()
-        });
-        listening.recv().unwrap();
+        let served = lengths_that_arrive(&net);
         let options = Options::default().pmtu_probing(None);
         let client = net.client.on(move || {
             let peer = service(false, at("10.2.0.1:0"));
@@ -254,16 +260,7 @@ fn an_interface_that_becomes_wider_is_asked_and_used() {
         return;
     }
     let net = Network::new();
-    let (tell, listening) = mpsc::channel();
-    let served = net.server.start(move || {
-        let listener = listen(false, at("0.0.0.0:0"));
-        tell.send(()).unwrap();
-        let server = listener.accept_within(LIMIT).unwrap();
-        server.set_read_timeout(LIMIT);
-        let all = std::iter::from_fn(|| server.recv().unwrap());
-        all.map(|message| message.len()).collect::<Vec<_>>()
-    });
-    listening.recv().unwrap();
+    let served = lengths_that_arrive(&net);
     net.client.set_mtu("eth0", 1300);
     let options = Options::default().pmtu_probing(None).path_mtu(1450);
     let client = net.client.on(move || {
