@@ -93,10 +93,12 @@ def test_a_record_is_that_of_the_program() -> None:
 def test_the_types_of_a_record_have_its_names() -> None:
     """No key of a record is missing in the types, and no type has a key that no record has."""
     short: dict[str, lab.Value] = {"time.duration": "22 s", "time.measure.to": "22 s"}
-    record = lab.run("media", set={**short, "flow.file.start": "2 s"})
+    changes = {**short, "flow.file.start": "2 s", "flow.call.protocol": "dccp/ccid4"}
+    record = lab.run("media", set=changes)
     flows: set[str] = {key for flow in record.flows for key in flow}
     assert flows == set(Flow.__annotations__)
-    assert set(record.flows[0]["series"]) == set(FlowSeries.__annotations__)
+    series: set[str] = {key for flow in record.flows for key in flow["series"]}
+    assert series == set(FlowSeries.__annotations__)
     assert set(record.flows[0]["delay_quantiles_ms"]) == set(Quantiles.__annotations__)
     assert set(record.system) == set(System.__annotations__)
     assert set(record.links[0]) == set(Link.__annotations__)

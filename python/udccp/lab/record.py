@@ -226,20 +226,24 @@ class Record(Mapping[str, Any]):
         return runs_frame([self], library)
 
     def series(self, library: Library | None = None) -> Frame:
-        """The flows over time, of shape ``(flows * intervals, 6)``; columns have units in names.
+        """The flows over time, a row for each interval of each; columns have units in names.
+
+        A flow has no value in a column of which it has no list.
 
         Parameters
         ----------
         library
             ``"polars"`` or ``"pandas"``; whichever is installed where absent.
         """
+        flows = [(flow, dict[str, Any](flow["series"])) for flow in self.flows]
+        names = dict.fromkeys(name for _, series in flows for name in series)
         columns: dict[str, list[Any]] = {"flow": [], "protocol": []}
-        for flow in self.flows:
-            series = flow["series"]
-            columns["flow"] += [flow["name"]] * len(series["t_s"])
-            columns["protocol"] += [flow["protocol"]] * len(series["t_s"])
-            for key, values in dict[str, Any](series).items():
-                columns.setdefault(key, []).extend(values)
+        for flow, series in flows:
+            intervals = len(series["t_s"])
+            columns["flow"] += [flow["name"]] * intervals
+            columns["protocol"] += [flow["protocol"]] * intervals
+            for name in names:
+                columns.setdefault(name, []).extend(series.get(name, [None] * intervals))
         return make_frame(columns, library)
 
 
