@@ -156,6 +156,22 @@ fn panels(page: &str, id: &str) -> (String, Vec<String>) {
     (caption.to_owned(), figure.split("data-y=\"").skip(1).map(ends).collect())
 }
 
+#[test]
+fn a_figure_over_time_says_whether_its_values_are_means() {
+    let metric = "case = \"flood\"\nmetric = [\"goodput\", \"cwnd\"]";
+    assert!(FILE.contains(metric), "the test no longer changes anything");
+    for (metrics, words) in [
+        ("[\"goodput\", \"throughput\"]", "Values are means over intervals of 1 s."),
+        ("[\"goodput\", \"cwnd\"]", "over intervals of 1 s, other values those at their ends."),
+        ("\"cwnd\"", "Values are those at the ends of intervals of 1 s."),
+    ] {
+        let file = FILE.replacen(metric, &format!("case = \"flood\"\nmetric = {metrics}"), 1);
+        let experiment = read(&file).unwrap_or_else(|errors| panic!("{errors}"));
+        let (caption, _) = panels(&report::page(&analysis(&experiment)), "flood-over-time");
+        assert!(caption.contains(words), "{metrics}: {caption}");
+    }
+}
+
 /// Goodput beside another flow, in a panel for each of those; one of them is `factor` times faster.
 #[test]
 fn panels_share_a_scale_unless_one_would_be_flat() {

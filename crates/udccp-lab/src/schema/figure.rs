@@ -88,6 +88,11 @@ impl TimeMetric {
         !matches!(self, Self::Jain)
     }
 
+    /// Whether a value is of the whole interval, and not of its end.
+    pub const fn is_of_interval(self) -> bool {
+        matches!(self, Self::Throughput | Self::Goodput | Self::Jain)
+    }
+
     /// Its unit.
     pub const fn unit(self) -> &'static str {
         match self {

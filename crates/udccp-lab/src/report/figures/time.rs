@@ -1,5 +1,6 @@
 //! Runs over time: one line a flow, or one a value of an axis; of one run, or the mean of all.
 
+use udccp_base::Duration;
 use udccp_metrics::{Summary, jain};
 use udccp_scenario::Record;
 use udccp_scenario::protocol::{self, Protocol};
@@ -147,7 +148,18 @@ fn caption(figure: &TimeFigure, task: &Task, drawn: usize, early: Option<Basis>)
         ),
     };
     let shortened = if task.shortened { " Runs are shortened for a first look." } else { "" };
-    format!("{of}, means over intervals of {every}. The shaded time is measured.{shortened}")
+    let values = values_words(&figure.metrics, every);
+    format!("{of}. {values}. The shaded time is measured.{shortened}")
+}
+
+/// What the values of a figure with these metrics are.
+fn values_words(metrics: &[TimeMetric], every: Duration) -> String {
+    let of_interval = metrics.iter().filter(|m| m.is_of_interval()).count();
+    match of_interval {
+        0 => format!("Values are those at the ends of intervals of {every}"),
+        n if n == metrics.len() => format!("Values are means over intervals of {every}"),
+        _ => format!("Rates are means over intervals of {every}, other values those at their ends"),
+    }
 }
 
 fn is_run(figure: &TimeFigure, task: &Task) -> bool {
