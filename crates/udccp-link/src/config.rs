@@ -85,7 +85,8 @@ impl LinkConfig {
         let plain_delay = matches!(self.variation, Variation::None | Variation::Uniform(_))
             && !self.free_order
             && self.reorder.is_none();
-        only_queue && plain_delay && !self.filters() && self.changes.is_empty()
+        let passes_all = self.mtu.is_none() && self.duplicate <= 0.0 && self.corrupt <= 0.0;
+        only_queue && plain_delay && passes_all && self.changes.is_empty()
     }
 
     /// The same link without anything that happens by chance or by record: no loss, no varying
@@ -146,6 +147,15 @@ impl LinkConfig {
     /// The fast element, of the parts of this that it knows. Its chance comes from streams of
     /// `seed` that carry the link's name.
     pub fn plain<P: Packet>(&self, seed: Seed, name: &str) -> RateDelay<P> {
+        let plain = self.first_in_first_out(seed, name);
+        match self.loses() {
+            true => plain.with_loss(self.loss_rule(seed, name)),
+            false => plain,
+        }
+    }
+
+    /// The fast element for queue, transmitter and delay.
+    fn first_in_first_out<P: Packet>(&self, seed: Seed, name: &str) -> RateDelay<P> {
         let Self { rate, delay, limit, .. } = *self;
         let below = match self.variation {
             Variation::Uniform(below) => below,
@@ -165,13 +175,15 @@ impl LinkConfig {
     where
         P: Packet + Clone + core::fmt::Debug + Send + 'static,
     {
+        if self.is_plain() {
+            return Box::new(self.plain::<P>(seed, name));
+        }
         let mut chain = Parts(None);
         if let Some(mtu) = self.mtu {
             chain.add(Box::new(Filter::new(Mtu(mtu))));
         }
         if self.loses() {
-            let rng = seed.stream(&format!("loss/{name}"));
-            chain.add(Box::new(Filter::new(Loss::new(self.loss.clone(), rng))));
+            chain.add(Box::new(Filter::new(self.loss_rule(seed, name))));
         }
         if self.duplicate > 0.0 {
             let rng = seed.stream(&format!("duplicate/{name}"));
@@ -203,7 +215,7 @@ impl LinkConfig {
         P: Packet + core::fmt::Debug + Send + 'static,
     {
         if self.is_first_in_first_out() {
-            chain.add(Box::new(self.plain(seed, name)));
+            chain.add(Box::new(self.first_in_first_out(seed, name)));
             return;
         }
         let queue = self.queue(seed, name);
@@ -242,8 +254,8 @@ impl LinkConfig {
         }
     }
 
-    fn filters(&self) -> bool {
-        self.mtu.is_some() || self.loses() || self.duplicate > 0.0 || self.corrupt > 0.0
+    fn loss_rule(&self, seed: Seed, name: &str) -> Loss {
+        Loss::new(self.loss.clone(), seed.stream(&format!("loss/{name}")))
     }
 
     fn loses(&self) -> bool {

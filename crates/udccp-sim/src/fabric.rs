@@ -71,9 +71,12 @@ impl Fabric {
             && let Some(plain) = link.simple()
         {
             let was_idle = plain.next() == Instant::MAX;
-            let Some(times) = plain.accept(now, len) else {
-                self.discard(now, self.first_link + index, parcel, DropReason::QueueFull);
-                return false;
+            let times = match plain.accept(now, len) {
+                Ok(times) => times,
+                Err(reason) => {
+                    self.discard(now, self.first_link + index, parcel, reason);
+                    return false;
+                }
             };
             plain.hold(times, parcel);
             if was_idle {
@@ -160,9 +163,12 @@ impl Fabric {
             return self.forward_observed(now, index, *parcel, horizon, is_behind_first);
         };
         let was_idle = plain.next() == Instant::MAX;
-        let Some(times) = plain.accept(now, parcel.len()) else {
-            self.discard(now, self.first_link + index, *parcel, DropReason::QueueFull);
-            return Hop::Stays;
+        let times = match plain.accept(now, parcel.len()) {
+            Ok(times) => times,
+            Err(reason) => {
+                self.discard(now, self.first_link + index, *parcel, reason);
+                return Hop::Stays;
+            }
         };
         if !was_idle {
             plain.hold(times, *parcel);

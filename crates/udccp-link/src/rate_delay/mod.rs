@@ -4,10 +4,13 @@ use std::collections::VecDeque;
 
 use udccp_base::{DataRate, Duration, Instant, Rng};
 
+use crate::change::Change;
+use crate::filter::{Rule, Verdict};
 use crate::gather::{Gather, Gathering};
 use crate::histogram::DelayHistogram;
 use crate::limit::{Backlog, QueueLimit};
 use crate::link::{Drops, Link};
+use crate::loss::Loss;
 use crate::packet::Packet;
 use crate::serializer::{Serializer, Transmission};
 use crate::stats::{DropReason, LinkStats, Tally};
@@ -40,19 +43,22 @@ pub struct RateDelay<P> {
     begun: usize,
     /// ... and the bytes of the rest. They wait, or have begun since.
     waiting_bytes: u64,
-    /// Few links have it, and it is long.
-    shift: Option<Box<Shift>>,
+    /// Few links have any, and they are long.
+    extras: Option<Box<Extras>>,
     arrived: Tally,
-    /// All for want of room.
+    /// For want of room.
     dropped: Tally,
     /// Where anybody asks how long packets waited.
     queue_delay: Option<Box<DelayHistogram>>,
 }
 
-/// What moves packets away from the times of a transmitter.
+/// What not all links do.
 #[derive(Debug, Default)]
-struct Shift {
-    /// By how much they leave before their serialisation would end: a full bucket's worth.
+struct Extras {
+    /// Loses packets before the queue.
+    loss: Option<Loss>,
+    lost: Tally,
+    /// By how much packets leave before their serialisation would end: a full bucket's worth.
     lead: Option<Duration>,
     jitter: Option<Jitter>,
     gathering: Option<Gathering>,
@@ -66,9 +72,18 @@ struct Jitter {
     last: Instant,
 }
 
-impl Shift {
+impl Extras {
+    /// Whether a packet that arrives is lost.
+    fn loses(&mut self, now: Instant, len: u32) -> bool {
+        let is_lost = self.loss.as_mut().is_some_and(|loss| loss.judge(now, len) != Verdict::Pass);
+        if is_lost {
+            self.lost.count(len);
+        }
+        is_lost
+    }
+
     /// When a packet that arrived at `now` leaves the queue and is delivered.
-    fn apply(&mut self, now: Instant, transmitted: Transmission, delay: Duration) -> Times {
+    fn shift(&mut self, now: Instant, transmitted: Transmission, delay: Duration) -> Times {
         let Transmission { mut begin, mut end } = transmitted;
         if let Some(lead) = self.lead {
             begin = now.max(end - lead);
@@ -117,7 +132,7 @@ impl<P: Packet> RateDelay<P> {
             next: Instant::MAX,
             begun: 0,
             waiting_bytes: 0,
-            shift: None,
+            extras: None,
             arrived: Tally::default(),
             dropped: Tally::default(),
             queue_delay: Some(Box::default()),
@@ -135,7 +150,7 @@ impl<P: Packet> RateDelay<P> {
     pub fn with_jitter(mut self, below: Duration, rng: Rng) -> Self {
         let jitter = Jitter { below, rng, last: Instant::ZERO };
         if !below.is_zero() {
-            self.shift.get_or_insert_default().jitter = Some(jitter);
+            self.extras.get_or_insert_default().jitter = Some(jitter);
         }
         self
     }
@@ -146,8 +161,15 @@ impl<P: Packet> RateDelay<P> {
     #[must_use]
     pub fn with_token_bucket(mut self, bytes: u32) -> Self {
         if let Some(rate) = self.config.rate {
-            self.shift.get_or_insert_default().lead = Some(rate.time_for(bytes.into()));
+            self.extras.get_or_insert_default().lead = Some(rate.time_for(bytes.into()));
         }
+        self
+    }
+
+    /// Loses packets before they come to the queue.
+    #[must_use]
+    pub fn with_loss(mut self, rule: Loss) -> Self {
+        self.extras.get_or_insert_default().loss = Some(rule);
         self
     }
 
@@ -155,7 +177,7 @@ impl<P: Packet> RateDelay<P> {
     #[must_use]
     pub fn with_gather(mut self, config: Gather) -> Self {
         if let Some(gathering) = Gathering::new(config) {
-            self.shift.get_or_insert_default().gathering = Some(gathering);
+            self.extras.get_or_insert_default().gathering = Some(gathering);
         }
         self
     }
@@ -195,29 +217,54 @@ impl<P: Packet> RateDelay<P> {
         self.serializer.is_busy(now) && !self.config.limit.admits(self.waiting(), len)
     }
 
-    /// Accepts a packet of `len` bytes that arrives at `now`; `None` where it is dropped for want
-    /// of room. The caller either calls [`Self::hold`], or takes it as delivered at that time: this
-    /// spares a packet that nothing can overtake the way through the line.
+    /// Accepts a packet of `len` bytes that arrives at `now`. The caller either calls
+    /// [`Self::hold`], or takes it as delivered at that time: this spares a packet that nothing can
+    /// overtake the way through the line.
+    ///
+    /// # Errors
+    /// Why it is dropped: it is lost, or there is no room.
     #[inline(always)]
-    pub fn accept(&mut self, now: Instant, len: u32) -> Option<Times> {
+    pub fn accept(&mut self, now: Instant, len: u32) -> Result<Times, DropReason> {
         self.arrived.count(len);
+        if self.extras.is_some() {
+            return self.accept_with_extras(now, len);
+        }
+        let Transmission { begin, end } = self.transmit(now, len)?;
+        Ok(self.recorded(now, Times { begin, deliver: end + self.config.delay }))
+    }
+
+    /// The general case of [`Self::accept`].
+    #[inline(never)]
+    fn accept_with_extras(&mut self, now: Instant, len: u32) -> Result<Times, DropReason> {
+        if self.extras.as_mut().is_some_and(|extras| extras.loses(now, len)) {
+            return Err(DropReason::RandomLoss);
+        }
+        let transmitted = self.transmit(now, len)?;
+        let delay = self.config.delay;
+        let times = match &mut self.extras {
+            Some(extras) => extras.shift(now, transmitted, delay),
+            None => Times { begin: transmitted.begin, deliver: transmitted.end + delay },
+        };
+        Ok(self.recorded(now, times))
+    }
+
+    /// Queues a packet for the transmitter, if there is room.
+    #[inline(always)]
+    fn transmit(&mut self, now: Instant, len: u32) -> Result<Transmission, DropReason> {
         // A look at how many have begun is needed only when the line seems full.
         if !self.config.limit.admits(self.waiting(), len) && self.is_full(now, len) {
             self.dropped.count(len);
-            return None;
+            return Err(DropReason::QueueFull);
         }
-        let transmitted = self.serializer.transmit(now, len);
-        let times = match &mut self.shift {
-            None => {
-                let Transmission { begin, end } = transmitted;
-                Times { begin, deliver: end + self.config.delay }
-            }
-            Some(shift) => shift.apply(now, transmitted, self.config.delay),
-        };
+        Ok(self.serializer.transmit(now, len))
+    }
+
+    #[inline(always)]
+    fn recorded(&mut self, now: Instant, times: Times) -> Times {
         if let Some(delays) = &mut self.queue_delay {
             delays.record(times.begin - now);
         }
-        Some(times)
+        times
     }
 
     /// Puts a packet that was accepted in the line.
@@ -258,8 +305,8 @@ impl<P: Packet + core::fmt::Debug + Send> Link<P> for RateDelay<P> {
     #[inline(always)]
     fn handle_packet(&mut self, now: Instant, packet: P, drops: &mut Drops<P>) {
         match self.accept(now, packet.wire_len()) {
-            Some(times) => self.hold(times, packet),
-            None => drops.push((packet, DropReason::QueueFull)),
+            Ok(times) => self.hold(times, packet),
+            Err(reason) => drops.push((packet, reason)),
         }
     }
 
@@ -284,12 +331,18 @@ impl<P: Packet + core::fmt::Debug + Send> Link<P> for RateDelay<P> {
 
     #[inline]
     fn empties_at(&self, now: Instant) -> Instant {
-        let lead = self.shift.as_ref().and_then(|shift| shift.lead).unwrap_or(Duration::ZERO);
+        let lead = self.extras.as_ref().and_then(|extras| extras.lead).unwrap_or(Duration::ZERO);
         now.max(self.serializer.free_at() - lead)
     }
 
     fn limit(&self) -> QueueLimit {
         self.config.limit
+    }
+
+    fn change(&mut self, now: Instant, change: &Change, _drops: &mut Drops<P>) {
+        if let Some(loss) = self.extras.as_mut().and_then(|extras| extras.loss.as_mut()) {
+            loss.change(now, change);
+        }
     }
 
     fn stats(&self, now: Instant) -> LinkStats {
@@ -303,8 +356,10 @@ impl<P: Packet + core::fmt::Debug + Send> Link<P> for RateDelay<P> {
         let inside = Tally { packets: self.packets_inside() as u64, bytes };
         let mut stats = LinkStats { arrived: self.arrived, ..LinkStats::default() };
         stats.busy = self.serializer.busy(now);
+        let lost = self.extras.as_ref().map_or(Tally::default(), |extras| extras.lost);
+        stats.dropped[DropReason::RandomLoss as usize] = lost;
         stats.dropped[DropReason::QueueFull as usize] = self.dropped;
-        stats.departed = self.arrived - self.dropped - inside;
+        stats.departed = self.arrived - self.dropped - lost - inside;
         stats
     }
 }

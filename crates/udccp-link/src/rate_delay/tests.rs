@@ -1,11 +1,13 @@
 //! Exact times, exact queues, and conservation against a naive model.
 
 use proptest::prelude::*;
-use udccp_base::{DataRate, Datagram, Duration, Instant};
+use udccp_base::{DataRate, Datagram, Duration, Instant, Seed};
 
 use super::{RateDelay, RateDelayConfig};
 use crate::packet::tests::datagram;
-use crate::{Drops, Link, Packet, QueueLimit};
+use crate::{
+    Chain, Change, Drops, Filter, GilbertElliott, Link, Loss, LossConfig, Packet, QueueLimit,
+};
 
 fn at(ns: u64) -> Instant {
     Instant::from_nanos(ns)
@@ -272,4 +274,34 @@ fn a_queue_is_empty_when_its_last_packet_has_left_it() {
     }
     assert_eq!([line.empties_at(at(0)), bucket.empties_at(at(0))], [at(3_000_000), at(2_000_000)]);
     assert_eq!(line.empties_at(at(4_000_000)), at(4_000_000));
+}
+
+/// Everything that a link does with a packet every 700 us, with another loss from the middle on.
+fn all_of(mut link: impl Link<Datagram>) -> String {
+    let (mut out, mut drops) = (Vec::new(), Drops::new());
+    let end = at(700_000 * 4_000);
+    for n in 0..4_000 {
+        let now = at(700_000 * n);
+        if n == 2_000 {
+            link.change(now, &Change::Loss(LossConfig::EveryNth(7)), &mut drops);
+        }
+        while let Some(packet) = link.poll_departure(now, &mut drops) {
+            out.push((now, packet.wire_len()));
+        }
+        link.handle_packet(now, datagram(1000 + n as u32 % 500), &mut drops);
+    }
+    let drops: Vec<_> = drops.iter().map(|(packet, reason)| (packet.wire_len(), reason)).collect();
+    format!("{out:?} {drops:?} {:?} {:?}", link.stats(end), link.backlog(end))
+}
+
+#[test]
+fn loss_in_it_is_that_of_an_element_before_it() {
+    let burst = GilbertElliott::with_bursts(0.1, 5.0).expect("such a channel");
+    for loss in [LossConfig::None, LossConfig::Random(0.1), LossConfig::GilbertElliott(burst)] {
+        // It is too slow for all of them.
+        let slow = || link(12, Duration::from_millis(5), QueueLimit::Packets(10));
+        let rule = || Loss::new(loss.clone(), Seed(5).stream("loss"));
+        let before = Chain::new(Box::new(Filter::new(rule()))).then(Box::new(slow()));
+        assert_eq!(all_of(slow().with_loss(rule())), all_of(before), "{loss:?}");
+    }
 }
