@@ -96,6 +96,12 @@ fn life(seed: u64) -> bool {
     true
 }
 
+/// The server is told of the end of a life before, and of the last life, in one second.
+#[test]
+fn the_last_life_waits_to_be_accepted_while_one_before_is_held() {
+    assert!(life(8385));
+}
+
 /// The new program of the client has its port before it connects, and says that it has no such
 /// connection: the server does not keep the ports from it.
 #[test]

@@ -93,10 +93,11 @@ impl Pair {
         self.net.ends[end].stats(self.id(end)).unwrap()
     }
 
-    /// Accepts, and reads all events.
+    /// Accepts where no connection is held, and reads all events.
     pub fn collect(&mut self) {
-        if let Some(id) = self.net.ends[SERVER].accept(self.listener) {
-            self.ids[SERVER].get_or_insert(id);
+        // One accepted while another is held would be nobody's.
+        if self.ids[SERVER].is_none() {
+            self.ids[SERVER] = self.net.ends[SERVER].accept(self.listener);
         }
         for end in 0..2 {
             while let Some(Event { id, kind }) = self.net.ends[end].poll_event() {
