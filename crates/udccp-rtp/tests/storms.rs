@@ -243,6 +243,41 @@ fn a_session_closed_on_a_dead_path_closes() {
     });
 }
 
+/// The path takes large packets at first, and loses them later. Random lives saw it once: an
+/// application that measures a payload before it sends has to expect the refusal.
+#[test]
+fn a_payload_that_fitted_is_refused_once_the_path_is_narrower() {
+    run(async {
+        let is_narrow = Arc::new(AtomicBool::new(false));
+        let narrow = Arc::clone(&is_narrow);
+        let rule = move |_, packet: &mut Vec<u8>| match packet.len() {
+            1260.. if narrow.load(Ordering::Relaxed) => Fate::Drop,
+            _ => Fate::Pass,
+        };
+        let options = Options::default().send_queue(1 << 20, 1);
+        let (a, b, _relay) = dccp(&options, rule).await;
+        let (a, b) = (RtpSession::new(a, &quick()).unwrap(), RtpSession::new(b, &quick()).unwrap());
+        let most = a.max_payload_size();
+        a.send(0, false, vec![1; most]).await.unwrap();
+        is_narrow.store(true, Ordering::Relaxed);
+        let max = loop {
+            match a.send(0, false, vec![2; most]).await {
+                Ok(()) => {}
+                Err(Error::PayloadTooLarge { len, max }) if len == most => break max,
+                Err(e) => panic!("{e}"),
+            }
+        };
+        assert!(max < most && max == a.max_payload_size(), "{max} of {most}");
+        a.send(0, false, vec![3; max]).await.unwrap();
+        loop {
+            match b.recv().await.unwrap().expect("the session goes on") {
+                Event::Packet(packet) if packet.payload[0] == 3 => break,
+                _ => {}
+            }
+        }
+    });
+}
+
 /// Payload type of packets that a stranger puts in.
 const NOISE: u8 = 1;
 
@@ -258,6 +293,10 @@ async fn say(session: Arc<RtpSession>, mut rng: Rng) -> u32 {
         match tokio::time::timeout(patience, sending).await {
             Ok(Ok(())) => sent += 1,
             Ok(Err(Error::Dccp(_))) => break,
+            // Where large packets alone are lost, the path is taken to have become narrower.
+            Ok(Err(Error::PayloadTooLarge { len: refused, max })) => {
+                assert!(refused as u64 == len && max < refused && len <= most, "{refused} {max}");
+            }
             Ok(Err(e)) => panic!("{e}"),
             Err(_) => {}
         }
