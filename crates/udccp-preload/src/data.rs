@@ -20,6 +20,9 @@ static PADDING: [u8; MAX_MESSAGE] = [0; MAX_MESSAGE];
 /// Pieces of a message that go to the kernel as they are; more are copied together first.
 const PIECES: usize = 6;
 
+/// No limit to the messages that wait, but for the places that there are.
+const NO_QUEUE: u64 = u64::MAX;
+
 /// Most messages of one system call.
 const AT_ONCE: usize = 16;
 
@@ -107,21 +110,23 @@ unsafe fn send_by_ring(
     flags: c_int,
 ) -> Raw {
     let len = length(pieces);
+    let mut queue = s.queue();
     loop {
         if s.state() != STATE_OPEN || ring.is_shut() {
             return fail(why_ended(s));
         }
         // SAFETY: the caller's promise; `send` has checked the length.
-        match unsafe { ring.send(pieces, len, priority, s.queue()) } {
-            Ok(is_full) => match wake_broker(s, ring, is_full) {
+        match unsafe { ring.send(pieces, len, priority, queue) } {
+            Ok(is_full) => match wake_broker(s, ring, is_full || ring.is_full(s.queue())) {
                 Ok(()) => return len as Raw,
                 Err(e) => return fail(e),
             },
             Err(EAGAIN) => {}
             Err(e) => return fail(e),
         }
-        if let Err(e) = wait_for_room(s, ring, flags) {
-            return fail(e);
+        match wait_for_room(s, ring, flags) {
+            Ok(may_wait) => queue = may_wait,
+            Err(e) => return fail(e),
         }
     }
 }
@@ -172,8 +177,9 @@ fn told(s: &Socket, result: Raw) -> Result<(), c_int> {
     }
 }
 
-/// Waits until the ring may have room, or says why that is not to be waited for.
-fn wait_for_room(s: &Socket, ring: Ring, flags: c_int) -> Result<(), c_int> {
+/// Waits until the ring may have room, where a queue of so many waits, or says why that is not to
+/// be waited for.
+fn wait_for_room(s: &Socket, ring: Ring, flags: c_int) -> Result<u64, c_int> {
     let waits = s.is_blocking(flags) && !s.has_fault(FAULT_EAGAIN);
     let time = if waits { s.timeout(SO_SNDTIMEO) } else { Some(TimeSpec::default()) };
     let ready = sys::wait_writable(s.fd, time)?;
@@ -181,13 +187,18 @@ fn wait_for_room(s: &Socket, ring: Ring, flags: c_int) -> Result<(), c_int> {
         return Err(why_ended(s));
     }
     if !ring.is_full(s.queue()) && ring.has_place() {
-        return Ok(());
+        return Ok(s.queue());
     }
-    // Whoever filled the ring was killed before it could plug the socket, or with its places.
     if ready & POLLOUT != 0 {
+        // The broker grants less than before, or whoever filled the ring was killed before it could
+        // plug the socket. A writable socket is a promise: one message more goes.
+        if !ring.is_full(NO_QUEUE) && ring.has_place() {
+            return Ok(NO_QUEUE);
+        }
+        // Somebody was killed with its places.
         plug_ring(s, ring)?;
     }
-    if waits && ready != 0 { Ok(()) } else { Err(EAGAIN) }
+    if waits && ready != 0 { Ok(s.queue()) } else { Err(EAGAIN) }
 }
 
 /// Sends one message of a few pieces, which the kernel checks.

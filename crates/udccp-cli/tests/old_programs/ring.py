@@ -90,6 +90,58 @@ def test_writable_exactly_while_a_message_goes():
     assert polled(a, 10_000) & select.POLLOUT
 
 
+def the_broker():
+    """Its pid, by its command line."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as line:
+                words = line.read().split(b"\0")
+        except OSError:
+            continue
+        if words[1:3] == [b"broker", os.environ["UDCCP_RUN_DIR"].encode()]:
+            return int(pid)
+    raise AssertionError("there is no broker")
+
+
+def test_a_writable_socket_takes_a_message_though_less_is_granted_than_before():
+    """Congestion control has lowered its window since the last message went."""
+    a, b = pair()
+    # The window grows where it is used.
+    thread = threading.Thread(target=lambda: [a.send(b"%d" % n) for n in range(300)])
+    thread.start()
+    for n in range(300):
+        assert b.recv(10) == b"%d" % n
+    thread.join()
+    taken, grant = (ctypes.c_uint64.from_address(ring_of(a)[0] + at) for at in (128, 144))
+    queue = a.getsockopt(269, 17)
+    a.setblocking(False)
+    # All is acknowledged, and the whole window granted.
+    time.sleep(0.5)
+    broker = the_broker()
+    os.kill(broker, signal.SIGSTOP)
+    try:
+        at_once = grant.value - taken.value
+        assert at_once > 1, (grant.value, taken.value)
+        count = at_once + queue - 1
+        for n in range(count):
+            a.send(b"%d" % n)
+        assert polled(a) & select.POLLOUT
+        grant.value = 0
+        assert polled(a) & select.POLLOUT
+        a.send(b"%d" % count)
+        # One is all that was promised.
+        assert not polled(a) & select.POLLOUT
+        try:
+            raise AssertionError(a.send(b"more"))
+        except BlockingIOError:
+            pass
+    finally:
+        os.kill(broker, signal.SIGCONT)
+    for n in range(count + 1):
+        assert b.recv(10) == b"%d" % n
+    assert polled(a, 10_000) & select.POLLOUT
+
+
 def test_a_blocked_sender_goes_on():
     a, b = pair()
 

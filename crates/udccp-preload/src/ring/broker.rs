@@ -134,9 +134,15 @@ impl BrokerRing {
     /// Tells programs for how many messages there are places: all but those that somebody fills, or
     /// was killed with.
     fn tell_places(&self) {
-        let tail = self.ring.long(TX_TAIL_AT).load(Ordering::SeqCst);
-        let waiting = tail.saturating_sub(self.tx_head.load(Ordering::Relaxed)).min(TX_PLACES);
-        let room = (self.ring.free_places() as u64 + waiting).min(TX_MOST as u64);
+        let tail = self.ring.long(TX_TAIL_AT);
+        let before = tail.load(Ordering::SeqCst);
+        let free = self.ring.free_places() as u64;
+        if tail.load(Ordering::SeqCst) != before {
+            // The places of what was sent meanwhile are in neither number: they would be missing.
+            return;
+        }
+        let waiting = before.saturating_sub(self.tx_head.load(Ordering::Relaxed)).min(TX_PLACES);
+        let room = (free + waiting).min(TX_MOST as u64);
         self.ring.long(TX_ROOM_AT).store(room, Ordering::SeqCst);
         self.tx_room.store(room, Ordering::Relaxed);
     }

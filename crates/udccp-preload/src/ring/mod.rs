@@ -18,6 +18,9 @@
 //! - The descriptor is not writable while the ring is full, because whoever filled it puts a *plug*
 //!   into the socket pair: a packet that is charged more than a quarter of the send buffer. The
 //!   broker reads it once the ring has room.
+//! - A descriptor that is writable is a promise, which the broker does not know of when congestion
+//!   control lets fewer go than before. Whoever finds the ring full and the descriptor writable
+//!   sends one message more, and plugs.
 //! - Senders that are killed take the places of a few messages with them. The broker counts what is
 //!   left, so that a ring without places is full as well; one without any ends.
 //! - Whenever the program has read all, the ring to it begins anew at the begin of its memory, so

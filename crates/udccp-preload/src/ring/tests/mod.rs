@@ -192,6 +192,31 @@ fn places_that_killed_senders_took_are_no_room() {
     assert_eq!((0..1000).take_while(|_| both.send(b"x", 5).is_ok()).count(), 5);
 }
 
+/// Else the ring is full, and nobody has plugged the socket.
+#[test]
+fn what_is_sent_while_places_are_counted_takes_none_away() {
+    const MESSAGES: usize = 50_000;
+    let both = Both::new();
+    let mut least = u64::MAX;
+    std::thread::scope(|scope| {
+        let sender = scope.spawn(|| {
+            let mut sent = 0;
+            while sent < MESSAGES {
+                sent += usize::from(both.send(b"x", u64::MAX).is_ok());
+            }
+        });
+        let mut slab = BytesMut::new();
+        while !sender.is_finished() {
+            while both.broker.take(&mut slab).unwrap().is_some() {
+                slab.clear();
+            }
+            both.broker.grant(0);
+            least = least.min(both.ring.long(TX_ROOM_AT).load(Ordering::SeqCst));
+        }
+    });
+    assert_eq!(least, TX_MOST as u64);
+}
+
 #[test]
 fn a_ring_without_places_is_full_until_one_comes_back() {
     let both = Both::new();
