@@ -149,11 +149,14 @@ impl Engine {
         }
         self.tick(events)?;
         let (before, due) = (events.len(), self.due);
-        let done = match self.machine.handle_packet(packet) {
+        // The machine drops a packet whole that begins with what it has read before: a repeated
+        // flight would never arrive whose news are behind that.
+        let mut records = records::each(packet);
+        let done = records.try_for_each(|record| match self.machine.handle_packet(record) {
             // A packet dropped like any other.
             Err(dimpl::Error::ReceiveQueueFull) => Ok(()),
             other => other.map_err(error),
-        };
+        });
         self.drain(events);
         done.map(|()| events.len() > before || self.due != due)
     }
@@ -278,6 +281,53 @@ mod tests {
             _ => None,
         };
         events.drain(..).filter_map(packet).collect()
+    }
+
+    /// An end of a handshake of DTLS 1.3 with packets of so many bytes.
+    fn end(is_client: bool, packet_bytes: usize) -> Engine {
+        let me = crate::Identity::self_signed("server.example").unwrap();
+        let options = DtlsOptions::new().versions(Version::Dtls13..=Version::Dtls13);
+        let options = options.flight_timeout(Duration::from_millis(10));
+        let options = match is_client {
+            true => options.dangerous_accept_any(),
+            false => options.identity(me),
+        };
+        Engine::new(&options, is_client, packet_bytes).unwrap()
+    }
+
+    /// The client confirms the first part of a message whose second part is lost. The server then
+    /// repeats the second part behind messages that the client has long read.
+    #[test]
+    fn a_packet_that_begins_with_what_is_known_is_read_to_its_end() {
+        // Wherever a packet ends: in the certificate, between two messages, in what proves the key.
+        for packet_bytes in (420..660).step_by(20) {
+            let mut ends = [end(true, packet_bytes), end(false, packet_bytes)];
+            let (mut events, mut done, mut lost) = (Vec::new(), [false; 2], false);
+            ends[0].tick(&mut events).unwrap();
+            let mut sent = [packets(&mut events), Vec::new()];
+            let start = real_now();
+            for round in 1..1000 {
+                for to in [1, 0] {
+                    for packet in std::mem::take(&mut sent[1 - to]) {
+                        ends[to].feed(&packet, &mut events).unwrap();
+                    }
+                    done[to] |= events.iter().any(|e| matches!(e, Event::Connected));
+                    sent[to].extend(packets(&mut events));
+                    if to == 1 && sent[1].len() > 1 && !lost {
+                        lost = sent[1].pop().is_some();
+                    }
+                }
+                if done == [true; 2] {
+                    break;
+                }
+                for (end, sent) in ends.iter_mut().zip(&mut sent) {
+                    end.clock.stopped = Some(start + round * Duration::from_millis(1));
+                    end.tick(&mut events).unwrap();
+                    sent.extend(packets(&mut events));
+                }
+            }
+            assert_eq!((done, lost), ([true; 2], true), "packets of {packet_bytes} bytes");
+        }
     }
 
     #[test]

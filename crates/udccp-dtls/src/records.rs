@@ -41,6 +41,17 @@ fn first_record(packet: &[u8]) -> Option<usize> {
     Some(3 + seq_bytes + usize::from(u16::from_be_bytes([length[0], length[1]])))
 }
 
+/// The records of a packet; what is none at its end comes as it is.
+pub(crate) fn each(packet: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = packet;
+    std::iter::from_fn(move || {
+        let len = first_record(rest).map_or(rest.len(), |len| len.min(rest.len()));
+        let (record, after) = rest.split_at(len);
+        rest = after;
+        (!record.is_empty()).then_some(record)
+    })
+}
+
 /// Packets of at most `max` bytes with the records of `packet` in order. A record is never cut:
 /// one that is larger is in a packet of its own.
 pub(crate) fn repack(packet: Bytes, max: usize) -> Vec<Bytes> {
@@ -164,6 +175,8 @@ mod tests {
         assert_eq!(lens(100), [100, 100, 100, 205], "a record that does not fit stays whole");
         let all: Vec<u8> = repack(packet.clone(), 250).concat();
         assert_eq!(all, packet);
+        assert_eq!(each(&packet).map(<[u8]>::len).collect::<Vec<_>>(), [100, 100, 100, 205]);
+        assert_eq!(each(&packet[..350]).map(<[u8]>::len).collect::<Vec<_>>(), [100, 100, 100, 50]);
     }
 
     #[test]
@@ -171,6 +184,7 @@ mod tests {
         for bytes in [&b""[..], b"\x16", b"\x2f\xff", b"\xff\xff\xff\xff", &[0x2c; 40]] {
             let packets = repack(Bytes::copy_from_slice(bytes), 3);
             assert_eq!(packets.concat(), bytes);
+            assert_eq!(each(bytes).collect::<Vec<_>>().concat(), bytes);
             assert!(!tells_version(bytes));
             assert_eq!(offered_versions(bytes), None);
             assert_eq!(clear_alert(bytes), None);
