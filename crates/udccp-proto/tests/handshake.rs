@@ -2,10 +2,13 @@
 
 mod common;
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use common::packet::{forge, numbers, reversed};
 use common::pair::PORT;
 use common::{CLIENT, Net, Pair, SERVER, connect_options, listen_config, service};
-use udccp_base::{Duration, Instant};
+use udccp_base::{Datagram, Duration, Instant};
 use udccp_proto::{
     CloseReason, ConnectError, ConnectionConfig, EventKind, ListenConfig, ListenError, PathReport,
     State,
@@ -47,6 +50,34 @@ fn a_connection_opens_carries_data_both_ways_and_closes() {
     assert_eq!(pair.state(CLIENT), Some(State::TimeWait));
     assert_eq!(pair.state(SERVER), Some(State::Closed));
     insta::assert_snapshot!(pair.take_trace());
+}
+
+/// A client that is invited repeats its Request at once, and the two may change places, as may
+/// what the server says to them. A Sync would find the client in REQUEST, which it ends.
+#[test]
+fn requests_that_change_places_do_not_end_the_handshake() {
+    let mut pair = starting(20);
+    let held: Rc<RefCell<Vec<Datagram>>> = Rc::default();
+    let hold = Rc::clone(&held);
+    pair.filter = Some(Box::new(move |_, d| {
+        hold.borrow_mut().push(d.clone());
+        false
+    }));
+    pair.pass(ms(3500));
+    let requests = held.take();
+    assert_eq!(requests.len(), 3);
+    for request in requests.into_iter().rev() {
+        pair.deliver(SERVER, request);
+    }
+    let answers = held.take();
+    pair.filter = None;
+    for answer in answers.into_iter().rev() {
+        pair.deliver(CLIENT, answer);
+        pair.pass(ms(300));
+    }
+    assert_eq!(pair.state(CLIENT), Some(State::Open));
+    assert_eq!(pair.state(SERVER), Some(State::Open));
+    assert_eq!(pair.stats(SERVER).counters.drops.sequence_invalid, 2);
 }
 
 #[test]

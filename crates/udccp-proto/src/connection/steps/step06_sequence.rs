@@ -4,6 +4,10 @@ use udccp_wire::PacketType;
 
 use super::super::{Connection, Ctx, Received};
 use super::{DROP, Flow, GO_ON};
+use crate::state::State;
+
+/// More Requests than a client sends in one handshake.
+const MOST_REQUESTS: u64 = 32;
 
 impl Connection {
     /// Extends short numbers and checks them against the windows. A packet outside asks, by a
@@ -30,6 +34,9 @@ impl Connection {
             return GO_ON;
         }
         self.counters.rare().drops.sequence_invalid += 1;
+        if self.is_overtaken_request(packet) {
+            return DROP;
+        }
         // The peer's Reset may stem from an end that knows no numbers: challenge it with the
         // greatest that we know, so that it can make a proper one.
         //= 4340-7.5.4-2
@@ -41,6 +48,16 @@ impl Connection {
         //= 4340-7.5.4-10
         self.challenge(ctx, ackno);
         DROP
+    }
+
+    //= 4340-7.5.4-8
+    /// Whether a later Request of the same client came first. A Sync, of which RFC 4340 section
+    /// 7.5.4 lets us send fewer, could overtake our Response, and a client in REQUEST resets what
+    /// it is about. A client that has begun anew has any number at all.
+    fn is_overtaken_request(&self, packet: &Received<'_>) -> bool {
+        self.state == State::Respond
+            && packet.ty == PacketType::Request
+            && packet.seq.in_window(self.seq.isr.sub(MOST_REQUESTS), self.seq.isr.prev())
     }
 
     /// Sends a Sync about a packet that does not fit, unless one left just now.
