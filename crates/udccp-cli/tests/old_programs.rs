@@ -211,6 +211,28 @@ fn programs_as_linux_documents_them() {
     place.wait_until_the_broker_ends();
 }
 
+/// A program in C with the note that Go's linker writes: it is warned of, and runs.
+#[test]
+fn a_go_program_is_warned_of_and_runs() {
+    let (place, folder) = (Place::new(), TempDir::new().unwrap());
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let note = r#"__asm__(".pushsection .note.go.buildid,\"a\",%note\n.long 4, 4, 4\n"
+        ".asciz \"Go\"\n.balign 4\n.ascii \"id..\"\n.popsection");"#;
+    for (name, note) in [("go", note), ("c", "")] {
+        let (source, program) = (path(&format!("{name}.c")), path(name));
+        std::fs::write(&source, format!("{note}\nint main(void) {{ return 0; }}\n")).unwrap();
+        let Ok(output) = Command::new("cc").args(["-o", &program, &source]).output() else {
+            eprintln!("skipped: there is no C compiler");
+            return;
+        };
+        succeeds(&output);
+        let output = place.run(&["--udp-port", &free_port()], &[&program]);
+        succeeds(&output);
+        let is_warned = String::from_utf8_lossy(&output.stderr).contains("go is a Go program");
+        assert_eq!(is_warned, name == "go", "{output:?}");
+    }
+}
+
 #[test]
 fn static_and_foreign_programs_are_refused() {
     let place = Place::new();

@@ -187,16 +187,20 @@ mod tests {
         assert_eq!(interpreter_of(b"\x7fELF"), None);
     }
 
-    /// A program with a dynamic linker and notes of these linkers.
-    fn program_with_notes(linkers: [&[u8; 4]; 2]) -> tempfile::NamedTempFile {
-        const NOTES_AT: u64 = 64 + 2 * 56;
+    /// A program with a dynamic linker and notes of these linkers, all in one segment or each in
+    /// one of its own.
+    fn program_with_notes(linkers: [&[u8; 4]; 2], apart: bool) -> tempfile::NamedTempFile {
+        const NOTES_AT: u64 = 64 + 3 * 56;
         let mut bytes = vec![0; NOTES_AT as usize];
         bytes[..5].copy_from_slice(b"\x7fELF\x02");
         bytes[18] = if cfg!(target_arch = "x86_64") { 62 } else { 183 };
-        (bytes[32], bytes[54], bytes[56]) = (64, 56, 2);
-        (bytes[64], bytes[120]) = (3, 4);
-        bytes[128..136].copy_from_slice(&NOTES_AT.to_le_bytes());
-        bytes[152..160].copy_from_slice(&40u64.to_le_bytes());
+        (bytes[32], bytes[54], bytes[56]) = (64, 56, if apart { 3 } else { 2 });
+        bytes[64] = 3;
+        for (n, segment) in bytes[120..].chunks_exact_mut(56).enumerate() {
+            segment[0] = 4;
+            segment[8..16].copy_from_slice(&(NOTES_AT + n as u64 * 20).to_le_bytes());
+            segment[32] = if apart { 20 } else { 40 };
+        }
         for linker in linkers {
             bytes.extend([4u32, 3, 4].iter().flat_map(|n| n.to_le_bytes()));
             bytes.extend_from_slice(linker);
@@ -209,16 +213,19 @@ mod tests {
 
     #[test]
     fn a_go_program_is_known_by_a_note_of_its_linker() {
-        let found = |linkers| {
-            let program = program_with_notes(linkers);
+        let found_in = |linkers, apart| {
+            let program = program_with_notes(linkers, apart);
             let mut start = [0; 256];
             let mut file = File::open(program.path()).unwrap();
             let len = read_up_to(&mut file, &mut start).unwrap();
             obstacle_of(&mut file, &start[..len]).unwrap()
         };
-        assert_eq!(found([b"GNU\0", b"GNU\0"]), None);
-        assert_eq!(found([b"GNU\0", b"Go\0\0"]), Some(Obstacle::Go));
-        assert_eq!(found([b"Go\0\0", b"GNU\0"]), Some(Obstacle::Go));
+        for apart in [false, true] {
+            let found = |linkers| found_in(linkers, apart);
+            assert_eq!(found([b"GNU\0", b"GNU\0"]), None);
+            assert_eq!(found([b"GNU\0", b"Go\0\0"]), Some(Obstacle::Go));
+            assert_eq!(found([b"Go\0\0", b"GNU\0"]), Some(Obstacle::Go));
+        }
     }
 
     #[test]
