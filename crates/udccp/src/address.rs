@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, ToSocketAdd
 use std::num::NonZeroU16;
 use std::str::FromStr;
 
+use crate::Error;
 use crate::io::canonical;
 
 /// An IP address with the two port numbers of encapsulated DCCP (RFC 6773): the UDP port that
@@ -54,6 +55,15 @@ impl Address {
         self.udp.port() == 0
     }
 
+    /// This address, unless no port is named: nobody can listen at port 0. Where the ports are one
+    /// number, as in `192.0.2.1:0`, it would else stand for raw IP.
+    pub(crate) fn named(self) -> Result<Self, Error> {
+        match (self.udp.port(), self.port) {
+            (0, 0) => Err(Error::Refused { peer: self }),
+            _ => Ok(self),
+        }
+    }
+
     /// What the network sees of packets to this address.
     pub(crate) fn envelope(&self) -> String {
         match self.udp.port() {
@@ -99,7 +109,10 @@ impl Address {
         let invalid = || io::Error::new(io::ErrorKind::InvalidInput, AddressError(text.to_owned()));
         let (host, udp_port) = match text.split_once('/') {
             Some((host, "raw")) => (host, Some(0)),
-            Some((host, port)) => (host, Some(port.parse().map_err(|_| invalid())?)),
+            Some((host, port)) => {
+                let port: NonZeroU16 = port.parse().map_err(|_| invalid())?;
+                (host, Some(port.get()))
+            }
             None => (text, None),
         };
         let (host, port) = host.rsplit_once(':').ok_or_else(invalid)?;

@@ -128,7 +128,7 @@ impl Connection {
         service: ServiceCode,
         options: &Options,
     ) -> Result<Connecting, Error> {
-        let peer = peer.into();
+        let peer = peer.into().named()?;
         Endpoint::bind_with(any_port(peer.udp), &EndpointOptions::for_peer(&peer))?
             .start_connect(peer, service, options)
     }

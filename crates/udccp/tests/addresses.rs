@@ -135,6 +135,28 @@ fn no_address_in_particular_is_this_host() {
     }
 }
 
+/// Where both ports are one number, port 0 was raw IP: nobody answered, or raw IP was not allowed.
+#[test]
+fn nobody_serves_port_0() {
+    let peer = Address::from(at("127.0.0.1:0"));
+    let options = Options::default();
+    let refused = [
+        Connection::connect_with(peer, SERVICE, &options, LIMIT).err(),
+        Connection::connect_host("127.0.0.1:0", SERVICE, &options, LIMIT).err(),
+        Connection::start_connect(peer, SERVICE, &options).err(),
+        connect_over_udp(peer).err(),
+    ];
+    for e in refused {
+        assert!(matches!(e, Some(Error::Refused { .. })), "{e:?}");
+    }
+    let e = Connection::connect_host("127.0.0.1:5004/0", SERVICE, &options, LIMIT).unwrap_err();
+    assert!(e.to_string().contains("is not a DCCP address"), "{e}");
+}
+
+fn connect_over_udp(to: Address) -> Result<Connection, Error> {
+    Endpoint::bind(at("127.0.0.1:0"))?.connect(to, SERVICE, &Options::default(), LIMIT)
+}
+
 #[test]
 fn only_an_address_of_a_link_needs_the_link() {
     let listener = Listener::bind(at("[::1]:0"), SERVICE).unwrap();

@@ -54,7 +54,7 @@ impl Connection {
         options: &Options,
         timeout: Option<Duration>,
     ) -> Result<Self, Error> {
-        let peer = peer.into();
+        let peer = peer.into().named()?;
         let endpoint = Endpoint::bind_with(any_port(peer.udp), &EndpointOptions::for_peer(&peer))?;
         endpoint.connect(peer, service, options, timeout)
     }
@@ -108,6 +108,7 @@ impl Connection {
         timeout: Option<Duration>,
     ) -> Result<Self, Error> {
         let start = |peer: Address| {
+            let peer = peer.named()?;
             let below = below.clone().raw_ip(peer.is_raw());
             let endpoint = Endpoint::bind_with(any_port(peer.udp), &below)?;
             endpoint.start_connect(peer, service, options)
@@ -138,7 +139,7 @@ impl Connection {
         service: ServiceCode,
         options: &Options,
     ) -> Result<Connecting, Error> {
-        let peer = peer.into();
+        let peer = peer.into().named()?;
         Endpoint::bind_with(any_port(peer.udp), &EndpointOptions::for_peer(&peer))?
             .start_connect(peer, service, options)
     }

@@ -53,9 +53,9 @@ impl Shared {
     pub(super) fn peer(&self, mut peer: Address) -> Result<Address, Error> {
         peer.udp = of_packets(peer.udp, self.io.local_addr());
         match (self.io.is_raw(), peer.is_raw()) {
-            (true, _) => Ok(Address::raw(peer.ip(), peer.port).in_scope_of(peer.udp)),
+            (true, _) => Address::raw(peer.ip(), peer.port).in_scope_of(peer.udp).named(),
             (false, false) => Ok(peer),
-            (false, true) => Err(Error::Connect(ConnectError::BadAddress)),
+            (false, true) => peer.named().and(Err(Error::Connect(ConnectError::BadAddress))),
         }
     }
 }
