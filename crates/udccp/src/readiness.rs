@@ -137,24 +137,27 @@ impl Signal {
     pub(crate) fn show(&mut self, to: Condition) {
         let was = std::mem::replace(&mut self.shown, to);
         let Some(ours) = &self.ours else { return };
-        match (was.writable, to.writable) {
-            (false, true) => drain(ours),
-            (true, false) => fill(&self.theirs),
-            _ => {}
+        if was.writable && !to.writable {
+            fill(&self.theirs);
         }
-        match (was.readable, to.readable) {
-            (false, true) => drop((&*ours).write(&[1])),
-            (true, false) => drain(&self.theirs),
-            _ => {}
-        }
-        if to.read_closed && !was.read_closed {
-            let _ = self.theirs.shutdown(Shutdown::Read);
+        // An end comes before all else and in one step: who waits wakes with the first of several.
+        if to.failed {
+            self.ours = None;
+            return;
         }
         if to.ended && !was.ended {
             let _ = self.theirs.shutdown(Shutdown::Both);
+        } else if to.read_closed && !was.read_closed {
+            let _ = self.theirs.shutdown(Shutdown::Read);
         }
-        if to.failed {
-            self.ours = None;
+        if to.writable && !was.writable {
+            drain(ours);
+        }
+        match (was.readable, to.readable) {
+            // What is shut down is readable by itself.
+            (false, true) if !to.read_closed => drop((&*ours).write(&[1])),
+            (true, false) => drain(&self.theirs),
+            _ => {}
         }
     }
 }
@@ -221,6 +224,28 @@ mod tests {
                 signal.show(Condition { writable, ..Condition::default() });
                 signal.show(Condition::end(failed));
                 assert_eq!(bits(&signal.readiness()), expected, "{failed} {writable}");
+            }
+        }
+    }
+
+    /// Who waits for a handshake took the first half of its failure, POLLIN alone, for data.
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "somebody has to wait meanwhile")]
+    fn who_waits_wakes_with_the_whole_end() {
+        for (failed, expected) in [(false, PollFlags::HUP), (true, PollFlags::HUP | PollFlags::ERR)]
+        {
+            for _ in 0..200 {
+                let mut signal = Signal::new().expect("a descriptor");
+                let readiness = signal.readiness();
+                let waiter = std::thread::spawn(move || {
+                    let mut fds = [PollFd::new(&readiness, ALL)];
+                    poll(&mut fds, None).expect("a descriptor");
+                    fds[0].revents()
+                });
+                std::thread::sleep(std::time::Duration::from_micros(100));
+                signal.show(Condition::end(failed));
+                let woke_with = waiter.join().expect("a waiter");
+                assert!(woke_with.contains(expected), "{failed}: {woke_with:?}");
             }
         }
     }
