@@ -25,7 +25,8 @@ pub(crate) fn resolve(text: &str) -> Result<Vec<Address>, Failure> {
 
 /// An address in numbers, for calls that do not wait.
 pub(crate) fn numeric(text: &str) -> Result<Address, Failure> {
-    text.parse::<Address>().map_err(|e| Failure::invalid(&e.to_string(), "resolve names first"))
+    let advice = "give host and port in numbers; a name has to be resolved first";
+    text.parse::<Address>().map_err(|e| Failure::invalid(&e.to_string(), advice))
 }
 
 /// Any port of the family of an address.

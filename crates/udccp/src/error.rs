@@ -166,7 +166,8 @@ impl Error {
                 "bind to 0.0.0.0, to [::], or to an address of your own"
             }
             Self::NoService => "give at least one service code, for example SC:test",
-            Self::Connect(_) | Self::Config(_) => "change the setting that the message names",
+            Self::Connect(e) => advice_to_connect(*e),
+            Self::Config(_) => "change the setting that the message names",
             Self::Refused { .. } => "check the port, and that the server runs",
             Self::BadServiceCode { .. } => "give both sides the same service code",
             Self::CcidNotOffered { .. } => {
@@ -258,6 +259,20 @@ impl Error {
     /// Why an open connection ended.
     pub(crate) fn ended(reason: CloseReason) -> Self {
         if reason.is_orderly() { Self::Closed } else { Self::Lost(reason) }
+    }
+}
+
+/// What to do about a connection that cannot be started.
+const fn advice_to_connect(e: ConnectError) -> &'static str {
+    match e {
+        ConnectError::FamilyMismatch | ConnectError::BadAddress => {
+            "give the address of one host, as this socket reaches it: IPv4 or IPv6, UDP or raw IP"
+        }
+        ConnectError::InUse => "use another local port, or wait until that connection is over",
+        ConnectError::NoFreePort | ConnectError::TooManyConnections => {
+            "close connections that are done, or connect from another socket"
+        }
+        _ => "change the setting that the message names",
     }
 }
 

@@ -144,6 +144,8 @@ fn wrong_settings_are_refused_before_anything_is_sent() {
         assert!(matches!(e, Error::Config(_)) && e.to_string().contains("77"), "{e}");
         let e = endpoint.connect(peer.over_udp_port(0), SERVICE, &unknown).await.unwrap_err();
         assert!(matches!(e, Error::Connect(_)), "{e}");
+        // No setting has to change.
+        assert!(e.advice().contains("UDP or raw IP"), "{}", e.advice());
         assert_eq!(endpoint.stats().datagrams_sent, 0);
     });
 }
