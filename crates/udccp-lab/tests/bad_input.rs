@@ -78,6 +78,24 @@ fn the_good_file_is_good() {
     assert_eq!(experiment.grid.points().len(), 4);
 }
 
+/// A figure of one run over time.
+fn of_run(run: u64) -> String {
+    format!(
+        "[[figure]]\nid = \"time\"\ntitle = \"One run\"\nkind = \"time\"\nmetric = \"goodput\"\n\
+         at = {{ second = \"tcp/cubic\", rtt = \"25 ms\" }}\nrun = {run}\n\n[[claim]]"
+    )
+}
+
+#[test]
+fn a_figure_shows_a_run_that_there_is() {
+    assert_eq!(error("[[claim]]", &of_run(5)), "accepted");
+    for run in [0, 6] {
+        let error = error("[[claim]]", &of_run(run));
+        assert!(error.contains(&format!("there is no run {run}")), "{error}");
+        assert!(error.contains("`runs` is 5") && error.contains("pair.toml:50:7"), "{error}");
+    }
+}
+
 macro_rules! says {
     ($($name:ident: $from:expr => $to:expr;)*) => {$(
         #[test]
@@ -144,6 +162,16 @@ says! {
     two_flows_of_one_name: "name = \"second\"" => "name = \"first\"";
     access_longer_than_the_path: "delay = \"1 ms\"" => "delay = \"10 ms\"";
     unknown_tcp_option: "delayed_ack" => "delayed_acks";
+    an_id_that_leads_elsewhere: "id = \"pair\"" => "id = \"../../pair\"";
+    an_id_of_several_words: "id = \"pair\"" => "id = \"a pair\"";
+    an_id_that_is_the_index: "id = \"pair\"" => "id = \"index\"";
+    more_runs_than_can_be_planned: "runs = 5" => "runs = 100000000000";
+    more_points_than_can_be_planned: "seed = 2008" => concat!("seed = 2008\n",
+        "a = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20]\n",
+        "b = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20]\n",
+        "c = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20]\n",
+        "d = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20]");
+    a_difference_below_zero: "metric = \"jain\"" => "metric = \"jain\"\nclose = -0.1";
     several_faults_at_once: "rate = \"10 Mbit/s\", rtt = \"$rtt\", limit" =>
         "rate = 10, rtt = \"$rtt\", limits";
 }

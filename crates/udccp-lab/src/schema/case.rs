@@ -84,7 +84,7 @@ impl Case {
 
     /// The names of the flows as the first point has them, or else as the file writes them.
     fn with_flows(mut self) -> Self {
-        let first = self.grid.points().into_iter().next().unwrap_or_default();
+        let first = self.grid.first_point();
         let written = || self.template.get("flow").map(flow_names).unwrap_or_default();
         let names = self.scenario(&first, &[]).map_or_else(
             |_| written(),

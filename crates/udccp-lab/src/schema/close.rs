@@ -2,6 +2,7 @@
 
 use core::num::NonZeroU64;
 
+use udccp_scenario::diagnostic::Diagnostic;
 use udccp_scenario::document::{DiagnosticSink, FromNode, Node, Value};
 
 use super::Percent;
@@ -46,7 +47,14 @@ impl FromNode for Close {
     fn from_node(node: &Node, errors: &DiagnosticSink) -> Option<Self> {
         match &node.value {
             Value::Text(_) => Percent::from_node(node, errors).map(|p| Self::Part(p.0 / 100.0)),
-            _ => f64::from_node(node, errors).map(Self::Within),
+            _ => f64::from_node(node, errors).map(|distance| {
+                if distance.is_nan() || distance < 0.0 {
+                    let error = format!("nothing is {distance} away from a published value");
+                    let hint = "write the largest difference that counts as agreement";
+                    errors.push(Diagnostic::at(&node.span, error).hint(hint));
+                }
+                Self::Within(distance)
+            }),
         }
     }
 }

@@ -145,7 +145,7 @@ impl Experiment {
     fn read(root: Node, path: &Path, errors: &DiagnosticSink) -> Option<Self> {
         let mut reader = Reader::new(&root, "the file", errors)?;
         check_schema(&mut reader, &root, errors);
-        let id: Option<String> = reader.need("id");
+        let id = read_id(&mut reader, &root, errors);
         let title = reader.want("title");
         let asks = reader.or("asks", String::new());
         for part in ["topology", "time", "flow"] {
@@ -157,7 +157,7 @@ impl Experiment {
             reader.raw("answer").and_then(|n| Answer::read(n, &ids(&root, "claim"), errors));
         let backends = read_backends(&mut reader, errors);
         let grid = reader.or("grid", Grid::default());
-        let parts = read_parts(&mut reader, &root, &grid, errors);
+        let parts = read_parts(&mut reader, &root, &grid, errors)?;
         let names = Names::read(reader.raw("names"), &parts, errors);
         let base = base_folder(path);
         let [case_names, table_names, variant_names] =
@@ -300,7 +300,7 @@ fn read_parts(
     root: &Node,
     grid: &Grid,
     errors: &DiagnosticSink,
-) -> Vec<Case> {
+) -> Option<Vec<Case>> {
     let quick = read_changes(reader, "quick_set", errors);
     let nodes = reader.tables("case");
     let mut parts = Vec::new();
@@ -309,7 +309,39 @@ fn read_parts(
     }
     parts.extend(all(nodes, |n| Case::read(n, root, grid, &quick, errors)));
     check_ids(root, "case", errors);
-    parts
+    check_sizes(&parts, root, errors)?;
+    Some(parts)
+}
+
+/// An experiment's name stands in file names: one with a path in it would be written elsewhere, and
+/// the pages of a report have an index of their own.
+fn read_id(reader: &mut Reader<'_>, root: &Node, errors: &DiagnosticSink) -> Option<String> {
+    let (id, node): (String, _) = (reader.need("id")?, root.get("id")?);
+    let fine = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_' || c == '.';
+    if id.is_empty() || id.starts_with(['.', '-']) || !id.chars().all(fine) {
+        let error = "an experiment's id is made of letters, digits, '-', '_' and '.'";
+        let hint = "it names files, such as its page; begin with a letter or digit";
+        errors.push(Diagnostic::at(&node.span, error).hint(hint));
+    }
+    if id == "index" {
+        let error = "\"index\" is the page that lists all experiments";
+        errors.push(Diagnostic::at(&node.span, error).hint("give this one another `id`"));
+    }
+    Some(id)
+}
+
+/// Every grid can be planned.
+fn check_sizes(parts: &[Case], root: &Node, errors: &DiagnosticSink) -> Option<()> {
+    let place = |part: &Case| match (&part.id, root.get("case").map(|n| &n.value)) {
+        (Some(id), Some(Value::List(cases))) => {
+            cases.iter().find(|n| n.get("id").is_some_and(|n| n.label() == *id))
+        }
+        _ => root.get("grid"),
+    };
+    let fits = |part: &Case| part.grid.check_size(place(part).unwrap_or(root), errors);
+    // All of them are told, and not the first alone.
+    let all: Vec<Option<()>> = parts.iter().map(fits).collect();
+    all.into_iter().collect()
 }
 
 /// Notes an `id` that two elements of a list share.

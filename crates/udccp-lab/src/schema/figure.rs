@@ -253,6 +253,17 @@ fn read_range(
     range.iter().all(|r| names.contains(r)).then_some(range)
 }
 
+/// The run that a figure shows is one of those of its cases; it stayed empty for ever.
+fn check_run(run: Option<u64>, node: &Node, view: &View, context: &Context<'_>) -> Option<()> {
+    let parts = context.parts.iter().filter(|part| view.cases.contains(&part.id));
+    let runs = parts.map(|part| part.grid.runs).max().unwrap_or(1);
+    let Some(run) = run.filter(|run| !(1..=runs).contains(run)) else { return Some(()) };
+    let at = node.get("run").map_or(&node.span, |n| &n.span);
+    let error = Diagnostic::at(at, format!("there is no run {run}"));
+    context.errors.push(error.hint(format!("runs are numbered from 1, and `runs` is {runs}")));
+    None
+}
+
 impl TimeFigure {
     fn read(reader: &mut Reader<'_>, node: &Node, context: &Context<'_>) -> Option<FigureKind> {
         let errors = context.errors;
@@ -275,6 +286,7 @@ impl TimeFigure {
             errors.push(Diagnostic::at(at, error).hint("leave `run` or `mean` out"));
             return None;
         }
+        check_run(run, node, &view, context)?;
         let run = if mean == Some(true) { None } else { Some(run.unwrap_or(1)) };
         let window = from.or(to).map(|_| Window {
             from: from.unwrap_or(Duration::ZERO),

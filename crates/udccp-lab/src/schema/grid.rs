@@ -31,6 +31,12 @@ pub type Point = Vec<(String, String)>;
 /// Keys of `[grid]` that are no axes.
 const SETTINGS: [&str; 3] = ["runs", "quick_runs", "seed"];
 
+/// Runs of a point, as `--runs` takes them.
+const MAX_RUNS_OF_A_POINT: u64 = 100_000;
+
+/// Runs of a case that can be planned: their scenarios are in memory at once.
+const MAX_RUNS: u64 = 1_000_000;
+
 impl Axis {
     /// The labels of the values.
     pub fn labels(&self) -> Vec<String> {
@@ -63,6 +69,27 @@ impl Grid {
             points = points.iter().flat_map(extend).collect();
         }
         points
+    }
+
+    /// The first point: each axis at its first value.
+    pub fn first_point(&self) -> Point {
+        let first = |axis: &Axis| Some((axis.name.clone(), axis.values.first()?.label()));
+        self.axes.iter().filter_map(first).collect()
+    }
+
+    /// Notes a grid that is too large to be planned: one zero or axis too many stopped even `lab
+    /// status` until memory was exhausted.
+    pub(super) fn check_size(&self, node: &Node, errors: &DiagnosticSink) -> Option<()> {
+        let values = self.axes.iter().map(|axis| axis.values.len() as u64);
+        let points = values.fold(1, u64::saturating_mul);
+        if points.saturating_mul(self.runs) <= MAX_RUNS {
+            return Some(());
+        }
+        let error =
+            format!("{points} points with {} runs each are more than {MAX_RUNS} runs", self.runs);
+        let hint = "take values or axes away, or lower `runs`";
+        errors.push(Diagnostic::at(&super::context::first_line(&node.span), error).hint(hint));
+        None
     }
 
     /// The axis of this name.
@@ -105,11 +132,16 @@ impl FromNode for Grid {
     }
 }
 
-/// Reads `runs`, of which there is at least one.
+/// Reads `runs`, of which there is at least one, and not more than can be planned.
 pub(super) fn read_runs(reader: &mut Reader<'_>, node: &Node) -> Option<u64> {
     let runs = reader.want("runs");
     if let (Some(0), Some(at)) = (runs, node.get("runs")) {
         reader.errors().push(Diagnostic::at(&at.span, "`runs` is at least 1"));
+    }
+    if let (Some(_), Some(at)) = (runs.filter(|&n| n > MAX_RUNS_OF_A_POINT), node.get("runs")) {
+        let error = format!("`runs` is at most {MAX_RUNS_OF_A_POINT}");
+        reader.errors().push(Diagnostic::at(&at.span, error));
+        return Some(1);
     }
     runs
 }
