@@ -292,6 +292,8 @@ def over_time(
 
     Raises
     ------
+    TypeError
+        It is no run: the frame of many runs, for example.
     ValueError
         There is no such metric, or no flow has it.
 
@@ -320,6 +322,9 @@ allowed_rate_mbps, loss_event_percent
         "allowed_rate_mbps": "Allowed rate, Mbit/s",
         "loss_event_percent": "Loss event rate, %",
     }
+    if not isinstance(record, Record):
+        kind = type(record).__name__
+        raise TypeError(f"record must be the Record of lab.run, not {kind}: it shows one run")
     if metric not in words:
         raise ValueError(f"metric={metric!r}: there are {', '.join(words)}")
     if not any(metric in flow["series"] for flow in record.flows):
