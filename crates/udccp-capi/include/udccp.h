@@ -870,7 +870,8 @@ int udccp_endpoint_connect_start(struct udccp_endpoint *endpoint,
                                  const struct udccp_options *options);
 
 /**
- * Serves `n` service codes on DCCP port `port` of this endpoint. `options` may be NULL.
+ * Serves `n` service codes on DCCP port `port` of this endpoint; 0 stands for the number of its
+ * UDP port, or a free one over raw IP. `options` may be NULL.
  *
  * Errors: `-EADDRINUSE`: the port already serves one of them. `-EINVAL`: there is none, or one is
  * 0xFFFFFFFF.

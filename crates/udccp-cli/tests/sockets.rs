@@ -7,7 +7,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use common::{noise, perf_server, temporary, udccp, wait_until_bound};
+use common::{Background, noise, perf_server, temporary, udccp, wait_until_bound};
 use serde_json::Value;
 use udccp_testkit::ports;
 
@@ -52,6 +52,26 @@ fn a_file_arrives_whole_and_the_report_says_so() {
     assert_eq!(client["sent"]["lost"], 0);
     assert_eq!(server["received"]["messages"], messages);
     assert_eq!(server["received"]["bytes"], 10_000_000);
+}
+
+/// They served DCCP port 0, over a UDP port that `cat` did not tell.
+#[test]
+fn a_server_on_any_port_tells_one_that_leads_there() {
+    let here = ["--bind", "127.0.0.1"];
+    let servers: [(&[&str], &[&str]); 2] = [
+        (&["cat", "-l", "0"], &["cat"]),
+        (&["perf", "server", "-p", "0"], &["perf", "client", "-t", "0.1"]),
+    ];
+    for (server, client) in servers {
+        let mut server = Background::start(&[server, &here].concat(), Stdio::null());
+        let line = server.wait_for("listening on DCCP port");
+        let (_, port) = line.rsplit_once(':').expect("a UDP port");
+        assert!(line.contains(&format!("DCCP port {port} over")), "{line}");
+        let port: &[&str] = if client[0] == "cat" { &[port] } else { &["-p", port] };
+        let mut command = udccp(client);
+        let done = command.arg("127.0.0.1").args(port).write_stdin("hello").output().unwrap();
+        assert!(done.status.success(), "{done:?}");
+    }
 }
 
 #[test]

@@ -102,8 +102,8 @@ impl Endpoint {
         Ok(Connecting::new(self.handle.connect(peer.into(), service, options)?))
     }
 
-    /// Serves one or more service codes on DCCP port `port` of this socket. Over raw IP, port 0
-    /// picks one that no program of this host has.
+    /// Serves one or more service codes on DCCP port `port` of this socket. Port 0 stands for the
+    /// number of its UDP port; over raw IP it picks one that no program of this host has.
     ///
     /// # Errors
     /// [`Error::ServiceInUse`], [`Error::NoService`], or a setting that cannot be used.

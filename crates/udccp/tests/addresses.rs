@@ -153,6 +153,15 @@ fn nobody_serves_port_0() {
     assert!(e.to_string().contains("is not a DCCP address"), "{e}");
 }
 
+/// A listener of DCCP port 0 was to be had, and no address of its own led there.
+#[test]
+fn a_listener_of_any_port_has_that_of_its_socket() {
+    let endpoint = Endpoint::bind(at("127.0.0.1:0")).unwrap();
+    let listener = endpoint.listen(0, [SERVICE], &Options::default()).unwrap();
+    assert_eq!(listener.port(), endpoint.local_addr().port());
+    talk(&connect_over_udp(listener.local_addr().into()).unwrap(), &listener);
+}
+
 fn connect_over_udp(to: Address) -> Result<Connection, Error> {
     Endpoint::bind(at("127.0.0.1:0"))?.connect(to, SERVICE, &Options::default(), LIMIT)
 }

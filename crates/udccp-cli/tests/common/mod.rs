@@ -68,15 +68,11 @@ impl Background {
         Self { child }
     }
 
-    /// Waits for a line on standard error.
-    pub fn wait_for(&mut self, part: &str) {
+    /// Waits for a line on standard error, and returns it.
+    pub fn wait_for(&mut self, part: &str) -> String {
         let stderr = self.child.stderr.as_mut().unwrap();
-        for line in BufReader::new(stderr).lines() {
-            if line.unwrap().contains(part) {
-                return;
-            }
-        }
-        panic!("never said {part:?}");
+        let mut lines = BufReader::new(stderr).lines().map(Result::unwrap);
+        lines.find(|line| line.contains(part)).unwrap_or_else(|| panic!("never said {part:?}"))
     }
 
     /// Waits for the end: exit code, the rest of standard output and of standard error.

@@ -97,7 +97,10 @@ impl Core {
 
     /// Sees to it that a port is ours to listen at; port 0 picks one.
     pub(super) fn claim_to_listen(&mut self, io: &Io, port: u16) -> Result<u16, Error> {
-        let Some(claims) = &mut self.claims else { return Ok(port) };
+        let Some(claims) = &mut self.claims else {
+            // By default both ports are one number.
+            return Ok(if port == 0 { io.local_addr().port() } else { port });
+        };
         let port = match port {
             0 => {
                 let (first, last) = self.ephemeral_ports;

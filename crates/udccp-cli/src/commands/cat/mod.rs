@@ -119,6 +119,10 @@ fn wait_for_peer(args: &Args) -> CliResult<Connection> {
             &options(args).backlog(1),
         )
     })?;
+    if port == 0 {
+        let carrier = args.net.carrier(listener.local_addr());
+        output::note(&format!("listening on DCCP port {} over {carrier}", listener.port()));
+    }
     accept(&listener, args)
 }
 

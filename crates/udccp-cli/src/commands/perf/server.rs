@@ -67,7 +67,7 @@ pub(super) async fn run(args: &ServerArgs) -> CliResult<Exit> {
     })?;
     output::note(&format!(
         "listening on DCCP port {} over {}",
-        args.port,
+        listener.port(),
         args.net.carrier(listener.local_addr())
     ));
     let (tests, json) = (Tests::default(), args.json);
