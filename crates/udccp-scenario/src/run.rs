@@ -8,6 +8,7 @@ use udccp_base::Seed;
 use udccp_cc::Algorithm;
 use udccp_sim::{Capture, CaptureFile, RunConfig, SimError};
 
+use crate::diagnostic::suggestion;
 use crate::measure::record_of;
 use crate::network::{Simulated, network};
 use crate::record::Record;
@@ -74,6 +75,7 @@ pub fn run(
     seed: u64,
     options: RunOptions<'_>,
 ) -> Result<Record, RunError> {
+    check_algorithms(scenario, options.algorithms)?;
     let mut hosts = Simulated::new(options.algorithms);
     let network = network(scenario, Seed(seed), &mut hosts)?;
     let config = run_config(scenario, seed, options)?;
@@ -81,6 +83,18 @@ pub fn run(
     let result = network.run(config)?;
     let cpu_s = begun.elapsed().as_secs_f64();
     Ok(record_of(name, scenario, seed, &result, cpu_s))
+}
+
+/// A misspelt name would leave the flow's own algorithm in place, and nobody would notice.
+fn check_algorithms(scenario: &Scenario, own: &[(String, Algorithm)]) -> Result<(), RunError> {
+    let names: Vec<&str> = scenario.flows.iter().map(|flow| flow.name.as_str()).collect();
+    match own.iter().find(|(name, _)| !names.contains(&name.as_str())) {
+        None => Ok(()),
+        Some((name, _)) => Err(RunError::Flow {
+            flow: name.clone(),
+            why: format!("there is no such flow; {}", suggestion(name, "flows", &names)),
+        }),
+    }
 }
 
 /// What the network of a scenario is run with, whoever runs it.
