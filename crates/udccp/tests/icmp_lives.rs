@@ -14,7 +14,7 @@ mod common;
 mod namespace;
 
 use std::collections::VecDeque;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -31,9 +31,16 @@ const PORT: u16 = 5004;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Messages of each end.
 const COUNT: u32 = 300;
-/// IPv4 hosts take packets of this size (RFC 791); DCCP's header and options leave this much of it
-/// to a message over raw IP, and UDP's header takes 8 bytes more.
-const LEAST_MESSAGE: usize = 576 - 20 - 8 - 16 - 24;
+
+const IPV4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+const IPV6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
+
+/// What DCCP's header and options leave to a message of a packet that every host takes (RFC 791,
+/// RFC 8200) over raw IP; UDP's header takes 8 bytes more.
+fn least_message(host: IpAddr) -> usize {
+    let packet = if host.is_ipv4() { 576 - 20 } else { 1280 - 40 };
+    packet - 8 - 16 - 24
+}
 
 /// Headers of DCCP packets from this UDP port to that one, or of raw IP.
 type Seen = Arc<Mutex<VecDeque<Vec<u8>>>>;
@@ -51,6 +58,10 @@ fn checksum(bytes: &[u8]) -> u16 {
 const KINDS: [(u8, u8); 9] =
     [(3, 0), (3, 1), (3, 4), (3, 4), (3, 10), (3, 13), (11, 0), (3, 2), (3, 3)];
 
+/// The same of ICMP for IPv6.
+const KINDS_V6: [(u8, u8); 9] =
+    [(1, 0), (1, 3), (2, 0), (2, 0), (1, 1), (1, 5), (3, 0), (4, 1), (1, 4)];
+
 /// An ICMP message about an IP packet from and to this host that carried `quoted`.
 fn icmp((kind, code): (u8, u8), rng: &mut Rng, protocol: u8, quoted: &[u8]) -> Vec<u8> {
     const MTUS: [u16; 10] = [0, 1, 20, 67, 68, 128, 296, 552, 1400, 65_535];
@@ -66,11 +77,31 @@ fn icmp((kind, code): (u8, u8), rng: &mut Rng, protocol: u8, quoted: &[u8]) -> V
     message
 }
 
+/// The same for IPv6; the system computes the checksum.
+fn icmp_v6((kind, code): (u8, u8), rng: &mut Rng, protocol: u8, quoted: &[u8]) -> Vec<u8> {
+    const MTUS: [u32; 10] = [0, 1, 68, 576, 1279, 1280, 1281, 1400, 65_535, u32::MAX];
+    let mtu = MTUS[rng.below(10) as usize];
+    let mut message = vec![kind, code, 0, 0];
+    message.extend_from_slice(&mtu.to_be_bytes());
+    let len = (quoted.len() as u16).to_be_bytes();
+    message.extend_from_slice(&[0x60, 0, 0, 0, len[0], len[1], protocol, 64]);
+    for _ in 0..2 {
+        message.extend_from_slice(&Ipv6Addr::LOCALHOST.octets());
+    }
+    message.extend_from_slice(quoted);
+    message
+}
+
 /// Sends ICMP messages about packets that were seen: about these, or, `blind`, with another number.
-async fn attack(seed: u64, seen: Seen, protocol: u8, blind: bool) {
+async fn attack(seed: u64, host: IpAddr, seen: Seen, protocol: u8, blind: bool) {
     let mut rng: Rng = Seed(seed).stream("attack");
-    let socket = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::ICMPV4)).unwrap();
-    let victim = SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into();
+    let (domain, carrier, kinds) = match host {
+        IpAddr::V4(_) => (Domain::IPV4, Protocol::ICMPV4, KINDS),
+        IpAddr::V6(_) => (Domain::IPV6, Protocol::ICMPV6, KINDS_V6),
+    };
+    let message = if host.is_ipv4() { icmp } else { icmp_v6 };
+    let socket = Socket::new(domain, Type::RAW, Some(carrier)).unwrap();
+    let victim = SocketAddr::from((host, 0)).into();
     // Where the DCCP header begins in what is quoted.
     let dccp = if protocol == 17 { 8 } else { 0 };
     loop {
@@ -85,8 +116,8 @@ async fn attack(seed: u64, seen: Seen, protocol: u8, blind: bool) {
                 quoted[dccp + 9..dccp + 16].fill_with(|| rng.below(256) as u8);
                 quoted.truncate(if rng.chance(0.3) { 8 + dccp } else { 16 + dccp });
             }
-            let kind = KINDS[rng.below(if blind { 9 } else { 7 }) as usize];
-            socket.send_to(&icmp(kind, &mut rng, protocol, &quoted), &victim).unwrap();
+            let kind = kinds[rng.below(if blind { 9 } else { 7 }) as usize];
+            socket.send_to(&message(kind, &mut rng, protocol, &quoted), &victim).unwrap();
         }
     }
 }
@@ -99,15 +130,17 @@ fn note(seen: &Seen, packet: Vec<u8>) {
     seen.push_back(packet);
 }
 
-/// Hears all DCCP packets of this host.
-async fn listen_in(seen: Seen) {
-    let socket = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(33))).unwrap();
+/// Hears all packets of this protocol of this host.
+async fn listen_in(host: IpAddr, protocol: u8, seen: Seen) {
+    // A raw socket of IPv4 reads the IP header, too.
+    let (domain, ip_header) = if host.is_ipv4() { (Domain::IPV4, 20) } else { (Domain::IPV6, 0) };
+    let socket = Socket::new(domain, Type::RAW, Some(Protocol::from(i32::from(protocol)))).unwrap();
     socket.set_nonblocking(true).unwrap();
     loop {
         let mut buffer = [0; 2000];
         let read = std::io::Read::read(&mut &socket, &mut buffer);
         match read {
-            Ok(len) => note(&seen, buffer[20..len.min(84)].to_vec()),
+            Ok(len) => note(&seen, buffer[ip_header..len.min(ip_header + 64)].to_vec()),
             Err(_) => sleep(Duration::from_micros(200)).await,
         }
     }
@@ -116,12 +149,13 @@ async fn listen_in(seen: Seen) {
 /// All messages arrive, in order; where packets become smaller, some may be too large to leave.
 async fn talk(from: &Connection, to: &Connection, rng: &mut Rng, blind: bool) {
     let pauses = rng.below(1000);
+    let least = least_message(from.local_addr().ip());
     let sending = async {
         for n in 0..COUNT {
             let len = rng.below(from.max_message_size() as u64 + 1) as usize;
             match from.send(numbered(n, len)).await {
                 Err(udccp::Error::MessageTooLarge { .. }) => {
-                    from.send(numbered(n, LEAST_MESSAGE)).await.unwrap();
+                    from.send(numbered(n, least)).await.unwrap();
                 }
                 sent => sent.unwrap(),
             }
@@ -141,16 +175,9 @@ async fn talk(from: &Connection, to: &Connection, rng: &mut Rng, blind: bool) {
     tokio::join!(sending, receiving);
 }
 
-async fn life(seed: u64, raw: bool, blind: bool) {
-    let io = EndpointOptions::new().raw_ip(raw);
-    let at = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let server = Endpoint::bind_with(at, &io).unwrap();
-    let client = Endpoint::bind_with(at, &io).unwrap();
-    let options = Options::default().ccid(2);
-    let listener = server.listen(if raw { 0 } else { PORT }, [SERVICE], &options).unwrap();
-    let seen = Seen::default();
-    let copies = Arc::clone(&seen);
-    let (from, to) = (client.local_addr().port(), Arc::new(Mutex::new(0)));
+/// A relay that lets the attacker see what the client's host sends, and where it is.
+async fn overheard(server: SocketAddr, from: u16, seen: &Seen) -> Relay {
+    let (copies, to) = (Arc::clone(seen), Arc::new(Mutex::new(0)));
     let relay_port = Arc::clone(&to);
     let rule = move |from_client: bool, packet: &mut Vec<u8>| {
         if from_client && packet.len() >= 24 {
@@ -163,17 +190,33 @@ async fn life(seed: u64, raw: bool, blind: bool) {
         }
         Fate::Pass
     };
-    let relay = Relay::start(server.local_addr(), rule).await;
+    let relay = Relay::start(server, rule).await;
     *to.lock().unwrap() = relay.port;
-    let peer = match raw {
-        true => Address::raw(at.ip(), listener.port()),
-        false => Address { udp: relay.addr(), port: PORT },
-    };
+    relay
+}
+
+async fn life(seed: u64, host: IpAddr, raw: bool, blind: bool) {
+    let io = EndpointOptions::new().raw_ip(raw);
+    let at = SocketAddr::from((host, 0));
+    let server = Endpoint::bind_with(at, &io).unwrap();
+    let client = Endpoint::bind_with(at, &io).unwrap();
+    let options = Options::default().ccid(2);
+    let listener = server.listen(if raw { 0 } else { PORT }, [SERVICE], &options).unwrap();
+    let (seen, protocol) = (Seen::default(), if raw { 33 } else { 17 });
+    let mut peer = Address { udp: server.local_addr(), port: PORT };
     let mut tasks = tokio::task::JoinSet::new();
-    tasks.spawn(attack(seed, Arc::clone(&seen), if raw { 33 } else { 17 }, blind));
+    let mut relay = None;
     if raw {
-        tasks.spawn(listen_in(seen));
+        peer = Address::raw(host, listener.port());
+    } else if host.is_ipv4() {
+        let from = client.local_addr().port();
+        let through = relay.insert(overheard(server.local_addr(), from, &seen).await);
+        peer.udp = through.addr();
     }
+    if relay.is_none() {
+        tasks.spawn(listen_in(host, protocol, Arc::clone(&seen)));
+    }
+    tasks.spawn(attack(seed, host, seen, protocol, blind));
     for round in 0..3 {
         let connecting = timeout(PATIENCE, client.connect(peer, SERVICE, &options));
         let patience = if blind { PATIENCE } else { Duration::from_millis(500) };
@@ -190,7 +233,7 @@ async fn life(seed: u64, raw: bool, blind: bool) {
         let talked = timeout(PATIENCE, talking).await;
         let stats = || format!("seed {seed}, blind {blind}: {:?} {:?}", a.stats(), b.stats());
         assert!(talked.is_ok(), "{}", stats());
-        assert!(a.max_message_size() >= LEAST_MESSAGE - 24, "{}", stats());
+        assert!(a.max_message_size() >= least_message(host) - 24, "{}", stats());
         if blind {
             assert!(a.max_message_size() >= most, "{}", stats());
         }
@@ -199,23 +242,37 @@ async fn life(seed: u64, raw: bool, blind: bool) {
     }
 }
 
-/// Over raw IP one hears the packets of all, so those who use them come after those who do not.
-fn live(raw: bool) {
+/// Where one hears the packets of all, those who use them come after those who do not.
+fn live(host: IpAddr, raw: bool) {
     for blind in [true, false] {
-        lives::live_all(lives::seeds(LIVES), move |seed| life(seed, raw, blind));
+        lives::live_all(lives::seeds(LIVES), move |seed| life(seed, host, raw, blind));
     }
 }
 
 #[test]
 fn forged_icmp_messages_end_nothing_over_udp() {
     if inside("forged_icmp_messages_end_nothing_over_udp") {
-        live(false);
+        live(IPV4, false);
+    }
+}
+
+#[test]
+fn forged_icmp_messages_end_nothing_over_udp_and_ipv6() {
+    if inside("forged_icmp_messages_end_nothing_over_udp_and_ipv6") {
+        live(IPV6, false);
     }
 }
 
 #[test]
 fn forged_icmp_messages_end_nothing_over_raw_ip() {
     if inside("forged_icmp_messages_end_nothing_over_raw_ip") {
-        live(true);
+        live(IPV4, true);
+    }
+}
+
+#[test]
+fn forged_icmp_messages_end_nothing_over_raw_ipv6() {
+    if inside("forged_icmp_messages_end_nothing_over_raw_ipv6") {
+        live(IPV6, true);
     }
 }
