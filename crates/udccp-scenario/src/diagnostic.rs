@@ -146,7 +146,14 @@ pub(crate) fn nearest<'a>(
         let edits = strsim::damerau_levenshtein(word, c);
         (edits <= (word.chars().count() / 3).max(1)) || strsim::jaro_winkler(word, c) > 0.85
     };
-    candidates.into_iter().filter(|c| near(c)).min_by_key(|c| strsim::damerau_levenshtein(word, c))
+    let distance = |c: &&str| (!is_short_for(word, c), strsim::damerau_levenshtein(word, c));
+    candidates.into_iter().filter(|c| near(c)).min_by_key(distance)
+}
+
+/// Whether letters were left out and nothing else: `tcp/reno` is short for `tcp/newreno`.
+fn is_short_for(word: &str, candidate: &str) -> bool {
+    let mut rest = candidate.chars();
+    word.chars().all(|letter| rest.any(|c| c == letter))
 }
 
 /// `did you mean ...?` where something is near, and in any case the list of what is right.
@@ -158,5 +165,19 @@ pub fn suggestion(word: &str, what: &str, candidates: &[&str]) -> String {
     match nearest(word, candidates.iter().copied()) {
         Some(near) => format!("did you mean `{near}`? {what}: {list}"),
         None => format!("{what}: {list}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    #[test]
+    fn a_short_form_is_nearer_than_a_word_with_another_letter() {
+        let protocols = ["tcp/veno", "tcp/newreno", "tcp/cubic", "dccp/ccid2"];
+        assert_eq!(nearest("tcp/reno", protocols), Some("tcp/newreno"));
+        assert_eq!(nearest("tcp/vemo", protocols), Some("tcp/veno"));
+        assert_eq!(nearest("dccp/ccid-2", protocols), Some("dccp/ccid2"));
+        assert_eq!(nearest("quic", protocols), None);
     }
 }

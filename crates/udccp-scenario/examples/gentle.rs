@@ -1,8 +1,19 @@
 //! The algorithm of docs/guides/python.md in Rust: additive increase by a fifth of a packet for
-//! every window, and a cut by an eighth. `cargo run -p udccp-cc --example gentle` prints a window.
+//! every window, and a cut by an eighth. It takes the place of the window algorithm of flow `first`
+//! in a scenario, and both flows' rates are printed.
+//!
+//! ```sh
+//! cargo run --release -p udccp-scenario --example gentle scenarios/two-flows-short.toml
+//! ```
+
+#![expect(clippy::print_stdout, reason = "an example shows what it does")]
+
+use std::error::Error;
 
 use udccp_base::Instant;
 use udccp_cc::{AckSample, Algorithm, CongestionControl, CustomAlgorithm};
+use udccp_scenario::schema::Scenario;
+use udccp_scenario::{Record, RunOptions, document, run};
 
 #[derive(Clone, Debug)]
 struct Gentle {
@@ -42,11 +53,21 @@ impl CongestionControl for Gentle {
     }
 }
 
-fn main() {
+/// One run of a scenario file, with seed 1.
+fn gentle_in(file: &str) -> Result<Record, Box<dyn Error>> {
+    let scenario = Scenario::read(&document::parse(file, std::fs::read_to_string(file)?)?)?;
     let first = |packets: u32| Gentle { cwnd: f64::from(packets), ssthresh: 1e9, max: 1e9 };
     let gentle = CustomAlgorithm::new("gentle", move |packets| Box::new(first(packets)));
-    let mut window = Algorithm::Custom(gentle).build(10);
-    window.on_ack(&AckSample::full_window(Instant::ZERO, 10));
-    window.on_congestion_event(Instant::ZERO, 20);
-    assert_eq!(window.cwnd(), 17);
+    let algorithms = [("first".to_owned(), Algorithm::Custom(gentle))];
+    let options = RunOptions { algorithms: &algorithms, ..RunOptions::default() };
+    Ok(run("gentle", &scenario, 1, options)?)
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let file = std::env::args().nth(1).ok_or("which scenario file?")?;
+    for flow in gentle_in(&file)?.flows {
+        let rate = flow.goodput_mbps.unwrap_or_default();
+        println!("{}, {}: {rate:.2} Mbit/s", flow.name, flow.protocol);
+    }
+    Ok(())
 }
