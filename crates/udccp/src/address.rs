@@ -84,11 +84,14 @@ impl Address {
         self.udp.ip()
     }
 
-    /// Asks the system's resolver for `host` and gives every address, best first. Blocks.
+    /// Asks the system's resolver for `host` and gives every address, best first. Blocks. An IPv6
+    /// address may be in brackets.
     ///
     /// # Errors
     /// What the resolver says; never an empty list.
     pub fn lookup(host: &str, port: u16, udp_port: Option<u16>) -> io::Result<Vec<Self>> {
+        let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+        let host = bare.filter(|host| host.contains(':')).unwrap_or(host);
         let found = (host, udp_port.unwrap_or(port)).to_socket_addrs()?;
         let all: Vec<Self> = found.map(|udp| Self { udp, port }).collect();
         if all.is_empty() {
@@ -230,5 +233,12 @@ mod tests {
     fn lookup_keeps_the_dccp_port_apart_from_the_udp_port() {
         let all = Address::lookup("127.0.0.1", 5004, Some(6511)).unwrap();
         assert_eq!(all, ["127.0.0.1:5004/6511".parse().unwrap()]);
+    }
+
+    #[test]
+    fn an_address_in_brackets_is_looked_up_as_one_without() {
+        let all = Address::lookup("[::1]", 5004, None).unwrap();
+        assert_eq!(all, ["[::1]:5004".parse().unwrap()]);
+        assert!(Address::lookup("[127.0.0.1]", 5004, None).is_err());
     }
 }
