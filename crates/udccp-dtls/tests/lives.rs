@@ -40,6 +40,12 @@ fn any<T: Copy>(rng: &mut Rng, from: &[T]) -> T {
     from[rng.below(from.len() as u64) as usize]
 }
 
+/// Whether a NAT gives an end another port after the handshake, which ends a connection (RFC 6773
+/// section 3.8).
+fn moves(seed: u64) -> bool {
+    Seed(seed).stream("whether it moves").chance(0.15)
+}
+
 fn plan(seed: u64) -> Plan {
     let mut rng: Rng = Seed(seed).stream("plan");
     let mut options = Options::default()
@@ -47,6 +53,10 @@ fn plan(seed: u64) -> Plan {
         .silence_timeout(Duration::from_secs(8))
         .close_linger(Duration::from_secs(3))
         .ccid(any(&mut rng, &[2, 2, 3]));
+    if moves(seed) {
+        let (alive, idle) = (Duration::from_millis(500), Duration::from_secs(4));
+        options = options.keep_alive(Some(alive)).idle_limit(Some(idle));
+    }
     if rng.chance(0.5) {
         options = options.path_mtu(any(&mut rng, &[400, 600, 1300]));
     }
@@ -227,11 +237,23 @@ async fn meet(plan: &mut Plan, seed: u64, path: &Path, calm: bool) -> (Outcome, 
     (client, server, relay)
 }
 
+/// Moves an end at a moment of its own, if this life has one that moves.
+async fn wander(relay: &Relay, seed: u64) {
+    if moves(seed) {
+        let mut rng: Rng = Seed(seed).stream("moves");
+        tokio::time::sleep(Duration::from_micros(rng.below(200_000))).await;
+        match rng.chance(0.6) {
+            true => relay.move_client(1),
+            false => relay.move_server(1),
+        }
+    }
+}
+
 async fn life(seed: u64) {
     let mut plan = plan(seed);
     let path = Path::new(AtomicU32::new(CALM));
     let calm = plan.rng.chance(0.4);
-    let (client, server, _relay) = meet(&mut plan, seed, &path, calm).await;
+    let (client, server, relay) = meet(&mut plan, seed, &path, calm).await;
     let is_open = |end: &Outcome| matches!(end, Some(Ok(_)));
     let both_open = is_open(&client) && is_open(&server);
     assert!(plan.fits || !both_open, "seed {seed}: {client:?} {server:?}");
@@ -246,7 +268,11 @@ async fn life(seed: u64) {
             }
         }
     };
-    tokio::join!(go_on(client, "client lives", true), go_on(server, "server lives", false));
+    tokio::join!(
+        go_on(client, "client lives", true),
+        go_on(server, "server lives", false),
+        wander(&relay, seed),
+    );
 }
 
 #[test]
