@@ -182,7 +182,7 @@ def test_what_cannot_be_drawn_says_what_can() -> None:
         plot.sweep([0.0, 1.0], {"udp": [1.0]}, x_name="x", y_name="y")
     with pytest.raises(ValueError, match="no charts to draw"):
         plot.draw([])
-    with pytest.raises(TypeError, match="record must be the Record of lab.run, not list"):
+    with pytest.raises(TypeError, match=r"record must be the Record of lab\.run, not list"):
         plot.over_time([])  # type: ignore[arg-type]
     assert pyplot.get_fignums() == before
 
