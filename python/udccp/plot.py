@@ -322,7 +322,7 @@ allowed_rate_mbps, loss_event_percent
         "allowed_rate_mbps": "Allowed rate, Mbit/s",
         "loss_event_percent": "Loss event rate, %",
     }
-    if not isinstance(record, Record):
+    if not isinstance(record, Record):  # pyright: ignore[reportUnnecessaryIsInstance]
         kind = type(record).__name__
         raise TypeError(f"record must be the Record of lab.run, not {kind}: it shows one run")
     if metric not in words:
