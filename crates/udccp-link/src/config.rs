@@ -175,8 +175,20 @@ impl LinkConfig {
     where
         P: Packet + Clone + core::fmt::Debug + Send + 'static,
     {
+        match self.chain(seed, name) {
+            Some(chain) if self.changes.is_empty() => Box::new(chain),
+            Some(chain) => Box::new(Scheduled::new(chain, self.changes.clone())),
+            None => Box::new(self.plain::<P>(seed, name)),
+        }
+    }
+
+    /// The elements in a row; none where the fast one is all of it.
+    fn chain<P>(&self, seed: Seed, name: &str) -> Option<Chain<P>>
+    where
+        P: Packet + Clone + core::fmt::Debug + Send + 'static,
+    {
         if self.is_plain() {
-            return Box::new(self.plain::<P>(seed, name));
+            return None;
         }
         let mut chain = Parts(None);
         if let Some(mtu) = self.mtu {
@@ -194,11 +206,7 @@ impl LinkConfig {
             let rng = seed.stream(&format!("corrupt/{name}"));
             chain.add(Box::new(Filter::new(Corrupt::new(self.corrupt, rng))));
         }
-        match chain.0 {
-            Some(chain) if self.changes.is_empty() => Box::new(chain),
-            Some(chain) => Box::new(Scheduled::new(chain, self.changes.clone())),
-            None => Box::new(self.plain::<P>(seed, name)),
-        }
+        chain.0
     }
 
     /// Whether the fast element does for queue, transmitter and delay.

@@ -9,7 +9,7 @@ use crate::packet::Parcel;
 /// through every call, which makes a hop a third cheaper.
 #[derive(Debug)]
 pub(crate) enum Element {
-    /// Rate, delay and a drop-tail queue.
+    /// Loss, a drop-tail queue, rate and delay.
     Plain(RateDelay<Parcel>),
     /// Anything else.
     Other(Box<dyn Link<Parcel>>),

@@ -26,7 +26,8 @@ pub struct RateDelayConfig {
     pub limit: QueueLimit,
 }
 
-/// First in, first out: drop-tail queue, then transmitter, then propagation delay.
+/// First in, first out: drop-tail queue, then transmitter, then propagation delay; before them
+/// loss, where it is asked for.
 ///
 /// In such a link the whole future of a packet is known when it arrives, so it is computed then,
 /// and the packets stand in one line in the order of their delivery: one pending event, a few
@@ -236,15 +237,11 @@ impl<P: Packet> RateDelay<P> {
     /// The general case of [`Self::accept`].
     #[inline(never)]
     fn accept_with_extras(&mut self, now: Instant, len: u32) -> Result<Times, DropReason> {
-        if self.extras.as_mut().is_some_and(|extras| extras.loses(now, len)) {
+        if self.extras.get_or_insert_default().loses(now, len) {
             return Err(DropReason::RandomLoss);
         }
-        let transmitted = self.transmit(now, len)?;
-        let delay = self.config.delay;
-        let times = match &mut self.extras {
-            Some(extras) => extras.shift(now, transmitted, delay),
-            None => Times { begin: transmitted.begin, deliver: transmitted.end + delay },
-        };
+        let (transmitted, delay) = (self.transmit(now, len)?, self.config.delay);
+        let times = self.extras.get_or_insert_default().shift(now, transmitted, delay);
         Ok(self.recorded(now, times))
     }
 
