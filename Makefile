@@ -5,7 +5,7 @@ CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 OUT ?= out
 
-.PHONY: help demo test lint doc bench instructions fuzz spec semver linux interop old-programs kernel-calls capi capi-check program deb wheel wheels clean
+.PHONY: help demo test lint doc bench instructions fuzz spec semver linux interop old-programs kernel-calls capi capi-check capi-windows program deb wheel wheels clean
 
 help: ## list every verb
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -76,6 +76,10 @@ capi-check: ## the C library as installed, and its tests under AddressSanitizer 
 	@scripts/setup.sh capi-check
 	@CARGO="$(CARGO)" scripts/capi.sh check
 	@CARGO="$(CARGO)" scripts/capi.sh sanitize
+
+capi-windows: ## the C library for Windows: target/capi-windows (udccp.dll, its import library, the header)
+	@scripts/setup.sh windows
+	@CARGO="$(CARGO)" scripts/capi.sh windows
 
 program: ## the program as packages have it, laid out by its own use: a third faster in simulation
 	@CARGO="$(CARGO)" scripts/pgo.sh program

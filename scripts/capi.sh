@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Builds libudccp, the C library, installs it, and checks what was installed.
-# Usage: scripts/capi.sh build|install|check|sanitize
+# Usage: scripts/capi.sh build|install|check|sanitize|windows|wine
 #   build      target/capi: shared library with soname and symbol versions, static library, pkg-config
 #   install    build, and install to $DESTDIR$PREFIX (/usr/local) with $LIBDIR ($PREFIX/lib)
 #   check      install to a folder, and compile and run the examples with what pkg-config says
 #   sanitize   the tests under AddressSanitizer and under valgrind
-# PROFILE=release (the default) or dev. Linux; the linker has to know version scripts.
+#   windows    target/capi-windows: udccp.dll, its import library and the header, by Debian's MinGW
+#   wine       what of the tests needs no descriptors, with that library (from scripts/windows.sh)
+# PROFILE=release (the default) or dev. The other linker has to know version scripts.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo=${CARGO:-cargo}
@@ -24,19 +26,27 @@ built() { # file of the profile's folder
     case $profile in dev) echo "$target/debug/$1" ;; *) echo "$target/$profile/$1" ;; esac
 }
 
-# Rust's own shared library has neither a soname nor symbol versions, and rustc leaves no room for a
-# version script. So the static library is linked to a shared one here.
-build() {
-    local private said
-    said=$("$cargo" rustc --quiet --locked --package udccp-capi --profile "$profile" \
+# Builds the static library and prints what it needs to be linked; arguments go to cargo.
+static_library() { # folder for notes, arguments
+    local notes=$1 private said
+    shift
+    said=$("$cargo" rustc --quiet --locked --package udccp-capi --profile "$profile" "$@" \
         --crate-type staticlib -- --print native-static-libs 2>&1) || {
         echo "$said" >&2
         return 1
     }
     private=$(sed -n 's/^note: native-static-libs: //p' <<<"$said")
     # Cargo says it only when it compiles.
-    mkdir -p "$out"
-    if [ -n "$private" ]; then echo "$private" >"$out/private"; else private=$(cat "$out/private"); fi
+    mkdir -p "$notes"
+    [ -z "$private" ] || echo "$private" >"$notes/private"
+    cat "$notes/private"
+}
+
+# Rust's own shared library has neither a soname nor symbol versions, and rustc leaves no room for a
+# version script. So the static library is linked to a shared one here.
+build() {
+    local private
+    private=$(static_library "$out")
     cp "$(built libudccp_capi.a)" "$out/libudccp.a"
     [ "$profile" = dev ] || strip --strip-debug "$out/libudccp.a"
     # Its threads and its guard at exit live as long as the process: it is never unloaded.
@@ -102,7 +112,7 @@ run() { # arguments; in $work
         LD_LIBRARY_PATH=$work/lib "$work/shared" "$@" && "$work/static" "$@"
 }
 
-tests() { "$cargo" test --quiet --locked --package udccp-capi --test programs; }
+tests() { "$cargo" test --quiet --locked --package udccp-capi --test programs "$@"; }
 
 sanitize() {
     echo "== AddressSanitizer, with its leak check"
@@ -112,13 +122,40 @@ sanitize() {
         --errors-for-leak-kinds=definite --show-leak-kinds=definite --fair-sched=yes" tests
 }
 
+windows() {
+    local triple=x86_64-pc-windows-gnu to=$target/capi-windows private
+    private=$(target=$target/$triple static_library "$to" --target "$triple")
+    {
+        echo "LIBRARY udccp.dll"
+        echo EXPORTS
+        # There are no descriptors.
+        sed -n 's/^ *\(udccp_[a-z_]*\);/\1/p' "$crate/udccp.map" | grep -v '_fd$'
+    } >"$to/udccp.def"
+    # shellcheck disable=SC2086 # a list of flags
+    x86_64-w64-mingw32-gcc -shared -static-libgcc -o "$to/udccp.dll" "$to/udccp.def" \
+        "$(target=$target/$triple built libudccp_capi.a)" -Wl,--out-implib,"$to/libudccp.dll.a" $private
+    [ "$profile" = dev ] || x86_64-w64-mingw32-strip "$to/udccp.dll"
+    cp "$crate/include/udccp.h" "$to/"
+    echo "capi: $to has udccp.dll ($(stat -c %s "$to/udccp.dll") bytes), libudccp.dll.a, udccp.def, udccp.h"
+}
+
+wine() {
+    local to
+    to=$(realpath "$target/capi-windows")
+    UDCCP_CAPI_COMPILER=x86_64-w64-mingw32- UDCCP_CAPI_LIB=$to UDCCP_CAPI_NAME=-ludccp \
+        UDCCP_CAPI_UNDER=$(command -v wine64 || echo /usr/lib/wine/wine64) \
+        WINEPATH="Z:$to;Z:/usr/x86_64-w64-mingw32/lib" tests -- bad_input calls_in a_file voice
+}
+
 case "${1:-}" in
 build) build ;;
 install) build && install_all ;;
 check) check ;;
 sanitize) sanitize ;;
+windows) windows ;;
+wine) wine ;;
 *)
-    sed -n '2,9s/^# //p' "$0" >&2
+    sed -n '2,11s/^# //p' "$0" >&2
     exit 2
     ;;
 esac

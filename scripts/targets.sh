@@ -7,7 +7,6 @@ CARGO=${CARGO:-cargo}
 libraries=(-p udccp-base -p udccp-packet -p udccp-wire -p udccp-cc -p udccp-proto -p udccp)
 # The program, and with it simulator and laboratory.
 program=(-p udccp-rtp -p udccp-dtls -p udccp-cli)
-# They wait on descriptors.
 bindings=(-p udccp-capi -p udccp-python)
 installed=$(rustup target list --installed 2>/dev/null || true)
 
@@ -23,4 +22,4 @@ check() { # target, packages
 
 check x86_64-unknown-freebsd "${libraries[@]}"
 check aarch64-apple-darwin "${libraries[@]}" "${program[@]}" "${bindings[@]}"
-check x86_64-pc-windows-gnu "${libraries[@]}" "${program[@]}"
+check x86_64-pc-windows-gnu "${libraries[@]}" "${program[@]}" -p udccp-capi

@@ -18,7 +18,8 @@
  * - Sockets belong to the process that opened them: in a forked child calls give -EBADF and nothing
  *   is sent; the child frees its copies, or leaves them.
  * - exit() and the return of main() close what is open in order, and wait for it within its time to
- *   linger. _exit() and signals do not.
+ *   linger. _exit() and signals do not. On Windows no end does: call udccp_close_all() before.
+ * - Windows has no descriptors to wait on: wait in threads, or call with a time of 0.
  */
 
 
@@ -29,6 +30,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+#if defined(_MSC_VER) && !defined(_SSIZE_T_DEFINED)
+#define _SSIZE_T_DEFINED
+typedef intptr_t ssize_t;
+#endif
 
 /* Version of this header; udccp_version() is that of the library. */
 #define UDCCP_VERSION "0.1.0"
@@ -681,27 +687,6 @@ int udccp_options_set_close_at_exit(struct udccp_options *options,
                                     bool close);
 
 /**
- * A descriptor for `poll`, `epoll`, `select` and event loops, ready whenever a call would not
- * wait. Level-triggered, and the same for the whole life of the socket. Wait on it, and do nothing
- * else with it: it is not to be read, written or closed, and `udccp_socket_free` ends it.
- *
- * | `poll` says | means |
- * |---|---|
- * | `POLLIN` | `udccp_recv` would give a message, the end or an error |
- * | `POLLOUT` | the handshake is done, and `udccp_send` would take a message or give an error |
- * | `POLLRDHUP` | nothing more will arrive |
- * | `POLLHUP` | the connection has ended, or the handshake failed |
- * | `POLLERR` | it ended with an error |
- *
- * A connection that was closed here, and whose peer does not confirm that in its time, shows the
- * end with an error.
- *
- * Costs two descriptors of the process, from the first call on. Errors: `-EMFILE`; that of the
- * handshake, where it had failed before the first call.
- */
-int udccp_socket_fd(struct udccp_socket *socket);
-
-/**
  * Where the connection stands: one of `UDCCP_CLOSED` to `UDCCP_TIMEWAIT`, or `-EBADF`.
  */
 int udccp_socket_state(const struct udccp_socket *socket);
@@ -815,11 +800,6 @@ int udccp_accept(struct udccp_listener *listener,
                  int timeout_ms);
 
 /**
- * A descriptor that is readable whenever `udccp_accept` would not wait; see `udccp_socket_fd`.
- */
-int udccp_listener_fd(struct udccp_listener *listener);
-
-/**
  * The DCCP port; 0 for NULL and in a forked child.
  */
 uint16_t udccp_listener_port(const struct udccp_listener *listener);
@@ -848,17 +828,6 @@ void udccp_listener_free(struct udccp_listener *listener);
 int udccp_endpoint_bind(struct udccp_endpoint **endpoint,
                         const char *address,
                         const struct udccp_options *options);
-
-/**
- * Takes a UDP socket that a service manager handed over, or with options of your own: bound and
- * not connected. The descriptor is duplicated; close yours when you like. The library reads
- * everything that arrives there.
- *
- * Errors: `-EBADF`: not a descriptor. `-EINVAL`: not a bound UDP socket.
- */
-int udccp_endpoint_from_fd(struct udccp_endpoint **endpoint,
-                           int fd,
-                           const struct udccp_options *options);
 
 /**
  * As `udccp_connect_start`, from this endpoint.
@@ -901,6 +870,58 @@ int udccp_endpoint_wait_idle(struct udccp_endpoint *endpoint, int timeout_ms);
  * Frees an endpoint. Its listeners and sockets live on. NULL is allowed.
  */
 void udccp_endpoint_free(struct udccp_endpoint *endpoint);
+
+/**
+ * Closes every open connection of this process in order, as `exit()` does, and waits for that
+ * within the longest time to linger. For ends of a process that run no functions of `atexit`; and
+ * for Windows, where every program calls it last: functions of a DLL run too late there.
+ *
+ * Connections with `udccp_options_set_close_at_exit` off stay as they are.
+ */
+void udccp_close_all(void);
+
+#if !defined(_WIN32)
+/**
+ * A descriptor for `poll`, `epoll`, `select` and event loops, ready whenever a call would not
+ * wait. Level-triggered, and the same for the whole life of the socket. Wait on it, and do nothing
+ * else with it: it is not to be read, written or closed, and `udccp_socket_free` ends it.
+ *
+ * | `poll` says | means |
+ * |---|---|
+ * | `POLLIN` | `udccp_recv` would give a message, the end or an error |
+ * | `POLLOUT` | the handshake is done, and `udccp_send` would take a message or give an error |
+ * | `POLLRDHUP` | nothing more will arrive |
+ * | `POLLHUP` | the connection has ended, or the handshake failed |
+ * | `POLLERR` | it ended with an error |
+ *
+ * A connection that was closed here, and whose peer does not confirm that in its time, shows the
+ * end with an error.
+ *
+ * Costs two descriptors of the process, from the first call on. Errors: `-EMFILE`; that of the
+ * handshake, where it had failed before the first call.
+ */
+int udccp_socket_fd(struct udccp_socket *socket);
+#endif
+
+#if !defined(_WIN32)
+/**
+ * A descriptor that is readable whenever `udccp_accept` would not wait; see `udccp_socket_fd`.
+ */
+int udccp_listener_fd(struct udccp_listener *listener);
+#endif
+
+#if !defined(_WIN32)
+/**
+ * Takes a UDP socket that a service manager handed over, or with options of your own: bound and
+ * not connected. The descriptor is duplicated; close yours when you like. The library reads
+ * everything that arrives there.
+ *
+ * Errors: `-EBADF`: not a descriptor. `-EINVAL`: not a bound UDP socket.
+ */
+int udccp_endpoint_from_fd(struct udccp_endpoint **endpoint,
+                           int fd,
+                           const struct udccp_options *options);
+#endif
 
 /**
  * Sends one message of `len` bytes, waiting while the send queue is full. It arrives whole or not

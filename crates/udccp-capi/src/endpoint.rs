@@ -1,8 +1,6 @@
 //! Endpoints: one UDP or raw socket with any number of connections.
 
 use std::ffi::{c_char, c_int};
-use std::net::UdpSocket;
-use std::os::fd::{BorrowedFd, RawFd};
 
 use libc::ssize_t;
 use udccp::{Address, Process, ServiceCode, blocking};
@@ -27,6 +25,10 @@ impl Owned for Endpoint {
 }
 
 impl Endpoint {
+    pub(crate) fn new(endpoint: blocking::Endpoint) -> Self {
+        Self(endpoint, Process::this())
+    }
+
     /// Binds the address of a text; also the DCCP port that it names.
     pub(crate) fn bind(
         text: &str,
@@ -57,39 +59,9 @@ pub unsafe extern "C" fn udccp_endpoint_bind(
     status(|| {
         let place = Place::for_handle(endpoint)?;
         let (bound, _) = Endpoint::bind(pointer::text(address)?, &Options::of(options))?;
-        place.give(Endpoint(bound, Process::this()));
+        place.give(Endpoint::new(bound));
         Ok(())
     })
-}
-
-/// Takes a UDP socket that a service manager handed over, or with options of your own: bound and
-/// not connected. The descriptor is duplicated; close yours when you like. The library reads
-/// everything that arrives there.
-///
-/// Errors: `-EBADF`: not a descriptor. `-EINVAL`: not a bound UDP socket.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn udccp_endpoint_from_fd(
-    endpoint: *mut *mut Endpoint,
-    fd: c_int,
-    options: *const Options,
-) -> c_int {
-    status(|| {
-        let place = Place::for_handle(endpoint)?;
-        let socket = UdpSocket::from(duplicate(fd)?);
-        let below = Options::of(options).endpoint;
-        let made = blocking::Endpoint::from_socket(socket, &below)?;
-        place.give(Endpoint(made, Process::this()));
-        Ok(())
-    })
-}
-
-fn duplicate(fd: RawFd) -> Result<std::os::fd::OwnedFd, Failure> {
-    if fd < 0 {
-        return Err(Failure::bad_descriptor());
-    }
-    // SAFETY: not negative, and the system says below whether it is one of this process.
-    let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
-    borrowed.try_clone_to_owned().map_err(|_| Failure::bad_descriptor())
 }
 
 /// As `udccp_connect_start`, from this endpoint.
@@ -165,6 +137,19 @@ pub unsafe extern "C" fn udccp_endpoint_wait_idle(
 pub unsafe extern "C" fn udccp_endpoint_free(endpoint: *mut Endpoint) {
     otherwise((), || {
         drop(pointer::take_back(endpoint));
+        Ok(())
+    });
+}
+
+/// Closes every open connection of this process in order, as `exit()` does, and waits for that
+/// within the longest time to linger. For ends of a process that run no functions of `atexit`; and
+/// for Windows, where every program calls it last: functions of a DLL run too late there.
+///
+/// Connections with `udccp_options_set_close_at_exit` off stay as they are.
+#[unsafe(no_mangle)]
+pub extern "C" fn udccp_close_all() {
+    otherwise((), || {
+        udccp::close_all();
         Ok(())
     });
 }

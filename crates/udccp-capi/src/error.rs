@@ -7,7 +7,7 @@ use std::ffi::{CStr, CString, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use libc::ssize_t;
-use udccp::Error;
+use udccp::{Error, errno};
 
 /// The connection was closed in order and everything was read. No error, but not a length either:
 /// an empty message has the length 0.
@@ -49,6 +49,7 @@ impl Failure {
         Self { code: -libc::EINVAL, text: c_text(text), advice: c_text(advice) }
     }
 
+    #[cfg(not(windows))]
     pub(crate) fn bad_descriptor() -> Self {
         Self::fixed(
             libc::EBADF,
@@ -176,7 +177,7 @@ const MEANINGS: &[(c_int, &CStr)] = &[
     (libc::ECONNREFUSED, c"nothing serves this port"),
     #[cfg(target_os = "linux")]
     (libc::EBADRQC, c"the service code is not served there"),
-    (libc::EUSERS, c"the server takes no more connections now"),
+    (errno::EUSERS, c"the server takes no more connections now"),
     (libc::ECONNRESET, c"the connection was aborted"),
     (libc::ETIMEDOUT, c"the peer does not answer, or the time to close was over"),
     (libc::EHOSTUNREACH, c"the peer cannot be reached"),
@@ -193,7 +194,7 @@ const MEANINGS: &[(c_int, &CStr)] = &[
     (libc::EILSEQ, c"the peer reported a wrong option"),
     #[cfg(target_os = "linux")]
     (libc::EBADR, c"the peer refused our Init Cookie"),
-    (libc::EDQUOT, c"the peer punishes what it takes for an attack"),
+    (errno::EDQUOT, c"the peer punishes what it takes for an attack"),
     (libc::ENOENT, c"there is no such thing"),
     (libc::EMFILE, c"this process has no more descriptors"),
     (libc::EIO, c"the system refused something that a socket needs"),

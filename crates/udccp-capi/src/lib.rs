@@ -11,6 +11,8 @@
 )]
 
 pub mod connect;
+#[cfg(not(windows))]
+pub mod descriptors;
 pub mod endpoint;
 pub mod error;
 pub mod event;

@@ -1,12 +1,11 @@
 //! Listeners.
 
 use std::ffi::{c_char, c_int};
-use std::os::fd::AsRawFd;
 
 use udccp::{Process, ServiceCode, blocking};
 
 use crate::endpoint::Endpoint;
-use crate::error::{Failure, number, otherwise, status};
+use crate::error::{Failure, otherwise, status};
 use crate::options::Options;
 use crate::pointer::{self, Owned, Place};
 use crate::socket::Socket;
@@ -17,6 +16,12 @@ pub struct Listener(blocking::Listener, Process);
 impl Listener {
     pub(crate) fn new(listener: blocking::Listener) -> Self {
         Self(listener, Process::this())
+    }
+
+    /// What shows whether `udccp_accept` would wait.
+    #[cfg(not(windows))]
+    pub(crate) fn readiness(&self) -> Result<udccp::Readiness, Failure> {
+        Ok(self.0.readiness()?)
     }
 }
 
@@ -70,12 +75,6 @@ pub unsafe extern "C" fn udccp_accept(
         place.give(Socket::connected(accepted));
         Ok(())
     })
-}
-
-/// A descriptor that is readable whenever `udccp_accept` would not wait; see `udccp_socket_fd`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn udccp_listener_fd(listener: *mut Listener) -> c_int {
-    number(|| Ok(pointer::handle(listener)?.0.readiness()?.as_raw_fd()))
 }
 
 /// The DCCP port; 0 for NULL and in a forked child.

@@ -1,14 +1,15 @@
 //! Sockets: one connection each.
 
 use std::ffi::{c_char, c_int};
-use std::os::fd::AsRawFd;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use libc::ssize_t;
+#[cfg(not(windows))]
+use udccp::Readiness;
 use udccp::blocking::{Connecting, Connection, wait};
-use udccp::{Address, Process, Readiness, ServiceCode, State, errno};
+use udccp::{Address, Process, ServiceCode, State, errno};
 
 use crate::error::{Failure, count, number, otherwise};
 use crate::pointer::{self, Owned};
@@ -41,6 +42,7 @@ pub struct Socket {
     handshake: Mutex<Handshake>,
     /// The descriptor that the program has. It stays although a handshake has failed: closed, its
     /// number would soon be that of another file, on which the program waits.
+    #[cfg(not(windows))]
     readiness: OnceLock<Readiness>,
 }
 
@@ -74,21 +76,26 @@ impl Owned for Socket {
 
 impl Socket {
     pub(crate) fn connected(connection: Connection) -> Self {
-        Self {
-            process: Process::this(),
-            peer: connection.peer_addr(),
-            service: connection.service_code(),
-            connection: OnceLock::from(connection),
-            handshake: Mutex::new(Handshake::Done),
-            readiness: OnceLock::new(),
-        }
+        let (peer, service) = (connection.peer_addr(), connection.service_code());
+        let socket = Self::new(peer, service, Handshake::Done);
+        Self { connection: OnceLock::from(connection), ..socket }
     }
 
     pub(crate) fn connecting(connecting: Connecting, peer: Address, service: ServiceCode) -> Self {
         let underway = Underway { connecting, waiting: Vec::new() };
-        let handshake = Mutex::new(Handshake::Underway(underway));
-        let (connection, readiness) = (OnceLock::new(), OnceLock::new());
-        Self { process: Process::this(), peer, service, connection, handshake, readiness }
+        Self::new(peer, service, Handshake::Underway(underway))
+    }
+
+    fn new(peer: Address, service: ServiceCode, handshake: Handshake) -> Self {
+        Self {
+            process: Process::this(),
+            peer,
+            service,
+            connection: OnceLock::new(),
+            handshake: Mutex::new(handshake),
+            #[cfg(not(windows))]
+            readiness: OnceLock::new(),
+        }
     }
 
     fn handshake(&self) -> MutexGuard<'_, Handshake> {
@@ -136,14 +143,17 @@ impl Socket {
         true
     }
 
-    fn fd(&self) -> Result<c_int, Failure> {
+    /// What shows whether a call would wait, from the first time on that somebody asks.
+    #[cfg(not(windows))]
+    pub(crate) fn readiness(&self) -> Result<&Readiness, Failure> {
         if let Some(readiness) = self.readiness.get() {
-            return Ok(readiness.as_raw_fd());
+            return Ok(readiness);
         }
         let readiness = self.new_readiness()?;
-        Ok(self.readiness.get_or_init(|| readiness).as_raw_fd())
+        Ok(self.readiness.get_or_init(|| readiness))
     }
 
+    #[cfg(not(windows))]
     fn new_readiness(&self) -> Result<Readiness, Failure> {
         if let Some(connection) = self.connection.get() {
             return Ok(connection.readiness()?);
@@ -189,28 +199,6 @@ const fn state_number(state: State) -> c_int {
         State::Closing => UDCCP_CLOSING,
         State::TimeWait => UDCCP_TIMEWAIT,
     }
-}
-
-/// A descriptor for `poll`, `epoll`, `select` and event loops, ready whenever a call would not
-/// wait. Level-triggered, and the same for the whole life of the socket. Wait on it, and do nothing
-/// else with it: it is not to be read, written or closed, and `udccp_socket_free` ends it.
-///
-/// | `poll` says | means |
-/// |---|---|
-/// | `POLLIN` | `udccp_recv` would give a message, the end or an error |
-/// | `POLLOUT` | the handshake is done, and `udccp_send` would take a message or give an error |
-/// | `POLLRDHUP` | nothing more will arrive |
-/// | `POLLHUP` | the connection has ended, or the handshake failed |
-/// | `POLLERR` | it ended with an error |
-///
-/// A connection that was closed here, and whose peer does not confirm that in its time, shows the
-/// end with an error.
-///
-/// Costs two descriptors of the process, from the first call on. Errors: `-EMFILE`; that of the
-/// handshake, where it had failed before the first call.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn udccp_socket_fd(socket: *mut Socket) -> c_int {
-    number(|| pointer::handle(socket)?.fd())
 }
 
 /// Where the connection stands: one of `UDCCP_CLOSED` to `UDCCP_TIMEWAIT`, or `-EBADF`.

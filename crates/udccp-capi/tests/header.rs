@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 /// The modules that C sees, in the order of the header.
-const MODULES: [&str; 13] = [
+const MODULES: [&str; 14] = [
     "error",
     "text",
     "options",
@@ -13,6 +13,7 @@ const MODULES: [&str; 13] = [
     "connect",
     "listener",
     "endpoint",
+    "descriptors",
     "send",
     "receive",
     "settings",
@@ -31,7 +32,11 @@ fn source(module: &str) -> String {
 fn version() -> String {
     let parts = [env!("CARGO_PKG_VERSION_MAJOR"), env!("CARGO_PKG_VERSION_MINOR")];
     format!(
-        "\n/* Version of this header; udccp_version() is that of the library. */\n\
+        "\n#if defined(_MSC_VER) && !defined(_SSIZE_T_DEFINED)\n\
+         #define _SSIZE_T_DEFINED\n\
+         typedef intptr_t ssize_t;\n\
+         #endif\n\
+         \n/* Version of this header; udccp_version() is that of the library. */\n\
          #define UDCCP_VERSION \"{}\"\n#define UDCCP_VERSION_MAJOR {}\n#define UDCCP_VERSION_MINOR \
          {}\n#define UDCCP_VERSION_PATCH {}\n",
         env!("CARGO_PKG_VERSION"),

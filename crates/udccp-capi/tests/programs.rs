@@ -1,11 +1,11 @@
 //! Programs in C and C++, compiled and run: the examples, and those of `tests/c`, which check every
 //! call. `UDCCP_CAPI_FLAGS` has compilers take more flags, and `UDCCP_CAPI_UNDER` runs the programs
-//! under another one (`scripts/capi.sh check`).
+//! under another one (`scripts/capi.sh sanitize`). `UDCCP_CAPI_COMPILER` begins the names of
+//! compilers for Windows (`scripts/capi.sh wine`).
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
 
 use tempfile::TempDir;
 
@@ -27,12 +27,19 @@ fn library() -> PathBuf {
     this.parent().expect("a folder").to_path_buf()
 }
 
+fn are_for_windows() -> bool {
+    std::env::var_os("UDCCP_CAPI_COMPILER").is_some()
+}
+
 /// The compiler, or `None`, and a word about it, where there is none.
-fn compiler(language: &str) -> Option<&'static str> {
-    static FOUND: OnceLock<[bool; 2]> = OnceLock::new();
-    let works = |name: &str| Command::new(name).arg("--version").output().is_ok();
-    let [c, cpp] = FOUND.get_or_init(|| [works("cc"), works("c++")]);
-    let (name, found) = if language == "cpp" { ("c++", cpp) } else { ("cc", c) };
+fn compiler(language: &str) -> Option<String> {
+    let name = match (std::env::var("UDCCP_CAPI_COMPILER"), language) {
+        (Ok(prefix), "cpp") => format!("{prefix}g++"),
+        (Ok(prefix), _) => format!("{prefix}gcc"),
+        (Err(_), "cpp") => "c++".to_owned(),
+        (Err(_), _) => "cc".to_owned(),
+    };
+    let found = Command::new(&name).arg("--version").output().is_ok();
     #[expect(clippy::print_stderr, reason = "a test that does not run says so")]
     if !found {
         eprintln!("skipped: there is no {name}");
@@ -46,7 +53,7 @@ fn compiled(source: &str) -> Option<(TempDir, PathBuf)> {
     let path = here(source);
     let language = path.extension().expect("a language").to_string_lossy().into_owned();
     let folder = tempfile::tempdir().expect("a folder");
-    let program = folder.path().join("program");
+    let program = folder.path().join(if are_for_windows() { "program.exe" } else { "program" });
     let mut cc = Command::new(compiler(&language)?);
     cc.arg(if language == "cpp" { "-std=c++17" } else { "-std=c11" });
     cc.args(["-Wall", "-Wextra", "-Werror", "-pedantic", "-g"]);
@@ -56,9 +63,14 @@ fn compiled(source: &str) -> Option<(TempDir, PathBuf)> {
     cc.arg(std::env::var("UDCCP_CAPI_NAME").unwrap_or_else(|_| "-ludccp_capi".to_owned()));
     // `-pthread` would declare more than the standard has.
     cc.arg("-lpthread");
-    // The old kind of path comes before LD_LIBRARY_PATH, where cargo first has the folder of
-    // `cargo build`, with the library of then.
-    cc.arg(format!("-Wl,--disable-new-dtags,-rpath,{}", library().display()));
+    if are_for_windows() {
+        // The sockets of Windows.
+        cc.arg("-lws2_32");
+    } else {
+        // The old kind of path comes before LD_LIBRARY_PATH, where cargo first has the folder of
+        // `cargo build`, with the library of then.
+        cc.arg(format!("-Wl,--disable-new-dtags,-rpath,{}", library().display()));
+    }
     let output = cc.output().expect("the compiler was there");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{source}: {said}");
@@ -230,7 +242,7 @@ fn the_programs_of_the_guide_compile() {
     for program in programs {
         let source = folder.path().join("program.c");
         std::fs::write(&source, program.split("```").next().expect("an end")).expect("a file");
-        let mut cc = Command::new(cc);
+        let mut cc = Command::new(&cc);
         cc.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I"]);
         let output = cc.arg(here("include")).arg(&source).output().expect("the compiler");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -15,9 +15,11 @@
 //! | 10 Bad Init Cookie | `EBADR` |
 //! | 11 Aggression Penalty | `EDQUOT` |
 //!
-//! Systems without `EBADRQC` and `EBADR` have `EINVAL` there.
+//! Systems without `EBADRQC` and `EBADR` have `EINVAL` there. On Windows the numbers are those of
+//! `errno.h`, with `WSAEUSERS` and `WSAEDQUOT` for what it lacks.
 
-use nix::libc;
+use std::io;
+
 use udccp_proto::{CloseReason, ConfigError, ConnectError, State};
 use udccp_wire::ResetCode;
 
@@ -32,6 +34,19 @@ const BAD_REQUEST: i32 = libc::EBADR;
 #[cfg(not(target_os = "linux"))]
 const BAD_REQUEST: i32 = libc::EINVAL;
 
+/// The number of Too Busy: `EUSERS`, or `WSAEUSERS` of `winsock2.h`.
+#[cfg(not(windows))]
+pub const EUSERS: i32 = libc::EUSERS;
+/// The number of Too Busy: `EUSERS`, or `WSAEUSERS` of `winsock2.h`.
+#[cfg(windows)]
+pub const EUSERS: i32 = 10_068;
+/// The number of Aggression Penalty: `EDQUOT`, or `WSAEDQUOT` of `winsock2.h`.
+#[cfg(not(windows))]
+pub const EDQUOT: i32 = libc::EDQUOT;
+/// The number of Aggression Penalty: `EDQUOT`, or `WSAEDQUOT` of `winsock2.h`.
+#[cfg(windows)]
+pub const EDQUOT: i32 = 10_069;
+
 /// Reset codes that have an error number, with it. The first code of a number is the one that
 /// stands for it.
 const RESETS: [(ResetCode, i32); 10] = [
@@ -42,9 +57,9 @@ const RESETS: [(ResetCode, i32); 10] = [
     (ResetCode::OptionError, libc::EILSEQ),
     (ResetCode::MandatoryError, libc::EOPNOTSUPP),
     (ResetCode::BadServiceCode, BAD_REQUEST_CODE),
-    (ResetCode::TooBusy, libc::EUSERS),
+    (ResetCode::TooBusy, EUSERS),
     (ResetCode::BadInitCookie, BAD_REQUEST),
-    (ResetCode::AggressionPenalty, libc::EDQUOT),
+    (ResetCode::AggressionPenalty, EDQUOT),
 ];
 
 /// The error number of a Reset that the peer sent; 0 where the code stands for none.
@@ -125,9 +140,9 @@ impl Error {
             Self::Refused { .. } | Self::PortClosed { .. } => libc::ECONNREFUSED,
             Self::BadServiceCode { .. } => BAD_REQUEST_CODE,
             Self::CcidNotOffered { .. } => libc::EOPNOTSUPP,
-            Self::TooBusy { .. } => libc::EUSERS,
+            Self::TooBusy { .. } => EUSERS,
             Self::Unreachable { .. } => libc::EHOSTUNREACH,
-            Self::NoRoute { source, .. } => source.raw_os_error().unwrap_or(libc::EHOSTUNREACH),
+            Self::NoRoute { source, .. } => of_system(source).unwrap_or(libc::EHOSTUNREACH),
             Self::NoAnswer { .. } | Self::Unsent { .. } => libc::ETIMEDOUT,
             Self::MessageTooLarge { .. } => libc::EMSGSIZE,
             Self::Closed => libc::EPIPE,
@@ -137,12 +152,13 @@ impl Error {
             },
             Self::Forked => libc::EBADF,
             Self::TimedOut => libc::EAGAIN,
-            Self::Io { source, .. } => source.raw_os_error().unwrap_or(libc::EIO),
+            Self::Io { source, .. } => of_system(source).unwrap_or(libc::EIO),
         }
     }
 
     /// The same as an error of the operating system, for who asks it for its number. The text is
-    /// then the system's; `std::io::Error::from` keeps ours.
+    /// then the system's; `std::io::Error::from` keeps ours. Windows has other numbers for them.
+    #[cfg(not(windows))]
     pub fn to_os_error(&self) -> std::io::Error {
         std::io::Error::from_raw_os_error(self.errno())
     }
@@ -166,6 +182,27 @@ impl TryRecvError {
             Self::Ended(e) => e.errno(),
         }
     }
+}
+
+/// The number of an error that the system gave.
+#[cfg(not(windows))]
+fn of_system(e: &io::Error) -> Option<i32> {
+    e.raw_os_error()
+}
+
+/// The number of an error that the system gave, whose own numbers are not those of `errno.h`.
+#[cfg(windows)]
+fn of_system(e: &io::Error) -> Option<i32> {
+    Some(match e.kind() {
+        io::ErrorKind::AddrInUse => libc::EADDRINUSE,
+        io::ErrorKind::AddrNotAvailable => libc::EADDRNOTAVAIL,
+        io::ErrorKind::PermissionDenied => libc::EACCES,
+        io::ErrorKind::NetworkUnreachable | io::ErrorKind::NetworkDown => libc::ENETUNREACH,
+        io::ErrorKind::HostUnreachable => libc::EHOSTUNREACH,
+        io::ErrorKind::InvalidInput => libc::EINVAL,
+        io::ErrorKind::OutOfMemory => libc::ENOMEM,
+        _ => return None,
+    })
 }
 
 fn of_connect_error(e: ConnectError) -> i32 {
@@ -232,9 +269,10 @@ mod tests {
     #[test]
     fn an_error_always_has_a_number() {
         let reset = |code| Error::Lost(CloseReason::PeerReset { code, data: [0; 3] });
-        assert_eq!(reset(ResetCode::TooBusy).errno(), libc::EUSERS);
+        assert_eq!(reset(ResetCode::TooBusy).errno(), EUSERS);
         assert_eq!(reset(ResetCode::Unspecified).errno(), libc::EPIPE);
         assert_eq!(Error::Closed.errno(), libc::EPIPE);
+        #[cfg(not(windows))]
         assert_eq!(Error::TimedOut.to_os_error().raw_os_error(), Some(libc::EAGAIN));
         assert_eq!(TryRecvError::Empty.errno(), libc::EAGAIN);
         assert_eq!(TrySendError::Full("x".into()).errno(), libc::EAGAIN);

@@ -56,7 +56,6 @@ mod driver;
 #[cfg(feature = "tokio")]
 mod endpoint;
 mod endpoint_options;
-#[cfg(unix)]
 pub mod errno;
 mod error;
 mod event;

@@ -3,12 +3,29 @@
 #define CHECK_H
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef _WIN32
+#include <winsock2.h>
+#else
+#include <netinet/in.h>
 #include <sys/socket.h>
+#include <unistd.h>
+#endif
 #include <udccp.h>
+
+/* What is only for systems with descriptors to wait on. */
+#ifdef _WIN32
+#define WITH_DESCRIPTORS(...)
+#define EBADRQC EINVAL
+#define close closesocket
+#define nap(ms) Sleep(ms)
+typedef int socklen_t;
+#else
+#define WITH_DESCRIPTORS(...) __VA_ARGS__
+#define nap(ms) poll(NULL, 0, ms)
+#endif
 
 #define LONG_MS 30000
 
@@ -25,6 +42,8 @@ static int wrong;
     } while (0)
 #define SAYS(part)                                                                                 \
     GIVES(1, strstr(udccp_last_error(), part) != NULL && udccp_last_advice()[0] != '\0')
+
+#define FD_GIVES(expected, call) WITH_DESCRIPTORS(GIVES(expected, call))
 
 #define SERVICE 0x74657374u
 
@@ -62,7 +81,11 @@ static inline udccp_listener *a_listener(char address[64], const udccp_options *
 /* A UDP socket that nobody reads, as the address of a peer that never answers. */
 static inline int a_mute_peer(char address[64])
 {
-    int mute = socket(AF_INET, SOCK_DGRAM, 0);
+#ifdef _WIN32
+    WSADATA data;
+    GIVES(0, WSAStartup(MAKEWORD(2, 2), &data));
+#endif
+    int mute = (int)socket(AF_INET, SOCK_DGRAM, 0);
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t len = sizeof at;
     GIVES(0, bind(mute, (struct sockaddr *)&at, sizeof at));

@@ -1,17 +1,20 @@
 /* Calls in every state: in the handshake, open, half closed, closed, aborted, refused; messages as
  * they come and go; descriptors. */
+#ifndef _WIN32
 #include <poll.h>
+#endif
 #include <pthread.h>
-#include <unistd.h>
 
 #include "check.h"
 
+#ifndef _WIN32
 /* What a descriptor shows within a time. */
 static int shown(int fd, int events, int timeout_ms)
 {
     struct pollfd fds = {.fd = fd, .events = (short)events};
     return poll(&fds, 1, timeout_ms) < 0 ? -1 : fds.revents;
 }
+#endif
 
 static void messages(void)
 {
@@ -24,11 +27,11 @@ static void messages(void)
     GIVES(-EAGAIN, udccp_recv(server, room, sizeof room, 0));
     GIVES(-EAGAIN, udccp_recv(server, room, sizeof room, 10));
     GIVES(-EAGAIN, udccp_next_len(server));
-    GIVES(0, shown(udccp_socket_fd(server), POLLIN, 0));
-    GIVES(POLLOUT, shown(udccp_socket_fd(client), POLLOUT, LONG_MS));
+    FD_GIVES(0, shown(udccp_socket_fd(server), POLLIN, 0));
+    FD_GIVES(POLLOUT, shown(udccp_socket_fd(client), POLLOUT, LONG_MS));
 
     GIVES(0, udccp_send(client, "", 0, LONG_MS));
-    GIVES(POLLIN, shown(udccp_socket_fd(server), POLLIN, LONG_MS));
+    FD_GIVES(POLLIN, shown(udccp_socket_fd(server), POLLIN, LONG_MS));
     GIVES(0, udccp_next_len(server));
     GIVES(0, udccp_recv(server, room, sizeof room, LONG_MS));
 
@@ -119,16 +122,16 @@ static void handshake(void)
     udccp_listener *listener = a_listener(address, NULL);
     udccp_socket *client, *server;
     GIVES(0, udccp_connect_start(&client, address, SERVICE, NULL));
-    int fd = udccp_socket_fd(client);
+    WITH_DESCRIPTORS(int fd = udccp_socket_fd(client);)
     GIVES(0, udccp_connect_finish(client, LONG_MS));
     GIVES(0, udccp_connect_finish(client, 0));
-    GIVES(fd, udccp_socket_fd(client));
-    GIVES(POLLOUT, shown(fd, POLLOUT, LONG_MS));
+    FD_GIVES(fd, udccp_socket_fd(client));
+    FD_GIVES(POLLOUT, shown(fd, POLLOUT, LONG_MS));
     GIVES(strlen(address), udccp_socket_peer(client, text, sizeof text));
     GIVES(0, strcmp(text, address));
     GIVES(1, udccp_socket_local(client, text, sizeof text) > 0);
     GIVES(SERVICE, udccp_socket_service(client));
-    GIVES(POLLIN, shown(udccp_listener_fd(listener), POLLIN, LONG_MS));
+    FD_GIVES(POLLIN, shown(udccp_listener_fd(listener), POLLIN, LONG_MS));
     GIVES(0, udccp_accept(listener, &server, 0));
     udccp_socket_free(server);
     udccp_socket_free(client);
@@ -136,17 +139,17 @@ static void handshake(void)
     /* Another service, and nobody at all. */
     GIVES(-EBADRQC, udccp_connect(&client, address, SERVICE + 1, NULL, LONG_MS));
     GIVES(0, udccp_connect_start(&client, address, SERVICE + 1, NULL));
-    fd = udccp_socket_fd(client);
+    WITH_DESCRIPTORS(fd = udccp_socket_fd(client);)
     GIVES(-EBADRQC, udccp_connect_finish(client, LONG_MS));
-    GIVES(fd, udccp_socket_fd(client));
-    GIVES(POLLHUP, shown(fd, 0, LONG_MS) & (POLLHUP | POLLNVAL));
+    FD_GIVES(fd, udccp_socket_fd(client));
+    FD_GIVES(POLLHUP, shown(fd, 0, LONG_MS) & (POLLHUP | POLLNVAL));
     udccp_socket_free(client);
     GIVES(0, udccp_connect_start(&client, address, SERVICE + 1, NULL));
     GIVES(-EBADRQC, udccp_connect_finish(client, LONG_MS));
     GIVES(-EBADRQC, udccp_connect_finish(client, 0));
     GIVES(-EBADRQC, udccp_send(client, "x", 1, 0));
     GIVES(-EBADRQC, udccp_socket_error(client));
-    GIVES(-EBADRQC, udccp_socket_fd(client));
+    FD_GIVES(-EBADRQC, udccp_socket_fd(client));
     GIVES(UDCCP_CLOSED, udccp_socket_state(client));
     udccp_socket_free(client);
     udccp_listener_free(listener);
@@ -157,7 +160,7 @@ static void handshake(void)
     GIVES(1, client == NULL);
     GIVES(0, udccp_connect_start(&client, address, SERVICE, NULL));
     GIVES(UDCCP_REQUEST, udccp_socket_state(client));
-    GIVES(0, shown(udccp_socket_fd(client), POLLIN | POLLOUT, 0));
+    FD_GIVES(0, shown(udccp_socket_fd(client), POLLIN | POLLOUT, 0));
     GIVES(-EAGAIN, udccp_connect_finish(client, 0));
     GIVES(-EAGAIN, udccp_connect_finish(client, 10));
     GIVES(-EAGAIN, udccp_send(client, "x", 1, 0));
@@ -227,7 +230,7 @@ static void ends(void)
         ;
     GIVES(UDCCP_EOF, udccp_socket_event(server, &event, LONG_MS));
     GIVES(0, udccp_socket_error(server));
-    GIVES(POLLIN | POLLHUP, shown(udccp_socket_fd(server), POLLIN, LONG_MS));
+    FD_GIVES(POLLIN | POLLHUP, shown(udccp_socket_fd(server), POLLIN, LONG_MS));
     udccp_socket_free(client);
     udccp_socket_free(server);
 
@@ -240,7 +243,7 @@ static void ends(void)
     GIVES(-ECONNRESET, udccp_close(server, LONG_MS));
     GIVES(-ECONNRESET, udccp_socket_error(server));
     GIVES(1, udccp_socket_reset_text(server, room, sizeof room) >= 0);
-    GIVES(POLLERR | POLLHUP, shown(udccp_socket_fd(server), 0, LONG_MS));
+    FD_GIVES(POLLERR | POLLHUP, shown(udccp_socket_fd(server), 0, LONG_MS));
     udccp_socket_free(client);
     udccp_socket_free(server);
 
@@ -255,7 +258,7 @@ static void ends(void)
         GIVES(0, udccp_socket_event(server, &event, LONG_MS));
     while (wrong == 0 && event.kind != UDCCP_EVENT_PEER_SHUTDOWN_READ);
     GIVES(-EPIPE, udccp_send(server, "x", 1, 0));
-    GIVES(POLLOUT, shown(udccp_socket_fd(server), POLLOUT, LONG_MS));
+    FD_GIVES(POLLOUT, shown(udccp_socket_fd(server), POLLOUT, LONG_MS));
     udccp_socket_free(client);
     udccp_socket_free(server);
 }
@@ -301,20 +304,46 @@ static void cancelled(int (*cancel)(udccp_socket *))
     char address[64];
     int mute = a_mute_peer(address);
     GIVES(0, udccp_connect_start(&client, address, SERVICE, NULL));
-    int fd = udccp_socket_fd(client);
+    WITH_DESCRIPTORS(int fd = udccp_socket_fd(client);)
     for (int i = 0; i < 3; i++)
         GIVES(0, pthread_create(&waiting[i], NULL, i ? finish_it : receive_it, client));
     /* So long that all of them wait, mostly. */
-    poll(NULL, 0, 100);
+    nap(100);
     GIVES(0, cancel(client));
     for (int i = 0; i < 3; i++)
         pthread_join(waiting[i], NULL);
     /* The descriptor is still that of the socket, and shows the end. */
-    GIVES(fd, udccp_socket_fd(client));
-    GIVES(POLLHUP, shown(fd, 0, LONG_MS) & (POLLHUP | POLLNVAL));
+    FD_GIVES(fd, udccp_socket_fd(client));
+    FD_GIVES(POLLHUP, shown(fd, 0, LONG_MS) & (POLLHUP | POLLNVAL));
     udccp_socket_free(client);
-    GIVES(POLLNVAL, shown(fd, 0, 0));
+    FD_GIVES(POLLNVAL, shown(fd, 0, 0));
     close(mute);
+}
+
+/* Everything that is open closes in order, with what is queued, but for what is to stay. */
+static void everything_closes(void)
+{
+    enum { MESSAGES = 100 };
+    udccp_socket *client, *server;
+    char address[64];
+    int message, n = 0;
+    udccp_options *stays = udccp_options_new();
+    GIVES(0, udccp_options_set_close_at_exit(stays, false));
+    udccp_listener *listener = a_listener(address, stays);
+    GIVES(0, udccp_connect(&client, address, SERVICE, NULL, LONG_MS));
+    GIVES(0, udccp_accept(listener, &server, LONG_MS));
+    udccp_listener_free(listener);
+    udccp_options_free(stays);
+    for (int i = 0; i < MESSAGES; i++)
+        GIVES(0, udccp_send(client, &i, sizeof i, LONG_MS));
+    udccp_close_all();
+    while (udccp_recv(server, &message, sizeof message, LONG_MS) == sizeof message)
+        GIVES(n++, message);
+    GIVES(MESSAGES, n);
+    GIVES(UDCCP_EOF, udccp_recv(server, &message, sizeof message, LONG_MS));
+    GIVES(0, udccp_wait_closed(client, LONG_MS));
+    udccp_socket_free(client);
+    udccp_socket_free(server);
 }
 
 static int close_at_once(udccp_socket *socket)
@@ -332,5 +361,6 @@ int main(void)
     threads();
     cancelled(udccp_abort);
     cancelled(close_at_once);
+    everything_closes();
     return wrong != 0;
 }

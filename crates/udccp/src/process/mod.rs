@@ -9,6 +9,9 @@ use std::time::Duration;
 
 use crate::shared::Shared;
 
+#[cfg(windows)]
+mod windows;
+
 /// Forks between the process that opened the first socket and this one.
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
@@ -45,6 +48,8 @@ impl Process {
 /// would tell as well, costs more than queuing a message does.
 #[expect(unsafe_code, reason = "no safe crate offers these two calls")]
 fn watch() {
+    #[cfg(windows)]
+    windows::stay_loaded();
     // SAFETY: both functions live as long as the program. `in_child` touches an atomic and nothing
     // else, as a child of many threads must; `at_exit` does not unwind.
     unsafe {
@@ -61,6 +66,10 @@ extern "C" fn in_child() {
 
 /// The process ends by `exit` or by the return of `main`.
 extern "C" fn at_exit() {
+    #[cfg(windows)]
+    if windows::is_too_late() {
+        return;
+    }
     close_all();
 }
 
@@ -70,7 +79,8 @@ extern "C" fn at_exit() {
 ///
 /// The end of a process does this by itself where it is the return of `main` or
 /// [`std::process::exit`]. Call it before an end that runs no exit handlers: `_exit`, a signal that
-/// the process sends itself, or [`std::process::exit`] on Windows. Connections of sockets with
+/// the process sends itself, or, on Windows, [`std::process::exit`], and every end of a program
+/// that has these sockets in a DLL. Connections of sockets with
 /// [`EndpointOptions::close_at_exit`](crate::EndpointOptions::close_at_exit) off stay as they are.
 pub fn close_all() {
     let Some(in_use) = in_use() else { return };
