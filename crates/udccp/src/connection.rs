@@ -128,9 +128,9 @@ impl Connection {
         service: ServiceCode,
         options: &Options,
     ) -> Result<Connecting, Error> {
-        let peer = peer.into().named()?;
-        Endpoint::bind_with(any_port(peer.udp), &EndpointOptions::for_peer(&peer))?
-            .start_connect(peer, service, options)
+        let peer = peer.into();
+        let below = EndpointOptions::new().for_peer(peer)?;
+        Endpoint::bind_with(any_port(peer.udp), &below)?.start_connect(peer, service, options)
     }
 
     pub(crate) fn new(handle: ConnHandle) -> Self {

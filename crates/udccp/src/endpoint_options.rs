@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use udccp_proto::ccid::CcidRegistry;
 
-use crate::Address;
 use crate::io::RECV_BUFFER_BYTES;
+use crate::{Address, Error};
 
 /// Who answers packets to DCCP ports that no program of this host has, over raw IP. Such an answer
 /// is a Reset; where nobody gives it, a client waits in vain instead of being refused.
@@ -79,9 +79,12 @@ impl EndpointOptions {
         Self::default()
     }
 
-    /// The default settings, over what the address says.
-    pub(crate) fn for_peer(peer: &Address) -> Self {
-        Self::new().raw_ip(peer.is_raw())
+    /// These settings, over what the address of a peer says, UDP or raw IP.
+    ///
+    /// # Errors
+    /// The address names no port.
+    pub(crate) fn for_peer(self, peer: Address) -> Result<Self, Error> {
+        peer.named().map(|peer| self.raw_ip(peer.is_raw()))
     }
 
     /// Kernel receive buffer in bytes (default 4 MiB; the kernel allows `net.core.rmem_max`).

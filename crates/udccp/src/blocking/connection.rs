@@ -54,9 +54,9 @@ impl Connection {
         options: &Options,
         timeout: Option<Duration>,
     ) -> Result<Self, Error> {
-        let peer = peer.into().named()?;
-        let endpoint = Endpoint::bind_with(any_port(peer.udp), &EndpointOptions::for_peer(&peer))?;
-        endpoint.connect(peer, service, options, timeout)
+        let peer = peer.into();
+        let below = EndpointOptions::new().for_peer(peer)?;
+        Endpoint::bind_with(any_port(peer.udp), &below)?.connect(peer, service, options, timeout)
     }
 
     pub(super) fn new(handle: ConnHandle) -> Self {
@@ -108,8 +108,7 @@ impl Connection {
         timeout: Option<Duration>,
     ) -> Result<Self, Error> {
         let start = |peer: Address| {
-            let peer = peer.named()?;
-            let below = below.clone().raw_ip(peer.is_raw());
+            let below = below.clone().for_peer(peer)?;
             let endpoint = Endpoint::bind_with(any_port(peer.udp), &below)?;
             endpoint.start_connect(peer, service, options)
         };
@@ -139,9 +138,9 @@ impl Connection {
         service: ServiceCode,
         options: &Options,
     ) -> Result<Connecting, Error> {
-        let peer = peer.into().named()?;
-        Endpoint::bind_with(any_port(peer.udp), &EndpointOptions::for_peer(&peer))?
-            .start_connect(peer, service, options)
+        let peer = peer.into();
+        let below = EndpointOptions::new().for_peer(peer)?;
+        Endpoint::bind_with(any_port(peer.udp), &below)?.start_connect(peer, service, options)
     }
 
     /// Whether the drop of the last handle blocks until the close is done, for at most the time to
