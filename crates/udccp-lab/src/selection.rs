@@ -114,13 +114,7 @@ impl Experiment {
 
 fn check_value(axes: &[&Axis], change: &Override) -> Result<(), Diagnostic> {
     let label = change.node.label();
-    let mut known: Vec<String> = Vec::new();
-    for of_part in axes.iter().flat_map(|axis| axis.labels()) {
-        // The parts of an experiment may share values.
-        if !known.contains(&of_part) {
-            known.push(of_part);
-        }
-    }
+    let known: Vec<String> = axes.iter().flat_map(|axis| axis.labels()).collect();
     if known.contains(&label) {
         return Ok(());
     }

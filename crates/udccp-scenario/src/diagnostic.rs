@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::ops::Range;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// A text that can be pointed into: a file, or a command-line argument.
@@ -156,12 +157,14 @@ fn is_short_for(word: &str, candidate: &str) -> bool {
     word.chars().all(|letter| rest.any(|c| c == letter))
 }
 
-/// `did you mean ...?` where something is near, and in any case the list of what is right.
+/// `did you mean ...?` where something is near, and in any case the list of what is right, each once.
 pub fn suggestion(word: &str, what: &str, candidates: &[&str]) -> String {
     if candidates.is_empty() {
         return format!("{what}: none");
     }
-    let list = candidates.join(", ");
+    let mut seen = HashSet::new();
+    let once: Vec<&str> = candidates.iter().copied().filter(|name| seen.insert(*name)).collect();
+    let list = once.join(", ");
     match nearest(word, candidates.iter().copied()) {
         Some(near) => format!("did you mean `{near}`? {what}: {list}"),
         None => format!("{what}: {list}"),
@@ -170,7 +173,13 @@ pub fn suggestion(word: &str, what: &str, candidates: &[&str]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::nearest;
+    use super::{nearest, suggestion};
+
+    #[test]
+    fn each_candidate_is_named_once() {
+        let hint = suggestion("secnd", "flows", &["first", "second", "first", "second"]);
+        assert_eq!(hint, "did you mean `second`? flows: first, second");
+    }
 
     #[test]
     fn a_short_form_is_nearer_than_a_word_with_another_letter() {
