@@ -157,7 +157,8 @@ fn is_short_for(word: &str, candidate: &str) -> bool {
     word.chars().all(|letter| rest.any(|c| c == letter))
 }
 
-/// `did you mean ...?` where something is near, and in any case the list of what is right, each once.
+/// `did you mean ...?` where something is near, and in any case the list of what is right, each
+/// once.
 pub fn suggestion(word: &str, what: &str, candidates: &[&str]) -> String {
     if candidates.is_empty() {
         return format!("{what}: none");
