@@ -64,6 +64,11 @@ impl Address {
         }
     }
 
+    /// For messages: the host alone where no port is named.
+    pub(crate) fn as_named(&self) -> String {
+        self.named().map_or_else(|_| self.udp.ip().to_string(), |named| named.to_string())
+    }
+
     /// What the network sees of packets to this address.
     pub(crate) fn envelope(&self) -> String {
         match self.udp.port() {

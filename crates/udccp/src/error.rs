@@ -58,7 +58,7 @@ pub enum Error {
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// The peer's host answered that nothing serves this port.
-    #[error("connection refused: nothing serves DCCP port {} at {peer}", peer.port)]
+    #[error("connection refused: nothing serves DCCP port {} at {}", peer.port, peer.as_named())]
     Refused {
         /// The peer.
         peer: Address,

@@ -148,6 +148,9 @@ fn nobody_serves_port_0() {
     ];
     for e in refused {
         assert!(matches!(e, Some(Error::Refused { .. })), "{e:?}");
+        let text = e.map(|e| e.to_string()).unwrap_or_default();
+        assert!(text.starts_with("connection refused: nothing serves DCCP port 0 at "), "{text}");
+        assert!(!text.contains("raw"), "{text}");
     }
     let e = Connection::connect_host("127.0.0.1:5004/0", SERVICE, &options, LIMIT).unwrap_err();
     assert!(e.to_string().contains("is not a DCCP address"), "{e}");
