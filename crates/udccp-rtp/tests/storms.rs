@@ -12,7 +12,7 @@ use common::{dccp, quick, run_within};
 use udccp::{Connection, Listener, Options};
 use udccp_base::{Rng, Seed};
 use udccp_rtp::{Error, Event, RtpOptions, RtpSession, SERVICE_AUDIO, SERVICE_RTCP};
-use udccp_testkit::{Fate, by_chance, lives, pass};
+use udccp_testkit::{Fate, Relay, by_chance, lives, pass};
 
 fn run<T>(test: impl Future<Output = T>) -> T {
     run_within(60, test)
@@ -278,6 +278,32 @@ fn a_payload_that_fitted_is_refused_once_the_path_is_narrower() {
     });
 }
 
+/// A NAT gives the connection of RTCP alone another port, which ends it (RFC 6773 section 3.8).
+#[test]
+fn media_goes_on_where_the_connection_of_rtcp_is_lost() {
+    run(async {
+        let options = Options::default().silence_timeout(Duration::from_millis(500));
+        let options = options.keep_alive(Some(Duration::from_millis(100)));
+        let (a, b, _relay) = dccp(&options, pass).await;
+        let (c, d, control) = dccp(&options, pass).await;
+        let a = RtpSession::with_rtcp(a, c, &quick()).unwrap();
+        let b = RtpSession::with_rtcp(b, d, &quick()).unwrap();
+        let mut reports = 0;
+        while reports < 2 {
+            reports += u32::from(matches!(b.recv().await.unwrap(), Some(Event::Report(_))));
+        }
+        control.move_client(1);
+        for n in 0..100 {
+            a.send(160 * n, false, [1; 160]).await.unwrap();
+            while !matches!(b.recv().await.unwrap().expect("no end"), Event::Packet(_)) {}
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        a.close().await.unwrap();
+        while b.recv().await.unwrap().is_some() {}
+        assert!(b.stats().reports_sent < 10, "reports went on: {:?}", b.stats());
+    });
+}
+
 /// Payload type of packets that a stranger puts in.
 const NOISE: u8 = 1;
 
@@ -332,8 +358,25 @@ async fn hear(session: Arc<RtpSession>, seed: u64) -> usize {
     }
 }
 
-/// Both ends speak through loss, disorder, copies, silence and packets of somebody else; then each
-/// closes or is dropped, and the other learns of it.
+/// Has a NAT give an end another port at a moment of its own, in some lives. That ends a connection
+/// (RFC 6773 section 3.8), unless the port comes back.
+async fn wander(relay: &Relay, seed: u64) {
+    let mut rng: Rng = Seed(seed).stream("moves");
+    if rng.chance(0.6) {
+        return;
+    }
+    let moves_client = rng.chance(0.6);
+    for which in [1, if rng.chance(0.3) { 0 } else { 1 }] {
+        tokio::time::sleep(Duration::from_micros(rng.below(300_000))).await;
+        match moves_client {
+            true => relay.move_client(which),
+            false => relay.move_server(which),
+        }
+    }
+}
+
+/// Both ends speak through loss, disorder, copies, silence, new ports and packets of somebody else;
+/// then each closes or is dropped, and the other learns of it.
 async fn life(seed: u64) {
     let mut rng: Rng = Seed(seed).stream("life");
     let mut weather = by_chance(seed, rng.below(20) as f64 / 100.0, 0.1, 0.1);
@@ -358,19 +401,29 @@ async fn life(seed: u64) {
     if rng.chance(0.3) {
         options = options.send_queue(20_000, 1 + rng.below(8) as usize);
     }
-    let (a, b, _relay) = dccp(&options, rule).await;
-    let mut session = |connection| {
+    let (a, b, relay) = dccp(&options, rule).await;
+    let rtcp = match Seed(seed).stream("whether RTCP is apart").chance(0.3) {
+        true => Some(dccp(&options, by_chance(seed, 0.05, 0.1, 0.1)).await),
+        false => None,
+    };
+    let (c, d, control) = rtcp.map_or((None, None, None), |(c, d, r)| (Some(c), Some(d), Some(r)));
+    let mut session = |connection, rtcp| {
         let mut of = quick().least_interval(Duration::from_millis(1 + rng.below(100)));
         of = of.lifetime(Duration::from_millis(1 + rng.below(300)));
         of = of.keep_alive(Duration::from_millis(rng.below(50)));
         let of = if rng.chance(0.5) { of.ssrc(rng.below(2) as u32) } else { of };
-        Arc::new(RtpSession::new(connection, &of).unwrap())
+        Arc::new(match rtcp {
+            Some(rtcp) => RtpSession::with_rtcp(connection, rtcp, &of).unwrap(),
+            None => RtpSession::new(connection, &of).unwrap(),
+        })
     };
-    let (a, b) = (session(a), session(b));
+    let (a, b) = (session(a, c), session(b, d));
     for n in 0..rng.below(50) {
         // Noise that DCCP carries and RTP does not know.
         let noise = (0..rng.below(200)).map(|_| rng.below(256) as u8).collect::<Vec<_>>();
-        let kind = [0x80, if n % 2 == 0 { 200 + rng.below(8) as u8 } else { NOISE }];
+        // What looks like RTCP is media where RTCP is apart.
+        let is_media = n % 2 == 1 || control.is_some();
+        let kind = [0x80, if is_media { NOISE } else { 200 + rng.below(8) as u8 }];
         let noise = [&kind[..], &noise].concat();
         let _ = a.connection().try_send(noise);
     }
@@ -378,7 +431,9 @@ async fn life(seed: u64) {
     let (x, y) = (Seed(seed).stream("a"), Seed(seed).stream("b"));
     let hearing = tokio::spawn(hear(Arc::clone(&b), seed));
     let answering = tokio::spawn(say(Arc::clone(&b), y));
-    let sent = say(Arc::clone(&a), x).await;
+    // Where RTCP is apart, it may move alone.
+    let moving = control.as_ref().filter(|_| rng.chance(0.5)).unwrap_or(&relay);
+    let (sent, ()) = tokio::join!(say(Arc::clone(&a), x), wander(moving, seed));
     // Less where a collision began the count anew.
     assert!(a.stats().packets_sent <= sent, "seed {seed}");
     if closes {

@@ -12,13 +12,16 @@ const WITNESSES: u8 = 3;
 /// Time or Timestamp Echo the peer reports.
 ///
 /// A packet that overtakes the others on a path that reorders is acknowledged after next to no
-/// time. So a far smaller time than before has to be seen three times in a row.
+/// time. So a far smaller time than before has to be seen three times in a row. An acknowledgement
+/// waits for as long as a receiver sleeps. So what stood is not forgotten for one measurement.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RttFloor {
     least: Option<Duration>,
     /// The least of the span before.
     before: Option<Duration>,
     since: Instant,
+    /// `least` is of two measurements or more.
+    is_confirmed: bool,
     /// Measurements in a row of less than half, and the largest of them.
     witnesses: u8,
     largest: Duration,
@@ -33,8 +36,8 @@ impl RttFloor {
 
     /// Our clock measured this, the receiver's wait included.
     pub(crate) fn measured(&mut self, now: Instant, total: Duration) {
-        if self.least.is_some() && now - self.since >= STANDS {
-            (self.before, self.least) = (self.least, None);
+        if self.is_confirmed && now - self.since >= STANDS {
+            (self.before, self.least, self.is_confirmed) = (self.least, None, false);
             self.since = now;
         }
         let floor = self.get();
@@ -52,6 +55,7 @@ impl RttFloor {
         if self.least.is_none() && self.before.is_none() {
             self.since = now;
         }
+        self.is_confirmed = self.least.is_some();
         self.least = Some(self.least.map_or(seen, |least| least.min(seen)));
     }
 }

@@ -268,3 +268,22 @@ fn the_least_round_trip_time_needs_three_witnesses_to_fall_far_and_is_forgotten_
     assert_eq!([measured(9, 80_000), measured(12, 80_000), measured(19, 80_000)], [5_300; 3]);
     assert_eq!(measured(23, 80_000), 80_000);
 }
+
+/// An hour of sleep is no round-trip time, however seldom packets leave.
+#[test]
+fn the_least_round_trip_time_is_not_forgotten_for_one_acknowledgement_of_a_sleeper() {
+    let minute = Duration::from_secs(60);
+    let mut floor = RttFloor::default();
+    let mut now = Instant::ZERO;
+    for total in [1, 1, 1, 3_600_000, 1, 1, 1].map(|n| ms(40) * n) {
+        now += minute;
+        floor.measured(now, total);
+        assert_eq!(floor.get(), ms(40), "{now}");
+    }
+    // A path that became longer is one for every packet.
+    for total in [ms(90); 5] {
+        now += minute;
+        floor.measured(now, total);
+    }
+    assert_eq!(floor.get(), ms(90));
+}
