@@ -10,7 +10,7 @@ import resource
 import select
 import socket as std
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import pytest
 from sockets import OPTIONS, PATIENCE_S, descriptors
@@ -257,6 +257,89 @@ def test_a_server_closes_what_its_handlers_leave() -> None:
 
     run(main)
     assert [str(one["exception"]) for one in complaints] == ["mine"]
+
+
+def test_a_server_tells_of_errors_of_its_handlers_own() -> None:
+    """A time that is over and another connection that is refused are not the client's end."""
+    complaints: list[dict[str, object]] = []
+    gone = asyncio.Event()
+
+    async def handler(connection: Connection) -> None:
+        asked = await connection.recv()
+        if asked == b"time":
+            raise TimeoutError("the handler's own")
+        if asked == b"other":
+            raise ConnectionRefusedError("of another host")
+        if asked == b"gone":
+            await connection.ended()
+            gone.set()
+            await connection.send(b"too late")
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: complaints.append(context))
+        async with serving(handler) as port:
+            for message in (b"time", b"other"):
+                async with connect("127.0.0.1", port, service="SC:test") as client:
+                    await client.send(message)
+                    assert await client.recv() is None
+            async with connect("127.0.0.1", port, service="SC:test") as client:
+                await client.send(b"gone")
+            await gone.wait()
+
+    run(main)
+    said = [str(one["exception"]) for one in complaints]
+    assert said == ["the handler's own", "of another host"]
+
+
+def test_clients_that_a_server_aborts_are_no_complaint() -> None:
+    """Handlers that wait for them, or send, end without one."""
+    complaints: list[dict[str, object]] = []
+    waiting = asyncio.Event()
+
+    async def handler(connection: Connection) -> None:
+        await connection.recv()
+        waiting.set()
+        await connection.recv()
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: complaints.append(context))
+        async with await start_server(handler, "127.0.0.1", service="SC:test") as server:
+            port = server.addresses[0][1]
+            client = await connect("127.0.0.1", port, service="SC:test")
+            await client.send(b"one")
+            await waiting.wait()
+            server.abort_clients()
+            with pytest.raises(ConnectionResetError):
+                await client.recv()
+            client.abort()
+
+    run(main)
+    assert not complaints
+
+
+def test_a_handler_that_is_no_coroutine_function_is_told_so() -> None:
+    """At once where it cannot be called, else where it returned."""
+    complaints: list[dict[str, object]] = []
+
+    def plain(_: Connection) -> None:
+        pass
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: complaints.append(context))
+        with pytest.raises(TypeError, match="handler must be a coroutine function, not int"):
+            await start_server(cast(Any, 3), "127.0.0.1", service="SC:test")
+        async with (
+            serving(cast(Any, plain)) as port,
+            connect("127.0.0.1", port, service="SC:test") as client,
+        ):
+            assert await client.recv() is None
+
+    run(main)
+    (said,) = [str(one["exception"]) for one in complaints]
+    assert said == "the handler must be a coroutine function (`async def`): it returned None"
 
 
 def test_a_server_starts_and_stops() -> None:

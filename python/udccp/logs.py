@@ -106,7 +106,7 @@ def iperf3(path: str | PathLike[str]) -> list[FlowLog]:
                 _add_iperf3(flow, stream, mss)
     except LogError:
         raise
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, RecursionError, TypeError, ValueError) as error:
         raise LogError(f"{fspath(path)} is no JSON of iperf3: {error!r}") from error
     return list(flows.values())
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
+import inspect
 import socket as std
 from collections.abc import Awaitable, Callable, Iterable
 
@@ -43,6 +45,7 @@ class Server(Entered):
         self._accepting: list[asyncio.Task[None]] = []
         self._serving: set[asyncio.Task[None]] = set()
         self._connections: set[Connection] = set()
+        self._aborted: set[Connection] = set()
         self._is_closed = False
 
     async def _leave(self, error: BaseException | None) -> None:
@@ -95,22 +98,38 @@ class Server(Entered):
                 # The client waits.
                 await asyncio.sleep(_RETRY_S)
                 continue
-            native = None
             self._connections.add(connection)
-            task = asyncio.create_task(self._serve(connection))
+            task = asyncio.create_task(self._serve(native, connection))
+            native = None
             self._serving.add(task)
             task.add_done_callback(self._serving.discard)
 
-    async def _serve(self, connection: Connection) -> None:
+    async def _serve(self, native: _native.Connection, connection: Connection) -> None:
         try:
-            async with connection:
-                await self._handler(connection)
-        except (ConnectionError, TimeoutError):
-            pass  # The client is gone; there is nobody to tell.
-        except Exception as e:
-            _report(f"Unhandled exception in {self._handler!r}", e)
+            # How the close went is the client's end: there is nobody to tell.
+            with contextlib.suppress(OSError):
+                async with connection:
+                    await self._handle(native, connection)
         finally:
             self._connections.discard(connection)
+            self._aborted.discard(connection)
+
+    async def _handle(self, native: _native.Connection, connection: Connection) -> None:
+        try:
+            job = self._handler(connection)
+            if not inspect.isawaitable(job):
+                wants = "the handler must be a coroutine function (`async def`)"
+                raise TypeError(f"{wants}: it returned {job!r}")
+            await job
+        except Exception as e:
+            if connection in self._aborted:
+                is_end = isinstance(e, OSError)
+            else:
+                has_ended = native.end_errno() is not None
+                is_end = has_ended and isinstance(e, (ConnectionError, TimeoutError))
+            # Where the client is gone there is nobody to tell; all else is the handler's own.
+            if not is_end:
+                _report(f"Unhandled exception in {self._handler!r}", e)
 
     def close(self) -> None:
         """Accept no more clients. Those that are served go on."""
@@ -134,6 +153,7 @@ class Server(Entered):
 
     def abort_clients(self) -> None:
         """End all connections at once with a Reset."""
+        self._aborted |= self._connections
         for connection in self._connections:
             connection.abort()
 
@@ -181,6 +201,9 @@ async def start_server(
     OSError
         ``EADDRINUSE``, ``EADDRNOTAVAIL``, ``EACCES``, ...
     """
+    if not callable(handler):
+        kind = type(handler).__name__
+        raise TypeError(f"the handler must be a coroutine function, not {kind}")
     several = [service] if isinstance(service, (str, int)) else list(service)
     codes, given = [service_number(one) for one in several], settings(options)
     below = Below(raw_ip=udp_port == 0, reuse_port=reuse_port)
