@@ -627,6 +627,8 @@ int udccp_options_set_local_port(struct udccp_options *options, uint16_t port);
 /**
  * Clients: data that goes with the Request and so arrives a round-trip time earlier (default:
  * none). It is copied.
+ *
+ * Errors: `-EMSGSIZE`: longer than any message.
  */
 int udccp_options_set_request_data(struct udccp_options *options,
                                    const void *data,

@@ -7,6 +7,10 @@ use udccp::QueuePolicy;
 
 use crate::error::{Failure, otherwise, status};
 use crate::pointer;
+use crate::send::copied;
+
+/// Of one list (RFC 4340 section 6.3.1: the values of a feature fill one option).
+const MOST_CCIDS: usize = 250;
 
 /// A full send queue makes `udccp_send` wait (the default).
 pub const UDCCP_QUEUE_REFUSE: c_int = 0;
@@ -62,6 +66,12 @@ pub(crate) fn limits(bytes: usize, messages: usize) -> Result<(usize, usize), Fa
 }
 
 fn ccids(first: *const u8, n: usize) -> Result<Vec<u8>, Failure> {
+    if n > MOST_CCIDS {
+        return Err(Failure::invalid(
+            &format!("a list of {n} CCIDs is longer than {MOST_CCIDS}"),
+            "give the true length",
+        ));
+    }
     match pointer::slice(first, n)? {
         [] => Err(Failure::invalid("the list of CCIDs is empty", "give one or more, best first")),
         ccids => Ok(ccids.to_vec()),
@@ -261,13 +271,15 @@ pub unsafe extern "C" fn udccp_options_set_local_port(options: *mut Options, por
 
 /// Clients: data that goes with the Request and so arrives a round-trip time earlier (default:
 /// none). It is copied.
+///
+/// Errors: `-EMSGSIZE`: longer than any message.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_options_set_request_data(
     options: *mut Options,
     data: *const c_void,
     len: usize,
 ) -> c_int {
-    change(options, |o| Ok(o.request_data(pointer::slice(data.cast::<u8>(), len)?.to_vec())))
+    change(options, |o| Ok(o.request_data(copied(data, len)?)))
 }
 
 pub(crate) fn millis(ms: u32) -> Duration {

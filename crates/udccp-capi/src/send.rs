@@ -11,6 +11,7 @@ use udccp::{Error, Outgoing, TrySendError};
 
 use crate::error::{Failure, count, status};
 use crate::pointer;
+use crate::receive::UDCCP_MAX_MESSAGE;
 use crate::socket::Socket;
 
 /// A message to send, and how much it matters. A member that is 0 asks for nothing, so that
@@ -47,7 +48,12 @@ impl Message {
     }
 }
 
-fn copied(data: *const c_void, len: usize) -> Result<Bytes, Failure> {
+/// Copies a message. A length that none has is refused before anything is read: it is often that of
+/// an error, such as -1 in 32 bits.
+pub(crate) fn copied(data: *const c_void, len: usize) -> Result<Bytes, Failure> {
+    if len > UDCCP_MAX_MESSAGE && len <= isize::MAX as usize {
+        return Err(Error::MessageTooLarge { len, max: UDCCP_MAX_MESSAGE }.into());
+    }
     Ok(Bytes::copy_from_slice(pointer::slice(data.cast::<u8>(), len)?))
 }
 
@@ -114,10 +120,23 @@ pub unsafe extern "C" fn udccp_send_batch(
     count(|| {
         let socket = pointer::handle(socket)?;
         let messages = pointer::slice(first, n)?;
-        let messages = messages.iter().map(Message::outgoing).collect::<Result<Vec<_>, _>>()?;
+        let messages = until_wrong(messages)?;
         let timeout = pointer::timeout(timeout_ms);
         send_batch(socket.connection(timeout)?, messages, timeout)
     })
+}
+
+/// The messages before the first one that is wrong; its error where there are none.
+fn until_wrong(messages: &[Message]) -> Result<Vec<Outgoing>, Failure> {
+    let mut right = Vec::with_capacity(messages.len());
+    for message in messages {
+        match message.outgoing() {
+            Ok(outgoing) => right.push(outgoing),
+            Err(e) if right.is_empty() => return Err(e),
+            Err(_) => break,
+        }
+    }
+    Ok(right)
 }
 
 fn send_batch(

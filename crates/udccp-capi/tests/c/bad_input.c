@@ -40,6 +40,8 @@ static void options(void)
     GIVES(-EINVAL, udccp_options_set_tx_ccids(o, ccids, 0));
     SAYS("list of CCIDs is empty");
     GIVES(-EINVAL, udccp_options_set_rx_ccids(o, ccids, SIZE_MAX));
+    GIVES(-EINVAL, udccp_options_set_rx_ccids(o, ccids, UINT32_MAX));
+    SAYS("250");
     GIVES(-EINVAL, udccp_options_set_coverage(o, 16, 0));
     SAYS("16");
     GIVES(-EINVAL, udccp_options_set_coverage(o, 0, 255));
@@ -51,6 +53,7 @@ static void options(void)
     GIVES(-EINVAL, udccp_options_set_backlog(o, 0));
     GIVES(-EINVAL, udccp_options_set_local_port(o, 0));
     GIVES(-EFAULT, udccp_options_set_request_data(o, NULL, 1));
+    GIVES(-EMSGSIZE, udccp_options_set_request_data(o, "x", UINT32_MAX));
     GIVES(0, udccp_options_set_request_data(o, NULL, 0));
     GIVES(-EINVAL, udccp_options_set_ttl(o, 0));
     GIVES(-EINVAL, udccp_options_set_dscp(o, 64));
@@ -235,6 +238,17 @@ static void open_sockets(void)
     GIVES(-EINVAL, udccp_send(client, room, SIZE_MAX, 0));
     GIVES(-EMSGSIZE, udccp_send(client, large, most + 1, 0));
     SAYS("exceeds the maximum");
+    /* A negative length of 32 bits, and more than any memory has: nothing is read. */
+    const size_t wild[] = {UINT32_MAX, SIZE_MAX / 2, UDCCP_MAX_MESSAGE + 1};
+    for (size_t i = 0; i < 3; i++) {
+        udccp_message messages[2] = {{.data = "a", .len = 1}, {.data = room, .len = wild[i]}};
+        GIVES(-EMSGSIZE, udccp_send(client, room, wild[i], 0));
+        SAYS("exceeds the maximum");
+        GIVES(-EMSGSIZE, udccp_send_message(client, messages + 1, 0));
+        GIVES(-EMSGSIZE, udccp_send_batch(client, messages + 1, 1, 0));
+        GIVES(1, udccp_send_batch(client, messages, 2, LONG_MS));
+        GIVES(1, udccp_recv(server, room, sizeof room, LONG_MS));
+    }
     GIVES(-EFAULT, udccp_send_message(client, NULL, 0));
     udccp_message message = {.data = room, .len = 1, .reserved = 1};
     GIVES(-EINVAL, udccp_send_message(client, &message, 0));
