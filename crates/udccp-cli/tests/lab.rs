@@ -145,6 +145,8 @@ fn what_is_not_there_is_named_with_what_is() {
     let file = lab.path("experiments/small.toml");
     fails(&["sim", &file], 4, &["axis `rtt`: choose one value", "hint: --set rtt=\"20 ms\""]);
     fails(&["sim", &file, "--set", "rtt=30 ms"], 4, &["no value \"30 ms\"", "hint: it has: 20 ms"]);
+    let twice = ["sim", &file, "--set", "rtt=20 ms", "--set", "rtt=40 ms"];
+    fails(&twice, 4, &["axis `rtt` is set twice", "\"20 ms\", \"40 ms\"", "one value"]);
     fails(&["sim", &file, "--set", "rtt"], 4, &["expected KEY=VALUE"]);
     let variant = ["sim", &file, "--set", "rtt=20 ms", "--variant", "fast"];
     fails(&variant, 4, &["no variant \"fast\"", "leave --variant out"]);

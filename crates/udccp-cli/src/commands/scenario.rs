@@ -122,6 +122,11 @@ fn choose(grid: &Grid, set: &[String]) -> CliResult<(Point, Vec<Override>)> {
                     let hint = format!("it has: {}", labels.join(", "));
                     return Err(Failure::new(Exit::BadInput, message).hint(hint));
                 }
+                if let Some((name, before)) = point.iter().find(|(name, _)| *name == axis.name) {
+                    let message = format!("axis `{name}` is set twice: \"{before}\", \"{label}\"");
+                    let hint = "a run has one value of each axis; `udccp lab run` takes several";
+                    return Err(Failure::new(Exit::BadInput, message).hint(hint));
+                }
                 point.push((axis.name.clone(), label));
             }
             None => changes.push(change),
