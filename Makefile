@@ -78,7 +78,7 @@ capi-check: ## the C library as installed, and its tests under AddressSanitizer 
 	@CARGO="$(CARGO)" scripts/capi.sh sanitize
 
 capi-windows: ## the C library for Windows: target/capi-windows (udccp.dll, its import library, the header)
-	@scripts/setup.sh windows
+	@scripts/setup.sh capi-windows
 	@CARGO="$(CARGO)" scripts/capi.sh windows
 
 program: ## the program as packages have it, laid out by its own use: a third faster in simulation

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what a verb of the Makefile needs and the machine lacks, and says what.
-# Usage: scripts/setup.sh test|lint|demo|instructions|bench|linux|interop|capi|capi-check|deb|pgo|windows
+# Usage: scripts/setup.sh test|lint|demo|instructions|bench|linux|interop|capi|capi-check|capi-windows|deb|pgo|windows
 set -euo pipefail
 
 have() { command -v "$1" >/dev/null 2>&1; }
@@ -42,6 +42,13 @@ need_tool() { # command package why
     apt_install "$1" "$2" "$3" && return 0
     echo "setup: no $1; install $2 (Debian: apt-get install $2)" >&2
     exit 1
+}
+
+need_mingw() {
+    local target=x86_64-pc-windows-gnu
+    need_cargo
+    need_tool x86_64-w64-mingw32-gcc gcc-mingw-w64-x86-64 "it links programs for Windows"
+    rustup target list --installed 2>/dev/null | grep -qx "$target" || rustup target add "$target"
 }
 
 case "${1:-}" in
@@ -119,13 +126,15 @@ pgo)
         exit 1
     }
     ;;
+capi-windows)
+    need_mingw
+    ;;
 windows)
-    need_cargo
-    need_tool x86_64-w64-mingw32-gcc gcc-mingw-w64-x86-64 "it links programs for Windows"
+    need_mingw
     [ -x /usr/lib/wine/wine64 ] || need_tool wine64 wine64 "it runs them"
     ;;
 *)
-    echo "usage: scripts/setup.sh test|lint|demo|instructions|bench|linux|interop|capi|capi-check|deb|pgo|windows" >&2
+    echo "usage: scripts/setup.sh test|lint|demo|instructions|bench|linux|interop|capi|capi-check|capi-windows|deb|pgo|windows" >&2
     exit 2
     ;;
 esac

@@ -9,7 +9,6 @@ cd "$(dirname "$0")/.."
 CARGO=${CARGO:-cargo}
 scripts/setup.sh windows
 target=x86_64-pc-windows-gnu
-rustup target list --installed 2>/dev/null | grep -qx "$target" || rustup target add "$target"
 
 folder=$(mktemp -d)
 trap 'rm -r "$folder"' EXIT
