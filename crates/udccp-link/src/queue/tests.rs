@@ -77,6 +77,37 @@ fn the_control_law_is_the_interval_over_the_root_of_the_count() {
     assert!(times.len() >= 10, "{times:?}");
 }
 
+/// A queue of 20 ms stands from `from_ms` on and is gone at `until_ms`: the times of drops.
+fn stands(queue: &mut CoDel<Datagram>, from_ms: u64, until_ms: u64) -> Vec<u64> {
+    let (mut drops, mut times) = (Drops::new(), Vec::new());
+    let ms = |n: u64| at(n * 1_000);
+    for _ in 0..20 {
+        queue.enqueue(ms(from_ms), datagram(1500), false, &mut drops);
+    }
+    for now in from_ms + 20..until_ms {
+        queue.enqueue(ms(now), datagram(1500), false, &mut drops);
+        queue.dequeue(ms(now), &mut drops);
+        for _ in drops.drain(..) {
+            times.push(now);
+            queue.enqueue(ms(now), datagram(1500), false, &mut Drops::new());
+        }
+    }
+    while queue.dequeue(ms(until_ms - 1), &mut drops).is_some() {}
+    assert!(drops.is_empty());
+    times
+}
+
+/// RFC 8289 section 5.4: the count goes on from the drops of the last time.
+#[test]
+fn a_queue_that_soon_stands_again_is_dropped_from_as_fast_as_before() {
+    let mut queue = CoDel::new(CoDelConfig::default());
+    assert_eq!(stands(&mut queue, 0, 410), [120, 220, 291, 349, 399]);
+    // Four drops after the first: 100 ms / sqrt(4) to the next, then 100 ms / sqrt(5).
+    assert_eq!(stands(&mut queue, 500, 730), [620, 670, 715]);
+    // 16 intervals later it begins anew.
+    assert_eq!(stands(&mut queue, 3_000, 3_300), [3_120, 3_220, 3_291]);
+}
+
 #[test]
 fn codel_marks_what_can_be_marked() {
     let config = CoDelConfig { ecn: true, ..CoDelConfig::default() };

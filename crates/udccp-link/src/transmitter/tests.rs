@@ -1,11 +1,11 @@
 //! The same times as the fast element, conservation under change, and never more than the rate.
 
 use proptest::prelude::*;
-use udccp_base::{DataRate, Datagram, Duration, Instant};
+use udccp_base::{DataRate, Datagram, Duration, Ecn, Instant};
 
 use super::Transmitter;
 use crate::packet::tests::datagram;
-use crate::queue::DropTail;
+use crate::queue::{CoDel, CoDelConfig, DropTail};
 use crate::{
     Change, Drops, Gather, Link, LinkConfig, Packet, QueueConfig, QueueLimit, RateDelay,
     RateDelayConfig, Scheduled, Variation,
@@ -92,6 +92,23 @@ fn a_link_that_goes_down_drops_what_it_holds_and_what_arrives() {
     assert_eq!(dropped, [1500, 1501, 1502]);
     let stats = link.stats(at(20_000_000));
     assert_eq!(stats.dropped_by(crate::DropReason::LinkDown).packets, 3);
+}
+
+#[test]
+fn marks_on_what_a_link_drops_as_it_goes_down_do_not_count() {
+    let codel = CoDelConfig { ecn: true, ..CoDelConfig::default() };
+    let mut link =
+        Transmitter::new(Some(DataRate::from_bits_per_sec(1_200_000)), Box::new(CoDel::new(codel)));
+    let mut drops = Drops::new();
+    for _ in 0..40 {
+        link.handle_packet(at(0), Datagram { ecn: Ecn::Ect0, ..datagram(1500) }, &mut drops);
+    }
+    // One leaves every 10 ms; 110 ms and 210 ms are times of marks, and the next is 280.7 ms.
+    let down = at(285_000_000);
+    leave(&mut link, down, &mut drops);
+    link.change(down, &Change::Down(true), &mut drops);
+    let marked = drops.iter().filter(|(packet, _)| packet.ecn == Ecn::Ce).count();
+    assert_eq!((marked, link.stats(down).marked), (1, 2));
 }
 
 #[test]

@@ -61,6 +61,16 @@ fn updates_that_are_due_are_made_up_for() {
     assert_eq!(pie.burst_allowance, ms(105));
 }
 
+#[test]
+fn the_trend_is_that_since_the_update_before() {
+    let mut pie = pie(PieConfig::default());
+    (pie.probability, pie.delay, pie.old_delay) = (0.05, ms(25), ms(21));
+    pie.update();
+    // As above; then the delay stays what it is, and 0.125 * 10 ms / 2 are left.
+    pie.update();
+    assert!((pie.probability() - (0.05 + 0.003_125 + 0.000_625)).abs() < 1e-12);
+}
+
 /// Share dropped and share marked of arrivals at a queue that waits 100 ms, at this probability.
 fn shares(probability: f64, burst: Duration, ecn: Ecn) -> (f64, f64) {
     let mut pie = pie(PieConfig { ecn: true, ..PieConfig::default() });
@@ -85,4 +95,21 @@ fn arrivals_are_dropped_by_the_probability_or_marked_while_it_is_below_a_tenth()
     near(dropped, 0.2);
     assert_eq!(marked, 0.0);
     assert_eq!(shares(0.2, ms(15), Ecn::NotEct).0, 0.0, "a burst is allowed");
+}
+
+/// RFC 8033 section 4.4.
+#[test]
+fn the_next_burst_is_allowed_once_congestion_has_gone() {
+    let allowed = |probability: f64, delay: Duration, old_delay: Duration| {
+        let mut pie = pie(PieConfig::default());
+        (pie.probability, pie.delay, pie.old_delay) = (probability, delay, old_delay);
+        pie.burst_allowance = Duration::ZERO;
+        pie.enqueue(Instant::ZERO + ms(1), datagram(1000), false, &mut Drops::new());
+        pie.burst_allowance
+    };
+    // Half of the target is 7.5 ms.
+    assert_eq!(allowed(0.0, ms(7), ms(7)), ms(150));
+    assert_eq!(allowed(0.000_1, ms(7), ms(7)), ms(0), "packets are still dropped");
+    assert_eq!(allowed(0.0, ms(8), ms(7)), ms(0), "the queue grows");
+    assert_eq!(allowed(0.0, ms(7), ms(8)), ms(0), "the queue has only just gone");
 }

@@ -203,7 +203,7 @@ impl<P: Packet> Red<P> {
 
     fn judge(&mut self, len: u32) -> Verdict {
         let mut probability = self.base_probability();
-        if probability <= 0.0 && self.average < self.config.min {
+        if self.average < self.config.min {
             self.count = -1;
             return Verdict::Take;
         }

@@ -97,6 +97,36 @@ fn drops_are_spread_evenly() {
 }
 
 #[test]
+fn in_bytes_a_packet_is_dropped_by_its_length() {
+    let drops = |len: u32| {
+        let mut red = red(RedConfig { unit: RedUnit::Bytes, weight: 0.0, ..config() });
+        red.average = 10.0;
+        (0..100_000).filter(|_| red.judge(len) == Verdict::Early).count()
+    };
+    // p_b is 0.05 for 1000 bytes. The gap between drops is uniform on 1..1/p_b, its mean 1 / 2 p_b.
+    for (len, expected) in [(500, 5_000), (1000, 10_000), (2000, 20_000)] {
+        let drops = drops(len);
+        assert!(drops.abs_diff(expected) < expected / 20, "{len} bytes: {drops} drops");
+    }
+}
+
+#[test]
+fn a_forced_drop_or_a_short_queue_begins_a_gap_as_an_early_drop_does() {
+    // 18 packets after a drop the next one is dropped for sure: 0.05 / (1 - 0.05 * 19) = 1.
+    let after = |average: f64| {
+        let mut red = red(RedConfig { weight: 0.0, ..config() });
+        red.count = 17;
+        red.average = average;
+        let before = red.judge(1000);
+        red.average = 10.0;
+        (before, red.judge(1000))
+    };
+    assert_eq!(after(5.0), (Verdict::Take, Verdict::Early));
+    assert_eq!(after(4.9), (Verdict::Take, Verdict::Take));
+    assert_eq!(after(16.0), (Verdict::Forced, Verdict::Take));
+}
+
+#[test]
 fn ect_is_marked_between_the_thresholds_and_dropped_beyond() {
     let packet = |ecn| Datagram { ecn, ..datagram(1000) };
     let run = |average: f64, ecn: Ecn| {
