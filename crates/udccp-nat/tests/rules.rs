@@ -221,6 +221,25 @@ fn idle_connections_live_124_minutes_and_opening_and_closing_ones_four() {
     }
 }
 
+#[test]
+fn a_connection_that_was_forgotten_opens_anew() {
+    let (inside, outside) = ("10.0.0.2:4000", "198.51.100.7:5001");
+    let minutes = |n: u64| secs(60 * n);
+    let lives = |sync_at: u64, until: u64| {
+        let mut nat = nat();
+        for (at, ty) in
+            [(0, PacketType::Request), (0, PacketType::Ack), (sync_at, PacketType::Sync)]
+        {
+            pass(&mut nat, minutes(at), Side::Inside, packet(inside, outside, ty));
+        }
+        let late = packet(outside, "192.0.2.1:4000", PacketType::Data);
+        pass(&mut nat, minutes(until), Side::Outside, late).is_some()
+    };
+    assert!(lives(123, 130), "it was established all the time");
+    assert!(lives(124, 127));
+    assert!(!lives(124, 128), "a Sync establishes nothing");
+}
+
 //= 5597-7.2-1 test
 //= 5597-7.2-2 test
 #[test]
@@ -256,6 +275,7 @@ fn icmp_errors_are_translated_and_end_nothing() {
     let (_, icmp) = far.poll_transmit().unwrap();
     nat.handle_datagram(secs(7), Side::Outside, icmp);
     let (side, icmp) = nat.poll_transmit().unwrap();
+    assert_eq!((far.stats().icmp_sent, nat.stats().icmp_translated), (1, 1));
     assert_eq!((side, icmp.dst), (Side::Inside, at("10.0.0.2:0")));
     let original = packet(inside, outside, PacketType::Listen);
     assert_eq!(&icmp.header[20..24], &[10, 0, 0, 2], "the quoted source");

@@ -54,6 +54,24 @@ fn a_request_looks_as_drawn() {
     assert_eq!(bytes[8..], [0x01, 0, 1, 2, 3, 4, 5, 6, b'f', b'd', b'p', b'z']);
 }
 
+#[test]
+fn a_line_of_text_has_what_is_unusual_and_leaves_out_the_rest() {
+    let text = |header: Header, data: &[u8]| {
+        let bytes = bytes_of(header, data);
+        let view = PacketView::new(&bytes, bytes.len()).unwrap();
+        assert_eq!(view.checksum().to_be_bytes(), bytes[6..8]);
+        view.to_string()
+    };
+    let data = header(HeaderKind::Data);
+    let ack = header(HeaderKind::Ack { ack: Seqno::new(9) });
+    let start = "Data 41000 > 5001 seq 1108152157446";
+    assert_eq!(text(data, b"data"), format!("{start} data 4"));
+    let partial = Header { ccval: 3, cscov: 1, ..data };
+    assert_eq!(text(partial, b"data"), format!("{start} ccval 3 cscov 1 data 4"));
+    assert_eq!(text(ack, b""), "Ack 41000 > 5001 seq 1108152157446 ack 9");
+    assert_eq!(text(ack, b"data"), "Ack 41000 > 5001 seq 1108152157446 ack 9 ignored 4");
+}
+
 //= 4340-5.1-2 test
 #[test]
 fn data_offset_within_bounds_or_ignored() {
