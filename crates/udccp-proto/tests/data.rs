@@ -61,6 +61,28 @@ fn nothing_is_lost_while_the_reader_is_slow() {
 }
 
 #[test]
+fn acknowledgements_that_were_held_leave_when_the_reader_has_taken_all_at_once() {
+    let takes: [fn(&mut Pair, ConnectionId); 2] = [
+        |pair, id| assert!(pair.ends[SERVER].take_received(id) > 0),
+        |pair, _| assert!(!pair.received(SERVER).is_empty()),
+    ];
+    for take in takes {
+        let mut pair = Pair::connected_with(Net::new(2), ConnectionConfig::default());
+        let mut next = 0;
+        while pair.stats(SERVER).counters.acks_held == 0 {
+            pump(&mut pair, CLIENT, &mut next, 1_000_000);
+            pair.pass(ms(10));
+        }
+        pair.pass(ms(500));
+        let acks = |pair: &Pair| pair.stats(SERVER).counters.acks_sent;
+        let (before, id) = (acks(&pair), pair.id(SERVER));
+        take(&mut pair, id);
+        pair.drain();
+        assert_eq!(acks(&pair) - before, 1);
+    }
+}
+
+#[test]
 fn a_reader_that_stalls_for_an_hour_loses_neither_data_nor_the_connection() {
     let mut net = Net::new(3);
     net.delay = ms(1);

@@ -174,6 +174,28 @@ fn a_router_that_names_the_size_is_believed_at_once_and_tested() {
     assert_eq!(pair.stats(CLIENT).max_message_size, mps(1006));
 }
 
+#[test]
+fn a_router_that_names_the_size_for_a_probe_ends_the_search_there() {
+    let mut pair = Pair::connected_with(Net::new(20), probing());
+    narrow(&mut pair, 1000);
+    while pair.stats(CLIENT).max_message_size > mps(1000) {
+        pair.try_send(CLIENT, &[1; mps(1100)]);
+        pair.pass(ms(500));
+    }
+    pair.pass(Duration::from_secs(60));
+    // The path takes 1400 when the search begins anew, ten minutes later.
+    narrow(&mut pair, 1400);
+    while pair.last[CLIENT].as_ref().is_none_or(|d| d.ip_len() <= 1400) {
+        pair.pass(ms(10));
+    }
+    let quoted = pair.last[CLIENT].clone().unwrap();
+    let before = pair.stats(CLIENT).counters.pmtu_probes_sent;
+    report(&mut pair, &quoted, 16, 1400);
+    pair.pass(Duration::from_secs(100));
+    assert_eq!(pair.stats(CLIENT).max_message_size, mps(1400));
+    assert_eq!(pair.stats(CLIENT).counters.pmtu_probes_sent - before, 1, "the size it named");
+}
+
 //= 4340-14.1-7 test
 #[test]
 fn a_confused_router_is_obeyed_when_larger_packets_are_lost_and_not_before() {

@@ -154,6 +154,22 @@ fn nothing_capable_is_sent_to_an_ecn_incapable_peer() {
     assert!(!said.is_empty() && said.iter().all(|d| d.ecn == Ecn::NotEct), "at {now}");
 }
 
+//= 4340-12.2-3 test
+#[test]
+fn an_end_without_ecn_echoes_zero_whatever_nonces_arrive() {
+    let mut hand = Hand::open_with(SERVER, ConnectionConfig { ecn: false, ..plain() });
+    let mut vectors = [0; 2];
+    for n in 0..8 {
+        hand.ecn = if n % 2 == 0 { Ecn::Ect1 } else { Ecn::Ect0 };
+        let said = hand.give(DataAck, &[], b"data");
+        let kinds = [option_kind::ACK_VECTOR_0, option_kind::ACK_VECTOR_1];
+        for (sum, kind) in vectors.iter_mut().zip(kinds) {
+            *sum += said.iter().filter(|p| option(p, kind).is_some()).count();
+        }
+    }
+    assert_eq!(vectors, [4, 0]);
+}
+
 //= 4340-12.1-5 test
 //= 4340-12.1-6 test
 //= 4340-12.1-7 test

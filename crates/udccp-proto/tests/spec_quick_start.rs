@@ -277,6 +277,19 @@ fn silence_is_noticed_after_two_or_three_round_trip_times() {
 }
 
 //= 5634-3.2.4-2 test
+/// The first acknowledgements come and say that nothing was lost; then no more do.
+#[test]
+fn a_peer_that_was_heard_of_in_the_validation_was_not_silent() {
+    let mut pair = in_mode(2);
+    let fast = cwnd(&pair);
+    pair.pass(Duration::from_millis(105));
+    assert!(pair.stats(CLIENT).counters.data_packets_acked > 0);
+    pair.mute(SERVER);
+    pair.pass(Duration::from_millis(100));
+    assert!(cwnd(&pair) >= fast, "{fast} to {}", cwnd(&pair));
+}
+
+//= 5634-3.2.4-2 test
 /// All packets acknowledged: the mode and its validation are over, and the rate stays.
 #[test]
 fn a_path_that_bears_the_rate_keeps_it() {

@@ -124,3 +124,19 @@ fn a_closed_port_and_a_wrong_code_are_told_apart() {
     let HeaderKind::Response { service: copy, .. } = said[0].header.kind else { unreachable!() };
     assert_eq!(copy, service());
 }
+
+//= 5595-3.3.1-3 test
+#[test]
+fn what_a_listener_no_longer_serves_is_refused_and_so_is_its_port_when_it_is_gone() {
+    let mut hand = Hand::listening(plain());
+    let listener = hand.pair.listener;
+    let said = |hand: &mut Hand, service| {
+        reset(&hand.give_at(hand.seq.next(), HeaderKind::Request { service })).map(|r| r.0)
+    };
+    let (old, new) = (service(), code("SC:else"));
+    hand.pair.ends[SERVER].set_services(listener, vec![new]).unwrap();
+    assert_eq!(said(&mut hand, old), Some(ResetCode::BadServiceCode));
+    let now = hand.pair.now;
+    hand.pair.ends[SERVER].unlisten(now, listener);
+    assert_eq!(said(&mut hand, new), Some(ResetCode::ConnectionRefused));
+}

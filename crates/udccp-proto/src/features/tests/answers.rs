@@ -237,3 +237,13 @@ fn a_server_that_does_not_care_gives_the_client_its_way() {
     end.receive_text(&["Change R(7; 1 0)"]).unwrap();
     assert_eq!(end.send(PacketType::Response).shows(), ["Confirm L(7; 0 0 1)"]);
 }
+
+//= 4340-6.6.7-1 test
+#[test]
+fn an_empty_confirm_that_finds_no_room_leaves_with_the_next_packet() {
+    let mut end = End::open(Role::Server);
+    end.receive_text(&["Change L(98; 1)", "Change L(99; 1)"]).unwrap();
+    assert_eq!(end.send_with_room(PacketType::Ack, 3).shows(), ["Confirm R(98; )"]);
+    assert_eq!(end.send_with_room(PacketType::Ack, 3).shows(), ["Confirm R(99; )"]);
+    assert_eq!(end.send(PacketType::Ack).shows(), [""; 0]);
+}

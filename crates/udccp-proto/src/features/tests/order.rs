@@ -154,6 +154,21 @@ fn order_survives_the_wrapping_of_numbers() {
     assert_eq!(end.value(L, ACK_RATIO), 8);
 }
 
+//= 4340-6.6.4-7 test
+#[test]
+fn a_change_that_stayed_without_answer_is_answered_after_the_numbers_have_wrapped() {
+    let mut end = End::open(Role::Server);
+    end.engine.change(L, ACK_RATIO, &[7], false).unwrap();
+    let start = end.send(PacketType::Ack).context.seq;
+    for quarter in 1..=3 {
+        end.gss = start.add(quarter * ((1 << 46) - 1));
+        end.send(PacketType::Ack);
+    }
+    assert!(end.gss.is_before(start), "numbers have wrapped");
+    end.receive_text(&["Confirm R(5; 0 7)"]).unwrap();
+    assert_eq!(end.value(L, ACK_RATIO), 7);
+}
+
 //= 4340-6-1 test
 //= 4340-6.6.1-2 test
 #[test]

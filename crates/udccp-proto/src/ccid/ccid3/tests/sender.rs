@@ -186,6 +186,17 @@ fn only_whole_feedback_counts() {
     assert_eq!(line.x(), 2.0 * x);
 }
 
+//= 5348-4.3-1 test
+#[test]
+fn what_arrives_limits_the_rate_from_two_round_trips_after_the_first_data_on() {
+    let mut line = Line::open();
+    for (until, rate) in [(1100, 0), (1200, 40_000), (1310, 60_000)] {
+        line.send_until(at(until));
+        line.fine(line.arrived(), rate);
+    }
+    assert_eq!(line.x(), 120_000.0);
+}
+
 //= 4342-6.1.1-2 test
 #[test]
 fn a_loss_event_rate_alone_will_do_unless_it_is_not_wanted() {

@@ -209,6 +209,16 @@ fn an_idle_sender_keeps_its_initial_rate() {
     assert!(!control.on_no_feedback(at(90_000), true, S));
 }
 
+/// RFC 5348 section 4.4: before the first sample, only a sender that was not idle halves its rate.
+#[test]
+fn an_idle_sender_without_a_round_trip_time_keeps_its_packet_a_second() {
+    let mut control = RateControl::new(false, ms(10));
+    assert!(!control.on_no_feedback(at(2_000), true, S));
+    assert_eq!(control.allowed(S).interval(S), Duration::from_secs(1));
+    assert!(control.on_no_feedback(at(4_000), false, S));
+    assert_eq!(control.allowed(S).interval(S), Duration::from_secs(2));
+}
+
 #[test]
 fn minutes_without_feedback_are_recovered_from_by_slow_start() {
     let mut control = started();
