@@ -283,3 +283,33 @@ impl<P> Parts<P> {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_with_anything_that_the_fast_element_cannot_do_is_not_plain() {
+        let ms = Duration::from_millis;
+        let base = LinkConfig::default();
+        assert!(base.is_plain());
+        assert!(LinkConfig { variation: Variation::Uniform(ms(1)), ..base.clone() }.is_plain());
+        let steps = [(ms(0), ms(1))];
+        let reorder = Reorder { probability: 0.1, gap: 1, by: None };
+        let others = [
+            LinkConfig { trace: Opportunities::new([ms(1)]), ..base.clone() },
+            LinkConfig { queue: QueueConfig::CoDel(CoDelConfig::default()), ..base.clone() },
+            LinkConfig { variation: Variation::Normal(ms(1)), ..base.clone() },
+            LinkConfig { variation: Variation::Trace(steps.into()), ..base.clone() },
+            LinkConfig { free_order: true, ..base.clone() },
+            LinkConfig { reorder: Some(reorder), ..base.clone() },
+            LinkConfig { duplicate: 0.1, ..base.clone() },
+            LinkConfig { corrupt: 0.1, ..base.clone() },
+            LinkConfig { mtu: Some(1500), ..base.clone() },
+            LinkConfig { changes: vec![(Instant::ZERO, Change::Down(true))], ..base },
+        ];
+        for other in others {
+            assert!(!other.is_plain(), "{other:?}");
+        }
+    }
+}

@@ -71,6 +71,34 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_flow_is_its_addresses_ports_and_protocol() {
+        let at = |text: &str| text.parse().unwrap();
+        for ip in ["10.0.0", "2001:db8::a:"] {
+            let end = |last: u32, port: u32| match ip.contains(':') {
+                true => at(&format!("[{ip}{last}]:{port}")),
+                false => at(&format!("{ip}.{last}:{port}")),
+            };
+            let of = |src, dst, protocol, header: [u8; 5]| {
+                let header = header.to_vec().into();
+                Datagram { src, dst, protocol, header, ..datagram(100) }.flow_hash()
+            };
+            let flow = || of(end(1, 7), end(2, 8), Datagram::UDP, [1, 2, 3, 4, 5]);
+            assert_eq!(of(end(1, 7), end(2, 8), Datagram::UDP, [1, 2, 3, 4, 9]), flow());
+            for other in [
+                of(end(3, 7), end(2, 8), Datagram::UDP, [1, 2, 3, 4, 5]),
+                of(end(1, 7), end(3, 8), Datagram::UDP, [1, 2, 3, 4, 5]),
+                of(end(1, 9), end(2, 8), Datagram::UDP, [1, 2, 3, 4, 5]),
+                of(end(1, 7), end(2, 9), Datagram::UDP, [1, 2, 3, 4, 5]),
+                of(end(1, 7), end(2, 8), Datagram::DCCP, [1, 2, 3, 4, 5]),
+                of(end(1, 7), end(2, 8), Datagram::UDP, [1, 9, 3, 4, 5]),
+                of(end(1, 7), end(2, 8), Datagram::UDP, [1, 2, 3, 9, 5]),
+            ] {
+                assert_ne!(other, flow());
+            }
+        }
+    }
+
+    #[test]
     fn a_datagram_is_as_long_as_its_ip_packet() {
         let mut d = datagram(1500);
         assert_eq!(d.wire_len(), 1500);

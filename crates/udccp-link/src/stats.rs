@@ -152,3 +152,27 @@ impl LinkStats {
         DataRate::of(self.departed.bytes, span)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_happened_since_is_the_difference_of_every_counter() {
+        let counted = |n: u64| {
+            let tally = Tally { packets: n, bytes: 100 * n };
+            let mut stats = LinkStats {
+                arrived: tally,
+                departed: tally,
+                dropped: [tally; DropReason::COUNT],
+                duplicated: tally,
+                marked: n,
+                busy: Duration::from_millis(n),
+                queue_delay: DelayHistogram::default(),
+            };
+            (0..n).for_each(|_| stats.queue_delay.record(Duration::from_millis(1)));
+            stats
+        };
+        assert_eq!(counted(7).since(&counted(3)), counted(4));
+    }
+}

@@ -111,11 +111,8 @@ impl<P: Packet> TraceDriven<P> {
             let rounds = (now - self.base).as_nanos() / period.as_nanos();
             self.base += period * rounds;
             let since = now - self.base;
+            // The last one ends the period, and so it comes after `since`.
             self.index = self.trace.times.partition_point(|t| *t <= since);
-            if self.index == self.trace.times.len() {
-                self.index = 0;
-                self.base += period;
-            }
         }
     }
 
