@@ -216,6 +216,23 @@ fn rfc_7661_cuts_from_what_was_used_and_gives_up_half_the_losses() {
     assert_eq!(cc.cwnd(), 20);
 }
 
+/// RFC 7661 section 4.4: the usual response to a timeout is all that follows.
+#[test]
+fn rfc_7661_a_timeout_ends_the_phase_and_the_recovery() {
+    let (_, mut state, _) = rate_limited(IdlePolicy::Rfc7661, 5, 30);
+    assert!(state.is_non_validated());
+    state.on_rto();
+    assert!(!state.is_non_validated());
+    let (mut cc, mut state, end) = rate_limited(IdlePolicy::Rfc7661, 5, 30);
+    state.before_cut(at(end), 30, &mut cc);
+    cc.on_congestion_event(at(end), 30);
+    state.on_lost(8);
+    cc.on_rto(at(end + 300), 8);
+    state.on_rto();
+    state.on_recovery_end(at(end + 400), &mut cc);
+    assert_eq!((cc.cwnd(), cc.ssthresh()), (1, 7));
+}
+
 #[test]
 fn rfc_7661_halves_after_five_minutes_without_use() {
     let (mut cc, mut state, end) = rate_limited(IdlePolicy::Rfc7661, 39, 30);
