@@ -180,3 +180,13 @@ fn a_timeout_keeps_the_rounds_without_growth() {
     bbr.on_rto(at(500), 40);
     assert_eq!((bbr.full_bandwidth, bbr.full_count), (0, 2));
 }
+
+/// The path carries 2,000,000 bytes a second; 1 % less is paced.
+#[test]
+fn after_silence_the_path_is_used_at_the_estimate_and_the_window_stays() {
+    let mut bbr = in_phase(0);
+    assert_eq!(bbr.rate, Some(2_475_000), "5/4 of it: probing");
+    bbr.on_idle_restart(at(1_000), 4);
+    assert!(bbr.rate.is_some_and(|rate| rate.abs_diff(1_980_000) < 100), "{:?}", bbr.rate);
+    assert_eq!(bbr.cwnd(), 80);
+}
