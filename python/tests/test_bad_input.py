@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import inspect
+import math
 import random
 import re
 import threading
@@ -137,6 +138,35 @@ def test_errors_name_the_argument_and_what_it_takes() -> None:
         for error, words, call in calls:
             with pytest.raises(error, match=re.escape(words)):
                 call()
+
+
+def test_numbers_of_send_are_told_by_their_names() -> None:
+    """With what each takes; what is out of range too, on a socket and in asyncio."""
+    wrong: list[tuple[type[BaseException], str, dict[str, Any]]] = [
+        (OverflowError, "token must be int, 0 to 2**64 - 1, or None, not -1", {"token": -1}),
+        (OverflowError, "token must be int, 0 to 2**64 - 1, or None", {"token": 2**64}),
+        (TypeError, "token must be int, 0 to 2**64 - 1, or None, not 1.5", {"token": 1.5}),
+        (OverflowError, "priority must be int, 0 to 2**32 - 1, not -1", {"priority": -1}),
+        (OverflowError, "priority must be int, 0 to 2**32 - 1, not", {"priority": 2**32}),
+        (TypeError, "priority must be int, 0 to 2**32 - 1, not None", {"priority": None}),
+        (ValueError, "lifetime_s must be a time in s, or None, not -1", {"lifetime_s": -1}),
+        (ValueError, "lifetime_s must be a time in s, or None, not nan", {"lifetime_s": math.nan}),
+        (TypeError, "lifetime_s must be a time in s, or None, not '1'", {"lifetime_s": "1"}),
+    ]
+
+    async def main() -> None:
+        async with await start_server(lambda one: one.ended(), "127.0.0.1") as server:
+            port = server.addresses[0][1]
+            async with await connect("127.0.0.1", port, options=OPTIONS) as connection:
+                for error, words, numbers in wrong:
+                    with pytest.raises(error, match=f"^{re.escape(words)}"):
+                        await connection.send(b"", **numbers)
+
+    asyncio.run(main())
+    with connected() as (client, _):
+        for error, words, numbers in wrong:
+            with pytest.raises(error, match=f"^{re.escape(words)}"):
+                client.send(b"", **numbers)
 
 
 def test_numbers_of_other_libraries_are_numbers() -> None:

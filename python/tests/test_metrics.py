@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from array import array
+from collections.abc import Callable
 from typing import Any
 
 import numpy
@@ -50,6 +52,23 @@ def test_what_has_no_value_says_why() -> None:
         metrics.jain(["a"])  # type: ignore[list-item]
     with pytest.raises((TypeError, ValueError)):
         metrics.jain("ab")  # type: ignore[arg-type]
+
+
+def test_a_share_is_told_by_its_name() -> None:
+    """What is documented as 0 to 1 has to be that."""
+    none: Any = "x"
+    for wrong in (1.5, -0.5, float("nan"), none):
+        calls: list[tuple[str, Callable[[float], object]]] = [
+            ("p", lambda x: metrics.quantile([1.0, 2.0], x)),
+            ("delta", lambda x: metrics.delta_fair_time([1], [1], [1], epoch_s=0.0, delta=x)),
+            ("loss", lambda x: metrics.tcp_friendly_rate(0.1, x)),
+            ("loss", lambda x: metrics.equation_ratio(1.0, 0.1, x)),
+        ]
+        for name, call in calls:
+            words = f"{name} must be a number, 0 to 1, not {wrong!r}"
+            error = TypeError if wrong is none else metrics.UndefinedError
+            with pytest.raises(error, match=f"^{re.escape(words)}$"):
+                call(wrong)
 
 
 def test_times_of_convergence() -> None:

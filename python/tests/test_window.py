@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 
@@ -90,12 +91,26 @@ def test_its_exceptions_end_the_run() -> None:
             self.cwnd = math.nan
 
     endless: dict[str, lab.Value] = {"time.duration": "90000 s", "time.measure.to": "90000 s"}
-    with pytest.raises(ValueError, match="NoNumber set cwnd=nan, ssthresh=inf: no number"):
+    with pytest.raises(ValueError, match=r"NoNumber\.cwnd must be a number of packets, not nan"):
         lab.run("two-flows-short", set=endless, algorithms={"first": NoNumber})
     with pytest.raises(ZeroDivisionError, match="in on_ack"):
         lab.run("two-flows-short", set=endless, algorithms={"first": Broken})
     with pytest.raises(LookupError, match="first window"):
         lab.run("two-flows-short", set=endless, algorithms={"second": none})
+
+
+@pytest.mark.parametrize("wrong", ["x", None, [2.0], 1j])
+@pytest.mark.parametrize("name", ["cwnd", "ssthresh"])
+def test_what_is_no_number_is_told_by_its_name(name: str, wrong: object) -> None:
+    """Whatever was set, in the first method that set it."""
+
+    class NoNumber(WindowAlgorithm):
+        def on_ack(self, ack: Ack) -> None:
+            setattr(self, name, wrong)
+
+    words = f"NoNumber.{name} must be a number of packets, not {wrong!r}"
+    with pytest.raises(TypeError, match=f"^{re.escape(words)}$"):
+        lab.run("two-flows-short", algorithms={"first": NoNumber})
 
 
 def test_where_none_belongs() -> None:

@@ -146,13 +146,14 @@ class Events:
     def fileno(self) -> int: ...
 
 class Connection:
-    def send(
+    def send(self, data: Buffer, timeout_s: float | None) -> int: ...
+    def send_with(
         self,
         data: Buffer,
         timeout_s: float | None,
-        priority: int = 0,
-        lifetime_s: float | None = None,
-        token: int | None = None,
+        priority: int,
+        lifetime_s: float | None,
+        token: int | None,
     ) -> int: ...
     def send_many(self, messages: list[Buffer], timeout_s: float | None) -> int: ...
     def recv(

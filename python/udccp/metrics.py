@@ -77,6 +77,16 @@ def _lists(series: Iterable[Values]) -> list[list[float]]:
     return [_list(values) for values in series]
 
 
+def _share(value: float, name: str) -> float:
+    what = f"{name} must be a number, 0 to 1, not {value!r}"
+    try:
+        if 0 <= value <= 1:
+            return value
+    except TypeError:
+        raise TypeError(what) from None
+    raise UndefinedError(what)
+
+
 def jain(shares: Values) -> float:
     """Jain's index of fairness: 1 for equal shares, 1/n where one flow has all.
 
@@ -309,7 +319,7 @@ def delta_fair_time(
         0 to 1.
     """
     rates = [_list(first), _list(second)]
-    return _native.delta_fair_time(rates, _list(times_s), epoch_s, delta)
+    return _native.delta_fair_time(rates, _list(times_s), epoch_s, _share(delta, "delta"))
 
 
 def coefficient_of_variation(values: Values) -> float:
@@ -356,12 +366,13 @@ def tcp_friendly_rate(rtt_s: float, loss: float) -> float:
     >>> round(tcp_friendly_rate(0.1, 0.01))
     120
     """
-    return _native.metric_of_numbers("tcp_friendly_rate", [rtt_s, loss])
+    return _native.metric_of_numbers("tcp_friendly_rate", [rtt_s, _share(loss, "loss")])
 
 
 def equation_ratio(packets_per_s: float, rtt_s: float, loss: float) -> float:
     """Packets a second over those of the TCP throughput equation (RFC 5348 section 3.1)."""
-    return _native.metric_of_numbers("equation_ratio", [packets_per_s, rtt_s, loss])
+    numbers = [packets_per_s, rtt_s, _share(loss, "loss")]
+    return _native.metric_of_numbers("equation_ratio", numbers)
 
 
 @dataclass(frozen=True)
@@ -406,7 +417,7 @@ def quantile(values: Values, p: float) -> float:
     >>> quantile([3.0, 1.0, 2.0], 0.5)
     2.0
     """
-    return _native.quantile(_list(values), p)
+    return _native.quantile(_list(values), _share(p, "p"))
 
 
 def jitter_rfc3550_ms(transits_s: Values) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import NamedTuple
 
 __all__ = ["Ack", "WindowAlgorithm"]
@@ -106,12 +107,23 @@ class WindowAlgorithm:
         """Begin growth again: the protocol has set ``cwnd`` and ``ssthresh`` (after idleness)."""
 
     def _moved(self) -> tuple[float, float]:
-        # The cheapest test for NaN, of which the simulator would make a window of one packet.
-        if self.cwnd != self.cwnd or self.ssthresh != self.ssthresh:
-            kind = type(self).__name__
-            raise ValueError(f"{kind} set cwnd={self.cwnd}, ssthresh={self.ssthresh}: no number")
-        # A threshold that was never set is the largest number that the simulator has.
-        return self.cwnd, min(self.ssthresh, 2.0**32 - 1)
+        # The cheapest test for NaN, of which the simulator would make a window of one packet, and
+        # for what is no number at all.
+        try:
+            if self.cwnd >= -math.inf and self.ssthresh >= -math.inf:
+                # A threshold that was never set is the largest number that the simulator has.
+                return self.cwnd, min(self.ssthresh, 2.0**32 - 1)
+        except (TypeError, ValueError):
+            raise self._wrong(TypeError) from None
+        raise self._wrong(ValueError)
+
+    def _wrong(self, kind: type[Exception]) -> Exception:
+        is_window = False
+        with suppress(TypeError, ValueError):
+            is_window = bool(self.cwnd >= -math.inf)
+        name, value = ("ssthresh", self.ssthresh) if is_window else ("cwnd", self.cwnd)
+        owner = type(self).__name__
+        return kind(f"{owner}.{name} must be a number of packets, not {value!r}")
 
     def _ack(
         self,

@@ -155,7 +155,7 @@ class Connection(Entered):
             await asyncio.sleep(0)
         while True:
             try:
-                self._native.send(data, 0, priority, lifetime_s, token)
+                self._native.send_with(data, 0, priority, lifetime_s, token)
                 return
             except BlockingIOError:
                 pass  # A wait in here would keep this error and its frames with its own.

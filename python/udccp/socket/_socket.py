@@ -142,7 +142,7 @@ class socket(Base):
         if connection is None or flags != 0 or self._is_write_shut:
             connection = self._to_send(flags)
         if flags or priority != 0 or lifetime_s is not None or token is not None:
-            return connection.send(data, self._wait_s(flags), priority, lifetime_s, token)
+            return connection.send_with(data, self._wait_s(flags), priority, lifetime_s, token)
         return connection.send(data, self._timeout)
 
     def sendall(self, data: ReadableBuffer, flags: int = 0) -> None:

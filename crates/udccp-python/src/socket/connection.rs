@@ -14,7 +14,7 @@ use udccp::{Error, Outgoing, QueuePolicy, TryRecvError, blocking, errno};
 use super::address::{self, Parts};
 use super::buffer::{self, Room};
 use super::event::{self, Event, Events};
-use super::settings::duration;
+use super::settings::{duration, read, read_time_or_none};
 use super::wait::{self, PollFunction, Waiter};
 use super::{numbers, raise};
 use crate::border;
@@ -88,6 +88,19 @@ impl Connection {
         self.until_read(py, timeout_s, attempt, || None)
     }
 
+    /// Sends one message. Returns its length in bytes.
+    fn send_one(
+        &self,
+        py: Python<'_>,
+        message: Outgoing,
+        timeout_s: Option<f64>,
+    ) -> PyResult<usize> {
+        let len = message.len();
+        let mut slot = Some(message);
+        self.until_sent(py, timeout_s, |cx| self.connection.poll_send(cx, &mut slot))?;
+        Ok(len)
+    }
+
     /// Up to `most` messages, waiting for the first; none at the orderly end.
     fn next_many(
         &self,
@@ -103,27 +116,34 @@ impl Connection {
 #[pymethods]
 impl Connection {
     /// Sends one message. Returns its length in bytes.
-    #[pyo3(signature = (data, timeout_s, priority = 0, lifetime_s = None, token = None))]
     fn send(
         &self,
         py: Python<'_>,
         data: &Bound<'_, PyAny>,
         timeout_s: Option<f64>,
-        priority: u32,
-        lifetime_s: Option<f64>,
-        token: Option<u64>,
     ) -> PyResult<usize> {
+        self.send_one(py, Outgoing::new(buffer::message(data)?), timeout_s)
+    }
+
+    /// Sends one message with numbers of its own, which are read here: an error names them.
+    fn send_with(
+        &self,
+        py: Python<'_>,
+        data: &Bound<'_, PyAny>,
+        timeout_s: Option<f64>,
+        priority: &Bound<'_, PyAny>,
+        lifetime_s: &Bound<'_, PyAny>,
+        token: &Bound<'_, PyAny>,
+    ) -> PyResult<usize> {
+        let priority = read(priority, "priority", "int, 0 to 2**32 - 1")?;
         let mut message = Outgoing::new(buffer::message(data)?).priority(priority);
-        if let Some(lifetime) = lifetime_s {
-            message = message.lifetime(duration(lifetime)?);
+        if let Some(lifetime) = read_time_or_none(lifetime_s, "lifetime_s")? {
+            message = message.lifetime(lifetime);
         }
-        if let Some(token) = token {
+        if let Some(token) = read(token, "token", "int, 0 to 2**64 - 1, or None")? {
             message = message.token(token);
         }
-        let len = message.len();
-        let mut slot = Some(message);
-        self.until_sent(py, timeout_s, |cx| self.connection.poll_send(cx, &mut slot))?;
-        Ok(len)
+        self.send_one(py, message, timeout_s)
     }
 
     /// Sends messages in order with few system calls. Returns how many were queued: all of them, or

@@ -61,17 +61,23 @@ impl FromPyObject<'_, '_> for Settings {
     }
 }
 
-/// A field of the settings. What it cannot be is told by its name and what it can be: the value
-/// was given far from the call that reads it.
+/// A field of the settings, which were given far from the call that reads them.
 fn field<T>(options: &Bound<'_, PyAny>, name: &str, what: &str) -> PyResult<T>
 where
     T: for<'a, 'py> FromPyObject<'a, 'py, Error = PyErr>,
 {
-    let value = options.getattr(name)?;
+    read(&options.getattr(name)?, &format!("Options.{name}"), what)
+}
+
+/// A value. What it cannot be is told by its name and what it can be.
+pub(super) fn read<T>(value: &Bound<'_, PyAny>, name: &str, what: &str) -> PyResult<T>
+where
+    T: for<'a, 'py> FromPyObject<'a, 'py, Error = PyErr>,
+{
     value.extract().map_err(|error: PyErr| {
-        let py = options.py();
+        let py = value.py();
         let given = value.repr().map_or_else(|_| "that".to_owned(), |text| text.to_string());
-        let says = format!("Options.{name} must be {what}, not {given}");
+        let says = format!("{name} must be {what}, not {given}");
         if error.is_instance_of::<PyOverflowError>(py) {
             PyOverflowError::new_err(says)
         } else if error.is_instance_of::<PyValueError>(py) {
@@ -83,7 +89,15 @@ where
 }
 
 fn time_or_none(options: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Duration>> {
-    let time: Option<Seconds> = field(options, name, "a time in s, or None")?;
+    read_time_or_none(&options.getattr(name)?, &format!("Options.{name}"))
+}
+
+/// A time in seconds, as [`read`].
+pub(super) fn read_time_or_none(
+    value: &Bound<'_, PyAny>,
+    name: &str,
+) -> PyResult<Option<Duration>> {
+    let time: Option<Seconds> = read(value, name, "a time in s, or None")?;
     Ok(time.map(|time| time.0))
 }
 
