@@ -119,6 +119,21 @@ fn two_experiments_of_one_name() {
 }
 
 #[test]
+fn a_list_tells_of_two_experiments_of_one_name() {
+    let lab = Lab::new();
+    for file in ["other", "third"] {
+        let path = lab.path(&format!("experiments/{file}.toml"));
+        std::fs::write(path, common::lab::SMALL).expect("a file");
+    }
+    let says = says(&lab, &["list"], "");
+    insta::assert_snapshot!(says);
+    for command in ["status", "report"] {
+        let first = says.lines().take(2).collect::<Vec<_>>().join("\n");
+        assert!(self::says(&lab, &[command], "").starts_with(&first), "{command}");
+    }
+}
+
+#[test]
 fn several_experiments_in_one_table() {
     let lab = Lab::new();
     let text = common::lab::SMALL.replace("id = \"small\"", "id = \"other\"");

@@ -206,7 +206,7 @@ fn load_all(paths: Vec<PathBuf>) -> CliResult<Vec<Experiment>> {
         let experiment = Experiment::load(&path).map_err(bad_input)?;
         match experiments.iter().find(|e| e.id == experiment.id) {
             Some(same) if same.path == experiment.path => {}
-            Some(same) => return Err(same_id(same, &experiment)),
+            Some(same) => return Err(same_id(&same.id, &same.path, &experiment.path)),
             None => experiments.push(experiment),
         }
     }
@@ -223,9 +223,9 @@ fn was_run(experiment: &Experiment, store: &Store, options: PlanOptions) -> CliR
     Ok(false)
 }
 
-fn same_id(one: &Experiment, other: &Experiment) -> Failure {
-    let (one_path, other_path) = (one.path.display(), other.path.display());
-    let message = format!("{one_path} and {other_path} are both called \"{}\"", one.id);
+/// Two files whose tables and pages would have the same names.
+pub(super) fn same_id(id: &str, one: &Path, other: &Path) -> Failure {
+    let message = format!("{} and {} are both called \"{id}\"", one.display(), other.display());
     Failure::new(Exit::BadInput, message).hint("give one of them another `id`")
 }
 

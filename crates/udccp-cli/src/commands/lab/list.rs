@@ -9,7 +9,7 @@ use serde::Serialize;
 use udccp_lab::schema::Experiment;
 use udccp_lab::{Costs, PlanOptions, SIM, Store, library, plan};
 
-use super::files::{Amount, LabFiles, store_failure};
+use super::files::{Amount, LabFiles, same_id, store_failure};
 use super::progress::{cores, time};
 use crate::commands::scenario::bad_input;
 use crate::exit::{CliResult, Exit, Failure};
@@ -52,7 +52,8 @@ pub(super) fn run(args: &Args, status: bool) -> CliResult<Exit> {
         store.as_ref().map_or(Ok(Costs::default()), |s| s.costs(SIM)).map_err(store_failure)?;
     let (mut all, mut faulty) = (Vec::new(), 0);
     for path in args.files.files()? {
-        match listed(path, args.amount.into(), store.as_ref(), &costs) {
+        let listed = listed(path, args.amount.into(), store.as_ref(), &costs);
+        match listed.and_then(|listed| alone(&all, listed)) {
             Ok(listed) => all.push(listed),
             Err(failure) => {
                 output::failure(&failure);
@@ -107,6 +108,15 @@ fn listed(
     let Experiment { id, asks, .. } = experiment;
     let built_in = library::is_built_in(&path);
     Ok(Listed { id, asks, path, built_in, points, runs, stored, missing, expected_s, others })
+}
+
+/// One more in a list, unless another file of one's own has its name.
+fn alone(all: &[Listed], listed: Listed) -> CliResult<Listed> {
+    let is_same = |other: &&Listed| other.id == listed.id && !other.built_in && !listed.built_in;
+    match all.iter().find(is_same) {
+        Some(same) => Err(same_id(&same.id, &same.path, &listed.path)),
+        None => Ok(listed),
+    }
 }
 
 fn text(all: &[Listed], status: bool) -> Result<(), Failure> {
