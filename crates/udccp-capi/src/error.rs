@@ -91,9 +91,29 @@ impl From<Error> for Failure {
     }
 }
 
+/// No text is longer, in bytes. What a program gave may be.
+const LONGEST: usize = 1000;
+
+/// Begin and end of a text that is too long: what is wrong stands at its end.
+fn shortened(text: &str) -> Cow<'_, str> {
+    const GAP: &str = " ... ";
+    if text.len() <= LONGEST {
+        return Cow::Borrowed(text);
+    }
+    let part = (LONGEST - GAP.len()) / 2;
+    let (mut head, mut tail) = (part, text.len() - part);
+    while !text.is_char_boundary(head) {
+        head -= 1;
+    }
+    while !text.is_char_boundary(tail) {
+        tail += 1;
+    }
+    Cow::Owned(format!("{}{GAP}{}", &text[..head], &text[tail..]))
+}
+
 /// Without what C takes for the end of a text.
 fn c_text(text: &str) -> Cow<'static, CStr> {
-    Cow::Owned(CString::new(text.replace('\0', "?")).unwrap_or_default())
+    Cow::Owned(CString::new(shortened(text).replace('\0', "?")).unwrap_or_default())
 }
 
 thread_local! {
@@ -240,6 +260,22 @@ mod tests {
         numbers.sort_unstable();
         numbers.dedup();
         assert_eq!(numbers.len(), MEANINGS.len(), "one line each");
+    }
+
+    #[test]
+    fn a_long_text_keeps_its_ends() {
+        for letter in ["x", "é", "€", "🦀"] {
+            for shift in 0..4 {
+                let long = format!("{}{}", "a".repeat(shift), letter.repeat(1_000_000));
+                status(|| Err(Failure::invalid(&format!("\"{long}\" is no address"), "c")));
+                let says = text(udccp_last_error());
+                assert!(says.starts_with("\"") && says.ends_with("\" is no address"), "{says}");
+                assert!(says.len() <= LONGEST && says.contains(" ... "), "{says}");
+            }
+        }
+        let fits = "€".repeat(LONGEST / 3);
+        status(|| Err(Failure::invalid(&fits, "c")));
+        assert_eq!(text(udccp_last_error()), fits);
     }
 
     #[test]

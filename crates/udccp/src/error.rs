@@ -194,7 +194,7 @@ impl Error {
             Self::Lost(_) => "open a new connection; the peer or the path has failed",
             Self::Forked => "open a new socket in the child, after the fork",
             Self::TimedOut => "wait longer, or check whether the peer still works",
-            Self::Io { .. } => "see the system's error",
+            Self::Io { source, .. } => advice_on_system(source),
         }
     }
 
@@ -273,6 +273,17 @@ const fn advice_to_connect(e: ConnectError) -> &'static str {
             "close connections that are done, or connect from another socket"
         }
         _ => "change the setting that the message names",
+    }
+}
+
+/// What to do about something that the system refused.
+fn advice_on_system(e: &io::Error) -> &'static str {
+    match e.raw_os_error() {
+        #[cfg(not(windows))]
+        Some(libc::EMFILE) => "close sockets, or raise the limit of open files (ulimit -n)",
+        #[cfg(not(windows))]
+        Some(libc::ENFILE) => "the system has no more files: close sockets, or end other programs",
+        _ => "see the system's error",
     }
 }
 
@@ -368,6 +379,17 @@ pub enum TryRecvError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn too_few_descriptors_are_a_limit_to_raise() {
+        let at = "127.0.0.1:0".parse().unwrap();
+        let advice = |number| Error::open(at, false, io::Error::from_raw_os_error(number)).advice();
+        #[cfg(not(windows))]
+        for (number, word) in [(libc::EMFILE, "ulimit -n"), (libc::ENFILE, "other programs")] {
+            assert!(advice(number).contains(word), "{}", advice(number));
+        }
+        assert_eq!(advice(libc::ENOSPC), "see the system's error");
+    }
 
     #[test]
     fn a_reset_of_the_handshake_says_who_refused_what() {
