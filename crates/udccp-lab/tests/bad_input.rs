@@ -114,6 +114,7 @@ says! {
     a_quantity_without_unit: "duration = \"60 s\"" => "duration = 60";
     a_wrong_unit: "rate = \"10 Mbit/s\"" => "rate = \"10 Mbps\"";
     a_rate_where_a_time_belongs: "start = \"5 s\"" => "start = \"5 Mbit/s\"";
+    a_queue_limit_beyond_counting: "limit = \"1.0 bdp\"" => "limit = \"1e30 bdp\"";
     a_wrong_queue_limit: "limit = \"1.0 bdp\"" => "limit = \"100\"";
     unknown_protocol: "\"dccp/ccid2\"" => "\"dccp/cid2\"";
     bulk_over_udp: "\"dccp/ccid2\"" => "\"udp\"";

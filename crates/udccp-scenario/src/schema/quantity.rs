@@ -81,6 +81,17 @@ impl FromStr for Limit {
         if s.trim() == "unlimited" {
             return Ok(Self::Unlimited);
         }
+        // The largest count of packets bounds the multiples too: beyond it all would be the same.
+        let parts = s.split('+').filter_map(number_and_unit);
+        let is_count = |unit: &str| matches!(unit, "bdp" | "bdp bytes" | "packet" | "packets");
+        let mut counts = parts.filter(|(_, unit)| is_count(unit));
+        if counts.any(|(n, _)| n > f64::from(u32::MAX)) {
+            let most = u32::MAX;
+            return Err(format!(
+                "\"{s}\" is too large for a queue limit; write at most {most} packets or {most} \
+                 bdp, or \"unlimited\""
+            ));
+        }
         let packets = |n| whole(n).map(Self::Packets);
         let and_packets = |s: &str| {
             let (bdp, more) = s.split_once('+')?;
@@ -227,6 +238,25 @@ mod tests {
         assert_eq!(limit.resolve(path.0, path.1), udccp_link::QueueLimit::Bytes(78_125));
         let limit: Limit = "0.5 bdp + 128 packets".parse().unwrap();
         assert_eq!(limit.resolve(path.0, path.1), udccp_link::QueueLimit::Packets(232));
+    }
+
+    #[test]
+    fn a_limit_beyond_counting_is_too_large() {
+        for text in [
+            "4294967296 packets",
+            "4294967296 bdp",
+            "1e30 bdp",
+            "1e30 bdp bytes",
+            "1e30 bdp + 1 packet",
+            "1 bdp + 1e30 packets",
+        ] {
+            let error = text.parse::<Limit>().unwrap_err();
+            assert!(error.starts_with(&format!("\"{text}\" is too large")), "{error}");
+            assert!(error.contains("; write at most 4294967295 packets"), "{error}");
+        }
+        for text in ["4294967295 packets", "4294967295 bdp", "1 bdp + 4294967295 packets"] {
+            assert!(text.parse::<Limit>().is_ok(), "{text}");
+        }
     }
 
     #[test]
