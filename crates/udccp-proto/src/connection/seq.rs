@@ -82,15 +82,22 @@ impl Sequence {
 
     /// Whether `ackno` lies in the acknowledgement window.
     pub(crate) fn ack_in_window(&mut self, ackno: Seqno) -> bool {
-        ackno.in_window(self.awl(), self.awh())
+        let awl = self.awl();
+        self.acknowledges(ackno, awl)
+    }
+
+    /// Whether `ackno` lies between `awl` and the last packet sent. Until the first has left the
+    /// window is empty, and its ends the wrong way round.
+    fn acknowledges(&self, ackno: Seqno, awl: Seqno) -> bool {
+        let awh = self.awh();
+        awl.at_most(awh) && ackno.in_window(awl, awh)
     }
 
     /// The check of step 6 for a packet of this type.
     pub(crate) fn is_valid(&mut self, ty: PacketType, seq: Seqno, ackno: Option<Seqno>) -> bool {
         let ends = matches!(ty, PacketType::CloseReq | PacketType::Close | PacketType::Reset);
         let (swl, awl) = if ends { (self.gsr.next(), self.gar) } else { (self.swl(), self.awl()) };
-        let awh = self.awh();
-        seq.in_window(swl, self.swh()) && ackno.is_none_or(|a| a.in_window(awl, awh))
+        seq.in_window(swl, self.swh()) && ackno.is_none_or(|a| self.acknowledges(a, awl))
     }
 
     /// Takes `seq` where it is the next number, with an acknowledgement number that is valid;
@@ -172,6 +179,22 @@ mod tests {
         let _ = s.swl();
         s.gsr = Seqno::new(1003);
         assert_eq!(s.swl().value(), 979);
+    }
+
+    #[test]
+    fn nothing_is_acknowledged_before_the_first_packet_has_left() {
+        let mut s = Sequence::new(Seqno::new(10), 100);
+        s.start_receiving(Seqno::new(1000));
+        let checks = |s: &mut Sequence, ack| {
+            let (seq, ackno) = (Seqno::new(1001), Seqno::new(ack));
+            let mut is_valid = |ty| s.is_valid(ty, seq, Some(ackno));
+            [is_valid(PacketType::Ack), is_valid(PacketType::Close), s.ack_in_window(ackno)]
+        };
+        for ack in [0, 9, 10, 11, 1 << 40, (1 << 48) - 1] {
+            assert_eq!(checks(&mut s, ack), [false; 3], "{ack}");
+        }
+        s.take_next();
+        assert_eq!([9, 10, 11].map(|ack| checks(&mut s, ack)), [[false; 3], [true; 3], [false; 3]]);
     }
 
     #[test]

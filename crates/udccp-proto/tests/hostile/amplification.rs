@@ -43,9 +43,14 @@ impl Server {
     }
 
     fn give(&mut self, d: &Datagram) {
+        self.take(d);
+        self.drain();
+    }
+
+    /// A datagram arrives, and nothing leaves yet.
+    fn take(&mut self, d: &Datagram) {
         self.came += d.transport_len();
         self.end.handle_datagram(self.now, in_one_piece(d));
-        self.drain();
     }
 
     fn drain(&mut self) {
@@ -218,6 +223,32 @@ fn no_mixture_of_packets_from_an_unproven_address_draws_more_than_three_times_th
             assert!(!server.said.is_empty(), "settings {number}, seed {seed}");
         }
     }
+}
+
+/// A driver whose socket is blocked reads on, and what waits to leave adds up: a long Response may
+/// leave nothing for the Sync or SyncAck behind it.
+#[test]
+fn answers_that_wait_together_are_at_most_three_times_what_came() {
+    let (mut crowded, mut both) = (0, 0);
+    for config in settings() {
+        for request in requests() {
+            for ty in [Data, Ack, Close, Sync, SyncAck] {
+                for seq in [78, 9000] {
+                    let mut server = Server::new(&config, InitCookies::Never);
+                    server.take(&request);
+                    server.take(&packet(ty, seq, true, &[], &[]));
+                    server.drain();
+                    let said = server.said.iter().map(|d| parse(d).header.packet_type());
+                    let is_answered = said.clone().any(|ty| matches!(ty, Sync | SyncAck));
+                    if said.clone().any(|ty| ty == Response) {
+                        both += u32::from(is_answered);
+                        crowded += u32::from(!is_answered);
+                    }
+                }
+            }
+        }
+    }
+    assert!(both > 0 && crowded > 0, "{both} with both answers, {crowded} with the Response");
 }
 
 /// A bare Request leaves little room.
