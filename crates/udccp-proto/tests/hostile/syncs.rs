@@ -81,3 +81,21 @@ fn packets_refused_in_request_do_not_use_up_the_syncs_of_the_open_connection() {
     let said: usize = (0..50).map(|_| syncs(&hand.give_datagram(bad.clone()))).sum();
     assert_eq!(said, 8);
 }
+
+/// A vector that stays nearly full would have a Sync follow every acknowledgement.
+#[test]
+fn a_peer_that_never_acknowledges_acknowledgements_is_asked_at_the_rate_of_syncs() {
+    let mut hand = Hand::open(SERVER);
+    let (mut asked, mut acks) = (0, 0);
+    for _ in 0..2000 {
+        let header = hand.header_at(hand.seq.add(2), hand.kind(Data));
+        let said = hand.give_header(&header, &[], b"x");
+        let said = [said, hand.wait(Duration::from_millis(1))].concat();
+        asked += syncs(&said);
+        acks += types(&said).iter().filter(|ty| **ty == Ack).count();
+        hand.read();
+    }
+    // One in every 125 ms of two seconds, and a few at once.
+    assert!(acks > 900, "only {acks} acknowledgements");
+    assert!((10..=20).contains(&asked), "{asked} Syncs to {acks} acknowledgements");
+}
