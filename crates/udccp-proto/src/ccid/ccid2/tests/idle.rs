@@ -1,10 +1,10 @@
 //! Windows that are not used.
 
-use udccp_cc::{IdlePolicy, InitialWindow};
+use udccp_cc::{Algorithm, IdlePolicy, InitialWindow};
 
 use super::line::Line;
 use crate::ccid::ccid2::Ccid2Config;
-use crate::ccid::{CcidSender, SendVerdict};
+use crate::ccid::{AckInfo, CcidSender, SendVerdict};
 
 /// A window of 32 in use over round-trip times of 100 ms, then silence for so long.
 fn after_silence(idle: IdlePolicy, millis: u64) -> Line {
@@ -62,4 +62,36 @@ fn an_application_with_little_to_say_does_not_grow_its_window() {
         }
         assert!(line.cwnd() <= 17, "{policy:?}: {}", line.cwnd());
     }
+}
+
+/// RFC 7661 section 4.4.1. A burst of 30 into a window of 40 of which five were used loses eight.
+#[test]
+fn a_loss_in_an_unvalidated_window_cuts_from_what_was_used_and_then_by_half_the_losses() {
+    let config = Ccid2Config {
+        idle: IdlePolicy::Rfc7661,
+        initial_window: InitialWindow::Packets(40),
+        algorithm: Algorithm::NEW_RENO,
+        ..Ccid2Config::default()
+    };
+    let mut line = Line::new(&config);
+    line.acked(AckInfo { slow_receiver: true, ..AckInfo::default() });
+    for _ in 0..30 {
+        let first = line.next();
+        line.send(5);
+        line.wait(100);
+        line.ack(first + 4, "rrrrr");
+    }
+    assert_eq!(line.cwnd(), 40);
+    let first = line.next();
+    (0..30).for_each(|_| line.leave(true, false));
+    line.wait(100);
+    line.ack(first + 11, "rrrxxxxxxxxr");
+    assert_eq!((line.cwnd(), line.ssthresh()), (15, Some(15)));
+    line.ack(first + 29, &"r".repeat(18));
+    assert_eq!(line.cwnd(), 15, "of what was sent before the cut");
+    // The first packet sent after the cut arrives: the recovery is over.
+    line.send(1);
+    line.wait(100);
+    line.ack(first + 30, "r");
+    assert_eq!(line.cwnd(), 11);
 }
