@@ -202,6 +202,28 @@ fn slow_receiver_is_said_for_as_long_as_it_is_true() {
     assert_eq!(is_slow(&poke(&mut hand)), Some(false));
 }
 
+/// RFC 4340 section 11.6: the receive queue is the path's last, and marks as a router would.
+#[test]
+fn a_long_receive_queue_marks_data_alone_and_counts_no_mark_of_the_networks() {
+    let config = ConnectionConfig { recv_queue_packets: 40, hold_acks_when_full: false, ..plain() };
+    let mut hand = Hand::open_with(SERVER, config);
+    while hand.stats().counters.local_congestion_marks < 2 {
+        poke(&mut hand);
+    }
+    let marks = hand.stats().counters.local_congestion_marks;
+    // An acknowledgement takes no room.
+    hand.give(Ack, &[], &[]);
+    assert_eq!(hand.stats().counters.local_congestion_marks, marks);
+    let (_, cells) = acknowledged(&poke(&mut hand));
+    assert_eq!(cells[..2], [0x41, 0], "two marked, and the acknowledgement is not");
+    assert_eq!(hand.stats().counters.local_congestion_marks, marks + 2);
+    // What the network has marked is its own.
+    hand.ecn = Ecn::Ce;
+    hand.give(Data, &[], b"marked");
+    let counters = hand.stats().counters;
+    assert_eq!((counters.local_congestion_marks, counters.ecn_ce_received), (marks + 2, 1));
+}
+
 //= 4340-11.7-12 test
 //= 4341-6-3 test
 #[test]
