@@ -62,3 +62,37 @@ fn where_marks_are_hidden_packets_count_as_marked_and_ecn_ends() {
         assert_eq!(pair.net.last[CLIENT].as_ref().map(|d| d.ecn), Some(Ecn::NotEct));
     }
 }
+
+/// As the documentation of `ecn_probe` has it: three in a row.
+#[test]
+fn one_mark_that_is_reported_makes_up_for_those_hidden_before() {
+    let mut pair = connect(2);
+    let counts = |pair: &Pair| {
+        let counters = pair.stats(CLIENT).counters;
+        (counters.ecn_probes_reported, counters.ecn_probes_hidden)
+    };
+    let send_until = |pair: &mut Pair, done: &dyn Fn((u64, u64)) -> bool| {
+        for _ in 0..4000 {
+            if done(counts(pair)) {
+                break;
+            }
+            pair.try_send(CLIENT, &[7; 500]);
+            pair.pass(Duration::from_millis(5));
+            pair.received(SERVER);
+        }
+        assert!(done(counts(pair)), "{:?}", counts(pair));
+        pair.net.last[CLIENT].as_ref().is_some_and(|d| d.ecn.is_capable())
+    };
+    for round in 1..=3 {
+        pair.net.clears_marks = true;
+        assert!(send_until(&mut pair, &|(_, hidden)| hidden == 2 * round), "round {round}");
+        pair.net.clears_marks = false;
+        let (reported, _) = counts(&pair);
+        send_until(&mut pair, &|(now, _)| now > reported);
+    }
+    pair.net.clears_marks = true;
+    send_until(&mut pair, &|(_, hidden)| hidden == 9);
+    pair.send(CLIENT, b"more");
+    pair.pass(Duration::from_millis(100));
+    assert_eq!(pair.net.last[CLIENT].as_ref().map(|d| d.ecn), Some(Ecn::NotEct));
+}

@@ -88,6 +88,22 @@ fn each_message_has_one_fate_and_what_is_acknowledged_arrived() {
     }
 }
 
+/// CCID 3 reports lost and marked packets alike. Whose peer reads no marks sends nothing that a
+/// router could mark: what is reported is lost.
+#[test]
+fn what_goes_to_a_peer_that_is_not_ecn_capable_is_lost_and_not_of_unknown_fate() {
+    let mut net = Net::new(31);
+    net.delay = ms(2);
+    let mut pair = Pair::starting(net, of(3), ConnectionConfig { ecn: false, ..of(3) });
+    pair.pass(ms(200));
+    pair.net.impairments = Impairments { loss: 0.03, ..Impairments::default() };
+    exchange(&mut pair, CLIENT, 600);
+    let fates = fates(&pair, CLIENT);
+    let count = |fate| fates.values().filter(|f| **f == fate).count();
+    assert!(count(MessageFate::Lost) > 3, "{fates:?}");
+    assert_eq!(count(MessageFate::Unknown), 0, "{fates:?}");
+}
+
 #[test]
 fn data_that_the_peers_application_did_not_have_is_not_acknowledged() {
     let config = ConnectionConfig { recv_queue_packets: 4, ..of(2) };
