@@ -3,12 +3,12 @@
 mod common;
 mod spec_support;
 
-use common::packet::{forge, numbers};
+use common::packet::{finished, forge, numbers};
 use common::pair::PORT;
 use common::{CLIENT, Net, Pair, SERVER, connect_options};
 use spec_support::{Hand, reset};
-use udccp_base::{Duration, Machine};
-use udccp_proto::{CloseReason, ConnectionConfig, EndpointConfig, State};
+use udccp_base::{Datagram, Duration, Machine, Payload};
+use udccp_proto::{CloseReason, ConnectionConfig, EndpointConfig, ListenConfig, State};
 use udccp_wire::{HeaderKind, OptionRef, PacketType, PacketView, ResetCode, Seqno};
 
 //= 4340-7.5.4-14 test
@@ -108,4 +108,67 @@ fn an_ended_connection_has_no_words_of_the_peer_unless_it_reset() {
     assert_eq!(pair.end_reason(SERVER), Some(CloseReason::PeerClose));
     let id = pair.id(SERVER);
     assert_eq!(pair.ends[SERVER].reset_text(id), None);
+}
+
+/// A server without listeners, and a client's Request.
+fn refusing(seed: u64) -> (Net, Datagram) {
+    let mut net = Net::new(seed);
+    net.ends[CLIENT].connect(net.now, connect_options(ConnectionConfig::default())).unwrap();
+    net.drain();
+    let request = net.last[CLIENT].clone().unwrap();
+    (net, request)
+}
+
+/// The same packet from the `n`-th other host.
+fn from_host(n: u32, d: &Datagram) -> Datagram {
+    let src = std::net::Ipv4Addr::from(0x0a01_0000 + n);
+    let header = PacketView::new(&d.header, d.transport_len()).unwrap().header();
+    finished(&Datagram { src: (src, 0).into(), ..d.clone() }, &header, &[], Payload::EMPTY)
+}
+
+/// What the server says at once to this packet, where that is a Reset.
+fn reset_of(net: &mut Net, d: Datagram) -> Option<ResetCode> {
+    let now = net.now;
+    net.ends[SERVER].handle_datagram(now, d);
+    let answer = net.ends[SERVER].poll_transmit(now)?;
+    PacketView::new(&answer.header, answer.transport_len()).unwrap().reset_code()
+}
+
+/// Packets of strangers, and stray ones of the same peer, cost a refused client no answer.
+#[test]
+fn a_refusal_is_remembered_while_others_are_told_of_no_connection() {
+    let (mut net, request) = refusing(10);
+    assert_eq!(reset_of(&mut net, request.clone()), Some(ResetCode::ConnectionRefused));
+    let stray = forge(&request, HeaderKind::Data, Seqno::new(9), &[]);
+    let sync = forge(&request, HeaderKind::Sync { ack: Seqno::new(5) }, Seqno::new(9), &[]);
+    let strangers = (0..70).map(|n| from_host(n, &stray));
+    for d in strangers.chain([stray.clone()]) {
+        assert_eq!(reset_of(&mut net, d), Some(ResetCode::NoConnection));
+    }
+    assert_eq!(reset_of(&mut net, sync), Some(ResetCode::ConnectionRefused));
+}
+
+#[test]
+fn of_two_refusals_the_later_is_repeated_and_sixty_four_are_remembered() {
+    let (mut net, request) = refusing(11);
+    let sync = forge(&request, HeaderKind::Sync { ack: Seqno::new(5) }, Seqno::new(9), &[]);
+    assert_eq!(reset_of(&mut net, request.clone()), Some(ResetCode::ConnectionRefused));
+    let service = "SC:else".parse().unwrap();
+    let listen = ListenConfig::new(service);
+    net.ends[SERVER].listen(None, PORT, listen).unwrap();
+    assert_eq!(reset_of(&mut net, request.clone()), Some(ResetCode::BadServiceCode));
+    assert_eq!(reset_of(&mut net, sync.clone()), Some(ResetCode::BadServiceCode));
+    // Whoever forges Requests has no memory grow.
+    for n in 0..63 {
+        let forged = from_host(n, &request);
+        assert_eq!(reset_of(&mut net, forged), Some(ResetCode::BadServiceCode));
+    }
+    assert_eq!(reset_of(&mut net, sync.clone()), Some(ResetCode::BadServiceCode));
+    assert_eq!(reset_of(&mut net, from_host(0, &sync)), Some(ResetCode::BadServiceCode));
+    for n in 63..65 {
+        reset_of(&mut net, from_host(n, &request));
+    }
+    net.now += Duration::from_secs(1);
+    assert_eq!(reset_of(&mut net, from_host(64, &sync)), Some(ResetCode::BadServiceCode));
+    assert_eq!(reset_of(&mut net, from_host(1, &sync)), Some(ResetCode::NoConnection));
 }
