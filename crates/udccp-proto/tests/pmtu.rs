@@ -229,6 +229,38 @@ fn a_confused_router_is_obeyed_when_larger_packets_are_lost_and_not_before() {
     }
 }
 
+#[test]
+fn a_message_that_names_the_size_in_use_starts_no_search() {
+    let mut pair = Pair::connected_with(Net::new(23), probing());
+    pair.pass(Duration::from_secs(20));
+    let before = pair.stats(CLIENT).counters.pmtu_probes_sent;
+    pair.send(CLIENT, &[1; mps(1500)]);
+    pair.drain();
+    let quoted = pair.last[CLIENT].clone().unwrap();
+    report(&mut pair, &quoted, 16, 1500);
+    pair.pass(Duration::from_secs(20));
+    assert_eq!(pair.stats(CLIENT).counters.pmtu_probes_sent, before);
+    assert_eq!(sizes(&pair, CLIENT), []);
+}
+
+/// It says nothing new: somebody who sends such messages could keep evidence from gathering.
+#[test]
+fn messages_that_name_the_size_in_use_are_no_evidence_against_a_confused_router() {
+    let mut pair = Pair::connected_with(Net::new(21), ConnectionConfig::default());
+    pair.send(CLIENT, b"one");
+    pair.drain();
+    let quoted = pair.last[CLIENT].clone().unwrap();
+    narrow(&mut pair, 1000);
+    for _ in 0..60 {
+        report(&mut pair, &quoted, 8, 1000);
+        report(&mut pair, &quoted, 8, 1500);
+        pair.try_send(CLIENT, &[1; 1000]);
+        (0..4).for_each(|_| _ = pair.try_send(CLIENT, b"data"));
+        pair.pass(ms(50));
+    }
+    assert_eq!(pair.stats(CLIENT).max_message_size, mps(1000));
+}
+
 //= 4340-14.1-6 test
 #[test]
 fn no_message_takes_the_size_below_the_floor() {
