@@ -82,3 +82,22 @@ fn records_stay_bounded_while_nothing_is_acknowledged() {
     let known = buffer.on_ack_of_ack(seq(70_000 + 2 * 19_999)).unwrap();
     assert_eq!(known, seq(19_999));
 }
+
+/// However many records were joined: what a packet of ours said is never made more of.
+#[test]
+fn joined_records_promise_what_both_said_and_cover_the_whole_history() {
+    for sent in [128, 129, 300, 1000_u64] {
+        let mut buffer = AckVectorBuffer::new(DEFAULT_MAX_CELLS);
+        for n in 0..sent {
+            buffer.on_packet(seq(n), Ecn::NotEct);
+            buffer.on_ack_sent(seq(70_000 + n));
+        }
+        // A hundred and twenty-eight records are enough for sixteen packets each.
+        for n in 0..sent {
+            let known = buffer.clone().on_ack_of_ack(seq(70_000 + n)).expect("it is remembered");
+            assert!(known.at_most(seq(n)), "{n} of {sent}: it said nothing of {known}");
+            assert!(n - known.value() < 16, "{n} of {sent}: {known}");
+            assert!(sent > 128 || known == seq(n));
+        }
+    }
+}
