@@ -60,6 +60,25 @@ fn wide_windows_go_with_long_numbers() {
     assert_eq!(options.iter().find(refuses).map(|o| o.data[1]), Some(0));
 }
 
+/// RFC 4340 section 6.6.3: an option is repeated after about a round-trip time at first.
+#[test]
+fn options_are_repeated_in_the_time_that_the_handshake_measured() {
+    for end in [CLIENT, SERVER] {
+        let config = ConnectionConfig { short_seqnos: true, ..ConnectionConfig::default() };
+        let mut hand = Hand::open_with(end, config);
+        let feature = FeatureNumber::SEQUENCE_WINDOW;
+        let change = OptionRef::ChangeL { feature, value: &[0, 0, 0, 0, 32, 0] };
+        let short = FeatureNumber::ALLOW_SHORT_SEQNOS.0;
+        let asks = |p: &&Packet| p.options.iter().any(|o| about(o, option_kind::CHANGE_R, short));
+        let header = Header { x: false, ..hand.header(Ack) };
+        let first = [hand.give_header(&header, &[change], &[]), hand.wait(millis(30))].concat();
+        assert_eq!(first.iter().filter(asks).count(), 1, "a round trip after the Confirm");
+        // The round trip takes 20 ms. The first repetition is 100 ms away, the next one 200 ms.
+        let again = hand.wait(millis(400));
+        assert_eq!(again.iter().filter(asks).count(), 2, "host {end}");
+    }
+}
+
 //= 4340-7.7-1 test
 //= 4340-7.7.2-1 test
 #[test]
