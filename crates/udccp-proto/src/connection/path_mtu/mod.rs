@@ -194,12 +194,13 @@ impl PathMtu {
         self.odd_reports.as_mut().is_some_and(|odd| odd.add(lost))
     }
 
+    /// The path takes no more than `mtu`: less than what is in use, unless a search is under way.
     fn shrink(&mut self, now: Instant, mtu: u16, quoted: Seqno) -> MtuChange {
         if let Some(search) = &mut self.search {
             search.on_too_big(now, mtu, quoted);
             return self.follow_search();
         }
-        if mtu < self.sizes.mtu() { self.use_mtu(mtu) } else { MtuChange::default() }
+        self.use_mtu(mtu)
     }
 
     fn use_mtu(&mut self, mtu: u16) -> MtuChange {
