@@ -49,7 +49,7 @@ impl Connection {
     }
 
     /// Before the peer's address is proven, only so much may leave. What does not may be asked for
-    /// again.
+    /// again. No SyncAck is among it: the Sync that it answers has proven the address.
     fn drop_what_is_too_much(&mut self) {
         let (credit, outbox) = (self.credit, &mut self.outbox);
         let too_long =
@@ -60,7 +60,6 @@ impl Connection {
         outbox.reset = outbox.reset.filter(|_| credit.allows(RESET_HEADER));
         outbox.handshake &= credit.allows(RESPONSE_HEADER);
         outbox.sync = outbox.sync.filter(|_| credit.allows(SYNC_HEADER));
-        outbox.sync_ack = outbox.sync_ack.filter(|_| credit.allows(SYNC_HEADER));
     }
 
     fn transmit_handshake(&mut self, ctx: &mut Ctx<'_>, out: &mut Option<Datagram>) -> bool {
