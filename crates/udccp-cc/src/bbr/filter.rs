@@ -89,4 +89,33 @@ mod tests {
         filter.update(12, 20, 10);
         assert_eq!(filter.get(), 20);
     }
+
+    /// The largest value after these rounds with their values.
+    fn after(samples: &[(u64, u64)]) -> u64 {
+        let mut filter = WindowedMax::default();
+        for &(round, value) in samples {
+            filter.update(round, value, 10);
+        }
+        filter.get()
+    }
+
+    /// A second best of the third round is no more than the fourth round brings.
+    #[test]
+    fn a_later_and_larger_second_best_replaces_the_first_one() {
+        assert_eq!(after(&[(0, 10), (3, 6), (4, 8), (11, 5)]), 8);
+    }
+
+    /// The same for the third: that of the sixth round is less than the eighth brings.
+    #[test]
+    fn a_later_and_larger_third_best_replaces_the_first_one() {
+        let samples = [(0, 10), (3, 8), (6, 4), (8, 6), (11, 1), (14, 1)];
+        assert_eq!((after(&samples[..5]), after(&samples)), (8, 6));
+    }
+
+    /// Rounds without a sample: when the next one comes, the best and the second are both too old.
+    #[test]
+    fn two_values_are_forgotten_at_once_after_rounds_without_samples() {
+        assert_eq!(after(&[(0, 10), (3, 8), (6, 6), (15, 5)]), 6);
+        assert_eq!(after(&[(0, 10), (3, 8), (6, 6), (17, 5)]), 5);
+    }
 }
