@@ -1,6 +1,7 @@
 //! Rules of Linux that a path as a whole does not show.
 
 use super::*;
+use crate::delivery::RateSample;
 
 /// In flight at the end of a probing phase on a path of 40 packets: 1,600 packets of 1,250
 /// bytes a second (16 Mbit/s) for 25 ms, with trains of two.
@@ -189,4 +190,123 @@ fn after_silence_the_path_is_used_at_the_estimate_and_the_window_stays() {
     bbr.on_idle_restart(at(1_000), 4);
     assert!(bbr.rate.is_some_and(|rate| rate.abs_diff(1_980_000) < 100), "{:?}", bbr.rate);
     assert_eq!(bbr.cwnd(), 80);
+}
+
+/// The sample of a packet that was sent when `prior_delivered` bytes were delivered: the path
+/// carries one packet in its round-trip time.
+fn slow_sample(prior_delivered: u64, total_delivered: u64) -> Option<RateSample> {
+    let (delivered_bytes, interval) = (1_250, MS * 25);
+    let sample = RateSample { delivered_bytes, interval, ..RateSample::default() };
+    Some(RateSample { prior_delivered, total_delivered, ..sample })
+}
+
+/// Draft section 4.2.3.4: the window falls to what is in flight, is not opened for a round, then
+/// opens as outside of a recovery, and is what it was before when that is over.
+#[test]
+fn a_recovery_conserves_packets_for_a_round_and_gives_the_window_back() {
+    let mut bbr = in_phase(2);
+    bbr.round_end = 60_000;
+    bbr.on_congestion_event(at(5), 62);
+    let mut ack = |ms, in_flight, delivered, lost, sample, in_recovery| {
+        bbr.on_delivery(&Delivery {
+            now: at(ms),
+            in_flight,
+            prior_in_flight: in_flight + delivered + lost,
+            delivered,
+            lost,
+            packet_bytes: 1_250,
+            rate: sample,
+            in_recovery,
+            ..Delivery::default()
+        });
+        bbr.cwnd()
+    };
+    assert_eq!(ack(5, 50, 2, 10, slow_sample(50_000, 102_500), true), 52);
+    assert_eq!(ack(6, 40, 1, 0, slow_sample(70_000, 103_750), true), 52);
+    assert_eq!(ack(7, 30, 1, 5, slow_sample(75_000, 105_000), true), 47);
+    assert_eq!(ack(8, 50, 1, 0, slow_sample(80_000, 106_250), true), 51);
+    assert_eq!(ack(20, 50, 1, 0, slow_sample(102_500, 107_500), true), 52);
+    assert_eq!(ack(21, 50, 1, 0, slow_sample(102_500, 108_750), false), 81);
+}
+
+/// After a timeout the window opens from one packet, whatever is in flight, and at the end of the
+/// recovery it is what it was before.
+#[test]
+fn a_timeout_begins_a_recovery_that_does_not_conserve_packets() {
+    for at_once in [false, true] {
+        let mut bbr = in_phase(2);
+        bbr.on_rto(at(5), 40);
+        assert_eq!(bbr.cwnd(), 1);
+        let mut ack = |in_recovery| {
+            bbr.on_delivery(&Delivery {
+                now: at(6),
+                in_flight: 20,
+                delivered: 1,
+                packet_bytes: 1_250,
+                in_recovery,
+                ..Delivery::default()
+            });
+            bbr.cwnd()
+        };
+        if !at_once {
+            assert_eq!([ack(true), ack(true)], [4, 5]);
+        }
+        assert_eq!(ack(false), 81);
+    }
+}
+
+/// In PROBE_RTT with 40 packets in flight, from 100,000 delivered bytes on.
+fn probing() -> Bbr {
+    let mut bbr = in_phase(2);
+    bbr.round_end = 95_000;
+    ack_slowly(&mut bbr, 10_100, 40, slow_sample(90_000, 100_000));
+    assert_eq!(bbr.mode, Mode::ProbeRtt);
+    bbr
+}
+
+fn ack_slowly(bbr: &mut Bbr, ms: u64, in_flight: u32, rate: Option<RateSample>) {
+    bbr.on_delivery(&Delivery {
+        now: at(ms),
+        in_flight,
+        delivered: 1,
+        packet_bytes: 1_250,
+        rate,
+        ..Delivery::default()
+    });
+}
+
+/// Draft section 4.3.5: the window of PROBE_RTT, and not the path, limits what is sent in it.
+/// Its last packets leave with 4 in flight (5,000 bytes).
+#[test]
+fn samples_of_probe_rtt_do_not_lower_the_bandwidth() {
+    let mut bbr = probing();
+    let path = bbr.bandwidth.get();
+    let mut total = 100_000;
+    // More than the ten rounds for which the bandwidth is remembered.
+    for round in 1..=20 {
+        ack_slowly(&mut bbr, 10_100 + 20 * round, 4, slow_sample(total, total + 1_250));
+        total += 1_250;
+        assert_eq!(bbr.bandwidth.get(), path, "round {round}");
+        if bbr.mode != Mode::ProbeRtt {
+            break;
+        }
+    }
+    assert_eq!(bbr.mode, Mode::ProbeBw);
+    let last = total + 5_000;
+    ack_slowly(&mut bbr, 10_600, 40, slow_sample(last, last + 1_250));
+    assert_eq!(bbr.bandwidth.get(), path);
+    ack_slowly(&mut bbr, 10_601, 40, slow_sample(last + 1_250, last + 2_500));
+    assert!(bbr.bandwidth.get() < path / 30);
+}
+
+/// Draft section 4.3.5: 200 ms and a round from when no more than 4 packets were in flight. The
+/// round that was under way then does not count.
+#[test]
+fn probe_rtt_lasts_for_a_round_from_when_the_window_has_drained() {
+    let mut bbr = probing();
+    ack_slowly(&mut bbr, 10_110, 4, slow_sample(93_000, 145_000));
+    ack_slowly(&mut bbr, 10_500, 4, slow_sample(140_000, 146_250));
+    assert_eq!(bbr.mode, Mode::ProbeRtt);
+    ack_slowly(&mut bbr, 10_501, 4, slow_sample(145_000, 147_500));
+    assert_eq!(bbr.mode, Mode::ProbeBw);
 }
