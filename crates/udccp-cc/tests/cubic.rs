@@ -174,6 +174,17 @@ fn delayed_acknowledgements_slow_only_the_estimate_of_2_6() {
     near(path.cubic.cwnd(), 975.6, 9.0);
 }
 
+/// RFC 9438 section 4.3 counts packets: 14.8 in 28 round trips up to 50, and 30 in 30 from there.
+#[test]
+fn delayed_acknowledgements_do_not_slow_the_estimate_of_the_rfc() {
+    let mut path = cut_at(CubicConfig::rfc9438(), 50, 10);
+    path.acks_per_rtt = |cwnd| (cwnd.div_ceil(2), 2);
+    path.run(0.28);
+    near(path.cubic.cwnd(), 49.8, 1.5);
+    path.run(0.30);
+    near(path.cubic.cwnd(), 79.8, 3.0);
+}
+
 /// Cut at 1000, then again at 800 before the plateau: the next plateau is 800 * 0.9 = 720, so
 /// K = cbrt((720 - 640) / 0.4) = 5.848 s.
 #[test]
@@ -190,6 +201,34 @@ fn fast_convergence_lowers_the_plateau() {
     path.lose();
     path.run(7.4);
     near(path.cubic.cwnd(), 800.0, 6.0);
+}
+
+/// RFC 9438 section 4.7: 700 of 1000 packets make a plateau of 700 * 0.85 = 595, and 640 of 2.6 one
+/// of 720. The way there is the first half of the curve: 595 - 0.4 (2 - 6.403)^3 = 561 after 2 s,
+/// 720 - 0.4 (2 - 5.848)^3 = 697. The second half above a lower plateau would begin flat.
+#[test]
+fn a_window_that_makes_room_returns_fast_to_the_lower_plateau() {
+    let old = CubicConfig { max_increment: None, ..CubicConfig::linux_2_6() };
+    let forms = [(CubicConfig::rfc9438(), 561.0), (CubicConfig::linux_6_1(), 561.0), (old, 697.2)];
+    for (config, want) in forms {
+        let mut path = cut_at(config, 1000, 100);
+        path.lose();
+        path.run(2.0);
+        near(path.cubic.cwnd(), want, 4.0);
+    }
+}
+
+/// RFC 9438 section 4.8: 490 packets is where slow start ends. In a second the curve adds 0.4 to
+/// that and the estimate of NewReno 10 * 0.53; on the way to 1000 there would be over 100.
+#[test]
+fn a_timeout_forgets_the_last_plateau() {
+    let mut path = cut_at(CubicConfig::rfc9438(), 1000, 100);
+    path.cubic.on_rto(path.now, 700);
+    path.run(1.1);
+    let start = path.cubic.cwnd();
+    near(start, 490.0, 2.0);
+    path.run(1.0);
+    near(path.cubic.cwnd(), f64::from(start) + 5.3, 2.0);
 }
 
 #[test]
