@@ -1,7 +1,7 @@
 //! BIC: every stretch of its window curve.
 
-use udccp_base::Instant;
-use udccp_cc::{AckSample, Algorithm, BicConfig, Delivery};
+use udccp_base::{Duration, Instant};
+use udccp_cc::{AckSample, Algorithm, BicConfig, CongestionControl, Delivery};
 
 use crate::path::{Path, near};
 
@@ -121,4 +121,40 @@ fn after_a_timeout_it_probes_without_a_maximum() {
     assert_eq!(path.rounds(7), 80 + 48 / 5);
     path.cc.set_window(Instant::ZERO, 1000, 1000);
     near(path.rounds(2), 1000.0 * 1.05 * 1.05, 2.0);
+}
+
+/// `HZ / 32` are 7 ticks of 4 ms. 1600 packets of 2000 grow by 16 a round trip, and twice that with
+/// two packets for an acknowledgement: one for 50. With eight it would be one for 12.
+#[test]
+fn linux_6_1_keeps_the_growth_of_a_window_for_seven_ticks() {
+    let mut cc = Algorithm::Bic(BicConfig::linux_6_1()).build(2000);
+    cc.on_congestion_event(Instant::ZERO, 2000);
+    cc.set_window(Instant::ZERO, 1600, 1600);
+    let ack = |cc: &mut dyn CongestionControl, tick: u64| {
+        let now = Instant::ZERO + Duration::from_millis(4 * tick);
+        cc.on_ack(&AckSample::full_window(now, 1));
+        cc.cwnd()
+    };
+    assert_eq!(ack(cc.as_mut(), 0), 1600);
+    for _ in 0..100 {
+        cc.on_delivery(&Delivery { advanced: 8, was_in_order: true, ..Delivery::default() });
+    }
+    for _ in 0..40 {
+        assert_eq!(ack(cc.as_mut(), 7), 1600);
+    }
+    assert_eq!(ack(cc.as_mut(), 8), 1601);
+    // The next window is another one: its growth is found at once.
+    for _ in 0..12 {
+        ack(cc.as_mut(), 9);
+    }
+    assert_eq!(cc.cwnd(), 1602);
+}
+
+/// A window of 14 packets is the last one that grows by one, however far its maximum is.
+#[test]
+fn newreno_ends_above_fourteen_packets() {
+    let mut path = Path::cut_at(&bic(), 100, 100);
+    path.cc.set_window(Instant::ZERO, 14, 14);
+    assert_eq!(path.rounds(1), 15);
+    assert!(path.rounds(1) > 25, "{}", path.cc.cwnd());
 }
