@@ -1,7 +1,7 @@
 //! H-TCP: growth over time since the cut, and the cut over the queue.
 
 use udccp_base::Duration;
-use udccp_cc::{Algorithm, HtcpConfig};
+use udccp_cc::{Algorithm, Delivery, HtcpConfig};
 
 use crate::path::{Path, near};
 
@@ -88,4 +88,51 @@ fn a_change_of_throughput_cuts_by_half() {
     }
     let kept = path.cc.cwnd();
     near(kept, 30.0, 4.0);
+}
+
+/// What is kept of 100 packets after an epoch with so many acknowledged in each 100 ms. The
+/// round-trip time is 100 ms, and once 70 ms: 0.7 is kept where the cut follows the queue.
+fn kept_after(path: &mut Path, stretches: &[u32]) -> u32 {
+    path.cc.set_window(path.now, 100, 100);
+    for (k, &acked) in stretches.iter().enumerate() {
+        path.now += Duration::from_millis(100);
+        let rtt = Some(Duration::from_millis(if k == 1 { 70 } else { 100 }));
+        path.cc.on_delivery(&Delivery { now: path.now, acked, rtt, ..Delivery::default() });
+    }
+    path.lose();
+    path.cc.cwnd()
+}
+
+/// 1,000 packets a second, then a stretch with more: a quarter of it counts. 3/4 of 1,000 and 1/4
+/// of 1,700 are 1,175, with 1,900 it is 1,225, which is more than a fifth above.
+#[test]
+fn a_stretch_counts_for_a_quarter_of_the_throughput() {
+    for (last, kept) in [(170, 70), (190, 50)] {
+        let mut path = Path::new(&htcp(), 100, 100);
+        let steady = [(); 3].map(|()| kept_after(&mut path, &[100; 10]));
+        assert_eq!(steady, [50, 50, 70]);
+        let mut stretches = [100; 10];
+        stretches[9] = last;
+        assert_eq!(kept_after(&mut path, &stretches), kept, "{last}");
+    }
+}
+
+/// The throughput of an epoch begins anew in the first three round trips: two changes, up and down,
+/// then an event that finds it steady again, and only then one that follows the queue.
+#[test]
+fn an_epoch_measures_its_own_throughput() {
+    let mut path = Path::new(&htcp(), 100, 100);
+    let epochs = [100, 100, 100, 200, 100, 100, 100];
+    let kept = epochs.map(|acked| kept_after(&mut path, &[acked; 10]));
+    assert_eq!(kept, [50, 50, 70, 50, 50, 50, 70]);
+}
+
+/// A recovery of two seconds does not count: one packet a round trip for a second from its end.
+#[test]
+fn growth_begins_at_the_end_of_the_recovery() {
+    let mut path = Path::cut_at(&htcp(), 1000, 100);
+    path.in_recovery = true;
+    assert_eq!(path.run(2.0), 500);
+    path.in_recovery = false;
+    near(path.run(1.0), 510.0, 1.0);
 }
