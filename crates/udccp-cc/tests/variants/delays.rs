@@ -41,6 +41,18 @@ fn vegas_leaves_slow_start_before_the_queue_fills() {
     near(path.cc.cwnd(), 77.0, 4.0);
 }
 
+/// At 150 ms a third of 160 packets waits: 160 / 1.5 + 1 = 107 are left.
+#[test]
+fn vegas_gives_the_queue_of_slow_start_back() {
+    let mut path = Path::new(&Algorithm::Vegas(VegasConfig::default()), 10, 100);
+    assert_eq!(path.rounds(3), 80);
+    path.rtt = Duration::from_millis(150);
+    // The decision falls at the start of the next round.
+    assert_eq!(path.rounds(1), 160);
+    near(path.rounds(1), 107.0, 1.0);
+    assert!(!path.cc.in_slow_start());
+}
+
 #[test]
 fn vegas_halves_at_a_loss() {
     let path = Path::cut_at(&Algorithm::Vegas(VegasConfig::default()), 100, 100);
@@ -97,6 +109,38 @@ fn yeah_competes_as_newreno_where_the_queue_is_not_its_own() {
     let before = path.rounds(20);
     path.lose();
     near(path.cc.cwnd(), f64::from(before) / 2.0, 1.0);
+}
+
+/// At 300 ms two thirds of the window wait, and a decision gives up half of it: 1010, 505, 253. The
+/// first leaves 505 packets, and NewReno would have half of them. With one more for each round the
+/// third decision finds 253, and the window goes on from there. A loss halves that too.
+#[test]
+fn yeah_does_not_fall_below_what_newreno_would_have() {
+    let yeah = Algorithm::Yeah(YeahConfig::default());
+    let mut path = queueing(&yeah, 1000, 300);
+    near(path.rounds(3), 254.0, 1.0);
+    near(path.rounds(7), 260.0, 1.0);
+    path.lose();
+    near(path.cc.cwnd(), 130.0, 1.0);
+    path.cc.set_window(path.now, 1000, 1000);
+    near(path.rounds(4), 130.0 + 3.0, 1.0);
+    near(path.rounds(6), 130.0 + 9.0, 1.0);
+}
+
+/// After more than 50 rounds of fast mode 202 and 101 are left of 404 packets, of which 67 wait.
+/// Before, what NewReno would have holds the window at 260.
+#[test]
+fn yeah_forgets_newreno_in_fast_mode() {
+    let yeah = Algorithm::Yeah(YeahConfig::default());
+    for (fast_rounds, left) in [(48, 260.0), (53, 103.0)] {
+        let mut path = queueing(&yeah, 1000, 300);
+        path.rounds(10);
+        path.rtt = Duration::from_millis(100);
+        path.rounds(fast_rounds);
+        path.cc.set_window(path.now, 400, 400);
+        path.rtt = Duration::from_millis(300);
+        near(path.rounds(3), left, 4.0);
+    }
 }
 
 /// dwnd grows by win^0.75 / 8 - 1 a round trip, cwnd by one: together win^0.75 / 8.
