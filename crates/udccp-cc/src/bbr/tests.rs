@@ -310,3 +310,75 @@ fn probe_rtt_lasts_for_a_round_from_when_the_window_has_drained() {
     ack_slowly(&mut bbr, 10_501, 4, slow_sample(145_000, 147_500));
     assert_eq!(bbr.mode, Mode::ProbeBw);
 }
+
+/// One acknowledgement in STARTUP with 100 packets in flight and a sample of so many packets in
+/// 25 ms. The first one of a round is of a packet that was sent in it.
+fn ack_in_startup(bbr: &mut Bbr, packets: u64, is_first: bool, app_limited: bool) {
+    let prior_delivered = if is_first { bbr.delivered } else { 0 };
+    let (delivered_bytes, total_delivered) = (packets * 1_250, bbr.delivered + 1_250);
+    let sample = RateSample { delivered_bytes, interval: MS * 25, ..RateSample::default() };
+    bbr.on_delivery(&Delivery {
+        now: at(100),
+        in_flight: 100,
+        delivered: 1,
+        rtt: Some(MS * 25),
+        srtt: Some(MS * 25),
+        packet_bytes: 1_250,
+        rate: Some(RateSample { prior_delivered, total_delivered, app_limited, ..sample }),
+        ..Delivery::default()
+    });
+}
+
+/// Draft section 4.3.2.2: 40 packets and less than a quarter more in three rounds, in a row or not.
+/// Neither more acknowledgements of a round nor rounds that the application limits count.
+#[test]
+fn startup_ends_after_three_rounds_without_growth() {
+    let in_startup = |rounds: &[u64]| {
+        let mut bbr = Bbr::new(10, BbrConfig::linux_6_1());
+        for &packets in rounds {
+            ack_in_startup(&mut bbr, packets, true, false);
+            (0..5).for_each(|_| ack_in_startup(&mut bbr, packets, false, false));
+            (0..5).for_each(|_| ack_in_startup(&mut bbr, packets / 2, true, true));
+        }
+        bbr.mode == Mode::Startup
+    };
+    assert!(in_startup(&[10, 20, 40, 49, 49]));
+    assert!(!in_startup(&[10, 20, 40, 49, 49, 49]));
+    // Growth by a quarter begins the count again.
+    assert!(in_startup(&[10, 20, 40, 49, 49, 50, 50, 50]));
+    assert!(!in_startup(&[10, 20, 40, 49, 49, 50, 50, 50, 50]));
+}
+
+/// Draft section 4.2.1: 10 packets in 25 ms are 500,000 bytes a second; times 739/256, less 1 %.
+/// A first sample of half of that leaves the rate, one of twice that doubles it. When the pipe is
+/// full, it falls to 88/256 of the estimate.
+#[test]
+fn the_rate_of_startup_only_rises() {
+    let mut bbr = Bbr::new(10, BbrConfig::linux_6_1());
+    let mut rate_after = |packets| {
+        ack_in_startup(&mut bbr, packets, true, false);
+        bbr.rate.map_or(0, |rate| rate / 1_000)
+    };
+    assert_eq!([5, 5, 20].map(&mut rate_after), [1_428, 1_428, 2_857]);
+    assert_eq!([20, 20, 20].map(&mut rate_after), [2_857, 2_857, 340]);
+}
+
+/// Draft section 4.2.3.6: on a path of 40 packets, 739/256 of it are 116, with three trains of four
+/// 128. The window grows up to that and is not cut to it, before 10 packets are delivered further.
+#[test]
+fn the_window_of_startup_grows_up_to_its_target() {
+    let window_after = |cwnd, delivered| {
+        let mut bbr = in_phase(0);
+        (bbr.mode, bbr.full, bbr.cwnd, bbr.delivered) = (Mode::Startup, false, cwnd, delivered);
+        bbr.on_delivery(&Delivery {
+            now: at(5),
+            in_flight: 100,
+            delivered: 1,
+            packet_bytes: 1_250,
+            ..Delivery::default()
+        });
+        bbr.cwnd
+    };
+    assert_eq!([126, 127, 128, 200].map(|cwnd| window_after(cwnd, 12_500)), [127, 128, 128, 200]);
+    assert_eq!(window_after(200, 12_499), 201);
+}
