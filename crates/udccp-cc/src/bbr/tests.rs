@@ -382,3 +382,15 @@ fn the_window_of_startup_grows_up_to_its_target() {
     assert_eq!([126, 127, 128, 200].map(|cwnd| window_after(cwnd, 12_500)), [127, 128, 128, 200]);
     assert_eq!(window_after(200, 12_499), 201);
 }
+
+/// After silence no PROBE_RTT begins until something was delivered: the path was empty meanwhile.
+#[test]
+fn probe_rtt_does_not_begin_with_the_first_delivery_after_silence() {
+    let mut bbr = in_phase(2);
+    bbr.on_idle_restart(at(10_100), 4);
+    let mode_after = [0, 1, 1].map(|delivered| {
+        bbr.update_min_rtt(&Delivery { now: at(10_200), delivered, ..Delivery::default() });
+        bbr.mode
+    });
+    assert_eq!(mode_after, [Mode::ProbeBw, Mode::ProbeBw, Mode::ProbeRtt]);
+}
