@@ -131,6 +131,19 @@ fn linux_6_1_grows_by_one_in_twenty_until_a_loss() {
     assert!(path.cubic.cwnd() > before + 4, "from {before}");
 }
 
+/// A window that is set from outside begins a curve of its own, towards the same plateau: from 700
+/// to 909.8 in 3 s again. The old one is at 996.3 by then.
+#[test]
+fn a_window_from_outside_begins_a_new_curve() {
+    for config in [CubicConfig::rfc9438(), CubicConfig::linux_6_1()] {
+        let mut path = cut_at(config, 1000, 100);
+        path.run(4.0);
+        path.cubic.set_window(path.now, 700, 700);
+        path.run(3.0);
+        near(path.cubic.cwnd(), 909.8, 10.0);
+    }
+}
+
 /// S_max = 16 packets per 100 ms: far below the plateau growth is linear at 160 packets/s.
 /// W_max 20,000: K = cbrt(4000 / 0.4) = 21.5 s, whose first slope would be 3 C K^2 = 557 /s.
 #[test]
