@@ -81,3 +81,23 @@ fn without_a_rise_slow_start_goes_on() {
     let mut path = Path::new(&cubic(HyStart::PlusPlus), 10, 100);
     assert_eq!(path.rounds(6), 640);
 }
+
+/// Only the first slow start is slowed down (RFC 9406). One after a timeout, or below a threshold
+/// that is set, doubles.
+#[test]
+fn later_slow_starts_are_not_slowed_down() {
+    for by_timeout in [true, false] {
+        let mut path = Path::new(&cubic(HyStart::PlusPlus), 100, 100);
+        path.rounds(1);
+        path.rtt = Duration::from_millis(115);
+        path.rounds(1);
+        let before = path.cc.cwnd();
+        assert!(path.rounds(1) < before * 3 / 2, "a quarter of the growth");
+        if by_timeout {
+            path.cc.on_rto(path.now, before);
+        } else {
+            path.cc.set_window(path.now, 1, 100);
+        }
+        assert_eq!(path.rounds(4), 16);
+    }
+}
