@@ -200,7 +200,7 @@ fn slow_sample(prior_delivered: u64, total_delivered: u64) -> Option<RateSample>
     Some(RateSample { prior_delivered, total_delivered, ..sample })
 }
 
-/// Draft section 4.2.3.4: the window falls to what is in flight, is not opened for a round, then
+/// Draft section 4.2.3: the window falls to what is in flight, is not opened for a round, then
 /// opens as outside of a recovery, and is what it was before when that is over.
 #[test]
 fn a_recovery_conserves_packets_for_a_round_and_gives_the_window_back() {
@@ -363,7 +363,7 @@ fn the_rate_of_startup_only_rises() {
     assert_eq!([20, 20, 20].map(&mut rate_after), [2_857, 2_857, 340]);
 }
 
-/// Draft section 4.2.3.6: on a path of 40 packets, 739/256 of it are 116, with three trains of four
+/// Draft section 4.2.3: on a path of 40 packets, 739/256 of it are 116, with three trains of four
 /// 128. The window grows up to that and is not cut to it, before 10 packets are delivered further.
 #[test]
 fn the_window_of_startup_grows_up_to_its_target() {
