@@ -149,7 +149,11 @@ wine() {
 
 case "${1:-}" in
 build) build ;;
-install) build && install_all ;;
+install)
+    # Not joined by `&&`: bash would then go on after a failure inside of `build`.
+    build
+    install_all
+    ;;
 check) check ;;
 sanitize) sanitize ;;
 windows) windows ;;

@@ -79,7 +79,10 @@ export CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER=$wine RUST_BACKTRACE=0
 export INSTA_WORKSPACE_ROOT=$root
 export CARGO_TARGET_DIR=$root/target/wine
 
-capi() { scripts/capi.sh windows && scripts/capi.sh wine; }
+capi() {
+    scripts/capi.sh windows
+    scripts/capi.sh wine
+}
 
 if [ "$*" = capi ]; then
     capi
@@ -89,4 +92,4 @@ packages=(-p udccp --features udccp/futures)
 for part in base packet wire cc proto link tcp nat sim metrics scenario lab; do packages+=(-p "udccp-$part"); done
 [[ " $* " != *" -p "* ]] || packages=()
 "$CARGO" test --target "$target" --no-fail-fast "${packages[@]}" "${@:---tests}" -- "${skip[@]}"
-[ $# -gt 0 ] || capi
+if [ $# -eq 0 ]; then capi; fi
