@@ -25,6 +25,21 @@ def run(test: Callable[[], Coroutine[Any, Any, T]]) -> T:
     return asyncio.run(asyncio.wait_for(test(), 2 * PATIENCE_S))
 
 
+def complaints(test: Callable[[], Coroutine[Any, Any, None]]) -> list[str]:
+    """What the loop hears of errors while a test runs."""
+    said: list[str] = []
+
+    async def heard() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(
+            lambda _, context: said.append(str(context.get("exception", context["message"])))
+        )
+        await test()
+
+    run(heard)
+    return said
+
+
 async def echo(connection: Connection) -> None:
     """Send back what comes."""
     async for message in connection:
@@ -240,28 +255,23 @@ def test_errors_of_connections() -> None:
 
 def test_a_server_closes_what_its_handlers_leave() -> None:
     """A handler that returns or raises; the loop hears of the exception."""
-    complaints: list[dict[str, object]] = []
 
     async def bad(connection: Connection) -> None:
         if await connection.recv() == b"raise":
             raise ValueError("mine")
 
     async def main() -> None:
-        loop = asyncio.get_running_loop()
-        loop.set_exception_handler(lambda _, context: complaints.append(context))
         async with serving(bad) as port:
             for message in (b"return", b"raise"):
                 async with connect("127.0.0.1", port, service="SC:test") as client:
                     await client.send(message)
                     assert await client.recv() is None
 
-    run(main)
-    assert [str(one["exception"]) for one in complaints] == ["mine"]
+    assert complaints(main) == ["mine"]
 
 
 def test_a_server_tells_of_errors_of_its_handlers_own() -> None:
     """A time that is over and another connection that is refused are not the client's end."""
-    complaints: list[dict[str, object]] = []
     gone = asyncio.Event()
 
     async def handler(connection: Connection) -> None:
@@ -276,8 +286,6 @@ def test_a_server_tells_of_errors_of_its_handlers_own() -> None:
             await connection.send(b"too late")
 
     async def main() -> None:
-        loop = asyncio.get_running_loop()
-        loop.set_exception_handler(lambda _, context: complaints.append(context))
         async with serving(handler) as port:
             for message in (b"time", b"other"):
                 async with connect("127.0.0.1", port, service="SC:test") as client:
@@ -287,14 +295,11 @@ def test_a_server_tells_of_errors_of_its_handlers_own() -> None:
                 await client.send(b"gone")
             await gone.wait()
 
-    run(main)
-    said = [str(one["exception"]) for one in complaints]
-    assert said == ["the handler's own", "of another host"]
+    assert complaints(main) == ["the handler's own", "of another host"]
 
 
 def test_clients_that_a_server_aborts_are_no_complaint() -> None:
     """Handlers that wait for them, or send, end without one."""
-    complaints: list[dict[str, object]] = []
     waiting = asyncio.Event()
 
     async def handler(connection: Connection) -> None:
@@ -303,8 +308,6 @@ def test_clients_that_a_server_aborts_are_no_complaint() -> None:
         await connection.recv()
 
     async def main() -> None:
-        loop = asyncio.get_running_loop()
-        loop.set_exception_handler(lambda _, context: complaints.append(context))
         async with await start_server(handler, "127.0.0.1", service="SC:test") as server:
             port = server.addresses[0][1]
             client = await connect("127.0.0.1", port, service="SC:test")
@@ -315,20 +318,16 @@ def test_clients_that_a_server_aborts_are_no_complaint() -> None:
                 await client.recv()
             client.abort()
 
-    run(main)
-    assert not complaints
+    assert not complaints(main)
 
 
 def test_a_handler_that_is_no_coroutine_function_is_told_so() -> None:
     """At once where it cannot be called, else where it returned."""
-    complaints: list[dict[str, object]] = []
 
     def plain(_: Connection) -> None:
         pass
 
     async def main() -> None:
-        loop = asyncio.get_running_loop()
-        loop.set_exception_handler(lambda _, context: complaints.append(context))
         with pytest.raises(TypeError, match="handler must be a coroutine function, not int"):
             await start_server(cast(Any, 3), "127.0.0.1", service="SC:test")
         async with (
@@ -337,8 +336,7 @@ def test_a_handler_that_is_no_coroutine_function_is_told_so() -> None:
         ):
             assert await client.recv() is None
 
-    run(main)
-    (said,) = [str(one["exception"]) for one in complaints]
+    (said,) = complaints(main)
     assert said == "the handler must be a coroutine function (`async def`): it returned None"
 
 

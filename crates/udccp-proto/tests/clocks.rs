@@ -9,7 +9,7 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::pair::PORT;
+use common::pair::{PORT, lasting};
 use common::{CLIENT, SERVER, connect_options, listen_config};
 use udccp_base::{Datagram, Duration, Instant, Machine, Message, Payload, Rng, Seed};
 use udccp_proto::{
@@ -305,19 +305,6 @@ impl World {
             let connections = host.end.endpoint_stats().connections;
             assert_eq!((connections, host.end.poll_timeout()), (0, None));
         }
-    }
-}
-
-/// Ends that no silence parts.
-fn lasting(ccid: u8, keep_alive: Option<Duration>) -> ConnectionConfig {
-    ConnectionConfig {
-        tx_ccids: vec![ccid],
-        rx_ccids: vec![ccid],
-        keep_alive,
-        idle_limit: Some(SECOND * 1_000_000),
-        silence_timeout: SECOND * 1_000_000,
-        recv_queue_packets: 100_000,
-        ..ConnectionConfig::default()
     }
 }
 

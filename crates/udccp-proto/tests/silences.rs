@@ -7,9 +7,10 @@
 
 mod common;
 
+use common::pair::lasting;
 use common::{CLIENT, Net, Pair, SERVER};
 use udccp_base::{Duration, Rng, Seed};
-use udccp_proto::{ConnectionConfig, State};
+use udccp_proto::State;
 use udccp_testkit::lives;
 
 const LIVES: u64 = 12;
@@ -46,16 +47,7 @@ impl Life {
 
     /// Two ends that no silence parts.
     fn with(seed: u64, ccid: u8, net: Net, keep_alive: Option<Duration>) -> Self {
-        let config = ConnectionConfig {
-            tx_ccids: vec![ccid],
-            rx_ccids: vec![ccid],
-            keep_alive,
-            idle_limit: Some(SECOND * 1_000_000),
-            silence_timeout: SECOND * 1_000_000,
-            recv_queue_packets: 100_000,
-            ..ConnectionConfig::default()
-        };
-        let pair = Pair::connected_with(net, config);
+        let pair = Pair::connected_with(net, lasting(ccid, keep_alive));
         Self { seed, rng: Seed(seed).stream("silences"), pair, ccid, heard: [0; 2] }
     }
 

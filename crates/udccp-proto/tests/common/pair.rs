@@ -35,6 +35,20 @@ pub fn listen_config(config: ConnectionConfig) -> ListenConfig {
     ListenConfig { connection: config.into(), ..ListenConfig::new(service()) }
 }
 
+/// One CCID both ways, between ends that no silence parts.
+pub fn lasting(ccid: u8, keep_alive: Option<Duration>) -> ConnectionConfig {
+    let ages = Duration::from_secs(1_000_000);
+    ConnectionConfig {
+        tx_ccids: vec![ccid],
+        rx_ccids: vec![ccid],
+        keep_alive,
+        idle_limit: Some(ages),
+        silence_timeout: ages,
+        recv_queue_packets: 100_000,
+        ..ConnectionConfig::default()
+    }
+}
+
 /// A network, a listener on the server, and a connection that the client started.
 pub struct Pair {
     pub net: Net,
