@@ -225,6 +225,10 @@ impl Filter {
         metrics: &[String],
         errors: &DiagnosticSink,
     ) -> Self {
+        if !matches!(node.value, Value::Table(_)) {
+            let error = format!("what is selected is a table, found {}", node.kind());
+            errors.push(Diagnostic::at(&node.span, error).hint("write { axis = [\"value\"] }"));
+        }
         let mut parts = Vec::new();
         for entry in node.entries() {
             let known = match grid.axis(&entry.key) {

@@ -11,7 +11,7 @@ use super::tcp_options::TcpOptions;
 use super::topology::changed;
 use super::traffic::{Traffic, check};
 use crate::diagnostic::Diagnostic;
-use crate::document::{DiagnosticSink, FromNode, Node, Reader, Value};
+use crate::document::{DiagnosticSink, FromNode, Node, Reader};
 use crate::protocol::Protocol;
 
 /// One flow from its sender to its receiver.
@@ -172,11 +172,7 @@ fn own_access(
     errors: &DiagnosticSink,
 ) -> Option<Option<Box<Link>>> {
     let Some(own) = own else { return Some(None) };
-    let is_table = matches!(own.value, Value::Table(_));
-    let merged = match common.filter(|_| is_table) {
-        Some(common) => changed(common, Some(own), &[]),
-        None => own.clone(),
-    };
+    let merged = common.map_or_else(|| own.clone(), |common| changed(common, Some(own), &[]));
     Link::access(&merged, what, errors).map(|link| Some(link.into()))
 }
 

@@ -220,7 +220,12 @@ fn read_hop(
 }
 
 /// A table with the entries of `change` in place of those of `base`, and some of these left out.
+/// What is no table is returned as it is, so that whoever reads it refuses it.
 pub(super) fn changed(base: &Node, change: Option<&Node>, without: &[&str]) -> Node {
+    let parts = [Some(base), change].into_iter().flatten();
+    if let Some(odd) = parts.rev().find(|part| !matches!(part.value, Value::Table(_))) {
+        return odd.clone();
+    }
     let kept = |key: &str| {
         !without.contains(&key) && change.is_none_or(|change| change.get(key).is_none())
     };
