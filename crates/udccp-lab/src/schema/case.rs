@@ -1,7 +1,10 @@
 //! The parts of an experiment that have a grid of their own: the file as it stands, and `[[case]]`.
 
+use std::sync::Arc;
+
 use udccp_scenario::diagnostic::{Diagnostic, Diagnostics, suggestion};
 use udccp_scenario::document::{self, DiagnosticSink, Node, Override, Reader, Value};
+use udccp_scenario::schema::options_of_flows;
 
 use super::Scenario;
 use super::experiment::Variant;
@@ -97,10 +100,17 @@ impl Case {
     /// The scenario at a grid point, with changes.
     ///
     /// # Errors
-    /// What is wrong with it, with the lines.
+    /// What is wrong with it, with the lines; a change that comes from elsewhere than the file, to
+    /// an option that the flow's protocol does not use.
     pub fn scenario(&self, point: &Point, changes: &[Override]) -> Result<Scenario, Diagnostics> {
         changes.iter().try_for_each(|change| check_change(change, self.grid.names()))?;
-        Scenario::read(&self.with(point, changes.iter())?)
+        let tree = self.with(point, changes.iter())?;
+        let scenario = Scenario::read(&tree)?;
+        let file = &self.template.span.source;
+        let mut new = options_of_flows(&tree)
+            .into_iter()
+            .filter(|(span, _)| !Arc::ptr_eq(&span.source, file));
+        new.find_map(|(_, unused)| unused).map_or(Ok(scenario), |error| Err(error.into()))
     }
 
     /// The file as it is run at a grid point, from which a scenario is read: with the axes put in

@@ -1,11 +1,13 @@
 //! A whole file: the scenario as a template, and everything around it.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use udccp_scenario::diagnostic::{Diagnostic, Diagnostics, suggestion};
+use udccp_scenario::diagnostic::{Diagnostic, Diagnostics, Span, suggestion};
 use udccp_scenario::document::{
     self, DiagnosticSink, FromNode, Node, Override, Reader, Value, base_folder,
 };
+use udccp_scenario::schema::options_of_flows;
 use udccp_scenario::{BACKENDS, SIM};
 
 use super::answer::Answer;
@@ -119,6 +121,30 @@ pub struct Variant {
     pub quick: Vec<Override>,
 }
 
+/// The places of the flows' options, each with the error if no point so far uses it.
+#[derive(Default)]
+struct Options(Vec<(Span, Option<Diagnostic>)>);
+
+impl Options {
+    /// The errors of those at places of this kind.
+    fn unused(self, place: impl Fn(&Span) -> bool) -> impl Iterator<Item = Diagnostic> {
+        self.0.into_iter().filter(move |(span, _)| place(span)).filter_map(|(_, unused)| unused)
+    }
+
+    fn add(&mut self, tree: &Node) {
+        for (span, unused) in options_of_flows(tree) {
+            let same = |known: &Span| {
+                Arc::ptr_eq(&known.source, &span.source) && known.range == span.range
+            };
+            match self.0.iter_mut().find(|(known, _)| same(known)) {
+                Some((_, known)) if unused.is_none() => *known = None,
+                Some(_) => {}
+                None => self.0.push((span, unused)),
+            }
+        }
+    }
+}
+
 impl Experiment {
     /// Reads a file and checks all of it: every grid point, variant and reference.
     ///
@@ -137,7 +163,8 @@ impl Experiment {
         let errors = DiagnosticSink::default();
         let experiment = Self::read(root, path, &errors);
         if let Some(experiment) = &experiment {
-            experiment.check_points(&errors);
+            let options = experiment.check_points(&errors);
+            options.unused(|_| true).for_each(|error| errors.push(error));
         }
         errors.finish(experiment)
     }
@@ -214,16 +241,25 @@ impl Experiment {
     }
 
     /// Every point and variant is read once, so that no run of a campaign meets a wrong key.
-    fn check_points(&self, errors: &DiagnosticSink) {
+    fn check_points(&self, errors: &DiagnosticSink) -> Options {
+        let mut options = Options::default();
         for part in &self.parts {
             let variants: Vec<&Variant> = self.variants_of(part).collect();
             for point in part.grid.points() {
                 let matching = variants.iter().filter(|v| v.filter.matches(&point));
                 for variant in core::iter::once(None).chain(matching.map(|v| Some(*v))) {
-                    let read = |quick| Scenario::read(&part.tree(&point, variant, quick)?);
-                    if let Err(found) = read(false) {
-                        found.0.into_iter().for_each(|f| errors.push(f));
-                    } else if let Err(found) = read(true) {
+                    let read = |quick| {
+                        let tree = part.tree(&point, variant, quick)?;
+                        Scenario::read(&tree).map(|_| tree)
+                    };
+                    match read(false) {
+                        Ok(tree) => options.add(&tree),
+                        Err(found) => {
+                            found.0.into_iter().for_each(|f| errors.push(f));
+                            continue;
+                        }
+                    }
+                    if let Err(found) = read(true) {
                         found.0.into_iter().for_each(|mut f| {
                             f.hint.get_or_insert_with(|| QUICK.to_owned());
                             errors.push(f);
@@ -240,12 +276,16 @@ impl Experiment {
                 errors.push(Diagnostic::at(&first.span, error).hint(hint));
             }
         }
+        options
     }
 
     /// Every error of a scenario after a change.
     pub(crate) fn recheck(&self) -> Vec<Diagnostic> {
         let errors = DiagnosticSink::default();
-        self.check_points(&errors);
+        let options = self.check_points(&errors);
+        // What the file says for points that are left out now stays right.
+        let is_new = |span: &Span| !Arc::ptr_eq(&span.source, &self.root.span.source);
+        options.unused(is_new).for_each(|error| errors.push(error));
         errors.finish(Some(())).err().map(|found| found.0).unwrap_or_default()
     }
 

@@ -15,6 +15,7 @@ mod tcp_options;
 mod topology;
 mod trace;
 mod traffic;
+mod unused;
 
 pub use change::LinkChange;
 pub(crate) use change::of_link;
@@ -26,3 +27,4 @@ pub use scenario::{Measure, SCHEMA, Scenario, Time};
 pub use tcp_options::{AckCounting, LossDetection, Reduction, TcpOptions, TcpProfile};
 pub use topology::{Hop, Shape, Topology};
 pub use traffic::{CodecName, RandomVariable, Silence, Trace, Traffic};
+pub use unused::options_of_flows;

@@ -1,0 +1,116 @@
+//! An option that no run looks at is an error, since whoever wrote it expects a difference.
+
+use std::path::Path;
+
+use udccp_lab::document::{self, Override};
+use udccp_lab::schema::Experiment;
+use udccp_lab::{Diagnostics, Selection};
+
+/// A file with a flow of this protocol and these lines.
+fn read(protocol: &str, lines: &str, rest: &str) -> Result<Experiment, Diagnostics> {
+    let text = format!(
+        "schema = 1\nid = \"x\"\nasks = \"?\"\n[topology]\nshape = \"dumbbell\"\n\
+         access = {{ rate = \"100 Mbit/s\" }}\n\
+         bottleneck = {{ rate = \"10 Mbit/s\", rtt = \"40 ms\", limit = \"1.0 bdp\" }}\n\
+         [time]\nduration = \"60 s\"\n{rest}\n\
+         [[flow]]\nname = \"first\"\nprotocol = \"{protocol}\"\ntraffic = \"bulk\"\n{lines}\n"
+    );
+    let tree = document::parse("x.toml", text).expect("TOML");
+    Experiment::from_node(tree, Path::new("x.toml"))
+}
+
+/// What is said of such a file.
+fn said(protocol: &str, lines: &str, rest: &str) -> String {
+    answer(read(protocol, lines, rest))
+}
+
+fn answer<T>(result: Result<T, Diagnostics>) -> String {
+    let Err(errors) = result else { return "accepted".to_owned() };
+    let messages: Vec<_> = errors.0.into_iter().map(|e| e.message).collect();
+    messages.join("; ")
+}
+
+#[test]
+fn an_option_of_another_ccid() {
+    for (ccid, option) in [
+        ("dccp/ccid3", "ack_ratio = 1"),
+        ("dccp/ccid4", "max_window = \"20 packets\""),
+        ("dccp/ccid3", "initial_window = \"2 packets\""),
+        ("dccp/ccid3", "min_rto = \"1 s\""),
+        ("dccp/cubic", "window_cut = \"30 %\""),
+        ("dccp/bbr", "growth_after_cut = \"pauses\""),
+        ("dccp/ccid2", "oscillation_reduction = false"),
+        ("dccp/cubic", "history_discounting = false"),
+    ] {
+        let key = option.split(' ').next().unwrap();
+        let found = said(ccid, &format!("dccp = {{ {option} }}"), "");
+        assert_eq!(found, format!("{ccid} does not use `{key}`"));
+    }
+}
+
+#[test]
+fn an_option_of_its_own_ccid_is_right() {
+    for (ccid, options) in [
+        ("dccp/ccid2", "ack_ratio = 1, window_cut = \"30 %\", growth_after_cut = \"pauses\""),
+        ("dccp/cubic", "ack_ratio = 1, min_rto = \"1 s\", initial_window = \"2 packets\""),
+        ("dccp/bbr", "max_window = \"20 packets\", sequence_window = 200"),
+        ("dccp/ccid4", "oscillation_reduction = false, history_discounting = false"),
+    ] {
+        assert_eq!(said(ccid, &format!("dccp = {{ {options} }}"), ""), "accepted", "{ccid}");
+    }
+}
+
+#[test]
+fn options_of_another_family() {
+    let found = said("dccp/ccid2", "tcp = { max_window = \"9 packets\" }", "");
+    assert_eq!(found, "dccp/ccid2 has no options of `tcp`");
+    let found = said("tcp/cubic", "dccp = { ecn = false }", "");
+    assert_eq!(found, "tcp/cubic has no options of `dccp`");
+}
+
+#[test]
+fn a_host_that_wakes_without_timers_to_wait_for() {
+    let error = "`wakes_every` changes nothing without `timers` or `timer_tick`";
+    assert_eq!(said("dccp/ccid2", "dccp = { wakes_every = \"3 ms\" }", ""), error);
+    for timers in ["timers = \"epoll\"", "timer_tick = \"4 ms\""] {
+        let options = format!("dccp = {{ wakes_every = \"3 ms\", {timers} }}");
+        assert_eq!(said("dccp/ccid2", &options, ""), "accepted", "{timers}");
+    }
+}
+
+#[test]
+fn what_one_point_of_a_grid_uses_the_others_may_ignore() {
+    let lines = "dccp = { ack_ratio = 1 }\ntcp = { timestamps = false }";
+    let grid = |protocols: &str| format!("[grid]\nprotocol = [{protocols}]");
+    let all = "\"tcp/cubic\", \"dccp/ccid3\", \"dccp/ccid2\", \"tcp/newreno\"";
+    assert_eq!(said("$protocol", lines, &grid(all)), "accepted");
+    let found = said("$protocol", lines, &grid("\"dccp/ccid3\", \"tcp/cubic\""));
+    assert_eq!(found, "dccp/ccid3 does not use `ack_ratio`");
+}
+
+#[test]
+fn a_change_for_one_run() {
+    let file = read("dccp/ccid3", "", "").expect("a file");
+    let changed = |text| {
+        let change = Override::parse(text).expect("a change");
+        answer(file.scenario_with(&Vec::new(), &[change]))
+    };
+    assert_eq!(changed("flow.first.dccp.ack_ratio=1"), "dccp/ccid3 does not use `ack_ratio`");
+    assert_eq!(changed("flow.first.dccp.history_discounting=false"), "accepted");
+}
+
+#[test]
+fn a_selection_may_leave_out_the_points_that_use_what_the_file_says() {
+    let lines = "dccp = { ack_ratio = 1 }";
+    let narrowed = |set: &[&str]| {
+        let grid = "[grid]\nprotocol = [\"dccp/ccid2\", \"tcp/cubic\"]";
+        let mut file = read("$protocol", lines, grid).expect("a file");
+        let set = set.iter().map(|text| (*text).to_owned()).collect();
+        answer(file.narrow(&Selection { tables: Vec::new(), set }))
+    };
+    assert_eq!(narrowed(&["protocol=tcp/cubic"]), "accepted");
+    assert_eq!(narrowed(&["flow.first.tcp.timestamps=false"]), "accepted");
+    let change = "flow.first.tcp.timestamps=false";
+    let error = "dccp/ccid2 has no options of `tcp`";
+    assert_eq!(narrowed(&["protocol=dccp/ccid2", change]), error);
+}

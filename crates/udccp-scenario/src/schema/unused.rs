@@ -1,0 +1,67 @@
+//! Finds options of flows that their protocols never look at.
+
+use udccp_proto::ccid::{ccid2, ccid3, ccid4, experimental};
+
+use crate::diagnostic::{Diagnostic, Span};
+use crate::document::{Entry, Node, Value};
+use crate::protocol::{self, Family, Protocol};
+
+const WINDOW: &[u8] = &[ccid2::NUMBER, experimental::CUBIC, experimental::BBR];
+const RATE: &[u8] = &[ccid3::NUMBER, ccid4::NUMBER];
+
+/// The options of DCCP that are for some CCIDs only.
+const OF_SOME_CCIDS: &[(&str, &[u8])] = &[
+    ("ack_ratio", WINDOW),
+    ("initial_window", WINDOW),
+    ("max_window", WINDOW),
+    ("min_rto", WINDOW),
+    ("window_cut", &[ccid2::NUMBER]),
+    ("growth_after_cut", &[ccid2::NUMBER]),
+    ("oscillation_reduction", RATE),
+    ("history_discounting", RATE),
+];
+
+/// The places of all options of flows in a file, each with the error if its flow's protocol does
+/// not look at it. What one point of a grid ignores, another may use.
+pub fn options_of_flows(root: &Node) -> Vec<(Span, Option<Diagnostic>)> {
+    let Some(Value::List(flows)) = root.get("flow").map(|node| &node.value) else {
+        return Vec::new();
+    };
+    flows.iter().flat_map(options_of).collect()
+}
+
+fn options_of(flow: &Node) -> Vec<(Span, Option<Diagnostic>)> {
+    let name = flow.get("protocol").and_then(Node::as_text).unwrap_or_default();
+    let Some(protocol) = protocol::find(name) else { return Vec::new() };
+    let mut found = Vec::new();
+    for table in flow.entries() {
+        let family = match table.key.as_str() {
+            "dccp" => Family::Dccp,
+            "tcp" => Family::Tcp,
+            _ => continue,
+        };
+        for option in table.node.entries() {
+            let ignored = match protocol.family == family {
+                true => ignored(option, &table.node, protocol),
+                false => Some(format!("{name} has no options of `{}`", table.key)),
+            };
+            let error = ignored.map(|error| {
+                Diagnostic::at(&option.key_span, error)
+                    .hint("take it out, or move it to a flow that uses it")
+            });
+            found.push((option.key_span.clone(), error));
+        }
+    }
+    found
+}
+
+/// Why an option of the right family changes nothing.
+fn ignored(option: &Entry, beside: &Node, protocol: &Protocol) -> Option<String> {
+    let key = option.key.as_str();
+    if key == "wakes_every" && beside.get("timers").or(beside.get("timer_tick")).is_none() {
+        return Some("`wakes_every` changes nothing without `timers` or `timer_tick`".to_owned());
+    }
+    let (_, ccids) = OF_SOME_CCIDS.iter().find(|(name, _)| *name == key)?;
+    let is_used = protocol.ccid.is_none_or(|ccid| ccids.contains(&ccid));
+    (!is_used).then(|| format!("{} does not use `{key}`", protocol.name))
+}
