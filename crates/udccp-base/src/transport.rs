@@ -109,6 +109,13 @@ pub trait Transport: Machine + AppPort {
     /// Whether the flow is over; at most TIMEWAIT is left of it.
     fn is_closed(&self) -> bool;
 
+    /// Whether this end is closed and has said all: unless something arrives, nothing will happen
+    /// here any more but at most one timer, that of `poll_timeout`, at which nothing is sent.
+    /// Valid after a drain. An end that cannot tell says no.
+    fn is_spent(&self) -> bool {
+        false
+    }
+
     /// Congestion state now.
     fn probe(&self) -> Probe;
 

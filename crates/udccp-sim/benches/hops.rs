@@ -45,8 +45,8 @@ fn run(case: &Case) -> RunResult {
     for i in 0..case.flows {
         let at = net.next_addresses();
         net.add_pair(PairConfig {
-            sender_access: access.clone(),
-            receiver_access: access.clone(),
+            sender_access: access.clone().into(),
+            receiver_access: access.clone().into(),
             start_jitter: Duration::from_millis(100),
             ..PairConfig::new(
                 format!("flow {i}"),

@@ -1,10 +1,13 @@
 //! Routers in a row: chains and parking lots.
 
+use std::collections::BTreeMap;
+
 use crate::address::{IpVersion, PairAddresses};
 use crate::config::{HopConfig, PairConfig, RunConfig};
 use crate::error::SimError;
 use crate::pace::Pace;
 use crate::result::RunResult;
+use crate::transfers::{Maker, PairMaker};
 
 /// Any number of pairs over routers in a row. Each pair enters at a router and leaves at another,
 /// so a row is a chain where all take the whole way, and a parking lot where some take a part:
@@ -20,6 +23,8 @@ pub struct Chain {
     pub(crate) hops: Vec<HopConfig>,
     pub(crate) pairs: Vec<PairConfig>,
     pub(crate) flows: Vec<FlowOf>,
+    /// Who makes the pairs of these flows, in their order.
+    pub(crate) makers: BTreeMap<usize, Maker>,
     pub(crate) quick_start: bool,
     pub(crate) ip: IpVersion,
 }
@@ -35,7 +40,14 @@ pub(crate) struct FlowOf {
 impl Chain {
     /// `hops.len() + 1` routers without pairs; hop 1 leads from router 0 to router 1.
     pub const fn new(hops: Vec<HopConfig>) -> Self {
-        Self { hops, pairs: Vec::new(), flows: Vec::new(), quick_start: false, ip: IpVersion::V4 }
+        Self {
+            hops,
+            pairs: Vec::new(),
+            flows: Vec::new(),
+            makers: BTreeMap::new(),
+            quick_start: false,
+            ip: IpVersion::V4,
+        }
     }
 
     /// The addresses that the next pair must have been built with.
@@ -55,6 +67,20 @@ impl Chain {
         self.flows.push(FlowOf { name: name.into(), first, pairs: pairs.len() });
         self.pairs.extend(pairs);
         self
+    }
+
+    /// As [`Self::add_flow`], for pairs that are there only while they are needed
+    /// ([`PairConfig::later`]): `maker` makes the transports of each when it starts, and they go
+    /// when both are [spent](udccp_base::Transport::is_spent) and nothing is on its way to them.
+    pub fn add_transfers(
+        &mut self,
+        name: impl Into<String>,
+        pairs: Vec<PairConfig>,
+        maker: Box<dyn PairMaker>,
+    ) -> &mut Self {
+        let first = self.pairs.len();
+        self.makers.insert(self.flows.len(), Maker { maker, first });
+        self.add_flow(name, pairs)
     }
 
     /// Whether the routers take part in Quick-Start (RFC 4782; default no): they approve what is

@@ -3,12 +3,14 @@
 use core::fmt;
 use core::ops::Range;
 use core::sync::atomic::AtomicBool;
+use std::sync::Arc;
 
 use udccp_base::{DataRate, Duration, Seed, Transport};
 use udccp_link::{LinkConfig, QueueLimit};
 
 use crate::capture::Capture;
 use crate::source::Source;
+use crate::transfers::Absent;
 
 /// One end's access link. It is the same in both directions, but for its `variation`: that is the
 /// timing noise of the host, in what it sends (see
@@ -51,10 +53,10 @@ pub struct PairConfig {
     pub receiver: Box<dyn Transport>,
     /// Application data.
     pub source: Box<dyn Source>,
-    /// Link between the sender and its router.
-    pub sender_access: AccessConfig,
+    /// Link between the sender and its router. Pairs with the same links share them.
+    pub sender_access: Arc<AccessConfig>,
     /// Link between the receiver's router and the receiver.
-    pub receiver_access: AccessConfig,
+    pub receiver_access: Arc<AccessConfig>,
     /// Number of the sender's router, counted from 0 at the left; `None` is the first. A flow that
     /// enters to the right of where it leaves travels from right to left.
     pub enters: Option<usize>,
@@ -82,14 +84,22 @@ impl PairConfig {
             sender,
             receiver,
             source,
-            sender_access: AccessConfig::default(),
-            receiver_access: AccessConfig::default(),
+            sender_access: Arc::default(),
+            receiver_access: Arc::default(),
             enters: None,
             leaves: None,
             start: Duration::ZERO,
             start_jitter: Duration::ZERO,
             stop: None,
         }
+    }
+}
+
+impl PairConfig {
+    /// As [`Self::new`], for a pair whose transports are made when it starts, by the
+    /// [`PairMaker`](crate::PairMaker) of its flow.
+    pub fn later(name: impl Into<String>, source: Box<dyn Source>) -> Self {
+        Self::new(name, Box::new(Absent::default()), Box::new(Absent::default()), source)
     }
 }
 

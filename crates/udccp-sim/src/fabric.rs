@@ -25,6 +25,8 @@ pub(crate) struct Fabric {
     pub(crate) cost: Cost,
     pub(crate) observer: Option<Box<Observer>>,
     pub(crate) drops: Drops<Parcel>,
+    /// For each pair, the packets between its hosts that were dropped, less the copies made.
+    pub(crate) balance: Vec<i32>,
     /// Number of the first link among the components (hosts come first).
     pub(crate) first_link: usize,
 }
@@ -125,6 +127,7 @@ impl Fabric {
                 times += copies;
                 self.packets.share(parcel.slot(), copies as u32);
                 self.paths[parcel.path() as usize].duplicated(copies);
+                balance(&mut self.balance, parcel, -(copies as i32));
             }
         }
         if let Some(observer) = &mut self.observer {
@@ -276,6 +279,15 @@ impl Fabric {
         }
     }
 
+    /// The access link of a host has done its work, each way.
+    pub(crate) fn shrink(&mut self, uplink: usize) {
+        for link in self.links.iter_mut().skip(uplink).take(2) {
+            if let Element::Plain(plain) = &mut link.element {
+                plain.shrink();
+            }
+        }
+    }
+
     /// When a link has its next event; [`Instant::MAX`] for never, and where there is no such link.
     pub(crate) fn poll_timeout(&self, index: usize) -> Instant {
         let link = self.links.get(index);
@@ -358,6 +370,14 @@ impl Fabric {
         self.hash.log(now, component, Kind::Dropped, parcel.len());
         drop(self.packets.take(parcel.slot()));
         self.paths[parcel.path() as usize].dropped(reason);
+        balance(&mut self.balance, parcel, 1);
+    }
+}
+
+/// There are so many packets fewer on their way between the hosts of a pair.
+fn balance(all: &mut [i32], parcel: Parcel, fewer: i32) {
+    if let Some(balance) = all.get_mut(parcel.to() as usize / 2) {
+        *balance = balance.wrapping_add(fewer);
     }
 }
 

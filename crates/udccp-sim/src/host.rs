@@ -5,6 +5,7 @@ use core::net::IpAddr;
 use udccp_base::{Instant, Transport};
 
 use crate::application::{Application, FlowStep};
+use crate::transfers::Life;
 
 /// One end of a flow.
 pub(crate) struct Host {
@@ -25,6 +26,11 @@ pub(crate) struct Host {
     pub(crate) uses_quick_start: bool,
     /// Its transport wants to know when packets leave the device.
     pub(crate) watches_device: bool,
+    /// Whether its transport comes and goes.
+    pub(crate) life: Life,
+    /// Packets that it sent, and that arrived here.
+    pub(crate) sent: u32,
+    pub(crate) arrived: u32,
     /// Application bytes that arrived, and when the last of them did.
     pub(crate) delivered_bytes: u64,
     pub(crate) last_delivery: Instant,

@@ -42,6 +42,7 @@ mod result;
 mod route;
 mod run;
 mod source;
+mod transfers;
 mod validate;
 
 pub use address::{IpVersion, PairAddresses};
@@ -65,6 +66,7 @@ pub use source::{
     Outcome, RequestResponse, Responder, Source, SourceStats, Speech, Times, Transfer, Video, Voip,
     poisson,
 };
+pub use transfers::PairMaker;
 pub use udccp_link::{
     Adaptive, Backlog, Change, CoDelConfig, DelayHistogram, DropReason, FqCoDelConfig, Gather,
     GilbertElliott, LinkConfig, LinkStats, LossConfig, Opportunities, PieConfig, QueueConfig,

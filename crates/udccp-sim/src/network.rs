@@ -1,5 +1,7 @@
 //! Hosts, routers and links as a graph, and the way through it.
 
+use std::sync::Arc;
+
 use udccp_base::Seed;
 use udccp_link::{LinkConfig, Variation};
 
@@ -20,7 +22,7 @@ pub(crate) struct LinkSpec {
     pub(crate) name: String,
     pub(crate) from: Node,
     pub(crate) to: Node,
-    pub(crate) config: LinkConfig,
+    pub(crate) config: Arc<LinkConfig>,
 }
 
 /// The graph.
@@ -60,8 +62,8 @@ impl Network {
         net.links.reserve_exact(2 * chain.hops.len() + 4 * chain.pairs.len());
         for (i, hop) in chain.hops.iter().enumerate() {
             let (left, right) = (Node::Router(i as u32), Node::Router(i as u32 + 1));
-            net.link(names, left, right, hop.forward.clone());
-            net.link(names, right, left, hop.reverse.clone());
+            net.link(names, left, right, hop.forward.clone().into());
+            net.link(names, right, left, hop.reverse.clone().into());
         }
         for (i, pair) in chain.pairs.iter().enumerate() {
             let sender = Node::Host(sender_of(i) as u32);
@@ -74,13 +76,16 @@ impl Network {
         net
     }
 
-    fn access(&mut self, names: &Names, host: Node, router: Node, up: &LinkConfig) {
-        let down = LinkConfig { variation: Variation::None, ..up.clone() };
-        self.link(names, host, router, up.clone());
+    fn access(&mut self, names: &Names, host: Node, router: Node, up: &Arc<LinkConfig>) {
+        let down = match up.variation {
+            Variation::None => Arc::clone(up),
+            _ => LinkConfig { variation: Variation::None, ..LinkConfig::clone(up) }.into(),
+        };
+        self.link(names, host, router, Arc::clone(up));
         self.link(names, router, host, down);
     }
 
-    fn link(&mut self, names: &Names, from: Node, to: Node, config: LinkConfig) {
+    fn link(&mut self, names: &Names, from: Node, to: Node, config: Arc<LinkConfig>) {
         let name = names.link(self.links.len());
         self.links.push(LinkSpec { name, from, to, config });
     }
@@ -164,7 +169,7 @@ mod tests {
     use super::*;
 
     fn link(from: Node, to: Node) -> LinkSpec {
-        let config = LinkConfig::default();
+        let config = Arc::default();
         LinkSpec { name: String::new(), from, to, config }
     }
 

@@ -23,6 +23,7 @@ use crate::packet::PacketStore;
 use crate::record::{Crossings, LinkRecorder, PathRecorder};
 use crate::result::{Cost, FlowResult, HopResult, RunResult, SystemResult};
 use crate::route::{FlowPlan, Route};
+use crate::transfers::Life;
 use crate::validate::validate;
 
 /// What is known of a pair before it runs.
@@ -45,10 +46,11 @@ pub(crate) fn run(
     let observer = Observer::new(&network, &points, run.capture.take(), run.check)?;
     let routes: Vec<Route> = chain.flows.iter().map(|flow| Route::of(&chain, flow)).collect();
     let (quick_start, ip) = (chain.quick_start, chain.ip);
-    let Chain { pairs, flows, .. } = chain;
+    let Chain { pairs, flows, makers, .. } = chain;
     let flows: Vec<FlowPlan> =
         flows.into_iter().zip(routes).map(|(of, route)| FlowPlan { of, route }).collect();
-    let hosts = hosts(&network, pairs, &plans, &flows, ip);
+    let is_late = |flow: usize| makers.contains_key(&flow);
+    let hosts = hosts(&network, pairs, &plans, &flows, (ip, &is_late));
     let mut fabric = fabric(&network, &flows, run.seed, observer);
     if quick_start {
         fabric.start_quick_start(&network);
@@ -56,7 +58,7 @@ pub(crate) fn run(
     // Of many flows it is a large part of all memory.
     drop(network);
     let senders = flows.iter().map(FlowPlan::sender).collect();
-    let mut engine = Engine::new(Parts { hosts, fabric, names, senders }, &run);
+    let mut engine = Engine::new(Parts { hosts, fabric, names, senders, makers }, &run);
     let end = Instant::ZERO + run.duration;
     match pace {
         None => engine.run(end, run.stop)?,
@@ -91,7 +93,7 @@ fn hosts(
     pairs: Vec<PairConfig>,
     plans: &[PairPlan],
     flows: &[FlowPlan],
-    ip: IpVersion,
+    (ip, is_late): (IpVersion, &dyn Fn(usize) -> bool),
 ) -> Vec<Host> {
     let uplinks = network.uplinks();
     let flow_of = |(i, flow): (usize, &FlowPlan)| core::iter::repeat_n(i, flow.of.pairs);
@@ -120,6 +122,9 @@ fn hosts(
                 is_heard,
                 uses_quick_start,
                 watches_device,
+                life: if is_late(flow) { Life::Waiting } else { Life::Whole },
+                sent: 0,
+                arrived: 0,
                 delivered_bytes: 0,
                 last_delivery: Instant::ZERO,
             });
@@ -162,6 +167,7 @@ fn fabric(
         events: EventQueue::new(network.hosts + network.links.len()),
         hash: EventHash::new(),
         cost: Cost::default(),
+        balance: vec![0; network.hosts / 2],
         observer,
         drops: Vec::new(),
         first_link: network.hosts,

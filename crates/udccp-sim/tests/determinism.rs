@@ -23,7 +23,8 @@ fn run(seed: u64, check: bool) -> RunResult {
             sender_access: AccessConfig {
                 rate: Some(DataRate::from_mbps(100)),
                 ..AccessConfig::default()
-            },
+            }
+            .into(),
             ..PairConfig::new(
                 format!("flow {i}"),
                 ToySender::new(at, 40),
@@ -131,8 +132,8 @@ proptest! {
         for (i, window) in windows.iter().enumerate() {
             let at = net.next_addresses();
             net.add_pair(PairConfig {
-                sender_access: access.clone(),
-                receiver_access: access.clone(),
+                sender_access: access.clone().into(),
+                receiver_access: access.clone().into(),
                 start_jitter: Duration::from_millis(300),
                 ..PairConfig::new(
                     format!("flow {i}"),

@@ -30,8 +30,8 @@ fn one_cbr(kbps: u64, seconds: u64) -> RunResult {
     let at = net.next_addresses();
     let source = ConstantRate::new(DataRate::from_bits_per_sec(kbps * 1_000), 1000 - 32);
     net.add_pair(PairConfig {
-        sender_access: access(80, ms(2)),
-        receiver_access: access(80, ms(3)),
+        sender_access: access(80, ms(2)).into(),
+        receiver_access: access(80, ms(3)).into(),
         ..PairConfig::new("cbr", ToySender::udp(at), ToyReceiver::udp(at), Box::new(source))
     });
     net.run(checked(seconds, 1)).unwrap()

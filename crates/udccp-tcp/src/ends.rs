@@ -131,6 +131,9 @@ macro_rules! an_end {
             fn is_closed(&self) -> bool {
                 self.0.is_closed()
             }
+            fn is_spent(&self) -> bool {
+                self.0.is_spent()
+            }
             fn probe(&self) -> Probe {
                 self.0.probe()
             }

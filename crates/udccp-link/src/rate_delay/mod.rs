@@ -264,6 +264,13 @@ impl<P: Packet> RateDelay<P> {
         times
     }
 
+    /// Gives back the memory of the line, if nothing is in it: for a link that has done its work.
+    pub fn shrink(&mut self) {
+        if self.line.is_empty() {
+            self.line = VecDeque::new();
+        }
+    }
+
     /// Puts a packet that was accepted in the line.
     #[inline(always)]
     pub fn hold(&mut self, times: Times, packet: P) {

@@ -11,6 +11,20 @@ impl Endpoint {
         self.slots.all().filter(|c| c.is_alive() || c.has_reset_to_send()).count()
     }
 
+    /// Whether all connections are over and have said all, so that, unless something arrives,
+    /// nothing happens here any more but the end of at most one TIMEWAIT.
+    pub fn is_spent(&self) -> bool {
+        let timers = self.timers.peek().map(|(at, _)| at);
+        let timewait = self.table.next_end();
+        let is_one = timers.is_none() || timewait.is_none() || timers == timewait;
+        let are_few = self.slots.all().count() <= 1 && self.table.timewaits().len() <= 1;
+        let others = self.quiet_until.or(self.listeners.next_invitation().map(|(at, _)| at));
+        !self.may_transmit()
+            && others.is_none()
+            && (is_one && are_few)
+            && self.slots.all().all(|connection| connection.state().is_over())
+    }
+
     /// Closes everything: listeners first, which resets what they never gave to an application,
     /// then every connection in order, each within its own `close_linger`.
     pub fn close_all(&mut self, now: Instant) {

@@ -354,6 +354,12 @@ impl Transport for DccpEnd {
         matches!(self.role, Role::Refused) || (self.opened && self.id.is_none_or(over))
     }
 
+    fn is_spent(&self) -> bool {
+        let is_blocked = self.send_buffer.as_ref().and_then(SendBuffer::blocked_until).is_some();
+        let can_tell = self.timers.are_fixed() && !matches!(self.role, Role::Inviting(..));
+        can_tell && !is_blocked && self.is_closed() && self.endpoint.is_spent()
+    }
+
     fn uses_quick_start(&self) -> bool {
         self.uses_quick_start
     }

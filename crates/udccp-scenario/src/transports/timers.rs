@@ -55,6 +55,11 @@ impl Timers {
         Self { wait, wakes_every: options.wakes_every }
     }
 
+    /// Whether a timer fires at a time that depends on nothing but when it is due.
+    pub(super) const fn are_fixed(&self) -> bool {
+        !matches!(self.wait, Wait::Epoll(_))
+    }
+
     /// The host wakes. `due` is its next timer, asked for where it counts.
     #[inline]
     pub(super) fn wake(&mut self, now: Instant, due: impl FnOnce() -> Option<Instant>) {

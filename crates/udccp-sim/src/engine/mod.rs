@@ -1,6 +1,7 @@
 //! The event loop.
 
 mod paced;
+mod transfers;
 
 use std::collections::BTreeMap;
 
@@ -21,6 +22,7 @@ use crate::packet::{Meta, Parcel, Slot};
 use crate::record::{self, LinkRecorder, Mark, Schedule};
 use crate::result::{FlowSample, SenderSample};
 use crate::source::End;
+use crate::transfers::{Life, Maker};
 
 /// Packets sent and events at one instant that cannot be honest: six windows of 10 Gbit/s times
 /// 200 ms, all let go at once.
@@ -37,6 +39,8 @@ pub(crate) struct Engine {
     pub(crate) hosts: Vec<Host>,
     pub(crate) fabric: Fabric,
     pub(crate) addresses: BTreeMap<IpAddr, u32>,
+    /// Who makes the pairs of these flows, whose transports come and go.
+    makers: BTreeMap<usize, Maker>,
     pub(crate) names: Names,
     pub(crate) schedule: Schedule,
     /// Of the links between routers, which come first.
@@ -63,11 +67,13 @@ pub(crate) struct Parts {
     pub(crate) names: Names,
     /// The host whose congestion state is that of each flow, if there is one.
     pub(crate) senders: Vec<Option<usize>>,
+    /// Who makes the pairs of these flows when they start.
+    pub(crate) makers: BTreeMap<usize, Maker>,
 }
 
 impl Engine {
     pub(crate) fn new(parts: Parts, run: &RunConfig<'_>) -> Self {
-        let Parts { hosts, fabric, names, senders } = parts;
+        let Parts { hosts, fabric, names, senders, makers } = parts;
         let addresses = hosts.iter().enumerate().map(|(i, h)| (h.address, i as u32)).collect();
         let hops = fabric.links.iter().filter(|link| link.is_bottleneck);
         let watched = hops.map(|_| LinkRecorder::default()).collect();
@@ -76,6 +82,7 @@ impl Engine {
             hosts,
             fabric,
             addresses,
+            makers,
             names,
             schedule: Schedule::new(run.duration, run.interval, &run.measure),
             watched,
@@ -269,7 +276,9 @@ impl Engine {
         if let Some(datagram) = place {
             datagram.ecn = parcel.ecn();
         }
-        self.hosts[host as usize].transport.handle_datagram_in(self.now, place);
+        let host = &mut self.hosts[host as usize];
+        host.arrived = host.arrived.wrapping_add(1);
+        host.transport.handle_datagram_in(self.now, place);
         self.fabric.packets.release(parcel.slot(), parcel.path());
         true
     }
@@ -278,7 +287,9 @@ impl Engine {
     #[cold]
     fn arrive_any(&mut self, host: u32, parcel: Parcel) {
         let option = self.fabric.packets.options.remove(&parcel.slot());
-        let transport = self.hosts[host as usize].transport.as_mut();
+        let host = &mut self.hosts[host as usize];
+        host.arrived = host.arrived.wrapping_add(1);
+        let transport = host.transport.as_mut();
         let Some(mut datagram) = self.fabric.packets.take(parcel.slot()) else { return };
         datagram.ecn = parcel.ecn();
         match option {
@@ -300,6 +311,9 @@ impl Engine {
         }
         self.fabric.cost.events += 1;
         self.fabric.hash.log(self.now, index, Kind::Wake, 0);
+        if self.hosts[index].life == Life::Waiting {
+            self.begin(index)?;
+        }
         self.hosts[index].handle_timeout(self.now, timers);
         self.drain(index)
     }
@@ -331,6 +345,9 @@ impl Engine {
         let armed = fabric.events.due(index);
         if due < armed || armed <= now {
             fabric.events.set(index, due.max(now));
+        }
+        if host.life == Life::Passing {
+            self.end(index);
         }
         self.stuck(index)
     }
@@ -477,6 +494,7 @@ fn transmit(
             let leaves = fabric.empties_at(now, host.uplink as usize);
             host.transport.on_device(now, len, leaves);
         }
+        host.sent = host.sent.wrapping_add(1);
         *at_once += 1;
     }
     *at_once > before

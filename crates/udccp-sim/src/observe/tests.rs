@@ -1,18 +1,16 @@
 //! The checker sees what must not be.
 
+use std::sync::Arc;
+
 use udccp_base::{Ecn, Seed};
-use udccp_link::{Backlog, Drops, LinkConfig, LinkStats, QueueLimit};
+use udccp_link::{Backlog, Drops, LinkStats, QueueLimit};
 
 use super::*;
 use crate::network::{LinkSpec, Node};
 
 fn network() -> Network {
-    let link = |name: &str, from, to| LinkSpec {
-        name: name.to_owned(),
-        from,
-        to,
-        config: LinkConfig::default(),
-    };
+    let link =
+        |name: &str, from, to| LinkSpec { name: name.to_owned(), from, to, config: Arc::default() };
     let (host, router) = (Node::Host(0), Node::Router(0));
     let links = vec![link("up", host, router), link("down", router, host)];
     Network { hosts: 2, routers: 1, links }

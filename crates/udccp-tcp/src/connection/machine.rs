@@ -152,6 +152,20 @@ impl Transport for Connection {
         self.state == State::Closed
     }
 
+    fn is_spent(&self) -> bool {
+        match self.state {
+            State::Closed => {
+                // Before it opens, the active end is closed too.
+                (self.opened || self.close_with_peer) && self.control.is_none()
+            }
+            State::TimeWait => {
+                let others = self.send.deadline().min(self.recv.deadline());
+                self.control.is_none() && others == Instant::MAX
+            }
+            _ => false,
+        }
+    }
+
     fn probe(&self) -> Probe {
         let (cc, rtt, stats) = (self.send.congestion(), self.send.rtt(), self.send.stats());
         let threshold = Some(cc.ssthresh()).filter(|t| *t < u32::MAX);

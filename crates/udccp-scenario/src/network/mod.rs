@@ -1,11 +1,13 @@
 //! From a scenario to the network that the simulator runs.
 
+use std::sync::Arc;
+
 use udccp_base::{Duration, Rng, Seed, Transport};
 use udccp_cc::Algorithm;
 use udccp_sim::{
-    Bulk, Chain, Codec, ConstantRate, Dialogue, Frames, HopConfig, IpVersion, LinkConfig, OnOff,
-    PairAddresses, PairConfig, RequestResponse, Source, Speech, Transfer, Video, Voip, link_name,
-    poisson,
+    Arrival, Bulk, Chain, Codec, ConstantRate, Dialogue, Frames, HopConfig, IpVersion, LinkConfig,
+    OnOff, PairAddresses, PairConfig, PairMaker, RequestResponse, Source, Speech, Transfer, Video,
+    Voip, link_name, poisson,
 };
 
 use crate::Family;
@@ -30,6 +32,16 @@ pub trait Hosts {
     /// have one connection in their life, so that each transfer has hosts of its own.
     fn play_many(&self) -> bool {
         false
+    }
+
+    /// Who makes the hosts of the transfers of a flow, each pair when it starts; `seed` is the
+    /// flow's own. `None` where all of them are to be there from the first instant.
+    ///
+    /// # Errors
+    /// As [`Self::pair`].
+    fn later(&mut self, flow: &Flow, seed: Seed) -> Result<Option<Box<dyn PairMaker>>, String> {
+        let _ = (flow, seed);
+        Ok(None)
     }
 
     /// Which addresses the hosts have.
@@ -77,6 +89,49 @@ impl Hosts for Simulated<'_> {
             transports::build(flow, at, seed, own, &mut self.configs)?;
         Ok(HostPair { sender, receiver, source: None })
     }
+
+    fn later(&mut self, flow: &Flow, seed: Seed) -> Result<Option<Box<dyn PairMaker>>, String> {
+        if flow.dccp.invite == Some(true) {
+            // Such a receiver speaks first, at the start of the flow.
+            return Ok(None);
+        }
+        let own = self.algorithms.iter().find(|(name, _)| *name == flow.name);
+        let algorithm = own.map(|(_, algorithm)| algorithm.clone());
+        let configs = DccpConfigs::default();
+        let mut maker = Transfers { flow: flow.clone(), seed, algorithm, configs };
+        // A contradiction of settings is told now, and not when the first transfer starts.
+        maker.make(0, PairAddresses::of(0, self.ip()))?;
+        Ok(Some(Box::new(maker)))
+    }
+}
+
+/// Makes the transports of a flow's transfers when they start.
+#[derive(Debug)]
+struct Transfers {
+    flow: Flow,
+    /// Of the flow.
+    seed: Seed,
+    /// In place of that of the flow's protocol.
+    algorithm: Option<Algorithm>,
+    configs: DccpConfigs,
+}
+
+impl PairMaker for Transfers {
+    fn make(
+        &mut self,
+        number: usize,
+        at: PairAddresses,
+    ) -> Result<[Box<dyn Transport>; 2], String> {
+        let Self { flow, seed, algorithm, configs } = self;
+        let seed = seed.derive(&transfer_name(flow, number));
+        let ends = transports::build(flow, at, seed, algorithm.as_ref(), configs)?;
+        Ok([ends.sender, ends.receiver])
+    }
+}
+
+/// What one of the transfers of a flow is called, counted from 0.
+fn transfer_name(flow: &Flow, number: usize) -> String {
+    format!("{}/{}", flow.name, number + 1)
 }
 
 /// The network of a scenario with all of its flows, between hosts of any kind.
@@ -91,8 +146,7 @@ pub fn network(scenario: &Scenario, seed: Seed, hosts: &mut dyn Hosts) -> Result
         let own = seed.derive("flow").derive(&flow.name);
         match flow.traffic {
             Traffic::Poisson { every, size } if !hosts.play_many() => {
-                let pairs = transfers(scenario, flow, (every, size), own, chain.pairs(), hosts)?;
-                chain.add_flow(&flow.name, pairs);
+                add_transfers(&mut chain, scenario, flow, (every, size), own, hosts)?;
             }
             _ => {
                 let source = source(&flow.traffic, own.stream("source"));
@@ -163,9 +217,21 @@ fn pair(
 ) -> Result<PairConfig, RunError> {
     let ends =
         hosts.pair(flow, at, own).map_err(|why| RunError::Flow { flow: flow.name.clone(), why })?;
-    let [sender_access, receiver_access] = access_links(scenario, flow);
+    let source = ends.source.unwrap_or(source);
+    let links = access_links(scenario, flow).map(Arc::new);
+    let pair = PairConfig::new(name, ends.sender, ends.receiver, source);
+    Ok(linked(scenario, flow, links, pair))
+}
+
+/// A pair of a flow with these access links and the times that the flow has.
+fn linked(
+    scenario: &Scenario,
+    flow: &Flow,
+    [sender_access, receiver_access]: [Arc<LinkConfig>; 2],
+    pair: PairConfig,
+) -> PairConfig {
     let (enters, leaves) = routers_of(scenario, flow);
-    Ok(PairConfig {
+    PairConfig {
         sender_access,
         receiver_access,
         enters: Some(enters),
@@ -173,20 +239,55 @@ fn pair(
         start: flow.start,
         start_jitter: scenario.time.phase,
         stop: flow.stop,
-        ..PairConfig::new(name, ends.sender, ends.receiver, ends.source.unwrap_or(source))
-    })
+        ..pair
+    }
 }
 
-/// The transfers that come while the flow lasts, each between hosts of its own. The phase is drawn
-/// with the arrivals.
-fn transfers(
+/// Adds the transfers that come while the flow lasts, each between hosts of its own. The phase is
+/// drawn with the arrivals.
+fn add_transfers(
+    chain: &mut Chain,
     scenario: &Scenario,
     flow: &Flow,
     (every, size): (Duration, RandomVariable<udccp_base::DataSize>),
     own: Seed,
-    first: usize,
     hosts: &mut dyn Hosts,
-) -> Result<Vec<PairConfig>, RunError> {
+) -> Result<(), RunError> {
+    let arrivals = arrivals(scenario, flow, (every, size), own)?;
+    let wrong = |why| RunError::Flow { flow: flow.name.clone(), why };
+    let maker = match arrivals.len() {
+        // The congestion state of one transfer is the flow's, from the first instant to the last.
+        1 => None,
+        _ => hosts.later(flow, own).map_err(wrong)?,
+    };
+    let (ip, first) = (hosts.ip(), chain.pairs());
+    let links = access_links(scenario, flow).map(Arc::new);
+    let mut one = |(i, arrival): (usize, &Arrival)| {
+        let name = transfer_name(flow, i);
+        let source = Box::new(Transfer::new(arrival.bytes));
+        let pair = if maker.is_some() {
+            linked(scenario, flow, links.clone(), PairConfig::later(name, source))
+        } else {
+            let (at, seed) = (PairAddresses::of(first + i, ip), own.derive(&name));
+            pair(scenario, flow, &name, (at, seed), source, hosts)?
+        };
+        Ok(PairConfig { start: arrival.at, start_jitter: Duration::ZERO, stop: None, ..pair })
+    };
+    let pairs = arrivals.iter().enumerate().map(&mut one).collect::<Result<_, RunError>>()?;
+    match maker {
+        Some(maker) => chain.add_transfers(&flow.name, pairs, maker),
+        None => chain.add_flow(&flow.name, pairs),
+    };
+    Ok(())
+}
+
+/// When the transfers of a flow come, and how long they are.
+fn arrivals(
+    scenario: &Scenario,
+    flow: &Flow,
+    (every, size): (Duration, RandomVariable<udccp_base::DataSize>),
+    own: Seed,
+) -> Result<Vec<Arrival>, RunError> {
     let end = flow.stop.unwrap_or(Duration::MAX).min(scenario.time.duration);
     let mut rng = own.stream("arrivals");
     let sizes = size.distribution();
@@ -198,15 +299,7 @@ fn transfers(
         };
         return Err(RunError::Flow { flow: flow.name.clone(), why });
     }
-    let ip = hosts.ip();
-    let one = |(i, arrival): (usize, &udccp_sim::Arrival)| {
-        let name = format!("{}/{}", flow.name, i + 1);
-        let at = PairAddresses::of(first + i, ip);
-        let source = Box::new(Transfer::new(arrival.bytes));
-        let pair = pair(scenario, flow, &name, (at, own.derive(&name)), source, hosts)?;
-        Ok(PairConfig { start: arrival.at, start_jitter: Duration::ZERO, stop: None, ..pair })
-    };
-    arrivals.iter().enumerate().map(one).collect()
+    Ok(arrivals)
 }
 
 /// The application that offers this traffic, drawing from `rng`. Poisson arrivals are many
@@ -249,3 +342,6 @@ pub fn source(traffic: &Traffic, rng: Rng) -> Box<dyn Source> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,45 @@
+//! Hosts whose transports come and go.
+
+use super::{Engine, Stop};
+use crate::error::SimError;
+use crate::host::{Host, sender_beside};
+use crate::transfers::{Life, let_go};
+
+impl Engine {
+    /// The pair of this host starts: now it needs its transports.
+    #[cold]
+    pub(super) fn begin(&mut self, index: usize) -> Result<(), Stop> {
+        let (sender, flow) = (sender_beside(index), self.hosts[index].path as usize / 2);
+        let (Some(hosts), Some(maker)) =
+            (pair(&mut self.hosts, sender), self.makers.get_mut(&flow))
+        else {
+            return Ok(());
+        };
+        maker.make(sender / 2, hosts).map_err(|what| Box::new(SimError::Config { what }))
+    }
+
+    /// Lets the transports of this host's pair go, if it is over: nothing can come of them any
+    /// more but the end of a TIMEWAIT.
+    #[inline(never)]
+    pub(super) fn end(&mut self, index: usize) {
+        let sender = sender_beside(index);
+        let Some(hosts) = pair(&mut self.hosts, sender) else { return };
+        let [a, b] = &*hosts;
+        let are_spent = hosts.iter().all(|h| h.life == Life::Passing && h.transport.is_spent());
+        if !are_spent {
+            return;
+        }
+        let sent = a.sent.wrapping_add(b.sent);
+        let arrived = a.arrived.wrapping_add(b.arrived);
+        let under_way = sent.wrapping_sub(arrived) as i32 - self.fabric.balance[sender / 2];
+        if under_way == 0 {
+            let_go(hosts);
+            hosts.iter().for_each(|host| self.fabric.shrink(host.uplink as usize));
+        }
+    }
+}
+
+/// Both hosts of a pair.
+fn pair(hosts: &mut [Host], sender: usize) -> Option<&mut [Host; 2]> {
+    hosts.get_mut(sender..)?.first_chunk_mut()
+}

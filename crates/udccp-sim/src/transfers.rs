@@ -1,0 +1,136 @@
+//! Pairs that are there only while they are needed: the transfers of a flow that come and go.
+
+use core::fmt;
+
+use udccp_base::{
+    AppPort, Datagram, Instant, Machine, Message, Payload, Probe, SendOutcome, Transport,
+};
+
+use crate::address::PairAddresses;
+use crate::host::Host;
+
+/// Makes the transports of the pairs of a flow, each when its time has come.
+pub trait PairMaker: fmt::Debug {
+    /// Sender and receiver of the pair with this number in its flow, counted from 0. A receiver
+    /// has nothing to do before something arrives.
+    ///
+    /// # Errors
+    /// Settings that cannot be, in words.
+    fn make(&mut self, number: usize, at: PairAddresses)
+    -> Result<[Box<dyn Transport>; 2], String>;
+}
+
+/// Whether the transport of a host is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Life {
+    /// From the first instant to the last.
+    Whole,
+    /// Not yet: it is made when its pair starts.
+    Waiting,
+    /// It goes when its pair is over.
+    Passing,
+    /// It has gone.
+    Over,
+}
+
+/// Makes the pairs of one flow.
+#[derive(Debug)]
+pub(crate) struct Maker {
+    pub(crate) maker: Box<dyn PairMaker>,
+    /// Number of the first pair of the flow.
+    pub(crate) first: usize,
+}
+
+impl Maker {
+    /// Gives the hosts of a pair their transports.
+    pub(crate) fn make(&mut self, pair: usize, hosts: &mut [Host; 2]) -> Result<(), String> {
+        let [sender, receiver] = hosts;
+        let at = PairAddresses { sender: sender.address, receiver: receiver.address };
+        let made = self.maker.make(pair - self.first, at)?;
+        for (host, transport) in hosts.iter_mut().zip(made) {
+            debug_assert_eq!(transport.poll_timeout(), None, "nothing has happened to it");
+            host.uses_quick_start = transport.uses_quick_start();
+            host.watches_device = transport.watches_device();
+            (host.transport, host.life) = (transport, Life::Passing);
+        }
+        Ok(())
+    }
+}
+
+/// Lets the transports of a pair go. Both are spent, and nothing is on its way to either.
+pub(crate) fn let_go(hosts: &mut [Host; 2]) {
+    for host in hosts {
+        let absent = Absent::after(host.transport.as_ref());
+        (host.transport, host.life) = (Box::new(absent), Life::Over);
+    }
+}
+
+/// Stands for a transport that is not there yet, or no longer.
+#[derive(Debug, Default)]
+pub(crate) struct Absent {
+    /// Of the last timer, which wakes the host as it would have been.
+    due: Option<Instant>,
+    /// What results add up.
+    congestion_events: u64,
+    timeouts: u64,
+    retransmits: u64,
+    is_over: bool,
+}
+
+impl Absent {
+    /// For a transport that is spent.
+    fn after(transport: &dyn Transport) -> Self {
+        let Probe { congestion_events, timeouts, retransmits, .. } = transport.probe();
+        let due = transport.poll_timeout();
+        Self { due, congestion_events, timeouts, retransmits, is_over: true }
+    }
+}
+
+impl Machine for Absent {
+    fn handle_datagram(&mut self, _now: Instant, _datagram: Datagram) {}
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.due = self.due.filter(|due| now < *due);
+    }
+
+    fn poll_transmit(&mut self, _now: Instant) -> Option<Datagram> {
+        None
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.due
+    }
+}
+
+impl AppPort for Absent {
+    fn send(&mut self, _now: Instant, message: Message) -> SendOutcome {
+        SendOutcome::Closed(message)
+    }
+
+    fn is_writable(&self) -> bool {
+        false
+    }
+
+    fn close(&mut self, _now: Instant) {}
+
+    fn max_payload(&self) -> usize {
+        0
+    }
+}
+
+impl Transport for Absent {
+    fn open(&mut self, _now: Instant) {}
+
+    fn poll_delivered(&mut self, _now: Instant) -> Option<Payload> {
+        None
+    }
+
+    fn is_closed(&self) -> bool {
+        self.is_over
+    }
+
+    fn probe(&self) -> Probe {
+        let Self { congestion_events, timeouts, retransmits, .. } = *self;
+        Probe { congestion_events, timeouts, retransmits, ..Probe::default() }
+    }
+}
