@@ -2,11 +2,12 @@
 
 mod common;
 
-use common::{Fate, Pipe, drop_segments, ms, plain};
-use udccp_base::{AppPort, Duration, Instant, Message, Payload, SendOutcome, Transport};
+use common::{Fate, Pipe, addresses, drop_segments, ms, plain};
+use udccp_base::{AppPort, Duration, Instant, Machine, Message, Payload, Seed};
+use udccp_base::{SendOutcome, Transport};
 use udccp_cc::Algorithm;
 use udccp_tcp::wire::Flags;
-use udccp_tcp::{CloseReason, State, TcpConfig};
+use udccp_tcp::{CloseReason, State, TcpConfig, TcpReceiver, TcpSender};
 
 const fn at(milliseconds: u64) -> Instant {
     Instant::from_nanos(milliseconds * 1_000_000)
@@ -53,6 +54,61 @@ fn an_option_counts_only_where_both_ends_have_it() {
             );
         }
     }
+}
+
+/// A flow of 300,000 bytes to a receiver with its own configuration.
+fn between(sender: TcpConfig, receiver: TcpConfig) -> Pipe {
+    let (a, b) = addresses();
+    let mut pipe = Pipe::new(sender, ms(10)).with_bytes(300_000);
+    pipe.receiver = TcpReceiver::new(b, a, receiver, Seed(2));
+    pipe
+}
+
+/// RFC 7323 sections 1.3 and 2.2: both SYNs have to carry an option that is to count.
+#[test]
+fn an_end_uses_no_option_that_the_other_does_not_offer() {
+    let without = TcpConfig { window_scaling: false, timestamps: false, ..plain() };
+    for (sender, receiver) in [(plain(), without.clone()), (without, plain())] {
+        let mut pipe = between(sender, receiver);
+        let log = pipe.record();
+        pipe.start();
+        pipe.run_to_end(Duration::from_secs(100));
+        assert_eq!(pipe.delivered, 300_000);
+        for s in log.borrow().iter().skip(1) {
+            let options = s.header.options;
+            assert_eq!((options.timestamps, options.window_scale), (None, None));
+        }
+    }
+}
+
+/// RFC 9293 section 3.7.1: also what is sent again is no larger than the peer's MSS option allows.
+#[test]
+fn a_hole_is_sent_again_in_segments_that_the_peer_takes() {
+    let mut pipe = between(plain(), TcpConfig { mss: 536, ..plain() });
+    pipe = pipe.with_rule(drop_segments(&[20, 21, 22, 23, 24, 25]));
+    let log = pipe.record();
+    pipe.start();
+    pipe.run_to_end(Duration::from_secs(100));
+    assert_eq!(pipe.sender.stats().send.retransmits, 6);
+    assert_eq!(log.borrow().iter().map(|s| s.data).max(), Some(536 - 12));
+}
+
+/// RFC 9293 section 3.10.7.3, first: a segment that acknowledges something else is not for us.
+#[test]
+fn an_answer_to_the_syn_of_another_connection_opens_nothing() {
+    let (a, b) = addresses();
+    let answer = |seed| {
+        let mut sender = TcpSender::new(a, b, plain(), Seed(seed));
+        sender.open(at(0));
+        let mut receiver = TcpReceiver::new(b, a, plain(), Seed(seed));
+        receiver.handle_datagram(at(0), sender.poll_transmit(at(0)).expect("a SYN"));
+        (sender, receiver.poll_transmit(at(0)).expect("its answer"))
+    };
+    let ((mut sender, its_own), (_, of_another)) = (answer(1), answer(2));
+    sender.handle_datagram(at(1), of_another);
+    assert_eq!(sender.state(), State::SynSent);
+    sender.handle_datagram(at(1), its_own);
+    assert_eq!(sender.state(), State::Established);
 }
 
 #[test]
