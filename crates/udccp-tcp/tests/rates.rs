@@ -10,8 +10,13 @@ use udccp_cc::{AckSample, Algorithm, CongestionControl, CustomAlgorithm, Deliver
 use udccp_tcp::{DelayedAck, TcpConfig};
 
 /// A window of twenty that nothing changes, and all that it is told.
-#[derive(Clone, Debug)]
-struct Watcher(Arc<Mutex<Vec<Delivery>>>);
+#[derive(Clone, Debug, Default)]
+struct Watcher {
+    deliveries: Arc<Mutex<Vec<Delivery>>>,
+    /// Segments in flight at cuts and at timeouts.
+    in_flight: Arc<Mutex<(Vec<u32>, Vec<u32>)>>,
+    sets_its_own_window: bool,
+}
 
 impl CongestionControl for Watcher {
     fn name(&self) -> &'static str {
@@ -24,30 +29,37 @@ impl CongestionControl for Watcher {
         u32::MAX
     }
     fn needs(&self) -> Needs {
-        Needs { rates: true, own_recovery: true, ..Needs::DELIVERIES }
+        Needs { rates: true, own_recovery: self.sets_its_own_window, ..Needs::DELIVERIES }
     }
     fn on_delivery(&mut self, delivery: &Delivery) {
-        self.0.lock().unwrap().push(*delivery);
+        self.deliveries.lock().unwrap().push(*delivery);
     }
     fn on_ack(&mut self, _: &AckSample) {}
-    fn on_congestion_event(&mut self, _: Instant, _: u32) {}
-    fn on_rto(&mut self, _: Instant, _: u32) {}
+    fn on_congestion_event(&mut self, _: Instant, in_flight: u32) {
+        self.in_flight.lock().unwrap().0.push(in_flight);
+    }
+    fn on_rto(&mut self, _: Instant, in_flight: u32) {
+        self.in_flight.lock().unwrap().1.push(in_flight);
+    }
     fn set_window(&mut self, _: Instant, _: u32, _: u32) {}
     fn clamp(&mut self, _: u32) {}
 }
 
+fn watched_by(watcher: &Watcher) -> Algorithm {
+    let watcher = watcher.clone();
+    Algorithm::Custom(CustomAlgorithm::new("watcher", move |_| Box::new(watcher.clone())))
+}
+
 /// What is told in a second of a path of 100.3 ms.
 fn told(rule: impl FnMut(u64, &Datagram) -> Fate + 'static) -> Vec<Delivery> {
-    let log = Arc::new(Mutex::new(Vec::new()));
-    let watcher = Watcher(log.clone());
-    let watches = CustomAlgorithm::new("watcher", move |_| Box::new(watcher.clone()));
-    let config =
-        TcpConfig { delayed_ack: DelayedAck::OFF, ..TcpConfig::new(Algorithm::Custom(watches)) };
+    let watcher = Watcher { sets_its_own_window: true, ..Watcher::default() };
+    let algorithm = watched_by(&watcher);
+    let config = TcpConfig { delayed_ack: DelayedAck::OFF, ..TcpConfig::new(algorithm) };
     let mut pipe = Pipe::new(config, Duration::from_micros(50_150)).with_rate(100, 1000);
     pipe.forward.rule = Some(Box::new(rule));
     pipe.start();
     pipe.run_for(ms(1_000));
-    log.lock().unwrap().clone()
+    watcher.deliveries.lock().unwrap().clone()
 }
 
 /// Segments behind a hole are as good a measure as any; what fills the hole was sent twice, and is
@@ -70,4 +82,26 @@ fn what_was_in_flight_before_includes_what_is_found_lost() {
     let lost = told.iter().find(|d| d.lost > 0).expect("a loss");
     assert_eq!(lost.prior_in_flight, lost.in_flight + lost.delivered + lost.lost);
     assert_eq!(lost.lost, 3);
+}
+
+/// The FlightSize that halves (RFC 5681 section 3.1, equation 4): at a loss without what limited
+/// transmit sent on the two duplicates before the third (section 3.2, step 2), and all of it at a
+/// timeout.
+#[test]
+fn a_cut_and_a_timeout_are_told_what_is_in_flight() {
+    for limited_transmit in [true, false] {
+        let watcher = Watcher::default();
+        let algorithm = watched_by(&watcher);
+        let config = TcpConfig {
+            delayed_ack: DelayedAck::OFF,
+            limited_transmit,
+            rescue: false,
+            ..TcpConfig::rfc(algorithm)
+        };
+        let mut pipe = Pipe::new(config, ms(50)).with_bytes(100 * 1448);
+        pipe = pipe.with_rate(100, 1000).with_rule(drop_segments(&[45, 98, 99, 100]));
+        pipe.start();
+        pipe.run_for(Duration::from_secs(5));
+        assert_eq!(*watcher.in_flight.lock().unwrap(), (vec![20], vec![3]));
+    }
 }

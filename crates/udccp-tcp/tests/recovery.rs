@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Fate, Pipe, drop_segments, ms, plain};
-use udccp_base::{Datagram, Duration, Instant, Transport};
+use udccp_base::{AppPort, Datagram, Duration, Instant, Message, Payload, Transport};
 use udccp_cc::{Algorithm, CubicConfig, InitialWindow};
 use udccp_tcp::wire::TcpHeader;
 use udccp_tcp::{DelayedAck, LossDetection, SendStats, TcpConfig, WindowReduction};
@@ -217,6 +217,32 @@ fn reordering_by_three_is_taken_for_loss_and_reported_as_a_duplicate() {
     assert_eq!((stats.retransmits, stats.congestion_events, stats.timeouts), (1, 1, 0));
     assert_eq!(stats.duplicates_reported, 1, "RFC 2883");
     assert_eq!(pipe.receiver.stats().recv.duplicates, 1);
+}
+
+/// RFC 6675 section 5, step 1: three duplicates are enough where the segments are too small for
+/// `IsLost`. The first hole then goes before new data that waits, here for the window.
+#[test]
+fn three_duplicates_of_small_segments_send_the_hole_again() {
+    let config =
+        TcpConfig { initial_window: InitialWindow::Packets(4), max_cwnd: Some(4), ..twenty() };
+    let mut pipe = Pipe::new(TcpConfig { limited_transmit: false, ..config }, ms(50));
+    pipe.to_send = 0;
+    pipe.forward.rule = Some(Box::new(drop_segments(&[0])));
+    pipe.start();
+    pipe.run_for(ms(300));
+    let log = pipe.record();
+    for _ in 0..4 {
+        pipe.sender.send(pipe.now, Message::new(Payload::Zeros(100)));
+        pipe.drain();
+    }
+    for _ in 0..4 {
+        pipe.sender.send(pipe.now, Message::new(Payload::Zeros(1448)));
+    }
+    pipe.run_for(ms(110));
+    let log = log.borrow();
+    let sent: Vec<_> = log.iter().filter(|s| s.forward).map(|s| s.header.seq).collect();
+    assert_eq!(sent.iter().filter(|seq| **seq == sent[0]).count(), 2, "{sent:?}");
+    assert_eq!(pipe.sender.stats().send.timeouts, 0);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Fate, Pipe, ms, plain};
+use common::{Fate, Pipe, drop_segments, ms, plain};
 use udccp_base::{AppPort, DataRate, Duration, Ecn, Instant, Machine, Message, Payload, Transport};
 use udccp_cc::{Algorithm, BbrConfig, CubicConfig, InitialWindow};
 use udccp_tcp::wire::Flags;
@@ -68,6 +68,21 @@ fn every_second_segment_is_acknowledged() {
         let acks = pipe.receiver.stats().recv.pure_acks;
         assert!(acks.abs_diff(expected) <= 1, "{acks}");
     }
+}
+
+/// Segments behind a hole are acknowledged at once (RFC 5681 section 4.2), and only those.
+#[test]
+fn after_a_hole_every_second_segment_is_acknowledged_again() {
+    let mut pipe = Pipe::new(plain(), ms(50)).with_bytes(400 * PAYLOAD);
+    pipe = pipe.with_rate(10, 1000).with_rule(drop_segments(&[20]));
+    pipe.start();
+    pipe.run_for(Duration::from_secs(5));
+    assert_eq!(pipe.delivered, 400 * PAYLOAD);
+    let stats = pipe.receiver.stats().recv;
+    let behind = stats.out_of_order;
+    assert!((10..40).contains(&behind), "{behind}");
+    let expected = behind + (400 - behind) / 2;
+    assert!(stats.pure_acks.abs_diff(expected) <= 2, "{stats:?}");
 }
 
 #[test]
@@ -332,6 +347,27 @@ fn marks_cut_the_window_once_a_round_trip_and_lose_nothing() {
     assert!(span <= ms(101), "echoed for a round trip: {span}");
     assert!(log.iter().filter(|s| s.data > 0).all(|s| s.ecn == Ecn::Ect0));
     assert!(log.iter().filter(|s| s.data == 0).all(|s| s.ecn == Ecn::NotEct));
+}
+
+/// RFC 3168 section 6.1.2: a sender reacts at most once to the congestion of a window of data, be
+/// it marks or losses that show it.
+#[test]
+fn a_loss_in_a_window_that_was_cut_for_a_mark_is_no_second_cut() {
+    let window = InitialWindow::Packets(40);
+    let config = TcpConfig { ecn: true, initial_window: window, max_cwnd: Some(40), ..plain() };
+    let mut n = 0;
+    let mut pipe = Pipe::new(config, ms(50)).with_bytes(400 * PAYLOAD).with_rule(move |_, d| {
+        n += u64::from(!d.payload.is_empty());
+        match n {
+            100 => Fate::Mark,
+            130 => Fate::Drop,
+            _ => Fate::Pass,
+        }
+    });
+    pipe.start();
+    pipe.run_to_end(Duration::from_secs(200));
+    let stats = pipe.sender.stats().send;
+    assert_eq!((stats.congestion_events, stats.retransmits, stats.timeouts), (1, 1, 0));
 }
 
 #[test]
