@@ -108,14 +108,14 @@ impl Connection {
     /// The options of our SYN or SYN-ACK.
     pub(super) fn syn_options(&self, now: Instant, kind: Control) -> TcpOptions<'static> {
         let answer = kind == Control::SynAck;
-        let timestamps = if answer { self.agreed.timestamps } else { self.config.timestamps };
         let echo = if answer { self.recent_timestamp } else { 0 };
         let scaling = if answer { self.recv.is_scaled() } else { self.config.window_scaling };
         TcpOptions {
             mss: Some(self.config.mss),
             window_scale: scaling.then(|| self.recv.wanted_shift()),
             sack_permitted: !answer || self.agreed.sack,
-            timestamps: timestamps.then(|| (self.timestamp(now), echo)),
+            // In an answer, these are what is agreed.
+            timestamps: self.config.timestamps.then(|| (self.timestamp(now), echo)),
             ..TcpOptions::default()
         }
     }

@@ -112,7 +112,6 @@ impl Connection {
         if una == nxt && header.options.sack.is_empty() && self.send.is_idle(window_end) {
             // Data for an end that only receives: nearly all that its peer sends.
             self.send.on_idle_ack();
-            self.note_fin_acked(now);
             return true;
         }
         let mut blocks = [Range::new(0, 0); 4];

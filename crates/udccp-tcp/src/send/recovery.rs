@@ -227,7 +227,6 @@ impl SendSide {
 
     /// RFC 6675 section 5, step 4.
     fn enter_recovery(&mut self, now: Instant) {
-        let flight = self.board.flight();
         let window = u64::from(self.cc.cwnd()) * u64::from(self.mss);
         if matches!(self.phase, Phase::Open) {
             // Segments of limited transmit do not count (RFC 5681 section 3.2, step 2).
@@ -238,8 +237,7 @@ impl SendSide {
         let target = u64::from(self.cc.cwnd()) * u64::from(self.mss);
         let mss = u64::from(self.mss);
         let kind = self.limits.reduction;
-        let before = if kind == WindowReduction::Proportional { window } else { flight };
-        let mut reduction = Reduction::begin(kind, before, target);
+        let mut reduction = Reduction::begin(kind, window, target);
         if kind == WindowReduction::Proportional {
             // What begins the recovery counts, or one segment where a timer does.
             let newly = self.newly_delivered.max(mss);

@@ -18,11 +18,11 @@ pub(crate) struct Reduction {
 }
 
 impl Reduction {
-    /// Recovery begins with `flight` bytes outstanding and a new window of `target` bytes.
-    pub(crate) fn begin(kind: WindowReduction, flight: u64, target: u64) -> Self {
+    /// Recovery begins with a window of `before` bytes and a new one of `target` bytes.
+    pub(crate) fn begin(kind: WindowReduction, before: u64, target: u64) -> Self {
         let ratio = match kind {
             WindowReduction::AtOnce => None,
-            WindowReduction::Proportional => Some((target, flight.max(1))),
+            WindowReduction::Proportional => Some((target, before.max(1))),
             WindowReduction::RateHalving => Some((1, 2)),
         };
         let is_careful = kind == WindowReduction::Proportional;
