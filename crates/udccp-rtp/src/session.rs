@@ -491,3 +491,17 @@ fn ntp_now() -> u64 {
     let fraction = (u64::from(unix.subsec_nanos()) << 32) / 1_000_000_000;
     (unix.as_secs().wrapping_add(NTP_UNIX_SECONDS) << 32) | fraction
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wall_clock_counts_from_1900_in_parts_of_2_to_the_32() {
+        let unix = || std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs_f64();
+        // RFC 5905 section 6: 1970 began 2,208,988,800 s after 1900.
+        let ours = || ntp_now() as f64 / 4_294_967_296.0 - 2_208_988_800.0;
+        let (before, now, after) = (unix(), ours(), unix());
+        assert!(before - 1e-5 <= now && now <= after + 1e-5, "{before} {now} {after}");
+    }
+}

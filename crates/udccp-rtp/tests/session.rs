@@ -208,26 +208,54 @@ fn media_that_congestion_control_holds_back_too_long_is_dropped_and_reports_wait
     });
 }
 
+/// Congestion control holds these back for more than two round trips of 800 ms.
+#[test]
+fn media_with_time_to_wait_is_not_dropped() {
+    run(async {
+        let mut seen = 0;
+        let rule = move |from_client: bool, _: &mut Vec<u8>| {
+            seen += u32::from(!from_client);
+            let is_late = !from_client && seen > 2;
+            if is_late { Fate::Late(Duration::from_millis(800)) } else { Fate::Pass }
+        };
+        let (a, b, _relay) = dccp(&Options::default(), rule).await;
+        let a = RtpSession::new(a, &quick().lifetime(Duration::from_secs(20))).unwrap();
+        let b = RtpSession::new(b, &quick()).unwrap();
+        for n in 0..16 {
+            a.send(n * 160, false, [n as u8; 160]).await.unwrap();
+        }
+        for n in 0..16 {
+            assert_eq!(next_packet(&b).await.payload[0], n);
+        }
+        assert_eq!(a.stats().packets_expired, 0);
+    });
+}
+
+/// Two sessions whose reports have a connection of their own.
+async fn with_two_connections(options: &RtpOptions) -> (RtpSession, RtpSession) {
+    let at = "127.0.0.1:0".parse().unwrap();
+    let listener =
+        Listener::bind_with(at, [SERVICE_AUDIO, SERVICE_RTCP], &Options::default()).unwrap();
+    let address = listener.local_addr();
+    let connect = async {
+        let rtp = Connection::connect(address, SERVICE_AUDIO).await.unwrap();
+        let rtcp = Connection::connect(address, SERVICE_RTCP).await.unwrap();
+        RtpSession::with_rtcp(rtp, rtcp, options).unwrap()
+    };
+    let accept = async {
+        let rtp = listener.accept().await.unwrap();
+        let rtcp = listener.accept().await.unwrap();
+        assert_eq!((rtp.service_code(), rtcp.service_code()), (SERVICE_AUDIO, SERVICE_RTCP));
+        RtpSession::with_rtcp(rtp, rtcp, options).unwrap()
+    };
+    tokio::join!(connect, accept)
+}
+
 //= 5762-5.4-3 test
 #[test]
 fn reports_can_have_a_connection_of_their_own() {
     run(async {
-        let at = "127.0.0.1:0".parse().unwrap();
-        let listener =
-            Listener::bind_with(at, [SERVICE_AUDIO, SERVICE_RTCP], &Options::default()).unwrap();
-        let address = listener.local_addr();
-        let connect = async {
-            let rtp = Connection::connect(address, SERVICE_AUDIO).await.unwrap();
-            let rtcp = Connection::connect(address, SERVICE_RTCP).await.unwrap();
-            RtpSession::with_rtcp(rtp, rtcp, &quick()).unwrap()
-        };
-        let accept = async {
-            let rtp = listener.accept().await.unwrap();
-            let rtcp = listener.accept().await.unwrap();
-            assert_eq!((rtp.service_code(), rtcp.service_code()), (SERVICE_AUDIO, SERVICE_RTCP));
-            RtpSession::with_rtcp(rtp, rtcp, &quick()).unwrap()
-        };
-        let (a, b) = tokio::join!(connect, accept);
+        let (a, b) = with_two_connections(&quick()).await;
         a.send(0, true, b"media").await.unwrap();
         assert_eq!(next_packet(&b).await.payload, &b"media"[..]);
         assert!(next_report(&b).await.sender.is_some());
@@ -235,6 +263,22 @@ fn reports_can_have_a_connection_of_their_own() {
         assert_eq!(sent, 1, "no report on the connection of RTP");
         a.close().await.unwrap();
         while b.recv().await.unwrap().is_some() {}
+    });
+}
+
+//= 5762-4.1-3 test
+/// Nothing is sent, and reports are further apart than the test is long.
+#[test]
+fn media_that_pauses_has_its_connection_kept_open_beside_that_of_reports() {
+    run(async {
+        let options = RtpOptions::new(0, 8000).keep_alive(Duration::from_millis(160));
+        let (a, b) = with_two_connections(&options).await;
+        let sent = |c: &Connection| c.stats().unwrap().counters.data_packets_sent;
+        for connection in [a.connection(), b.connection()] {
+            while sent(connection) < 3 {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        }
     });
 }
 
