@@ -497,6 +497,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn settings_reach_the_session() {
+        let (bandwidth, least) = (64_000, Duration::from_millis(360));
+        let options = RtpOptions::new(0, 8000).bandwidth(bandwidth).least_interval(least);
+        let setup = options.ssrc(7).name("we@here").setup(true).unwrap();
+        assert_eq!((setup.bandwidth, setup.minimum), (bandwidth, least));
+        assert_eq!((setup.ssrc, setup.name.as_str()), (7, "we@here"));
+    }
+
+    #[test]
     fn the_wall_clock_counts_from_1900_in_parts_of_2_to_the_32() {
         let unix = || std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs_f64();
         // RFC 5905 section 6: 1970 began 2,208,988,800 s after 1900.

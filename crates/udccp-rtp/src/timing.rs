@@ -91,6 +91,15 @@ mod tests {
         assert_eq!(sender.deterministic(), Duration::from_secs(10));
     }
 
+    /// Where more than a quarter sends, nobody has a share apart (RFC 3550 section 6.3.1).
+    #[test]
+    fn where_many_send_all_share_alike() {
+        for we_sent in [true, false] {
+            let talk = Interval { members: 6, senders: 3, we_sent, average_bytes: 1000.0, ..two() };
+            assert_eq!(talk.deterministic(), Duration::from_secs(15));
+        }
+    }
+
     #[test]
     fn the_average_moves_by_a_sixteenth() {
         assert!((average(100.0, 260) - 110.0).abs() < 1e-9);

@@ -95,6 +95,35 @@ fn one_packet_is_one_datagram_and_reports_share_the_connection() {
             last = Some(event);
         }
         assert!(matches!(last, Some(Event::Bye { ssrc: 1, .. })), "{last:?}");
+        assert_eq!(b.stats().reports_received, a.stats().reports_sent, "the goodbye is one");
+    });
+}
+
+/// RFC 3550 sections 6.2 and 6.3.1: by chance half the least interval at least, by 1.21828.
+#[test]
+fn reports_are_no_closer_than_their_interval() {
+    run(async {
+        let (a, b, _relay) = dccp(&Options::default(), pass).await;
+        let start = tokio::time::Instant::now();
+        let a = RtpSession::new(a, &quick()).unwrap();
+        let _b = RtpSession::new(b, &quick()).unwrap();
+        while a.stats().reports_sent < 3 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let most = start.elapsed().div_duration_f64(Duration::from_millis(80)) + 2.0;
+        assert!(a.stats().reports_sent as f64 <= most, "{:?}", a.stats());
+    });
+}
+
+#[test]
+fn without_keep_alives_a_silent_session_sends_nothing() {
+    run(async {
+        let (a, b, _relay) = dccp(&Options::default(), pass).await;
+        let options = RtpOptions::new(0, 8000).keep_alive(Duration::ZERO);
+        let a = RtpSession::new(a, &options).unwrap();
+        let _b = RtpSession::new(b, &options).unwrap();
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        assert_eq!(a.connection().stats().unwrap().counters.data_packets_sent, 0);
     });
 }
 
@@ -160,6 +189,7 @@ fn an_idle_session_keeps_bindings_open_from_both_ends() {
         assert!(sent().iter().all(|n| *n >= 3), "{:?}", sent());
         assert!(up.load(Ordering::Relaxed) - before_up >= 3);
         assert!(down.load(Ordering::Relaxed) - before_down >= 3);
+        assert_eq!(a.stats().malformed, 0);
     });
 }
 
