@@ -88,3 +88,20 @@ fn sizes(name: &str, text: String, errors: &DiagnosticSink) -> Option<Vec<u32>> 
     }
     Some(sizes)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A run's key is a hash of its scenario: other frames make another run, whatever the file is
+    /// called, and the same frames make the same.
+    #[test]
+    fn a_trace_stands_in_a_scenario_by_its_frames() {
+        let key = |file: &str, frames: [u32; 3]| {
+            let trace = Trace { file: file.to_owned(), bytes: Arc::new(frames) };
+            serde_json::to_string(&trace).expect("text")
+        };
+        assert_eq!(key("a", [700, 800, 900]), key("b", [700, 800, 900]));
+        assert_ne!(key("a", [700, 800, 900]), key("a", [700, 801, 900]));
+    }
+}

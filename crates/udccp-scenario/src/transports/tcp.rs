@@ -35,7 +35,7 @@ pub(super) fn build(
 }
 
 /// The TCP settings that a flow asks for.
-fn config(flow: &Flow) -> Result<TcpConfig, String> {
+pub(super) fn config(flow: &Flow) -> Result<TcpConfig, String> {
     let options = &flow.tcp;
     let algorithm = algorithm(flow.protocol.name, options)?;
     let mut config = match options.profile {

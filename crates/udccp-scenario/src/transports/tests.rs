@@ -1,16 +1,24 @@
 use std::collections::VecDeque;
 
 use udccp_base::{DataSize, Duration, Instant, Seed, Transport};
+use udccp_cc::{Algorithm, Cut, GrowthAfterCut, InitialWindow, ScalableConfig};
 use udccp_proto::ConnectionConfig;
+use udccp_proto::ccid::ccid2::AckRatioConfig;
 use udccp_sim::{IpVersion, PairAddresses};
+use udccp_tcp::{AckCounting, DelayedAck, LossDetection, TcpConfig, WindowReduction};
 use udccp_wire::ServiceCode;
 
-use super::{DccpConfigs, build, dccp_config};
+use super::{DccpConfigs, build, dccp_config, tcp};
 use crate::document;
 use crate::protocol::{self, Family, PROTOCOLS};
 use crate::schema::{DccpOptions, Flow, HostTimers, Scenario, Service};
 
 fn flow(invite: bool) -> Flow {
+    flow_with("dccp/ccid2", &format!("dccp = {{ invite = {invite} }}"))
+}
+
+/// A flow of this protocol with these lines more.
+fn flow_with(protocol: &str, lines: &str) -> Flow {
     let text = format!(
         r#"[topology]
 shape = "dumbbell"
@@ -21,9 +29,9 @@ duration = "10 s"
 measure = {{ from = "0 s", to = "10 s" }}
 [[flow]]
 name = "call"
-protocol = "dccp/ccid2"
+protocol = "{protocol}"
 traffic = "bulk"
-dccp = {{ invite = {invite} }}
+{lines}
 "#
     );
     let root = document::parse("call.toml", text).expect("TOML");
@@ -60,6 +68,80 @@ fn a_protocol_without_a_ccid_never_runs_as_ccid_2() {
         assert_eq!((config.tx_ccids.first().copied(), config.tx_ccids.len()), (protocol.ccid, 1));
         assert_eq!(config.rx_ccids, config.tx_ccids);
     }
+}
+
+/// An option that did not reach the transport would be a variant of an experiment that changes
+/// nothing.
+#[test]
+fn each_option_of_a_dccp_flow_is_one_of_its_connection() {
+    let lines = "[flow.dccp]\nack_ratio = 4\ninitial_window = \"7 packets\"\n\
+        window_cut = \"20 %\"\ngrowth_after_cut = \"continues\"\nsequence_window = 1234\n\
+        max_window = \"99 packets\"\nmin_rto = \"321 ms\"\necn = false\n\
+        oscillation_reduction = true\nhistory_discounting = false\ntimer_tick = \"3 ms\"\n\
+        send_queue = \"17 packets\"";
+    let flow = flow_with("dccp/ccid2", lines);
+    let config = dccp_config("dccp/ccid2", flow.packet, &flow.dccp).expect("settings that can be");
+    assert_eq!((config.sequence_window, config.ecn), (1234, false));
+    assert_eq!((config.send_queue_packets, config.send_queue_bytes), (17, 17 * 1500));
+    let ccid2 = &config.ccid2;
+    assert_eq!(ccid2.ack_ratio, AckRatioConfig::Fixed(4));
+    assert_eq!((ccid2.initial_window, ccid2.max_window), (InitialWindow::Packets(7), 99));
+    assert_eq!(ccid2.rto.min, Duration::from_millis(321));
+    let (cut, after_cut) = (Cut { keep_permille: 800 }, GrowthAfterCut::Continues);
+    assert_eq!(ccid2.algorithm, Algorithm::NewReno { cut, after_cut });
+    for tfrc in [&config.ccid3, &config.ccid4.tfrc] {
+        assert_eq!((tfrc.oscillation_reduction, tfrc.history_discounting), (true, false));
+        assert_eq!(tfrc.granularity, Duration::from_millis(3));
+    }
+}
+
+/// The same for TCP.
+#[test]
+fn each_option_of_a_tcp_flow_is_one_of_its_connection() {
+    let lines = "[flow.tcp]\ndelayed_ack = false\nack_counting = \"at-most-two\"\n\
+        window_reduction = \"rate-halving\"\nloss_detection = \"sack\"\n\
+        initial_window = \"7 packets\"\nwindow_cut = \"20 %\"\nmax_window = \"99 packets\"\n\
+        initial_ssthresh = \"55 packets\"\nreceive_buffer = \"100 kB\"\n\
+        send_buffer = \"200 kB\"\nmin_rto = \"321 ms\"\ntimestamps = false\n\
+        offload = false\nsmall_queues = false\necn = true";
+    let config = tcp::config(&flow_with("tcp/newreno", lines)).expect("settings that can be");
+    let (cut, after_cut) = (Cut { keep_permille: 800 }, GrowthAfterCut::Pauses);
+    let expected = TcpConfig {
+        delayed_ack: DelayedAck::OFF,
+        ack_counting: AckCounting::AtMost(2),
+        window_reduction: WindowReduction::RateHalving,
+        loss_detection: LossDetection::Sack,
+        initial_window: InitialWindow::Packets(7),
+        max_cwnd: Some(99),
+        initial_ssthresh: Some(55),
+        recv_buffer_bytes: 100_000,
+        opens_window: true,
+        send_buffer_bytes: 200_000,
+        min_rto: Duration::from_millis(321),
+        timestamps: false,
+        offload: false,
+        small_queues: false,
+        ecn: true,
+        receive_checksum_offload: true,
+        ..TcpConfig::new(Algorithm::NewReno { cut, after_cut })
+    };
+    assert_eq!(format!("{config:?}"), format!("{expected:?}"));
+}
+
+/// A kernel's own algorithm belongs to the profile of that kernel.
+#[test]
+fn a_profile_of_tcp_brings_the_algorithms_of_its_time() {
+    let algorithm = |profile: &str, name: &str| {
+        let flow = flow_with(name, &format!("tcp = {{ profile = \"{profile}\" }}"));
+        tcp::config(&flow).expect("a profile").algorithm
+    };
+    for name in ["bic", "cubic-rfc9438", "highspeed", "illinois", "bbr"] {
+        let name = format!("tcp/{name}");
+        assert_ne!(algorithm("modern", &name), algorithm("linux-2.6.22", &name), "{name}");
+    }
+    let old = Algorithm::Scalable(ScalableConfig::linux_2_6());
+    assert_eq!(algorithm("linux-2.6.22", "tcp/scalable"), old);
+    assert_ne!(algorithm("modern", "tcp/scalable"), old);
 }
 
 /// Wakes of the sender in two seconds at which it sent nothing, on a path of 20 ms without a rate.
