@@ -170,3 +170,14 @@ fn the_example_of_a_wireless_link_runs() {
     }
     assert!(record.flows.iter().all(|f| f.goodput_bytes > 1_000_000));
 }
+
+/// A channel is bad after 1 % of the good packets and good after 10 % of the bad ones, so that it
+/// loses one in eleven; all of the bad and none of the good, where nothing else is said.
+#[test]
+fn the_chances_of_a_channel_are_percents() {
+    let model = "{ kind = \"gilbert-elliott\", p = \"1 %\", r = \"10 %\" }";
+    let record = run(&format!("rate = \"10 Mbit/s\"\nloss = {model}"), "");
+    let lost = record.flows[0].loss_percent.expect("a loss");
+    // 20,000 packets in some 180 bursts of 10: standard deviation 0.9 points.
+    assert!((lost - 100.0 / 11.0).abs() < 3.0, "{lost}");
+}

@@ -129,3 +129,36 @@ fn an_equation_without_loss_says_so() {
     assert_eq!(record.undefined["flows.a.equation_ratio"], "no loss");
     assert_eq!(record.undefined["flows.a.equation_ratio_of_events"], "no loss");
 }
+
+/// The square root law says 1.22 packets of 1448 bytes a round trip of 41 ms by the root of the
+/// loss: 3.4 Mbit/s, of which timeouts take some. A NewReno is its own measure.
+#[test]
+fn a_newreno_takes_about_what_its_equation_says() {
+    let time = "measure = { from = \"2 s\", to = \"10 s\" }";
+    let record = run("loss = \"1 %\"", time, &flow("a", "tcp/newreno", "\"bulk\""));
+    let ratio = record.flows[0].equation_ratio.expect("loss and a round-trip time");
+    assert!((0.5..2.0).contains(&ratio), "{ratio}");
+}
+
+/// Each value of the series is the rate of its own interval.
+#[test]
+fn the_series_of_a_link_has_the_mean_of_its_throughput() {
+    let time = "measure = { from = \"0 s\", to = \"10 s\", every = \"500 ms\" }";
+    let record = run("", time, &flow("a", "tcp/newreno", "\"bulk\""));
+    let link = &record.links[0];
+    let series = &link.series.throughput_mbps;
+    let mean = series.iter().sum::<f64>() / series.len() as f64;
+    assert_eq!(series.len(), 20);
+    assert!((mean - link.throughput_mbps).abs() < 1e-6, "{mean}, {}", link.throughput_mbps);
+}
+
+/// What a flow sends over a link is counted in the measured part of the run alone.
+#[test]
+fn what_crosses_a_link_before_it_is_measured_does_not_count() {
+    let source = "{ kind = \"constant-rate\", rate = \"2 Mbit/s\", size = \"972 B\" }";
+    let time = "measure = { from = \"8 s\", to = \"10 s\" }";
+    let record = run("", time, &flow("a", "udp", source));
+    // With 28 bytes of headers.
+    let found = record.flows[0].crossings[0].data_mbps;
+    assert!((found - 2.0 * 1000.0 / 972.0).abs() < 0.02, "{found}");
+}
