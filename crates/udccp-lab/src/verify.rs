@@ -125,7 +125,11 @@ mod tests {
         assert_eq!(comparison.missing, [run("c", "1")]);
         assert_eq!(comparison.unexpected, [run("d", "1")]);
         assert!(!comparison.is_equal());
-        assert!(Comparison::of(vec![run("a", "1")], vec![run("a", "1")]).is_equal());
+        let is_equal = |expected, found| Comparison::of(expected, found).is_equal();
+        let a = || vec![run("a", "1")];
+        assert!(is_equal(a(), a()));
+        assert!(!is_equal(a(), vec![]) && !is_equal(vec![], a()));
+        assert!(!is_equal(a(), vec![run("a", "2")]));
     }
 
     #[test]

@@ -118,6 +118,26 @@ fn the_text_of_a_terminal() {
     insta::assert_snapshot!(report::text(&analysis));
 }
 
+/// What a script copies: each line of a table has a field for each column.
+#[test]
+fn a_table_to_copy_has_a_value_for_each_of_its_columns() {
+    let experiment = common::small();
+    let analysis = Analysis::of(&experiment, results(&experiment, |_| true));
+    let page = report::page(&analysis);
+    let blocks = page.split("<pre class=\"csv\" hidden>").skip(1);
+    let blocks = blocks.filter_map(|rest| rest.split("</pre>").next());
+    let tables: Vec<&str> = blocks.filter(|text| text.contains(",runs_asked,")).collect();
+    assert_eq!(tables.len(), 2);
+    for table in tables {
+        let mut lines = csv::Reader::from_reader(table.as_bytes());
+        let asked = lines.headers().expect("a head").iter().position(|h| h == "runs_asked");
+        for line in lines.records() {
+            let line = line.expect("as many fields as columns");
+            assert_eq!(line.get(asked.expect("a column")), Some("2"));
+        }
+    }
+}
+
 #[test]
 fn a_page_is_whole_and_loads_nothing() {
     let experiment = common::small();

@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use udccp_lab::analysis::{Analysis, Results};
 use udccp_lab::schema::Experiment;
 use udccp_lab::{
-    Outlook, PlanOptions, Progress, Record, Simulator, Start, Store, Task, campaign, export, plan,
-    report,
+    Outlook, PlanOptions, Progress, Record, SIM, Simulator, Start, Store, Task, campaign, export,
+    plan, report,
 };
+use udccp_scenario::CostRecord;
 
 /// Counts what it is told.
 #[derive(Default)]
@@ -62,6 +63,23 @@ fn results_are_the_same_for_any_number_of_workers_and_after_any_interruption() {
     let reference = read(&experiment, &one);
     assert_eq!(read(&experiment, &two), reference);
     assert_eq!(read(&experiment, &pieces), reference);
+}
+
+/// What a campaign will take is told from what runs of the same scenario took.
+#[test]
+fn a_store_knows_what_its_runs_took() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let tasks = plan(&common::small(), PlanOptions::default()).expect("a plan");
+    let store = Store::open(&folder.path().join("store")).expect("a store in a temporary folder");
+    // Two runs of one point.
+    for (run, cpu_s) in [(&tasks[0], 1000.0), (&tasks[1], 3000.0)] {
+        let cost = CostRecord { cpu_s, ..CostRecord::default() };
+        let (seed, backend) = (run.seed, SIM.to_owned());
+        let record = Record { seed, backend, cost, ..Record::default() };
+        store.put(run, &record).expect("stored");
+    }
+    let found = store.costs(SIM).expect("costs").expected_s(&tasks[0]);
+    assert!((found - 2000.0).abs() < 1e-6, "{found}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use udccp_lab::schema::Experiment;
-use udccp_lab::{PlanOptions, TaskFile, plan};
+use udccp_lab::{PlanOptions, Record, TaskFile, TaskResult, VERSION, plan};
 
 fn survive(experiment: &Experiment) {
     for quick in [false, true] {
@@ -35,4 +35,20 @@ fn every_task_of_every_experiment_survives_its_json() {
         let experiment = Experiment::load(&path).unwrap_or_else(|e| panic!("{e}"));
         survive(&experiment);
     }
+}
+
+/// A result may come from another computer: of another version, or of a run of another seed, it
+/// would be in the store under the wrong key.
+#[test]
+fn a_result_of_another_version_or_seed_is_refused() {
+    let experiment = common::small();
+    let task = plan(&experiment, PlanOptions::default()).expect("a plan").remove(0);
+    let read = |seed: u64, version: &str| {
+        let task = TaskFile::new(&experiment, &task, 1.5).expect("a task");
+        let record = Record { seed, version: version.to_owned(), ..Record::default() };
+        let text = serde_json::to_string(&TaskResult { task, record }).expect("JSON");
+        TaskResult::parse("results", 1, &text).is_ok()
+    };
+    assert!(read(task.seed, VERSION));
+    assert!(!read(task.seed + 1, VERSION) && !read(task.seed, "0.0.0"));
 }

@@ -340,3 +340,32 @@ fn extreme(line: &[&Cell], is_lowest: bool, at: &Filter, whose: Whose) -> Option
 fn counted(runs: usize) -> String {
     if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether a claim holds, and is in doubt, whose checks have so much to spare and so wide
+    /// intervals.
+    fn judged(checks: &[(f64, f64)]) -> (Option<bool>, bool) {
+        let text = String::new;
+        let check = |&(margin, half_width): &(f64, f64)| Check {
+            place: text(),
+            found: text(),
+            asked: text(),
+            margin,
+            half_width,
+        };
+        let judgement = verdict(checks.iter().map(check).collect());
+        (judgement.holds, judgement.in_doubt)
+    }
+
+    #[test]
+    fn a_verdict_is_in_doubt_where_chance_could_turn_it() {
+        assert_eq!(judged(&[(0.3, 0.2), (0.5, 0.2)]), (Some(true), false));
+        assert_eq!(judged(&[(0.3, 0.2), (0.5, 0.6)]), (Some(true), true), "one may fall");
+        assert_eq!(judged(&[(-0.1, 0.2), (0.5, 0.2)]), (Some(false), true), "the one may hold");
+        assert_eq!(judged(&[(-0.1, 0.2), (-0.5, 0.2)]), (Some(false), false), "one is certain");
+        assert_eq!(judged(&[]), (None, false));
+    }
+}

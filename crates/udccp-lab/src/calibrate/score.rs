@@ -154,3 +154,36 @@ fn distance(cell: &Cell) -> Option<Option<f64>> {
     let tolerance = published.tolerance(&cell.shown)?.max(f64::MIN_POSITIVE);
     Some(cell.ours.mean.ok().map(|ours| (ours - value).abs() / tolerance))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Cells at these distances, one a point, of one table.
+    fn set_up(distances: impl IntoIterator<Item = f64>) -> SetUp {
+        let held = |(i, d): (usize, f64)| Held {
+            table: "t".to_owned(),
+            place: (Some(format!("{i:04}")), Point::default()),
+            distance: Some(d),
+        };
+        SetUp { values: Vec::new(), cells: distances.into_iter().enumerate().map(held).collect() }
+    }
+
+    /// A tenth of a tolerance further away, where cells differ by 1.6 and -1.4: the standard error
+    /// is 1.5 by the root of their number.
+    #[test]
+    fn a_set_up_is_worse_where_chance_does_not_explain_it() {
+        let best = |cells| set_up((0..cells).map(|_| 1.5));
+        let other = |cells| set_up((0..cells).map(|i| if i % 2 == 0 { 3.1 } else { 0.1 }));
+        assert!(!other(100).is_worse_than(&best(100)));
+        assert!(other(1000).is_worse_than(&best(1000)));
+        assert!(!best(1000).is_worse_than(&other(1000)));
+        assert!(set_up([1.5; 3]).is_worse_than(&set_up([1.0; 3])), "each by the same");
+    }
+
+    #[test]
+    fn points_are_gained_and_lost_against_the_other() {
+        let points = set_up([0.5, 0.5, 2.0, 3.0]).points("t", &set_up([0.5, 2.0, 0.5, 0.5]));
+        assert_eq!(points, Points { of: 4, agree: 2, gained: 1, lost: 2 });
+    }
+}
