@@ -51,6 +51,27 @@ fn both_versions_connect_on_one_service_code() {
     }
 }
 
+/// RFC 6347 section 4.2.1, RFC 9147 section 5.1: the client says hello again, with the cookie.
+#[test]
+fn a_cookie_costs_the_client_a_second_hello() {
+    for version in [Version::Dtls12, Version::Dtls13] {
+        let packets = |cookies| {
+            run(async {
+                let me = identity();
+                let client = DtlsOptions::new().pin(me.fingerprint()).versions(version..=version);
+                let client = client.flight_timeout(Duration::from_secs(20));
+                let server = DtlsOptions::new().identity(me).versions(version..=version);
+                let server = server.cookie_exchange(cookies);
+                let server = server.flight_timeout(Duration::from_secs(20));
+                let both = shake(dccp(&Options::default()).await, &client, &server).await;
+                both.1.unwrap();
+                both.0.unwrap().stats().handshake_packets_sent
+            })
+        };
+        assert_eq!(packets(true), packets(false) + 1, "{version:?}");
+    }
+}
+
 #[test]
 fn versions_that_have_nothing_in_common_are_named_on_both_sides() {
     let (old, new) = (Version::Dtls12, Version::Dtls13);
