@@ -246,4 +246,30 @@ mod tests {
         assert_eq!(all, ["[::1]:5004".parse().unwrap()]);
         assert!(Address::lookup("[127.0.0.1]", 5004, None).is_err());
     }
+
+    #[test]
+    fn a_message_names_a_port_where_one_is_named() {
+        let named = |text: &str| text.parse::<Address>().unwrap().as_named();
+        for text in ["192.0.2.1:5004", "[2001:db8::1]:5004/6511", "192.0.2.1:5004/raw"] {
+            assert_eq!(named(text), text);
+        }
+        assert_eq!(named("192.0.2.1:0"), "192.0.2.1");
+    }
+
+    #[test]
+    fn packets_show_addresses_that_mean_the_same_as_one() {
+        let local = "[fe80::9%7]:1".parse().unwrap();
+        for (asked, shown) in [
+            ("192.0.2.1:5", "192.0.2.1:5"),
+            ("[::ffff:192.0.2.1]:5", "192.0.2.1:5"),
+            ("0.0.0.0:5", "127.0.0.1:5"),
+            ("[::]:5", "[::1]:5"),
+            ("[2001:db8::1%3]:5", "[2001:db8::1]:5"),
+            ("[fe80::1%3]:5", "[fe80::1%3]:5"),
+            ("[fe80::1]:5", "[fe80::1%7]:5"),
+        ] {
+            let of = of_packets(asked.parse().unwrap(), local);
+            assert_eq!(of, shown.parse().unwrap(), "{asked}");
+        }
+    }
 }

@@ -110,4 +110,29 @@ mod tests {
         let polled = race.poll(&mut cx, |(), _| Poll::<Result<(), Error>>::Pending);
         assert!(matches!(polled, Poll::Ready(Err(Error::Io { .. }))));
     }
+
+    /// RFC 8305 section 5: an attempt that fails makes room for the next at once, and a host is
+    /// refused when the last attempt has failed, not before.
+    #[test]
+    fn one_attempt_that_fails_leaves_the_others() {
+        let mut cx = Context::from_waker(std::task::Waker::noop());
+        let addresses = ["192.0.2.1:1", "192.0.2.2:1"].map(|text| text.parse().unwrap());
+        let mut race = Race::new(&addresses);
+        let fails = |at: Address| -> Poll<Result<(), Error>> {
+            Poll::Ready(Err(Error::Refused { peer: at }))
+        };
+        race.start_next(Ok);
+        let first_failed = race.poll(&mut cx, |at, _| fails(*at));
+        assert!(matches!(first_failed, Poll::Ready(Ok(None))) && race.has_more());
+
+        let mut race = Race::new(&addresses);
+        [(); 2].into_iter().for_each(|()| race.start_next(Ok));
+        let of_first = |at: &mut Address, _: &mut Context<'_>| {
+            if *at == addresses[0] { fails(*at) } else { Poll::Pending }
+        };
+        assert!(race.poll(&mut cx, of_first).is_pending(), "the other may still succeed");
+        let refused = race.poll(&mut cx, |at, _| fails(*at));
+        let Poll::Ready(Err(Error::Refused { peer })) = refused else { panic!("{refused:?}") };
+        assert_eq!(peer, addresses[1]);
+    }
 }

@@ -54,3 +54,17 @@ impl Inbox {
         self.messages.pop_front()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_that_nobody_reads_take_no_memory_without_end() {
+        let mut inbox = Inbox::default();
+        let from = |n: u16| SocketAddr::from(([192, 0, 2, 1], n));
+        (0..100).for_each(|n| inbox.push(Bytes::new(), from(n)));
+        let left: Vec<_> = std::iter::from_fn(|| inbox.pop()).map(|(_, at)| at.port()).collect();
+        assert_eq!(left, (36..100).collect::<Vec<_>>(), "the newest");
+    }
+}
