@@ -87,7 +87,23 @@ fn requests_are_answered_over_tcp_and_dccp() {
         assert_eq!(found.given_up, 0, "{protocol}");
         let p50 = found.time_ms.p50.expect("a median");
         assert!((40.0..130.0).contains(&p50), "{protocol}: {p50}");
+        // What arrives at the server is requests and nothing else.
+        let asked = record.flows[0].goodput_bytes;
+        let bytes = found.completed * 200..=found.begun * 200;
+        assert!(bytes.contains(&asked), "{protocol}: {asked} of {bytes:?}");
     }
+}
+
+/// An answer that no send buffer takes at once goes on as there is room.
+#[test]
+fn long_answers_arrive_whole() {
+    let traffic = "{ kind = \"request-response\", request = \"200 B\", \
+                   response = \"2 MB\", think = \"100 ms\", timeout = \"30 s\" }";
+    let record = one("tcp/newreno", traffic, "");
+    let found = record.flows[0].responses.as_ref().expect("responses");
+    assert!(found.completed >= 2, "{found:?}");
+    // At the 8 Mbit/s of the path.
+    assert!(found.time_ms.p50.expect("a median") > 2000.0, "{found:?}");
 }
 
 #[test]

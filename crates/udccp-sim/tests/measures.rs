@@ -116,6 +116,7 @@ fn a_window_of_twice_the_path_fills_the_link_and_half_a_window_half_of_it() {
         assert!((low..=high).contains(&used), "window {window}: {used}");
         let flow = &result.flows[0];
         assert!(flow.forward.in_flight <= window);
+        assert!(flow.source.accepted_bytes >= flow.goodput_bytes);
         assert_eq!(flow.last_probe.cwnd_packets, Some(window as f64));
         assert_eq!(flow.series[3].sender.cwnd_packets, Some(window as f64));
         // An ack for every second packet; an odd one out waits for the timer.

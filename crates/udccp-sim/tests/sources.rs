@@ -127,6 +127,7 @@ fn a_call_that_has_no_room_drops_the_old_and_sends_the_new() {
 #[test]
 fn a_transfer_ends_and_says_how_long_it_took() {
     let flow = flow(Transfer::new(100_000), 5);
+    assert_eq!((flow.source.accepted_bytes, flow.goodput_bytes), (100_000, 100_000));
     let transfers = flow.transfers.unwrap();
     assert_eq!((transfers.begun, transfers.completed, transfers.given_up), (1, 1, 0));
     // 69 packets, 32 B of headers each, at 1 B a microsecond, and 10 ms.
