@@ -111,6 +111,35 @@ fn an_answer_to_the_syn_of_another_connection_opens_nothing() {
     assert_eq!(sender.state(), State::Established);
 }
 
+/// RFC 9293 section 3.10.7.4, fifth: it is answered with an acknowledgement, and drops the segment.
+#[test]
+fn an_acknowledgement_of_what_was_never_sent_acknowledges_nothing() {
+    let open = || {
+        let mut pipe = Pipe::new(plain(), ms(10));
+        pipe.to_send = 0;
+        pipe.start();
+        pipe.run_for(ms(100));
+        pipe
+    };
+    let send = |pipe: &mut Pipe, segments| {
+        let message = Message::new(Payload::Zeros(1448));
+        for _ in 0..segments {
+            pipe.sender.send(pipe.now, message.clone());
+        }
+        std::iter::from_fn(|| pipe.sender.poll_transmit(pipe.now)).collect::<Vec<_>>()
+    };
+    // Of two flows with the same numbers, one has sent more.
+    let (mut one, mut other) = (open(), open());
+    assert_eq!(send(&mut one, 1).len(), 1);
+    for segment in send(&mut other, 4) {
+        other.receiver.handle_datagram(other.now, segment);
+    }
+    let of_other = other.receiver.poll_transmit(other.now).expect("an acknowledgement");
+    one.sender.handle_datagram(one.now, of_other);
+    assert_eq!(one.sender.probe().pipe_packets, Some(1));
+    assert!(one.sender.poll_transmit(one.now).is_some(), "it is answered");
+}
+
 #[test]
 fn the_end_that_closes_first_waits_and_the_other_does_not() {
     let mut pipe = Pipe::new(plain(), ms(50)).with_bytes(100_000);

@@ -5,7 +5,7 @@ mod common;
 use std::sync::{Arc, Mutex};
 
 use common::{Fate, Pipe, drop_segments, ms};
-use udccp_base::{Datagram, Duration, Instant};
+use udccp_base::{DataRate, Datagram, Duration, Instant};
 use udccp_cc::{AckSample, Algorithm, CongestionControl, CustomAlgorithm, Delivery, Needs};
 use udccp_tcp::{DelayedAck, TcpConfig};
 
@@ -16,6 +16,7 @@ struct Watcher {
     /// Segments in flight at cuts and at timeouts.
     in_flight: Arc<Mutex<(Vec<u32>, Vec<u32>)>>,
     sets_its_own_window: bool,
+    rate: Option<DataRate>,
 }
 
 impl CongestionControl for Watcher {
@@ -33,6 +34,9 @@ impl CongestionControl for Watcher {
     }
     fn on_delivery(&mut self, delivery: &Delivery) {
         self.deliveries.lock().unwrap().push(*delivery);
+    }
+    fn pacing_rate(&self) -> Option<DataRate> {
+        self.rate
     }
     fn on_ack(&mut self, _: &AckSample) {}
     fn on_congestion_event(&mut self, _: Instant, in_flight: u32) {
@@ -104,4 +108,32 @@ fn a_cut_and_a_timeout_are_told_what_is_in_flight() {
         pipe.run_for(Duration::from_secs(5));
         assert_eq!(*watcher.in_flight.lock().unwrap(), (vec![20], vec![3]));
     }
+}
+
+/// Microseconds between the segments of the first two windows, of a sender that paces 1,448 bytes a
+/// millisecond and has 100 ms from end to end and back.
+fn gaps(profile: impl Fn(Algorithm) -> TcpConfig) -> Vec<u64> {
+    let rate = Some(DataRate::from_bytes_per_sec(1_448_000));
+    let algorithm = watched_by(&Watcher { rate, ..Watcher::default() });
+    let config = TcpConfig { delayed_ack: DelayedAck::OFF, ..profile(algorithm) };
+    let mut pipe = Pipe::new(config, ms(50));
+    let log = pipe.record();
+    pipe.start();
+    pipe.run_for(ms(290));
+    let log = log.borrow();
+    let times: Vec<_> = log.iter().filter(|s| s.forward && s.data > 0).map(|s| s.at).collect();
+    times.windows(2).map(|w| (w[1] - w[0]).as_micros()).collect()
+}
+
+/// `tcp_update_skb_after_send` of Linux: the first ten segments leave at once, then trains of two,
+/// and a train that is late makes up for half of its time, as the first of the second window does.
+/// A sender without trains paces each segment, from the first on.
+#[test]
+fn a_rate_parts_the_trains_of_a_kernel_and_the_segments_of_others() {
+    let kernel = gaps(TcpConfig::new);
+    assert_eq!(kernel[..11], [0; 11], "ten and a train");
+    assert_eq!(kernel[11..15], [2000, 0, 2000, 0]);
+    assert_eq!(kernel[20..26], [0, 1000, 0, 2000, 0, 2000]);
+    let others = gaps(TcpConfig::rfc);
+    assert_eq!((&others[..19], &others[20..38]), (&[1000; 19][..], &[1000; 18][..]));
 }
