@@ -136,6 +136,12 @@ fn udp_is_clean_and_its_sink_takes_what_was_sent() {
         now += ms(1);
     }
     assert_eq!(sink.bad_datagrams(), 5);
+    for (from, to) in [("10.0.0.1:40003", "10.0.0.2:40002"), ("10.0.0.1:40001", "10.0.0.2:40003")] {
+        let mut stranger = UdpSender::new(from.parse().unwrap(), to.parse().unwrap());
+        stranger.send(now, Message::new(Payload::Zeros(1)));
+        sink.handle_datagram(now, stranger.poll_transmit(now).expect("it leaves at once"));
+    }
+    assert_eq!((sink.poll_delivered(now), sink.bad_datagrams()), (None, 7), "for other ports");
     if let Some(packets) = check("udp", &capture) {
         assert_eq!(packets, 5);
     }
