@@ -348,6 +348,27 @@ fn a_port_is_free_as_soon_as_its_user_was_dropped() {
 }
 
 #[test]
+fn a_port_stays_with_what_was_dropped_until_it_has_left() {
+    if !inside("a_port_stays_with_what_was_dropped_until_it_has_left") {
+        return;
+    }
+    let slow = Options::default().recv_queue(1 << 20, 32);
+    let listener = endpoint(false).listen(PORT, [SERVICE], &slow).unwrap();
+    let options = Options::default().close_linger(Duration::from_secs(20));
+    let client = connect("127.0.0.1", PORT, &options).unwrap();
+    let port = client.local_addr().port;
+    client.send_batch((0..500).map(|_| vec![0; 1000])).unwrap();
+    drop(client);
+    // Nobody reads yet, so most of them wait.
+    let e = endpoint(false).listen(port, [SERVICE], &Options::default()).unwrap_err();
+    assert!(matches!(e, Error::DccpPortInUse { .. }), "{e}");
+    let server = listener.accept_within(LIMIT).unwrap();
+    server.set_read_timeout(LIMIT);
+    let got = std::iter::from_fn(|| server.recv().unwrap()).count();
+    assert!(got > 300, "acknowledgements still reach the port: {got}");
+}
+
+#[test]
 fn marks_of_congestion_are_sent_and_seen() {
     if !inside("marks_of_congestion_are_sent_and_seen") {
         return;

@@ -71,6 +71,13 @@ impl Io {
         self.routes.lock().remove(&without_port(remote));
     }
 
+    /// As if the routing table had just said this of the way to `remote`.
+    #[cfg(all(test, target_os = "linux"))]
+    pub(crate) fn pretend_mtu(&self, now: Instant, remote: SocketAddr, mtu: u16) {
+        let route = Route { source: self.local, mtu: Some(mtu) };
+        self.routes.keep(now, without_port(remote), route);
+    }
+
     /// Asks the routing table.
     fn ask_route_to(&self, remote: SocketAddr) -> io::Result<Route> {
         // With its scope: an address of a link cannot be bound without.

@@ -347,6 +347,36 @@ mod tests {
     }
 
     #[test]
+    #[cfg(target_os = "linux")]
+    fn each_leaves_from_its_own_address() {
+        let bind = |at: &str| Io::bind(at.parse().unwrap(), &EndpointOptions::default()).unwrap();
+        let (any, b) = (bind("0.0.0.0:0"), bind("127.0.0.1:0"));
+        let mut tx = Transmitter::new(|_| false, false);
+        // The second is of the first one's size, and the last could be the end of its batch.
+        let packets = [(1, 100), (2, 100), (1, 100), (3, 60)];
+        for (host, len) in packets {
+            let src = SocketAddr::from(([127, 0, 0, host], any.local_addr().port()));
+            let packet = of_connection(u32::from(host), &any, &b, 0, len);
+            assert!(tx.push(&Datagram { src, ..packet }, any.max_gso_segments()));
+        }
+        assert!(matches!(tx.flush(&any), Flushed::Done));
+        let (mut rx, mut got) = (Receiver::new(&b), Vec::new());
+        while let Ok(count) = rx.read(&b) {
+            rx.deliver(&b, count, |mut d| {
+                loop {
+                    let IpAddr::V4(src) = d.src.ip() else { panic!("{}", d.src) };
+                    got.push((src.octets()[3], d.header.len()));
+                    if !d.header.move_on(1) {
+                        break;
+                    }
+                }
+            });
+        }
+        got.sort_unstable();
+        assert_eq!(got, [(1, 100), (1, 100), (2, 100), (3, 60)]);
+    }
+
+    #[test]
     fn connections_in_turn_leave_by_size_and_each_in_order() {
         let (a, b) = pair();
         let mut tx = Transmitter::new(|_| false, false);

@@ -190,3 +190,20 @@ fn in_use() -> Option<MutexGuard<'static, Vec<Weak<Shared>>>> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::EndpointOptions;
+
+    /// What is known of one keeps its memory.
+    #[test]
+    fn sockets_that_are_closed_are_forgotten() {
+        let at = "127.0.0.1:0".parse().unwrap();
+        for _ in 0..2000 {
+            drop(Shared::bind(at, &EndpointOptions::default()).unwrap());
+        }
+        let known = in_use().unwrap().len();
+        assert!(known < 1000, "{known}, those of other tests among them");
+    }
+}

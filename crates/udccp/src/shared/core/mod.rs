@@ -1,5 +1,7 @@
 //! The endpoint with what its driver keeps beside it, all under one lock.
 
+#[cfg(all(test, target_os = "linux"))]
+mod refused;
 #[cfg(test)]
 mod tests;
 

@@ -1,14 +1,14 @@
 //! Tests of what leaves when.
 
 use std::sync::Arc;
-use std::task::{Context, Wake, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 
 use udccp_base::Instant;
 use udccp_proto::{ConnectOptions, ConnectionConfig};
 
 use crate::io::{Io, Receiver};
 use crate::shared::{ConnHandle, Handle, Shared};
-use crate::{EndpointOptions, Options, Outgoing, ServiceCode};
+use crate::{EndpointOptions, Error, Options, Outgoing, ServiceCode};
 
 const SERVICE: ServiceCode = ServiceCode(0x7465_7374);
 
@@ -238,4 +238,39 @@ fn a_close_that_no_farewell_follows_leaves_at_once() {
     server.turn();
     let task = Waker::from(Arc::new(Nobody));
     assert!(there.poll_ended((&mut Context::from_waker(&task)).into()).is_ready());
+}
+
+#[test]
+fn a_listener_takes_along_whom_nobody_accepted_and_tells_them_at_once() {
+    let (mut client, mut server) = (Driven::new(), Driven::new());
+    let (options, at) = (Options::default(), server.shared().io.local_addr());
+    let listener = server.handle.listen(at.port(), vec![SERVICE], &options).unwrap();
+    let here = client.handle.connect(at.into(), SERVICE, &options).unwrap();
+    let known = |server: &Driven| server.shared().lock().conns.len();
+    while known(&server) == 0 {
+        server.turn();
+        client.turn();
+    }
+    drop(listener);
+    assert_eq!(known(&server), 0, "it has no user who could let go of it");
+    client.turn();
+    let task = Waker::from(Arc::new(Nobody));
+    let end = here.poll_ended((&mut Context::from_waker(&task)).into());
+    assert!(matches!(end, Poll::Ready(Err(Error::Lost(_)))), "{end:?}");
+}
+
+#[test]
+fn who_asks_again_and_again_is_noted_once() {
+    let (mut client, mut server) = (Driven::new(), Driven::new());
+    let [here, _there] = connected(&mut client, &mut server);
+    // More than may leave before an acknowledgement.
+    (0..100).for_each(|_| here.try_send(Outgoing::new("hello")).unwrap());
+    let task = Waker::from(Arc::new(Nobody));
+    let mut cx = Context::from_waker(&task);
+    for _ in 0..3 {
+        assert!(here.poll_acknowledged((&mut cx).into()).is_pending());
+        assert!(here.poll_flushed((&mut cx).into()).is_pending());
+    }
+    let core = client.shared().lock();
+    assert_eq!((core.awaiting_acks.len(), core.flushing.len()), (1, 1));
 }
