@@ -121,6 +121,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_clone_begins_with_the_same_timeout_and_has_its_own() {
+        let (first, time) = (Timeout::default(), Some(Duration::from_millis(5)));
+        first.set(time);
+        let other = first.clone();
+        assert_eq!(other.get(), time);
+        other.set(None);
+        assert_eq!((first.get(), other.get()), (time, None));
+    }
+
+    #[test]
     fn waiting_ends_at_the_timeout() {
         let e = wait(Some(Duration::from_millis(5)), |_| Poll::<Result<(), Error>>::Pending);
         assert!(matches!(e, Err(Error::TimedOut)));

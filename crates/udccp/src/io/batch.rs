@@ -226,3 +226,34 @@ impl Batch {
         self.sent = bytes;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_train_one_packet_is_refused_and_the_others_go_on() {
+        let packet = |fill: u8, len: usize| Datagram {
+            src: ([10, 0, 0, 1], 0).into(),
+            dst: ([10, 0, 0, 2], 0).into(),
+            protocol: Datagram::DCCP,
+            ecn: Ecn::NotEct,
+            header: vec![fill; len].into(),
+            payload: Payload::EMPTY,
+        };
+        let mut train = Batch::with_capacity();
+        train.start(1, &packet(1, 20), false);
+        train.put(&[2; 30], &Payload::EMPTY);
+        train.put(&[3; 10], &Payload::EMPTY);
+        let quoted = |train: &Batch| train.failed(io::ErrorKind::Other.into()).quoted[0];
+        // The system took the first.
+        train.sent_packets = 1;
+        assert_eq!((quoted(&train), train.waiting_bytes()), (2, 40));
+        assert!(train.skip_packet(true));
+        assert_eq!((quoted(&train), train.waiting_bytes()), (3, 10));
+        assert!(!train.skip_packet(true), "that was the last");
+        train.start(2, &packet(4, 20), false);
+        train.put(&[5; 20], &Payload::EMPTY);
+        assert!(!train.skip_packet(false), "over UDP the write was one");
+    }
+}

@@ -1,7 +1,9 @@
-//! Tests of what leaves when.
+//! Tests of what leaves when, and of who hears of what.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
 
 use udccp_base::Instant;
 use udccp_proto::{ConnectOptions, ConnectionConfig};
@@ -273,4 +275,96 @@ fn who_asks_again_and_again_is_noted_once() {
     }
     let core = client.shared().lock();
     assert_eq!((core.awaiting_acks.len(), core.flushing.len()), (1, 1));
+}
+
+/// Counts how often it is woken.
+#[derive(Default)]
+struct Counts(AtomicUsize);
+
+impl Wake for Counts {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn who_reads_hears_that_another_handle_reads_no_more() {
+    let (mut client, mut server) = (Driven::new(), Driven::new());
+    let [here, _there] = connected(&mut client, &mut server);
+    let task = Arc::new(Counts::default());
+    let waker = Waker::from(Arc::clone(&task));
+    let mut cx = Context::from_waker(&waker);
+    assert!(here.poll_recv((&mut cx).into()).is_pending());
+    here.shutdown_read();
+    assert_eq!(task.0.load(Ordering::Relaxed), 1);
+    let read = here.poll_recv((&mut cx).into());
+    assert!(matches!(read, Poll::Ready(Ok(None))), "{read:?}");
+}
+
+#[test]
+fn who_waits_for_room_hears_that_the_peer_reads_no_more() {
+    let (mut client, mut server) = (Driven::new(), Driven::new());
+    let [here, there] = connected(&mut client, &mut server);
+    while here.try_send(Outgoing::new("hello")).is_ok() {}
+    let task = Arc::new(Counts::default());
+    let waker = Waker::from(Arc::clone(&task));
+    let mut cx = Context::from_waker(&waker);
+    let mut slot = Some(Outgoing::new("hello"));
+    assert!(here.poll_send((&mut cx).into(), &mut slot).is_pending());
+    there.shutdown_read();
+    server.turn();
+    client.turn();
+    assert_eq!(task.0.load(Ordering::Relaxed), 1);
+    let sent = here.poll_send((&mut cx).into(), &mut slot);
+    assert!(matches!(sent, Poll::Ready(Err(Error::Closed))), "{sent:?}");
+}
+
+#[test]
+fn the_end_of_the_driver_is_told_to_all_and_remains_the_reason() {
+    let without = EndpointOptions::default().close_at_exit(false);
+    let (mut client, mut server) = (Driven::with(&without), Driven::new());
+    let [here, _there] = connected(&mut client, &mut server);
+    let tasks = [(); 2].map(|()| Arc::new(Counts::default()));
+    let wakers = tasks.clone().map(Waker::from);
+    let [mut idle, mut stun] = wakers.each_ref().map(Context::from_waker);
+    assert!(client.handle.poll_idle((&mut idle).into()).is_pending());
+    assert!(client.handle.poll_stun((&mut stun).into()).is_pending());
+    let wake = client.shared().lock().stop();
+    wake.wake();
+    assert_eq!(tasks.map(|task| task.0.load(Ordering::Relaxed)), [1, 1]);
+    // As the farewell does at its end.
+    client.shared().with(|core, _, now| core.endpoint.abort_all(now)).unwrap();
+    let sent = here.try_send(Outgoing::new("hello"));
+    assert!(matches!(sent, Err(crate::TrySendError::Failed(Error::Io { .. }))), "{sent:?}");
+}
+
+#[test]
+fn the_end_of_the_process_waits_for_the_longest_of_all_lingers() {
+    let (mut client, mut server) = (Driven::new(), Driven::new());
+    let lingers = |seconds| Options::default().close_linger(Duration::from_secs(seconds));
+    let [here, _there] = connected(&mut client, &mut server);
+    let peer = here.peer();
+    let seconds = || client.shared().linger().as_secs();
+    let _listener = client.handle.listen(0, vec![SERVICE], &lingers(100)).unwrap();
+    assert_eq!(seconds(), 100);
+    let _invited = client.handle.invite(7, peer, SERVICE, &lingers(200)).unwrap();
+    assert_eq!(seconds(), 200);
+    let _connecting = client.handle.connect(peer, SERVICE, &lingers(300)).unwrap();
+    assert_eq!(seconds(), 300);
+    here.set_linger(Duration::from_secs(400));
+    assert_eq!(seconds(), 400);
+    here.set_linger(Duration::ZERO);
+    assert_eq!(seconds(), 400, "another one may need it");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn an_accepted_connection_fits_the_way_back() {
+    let (mut client, mut server) = (Driven::new(), Driven::new());
+    let (io, clock) = (&server.shared().io, &server.shared().clock);
+    // It is remembered for a second.
+    io.pretend_mtu(clock.now() + udccp_base::Duration::from_secs(1000), io.local_addr(), 777);
+    let [here, there] = connected(&mut client, &mut server);
+    let (most, narrow) = (here.max_message_size(), there.max_message_size());
+    assert!(narrow < 777 && most > 777, "{narrow}, {most}");
 }
