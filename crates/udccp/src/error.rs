@@ -392,6 +392,26 @@ mod tests {
     }
 
     #[test]
+    fn errors_have_the_kinds_of_those_of_other_sockets() {
+        let peer: Address = "127.0.0.1:1".parse().unwrap();
+        let prohibited = || io::ErrorKind::PermissionDenied.into();
+        for (error, kind) in [
+            (Error::Closed, io::ErrorKind::NotConnected),
+            (Error::Lost(CloseReason::CloseTimeout), io::ErrorKind::ConnectionReset),
+            (Error::NoRoute { peer, source: prohibited() }, io::ErrorKind::PermissionDenied),
+            (Error::Unreachable { peer }, io::ErrorKind::HostUnreachable),
+            (Error::TooBusy { peer }, io::ErrorKind::ConnectionRefused),
+            (Error::NoAnswer { peer }, io::ErrorKind::TimedOut),
+            (Error::Unsent { messages: 1 }, io::ErrorKind::TimedOut),
+            (Error::MessageTooLarge { len: 2, max: 1 }, io::ErrorKind::InvalidInput),
+            (Error::DccpPortInUse { port: 1 }, io::ErrorKind::AddrInUse),
+        ] {
+            let text = error.to_string();
+            assert_eq!(io::Error::from(error).kind(), kind, "{text}");
+        }
+    }
+
+    #[test]
     fn a_reset_of_the_handshake_says_who_refused_what() {
         let peer: Address = "192.0.2.1:5004".parse().unwrap();
         let service: ServiceCode = "SC:test".parse().unwrap();

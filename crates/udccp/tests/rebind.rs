@@ -50,6 +50,17 @@ fn so_may_an_async_one() {
 }
 
 #[test]
+fn a_port_that_changed_hands_is_shared_with_nobody() {
+    run(async {
+        let at = listener(&Options::default()).local_addr();
+        let _again = Listener::bind(at, SERVICE).unwrap();
+        let sharing = EndpointOptions::new().reuse_port(true);
+        let third = blocking::Endpoint::bind_with(at, &sharing);
+        assert!(matches!(third, Err(Error::PortInUse { .. })), "{third:?}");
+    });
+}
+
+#[test]
 fn a_port_that_is_used_stays_taken() {
     run(async {
         let first = listener(&Options::default());

@@ -231,16 +231,37 @@ impl Batch {
 mod tests {
     use super::*;
 
-    #[test]
-    fn of_a_train_one_packet_is_refused_and_the_others_go_on() {
-        let packet = |fill: u8, len: usize| Datagram {
+    fn packet(fill: u8, len: usize) -> Datagram {
+        Datagram {
             src: ([10, 0, 0, 1], 0).into(),
             dst: ([10, 0, 0, 2], 0).into(),
             protocol: Datagram::DCCP,
             ecn: Ecn::NotEct,
             header: vec![fill; len].into(),
             payload: Payload::EMPTY,
+        }
+    }
+
+    #[test]
+    fn a_shorter_packet_ends_a_batch_of_its_own_path_with_room_alone() {
+        let takes = |next: &Datagram, fragmentable, max_segments| {
+            let (mut batch, mut tail) = (Batch::with_capacity(), Batch::with_capacity());
+            batch.start(1, &packet(1, 20), false);
+            tail.start(2, next, fragmentable);
+            batch.take_tail(&tail, max_segments)
         };
+        let (shorter, elsewhere) = (packet(2, 10), ([10, 0, 0, 3], 0).into());
+        assert!(takes(&shorter, false, 2));
+        assert!(!takes(&shorter, false, 1), "no room");
+        assert!(!takes(&packet(2, 20), false, 2), "as long");
+        assert!(!takes(&shorter, true, 2), "routers may cut it");
+        assert!(!takes(&Datagram { ecn: Ecn::Ect0, ..shorter.clone() }, false, 2));
+        assert!(!takes(&Datagram { src: elsewhere, ..shorter.clone() }, false, 2));
+        assert!(!takes(&Datagram { dst: elsewhere, ..shorter }, false, 2));
+    }
+
+    #[test]
+    fn of_a_train_one_packet_is_refused_and_the_others_go_on() {
         let mut train = Batch::with_capacity();
         train.start(1, &packet(1, 20), false);
         train.put(&[2; 30], &Payload::EMPTY);

@@ -315,6 +315,15 @@ mod tests {
     }
 
     #[test]
+    fn ports_of_others_take_no_memory_without_end() {
+        let (mut a, mut b) = two("many", AnswerForHost::Always);
+        a.claim(9).unwrap();
+        b.others.extend((0..MAX_REMEMBERED as u16).map(|n| (1000 + n, at(500))));
+        assert!(!b.is_ours(at(0), 9));
+        assert!(b.others.len() <= MAX_REMEMBERED);
+    }
+
+    #[test]
     fn who_never_answers_never_does() {
         let (mut a, _) = two("never", AnswerForHost::Never);
         a.listens();

@@ -474,6 +474,15 @@ mod tests {
     }
 
     #[test]
+    #[cfg(target_os = "linux")]
+    fn a_socket_for_both_families_limits_the_hops_of_both() {
+        let options = EndpointOptions::default().ttl(7);
+        let io = Io::bind("[::]:0".parse().unwrap(), &options).unwrap();
+        let hops = (io.socket.unicast_hops_v6().unwrap(), io.socket.ttl_v4().unwrap());
+        assert_eq!(hops, (7, 7));
+    }
+
+    #[test]
     fn a_port_in_use_is_refused_by_the_system() {
         let io = Io::bind("127.0.0.1:0".parse().unwrap(), &EndpointOptions::default()).unwrap();
         let again = Io::bind(io.local_addr(), &EndpointOptions::default());

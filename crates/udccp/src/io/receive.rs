@@ -325,6 +325,19 @@ mod tests {
     }
 
     #[test]
+    fn large_buffers_that_are_kept_are_not_all_remembered() {
+        let (a, b) = (bound(), bound());
+        let mut rx = Receiver::new(&b);
+        let receive = |_| {
+            a.socket.send_to(&[7; 9000], &b.local.into()).unwrap();
+            receive_one(&mut rx, &b)
+        };
+        let kept: Vec<_> = (0..LENT_MAX + 20).map(receive).collect();
+        assert_eq!(rx.lent.len(), LENT_MAX);
+        assert!(kept.iter().all(|one| one.header == vec![7; 9000]));
+    }
+
+    #[test]
     fn small_datagrams_do_not_hold_large_buffers() {
         let (a, b) = (bound(), bound());
         let mut rx = Receiver::new(&b);

@@ -47,9 +47,15 @@ fn main() -> ExitCode {
         test("a_full_send_queue_arrives_after_main_returned", || all_arrive("queue")),
         test("a_process_that_kills_itself_can_close_all_before", || all_arrive("killed")),
         test("a_panic_in_main_ends_the_connection_in_order", || all_arrive("panic")),
+        #[cfg(unix)]
+        test("a_process_waits_for_a_peer_that_reads_late", a_peer_that_reads_late),
         test("a_process_ends_though_its_peer_is_dead", a_process_ends_though_its_peer_is_dead),
         #[cfg(target_os = "linux")]
-        test("a_process_that_wants_no_farewell_is_gone_when_its_host_says_so", cut_off),
+        test("a_process_that_wants_no_farewell_is_gone_when_its_host_says_so", || {
+            cut_off("cut off");
+        }),
+        #[cfg(target_os = "linux")]
+        test("so_is_one_whose_runtime_ends_before", || cut_off("cut off async")),
         #[cfg(unix)]
         test("a_forked_child_is_refused_and_the_parent_goes_on_blocking", || {
             forks::are_safe("fork");
@@ -113,6 +119,20 @@ fn all_arrive(case: &str) {
     assert!(matches!(end, Ok(None)), "{case}: {end:?}, {says}");
 }
 
+/// As long as the process's connection may linger.
+#[cfg(unix)]
+fn a_peer_that_reads_late() {
+    let slow = Options::default().recv_queue(1 << 20, 32);
+    let listener = Listener::bind_with(localhost(false), [SERVICE], &slow).expect("a listener");
+    let child = start("queue", listener.local_addr());
+    let connection = accept(&listener);
+    // Longer than a process whose connections may not linger.
+    std::thread::park_timeout(Duration::from_millis(1500));
+    let got = std::iter::from_fn(|| connection.recv().expect("the orderly end")).count();
+    ends_well(child);
+    assert!(got > messages("queue") / 2, "{got}");
+}
+
 fn a_process_ends_though_its_peer_is_dead() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("one");
     let listener = Listener::bind(localhost(false), SERVICE).expect("a listener");
@@ -128,11 +148,11 @@ fn a_process_ends_though_its_peer_is_dead() {
 
 /// Nothing tells the peer, but what its own packets meet.
 #[cfg(target_os = "linux")]
-fn cut_off() {
+fn cut_off(case: &str) {
     use udccp::{CloseReason, Error};
 
     let listener = Listener::bind(localhost(false), SERVICE).expect("a listener");
-    let child = start("cut off", listener.local_addr());
+    let child = start(case, listener.local_addr());
     let connection = accept(&listener);
     ends_well(child);
     // Its acknowledgements may have found it out already.
@@ -190,6 +210,23 @@ fn in_the_process(case: &str, peer: Address) -> ExitCode {
             let connection = connection.expect("a connection");
             connection.send("hello").expect("room");
             std::process::exit(0);
+        }
+        "cut off async" => {
+            let runtime = one_thread().expect("a runtime");
+            let connection = runtime.block_on(async {
+                let options = EndpointOptions::new().close_at_exit(false);
+                let endpoint = udccp::Endpoint::bind_with(localhost(false), &options);
+                let endpoint = endpoint.expect("an endpoint");
+                let connection = endpoint.connect(peer, SERVICE, &Options::default()).await;
+                let connection = connection.expect("a connection");
+                connection.send("hello").await.expect("room");
+                connection.flushed().await.expect("it has left");
+                connection
+            });
+            drop(runtime);
+            // A farewell would be a thread's.
+            std::thread::park_timeout(Duration::from_millis(200));
+            std::mem::forget(connection);
         }
         #[cfg(unix)]
         "fork" => return forks::parent_and_child(peer),

@@ -368,3 +368,21 @@ fn an_accepted_connection_fits_the_way_back() {
     let (most, narrow) = (here.max_message_size(), there.max_message_size());
     assert!(narrow < 777 && most > 777, "{narrow}, {most}");
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_flood_does_not_put_off_the_end_of_a_turn() {
+    let mut server = Driven::new();
+    let stranger = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let mut reads = 0;
+    let read = |rx: &mut Receiver, io: &Io| {
+        reads += 1;
+        assert!(reads < 100, "it reads on and on");
+        for _ in 0..2 * quinn_udp::BATCH_SIZE {
+            stranger.send_to(b"flood", io.local_addr()).unwrap();
+        }
+        rx.read(io)
+    };
+    let turn = server.handle.shared().turn(&mut server.rx, read, false);
+    assert!(turn.more && reads <= super::READS, "{reads}");
+}
