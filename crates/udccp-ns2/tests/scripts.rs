@@ -138,7 +138,6 @@ fn what_ns_2_has_not_is_refused_by_its_key() {
         ("dccp/ccid2", "dccp = { max_window = \"20 packets\" }", "dccp.max_window"),
         ("dccp/ccid2", "dccp = { ecn = true }", "dccp.ecn"),
         ("dccp/ccid2", "dccp = { growth_after_cut = \"pauses\" }", "dccp.growth_after_cut"),
-        ("dccp/ccid3", "dccp = { window_cut = \"25 %\" }", "dccp.window_cut"),
         ("dccp/ccid3", "dccp = { nat = \"sender\" }", "dccp.nat"),
     ] {
         let said = flow(protocol, more);

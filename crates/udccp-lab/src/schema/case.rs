@@ -1,7 +1,5 @@
 //! The parts of an experiment that have a grid of their own: the file as it stands, and `[[case]]`.
 
-use std::sync::Arc;
-
 use udccp_scenario::diagnostic::{Diagnostic, Diagnostics, suggestion};
 use udccp_scenario::document::{self, DiagnosticSink, Node, Override, Reader, Value};
 use udccp_scenario::schema::options_of_flows;
@@ -106,10 +104,9 @@ impl Case {
         changes.iter().try_for_each(|change| check_change(change, self.grid.names()))?;
         let tree = self.with(point, changes.iter())?;
         let scenario = Scenario::read(&tree)?;
-        let file = &self.template.span.source;
-        let mut new = options_of_flows(&tree)
-            .into_iter()
-            .filter(|(span, _)| !Arc::ptr_eq(&span.source, file));
+        let file = &self.template.span.source.name;
+        let mut new =
+            options_of_flows(&tree).into_iter().filter(|(span, _)| span.source.name != *file);
         new.find_map(|(_, unused)| unused).map_or(Ok(scenario), |error| Err(error.into()))
     }
 

