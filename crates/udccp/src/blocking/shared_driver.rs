@@ -242,6 +242,7 @@ mod tests {
         let waits = || both.0.stats().unwrap().send_queue_packets;
         let left = || {
             with_nobody_driving(&both, || {
+                both.0.shared().begin_burst();
                 send(&both.0, "first");
                 send(&both.0, "second");
                 waits() == 0

@@ -216,6 +216,13 @@ impl Shared {
         self.lock().driver.driven_by.as_ref().map(DrivenBy::who)
     }
 
+    /// What is sent from here on is of a burst.
+    #[cfg(test)]
+    pub(crate) fn begin_burst(&self) {
+        let now = self.clock.now();
+        self.lock().begin_burst(now);
+    }
+
     /// Whether anybody waits for anything.
     #[cfg(test)]
     pub(crate) fn has_waiters(&self) -> bool {

@@ -201,6 +201,12 @@ impl Core {
         std::mem::take(&mut self.wake)
     }
 
+    /// What is sent from here on is of a burst.
+    #[cfg(test)]
+    pub(crate) fn begin_burst(&mut self, now: Instant) {
+        self.last_flush = Some(now + BURST_GAP * 100_000);
+    }
+
     /// A message was queued, or a connection made or closed: sends it, or lets it wait for the rest
     /// of its burst.
     pub(crate) fn flush_burst(&mut self, io: &Io, now: Instant) {

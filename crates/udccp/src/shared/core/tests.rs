@@ -45,8 +45,7 @@ impl Driven {
 
     /// What is sent from here on is of a burst.
     fn begin_burst(&self) {
-        let later = self.shared().clock.now() + super::BURST_GAP * 100_000;
-        self.shared().lock().last_flush = Some(later);
+        self.shared().begin_burst();
     }
 
     fn turn(&mut self) {
