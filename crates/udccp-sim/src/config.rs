@@ -93,9 +93,7 @@ impl PairConfig {
             stop: None,
         }
     }
-}
 
-impl PairConfig {
     /// As [`Self::new`], for a pair whose transports are made when it starts, by the
     /// [`PairMaker`](crate::PairMaker) of its flow.
     pub fn later(name: impl Into<String>, source: Box<dyn Source>) -> Self {

@@ -1,7 +1,6 @@
 //! A whole file: the scenario as a template, and everything around it.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use udccp_scenario::diagnostic::{Diagnostic, Diagnostics, Span, suggestion};
 use udccp_scenario::document::{
@@ -133,10 +132,7 @@ impl Options {
 
     fn add(&mut self, tree: &Node) {
         for (span, unused) in options_of_flows(tree) {
-            let same = |known: &Span| {
-                Arc::ptr_eq(&known.source, &span.source) && known.range == span.range
-            };
-            match self.0.iter_mut().find(|(known, _)| same(known)) {
+            match self.0.iter_mut().find(|(known, _)| *known == span) {
                 Some((_, known)) if unused.is_none() => *known = None,
                 Some(_) => {}
                 None => self.0.push((span, unused)),

@@ -79,12 +79,17 @@ impl<'a> Simulated<'a> {
     pub(crate) fn new(algorithms: &'a [(String, Algorithm)]) -> Self {
         Self { algorithms, configs: DccpConfigs::default() }
     }
+
+    /// The window algorithm in place of that of the flow's protocol.
+    fn algorithm_of(&self, flow: &Flow) -> Option<&'a Algorithm> {
+        let own = self.algorithms.iter().find(|(name, _)| *name == flow.name);
+        own.map(|(_, algorithm)| algorithm)
+    }
 }
 
 impl Hosts for Simulated<'_> {
     fn pair(&mut self, flow: &Flow, at: PairAddresses, seed: Seed) -> Result<HostPair, String> {
-        let own = self.algorithms.iter().find(|(name, _)| *name == flow.name);
-        let own = own.map(|(_, algorithm)| algorithm);
+        let own = self.algorithm_of(flow);
         let transports::Ends { sender, receiver } =
             transports::build(flow, at, seed, own, &mut self.configs)?;
         Ok(HostPair { sender, receiver, source: None })
@@ -95,8 +100,7 @@ impl Hosts for Simulated<'_> {
             // Such a receiver speaks first, at the start of the flow.
             return Ok(None);
         }
-        let own = self.algorithms.iter().find(|(name, _)| *name == flow.name);
-        let algorithm = own.map(|(_, algorithm)| algorithm.clone());
+        let algorithm = self.algorithm_of(flow).cloned();
         let configs = DccpConfigs::default();
         let mut maker = Transfers { flow: flow.clone(), seed, algorithm, configs };
         // A contradiction of settings is told now, and not when the first transfer starts.
