@@ -7,6 +7,7 @@ mod common;
 
 use common::{USUAL, bulk, scenario};
 use udccp_ns2::{Ns2Error, fits, script};
+use udccp_scenario::protocol;
 use udccp_scenario::schema::Scenario;
 
 /// The part of a script that is not the same for all.
@@ -145,4 +146,22 @@ fn what_ns_2_has_not_is_refused_by_its_key() {
     }
     let transfer = reno.replace("\"bulk\"", "{ kind = \"transfer\", size = \"1 MB\" }");
     assert!(gaps(USUAL, &transfer).contains("flow \"a\": traffic: "));
+}
+
+/// A key stands in the file for the CCID of another point of its grid.
+#[test]
+fn keys_that_a_ccid_ignores_are_no_gaps() {
+    for (of, key, at) in [
+        ("dccp/ccid2", "ack_ratio = 2", "dccp/ccid3"),
+        ("dccp/ccid2", "max_window = \"20 packets\"", "dccp/ccid3"),
+        ("dccp/ccid2", "growth_after_cut = \"pauses\"", "dccp/ccid3"),
+        ("dccp/ccid2", "window_cut = \"25 %\"", "dccp/ccid3"),
+        ("dccp/ccid2", "min_rto = \"300 ms\"", "dccp/ccid3"),
+        ("dccp/ccid2", "initial_window = \"4 packets\"", "dccp/ccid3"),
+        ("dccp/ccid3", "history_discounting = false", "dccp/ccid2"),
+    ] {
+        let mut scenario = scenario(USUAL, &bulk("a", of, &format!("dccp = {{ {key} }}")));
+        scenario.flows[0].protocol = protocol::find(at).unwrap();
+        fits(&scenario).unwrap_or_else(|gaps| panic!("{at}, {key}: {gaps}"));
+    }
 }

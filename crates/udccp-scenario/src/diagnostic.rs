@@ -24,6 +24,12 @@ pub struct Span {
 }
 
 impl Span {
+    /// Whether both are stretches of one file. Texts in memory tell nothing: a file may be read
+    /// twice.
+    pub fn is_in_file_of(&self, other: &Self) -> bool {
+        self.source.name == other.source.name
+    }
+
     /// Line and column, both counted from 1 (columns in characters).
     pub fn line_column(&self) -> (usize, usize) {
         let before = &self.source.text[..self.range.start.min(self.source.text.len())];

@@ -104,9 +104,9 @@ impl Case {
         changes.iter().try_for_each(|change| check_change(change, self.grid.names()))?;
         let tree = self.with(point, changes.iter())?;
         let scenario = Scenario::read(&tree)?;
-        let file = &self.template.span.source.name;
+        let file = &self.template.span;
         let mut new =
-            options_of_flows(&tree).into_iter().filter(|(span, _)| span.source.name != *file);
+            options_of_flows(&tree).into_iter().filter(|(span, _)| !span.is_in_file_of(file));
         new.find_map(|(_, unused)| unused).map_or(Ok(scenario), |error| Err(error.into()))
     }
 

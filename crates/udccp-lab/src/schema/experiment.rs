@@ -244,33 +244,10 @@ impl Experiment {
             for point in part.grid.points() {
                 let matching = variants.iter().filter(|v| v.filter.matches(&point));
                 for variant in core::iter::once(None).chain(matching.map(|v| Some(*v))) {
-                    let read = |quick| {
-                        let tree = part.tree(&point, variant, quick)?;
-                        Scenario::read(&tree).map(|_| tree)
-                    };
-                    match read(false) {
-                        Ok(tree) => options.add(&tree),
-                        Err(found) => {
-                            found.0.into_iter().for_each(|f| errors.push(f));
-                            continue;
-                        }
-                    }
-                    if let Err(found) = read(true) {
-                        found.0.into_iter().for_each(|mut f| {
-                            f.hint.get_or_insert_with(|| QUICK.to_owned());
-                            errors.push(f);
-                        });
-                    }
+                    check_point(part, &point, variant, &mut options, errors);
                 }
             }
-            let changes: Vec<Override> =
-                variants.iter().flat_map(|v| v.changes.iter().cloned()).collect();
-            for axis in part.unused_axes(&changes) {
-                let Some(first) = axis.values.first() else { continue };
-                let error = format!("axis `{}` is never used", axis.name);
-                let hint = format!("write \"${}\" where its value belongs", axis.name);
-                errors.push(Diagnostic::at(&first.span, error).hint(hint));
-            }
+            check_axes(part, &variants, errors);
         }
         options
     }
@@ -280,7 +257,7 @@ impl Experiment {
         let errors = DiagnosticSink::default();
         let options = self.check_points(&errors);
         // What the file says for points that are left out now stays right.
-        let is_new = |span: &Span| span.source.name != self.root.span.source.name;
+        let is_new = |span: &Span| !span.is_in_file_of(&self.root.span);
         options.unused(is_new).for_each(|error| errors.push(error));
         errors.finish(Some(())).err().map(|found| found.0).unwrap_or_default()
     }
@@ -347,6 +324,39 @@ fn read_parts(
     check_ids(root, "case", errors);
     check_sizes(&parts, root, errors)?;
     Some(parts)
+}
+
+/// Reads the scenario of a point, at full length and quick.
+fn check_point(
+    part: &Case,
+    point: &Point,
+    variant: Option<&Variant>,
+    options: &mut Options,
+    errors: &DiagnosticSink,
+) {
+    let read = |quick| {
+        let tree = part.tree(point, variant, quick)?;
+        Scenario::read(&tree).map(|_| tree)
+    };
+    match read(false) {
+        Ok(tree) => options.add(&tree),
+        Err(found) => return found.0.into_iter().for_each(|f| errors.push(f)),
+    }
+    for mut found in read(true).err().into_iter().flat_map(|found| found.0) {
+        found.hint.get_or_insert_with(|| QUICK.to_owned());
+        errors.push(found);
+    }
+}
+
+/// Axes that neither a scenario of the part nor one of its variants uses.
+fn check_axes(part: &Case, variants: &[&Variant], errors: &DiagnosticSink) {
+    let changes: Vec<Override> = variants.iter().flat_map(|v| v.changes.iter().cloned()).collect();
+    for axis in part.unused_axes(&changes) {
+        let Some(first) = axis.values.first() else { continue };
+        let error = format!("axis `{}` is never used", axis.name);
+        let hint = format!("write \"${}\" where its value belongs", axis.name);
+        errors.push(Diagnostic::at(&first.span, error).hint(hint));
+    }
 }
 
 /// An experiment's name stands in file names: one with a path in it would be written elsewhere, and
