@@ -232,6 +232,44 @@ fn values_are_printed_in_the_unit_of_the_table_and_compared_in_it() {
     assert!((cell.ours.mean.expect("runs") - mean * 1000.0).abs() < 1e-9);
 }
 
+/// 1396.65 kbit/s are 1.39665 Mbit/s in print, where the product of two binary numbers is
+/// 1.3966500000000002.
+#[test]
+fn published_values_print_in_another_unit_as_they_would_be_written() {
+    let in_mbps = FILE.replacen("unit = \"kbit/s\", digits = 2", "unit = \"Mbit/s\"", 1);
+    let experiment = read(&in_mbps).unwrap_or_else(|errors| panic!("{errors}"));
+    let analysis = analysis(&experiment);
+    let table = analysis.tables.iter().find(|t| t.table.id == "window-drop").expect("the table");
+    let cell = table.rows[0].cells[0].as_ref().expect("a cell");
+    assert_eq!(cell.published.and_then(|p| p.value), Some(1.39665));
+    for shown in [report::text(&analysis), report::page(&analysis), report::markdown(&analysis)] {
+        assert!(shown.contains("1.39665") && shown.contains("0.28133"), "{shown}");
+        assert!(!shown.contains("1.396650") && !shown.contains("0.281329"), "{shown}");
+    }
+    let text = report::text(&analysis);
+    assert!(text.contains("309.94046") && text.contains("0.000146"), "{text}");
+}
+
+/// A table of one flow has nothing that its file would have to tell apart.
+#[test]
+fn a_table_of_one_flow_needs_no_column_for_it() {
+    let rows = "rows = [\"cut\", \"flow\"]";
+    let one = FILE.replacen(rows, "rows = \"cut\"\nwhere = { flow = \"ccid2\" }", 1);
+    let one = one.replacen(
+        "match = { cut = \"window_drop_percent\", flow = \"flow\" }",
+        "match = { cut = \"window_drop_percent\" }",
+        1,
+    );
+    match read(&one) {
+        Ok(_) => panic!("two lines for one cell"),
+        Err(errors) => {
+            let text = errors.to_string();
+            assert!(!text.contains("a value for each flow"), "{text}");
+            assert!(text.contains("is for the same cell as line"), "{text}");
+        }
+    }
+}
+
 #[test]
 fn changes_of_links_are_marked_in_figures_over_time() {
     let change = "[[topology.change]]\nat = \"30 s\"\nlink = \"bottleneck\"\n\

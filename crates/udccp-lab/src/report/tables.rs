@@ -190,11 +190,18 @@ pub(super) fn published(cell: &Cell) -> String {
     format!("{}{stddev}", as_published(value, &cell.shown))
 }
 
-/// As many digits as were published: 45 stays 45, 0.0024 stays 0.0024, an index has two.
+/// More decimals than this, after zeros, are in no paper.
+const MOST_DECIMALS: usize = 9;
+
+/// As many digits as were published: 45 stays 45, 0.0024 stays 0.0024, an index has two. What has
+/// more than a paper prints was computed, in another unit or by a backend.
 pub(super) fn as_published(value: f64, shown: &MetricSpec) -> String {
     let text = value.to_string();
-    let digits = text.split_once('.').map_or(0, |(_, digits)| digits.len());
-    if value == 0.0 || value.fract() == 0.0 && value.abs() >= 1.0 {
+    let decimals = text.split_once('.').map_or("", |(_, digits)| digits);
+    let digits = decimals.len();
+    if decimals.trim_start_matches('0').len() > MOST_DECIMALS {
+        shown.print(value)
+    } else if value == 0.0 || value.fract() == 0.0 && value.abs() >= 1.0 {
         text.replace('-', "\u{2212}")
     } else {
         fixed(value, digits.max(shown.digits.min(2)))
@@ -337,4 +344,21 @@ fn closes(shown: &[MetricSpec]) -> String {
     }
     let group = |(words, titles): &(String, Vec<&str>)| format!("{words} ({})", titles.join(", "));
     groups.iter().map(group).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::Metric;
+
+    #[test]
+    fn published_values_keep_their_digits_and_computed_ones_have_those_of_the_metric() {
+        let print = |value| as_published(value, &MetricSpec::plain(Metric::Throughput));
+        assert_eq!(
+            ["45", "0.0024", "0.30994046"].map(|t| print(t.parse().unwrap())),
+            ["45", "0.0024", "0.30994046"]
+        );
+        // 100 s in minutes, and a mean of another backend.
+        assert_eq!([100.0 / 60.0, -47.123_456_789_012].map(print), ["1.7", "\u{2212}47.1"]);
+    }
 }

@@ -3,6 +3,7 @@
 use core::fmt::Write as _;
 
 use super::html::{counted, signed};
+use super::tables::as_published;
 use super::tally::Tally;
 use crate::analysis::{
     Agreement, Analysis, Basis, Cell, JudgedClaim, Judgement, Row, TableResult, in_words,
@@ -134,7 +135,7 @@ fn ours(cell: &Cell) -> String {
 
 fn published(cell: &Cell) -> String {
     let Some(published) = cell.published else { return String::new() };
-    published.value.map_or_else(|| "–".to_owned(), |v| v.to_string())
+    published.value.map_or_else(|| "–".to_owned(), |v| as_published(v, &cell.shown))
 }
 
 fn difference(cell: &Cell) -> String {

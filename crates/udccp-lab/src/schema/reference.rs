@@ -68,13 +68,13 @@ impl Reference {
         let of = self.values.iter().find(is_of)?;
         let cell = row.get(of.column)?;
         let number = |cell: &String| cell.parse::<f64>().ok();
-        let value = number(cell).map(|v| v * of.factor);
+        let value = number(cell).map(|v| decimal(v * of.factor));
         if value.is_none() && !is_dash(cell) {
             return None;
         }
         let spread = of.spread.and_then(|(column, kind)| Some((number(row.get(column)?)?, kind)));
         let stddev = spread.and_then(|(s, kind)| match kind {
-            Spread::Deviation => Some(s * of.factor),
+            Spread::Deviation => Some(decimal(s * of.factor)),
             Spread::Relative => value.map(|v| (s * v).abs()),
         });
         let runs = self.runs.filter(|_| stddev.is_some());
@@ -168,7 +168,7 @@ impl Reference {
             let labels = table.labels(key);
             let told = self.matches.iter().any(|(k, _, _)| k == key)
                 || self.values.iter().all(|v| v.labels.iter().any(|l| labels.contains(l)));
-            if !is_there || told || labels.len() < 2 && key == METRIC_KEY {
+            if !is_there || told || labels.len() < 2 {
                 continue;
             }
             let (error, first) = match key {
@@ -369,6 +369,12 @@ impl Columns<'_> {
         }
         factor
     }
+}
+
+/// A number in another unit, as it would be written: 6850 kbit/s are 6.85 Mbit/s, where the product
+/// of the binary numbers is 6.8500000000000005.
+fn decimal(converted: f64) -> f64 {
+    format!("{converted:.13e}").parse().unwrap_or(converted)
 }
 
 /// A CSV file: a header line and rows, fields without quotes.
