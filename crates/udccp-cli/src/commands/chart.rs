@@ -21,13 +21,13 @@ pub(crate) fn goodput(record: &Record) -> String {
         record.flows.iter().take(MOST).map(|f| (f, bars(&f.series.goodput_mbps))).collect();
     let top = flows.iter().flat_map(|(_, bars)| bars).copied().fold(0.0, f64::max);
     let times = record.flows.first().map(|f| f.series.t_s.as_slice()).unwrap_or_default();
-    let [first_s, .., last_s] = times else { return String::new() };
+    let [_, .., last_s] = times else { return String::new() };
     if top <= 0.0 {
         return String::new();
     }
     let width = flows.iter().map(|(_, bars)| bars.len()).max().unwrap_or(0);
-    let every_s = (last_s - first_s) / (times.len() - 1) as f64;
-    let (from, to) = (format!("{:.0} s", first_s - every_s), format!("{last_s:.0} s"));
+    // A series begins with the run.
+    let (from, to) = ("0 s", format!("{last_s:.0} s"));
     let digits = if top < 10.0 { 2 } else { 0 };
     let mut out = format!("\ngoodput over time, 0 to {top:.digits$} Mbit/s\n");
     let height = if flows.len() <= FEW { HEIGHTS.0 } else { HEIGHTS.1 };
@@ -97,6 +97,17 @@ mod tests {
         assert_eq!(figure.lines().count(), 2 + MOST + 2, "{figure}");
         assert!(figure.contains("4 more flows are not shown"), "{figure}");
         assert!(figure.lines().all(|l| l.chars().count() <= 11 + WIDTH), "{figure}");
+    }
+
+    /// With a mean interval the axis of this short last one would begin at 0.7 - 0.72 s: "-0 s".
+    #[test]
+    fn the_axis_begins_at_the_begin_whatever_the_last_interval() {
+        let mut record = record(&[("a", &[1.0; 30])]);
+        let times = &mut record.flows[0].series.t_s;
+        *times = (1..=29).map(|n| f64::from(n) * 0.7).chain([20.9]).collect();
+        let figure = goodput(&record);
+        let axis = figure.lines().last().unwrap();
+        assert!(axis.trim_start().starts_with("0 s") && axis.ends_with("21 s"), "{axis}");
     }
 
     #[test]
