@@ -123,6 +123,54 @@ fn a_case_changes_what_it_says_and_nothing_else() {
     assert_eq!(names, ["dccp/ccid2", "dccp/ccid2"]);
 }
 
+/// Put into the file: an axis of queues, of which two are tables, and a variant of one of them.
+const QUEUES: [(&str, &str); 4] = [
+    ("limit = \"1.0 bdp\" }", "limit = \"1.0 bdp\", queue = \"$queue\" }"),
+    ("[case.grid]\n", "[case.grid]\nqueue = [\"drop-tail\"]\n"),
+    (
+        "[grid]\nsecond",
+        r#"[grid]
+queue = [
+    "codel",
+    { kind = "codel", target = "9 ms" },
+    { kind = "red", min = "5 packets", max = "9 packets" },
+]
+second"#,
+    ),
+    (
+        "[[variant]]\n",
+        r#"[[variant]]
+id = "wide"
+says = "a longer queue"
+where = { queue = "codel, target 9 ms" }
+set = { "topology.bottleneck.limit" = "99 packets" }
+
+[[variant]]
+"#,
+    ),
+];
+
+/// A queue with its parameters is a table: on an axis its words tell it from the others.
+#[test]
+fn an_axis_may_have_tables() {
+    let text = QUEUES.iter().fold(GOOD.to_owned(), |text, (from, to)| text.replace(from, to));
+    let experiment = read(&text).unwrap_or_else(|errors| panic!("{errors}"));
+    let tasks = plan(&experiment, PlanOptions { quick: false, runs: Some(1) }).expect("a plan");
+    let of = |label: &str, variant: Option<&str>| {
+        let is = |t: &&Task| {
+            let is_at = t.point.iter().any(|(axis, value)| axis == "queue" && value == label);
+            is_at && t.case.is_none() && t.variant.as_deref() == variant
+        };
+        let found: Vec<&Task> = tasks.iter().filter(is).collect();
+        assert_eq!(found.len(), 4, "{label}");
+        format!("{:?}", found[0].scenario.topology)
+    };
+    let late = "codel, target 9 ms";
+    let all = [of("codel", None), of(late, None), of(late, Some("wide"))];
+    assert!(all[0] != all[1] && all[1] != all[2], "{all:#?}");
+    of("red, min 5 packets, max 9 packets", None);
+}
+
 #[test]
 fn quick_runs_are_fewer_and_shorter() {
     let tasks = tasks(true);

@@ -94,12 +94,12 @@ runs = 1
 [[variant]]
 id = "cuts"
 says = "one thing"
-set = {{ "flow.first.tcp.delayed_ack" = false }}
+set = {{ "topology.bottleneck.queue" = {{ kind = "codel", target = "5 ms" }} }}
 
 [[variant]]
 id = "grows"
 says = "another thing"
-set = {{ "flow.second.tcp.delayed_ack" = false }}
+set = {{ "topology.bottleneck.queue" = {{ kind = "codel", target = "9 ms" }} }}
 
 [[table]]
 id = "rates"
@@ -154,7 +154,8 @@ fn a_variant_that_mends_one_flow_of_a_point_explains_nothing() {
     assert_eq!(found, [vec![here, no], vec![], vec![no, no], vec![]]);
 }
 
-/// Each variant mends one point: only one of them is the table's set-up.
+/// Each variant mends one point: only one of them is the table's set-up. They put different tables
+/// in one place.
 #[test]
 fn one_set_up_is_credited_for_a_table() {
     let found = support(|variant, rtt| match (variant, rtt) {

@@ -67,6 +67,16 @@ pub struct Entry {
     pub node: Node,
 }
 
+impl Entry {
+    /// Key and value; a value that says what the table is stands for itself.
+    fn label(&self) -> String {
+        match self.key.as_str() {
+            "kind" => self.node.label(),
+            key => format!("{key} {}", self.node.label()),
+        }
+    }
+}
+
 impl Node {
     /// The kind in words, for messages.
     pub fn kind(&self) -> &'static str {
@@ -104,13 +114,20 @@ impl Node {
         }
     }
 
-    /// The value as it would be written on a line, for labels.
+    /// The value as it would be written on a line, for labels: `codel, target 10 ms` for the table
+    /// `{ kind = "codel", target = "10 ms" }`.
     pub fn label(&self) -> String {
         match &self.value {
             Value::Text(text) => text.clone(),
             Value::Integer(n) => n.to_string(),
             Value::Float(x) => x.to_string(),
             Value::Flag(b) => b.to_string(),
+            Value::List(items) if !items.is_empty() => {
+                items.iter().map(Self::label).collect::<Vec<_>>().join(", ")
+            }
+            Value::Table(entries) if !entries.is_empty() => {
+                entries.iter().map(Entry::label).collect::<Vec<_>>().join(", ")
+            }
             Value::List(_) | Value::Table(_) | Value::Other(_) => self.kind().to_owned(),
         }
     }
