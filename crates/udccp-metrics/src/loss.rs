@@ -23,9 +23,10 @@ pub fn loss_percent(sent: u64, delivered: u64) -> Measured {
 
 /// Packets lost on the way, of all packets that enter a link, in percent: `100 * lost / entries`.
 ///
-/// `entries` counts each packet once for every link that it enters, as the lines of a trace of all
-/// links do. It gives the packet drop of Table I of Nor et al. (2012), whose definition (equation
-/// (2)) leaves open of how many packets: those of all flows, on all three links.
+/// `entries` counts each packet once for every link of its way, much as the lines of a trace of all
+/// links do: these lack the links behind the one that drops a packet. It gives the packet drop of
+/// Table I of Nor et al. (2012), whose definition (equation (2)) leaves open of how many packets:
+/// those of all flows, on all three links.
 ///
 /// # Errors
 /// [`Undefined::NoSamples`] when no packet entered a link.

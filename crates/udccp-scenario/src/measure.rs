@@ -119,8 +119,8 @@ fn flow_record(
     }
 }
 
-/// How often a data packet of a flow entered a link in the measured part of the run: the sender's
-/// access link, those between routers, and the receiver's.
+/// The links of the way of a flow's data packets in the measured part of the run, each counted for
+/// every packet: the sender's access link, those between routers, and the receiver's.
 fn entries(found: &FlowResult) -> u64 {
     found.measured.sent.packets * (found.crossings.len() as u64 + 2)
 }
