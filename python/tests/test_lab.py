@@ -90,6 +90,25 @@ def test_a_record_is_that_of_the_program() -> None:
     assert without_cost(dict(ours)) == without_cost(printed)
 
 
+def test_a_change_may_be_a_table() -> None:
+    """As a mapping, as text, and nested: those of a file."""
+    short: dict[str, lab.Value] = {"time.duration": "12 s", "time.measure.to": "12 s"}
+    key = "topology.bottleneck.queue"
+
+    def hashed(queue: lab.Value) -> str:
+        return str(lab.run("two-flows-short", set={**short, key: queue})["event_hash"])
+
+    late = {"kind": "codel", "target": "40 ms", "ecn": False}
+    assert hashed(late) == hashed('{ kind = "codel", target = "40 ms", ecn = false }')
+    assert hashed(late) != hashed("codel") == hashed({"kind": "codel"})
+    size = {"kind": "exponential", "mean": "20 kB"}
+    web = {"kind": "poisson", "every": "1 s", "size": size}
+    record = lab.run("two-flows-short", set={**short, "flow.second.traffic": web})
+    assert record.flow("second").get("transfers") is not None
+    with pytest.raises(lab.ScenarioError, match="did you mean `target`"):
+        hashed({"kind": "codel", "tarjet": "5 ms"})
+
+
 def test_the_types_of_a_record_have_its_names() -> None:
     """No key of a record is missing in the types, and no type has a key that no record has."""
     short: dict[str, lab.Value] = {"time.duration": "22 s", "time.measure.to": "22 s"}

@@ -232,3 +232,28 @@ fn a_wrong_override_points_into_the_argument() {
     insta::assert_snapshot!(say("flow.third.start=1 s"));
     insta::assert_snapshot!(say("time.durration=1 s"));
 }
+
+/// What an error tells to write, as `traffic = { kind = ... }`, can be written after `--set` too.
+#[test]
+fn an_override_may_be_a_table_or_a_list() {
+    let experiment = read(GOOD).unwrap();
+    let point = experiment.grid.points().remove(0);
+    let with = |text: &str| {
+        let change = document::Override::parse(text).unwrap_or_else(|error| panic!("{error}"));
+        experiment.scenario_with(&point, &[change])
+    };
+    let queue = |text| format!("{:?}", with(text).unwrap_or_else(|e| panic!("{e}")).topology);
+    let plain = queue("topology.bottleneck.queue=codel");
+    let same = queue("topology.bottleneck.queue = { kind = \"codel\", target = \"5 ms\" }");
+    let other = queue("topology.bottleneck.queue={kind=\"codel\",target=\"9 ms\"}");
+    assert!(plain == same && plain != other, "{plain}\n{same}\n{other}");
+    let periods = "topology.bottleneck.loss={ kind = \"periodic\", at = [\"1 s\", \"2 s\"] }";
+    assert!(with(periods).is_ok());
+    let slip = with("topology.bottleneck.queue={ kind = \"codel\", tarjet = \"9 ms\" }");
+    let slip = slip.unwrap_err().to_string();
+    assert!(slip.contains("did you mean `target`?") && slip.contains("--set:1:45"), "{slip}");
+    for wrong in ["flow.first.traffic={ kind = ", "a=[1, 2", "a={ b = 1 }\nc = 2"] {
+        let error = document::Override::parse(wrong).unwrap_err().to_string();
+        assert!(error.contains("not valid TOML") && error.contains("--set:1:"), "{error}");
+    }
+}

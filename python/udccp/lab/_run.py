@@ -7,7 +7,7 @@ import operator
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
-from typing import Any, SupportsIndex, TypeAlias, TypeVar, Union
+from typing import Any, SupportsIndex, TypeAlias, TypeVar, Union, cast
 
 from udccp import _native
 from udccp.lab.record import Record
@@ -17,7 +17,7 @@ from udccp.window import WindowAlgorithm
 #: What ``run`` takes: a path or a name, a mapping by the keys of a file, typed objects, or a
 #: scenario that was prepared before.
 Source: TypeAlias = Union[str, "PathLike[str]", Mapping[str, Any], Scenario, _native.Prepared]
-Value: TypeAlias = str | int | float | bool
+Value: TypeAlias = str | int | float | bool | Mapping[str, Any]
 
 #: What mappings of a call can hold.
 EXAMPLES = {"set": '"time.duration": "60 s"', "algorithms": '"first": Mine'}
@@ -25,6 +25,19 @@ EXAMPLES = {"set": '"time.duration": "60 s"', "algorithms": '"first": Mine'}
 
 def as_text(value: Value) -> str:
     """A value as the command line has it."""
+    return str(value) if isinstance(value, str) else _as_toml(value)
+
+
+def _as_toml(value: object) -> str:
+    """A value on one line; text has quotes."""
+    if isinstance(value, Mapping):
+        table = cast("Mapping[str, object]", value)
+        entries = (f"{_as_toml(str(key))} = {_as_toml(one)}" for key, one in table.items())
+        return f"{{ {', '.join(entries)} }}"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_as_toml, cast('Sequence[object]', value)))}]"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -81,7 +94,8 @@ def prepare(
         mapping by the keys of a scenario file, or a :class:`~udccp.lab.Scenario`.
     set
         Changes by dotted keys (``{"flow.second.protocol": "tcp/cubic"}``), or the values of grid
-        axes of an experiment.
+        axes of an experiment. A table is a mapping (``{"topology.bottleneck.queue": {"kind":
+        "codel", "target": "9 ms"}}``).
     case, variant
         A case and a variant of an experiment.
 
@@ -101,6 +115,21 @@ def prepare(
     if not isinstance(plain, dict):
         raise TypeError(f"a scenario is a path, a name, a mapping or objects, not {scenario!r}")
     return _native.Prepared.from_json(json.dumps(plain), changes, case, variant)
+
+
+def _maker(
+    flow: str, algorithm: Callable[[int], WindowAlgorithm]
+) -> Callable[[int], WindowAlgorithm]:
+    """Makes the algorithm of each connection, and says what a class lacks that is none."""
+
+    def make(initial_window: int) -> WindowAlgorithm:
+        made = algorithm(initial_window)
+        if not isinstance(made, WindowAlgorithm):  # pyright: ignore[reportUnnecessaryIsInstance]
+            kind = type(made).__name__
+            raise TypeError(f"algorithms[{flow!r}]: {kind} is not derived from WindowAlgorithm")
+        return made
+
+    return make
 
 
 def run(
@@ -130,7 +159,8 @@ def run(
         Seed of all chance, 0 to 2**64 - 1; that of the file where absent.
     set
         Changes by dotted keys (``{"flow.second.protocol": "tcp/cubic"}``), or the values of grid
-        axes of an experiment.
+        axes of an experiment. A table is a mapping (``{"topology.bottleneck.queue": {"kind":
+        "codel", "target": "9 ms"}}``).
     case, variant
         A case and a variant of an experiment.
     check
@@ -170,6 +200,7 @@ def run(
         if not callable(algorithm):
             kind = type(algorithm).__name__
             raise TypeError(f"algorithms[{flow!r}] must be a class, not an object of {kind}")
+    own = [(flow, _maker(flow, algorithm)) for flow, algorithm in own]
     kept = None if snaplen is None else whole("snaplen", snaplen, 0, 2**32 - 1)
     return Record(_native.run(prepared, _seed(seed), check, folder, kept, own))
 

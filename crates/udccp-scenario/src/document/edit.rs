@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use toml::de::DeTable;
+
 use super::{Entry, Node, Value};
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceText, Span, suggestion};
 
@@ -21,7 +23,7 @@ impl Override {
     /// quotes are not needed: `--set topology.bottleneck.rtt="50 ms"`.
     ///
     /// # Errors
-    /// An argument without `=`.
+    /// An argument without `=`; a value that begins as a table or list and is none.
     pub fn parse(argument: &str) -> Result<Self, Diagnostic> {
         let text = argument.to_owned();
         let source = Arc::new(SourceText { name: "--set".to_owned(), text });
@@ -32,9 +34,28 @@ impl Override {
         };
         let span = Span { range: 0..path.len(), ..all.clone() };
         let value_span = Span { range: path.len() + 1..argument.len(), ..all };
-        let value = plain_value(value.trim());
-        let path = path.trim().to_owned();
-        Ok(Self { path, span, node: Node { span: value_span, value } })
+        let node = if value.trim_start().starts_with(['{', '[']) {
+            compound_value(value_span, path.len())?
+        } else {
+            Node { span: value_span, value: plain_value(value.trim()) }
+        };
+        Ok(Self { path: path.trim().to_owned(), span, node })
+    }
+}
+
+/// The table or list of an argument `key=value`, whose key has this length: as TOML, with a key of
+/// the same length, so that places are those in the argument.
+fn compound_value(span: Span, key: usize) -> Result<Node, Diagnostic> {
+    let source = Arc::clone(&span.source);
+    let line = format!("{}{}", "k".repeat(key), &source.text[key..]);
+    let wrong = |why: &str| {
+        Diagnostic::at(&span, format!("not valid TOML: {why}"))
+            .hint("for example --set 'topology.bottleneck.queue={ kind = \"codel\" }'")
+    };
+    let parsed = DeTable::parse(&line).map_err(|e| wrong(e.message()))?;
+    match super::table(&source, parsed.get_ref()) {
+        Value::Table(mut entries) if entries.len() == 1 => Ok(entries.remove(0).node),
+        _ => Err(wrong("more than one value")),
     }
 }
 
