@@ -192,6 +192,10 @@ pub(crate) fn check_change<'a>(
     known.dedup();
     let error = format!("`{}` is neither an axis nor a key of a run", change.path);
     let hint = suggestion(head, "axes and beginnings of keys", &known);
+    let hint = match head {
+        "seed" => format!("`udccp sim --seed` sets the seed of one run; {hint}"),
+        _ => hint,
+    };
     Err(Diagnostic::at(&change.span, error).hint(hint))
 }
 
