@@ -54,6 +54,52 @@ def test_what_has_no_value_says_why() -> None:
         metrics.jain("ab")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ("12", "expected numbers, not str"),
+        (b"12", "expected numbers, not bytes"),
+        ({1: 9.0, 2: 3.0}, "expected numbers, not dict: give its values()"),
+        (pandas.DataFrame({"a": [1]}), "expected numbers, not DataFrame: give one of its columns"),
+        (polars.DataFrame({"a": [1]}), "expected numbers, not DataFrame: give one of its columns"),
+    ],
+)
+def test_what_iterates_over_something_else_is_refused(wrong: Any, words: str) -> None:  # noqa: ANN401
+    """The index of a mapping's keys, or of the digits of a text, would look like an answer."""
+    with pytest.raises(TypeError, match=f"^{re.escape(words)}$"):
+        metrics.jain(wrong)
+    with pytest.raises(TypeError, match=r"^expected a series for each flow, not "):
+        metrics.jain_over_time(wrong)
+
+
+def test_series_of_different_lengths_have_no_fairness_over_time() -> None:
+    """Nothing is cut off without a word."""
+    with pytest.raises(metrics.UndefinedError, match="different lengths"):
+        metrics.jain_over_time([[1.0, 2.0], [1.0]])
+    assert metrics.jain_over_time([]) == []
+
+
+def test_jitter_asks_for_no_common_clock() -> None:
+    """Transit times between two clocks may be negative; a NaN is no transit time."""
+    for offset in (0.0, -5.0, 1.7e9):
+        transits = [offset + transit for transit in (0.010, 0.026, 0.010)]
+        assert metrics.jitter_rfc3550_ms(transits) == pytest.approx(1.9375, abs=1e-3)
+        arrivals = [offset + at for at in (0.0, 0.010, 0.015, 0.035)]
+        assert metrics.arrival_gap_jitter_ms(arrivals) == pytest.approx(10.0, abs=1e-3)
+    for bad in (float("nan"), float("inf"), -float("inf")):
+        for jitter in (metrics.jitter_rfc3550_ms, metrics.arrival_gap_jitter_ms):
+            for at in range(3):
+                values = [0.1, 0.2, 0.4]
+                values[at] = bad
+                with pytest.raises(metrics.UndefinedError, match="not a finite number"):
+                    jitter(values)
+
+
+def test_quantiles_of_negative_values() -> None:
+    """Decibels, and delays between two clocks."""
+    assert metrics.quantile([1.0, -3.0, -2.0], 0.25) == -2.5
+
+
 def test_a_share_is_told_by_its_name() -> None:
     """What is documented as 0 to 1 has to be that."""
     none: Any = "x"

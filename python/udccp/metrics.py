@@ -10,7 +10,7 @@ The papers and equations are in docs/reference/metrics.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
@@ -67,13 +67,32 @@ Values: TypeAlias = Iterable[float] | SupportsTolist
 THRESHOLD_DB: float = _native.THRESHOLD_DB
 
 
+def _no_numbers(values: object, wanted: str, columns: str) -> TypeError | None:
+    # What iterates over something else than numbers: text over its letters, a mapping over its
+    # keys, a frame over the names of its columns.
+    kind, way = type(values).__name__, None
+    if isinstance(values, (str, bytes, bytearray)):
+        way = ""
+    elif isinstance(values, Mapping):
+        way = ": give its values()"
+    elif hasattr(values, "columns"):
+        way = f": give {columns}"
+    return None if way is None else TypeError(f"expected {wanted}, not {kind}{way}")
+
+
 def _list(values: Values) -> list[float]:
+    wrong = _no_numbers(values, "numbers", "one of its columns")
+    if wrong is not None:
+        raise wrong
     if isinstance(values, SupportsTolist):
         return [float(value) for value in values.tolist()]
     return [float(value) for value in values]
 
 
 def _lists(series: Iterable[Values]) -> list[list[float]]:
+    wrong = _no_numbers(series, "a series for each flow", "[frame[name] for name in frame.columns]")
+    if wrong is not None:
+        raise wrong
     return [_list(values) for values in series]
 
 
@@ -115,7 +134,7 @@ def jain_over_time(series: Iterable[Values]) -> list[float | None]:
     Parameters
     ----------
     series
-        Shape ``(flows, intervals)``: rates of each flow.
+        Shape ``(flows, intervals)``: rates of each flow, as many for each.
     """
     return _native.jain_over_time(_lists(series))
 
@@ -426,8 +445,7 @@ def jitter_rfc3550_ms(transits_s: Values) -> float:
     Parameters
     ----------
     transits_s
-        Shape ``(packets,)``: one-way transit times in s; an offset of clocks does not matter as
-        long as all are positive.
+        Shape ``(packets,)``: one-way transit times in s; an offset of clocks does not matter.
     """
     return _native.jitter_rfc3550_ms(_list(transits_s))
 

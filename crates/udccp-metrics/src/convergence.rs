@@ -3,7 +3,7 @@
 //! Source: Bhatti et al., "Revisiting inter-flow fairness" (2008), equations (11) and (12), and
 //! Bansal et al. 2001 as RFC 5166 section 2.3.3 cites it.
 
-use crate::undefined::{Measured, Undefined, check_finite};
+use crate::undefined::{Measured, Undefined, check, check_finite};
 
 /// The threshold `U_c` of the study in decibels: a share ratio of 0.90.
 pub const THRESHOLD_DB: f64 = -0.46;
@@ -49,13 +49,15 @@ pub fn settling_time(flows: &[&[f64]], times_s: &[f64], epoch_s: f64, threshold:
 /// RFC 5166 section 2.3.3, where the flows start at shares of 100/101 and 1/101).
 ///
 /// # Errors
-/// [`Undefined::BadInput`] unless `delta` is in `0.0..=1.0`; else as [`convergence_time`].
+/// [`Undefined::BadInput`] unless `delta` is in `0.0..=1.0` and no rate is negative; else as
+/// [`convergence_time`].
 pub fn delta_fair_time(rates: [&[f64]; 2], times_s: &[f64], epoch_s: f64, delta: f64) -> Measured {
     if !(0.0..=1.0).contains(&delta) {
         return Err(Undefined::BadInput);
     }
     // Of the two the smaller share; an interval without packets has none.
     let share = |(a, b): (&f64, &f64)| if a + b > 0.0 { a.min(*b) / (a + b) } else { 0.0 };
+    rates.iter().try_for_each(|r| check(r))?;
     if rates[0].len() != rates[1].len() {
         return Err(Undefined::DifferentLengths);
     }

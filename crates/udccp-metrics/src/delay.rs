@@ -1,6 +1,6 @@
 //! Delay and its quantiles.
 
-use crate::undefined::{Measured, Undefined, check};
+use crate::undefined::{Measured, Undefined, check_finite};
 
 /// Mean of delays given in nanoseconds, in milliseconds (Nor et al., "Performance Enhancement of
 /// DCCP TCP-like over Long Delay Link Networks" (2012), equation (3)).
@@ -18,12 +18,13 @@ pub fn mean_ms(delays_ns: &[u64]) -> Measured {
 /// The `p` quantile (0..=1) of `sorted` (rising), with linear interpolation between ranks.
 ///
 /// # Errors
-/// [`Undefined::NoSamples`] without values, [`Undefined::BadInput`] when `p` is out of range.
+/// [`Undefined::NoSamples`] without values, [`Undefined::BadInput`] when `p` is out of range or a
+/// value is not finite.
 pub fn quantile(sorted: &[f64], p: f64) -> Measured {
     if !(0.0..=1.0).contains(&p) {
         return Err(Undefined::BadInput);
     }
-    check(sorted)?;
+    check_finite(sorted)?;
     let last = sorted.len().checked_sub(1).ok_or(Undefined::NoSamples)?;
     let rank = p * last as f64;
     let low = rank as usize;

@@ -44,7 +44,8 @@ fn results(bad: f64) -> Vec<(&'static str, Result<(), Undefined>)> {
         ("throughput_mbps", none(throughput_mbps(1, bad))),
         ("utilisation_percent, rates", none(utilisation_percent(&with, 1.0))),
         ("utilisation_percent, capacity", none(utilisation_percent(&good, bad))),
-        ("quantile, values", none(quantile(&with, 0.5))),
+        ("delta_fair_time, first", none(delta_fair_time([&with, &good], &good, 0.0, 0.1))),
+        ("delta_fair_time, second", none(delta_fair_time([&good, &with], &good, 0.0, 0.1))),
         ("quantile, p", none(quantile(&good, bad))),
     ]
 }
@@ -55,6 +56,15 @@ fn what_is_negative_or_no_number_is_a_bad_input_wherever_it_stands() {
         for (what, result) in results(bad) {
             assert_eq!(result, Err(Undefined::BadInput), "{what}: {bad}");
         }
+    }
+}
+
+/// Decibels are negative, and so are delays between clocks that differ.
+#[test]
+fn quantiles_are_of_any_finite_values() {
+    assert_eq!(quantile(&[-3.0, -2.0, 1.0], 0.25), Ok(-2.5));
+    for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        assert_eq!(quantile(&[1.0, bad], 0.5), Err(Undefined::BadInput));
     }
 }
 

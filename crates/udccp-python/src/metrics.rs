@@ -63,7 +63,10 @@ pub(crate) fn metric_of_numbers(py: Python<'_>, name: &str, numbers: Vec<f64>) -
 /// Jain's index of each interval; `None` where it is undefined.
 #[pyfunction]
 pub(crate) fn jain_over_time(py: Python<'_>, series: Vec<Vec<f64>>) -> PyResult<Vec<Option<f64>>> {
-    border::guard(py, || {
+    value(py, || {
+        if series.windows(2).any(|pair| pair[0].len() != pair[1].len()) {
+            return Err(m::Undefined::DifferentLengths);
+        }
         let over_time = m::jain_over_time(&slices(&series));
         Ok(over_time.values.into_iter().map(Result::ok).collect())
     })
@@ -155,12 +158,24 @@ pub(crate) fn max_min_shares(
     value(py, || m::max_min_shares(capacity, &demands))
 }
 
+/// Times in s as nanoseconds since the first of them: clocks that differ make transit times
+/// negative, and only differences count in jitter.
+fn since_the_least(times_s: &[f64]) -> Result<Vec<u64>, m::Undefined> {
+    let least = times_s.iter().copied().fold(f64::INFINITY, f64::min);
+    let nanoseconds = |s: &f64| {
+        let ns = ((s - least) * 1e9).round();
+        // The upper bound refuses NaN and infinity, too.
+        if ns < u64::MAX as f64 { Ok(ns as u64) } else { Err(m::Undefined::BadInput) }
+    };
+    times_s.iter().map(nanoseconds).collect()
+}
+
 /// Jitter of RFC 3550 after the last packet, in ms, from transit times in s.
 #[pyfunction]
 pub(crate) fn jitter_rfc3550_ms(py: Python<'_>, transits_s: Vec<f64>) -> PyResult<f64> {
     value(py, || {
         let mut jitter = m::Rfc3550Jitter::new();
-        transits_s.iter().for_each(|s| jitter.push((s * 1e9).round() as u64));
+        since_the_least(&transits_s)?.into_iter().for_each(|ns| jitter.push(ns));
         jitter.current_ms()
     })
 }
@@ -168,8 +183,7 @@ pub(crate) fn jitter_rfc3550_ms(py: Python<'_>, transits_s: Vec<f64>) -> PyResul
 /// Mean change of the gap between arrivals, in ms, from arrival times in s.
 #[pyfunction]
 pub(crate) fn arrival_gap_jitter_ms(py: Python<'_>, arrivals_s: Vec<f64>) -> PyResult<f64> {
-    let arrivals: Vec<u64> = arrivals_s.iter().map(|s| (s * 1e9).round() as u64).collect();
-    value(py, || m::mean_arrival_gap_jitter_ms(&arrivals))
+    value(py, || m::mean_arrival_gap_jitter_ms(&since_the_least(&arrivals_s)?))
 }
 
 /// Adds what is here to the module.
