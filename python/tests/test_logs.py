@@ -31,11 +31,12 @@ ESTAB 0 0 10.0.0.1:40000 10.0.0.2:5001
 """
 
 
-def iperf3_json() -> str:
+def iperf3_json(*, omits: bool = False) -> str:
     """Two TCP streams of two intervals, in the shape of iperf 3.16."""
 
-    def stream(socket: int, end: float, rate: float) -> dict[str, object]:
+    def stream(socket: int, end: float, rate: float, *, omitted: bool = False) -> dict[str, object]:
         return {
+            "omitted": omitted,
             "socket": socket,
             "start": end - 1.0,
             "end": end,
@@ -48,6 +49,9 @@ def iperf3_json() -> str:
         }
 
     intervals = [{"streams": [stream(5, end, 30e6), stream(7, end, 10e6)]} for end in (1.0, 2.0)]
+    if omits:
+        first = [{"streams": [stream(5, end, 90e6, omitted=True)]} for end in (1.0, 2.0, 3.0)]
+        intervals = [*first, *intervals]
     start = {"test_start": {"protocol": "TCP"}, "tcp_mss_default": 1448}
     return json.dumps({"start": start, "intervals": intervals, "end": {}})
 
@@ -61,6 +65,33 @@ def test_iperf3(tmp_path: Path) -> None:
     assert (first.rtt_ms, first.cwnd_packets, first.retransmits) == ([25.0] * 2, [10.0] * 2, [1, 1])
     assert metrics.jain([first.mean_mbps, second.mean_mbps]) == pytest.approx(0.8)
     assert logs.frame([first, second], "polars").shape == (4, 10)
+
+
+def test_iperf3_without_what_it_omits(tmp_path: Path) -> None:
+    """With ``-O 3`` the times begin again after three intervals that do not count."""
+    path = tmp_path / "iperf3.json"
+    path.write_text(iperf3_json(omits=True))
+    first, second = logs.iperf3(path)
+    assert (first.t_s, first.mean_mbps) == ([1.0, 2.0], 30.0)
+    assert (second.t_s, second.mean_mbps) == ([1.0, 2.0], 10.0)
+
+
+def test_both_ways_of_iperf2(tmp_path: Path) -> None:
+    """A star marks the way back."""
+    path = tmp_path / "iperf.txt"
+    path.write_text(IPERF2 + IPERF2.replace("[  3]", "[ *3]"))
+    assert [flow.name for flow in logs.iperf2(path)] == ["stream 3", "stream *3"]
+
+
+def test_a_connection_that_ss_sees_later(tmp_path: Path) -> None:
+    """Its mean is that from when it was first seen, and not from the begin of the log."""
+    before = "".join(f"16999999{n}.0\n" for n in (90, 95))
+    path = tmp_path / "ss.log"
+    path.write_text(before + SS)
+    [flow] = logs.ss(path)
+    assert flow.begin_s == 10.0
+    assert flow.t_s == [10.5, 11.5]
+    assert flow.mean_mbps == pytest.approx(2.0)
 
 
 def test_iperf2(tmp_path: Path) -> None:

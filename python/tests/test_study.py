@@ -84,6 +84,19 @@ def test_a_table_has_values_and_intervals(study: lab.Experiment) -> None:
         table.at(flow="third")
 
 
+def test_a_label_may_be_a_number() -> None:
+    """An axis of numbers is asked for by numbers, although its labels are text."""
+
+    def cell(**labels: str) -> lab.Cell:
+        return lab.Cell(labels, "jain", "", 0.5, None, None, 1, 1, False, None, None, "", None)
+
+    cells = [cell(hops="1", ecn="true"), cell(hops="2", ecn="true"), cell(hops="0.5", ecn="false")]
+    table = lab.Table("shares", "Shares", cells)
+    assert table.at(hops=1) is table.at(hops="1") is table.at(hops=1.0) is cells[0]
+    assert table.at(hops=2, ecn=True) is cells[1]
+    assert table.at(hops=0.5) is table.at(ecn=False) is cells[2]
+
+
 @pytest.mark.parametrize("library", ["polars", "pandas"])
 def test_frames_have_numeric_axes(study: lab.Experiment, library: Library) -> None:
     """A label and a number with its unit for each axis."""

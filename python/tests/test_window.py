@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from typing import Any
 
 import pytest
 
@@ -123,3 +124,18 @@ def test_where_none_belongs() -> None:
             changes["flow.first.traffic.kind"] = "bulk"
         with pytest.raises(lab.ScenarioError):
             lab.run("two-flows-short", set=changes, algorithms={"first": Exact})
+
+
+def test_a_class_of_something_else_is_named() -> None:
+    """A class that forgot its base, and a flow that is not there."""
+
+    class Alone:
+        def __init__(self, initial_window: int) -> None:
+            self.cwnd = float(initial_window)
+
+    of: Any = Alone
+    words = "algorithms['first']: Alone is not derived from WindowAlgorithm"
+    with pytest.raises(TypeError, match=f"^{re.escape(words)}$"):
+        lab.run("two-flows-short", set=SHORT, algorithms={"first": of})
+    with pytest.raises(lab.ScenarioError, match=r"did you mean `first`\? flows: first, second"):
+        lab.run("two-flows-short", set=SHORT, algorithms={"frist": Greedy})

@@ -48,6 +48,8 @@ class FlowLog:
         Datagrams lost in the interval, and all of them.
     jitter_ms
         Jitter as the log has it, in ms.
+    begin_s
+        Begin of the first interval in s: for ``ss`` when it first saw the connection, else 0.
     """
 
     name: str
@@ -60,15 +62,17 @@ class FlowLog:
     lost: list[int] = field(default_factory=list[int])
     packets: list[int] = field(default_factory=list[int])
     jitter_ms: list[float] = field(default_factory=list[float])
+    begin_s: float = 0.0
 
     @property
     def mean_mbps(self) -> float:
-        """Mean rate over the whole log in Mbit/s."""
-        begun, bits = 0.0, 0.0
+        """Mean rate in Mbit/s, from ``begin_s`` to the end of the last interval."""
+        begun, bits = self.begin_s, 0.0
         for end, rate in zip(self.t_s, self.rate_mbps, strict=True):
             bits += rate * (end - begun)
             begun = end
-        return bits / begun if begun > 0 else 0.0
+        span = begun - self.begin_s
+        return bits / span if span > 0 else 0.0
 
 
 def _text(path: str | PathLike[str]) -> str:
@@ -80,6 +84,8 @@ def _text(path: str | PathLike[str]) -> str:
 
 def iperf3(path: str | PathLike[str]) -> list[FlowLog]:
     """Read the JSON of ``iperf3 -J`` (TCP or UDP, any number of streams).
+
+    Intervals that ``iperf3 -O`` leaves out of its own results are left out.
 
     Parameters
     ----------
@@ -100,7 +106,8 @@ def iperf3(path: str | PathLike[str]) -> list[FlowLog]:
         mss = float(begin.get("tcp_mss_default") or begin.get("tcp_mss") or 0)
         flows: dict[int, FlowLog] = {}
         for interval in log["intervals"]:
-            for stream in interval["streams"]:
+            # Times begin again after those that are omitted.
+            for stream in (s for s in interval["streams"] if not s.get("omitted")):
                 name = f"stream {stream['socket']}"
                 flow = flows.setdefault(stream["socket"], FlowLog(name, protocol, [], []))
                 _add_iperf3(flow, stream, mss)
@@ -128,7 +135,7 @@ def _add_iperf3(flow: FlowLog, stream: dict[str, Any], mss: float) -> None:
 
 
 _IPERF2 = re.compile(
-    r"^\[\s*(?P<id>SUM|\d+)\](?:\s*\S*)?\s+(?P<from>[\d.]+)-\s*(?P<to>[\d.]+)\s+sec\s+"
+    r"^\[\s*(?P<id>SUM|\*?\d+)\](?:\s*\S*)?\s+(?P<from>[\d.]+)-\s*(?P<to>[\d.]+)\s+sec\s+"
     r"[\d.]+ [KMG]?Bytes\s+(?P<rate>[\d.]+) (?P<unit>[KMG]?)bits/sec"
     r"(?:\s+(?P<jitter>[\d.]+) ms\s+(?P<lost>\d+)/\s*(?P<all>\d+))?"
 )
@@ -255,7 +262,7 @@ def ss(path: str | PathLike[str]) -> list[FlowLog]:
             total = int(fields.get("bytes_acked", "0"))
             again = int(fields.get("retrans", "0/0").split("/")[-1])
             at = now - first
-            flow = flows.setdefault(peers, FlowLog(peers, "tcp", [], []))
+            flow = flows.setdefault(peers, FlowLog(peers, "tcp", [], [], begin_s=at))
             if peers in acked and at > acked[peers][0]:
                 before, bytes_before, again_before = acked[peers]
                 flow.t_s.append(at)

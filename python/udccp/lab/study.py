@@ -62,6 +62,15 @@ class Cell:
     undefined: str | None
 
 
+def _label(value: str | float) -> str:
+    """A value of an axis as its label: labels are text, also of numbers and truth values."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
 class Table(Sequence[Cell]):
     """A table of an experiment: a sequence of its cells."""
 
@@ -83,18 +92,19 @@ class Table(Sequence[Cell]):
     def __repr__(self) -> str:
         return f"<Table {self.id}: {self.title}, {len(self)} cells>"
 
-    def at(self, **labels: str) -> Cell:
-        """The one cell that has these labels.
+    def at(self, **labels: str | float) -> Cell:
+        """The one cell that has these labels, as ``at(rtt="40 ms", hops=2)``.
 
         Raises
         ------
         KeyError
             No cell has them, or several do.
         """
+        texts = {key: _label(label) for key, label in labels.items()}
         found = [
             cell
             for cell in self._cells
-            if all(cell.labels.get(key) == label for key, label in labels.items())
+            if all(cell.labels.get(key) == label for key, label in texts.items())
         ]
         if len(found) != 1:
             # Where several have them, what tells those apart; where none has, what all have.

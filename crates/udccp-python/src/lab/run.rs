@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pyo3::prelude::*;
 use rayon::prelude::*;
 use udccp_lab::report;
+use udccp_scenario::diagnostic::suggestion;
 use udccp_scenario::{Diagnostic, PROTOCOLS, RunError, RunOptions};
 
 use super::prepared::Prepared;
@@ -28,7 +29,10 @@ pub(crate) fn run(
     border::guard(py, || {
         for (name, _) in &algorithms {
             if !prepared.scenario.flows.iter().any(|flow| flow.name == *name) {
-                let error = Diagnostic::whole(format!("there is no flow \"{name}\""));
+                let flows: Vec<&str> =
+                    prepared.scenario.flows.iter().map(|flow| flow.name.as_str()).collect();
+                let error = Diagnostic::whole(format!("there is no flow \"{name}\""))
+                    .hint(suggestion(name, "flows", &flows));
                 return Err(error::scenario(py, &error.into()));
             }
         }
