@@ -241,5 +241,6 @@ fn one_run_of_a_case_and_what_is_said_where_there_is_none() {
         let says = ["is neither an axis nor a key of a run", "topology"];
         common::fails(&["sim", &path, "--case", "alone", "--set", unknown], 4, &says);
     }
-    common::fails(&["sim", &path, "--set", "seed=7"], 4, &["`udccp sim --seed` sets the seed"]);
+    let says = ["`udccp sim --seed` sets the seed"];
+    common::fails(&["sim", &path, "--case", "alone", "--set", "seed=7"], 4, &says);
 }
