@@ -7,7 +7,7 @@ use common::packet::{finished, forge, numbers};
 use common::pair::PORT;
 use common::{CLIENT, Net, Pair, SERVER, connect_options};
 use spec_support::{Hand, reset};
-use udccp_base::{Datagram, Duration, Machine, Payload};
+use udccp_base::{Datagram, Duration, Instant, Machine, Payload};
 use udccp_proto::{CloseReason, ConnectionConfig, EndpointConfig, ListenConfig, State};
 use udccp_wire::{HeaderKind, OptionRef, PacketType, PacketView, ResetCode, Seqno};
 
@@ -98,6 +98,19 @@ fn nothing_leaves_in_the_quiet_time_after_a_start() {
     net.run(Duration::from_secs(2));
     assert_eq!(net.ends[CLIENT].state(id), Some(State::Open));
     assert_eq!(net.ends[CLIENT].counters(id).unwrap().requests_retransmitted, 0);
+}
+
+/// A driver that is told of an end that is past would wake for it again and again.
+#[test]
+fn an_endpoint_with_nothing_to_say_waits_for_nothing_after_its_quiet_time() {
+    let until = Instant::ZERO + Duration::from_secs(120);
+    let config = EndpointConfig { quiet_until: Some(until), ..EndpointConfig::new([7; 32]) };
+    let mut endpoint = udccp_proto::Endpoint::new(config);
+    endpoint.listen(None, PORT, common::listen_config(ConnectionConfig::default())).unwrap();
+    endpoint.handle_timeout(until - Duration::from_nanos(1));
+    assert_eq!(endpoint.poll_timeout(), Some(until));
+    endpoint.handle_timeout(until);
+    assert_eq!(endpoint.poll_timeout(), None);
 }
 
 #[test]
