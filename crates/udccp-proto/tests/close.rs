@@ -199,6 +199,22 @@ fn a_close_that_is_not_confirmed_in_time_is_told_and_goes_on() {
     assert_eq!(pair.events[CLIENT], [EventKind::CloseUnconfirmed]);
 }
 
+/// A time that no clock reaches is no time that is over.
+#[test]
+fn who_would_wait_for_ever_for_a_close_is_not_told_that_it_is_unconfirmed() {
+    for linger in [Duration::MAX, Duration::from_nanos(u64::MAX - 1)] {
+        let config = ConnectionConfig { close_linger: linger, ..ConnectionConfig::default() };
+        let mut pair = connected(22, config);
+        pair.mute(CLIENT);
+        pair.close(CLIENT);
+        pair.pass(ms(6000));
+        assert!(!pair.ends[CLIENT].is_close_unconfirmed(pair.id(CLIENT)), "{linger:?}");
+        pair.filter = None;
+        pair.pass(Duration::from_secs(10));
+        assert_eq!(pair.events[CLIENT], [EventKind::Closed(CloseReason::LocalClose)]);
+    }
+}
+
 #[test]
 fn timewait_keeps_the_ports_for_four_minutes_and_answers_with_resets() {
     let mut pair = connected(8, ConnectionConfig::default());

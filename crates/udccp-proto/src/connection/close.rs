@@ -71,12 +71,13 @@ impl Connection {
 
     /// Whether the peer has had its time to confirm, and Closes go on.
     pub(crate) fn is_close_unconfirmed(&self) -> bool {
-        matches!(self.state, State::CloseReq | State::Closing) && !self.timers.runs(Timer::Linger)
+        matches!(self.state, State::CloseReq | State::Closing) && self.ending.is_unconfirmed()
     }
 
     /// The time to linger is over: of what was queued, or of the peer's confirmation.
     pub(super) fn on_linger_timeout(&mut self, ctx: &mut Ctx<'_>) {
         if matches!(self.state, State::CloseReq | State::Closing) {
+            self.ending.stays_unconfirmed();
             self.emit(ctx, EventKind::CloseUnconfirmed);
         } else {
             self.finish_close(ctx);

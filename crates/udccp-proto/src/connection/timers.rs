@@ -160,11 +160,6 @@ impl Timers {
         *self = Self::new();
     }
 
-    /// Whether this one runs.
-    pub(crate) fn runs(&self, timer: Timer) -> bool {
-        self.at(timer) != Instant::MAX
-    }
-
     /// The earliest; `Instant::MAX` where none runs.
     pub(crate) fn next(&self) -> Instant {
         self.earliest

@@ -23,6 +23,8 @@ pub(super) struct Ending {
     is_released: bool,
     /// The peer's application reads no more.
     peer_stopped_reading: bool,
+    /// The peer has had its time to confirm a close.
+    is_unconfirmed: bool,
     retries: Retries,
     reason: Option<CloseReason>,
     /// Code and data of the Reset that we ended the connection with.
@@ -81,6 +83,16 @@ impl Ending {
     /// A first Close or CloseReq is to leave.
     pub(super) fn begin_closing(&mut self) {
         self.retries = Retries::default();
+    }
+
+    /// The peer has had its time to confirm.
+    pub(super) fn stays_unconfirmed(&mut self) {
+        self.is_unconfirmed = true;
+    }
+
+    /// Whether the peer has had its time to confirm.
+    pub(super) fn is_unconfirmed(&self) -> bool {
+        self.is_unconfirmed
     }
 
     /// Another Close or CloseReq is to leave; false where `most` have been sent again.
