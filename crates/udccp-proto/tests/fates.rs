@@ -5,9 +5,12 @@ mod common;
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use common::{CLIENT, Impairments, Net, Pair, SERVER};
+use common::{CLIENT, Impairments, Net, Pair, SERVER, connect_options};
 use udccp_base::{Duration, Message, Payload};
-use udccp_proto::{ConnectionConfig, DropCode, DropReason, EventKind, MessageFate, QueuePolicy};
+use udccp_proto::{
+    CloseReason, ConnectOptions, ConnectionConfig, DropCode, DropReason, Endpoint, EndpointConfig,
+    EventKind, MessageFate, QueuePolicy,
+};
 
 fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
@@ -102,6 +105,39 @@ fn what_goes_to_a_peer_that_is_not_ecn_capable_is_lost_and_not_of_unknown_fate()
     let count = |fate| fates.values().filter(|f| **f == fate).count();
     assert!(count(MessageFate::Lost) > 3, "{fates:?}");
     assert_eq!(count(MessageFate::Unknown), 0, "{fates:?}");
+}
+
+/// A host that has lost the connection, or begins another one, names in its Reset the packet that
+/// it refuses: no application there will ever have it.
+#[test]
+fn what_a_host_without_the_connection_resets_is_not_acknowledged() {
+    for ccid in [2, 3, 4] {
+        for comes_back in [false, true] {
+            let mut pair = Pair::connected_with(Net::new(5), of(ccid));
+            // What the server sends next has an acknowledgement number, as its answer has.
+            pair.send(CLIENT, b"before");
+            pair.pass(ms(10));
+            let local_port = Some(pair.ends[CLIENT].tuple(pair.id(CLIENT)).unwrap().local_port);
+            pair.ends[CLIENT] = Endpoint::new(EndpointConfig::new([9; 32]));
+            if comes_back {
+                // From the same port, with a Request that does not arrive.
+                let now = pair.now;
+                pair.mute(CLIENT);
+                let again = ConnectOptions { local_port, ..connect_options(of(ccid)) };
+                pair.ends[CLIENT].connect(now, again).unwrap();
+                pair.drain();
+                pair.filter = None;
+            }
+            let (now, id) = (pair.now, pair.id(SERVER));
+            pair.ends[SERVER].send(now, id, with_token(7)).unwrap();
+            pair.pass(ms(100));
+            assert_eq!(pair.received(SERVER), [b"before"]);
+            assert!(matches!(pair.end_reason(SERVER), Some(CloseReason::PeerReset { .. })));
+            let (of_message, which) = (fates(&pair, SERVER), (ccid, comes_back));
+            assert_eq!(of_message, BTreeMap::from([(7, MessageFate::Unknown)]), "{which:?}");
+            assert_eq!(pair.stats(SERVER).counters.data_packets_acked, 0);
+        }
+    }
 }
 
 #[test]

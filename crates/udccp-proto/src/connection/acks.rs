@@ -1,7 +1,7 @@
 //! Hands arriving acknowledgements to everyone who waits for them.
 
 use udccp_base::Duration;
-use udccp_wire::PacketType;
+use udccp_wire::{PacketType, ResetCode};
 
 use super::options::AckOptions;
 use super::send_side::FateLog;
@@ -40,9 +40,9 @@ impl Connection {
         }
         let Some(ackno) = packet.ackno else { return };
         let cells = options.cells;
-        // A Sync's acknowledgement number promises nothing (section 5.7); an Ack Vector does.
-        //= 4340-5.7-2
-        if packet.ty == PacketType::Sync && cells.is_none() {
+        // An Ack Vector promises what some acknowledgement numbers do not.
+        let may_promise_nothing = matches!(packet.ty, PacketType::Sync | PacketType::Reset);
+        if may_promise_nothing && cells.is_none() && promises_nothing(packet) {
             return;
         }
         //= 4340-11.4-10
@@ -187,4 +187,14 @@ impl Connection {
             (self.timing.handshake_measured.get(), self.timing.handshake_rtt.get());
         self.cc.on_handshake(ctx.now, measured, echoed);
     }
+}
+
+/// Whether the acknowledgement number of a Sync (section 5.7) or Reset is that of a packet that the
+/// peer need not have taken. Who has no connection, or ends it for a fault, names with its Reset
+/// what it refuses.
+#[cold]
+fn promises_nothing(packet: &Received<'_>) -> bool {
+    //= 4340-5.7-2
+    let code = packet.view.reset_code();
+    !matches!(code, Some(ResetCode::Closed | ResetCode::Aborted))
 }
