@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use udccp_wire::Seqno;
 
-use crate::ackvec::{DropCode, DropState, Evidence, NUMDUPACK, for_each_drop, for_each_run};
+use crate::ackvec::{DropState, Evidence, NUMDUPACK, for_each_drop, for_each_run};
 use crate::ccid::{AckInfo, PacketReport};
 use crate::event::MessageFate;
 
@@ -56,55 +56,62 @@ impl FateLog {
         is_ecn: bool,
         read_others: impl FnOnce(&mut dyn FnMut(PacketReport, Seqno, Seqno)),
     ) {
+        // Later reports call these packets received and no more: what is said here is not repeated.
+        self.settle_dropped(ack);
         if let Some((cells, _)) = ack.ack_vector {
-            self.read_vector(ack, cells);
+            self.read_vector(ack.ackno, cells);
             return;
         }
-        self.settle_received(ack.ackno, ack.ackno, ack);
-        read_others(&mut |report, newest, oldest| match report {
-            PacketReport::Received => self.settle_received(newest, oldest, ack),
-            PacketReport::LostOrMarked if is_ecn => {
-                self.settle(newest, oldest, |_| MessageFate::Unknown);
-            }
-            PacketReport::LostOrMarked => self.settle(newest, oldest, |_| MessageFate::Lost),
-            PacketReport::Unknown => self.settle(newest, oldest, |_| MessageFate::Unknown),
+        self.settle(ack.ackno, ack.ackno, MessageFate::Acknowledged);
+        read_others(&mut |report, newest, oldest| {
+            let fate = match report {
+                PacketReport::Received => MessageFate::Acknowledged,
+                PacketReport::LostOrMarked if is_ecn => MessageFate::Unknown,
+                PacketReport::LostOrMarked => MessageFate::Lost,
+                PacketReport::Unknown => MessageFate::Unknown,
+            };
+            self.settle(newest, oldest, fate);
         });
     }
 
-    fn read_vector(&mut self, ack: &AckInfo<'_>, cells: &[u8]) {
+    /// Settles the messages that Data Dropped says were received and dropped, whatever else the
+    /// acknowledgement reports.
+    fn settle_dropped(&mut self, ack: &AckInfo<'_>) {
+        for_each_drop(ack.ackno, ack.data_dropped, |state, newest, oldest| {
+            if let DropState::Dropped(code) = state {
+                self.settle(newest, oldest, MessageFate::PeerDropped(code));
+            }
+            ControlFlow::Continue(())
+        });
+    }
+
+    fn read_vector(&mut self, ackno: Seqno, cells: &[u8]) {
         let Some(first) = self.messages.front().map(|m| m.seq) else { return };
         let mut wanted = NUMDUPACK;
-        for_each_run(ack.ackno, cells, |state, newest, oldest| {
+        for_each_run(ackno, cells, |state, newest, oldest| {
             if newest.is_before(first) {
                 return ControlFlow::Break(());
             }
             if state.is_received() {
                 wanted = self.evidence.add_run(newest, oldest, wanted);
-                self.settle_received(newest, oldest, ack);
+                self.settle(newest, oldest, MessageFate::Acknowledged);
             }
             ControlFlow::Continue(())
         });
         if let Some(third) = self.evidence.third_newest() {
-            self.settle(third.prev(), first, |_| MessageFate::Lost);
+            self.settle(third.prev(), first, MessageFate::Lost);
         }
     }
 
-    fn settle_received(&mut self, newest: Seqno, oldest: Seqno, ack: &AckInfo<'_>) {
-        self.settle(newest, oldest, |seq| match drop_code(seq, ack) {
-            Some(code) => MessageFate::PeerDropped(code),
-            None => MessageFate::Acknowledged,
-        });
-    }
-
     /// Settles what is open from `oldest` to `newest`.
-    fn settle(&mut self, newest: Seqno, oldest: Seqno, fate: impl Fn(Seqno) -> MessageFate) {
+    fn settle(&mut self, newest: Seqno, oldest: Seqno, fate: MessageFate) {
         let end = self.messages.partition_point(|m| m.seq.at_most(newest));
         for message in self.messages.range_mut(..end).rev() {
             if message.seq.is_before(oldest) {
                 return;
             }
             if message.state == FateState::Open {
-                message.state = FateState::Settled(fate(message.seq));
+                message.state = FateState::Settled(fate);
                 self.news += 1;
             }
         }
@@ -137,16 +144,44 @@ impl FateLog {
     }
 }
 
-/// What the acknowledgement reports of the data of a packet that arrived, where that was dropped.
-fn drop_code(seq: Seqno, ack: &AckInfo<'_>) -> Option<DropCode> {
-    let mut found = None;
-    for_each_drop(ack.ackno, ack.data_dropped, |state, newest, oldest| {
-        match state {
-            _ if newest.is_before(seq) => return ControlFlow::Break(()),
-            DropState::Dropped(code) if oldest.at_most(seq) => found = Some(code),
-            _ => return ControlFlow::Continue(()),
-        }
-        ControlFlow::Break(())
-    });
-    found
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ackvec::DropCode;
+
+    /// A report of loss intervals leaves the newest packets out, and names them received when the
+    /// peer knows already that we have heard of the drops.
+    #[test]
+    fn a_drop_is_believed_before_the_packet_is_reported_as_received() {
+        let mut log = FateLog::default();
+        (1..=3).for_each(|n| log.on_sent(Seqno::new(n), n));
+        let report = |ackno, data_dropped| AckInfo {
+            ackno: Seqno::new(ackno),
+            seq: Seqno::new(100 + ackno),
+            ack_vector: None,
+            data_dropped,
+            elapsed: None,
+            timestamp_echo_rtt: None,
+            ccid_options: &[],
+            slow_receiver: false,
+            is_data_ack: false,
+        };
+        // One packet with Drop Code 1, one that is normal or not here yet, one with Drop Code 2.
+        log.on_ack(&report(3, &[0x90, 0x00, 0xa0]), false, |_| ());
+        log.on_ack(&report(4, &[]), false, |visit| {
+            visit(PacketReport::Received, Seqno::new(4), Seqno::new(1));
+        });
+        let mut told = Vec::new();
+        log.report_news(|token, fate| told.push((token, fate)));
+        let dropped = MessageFate::PeerDropped;
+        assert_eq!(
+            told,
+            [
+                (1, dropped(DropCode::ReceiveBuffer)),
+                (2, MessageFate::Acknowledged),
+                (3, dropped(DropCode::ApplicationNotListening)),
+            ]
+        );
+        assert!(!log.has_open());
+    }
 }
