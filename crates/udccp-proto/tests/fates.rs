@@ -107,6 +107,25 @@ fn what_goes_to_a_peer_that_is_not_ecn_capable_is_lost_and_not_of_unknown_fate()
     assert_eq!(count(MessageFate::Unknown), 0, "{fates:?}");
 }
 
+/// A server's CloseReq names the last packet that arrived, and not that its data found no room.
+#[test]
+fn a_drop_that_the_peer_reports_after_it_began_to_close_is_no_acknowledgement() {
+    let config = ConnectionConfig { recv_queue_packets: 1, ..of(2) };
+    let mut pair = Pair::connected_with(Net::new(6), config);
+    let (now, id) = (pair.now, pair.id(CLIENT));
+    (1..=2).for_each(|token| pair.ends[CLIENT].send(now, id, with_token(token)).unwrap());
+    // Both arrive at one instant; nobody reads, and no acknowledgement of them leaves before.
+    let arrival = now + pair.delay;
+    while pair.now < arrival {
+        pair.step(arrival);
+    }
+    pair.close(SERVER);
+    pair.pass(ms(100));
+    let dropped = MessageFate::PeerDropped(DropCode::ReceiveBuffer);
+    let told = BTreeMap::from([(1, MessageFate::Acknowledged), (2, dropped)]);
+    assert_eq!(fates(&pair, CLIENT), told);
+}
+
 /// A host that has lost the connection, or begins another one, names in its Reset the packet that
 /// it refuses: no application there will ever have it.
 #[test]

@@ -77,7 +77,9 @@ impl Connection {
             self.note_slow_receiver(ctx);
         }
         self.tell_sender_half(ctx, &info);
-        if self.send.has_open_fates() {
+        // A CloseReq comes without the reports of drops, which the answer to our Close has.
+        let tells_all = packet.ty != PacketType::CloseReq || cells.is_some();
+        if self.send.has_open_fates() && tells_all {
             self.settle_fates(ctx, &info);
         }
         self.path.on_ack(ackno, cells, self.counters.data_packets_lost);
