@@ -185,3 +185,55 @@ fn of_two_refusals_the_later_is_repeated_and_sixty_four_are_remembered() {
     assert_eq!(reset_of(&mut net, from_host(64, &sync)), Some(ResetCode::BadServiceCode));
     assert_eq!(reset_of(&mut net, from_host(1, &sync)), Some(ResetCode::NoConnection));
 }
+
+/// The Reset of a client that gives up in REQUEST has no numbers, so that the server asks. Where
+/// the client's answer falls to a limit that is for strangers, the server holds on for minutes.
+#[test]
+fn servers_forget_what_a_client_gave_up_though_strangers_have_its_resets() {
+    for after in [5, 15] {
+        let mut net = Net::new(14);
+        let client = EndpointConfig::new([3; 32]);
+        let client = EndpointConfig { out_of_the_blue_resets_per_sec: 0, ..client };
+        net.ends[CLIENT] = udccp_proto::Endpoint::new(client);
+        let config = common::listen_config(ConnectionConfig::default());
+        net.ends[SERVER].listen(None, PORT, config).unwrap();
+        let options = connect_options(ConnectionConfig::default());
+        let connect = |_| net.ends[CLIENT].connect(net.now, options.clone()).unwrap();
+        let ids: Vec<_> = (0..40).map(connect).collect();
+        net.run(Duration::from_millis(after));
+        for id in ids {
+            net.ends[CLIENT].abort(net.now, id);
+        }
+        net.run(Duration::from_secs(1));
+        let stats = net.ends[SERVER].endpoint_stats();
+        assert_eq!(stats.cookies_sent, 0, "all were kept");
+        assert_eq!(stats.connections, 0, "given up after {after} ms");
+    }
+}
+
+/// Who was not told of an end gets no more than its share.
+#[test]
+fn an_ended_connection_owes_two_answers_beyond_the_limit() {
+    let mut net = Net::new(15);
+    let client = EndpointConfig::new([3; 32]);
+    let client = EndpointConfig { out_of_the_blue_resets_per_sec: 0, ..client };
+    net.ends[CLIENT] = udccp_proto::Endpoint::new(client);
+    net.ends[SERVER]
+        .listen(None, PORT, common::listen_config(ConnectionConfig::default()))
+        .unwrap();
+    let options = connect_options(ConnectionConfig::default());
+    let id = net.ends[CLIENT].connect(net.now, options).unwrap();
+    net.run(Duration::from_millis(15));
+    let response = net.last[SERVER].clone().unwrap();
+    net.mute(SERVER);
+    net.ends[CLIENT].abort(net.now, id);
+    net.drain();
+    let answers = |net: &mut Net, d: &Datagram| {
+        net.ends[CLIENT].handle_datagram(net.now, d.clone());
+        std::iter::from_fn(|| net.ends[CLIENT].poll_transmit(net.now)).count()
+    };
+    let got: Vec<_> = (0..4).map(|_| answers(&mut net, &response)).collect();
+    assert_eq!(got, [1, 1, 0, 0]);
+    let other = Datagram { src: "10.0.0.9:0".parse().unwrap(), ..response };
+    assert_eq!(answers(&mut net, &other), 0, "a stranger");
+}

@@ -140,7 +140,7 @@ impl Endpoint {
         let released = connection.is_released() || (never_accepted && state.is_over());
         if connection.is_finished() {
             if let Some((code, data)) = connection.reset_sent() {
-                self.recent_resets.note(tuple, code, data);
+                self.recent_resets.note_end(tuple, code, data);
             }
             let was_there = self.table.remove(&tuple, index);
             if let Some(until) = connection.cookie_until().filter(|_| was_there) {

@@ -194,7 +194,7 @@ impl Endpoint {
             return Route::Nowhere;
         }
         //= 4340-8.1.3-2
-        if !self.reset_limit.take(now) {
+        if !self.reset_limit.take(now) && !self.owes_answer(packet) {
             self.stats.out_of_the_blue_resets_limited += 1;
             return Route::Nowhere;
         }
@@ -213,6 +213,13 @@ impl Endpoint {
         let reset = out_of_the_blue::reset_for(packet, code, data, &mut self.arena);
         self.answer(reset);
         Route::Nowhere
+    }
+
+    /// Whether the packet is of a peer that may not know yet that a connection of ours is over.
+    fn owes_answer(&mut self, packet: &Received<'_>) -> bool {
+        use PacketType::{Close, CloseReq, Response, Sync};
+        let may_be = matches!(packet.ty, Response | Sync | Close | CloseReq);
+        may_be && self.recent_resets.take_owed(&packet.tuple())
     }
 
     pub(super) fn identity(
