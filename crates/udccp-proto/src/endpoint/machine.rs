@@ -22,7 +22,9 @@ impl Machine for Endpoint {
 
     fn handle_timeout(&mut self, now: Instant) {
         // Who has nothing to send is never asked for it, and would be woken for ever.
-        self.quiet_until = self.quiet_until.filter(|until| now < *until);
+        if self.quiet_until.is_some() {
+            self.is_quiet(now);
+        }
         self.table.expire(now);
         self.send_listens(now);
         while let Some((at, index)) = self.timers.peek().filter(|(at, _)| *at <= now) {
