@@ -43,7 +43,7 @@ impl Reception {
     /// number; `None` if it is not believed.
     pub(crate) fn packet(&mut self, seq: u16, timestamp: u32, arrival: u32) -> Option<u32> {
         let extended = self.sequence(seq)?;
-        self.received += 1;
+        self.received = self.received.wrapping_add(1);
         let transit = arrival.wrapping_sub(timestamp);
         if let Some(before) = self.transit.replace(transit) {
             // Timestamps start anywhere: a transit time may wrap from one packet to the next.
@@ -88,8 +88,9 @@ impl Reception {
     }
 
     /// Packets lost so far; negative when copies came.
-    pub(crate) fn lost(&self) -> i64 {
-        i64::from(self.expected()) - i64::from(self.received)
+    pub(crate) fn lost(&self) -> i32 {
+        // Both wrap, and not at once.
+        self.expected().wrapping_sub(self.received) as i32
     }
 
     /// Mean deviation of the transit time, in units of the RTP clock.
@@ -100,7 +101,7 @@ impl Reception {
     /// The fraction lost since the last call, in 1/256.
     pub(crate) fn fraction_lost(&mut self) -> u8 {
         let expected = self.expected().wrapping_sub(self.expected_prior);
-        let received = self.received - self.received_prior;
+        let received = self.received.wrapping_sub(self.received_prior);
         (self.expected_prior, self.received_prior) = (self.expected(), self.received);
         match expected.checked_sub(received) {
             Some(lost) if expected > 0 => {
@@ -137,6 +138,26 @@ mod tests {
         let mut first = Reception::new(0);
         assert_eq!(first.packet(0, 0, 0), Some(0));
         assert_eq!((first.highest(), first.lost()), (0, 0));
+    }
+
+    /// After 2^32 packets, which take 50 days at 1,000 a second.
+    #[test]
+    fn counts_wrap_and_what_is_lost_stays_what_it_was() {
+        let mut r = Reception::new(10);
+        for seq in [10, 11, 13] {
+            r.packet(seq, 0, 0);
+        }
+        // As if all packets of many rounds had come since.
+        let most = 0_u32.wrapping_sub(SEQUENCE_MOD);
+        (r.cycles, r.received) = (most, r.received.wrapping_add(most));
+        r.fraction_lost();
+        for seq in 14..=u16::MAX {
+            r.packet(seq, 0, 0);
+        }
+        for seq in 0..20 {
+            r.packet(seq, 0, 0);
+            assert_eq!((r.lost(), r.fraction_lost()), (1, 0), "{seq}");
+        }
     }
 
     #[test]

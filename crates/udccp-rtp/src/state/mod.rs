@@ -312,7 +312,7 @@ impl State {
             let block = Block {
                 ssrc,
                 fraction_lost: 0.0,
-                lost: i32::try_from(reception.lost()).unwrap_or(i32::MAX),
+                lost: reception.lost(),
                 highest_sequence: reception.highest(),
                 jitter: reception.jitter(),
                 rtt: None,
@@ -386,7 +386,7 @@ impl State {
                 ssrc,
                 name: source.name.clone(),
                 packets_received: r.map_or(0, Reception::received),
-                lost: r.map_or(0, Reception::lost),
+                lost: r.map_or(0, |r| r.lost().into()),
                 jitter: Duration::from_secs_f64(f64::from(jitter) / rate),
                 hears_us: source.hears_us,
             }
