@@ -442,8 +442,9 @@ impl Core {
     }
 
     /// Whether no connection is open or closing, and the last packets of those before have left.
+    /// While a task waits for that, every call asks: it must not look at each connection.
     pub(crate) fn is_idle(&self) -> bool {
-        self.endpoint.live_connections() == 0 && !self.blocked
+        self.endpoint.endpoint_stats().connections == 0 && !self.blocked
     }
 
     fn wake_idlers(&mut self) {
