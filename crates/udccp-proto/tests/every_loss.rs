@@ -1,0 +1,428 @@
+//! Every combination of what happens to the first packets of a short life: each arrives, is lost,
+//! comes twice or comes late, while both applications follow a script. What holds in all of them:
+//!
+//! * each accepted message has one fate, before its connection ends, and it is true: what is
+//!   acknowledged can be read at the other end, and what was dropped arrives nowhere;
+//! * what was accepted is what left and what was dropped, and no message arrives twice;
+//! * both ends come to their end, nobody talks for ever, and no timer fires for ever.
+//!
+//! Four packets, which the tests try, are 256 combinations of each script under each setting. To
+//! go further: `UDCCP_PACKETS=6 cargo test --release -p udccp-proto --test every_loss`
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use Act::{Abort, Close, Deaf, Late, Listen, PathChanged, Release, Send, ShutRead, Slow};
+use bytes::Bytes;
+use udccp_base::{Datagram, Duration, Instant, Machine, Message, Payload};
+use udccp_proto::{
+    ConnectOptions, ConnectionConfig, ConnectionCounters, ConnectionId, DropCounters, Endpoint,
+    EndpointConfig, EventKind, ListenConfig, ListenerId, MessageFate, QueuePolicy, State,
+};
+use udccp_wire::{PacketView, ServiceCode};
+
+const CLIENT: usize = 0;
+const SERVER: usize = 1;
+const PORT: u16 = 5001;
+const SERVICE: ServiceCode = ServiceCode(42);
+const START: Instant = Instant::from_nanos(1_000_000_000);
+
+/// Packets that something happens to, in every run of the tests.
+const PACKETS: u32 = 4;
+
+/// What may happen to a packet, and the times in ms after which it arrives.
+const HAPPENS: [(&str, &[u64]); 4] =
+    [("arrives", &[10]), ("is lost", &[]), ("comes twice", &[10, 35]), ("is late", &[45])];
+
+fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+/// What an application does.
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    /// Sends so many messages.
+    Send(u64),
+    /// The same, each with a few milliseconds to leave.
+    Late(u64),
+    Close,
+    Abort,
+    Release,
+    ShutRead,
+    PathChanged,
+    Slow,
+    /// Leaves messages where they are.
+    Deaf,
+    Listen,
+}
+
+/// What each application does, and when: in ms since this end has its connection.
+type Script = &'static [(u64, usize, Act)];
+
+const SCRIPTS: [Script; 11] = [
+    &[(25, CLIENT, Send(2)), (30, CLIENT, Close), (3000, SERVER, Close)],
+    &[(1, SERVER, Send(2)), (6, SERVER, Close), (3000, CLIENT, Close)],
+    &[(25, CLIENT, Send(1)), (0, SERVER, Send(1)), (28, CLIENT, Close), (6, SERVER, Close)],
+    &[(0, CLIENT, Send(2)), (0, CLIENT, Close), (3000, SERVER, Close)],
+    &[(25, CLIENT, Send(3)), (33, CLIENT, Abort), (10, SERVER, Send(1)), (3000, SERVER, Close)],
+    &[(25, CLIENT, Send(2)), (25, CLIENT, Release), (2, SERVER, Send(1)), (12, SERVER, Release)],
+    &[
+        (0, SERVER, ShutRead),
+        (25, CLIENT, Send(2)),
+        (60, CLIENT, Send(2)),
+        (200, CLIENT, Close),
+        (3000, SERVER, Close),
+    ],
+    &[
+        (25, CLIENT, Send(2)),
+        (28, CLIENT, PathChanged),
+        (29, CLIENT, Send(1)),
+        (15, SERVER, PathChanged),
+        (16, SERVER, Send(1)),
+        (90, SERVER, Close),
+        (3000, CLIENT, Close),
+    ],
+    &[
+        (0, SERVER, Deaf),
+        (25, CLIENT, Late(4)),
+        (80, CLIENT, Send(3)),
+        (300, SERVER, Listen),
+        (310, CLIENT, Send(4)),
+        (311, CLIENT, Close),
+        (3000, SERVER, Close),
+    ],
+    &[
+        (25, CLIENT, Late(9)),
+        (10, SERVER, Late(4)),
+        (60, CLIENT, Late(2)),
+        (61, SERVER, Close),
+        (400, CLIENT, Close),
+    ],
+    &[
+        (0, SERVER, Slow),
+        (25, CLIENT, Send(4)),
+        (12, SERVER, Send(2)),
+        (120, CLIENT, Close),
+        (3000, SERVER, Close),
+    ],
+];
+
+/// One end and its application.
+struct End {
+    host: Endpoint,
+    id: Option<ConnectionId>,
+    /// Since when it has its connection.
+    since: Option<Instant>,
+    reads: bool,
+    is_released: bool,
+    accepted: BTreeSet<u64>,
+    fates: BTreeMap<u64, MessageFate>,
+    got: Vec<u64>,
+    is_closed: bool,
+    counters: ConnectionCounters,
+}
+
+impl End {
+    fn new(n: u8) -> Self {
+        Self {
+            host: Endpoint::new(EndpointConfig::new([n; 32])),
+            id: None,
+            since: None,
+            reads: true,
+            is_released: false,
+            accepted: BTreeSet::new(),
+            fates: BTreeMap::new(),
+            got: Vec::new(),
+            is_closed: false,
+            counters: ConnectionCounters::default(),
+        }
+    }
+
+    fn begin(&mut self, now: Instant, id: ConnectionId) {
+        (self.id, self.since) = (Some(id), Some(now));
+    }
+
+    fn note(&mut self, kind: EventKind) {
+        assert!(!self.is_closed, "{kind:?} after the end");
+        match kind {
+            EventKind::MessageFate { token, fate } => {
+                assert_eq!(self.fates.insert(token, fate), None, "a second fate of {token}");
+            }
+            EventKind::Closed(_) => self.is_closed = true,
+            _ => {}
+        }
+    }
+
+    fn read(&mut self, now: Instant) {
+        let Some(id) = self.id.filter(|_| !self.is_released) else { return };
+        while let Ok(Some(data)) = self.host.recv(now, id) {
+            self.got.push(u64::from_be_bytes(data.to_bytes()[..8].try_into().unwrap()));
+        }
+    }
+
+    fn send(&mut self, now: Instant, token: u64, deadline: Option<Instant>) {
+        let mut data = vec![0; 500];
+        data[..8].copy_from_slice(&token.to_be_bytes());
+        let message = Message {
+            token: Some(token),
+            priority: (token % 3) as u32,
+            deadline,
+            ..Message::new(Payload::Bytes(Bytes::from(data)))
+        };
+        if self.id.is_some_and(|id| self.host.send(now, id, message).is_ok()) {
+            self.accepted.insert(token);
+        }
+    }
+}
+
+struct World {
+    now: Instant,
+    ends: [End; 2],
+    listener: ListenerId,
+    travelling: BTreeMap<(Instant, u64), (usize, Datagram)>,
+    sent: u64,
+    /// What happens to the first packets.
+    happens: Vec<usize>,
+    script: Vec<(u64, usize, Act)>,
+    tokens: u64,
+    story: Option<String>,
+}
+
+impl World {
+    fn new(config: &ConnectionConfig, script: Script, happens: &[usize]) -> Self {
+        let mut ends = [End::new(1), End::new(2)];
+        let connection = config.clone();
+        let listen = ListenConfig { connection: connection.into(), ..ListenConfig::new(SERVICE) };
+        let listener = ends[SERVER].host.listen(None, PORT, listen).unwrap();
+        let options = ConnectOptions {
+            local: "10.0.0.1:0".parse().unwrap(),
+            local_port: Some(40_000),
+            remote: "10.0.0.2:0".parse().unwrap(),
+            remote_port: PORT,
+            service: SERVICE,
+            config: config.clone().into(),
+        };
+        let id = ends[CLIENT].host.connect(START, options).unwrap();
+        ends[CLIENT].begin(START, id);
+        Self {
+            now: START,
+            ends,
+            listener,
+            travelling: BTreeMap::new(),
+            sent: 0,
+            happens: happens.to_vec(),
+            script: script.to_vec(),
+            tokens: 0,
+            story: None,
+        }
+    }
+
+    fn tell(&mut self, end: usize, what: impl FnOnce() -> String) {
+        let Some(story) = &mut self.story else { return };
+        let at = (self.now - START).as_millis_f64();
+        let _ = writeln!(story, "{at:10.3} {} {}", ["C", "S"][end], what());
+    }
+
+    fn put(&mut self, from: usize, d: &Datagram) {
+        let happens = self.happens.get(self.sent as usize).copied().unwrap_or(0);
+        let (name, times) = HAPPENS[happens];
+        self.tell(from, || {
+            let view = PacketView::new(&d.header, d.transport_len());
+            format!("{} {name}", view.map_or_else(|e| e.to_string(), |view| view.to_string()))
+        });
+        for (n, &after) in (0..).zip(times) {
+            let key = (self.now + ms(after), 2 * self.sent + n);
+            self.travelling.insert(key, (1 - from, d.clone()));
+        }
+        self.sent += 1;
+    }
+
+    fn drain(&mut self) {
+        for end in [CLIENT, SERVER] {
+            while let Some(d) = self.ends[end].host.poll_transmit(self.now) {
+                self.put(end, &d);
+                assert!(self.sent < 400, "they talk for ever");
+            }
+            assert_eq!(self.ends[end].host.stalled(self.now), None, "a message waits for nothing");
+            while let Some(event) = self.ends[end].host.poll_event() {
+                // A late Request may open another connection, which is nobody's.
+                if self.ends[end].id.is_none_or(|id| id == event.id) {
+                    self.tell(end, || format!("{:?}", event.kind));
+                    self.ends[end].note(event.kind);
+                }
+            }
+            if end == SERVER && self.ends[end].id.is_none() {
+                let accepted = self.ends[end].host.accept(self.listener);
+                accepted.into_iter().for_each(|id| self.ends[end].begin(self.now, id));
+            }
+            let it = &mut self.ends[end];
+            if it.reads {
+                it.read(self.now);
+            }
+            if let Some(counters) = it.id.and_then(|id| it.host.counters(id)) {
+                it.counters = counters;
+            }
+        }
+    }
+
+    fn act(&mut self, end: usize, act: Act) {
+        self.tell(end, || format!("does {act:?}"));
+        let (now, it) = (self.now, &mut self.ends[end]);
+        let id = it.id.expect("it has begun");
+        match act {
+            Send(count) | Late(count) => {
+                let deadline = matches!(act, Late(_)).then(|| now + ms(3));
+                for _ in 0..count {
+                    self.tokens += 1;
+                    it.send(now, self.tokens, deadline);
+                }
+            }
+            Close => it.host.close(now, id),
+            Abort => it.host.abort(now, id),
+            ShutRead => it.host.shutdown_read(now, id),
+            PathChanged => it.host.path_changed(now, id),
+            Slow => it.host.set_slow_receiver(now, id, true),
+            Deaf => it.reads = false,
+            Listen => it.reads = true,
+            Release => {
+                it.host.release(now, id);
+                it.is_released = true;
+            }
+        }
+    }
+
+    fn next_act(&self) -> Option<(Instant, usize)> {
+        let of_script = self.script.iter().zip(0..);
+        let due = of_script.filter_map(|((after, end, _), n)| {
+            self.ends[*end].since.map(|since| (since + ms(*after), n))
+        });
+        due.min()
+    }
+
+    /// Lives until nothing is left to happen.
+    fn run(&mut self) {
+        let mut turns = 0;
+        self.drain();
+        loop {
+            let act = self.next_act();
+            let timers = self.ends.iter().filter_map(|end| end.host.poll_timeout()).min();
+            let arrival = self.travelling.first_key_value().map(|((at, _), _)| *at);
+            let next = [act.map(|act| act.0), timers, arrival].into_iter().flatten().min();
+            let Some(next) = next else { return };
+            turns = if next > self.now { 0 } else { turns + 1 };
+            assert!(turns < 20, "time stands still: a timer fires for ever");
+            self.now = self.now.max(next);
+            let now = self.now;
+            for end in &mut self.ends {
+                if end.host.poll_timeout().is_some_and(|at| at <= now) {
+                    end.host.handle_timeout(now);
+                }
+            }
+            while let Some(first) = self.travelling.first_entry().filter(|f| f.key().0 <= now) {
+                let (to, d) = first.remove();
+                self.ends[to].host.handle_datagram(now, d);
+            }
+            if let Some((_, n)) = act.filter(|(at, _)| *at <= now) {
+                let (_, end, act) = self.script.remove(n);
+                self.act(end, act);
+            }
+            self.drain();
+        }
+    }
+
+    /// What holds when all is over.
+    fn check(&mut self) {
+        for end in [CLIENT, SERVER] {
+            let it = &mut self.ends[end];
+            let state = it.id.and_then(|id| it.host.state(id));
+            assert!(state.is_none_or(State::is_over), "end {end} is in {state:?}");
+            assert_eq!(it.host.endpoint_stats().connections, 0, "end {end} holds some");
+            it.read(self.now);
+            let (to, from) = (&self.ends[end], &self.ends[1 - end]);
+            let arrived: BTreeSet<u64> = to.got.iter().copied().collect();
+            assert_eq!(arrived.len(), to.got.len(), "twice: {:?}", to.got);
+            assert!(arrived.is_subset(&from.accepted), "{arrived:?}");
+            for (token, fate) in &from.fates {
+                let has = arrived.contains(token);
+                match fate {
+                    MessageFate::Acknowledged => {
+                        assert!(has || to.is_released, "{token}: {fate:?}")
+                    }
+                    MessageFate::Dropped(_) => assert!(!has, "{token}: {fate:?}"),
+                    _ => {}
+                }
+            }
+            if from.is_released {
+                continue;
+            }
+            let told: BTreeSet<u64> = from.fates.keys().copied().collect();
+            assert_eq!(told, from.accepted, "one fate for each");
+            let (counters, accepted) = (&from.counters, from.accepted.len() as u64);
+            assert_eq!(counters.data_packets_sent + dropped(&counters.drops), accepted);
+        }
+    }
+}
+
+/// Messages that never left.
+fn dropped(drops: &DropCounters) -> u64 {
+    drops.send_expired + drops.send_displaced + drops.send_unfinished + drops.send_too_large
+}
+
+fn of(ccid: u8) -> ConnectionConfig {
+    let (tx_ccids, rx_ccids) = (vec![ccid], vec![ccid]);
+    ConnectionConfig { tx_ccids, rx_ccids, ..ConnectionConfig::default() }
+}
+
+/// Little room in every queue, and little patience.
+fn narrow(ccid: u8) -> ConnectionConfig {
+    ConnectionConfig {
+        send_queue_packets: 2,
+        queue_policy: QueuePolicy::DropLowest,
+        recv_queue_packets: 2,
+        close_linger: ms(60),
+        close_retries: 2,
+        request_retries: 1,
+        ..of(ccid)
+    }
+}
+
+/// Lives every life of every script.
+fn live_all(config: &ConnectionConfig) {
+    let packets = std::env::var("UDCCP_PACKETS").ok().and_then(|n| n.parse().ok());
+    let packets = packets.unwrap_or(PACKETS);
+    for script in SCRIPTS {
+        for life in 0..HAPPENS.len().pow(packets) {
+            let digits = std::iter::successors(Some(life), |left| Some(left / HAPPENS.len()));
+            let happens = digits.map(|left| left % HAPPENS.len()).take(packets as usize);
+            let happens: Vec<usize> = happens.collect();
+            let lived = catch_unwind(AssertUnwindSafe(|| {
+                let mut world = World::new(config, script, &happens);
+                world.run();
+                world.check();
+            }));
+            if lived.is_err() {
+                let mut world = World::new(config, script, &happens);
+                world.story = Some(String::new());
+                let _ = catch_unwind(AssertUnwindSafe(|| world.run()));
+                panic!("what is said above, where\n{}", world.story.unwrap_or_default());
+            }
+        }
+    }
+}
+
+#[test]
+fn no_loss_makes_a_fate_untrue_under_ccid_2() {
+    live_all(&of(2));
+}
+
+#[test]
+fn no_loss_makes_a_fate_untrue_under_ccid_3() {
+    live_all(&of(3));
+}
+
+#[test]
+fn no_loss_makes_a_fate_untrue_where_queues_are_short() {
+    live_all(&narrow(2));
+    live_all(&narrow(3));
+}
