@@ -9,14 +9,14 @@ use std::str::FromStr;
 use crate::Error;
 use crate::io::canonical;
 
-/// An IP address with the two port numbers of encapsulated DCCP (RFC 6773): the UDP port that
-/// the packets travel to, and the DCCP port inside them. UDP port 0 means that there is no UDP.
+/// An IP address with the two ports of DCCP over UDP (RFC 6773): the UDP port, and the DCCP port
+/// inside the UDP datagram. UDP port 0 means raw IP.
 ///
-/// By default one number serves as both, so that `192.0.2.1:5004` means what it means for any
-/// other protocol, several servers share a host without a daemon, and a firewall rule for the
-/// UDP port covers the service. Where the two differ, the UDP port follows a slash:
-/// `192.0.2.1:5004/6511` is DCCP port 5004 over UDP port 6511 (the port registered for a host-wide
-/// DCCP-UDP service; RFC 6773 section 3.8 asks applications not to listen there themselves).
+/// By default both ports have the same number. `192.0.2.1:5004` then means what it does for any
+/// other protocol, several servers can run on a host without a daemon, and a firewall rule for the
+/// UDP port covers the service. If the two differ, the UDP port follows a slash:
+/// `192.0.2.1:5004/6511` is DCCP port 5004 over UDP port 6511. (6511 is registered for a DCCP-UDP
+/// service of the whole host; RFC 6773 section 3.8 asks applications not to listen there.)
 /// `192.0.2.1:5004/raw` is DCCP port 5004 over raw IP.
 ///
 /// ```
@@ -30,7 +30,7 @@ use crate::io::canonical;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Address {
-    /// IP address and UDP encapsulation port, 0 over raw IP.
+    /// IP address and UDP port; port 0 means raw IP.
     pub udp: SocketAddr,
     /// DCCP port.
     pub port: u16,
@@ -55,8 +55,8 @@ impl Address {
         self.udp.port() == 0
     }
 
-    /// This address, unless no port is named: nobody can listen at port 0. Where the ports are one
-    /// number, as in `192.0.2.1:0`, it would else stand for raw IP.
+    /// This address, unless its DCCP port is 0, at which nobody can listen. With one number for
+    /// both ports, as in `192.0.2.1:0`, it would mean raw IP.
     pub(crate) fn named(self) -> Result<Self, Error> {
         match (self.udp.port(), self.port) {
             (0, 0) => Err(Error::Refused { peer: self }),
@@ -64,12 +64,12 @@ impl Address {
         }
     }
 
-    /// For messages: the host alone where no port is named.
+    /// For error messages: only the host if the port is 0.
     pub(crate) fn as_named(&self) -> String {
         self.named().map_or_else(|_| self.udp.ip().to_string(), |named| named.to_string())
     }
 
-    /// What the network sees of packets to this address.
+    /// What packets to this address are to the network: UDP or raw IP.
     pub(crate) fn envelope(&self) -> String {
         match self.udp.port() {
             0 => "IP protocol 33 (DCCP)".into(),
@@ -89,11 +89,11 @@ impl Address {
         self.udp.ip()
     }
 
-    /// Asks the system's resolver for `host` and gives every address, best first. Blocks. An IPv6
-    /// address may be in brackets.
+    /// Looks up `host` and returns its addresses, best first. Blocks while the system's resolver
+    /// works. An IPv6 address may be in brackets. `udp_port` of `None` means the same as `port`.
     ///
     /// # Errors
-    /// What the resolver says; never an empty list.
+    /// The resolver's error. An empty result is an error too.
     pub fn lookup(host: &str, port: u16, udp_port: Option<u16>) -> io::Result<Vec<Self>> {
         let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
         let host = bare.filter(|host| host.contains(':')).unwrap_or(host);
@@ -105,11 +105,13 @@ impl Address {
         Ok(all)
     }
 
-    /// Every address of a text like `example.org:5004`, `example.org:5004/6511` or an address, best
-    /// first. Asks the system's resolver, and blocks.
+    /// Looks up the address in a text such as `example.org:5004` or `example.org:5004/6511`, or
+    /// parses a numeric address, and returns all addresses, best first. Blocks while the system's
+    /// resolver works.
     ///
     /// # Errors
-    /// What the resolver says; the text is neither a name with a port nor an address.
+    /// The resolver's error; `InvalidInput` if the text is neither a name with a port nor an
+    /// address.
     pub fn resolve(text: &str) -> io::Result<Vec<Self>> {
         if let Ok(address) = text.parse() {
             return Ok(vec![address]);
@@ -128,7 +130,7 @@ impl Address {
     }
 }
 
-/// Any port of the family of `peer`.
+/// Any port, of the address family of `peer`.
 pub(crate) fn any_port(peer: SocketAddr) -> SocketAddr {
     match canonical(peer) {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
@@ -136,8 +138,8 @@ pub(crate) fn any_port(peer: SocketAddr) -> SocketAddr {
     }
 }
 
-/// A peer's address as its packets show it: one of IPv4 mapped into IPv6 is one of IPv4, only an
-/// address of a link has a scope, which may be that of `local`, and no address in particular means
+/// A peer's address as it appears in packets: an IPv4-mapped IPv6 address becomes IPv4, only a
+/// link-local address keeps a scope (possibly that of `local`), and the unspecified address means
 /// this host, as on Linux.
 pub(crate) fn of_packets(peer: SocketAddr, local: SocketAddr) -> SocketAddr {
     match canonical(peer) {
@@ -184,7 +186,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// A text that is not an [`Address`].
+/// The error for a text that is not an [`Address`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "\"{0}\" is not a DCCP address; write 192.0.2.1:5004, [2001:db8::1]:5004, \

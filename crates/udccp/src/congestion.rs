@@ -7,11 +7,10 @@ use udccp_proto::ccid::ccid2::{AckRatioConfig, Pacing, SlowStartGrowth};
 use udccp_proto::ccid::ccid3::SegmentSizeRule;
 use udccp_proto::ccid::{Ccid2Config, Ccid3Config, Ccid4Config};
 
-/// The nofeedback timer of CCIDs 3 and 4 is not shorter, unless set otherwise. As in Linux: a
-/// process may have to wait that long for its turn.
+/// Default of `least_timeout`, as in Linux: a process may wait that long for a processor.
 const LEAST_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// Writes setters of one type of settings.
+/// Writes the setters of one settings type.
 macro_rules! setters {
     ($of:ident: $(
         $(#[$doc:meta])* $name:ident: $type:ty = $field:ident $(. $inner:ident)*, $value:expr;
@@ -34,7 +33,7 @@ macro_rules! setters {
     };
 }
 
-/// Full packets that one write of the system carries (64 KiB).
+/// Full packets in one write of the system (64 KiB).
 const TRAIN_PACKETS: u32 = 43;
 
 /// Settings of CCID 2 (RFC 4341), for [`Options::ccid2`](crate::Options::ccid2).
@@ -52,33 +51,34 @@ pub struct Ccid2Options(pub(crate) Ccid2Config);
 
 impl Default for Ccid2Options {
     fn default() -> Self {
-        // Linux has no timer for acknowledgements, only a count: with a ratio of two and a window
-        // of one, it would answer every second transmit timeout.
+        // Linux has no timer for acknowledgements, only a count: with a ratio of 2 and a window of
+        // 1, it would answer only every second transmit timeout.
         let ack_ratio = AckRatioConfig::Adaptive { min: 1 };
         Self(Ccid2Config { ack_ratio, max_train: TRAIN_PACKETS, ..Ccid2Config::default() })
     }
 }
 
 setters! { Ccid2Options:
-    /// The window algorithm (default NewReno, halving).
+    /// The window algorithm (default NewReno, which halves the window).
     algorithm: Algorithm = algorithm, algorithm;
-    /// Growth in slow start (default RFC 4341's).
+    /// How the window grows in slow start (default as in RFC 4341).
     slow_start: SlowStartGrowth = slow_start, slow_start;
-    /// The first window (default RFC 3390).
+    /// The initial window (default RFC 3390).
     initial_window: InitialWindow = initial_window, initial_window;
-    /// The window never exceeds this many packets (default 6144, or 8.8 MB of full packets: 700
-    /// Mbit/s over 100 ms). Some 21 bytes of memory for each. BBR uses a quarter of it.
+    /// Largest window in packets (default 6144, or 8.8 MB of full packets: 700 Mbit/s over 100 ms).
+    /// Each packet takes about 21 bytes of memory. BBR uses a quarter of it.
     max_window: u32 = max_window, max_window;
-    /// What becomes of a window that was not used (default RFC 7661).
+    /// What happens to a window that the application does not use (default RFC 7661).
     idle: IdlePolicy = idle, idle;
-    /// When packets are paced (default: while the window is not validated).
+    /// When packets are paced (default: while the window is not validated, RFC 7661).
     pacing: Pacing = pacing, pacing;
-    /// Packets that leave in one train at most, so that one call writes them (default 43, or 64 KiB
-    /// of full packets; 1: each leaves as soon as it may).
+    /// Most packets in one burst, which one call writes (default 43, or 64 KiB of full packets).
+    /// With 1, each packet leaves as soon as it may.
     max_train: u32 = max_train, max_train;
-    /// Congestion control on acknowledgements (default adaptive, at least 1).
+    /// Congestion control of acknowledgements (default: an adaptive Ack Ratio, at least 1; RFC 4341
+    /// section 6.1).
     ack_ratio: AckRatioConfig = ack_ratio, ack_ratio;
-    /// Longest time that an acknowledgement is delayed (default 200 ms, RFC 4340 section 11.3).
+    /// Longest delay of an acknowledgement (default 200 ms, RFC 4340 section 11.3).
     delayed_ack: Duration = delayed_ack, delayed_ack.into();
     /// The transmit timeout before the first round-trip time is known (default 1 s).
     initial_rto: Duration = rto.initial, initial_rto.into();
@@ -102,21 +102,23 @@ setters! { Ccid3Options:
     /// Lower the rate while the round-trip time is above its mean (default true, RFC 5348 section
     /// 4.5).
     oscillation_reduction: bool = oscillation_reduction, oscillation_reduction;
-    /// Let old loss intervals count less during a long one (default true, RFC 5348 section 5.5).
+    /// Reduce the weight of old loss intervals during a long one without loss (default true, RFC
+    /// 5348 section 5.5).
     history_discounting: bool = history_discounting, history_discounting;
-    /// Which segment size the throughput equation takes (default the mean).
+    /// The segment size in the throughput equation (default the mean).
     segment_size: SegmentSizeRule = segment_size, segment_size;
-    /// How coarsely timers fire, t_gran (default 1 ms): a packet may leave up to half of it early
-    /// (RFC 5348 section 8.3).
+    /// Granularity of timers, t_gran (default 1 ms): a packet may leave up to half of it early (RFC
+    /// 5348 section 8.3).
     granularity: Duration = granularity, granularity.into();
-    /// For how long unused send times may be made up for, and never longer than a round-trip time
-    /// (the default, RFC 5348 section 4.6).
+    /// How long missed send times may be made up for, never more than a round-trip time (the
+    /// default, RFC 5348 section 4.6).
     max_credit: Duration = max_credit, max_credit.into();
-    /// The nofeedback timer is never shorter (default 100 ms). Where it is longer than four
-    /// round-trip times for that reason, no more is in flight than leaves in these, or 100 packets.
+    /// Shortest nofeedback timer (default 100 ms). If it exceeds four round-trip times for this
+    /// reason, the data in flight is limited to what the rate sends in four round-trip times, or to
+    /// 100 packets if that is more.
     least_timeout: Duration = least_timeout, least_timeout.into();
-    /// Take feedback that has a Loss Event Rate in place of Loss Intervals (default true): Linux
-    /// sends no other.
+    /// Accept feedback with a Loss Event Rate instead of Loss Intervals (default true). Linux sends
+    /// no other.
     accept_loss_event_rate: bool = accept_loss_event_rate, accept_loss_event_rate;
 }
 
@@ -131,9 +133,9 @@ impl Default for Ccid4Options {
 }
 
 setters! { Ccid4Options:
-    /// What CCID 4 has in common with CCID 3. The segment size is none of it.
+    /// The settings that CCID 4 shares with CCID 3. `segment_size` has no effect.
     tfrc: Ccid3Options = tfrc, tfrc.0;
-    /// Bytes of headers that the allowed rate has to pay for with each packet (default 36, RFC 5622
+    /// Bytes of headers that count against the allowed rate with each packet (default 36, RFC 5622
     /// section 5; 32 with short sequence numbers).
     header_bytes: u32 = header_bytes, header_bytes;
 }

@@ -1,9 +1,9 @@
-//! A handshake under way.
+//! A handshake in progress.
 
 #[cfg(feature = "tokio")]
 pub use self::with_tokio::Connecting;
 
-/// What both faces of a handshake have.
+/// The methods that the async and the blocking type share.
 macro_rules! connecting_methods {
     ($connection:ty) => {
         pub(crate) fn new(handle: crate::shared::ConnHandle) -> Self {
@@ -14,7 +14,8 @@ macro_rules! connecting_methods {
             self.inner.as_ref().ok_or(crate::Error::Closed)
         }
 
-        /// The connection, once data can flow. After it was given, [`Error::Closed`].
+        /// Polls for the connection, which is ready once data can flow. After it was returned,
+        /// [`Error::Closed`].
         pub fn poll_connect(
             &mut self,
             cx: &mut std::task::Context<'_>,
@@ -24,17 +25,17 @@ macro_rules! connecting_methods {
             std::task::Poll::Ready(Ok(<$connection>::new(handle)))
         }
 
-        /// The task with this waker, which called [`Self::poll_connect`], waits no more. Otherwise,
-        /// what is known of a task is kept until it is woken.
+        /// Stops waking the task of this waker, which called [`Self::poll_connect`]. Without this
+        /// call, its waker is kept until it is woken.
         pub fn forget_task(&self, waker: &std::task::Waker) {
             self.inner.iter().for_each(|handle| handle.forget_task(waker));
         }
 
-        /// The connection if data can flow now; `None` while the handshake goes on.
+        /// Returns the connection if data can flow, and `None` while the handshake continues.
         ///
         /// # Errors
-        /// Why the handshake failed; [`Error::Closed`](crate::Error::Closed) after the connection
-        /// was given.
+        /// Why the handshake failed; [`Error::Closed`](crate::Error::Closed) if the connection was
+        /// returned before.
         pub fn try_connect(&mut self) -> Result<Option<$connection>, crate::Error> {
             let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
             match self.poll_connect(&mut cx) {
@@ -43,8 +44,8 @@ macro_rules! connecting_methods {
             }
         }
 
-        /// A descriptor that is writable once data can flow, and hangs up if the handshake fails.
-        /// The connection goes on with the same one.
+        /// A descriptor that becomes writable once data can flow, and hangs up if the handshake
+        /// fails. The connection keeps the same descriptor.
         ///
         /// # Errors
         /// As [`Connection::readiness`](crate::Connection::readiness).
@@ -53,32 +54,33 @@ macro_rules! connecting_methods {
             self.handle()?.readiness(None).cloned()
         }
 
-        /// Makes `early` the descriptor of [`Self::readiness`]. Where there is one already, that
-        /// stays, and `early` hangs up.
+        /// Makes `early` the descriptor that [`Self::readiness`] returns. If there is one already,
+        /// it stays, and `early` hangs up.
         ///
         /// # Errors
-        /// [`Error::Closed`](crate::Error::Closed) after the connection was given.
+        /// [`Error::Closed`](crate::Error::Closed) if the connection was returned before.
         #[cfg(unix)]
         pub fn show_on(&self, early: crate::EarlyReadiness) -> Result<(), crate::Error> {
             self.handle()?.readiness(Some(early)).map(drop)
         }
 
-        /// State of RFC 4340 section 4.3: REQUEST, then PARTOPEN, where data can flow.
+        /// The state (RFC 4340 section 4.3): REQUEST until the server has answered, then PARTOPEN,
+        /// in which data can flow; CLOSED if the handshake failed or the connection was returned.
         pub fn state(&self) -> crate::State {
             self.inner.as_ref().map_or(crate::State::Closed, |handle| handle.state())
         }
 
-        /// Our address and ports; `None` after the connection was given.
+        /// Our address and ports; `None` after the connection was returned.
         pub fn local_addr(&self) -> Option<crate::Address> {
             self.inner.as_ref().map(|handle| handle.local())
         }
 
-        /// The peer's address and ports; `None` after the connection was given.
+        /// The peer's address and ports; `None` after the connection was returned.
         pub fn peer_addr(&self) -> Option<crate::Address> {
             self.inner.as_ref().map(|handle| handle.peer())
         }
 
-        /// Gives up; the server learns it by a Reset. The same as dropping it.
+        /// Cancels the handshake and sends the server a Reset, as dropping this does.
         pub fn cancel(self) {}
     };
 }
@@ -94,9 +96,9 @@ mod with_tokio {
     use crate::shared::ConnHandle;
     use crate::{Connection, Error};
 
-    /// A connection whose handshake is under way, from
-    /// [`Endpoint::start_connect`](crate::Endpoint::start_connect). Await it for the connection;
-    /// dropping it cancels the handshake and tells the server by a Reset.
+    /// A handshake in progress, from [`Endpoint::start_connect`](crate::Endpoint::start_connect).
+    /// Await it to get the connection. Dropping it cancels the handshake and sends the server a
+    /// Reset.
     #[derive(Debug)]
     #[must_use = "dropping it cancels the handshake"]
     pub struct Connecting {

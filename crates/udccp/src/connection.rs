@@ -21,20 +21,19 @@ use crate::{
 
 /// A DCCP connection.
 ///
-/// Every method takes `&self`, and clones are handles of one connection, which tasks may share
-/// ([`Self::into_split`] makes halves of them). Messages keep their boundaries and are sent once:
-/// what the network loses stays lost, and [`Self::stats`] counts it.
+/// All methods take `&self`, and clones are handles of the same connection, so that tasks can share
+/// it ([`Self::into_split`] makes two halves). Messages keep their boundaries and are sent once:
+/// what the network loses is not sent again, and [`Self::stats`] counts it.
 ///
-/// [`Self::close`] delivers what was accepted, waits for the end, and says how it went. Dropping a
-/// connection (its last handle) does the same in the background, and nobody hears how it went; the
-/// end of the process (the return of `main`, `std::process::exit`) waits for it within
-/// [`Options::close_linger`].
+/// [`Self::close`] delivers what was queued, waits until the connection has ended, and reports how
+/// it ended. Dropping the last handle of a connection does the same in the background, without a
+/// report. When the process ends (by a return from `main` or `std::process::exit`), it waits for
+/// that, within [`Options::close_linger`].
 ///
 /// # Cancel safety
-/// Every method says what becomes of its future when that is dropped before it is ready. In short:
-/// it has sent nothing, taken nothing and lost nothing, and the same call later goes on. The
-/// `poll_` methods are for hand-written futures and work on any runtime; several tasks may wait for
-/// the same thing.
+/// Each method says what happens if its future is dropped before it is ready. In short: nothing was
+/// sent, taken or lost, and the same call can be made again later. The `poll_` methods are for
+/// hand-written futures and work on any runtime. Several tasks may wait for the same thing.
 #[derive(Clone, Debug)]
 pub struct Connection {
     inner: Arc<ConnHandle>,
@@ -42,10 +41,10 @@ pub struct Connection {
 
 impl Connection {
     /// Connects over a UDP port of its own (RFC 6773 section 3.8 recommends one for each
-    /// connection), or over a raw socket of its own to an [`Address::raw`]. `peer` is a
+    /// connection), or, if `peer` is an [`Address::raw`], over a raw socket of its own. `peer` is a
     /// [`SocketAddr`](std::net::SocketAddr) or an [`Address`].
     ///
-    /// Dropping the future cancels the handshake, and the server learns it by a Reset.
+    /// Dropping the future cancels the handshake and sends the server a Reset.
     ///
     /// # Errors
     /// As [`Endpoint::connect`].
@@ -57,7 +56,7 @@ impl Connection {
     //= 6773-3.8-3
     /// Connects with settings.
     ///
-    /// Dropping the future cancels the handshake, and the server learns it by a Reset.
+    /// Dropping the future cancels the handshake and sends the server a Reset.
     ///
     /// # Errors
     /// As [`Endpoint::connect`].
@@ -69,15 +68,15 @@ impl Connection {
         Self::start_connect(peer, service, options)?.await
     }
 
-    /// Connects to a host by name: `example.org:5004`, as [`Address::resolve`] reads it. Where it
-    /// has several addresses, they are tried in turn, both families, a quarter of a second apart;
-    /// the first that answers wins, and the others are cancelled (RFC 8305).
+    /// Connects to a host by name, written as for [`Address::resolve`]: `example.org:5004`. If the
+    /// name has several addresses, they are tried in turn, IPv6 and IPv4 alternately, 250 ms apart.
+    /// The first that answers is used, and the other handshakes are cancelled (RFC 8305).
     ///
-    /// Dropping the future cancels all handshakes; a look-up that has begun ends by itself.
+    /// Dropping the future cancels all handshakes; a lookup that has begun runs to its end.
     ///
     /// # Errors
-    /// [`Error::Io`] where the name has no address; else as [`Endpoint::connect`] for the address
-    /// that failed last.
+    /// [`Error::Io`] if the name has no address; otherwise as [`Endpoint::connect`], for the
+    /// address that failed last.
     pub async fn connect_host(
         host: impl Into<String>,
         service: ServiceCode,
@@ -95,7 +94,7 @@ impl Connection {
     /// Dropping the future cancels all handshakes.
     ///
     /// # Errors
-    /// As [`Endpoint::connect`] for the address that failed last.
+    /// As [`Endpoint::connect`], for the address that failed last.
     pub async fn connect_any(
         addresses: &[Address],
         service: ServiceCode,
@@ -119,10 +118,10 @@ impl Connection {
         }
     }
 
-    /// Starts to connect, and gives the handshake to wait for, to watch or to cancel.
+    /// Starts to connect and returns the handshake, which can be awaited, watched or cancelled.
     ///
     /// # Errors
-    /// The socket cannot be opened, or a setting cannot be used.
+    /// The socket cannot be opened, or a setting is invalid.
     pub fn start_connect(
         peer: impl Into<Address>,
         service: ServiceCode,
@@ -139,13 +138,14 @@ impl Connection {
 
     connection_methods!();
 
-    /// Sends a message, waiting while the send queue is full. It has left, or will as soon as
-    /// congestion control lets it.
+    /// Queues a message, waiting while the send queue is full. It leaves as soon as congestion
+    /// control allows.
     ///
     /// Cancel safe: if the future is dropped before it is ready, the message was not sent.
     ///
     /// # Errors
-    /// [`Error::MessageTooLarge`]; [`Error::Closed`] or [`Error::Lost`] once the connection ended.
+    /// [`Error::MessageTooLarge`] if it does not fit in one packet; [`Error::Closed`] or
+    /// [`Error::Lost`] if the connection has ended.
     pub async fn send(&self, message: impl Into<Outgoing>) -> Result<(), Error> {
         let mut slot = Some(message.into());
         let mut call = self.inner.call();
@@ -153,7 +153,7 @@ impl Connection {
         poll_fn(|cx| coop::counted(cx, &mut send)).await
     }
 
-    /// Sends one message gathered from several pieces.
+    /// Sends one message that is gathered from several buffers.
     ///
     /// Cancel safe as [`Self::send`] is.
     ///
@@ -163,15 +163,16 @@ impl Connection {
         self.send(gather(pieces)).await
     }
 
-    /// Sends messages in order, waiting while the send queue is full, with as few system calls
-    /// as possible.
+    /// Sends messages in order, waiting while the send queue is full, with as few system calls as
+    /// possible.
     ///
-    /// Cancel safe: what was taken out of the iterator was queued, so that one passed by `&mut`
-    /// goes on where it stopped. Only under [`QueuePolicy::DropLowest`](crate::QueuePolicy), where
-    /// a full queue drops what matters least, one such message may be dropped with the future.
+    /// Cancel safe: every message taken out of the iterator was queued, so that an iterator passed
+    /// by `&mut` can be continued where it stopped. The exception is
+    /// [`QueuePolicy::DropLowest`](crate::QueuePolicy): one message that was waiting for room may
+    /// be dropped with the future.
     ///
     /// # Errors
-    /// As [`Self::send`]; messages before the failing one were queued.
+    /// As [`Self::send`]; the messages before the one that failed were queued.
     pub async fn send_batch<I>(&self, messages: I) -> Result<(), Error>
     where
         I: IntoIterator,
@@ -196,26 +197,27 @@ impl Connection {
     /// Cancel safe: it only waits.
     ///
     /// # Errors
-    /// The connection ended.
+    /// [`Error::Closed`] or [`Error::Lost`] if nothing more can be sent.
     pub async fn writable(&self) -> Result<(), Error> {
         let mut call = self.inner.call();
         poll_fn(|cx| call.poll(cx, |conn, w| conn.poll_writable(w))).await
     }
 
-    /// The next message; `None` once the connection was closed in order and all was read. A message
-    /// may be empty: `Some` of no bytes.
+    /// Receives the next message. `None` means that the connection was closed in order, or
+    /// [`Self::shutdown_read`] was called, and everything was read. An empty message is `Some` of
+    /// no bytes.
     ///
-    /// Cancel safe: a message is taken only where it is returned.
+    /// Cancel safe: a message is taken only when it is returned.
     ///
     /// # Errors
-    /// [`Error::Lost`] once all was read and the connection ended out of order.
+    /// [`Error::Lost`] if the connection was not closed in order and everything was read.
     pub async fn recv(&self) -> Result<Option<Bytes>, Error> {
         let mut call = self.inner.call();
         poll_fn(|cx| coop::counted(cx, |cx| call.poll(cx, |conn, w| conn.poll_recv(w)))).await
     }
 
-    /// The next message with what is known of it: with [`Options::deliver_corrupt`], whether it was
-    /// damaged on the way. `None` as for [`Self::recv`].
+    /// Receives the next message and whether it was damaged on the way, which is possible only with
+    /// [`Options::deliver_corrupt`]. `None` as for [`Self::recv`].
     ///
     /// Cancel safe as [`Self::recv`] is.
     ///
@@ -227,10 +229,10 @@ impl Connection {
             .await
     }
 
-    /// Appends up to `max` messages to `into`, waiting for the first. Returns how many; 0 once
-    /// the connection was closed in order and all was read.
+    /// Appends up to `max` messages to `into`, waiting for the first one, and returns their number.
+    /// 0 means the end, as `None` does for [`Self::recv`], or that `max` is 0.
     ///
-    /// Cancel safe: messages are appended only where their number is returned.
+    /// Cancel safe: messages are appended only when their number is returned.
     ///
     /// # Errors
     /// As [`Self::recv`].
@@ -247,10 +249,10 @@ impl Connection {
         .await
     }
 
-    /// The next message, copied into `buffer`; `None` as for [`Self::recv`]. What does not fit is
-    /// lost, and [`ReceivedInto::is_truncated`] says so.
+    /// Receives the next message into `buffer`; `None` as for [`Self::recv`]. What does not fit is
+    /// discarded, which [`ReceivedInto::is_truncated`] reports.
     ///
-    /// Cancel safe: as [`Self::recv`], and the buffer is not touched before.
+    /// Cancel safe as [`Self::recv`] is; the buffer is written only when the call returns.
     ///
     /// # Errors
     /// As [`Self::recv`].
@@ -258,7 +260,8 @@ impl Connection {
         Ok(self.recv_with_meta().await?.map(|received| received.copy_into(buffer)))
     }
 
-    /// The next message, which stays; `None` as for [`Self::recv`]. Nothing is copied.
+    /// Returns the next message and leaves it in the queue (`MSG_PEEK`); `None` as for
+    /// [`Self::recv`]. The data is not copied.
     ///
     /// Cancel safe: it takes nothing.
     ///
@@ -269,7 +272,7 @@ impl Connection {
         poll_fn(|cx| call.poll(cx, |conn, w| conn.poll_peek(w))).await
     }
 
-    /// Waits until there is a message to read, or the end.
+    /// Waits until there is a message to read, or the end has come.
     ///
     /// Cancel safe: it only waits.
     ///
@@ -280,84 +283,84 @@ impl Connection {
         poll_fn(|cx| call.poll(cx, |conn, w| conn.poll_readable(w))).await
     }
 
-    /// Waits until the send queue is empty: everything sent so far has gone to the network (which
-    /// may lose it), or was dropped.
+    /// Waits until the send queue is empty: each message sent so far has been handed to the
+    /// network, which may lose it, or was dropped.
     ///
     /// Cancel safe: it only waits.
     ///
     /// # Errors
-    /// The connection ended before.
+    /// [`Error::Closed`] or [`Error::Lost`] if the connection ended first.
     pub async fn flushed(&self) -> Result<(), Error> {
         let mut call = self.inner.call();
         poll_fn(|cx| call.poll(cx, |conn, w| conn.poll_flushed(w))).await
     }
 
-    /// Waits until everything sent so far has left and is accounted for: reported received by
-    /// the peer, or judged lost. `stats` then tells how much of which.
+    /// Waits until the fate of everything sent so far is known: the peer has reported it received,
+    /// or it counts as lost. [`Self::stats`] has the numbers.
     ///
     /// Cancel safe: it only waits.
     ///
     /// # Errors
-    /// The connection ended before.
+    /// [`Error::Closed`] or [`Error::Lost`] if the connection ended first.
     pub async fn acknowledged(&self) -> Result<(), Error> {
         let mut call = self.inner.call();
         poll_fn(|cx| call.poll(cx, |conn, w| conn.poll_acknowledged(w))).await
     }
 
-    /// Closes: what is queued is still sent, for at most [`Options::close_linger`], then the peer
-    /// is told. Ready when the peer has confirmed. What the peer sent before can still be read.
-    /// With no time to linger, the connection ends at once with a Reset.
+    /// Closes the connection: sends what is queued, for at most [`Options::close_linger`], then
+    /// tells the peer, and waits until the peer has confirmed. What the peer sent before can still
+    /// be read. If `close_linger` is zero, the connection ends at once with a Reset.
     ///
-    /// The peer has as long again to confirm, or the time of three Closes (14 round-trip times)
-    /// where that is longer. Then the call is over, and Closes go on in the background
-    /// ([`Options::close_retries`]): [`Self::closed`] waits for their end.
+    /// The peer has another `close_linger` to confirm, or the time that three Closes take (14
+    /// round-trip times) if that is longer. Then the call fails, while Closes are still sent in the
+    /// background ([`Options::close_retries`]); [`Self::closed`] waits for the end of that.
     ///
-    /// Cancel safe: the close has begun with the first poll and goes on without the future; wait
-    /// for it with this call again or with [`Self::closed`].
+    /// Cancel safe: the first poll begins the close, and it continues without the future. To wait
+    /// for it, call this again or call [`Self::closed`].
     ///
     /// # Errors
-    /// [`Error::Unsent`]: the time was over before everything queued had left. [`Error::Lost`]: the
-    /// connection ended out of order before, or the peer did not confirm.
+    /// [`Error::Unsent`] if the time was over before all queued messages had left; [`Error::Lost`]
+    /// if the connection had ended otherwise before, or the peer did not confirm.
     pub async fn close(&self) -> Result<(), Error> {
         self.inner.close();
         let mut call = self.inner.call();
         poll_fn(|cx| call.poll(cx, |conn, w| conn.poll_closed(w))).await
     }
 
-    /// Waits for the end of the connection, whoever causes it.
+    /// Waits until the connection has ended, whichever side ends it.
     ///
     /// Cancel safe: it only waits.
     ///
     /// # Errors
-    /// [`Error::Lost`] where it did not end in order.
+    /// [`Error::Lost`] if it was not closed in order.
     pub async fn closed(&self) -> Result<(), Error> {
         let mut call = self.inner.call();
         poll_fn(|cx| call.poll(cx, |conn, w| conn.poll_ended(w))).await
     }
 
-    /// The next event in addition to messages, waiting for it; `None` once the connection has
-    /// ended and all were read. The latest 64 are kept for who asks late, and the fates of messages
-    /// ([`Outgoing::token`]) until they are read.
+    /// Waits for the next event (anything but a message); `None` after the connection has ended and
+    /// all events were read. Up to 64 unread events are kept, of more the newest; the fates of
+    /// messages ([`Outgoing::token`]) are all kept until they are read.
     ///
-    /// Cancel safe: an event is taken only where it is returned.
+    /// Cancel safe: an event is taken only when it is returned.
     pub async fn event(&self) -> Option<ConnectionEvent> {
         let mut call = self.inner.call();
         poll_fn(|cx| call.poll(cx, |conn, w| conn.poll_event(w))).await
     }
 
-    /// A half to send with and a half to receive with, in addition to the connection itself.
+    /// Two more handles of this connection: one to send with and one to receive with.
     pub fn split(&self) -> (SendHalf, RecvHalf) {
         (SendHalf::new(self.clone()), RecvHalf::new(self.clone()))
     }
 
-    /// A half to send with and a half to receive with, for two tasks. The connection is closed
-    /// when both are dropped.
+    /// Splits the connection into a half to send with and a half to receive with, for two tasks.
+    /// The connection is closed when both are dropped.
     pub fn into_split(self) -> (SendHalf, RecvHalf) {
         self.split()
     }
 
-    /// The endpoint below, that of [`Self::connect`] too: [`Endpoint::wait_idle`] waits for the end
-    /// of connections that were dropped.
+    /// The endpoint that carries this connection, also if [`Self::connect`] opened it. Its
+    /// [`Endpoint::wait_idle`] waits for connections that were dropped to end.
     pub fn endpoint(&self) -> Endpoint {
         Endpoint::of(self.inner.handle.clone())
     }

@@ -1,14 +1,14 @@
-//! Lets other tasks of the runtime run, the driver among them, where calls never have to wait.
+//! Lets other tasks of the runtime run, including the driver, when calls never have to wait.
 
 use std::task::{Context, Poll, ready};
 
 use tokio::task::coop::poll_proceed;
 
-/// Messages of a batch that count as one call. A task is interrupted after 128 calls: 2,048
-/// messages are about a millisecond.
+/// Messages of a batch that count as one call. A task yields after 128 calls: 2,048 messages take
+/// about a millisecond.
 const BATCH: usize = 16;
 
-/// A call as one of those after which a task is interrupted, if it does not have to wait.
+/// Counts a call towards the task's budget, and has the task yield if that is used up.
 pub(crate) fn counted<T>(
     cx: &mut Context<'_>,
     poll: impl FnOnce(&mut Context<'_>) -> Poll<T>,
@@ -21,7 +21,7 @@ pub(crate) fn counted<T>(
     result
 }
 
-/// Counts the messages of a batch beside the call.
+/// Counts the messages of a batch in addition to the call.
 pub(crate) fn count_batch(cx: &mut Context<'_>, messages: usize) {
     for _ in 0..messages / BATCH {
         match poll_proceed(cx) {

@@ -14,20 +14,21 @@ use crate::{
 /// A UDP socket, or a raw one ([`EndpointOptions::raw_ip`]), that carries any number of DCCP
 /// connections, outgoing and incoming.
 ///
-/// [`Connection::connect`] and [`Listener::bind`] open one for themselves; an endpoint of one's
-/// own shares a port among many. Clones are handles of the same endpoint. It lives until the last
-/// handle, listener and connection is gone and every close has run its course.
+/// [`Connection::connect`] and [`Listener::bind`] open an endpoint each; an endpoint of your own
+/// lets many connections share a port. Clones are handles of the same endpoint. It lives until its
+/// last handle, listener and connection is dropped and every close has finished.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     handle: Handle,
 }
 
 impl Endpoint {
-    /// Binds a UDP address; port 0 picks a free port, a wildcard IPv6 address serves IPv4 too.
-    /// Must be called within a tokio runtime with I/O and time enabled.
+    /// Binds a UDP address. Port 0 picks a free port; the address `[::]` serves IPv4 too. Must be
+    /// called within a tokio runtime with I/O and time enabled.
     ///
     /// # Errors
-    /// [`Error::PortInUse`] and its like, or no runtime.
+    /// [`Error::PortInUse`], [`Error::BindDenied`], [`Error::AddressNotLocal`], or [`Error::Io`],
+    /// also if there is no runtime.
     pub fn bind(addr: SocketAddr) -> Result<Self, Error> {
         Self::bind_with(addr, &EndpointOptions::default())
     }
@@ -50,12 +51,13 @@ impl Endpoint {
         Ok(Self { handle })
     }
 
-    /// Takes a UDP socket of your own, bound and not connected: one that a service manager handed
-    /// over, or with options that are not offered here. The endpoint sets what it needs (ECN, Don't
-    /// Fragment, error reports, buffers) and reads everything that arrives there.
+    /// Uses a UDP socket of yours, which is bound and not connected: one that a service manager
+    /// passed, or one with options that are not offered here. The endpoint sets what it needs on
+    /// the socket (ECN, Don't Fragment, error reports, buffers) and reads everything that arrives
+    /// on it.
     ///
     /// # Errors
-    /// [`Error::Io`]: the socket is not bound, or is connected.
+    /// [`Error::Io`] if the socket is not bound, or is connected.
     pub fn from_socket(
         socket: std::net::UdpSocket,
         options: &EndpointOptions,
@@ -71,14 +73,14 @@ impl Endpoint {
         self.handle.shared().io.local_addr()
     }
 
-    /// Connects to a service. The Request leaves before this is first awaited to its end; the
-    /// call gives the connection once data can flow. Dropping the future cancels the handshake.
+    /// Connects to a service; ready once data can flow. The Request is sent when the future is
+    /// first polled. Dropping the future cancels the handshake.
     ///
     /// # Errors
     /// [`Error::Refused`], [`Error::PortClosed`], [`Error::BadServiceCode`],
-    /// [`Error::CcidNotOffered`], [`Error::TooBusy`], [`Error::Unreachable`] or
-    /// [`Error::NoAnswer`] where the peer or the network says no or nothing; a setting that cannot
-    /// be used.
+    /// [`Error::CcidNotOffered`] or [`Error::TooBusy`] if the peer refuses; [`Error::Unreachable`],
+    /// [`Error::NoRoute`] or [`Error::NoAnswer`] if it cannot be reached; [`Error::Config`] or
+    /// [`Error::Connect`] if a setting is invalid.
     pub async fn connect(
         &self,
         peer: impl Into<Address>,
@@ -88,11 +90,12 @@ impl Endpoint {
         self.start_connect(peer, service, options)?.await
     }
 
-    /// Starts to connect to a service: the Request leaves, and the handshake is there to wait for,
-    /// to watch or to cancel.
+    /// Starts to connect to a service: sends the Request and returns the handshake, which can be
+    /// awaited, watched or cancelled.
     ///
     /// # Errors
-    /// [`Error::Unreachable`] where there is no route; a setting that cannot be used.
+    /// [`Error::Unreachable`] or [`Error::NoRoute`] if there is no route; [`Error::Config`] or
+    /// [`Error::Connect`] if a setting is invalid.
     pub fn start_connect(
         &self,
         peer: impl Into<Address>,
@@ -103,10 +106,12 @@ impl Endpoint {
     }
 
     /// Serves one or more service codes on DCCP port `port` of this socket. Port 0 stands for the
-    /// number of its UDP port; over raw IP it picks one that no program of this host has.
+    /// number of its UDP port; over raw IP, for a port that no other program of this host has.
     ///
     /// # Errors
-    /// [`Error::ServiceInUse`], [`Error::NoService`], or a setting that cannot be used.
+    /// [`Error::ServiceInUse`] if another listener of this endpoint serves one of them there;
+    /// [`Error::NoService`] if there is no service code, or an invalid one; over raw IP,
+    /// [`Error::DccpPortInUse`]; [`Error::Config`] if a setting is invalid.
     pub fn listen(
         &self,
         port: u16,
@@ -116,18 +121,19 @@ impl Endpoint {
         Ok(Listener::new(self.handle.listen(port, services.into(), options)?))
     }
 
-    /// Waits for one client, known beforehand, and tells it so: what `connect` is on the other
-    /// side, for a server behind a NAT or firewall (RFC 5596). `peer` is the client's UDP and DCCP
-    /// port as they look from here, agreed on by other means, and `port` the DCCP port that the
-    /// client asks for. Packets of type Listen leave up to three times and open the way for the
-    /// client's Request; a client that asked before is made to ask again at once.
+    /// Waits for one client whose address is known, and opens the way for it: the server's part of
+    /// a connection through a NAT or firewall (RFC 5596). `peer` has the client's UDP and DCCP
+    /// ports as they are seen from here, which both sides have to agree on by other means; `port`
+    /// is the DCCP port that the client connects to. Up to three Listen packets are sent, so that
+    /// middleboxes let the client's Request through. A client that has sent its Request before
+    /// sends it again at once.
     ///
-    /// Waits until the client comes. Dropping the future takes the invitation back, and resets a
-    /// client that is in handshake.
+    /// Ready when the client has connected. Dropping the future withdraws the invitation, and
+    /// resets a client whose handshake is in progress.
     ///
     /// # Errors
-    /// [`Error::ServiceInUse`] where this client is invited already, or a setting that cannot be
-    /// used.
+    /// [`Error::ServiceInUse`] if this client is invited already; [`Error::Config`] if a setting is
+    /// invalid.
     pub async fn invite(
         &self,
         port: u16,
@@ -139,11 +145,11 @@ impl Endpoint {
         std::future::poll_fn(|cx| listener.poll_accept(cx.into())).await.map(Connection::new)
     }
 
-    /// The next STUN message that arrived on this UDP port, and where it came from: hosts behind
-    /// NATs learn their own addresses that way, and keep their mappings alive. Such messages never
-    /// reach DCCP. Of those that nobody reads, the newest 64 are kept.
+    /// Receives the next STUN message that arrived on this UDP port, and its sender. Hosts behind
+    /// NATs use STUN to learn their public addresses and to keep their mappings alive. STUN
+    /// messages never reach DCCP. If nobody reads them, the newest 64 are kept.
     ///
-    /// Cancel safe: a message is taken only where it is returned.
+    /// Cancel safe: a message is taken only when it is returned.
     ///
     /// # Errors
     /// Only if the driver of the socket has ended, or cannot start.
@@ -155,25 +161,26 @@ impl Endpoint {
     /// Sends a STUN message from this UDP port. Like any datagram it may be lost.
     ///
     /// # Errors
-    /// The message is no STUN message ([`crate::is_stun`]), or the system refuses to send it.
+    /// [`Error::Io`] if `message` is no STUN message ([`crate::is_stun`]), the endpoint uses raw
+    /// IP, or the system refuses to send it.
     pub fn send_stun(&self, message: &[u8], to: SocketAddr) -> Result<(), Error> {
         self.handle.send_stun(message, to)
     }
 
-    /// CCIDs that connections of this endpoint can use, ascending
+    /// The CCIDs that connections of this endpoint can use, in ascending order
     /// (`DCCP_SOCKOPT_AVAILABLE_CCIDS`).
     pub fn available_ccids(&self) -> Vec<u8> {
         self.handle.shared().ccids.clone()
     }
 
-    /// What the endpoint counts outside its connections.
+    /// Counters of the endpoint, apart from those of its connections.
     pub fn stats(&self) -> EndpointStats {
         self.handle.endpoint_stats()
     }
 
-    /// Waits until every connection is over: those that were dropped or closed have delivered what
-    /// they accepted, and the peer has confirmed the close, or was asked often enough
-    /// ([`Options::close_retries`] says how long that takes). Call it before the runtime ends.
+    /// Waits until every connection has ended: those that were dropped or closed have delivered
+    /// what was queued, and the peer has confirmed, or has not answered as many Closes as
+    /// [`Options::close_retries`] allows. Call it before the runtime ends.
     ///
     /// Cancel safe: it only waits.
     pub async fn wait_idle(&self) {
@@ -181,12 +188,12 @@ impl Endpoint {
         std::future::poll_fn(|cx| call.poll(cx, Handle::poll_idle)).await;
     }
 
-    /// What waits for the socket to take it, and how often that happened.
+    /// Packets that wait because the socket's send buffer is full, and how often that happened.
     pub fn io_stats(&self) -> IoStats {
         self.handle.io_stats()
     }
 
-    /// What the system grants this socket.
+    /// What the system offers this socket: offloads and buffer size.
     pub fn io_info(&self) -> IoInfo {
         IoInfo::of(self.handle.shared())
     }

@@ -1,6 +1,6 @@
-//! Translates the ends of connections into error numbers of the system, as Linux's DCCP did.
+//! Error numbers of the system for the ends of connections, as Linux's DCCP assigned them.
 //!
-//! One table for every face that speaks in `errno`: C, Python, old programs.
+//! C, Python and old programs all use this table.
 //!
 //! | Reset code | `errno` |
 //! |---|---|
@@ -15,8 +15,8 @@
 //! | 10 Bad Init Cookie | `EBADR` |
 //! | 11 Aggression Penalty | `EDQUOT` |
 //!
-//! Systems without `EBADRQC` and `EBADR` have `EINVAL` there. On Windows the numbers are those of
-//! `errno.h`, with `WSAEUSERS` and `WSAEDQUOT` for what it lacks.
+//! Systems without `EBADRQC` and `EBADR` have `EINVAL` instead. On Windows the numbers are those of
+//! `errno.h`, with `WSAEUSERS` and `WSAEDQUOT` for the two that it lacks.
 
 use std::io;
 
@@ -34,21 +34,21 @@ const BAD_REQUEST: i32 = libc::EBADR;
 #[cfg(not(target_os = "linux"))]
 const BAD_REQUEST: i32 = libc::EINVAL;
 
-/// The number of Too Busy: `EUSERS`, or `WSAEUSERS` of `winsock2.h`.
+/// Error number of Too Busy: `EUSERS`, or `WSAEUSERS` of `winsock2.h`.
 #[cfg(not(windows))]
 pub const EUSERS: i32 = libc::EUSERS;
-/// The number of Too Busy: `EUSERS`, or `WSAEUSERS` of `winsock2.h`.
+/// Error number of Too Busy: `EUSERS`, or `WSAEUSERS` of `winsock2.h`.
 #[cfg(windows)]
 pub const EUSERS: i32 = 10_068;
-/// The number of Aggression Penalty: `EDQUOT`, or `WSAEDQUOT` of `winsock2.h`.
+/// Error number of Aggression Penalty: `EDQUOT`, or `WSAEDQUOT` of `winsock2.h`.
 #[cfg(not(windows))]
 pub const EDQUOT: i32 = libc::EDQUOT;
-/// The number of Aggression Penalty: `EDQUOT`, or `WSAEDQUOT` of `winsock2.h`.
+/// Error number of Aggression Penalty: `EDQUOT`, or `WSAEDQUOT` of `winsock2.h`.
 #[cfg(windows)]
 pub const EDQUOT: i32 = 10_069;
 
-/// Reset codes that have an error number, with it. The first code of a number is the one that
-/// stands for it.
+/// Reset codes that have an error number. Of several with the same number, the first is the one
+/// that `to_reset` returns.
 const RESETS: [(ResetCode, i32); 10] = [
     (ResetCode::Aborted, libc::ECONNRESET),
     (ResetCode::ConnectionRefused, libc::ECONNREFUSED),
@@ -62,18 +62,18 @@ const RESETS: [(ResetCode, i32); 10] = [
     (ResetCode::AggressionPenalty, EDQUOT),
 ];
 
-/// The error number of a Reset that the peer sent; 0 where the code stands for none.
+/// The error number for a Reset that the peer sent; 0 if the code has none.
 pub fn of_reset(code: ResetCode) -> i32 {
     RESETS.iter().find(|(known, _)| *known == code).map_or(0, |(_, errno)| *errno)
 }
 
-/// The Reset code that stands for an error number, if one does.
+/// The Reset code for an error number; `None` if no code has it.
 pub fn to_reset(errno: i32) -> Option<ResetCode> {
     RESETS.iter().find(|(_, known)| *known == errno).map(|(code, _)| *code)
 }
 
-/// The error number of a connection's end, as `SO_ERROR` has it; 0 for an orderly one, and for a
-/// Reset whose code stands for none.
+/// The error number for the end of a connection, as in `SO_ERROR`; 0 for an orderly close, and for
+/// a Reset whose code has no number.
 pub fn of_end(reason: CloseReason) -> i32 {
     match reason {
         CloseReason::LocalClose | CloseReason::PeerClose => 0,
@@ -90,8 +90,8 @@ pub fn of_end(reason: CloseReason) -> i32 {
     }
 }
 
-/// What a second `connect` gives in this state: `EALREADY` during a handshake, `EISCONN` after;
-/// 0 where there is no connection.
+/// The error number of a second `connect` in this state: `EALREADY` during a handshake, `EISCONN`
+/// after it, 0 if there is no connection.
 pub const fn of_connect(state: State) -> i32 {
     match state {
         State::Closed => 0,
@@ -101,8 +101,8 @@ pub const fn of_connect(state: State) -> i32 {
     }
 }
 
-/// What a `send` that does not wait gives in this state: `EAGAIN` during a handshake, 0 while data
-/// flows, `EPIPE` otherwise.
+/// The error number of a non-blocking `send` in this state: `EAGAIN` during a handshake, 0 while
+/// data can flow, otherwise `EPIPE`.
 pub const fn of_send(state: State) -> i32 {
     match state {
         State::Request | State::Respond => libc::EAGAIN,
@@ -111,7 +111,8 @@ pub const fn of_send(state: State) -> i32 {
     }
 }
 
-/// What a `recv` gives in this state: `ENOTCONN` where there never was a connection, else 0.
+/// The error number of a `recv` in this state: `ENOTCONN` if there was never a connection,
+/// otherwise 0.
 pub const fn of_recv(state: State) -> i32 {
     match state {
         State::Closed | State::Listen => libc::ENOTCONN,
@@ -120,12 +121,12 @@ pub const fn of_recv(state: State) -> i32 {
 }
 
 impl Error {
-    /// The error number of the system that says the same, as Linux's DCCP gave it (see
-    /// [`errno`](crate::errno)). Never 0. Where a Reset's code stands for no number: `EPIPE`, which
-    /// is what sending then gives.
+    /// The system's error number for this error, as Linux's DCCP gave it (see
+    /// [`errno`](crate::errno)). Never 0: a Reset whose code has no number is `EPIPE`, the error of
+    /// the next send.
     ///
-    /// [`Error::TimedOut`] is `EAGAIN`, as the timeouts of sockets give it; a peer that does not
-    /// answer is `ETIMEDOUT`.
+    /// [`Error::TimedOut`] is `EAGAIN`, as for socket timeouts; a peer that does not answer is
+    /// `ETIMEDOUT`.
     pub fn errno(&self) -> i32 {
         match self {
             Self::PortInUse { .. } | Self::ServiceInUse { .. } | Self::DccpPortInUse { .. } => {
@@ -156,8 +157,9 @@ impl Error {
         }
     }
 
-    /// The same as an error of the operating system, for who asks it for its number. The text is
-    /// then the system's; `std::io::Error::from` keeps ours. Windows has other numbers for them.
+    /// This error as one of the operating system, with its error number and the system's text.
+    /// `std::io::Error::from` keeps the text of this crate. Not on Windows, whose error numbers
+    /// differ.
     #[cfg(not(windows))]
     pub fn to_os_error(&self) -> std::io::Error {
         std::io::Error::from_raw_os_error(self.errno())
@@ -165,7 +167,7 @@ impl Error {
 }
 
 impl TrySendError {
-    /// The error number: `EAGAIN`, or that of the error.
+    /// The error number: `EAGAIN` for `Full`, otherwise that of the error.
     pub fn errno(&self) -> i32 {
         match self {
             Self::Full(_) => libc::EAGAIN,
@@ -175,7 +177,7 @@ impl TrySendError {
 }
 
 impl TryRecvError {
-    /// The error number: `EAGAIN`, or that of the error.
+    /// The error number: `EAGAIN` for `Empty`, otherwise that of the error.
     pub fn errno(&self) -> i32 {
         match self {
             Self::Empty => libc::EAGAIN,
@@ -184,13 +186,13 @@ impl TryRecvError {
     }
 }
 
-/// The number of an error that the system gave.
+/// The error number in an error of the system.
 #[cfg(not(windows))]
 fn of_system(e: &io::Error) -> Option<i32> {
     e.raw_os_error()
 }
 
-/// The number of an error that the system gave, whose own numbers are not those of `errno.h`.
+/// The error number in an error of the system. Windows has none of `errno.h` there.
 #[cfg(windows)]
 fn of_system(e: &io::Error) -> Option<i32> {
     Some(match e.kind() {

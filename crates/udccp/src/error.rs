@@ -1,4 +1,4 @@
-//! Errors of sockets, each with a way out.
+//! Errors of sockets, and what to do about each.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,13 +13,14 @@ use crate::{Address, Outgoing};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The UDP port is taken.
+    /// The UDP port is in use.
     #[error("UDP port {} on {} is in use", addr.port(), addr.ip())]
     PortInUse {
         /// The address that was to be bound.
         addr: SocketAddr,
     },
-    /// Another listener of the same UDP socket serves this DCCP port and service code.
+    /// Another listener on the same UDP socket serves this DCCP port and service code; or the
+    /// client is already invited.
     #[error("DCCP port {port} already serves service code {service}")]
     ServiceInUse {
         /// The DCCP port.
@@ -27,43 +28,43 @@ pub enum Error {
         /// The service code.
         service: ServiceCode,
     },
-    /// The system does not let this user bind there.
+    /// The system does not allow this user to bind this address or port.
     #[error("no permission to bind UDP port {} on {}", addr.port(), addr.ip())]
     BindDenied {
         /// The address that was to be bound.
         addr: SocketAddr,
     },
-    /// Another program of this host has the DCCP port, over raw IP.
+    /// Raw IP: another program of this host has the DCCP port.
     #[error("DCCP port {port} belongs to another program of this host")]
     DccpPortInUse {
         /// The DCCP port.
         port: u16,
     },
-    /// The system does not let this user open raw sockets.
+    /// The system does not allow this user to open raw sockets.
     #[error("no permission to send and receive DCCP over raw IP (CAP_NET_RAW)")]
     RawDenied,
-    /// The IP address is not one of this machine's.
+    /// The IP address does not belong to this machine.
     #[error("{} is not an address of this machine", addr.ip())]
     AddressNotLocal {
         /// The address that was to be bound.
         addr: SocketAddr,
     },
-    /// The service code list is empty or holds the invalid code.
+    /// There is no service code to serve, or one is the invalid code 4294967295.
     #[error("a listener needs one or more valid service codes")]
     NoService,
-    /// The connection cannot be started as asked.
+    /// The connection cannot be started with these addresses, ports or data.
     #[error(transparent)]
     Connect(ConnectError),
-    /// A setting cannot be used.
+    /// A setting is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The peer's host answered that nothing serves this port.
+    /// The peer's host answered that no program serves this DCCP port.
     #[error("connection refused: nothing serves DCCP port {} at {}", peer.port, peer.as_named())]
     Refused {
         /// The peer.
         peer: Address,
     },
-    /// The port is served, but not for this service code.
+    /// The peer serves the port, but not with this service code.
     #[error("{peer} does not serve service code {service}")]
     BadServiceCode {
         /// The peer.
@@ -71,49 +72,50 @@ pub enum Error {
         /// The service code that was asked for.
         service: ServiceCode,
     },
-    /// The server wants other congestion control than we asked for.
+    /// The server does not allow the congestion control that we asked for.
     #[error("{peer} does not offer CCID {}", named(*ccid))]
     CcidNotOffered {
         /// The peer.
         peer: Address,
-        /// The CCID that was asked for.
+        /// The CCID that was asked for. 2 if we asked for none.
         ccid: u8,
     },
-    /// The peer's host answered that no program has this UDP port, or, over raw IP, that none takes
-    /// DCCP.
+    /// The peer's host answered that no program has this UDP port or, over raw IP, that it does not
+    /// support DCCP.
     #[error("connection refused: nothing listens on {} at {}", peer.envelope(), peer.ip())]
     PortClosed {
         /// The peer.
         peer: Address,
     },
-    /// The server takes no more connections now.
+    /// The server accepts no more connections at the moment.
     #[error("{peer} is too busy for another connection")]
     TooBusy {
         /// The peer.
         peer: Address,
     },
-    /// The network reported that the peer's host cannot be reached, or rejects such packets.
+    /// The network reported that the peer's host cannot be reached, or that it rejects such
+    /// packets.
     #[error("{peer} is unreachable: the network rejects {}", peer.envelope())]
     Unreachable {
         /// The peer.
         peer: Address,
     },
-    /// This machine has no way to the peer: a route forbids it (prohibit, blackhole), or the
-    /// address cannot be sent to (one of a link without its interface, a broadcast address).
+    /// This machine has no route to the peer: a route forbids it (prohibit, blackhole), or the
+    /// address cannot be sent to (a link-local address without its interface, a broadcast address).
     #[error("no way from here to {peer}: {source}")]
     NoRoute {
         /// The peer.
         peer: Address,
-        /// The system's reason, that of `connect` of TCP: `EACCES`, `EINVAL` and others.
+        /// The system's error, as `connect` of TCP would give it: `EACCES`, `EINVAL` and others.
         source: io::Error,
     },
-    /// Nothing came back at all.
+    /// The peer did not answer, or did not complete the handshake, in time.
     #[error("no answer from {peer}")]
     NoAnswer {
         /// The peer.
         peer: Address,
     },
-    /// The message is larger than one packet of this path.
+    /// The message does not fit in one packet of this path.
     #[error("a message of {len} bytes exceeds the maximum of {max} bytes for this path")]
     MessageTooLarge {
         /// Bytes offered.
@@ -121,37 +123,38 @@ pub enum Error {
         /// Bytes that fit, see `Connection::max_message_size`.
         max: usize,
     },
-    /// The connection was closed in order; nothing more can be sent.
+    /// The connection was closed in order. Nothing more can be sent.
     #[error("the connection is closed")]
     Closed,
-    /// The time allowed for a close was over before everything queued had left.
+    /// The close timed out before all queued messages had left.
     #[error("closed with {messages} queued messages unsent")]
     Unsent {
         /// Messages that were dropped.
         messages: u64,
     },
-    /// The connection ended out of order.
+    /// The connection ended in another way than by an orderly close.
     #[error("connection lost: {0}")]
     Lost(CloseReason),
-    /// The process has forked since, and the socket is its parent's. Nothing is sent from here, and
-    /// the parent goes on.
+    /// The process has forked, and the socket belongs to the parent. Nothing was sent, and the
+    /// parent's connections are not affected.
     #[error("this socket belongs to the process that opened it, not to its forked child")]
     Forked,
-    /// The time allowed for the call is over; the connection lives on.
+    /// The call timed out. The connection stays open.
     #[error("timed out")]
     TimedOut,
-    /// The system refused something that a socket needs.
+    /// The system refused an operation of the socket, or the thread or runtime that drives it has
+    /// ended.
     #[error("{what}: {source}")]
     Io {
-        /// What was being done.
+        /// The operation.
         what: &'static str,
-        /// The system's reason.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl Error {
-    /// What to do about it, as one sentence for a person.
+    /// What to do about it, in one sentence for a user.
     pub fn advice(&self) -> &'static str {
         match self {
             Self::PortInUse { .. } => "choose another port, or stop the program that holds it",
@@ -198,7 +201,9 @@ impl Error {
         }
     }
 
-    /// Whether the peer, or its host, answered and said no.
+    /// Whether the peer or its host answered and refused: [`Self::Refused`],
+    /// [`Self::BadServiceCode`], [`Self::CcidNotOffered`], [`Self::PortClosed`] or
+    /// [`Self::TooBusy`].
     pub const fn is_refusal(&self) -> bool {
         matches!(
             self,
@@ -245,8 +250,8 @@ impl Error {
             CloseReason::ProtocolError { code: ResetCode::MandatoryError, data }
                 if ccid_asked_for(data).is_some() =>
             {
-                // The server insists on another one. It did not refuse our Request, as it does
-                // where that asks for any but the default.
+                // The server insists on another one. Had our Request asked for any but the default,
+                // the server would have refused it.
                 Self::CcidNotOffered { peer, ccid: DEFAULT_CCID }
             }
             CloseReason::ConnectTimeout | CloseReason::HandshakeTimeout => Self::NoAnswer { peer },
@@ -276,7 +281,7 @@ const fn advice_to_connect(e: ConnectError) -> &'static str {
     }
 }
 
-/// What to do about something that the system refused.
+/// What to do about an error of the system.
 fn advice_on_system(e: &io::Error) -> &'static str {
     match e.raw_os_error() {
         #[cfg(not(windows))]
@@ -287,11 +292,11 @@ fn advice_on_system(e: &io::Error) -> &'static str {
     }
 }
 
-/// The CCID of a connection whose ends ask for none (RFC 4340 section 10).
+/// The CCID of a connection for which neither side asks for one (RFC 4340 section 10).
 const DEFAULT_CCID: u8 = 2;
 
-/// The CCID that a Reset complains of, if that is what it does: its data are the type and the first
-/// bytes of the option that the peer could not obey (RFC 4340 section 5.6).
+/// The CCID that a Reset complains about, if it does: its data holds the type and the first bytes
+/// of the option that the peer could not obey (RFC 4340 section 5.6).
 fn ccid_asked_for(data: [u8; 3]) -> Option<u8> {
     const CCID: u8 = FeatureNumber::CCID.0;
     match data {
@@ -300,7 +305,7 @@ fn ccid_asked_for(data: [u8; 3]) -> Option<u8> {
     }
 }
 
-/// A CCID with the name that programs know it by.
+/// A CCID with its name.
 fn named(ccid: u8) -> String {
     match ccid {
         experimental::CUBIC => format!("{ccid} (cubic)"),
@@ -324,7 +329,7 @@ impl From<Error> for io::Error {
     fn from(e: Error) -> Self {
         use io::ErrorKind as Kind;
         let e = match e {
-            // It has a number of the system; our text would hide that.
+            // It has an error number of the system, which our text would hide.
             Error::Io { source, .. } if source.raw_os_error().is_some() => return source,
             other => other,
         };
@@ -356,10 +361,10 @@ impl From<Error> for io::Error {
 /// Why [`Connection::try_send`](crate::Connection::try_send) did not take a message.
 #[derive(Debug, thiserror::Error)]
 pub enum TrySendError {
-    /// No room in the send queue; the message comes back. `writable` tells when to offer it again.
+    /// The send queue is full. Contains the message; `writable` waits for room.
     #[error("the send queue is full")]
     Full(Outgoing),
-    /// It can never be sent.
+    /// The message can never be sent.
     #[error(transparent)]
     Failed(#[from] Error),
 }
@@ -367,11 +372,12 @@ pub enum TrySendError {
 /// Why [`Connection::try_recv`](crate::Connection::try_recv) gave no message.
 #[derive(Debug, thiserror::Error)]
 pub enum TryRecvError {
-    /// Nothing has arrived; `readable` tells when to ask again.
+    /// No message has arrived; `readable` waits for one.
     #[error("nothing to read yet")]
     Empty,
-    /// Everything was read, and the connection ended: [`Error::Closed`] in order, or
-    /// [`Error::Lost`]. [`Error::Io`] where its runtime ended first.
+    /// Everything was read, and the connection has ended: with [`Error::Closed`] in order,
+    /// otherwise with [`Error::Lost`], or with [`Error::Io`] if the runtime that drives it ended
+    /// first.
     #[error(transparent)]
     Ended(#[from] Error),
 }

@@ -1,51 +1,52 @@
-//! Reports what happens to a connection in addition to its messages.
+//! Events of connections other than messages.
 
 use std::collections::VecDeque;
 
 use udccp_proto::{DropCode, DropReason, EventKind, MessageFate};
 
-/// Something that an application may want to know, and may well ignore: all but the fate of single
-/// messages is in [`crate::ConnectionStats`] too, as a count.
+/// Something that an application may want to know but can ignore. All but the fates of single
+/// messages are also counted in [`crate::ConnectionStats`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConnectionEvent {
-    /// A message that was accepted will not be delivered.
+    /// A message that was queued was dropped and will not be delivered.
     MessageDropped {
         /// Why.
         reason: DropReason,
         /// Its length in bytes.
         bytes: u32,
     },
-    /// What became of a message with a token ([`crate::Outgoing::token`]). Each that was queued has
-    /// exactly one such event, which is kept until it is read, however many there are.
+    /// What happened to a message with a token ([`crate::Outgoing::token`]). There is exactly one
+    /// such event for each message that was queued, and it is kept until it is read.
     MessageFate {
         /// The token of the message.
         token: u64,
         /// What became of it.
         fate: MessageFate,
     },
-    /// The peer received data, but its application did not have it as it should (Data Dropped, RFC
-    /// 4340 section 11.7).
+    /// The peer received data but did not deliver it to its application, or only damaged (Data
+    /// Dropped, RFC 4340 section 11.7).
     PeerDropped {
         /// Why.
         code: DropCode,
-        /// Messages.
+        /// How many messages.
         messages: u64,
     },
-    /// The peer can hardly keep up (Slow Receiver, section 11.6): do not send more than now.
+    /// The peer can hardly keep up: do not send faster than now (Slow Receiver, RFC 4340 section
+    /// 11.6).
     PeerSlow,
-    /// The largest message that fits in one packet is another now: the path was explored, or it
-    /// changed.
+    /// The size of the largest message that fits in one packet has changed, because the path was
+    /// probed or has changed.
     MaxMessageSize {
-        /// In bytes.
+        /// The new size in bytes.
         bytes: usize,
     },
-    /// The peer's application reads no more (section 11.7.2): nothing more can be sent.
+    /// The peer's application reads no more (RFC 4340 section 11.7.2). Nothing more can be sent.
     PeerShutdownRead,
 }
 
 impl ConnectionEvent {
-    /// What an event of the protocol means to the application, if anything.
+    /// The event that the application sees, if any.
     pub(crate) const fn of(kind: EventKind) -> Option<Self> {
         Some(match kind {
             EventKind::MessageDropped { reason, bytes } => Self::MessageDropped { reason, bytes },
@@ -61,11 +62,12 @@ impl ConnectionEvent {
     }
 }
 
-/// Events that wait at most; of more, the oldest are forgotten, but no fate of a message. Dropped
-/// messages go first: a full queue of them comes at once, behind the event that says why.
+/// Most events that wait to be read. If there are more, the oldest are discarded, but never the
+/// fate of a message. Dropped messages go first: a whole queue of them can come at once, after the
+/// event that says why.
 const MAX_EVENTS: usize = 64;
 
-/// Events that nobody has read yet. Most connections have none.
+/// Unread events. Most connections have none.
 #[derive(Debug, Default)]
 pub(crate) struct Events(Option<Box<Unread>>);
 

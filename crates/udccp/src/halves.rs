@@ -17,13 +17,13 @@ pub struct SendHalf(Connection);
 #[derive(Clone, Debug)]
 pub struct RecvHalf(Connection);
 
-/// Writes methods that do what those of the connection do.
+/// Writes methods that call those of the connection.
 macro_rules! forward {
     ($(async $name:ident($($arg:ident: $type:ty),*) -> $result:ty;)*) => {$(
         #[doc = concat!("See [`Connection::", stringify!($name), "`] (cancel safety too).")]
         ///
         /// # Errors
-        /// As there.
+        /// As that method.
         pub async fn $name(&self, $($arg: $type),*) -> $result {
             self.0.$name($($arg),*).await
         }
@@ -32,7 +32,7 @@ macro_rules! forward {
         #[doc = concat!("See [`Connection::", stringify!($name), "`].")]
         ///
         /// # Errors
-        /// As there, where there are any.
+        /// As that method, if it has any.
         pub fn $name(&self, $($arg: $type),*) $(-> $result)? {
             self.0.$name($($arg),*)
         }
@@ -65,7 +65,7 @@ impl SendHalf {
         fn stats() -> Option<ConnectionStats>;
     }
 
-    /// The whole connection.
+    /// The connection itself.
     pub fn connection(&self) -> &Connection {
         &self.0
     }
@@ -96,12 +96,12 @@ impl RecvHalf {
         fn stats() -> Option<ConnectionStats>;
     }
 
-    /// Reads no more; see [`Connection::shutdown_read`].
+    /// Stops reading, as [`Connection::shutdown_read`] does. The sending half can still send.
     pub fn close(self) {
         self.0.shutdown_read();
     }
 
-    /// The whole connection.
+    /// The connection itself.
     pub fn connection(&self) -> &Connection {
         &self.0
     }

@@ -32,14 +32,14 @@
 //! - `futures`: `Stream` for connections, and `Sink` (`SendHalf::into_sink`).
 //!
 //! # What arrives, and what does not
-//! A message arrives whole or not at all, and nothing is sent twice. The sender is slowed down
-//! before anything is lost where it can be: by congestion control on the path, by the receive
-//! queue (see [`Options::recv_queue`]) for a slow reader, and by the send queue, where `send`
-//! waits. [`Connection::stats`] counts what was lost all the same.
+//! A message arrives whole or not at all, and no message is sent twice. The sender is slowed down
+//! to avoid losses where possible: on the path by congestion control, at a slow reader by the
+//! receive queue (see [`Options::recv_queue`]), and at the send queue, where `send` waits.
+//! [`Connection::stats`] counts what was lost nevertheless.
 //!
 //! # Addresses
-//! One port number names both the UDP port and the DCCP port unless they are told apart; see
-//! [`Address`], which can name a service over raw IP, too: a connection to it goes without UDP.
+//! By default one port number is both the UDP port and the DCCP port. An [`Address`] can give two
+//! different ones, and it can name a service over raw IP, which is reached without UDP.
 
 #![deny(unsafe_code)]
 
@@ -108,9 +108,9 @@ pub use udccp_proto::{
 };
 pub use udccp_wire::{ResetCode, ServiceCode, ServiceCodeError};
 
-/// Congestion control: what settings of the CCIDs consist of, and the interface of plug-ins. These
-/// are the types of the protocol core, exported on purpose: an own CCID runs in it. Its times are
-/// [`ccid::Duration`] and [`ccid::Instant`], which have no clock.
+/// Congestion control: the types that settings of the CCIDs are made of, and the interface for
+/// CCIDs of your own. They are the types of the protocol core, in which such a CCID runs.
+/// [`ccid::Duration`] and [`ccid::Instant`] are its times; they never read a clock.
 pub mod ccid {
     pub use udccp_base::{DataRate, Duration, Ecn, Instant};
     pub use udccp_cc::{
@@ -124,7 +124,7 @@ pub mod ccid {
     pub use udccp_wire::{FeatureNumber, OptionRef, Seqno};
 }
 
-/// Compiles the code of the guides, so that the pages stay true.
+/// Compiles the code of the guides, so that it stays correct.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guides/sockets.md")]
 struct SocketsGuide;
@@ -132,7 +132,7 @@ struct SocketsGuide;
 #[doc = include_str!("../../../docs/guides/raw-ip.md")]
 struct RawIpGuide;
 
-/// Compiles the code of the README, so that the page stays true.
+/// Compiles the code of the README, so that it stays correct.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -11,19 +11,19 @@ use crate::methods::as_fd_by_readiness;
 use crate::shared::ListenHandle;
 use crate::{Connection, Endpoint, Error, Options};
 
-/// Serves one or more service codes on a DCCP port. Dropping it stops listening; connections
-/// that were accepted live on, others are reset.
+/// Serves one or more service codes on a DCCP port. Dropping it stops listening. Connections that
+/// were accepted stay open; those not yet accepted are reset.
 #[derive(Debug)]
 pub struct Listener {
     handle: ListenHandle,
 }
 
 impl Listener {
-    /// Listens on the DCCP port and the UDP port of `addr`, on an endpoint of its own (see
+    /// Listens on the DCCP port and the UDP port that `addr` names, on an endpoint of its own (see
     /// [`Address`](crate::Address) for the two ports). Port 0 picks a free one.
     ///
     /// # Errors
-    /// [`Error::PortInUse`] and its like, [`Error::NoService`], or no tokio runtime.
+    /// As [`Endpoint::bind`] and [`Endpoint::listen`].
     pub fn bind(addr: SocketAddr, service: ServiceCode) -> Result<Self, Error> {
         Self::bind_with(addr, vec![service], &Options::default())
     }
@@ -31,7 +31,7 @@ impl Listener {
     /// Listens with several service codes and with settings for the accepted connections.
     ///
     /// # Errors
-    /// As [`Self::bind`], or a setting that cannot be used.
+    /// As [`Self::bind`]; [`Error::Config`] if a setting is invalid.
     pub fn bind_with(
         addr: SocketAddr,
         services: impl Into<Vec<ServiceCode>>,
@@ -45,9 +45,9 @@ impl Listener {
         Self { handle }
     }
 
-    /// The next connection whose handshake is done.
+    /// Accepts the next connection whose handshake is complete.
     ///
-    /// Cancel safe: a connection is taken only where it is returned.
+    /// Cancel safe: a connection is taken only when it is returned.
     ///
     /// # Errors
     /// Only if the runtime that drives the socket has shut down.
@@ -62,13 +62,13 @@ impl Listener {
         self.handle.poll_accept(cx.into()).map_ok(Connection::new)
     }
 
-    /// The task with this waker, which called [`Self::poll_accept`], waits no more. Otherwise, what
-    /// is known of a task is kept until it is woken.
+    /// Stops waking the task of this waker, which called [`Self::poll_accept`]. Without this call,
+    /// its waker is kept until it is woken.
     pub fn forget_task(&self, waker: &std::task::Waker) {
         self.handle.forget_task(waker);
     }
 
-    /// A connection if one is waiting.
+    /// Accepts a connection if one is waiting, without waiting itself.
     ///
     /// # Errors
     /// As [`Self::accept`].
@@ -85,8 +85,8 @@ impl Listener {
         self.handle.readiness(None).cloned()
     }
 
-    /// Makes `early` the descriptor of [`Self::readiness`]. Where there is one already, that stays,
-    /// and `early` hangs up.
+    /// Makes `early` the descriptor that [`Self::readiness`] returns. If there is one already, it
+    /// stays, and `early` hangs up.
     ///
     /// # Errors
     /// Only if the socket's driver has ended.
@@ -95,15 +95,15 @@ impl Listener {
         self.handle.readiness(Some(early)).map(drop)
     }
 
-    /// The service codes served, in the order given.
+    /// The service codes served, in the order in which they were given.
     pub fn services(&self) -> Vec<ServiceCode> {
         self.handle.services()
     }
 
-    /// Serves other service codes from here on; connections that exist stay.
+    /// Serves other service codes from now on. Existing connections are not affected.
     ///
     /// # Errors
-    /// [`Error::NoService`], [`Error::ServiceInUse`]; nothing has changed then.
+    /// [`Error::NoService`] or [`Error::ServiceInUse`]; nothing has changed then.
     pub fn set_services(&self, services: impl Into<Vec<ServiceCode>>) -> Result<(), Error> {
         self.handle.set_services(services.into())
     }
@@ -113,8 +113,8 @@ impl Listener {
         self.handle.local_addr()
     }
 
-    /// The endpoint below: to see what it counts, to connect from the same port, or to wait until
-    /// every connection is over.
+    /// The endpoint that carries this listener: for its counters, to connect from the same port, or
+    /// to wait until every connection has ended.
     pub fn endpoint(&self) -> Endpoint {
         Endpoint::of(self.handle.handle.clone())
     }

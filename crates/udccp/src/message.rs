@@ -1,4 +1,4 @@
-//! Messages on their way out, and as they came.
+//! Messages to send, and messages as they arrived.
 
 use std::io::IoSlice;
 
@@ -11,8 +11,8 @@ use udccp_base::{Instant, Message, Payload};
 pub struct Received {
     /// Its data.
     pub data: Bytes,
-    /// Whether its Data Checksum says that the data was damaged on the way. Such messages arrive
-    /// only where [`crate::Options::deliver_corrupt`] asks for them.
+    /// Whether its Data Checksum shows that the data was damaged on the way. Such messages are
+    /// delivered only with [`crate::Options::deliver_corrupt`].
     pub is_corrupt: bool,
 }
 
@@ -25,13 +25,14 @@ impl Received {
     }
 }
 
-/// A message as it was copied into a buffer. What did not fit is lost.
+/// A message that was copied into a buffer. What did not fit was discarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReceivedInto {
     /// Bytes in the buffer.
     pub copied: usize,
-    /// Bytes that the message had (what `MSG_TRUNC` asks for). 0 is an empty message, not the end.
+    /// Length of the message in bytes, which may be more than fits (as with `MSG_TRUNC`). 0 means
+    /// an empty message, not the end.
     pub message_len: usize,
     /// As in [`Received::is_corrupt`].
     pub is_corrupt: bool,
@@ -44,9 +45,9 @@ impl ReceivedInto {
     }
 }
 
-/// A message to send: its data, and how long and how much it matters.
+/// A message to send: its data and, optionally, a lifetime, a priority and a token.
 ///
-/// Anything that turns into [`Bytes`] is a message that matters for ever:
+/// Anything that converts to [`Bytes`] is a message without a lifetime, of the lowest priority:
 ///
 /// ```
 /// use std::time::Duration;
@@ -65,29 +66,30 @@ pub struct Outgoing {
 }
 
 impl Outgoing {
-    /// A message with no deadline and the lowest priority.
+    /// A message with no lifetime, priority 0 (the lowest) and no token.
     pub fn new(payload: impl Into<Bytes>) -> Self {
         Self { payload: payload.into(), lifetime: None, priority: 0, token: None }
     }
 
-    /// Data that is too old to be useful this long after the call that sends it: it is dropped
-    /// before it leaves, and counted in `stats().counters.drops.send_expired`.
+    /// Limits how long the message may wait to be sent, counted from the call that sends it. If it
+    /// has not left by then, it is dropped and counted in `stats().counters.drops.send_expired`.
     #[must_use]
     pub fn lifetime(mut self, lifetime: std::time::Duration) -> Self {
         self.lifetime = Some(lifetime);
         self
     }
 
-    /// Larger leaves first; equal priorities keep their order.
+    /// Messages of higher priority leave first; those of equal priority keep their order (default
+    /// 0, the lowest).
     #[must_use]
     pub fn priority(mut self, priority: u32) -> Self {
         self.priority = priority;
         self
     }
 
-    /// Asks what becomes of the message: one [`ConnectionEvent::MessageFate`] with this number
-    /// follows once it was sent, as far as that can be known (see [`MessageFate`]). Numbers may
-    /// repeat; a message without one costs nothing.
+    /// Asks for a report of what happens to the message: one [`ConnectionEvent::MessageFate`] with
+    /// this number follows once that is known (see [`MessageFate`]). Numbers may repeat. A message
+    /// without a token has no such event and no cost.
     ///
     /// [`ConnectionEvent::MessageFate`]: crate::ConnectionEvent::MessageFate
     /// [`MessageFate`]: crate::MessageFate
@@ -102,8 +104,8 @@ impl Outgoing {
         &self.payload
     }
 
-    /// The same deadline, priority and token for other data, for layers that wrap or protect
-    /// messages.
+    /// This message with other data and the same lifetime, priority and token, for layers that wrap
+    /// or encrypt messages.
     #[must_use]
     pub fn with_payload(mut self, payload: impl Into<Bytes>) -> Self {
         self.payload = payload.into();

@@ -1,12 +1,13 @@
-//! The methods that async and blocking connections share: everything that does not wait.
+//! The methods that async and blocking connections share: those that do not wait.
 
-/// Writes them, for a type with a field `inner` that leads to a `ConnHandle`.
+/// Writes these methods, for a type whose field `inner` leads to a `ConnHandle`.
 macro_rules! connection_methods {
     () => {
-        /// Sends a message if there is room now.
+        /// Sends a message if there is room in the send queue, without waiting.
         ///
         /// # Errors
-        /// [`TrySendError::Full`](crate::TrySendError::Full) gives the message back.
+        /// [`TrySendError::Full`](crate::TrySendError::Full) returns the message;
+        /// [`TrySendError::Failed`](crate::TrySendError::Failed) if it can never be sent.
         pub fn try_send(
             &self,
             message: impl Into<crate::Outgoing>,
@@ -14,16 +15,17 @@ macro_rules! connection_methods {
             self.inner.try_send(message.into())
         }
 
-        /// The next message if there is one now. An empty message is one of no bytes; the end is an
-        /// error here.
+        /// Receives the next message if there is one, without waiting. The end is an error here; no
+        /// bytes are an empty message.
         ///
         /// # Errors
-        /// [`TryRecvError::Empty`](crate::TryRecvError::Empty), or the end of the connection.
+        /// [`TryRecvError::Empty`](crate::TryRecvError::Empty) if there is none;
+        /// [`TryRecvError::Ended`](crate::TryRecvError::Ended) at the end of the connection.
         pub fn try_recv(&self) -> Result<bytes::Bytes, crate::TryRecvError> {
             self.inner.try_recv().map(|received| received.data)
         }
 
-        /// As [`Self::try_recv`], with what is known of the message.
+        /// As [`Self::try_recv`], with whether the message was damaged on the way.
         ///
         /// # Errors
         /// As [`Self::try_recv`].
@@ -31,8 +33,8 @@ macro_rules! connection_methods {
             self.inner.try_recv()
         }
 
-        /// The messages that are there now, up to `max` and at least one; none only for a `max` of
-        /// 0.
+        /// Receives the messages that are there, at least one and at most `max`, without waiting.
+        /// With `max` 0, none.
         ///
         /// # Errors
         /// As [`Self::try_recv`].
@@ -40,7 +42,7 @@ macro_rules! connection_methods {
             self.inner.try_recv_batch(max)
         }
 
-        /// As [`Self::try_recv`], into a buffer of yours.
+        /// As [`Self::try_recv`], copied into `buffer`.
         ///
         /// # Errors
         /// As [`Self::try_recv`].
@@ -51,8 +53,8 @@ macro_rules! connection_methods {
             self.inner.try_recv().map(|received| received.copy_into(buffer))
         }
 
-        /// The message that [`Self::try_recv`] would give, which stays (`MSG_PEEK`). Nothing is
-        /// copied.
+        /// The message that [`Self::try_recv`] would return, which stays in the queue (`MSG_PEEK`).
+        /// The data is not copied.
         ///
         /// # Errors
         /// As [`Self::try_recv`].
@@ -60,19 +62,20 @@ macro_rules! connection_methods {
             self.inner.try_peek()
         }
 
-        /// Length in bytes of the next message, if one waits (`FIONREAD`). 0 is an empty message.
+        /// Length in bytes of the next message; 0 if it is empty, and `None` if there is none
+        /// (`FIONREAD`).
         pub fn next_len(&self) -> Option<usize> {
             self.inner.next_len()
         }
 
-        /// The task with this waker, which called a `poll_` method, waits no more for anything.
-        /// Otherwise, what is known of a task is kept until it is woken.
+        /// Stops waking the task of this waker, which called a `poll_` method. Without this call,
+        /// its waker is kept until it is woken.
         pub fn forget_task(&self, waker: &std::task::Waker) {
             self.inner.forget_task(waker);
         }
 
-        /// [`Self::send`] for hand-written futures: queues the message and leaves `None`, or leaves
-        /// it and wakes the task when there is room.
+        /// [`Self::send`] for hand-written futures. If there is room, it takes the message out of
+        /// `slot`; otherwise it leaves it there and wakes the task when there is room.
         pub fn poll_send(
             &self,
             cx: &mut std::task::Context<'_>,
@@ -97,10 +100,10 @@ macro_rules! connection_methods {
             self.inner.poll_recv_with_meta(cx.into())
         }
 
-        /// [`Self::send_batch`] for hand-written futures: takes messages out of the iterator as
-        /// long as there is room, and wakes the task when there is more. Where messages displace
-        /// each other ([`QueuePolicy::DropLowest`](crate::QueuePolicy::DropLowest)), one that
-        /// found no room may wait in `slot`.
+        /// [`Self::send_batch`] for hand-written futures. It takes messages out of the iterator
+        /// while there is room, and wakes the task when there is room again. With
+        /// [`QueuePolicy::DropLowest`](crate::QueuePolicy::DropLowest), one message that found no
+        /// room may stay in `slot`.
         pub fn poll_send_batch(
             &self,
             cx: &mut std::task::Context<'_>,
@@ -178,102 +181,104 @@ macro_rules! connection_methods {
         }
 
         /// A descriptor for `poll`, `epoll`, `select` and runtimes, which is ready whenever a call
-        /// would not wait. Costs nothing until it is asked for.
+        /// would not wait. It is created by the first call.
         ///
         /// # Errors
-        /// The system has no more descriptors; the connection belongs to the parent of this
-        /// process.
+        /// [`Error::Io`](crate::Error::Io) if the system has no more descriptors;
+        /// [`Error::Forked`](crate::Error::Forked) in a forked child.
         #[cfg(unix)]
         pub fn readiness(&self) -> Result<crate::Readiness, crate::Error> {
             self.inner.readiness(None).cloned()
         }
 
-        /// Starts what [`Self::close`] does and does not wait for it. [`Self::closed`] does.
+        /// Starts to close as [`Self::close`] does, without waiting for the end. [`Self::closed`]
+        /// waits for it.
         pub fn start_close(&self) {
             self.inner.close();
         }
 
-        /// Sets the time that a close may take to deliver what is queued, from now on (at first
+        /// Sets how long a close may take to deliver what is queued (initially
         /// [`Options::close_linger`](crate::Options::close_linger)). With zero, a close or drop
-        /// ends the connection at once with a Reset, as [`Self::abort`] does; so does `SO_LINGER`.
-        /// A close that is under way keeps its time.
+        /// ends the connection at once with a Reset, as [`Self::abort`] does; this is what
+        /// `SO_LINGER` does with zero. A close in progress keeps its time.
         pub fn set_linger(&self, linger: std::time::Duration) {
             self.inner.set_linger(linger);
         }
 
-        /// The time that a close may take to deliver what is queued; `None` after the end.
+        /// How long a close may take to deliver what is queued; `None` only in a forked child.
         pub fn linger(&self) -> Option<std::time::Duration> {
             self.inner.linger()
         }
 
-        /// Reads no more: what waits is thrown away, [`Self::recv`] gives `None`, and the peer is
-        /// told when it sends on (Drop Code 1, RFC 4340 section 11.7.2). Sending goes on. This is
-        /// all that DCCP has of a half-closed connection.
+        /// Stops reading: discards what waits to be read, and [`Self::recv`] returns `None`. If the
+        /// peer sends more, it is told that nobody reads (Drop Code 1, RFC 4340 section 11.7.2).
+        /// Sending is not affected. DCCP has no other half-closed state.
         pub fn shutdown_read(&self) {
             self.inner.shutdown_read();
         }
 
-        /// Asks the peer not to go faster (Slow Receiver, RFC 4340 section 11.6), until taken back.
-        /// A receive queue that fills does so by itself.
+        /// Asks the peer not to send faster than now (Slow Receiver, RFC 4340 section 11.6), until
+        /// it is called with `false`. A receive queue that fills up does so by itself.
         pub fn set_slow_receiver(&self, is_slow: bool) {
             self.inner.set_slow_receiver(is_slow);
         }
 
-        /// Ends the connection at once with Reset, Aborted. Queued messages are dropped.
+        /// Ends the connection at once with a Reset of code Aborted. Queued messages are dropped.
         pub fn abort(&self) {
             self.inner.abort();
         }
 
-        /// The path to the peer is another one now (another network or route under the same
-        /// addresses): congestion control and the search for the path's MTU begin again (RFC 4340
-        /// section 10.5), with what the interface takes now.
+        /// Tells that the path to the peer has changed (another network or route with the same
+        /// addresses). Congestion control and the search for the path MTU start again (RFC 4340
+        /// section 10.5), with the MTU that the interface has now.
         pub fn path_changed(&self) {
             self.inner.path_changed();
         }
 
-        /// What the peer said in words when it reset the connection (the Error Text of RFC 4340
-        /// section 5.6); `None` where it said nothing.
+        /// The text with which the peer explained its Reset (Error Text, RFC 4340 section 5.6);
+        /// `None` if it sent none.
         pub fn reset_text(&self) -> Option<String> {
             self.inner.reset_text()
         }
 
-        /// Everything that can be said about the connection in numbers; `None` only in a forked
-        /// child.
+        /// State, congestion control, queues and counters of the connection; `None` only in a
+        /// forked child.
         pub fn stats(&self) -> Option<crate::ConnectionStats> {
             self.inner.stats()
         }
 
-        /// What congestion control knows of the data that we send (`DCCP_SOCKOPT_CCID_TX_INFO`, for
-        /// every CCID); `None` before the handshake has chosen one.
+        /// The sender's congestion control state, for the data that we send
+        /// (`DCCP_SOCKOPT_CCID_TX_INFO`, for every CCID); `None` before the handshake has chosen a
+        /// CCID.
         pub fn sender_state(&self) -> Option<crate::SenderState> {
             self.inner.sender_state()
         }
 
-        /// What congestion control measures of the data that we receive
-        /// (`DCCP_SOCKOPT_CCID_RX_INFO`); `None` where the CCID measures nothing, as CCID 2.
+        /// What our CCID measures of the data that we receive (`DCCP_SOCKOPT_CCID_RX_INFO`); `None`
+        /// if it measures nothing, like CCID 2.
         pub fn receiver_state(&self) -> Option<crate::ReceiverState> {
             self.inner.receiver_state()
         }
 
-        /// Sets what may wait to be sent, in bytes and messages, at least one of each
-        /// (`DCCP_SOCKOPT_QPOLICY_TXQLEN`). What waits beyond stays.
+        /// Limits the send queue, in bytes and messages, both at least 1
+        /// (`DCCP_SOCKOPT_QPOLICY_TXQLEN`). Messages that already wait stay, even beyond the limit.
         pub fn set_send_queue(&self, bytes: usize, messages: usize) {
             self.inner.set_send_queue(bytes, messages);
         }
 
-        /// What may wait to be sent, in bytes and messages, and what a full queue does; `None` only
-        /// in a forked child.
+        /// The limits of the send queue, in bytes and messages, and what happens when it is full;
+        /// `None` only in a forked child.
         pub fn send_queue(&self) -> Option<(usize, usize, crate::QueuePolicy)> {
             self.inner.send_queue_limits()
         }
 
-        /// Sets what a full send queue does (`DCCP_SOCKOPT_QPOLICY_ID`).
+        /// Sets what happens when the send queue is full (`DCCP_SOCKOPT_QPOLICY_ID`).
         pub fn set_queue_policy(&self, policy: crate::QueuePolicy) {
             self.inner.set_queue_policy(policy);
         }
 
         /// Sets whether this server holds TIMEWAIT itself when it closes
-        /// (`DCCP_SOCKOPT_SERVER_TIMEWAIT`; RFC 4340 section 8.3); clients always may.
+        /// (`DCCP_SOCKOPT_SERVER_TIMEWAIT`; RFC 4340 section 8.3). It has no effect at a client.
         pub fn set_server_timewait(&self, holds: bool) {
             self.inner.set_server_timewait(holds);
         }
@@ -283,18 +288,19 @@ macro_rules! connection_methods {
             self.inner.server_timewait()
         }
 
-        /// Checksum coverage of the data that we send, as far as the peer accepts it, and the least
-        /// that we accept, as agreed; both 0 to 15, 0 is everything (RFC 4340 section 9.2).
+        /// Checksum coverage as negotiated: that of the data we send, and the least that we accept,
+        /// each 0 to 15; 0 covers everything (RFC 4340 section 9.2). `None` only in a forked child.
         pub fn coverage(&self) -> Option<(u8, u8)> {
             self.inner.coverage()
         }
 
-        /// State of RFC 4340 section 4.3. [`errno`](crate::errno) has what calls give in it.
+        /// The state (RFC 4340 section 4.3). [`errno`](crate::errno) says what calls return in
+        /// each.
         pub fn state(&self) -> crate::State {
             self.inner.state()
         }
 
-        /// Why the connection ended; `None` while it has not.
+        /// Why the connection ended; `None` while it is open.
         pub fn close_reason(&self) -> Option<crate::CloseReason> {
             self.inner.close_reason()
         }
@@ -314,20 +320,21 @@ macro_rules! connection_methods {
             self.inner.local()
         }
 
-        /// The largest message in bytes that fits in one packet of this path now.
+        /// The largest message that fits in one packet of this path now, in bytes; 0 only in a
+        /// forked child.
         pub fn max_message_size(&self) -> usize {
             self.inner.max_message_size()
         }
     };
 }
 
-/// Implements `AsFd` and `AsRawFd` by the readiness descriptor.
+/// Implements `AsFd` and `AsRawFd` with the readiness descriptor.
 macro_rules! as_fd_by_readiness {
     ($($type:ty: $field:ident),*) => {$(
         /// The descriptor of [`readiness`](Self::readiness), to wait on.
         ///
         /// # Panics
-        /// Where `readiness` fails: call that first to see an error.
+        /// If `readiness` fails. Call that first to get the error.
         #[cfg(unix)]
         impl std::os::fd::AsFd for $type {
             fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
@@ -338,7 +345,7 @@ macro_rules! as_fd_by_readiness {
         /// The descriptor of [`readiness`](Self::readiness), to wait on.
         ///
         /// # Panics
-        /// Where `readiness` fails: call that first to see an error.
+        /// If `readiness` fails. Call that first to get the error.
         #[cfg(unix)]
         impl std::os::fd::AsRawFd for $type {
             fn as_raw_fd(&self) -> std::os::fd::RawFd {

@@ -1,4 +1,4 @@
-//! Connects to hosts by name, and tries the addresses of both families (RFC 8305).
+//! Connects to hosts by name, trying the addresses of both families (RFC 8305).
 
 use std::collections::VecDeque;
 use std::io;
@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use crate::{Address, Error};
 
-/// Time that an attempt has before the next address is tried as well (RFC 8305 section 5).
+/// Time before the next address is tried as well (RFC 8305 section 5).
 pub(crate) const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 
-/// Best first, and then the families in turn (RFC 8305 section 4).
+/// Best first, the families alternating (RFC 8305 section 4).
 pub(crate) fn interleaved(addresses: &[Address]) -> VecDeque<Address> {
     let first_is_v4 = addresses.first().is_some_and(|a| a.udp.is_ipv4());
     let of = |v4: bool| addresses.iter().copied().filter(move |a| a.udp.is_ipv4() == v4);
@@ -23,12 +23,12 @@ pub(crate) fn interleaved(addresses: &[Address]) -> VecDeque<Address> {
     order
 }
 
-/// What a lookup failed with.
+/// The error of a failed lookup.
 pub(crate) fn unresolved(source: io::Error) -> Error {
     Error::Io { what: "cannot find the address of the host", source }
 }
 
-/// Handshakes to several addresses of one host. The first that is done wins, and the others are
+/// Handshakes to several addresses of one host. The first to complete is used, and the others are
 /// cancelled.
 #[derive(Debug)]
 pub(crate) struct Race<C> {
@@ -42,7 +42,7 @@ impl<C> Race<C> {
         Self { waiting: interleaved(addresses), running: Vec::new(), failed: None }
     }
 
-    /// Whether addresses are left to try.
+    /// Whether there are addresses left to try.
     pub(crate) fn has_more(&self) -> bool {
         !self.waiting.is_empty()
     }
@@ -57,8 +57,8 @@ impl<C> Race<C> {
         }
     }
 
-    /// A connection, or why there is none; `Ready(None)` where an attempt failed and others are
-    /// left, so that the next one starts at once.
+    /// A connection, or why there is none. `Ready(None)` if an attempt failed and others are left,
+    /// so that the next one starts at once.
     pub(crate) fn poll<T>(
         &mut self,
         cx: &mut Context<'_>,

@@ -1,9 +1,9 @@
-//! Descriptors that show whether a call would wait are of Unix: elsewhere there are none.
+//! Readiness descriptors exist only on Unix.
 
-/// Nobody has one.
+/// Has no values.
 #[derive(Clone, Debug)]
 pub(crate) enum Readiness {}
 
-/// Nothing shows.
+/// Has no values.
 #[derive(Debug)]
 pub(crate) enum Signal {}

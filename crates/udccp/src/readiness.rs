@@ -1,10 +1,10 @@
 //! Shows on a file descriptor whether a call would wait, for `poll`, `epoll`, `select` and runtimes
 //! that wait on descriptors.
 //!
-//! The descriptor is one end of a pair of Unix sockets, and the endpoint has the other one. A byte
-//! that waits in it makes it readable, a send buffer without room takes "writable" away, a shutdown
-//! hangs it up, and closing the other end while data waits there is an error. All of this is set
-//! under the lock of the endpoint, so that it holds whenever no call is under way.
+//! The descriptor is one end of a pair of Unix sockets; the endpoint has the other. A byte in it
+//! makes it readable, a full send buffer makes it unwritable, a shutdown hangs it up, and closing
+//! the other end with data unread is an error. All changes are made under the endpoint's lock, so
+//! that the descriptor is right whenever no call is in progress.
 
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
@@ -18,7 +18,7 @@ use crate::Error;
 
 /// A file descriptor that is ready whenever a call of a connection or listener would not wait.
 ///
-/// It is level-triggered, and stays as it is for the whole life of what it stands for:
+/// It is level-triggered, and the same descriptor for the whole life of its connection or listener:
 ///
 /// | `poll` | connection | listener |
 /// |---|---|---|
@@ -28,17 +28,17 @@ use crate::Error;
 /// | `POLLHUP` | the connection has ended | its driver has ended |
 /// | `POLLERR` | it ended with an error | its driver has ended |
 ///
-/// A connection that was closed here, and whose peer does not confirm that in its time, shows the
-/// end with an error, though it may yet end in order.
+/// If a connection was closed here and the peer does not confirm in time, the descriptor shows the
+/// end with an error, although the connection may still end in order.
 ///
-/// While a handshake is under way nothing is set; `POLLOUT` says that it is done. After an error,
-/// and where nothing more can be sent (it was closed here, or the peer reads no more), `POLLOUT` is
-/// set too, as it is for TCP: `send` says at once what is wrong. Only Linux has `POLLERR`;
-/// elsewhere an error is a hang-up.
+/// During a handshake no event is set; `POLLOUT` shows that it is complete. After an error, and
+/// when nothing more can be sent (this side has closed, or the peer reads no more), `POLLOUT` is
+/// set too, as for TCP: `send` then fails at once. Only Linux shows `POLLERR`; on other systems an
+/// error is a hang-up.
 ///
-/// Wait on it, and do nothing else with it: what it holds is not data. Clones are the same
-/// descriptor. It is made with the first request, and costs two descriptors of the process; it
-/// outlives its connection as one that has hung up.
+/// Only wait on it: its contents are not data. Clones are the same descriptor. It is created by the
+/// first call and uses two descriptors of the process. After its connection is dropped it remains,
+/// hung up.
 #[derive(Clone, Debug)]
 pub struct Readiness(Arc<UnixStream>);
 
@@ -54,24 +54,23 @@ impl AsRawFd for Readiness {
     }
 }
 
-/// A descriptor that is made before the handshake or the listener that it will be the
-/// [`Readiness`] of, for programs that register a socket with `epoll` before they connect it. Give
-/// it to `show_on` of a connecting or a listener. Until then it shows nothing; if it is dropped it
-/// hangs up.
+/// A descriptor created before the handshake or listener whose [`Readiness`] it will be, for
+/// programs that register a socket with `epoll` before they connect it. Pass it to `show_on` of a
+/// `Connecting` or a `Listener`. Until then no event is set. If it is dropped, it hangs up.
 #[derive(Debug)]
 pub struct EarlyReadiness(Box<Signal>);
 
 impl EarlyReadiness {
-    /// A descriptor that shows nothing yet. It costs two descriptors of the process.
+    /// A descriptor with no event set. It uses two descriptors of the process.
     ///
     /// # Errors
-    /// [`Error::Io`]: there are no more descriptors.
+    /// [`Error::Io`] if the system has no more descriptors.
     pub fn new() -> Result<Self, Error> {
         let made = Signal::new().map(|signal| Self(Box::new(signal)));
         made.map_err(|source| Error::Io { what: "cannot make a descriptor to wait on", source })
     }
 
-    /// The descriptor, as it stays.
+    /// The descriptor, which stays the same later.
     pub fn readiness(&self) -> Readiness {
         self.0.readiness()
     }
@@ -81,7 +80,7 @@ impl EarlyReadiness {
     }
 }
 
-/// What a descriptor shows.
+/// What a descriptor is to show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Condition {
     pub(crate) readable: bool,
@@ -100,7 +99,7 @@ impl Condition {
     }
 }
 
-/// Both ends of a descriptor.
+/// Both ends of the pair.
 #[derive(Debug)]
 pub(crate) struct Signal {
     theirs: Arc<UnixStream>,
@@ -109,14 +108,14 @@ pub(crate) struct Signal {
     shown: Condition,
 }
 
-/// Asked of the system for each direction; it gives its minimum.
+/// Requested from the system for each direction; it grants its minimum.
 const BUFFER_BYTES: usize = 1024;
 
-/// More than the smallest send buffer takes.
+/// More than the smallest send buffer holds.
 const FILLING: [u8; 8192] = [0; 8192];
 
 impl Signal {
-    /// A descriptor that shows nothing yet.
+    /// A descriptor with no event set.
     pub(crate) fn new() -> io::Result<Self> {
         let (theirs, ours) = UnixStream::pair()?;
         for end in [&theirs, &ours] {
@@ -128,19 +127,20 @@ impl Signal {
         Ok(Self { theirs: Arc::new(theirs), ours: Some(ours), shown: Condition::default() })
     }
 
-    /// What a user waits on.
+    /// The end that the user waits on.
     pub(crate) fn readiness(&self) -> Readiness {
         Readiness(Arc::clone(&self.theirs))
     }
 
-    /// Shows another condition.
+    /// Shows this condition.
     pub(crate) fn show(&mut self, to: Condition) {
         let was = std::mem::replace(&mut self.shown, to);
         let Some(ours) = &self.ours else { return };
         if was.writable && !to.writable {
             fill(&self.theirs);
         }
-        // An end comes before all else and in one step: who waits wakes with the first of several.
+        // An end is shown first and in one step: a waiting program wakes at the first of several
+        // steps.
         if to.failed {
             self.ours = None;
             return;
@@ -154,7 +154,7 @@ impl Signal {
             drain(ours);
         }
         match (was.readable, to.readable) {
-            // What is shut down is readable by itself.
+            // After a shutdown the descriptor is readable anyway.
             (false, true) if !to.read_closed => drop((&*ours).write(&[1])),
             (true, false) => drain(&self.theirs),
             _ => {}
@@ -164,19 +164,19 @@ impl Signal {
 
 impl Drop for Signal {
     fn drop(&mut self) {
-        // A close with data unread would show an error.
+        // Closing with unread data would show an error.
         if let Some(ours) = &self.ours {
             drain(ours);
         }
     }
 }
 
-/// Takes the room to write.
+/// Fills the send buffer.
 fn fill(mut end: &UnixStream) {
     while end.write(&FILLING).is_ok() {}
 }
 
-/// Takes out everything that waits.
+/// Reads everything.
 fn drain(mut end: &UnixStream) {
     let mut buffer = [0; FILLING.len()];
     while end.read(&mut buffer).is_ok_and(|n| n == buffer.len()) {}
@@ -228,7 +228,8 @@ mod tests {
         }
     }
 
-    /// Who waits for a handshake took the first half of its failure, POLLIN alone, for data.
+    /// A program that waited for a handshake mistook POLLIN alone, the first half of its failure,
+    /// for data.
     #[test]
     #[expect(clippy::disallowed_methods, reason = "somebody has to wait meanwhile")]
     fn who_waits_wakes_with_the_whole_end() {

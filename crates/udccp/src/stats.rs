@@ -1,4 +1,4 @@
-//! Connections and sockets in numbers.
+//! State and counters of connections and sockets.
 
 use std::time::Duration;
 
@@ -7,17 +7,18 @@ use udccp_proto::ccid::{CcidMetrics, ReceiverMetrics};
 
 use crate::shared::Shared;
 
-/// Everything that can be said about one connection in numbers. Counters count from the start.
+/// State, congestion control, queues and counters of a connection. Counters start at 0 with the
+/// connection.
 pub type ConnectionStats = proto::ConnectionStats<Duration>;
 
-/// What congestion control knows of the data that we send: `DCCP_SOCKOPT_CCID_TX_INFO`, for every
-/// CCID. What a CCID does not have is `None`.
+/// State of the sender's congestion control (`DCCP_SOCKOPT_CCID_TX_INFO`, for every CCID). A value
+/// that the CCID does not have, or not yet, is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct SenderState {
     /// Congestion window in packets.
     pub cwnd_packets: Option<u32>,
-    /// Slow start threshold in packets; `None` also while it is arbitrarily high.
+    /// Slow start threshold in packets; `None` also while it is unlimited.
     pub ssthresh_packets: Option<u32>,
     /// Packets believed to be in the network.
     pub pipe_packets: Option<u32>,
@@ -25,18 +26,18 @@ pub struct SenderState {
     pub x_bytes_per_sec: Option<f64>,
     /// Receive rate X_recv that the peer last reported, in bytes per second.
     pub x_recv_bytes_per_sec: Option<f64>,
-    /// Rate of the throughput equation, X_calc (RFC 5348 has X_Bps), in bytes per second, once
-    /// there was a loss.
+    /// Rate of the throughput equation, X_calc (X_Bps in RFC 5348), in bytes per second; `None`
+    /// before the first loss.
     pub x_calc_bytes_per_sec: Option<f64>,
-    /// Loss event rate p, 0..=1.
+    /// Loss event rate p, 0 to 1.
     pub loss_event_rate: Option<f64>,
     /// Smoothed round-trip time.
     pub rtt: Option<Duration>,
     /// Variation of the round-trip time.
     pub rttvar: Option<Duration>,
-    /// Smallest round-trip time seen.
+    /// Smallest round-trip time measured.
     pub min_rtt: Option<Duration>,
-    /// Retransmission (or no-feedback) timeout.
+    /// Retransmission timeout, or nofeedback timeout of CCIDs 3 and 4.
     pub rto: Option<Duration>,
     /// Time between two packets, t_ipi (RFC 5348 section 4.6).
     pub packet_interval: Option<Duration>,
@@ -65,15 +66,15 @@ impl SenderState {
     }
 }
 
-/// What congestion control measures of the data that we receive: `DCCP_SOCKOPT_CCID_RX_INFO`.
+/// State of the receiver's congestion control (`DCCP_SOCKOPT_CCID_RX_INFO`).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ReceiverState {
     /// Receive rate X_recv since the last report, in bytes per second.
     pub x_recv_bytes_per_sec: f64,
-    /// Round-trip time as far as the receiver knows it.
+    /// Round-trip time, if the receiver knows it.
     pub rtt: Option<Duration>,
-    /// Loss event rate p, 0..=1.
+    /// Loss event rate p, 0 to 1.
     pub loss_event_rate: f64,
 }
 
@@ -87,28 +88,29 @@ impl ReceiverState {
     }
 }
 
-/// What a socket did not take at once, because its send buffer was full. What waits is bounded: at
-/// most 1 MiB of packets here (512 KiB over UDP), each connection's own send queue, and
-/// [`answers_dropped`](crate::EndpointStats::answers_dropped) counts answers to strangers that
+/// Packets that wait because the socket's send buffer is full. They are bounded: at most 1 MiB of
+/// packets wait here (512 KiB over UDP), and more in the send queue of each connection.
+/// [`answers_dropped`](crate::EndpointStats::answers_dropped) counts packets of no connection that
 /// found no room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IoStats {
-    /// Times that the socket took no more.
+    /// How often the send buffer was full.
     pub times_blocked: u64,
-    /// Bytes of packets that are ready and wait for the socket now.
+    /// Bytes of packets that are ready and wait now.
     pub waiting_bytes: usize,
 }
 
-/// What the system grants a socket.
+/// What the system offers a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IoInfo {
-    /// Datagrams that one write can carry (1: no segmentation offload).
+    /// Most datagrams in one write (1: no segmentation offload).
     pub max_gso_segments: usize,
-    /// Datagrams that one read can merge (1: no receive offload).
+    /// Most datagrams that one read returns merged (1: no receive offload).
     pub gro_segments: usize,
-    /// Kernel receive buffer in bytes, as accounted (twice what was asked for, on Linux).
+    /// Kernel receive buffer in bytes, as the system reports it (on Linux, twice what was
+    /// requested).
     pub recv_buffer_bytes: usize,
 }
 

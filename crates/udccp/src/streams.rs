@@ -13,7 +13,7 @@ use crate::{Connection, Error, Outgoing, RecvHalf, SendHalf, TrySendError};
 impl Stream for Connection {
     type Item = Result<Bytes, Error>;
 
-    /// The next message; `None` at the orderly end.
+    /// Receives the next message; `None` after an orderly close.
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         coop::counted(cx, |cx| self.poll_recv(cx)).map(Result::transpose)
     }
@@ -22,18 +22,18 @@ impl Stream for Connection {
 impl Stream for RecvHalf {
     type Item = Result<Bytes, Error>;
 
-    /// The next message; `None` at the orderly end.
+    /// Receives the next message; `None` after an orderly close.
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         coop::counted(cx, |cx| self.connection().poll_recv(cx)).map(Result::transpose)
     }
 }
 
-/// A connection that takes messages as a [`Sink`], from [`SendHalf::into_sink`]. Flushing waits
-/// until the send queue is empty; closing closes the connection.
+/// A connection as a [`Sink`] of messages, from [`SendHalf::into_sink`]. Flushing waits until the
+/// send queue is empty; closing closes the connection.
 #[derive(Debug)]
 pub struct MessageSink {
     half: SendHalf,
-    /// Another handle of the connection took the room that this was promised.
+    /// A message for which `poll_ready` found room that another handle of the connection then used.
     waiting: Option<Outgoing>,
 }
 

@@ -7,17 +7,17 @@ use bytes::Bytes;
 
 use crate::shared::Waiting;
 
-/// Messages that wait to be read; a newer one takes the place of the oldest.
+/// Most messages that wait to be read. Of more, the oldest are discarded.
 const MAX_WAITING: usize = 64;
 
 /// Bytes 4 to 8 of every STUN message (RFC 8489 section 5).
 const MAGIC_COOKIE: [u8; 4] = 0x2112_a442_u32.to_be_bytes();
 const HEADER_BYTES: usize = 20;
 
-/// Whether a UDP payload is a STUN message (RFC 8489 section 5): two zero bits, a length that
-/// fits and the magic cookie. In a DCCP packet inside UDP the last two bytes of the cookie would be
-/// the checksum, which is sent as zero (RFC 6773 section 3.3), so that one is never taken for the
-/// other; the first byte alone, a part of the DCCP port, would not tell them apart.
+/// Whether a UDP payload is a STUN message (RFC 8489 section 5): the first two bits are zero, the
+/// length fits, and the magic cookie is there. In a DCCP packet inside UDP, the last two bytes of
+/// the cookie would be the checksum, which is sent as zero (RFC 6773 section 3.3), so neither is
+/// taken for the other. The first byte alone, part of the DCCP port, would not tell them apart.
 ///
 /// ```
 /// let mut binding_request = vec![0, 1, 0, 0, 0x21, 0x12, 0xa4, 0x42];
@@ -33,7 +33,7 @@ pub fn is_stun(payload: &[u8]) -> bool {
     payload[0] & 0xc0 == 0 && length % 4 == 0 && payload.len() == HEADER_BYTES + length
 }
 
-/// STUN messages that arrived and were not read yet.
+/// STUN messages that were not read yet.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     messages: VecDeque<(Bytes, SocketAddr)>,
@@ -41,7 +41,7 @@ pub(crate) struct Inbox {
 }
 
 impl Inbox {
-    /// A message arrived.
+    /// Adds a message that arrived.
     pub(crate) fn push(&mut self, message: Bytes, from: SocketAddr) {
         if self.messages.len() == MAX_WAITING {
             self.messages.pop_front();

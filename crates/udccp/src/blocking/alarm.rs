@@ -1,4 +1,4 @@
-//! What a socket's thread sleeps on while others drive.
+//! The timer that a socket's thread sleeps on while other threads drive.
 
 use std::sync::OnceLock;
 
@@ -11,17 +11,17 @@ use by_condition::Timer;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use by_descriptor::Timer;
 
-/// A timer that is made when it is first needed: sockets that nobody waits on need none.
+/// A timer that is created when it is first needed: a socket on which nobody waits needs none.
 #[derive(Debug, Default)]
 pub(super) struct LazyAlarm(OnceLock<Option<Timer>>);
 
 impl LazyAlarm {
-    /// The timer, where the system has one to give.
+    /// The timer; `None` if the system has none left.
     fn timer(&self) -> Option<&Timer> {
         self.0.get_or_init(Timer::new).as_ref()
     }
 
-    /// Sleeps until it goes off.
+    /// Sleeps until it expires.
     pub(super) fn sleep(&self) {
         if let Some(timer) = self.timer() {
             timer.sleep();
@@ -45,7 +45,7 @@ impl Alarm for LazyAlarm {
     }
 }
 
-/// A timer of Linux: to set it anew wakes nobody.
+/// A timer of Linux. Setting it wakes no thread.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod by_descriptor {
     use std::os::fd::OwnedFd;
@@ -65,7 +65,7 @@ mod by_descriptor {
         }
 
         pub(super) fn set(&self, after: Duration) {
-            // Zero would stop it.
+            // Zero would disarm it.
             let after = after.max(Duration::from_nanos(1)).to_std();
             let it_value = Timespec {
                 tv_sec: i64::try_from(after.as_secs()).unwrap_or(i64::MAX),
@@ -77,13 +77,13 @@ mod by_descriptor {
         }
 
         pub(super) fn sleep(&self) {
-            // A signal that interrupts it does no harm: the thread looks, and sleeps again.
+            // A signal that interrupts the read does no harm: the thread checks, and sleeps again.
             let _ = rustix::io::read(&self.0, &mut [0; 8]);
         }
     }
 }
 
-/// A timer of any system: to set it anew wakes the thread, which sleeps again.
+/// A timer for any system. Setting it wakes the thread, which sleeps again.
 #[cfg(any(test, not(any(target_os = "linux", target_os = "android"))))]
 mod by_condition {
     use std::sync::{Condvar, Mutex, PoisonError};
@@ -141,7 +141,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(3600);
     const PATIENCE: StdDuration = StdDuration::from_secs(30);
 
-    /// A thread that sleeps again and again, and says each time that it woke up.
+    /// A thread that sleeps repeatedly and reports each time it wakes.
     macro_rules! wakes_when_it_should {
         ($timer:expr) => {{
             let timer = std::sync::Arc::new($timer);

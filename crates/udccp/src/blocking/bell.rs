@@ -1,4 +1,4 @@
-//! Rung by calls that leave work to the driver.
+//! Wakes the driver from a call that leaves work to it.
 
 use std::io;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use std::net::UdpSocket as Line;
 #[cfg(unix)]
 use std::os::unix::net::UnixStream as Line;
 
-/// Rings.
+/// The end that rings.
 pub(super) struct Bell(Line);
 
-/// Where it is heard: readable from a ring until it was [heard](Self::hear).
+/// The end that waits: readable from a ring until it is [heard](Self::hear).
 pub(super) struct Rings(Line);
 
 impl Bell {
@@ -32,7 +32,7 @@ fn pair() -> io::Result<(Line, Line)> {
     Line::pair()
 }
 
-/// Windows makes no pairs of sockets, so two of UDP on loopback are connected to each other.
+/// Windows has no socket pairs, so two UDP sockets on loopback are connected to each other.
 #[cfg(windows)]
 fn pair() -> io::Result<(Line, Line)> {
     let bind = || Line::bind((std::net::Ipv4Addr::LOCALHOST, 0));
@@ -43,15 +43,15 @@ fn pair() -> io::Result<(Line, Line)> {
 }
 
 impl Rings {
-    /// From here on the next ring counts.
+    /// Clears what has rung so far.
     pub(super) fn hear(&self) {
         let mut rings = [0; 64];
-        // A read of a datagram gives one ring.
+        // Each read of a datagram returns one ring.
         let more = |read: usize| cfg!(windows) || read == 64;
         while recv(&self.0, &mut rings, RecvFlags::empty()).is_ok_and(|(_, read)| more(read)) {}
     }
 
-    /// To wait on.
+    /// The descriptor to wait on.
     pub(super) fn handle(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
@@ -68,8 +68,8 @@ impl Wake for Bell {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        // Full means that it rings already. Where the driver is gone, `write` would raise SIGPIPE
-        // in programs that are not Rust's.
+        // A full buffer means that it rings already. If the driver is gone, `write` would raise
+        // SIGPIPE in programs that are not written in Rust.
         let _ = send(&self.0, &[1], NO_SIGPIPE);
     }
 }

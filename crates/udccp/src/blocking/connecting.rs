@@ -1,4 +1,4 @@
-//! A handshake under way.
+//! A handshake in progress.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use crate::Error;
 use crate::connecting::connecting_methods;
 use crate::shared::ConnHandle;
 
-/// A connection whose handshake is under way, from [`Endpoint::start_connect`](super::Endpoint).
-/// Dropping it cancels the handshake and tells the server by a Reset.
+/// A handshake in progress, from [`Endpoint::start_connect`](super::Endpoint). Dropping it cancels
+/// the handshake and sends the server a Reset.
 #[derive(Debug)]
 #[must_use = "dropping it cancels the handshake"]
 pub struct Connecting {
@@ -18,11 +18,12 @@ pub struct Connecting {
 impl Connecting {
     connecting_methods!(Connection);
 
-    /// Waits for the connection, for at most `timeout` if given; the handshake goes on after that,
-    /// and the call may be repeated.
+    /// Waits for the connection, for at most `timeout` if given. After a timeout the handshake goes
+    /// on, and the call can be repeated.
     ///
     /// # Errors
-    /// Why the handshake failed; [`Error::TimedOut`].
+    /// Why the handshake failed; [`Error::TimedOut`]; [`Error::Closed`] if the connection was
+    /// returned before.
     pub fn wait(&mut self, timeout: Option<Duration>) -> Result<Connection, Error> {
         wait(timeout, |cx| self.poll_connect(cx))
     }

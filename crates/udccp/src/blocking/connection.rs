@@ -1,4 +1,4 @@
-//! Blocking connection.
+//! Blocking connections.
 
 use std::io::IoSlice;
 use std::sync::Arc;
@@ -22,12 +22,12 @@ use crate::{
 
 /// A DCCP connection whose calls block; see [`crate::Connection`].
 ///
-/// Clones are handles of the same connection, for threads that send and threads that receive.
-/// Each handle has its own timeouts. When the last one is dropped, the connection closes in order
-/// in the background, as [`crate::Connection`] does; [`Self::close`] says how it went, and
-/// [`Self::set_drop_waits`] has the drop wait.
+/// Clones are handles of the same connection, for threads that send and threads that receive. Each
+/// handle has its own timeouts. When the last one is dropped, the connection closes in the
+/// background, as a [`crate::Connection`] does. To learn how the close went, call [`Self::close`];
+/// to have the drop wait for it, [`Self::set_drop_waits`].
 ///
-/// The `poll_` methods need no thread: they work on any runtime.
+/// The `poll_` methods do not block and work on any runtime.
 #[derive(Clone, Debug)]
 pub struct Connection {
     inner: Arc<ConnHandle>,
@@ -36,7 +36,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Connects over a UDP port of its own, waiting for the handshake.
+    /// Connects over a UDP port of its own, and waits for the handshake.
     ///
     /// # Errors
     /// As [`crate::Endpoint::connect`].
@@ -44,7 +44,7 @@ impl Connection {
         Self::connect_with(peer, service, &Options::default(), None)
     }
 
-    /// Connects with settings, waiting for at most `timeout` if given.
+    /// Connects with settings, and waits for the handshake, for at most `timeout` if given.
     ///
     /// # Errors
     /// As [`crate::Endpoint::connect`]; [`Error::TimedOut`].
@@ -67,11 +67,11 @@ impl Connection {
     connection_methods!();
 
     /// Connects to a host by name, trying its addresses in turn; see
-    /// [`crate::Connection::connect_host`]. Waits for at most `timeout` if given, beyond the
+    /// [`crate::Connection::connect_host`]. Waits for at most `timeout` if given, not counting the
     /// lookup.
     ///
     /// # Errors
-    /// As there; [`Error::TimedOut`].
+    /// As that method; [`Error::TimedOut`].
     pub fn connect_host(
         host: &str,
         service: ServiceCode,
@@ -95,8 +95,8 @@ impl Connection {
         Self::connect_any_with(addresses, service, options, &EndpointOptions::new(), timeout)
     }
 
-    /// As [`Self::connect_any`], with settings of the socket below. Each address says itself
-    /// whether it is one of raw IP.
+    /// As [`Self::connect_any`], with settings of the socket. Whether to use raw IP is taken from
+    /// each address, not from `socket`.
     ///
     /// # Errors
     /// As [`Self::connect_host`].
@@ -121,7 +121,7 @@ impl Connection {
             let turn = left.into_iter().chain(next).min();
             match wait(turn, |cx| race.poll(cx, Connecting::poll_connect)) {
                 Ok(Some(connection)) => return Ok(connection),
-                // Another address is left, and there is time for it.
+                // Another address is left, and there is time to try it.
                 Ok(None) => {}
                 Err(Error::TimedOut) if left.is_none_or(|left| turn < Some(left)) => {}
                 Err(e) => return Err(e),
@@ -129,10 +129,10 @@ impl Connection {
         }
     }
 
-    /// Starts to connect, and gives the handshake to wait for, to watch or to cancel.
+    /// Starts to connect and returns the handshake, which can be waited for, watched or cancelled.
     ///
     /// # Errors
-    /// The socket cannot be opened, or a setting cannot be used.
+    /// The socket cannot be opened, or a setting is invalid.
     pub fn start_connect(
         peer: impl Into<Address>,
         service: ServiceCode,
@@ -143,33 +143,35 @@ impl Connection {
         Endpoint::bind_with(any_port(peer.udp), &below)?.start_connect(peer, service, options)
     }
 
-    /// Whether the drop of the last handle blocks until the close is done, for at most the time to
-    /// linger and what the peer takes to confirm (default: no, it goes on in the background).
+    /// Whether dropping the last handle blocks until the connection has ended (default false: the
+    /// close goes on in the background).
     pub fn set_drop_waits(&self, waits: bool) {
         self.inner.waits_on_drop.store(waits, std::sync::atomic::Ordering::Relaxed);
     }
 
-    /// How long receiving calls of this handle wait (default: for ever).
+    /// Sets how long receiving calls of this handle wait before [`Error::TimedOut`] (default
+    /// `None`: for ever). Zero: they do not wait.
     pub fn set_read_timeout(&self, timeout: Option<Duration>) {
         self.read_timeout.set(timeout);
     }
 
-    /// How long sending calls of this handle wait for room (default: for ever).
+    /// Sets how long sending calls of this handle wait for room before [`Error::TimedOut`] (default
+    /// `None`: for ever). Zero: they do not wait.
     pub fn set_write_timeout(&self, timeout: Option<Duration>) {
         self.write_timeout.set(timeout);
     }
 
-    /// Sends a message, waiting while the send queue is full.
+    /// Queues a message, waiting while the send queue is full.
     ///
     /// # Errors
-    /// As [`crate::Connection::send`]; [`Error::TimedOut`]: the message was not sent.
+    /// As [`crate::Connection::send`]; [`Error::TimedOut`], and the message was not sent.
     pub fn send(&self, message: impl Into<Outgoing>) -> Result<(), Error> {
         let mut slot = Some(message.into());
         let call = self.inner.call();
         wait_for(self.write_timeout.get(), call, |conn, w| conn.poll_send(w, &mut slot))
     }
 
-    /// Sends one message gathered from several pieces.
+    /// Sends one message that is gathered from several buffers.
     ///
     /// # Errors
     /// As [`Self::send`].
@@ -177,11 +179,11 @@ impl Connection {
         self.send(gather(pieces))
     }
 
-    /// Sends messages in order, waiting while the send queue is full, with as few system calls
-    /// as possible.
+    /// Sends messages in order, waiting while the send queue is full, with as few system calls as
+    /// possible.
     ///
     /// # Errors
-    /// As [`Self::send`]; messages before the failing one were queued.
+    /// As [`Self::send`]; the messages before the one that failed were queued.
     pub fn send_batch<I>(&self, messages: I) -> Result<(), Error>
     where
         I: IntoIterator,
@@ -194,7 +196,7 @@ impl Connection {
         })
     }
 
-    /// Waits for a message. A call that runs out of time leaves nothing of its thread behind.
+    /// Waits for a message. A call that times out leaves no trace of its thread.
     fn wait_to_read<T>(
         &self,
         timeout: Option<Duration>,
@@ -206,16 +208,17 @@ impl Connection {
         })
     }
 
-    /// The next message; `None` once the connection was closed in order and all was read.
+    /// Receives the next message; see [`crate::Connection::recv`] for `None`.
     ///
     /// # Errors
-    /// [`Error::Lost`]; [`Error::TimedOut`].
+    /// [`Error::Lost`] if the connection was not closed in order and everything was read;
+    /// [`Error::TimedOut`] after the read timeout.
     pub fn recv(&self) -> Result<Option<Bytes>, Error> {
         self.wait_to_read(self.read_timeout.get(), ConnHandle::poll_recv)
     }
 
-    /// The next message with what is known of it: with [`Options::deliver_corrupt`], whether it was
-    /// damaged on the way. `None` as for [`Self::recv`].
+    /// Receives the next message and whether it was damaged on the way, which is possible only with
+    /// [`Options::deliver_corrupt`]. `None` as for [`Self::recv`].
     ///
     /// # Errors
     /// As [`Self::recv`].
@@ -223,8 +226,8 @@ impl Connection {
         self.wait_to_read(self.read_timeout.get(), ConnHandle::poll_recv_with_meta)
     }
 
-    /// Appends up to `max` messages to `into`, waiting for the first. Returns how many; 0 once
-    /// the connection was closed in order and all was read.
+    /// Appends up to `max` messages to `into`, waiting for the first one, and returns their number.
+    /// 0 means the end, as `None` does for [`Self::recv`], or that `max` is 0.
     ///
     /// # Errors
     /// As [`Self::recv`].
@@ -233,7 +236,7 @@ impl Connection {
         self.wait_to_read(timeout, |conn, waiter| conn.poll_recv_batch(waiter, into, max))
     }
 
-    /// The next message, copied into `buffer`; see [`crate::Connection::recv_into`].
+    /// Receives the next message into `buffer`; see [`crate::Connection::recv_into`].
     ///
     /// # Errors
     /// As [`Self::recv`].
@@ -241,7 +244,7 @@ impl Connection {
         Ok(self.recv_with_meta()?.map(|received| received.copy_into(buffer)))
     }
 
-    /// The next message, which stays; see [`crate::Connection::peek`].
+    /// Returns the next message and leaves it in the queue; see [`crate::Connection::peek`].
     ///
     /// # Errors
     /// As [`Self::recv`].
@@ -249,62 +252,64 @@ impl Connection {
         self.wait_to_read(self.read_timeout.get(), ConnHandle::poll_peek)
     }
 
-    /// Waits until there is a message to read, or the end.
+    /// Waits until there is a message to read, or the end has come, for at most `timeout` if given.
     ///
     /// # Errors
-    /// Only if the socket's thread has ended; [`Error::TimedOut`].
+    /// [`Error::TimedOut`]; [`Error::Io`] if the socket's thread has ended.
     pub fn readable(&self, timeout: Option<Duration>) -> Result<(), Error> {
         self.wait_to_read(timeout, ConnHandle::poll_readable)
     }
 
-    /// Waits until the send queue has room for a message.
+    /// Waits until the send queue has room for a message, for at most `timeout` if given.
     ///
     /// # Errors
-    /// The connection ended; [`Error::TimedOut`].
+    /// [`Error::Closed`] or [`Error::Lost`] if nothing more can be sent; [`Error::TimedOut`].
     pub fn writable(&self, timeout: Option<Duration>) -> Result<(), Error> {
         wait_for(timeout, self.inner.call(), ConnHandle::poll_writable)
     }
 
-    /// Waits until the send queue is empty; see [`crate::Connection::flushed`].
+    /// Waits until the send queue is empty, for at most `timeout` if given; see
+    /// [`crate::Connection::flushed`].
     ///
     /// # Errors
-    /// The connection ended before; [`Error::TimedOut`].
+    /// [`Error::Closed`] or [`Error::Lost`] if the connection ended first; [`Error::TimedOut`].
     pub fn flushed(&self, timeout: Option<Duration>) -> Result<(), Error> {
         wait_for(timeout, self.inner.call(), ConnHandle::poll_flushed)
     }
 
-    /// Waits until everything sent so far is accounted for; see
+    /// Waits until the fate of everything sent so far is known, for at most `timeout` if given; see
     /// [`crate::Connection::acknowledged`].
     ///
     /// # Errors
-    /// The connection ended before; [`Error::TimedOut`].
+    /// [`Error::Closed`] or [`Error::Lost`] if the connection ended first; [`Error::TimedOut`].
     pub fn acknowledged(&self, timeout: Option<Duration>) -> Result<(), Error> {
         wait_for(timeout, self.inner.call(), ConnHandle::poll_acknowledged)
     }
 
-    /// Closes: what is queued is still sent, for at most [`Options::close_linger`], then the peer
-    /// is told. Returns when the peer has confirmed, or has had the time for it:
-    /// [`crate::Connection::close`] says how long.
+    /// Closes the connection: sends what is queued, for at most [`Options::close_linger`], then
+    /// tells the peer. Returns when the peer has confirmed, or when its time to do so is over: see
+    /// [`crate::Connection::close`].
     ///
     /// # Errors
-    /// [`Error::Unsent`]: the time was over before everything queued had left. [`Error::Lost`]: the
-    /// connection ended out of order before, or the peer did not confirm.
+    /// [`Error::Unsent`] if the time was over before all queued messages had left; [`Error::Lost`]
+    /// if the connection had ended otherwise before, or the peer did not confirm.
     pub fn close(&self) -> Result<(), Error> {
         self.inner.close();
         wait(None, |cx| self.inner.poll_closed(cx.into()))
     }
 
-    /// Waits for the end of the connection, whoever causes it.
+    /// Waits until the connection has ended, whichever side ends it, for at most `timeout` if
+    /// given.
     ///
     /// # Errors
-    /// [`Error::Lost`] where it did not end in order; [`Error::TimedOut`].
+    /// [`Error::Lost`] if it was not closed in order; [`Error::TimedOut`].
     pub fn closed(&self, timeout: Option<Duration>) -> Result<(), Error> {
         wait_for(timeout, self.inner.call(), ConnHandle::poll_ended)
     }
 
-    /// The next event in addition to messages, waiting for it; `None` once the connection has
-    /// ended and all were read. The latest 64 are kept for who asks late, and the fates of messages
-    /// ([`Outgoing::token`]) until they are read.
+    /// Waits for the next event (anything but a message), for at most `timeout` if given. `None`
+    /// after the connection has ended and all events were read. See [`crate::Connection::event`]
+    /// for how many are kept.
     ///
     /// # Errors
     /// [`Error::TimedOut`]; [`Error::Forked`].
@@ -316,8 +321,8 @@ impl Connection {
         wait_for(timeout, call, |conn, waiter| conn.poll_event(waiter).map(Ok))
     }
 
-    /// The endpoint below, that of [`Self::connect`] too: [`Endpoint::wait_idle`] waits for the end
-    /// of connections that were dropped.
+    /// The endpoint that carries this connection, also if [`Self::connect`] opened it. Its
+    /// [`Endpoint::wait_idle`] waits for connections that were dropped to end.
     pub fn endpoint(&self) -> Endpoint {
         Endpoint::of(self.inner.handle.clone())
     }

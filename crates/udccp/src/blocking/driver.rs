@@ -35,10 +35,11 @@ pub(super) fn prepare(shared: &Shared) -> Result<(), Error> {
     Ok(())
 }
 
-/// How long an acknowledgement waits for a thread that was woken to answer or to read on.
+/// How long an acknowledgement is delayed for a woken thread to answer or to read on.
 const HELD_FOR: Duration = Duration::from_millis(1);
 
-/// Waits from `now` for a reason to take a turn, or until then; whether the socket reports errors.
+/// Sleeps from `now` until there is a reason for a turn, or until `until`. Returns whether the
+/// socket reports errors.
 pub(super) fn wait_for_socket(
     shared: &Shared,
     rings: &Rings,

@@ -1,4 +1,4 @@
-//! Blocking endpoint and listener.
+//! Blocking endpoints and listeners.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,10 +20,10 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Binds a UDP address; port 0 picks a free port, a wildcard IPv6 address serves IPv4 too.
+    /// Binds a UDP address. Port 0 picks a free port; the address `[::]` serves IPv4 too.
     ///
     /// # Errors
-    /// [`Error::PortInUse`] and its like.
+    /// [`Error::PortInUse`], [`Error::BindDenied`], [`Error::AddressNotLocal`] or [`Error::Io`].
     pub fn bind(addr: SocketAddr) -> Result<Self, Error> {
         Self::bind_with(addr, &EndpointOptions::default())
     }
@@ -46,12 +46,13 @@ impl Endpoint {
         Ok(Self { handle })
     }
 
-    /// Takes a UDP socket of your own, bound and not connected: one that a service manager handed
-    /// over, or with options that are not offered here. The endpoint sets what it needs (ECN, Don't
-    /// Fragment, error reports, buffers) and reads everything that arrives there.
+    /// Uses a UDP socket of yours, which is bound and not connected: one that a service manager
+    /// passed, or one with options that are not offered here. The endpoint sets what it needs on
+    /// the socket (ECN, Don't Fragment, error reports, buffers) and reads everything that arrives
+    /// on it.
     ///
     /// # Errors
-    /// [`Error::Io`]: the socket is not bound, or is connected.
+    /// [`Error::Io`] if the socket is not bound, or is connected.
     pub fn from_socket(
         socket: std::net::UdpSocket,
         options: &EndpointOptions,
@@ -67,7 +68,8 @@ impl Endpoint {
         self.handle.shared().io.local_addr()
     }
 
-    /// Connects to a service, waiting for the handshake, for at most `timeout` if given.
+    /// Connects to a service, and waits for the handshake, for at most `timeout` if given. A
+    /// timeout cancels the handshake.
     ///
     /// # Errors
     /// As [`crate::Endpoint::connect`]; [`Error::TimedOut`].
@@ -81,11 +83,12 @@ impl Endpoint {
         self.start_connect(peer, service, options)?.wait(timeout)
     }
 
-    /// Starts to connect to a service: the Request leaves, and the handshake is there to wait for,
-    /// to watch or to cancel.
+    /// Starts to connect to a service: sends the Request and returns the handshake, which can be
+    /// waited for, watched or cancelled.
     ///
     /// # Errors
-    /// [`Error::Unreachable`] where there is no route; a setting that cannot be used.
+    /// [`Error::Unreachable`] or [`Error::NoRoute`] if there is no route; [`Error::Config`] or
+    /// [`Error::Connect`] if a setting is invalid.
     pub fn start_connect(
         &self,
         peer: impl Into<Address>,
@@ -96,10 +99,10 @@ impl Endpoint {
     }
 
     /// Serves one or more service codes on DCCP port `port` of this socket. Port 0 stands for the
-    /// number of its UDP port; over raw IP it picks one that no program of this host has.
+    /// number of its UDP port; over raw IP, for a port that no other program of this host has.
     ///
     /// # Errors
-    /// [`Error::ServiceInUse`], [`Error::NoService`], or a setting that cannot be used.
+    /// As [`crate::Endpoint::listen`].
     pub fn listen(
         &self,
         port: u16,
@@ -109,8 +112,8 @@ impl Endpoint {
         Ok(Listener { handle: self.handle.listen(port, services.into(), options)? })
     }
 
-    /// Waits for one client, known beforehand, and tells it so; see [`crate::Endpoint::invite`].
-    /// Waits for at most `timeout` if given.
+    /// Waits for one client whose address is known, for at most `timeout` if given; see
+    /// [`crate::Endpoint::invite`]. A timeout withdraws the invitation.
     ///
     /// # Errors
     /// As [`crate::Endpoint::invite`]; [`Error::TimedOut`].
@@ -126,11 +129,11 @@ impl Endpoint {
         wait(timeout, |cx| listener.poll_accept(cx.into())).map(Connection::new)
     }
 
-    /// The next STUN message, waiting for at most `timeout` if given; see
+    /// Receives the next STUN message, waiting for at most `timeout` if given; see
     /// [`crate::Endpoint::recv_stun`].
     ///
     /// # Errors
-    /// As there; [`Error::TimedOut`].
+    /// As that method; [`Error::TimedOut`].
     pub fn recv_stun(
         &self,
         timeout: Option<Duration>,
@@ -141,23 +144,23 @@ impl Endpoint {
     /// Sends a STUN message from this UDP port; see [`crate::Endpoint::send_stun`].
     ///
     /// # Errors
-    /// As there.
+    /// As that method.
     pub fn send_stun(&self, message: &[u8], to: SocketAddr) -> Result<(), Error> {
         self.handle.send_stun(message, to)
     }
 
-    /// CCIDs that connections of this endpoint can use, ascending
+    /// The CCIDs that connections of this endpoint can use, in ascending order
     /// (`DCCP_SOCKOPT_AVAILABLE_CCIDS`).
     pub fn available_ccids(&self) -> Vec<u8> {
         self.handle.shared().ccids.clone()
     }
 
-    /// What the endpoint counts outside its connections.
+    /// Counters of the endpoint, apart from those of its connections.
     pub fn stats(&self) -> EndpointStats {
         self.handle.endpoint_stats()
     }
 
-    /// Waits until every connection is over, for at most `timeout` if given; see
+    /// Waits until every connection has ended, for at most `timeout` if given; see
     /// [`crate::Endpoint::wait_idle`].
     ///
     /// # Errors
@@ -167,12 +170,13 @@ impl Endpoint {
         wait_for(timeout, call, |handle, waiter| handle.poll_idle(waiter).map(Ok))
     }
 
-    /// What waits for the socket to take it; see [`crate::Endpoint::io_stats`].
+    /// Packets that wait because the socket's send buffer is full; see
+    /// [`crate::Endpoint::io_stats`].
     pub fn io_stats(&self) -> IoStats {
         self.handle.io_stats()
     }
 
-    /// What the system grants this socket.
+    /// What the system offers this socket: offloads and buffer size.
     pub fn io_info(&self) -> IoInfo {
         IoInfo::of(self.handle.shared())
     }
@@ -188,7 +192,7 @@ impl Listener {
     /// Listens on the DCCP port and the UDP port of `addr`, on an endpoint of its own.
     ///
     /// # Errors
-    /// [`Error::PortInUse`] and its like, [`Error::NoService`].
+    /// As [`Endpoint::bind`] and [`Endpoint::listen`].
     pub fn bind(addr: SocketAddr, service: ServiceCode) -> Result<Self, Error> {
         Self::bind_with(addr, vec![service], &Options::default())
     }
@@ -196,7 +200,7 @@ impl Listener {
     /// Listens with several service codes and with settings for the accepted connections.
     ///
     /// # Errors
-    /// As [`Self::bind`], or a setting that cannot be used.
+    /// As [`Self::bind`]; [`Error::Config`] if a setting is invalid.
     pub fn bind_with(
         addr: SocketAddr,
         services: impl Into<Vec<ServiceCode>>,
@@ -206,27 +210,27 @@ impl Listener {
         endpoint.listen(endpoint.local_addr().port(), services, options)
     }
 
-    /// The next connection whose handshake is done.
+    /// Accepts the next connection whose handshake is complete.
     ///
     /// # Errors
-    /// Only if the socket's thread has ended.
+    /// [`Error::Io`] if the socket's thread has ended.
     pub fn accept(&self) -> Result<Connection, Error> {
         self.accept_within(None)
     }
 
-    /// The next connection, waiting for at most `timeout` if given.
+    /// Accepts the next connection, waiting for at most `timeout` if given.
     ///
     /// # Errors
-    /// [`Error::TimedOut`].
+    /// [`Error::TimedOut`]; [`Error::Io`] if the socket's thread has ended.
     pub fn accept_within(&self, timeout: Option<Duration>) -> Result<Connection, Error> {
         let accepted = wait_for(timeout, self.handle.call(), ListenHandle::poll_accept);
         accepted.map(Connection::new)
     }
 
-    /// A connection if one is waiting.
+    /// Accepts a connection if one is waiting, without waiting itself.
     ///
     /// # Errors
-    /// Only if the socket's thread has ended.
+    /// [`Error::Io`] if the socket's thread has ended.
     pub fn try_accept(&self) -> Result<Option<Connection>, Error> {
         Ok(self.handle.try_accept()?.map(Connection::new))
     }
@@ -236,7 +240,7 @@ impl Listener {
         self.handle.poll_accept(cx.into()).map_ok(Connection::new)
     }
 
-    /// The task with this waker waits no more; see [`crate::Listener::forget_task`].
+    /// Stops waking the task of this waker; see [`crate::Listener::forget_task`].
     pub fn forget_task(&self, waker: &std::task::Waker) {
         self.handle.forget_task(waker);
     }
@@ -250,8 +254,8 @@ impl Listener {
         self.handle.readiness(None).cloned()
     }
 
-    /// Makes `early` the descriptor of [`Self::readiness`]. Where there is one already, that stays,
-    /// and `early` hangs up.
+    /// Makes `early` the descriptor that [`Self::readiness`] returns. If there is one already, it
+    /// stays, and `early` hangs up.
     ///
     /// # Errors
     /// Only if the socket's driver has ended.
@@ -260,15 +264,15 @@ impl Listener {
         self.handle.readiness(Some(early)).map(drop)
     }
 
-    /// The service codes served, in the order given.
+    /// The service codes served, in the order in which they were given.
     pub fn services(&self) -> Vec<ServiceCode> {
         self.handle.services()
     }
 
-    /// Serves other service codes from here on; connections that exist stay.
+    /// Serves other service codes from now on. Existing connections are not affected.
     ///
     /// # Errors
-    /// [`Error::NoService`], [`Error::ServiceInUse`]; nothing has changed then.
+    /// [`Error::NoService`] or [`Error::ServiceInUse`]; nothing has changed then.
     pub fn set_services(&self, services: impl Into<Vec<ServiceCode>>) -> Result<(), Error> {
         self.handle.set_services(services.into())
     }
@@ -278,7 +282,7 @@ impl Listener {
         self.handle.local_addr()
     }
 
-    /// The endpoint below.
+    /// The endpoint that carries this listener.
     pub fn endpoint(&self) -> Endpoint {
         Endpoint::of(self.handle.handle.clone())
     }
@@ -295,7 +299,7 @@ as_fd_by_readiness!(Listener: handle);
 mod tests {
     use super::*;
 
-    /// A socket may see many threads that look for something for a while.
+    /// A socket may see many threads that wait for a short time each.
     #[test]
     fn a_wait_that_runs_out_of_time_leaves_nothing_of_its_thread() {
         let at = "127.0.0.1:0".parse().expect("an address");

@@ -1,8 +1,8 @@
 //! The same sockets without async: calls block the thread that makes them.
 //!
-//! No runtime is needed. One thread, started with the first socket, drives all connections of a
-//! UDP socket, however many; the threads that call only move messages in and out of queues. A
-//! thread that waits for a message while no other waits for anything drives the socket itself.
+//! No runtime is needed. One thread, started with the first socket, drives all connections of a UDP
+//! socket; calls only move messages in and out of queues. While a single thread waits for a
+//! message, and no other thread waits for anything, that thread drives the socket itself.
 //!
 //! ```no_run
 //! use udccp::ServiceCode;

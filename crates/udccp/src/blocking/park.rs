@@ -1,4 +1,4 @@
-//! Blocking a thread on a poll function.
+//! Blocks a thread on a poll function.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::Error;
 use crate::shared::{Call, Waiter};
 
-/// How long the calls of one handle wait. A clone has its own.
+/// The timeout of one handle's calls. A clone has its own.
 #[derive(Debug)]
 pub(super) struct Timeout(AtomicU64);
 
@@ -58,8 +58,8 @@ thread_local! {
     static WAKER: Waker = Waker::from(Arc::new(Unpark(std::thread::current())));
 }
 
-/// Calls a `poll_` function until it is ready, and has this thread sleep in between, for at most
-/// `timeout` if given. A time of zero asks once.
+/// Calls a `poll_` function until it is ready, with the thread asleep in between, for at most
+/// `timeout` if given. With a timeout of zero it polls once.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -72,7 +72,7 @@ thread_local! {
 /// ```
 ///
 /// # Errors
-/// [`Error::TimedOut`], and what `poll` gives.
+/// [`Error::TimedOut`]; any error of `poll`.
 pub fn wait<T>(
     timeout: Option<Duration>,
     mut poll: impl FnMut(&mut Context<'_>) -> Poll<Result<T, Error>>,
@@ -84,7 +84,7 @@ pub fn wait<T>(
         }
         let deadline = timeout.and_then(|t| now().checked_add(t));
         loop {
-            // A wake-up before this makes it return at once; one for nothing costs one poll.
+            // A wake-up before this makes it return at once; a needless one costs one poll.
             match deadline {
                 None => std::thread::park(),
                 Some(at) => {
@@ -102,7 +102,7 @@ pub fn wait<T>(
     })
 }
 
-/// The same for a call that, once its time is over, leaves nothing of this thread behind.
+/// The same for a call that removes its waker if it times out.
 pub(super) fn wait_for<T, H>(
     timeout: Option<Duration>,
     mut call: Call<'_, H>,

@@ -1,9 +1,9 @@
-//! Lets a thread that waits for a message drive the socket itself, so that no other thread has to
-//! be woken to read it, and none to hand it over.
+//! Lets a thread that waits for a message drive the socket itself. No other thread then has to be
+//! woken to read the message and to pass it on.
 //!
-//! The socket's thread steps aside when it has woken a reader, and nobody else waits for anything;
-//! from then on readers drive while they wait. It drives again when they stay away, or when a call
-//! needs it. Who drives is a member of the endpoint's core, [`DrivenBy`].
+//! The socket's thread steps back when it has woken a reader and nobody else waits for anything.
+//! From then on, readers drive while they wait. The thread drives again when no reader comes, or
+//! when a call needs it. [`DrivenBy`], in the endpoint's core, says who drives.
 //!
 //! [`DrivenBy`]: crate::shared::DrivenBy
 
@@ -21,10 +21,10 @@ use crate::Error;
 use crate::io::Receiver;
 use crate::shared::{Seat, Shared, ThreadNumber, Turn};
 
-/// What threads share of which one at a time drives a socket.
+/// What threads share, of which one at a time drives a socket.
 pub(crate) struct SharedDriver {
     parts: Mutex<DriverParts>,
-    /// What the socket's thread sleeps on while it stands by.
+    /// What the socket's thread sleeps on while it does not drive.
     alarm: Arc<LazyAlarm>,
     rings: Rings,
     reading: Arc<Reading>,
@@ -42,7 +42,7 @@ struct Reading {
 /// What a thread needs to drive.
 struct DriverParts {
     rx: Receiver,
-    /// What the last turn left to be done.
+    /// What the last turn left to do.
     turn: Turn,
     errors: bool,
 }
@@ -65,7 +65,7 @@ impl SharedDriver {
         self.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Drives until nobody needs it any more: the work of the socket's thread.
+    /// The work of the socket's thread: drives until nobody needs it any more.
     pub(super) fn drive(&self, shared: &Shared) {
         loop {
             let mut parts = self.parts();
@@ -91,7 +91,7 @@ impl SharedDriver {
     }
 }
 
-/// A reader that may drive. Given up or in a panic, it leaves the driving to others.
+/// A reader that may drive. When it is dropped, also in a panic, others drive.
 struct Reader<'a> {
     seat: Seat<'a>,
     shared: &'a Shared,
@@ -111,7 +111,7 @@ impl DriverParts {
         }
     }
 
-    /// Takes a turn; `turn` is [`Shared::turn`] or its like.
+    /// Takes a turn, with [`Shared::turn`] or a variant of it.
     fn take(&mut self, turn: impl FnOnce(&mut Receiver, bool) -> Turn) {
         let errors = std::mem::take(&mut self.errors);
         self.turn = turn(&mut self.rx, errors);
@@ -123,7 +123,7 @@ impl Wake for Reading {
         self.wake_by_ref();
     }
 
-    /// What the reader does itself it sees itself.
+    /// The reader sees its own changes.
     fn wake_by_ref(self: &Arc<Self>) {
         if self.thread.load(Ordering::Relaxed) != ThreadNumber::this().get() {
             self.bell.wake_by_ref();
@@ -131,26 +131,26 @@ impl Wake for Reading {
     }
 }
 
-/// Calls `poll`, which waits for a message, until it is ready: drives the socket if nobody else
-/// does, or sleeps until woken. [`Error::TimedOut`] after `timeout`.
+/// Calls `poll`, which waits for a message, until it is ready. Meanwhile drives the socket if no
+/// other thread does, or sleeps until woken. [`Error::TimedOut`] after `timeout`.
 pub(super) fn wait_to_read<T>(
     shared: &Shared,
     timeout: Option<std::time::Duration>,
     mut poll: impl FnMut(&Waker, Option<&Seat<'_>>) -> Poll<Result<T, Error>>,
 ) -> Result<T, Error> {
-    // A forked child must touch no lock of its parent's.
+    // A forked child must touch none of its parent's locks.
     let Some(shared_driver) = shared.shared_driver().filter(|_| shared.is_at_home()) else {
         return park::wait(timeout, |cx| poll(cx.waker(), None));
     };
     let reader = Reader { seat: Seat::new(&shared_driver.reading.thread), shared };
-    // It waits no more when this leaves the driving to others.
+    // It no longer waits by the time this leaves the driving to others.
     let mut poll = poll;
     let (mut parts, mut ends) = (None, None);
     loop {
         if let Poll::Ready(result) = poll(&shared_driver.waker, Some(&reader.seat)) {
             return result;
         }
-        // Where another thread drives, this one sleeps until that one wakes it.
+        // If another thread drives, this one sleeps until it is woken.
         let Some(before_sleep) = reader.seat.before_sleep() else {
             return park::wait(timeout, |cx| poll(cx.waker(), None));
         };
@@ -186,7 +186,7 @@ mod tests {
         Handle::new(shared)
     }
 
-    /// Both ends of a connection, each of an endpoint of its own.
+    /// Both ends of a connection, each on an endpoint of its own.
     fn pair() -> (ConnHandle, ConnHandle) {
         let (here, there) = (endpoint(), endpoint());
         let port = there.shared().io.local_addr().port();
@@ -211,8 +211,8 @@ mod tests {
         assert!(read.unwrap().is_some());
     }
 
-    /// Asks and answers until nobody drives the client's socket, which a reader of it has; then
-    /// does something, and says what it saw, if nobody else drove until then.
+    /// Exchanges messages until nobody drives the client's socket except a reader of it; then does
+    /// something, and returns what it saw, if nobody else drove until then.
     fn with_nobody_driving<T>(
         (client, server): &(ConnHandle, ConnHandle),
         look: impl Fn() -> T,
@@ -248,7 +248,7 @@ mod tests {
                 waits() == 0
             })
         };
-        // On a busy machine the window may be full: the peer has not acknowledged yet.
+        // On a busy machine the window may be full because the peer has not acknowledged yet.
         assert!((0..100).any(|_| left()), "the second waits for the thread");
     }
 

@@ -1,7 +1,8 @@
-//! Handles fork and the end of the process.
+//! Handles forks and the end of the process.
 //!
-//! A kernel's sockets outlive their process: what `send` accepted still leaves, and the peer hears
-//! of the end. These sockets live in the process, so its end waits for them, within bounds.
+//! A kernel's sockets outlive their process: what `send` accepted is still sent, and the peer is
+//! told of the end. These sockets live in the process, so the end of the process waits for them,
+//! within limits.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError, TryLockError, Weak};
@@ -12,23 +13,24 @@ use crate::shared::Shared;
 #[cfg(windows)]
 mod windows;
 
-/// Forks between the process that opened the first socket and this one.
+/// Forks between the process that opened the first socket, and this one.
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
-/// The sockets of this process, those of its ancestors and closed ones among them.
+/// The sockets of this process, of its ancestors too; closed ones may be among them.
 static IN_USE: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
 
-/// Beyond the time that connections may linger: a thread has to start, and to be told the time.
+/// Added to the time that connections may linger, for the start of a thread.
 const SLACK: Duration = Duration::from_millis(500);
 
-/// A process, to tell it from those that it forks: what was opened before a fork belongs to the
-/// parent, and calls of it fail with [`Error::Forked`](crate::Error::Forked) in the child. Bindings
-/// ask it before they touch a lock, which a fork may have copied while another thread held it.
+/// Identifies a process and tells it from its forked children: sockets opened before a fork belong
+/// to the parent, and calls on them fail with [`Error::Forked`](crate::Error::Forked) in the child.
+/// Bindings check this before they touch a lock, which may have been copied while another thread
+/// held it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Process(u32);
 
 impl Process {
-    /// This one.
+    /// The current process.
     #[must_use]
     pub fn this() -> Self {
         static WATCH: Once = Once::new();
@@ -36,7 +38,7 @@ impl Process {
         Self(FORKS.load(Ordering::Relaxed))
     }
 
-    /// Whether it is this one, and not an ancestor that forked.
+    /// Whether it is the current process, and not an ancestor that forked.
     #[inline]
     #[must_use]
     pub fn is_this(self) -> bool {
@@ -44,14 +46,14 @@ impl Process {
     }
 }
 
-/// Has the C library tell of forks and of the end. A system call for each call of a socket, which
-/// would tell as well, costs more than queuing a message does.
+/// Has the C library report forks and the end of the process. Asking the system with each call of a
+/// socket would cost more than queuing a message.
 #[expect(unsafe_code, reason = "no safe crate offers these two calls")]
 fn watch() {
     #[cfg(windows)]
     windows::stay_loaded();
-    // SAFETY: both functions live as long as the program. `in_child` touches an atomic and nothing
-    // else, as a child of many threads must; `at_exit` does not unwind.
+    // SAFETY: both functions live as long as the program. `in_child` touches only an atomic, as the
+    // child of a process with threads must; `at_exit` does not unwind.
     unsafe {
         #[cfg(unix)]
         libc::pthread_atfork(None, None, Some(in_child));
@@ -73,15 +75,16 @@ extern "C" fn at_exit() {
     close_all();
 }
 
-/// Closes every open connection of this process in order, dropped or not, async or blocking, and
-/// waits for that: for the longest [`Options::close_linger`](crate::Options::close_linger) of them
-/// at most. What is open then is reset.
+/// Closes every open connection of this process in order, async or blocking, including dropped
+/// ones, and waits for them to end, for at most the longest
+/// [`Options::close_linger`](crate::Options::close_linger) among them. Connections that are still
+/// open then are reset.
 ///
-/// The end of a process does this by itself where it is the return of `main` or
-/// [`std::process::exit`]. Call it before an end that runs no exit handlers: `_exit`, a signal that
-/// the process sends itself, or, on Windows, [`std::process::exit`], and every end of a program
-/// that has these sockets in a DLL. Connections of sockets with
-/// [`EndpointOptions::close_at_exit`](crate::EndpointOptions::close_at_exit) off stay as they are.
+/// A return from `main` and [`std::process::exit`] do this by themselves. Call it before an end
+/// that runs no exit handlers: `_exit`, a signal that the process sends itself, on Windows also
+/// [`std::process::exit`], and any end of a program that has these sockets in a DLL. Connections of
+/// sockets with [`EndpointOptions::close_at_exit`](crate::EndpointOptions::close_at_exit) off are
+/// left alone.
 pub fn close_all() {
     let Some(in_use) = in_use() else { return };
     let sockets: Vec<_> = in_use.iter().filter_map(Weak::upgrade).collect();
@@ -92,16 +95,16 @@ pub fn close_all() {
     for shared in open {
         longest = longest.max(shared.linger());
         let begun = Counted::new(&left);
-        // The driver may be gone already, or wait for this very thread.
+        // The driver may be gone already, or be waiting for this thread.
         let _ = shared.see_off_on_a_thread(begun);
     }
     let (count, none_left) = &*left;
     let count = count.lock().unwrap_or_else(PoisonError::into_inner);
-    // Each thread keeps its own time; this is for one that cannot.
+    // Each thread keeps to its own time; this limit is for one that is stuck.
     let _ = none_left.wait_timeout_while(count, longest + SLACK, |count| *count > 0);
 }
 
-/// Counts a thread for as long as it is kept.
+/// Counts a thread while it is kept.
 pub(crate) struct Counted(Arc<(Mutex<usize>, Condvar)>);
 
 impl Counted {
@@ -118,10 +121,10 @@ impl Drop for Counted {
     }
 }
 
-/// Sockets of this process that are not closed yet.
+/// Number of sockets of this process that are not closed yet.
 static OPEN: AtomicU32 = AtomicU32::new(0);
 
-/// Counts a socket until it is closed. Its owner drops it after the socket.
+/// Counts a socket until it is closed. Its owner drops this after the socket.
 #[derive(Debug)]
 pub(crate) struct Open(());
 
@@ -138,14 +141,14 @@ impl Drop for Open {
     }
 }
 
-/// How often a bind looks whether a socket is still being closed, and the time between two looks: a
+/// How often a bind checks whether a socket is still closing, and the time between two checks: the
 /// thread that closes one may have to wait for a processor.
 const LOOKS: usize = 200;
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
-/// Has the sockets of this process that nobody uses any more, but whose drivers have not ended yet,
-/// give way to one that is to have the same UDP port; whether there are any. Waits for those that
-/// close just now.
+/// Makes the sockets of this process that nobody uses any more, but whose drivers have not ended
+/// yet, give way to a new one on the same UDP port. Returns whether there are any. Waits for those
+/// that are closing at this moment.
 #[expect(clippy::disallowed_methods, reason = "a bind waits, and no machine")]
 pub(crate) fn give_way(udp_port: u16) -> bool {
     let others = others_give_way(udp_port);
@@ -154,9 +157,9 @@ pub(crate) fn give_way(udp_port: u16) -> bool {
     others
 }
 
-/// Whether a socket that nobody has any more is still open.
+/// Whether a socket without owner is still open.
 fn is_one_being_closed() -> bool {
-    // In this order: one that is closed in between counts as being closed.
+    // In this order: a socket that closes in between counts as closing.
     let open = OPEN.load(Ordering::SeqCst) as usize;
     let Some(in_use) = in_use() else { return false };
     open > in_use.iter().filter(|socket| socket.strong_count() > 0).count()
@@ -170,7 +173,7 @@ fn others_give_way(udp_port: u16) -> bool {
     at_port.map(|shared| shared.io.give_way()).filter(|&gives| gives).count() > 0
 }
 
-/// Has the end of the process see to this socket.
+/// Registers a socket, so that the end of the process closes it.
 pub(crate) fn remember(shared: &Arc<Shared>) {
     let Some(mut in_use) = in_use() else { return };
     if in_use.len() == in_use.capacity() {
@@ -179,7 +182,8 @@ pub(crate) fn remember(shared: &Arc<Shared>) {
     in_use.push(Arc::downgrade(shared));
 }
 
-/// The list, unless a fork copied it while another thread held the lock, which here stays locked.
+/// The list; `None` if a fork copied it while another thread held the lock, which then stays
+/// locked.
 fn in_use() -> Option<MutexGuard<'static, Vec<Weak<Shared>>>> {
     for _ in 0..1000 {
         match IN_USE.try_lock() {
@@ -196,7 +200,7 @@ mod tests {
     use super::*;
     use crate::EndpointOptions;
 
-    /// What is known of one keeps its memory.
+    /// A weak reference keeps the memory of its socket.
     #[test]
     fn sockets_that_are_closed_are_forgotten() {
         let at = "127.0.0.1:0".parse().unwrap();

@@ -1,5 +1,4 @@
-//! What a DLL has to do on Windows, where its functions for the end of the process run when all
-//! other threads are gone.
+//! What a DLL has to do on Windows, where its exit functions run after all other threads are gone.
 
 #![expect(unsafe_code, reason = "no safe crate offers these two calls")]
 
@@ -18,16 +17,16 @@ unsafe extern "system" {
 const PIN: u32 = 1;
 const FROM_ADDRESS: u32 = 4;
 
-/// Whether no other thread runs any more, so that nothing can be waited for.
+/// Whether no other thread runs any more, so that waiting is useless.
 pub(super) fn is_too_late() -> bool {
     // SAFETY: it takes nothing and reads a flag of the loader.
     unsafe { RtlDllShutdownInProgress() != 0 }
 }
 
-/// Keeps this code in memory until the process ends: its threads run it as long.
+/// Keeps this code in memory until the process ends, because its threads run it until then.
 pub(super) fn stay_loaded() {
     let mut module = std::ptr::null_mut();
     let here = std::ptr::from_ref(&PIN).cast();
-    // SAFETY: `here` lies in this very module, and `module` has room for a handle.
+    // SAFETY: `here` lies in this module, and `module` has room for a handle.
     let _ = unsafe { GetModuleHandleExW(PIN | FROM_ADDRESS, here, &raw mut module) };
 }
