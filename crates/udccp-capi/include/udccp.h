@@ -2,24 +2,24 @@
  *
  * Made by cargo test -p udccp-capi --test header from crates/udccp-capi/src: do not edit.
  *
- * Rules that hold for every call:
+ * Rules for all calls:
  *
- * - Calls give 0, a count or a length, or a negative error: UDCCP_EOF, or an errno (-EAGAIN).
- *   udccp_strerror() has its general meaning; udccp_last_error() and udccp_last_advice() say what
- *   happened just now, with names and numbers, for the thread that asks. errno is not touched.
- * - timeout_ms is that of poll(2): negative waits for ever, 0 not at all. What is not done in that
- *   time gives -EAGAIN. A call that waits goes on when a signal was handled; to end it by a signal,
- *   wait on the descriptor with poll(2) and call with 0.
- * - A handle that is NULL gives -EBADF, any other pointer that may not be NULL -EFAULT, a value that
- *   cannot be used -EINVAL. A length of 0 needs no pointer. Texts are UTF-8 and end with a zero byte.
- * - Every handle is freed once, by the _free function of its type, while no other call uses it.
+ * - Calls return 0, a count or a length, or a negative error: UDCCP_EOF, or an errno (-EAGAIN).
+ *   udccp_strerror() gives its general meaning. udccp_last_error() and udccp_last_advice() describe
+ *   the last failure of the calling thread, with names and numbers. errno is not changed.
+ * - timeout_ms is as in poll(2): negative waits for ever, 0 not at all. If the time is over, a call
+ *   returns -EAGAIN. Signals do not interrupt a call that waits; for that, wait on the descriptor
+ *   with poll(2) and call with 0.
+ * - A NULL handle gives -EBADF, any other pointer that must not be NULL -EFAULT, an invalid value
+ *   -EINVAL. With a length of 0 the pointer is not used. Texts are UTF-8 and end with a zero byte.
+ * - Each handle is freed once, by the _free function of its type, while no other call uses it.
  *   Threads may share sockets, listeners and endpoints.
- * - A defect of the library gives -ENOTRECOVERABLE. It never unwinds into C.
- * - Sockets belong to the process that opened them: in a forked child calls give -EBADF and nothing
- *   is sent; the child frees its copies, or leaves them.
- * - exit() and the return of main() close what is open in order, and wait for it within its time to
- *   linger. _exit() and signals do not. On Windows no end does: call udccp_close_all() before.
- * - Windows has no descriptors to wait on: wait in threads, or call with a time of 0.
+ * - A bug in the library gives -ENOTRECOVERABLE. Nothing unwinds into C.
+ * - Sockets belong to the process that opened them. In a forked child calls return -EBADF and send
+ *   nothing; the child may free its copies.
+ * - exit() and a return from main() close open connections in order, and wait for that within the
+ *   linger time. _exit() and signals do not. On Windows nothing does: call udccp_close_all() first.
+ * - Windows has no descriptors to wait on: wait in threads, or call with a timeout of 0.
  */
 
 
@@ -44,24 +44,25 @@ typedef intptr_t ssize_t;
 
 
 /**
- * The connection was closed in order and everything was read. No error, but not a length either:
- * an empty message has the length 0.
+ * The connection was closed in order and everything was read. Not an error, but no length either:
+ * an empty message has length 0.
  */
 #define UDCCP_EOF -4095
 
 /**
- * A full send queue makes `udccp_send` wait (the default).
+ * When the send queue is full, `udccp_send` waits (the default).
  */
 #define UDCCP_QUEUE_REFUSE 0
 
 /**
- * A full send queue drops the newest message of the lowest priority for one of a higher priority.
- * `udccp_send` waits only where all that wait are as important as the new message.
+ * When the send queue is full, the newest message of the lowest priority is dropped for one of
+ * higher priority. `udccp_send` waits only if no queued message has a lower priority than the new
+ * one.
  */
 #define UDCCP_QUEUE_DROP_LOWEST 1
 
 /**
- * Where a connection stands (RFC 4340 section 4.3).
+ * No connection, or one that has ended. These are the states of RFC 4340 section 4.3.
  */
 #define UDCCP_CLOSED 0
 
@@ -96,49 +97,51 @@ typedef intptr_t ssize_t;
 #define UDCCP_CLOSING 6
 
 /**
- * Over.
+ * The connection has ended; its addresses and ports stay in use for a while.
  */
 #define UDCCP_TIMEWAIT 7
 
 /**
- * Bytes that every message fits in.
+ * Size of a buffer that holds any message, in bytes.
  */
 #define UDCCP_MAX_MESSAGE 65535
 
 /**
- * A number that is not known, or that the CCID does not have.
+ * A value that is not known, or that the CCID does not have.
  */
 #define UDCCP_UNKNOWN UINT64_MAX
 
 /**
- * A message that was accepted will not be delivered; `amount` has its bytes.
+ * A message that was queued was dropped and will not be delivered; `amount` is its length in
+ * bytes.
  */
 #define UDCCP_EVENT_MESSAGE_DROPPED 1
 
 /**
- * What became of the message with this `token`. Each message with a token that was queued has
- * exactly one such event, which is kept until it is read.
+ * What happened to the message with this `token`. There is exactly one such event for each message
+ * with a token that was queued, and it is kept until it is read.
  */
 #define UDCCP_EVENT_MESSAGE_FATE 2
 
 /**
- * The peer received data, and its application did not have it as it should; `amount` has the
- * messages, and `reason` the Drop Code (RFC 4340 section 11.7).
+ * The peer received data but did not deliver it to its application, or only damaged; `amount` is
+ * the number of messages, and `reason` the Drop Code (RFC 4340 section 11.7).
  */
 #define UDCCP_EVENT_PEER_DROPPED 3
 
 /**
- * The peer can hardly keep up: do not send more than now.
+ * The peer can hardly keep up: do not send faster than now.
  */
 #define UDCCP_EVENT_PEER_SLOW 4
 
 /**
- * The largest message that fits in one packet has changed; `amount` has its bytes.
+ * The size of the largest message that fits in one packet has changed; `amount` is the new one in
+ * bytes.
  */
 #define UDCCP_EVENT_MAX_MESSAGE_SIZE 5
 
 /**
- * The peer's application reads no more: nothing more can be sent.
+ * The peer's application reads no more. Nothing more can be sent.
  */
 #define UDCCP_EVENT_PEER_SHUTDOWN_READ 6
 
@@ -148,23 +151,23 @@ typedef intptr_t ssize_t;
 #define UDCCP_FATE_ACKNOWLEDGED 1
 
 /**
- * The peer's host received it, and its application did not have it as it should; `amount` has the
- * Drop Code.
+ * The peer's host received it but did not deliver it to its application, or only damaged; `amount`
+ * is the Drop Code.
  */
 #define UDCCP_FATE_PEER_DROPPED 2
 
 /**
- * Congestion control took it for lost. It may have arrived all the same.
+ * It counts as lost. It may have arrived nevertheless.
  */
 #define UDCCP_FATE_LOST 3
 
 /**
- * It never left; `amount` has one of `UDCCP_DROP_EXPIRED` to `UDCCP_DROP_TOO_LARGE`.
+ * It was never sent; `amount` is one of `UDCCP_DROP_EXPIRED` to `UDCCP_DROP_TOO_LARGE`.
  */
 #define UDCCP_FATE_DROPPED 4
 
 /**
- * It left, and nothing reported it.
+ * It was sent, and no report said what happened to it, or the connection ended first.
  */
 #define UDCCP_FATE_UNKNOWN 5
 
@@ -195,31 +198,31 @@ typedef intptr_t ssize_t;
 
 /**
  * A UDP or raw socket that carries any number of connections: clients that share one port, or a
- * server that connects to others, too. Most programs need none: `udccp_connect` and `udccp_listen`
- * make their own.
+ * server that also connects to others. Most programs need none: `udccp_connect` and `udccp_listen`
+ * create their own.
  */
 typedef struct udccp_endpoint udccp_endpoint;
 
 /**
- * Serves one or more service codes on a port. Threads may share it, as they may a socket.
+ * Serves one or more service codes on a port. Threads may share it, like a socket.
  */
 typedef struct udccp_listener udccp_listener;
 
 /**
- * Settings of connections, and of the UDP or raw socket below. One object may serve any number of
- * calls, which copy what they need; NULL stands for the defaults. To be changed by one thread at a
- * time.
+ * Settings of connections, and of the UDP or raw socket. One object can be used for any number of
+ * calls, which copy what they need. NULL stands for the defaults. Only one thread at a time may
+ * change it.
  */
 typedef struct udccp_options udccp_options;
 
 /**
- * One connection. Threads may share it: calls of several at once are safe, but for
- * `udccp_socket_free`, which has to be the last one.
+ * One connection. Threads may share it: concurrent calls are safe. `udccp_socket_free` must be the
+ * last call.
  */
 typedef struct udccp_socket udccp_socket;
 
 /**
- * A message to send, and how much it matters. A member that is 0 asks for nothing, so that
+ * A message to send, with a lifetime, a token and a priority. Each is unused if it is 0, so that
  * `{ .data = d, .len = n }` is a plain message.
  */
 typedef struct udccp_message {
@@ -232,25 +235,27 @@ typedef struct udccp_message {
      */
     size_t len;
     /**
-     * Dropped, and counted, if it has not left after this time in microseconds; 0: never.
+     * The message is dropped, and counted, if it has not left after this time in microseconds; 0:
+     * never.
      */
     uint64_t lifetime_us;
     /**
-     * Other than 0: a `udccp_event` with this number says what became of the message.
+     * If not 0, a `udccp_event` with this number says what happened to the message.
      */
     uint64_t token;
     /**
-     * Larger leaves first; equal priorities keep their order.
+     * Messages of higher priority leave first; those of equal priority keep their order. 0 is the
+     * lowest.
      */
     uint32_t priority;
     /**
-     * 0; for later versions.
+     * Must be 0; for later versions.
      */
     uint32_t reserved;
 } udccp_message;
 
 /**
- * Room for a message, and what was put there.
+ * A buffer for a message, and what was written to it.
  */
 typedef struct udccp_buffer {
     /**
@@ -258,7 +263,7 @@ typedef struct udccp_buffer {
      */
     void *data;
     /**
-     * Bytes that have room there. Set by the caller.
+     * Its size in bytes. Set by the caller.
      */
     size_t capacity;
     /**
@@ -266,18 +271,18 @@ typedef struct udccp_buffer {
      */
     size_t len;
     /**
-     * Bytes that the message had. Where that is more than `len`, the rest is lost.
+     * Length of the message in bytes. If it is more than `len`, the rest was discarded.
      */
     size_t message_len;
     /**
-     * Its checksum says that it was damaged on the way (`udccp_options_set_data_checksum`).
+     * Its checksum shows that it was damaged on the way (`udccp_options_set_data_checksum`).
      */
     bool is_corrupt;
 } udccp_buffer;
 
 /**
- * A connection in numbers. Counters count from the start. A number that is not known is
- * `UDCCP_UNKNOWN`; `loss_event_rate` is NaN then. Later versions add members at the end.
+ * State and counters of a connection. Counters start at 0 with the connection. A value that is not
+ * known is `UDCCP_UNKNOWN`, or NaN for `loss_event_rate`. Later versions add members at the end.
  */
 typedef struct udccp_stats {
     /**
@@ -293,7 +298,7 @@ typedef struct udccp_stats {
      */
     uint64_t cwnd_packets;
     /**
-     * Slow start threshold in packets (CCID 2); unknown while it is arbitrarily high.
+     * Slow start threshold in packets (CCID 2); unknown while it is unlimited.
      */
     uint64_t ssthresh_packets;
     /**
@@ -305,7 +310,7 @@ typedef struct udccp_stats {
      */
     uint64_t x_bytes_per_sec;
     /**
-     * Rate that the peer last reported to receive, in bytes per second (CCIDs 3 and 4).
+     * Receive rate that the peer last reported, in bytes per second (CCIDs 3 and 4).
      */
     uint64_t x_recv_bytes_per_sec;
     /**
@@ -321,7 +326,7 @@ typedef struct udccp_stats {
      */
     uint64_t rttvar_ns;
     /**
-     * Smallest round-trip time seen, in nanoseconds.
+     * Smallest round-trip time measured, in nanoseconds.
      */
     uint64_t min_rtt_ns;
     /**
@@ -341,7 +346,7 @@ typedef struct udccp_stats {
      */
     uint64_t max_message_size;
     /**
-     * Messages that wait to be sent.
+     * Messages waiting to be sent.
      */
     uint64_t send_queue_messages;
     /**
@@ -349,7 +354,7 @@ typedef struct udccp_stats {
      */
     uint64_t send_queue_bytes;
     /**
-     * Messages that wait to be read.
+     * Messages waiting to be read.
      */
     uint64_t recv_queue_messages;
     /**
@@ -385,7 +390,7 @@ typedef struct udccp_stats {
      */
     uint64_t messages_acked;
     /**
-     * Messages judged lost on the way.
+     * Messages that count as lost on the way.
      */
     uint64_t messages_lost;
     /**
@@ -409,7 +414,7 @@ typedef struct udccp_stats {
      */
     uint64_t dropped_too_large;
     /**
-     * Messages received and dropped because nobody read them in time.
+     * Messages received and dropped because the receive queue was full.
      */
     uint64_t dropped_recv_queue_full;
     /**
@@ -419,12 +424,12 @@ typedef struct udccp_stats {
 } udccp_stats;
 
 /**
- * Something that happened to a connection. All but the fate of single messages is in the
- * statistics, too, as a count.
+ * An event of a connection. All but the fates of single messages are also counted in the
+ * statistics.
  */
 typedef struct udccp_event {
     /**
-     * One of `UDCCP_EVENT_...`. Later versions may add some: skip those that you do not know.
+     * One of `UDCCP_EVENT_...`. Later versions may add kinds: ignore unknown ones.
      */
     int kind;
     /**
@@ -433,11 +438,11 @@ typedef struct udccp_event {
      */
     int reason;
     /**
-     * `UDCCP_EVENT_MESSAGE_FATE`: the message.
+     * `UDCCP_EVENT_MESSAGE_FATE`: the message's token. Else 0.
      */
     uint64_t token;
     /**
-     * As the kind says; else 0.
+     * See the kinds; else 0.
      */
     uint64_t amount;
 } udccp_event;
@@ -447,82 +452,81 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * What the last call of this thread that failed has to say, in words: names and numbers included.
- * Valid until another call of this thread fails. An empty text if none has failed; never NULL.
+ * The error text of this thread's last failed call, with names and numbers. Valid until another
+ * call of this thread fails. Empty if none has failed; never NULL.
  */
 const char *udccp_last_error(void);
 
 /**
- * What to do about it, as one sentence for a person. Valid as long as `udccp_last_error`.
+ * What to do about that error, in one sentence for a user. Valid as long as `udccp_last_error`.
  */
 const char *udccp_last_advice(void);
 
 /**
- * What an error number of this library means, in general. Takes it as the calls give it,
- * negative, or positive as in `errno`. Never NULL, and valid for ever.
+ * The general meaning of an error number of this library, negative as calls return it or positive
+ * as in `errno`. Never NULL, and always valid.
  */
 const char *udccp_strerror(int error);
 
 /**
- * Version of the library that runs, for example "0.1.0". `UDCCP_VERSION` is that of the header.
+ * Version of the library in use, for example "0.1.0". `UDCCP_VERSION` is that of the header.
  */
 const char *udccp_version(void);
 
 /**
- * Reads a service code (RFC 4340 section 8.1.2) in one of its text forms: `SC:echo` (one to four
+ * Parses a service code (RFC 4340 section 8.1.2) in one of its text forms: `SC:echo` (one to four
  * characters), `SC=1717858426` or `SC=x6664707A`.
  *
- * Errors: `-EINVAL`: the text is none of these.
+ * Errors: `-EINVAL`: `text` has none of these forms.
  */
 int udccp_service_code(const char *text,
                        uint32_t *code);
 
 /**
- * Writes a service code as text, `SC:echo` where that is possible. Returns its length without the
- * zero byte at its end, as `snprintf` does: where that is `size` or more, the text was cut.
+ * Writes a service code as text, as `SC:echo` if possible. Returns the length without the
+ * terminating zero byte, like `snprintf`: if it is `size` or more, the text was cut.
  */
-ssize_t udccp_service_text(uint32_t code,
-                           char *buffer,
-                           size_t size);
+ssize_t udccp_service_text(uint32_t code, char *buffer, size_t size);
 
 /**
- * New settings with the default values; NULL only where memory is exhausted.
+ * Creates settings with the default values; NULL only if memory is exhausted.
  */
 struct udccp_options *udccp_options_new(void);
 
 /**
- * Frees settings; connections made with them keep theirs. NULL is allowed.
+ * Frees settings. Connections made with them keep theirs. NULL is allowed.
  */
 void udccp_options_free(struct udccp_options *options);
 
 /**
- * One CCID and no other, both ways (default: 2, or 3 or 4 if the peer asks for it alone). Whether
- * the library has it shows when it is used: `-EOPNOTSUPP`.
+ * Uses this CCID only, in both directions (default: 2, or 3 or 4 if the peer offers only that
+ * one). A CCID that the library does not have fails when the settings are used: `-EOPNOTSUPP`.
  */
 int udccp_options_set_ccid(struct udccp_options *options,
                            uint8_t ccid);
 
 /**
- * CCIDs for the data that we send, best first (default 2, 3, 4). The listener's order counts.
+ * CCIDs for the data that we send, the preferred one first (default 2, 3, 4). If both sides have
+ * several in common, the server's order decides.
  *
- * Errors: `-EINVAL`: the list is empty.
+ * Errors: `-EINVAL`: the list is empty or has more than 250 entries.
  */
 int udccp_options_set_tx_ccids(struct udccp_options *options,
                                const uint8_t *first,
                                size_t n);
 
 /**
- * CCIDs for the data that we receive, best first (default 2, 3, 4).
+ * CCIDs for the data that we receive, the preferred one first (default 2, 3, 4).
  *
- * Errors: `-EINVAL`: the list is empty.
+ * Errors: `-EINVAL`: the list is empty or has more than 250 entries.
  */
 int udccp_options_set_rx_ccids(struct udccp_options *options,
                                const uint8_t *first,
                                size_t n);
 
 /**
- * Checksum coverage of the data that we send, and the least that we accept, 0 to 15 (default 0:
- * everything; RFC 4340 section 9.2).
+ * Checksum coverage of the data that we send, and the smallest that we accept, each 0 to 15
+ * (default 0: everything; RFC 4340 section 9.2).
  *
  * Errors: `-EINVAL`: above 15.
  */
@@ -531,7 +535,7 @@ int udccp_options_set_coverage(struct udccp_options *options,
                                uint8_t least);
 
 /**
- * What may wait to be sent (default 1 MiB, 512 messages).
+ * Limits of the send queue (default 1 MiB, 512 messages).
  *
  * Errors: `-EINVAL`: a limit is 0.
  */
@@ -540,7 +544,7 @@ int udccp_options_set_send_queue(struct udccp_options *options,
                                  size_t messages);
 
 /**
- * What may wait to be read (default 1 MiB, 1024 messages). The peer is slowed down as the queue
+ * Limits of the receive queue (default 1 MiB, 1024 messages). The peer is slowed down as the queue
  * fills.
  *
  * Errors: `-EINVAL`: a limit is 0.
@@ -550,7 +554,8 @@ int udccp_options_set_recv_queue(struct udccp_options *options,
                                  size_t messages);
 
 /**
- * What a full send queue does: `UDCCP_QUEUE_REFUSE` or `UDCCP_QUEUE_DROP_LOWEST`.
+ * What happens when the send queue is full: `UDCCP_QUEUE_REFUSE` (the default) or
+ * `UDCCP_QUEUE_DROP_LOWEST`.
  *
  * Errors: `-EINVAL`: neither.
  */
@@ -564,21 +569,22 @@ int udccp_options_set_linger_ms(struct udccp_options *options,
                                 uint32_t ms);
 
 /**
- * Silence of the peer after which it is probed, in milliseconds (default 25,000); 0: never. Has to
- * be shorter than the idle limit.
+ * Silence of the peer after which it is sent a probe, in milliseconds (default 25,000; 0: no
+ * probes). Must be shorter than the idle limit.
  */
 int udccp_options_set_keep_alive_ms(struct udccp_options *options,
                                     uint32_t ms);
 
 /**
- * Silence of the peer after which it is gone, in milliseconds (default 120,000); 0: never.
+ * Silence of the peer after which the connection ends with an error, in milliseconds (default
+ * 120,000; 0: never).
  */
 int udccp_options_set_idle_limit_ms(struct udccp_options *options,
                                     uint32_t ms);
 
 /**
- * Requests sent again before a connect fails (default 6), and the time before the first of them in
- * milliseconds (default 1000, doubling).
+ * Retransmissions of a Request before connecting fails (default 6), and the time before the first
+ * in milliseconds (default 1000; it doubles with each).
  *
  * Errors: `-EINVAL`: the time is 0.
  */
@@ -587,30 +593,31 @@ int udccp_options_set_request_retries(struct udccp_options *options,
                                       uint32_t first_after_ms);
 
 /**
- * Use ECN (default true).
+ * Use ECN (default true, RFC 4340 section 12).
  */
 int udccp_options_set_ecn(struct udccp_options *options, bool ecn);
 
 /**
- * Carry a CRC-32c of the data (default false), and deliver data that it shows to be corrupt with a
- * mark instead of dropping it (default false).
+ * Send a CRC-32c of the data, and ask the peer for one (default false); and deliver data that it
+ * shows to be corrupt, with a mark, instead of dropping it (default false; RFC 4340 section 9.3).
  */
 int udccp_options_set_data_checksum(struct udccp_options *options,
                                     bool checksum,
                                     bool deliver_corrupt);
 
 /**
- * Path MTU in bytes, IP header included, at most (default 1500).
+ * Upper limit of the path MTU in bytes, IP header included (default 1500).
  */
 int udccp_options_set_path_mtu(struct udccp_options *options, uint16_t bytes);
 
 /**
- * Hold TIMEWAIT at the server when it closes (default false: the client holds it).
+ * The server holds TIMEWAIT if it closes (default false: the client holds it).
  */
 int udccp_options_set_server_timewait(struct udccp_options *options, bool holds);
 
 /**
- * Listeners: connections that may be in handshake or wait for `udccp_accept` (default 128).
+ * Listeners: how many connections may be in the handshake or wait for `udccp_accept` (default
+ * 128).
  *
  * Errors: `-EINVAL`: 0.
  */
@@ -625,25 +632,27 @@ int udccp_options_set_backlog(struct udccp_options *options,
 int udccp_options_set_local_port(struct udccp_options *options, uint16_t port);
 
 /**
- * Clients: data that goes with the Request and so arrives a round-trip time earlier (default:
- * none). It is copied.
+ * Clients: data to send with the Request, which arrives a round-trip time earlier (default: none).
+ * It is copied.
  *
- * Errors: `-EMSGSIZE`: longer than any message.
+ * Errors: `-EMSGSIZE`: longer than `UDCCP_MAX_MESSAGE`.
  */
 int udccp_options_set_request_data(struct udccp_options *options,
                                    const void *data,
                                    size_t len);
 
 /**
- * Time to live, or hop limit, of packets, 1 to 255 (default: the system's, mostly 64).
+ * Time to live (IPv4) or hop limit (IPv6) of packets, 1 to 255 (default: the system's, usually
+ * 64).
  *
  * Errors: `-EINVAL`: 0.
  */
-int udccp_options_set_ttl(struct udccp_options *options, uint8_t ttl);
+int udccp_options_set_ttl(struct udccp_options *options,
+                          uint8_t ttl);
 
 /**
  * Differentiated services code point of packets, 0 to 63 (RFC 2474; default 0). 46 is expedited
- * forwarding, as for voice. UDP packets then leave without segmentation offload.
+ * forwarding, as for voice. UDP packets are then sent without segmentation offload.
  *
  * Errors: `-EINVAL`: above 63.
  */
@@ -651,29 +660,29 @@ int udccp_options_set_dscp(struct udccp_options *options,
                            uint8_t code_point);
 
 /**
- * Firewall mark of packets, for rules of routing and filtering (Linux; needs CAP_NET_ADMIN;
- * default: none).
+ * Firewall mark of packets, for routing and filter rules (Linux; needs CAP_NET_ADMIN; default:
+ * none).
  */
 int udccp_options_set_mark(struct udccp_options *options,
                            uint32_t mark);
 
 /**
- * Send and receive by this network interface alone, for example "eth0" (Linux; default: by what
- * routing says).
+ * Send and receive only on this network interface, for example "eth0" (Linux; default: the routes
+ * decide).
  */
 int udccp_options_set_device(struct udccp_options *options,
                              const char *name);
 
 /**
- * Share the UDP port with other sockets that do the same (default false). The kernel spreads
- * clients among them by their addresses.
+ * Share the UDP port with other sockets that set this too (default false). The kernel distributes
+ * clients among them by address.
  */
 int udccp_options_set_reuse_port(struct udccp_options *options,
                                  bool reuse);
 
 /**
- * Buffers of the kernel in bytes (default 4 MiB to receive, and the system's to send, which 0
- * stands for).
+ * Sizes of the kernel's buffers in bytes (default 4 MiB to receive). A `send_bytes` of 0, the
+ * default, stands for the system's.
  *
  * Errors: `-EINVAL`: nothing could be received.
  */
@@ -682,42 +691,42 @@ int udccp_options_set_kernel_buffers(struct udccp_options *options,
                                      size_t send_bytes);
 
 /**
- * Whether the end of the process closes what is still open and waits for it (default true).
- * Without, connections are cut off and their peers hear nothing.
+ * Whether the end of the process closes open connections and waits for it (default true). With
+ * false, they end without any packet to their peers.
  */
 int udccp_options_set_close_at_exit(struct udccp_options *options,
                                     bool close);
 
 /**
- * Where the connection stands: one of `UDCCP_CLOSED` to `UDCCP_TIMEWAIT`, or `-EBADF`.
+ * The state of the connection: one of `UDCCP_CLOSED` to `UDCCP_TIMEWAIT`, or `-EBADF`.
  */
 int udccp_socket_state(const struct udccp_socket *socket);
 
 /**
- * What the connection ended with, as `SO_ERROR` gives it: 0 while it lives or after an orderly
- * end, else a negative error: `-ECONNRESET` (aborted), `-ETIMEDOUT` (the peer fell silent) and so
- * on, or that of the handshake. Asking does not change it.
+ * How the connection ended, as in `SO_ERROR`: 0 while it is open and after an orderly close,
+ * otherwise a negative error, such as `-ECONNRESET` (aborted), `-ETIMEDOUT` (the peer fell
+ * silent), or that of the handshake. Reading it does not clear it.
  */
 int udccp_socket_error(const struct udccp_socket *socket);
 
 /**
- * Writes what the peer said in words when it reset the connection (RFC 4340 section 5.6). Returns
- * the length as `udccp_service_text` does; 0 where it said nothing.
+ * Writes the text with which the peer explained its Reset (RFC 4340 section 5.6). Returns the
+ * length as `udccp_service_text` does; 0 if it sent none.
  */
 ssize_t udccp_socket_reset_text(const struct udccp_socket *socket,
                                 char *buffer,
                                 size_t size);
 
 /**
- * Writes the peer's address and ports as `udccp_connect` takes them. Returns the length as
- * `udccp_service_text` does; 80 bytes are enough.
+ * Writes the peer's address and ports in the form that `udccp_connect` takes. Returns the length
+ * as `udccp_service_text` does; 80 bytes are enough.
  */
 ssize_t udccp_socket_peer(const struct udccp_socket *socket,
                           char *buffer,
                           size_t size);
 
 /**
- * Writes our address and ports, as `udccp_socket_peer` does.
+ * Writes our address and ports in the same form.
  */
 ssize_t udccp_socket_local(const struct udccp_socket *socket, char *buffer, size_t size);
 
@@ -727,30 +736,30 @@ ssize_t udccp_socket_local(const struct udccp_socket *socket, char *buffer, size
 uint32_t udccp_socket_service(const struct udccp_socket *socket);
 
 /**
- * The largest message in bytes that fits in one packet of this path now; 0 before the handshake is
- * done, after the end and in a forked child.
+ * The largest message that fits in one packet of this path now, in bytes; 0 before the handshake
+ * is complete, for NULL, and in a forked child.
  */
 size_t udccp_socket_max_message_size(const struct udccp_socket *socket);
 
 /**
- * Frees a socket. A connection that is open closes in order in the background: what is queued is
- * still sent, within the time to linger, and so at the end of the process. A handshake is
- * cancelled. NULL is allowed.
+ * Frees a socket. An open connection closes in order in the background, or at the end of the
+ * process: what is queued is still sent, within the linger time. A handshake is cancelled. NULL is
+ * allowed.
  */
 void udccp_socket_free(struct udccp_socket *socket);
 
 /**
- * Connects to a service and waits for the handshake. Frees nothing and gives NULL in `socket` on
- * failure.
+ * Connects to a service and waits for the handshake. On failure, `*socket` is NULL and there is
+ * nothing to free.
  *
- * `address` is `host:port`, the host a name or a number (`[2001:db8::1]:5004`). One number stands
- * for the UDP port and the DCCP port inside it; `host:port/udp-port` tells them apart, and
- * `host:port/raw` goes without UDP (needs CAP_NET_RAW). The addresses of a name are tried in turn.
- * `options` may be NULL.
+ * `address` is `host:port`, with a name or a numeric address as the host (`[2001:db8::1]:5004`).
+ * By default one number is both the UDP port and the DCCP port inside it. `host:port/udp-port`
+ * gives two different ones, and `host:port/raw` goes without UDP (needs CAP_NET_RAW). The
+ * addresses of a name are tried in turn. `options` may be NULL.
  *
- * Errors: `-EAGAIN`: not within the time, and the attempt is given up. `-ECONNREFUSED`,
- * `-EBADRQC` (another service), `-EHOSTUNREACH`, `-ETIMEDOUT`, `-EOPNOTSUPP` (CCID), `-ENOENT`
- * (unknown host), `-EINVAL` (address or service code).
+ * Errors: `-EAGAIN`: not connected in time, and the attempt is cancelled. `-ECONNREFUSED`,
+ * `-EBADRQC` (service code not served), `-EHOSTUNREACH`, `-ETIMEDOUT`, `-EOPNOTSUPP` (CCID),
+ * `-ENOENT` (unknown host), `-EINVAL` (address or service code).
  */
 int udccp_connect(struct udccp_socket **socket,
                   const char *address,
@@ -759,9 +768,9 @@ int udccp_connect(struct udccp_socket **socket,
                   int timeout_ms);
 
 /**
- * Starts to connect and does not wait. The host has to be a number. The descriptor of the socket
- * (`udccp_socket_fd`) is writable once data can flow, and hangs up where the handshake fails;
- * `udccp_connect_finish` says which. Freeing the socket cancels the handshake.
+ * Starts to connect without waiting. The host has to be a numeric address. The descriptor of the
+ * socket (`udccp_socket_fd`) becomes writable once data can flow, and hangs up if the handshake
+ * fails; `udccp_connect_finish` returns the result. Freeing the socket cancels the handshake.
  *
  * Errors: `-EINVAL`, `-EHOSTUNREACH` (no route), `-EOPNOTSUPP`.
  */
@@ -771,18 +780,19 @@ int udccp_connect_start(struct udccp_socket **socket,
                         const struct udccp_options *options);
 
 /**
- * The result of a handshake, waiting for it: 0 once data can flow. Other calls do this by
- * themselves; `udccp_send` of a socket whose handshake is under way waits for it first.
+ * Waits for the handshake and returns its result: 0 once data can flow. A call to it is not
+ * required: `udccp_send` and others wait for the handshake first.
  *
- * Errors: `-EAGAIN`: not within the time; it goes on. Otherwise as `udccp_connect`, each time.
+ * Errors: `-EAGAIN`: not complete in time; it continues. Otherwise as `udccp_connect`, with each
+ * call.
  */
 int udccp_connect_finish(struct udccp_socket *socket,
                          int timeout_ms);
 
 /**
- * Listens for clients of `n` service codes (at least one). `address` is in numbers, for example
+ * Listens for clients of `n` service codes (at least one). `address` is numeric, for example
  * `[::]:5004`, which serves IPv4 too, or `127.0.0.1:0` for a free port; "/udp-port" or "/raw" may
- * follow. `options` are those of the connections accepted, too; NULL stands for the defaults.
+ * follow. `options` also apply to the connections accepted; NULL stands for the defaults.
  *
  * Errors: `-EADDRINUSE`, `-EADDRNOTAVAIL`, `-EACCES`, `-EPERM` (raw IP), `-EINVAL`.
  */
@@ -793,9 +803,9 @@ int udccp_listen(struct udccp_listener **listener,
                  const struct udccp_options *options);
 
 /**
- * The next connection whose handshake is done, waiting for it.
+ * Accepts the next connection whose handshake is complete, waiting for it.
  *
- * Errors: `-EAGAIN`: none within the time; `socket` is NULL then.
+ * Errors: `-EAGAIN`: none in time; `*socket` is then NULL.
  */
 int udccp_accept(struct udccp_listener *listener,
                  struct udccp_socket **socket,
@@ -807,7 +817,7 @@ int udccp_accept(struct udccp_listener *listener,
 uint16_t udccp_listener_port(const struct udccp_listener *listener);
 
 /**
- * Serves other service codes from here on; connections that exist stay.
+ * Serves other service codes from now on. Existing connections are not affected.
  *
  * Errors: `-EINVAL`, `-EADDRINUSE`; nothing has changed then.
  */
@@ -816,14 +826,14 @@ int udccp_listener_set_services(struct udccp_listener *listener,
                                 size_t n);
 
 /**
- * Listens no more. Connections that were accepted live on; those that wait to be are reset. NULL
- * is allowed.
+ * Stops listening and frees the listener. Connections that were accepted stay open; those not yet
+ * accepted are reset. NULL is allowed.
  */
 void udccp_listener_free(struct udccp_listener *listener);
 
 /**
- * Binds an address in numbers, for example `0.0.0.0:5004` or `[::]:0` (IPv4 too; port 0 picks a
- * free one), or with `/raw` behind it. `options` may be NULL.
+ * Binds a numeric address, for example `0.0.0.0:5004` or `[::]:0` (which serves IPv4 too; port 0
+ * picks a free one), or one that ends in `/raw`. `options` may be NULL.
  *
  * Errors: `-EADDRINUSE`, `-EADDRNOTAVAIL`, `-EACCES`, `-EPERM` (raw IP), `-EINVAL`.
  */
@@ -841,11 +851,11 @@ int udccp_endpoint_connect_start(struct udccp_endpoint *endpoint,
                                  const struct udccp_options *options);
 
 /**
- * Serves `n` service codes on DCCP port `port` of this endpoint; 0 stands for the number of its
- * UDP port, or a free one over raw IP. `options` may be NULL.
+ * Serves `n` service codes on DCCP port `port` of this endpoint. 0 stands for the number of its
+ * UDP port or, over raw IP, for a free one. `options` may be NULL.
  *
- * Errors: `-EADDRINUSE`: the port already serves one of them. `-EINVAL`: there is none, or one is
- * 0xFFFFFFFF.
+ * Errors: `-EADDRINUSE`: the port already serves one of them. `-EINVAL`: there is no service code,
+ * or one is 0xFFFFFFFF.
  */
 int udccp_endpoint_listen(struct udccp_endpoint *endpoint,
                           struct udccp_listener **listener,
@@ -855,52 +865,52 @@ int udccp_endpoint_listen(struct udccp_endpoint *endpoint,
                           const struct udccp_options *options);
 
 /**
- * Writes the address bound, with the UDP port, as `udccp_socket_peer` does.
+ * Writes the bound address, with the UDP port, as `udccp_socket_peer` does.
  */
 ssize_t udccp_endpoint_local(const struct udccp_endpoint *endpoint,
                              char *buffer,
                              size_t size);
 
 /**
- * Waits until every connection of this endpoint is over.
+ * Waits until every connection of this endpoint has ended.
  *
- * Errors: `-EAGAIN`: not within the time.
+ * Errors: `-EAGAIN`: not in time.
  */
 int udccp_endpoint_wait_idle(struct udccp_endpoint *endpoint, int timeout_ms);
 
 /**
- * Frees an endpoint. Its listeners and sockets live on. NULL is allowed.
+ * Frees an endpoint. Its listeners and sockets stay open. NULL is allowed.
  */
 void udccp_endpoint_free(struct udccp_endpoint *endpoint);
 
 /**
- * Closes every open connection of this process in order, as `exit()` does, and waits for that
- * within the longest time to linger. For ends of a process that run no functions of `atexit`; and
- * for Windows, where every program calls it last: functions of a DLL run too late there.
+ * Closes every open connection of this process in order, as `exit()` does, and waits for them to
+ * end, for at most the longest linger time. Call it before an end of the process that runs no
+ * `atexit` functions; on Windows, before every end, because functions of a DLL run too late there.
  *
- * Connections with `udccp_options_set_close_at_exit` off stay as they are.
+ * Connections with `udccp_options_set_close_at_exit` off are left alone.
  */
 void udccp_close_all(void);
 
 #if !defined(_WIN32)
 /**
- * A descriptor for `poll`, `epoll`, `select` and event loops, ready whenever a call would not
- * wait. Level-triggered, and the same for the whole life of the socket. Wait on it, and do nothing
- * else with it: it is not to be read, written or closed, and `udccp_socket_free` ends it.
+ * A descriptor for `poll`, `epoll`, `select` and event loops, which is ready whenever a call would
+ * not wait. It is level-triggered, and stays the same for the whole life of the socket. Only wait
+ * on it: do not read, write or close it. `udccp_socket_free` closes it.
  *
  * | `poll` says | means |
  * |---|---|
- * | `POLLIN` | `udccp_recv` would give a message, the end or an error |
- * | `POLLOUT` | the handshake is done, and `udccp_send` would take a message or give an error |
+ * | `POLLIN` | `udccp_recv` would return a message, the end or an error |
+ * | `POLLOUT` | the handshake is complete, and `udccp_send` would take a message or fail |
  * | `POLLRDHUP` | nothing more will arrive |
- * | `POLLHUP` | the connection has ended, or the handshake failed |
+ * | `POLLHUP` | the connection has ended, or the handshake has failed |
  * | `POLLERR` | it ended with an error |
  *
- * A connection that was closed here, and whose peer does not confirm that in its time, shows the
- * end with an error.
+ * If the connection was closed here and the peer does not confirm in time, the descriptor shows
+ * the end with an error.
  *
- * Costs two descriptors of the process, from the first call on. Errors: `-EMFILE`; that of the
- * handshake, where it had failed before the first call.
+ * It uses two descriptors of the process, from the first call on. Errors: `-EMFILE`; that of the
+ * handshake, if it failed before the first call.
  */
 int udccp_socket_fd(struct udccp_socket *socket);
 #endif
@@ -914,11 +924,11 @@ int udccp_listener_fd(struct udccp_listener *listener);
 
 #if !defined(_WIN32)
 /**
- * Takes a UDP socket that a service manager handed over, or with options of your own: bound and
- * not connected. The descriptor is duplicated; close yours when you like. The library reads
- * everything that arrives there.
+ * Uses a UDP socket that is bound and not connected, from a service manager or with options of
+ * your own. The descriptor is duplicated, so yours can be closed at any time. The library reads
+ * everything that arrives on the socket.
  *
- * Errors: `-EBADF`: not a descriptor. `-EINVAL`: not a bound UDP socket.
+ * Errors: `-EBADF`: not a descriptor. `-EINVAL`: not a bound, unconnected UDP socket.
  */
 int udccp_endpoint_from_fd(struct udccp_endpoint **endpoint,
                            int fd,
@@ -927,11 +937,10 @@ int udccp_endpoint_from_fd(struct udccp_endpoint **endpoint,
 
 /**
  * Sends one message of `len` bytes, waiting while the send queue is full. It arrives whole or not
- * at all. A message of no bytes is one, too.
+ * at all. An empty message is allowed.
  *
- * Errors: `-EAGAIN`: not sent within the time. `-EMSGSIZE`: larger than
- * `udccp_socket_max_message_size`. `-EPIPE`: closed. `-ECONNRESET`, `-ETIMEDOUT` and others: the
- * connection has failed.
+ * Errors: `-EAGAIN`: not sent in time. `-EMSGSIZE`: larger than `udccp_socket_max_message_size`.
+ * `-EPIPE`: the connection is closed. `-ECONNRESET`, `-ETIMEDOUT` and others: it has failed.
  */
 int udccp_send(struct udccp_socket *socket,
                const void *data,
@@ -948,11 +957,11 @@ int udccp_send_message(struct udccp_socket *socket,
                        int timeout_ms);
 
 /**
- * Sends `n` messages in order, with as few system calls as possible, waiting while the send queue
- * is full. Returns how many were queued: `n`, or those before the time was over or one failed, if
- * there are any.
+ * Sends `n` messages in order, waiting while the send queue is full, with as few system calls as
+ * possible. Returns how many were queued: `n`, or fewer if the time was over or a message failed,
+ * but at least one.
  *
- * Errors: where none was queued, as `udccp_send_message`.
+ * Errors: if none was queued, as `udccp_send_message`.
  */
 ssize_t udccp_send_batch(struct udccp_socket *socket,
                          const struct udccp_message *first,
@@ -960,15 +969,15 @@ ssize_t udccp_send_batch(struct udccp_socket *socket,
                          int timeout_ms);
 
 /**
- * Waits until everything sent so far has left.
+ * Waits until everything sent so far has been handed to the network or dropped.
  *
- * Errors: `-EAGAIN`: not within the time. Else: the connection ended before.
+ * Errors: `-EAGAIN`: not in time. Others: the connection ended first.
  */
 int udccp_flush(struct udccp_socket *socket, int timeout_ms);
 
 /**
- * Waits until everything sent so far has left and is accounted for: reported by the peer, or
- * judged lost. The statistics have the counts.
+ * Waits until the fate of everything sent so far is known: the peer has reported it received, or
+ * it counts as lost. The statistics have the numbers.
  *
  * Errors: as `udccp_flush`.
  */
@@ -976,40 +985,43 @@ int udccp_acknowledged(struct udccp_socket *socket,
                        int timeout_ms);
 
 /**
- * Closes: what is queued is still sent, within the time to linger, and then the peer is told.
- * Waits until the peer has confirmed it, or has had as long again for that (at least 14 round-trip
- * times); then the close goes on in the background. Sending ends with this call; what has arrived
- * can still be read. With a time of 0 it starts the close and does not wait.
+ * Closes the connection: sends what is queued, within the linger time, then tells the peer, and
+ * waits until the peer has confirmed. The peer has another linger time for that, at least 14
+ * round-trip times; after it the call fails, and the close goes on in the background. From this
+ * call on nothing can be sent; what has arrived can still be read. With a timeout of 0 it starts
+ * the close and does not wait.
  *
- * Errors: `-EAGAIN`: the close goes on; ask again, or free the socket. `-ETIMEDOUT`: not all that
- * was queued had left in time, or the peer did not confirm. `-ECONNRESET` and others: the
- * connection had failed before.
+ * Errors: `-EAGAIN`: not complete in time; the close goes on. Call again, or free the socket.
+ * `-ETIMEDOUT`: not everything queued was sent in time, or the peer did not confirm. `-ECONNRESET`
+ * and others: the connection had failed before.
  */
 int udccp_close(struct udccp_socket *socket,
                 int timeout_ms);
 
 /**
- * Waits for the end of the connection, whoever causes it: 0 where it was closed in order.
+ * Waits until the connection has ended, whichever side ends it. Returns 0 if it was closed in
+ * order.
  *
- * Errors: `-EAGAIN`: it lives on. `-ECONNRESET` and others: it failed.
+ * Errors: `-EAGAIN`: it is still open. `-ECONNRESET` and others: it failed.
  */
-int udccp_wait_closed(struct udccp_socket *socket, int timeout_ms);
+int udccp_wait_closed(struct udccp_socket *socket,
+                      int timeout_ms);
 
 /**
- * Ends the connection at once with Reset, Aborted. What is queued is dropped. During a handshake,
- * cancels it.
+ * Ends the connection at once with a Reset of code Aborted. Queued messages are dropped. During a
+ * handshake, cancels it.
  */
 int udccp_abort(struct udccp_socket *socket);
 
 /**
- * Receives one message, waiting for it, and copies it into `buffer`. Returns the bytes written,
- * never more than `capacity`; 0 is an empty message. What does not fit is lost, as with `recv`:
- * `UDCCP_MAX_MESSAGE` is room for every message, `udccp_next_len` asks before, and
- * `udccp_recv_message` says it after.
+ * Receives one message, waiting for it, and copies it into `buffer`. Returns the bytes written, at
+ * most `capacity`; 0 is an empty message. What does not fit is discarded, as with `recv`. A buffer
+ * of `UDCCP_MAX_MESSAGE` holds any message; `udccp_next_len` returns the length before, and
+ * `udccp_recv_message` after the message is taken.
  *
- * Errors: `UDCCP_EOF`: the connection was closed in order, and all was read. `-EAGAIN`: nothing
- * within the time. `-ECONNRESET`, `-ETIMEDOUT` and others: the connection has failed; what had
- * arrived before is read first.
+ * Errors: `UDCCP_EOF`: the connection was closed in order, and everything was read. `-EAGAIN`: no
+ * message in time. `-ECONNRESET`, `-ETIMEDOUT` and others: the connection has failed, and what had
+ * arrived before was read.
  */
 ssize_t udccp_recv(struct udccp_socket *socket,
                    void *buffer,
@@ -1017,14 +1029,14 @@ ssize_t udccp_recv(struct udccp_socket *socket,
                    int timeout_ms);
 
 /**
- * As `udccp_recv`, and says what is known of the message.
+ * As `udccp_recv`; also returns the message's length and whether it was damaged.
  */
 int udccp_recv_message(struct udccp_socket *socket,
                        struct udccp_buffer *buffer,
                        int timeout_ms);
 
 /**
- * Receives up to `n` messages, waiting for the first. Returns how many.
+ * Receives up to `n` messages, waiting for the first. Returns their number.
  *
  * Errors: as `udccp_recv`; `-EINVAL`: `n` is 0.
  */
@@ -1034,7 +1046,7 @@ ssize_t udccp_recv_batch(struct udccp_socket *socket,
                          int timeout_ms);
 
 /**
- * As `udccp_recv`, and the message stays.
+ * As `udccp_recv`, but the message stays in the queue.
  */
 ssize_t udccp_peek(struct udccp_socket *socket,
                    void *buffer,
@@ -1042,29 +1054,30 @@ ssize_t udccp_peek(struct udccp_socket *socket,
                    int timeout_ms);
 
 /**
- * Length in bytes of the next message. 0 is an empty one.
+ * Length of the next message in bytes; 0 if it is empty.
  *
- * Errors: `-EAGAIN`: none waits. `-EBADF`.
+ * Errors: `-EAGAIN`: there is none. `-EBADF`.
  */
 ssize_t udccp_next_len(const struct udccp_socket *socket);
 
 /**
- * Reads no more: what waits is thrown away, `udccp_recv` gives `UDCCP_EOF`, and the peer is told
- * when it sends on. Sending goes on. This is all that DCCP has of a half-closed connection.
+ * Stops reading: discards what waits to be read, and `udccp_recv` returns `UDCCP_EOF`. If the peer
+ * sends more, it is told that nobody reads. Sending is not affected. DCCP has no other half-closed
+ * state.
  */
 int udccp_shutdown_read(struct udccp_socket *socket);
 
 /**
  * How long a close may take to deliver what is queued, in milliseconds. 0: a close resets the
- * connection at once. A close that is under way keeps its time.
+ * connection at once. A close in progress keeps its time.
  *
- * Errors of all settings of a socket: `-EAGAIN`: its handshake is under way.
+ * Error of all settings of a socket: `-EAGAIN`: its handshake is in progress.
  */
 int udccp_socket_set_linger_ms(struct udccp_socket *socket,
                                uint32_t ms);
 
 /**
- * What may wait to be sent. What waits beyond stays.
+ * Limits of the send queue. Messages that already wait stay, even beyond them.
  *
  * Errors: `-EINVAL`: a limit is 0.
  */
@@ -1073,11 +1086,12 @@ int udccp_socket_set_send_queue(struct udccp_socket *socket,
                                 size_t messages);
 
 /**
- * What a full send queue does: `UDCCP_QUEUE_REFUSE` or `UDCCP_QUEUE_DROP_LOWEST`.
+ * What happens when the send queue is full: `UDCCP_QUEUE_REFUSE` or `UDCCP_QUEUE_DROP_LOWEST`.
  *
  * Errors: `-EINVAL`: neither.
  */
-int udccp_socket_set_queue_policy(struct udccp_socket *socket, int number);
+int udccp_socket_set_queue_policy(struct udccp_socket *socket,
+                                  int number);
 
 /**
  * Whether this server holds TIMEWAIT itself when it closes.
@@ -1085,38 +1099,38 @@ int udccp_socket_set_queue_policy(struct udccp_socket *socket, int number);
 int udccp_socket_set_server_timewait(struct udccp_socket *socket, bool holds);
 
 /**
- * Asks the peer not to go faster, until taken back (Slow Receiver, RFC 4340 section 11.6). A
- * receive queue that fills does so by itself.
+ * Asks the peer not to send faster than now, until it is called with false (Slow Receiver, RFC
+ * 4340 section 11.6). A receive queue that fills up does so by itself.
  */
 int udccp_socket_set_slow_receiver(struct udccp_socket *socket,
                                    bool is_slow);
 
 /**
- * The checksum coverage agreed on, of the data that we send and the least that we accept; 0 is
- * everything. Either pointer may be NULL.
+ * Checksum coverage as negotiated: that of the data we send, and the smallest that we accept; 0
+ * covers everything. Either pointer may be NULL.
  *
- * Errors: `-EAGAIN`: the handshake is under way.
+ * Errors: `-EAGAIN`: the handshake is in progress.
  */
 int udccp_socket_coverage(const struct udccp_socket *socket,
                           uint8_t *send,
                           uint8_t *least);
 
 /**
- * Writes the connection's numbers to `stats`. `size` is `sizeof *stats`: it tells the library
- * which version of the structure the program was compiled with. Members that the library does not
- * know are unknown.
+ * Writes the connection's state and counters to `stats`. `size` is `sizeof *stats`; it tells the
+ * library which version of the structure the program was compiled with. Members that the library
+ * does not know get `UDCCP_UNKNOWN`.
  *
- * Errors: `-EAGAIN`: the handshake is under way. `-EINVAL`: `size` is 0 or no multiple of 8.
+ * Errors: `-EAGAIN`: the handshake is in progress. `-EINVAL`: `size` is 0 or not a multiple of 8.
  */
 int udccp_socket_stats(const struct udccp_socket *socket,
                        struct udccp_stats *stats,
                        size_t size);
 
 /**
- * The next event, waiting for it. The latest 64 are kept for who asks late, and the fates of
- * messages until they are read.
+ * Waits for the next event. Up to 64 unread events are kept, of more the newest; the fates of
+ * messages are all kept until they are read.
  *
- * Errors: `-EAGAIN`: none within the time. `UDCCP_EOF`: the connection has ended, and all were
+ * Errors: `-EAGAIN`: none in time. `UDCCP_EOF`: the connection has ended, and all events were
  * read.
  */
 int udccp_socket_event(struct udccp_socket *socket,

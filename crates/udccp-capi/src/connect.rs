@@ -12,10 +12,10 @@ use crate::options::Options;
 use crate::pointer::{self, Place};
 use crate::socket::Socket;
 
-/// How to write an address.
+/// How addresses are written.
 const FORMS: &str = "write host:port, host:port/udp-port, or host:port/raw for DCCP without UDP";
 
-/// Every address of a host, asking the system's resolver.
+/// Looks up all addresses of a host. Blocks.
 pub(crate) fn resolve(text: &str) -> Result<Vec<Address>, Failure> {
     Address::resolve(text).map_err(|e| match e.kind() {
         io::ErrorKind::InvalidInput => Failure::invalid(&e.to_string(), FORMS),
@@ -23,13 +23,13 @@ pub(crate) fn resolve(text: &str) -> Result<Vec<Address>, Failure> {
     })
 }
 
-/// An address in numbers, for calls that do not wait.
+/// A numeric address, for calls that do not wait.
 pub(crate) fn numeric(text: &str) -> Result<Address, Failure> {
     let advice = "give host and port in numbers; a name has to be resolved first";
     text.parse::<Address>().map_err(|e| Failure::invalid(&e.to_string(), advice))
 }
 
-/// Any port of the family of an address.
+/// Any port, of the address family of `peer`.
 fn any(peer: &Address) -> SocketAddr {
     match peer.udp {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
@@ -37,17 +37,17 @@ fn any(peer: &Address) -> SocketAddr {
     }
 }
 
-/// Connects to a service and waits for the handshake. Frees nothing and gives NULL in `socket` on
-/// failure.
+/// Connects to a service and waits for the handshake. On failure, `*socket` is NULL and there is
+/// nothing to free.
 ///
-/// `address` is `host:port`, the host a name or a number (`[2001:db8::1]:5004`). One number stands
-/// for the UDP port and the DCCP port inside it; `host:port/udp-port` tells them apart, and
-/// `host:port/raw` goes without UDP (needs CAP_NET_RAW). The addresses of a name are tried in turn.
-/// `options` may be NULL.
+/// `address` is `host:port`, with a name or a numeric address as the host (`[2001:db8::1]:5004`).
+/// By default one number is both the UDP port and the DCCP port inside it. `host:port/udp-port`
+/// gives two different ones, and `host:port/raw` goes without UDP (needs CAP_NET_RAW). The
+/// addresses of a name are tried in turn. `options` may be NULL.
 ///
-/// Errors: `-EAGAIN`: not within the time, and the attempt is given up. `-ECONNREFUSED`,
-/// `-EBADRQC` (another service), `-EHOSTUNREACH`, `-ETIMEDOUT`, `-EOPNOTSUPP` (CCID), `-ENOENT`
-/// (unknown host), `-EINVAL` (address or service code).
+/// Errors: `-EAGAIN`: not connected in time, and the attempt is cancelled. `-ECONNREFUSED`,
+/// `-EBADRQC` (service code not served), `-EHOSTUNREACH`, `-ETIMEDOUT`, `-EOPNOTSUPP` (CCID),
+/// `-ENOENT` (unknown host), `-EINVAL` (address or service code).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_connect(
     socket: *mut *mut Socket,
@@ -67,9 +67,9 @@ pub unsafe extern "C" fn udccp_connect(
     })
 }
 
-/// Starts to connect and does not wait. The host has to be a number. The descriptor of the socket
-/// (`udccp_socket_fd`) is writable once data can flow, and hangs up where the handshake fails;
-/// `udccp_connect_finish` says which. Freeing the socket cancels the handshake.
+/// Starts to connect without waiting. The host has to be a numeric address. The descriptor of the
+/// socket (`udccp_socket_fd`) becomes writable once data can flow, and hangs up if the handshake
+/// fails; `udccp_connect_finish` returns the result. Freeing the socket cancels the handshake.
 ///
 /// Errors: `-EINVAL`, `-EHOSTUNREACH` (no route), `-EOPNOTSUPP`.
 #[unsafe(no_mangle)]
@@ -92,10 +92,11 @@ pub unsafe extern "C" fn udccp_connect_start(
     })
 }
 
-/// The result of a handshake, waiting for it: 0 once data can flow. Other calls do this by
-/// themselves; `udccp_send` of a socket whose handshake is under way waits for it first.
+/// Waits for the handshake and returns its result: 0 once data can flow. A call to it is not
+/// required: `udccp_send` and others wait for the handshake first.
 ///
-/// Errors: `-EAGAIN`: not within the time; it goes on. Otherwise as `udccp_connect`, each time.
+/// Errors: `-EAGAIN`: not complete in time; it continues. Otherwise as `udccp_connect`, with each
+/// call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_connect_finish(socket: *mut Socket, timeout_ms: c_int) -> c_int {
     status(|| {

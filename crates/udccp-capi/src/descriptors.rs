@@ -1,4 +1,5 @@
-//! File descriptors, which Windows does not have. The functions say so once more, for the header.
+//! File descriptors, which Windows does not have. Each function repeats the condition, for the
+//! header.
 
 use std::ffi::c_int;
 use std::net::UdpSocket;
@@ -13,23 +14,23 @@ use crate::options::Options;
 use crate::pointer::{self, Place};
 use crate::socket::Socket;
 
-/// A descriptor for `poll`, `epoll`, `select` and event loops, ready whenever a call would not
-/// wait. Level-triggered, and the same for the whole life of the socket. Wait on it, and do nothing
-/// else with it: it is not to be read, written or closed, and `udccp_socket_free` ends it.
+/// A descriptor for `poll`, `epoll`, `select` and event loops, which is ready whenever a call would
+/// not wait. It is level-triggered, and stays the same for the whole life of the socket. Only wait
+/// on it: do not read, write or close it. `udccp_socket_free` closes it.
 ///
 /// | `poll` says | means |
 /// |---|---|
-/// | `POLLIN` | `udccp_recv` would give a message, the end or an error |
-/// | `POLLOUT` | the handshake is done, and `udccp_send` would take a message or give an error |
+/// | `POLLIN` | `udccp_recv` would return a message, the end or an error |
+/// | `POLLOUT` | the handshake is complete, and `udccp_send` would take a message or fail |
 /// | `POLLRDHUP` | nothing more will arrive |
-/// | `POLLHUP` | the connection has ended, or the handshake failed |
+/// | `POLLHUP` | the connection has ended, or the handshake has failed |
 /// | `POLLERR` | it ended with an error |
 ///
-/// A connection that was closed here, and whose peer does not confirm that in its time, shows the
-/// end with an error.
+/// If the connection was closed here and the peer does not confirm in time, the descriptor shows
+/// the end with an error.
 ///
-/// Costs two descriptors of the process, from the first call on. Errors: `-EMFILE`; that of the
-/// handshake, where it had failed before the first call.
+/// It uses two descriptors of the process, from the first call on. Errors: `-EMFILE`; that of the
+/// handshake, if it failed before the first call.
 #[cfg(not(windows))]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_socket_fd(socket: *mut Socket) -> c_int {
@@ -43,11 +44,11 @@ pub unsafe extern "C" fn udccp_listener_fd(listener: *mut Listener) -> c_int {
     number(|| Ok(pointer::handle(listener)?.readiness()?.as_raw_fd()))
 }
 
-/// Takes a UDP socket that a service manager handed over, or with options of your own: bound and
-/// not connected. The descriptor is duplicated; close yours when you like. The library reads
-/// everything that arrives there.
+/// Uses a UDP socket that is bound and not connected, from a service manager or with options of
+/// your own. The descriptor is duplicated, so yours can be closed at any time. The library reads
+/// everything that arrives on the socket.
 ///
-/// Errors: `-EBADF`: not a descriptor. `-EINVAL`: not a bound UDP socket.
+/// Errors: `-EBADF`: not a descriptor. `-EINVAL`: not a bound, unconnected UDP socket.
 #[cfg(not(windows))]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_endpoint_from_fd(
@@ -69,7 +70,7 @@ fn duplicate(fd: RawFd) -> Result<OwnedFd, Failure> {
     if fd < 0 {
         return Err(Failure::bad_descriptor());
     }
-    // SAFETY: not negative, and the system says below whether it is one of this process.
+    // SAFETY: not negative; the system checks below whether it belongs to this process.
     let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
     borrowed.try_clone_to_owned().map_err(|_| Failure::bad_descriptor())
 }

@@ -1,4 +1,4 @@
-//! Endpoints: one UDP or raw socket with any number of connections.
+//! Endpoints: one UDP or raw socket that carries any number of connections.
 
 use std::ffi::{c_char, c_int};
 
@@ -14,8 +14,8 @@ use crate::socket::Socket;
 use crate::text;
 
 /// A UDP or raw socket that carries any number of connections: clients that share one port, or a
-/// server that connects to others, too. Most programs need none: `udccp_connect` and `udccp_listen`
-/// make their own.
+/// server that also connects to others. Most programs need none: `udccp_connect` and `udccp_listen`
+/// create their own.
 pub struct Endpoint(blocking::Endpoint, Process);
 
 impl Owned for Endpoint {
@@ -29,7 +29,7 @@ impl Endpoint {
         Self(endpoint, Process::this())
     }
 
-    /// Binds the address of a text; also the DCCP port that it names.
+    /// Binds a numeric address. Also returns the DCCP port in it.
     pub(crate) fn bind(
         text: &str,
         options: &Options,
@@ -46,8 +46,8 @@ impl Endpoint {
     }
 }
 
-/// Binds an address in numbers, for example `0.0.0.0:5004` or `[::]:0` (IPv4 too; port 0 picks a
-/// free one), or with `/raw` behind it. `options` may be NULL.
+/// Binds a numeric address, for example `0.0.0.0:5004` or `[::]:0` (which serves IPv4 too; port 0
+/// picks a free one), or one that ends in `/raw`. `options` may be NULL.
 ///
 /// Errors: `-EADDRINUSE`, `-EADDRNOTAVAIL`, `-EACCES`, `-EPERM` (raw IP), `-EINVAL`.
 #[unsafe(no_mangle)]
@@ -84,11 +84,11 @@ pub unsafe extern "C" fn udccp_endpoint_connect_start(
     })
 }
 
-/// Serves `n` service codes on DCCP port `port` of this endpoint; 0 stands for the number of its
-/// UDP port, or a free one over raw IP. `options` may be NULL.
+/// Serves `n` service codes on DCCP port `port` of this endpoint. 0 stands for the number of its
+/// UDP port or, over raw IP, for a free one. `options` may be NULL.
 ///
-/// Errors: `-EADDRINUSE`: the port already serves one of them. `-EINVAL`: there is none, or one is
-/// 0xFFFFFFFF.
+/// Errors: `-EADDRINUSE`: the port already serves one of them. `-EINVAL`: there is no service code,
+/// or one is 0xFFFFFFFF.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_endpoint_listen(
     endpoint: *mut Endpoint,
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn udccp_endpoint_listen(
     })
 }
 
-/// Writes the address bound, with the UDP port, as `udccp_socket_peer` does.
+/// Writes the bound address, with the UDP port, as `udccp_socket_peer` does.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_endpoint_local(
     endpoint: *const Endpoint,
@@ -121,9 +121,9 @@ pub unsafe extern "C" fn udccp_endpoint_local(
     })
 }
 
-/// Waits until every connection of this endpoint is over.
+/// Waits until every connection of this endpoint has ended.
 ///
-/// Errors: `-EAGAIN`: not within the time.
+/// Errors: `-EAGAIN`: not in time.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_endpoint_wait_idle(
     endpoint: *mut Endpoint,
@@ -132,7 +132,7 @@ pub unsafe extern "C" fn udccp_endpoint_wait_idle(
     status(|| Ok(pointer::handle(endpoint)?.0.wait_idle(pointer::timeout(timeout_ms))?))
 }
 
-/// Frees an endpoint. Its listeners and sockets live on. NULL is allowed.
+/// Frees an endpoint. Its listeners and sockets stay open. NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_endpoint_free(endpoint: *mut Endpoint) {
     otherwise((), || {
@@ -141,11 +141,11 @@ pub unsafe extern "C" fn udccp_endpoint_free(endpoint: *mut Endpoint) {
     });
 }
 
-/// Closes every open connection of this process in order, as `exit()` does, and waits for that
-/// within the longest time to linger. For ends of a process that run no functions of `atexit`; and
-/// for Windows, where every program calls it last: functions of a DLL run too late there.
+/// Closes every open connection of this process in order, as `exit()` does, and waits for them to
+/// end, for at most the longest linger time. Call it before an end of the process that runs no
+/// `atexit` functions; on Windows, before every end, because functions of a DLL run too late there.
 ///
-/// Connections with `udccp_options_set_close_at_exit` off stay as they are.
+/// Connections with `udccp_options_set_close_at_exit` off are left alone.
 #[unsafe(no_mangle)]
 pub extern "C" fn udccp_close_all() {
     otherwise((), || {

@@ -9,11 +9,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use libc::ssize_t;
 use udccp::{Error, errno};
 
-/// The connection was closed in order and everything was read. No error, but not a length either:
-/// an empty message has the length 0.
+/// The connection was closed in order and everything was read. Not an error, but no length either:
+/// an empty message has length 0.
 pub const UDCCP_EOF: c_int = -4095;
 
-/// What a call of the library gives instead of a result.
+/// The failure of a call.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
     /// Negative.
@@ -23,7 +23,7 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// Nothing to read, no room, or not yet.
+    /// Nothing to read, no room, or not ready.
     pub(crate) const AGAIN: Self =
         Self::fixed(libc::EAGAIN, c"not within the time given", c"try again, or allow more time");
     /// The end of the messages.
@@ -44,7 +44,7 @@ impl Failure {
         Self { code: -errno, text: Cow::Borrowed(text), advice: Cow::Borrowed(advice) }
     }
 
-    /// A value that cannot be used.
+    /// An invalid argument.
     pub(crate) fn invalid(text: &str, advice: &str) -> Self {
         Self { code: -libc::EINVAL, text: c_text(text), advice: c_text(advice) }
     }
@@ -58,7 +58,7 @@ impl Failure {
         )
     }
 
-    /// No address has this name.
+    /// The lookup of a name failed.
     pub(crate) fn unknown_host(host: &str, why: &str) -> Self {
         let text = c_text(&format!("cannot find the address of {host}: {why}"));
         Self { code: -libc::ENOENT, text, advice: c_text("check the name of the host") }
@@ -91,10 +91,10 @@ impl From<Error> for Failure {
     }
 }
 
-/// No text is longer, in bytes. What a program gave may be.
+/// Longest error text in bytes. Text from the program can be any length.
 const LONGEST: usize = 1000;
 
-/// Begin and end of a text that is too long: what is wrong stands at its end.
+/// The beginning and the end of a text that is too long. The end says what is wrong.
 fn shortened(text: &str) -> Cow<'_, str> {
     const GAP: &str = " ... ";
     if text.len() <= LONGEST {
@@ -111,7 +111,7 @@ fn shortened(text: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{}{GAP}{}", &text[..head], &text[tail..]))
 }
 
-/// Without what C takes for the end of a text.
+/// A C string without the zero bytes that would end it early.
 fn c_text(text: &str) -> Cow<'static, CStr> {
     Cow::Owned(CString::new(shortened(text).replace('\0', "?")).unwrap_or_default())
 }
@@ -122,13 +122,12 @@ thread_local! {
 
 fn remember(failure: Failure) -> c_int {
     let code = failure.code;
-    // A thread that ends has no place for it any more.
+    // A thread that is ending has no room for it.
     let _ = LAST.try_with(|last| last.replace(Some(failure)));
     code
 }
 
-/// Calls `work`. What fails is remembered for this thread, and a panic is one of these failures:
-/// none passes into C.
+/// Calls `work`. A failure is stored for this thread. A panic counts as one: none passes into C.
 fn border<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, c_int> {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(result) => result.map_err(remember),
@@ -136,23 +135,23 @@ fn border<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, c_int> {
     }
 }
 
-/// For calls that give 0 or an error.
+/// For calls that return 0 or an error.
 pub(crate) fn status(work: impl FnOnce() -> Result<(), Failure>) -> c_int {
     number(|| work().map(|()| 0))
 }
 
-/// For calls that give a small number or an error.
+/// For calls that return a small number or an error.
 pub(crate) fn number(work: impl FnOnce() -> Result<c_int, Failure>) -> c_int {
     border(work).unwrap_or_else(|code| code)
 }
 
-/// For calls that give a length, a count or an error.
+/// For calls that return a length, a count or an error.
 pub(crate) fn count(work: impl FnOnce() -> Result<usize, Failure>) -> ssize_t {
     let counted = border(work).map(|n| ssize_t::try_from(n).unwrap_or(ssize_t::MAX));
     counted.unwrap_or_else(|code| code as ssize_t)
 }
 
-/// For calls that have no way to fail: another value where they cannot do their work.
+/// For calls without an error result: returns `other` on failure.
 pub(crate) fn otherwise<T>(other: T, work: impl FnOnce() -> Result<T, Failure>) -> T {
     border(work).unwrap_or(other)
 }
@@ -163,27 +162,27 @@ fn last(part: impl FnOnce(&Failure) -> *const c_char) -> *const c_char {
         .unwrap_or(none)
 }
 
-/// What the last call of this thread that failed has to say, in words: names and numbers included.
-/// Valid until another call of this thread fails. An empty text if none has failed; never NULL.
+/// The error text of this thread's last failed call, with names and numbers. Valid until another
+/// call of this thread fails. Empty if none has failed; never NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn udccp_last_error() -> *const c_char {
     last(|failure| failure.text.as_ptr())
 }
 
-/// What to do about it, as one sentence for a person. Valid as long as `udccp_last_error`.
+/// What to do about that error, in one sentence for a user. Valid as long as `udccp_last_error`.
 #[unsafe(no_mangle)]
 pub extern "C" fn udccp_last_advice() -> *const c_char {
     last(|failure| failure.advice.as_ptr())
 }
 
-/// What an error number of this library means, in general. Takes it as the calls give it,
-/// negative, or positive as in `errno`. Never NULL, and valid for ever.
+/// The general meaning of an error number of this library, negative as calls return it or positive
+/// as in `errno`. Never NULL, and always valid.
 #[unsafe(no_mangle)]
 pub extern "C" fn udccp_strerror(error: c_int) -> *const c_char {
     meaning(error.saturating_abs()).as_ptr()
 }
 
-/// The numbers that calls give. Others come from the system, for what it refused.
+/// The error numbers of the library. Any others come from the system.
 const MEANINGS: &[(c_int, &CStr)] = &[
     (0, c"no error"),
     (-UDCCP_EOF, c"the connection was closed in order"),

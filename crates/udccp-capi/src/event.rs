@@ -8,31 +8,33 @@ use crate::error::{Failure, status};
 use crate::pointer::{self, Place};
 use crate::socket::Socket;
 
-/// A message that was accepted will not be delivered; `amount` has its bytes.
+/// A message that was queued was dropped and will not be delivered; `amount` is its length in
+/// bytes.
 pub const UDCCP_EVENT_MESSAGE_DROPPED: c_int = 1;
-/// What became of the message with this `token`. Each message with a token that was queued has
-/// exactly one such event, which is kept until it is read.
+/// What happened to the message with this `token`. There is exactly one such event for each message
+/// with a token that was queued, and it is kept until it is read.
 pub const UDCCP_EVENT_MESSAGE_FATE: c_int = 2;
-/// The peer received data, and its application did not have it as it should; `amount` has the
-/// messages, and `reason` the Drop Code (RFC 4340 section 11.7).
+/// The peer received data but did not deliver it to its application, or only damaged; `amount` is
+/// the number of messages, and `reason` the Drop Code (RFC 4340 section 11.7).
 pub const UDCCP_EVENT_PEER_DROPPED: c_int = 3;
-/// The peer can hardly keep up: do not send more than now.
+/// The peer can hardly keep up: do not send faster than now.
 pub const UDCCP_EVENT_PEER_SLOW: c_int = 4;
-/// The largest message that fits in one packet has changed; `amount` has its bytes.
+/// The size of the largest message that fits in one packet has changed; `amount` is the new one in
+/// bytes.
 pub const UDCCP_EVENT_MAX_MESSAGE_SIZE: c_int = 5;
-/// The peer's application reads no more: nothing more can be sent.
+/// The peer's application reads no more. Nothing more can be sent.
 pub const UDCCP_EVENT_PEER_SHUTDOWN_READ: c_int = 6;
 
 /// The peer's host received it.
 pub const UDCCP_FATE_ACKNOWLEDGED: c_int = 1;
-/// The peer's host received it, and its application did not have it as it should; `amount` has the
-/// Drop Code.
+/// The peer's host received it but did not deliver it to its application, or only damaged; `amount`
+/// is the Drop Code.
 pub const UDCCP_FATE_PEER_DROPPED: c_int = 2;
-/// Congestion control took it for lost. It may have arrived all the same.
+/// It counts as lost. It may have arrived nevertheless.
 pub const UDCCP_FATE_LOST: c_int = 3;
-/// It never left; `amount` has one of `UDCCP_DROP_EXPIRED` to `UDCCP_DROP_TOO_LARGE`.
+/// It was never sent; `amount` is one of `UDCCP_DROP_EXPIRED` to `UDCCP_DROP_TOO_LARGE`.
 pub const UDCCP_FATE_DROPPED: c_int = 4;
-/// It left, and nothing reported it.
+/// It was sent, and no report said what happened to it, or the connection ended first.
 pub const UDCCP_FATE_UNKNOWN: c_int = 5;
 
 /// Its lifetime was over.
@@ -46,18 +48,18 @@ pub const UDCCP_DROP_PEER_SHUTDOWN_READ: c_int = 4;
 /// The path's packets became too small for it.
 pub const UDCCP_DROP_TOO_LARGE: c_int = 5;
 
-/// Something that happened to a connection. All but the fate of single messages is in the
-/// statistics, too, as a count.
+/// An event of a connection. All but the fates of single messages are also counted in the
+/// statistics.
 #[repr(C)]
 pub struct Event {
-    /// One of `UDCCP_EVENT_...`. Later versions may add some: skip those that you do not know.
+    /// One of `UDCCP_EVENT_...`. Later versions may add kinds: ignore unknown ones.
     pub kind: c_int,
     /// `UDCCP_EVENT_MESSAGE_FATE`: one of `UDCCP_FATE_...`. `UDCCP_EVENT_MESSAGE_DROPPED`: one of
     /// `UDCCP_DROP_...`. `UDCCP_EVENT_PEER_DROPPED`: the Drop Code. Else 0.
     pub reason: c_int,
-    /// `UDCCP_EVENT_MESSAGE_FATE`: the message.
+    /// `UDCCP_EVENT_MESSAGE_FATE`: the message's token. Else 0.
     pub token: u64,
-    /// As the kind says; else 0.
+    /// See the kinds; else 0.
     pub amount: u64,
 }
 
@@ -104,10 +106,10 @@ fn translated(event: ConnectionEvent) -> Option<Event> {
     }
 }
 
-/// The next event, waiting for it. The latest 64 are kept for who asks late, and the fates of
-/// messages until they are read.
+/// Waits for the next event. Up to 64 unread events are kept, of more the newest; the fates of
+/// messages are all kept until they are read.
 ///
-/// Errors: `-EAGAIN`: none within the time. `UDCCP_EOF`: the connection has ended, and all were
+/// Errors: `-EAGAIN`: none in time. `UDCCP_EOF`: the connection has ended, and all events were
 /// read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_socket_event(

@@ -10,7 +10,7 @@ use crate::options::Options;
 use crate::pointer::{self, Owned, Place};
 use crate::socket::Socket;
 
-/// Serves one or more service codes on a port. Threads may share it, as they may a socket.
+/// Serves one or more service codes on a port. Threads may share it, like a socket.
 pub struct Listener(blocking::Listener, Process);
 
 impl Listener {
@@ -18,7 +18,7 @@ impl Listener {
         Self(listener, Process::this())
     }
 
-    /// What shows whether `udccp_accept` would wait.
+    /// The descriptor that shows whether `udccp_accept` would wait.
     #[cfg(not(windows))]
     pub(crate) fn readiness(&self) -> Result<udccp::Readiness, Failure> {
         Ok(self.0.readiness()?)
@@ -31,14 +31,14 @@ impl Owned for Listener {
     }
 }
 
-/// A list of service codes. Whether they may be served, the sockets say.
+/// A list of service codes. The sockets check whether they are valid.
 pub(crate) fn services(first: *const u32, n: usize) -> Result<Vec<ServiceCode>, Failure> {
     Ok(pointer::slice(first, n)?.iter().copied().map(ServiceCode).collect())
 }
 
-/// Listens for clients of `n` service codes (at least one). `address` is in numbers, for example
+/// Listens for clients of `n` service codes (at least one). `address` is numeric, for example
 /// `[::]:5004`, which serves IPv4 too, or `127.0.0.1:0` for a free port; "/udp-port" or "/raw" may
-/// follow. `options` are those of the connections accepted, too; NULL stands for the defaults.
+/// follow. `options` also apply to the connections accepted; NULL stands for the defaults.
 ///
 /// Errors: `-EADDRINUSE`, `-EADDRNOTAVAIL`, `-EACCES`, `-EPERM` (raw IP), `-EINVAL`.
 #[unsafe(no_mangle)]
@@ -59,9 +59,9 @@ pub unsafe extern "C" fn udccp_listen(
     })
 }
 
-/// The next connection whose handshake is done, waiting for it.
+/// Accepts the next connection whose handshake is complete, waiting for it.
 ///
-/// Errors: `-EAGAIN`: none within the time; `socket` is NULL then.
+/// Errors: `-EAGAIN`: none in time; `*socket` is then NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_accept(
     listener: *mut Listener,
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn udccp_listener_port(listener: *const Listener) -> u16 {
     otherwise(0, || Ok(pointer::handle(listener)?.0.port()))
 }
 
-/// Serves other service codes from here on; connections that exist stay.
+/// Serves other service codes from now on. Existing connections are not affected.
 ///
 /// Errors: `-EINVAL`, `-EADDRINUSE`; nothing has changed then.
 #[unsafe(no_mangle)]
@@ -95,8 +95,8 @@ pub unsafe extern "C" fn udccp_listener_set_services(
     status(|| Ok(pointer::handle(listener)?.0.set_services(services(first_service, n)?)?))
 }
 
-/// Listens no more. Connections that were accepted live on; those that wait to be are reset. NULL
-/// is allowed.
+/// Stops listening and frees the listener. Connections that were accepted stay open; those not yet
+/// accepted are reset. NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_listener_free(listener: *mut Listener) {
     otherwise((), || {

@@ -9,18 +9,19 @@ use crate::error::{Failure, otherwise, status};
 use crate::pointer;
 use crate::send::copied;
 
-/// Of one list (RFC 4340 section 6.3.1: the values of a feature fill one option).
+/// Longest list (RFC 4340 section 6.3.1: the values of a feature must fit in one option).
 const MOST_CCIDS: usize = 250;
 
-/// A full send queue makes `udccp_send` wait (the default).
+/// When the send queue is full, `udccp_send` waits (the default).
 pub const UDCCP_QUEUE_REFUSE: c_int = 0;
-/// A full send queue drops the newest message of the lowest priority for one of a higher priority.
-/// `udccp_send` waits only where all that wait are as important as the new message.
+/// When the send queue is full, the newest message of the lowest priority is dropped for one of
+/// higher priority. `udccp_send` waits only if no queued message has a lower priority than the new
+/// one.
 pub const UDCCP_QUEUE_DROP_LOWEST: c_int = 1;
 
-/// Settings of connections, and of the UDP or raw socket below. One object may serve any number of
-/// calls, which copy what they need; NULL stands for the defaults. To be changed by one thread at a
-/// time.
+/// Settings of connections, and of the UDP or raw socket. One object can be used for any number of
+/// calls, which copy what they need. NULL stands for the defaults. Only one thread at a time may
+/// change it.
 #[derive(Clone, Default)]
 pub struct Options {
     pub(crate) connection: udccp::Options,
@@ -78,13 +79,13 @@ fn ccids(first: *const u8, n: usize) -> Result<Vec<u8>, Failure> {
     }
 }
 
-/// New settings with the default values; NULL only where memory is exhausted.
+/// Creates settings with the default values; NULL only if memory is exhausted.
 #[unsafe(no_mangle)]
 pub extern "C" fn udccp_options_new() -> *mut Options {
     otherwise(std::ptr::null_mut(), || Ok(Box::into_raw(Box::default())))
 }
 
-/// Frees settings; connections made with them keep theirs. NULL is allowed.
+/// Frees settings. Connections made with them keep theirs. NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_options_free(options: *mut Options) {
     otherwise((), || {
@@ -93,16 +94,17 @@ pub unsafe extern "C" fn udccp_options_free(options: *mut Options) {
     });
 }
 
-/// One CCID and no other, both ways (default: 2, or 3 or 4 if the peer asks for it alone). Whether
-/// the library has it shows when it is used: `-EOPNOTSUPP`.
+/// Uses this CCID only, in both directions (default: 2, or 3 or 4 if the peer offers only that
+/// one). A CCID that the library does not have fails when the settings are used: `-EOPNOTSUPP`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_options_set_ccid(options: *mut Options, ccid: u8) -> c_int {
     change(options, |o| Ok(o.ccid(ccid)))
 }
 
-/// CCIDs for the data that we send, best first (default 2, 3, 4). The listener's order counts.
+/// CCIDs for the data that we send, the preferred one first (default 2, 3, 4). If both sides have
+/// several in common, the server's order decides.
 ///
-/// Errors: `-EINVAL`: the list is empty.
+/// Errors: `-EINVAL`: the list is empty or has more than 250 entries.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_options_set_tx_ccids(
     options: *mut Options,
@@ -112,9 +114,9 @@ pub unsafe extern "C" fn udccp_options_set_tx_ccids(
     change(options, |o| Ok(o.tx_ccids(ccids(first, n)?)))
 }
 
-/// CCIDs for the data that we receive, best first (default 2, 3, 4).
+/// CCIDs for the data that we receive, the preferred one first (default 2, 3, 4).
 ///
-/// Errors: `-EINVAL`: the list is empty.
+/// Errors: `-EINVAL`: the list is empty or has more than 250 entries.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_options_set_rx_ccids(
     options: *mut Options,
@@ -124,8 +126,8 @@ pub unsafe extern "C" fn udccp_options_set_rx_ccids(
     change(options, |o| Ok(o.rx_ccids(ccids(first, n)?)))
 }
 
-/// Checksum coverage of the data that we send, and the least that we accept, 0 to 15 (default 0:
-/// everything; RFC 4340 section 9.2).
+/// Checksum coverage of the data that we send, and the smallest that we accept, each 0 to 15
+/// (default 0: everything; RFC 4340 section 9.2).
 ///
 /// Errors: `-EINVAL`: above 15.
 #[unsafe(no_mangle)]
@@ -143,7 +145,7 @@ pub unsafe extern "C" fn udccp_options_set_coverage(
     })
 }
 
-/// What may wait to be sent (default 1 MiB, 512 messages).
+/// Limits of the send queue (default 1 MiB, 512 messages).
 ///
 /// Errors: `-EINVAL`: a limit is 0.
 #[unsafe(no_mangle)]
@@ -155,7 +157,7 @@ pub unsafe extern "C" fn udccp_options_set_send_queue(
     change(options, |o| limits(bytes, messages).map(|(bytes, n)| o.send_queue(bytes, n)))
 }
 
-/// What may wait to be read (default 1 MiB, 1024 messages). The peer is slowed down as the queue
+/// Limits of the receive queue (default 1 MiB, 1024 messages). The peer is slowed down as the queue
 /// fills.
 ///
 /// Errors: `-EINVAL`: a limit is 0.
@@ -168,7 +170,8 @@ pub unsafe extern "C" fn udccp_options_set_recv_queue(
     change(options, |o| limits(bytes, messages).map(|(bytes, n)| o.recv_queue(bytes, n)))
 }
 
-/// What a full send queue does: `UDCCP_QUEUE_REFUSE` or `UDCCP_QUEUE_DROP_LOWEST`.
+/// What happens when the send queue is full: `UDCCP_QUEUE_REFUSE` (the default) or
+/// `UDCCP_QUEUE_DROP_LOWEST`.
 ///
 /// Errors: `-EINVAL`: neither.
 #[unsafe(no_mangle)]
@@ -186,21 +189,22 @@ pub unsafe extern "C" fn udccp_options_set_linger_ms(options: *mut Options, ms: 
     change(options, |o| Ok(o.close_linger(millis(ms))))
 }
 
-/// Silence of the peer after which it is probed, in milliseconds (default 25,000); 0: never. Has to
-/// be shorter than the idle limit.
+/// Silence of the peer after which it is sent a probe, in milliseconds (default 25,000; 0: no
+/// probes). Must be shorter than the idle limit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_options_set_keep_alive_ms(options: *mut Options, ms: u32) -> c_int {
     change(options, |o| Ok(o.keep_alive((ms > 0).then(|| millis(ms)))))
 }
 
-/// Silence of the peer after which it is gone, in milliseconds (default 120,000); 0: never.
+/// Silence of the peer after which the connection ends with an error, in milliseconds (default
+/// 120,000; 0: never).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_options_set_idle_limit_ms(options: *mut Options, ms: u32) -> c_int {
     change(options, |o| Ok(o.idle_limit((ms > 0).then(|| millis(ms)))))
 }
 
-/// Requests sent again before a connect fails (default 6), and the time before the first of them in
-/// milliseconds (default 1000, doubling).
+/// Retransmissions of a Request before connecting fails (default 6), and the time before the first
+/// in milliseconds (default 1000; it doubles with each).
 ///
 /// Errors: `-EINVAL`: the time is 0.
 #[unsafe(no_mangle)]
@@ -215,14 +219,14 @@ pub unsafe extern "C" fn udccp_options_set_request_retries(
     })
 }
 
-/// Use ECN (default true).
+/// Use ECN (default true, RFC 4340 section 12).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_options_set_ecn(options: *mut Options, ecn: bool) -> c_int {
     change(options, |o| Ok(o.ecn(ecn)))
 }
 
-/// Carry a CRC-32c of the data (default false), and deliver data that it shows to be corrupt with a
-/// mark instead of dropping it (default false).
+/// Send a CRC-32c of the data, and ask the peer for one (default false); and deliver data that it
+/// shows to be corrupt, with a mark, instead of dropping it (default false; RFC 4340 section 9.3).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_options_set_data_checksum(
     options: *mut Options,
@@ -232,13 +236,13 @@ pub unsafe extern "C" fn udccp_options_set_data_checksum(
     change(options, |o| Ok(o.data_checksum(checksum).deliver_corrupt(deliver_corrupt)))
 }
 
-/// Path MTU in bytes, IP header included, at most (default 1500).
+/// Upper limit of the path MTU in bytes, IP header included (default 1500).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_options_set_path_mtu(options: *mut Options, bytes: u16) -> c_int {
     change(options, |o| Ok(o.path_mtu(bytes)))
 }
 
-/// Hold TIMEWAIT at the server when it closes (default false: the client holds it).
+/// The server holds TIMEWAIT if it closes (default false: the client holds it).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_options_set_server_timewait(
     options: *mut Options,
@@ -247,7 +251,8 @@ pub unsafe extern "C" fn udccp_options_set_server_timewait(
     change(options, |o| Ok(o.server_timewait(holds)))
 }
 
-/// Listeners: connections that may be in handshake or wait for `udccp_accept` (default 128).
+/// Listeners: how many connections may be in the handshake or wait for `udccp_accept` (default
+/// 128).
 ///
 /// Errors: `-EINVAL`: 0.
 #[unsafe(no_mangle)]
@@ -269,10 +274,10 @@ pub unsafe extern "C" fn udccp_options_set_local_port(options: *mut Options, por
     })
 }
 
-/// Clients: data that goes with the Request and so arrives a round-trip time earlier (default:
-/// none). It is copied.
+/// Clients: data to send with the Request, which arrives a round-trip time earlier (default: none).
+/// It is copied.
 ///
-/// Errors: `-EMSGSIZE`: longer than any message.
+/// Errors: `-EMSGSIZE`: longer than `UDCCP_MAX_MESSAGE`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_options_set_request_data(
     options: *mut Options,

@@ -1,7 +1,7 @@
-//! Checks what comes from C. All `unsafe` dereferences of the crate are here.
+//! Checks what C passes in. All `unsafe` dereferences of the crate are here.
 //!
-//! C promises that a pointer is NULL or points to an object of its type that lives during the call,
-//! and that a length does not go beyond it. What can be checked is checked.
+//! The caller in C guarantees that a pointer is NULL or points to an object of its type that lives
+//! during the call, and that a length does not exceed it. Everything else is checked.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::time::Duration;
@@ -10,20 +10,20 @@ use udccp::{Error, Process};
 
 use crate::error::Failure;
 
-/// What belongs to the process that opened it.
+/// Something that belongs to the process that opened it.
 pub(crate) trait Owned {
-    /// Whose it is.
+    /// The process that it belongs to.
     fn process(&self) -> Process;
 }
 
-/// What a handle stands for. In a forked child that is nothing, and no lock of it is touched.
+/// The object of a handle. In a forked child there is none, and none of its locks is touched.
 pub(crate) fn handle<'a, T: Owned>(handle: *const T) -> Result<&'a T, Failure> {
     // SAFETY: the promise of C above.
     let owned = unsafe { handle.as_ref() }.ok_or(Failure::NO_HANDLE)?;
     if owned.process().is_this() { Ok(owned) } else { Err(Error::Forked.into()) }
 }
 
-/// What a handle stands for, to change, by one thread at a time.
+/// The object of a handle, to change it; by one thread at a time.
 pub(crate) fn handle_mut<'a, T>(handle: *mut T) -> Result<&'a mut T, Failure> {
     // SAFETY: the promise of C above.
     unsafe { handle.as_mut() }.ok_or(Failure::NO_HANDLE)
@@ -35,21 +35,21 @@ pub(crate) fn object<'a, T>(object: *const T) -> Result<&'a T, Failure> {
     unsafe { object.as_ref() }.ok_or(Failure::NO_POINTER)
 }
 
-/// Objects in a row. None need no pointer.
+/// An array. The pointer of an empty one is not used.
 pub(crate) fn slice<'a, T>(first: *const T, n: usize) -> Result<&'a [T], Failure> {
     check_row(first, n)?;
     // SAFETY: the promise of C above; the length was checked.
     Ok(if n == 0 { &[] } else { unsafe { std::slice::from_raw_parts(first, n) } })
 }
 
-/// The same to change.
+/// An array to write to.
 pub(crate) fn slice_mut<'a, T>(first: *mut T, n: usize) -> Result<&'a mut [T], Failure> {
     check_row(first, n)?;
     // SAFETY: as above.
     Ok(if n == 0 { &mut [] } else { unsafe { std::slice::from_raw_parts_mut(first, n) } })
 }
 
-/// Whether so many objects can be there.
+/// Whether an array of this length is possible there.
 pub(crate) fn check_row<T>(first: *const T, n: usize) -> Result<(), Failure> {
     if n == 0 {
         return Ok(());
@@ -63,8 +63,7 @@ pub(crate) fn check_row<T>(first: *const T, n: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Copies bytes to memory of C, which may not have been written before, as much of them as fits.
-/// Returns how many.
+/// Copies as many bytes as fit to memory of C, which may be uninitialized. Returns their number.
 pub(crate) fn copy(from: &[u8], to: *mut u8, room: usize) -> Result<usize, Failure> {
     check_row(to, room)?;
     let n = from.len().min(room);
@@ -75,7 +74,7 @@ pub(crate) fn copy(from: &[u8], to: *mut u8, room: usize) -> Result<usize, Failu
     Ok(n)
 }
 
-/// A text of C.
+/// A C string.
 pub(crate) fn text<'a>(text: *const c_char) -> Result<&'a str, Failure> {
     if text.is_null() {
         return Err(Failure::NO_POINTER);
@@ -85,7 +84,7 @@ pub(crate) fn text<'a>(text: *const c_char) -> Result<&'a str, Failure> {
     text.to_str().map_err(|_| Failure::invalid("a text is not UTF-8", "write it in UTF-8"))
 }
 
-/// Where a result goes, checked before the work that makes it.
+/// The place of a result, checked before the work that produces it.
 pub(crate) struct Place<T>(*mut T);
 
 impl<T> Place<T> {
@@ -100,7 +99,7 @@ impl<T> Place<T> {
 }
 
 impl<T> Place<*mut T> {
-    /// Hands over a handle. Until then, or if it never comes, there is NULL.
+    /// The place of a handle, which is NULL until one is put there.
     pub(crate) fn for_handle(place: *mut *mut T) -> Result<Self, Failure> {
         let place = Self::new(place)?;
         Self(place.0).put(std::ptr::null_mut());
@@ -112,13 +111,13 @@ impl<T> Place<*mut T> {
     }
 }
 
-/// Takes a handle back, to drop what it stands for.
+/// Takes a handle back, to drop its object.
 pub(crate) fn take_back<T>(handle: *mut T) -> Option<Box<T>> {
     // SAFETY: the promise of C: NULL, or from `give` and not taken back yet.
     (!handle.is_null()).then(|| unsafe { Box::from_raw(handle) })
 }
 
-/// A time of C: negative is for ever, 0 not at all.
+/// A timeout of C: negative waits for ever, 0 not at all.
 pub(crate) fn timeout(ms: c_int) -> Option<Duration> {
     u64::try_from(ms).ok().map(Duration::from_millis)
 }

@@ -12,21 +12,21 @@ use crate::error::{Failure, count, status};
 use crate::pointer;
 use crate::socket::Socket;
 
-/// Bytes that every message fits in.
+/// Size of a buffer that holds any message, in bytes.
 pub const UDCCP_MAX_MESSAGE: usize = 65535;
 
-/// Room for a message, and what was put there.
+/// A buffer for a message, and what was written to it.
 #[repr(C)]
 pub struct Buffer {
     /// Where the data goes. Set by the caller.
     pub data: *mut c_void,
-    /// Bytes that have room there. Set by the caller.
+    /// Its size in bytes. Set by the caller.
     pub capacity: usize,
     /// Bytes that were written.
     pub len: usize,
-    /// Bytes that the message had. Where that is more than `len`, the rest is lost.
+    /// Length of the message in bytes. If it is more than `len`, the rest was discarded.
     pub message_len: usize,
-    /// Its checksum says that it was damaged on the way (`udccp_options_set_data_checksum`).
+    /// Its checksum shows that it was damaged on the way (`udccp_options_set_data_checksum`).
     pub is_corrupt: bool,
 }
 
@@ -47,7 +47,7 @@ fn next(socket: *mut Socket, timeout_ms: c_int) -> Result<Received, Failure> {
     within(connection, timeout).recv_with_meta()?.ok_or(Failure::EOF)
 }
 
-/// A handle with a time of its own, whatever other threads wait for.
+/// A handle with its own timeout, independent of other threads.
 fn within(connection: &Connection, timeout: Option<Duration>) -> Connection {
     let connection = connection.clone();
     connection.set_read_timeout(timeout);
@@ -62,14 +62,14 @@ fn tried<T>(result: Result<T, TryRecvError>) -> Result<T, Failure> {
     })
 }
 
-/// Receives one message, waiting for it, and copies it into `buffer`. Returns the bytes written,
-/// never more than `capacity`; 0 is an empty message. What does not fit is lost, as with `recv`:
-/// `UDCCP_MAX_MESSAGE` is room for every message, `udccp_next_len` asks before, and
-/// `udccp_recv_message` says it after.
+/// Receives one message, waiting for it, and copies it into `buffer`. Returns the bytes written, at
+/// most `capacity`; 0 is an empty message. What does not fit is discarded, as with `recv`. A buffer
+/// of `UDCCP_MAX_MESSAGE` holds any message; `udccp_next_len` returns the length before, and
+/// `udccp_recv_message` after the message is taken.
 ///
-/// Errors: `UDCCP_EOF`: the connection was closed in order, and all was read. `-EAGAIN`: nothing
-/// within the time. `-ECONNRESET`, `-ETIMEDOUT` and others: the connection has failed; what had
-/// arrived before is read first.
+/// Errors: `UDCCP_EOF`: the connection was closed in order, and everything was read. `-EAGAIN`: no
+/// message in time. `-ECONNRESET`, `-ETIMEDOUT` and others: the connection has failed, and what had
+/// arrived before was read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_recv(
     socket: *mut Socket,
@@ -79,13 +79,13 @@ pub unsafe extern "C" fn udccp_recv(
 ) -> ssize_t {
     count(|| {
         pointer::handle(socket)?;
-        // Before a message is taken that would find no room.
+        // Checked before a message is taken for which there would be no room.
         pointer::check_row(buffer.cast::<u8>(), capacity)?;
         pointer::copy(&next(socket, timeout_ms)?.data, buffer.cast(), capacity)
     })
 }
 
-/// As `udccp_recv`, and says what is known of the message.
+/// As `udccp_recv`; also returns the message's length and whether it was damaged.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_recv_message(
     socket: *mut Socket,
@@ -100,7 +100,7 @@ pub unsafe extern "C" fn udccp_recv_message(
     })
 }
 
-/// Receives up to `n` messages, waiting for the first. Returns how many.
+/// Receives up to `n` messages, waiting for the first. Returns their number.
 ///
 /// Errors: as `udccp_recv`; `-EINVAL`: `n` is 0.
 #[unsafe(no_mangle)]
@@ -131,7 +131,7 @@ pub unsafe extern "C" fn udccp_recv_batch(
     })
 }
 
-/// Buffers that can be written to.
+/// Buffers to write to.
 fn rooms<'a>(first: *mut Buffer, n: usize) -> Result<&'a mut [Buffer], Failure> {
     let buffers = pointer::slice_mut(first, n)?;
     for buffer in buffers.iter() {
@@ -140,7 +140,7 @@ fn rooms<'a>(first: *mut Buffer, n: usize) -> Result<&'a mut [Buffer], Failure> 
     Ok(buffers)
 }
 
-/// As `udccp_recv`, and the message stays.
+/// As `udccp_recv`, but the message stays in the queue.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_peek(
     socket: *mut Socket,
@@ -161,9 +161,9 @@ pub unsafe extern "C" fn udccp_peek(
     })
 }
 
-/// Length in bytes of the next message. 0 is an empty one.
+/// Length of the next message in bytes; 0 if it is empty.
 ///
-/// Errors: `-EAGAIN`: none waits. `-EBADF`.
+/// Errors: `-EAGAIN`: there is none. `-EBADF`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_next_len(socket: *const Socket) -> ssize_t {
     count(|| {
@@ -172,8 +172,9 @@ pub unsafe extern "C" fn udccp_next_len(socket: *const Socket) -> ssize_t {
     })
 }
 
-/// Reads no more: what waits is thrown away, `udccp_recv` gives `UDCCP_EOF`, and the peer is told
-/// when it sends on. Sending goes on. This is all that DCCP has of a half-closed connection.
+/// Stops reading: discards what waits to be read, and `udccp_recv` returns `UDCCP_EOF`. If the peer
+/// sends more, it is told that nobody reads. Sending is not affected. DCCP has no other half-closed
+/// state.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_shutdown_read(socket: *mut Socket) -> c_int {
     status(|| {

@@ -14,7 +14,7 @@ use crate::pointer;
 use crate::receive::UDCCP_MAX_MESSAGE;
 use crate::socket::Socket;
 
-/// A message to send, and how much it matters. A member that is 0 asks for nothing, so that
+/// A message to send, with a lifetime, a token and a priority. Each is unused if it is 0, so that
 /// `{ .data = d, .len = n }` is a plain message.
 #[repr(C)]
 pub struct Message {
@@ -22,13 +22,15 @@ pub struct Message {
     pub data: *const c_void,
     /// Its length in bytes.
     pub len: usize,
-    /// Dropped, and counted, if it has not left after this time in microseconds; 0: never.
+    /// The message is dropped, and counted, if it has not left after this time in microseconds; 0:
+    /// never.
     pub lifetime_us: u64,
-    /// Other than 0: a `udccp_event` with this number says what became of the message.
+    /// If not 0, a `udccp_event` with this number says what happened to the message.
     pub token: u64,
-    /// Larger leaves first; equal priorities keep their order.
+    /// Messages of higher priority leave first; those of equal priority keep their order. 0 is the
+    /// lowest.
     pub priority: u32,
-    /// 0; for later versions.
+    /// Must be 0; for later versions.
     pub reserved: u32,
 }
 
@@ -48,8 +50,8 @@ impl Message {
     }
 }
 
-/// Copies a message. A length that none has is refused before anything is read: it is often that of
-/// an error, such as -1 in 32 bits.
+/// Copies a message. A length above the maximum fails before anything is read: it is often an error
+/// number, such as -1 in 32 bits.
 pub(crate) fn copied(data: *const c_void, len: usize) -> Result<Bytes, Failure> {
     if len > UDCCP_MAX_MESSAGE && len <= isize::MAX as usize {
         return Err(Error::MessageTooLarge { len, max: UDCCP_MAX_MESSAGE }.into());
@@ -72,11 +74,10 @@ fn send(socket: *mut Socket, message: Outgoing, timeout_ms: c_int) -> Result<(),
 }
 
 /// Sends one message of `len` bytes, waiting while the send queue is full. It arrives whole or not
-/// at all. A message of no bytes is one, too.
+/// at all. An empty message is allowed.
 ///
-/// Errors: `-EAGAIN`: not sent within the time. `-EMSGSIZE`: larger than
-/// `udccp_socket_max_message_size`. `-EPIPE`: closed. `-ECONNRESET`, `-ETIMEDOUT` and others: the
-/// connection has failed.
+/// Errors: `-EAGAIN`: not sent in time. `-EMSGSIZE`: larger than `udccp_socket_max_message_size`.
+/// `-EPIPE`: the connection is closed. `-ECONNRESET`, `-ETIMEDOUT` and others: it has failed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_send(
     socket: *mut Socket,
@@ -105,11 +106,11 @@ pub unsafe extern "C" fn udccp_send_message(
     })
 }
 
-/// Sends `n` messages in order, with as few system calls as possible, waiting while the send queue
-/// is full. Returns how many were queued: `n`, or those before the time was over or one failed, if
-/// there are any.
+/// Sends `n` messages in order, waiting while the send queue is full, with as few system calls as
+/// possible. Returns how many were queued: `n`, or fewer if the time was over or a message failed,
+/// but at least one.
 ///
-/// Errors: where none was queued, as `udccp_send_message`.
+/// Errors: if none was queued, as `udccp_send_message`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_send_batch(
     socket: *mut Socket,
@@ -126,7 +127,7 @@ pub unsafe extern "C" fn udccp_send_batch(
     })
 }
 
-/// The messages before the first one that is wrong; its error where there are none.
+/// The messages before the first invalid one, or its error if it is the first of all.
 fn until_wrong(messages: &[Message]) -> Result<Vec<Outgoing>, Failure> {
     let mut right = Vec::with_capacity(messages.len());
     for message in messages {
@@ -148,7 +149,7 @@ fn send_batch(
     let mut rest = messages.into_iter();
     let mut slot = None;
     let sent = wait(timeout, |cx| connection.poll_send_batch(cx, &mut slot, &mut rest));
-    // These are said of a message that was taken out.
+    // These errors are about a message that was taken out.
     let is_refused =
         matches!(sent, Err(Error::MessageTooLarge { .. } | Error::Closed | Error::Lost(_)));
     let queued = total - rest.len() - usize::from(slot.is_some()) - usize::from(is_refused);
@@ -158,16 +159,16 @@ fn send_batch(
     }
 }
 
-/// Waits until everything sent so far has left.
+/// Waits until everything sent so far has been handed to the network or dropped.
 ///
-/// Errors: `-EAGAIN`: not within the time. Else: the connection ended before.
+/// Errors: `-EAGAIN`: not in time. Others: the connection ended first.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_flush(socket: *mut Socket, timeout_ms: c_int) -> c_int {
     until(socket, timeout_ms, Connection::poll_flushed)
 }
 
-/// Waits until everything sent so far has left and is accounted for: reported by the peer, or
-/// judged lost. The statistics have the counts.
+/// Waits until the fate of everything sent so far is known: the peer has reported it received, or
+/// it counts as lost. The statistics have the numbers.
 ///
 /// Errors: as `udccp_flush`.
 #[unsafe(no_mangle)]
@@ -175,14 +176,15 @@ pub unsafe extern "C" fn udccp_acknowledged(socket: *mut Socket, timeout_ms: c_i
     until(socket, timeout_ms, Connection::poll_acknowledged)
 }
 
-/// Closes: what is queued is still sent, within the time to linger, and then the peer is told.
-/// Waits until the peer has confirmed it, or has had as long again for that (at least 14 round-trip
-/// times); then the close goes on in the background. Sending ends with this call; what has arrived
-/// can still be read. With a time of 0 it starts the close and does not wait.
+/// Closes the connection: sends what is queued, within the linger time, then tells the peer, and
+/// waits until the peer has confirmed. The peer has another linger time for that, at least 14
+/// round-trip times; after it the call fails, and the close goes on in the background. From this
+/// call on nothing can be sent; what has arrived can still be read. With a timeout of 0 it starts
+/// the close and does not wait.
 ///
-/// Errors: `-EAGAIN`: the close goes on; ask again, or free the socket. `-ETIMEDOUT`: not all that
-/// was queued had left in time, or the peer did not confirm. `-ECONNRESET` and others: the
-/// connection had failed before.
+/// Errors: `-EAGAIN`: not complete in time; the close goes on. Call again, or free the socket.
+/// `-ETIMEDOUT`: not everything queued was sent in time, or the peer did not confirm. `-ECONNRESET`
+/// and others: the connection had failed before.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_close(socket: *mut Socket, timeout_ms: c_int) -> c_int {
     status(|| {
@@ -195,16 +197,17 @@ pub unsafe extern "C" fn udccp_close(socket: *mut Socket, timeout_ms: c_int) -> 
     })
 }
 
-/// Waits for the end of the connection, whoever causes it: 0 where it was closed in order.
+/// Waits until the connection has ended, whichever side ends it. Returns 0 if it was closed in
+/// order.
 ///
-/// Errors: `-EAGAIN`: it lives on. `-ECONNRESET` and others: it failed.
+/// Errors: `-EAGAIN`: it is still open. `-ECONNRESET` and others: it failed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_wait_closed(socket: *mut Socket, timeout_ms: c_int) -> c_int {
     until(socket, timeout_ms, Connection::poll_closed)
 }
 
-/// Ends the connection at once with Reset, Aborted. What is queued is dropped. During a handshake,
-/// cancels it.
+/// Ends the connection at once with a Reset of code Aborted. Queued messages are dropped. During a
+/// handshake, cancels it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_abort(socket: *mut Socket) -> c_int {
     status(|| {

@@ -15,9 +15,9 @@ fn set(socket: *const Socket, with: impl FnOnce(&Connection) -> Result<(), Failu
 }
 
 /// How long a close may take to deliver what is queued, in milliseconds. 0: a close resets the
-/// connection at once. A close that is under way keeps its time.
+/// connection at once. A close in progress keeps its time.
 ///
-/// Errors of all settings of a socket: `-EAGAIN`: its handshake is under way.
+/// Error of all settings of a socket: `-EAGAIN`: its handshake is in progress.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_socket_set_linger_ms(socket: *mut Socket, ms: u32) -> c_int {
     set(socket, |connection| {
@@ -26,7 +26,7 @@ pub unsafe extern "C" fn udccp_socket_set_linger_ms(socket: *mut Socket, ms: u32
     })
 }
 
-/// What may wait to be sent. What waits beyond stays.
+/// Limits of the send queue. Messages that already wait stay, even beyond them.
 ///
 /// Errors: `-EINVAL`: a limit is 0.
 #[unsafe(no_mangle)]
@@ -42,7 +42,7 @@ pub unsafe extern "C" fn udccp_socket_set_send_queue(
     })
 }
 
-/// What a full send queue does: `UDCCP_QUEUE_REFUSE` or `UDCCP_QUEUE_DROP_LOWEST`.
+/// What happens when the send queue is full: `UDCCP_QUEUE_REFUSE` or `UDCCP_QUEUE_DROP_LOWEST`.
 ///
 /// Errors: `-EINVAL`: neither.
 #[unsafe(no_mangle)]
@@ -68,8 +68,8 @@ pub unsafe extern "C" fn udccp_socket_set_server_timewait(
     })
 }
 
-/// Asks the peer not to go faster, until taken back (Slow Receiver, RFC 4340 section 11.6). A
-/// receive queue that fills does so by itself.
+/// Asks the peer not to send faster than now, until it is called with false (Slow Receiver, RFC
+/// 4340 section 11.6). A receive queue that fills up does so by itself.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_socket_set_slow_receiver(
     socket: *mut Socket,
@@ -81,10 +81,10 @@ pub unsafe extern "C" fn udccp_socket_set_slow_receiver(
     })
 }
 
-/// The checksum coverage agreed on, of the data that we send and the least that we accept; 0 is
-/// everything. Either pointer may be NULL.
+/// Checksum coverage as negotiated: that of the data we send, and the smallest that we accept; 0
+/// covers everything. Either pointer may be NULL.
 ///
-/// Errors: `-EAGAIN`: the handshake is under way.
+/// Errors: `-EAGAIN`: the handshake is in progress.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_socket_coverage(
     socket: *const Socket,

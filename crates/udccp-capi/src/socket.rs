@@ -15,7 +15,7 @@ use crate::error::{Failure, count, number, otherwise};
 use crate::pointer::{self, Owned};
 use crate::text;
 
-/// Where a connection stands (RFC 4340 section 4.3).
+/// No connection, or one that has ended. These are the states of RFC 4340 section 4.3.
 pub const UDCCP_CLOSED: c_int = 0;
 /// Client: Request sent.
 pub const UDCCP_REQUEST: c_int = 1;
@@ -29,19 +29,19 @@ pub const UDCCP_OPEN: c_int = 4;
 pub const UDCCP_CLOSEREQ: c_int = 5;
 /// Close sent.
 pub const UDCCP_CLOSING: c_int = 6;
-/// Over.
+/// The connection has ended; its addresses and ports stay in use for a while.
 pub const UDCCP_TIMEWAIT: c_int = 7;
 
-/// One connection. Threads may share it: calls of several at once are safe, but for
-/// `udccp_socket_free`, which has to be the last one.
+/// One connection. Threads may share it: concurrent calls are safe. `udccp_socket_free` must be the
+/// last call.
 pub struct Socket {
     process: Process,
     peer: Address,
     service: ServiceCode,
     connection: OnceLock<Connection>,
     handshake: Mutex<Handshake>,
-    /// The descriptor that the program has. It stays although a handshake has failed: closed, its
-    /// number would soon be that of another file, on which the program waits.
+    /// The descriptor that the program has. It is kept after a failed handshake: if it were closed,
+    /// the program might wait on another file that got its number.
     #[cfg(not(windows))]
     readiness: OnceLock<Readiness>,
 }
@@ -54,7 +54,7 @@ enum Handshake {
 
 struct Underway {
     connecting: Connecting,
-    /// Threads that wait for it, to be told if it is cancelled.
+    /// Threads that wait for the handshake, to be woken if it is cancelled.
     waiting: Vec<Waker>,
 }
 
@@ -102,7 +102,7 @@ impl Socket {
         self.handshake.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The connection, once its handshake is done.
+    /// The connection, once its handshake is complete.
     pub(crate) fn connection(&self, timeout: Option<Duration>) -> Result<&Connection, Failure> {
         if let Some(connection) = self.connection.get() {
             return Ok(connection);
@@ -115,7 +115,7 @@ impl Socket {
             let connected = ready!(underway.poll(cx));
             *handshake = match connected {
                 Ok(connection) => {
-                    // Nobody else sets it: the lock is held.
+                    // Only this code sets it, and it holds the lock.
                     let _ = self.connection.set(connection);
                     Handshake::Done
                 }
@@ -130,7 +130,8 @@ impl Socket {
         })
     }
 
-    /// Ends the handshake, if it is under way, and what waits for it. Returns whether it was.
+    /// Cancels the handshake if it is in progress, and wakes who waits for it. Returns whether it
+    /// was.
     pub(crate) fn cancel(&self) -> bool {
         let waiting = {
             let mut handshake = self.handshake();
@@ -143,7 +144,7 @@ impl Socket {
         true
     }
 
-    /// What shows whether a call would wait, from the first time on that somebody asks.
+    /// The descriptor that shows whether a call would wait, created by the first call.
     #[cfg(not(windows))]
     pub(crate) fn readiness(&self) -> Result<&Readiness, Failure> {
         if let Some(readiness) = self.readiness.get() {
@@ -201,15 +202,15 @@ const fn state_number(state: State) -> c_int {
     }
 }
 
-/// Where the connection stands: one of `UDCCP_CLOSED` to `UDCCP_TIMEWAIT`, or `-EBADF`.
+/// The state of the connection: one of `UDCCP_CLOSED` to `UDCCP_TIMEWAIT`, or `-EBADF`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_socket_state(socket: *const Socket) -> c_int {
     number(|| Ok(state_number(pointer::handle(socket)?.state())))
 }
 
-/// What the connection ended with, as `SO_ERROR` gives it: 0 while it lives or after an orderly
-/// end, else a negative error: `-ECONNRESET` (aborted), `-ETIMEDOUT` (the peer fell silent) and so
-/// on, or that of the handshake. Asking does not change it.
+/// How the connection ended, as in `SO_ERROR`: 0 while it is open and after an orderly close,
+/// otherwise a negative error, such as `-ECONNRESET` (aborted), `-ETIMEDOUT` (the peer fell
+/// silent), or that of the handshake. Reading it does not clear it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_socket_error(socket: *const Socket) -> c_int {
     number(|| {
@@ -222,8 +223,8 @@ pub unsafe extern "C" fn udccp_socket_error(socket: *const Socket) -> c_int {
     })
 }
 
-/// Writes what the peer said in words when it reset the connection (RFC 4340 section 5.6). Returns
-/// the length as `udccp_service_text` does; 0 where it said nothing.
+/// Writes the text with which the peer explained its Reset (RFC 4340 section 5.6). Returns the
+/// length as `udccp_service_text` does; 0 if it sent none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_socket_reset_text(
     socket: *const Socket,
@@ -236,8 +237,8 @@ pub unsafe extern "C" fn udccp_socket_reset_text(
     })
 }
 
-/// Writes the peer's address and ports as `udccp_connect` takes them. Returns the length as
-/// `udccp_service_text` does; 80 bytes are enough.
+/// Writes the peer's address and ports in the form that `udccp_connect` takes. Returns the length
+/// as `udccp_service_text` does; 80 bytes are enough.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_socket_peer(
     socket: *const Socket,
@@ -247,7 +248,7 @@ pub unsafe extern "C" fn udccp_socket_peer(
     count(|| text::write(&pointer::handle(socket)?.peer.to_string(), buffer, size))
 }
 
-/// Writes our address and ports, as `udccp_socket_peer` does.
+/// Writes our address and ports in the same form.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_socket_local(
     socket: *const Socket,
@@ -263,8 +264,8 @@ pub unsafe extern "C" fn udccp_socket_service(socket: *const Socket) -> u32 {
     otherwise(0, || Ok(pointer::handle(socket)?.service.0))
 }
 
-/// The largest message in bytes that fits in one packet of this path now; 0 before the handshake is
-/// done, after the end and in a forked child.
+/// The largest message that fits in one packet of this path now, in bytes; 0 before the handshake
+/// is complete, for NULL, and in a forked child.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_socket_max_message_size(socket: *const Socket) -> usize {
     otherwise(0, || {
@@ -273,9 +274,9 @@ pub unsafe extern "C" fn udccp_socket_max_message_size(socket: *const Socket) ->
     })
 }
 
-/// Frees a socket. A connection that is open closes in order in the background: what is queued is
-/// still sent, within the time to linger, and so at the end of the process. A handshake is
-/// cancelled. NULL is allowed.
+/// Frees a socket. An open connection closes in order in the background, or at the end of the
+/// process: what is queued is still sent, within the linger time. A handshake is cancelled. NULL is
+/// allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_socket_free(socket: *mut Socket) {
     otherwise((), || {

@@ -1,4 +1,4 @@
-//! Settings of the UDP or raw socket below the connections.
+//! Settings of the UDP or raw socket that carries the connections.
 
 use std::ffi::{c_char, c_int};
 
@@ -8,7 +8,7 @@ use crate::error::{Failure, status};
 use crate::options::Options;
 use crate::pointer;
 
-/// Changes settings of the socket below.
+/// Changes settings of the socket.
 fn change(
     options: *mut Options,
     with: impl FnOnce(EndpointOptions) -> Result<EndpointOptions, Failure>,
@@ -20,7 +20,8 @@ fn change(
     })
 }
 
-/// Time to live, or hop limit, of packets, 1 to 255 (default: the system's, mostly 64).
+/// Time to live (IPv4) or hop limit (IPv6) of packets, 1 to 255 (default: the system's, usually
+/// 64).
 ///
 /// Errors: `-EINVAL`: 0.
 #[unsafe(no_mangle)]
@@ -32,7 +33,7 @@ pub unsafe extern "C" fn udccp_options_set_ttl(options: *mut Options, ttl: u8) -
 }
 
 /// Differentiated services code point of packets, 0 to 63 (RFC 2474; default 0). 46 is expedited
-/// forwarding, as for voice. UDP packets then leave without segmentation offload.
+/// forwarding, as for voice. UDP packets are then sent without segmentation offload.
 ///
 /// Errors: `-EINVAL`: above 63.
 #[unsafe(no_mangle)]
@@ -43,15 +44,15 @@ pub unsafe extern "C" fn udccp_options_set_dscp(options: *mut Options, code_poin
     })
 }
 
-/// Firewall mark of packets, for rules of routing and filtering (Linux; needs CAP_NET_ADMIN;
-/// default: none).
+/// Firewall mark of packets, for routing and filter rules (Linux; needs CAP_NET_ADMIN; default:
+/// none).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_options_set_mark(options: *mut Options, mark: u32) -> c_int {
     change(options, |o| Ok(o.mark(mark)))
 }
 
-/// Send and receive by this network interface alone, for example "eth0" (Linux; default: by what
-/// routing says).
+/// Send and receive only on this network interface, for example "eth0" (Linux; default: the routes
+/// decide).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_options_set_device(
     options: *mut Options,
@@ -63,15 +64,15 @@ pub unsafe extern "C" fn udccp_options_set_device(
     })
 }
 
-/// Share the UDP port with other sockets that do the same (default false). The kernel spreads
-/// clients among them by their addresses.
+/// Share the UDP port with other sockets that set this too (default false). The kernel distributes
+/// clients among them by address.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_options_set_reuse_port(options: *mut Options, reuse: bool) -> c_int {
     change(options, |o| Ok(o.reuse_port(reuse)))
 }
 
-/// Buffers of the kernel in bytes (default 4 MiB to receive, and the system's to send, which 0
-/// stands for).
+/// Sizes of the kernel's buffers in bytes (default 4 MiB to receive). A `send_bytes` of 0, the
+/// default, stands for the system's.
 ///
 /// Errors: `-EINVAL`: nothing could be received.
 #[unsafe(no_mangle)]
@@ -89,8 +90,8 @@ pub unsafe extern "C" fn udccp_options_set_kernel_buffers(
     })
 }
 
-/// Whether the end of the process closes what is still open and waits for it (default true).
-/// Without, connections are cut off and their peers hear nothing.
+/// Whether the end of the process closes open connections and waits for it (default true). With
+/// false, they end without any packet to their peers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_options_set_close_at_exit(
     options: *mut Options,

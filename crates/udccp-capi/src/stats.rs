@@ -1,4 +1,4 @@
-//! Connections in numbers.
+//! State and counters of connections.
 
 use std::ffi::c_int;
 use std::time::Duration;
@@ -9,11 +9,11 @@ use crate::error::{Failure, status};
 use crate::pointer;
 use crate::socket::Socket;
 
-/// A number that is not known, or that the CCID does not have.
+/// A value that is not known, or that the CCID does not have.
 pub const UDCCP_UNKNOWN: u64 = u64::MAX;
 
-/// A connection in numbers. Counters count from the start. A number that is not known is
-/// `UDCCP_UNKNOWN`; `loss_event_rate` is NaN then. Later versions add members at the end.
+/// State and counters of a connection. Counters start at 0 with the connection. A value that is not
+/// known is `UDCCP_UNKNOWN`, or NaN for `loss_event_rate`. Later versions add members at the end.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Stats {
@@ -23,13 +23,13 @@ pub struct Stats {
     pub rx_ccid: u64,
     /// Congestion window in packets (CCID 2).
     pub cwnd_packets: u64,
-    /// Slow start threshold in packets (CCID 2); unknown while it is arbitrarily high.
+    /// Slow start threshold in packets (CCID 2); unknown while it is unlimited.
     pub ssthresh_packets: u64,
     /// Packets believed to be in the network (CCID 2).
     pub pipe_packets: u64,
     /// Allowed sending rate in bytes per second (CCIDs 3 and 4).
     pub x_bytes_per_sec: u64,
-    /// Rate that the peer last reported to receive, in bytes per second (CCIDs 3 and 4).
+    /// Receive rate that the peer last reported, in bytes per second (CCIDs 3 and 4).
     pub x_recv_bytes_per_sec: u64,
     /// Loss event rate, 0 to 1 (CCIDs 3 and 4).
     pub loss_event_rate: f64,
@@ -37,7 +37,7 @@ pub struct Stats {
     pub srtt_ns: u64,
     /// Variation of the round-trip time in nanoseconds.
     pub rttvar_ns: u64,
-    /// Smallest round-trip time seen, in nanoseconds.
+    /// Smallest round-trip time measured, in nanoseconds.
     pub min_rtt_ns: u64,
     /// Retransmission (or nofeedback) timeout in nanoseconds.
     pub rto_ns: u64,
@@ -47,11 +47,11 @@ pub struct Stats {
     pub timeouts: u64,
     /// The largest message in bytes that fits in one packet now.
     pub max_message_size: u64,
-    /// Messages that wait to be sent.
+    /// Messages waiting to be sent.
     pub send_queue_messages: u64,
     /// Their bytes.
     pub send_queue_bytes: u64,
-    /// Messages that wait to be read.
+    /// Messages waiting to be read.
     pub recv_queue_messages: u64,
     /// Their bytes.
     pub recv_queue_bytes: u64,
@@ -69,7 +69,7 @@ pub struct Stats {
     pub bytes_received: u64,
     /// Messages that the peer reported received.
     pub messages_acked: u64,
-    /// Messages judged lost on the way.
+    /// Messages that count as lost on the way.
     pub messages_lost: u64,
     /// Packets received with a congestion mark.
     pub ecn_ce_received: u64,
@@ -81,13 +81,13 @@ pub struct Stats {
     pub dropped_unfinished: u64,
     /// Messages dropped here because the path's packets became too small for them.
     pub dropped_too_large: u64,
-    /// Messages received and dropped because nobody read them in time.
+    /// Messages received and dropped because the receive queue was full.
     pub dropped_recv_queue_full: u64,
     /// Messages received and dropped because they were damaged.
     pub dropped_corrupt: u64,
 }
 
-/// Taken as bytes below: only 8-byte members, so that there is no padding.
+/// Read as bytes below: all members have 8 bytes, so there is no padding.
 const _: () = assert!(size_of::<Stats>() == 34 * 8);
 
 fn nanos(time: Option<Duration>) -> u64 {
@@ -146,11 +146,11 @@ impl Stats {
     }
 }
 
-/// Writes the connection's numbers to `stats`. `size` is `sizeof *stats`: it tells the library
-/// which version of the structure the program was compiled with. Members that the library does not
-/// know are unknown.
+/// Writes the connection's state and counters to `stats`. `size` is `sizeof *stats`; it tells the
+/// library which version of the structure the program was compiled with. Members that the library
+/// does not know get `UDCCP_UNKNOWN`.
 ///
-/// Errors: `-EAGAIN`: the handshake is under way. `-EINVAL`: `size` is 0 or no multiple of 8.
+/// Errors: `-EAGAIN`: the handshake is in progress. `-EINVAL`: `size` is 0 or not a multiple of 8.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_socket_stats(
     socket: *const Socket,

@@ -1,4 +1,4 @@
-//! Texts: version, service codes, addresses.
+//! Text: version, service codes, addresses.
 
 use std::ffi::{c_char, c_int};
 
@@ -7,16 +7,16 @@ use udccp::ServiceCode;
 use crate::error::{Failure, count, status};
 use crate::pointer::{self, Place};
 
-/// Version of the library that runs, for example "0.1.0". `UDCCP_VERSION` is that of the header.
+/// Version of the library in use, for example "0.1.0". `UDCCP_VERSION` is that of the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn udccp_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
 }
 
-/// Reads a service code (RFC 4340 section 8.1.2) in one of its text forms: `SC:echo` (one to four
+/// Parses a service code (RFC 4340 section 8.1.2) in one of its text forms: `SC:echo` (one to four
 /// characters), `SC=1717858426` or `SC=x6664707A`.
 ///
-/// Errors: `-EINVAL`: the text is none of these.
+/// Errors: `-EINVAL`: `text` has none of these forms.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_service_code(text: *const c_char, code: *mut u32) -> c_int {
     status(|| {
@@ -28,8 +28,8 @@ pub unsafe extern "C" fn udccp_service_code(text: *const c_char, code: *mut u32)
     })
 }
 
-/// Writes a service code as text, `SC:echo` where that is possible. Returns its length without the
-/// zero byte at its end, as `snprintf` does: where that is `size` or more, the text was cut.
+/// Writes a service code as text, as `SC:echo` if possible. Returns the length without the
+/// terminating zero byte, like `snprintf`: if it is `size` or more, the text was cut.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_service_text(
     code: u32,
@@ -39,7 +39,7 @@ pub unsafe extern "C" fn udccp_service_text(
     count(|| write(&ServiceCode(code).to_string(), buffer, size))
 }
 
-/// Writes a text as `snprintf` does: cut where it does not fit, with a zero byte at its end.
+/// Writes a text like `snprintf`: cut if it does not fit, and with a terminating zero byte.
 pub(crate) fn write(text: &str, buffer: *mut c_char, size: usize) -> Result<usize, Failure> {
     pointer::check_row(buffer, size)?;
     if size > 0 {
