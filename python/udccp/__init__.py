@@ -1,9 +1,9 @@
 """DCCP sockets and congestion control from Python.
 
-``udccp.socket`` has the manners of the standard module, :func:`connect` and :func:`start_server`
-those of asyncio. ``udccp.lab`` runs scenarios and published studies in this process,
-``udccp.metrics`` computes the numbers of reports from any measurements, ``udccp.logs`` reads those
-of other tools.
+``udccp.socket`` works like the standard module ``socket``; :func:`connect` and
+:func:`start_server` work like those of asyncio. ``udccp.lab`` runs scenarios and published studies
+in this process, ``udccp.metrics`` computes the metrics of the reports from any measurements, and
+``udccp.logs`` reads the logs of other tools.
 """
 
 from udccp import errors, events, lab, logs, metrics, socket

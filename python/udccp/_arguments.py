@@ -1,4 +1,4 @@
-"""What an argument has to be, with errors that name it."""
+"""Checks arguments, with errors that name them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["number", "settings", "several", "size"]
 
 
 def number(value: object, name: str) -> int:
-    """A whole number; ``TypeError`` by the name of the argument for what is none."""
+    """Return a whole number; otherwise ``TypeError`` with the name of the argument."""
     try:
         return index(cast(SupportsIndex, value))
     except TypeError:
@@ -23,7 +23,7 @@ def number(value: object, name: str) -> int:
 
 
 def settings(options: object) -> Options:
-    """The settings that were given, or the defaults for None."""
+    """Return the settings, or the defaults for None."""
     if options is None:
         return Options()
     if not isinstance(options, Options):
@@ -32,7 +32,7 @@ def settings(options: object) -> Options:
 
 
 def several(messages: Iterable[ReadableBuffer]) -> list[ReadableBuffer]:
-    """Messages; ``TypeError`` for a single one, whose bytes would be taken for them."""
+    """Return the messages; ``TypeError`` for a single one, which would be read as its bytes."""
     if isinstance(messages, (bytes, bytearray, memoryview, str)):
         kind = type(messages).__name__
         raise TypeError(f"send_many() takes a list of messages, not {kind}: [message] is a list")
@@ -40,7 +40,7 @@ def several(messages: Iterable[ReadableBuffer]) -> list[ReadableBuffer]:
 
 
 def size(value: object, call: str) -> int:
-    """A size in bytes; ``ValueError`` in the words of the standard module for a negative one."""
+    """Return a size in bytes; ``ValueError`` as in the standard module if it is negative."""
     bytes = number(value, f"{call}(): the size")
     if bytes < 0:
         raise ValueError(f"negative buffersize in {call}")

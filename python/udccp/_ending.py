@@ -1,4 +1,4 @@
-"""The end of a process that runs Python."""
+"""Closes connections at the end of a Python process."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ __all__ = ["close_all"]
 def close_all() -> None:
     """Close every open connection of this process in order, and wait for that.
 
-    Waits for the longest ``Options.linger_s`` of them at most; what is open then is reset. The end
-    of the program does this by itself, and so does that of a process of ``multiprocessing``. Call
-    it before ``os._exit`` and ``os.exec``.
+    Waits for at most the longest ``Options.linger_s`` among them; connections that are still open
+    then are reset. This happens by itself at the end of a program, or of a ``multiprocessing``
+    process. Call it before ``os._exit`` and ``os.exec``.
     """
     _native.close_all()
 
 
 def _close_at_the_end_of_a_child() -> None:
-    """Have a process of multiprocessing close: one that was forked ends by ``os._exit``."""
+    """Make ``multiprocessing`` children close; a forked one ends with ``os._exit``."""
     util = sys.modules.get("multiprocessing.util")
     process = sys.modules.get("multiprocessing.process")
     if util is None or process is None:
@@ -31,7 +31,7 @@ def _close_at_the_end_of_a_child() -> None:
         # After everything else that the process does at its end.
         util.Finalize(None, close_all, exitpriority=-1000)
 
-    # Before it begins, it forgets what was to be done at the end of its parent.
+    # A child forgets the finalizers of its parent before it starts.
     util.register_after_fork(_native, finalize)
     if process.parent_process() is not None:
         finalize()

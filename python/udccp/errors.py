@@ -1,28 +1,28 @@
-"""What the package raises."""
+"""The exceptions of the package."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 
 class UdccpError(Exception):
-    """Base of all errors of this package but those of sockets, which are ``OSError``."""
+    """Base of all exceptions of this package; those of sockets are ``OSError``."""
 
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One thing that is wrong in a scenario or an experiment.
+    """One error in a scenario or an experiment.
 
     Parameters
     ----------
     message
         What is wrong, in one sentence.
     file
-        The file as it was named, ``<scenario>`` for one made in Python, ``set`` for the argument
-        of that name; None where no place is meant.
+        The file as it was named; ``<scenario>`` for a scenario made in Python, ``set`` for the
+        argument of that name; None if the error has no place.
     line, column
-        Where, counted from 1.
+        The place, counted from 1.
     hint
-        What would be right.
+        How to correct it.
     """
 
     message: str
@@ -33,14 +33,14 @@ class Diagnostic:
 
 
 class ScenarioError(UdccpError, ValueError):
-    """A scenario or an experiment is wrong.
+    """A scenario or an experiment has errors.
 
     The text shows each place with its line, as ``udccp sim`` does.
 
     Attributes
     ----------
     diagnostics
-        Everything that is wrong, in the order of the file.
+        All errors, in the order of the file.
     """
 
     diagnostics: tuple[Diagnostic, ...]
@@ -55,7 +55,7 @@ class ScenarioError(UdccpError, ValueError):
 
 
 class RunError(UdccpError, RuntimeError):
-    """A run did not end: a capture cannot be written, or an invariant of the simulator broke."""
+    """A run failed: no capture could be written, or an invariant of the simulator was violated."""
 
 
 class StoreError(UdccpError, OSError):
@@ -63,7 +63,7 @@ class StoreError(UdccpError, OSError):
 
 
 class TaskError(UdccpError, ValueError):
-    """A task or its result is of another version, or was changed on the way."""
+    """A task or its result is of another version, or was changed in transit."""
 
 
 class UndefinedError(UdccpError, ValueError):
@@ -75,4 +75,4 @@ class LogError(UdccpError, ValueError):
 
 
 class InternalError(UdccpError, RuntimeError):
-    """A defect of this package. Please report it, with the call and its arguments."""
+    """A bug in this package. Please report it, with the call and its arguments."""

@@ -1,7 +1,8 @@
-"""What happens to a connection in addition to its messages.
+"""Events of connections other than messages.
 
-The method ``event`` of a socket or of an asyncio connection gives these one after another. The
-latest 64 are kept for who asks late, and the fates of messages until they are read.
+The method ``event`` of a socket or of an asyncio connection returns them one after another. Up to
+64 unread events are kept, of more the newest; the fates of messages are all kept until they are
+read.
 
 Examples
 --------
@@ -31,15 +32,15 @@ __all__ = [
     "PeerSlow",
 ]
 
-#: What became of a message, as far as its sender can know.
+#: What happened to a message, as far as its sender can know.
 Fate: TypeAlias = Literal["acknowledged", "peer-dropped", "lost", "dropped", "unknown"]
 
-#: Why a message never left.
+#: Why a message was never sent.
 DropReason: TypeAlias = Literal[
     "expired", "displaced", "connection-ended", "peer-shutdown-read", "too-large", "other"
 ]
 
-#: Why the peer's application did not have a message as it should (RFC 4340 section 11.7).
+#: Why the peer did not deliver a message, or only damaged (RFC 4340 section 11.7).
 DropCode: TypeAlias = Literal[
     "protocol-constraints",
     "application-not-listening",
@@ -52,20 +53,21 @@ DropCode: TypeAlias = Literal[
 
 @dataclass(frozen=True)
 class MessageFate:
-    """What became of a message that was sent with a token: exactly one for each.
+    """What happened to a message that was sent with a token: exactly one event for each.
 
     Parameters
     ----------
     token
         The number that was given to ``send``.
     fate
-        ``acknowledged``: the peer's host received it, which says nothing of its application.
-        ``peer-dropped``: the peer received it, and its application did not have it as it should.
-        ``lost``: congestion control took it for lost; it may have arrived late. ``dropped``: it
-        never left. ``unknown``: it left, and no report tells: the connection ended first, or the
-        CCID does not report single packets (CCID 2 does).
+        ``acknowledged``: the peer's host received it, which says nothing about its application.
+        ``peer-dropped``: the peer received it but did not deliver it to its application, or only
+        damaged. ``lost``: it counts as lost, though it may have arrived late. ``dropped``: it was
+        never sent. ``unknown``: it was sent, and nothing reported what happened to it, because
+        the connection ended first or the CCID does not report single packets (CCID 2 does).
     reason
-        Of ``dropped`` a :data:`DropReason`, of ``peer-dropped`` a :data:`DropCode`, else None.
+        A :data:`DropReason` for ``dropped``, a :data:`DropCode` for ``peer-dropped``, otherwise
+        None.
     """
 
     token: int
@@ -75,14 +77,14 @@ class MessageFate:
 
 @dataclass(frozen=True)
 class MessageDropped:
-    """A message that was accepted will not be delivered.
+    """A message that was queued was dropped and will not be delivered.
 
     Parameters
     ----------
     reason
         Why.
     bytes
-        Its length.
+        Its length in bytes.
     """
 
     reason: DropReason
@@ -91,14 +93,14 @@ class MessageDropped:
 
 @dataclass(frozen=True)
 class PeerDropped:
-    """The peer received data, but its application did not have it as it should.
+    """The peer received data but did not deliver it to its application, or only damaged.
 
     Parameters
     ----------
     code
         Why (Data Dropped, RFC 4340 section 11.7).
     messages
-        How many.
+        How many messages.
     """
 
     code: DropCode
@@ -107,17 +109,17 @@ class PeerDropped:
 
 @dataclass(frozen=True)
 class PeerSlow:
-    """The peer can hardly keep up (Slow Receiver, RFC 4340 section 11.6)."""
+    """The peer can hardly keep up (Slow Receiver, RFC 4340 section 11.6): do not send faster."""
 
 
 @dataclass(frozen=True)
 class MaxMessageSize:
-    """The largest message that fits one packet is another now.
+    """The size of the largest message that fits in one packet has changed.
 
     Parameters
     ----------
     bytes
-        Its length.
+        The new size in bytes.
     """
 
     bytes: int
@@ -125,17 +127,17 @@ class MaxMessageSize:
 
 @dataclass(frozen=True)
 class PeerShutdownRead:
-    """The peer's application reads no more: nothing more can be sent."""
+    """The peer's application reads no more. Nothing more can be sent."""
 
 
-#: Any of them.
+#: Any of these events.
 Event: TypeAlias = (
     MessageFate | MessageDropped | PeerDropped | PeerSlow | MaxMessageSize | PeerShutdownRead
 )
 
 
 def from_native(parts: tuple[str, int, str, str]) -> Event:
-    """An event of the native half."""
+    """Convert an event of the native module."""
     kind, number, what, why = parts
     match kind:
         case "message-fate":

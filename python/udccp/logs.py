@@ -1,8 +1,8 @@
-"""Logs of other tools, in the shape that :mod:`udccp.metrics` takes.
+"""Reads logs of other tools, for :mod:`udccp.metrics`.
 
 ``iperf3`` reads the JSON of ``iperf3 -J``, ``iperf2`` the text of ``iperf -i 1``, ``pcap`` a
-capture, ``ss`` the output of ``ss -tin`` taken again and again. Each returns flows with one value
-an interval: rates in Mbit/s (10^6 bit/s), times in s since the begin.
+capture, ``ss`` repeated output of ``ss -tin``. Each returns flows with one value per interval:
+rates in Mbit/s (10^6 bit/s), times in s since the start.
 """
 
 from __future__ import annotations
@@ -25,19 +25,21 @@ __all__ = ["FlowLog", "LogError", "frame", "iperf2", "iperf3", "pcap", "ss"]
 
 @dataclass(frozen=True)
 class FlowLog:
-    """One flow of a log; all lists have the shape ``(intervals,)``, or are empty.
+    """One flow of a log.
+
+    All lists have the shape ``(intervals,)``, or are empty if the log does not have the values.
 
     Parameters
     ----------
     name
-        What the log calls it.
+        Its name in the log.
     protocol
         ``tcp``, ``udp``, ``dccp``, or the number of the IP protocol.
     t_s
         End of each interval in s, or time of each sample.
     rate_mbps
-        Rate of the interval in Mbit/s: payload for ``iperf``, IP bytes for ``pcap``, acknowledged
-        bytes for ``ss``.
+        Rate in the interval in Mbit/s: of payload for ``iperf``, of IP bytes for ``pcap``, of
+        acknowledged bytes for ``ss``.
     rtt_ms
         Smoothed round-trip time in ms.
     cwnd_packets
@@ -45,11 +47,12 @@ class FlowLog:
     retransmits
         Packets retransmitted in the interval.
     lost, packets
-        Datagrams lost in the interval, and all of them.
+        Datagrams lost in the interval, and all datagrams.
     jitter_ms
-        Jitter as the log has it, in ms.
+        Jitter as in the log, in ms.
     begin_s
-        Begin of the first interval in s: for ``ss`` when it first saw the connection, else 0.
+        Begin of the first interval, in s. For ``ss``, the time at which it first saw the
+        connection, else 0.
     """
 
     name: str
@@ -95,7 +98,7 @@ def iperf3(path: str | PathLike[str]) -> list[FlowLog]:
     Raises
     ------
     LogError
-        It is no result of iperf3, or iperf3 failed; the text says why.
+        It is not a result of iperf3, or iperf3 failed; the text says which.
     """
     try:
         log: dict[str, Any] = json.loads(_text(path))
@@ -145,7 +148,7 @@ _FACTOR = {"": 1e-6, "K": 1e-3, "M": 1.0, "G": 1e3}
 def iperf2(path: str | PathLike[str]) -> list[FlowLog]:
     """Read the text that ``iperf`` (version 2) prints with ``-i``.
 
-    Lines of sums, and those that cover the whole test, are left out.
+    Lines with sums and lines for the whole test are left out.
 
     Parameters
     ----------
@@ -155,7 +158,7 @@ def iperf2(path: str | PathLike[str]) -> list[FlowLog]:
     Raises
     ------
     LogError
-        There is no line of an interval in it.
+        It contains no line for an interval.
     """
     found: dict[str, list[re.Match[str]]] = {}
     for line in _text(path).splitlines():
@@ -186,7 +189,7 @@ _PROTOCOLS = {6: "tcp", 17: "udp", 33: "dccp", 132: "sctp", 136: "udplite"}
 
 
 def pcap(path: str | PathLike[str], *, every_s: float = 1.0) -> list[FlowLog]:
-    """Read a capture, pcap or pcapng: the rate of each way of each flow, IP headers included.
+    """Read a capture, pcap or pcapng: the rate of each direction of each flow, with IP headers.
 
     Parameters
     ----------
@@ -198,12 +201,12 @@ def pcap(path: str | PathLike[str], *, every_s: float = 1.0) -> list[FlowLog]:
     Returns
     -------
     list of FlowLog
-        One for each (source, destination, protocol, ports), the largest first.
+        One for each source, destination, protocol and ports; the largest first.
 
     Raises
     ------
     LogError
-        The file cannot be read, or is no capture.
+        The file cannot be read, or is not a capture.
     """
     if not every_s > 0:
         raise ValueError(f"intervals of {every_s} s: above 0")
@@ -232,10 +235,10 @@ _PEERS = re.compile(r"(\S+:\S+)\s+(\S+:\S+)\s*$")
 
 
 def ss(path: str | PathLike[str]) -> list[FlowLog]:
-    """Read a log of ``ss``: a line with the time before each output of ``ss -tin``.
+    """Read a log of ``ss``: repeated output of ``ss -tin``, each after a line with the time.
 
-    Make one with ``while sleep 0.1; do date +%s.%N; ss -tinH; done > ss.log``. Fields are those
-    of ``tcp_info``: ``cwnd``, ``rtt``, ``bytes_acked``, ``retrans``.
+    Record one with ``while sleep 0.1; do date +%s.%N; ss -tinH; done > ss.log``. The fields are
+    those of ``tcp_info``: ``cwnd``, ``rtt``, ``bytes_acked``, ``retrans``.
 
     Parameters
     ----------
@@ -245,7 +248,7 @@ def ss(path: str | PathLike[str]) -> list[FlowLog]:
     Raises
     ------
     LogError
-        There is no time in it, or no connection.
+        It contains no time, or no connection.
     """
     now: float | None = None
     first: float | None = None
@@ -282,14 +285,14 @@ def ss(path: str | PathLike[str]) -> list[FlowLog]:
 
 
 def frame(flows: Iterable[FlowLog], library: Library | None = None) -> Frame:
-    """A table with a row for each interval of each flow.
+    """Make a table with a row for each interval of each flow.
 
     Parameters
     ----------
     flows
-        What a reader returned.
+        The flows that a reader returned.
     library
-        ``"polars"`` or ``"pandas"``; whichever is installed where absent.
+        ``"polars"`` or ``"pandas"``; by default the one that is installed.
     """
     columns: dict[str, list[Any]] = {}
     names = ["rate_mbps", "rtt_ms", "cwnd_packets", "retransmits", "lost", "packets", "jitter_ms"]

@@ -1,9 +1,9 @@
-"""The metrics of the reports, of any measurements.
+"""The metrics of the reports, for any measurements.
 
-The arithmetic is that of the reports (the crate ``udccp-metrics``), so that your numbers and those
-of the laboratory have one definition each. Inputs are sequences or arrays of numbers (lists, numpy
-arrays, columns of frames); numpy is not needed. A value that does not exist raises
-:class:`UndefinedError` with the reason: no function returns NaN.
+The functions are those of the reports (the crate ``udccp-metrics``), so that your values and those
+of the laboratory follow the same definitions. Inputs are sequences or arrays of numbers (lists,
+numpy arrays, columns of frames); numpy is not needed. If a value does not exist, a function raises
+:class:`UndefinedError` with the reason; none returns NaN.
 
 The papers and equations are in docs/reference/metrics.md.
 """
@@ -54,7 +54,7 @@ __all__ = [
 
 @runtime_checkable
 class SupportsTolist(Protocol):
-    """An array that can give a list: those of numpy and the series of pandas."""
+    """An array that can be converted to a list, such as a numpy array or a pandas series."""
 
     def tolist(self) -> Any:  # noqa: ANN401 (nested lists of numbers)
         """Give the values as a list."""
@@ -63,7 +63,7 @@ class SupportsTolist(Protocol):
 
 Values: TypeAlias = Iterable[float] | SupportsTolist
 
-#: The threshold of the study of convergence, in dB: a share of 0.9.
+#: The threshold of the study of convergence, in dB: a share of 0.9 (Bhatti et al. 2008).
 THRESHOLD_DB: float = _native.THRESHOLD_DB
 
 
@@ -107,7 +107,7 @@ def _share(value: float, name: str) -> float:
 
 
 def jain(shares: Values) -> float:
-    """Jain's index of fairness: 1 for equal shares, 1/n where one flow has all.
+    """Jain's fairness index: 1 for equal shares, 1/n if one flow has everything.
 
     Parameters
     ----------
@@ -129,12 +129,12 @@ def jain(shares: Values) -> float:
 
 
 def jain_over_time(series: Iterable[Values]) -> list[float | None]:
-    """Jain's index of each interval; None where all flows are silent.
+    """Jain's index of each interval; None for an interval in which no flow sent anything.
 
     Parameters
     ----------
     series
-        Shape ``(flows, intervals)``: rates of each flow, as many for each.
+        Shape ``(flows, intervals)``: rates of each flow, in one unit, as many for each flow.
     """
     return _native.jain_over_time(_lists(series))
 
@@ -166,7 +166,7 @@ def potential_delay(rates: Values) -> float:
 
 
 def max_min_shares(capacity: float, demands: Iterable[float | None]) -> list[float]:
-    """Max-min fair shares of a link; a demand of None takes all it gets.
+    """Max-min fair shares of a link; a demand of None takes as much as it gets.
 
     Examples
     --------
@@ -177,12 +177,12 @@ def max_min_shares(capacity: float, demands: Iterable[float | None]) -> list[flo
 
 
 def harm(alone: float, beside: float, *, more_is_better: bool = True) -> float:
-    """Harm of a rival (Ware et al. 2019): 0 is none, 1 takes everything.
+    """Harm by a rival (Ware et al. 2019): 0 is none, 1 the most; negative if the flow gains.
 
     Parameters
     ----------
     alone, beside
-        The metric of the flow alone, and beside its rival, in one unit.
+        The metric of the flow alone and beside its rival, in the same unit.
     more_is_better
         True for rates, False for delays.
 
@@ -207,7 +207,8 @@ class FlowNru:
         Shape ``(intervals,)``, in dB: 0 is a fair share.
     mean_db
         The flow NRU, in dB.
-    stability
+    Standard deviation over the size of the mean; smaller is more stable. None for one interval
+    or a mean of zero.
         Spread over mean, less is more stable; None for one interval or a mean of zero.
     """
 
@@ -224,9 +225,9 @@ def flow_nru(rates: Values, expected: float, *, least: float) -> FlowNru:
     rates
         Shape ``(intervals,)``: the flow's rate in each interval.
     expected
-        The rate that it would have among flows of its own kind, in the same unit.
+        The rate that it would get among flows of its own kind, in the same unit.
     least
-        The rate of one packet in an interval, to which silence is raised.
+        The rate of one packet in an interval, to which smaller rates are raised.
 
     Examples
     --------
@@ -239,7 +240,7 @@ def flow_nru(rates: Values, expected: float, *, least: float) -> FlowNru:
 
 
 def nru_of_mean(mean_rate: float, expected: float) -> float:
-    """Normalised Resource Usage of a mean rate, in dB; both rates in one unit."""
+    """Normalised Resource Usage of a mean rate, in dB; both rates in the same unit."""
     weight = _native.metric_of_numbers("weight", [expected])
     return _native.metric_of_numbers("usage_of_mean", [mean_rate, weight])
 
@@ -251,9 +252,10 @@ class SystemNru:
     Parameters
     ----------
     fair_db, unfair_db
-        Means of the flows at or above a fair share, and below it; None without such flows.
+        Means of the flows at or above a fair share, and of those below it, in dB; None if there
+        are no such flows.
     mean_db
-        Mean of all.
+        Mean of all flows, in dB.
     case
         The case of Table II of the study: A to E.
     """
@@ -272,7 +274,7 @@ def system_nru(means_db: Values, *, zero_within_db: float = 0.05) -> SystemNru:
     means_db
         The flow NRU of each flow.
     zero_within_db
-        What counts as zero; the study rounds to one decimal.
+        What counts as zero, in dB; the study rounds to one decimal.
 
     Examples
     --------
@@ -289,7 +291,7 @@ def convergence_time(
     epoch_s: float,
     threshold_db: float = THRESHOLD_DB,
 ) -> float:
-    """Seconds from the epoch until all flows first have the threshold.
+    """Seconds from the epoch until all flows first reach the threshold.
 
     Parameters
     ----------
@@ -298,9 +300,9 @@ def convergence_time(
     times_s
         Shape ``(intervals,)``: the end of each interval in s.
     epoch_s
-        From when time counts, in s.
+        When the time starts to count, in s.
     threshold_db
-        What each flow has to reach.
+        What each flow has to reach, in dB.
 
     Examples
     --------
@@ -317,23 +319,23 @@ def settling_time(
     epoch_s: float,
     threshold_db: float = THRESHOLD_DB,
 ) -> float:
-    """Seconds until all flows have the threshold and keep it; see :func:`convergence_time`."""
+    """Seconds until all flows reach the threshold and stay there; see :func:`convergence_time`."""
     return _native.convergence(_lists(flows_db), _list(times_s), epoch_s, threshold_db, True)
 
 
 def delta_fair_time(
     first: Values, second: Values, times_s: Values, *, epoch_s: float, delta: float = 0.1
 ) -> float:
-    """Seconds until the smaller of two rates has (1 - delta)/2 of their sum.
+    """Seconds until the smaller of two rates is at least (1 - delta)/2 of their sum.
 
     Parameters
     ----------
     first, second
-        Shape ``(intervals,)``: rates in one unit.
+        Shape ``(intervals,)``: rates in the same unit.
     times_s
         Shape ``(intervals,)``: the end of each interval in s.
     epoch_s
-        From when time counts, in s.
+        When the time starts to count, in s.
     delta
         0 to 1.
     """
@@ -353,32 +355,32 @@ def coefficient_of_variation(values: Values) -> float:
 
 
 def smoothness(rates: Values) -> float:
-    """Smoothness of a rate over intervals, of shape ``(intervals,)``: less is smoother."""
+    """Smoothness of a rate over intervals, of shape ``(intervals,)``: smaller is smoother."""
     return coefficient_of_variation(rates)
 
 
 def responsiveness(rates: Values) -> float:
-    """Round trips until the rate halves; ``rates`` has the rate before, then one a round trip."""
+    """Round trips until the rate halves; ``rates`` is the rate before, then one per round trip."""
     return _native.metric_of_values("responsiveness", _list(rates))
 
 
 def aggressiveness(rates: Values) -> float:
-    """Largest rise from one round trip to the next, in the unit of ``rates``."""
+    """Largest increase from one round trip to the next, in the unit of ``rates``."""
     return _native.metric_of_values("aggressiveness", _list(rates))
 
 
 def largest_reduction(rates: Values) -> float:
-    """Largest fall from one round trip to the next, in the unit of ``rates``."""
+    """Largest decrease from one round trip to the next, in the unit of ``rates``."""
     return _native.metric_of_values("largest_reduction", _list(rates))
 
 
 def power(throughput_mbps: float, delay_ms: float) -> float:
-    """Throughput over delay, in Mbit/s for each ms."""
+    """Throughput divided by delay, in Mbit/s per ms."""
     return _native.metric_of_numbers("power", [throughput_mbps, delay_ms])
 
 
 def tcp_friendly_rate(rtt_s: float, loss: float) -> float:
-    """Packets a second of a TCP at this round-trip time and loss (0 to 1): 1.2/(R sqrt(p)).
+    """Packets per second of a TCP at this round-trip time and loss (0 to 1): 1.2/(R sqrt(p)).
 
     Examples
     --------
@@ -389,14 +391,14 @@ def tcp_friendly_rate(rtt_s: float, loss: float) -> float:
 
 
 def equation_ratio(packets_per_s: float, rtt_s: float, loss: float) -> float:
-    """Packets a second over those of the TCP throughput equation (RFC 5348 section 3.1)."""
+    """Packets per second over those of the TCP throughput equation (RFC 5348 section 3.1)."""
     numbers = [packets_per_s, rtt_s, _share(loss, "loss")]
     return _native.metric_of_numbers("equation_ratio", numbers)
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What repeated runs say about one value.
+    """Statistics of one value over repeated runs.
 
     Parameters
     ----------
@@ -407,7 +409,8 @@ class Summary:
     stddev
         Sample standard deviation; None for one run.
     ci95
-        Half of the 95 % interval of the mean, by Student's t; None below three runs.
+        Half the width of the 95 % interval of the mean, by Student's t; None for fewer than three
+        runs.
     """
 
     n: int
@@ -417,7 +420,7 @@ class Summary:
 
 
 def summary(values: Values) -> Summary:
-    """Mean and 95 % interval of one value a run, of shape ``(runs,)``.
+    """Mean and 95 % interval of a value over runs, of shape ``(runs,)``.
 
     Examples
     --------
@@ -445,7 +448,8 @@ def jitter_rfc3550_ms(transits_s: Values) -> float:
     Parameters
     ----------
     transits_s
-        Shape ``(packets,)``: one-way transit times in s; an offset of clocks does not matter.
+        Shape ``(packets,)``: one-way transit times in s. An offset between the clocks does not
+        matter.
     """
     return _native.jitter_rfc3550_ms(_list(transits_s))
 

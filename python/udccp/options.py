@@ -1,4 +1,4 @@
-"""Settings of connections, and what is known of one in numbers."""
+"""Settings and statistics of connections."""
 
 from __future__ import annotations
 
@@ -9,42 +9,46 @@ __all__ = ["ConnectionStats", "Options"]
 
 @dataclass(frozen=True)
 class Options:
-    """Settings of a connection, or of all that a listener accepts.
+    """Settings of a connection, or of all connections that a listener accepts.
 
     Parameters
     ----------
     tx_ccids, rx_ccids
-        Congestion controls for the data that we send and that we receive, best first: 2 (TCP-like),
-        3 (TFRC), 4 (TFRC for small packets). The listener's order counts.
+        Congestion controls for the data that we send and that we receive, the preferred one first:
+        2 (TCP-like), 3 (TFRC), 4 (TFRC for small packets). If both sides have several in common,
+        the server's order decides.
     send_queue_messages, send_queue_bytes
-        What may wait to be sent; ``send`` waits while the queue is full.
+        Limits of the send queue. ``send`` waits while the queue is full.
     recv_queue_messages, recv_queue_bytes
-        What may wait to be read. The peer is slowed down as the queue fills.
+        Limits of the receive queue. The peer is slowed down as the queue fills.
     drop_lowest
-        In a full send queue, a message of a higher priority takes the place of one of the lowest
-        (``DCCP_SOCKOPT_QPOLICY_ID`` 1).
+        What happens when the send queue is full. True: the newest message of the lowest priority
+        is dropped for one of higher priority (``DCCP_SOCKOPT_QPOLICY_ID`` 1). False: ``send``
+        waits.
     linger_s
-        How long a close may take to deliver what is queued, in s. 0 resets at once.
+        How long a close may take to deliver what is queued, in s. With 0, a close resets the
+        connection at once.
     keep_alive_s
-        Silence of the peer after which it is probed, in s; None never.
+        Silence of the peer after which it is sent a probe, in s; None: no probes. Must be less
+        than `idle_limit_s`.
     idle_limit_s
-        Silence of the peer after which the connection ends, in s; None never.
+        Silence of the peer after which the connection ends with an error, in s; None: never.
     send_coverage, least_coverage
-        Checksum coverage of what we send, and the least that we accept, 0 to 15; 0 is everything
-        (RFC 4340 section 9.2).
+        Checksum coverage of what we send, and the smallest that we accept, 0 to 15; 0 covers
+        everything (RFC 4340 section 9.2).
     data_checksum
-        Carry a CRC-32c of each message.
+        Send a CRC-32c of each message, and ask the peer for one (RFC 4340 section 9.3).
     deliver_corrupt
-        Deliver messages that this checksum shows to be damaged.
+        Deliver messages that this checksum shows to be damaged, instead of dropping them.
     ecn
         Use Explicit Congestion Notification.
     path_mtu
-        The largest packet to try, in bytes with the IP header.
+        Upper limit of the path MTU, in bytes with the IP header.
     request_retries
-        Requests sent again before a connect fails. The first waits for 1 s, each next one twice as
-        long: 6 is two minutes.
+        Retransmissions of a Request before connecting fails. The first waits for 1 s, each later
+        one twice as long (up to 64 s): 6 take about two minutes.
     server_timewait
-        The server holds TIMEWAIT when it closes (RFC 4340 section 8.3).
+        The server holds TIMEWAIT if it closes, not the client (RFC 4340 section 8.3).
 
     Examples
     --------
@@ -74,12 +78,14 @@ class Options:
 
 @dataclass(frozen=True)
 class ConnectionStats:
-    """What is known of a connection. Counts begin with it; None is what its CCID does not have.
+    """State and statistics of a connection.
+
+    Counters start at 0 with the connection. A value that its CCID does not have is None.
 
     Parameters
     ----------
     state
-        State of RFC 4340 section 4.3: ``Open``, ``Closing``, ...
+        The state (RFC 4340 section 4.3): ``Open``, ``Closing``, ...
     tx_ccid, rx_ccid
         Congestion control of the data sent and received.
     cwnd_packets, in_flight_packets
@@ -91,15 +97,16 @@ class ConnectionStats:
     max_message_bytes
         The largest message that fits in one packet of this path now, in bytes.
     send_queue_messages, send_queue_bytes, recv_queue_messages, recv_queue_bytes
-        What waits to be sent and to be read.
+        Messages, and their bytes, that wait to be sent and to be read.
     messages_sent, bytes_sent, messages_received, bytes_received
-        Messages that left and arrived, and their bytes.
+        Messages, and their bytes, that were sent and received.
     messages_acknowledged, messages_lost
-        What became of those that left: reported received by the peer, judged lost.
+        What happened to those that were sent: reported received by the peer, or counted as lost.
     messages_expired, messages_displaced, messages_unsent
-        What never left: too old, displaced by a higher priority, cut off by the end.
+        Messages that were never sent: too old, displaced by one of higher priority, or cut off by
+        the end of the connection.
     congestion_events, timeouts
-        Cuts of window or rate, and retransmission (or no-feedback) timeouts.
+        Reductions of the window or rate, and retransmission (or nofeedback) timeouts.
     """
 
     state: str

@@ -1,10 +1,10 @@
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
 # (the keyword arguments of matplotlib have no types)
-"""Figures of experiments, and of one's own data, in one publication style (extra ``plot``).
+"""Figures of experiments and of other data in the style of a publication (extra ``plot``).
 
-Each protocol has one colour and one marker, those of the reports. ``figure`` draws any figure of
+Each protocol has one colour and one marker, the same as in reports. ``figure`` draws any figure of
 an experiment: tables as lines, bars or ranges beside the published values, runs over time, computed
-curves. ``save`` writes PDF, PGF (for LaTeX), PNG or SVG by the name of the file.
+curves. ``save`` writes PDF, PGF (for LaTeX), PNG or SVG, depending on the file's name.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 Marker: TypeAlias = Union[str, "Outline"]
 
-#: One column of a two-column page, in inches.
+#: Width of a column on a two-column page, in inches.
 COLUMN_IN = 3.5
-#: Pixels across a chart of a report, of which bars have their widths.
+#: Width of a chart in a report, in pixels; widths of bars refer to it.
 CHART_PX = 1040.0
 
-#: The publication style: serifs as in a paper's text, thin axes, ticks inside.
+#: The publication style: serif text as in a paper, thin axes, ticks inside.
 STYLE: dict[Any, Any] = {
     "font.family": "serif",
     "font.size": 8,
@@ -61,7 +61,7 @@ STYLE: dict[Any, Any] = {
     "pgf.rcfonts": False,
 }
 
-#: The markers that are no polygons.
+#: The markers that are not polygons.
 _ROUND: Mapping[str, Marker] = {
     "Circle": "o",
     "Cross": "x",
@@ -75,13 +75,13 @@ def _marker(name: str | None, outline: Sequence[Sequence[float]] | None) -> Mark
         return "None"
     if not outline:
         return _ROUND[name]
-    # Reports count y downwards; a polygon of matplotlib is closed by its first corner.
+    # In reports y increases downwards. The first corner also closes a polygon of matplotlib.
     corners = [(x, -y) for x, y in outline]
     return Outline([*corners, corners[0]], closed=True)
 
 
 def _known(protocol: str) -> Protocol:
-    """A protocol by its name in scenarios; ``ValueError`` says which there are."""
+    """Return a protocol by its name in scenarios; ``ValueError`` with the names if unknown."""
     known = protocols()
     if protocol not in known:
         raise ValueError(f"protocol={protocol!r}: there are {', '.join(known)}")
@@ -89,7 +89,7 @@ def _known(protocol: str) -> Protocol:
 
 
 def look(protocol: str) -> dict[str, Any]:
-    """Colour and marker of a protocol, as arguments of ``Axes.plot``.
+    """Return colour and marker of a protocol, as arguments of ``Axes.plot``.
 
     Parameters
     ----------
@@ -196,10 +196,10 @@ def _draw_chart(axes: Axes, chart: Mapping[str, Any]) -> None:
 
 @contextmanager
 def _styled() -> Generator[None, None, None]:
-    """The style, for a while.
+    """Apply the style for a while.
 
-    Everything else stays as it becomes: the first figure loads the backend, and that of notebooks
-    turns on the interactive mode, by which cells show figures.
+    Other settings are not restored: the first figure loads the backend, and that of notebooks turns
+    on the interactive mode, with which cells show figures.
     """
     before = {key: matplotlib.rcParams[key] for key in STYLE}
     matplotlib.rcParams.update(STYLE)
@@ -210,12 +210,12 @@ def _styled() -> Generator[None, None, None]:
 
 
 def draw(charts: Sequence[Mapping[str, Any]], *, width_in: float = COLUMN_IN) -> Figure:
-    """Draw charts as :meth:`udccp.lab.Experiment.charts` gives them, a panel each.
+    """Draw the charts of :meth:`udccp.lab.Experiment.charts`, each as a panel.
 
     Parameters
     ----------
     charts
-        The panels.
+        The charts.
     width_in
         Width of a panel in inches.
 
@@ -261,16 +261,16 @@ def figure(experiment: Experiment, id: str, *, width_in: float = COLUMN_IN) -> F
     Parameters
     ----------
     experiment
-        The experiment; its ``run`` makes the runs.
+        The experiment. Call its ``run`` before.
     id
-        The figure.
+        Id of the figure.
     width_in
         Width of a panel in inches.
 
     Raises
     ------
     KeyError, ValueError
-        There is no such figure, or there are no runs of it yet.
+        There is no such figure, or it has no stored runs yet.
     """
     return draw(experiment.charts(id), width_in=width_in)
 
@@ -293,7 +293,7 @@ def over_time(
     Raises
     ------
     TypeError
-        It is no run: the frame of many runs, for example.
+        `record` is not a single run, but for example a frame of many.
     ValueError
         There is no such metric, or no flow has it.
 
@@ -353,14 +353,14 @@ def sweep(
     y_name: str,
     width_in: float = COLUMN_IN,
 ) -> Figure:
-    """Draw a line for each protocol against a quantity that was varied.
+    """Plot one line per protocol against a parameter that was varied.
 
     Parameters
     ----------
     x
-        Shape ``(points,)``.
+        Values of the parameter, shape ``(points,)``.
     lines
-        Values of shape ``(points,)`` by the name of a protocol.
+        Results of shape ``(points,)``, by name of the protocol.
     x_name, y_name
         Names of the axes, with units.
     width_in
@@ -369,9 +369,9 @@ def sweep(
     Raises
     ------
     ValueError
-        There is no such protocol, or a line has not as many values as `x`.
+        There is no such protocol, or a line does not have as many values as `x`.
     """
-    # Before the figure, which would be left open.
+    # Before the figure is created, which would be left open.
     titles = {name: _known(name).title for name in lines}
     for name, values in lines.items():
         if len(values) != len(x):
@@ -389,7 +389,7 @@ def sweep(
 def save(figure: Figure, *paths: str | PathLike[str]) -> None:
     """Write a figure to files: ``.pdf``, ``.pgf``, ``.png`` or ``.svg``.
 
-    PGF needs a LaTeX (``xelatex`` or ``pdflatex``) to measure texts.
+    PGF needs LaTeX (``xelatex`` or ``pdflatex``) to measure text.
     """
     with _styled():
         for path in paths:
@@ -400,21 +400,21 @@ def save(figure: Figure, *paths: str | PathLike[str]) -> None:
 def save_all(
     experiment: Experiment, folder: str | PathLike[str], kinds: Iterable[str]
 ) -> list[Path]:
-    """Draw every figure of an experiment that has runs, and write it in each kind of file.
+    """Draw every figure of an experiment that has stored runs, and write it in each format.
 
     Parameters
     ----------
     experiment
         The experiment.
     folder
-        Where to; made where it is absent.
+        The folder to write to, created if it does not exist.
     kinds
-        Endings of files: ``("pdf", "pgf")``.
+        File name extensions: ``("pdf", "pgf")``.
 
     Returns
     -------
     list of Path
-        What was written.
+        The files written.
     """
     written: list[Path] = []
     endings = list(kinds)

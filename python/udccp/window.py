@@ -17,13 +17,13 @@ class Ack(NamedTuple):
     now_s
         When it arrived, in s since the start of the run.
     newly_acked
-        Packets newly acknowledged that count for growth: those sent after the last cut.
+        Packets newly acknowledged that count for growth: those sent after the last reduction.
     rtt_s
-        The round-trip time that it measured, in s; None where it measured none.
+        The round-trip time that it measured, in s; None if it measured none.
     srtt_s, min_rtt_s
         Smoothed and smallest round-trip time, in s; None before the first sample.
     in_flight
-        Packets in flight before it.
+        Packets in flight before this acknowledgement.
     is_limited
         Whether the window was full. A window that is not used must not grow.
     """
@@ -38,23 +38,23 @@ class Ack(NamedTuple):
 
 
 class WindowAlgorithm:
-    """A window algorithm: additive increase and halving, until you change it.
+    """A window algorithm: additive increase and halving, unless its methods are replaced.
 
-    Set :attr:`cwnd` and :attr:`ssthresh` in the methods that you replace. The simulator uses whole
-    packets, at least 1; NaN ends the run. Give the class to :func:`udccp.lab.run`
-    (``algorithms={"first": Mine}``): each connection gets an instance. Flows of a TCP and of
-    ``dccp/ccid2`` take one; acknowledgements, losses, timers and retransmission stay those of the
-    protocol.
+    Set :attr:`cwnd` and :attr:`ssthresh` in the methods that you replace. The simulator rounds to
+    whole packets, at least 1; NaN ends the run with an error. Pass the class to
+    :func:`udccp.lab.run` (``algorithms={"first": Mine}``); each connection gets an instance. Flows
+    of a TCP and of ``dccp/ccid2`` can have one. Acknowledgements, loss detection, timers and
+    retransmission remain those of the protocol.
 
     Parameters
     ----------
-    initial_window
+    The initial window in packets.
         The first window in packets.
 
     Attributes
     ----------
     cwnd
-        Congestion window in packets; fractions count.
+        Congestion window in packets, which may be fractional.
     ssthresh
         Slow start threshold in packets.
 
@@ -77,7 +77,7 @@ class WindowAlgorithm:
         self.ssthresh = math.inf
 
     def on_ack(self, ack: Ack) -> None:
-        """Grow: new packets were acknowledged."""
+        """Increase the window: new packets were acknowledged."""
         if not ack.is_limited:
             return
         if self.cwnd < self.ssthresh:
@@ -86,12 +86,12 @@ class WindowAlgorithm:
             self.cwnd += ack.newly_acked / self.cwnd
 
     def on_loss(self, now_s: float, in_flight: int) -> None:
-        """Cut: a congestion event, at most one in a window of data.
+        """Reduce the window: a congestion event, at most one in a window of data.
 
         Parameters
         ----------
         now_s
-            When it was found, in s since the start of the run.
+            When it was detected, in s since the start of the run.
         in_flight
             Packets in flight.
         """
@@ -99,19 +99,19 @@ class WindowAlgorithm:
         self.ssthresh = max(self.cwnd, 2.0)
 
     def on_timeout(self, now_s: float, in_flight: int) -> None:
-        """Start again: the retransmission timer expired; see :meth:`on_loss`."""
+        """Start again: the retransmission timer expired. Arguments as for :meth:`on_loss`."""
         self.ssthresh = max(self.cwnd / 2, 2.0)
         self.cwnd = 1.0
 
     def on_set(self, now_s: float) -> None:
-        """Begin growth again: the protocol has set ``cwnd`` and ``ssthresh`` (after idleness)."""
+        """Adopt `cwnd` and `ssthresh`, which the protocol has set after an idle time."""
 
     def _moved(self) -> tuple[float, float]:
-        # The cheapest test for NaN, of which the simulator would make a window of one packet, and
-        # for what is no number at all.
+        # The cheapest test for NaN, which the simulator would turn into a window of one packet, and
+        # for values that are not numbers.
         try:
             if self.cwnd >= -math.inf and self.ssthresh >= -math.inf:
-                # A threshold that was never set is the largest number that the simulator has.
+                # A threshold that was never set becomes the largest number that the simulator has.
                 return self.cwnd, min(self.ssthresh, 2.0**32 - 1)
         except (TypeError, ValueError):
             raise self._wrong(TypeError) from None

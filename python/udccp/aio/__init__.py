@@ -1,7 +1,7 @@
 """DCCP connections for asyncio.
 
-Everything waits on descriptors in the loop that runs: no threads of Python, no transports. Calls
-may be cancelled at any time: a message is sent or it is not, and none that arrived is lost.
+Calls wait on descriptors in the running event loop, without Python threads or transports. They may
+be cancelled at any time: a message was either sent or not, and no message that arrived is lost.
 """
 
 from udccp.aio._connect import connect

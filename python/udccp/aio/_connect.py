@@ -1,4 +1,4 @@
-"""Connects in an asyncio loop."""
+"""Connects from an asyncio event loop."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["connect"]
 
 
 class _Connecting:
-    """A connection to come: ``await`` it, or enter it with ``async with``."""
+    """A future connection: ``await`` it, or use it in ``async with``."""
 
     def __init__(self, connect: Callable[[], Awaitable[Connection]]) -> None:
         self._connect = connect
@@ -46,7 +46,7 @@ class _Connecting:
 
 
 def _checked_local(local_addr: object) -> tuple[str, int] | None:
-    """The host and port to connect from, if there are any."""
+    """Check the host and port to connect from; None if there are none."""
     if local_addr is None:
         return None
     parts = cast(tuple[object, ...], local_addr) if isinstance(local_addr, tuple) else ()
@@ -59,7 +59,7 @@ def _checked_local(local_addr: object) -> tuple[str, int] | None:
 
 
 async def _first_address(host: str, family: int) -> tuple[str, int]:
-    """IP address and scope of a host of this family."""
+    """Return the IP address and scope of a host in this family."""
     found = await asyncio.get_running_loop().getaddrinfo(
         host, None, family=family, type=std.SOCK_DGRAM
     )
@@ -82,27 +82,28 @@ def connect(
     Parameters
     ----------
     host, port
-        The host, and its DCCP port.
+        The host and its DCCP port.
     service
-        The service code to ask for, ``"SC:echo"`` or a number.
+        The service code to connect to, ``"SC:echo"`` or a number.
     family
         ``AF_INET``, ``AF_INET6`` or 0 for both.
     options
-        Settings of the connection.
+        Settings of the connection; None: the defaults.
     local_addr
-        Host and port to connect from; None: any.
+        Host and port to connect from; None: any address and port.
     udp_port
-        The UDP port to call; None: the number of the DCCP port; 0: raw IP, without UDP.
+        The UDP port to connect to; None: the same number as the DCCP port; 0: raw IP, without UDP.
 
     Returns
     -------
     awaitable of Connection
-        Also to be entered with ``async with``. If it is cancelled, the server learns it.
+        Can also be used in ``async with``. Cancelling it cancels the handshake and sends the
+        server a Reset.
 
     Raises
     ------
     OSError
-        Of the last address: ``ECONNREFUSED``, ``EBADRQC`` (the port serves other service codes),
+        For the last address: ``ECONNREFUSED``, ``EBADRQC`` (service code not served there),
         ``ETIMEDOUT`` (no answer), ``EHOSTUNREACH``, ...
 
     Examples
@@ -146,7 +147,7 @@ def connect(
                 await watch.ready()
         finally:
             watch.stop()
-            # Nothing of a connection that is there.
+            # Has no effect if the connection exists.
             handshake.close()
 
     async def any_of_them() -> Connection:

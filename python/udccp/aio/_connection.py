@@ -1,4 +1,4 @@
-"""A connection in an asyncio loop."""
+"""Connections in an asyncio event loop."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ if TYPE_CHECKING:
 
 __all__ = ["Connection", "address_of"]
 
-#: Messages that a call takes from the native half at once, and after which it lets others run.
+#: Messages taken from the native module at a time, after which other tasks may run.
 BATCH = 64
 
 
 def address_of(parts: Parts) -> Address:
-    """An address as the standard module has it."""
+    """Convert an address to the form of the standard module."""
     return from_parts(std.AF_INET6 if ":" in parts[0] else std.AF_INET, parts)
 
 
 class Connection(Entered):
-    """A connection in an asyncio loop, from :func:`connect` or :func:`start_server`.
+    """A connection in an asyncio event loop, from :func:`connect` or :func:`start_server`.
 
-    One ``send`` is one message; ``recv`` gives one, whole, or None at the end. Use it in ``async
-    with``, which closes it, and take messages with ``async for``.
+    Each ``send`` sends one message; each ``recv`` returns one, or None at the end. Use it in
+    ``async with``, which closes it, and iterate over its messages with ``async for``.
 
-    Any number of tasks may send and receive. All of them belong to the loop that it was made in.
+    Any number of tasks may send and receive. All must run in the event loop that created it.
     """
 
     def __init__(self, native: _native.Connection) -> None:
@@ -52,14 +52,14 @@ class Connection(Entered):
         self._taken = 0
         self._sent = 0
         self._is_closed = False
-        # Two descriptors more, for who asks.
+        # They use two more descriptors, so they are created when needed.
         self._events: tuple[_native.Events, Watch] | None = None
 
     async def _leave(self, error: BaseException | None) -> None:
         if error is None:
             await self.close()
         else:
-            # How the close went does not matter beside that error.
+            # Beside that error, how the close went does not matter.
             with contextlib.suppress(OSError):
                 await self.close()
 
@@ -79,18 +79,18 @@ class Connection(Entered):
     def __del__(self) -> None:
         if getattr(self, "_is_closed", True):
             return
-        # The numbers of its descriptors are the next connection's, which the loop would take for
-        # one that it watches already.
+        # Its descriptor numbers may be reused by the next connection, and the loop would take them
+        # for ones that it watches already.
         self._readable.forget()
         self._writable.forget()
         if self._events:
             self._events[1].forget()
         self._native.close()
-        # Last: it raises where warnings are errors.
+        # Last, because it raises if warnings are errors.
         warnings.warn(f"unclosed {self!r}", ResourceWarning, source=self, stacklevel=2)
 
     def fileno(self) -> int:
-        """The descriptor that the loop waits on."""
+        """Return the descriptor that the event loop waits on."""
         return self._native.fileno()
 
     @property
@@ -110,11 +110,11 @@ class Connection(Entered):
 
     @property
     def max_message_size(self) -> int:
-        """The largest message that fits one packet of this path now, in bytes."""
+        """The largest message that fits in one packet of this path now, in bytes."""
         return self._native.max_message_size()
 
     def stats(self) -> ConnectionStats:
-        """What is known of the connection in numbers."""
+        """Return state and statistics of the connection."""
         return ConnectionStats(**self._native.stats())
 
     def _check_open(self) -> None:
@@ -129,25 +129,27 @@ class Connection(Entered):
         lifetime_s: float | None = None,
         token: int | None = None,
     ) -> None:
-        """Send one message, and wait while the send queue is full.
+        """Send one message, waiting while the send queue is full.
+
+        If the call is cancelled, the message was not sent.
 
         Parameters
         ----------
         data
             The message, at most :attr:`max_message_size` bytes.
         priority
-            Larger leaves first, 0 to 2**32 - 1.
+            Messages of higher priority leave first, 0 (the default) to 2**32 - 1.
         lifetime_s
-            It is dropped if it has not left by then, in s; None never.
+            The message is dropped if it has not left after this time, in s; None: never.
         token
-            A number, 0 to 2**64 - 1: :meth:`event` tells what became of the message. It may repeat.
+            A number, 0 to 2**64 - 1, with which :meth:`event` reports what happened to the message.
+            Numbers may repeat. None: no report.
 
         Raises
         ------
         OSError
-            ``EMSGSIZE``: it does not fit one packet; ``EPIPE``: the connection was closed;
-            ``ECONNRESET`` and its like: it was lost. If the call is cancelled, the message was not
-            sent.
+            ``EMSGSIZE`` if it does not fit in one packet; ``EPIPE`` if the connection was closed;
+            ``ECONNRESET``, ``ETIMEDOUT`` and others if it was lost.
         """
         self._check_open()
         self._sent += 1
@@ -163,13 +165,14 @@ class Connection(Entered):
             self._check_open()
 
     async def send_many(self, messages: Iterable[ReadableBuffer]) -> None:
-        """Send messages in order, with few system calls.
+        """Send messages in order, with as few system calls as possible.
+
+        If the call is cancelled, the first ones may have been sent, in order.
 
         Raises
         ------
         OSError
-            As :meth:`send`; those before the failing one were sent, and so were some, in order, if
-            the call is cancelled.
+            As :meth:`send`; the messages before the one that failed were sent.
         """
         self._check_open()
         rest = several(messages)
@@ -184,20 +187,20 @@ class Connection(Entered):
             self._check_open()
 
     async def recv(self) -> bytes | None:
-        """The next message; None at the end.
+        """Receive the next message; None at the end.
 
         Raises
         ------
         OSError
-            ``ECONNRESET`` and its like: the connection was lost, and everything that arrived before
-            was read.
+            ``ECONNRESET``, ``ETIMEDOUT`` and others if the connection was lost, after everything
+            that arrived was read.
         """
         if not self._arrived and not await self._take():
             return None
         return self._arrived.popleft()
 
     async def recv_many(self, count: int = BATCH) -> list[bytes]:
-        """Up to `count` messages, waiting for the first; none at the end.
+        """Receive up to `count` messages, waiting for the first; an empty list at the end.
 
         Raises
         ------
@@ -211,10 +214,10 @@ class Connection(Entered):
         return [self._arrived.popleft() for _ in range(min(count, len(self._arrived)))]
 
     async def _take(self, count: int = BATCH) -> bool:
-        """Wait for messages, which then stay here if the call is cancelled; False at the end."""
+        """Wait for messages, which are kept if the call is cancelled. Return False at the end."""
         self._check_open()
         if self._taken >= BATCH:
-            # Messages that come as fast as they are read must not keep other tasks from running.
+            # A fast stream of messages must not keep other tasks from running.
             self._taken = 0
             await asyncio.sleep(0)
         while not self._arrived:
@@ -233,13 +236,14 @@ class Connection(Entered):
         return True
 
     async def event(self) -> Event | None:
-        """The next event: the fate of a message with a token, and what else happens.
+        """Return the next event (anything but a message), waiting for it.
+
+        If the call is cancelled, no event is lost.
 
         Returns
         -------
         Event or None
-            One of :mod:`udccp.events`; None once the connection has ended and all were read. If the
-            call is cancelled, no event is lost.
+            One of :mod:`udccp.events`; None after the connection has ended and all were read.
         """
         self._check_open()
         if self._events is None:
@@ -256,47 +260,47 @@ class Connection(Entered):
             self._check_open()
 
     async def flushed(self) -> None:
-        """Wait until everything sent so far has left.
+        """Wait until everything sent so far has been handed to the network or dropped.
 
         Raises
         ------
         OSError
-            The connection ended before.
+            The connection ended first.
         """
         await come_true(self._native.waiter("flushed"))
 
     async def acknowledged(self) -> None:
-        """Wait until everything sent so far was reported received by the peer, or judged lost.
+        """Wait until the peer has reported everything sent so far, or it counts as lost.
 
         Raises
         ------
         OSError
-            The connection ended before.
+            The connection ended first.
         """
         await come_true(self._native.waiter("acknowledged"))
 
     async def ended(self) -> None:
-        """Wait for the end of the connection, whoever causes it.
+        """Wait until the connection has ended, whichever side ends it.
 
         Raises
         ------
         OSError
-            It did not end in order.
+            It was not closed in order.
         """
         await come_true(self._native.waiter("ended"))
 
     async def close(self) -> None:
-        """Deliver what was sent, tell the peer, and wait until it has confirmed.
+        """Send what is queued, tell the peer, and wait until it has confirmed.
 
-        The peer has ``Options.linger_s`` to confirm, or 14 round-trip times where that is longer.
-        After that, and if the call is cancelled, the close goes on in the background. Other tasks
-        that wait on this connection get ``EBADF``.
+        The peer has ``Options.linger_s`` to confirm, or 14 round-trip times if that is longer.
+        After that time, and if the call is cancelled, the close goes on in the background. Other
+        tasks that wait on this connection get ``EBADF``.
 
         Raises
         ------
         OSError
-            ``ETIMEDOUT``: not everything left within ``Options.linger_s``, or the peer did not
-            confirm; ``ECONNRESET`` and its like: the connection was lost before.
+            ``ETIMEDOUT`` if not everything was sent within ``Options.linger_s``, or the peer did
+            not confirm; ``ECONNRESET`` and others if the connection was lost before.
         """
         if self._is_closed:
             return
@@ -304,7 +308,7 @@ class Connection(Entered):
         await come_true(self._native.waiter("closed"))
 
     def abort(self) -> None:
-        """End the connection at once with a Reset. What was queued is dropped."""
+        """End the connection at once with a Reset. Queued messages are dropped."""
         self._native.abort()
         self._let_go()
 

@@ -1,4 +1,4 @@
-"""What is left in order at the end of an ``async with``."""
+"""Base of what is closed in order at the end of an ``async with``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Entered"]
 
 
 class Entered(ABC):
-    """Is itself what ``async with`` gives."""
+    """An object that ``async with`` returns and closes."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -28,4 +28,4 @@ class Entered(ABC):
 
     @abstractmethod
     async def _leave(self, error: BaseException | None) -> None:
-        """Close it; `error` is what ended the block early."""
+        """Close it; `error` is the exception that left the block, if any."""

@@ -1,4 +1,4 @@
-"""Serves clients in an asyncio loop."""
+"""Serves clients in an asyncio event loop."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from udccp.socket._options import Below
 
 __all__ = ["Server", "start_server"]
 
-#: Errors that end when others give back what they have.
+#: Errors that pass when other programs or connections release resources.
 _SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
-#: Time until accepting is tried again then, in s.
+#: Time after which accepting is then tried again, in s.
 _RETRY_S = 1.0
 
 
@@ -54,12 +54,12 @@ class Server(Entered):
 
     @property
     def addresses(self) -> tuple[Address, ...]:
-        """Where it listens."""
+        """The addresses that it listens on."""
         return tuple(address_of(listener.local_addr()) for listener in self._listeners)
 
     @property
     def connections(self) -> frozenset[Connection]:
-        """The clients that are served now."""
+        """The connections of the clients that are served now."""
         return frozenset(self._connections)
 
     def is_serving(self) -> bool:
@@ -67,7 +67,7 @@ class Server(Entered):
         return bool(self._accepting) and not self._is_closed
 
     async def start_serving(self) -> None:
-        """Accept clients, unless it does so already."""
+        """Start to accept clients; no effect if it does so already."""
         if self._is_closed:
             raise RuntimeError("the server is closed")
         if not self._accepting:
@@ -75,7 +75,7 @@ class Server(Entered):
             self._accepting = [asyncio.create_task(self._accept(*one)) for one in both]
 
     async def serve_forever(self) -> None:
-        """Accept clients until it is cancelled, which closes the server."""
+        """Accept clients until the call is cancelled, which closes the server."""
         await self.start_serving()
         try:
             await asyncio.gather(*self._accepting)
@@ -95,7 +95,7 @@ class Server(Entered):
                 if e.errno not in _SHORTAGES:
                     raise
                 _report("no client can be accepted for want of descriptors or memory", e)
-                # The client waits.
+                # The client waits meanwhile.
                 await asyncio.sleep(_RETRY_S)
                 continue
             self._connections.add(connection)
@@ -106,7 +106,7 @@ class Server(Entered):
 
     async def _serve(self, native: _native.Connection, connection: Connection) -> None:
         try:
-            # How the close went is the client's end: there is nobody to tell.
+            # How the close went is not reported: nobody would handle it.
             with contextlib.suppress(OSError):
                 async with connection:
                     await self._handle(native, connection)
@@ -127,12 +127,12 @@ class Server(Entered):
             else:
                 has_ended = native.end_errno() is not None
                 is_end = has_ended and isinstance(e, (ConnectionError, TimeoutError))
-            # Where the client is gone there is nobody to tell; all else is the handler's own.
+            # A lost client is not an error of the handler; everything else is.
             if not is_end:
                 _report(f"Unhandled exception in {self._handler!r}", e)
 
     def close(self) -> None:
-        """Accept no more clients. Those that are served go on."""
+        """Stop accepting clients. Those that are connected are still served."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -145,7 +145,7 @@ class Server(Entered):
         self._listeners = []
 
     async def wait_closed(self) -> None:
-        """Wait until the server is closed and every client was served."""
+        """Wait until the server is closed and all clients have been served."""
         if self._accepting:
             await asyncio.wait(self._accepting)
         while self._serving:
@@ -180,21 +180,21 @@ async def start_server(
     handler
         A coroutine function of one argument, the :class:`Connection`.
     host, port
-        Where to listen; no host: every address; port 0: any free one.
+        Where to listen; without a host, on every address; port 0 picks any free one.
     service
         The service code to serve, ``"SC:echo"`` or a number, or several.
     family
         ``AF_INET``, ``AF_INET6`` or 0 for both.
     backlog
-        Connections that may wait to be accepted.
+        Connections that may be in the handshake or wait to be accepted.
     options
-        Settings of the connections.
+        Settings of the connections; None: the defaults.
     reuse_port
-        Share the UDP port with other servers that do the same.
+        Share the UDP port with other servers that set this too.
     udp_port
-        The UDP port to bind; None: the number of the DCCP port; 0: raw IP, without UDP.
+        The UDP port to bind; None: the same number as the DCCP port; 0: raw IP, without UDP.
     start_serving
-        Accept clients at once, not only with ``start_serving`` or ``serve_forever``.
+        Accept clients at once. If False, call ``start_serving`` or ``serve_forever`` for that.
 
     Raises
     ------
@@ -212,7 +212,7 @@ async def start_server(
     backlog = max(number(backlog, "the backlog"), 1)
     loop = asyncio.get_running_loop()
     flags = std.AI_PASSIVE
-    # "::" serves IPv4, too.
+    # "::" also serves IPv4.
     everywhere = "::" if family != std.AF_INET and std.has_ipv6 else "0.0.0.0"
     found = await loop.getaddrinfo(
         host or everywhere, port, family=family, type=std.SOCK_DGRAM, flags=flags

@@ -1,4 +1,4 @@
-"""Waits in an asyncio loop for descriptors of the native half."""
+"""Waits in an asyncio event loop for descriptors of the native module."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ __all__ = ["Watch", "come_true"]
 class Watch:
     """Waits for one direction of a descriptor.
 
-    The loop watches the descriptor from the first wait until it is ready while nobody waits: a task
-    that takes message after message costs no system call for that.
+    From the first wait on, the loop watches the descriptor until it becomes ready while nobody
+    waits. A task that takes one message after another so needs no system call for each.
     """
 
     def __init__(
@@ -60,13 +60,13 @@ class Watch:
                 waiter.set_result(None)
 
     def forget(self) -> None:
-        """Watch no more."""
+        """Stop watching."""
         if self._is_watching:
             self._is_watching = False
             self._remove(self._fd)
 
     def stop(self) -> None:
-        """Watch no more, and let everybody look again."""
+        """Stop watching, and wake all that wait."""
         self.forget()
         for waiter in self._waiters:
             if not waiter.done():
@@ -74,7 +74,7 @@ class Watch:
 
 
 async def come_true(waiter: _native.Waiter) -> None:
-    """Wait for the end of a connection and its like."""
+    """Wait for the end of a connection or a similar condition."""
     watch = Watch.to_read(waiter.fileno())
     try:
         while not waiter.poll():

@@ -1,6 +1,6 @@
 """Runs the experiments of udccp on a Dask cluster (extra ``dask``).
 
-The address of the scheduler is all that differs between a laptop and a cluster.
+A laptop and a cluster differ only in the address of the scheduler.
 """
 
 try:

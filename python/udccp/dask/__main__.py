@@ -19,7 +19,7 @@ UNREACHABLE = 5
 
 
 def positive(text: str) -> int:
-    """Read a whole number from 1."""
+    """Parse a whole number of at least 1."""
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text} is not at least 1")
@@ -27,7 +27,7 @@ def positive(text: str) -> int:
 
 
 def arguments(given: Sequence[str] | None) -> argparse.Namespace:
-    """Read the command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m udccp.dask", description="Run experiments of udccp on a Dask cluster."
     )
@@ -48,10 +48,10 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
 
 
 def load(args: argparse.Namespace) -> list[Experiment]:
-    """Read the experiments that were asked for."""
+    """Read the experiments named on the command line."""
     folder: Path | None = args.experiments
     if folder is None:
-        # One's own first, as `experiment` finds them.
+        # Local files first, as in `experiment`.
         own = (path.stem for path in Path("experiments").glob("*.toml"))
         names = args.names or sorted({*own, *experiments()})
     else:
@@ -63,10 +63,10 @@ def load(args: argparse.Namespace) -> list[Experiment]:
 
 
 def connect(args: argparse.Namespace) -> Client:
-    """Connect to a scheduler elsewhere, or start workers of our own."""
+    """Connect to a scheduler, or start local workers."""
     if args.scheduler:
         return Client(args.scheduler, timeout="10s")
-    # A run leaves the interpreter alone: threads of one process are enough, and start at once.
+    # A run does not use the interpreter: threads of one process suffice, and start at once.
     workers = args.workers or os.cpu_count() or 1
     cluster = LocalCluster(
         n_workers=workers, threads_per_worker=1, processes=False, dashboard_address=":0"
@@ -75,7 +75,7 @@ def connect(args: argparse.Namespace) -> Client:
 
 
 def main(given: Sequence[str] | None = None) -> int:
-    """Run the command line and return the exit code, as ``udccp`` has them."""
+    """Run the command line and return the exit code, with the same meaning as of ``udccp``."""
     args = arguments(given)
     try:
         campaigns = load(args)

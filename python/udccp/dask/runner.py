@@ -1,6 +1,6 @@
 # pyright: basic
 # (distributed has no types)
-"""Hands the tasks of a campaign to a Dask cluster, and their results to the store."""
+"""Sends the tasks of a campaign to a Dask cluster, and stores their results."""
 
 import json
 import sys
@@ -16,14 +16,14 @@ from udccp.lab.study import Experiment
 
 @dataclass
 class Outcome:
-    """What a campaign did.
+    """The result of a campaign.
 
     Parameters
     ----------
     ran
-        How many runs were done.
+        Number of completed runs.
     failed
-        What failed, and why.
+        The tasks that failed, and why.
     """
 
     ran: int = 0
@@ -42,30 +42,30 @@ def run(
     retries: int = 2,
     progress: Callable[[str], None] = report,
 ) -> Outcome:
-    """Run what the store lacks, on whatever cluster the client is connected to.
+    """Run what the store lacks on the cluster of the client.
 
-    Every result is stored as it comes: a campaign that is stopped goes on where it was.
+    Each result is stored when it arrives. After an interruption, the next call continues.
 
     Parameters
     ----------
     client
-        The cluster. Its workers have this package, of the same build.
+        The cluster. Its workers need the same build of this package.
     experiment
         The experiment, with its store.
     retries
-        How often a task that failed, or whose worker was lost, is tried again.
+        How often a task that failed, or whose worker was lost, is repeated.
     progress
-        Is called with a line about every tenth of the campaign.
+        Called with a line of text after about every tenth of the campaign.
 
     Returns
     -------
     Outcome
-        How many runs were done, and what the others failed of.
+        How many runs were completed, and why the others failed.
 
     Raises
     ------
     StoreError
-        The store refuses a result.
+        The store rejects a result.
     """
     tasks = [(line, json.loads(line)) for line in experiment.missing()]
     outcome = Outcome()

@@ -1,4 +1,4 @@
-"""What a worker does: it needs this package, and neither experiment files nor a store."""
+"""Runs tasks in a worker, which needs only this package: no experiment files and no store."""
 
 from udccp import _native
 from udccp.errors import TaskError
@@ -22,7 +22,7 @@ def run_task(version: str, task: str) -> str:
     Raises
     ------
     TaskError
-        The package of this worker is another build.
+        The package of this worker is a different build.
     """
     if version != _native.LAB_VERSION:
         raise TaskError(

@@ -1,6 +1,6 @@
 """The laboratory: scenarios and published studies, run in this process.
 
-``run`` runs one scenario, ``run_many`` many over all cores. Results have the names of
+``run`` runs one scenario, ``run_many`` runs many on all cores. Results use the names of
 ``udccp sim --json`` (docs/reference/record.md).
 """
 

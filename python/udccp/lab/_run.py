@@ -1,4 +1,4 @@
-"""One run, and many over all cores."""
+"""Runs one scenario, or many on all cores."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from udccp.lab.record import Record
 from udccp.lab.scenario import Scenario, to_plain
 from udccp.window import WindowAlgorithm
 
-#: What ``run`` takes: a path or a name, a mapping by the keys of a file, typed objects, or a
-#: scenario that was prepared before.
+#: A scenario: a path or a name, a mapping with the keys of a file, typed objects, or one that was
+#: prepared.
 Source: TypeAlias = Union[str, "PathLike[str]", Mapping[str, Any], Scenario, _native.Prepared]
 Value: TypeAlias = str | int | float | bool | Mapping[str, Any]
 
-#: What mappings of a call can hold.
+#: Examples of mappings, for error messages.
 EXAMPLES = {"set": '"time.duration": "60 s"', "algorithms": '"first": Mine'}
 
 
 def as_text(value: Value) -> str:
-    """A value as the command line has it."""
+    """Convert a value to its text on the command line."""
     return str(value) if isinstance(value, str) else _as_toml(value)
 
 
 def _as_toml(value: object) -> str:
-    """A value on one line; text has quotes."""
+    """Convert a value to TOML on one line."""
     if isinstance(value, Mapping):
         table = cast("Mapping[str, object]", value)
         entries = (f"{_as_toml(str(key))} = {_as_toml(one)}" for key, one in table.items())
@@ -42,7 +42,7 @@ def _as_toml(value: object) -> str:
 
 
 def whole(key: str, value: SupportsIndex, least: int, most: int) -> int:
-    """A whole number of a call; refused by its key, with the range."""
+    """Check a whole number; the error names the key and the range."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -56,7 +56,7 @@ T = TypeVar("T")
 
 
 def by_key(name: str, given: Mapping[str, T] | None) -> Mapping[str, T]:
-    """A mapping of a call, empty where there is none; refused by its name if it is not one."""
+    """Return a mapping, empty for None; the error names the argument if it is not one."""
     if given is None:
         return {}
     kind = type(given).__name__
@@ -69,12 +69,12 @@ def by_key(name: str, given: Mapping[str, T] | None) -> Mapping[str, T]:
 
 
 def _seed(value: int | None) -> int | None:
-    """A seed; None is that of the file."""
+    """Check a seed; None means that of the file."""
     return None if value is None else whole("seed", value, 0, 2**64 - 1)
 
 
 def threads(value: int | None) -> int:
-    """How many threads to run in: one a core where it is not said."""
+    """Return the number of threads; by default one per core."""
     return os.cpu_count() or 1 if value is None else whole("workers", value, 1, 1024)
 
 
@@ -85,24 +85,24 @@ def prepare(
     case: str | None = None,
     variant: str | None = None,
 ) -> _native.Prepared:
-    """Read and check a scenario once, to run it with many seeds.
+    """Read and check a scenario once, to run it with several seeds.
 
     Parameters
     ----------
     scenario
-        A path, the name of a scenario or experiment (here, or one that comes with the package), a
-        mapping by the keys of a scenario file, or a :class:`~udccp.lab.Scenario`.
+        A path, the name of a scenario or experiment (in this folder or in the package), a mapping
+        with the keys of a scenario file, or a :class:`~udccp.lab.Scenario`.
     set
-        Changes by dotted keys (``{"flow.second.protocol": "tcp/cubic"}``), or the values of grid
+        Changes, by dotted keys (``{"flow.second.protocol": "tcp/cubic"}``), or values of the grid
         axes of an experiment. A table is a mapping (``{"topology.bottleneck.queue": {"kind":
         "codel", "target": "9 ms"}}``).
     case, variant
-        A case and a variant of an experiment.
+        The case and the variant of an experiment.
 
     Raises
     ------
     ScenarioError
-        Everything that is wrong, with places and fixes.
+        The scenario has errors: all of them, with places and corrections.
     """
     changes = [(key, as_text(value)) for key, value in by_key("set", set).items()]
     if isinstance(scenario, _native.Prepared):
@@ -146,39 +146,39 @@ def run(
 ) -> Record:
     """Run a scenario in this process and return its record.
 
-    The same scenario and seed give the same record on every machine, and the same as
-    ``udccp sim --json`` gives. Other threads run meanwhile; Ctrl-C ends the run.
+    The same scenario and seed give the same record on every machine, equal to that of
+    ``udccp sim --json``. Other Python threads run meanwhile. Ctrl-C ends the run.
 
     Parameters
     ----------
     scenario
-        A path, the name of a scenario or experiment (here, or one that comes with the package), a
-        mapping by the keys of a scenario file, a :class:`~udccp.lab.Scenario`, or what
-        :func:`prepare` returned.
+        A path, the name of a scenario or experiment (in this folder or in the package), a mapping
+        with the keys of a scenario file, a :class:`~udccp.lab.Scenario`, or the result of
+        :func:`prepare`.
     seed
-        Seed of all chance, 0 to 2**64 - 1; that of the file where absent.
+        Seed of all random numbers, 0 to 2**64 - 1; None: that of the file.
     set
-        Changes by dotted keys (``{"flow.second.protocol": "tcp/cubic"}``), or the values of grid
+        Changes, by dotted keys (``{"flow.second.protocol": "tcp/cubic"}``), or values of the grid
         axes of an experiment. A table is a mapping (``{"topology.bottleneck.queue": {"kind":
         "codel", "target": "9 ms"}}``).
     case, variant
-        A case and a variant of an experiment.
+        The case and the variant of an experiment.
     check
-        Check the invariants of the simulator at every step (slower by a third).
+        Check the invariants of the simulator at every step (a third slower).
     pcap
-        A folder for a capture of every observation point.
+        Folder for the captures, one for each observation point; None: no captures.
     snaplen
-        Keep at most this many bytes of each captured packet.
+        Capture at most this many bytes of each packet; None: all.
     algorithms
-        Congestion controls written in Python, by the names of flows of a TCP or ``dccp/ccid2``:
-        classes derived from :class:`udccp.WindowAlgorithm`. An exception in one ends the run.
+        Congestion control written in Python: classes derived from :class:`udccp.WindowAlgorithm`,
+        by the names of flows of a TCP or ``dccp/ccid2``. An exception in one ends the run.
 
     Raises
     ------
     ScenarioError
-        The scenario is wrong; the error has places and fixes.
+        The scenario has errors: all of them, with places and corrections.
     RunError
-        A capture cannot be written.
+        A capture cannot be written, or an invariant was violated.
 
     Examples
     --------
@@ -211,16 +211,16 @@ def run_many(
     seeds: Iterable[int] | None = None,
     workers: int | None = None,
 ) -> list[Record]:
-    """Run scenarios with each of several seeds, on all cores, without the interpreter's lock.
+    """Run scenarios with each of several seeds on all cores, without the interpreter's lock.
 
     Parameters
     ----------
     scenarios
         One scenario or a sequence of them, each as :func:`run` takes it.
     seeds
-        The seeds; that of each file where absent.
+        The seeds; None: that of each file.
     workers
-        Threads, 1 to 1024; one a core where absent.
+        Threads, 1 to 1024; None: one per core.
 
     Returns
     -------
@@ -230,7 +230,7 @@ def run_many(
     Raises
     ------
     ScenarioError, RunError
-        As :func:`run`; all runs end with the first that fails.
+        As :func:`run`. The first failure ends all runs.
 
     Examples
     --------

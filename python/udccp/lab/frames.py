@@ -1,4 +1,4 @@
-"""Tables as polars or pandas frames, whichever is there."""
+"""Makes polars or pandas frames, depending on which is installed."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Frame: TypeAlias = Union["polars.DataFrame", "pandas.DataFrame"]
 
 
 def library_of(wanted: Library | None = None) -> Library:
-    """The library to make frames with.
+    """Return the library to make frames with.
 
     Raises
     ------
     ImportError
-        It is not installed, or neither of the two is.
+        The library is not installed, or neither of the two is.
     """
     for library in ("polars", "pandas"):
         if wanted in (None, library) and find_spec(library) is not None:
@@ -29,14 +29,14 @@ def library_of(wanted: Library | None = None) -> Library:
 
 
 def make_frame(columns: dict[str, list[Any]], library: Library | None = None) -> Frame:
-    """A frame of these columns, which have one length.
+    """Make a frame of columns of equal length.
 
     Parameters
     ----------
     columns
-        Values by name; None where a row has none.
+        Values by column name; None for a row without a value.
     library
-        ``"polars"`` or ``"pandas"``; whichever is installed where absent.
+        ``"polars"`` or ``"pandas"``; by default the one that is installed.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def make_frame(columns: dict[str, list[Any]], library: Library | None = None) ->
     if library_of(library) == "polars":
         import polars
 
-        # All rows are looked at: a column may begin with rows that have no value.
+        # All rows are read to find the type: a column may begin with rows without a value.
         return polars.DataFrame(columns, infer_schema_length=None, strict=False)
     import pandas
 

@@ -1,4 +1,4 @@
-"""The protocols that a flow can name, with the one look that each has in every figure."""
+"""The protocols of flows, and the colour and marker of each in figures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Protocol:
     Parameters
     ----------
     name
-        The name in scenarios: ``dccp/ccid2``.
+        Its name in scenarios: ``dccp/ccid2``.
     short, title
         The name in a CSV, and in a report.
     about
@@ -24,7 +24,7 @@ class Protocol:
     colour
         Its colour in figures, as ``#rrggbb``.
     marker
-        Its marker, by the name that the reports have for it: ``Circle``.
+        Its marker, by its name in reports: ``Circle``.
     outline
         Corners of the marker, shape ``(corners, 2)``, y downwards; empty for the circle, the
         cross, the plus and the arch.

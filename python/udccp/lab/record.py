@@ -1,4 +1,4 @@
-"""What a run found out, with the names of ``udccp sim --json`` (docs/reference/record.md)."""
+"""Results of a run, with the names of ``udccp sim --json`` (docs/reference/record.md)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from udccp.lab.frames import Frame, Library, make_frame
 
 
 class Quantiles(TypedDict):
-    """Quantiles of a delay in ms; None where there is no sample."""
+    """Quantiles of a delay in ms; None without samples."""
 
     p50: float | None
     p95: float | None
@@ -18,7 +18,7 @@ class Quantiles(TypedDict):
 
 
 class _FlowSeries(TypedDict):
-    """What every flow has over time."""
+    """The series that every flow has."""
 
     t_s: list[float]
     throughput_mbps: list[float]
@@ -29,9 +29,9 @@ class _FlowSeries(TypedDict):
 class FlowSeries(_FlowSeries, total=False):
     """A flow over time; lists of shape ``(intervals,)``.
 
-    ``t_s`` holds the end of each interval in s. What the sender believes is of interval ends, and
-    None where it is not known. The allowed rate (X, of payload) and the loss event rate (p) of
-    RFC 5348 are of CCID 3 and 4; other protocols have no such lists.
+    ``t_s`` is the end of each interval in s. The sender's estimates are those at the end of the
+    interval, and None if unknown. Only CCIDs 3 and 4 have lists of the allowed rate (X, of payload)
+    and the loss event rate (p) of RFC 5348.
     """
 
     srtt_ms: list[float | None]
@@ -40,7 +40,7 @@ class FlowSeries(_FlowSeries, total=False):
 
 
 class _Flow(TypedDict):
-    """What every flow has."""
+    """The values that every flow has."""
 
     name: str
     protocol: str
@@ -75,9 +75,9 @@ class _Flow(TypedDict):
 
 
 class Flow(_Flow, total=False):
-    """One flow; units stand in the names (``_mbps`` is 10^6 bit/s).
+    """One flow; units are in the names (``_mbps`` is 10^6 bit/s).
 
-    ``messages``, ``responses`` and ``transfers`` are there where the traffic has them.
+    ``messages``, ``responses`` and ``transfers`` exist only for traffic that has them.
     """
 
     messages: dict[str, Any]
@@ -163,23 +163,23 @@ class Record(Mapping[str, Any]):
 
     @property
     def seed(self) -> int:
-        """The seed of all chance."""
+        """The seed of all random numbers."""
         return int(self._data["seed"])
 
     @property
     def event_hash(self) -> str:
-        """Hash over the log of all events: equal for equal runs."""
+        """Hash over the log of all events: the same for identical runs."""
         return str(self._data["event_hash"])
 
     @property
     def measured_s(self) -> tuple[float, float]:
-        """Begin and end of the measured interval, in s."""
+        """Start and end of the measured interval, in s."""
         begin, end = self._data["measured_s"]
         return float(begin), float(end)
 
     @property
     def flows(self) -> list[Flow]:
-        """The flows in the order of the scenario."""
+        """The flows, in the order of the scenario."""
         flows: list[Flow] = self._data["flows"]
         return flows
 
@@ -197,17 +197,17 @@ class Record(Mapping[str, Any]):
 
     @property
     def undefined(self) -> dict[str, str]:
-        """Why a value is None, by its path (``flows.first.jitter_ms``)."""
+        """The reason for each value that is None, by its path (``flows.first.jitter_ms``)."""
         undefined: dict[str, str] = self._data["undefined"]
         return undefined
 
     def flow(self, name: str) -> Flow:
-        """The flow of this name.
+        """Return the flow of this name.
 
         Raises
         ------
         KeyError
-            No flow is called so.
+            There is no flow of this name.
         """
         for flow in self.flows:
             if flow["name"] == name:
@@ -216,24 +216,24 @@ class Record(Mapping[str, Any]):
         raise KeyError(f"no flow {name!r}; there are: {known}")
 
     def frame(self, library: Library | None = None) -> Frame:
-        """A table with a row for each flow, of shape ``(flows, values)``.
+        """Return a table with a row for each flow, of shape ``(flows, values)``.
 
         Parameters
         ----------
         library
-            ``"polars"`` or ``"pandas"``; whichever is installed where absent.
+            ``"polars"`` or ``"pandas"``; by default the one that is installed.
         """
         return runs_frame([self], library)
 
     def series(self, library: Library | None = None) -> Frame:
-        """The flows over time, a row for each interval of each; columns have units in names.
+        """Return the flows over time, with a row for each interval of each flow.
 
-        A flow has no value in a column of which it has no list.
+        Names of columns include units. A flow that lacks the list of a column has no value there.
 
         Parameters
         ----------
         library
-            ``"polars"`` or ``"pandas"``; whichever is installed where absent.
+            ``"polars"`` or ``"pandas"``; by default the one that is installed.
         """
         flows = [(flow, dict[str, Any](flow["series"])) for flow in self.flows]
         names = dict.fromkeys(name for _, series in flows for name in series)
@@ -248,20 +248,20 @@ class Record(Mapping[str, Any]):
 
 
 def runs_frame(records: list[Record], library: Library | None = None) -> Frame:
-    """A table with a row for each flow of each run.
+    """Make a table with a row for each flow of each run.
 
     Parameters
     ----------
     records
         The runs.
     library
-        ``"polars"`` or ``"pandas"``; whichever is installed where absent.
+        ``"polars"`` or ``"pandas"``; by default the one that is installed.
 
     Returns
     -------
     Frame
-        Columns ``scenario``, ``seed``, ``flow`` and the single values of a flow, with those of
-        its delay quantiles as ``delay_p50_ms`` and so on.
+        Columns ``scenario``, ``seed``, ``flow`` and the single values of a flow, with its delay
+        quantiles as ``delay_p50_ms`` and so on.
     """
     rows: list[dict[str, Any]] = []
     for record in records:

@@ -1,4 +1,4 @@
-"""Experiments: their campaigns, and what their tables and figures show."""
+"""Experiments: their runs, tables and figures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from udccp.errors import StoreError
 from udccp.lab._run import Value, as_text, by_key, threads, whole
 from udccp.lab.frames import Frame, Library, make_frame
 
-#: Where results are kept where nothing else is said: the store of ``udccp lab run``.
+#: The default store, the same as that of ``udccp lab run``.
 STORE = "results/lab.sqlite"
 
 
@@ -25,26 +25,26 @@ class Cell:
     Parameters
     ----------
     labels
-        Its grid point; also ``flow``, ``metric`` and ``case`` where the table tells them apart.
+        Its grid point; also ``flow``, ``metric`` and ``case`` if the table distinguishes them.
     metric, unit
-        What it is, and its unit (empty for an index).
+        The metric and its unit (empty for an index).
     mean
-        Mean of our runs; None without runs, or where no run has a value.
+        Mean of our runs; None without runs, or if no run has a value.
     ci95_low, ci95_high
-        95 % interval of the mean; None below three runs.
+        95 % interval of the mean; None for fewer than three runs.
     runs, runs_asked
-        How many runs it rests on, and how many the experiment asks for.
+        Number of runs with a value, and the number that the experiment asks for.
     shortened
         Whether runs were shortened by ``quick``.
     published
         The published value, if there is one.
     difference
-        Ours less the published value.
+        Our value minus the published value.
     verdict
         ``agrees``, ``in interval``, ``differs``, ``not judged yet``, or empty. ``agrees,
         link-limited`` and ``neither has a value`` do not count as agreement.
     undefined
-        Why a run has no value, where one has none.
+        Why a run has no value, if one has none.
     """
 
     labels: Mapping[str, str]
@@ -93,12 +93,12 @@ class Table(Sequence[Cell]):
         return f"<Table {self.id}: {self.title}, {len(self)} cells>"
 
     def at(self, **labels: str | float) -> Cell:
-        """The one cell that has these labels, as ``at(rtt="40 ms", hops=2)``.
+        """Return the one cell with these labels, as ``at(rtt="40 ms", hops=2)``.
 
         Raises
         ------
         KeyError
-            No cell has them, or several do.
+            No cell has them, or several have.
         """
         texts = {key: _label(label) for key, label in labels.items()}
         found = [
@@ -107,7 +107,7 @@ class Table(Sequence[Cell]):
             if all(cell.labels.get(key) == label for key, label in texts.items())
         ]
         if len(found) != 1:
-            # Where several have them, what tells those apart; where none has, what all have.
+            # If several match, show what distinguishes them; if none does, what there is.
             known: dict[str, list[str]] = {}
             for cell in found or self._cells:
                 for key, label in cell.labels.items():
@@ -118,12 +118,12 @@ class Table(Sequence[Cell]):
         return found[0]
 
     def frame(self, library: Library | None = None) -> Frame:
-        """The table as a frame, of shape ``(cells, labels + values)``.
+        """Return the table as a frame, of shape ``(cells, labels + values)``.
 
         Parameters
         ----------
         library
-            ``"polars"`` or ``"pandas"``; whichever is installed where absent.
+            ``"polars"`` or ``"pandas"``; by default the one that is installed.
         """
         keys: dict[str, None] = {}
         for cell in self._cells:
@@ -137,9 +137,9 @@ class Table(Sequence[Cell]):
 
 
 class Experiment:
-    """An experiment and its results in a store.
+    """An experiment, with its results in a store.
 
-    Use :func:`experiment` to make one.
+    Use :func:`experiment` to read one.
     """
 
     def __init__(self, study: _native.Study, store: str, quick: bool, runs: int | None) -> None:
@@ -150,7 +150,7 @@ class Experiment:
 
     @property
     def _place(self) -> tuple[str, bool, int | None]:
-        """Where the results are, and how much is meant, as the native half takes it."""
+        """Return store, quick and runs in the form of the native module."""
         return self.store, self.quick, self.runs_of_point
 
     def __repr__(self) -> str:
@@ -163,22 +163,22 @@ class Experiment:
 
     @property
     def title(self) -> str:
-        """Its heading: that of the study, or its own."""
+        """Its title: that of the study, or its own."""
         return self._study.title
 
     @property
     def asks(self) -> str:
-        """The question that it asks."""
+        """The question of the experiment."""
         return self._study.asks
 
     @property
     def tables(self) -> dict[str, str]:
-        """Titles of the tables by their ids."""
+        """Titles of the tables, by id."""
         return dict(self._study.tables)
 
     @property
     def figures(self) -> dict[str, str]:
-        """Titles of the figures by their ids."""
+        """Titles of the figures, by id."""
         return dict(self._study.figures)
 
     def only(
@@ -187,20 +187,20 @@ class Experiment:
         tables: Sequence[str] = (),
         set: Mapping[str, Value | Sequence[Value]] | None = None,
     ) -> Experiment:
-        """Keep a part: what some tables need, one or several values of an axis, other keys.
+        """Select a part: the runs of some tables, values of axes; or change other keys.
 
         Parameters
         ----------
         tables
             Ids of tables.
         set
-            ``{"rtt": ["25 ms", "50 ms"]}`` keeps values of an axis, ``{"time.duration": "60 s"}``
+            ``{"rtt": ["25 ms", "50 ms"]}`` selects values of an axis; ``{"time.duration": "60 s"}``
             changes a key of every run.
 
         Raises
         ------
         ScenarioError
-            A table or an axis that the experiment does not have.
+            The experiment does not have one of the tables, axes or keys.
         """
         if isinstance(tables, str):
             raise TypeError(f"tables must be a list of ids, not str: tables=[{tables!r}]")
@@ -212,29 +212,29 @@ class Experiment:
         return Experiment(study, self.store, self.quick, self.runs_of_point)
 
     def run(self, *, workers: int | None = None) -> int:
-        """Run what the store lacks, on all cores, and return how many runs that were.
+        """Run what the store lacks, on all cores, and return the number of these runs.
 
-        Each run is stored as it ends: interrupt it, and the next call resumes.
+        Each run is stored when it ends. After an interruption, the next call continues.
 
         Parameters
         ----------
         workers
-            Threads, 1 to 1024; one a core where absent.
+            Threads, 1 to 1024; None: one per core.
 
         Raises
         ------
         RunError, StoreError
-            Runs failed (all others are stored), or the store did.
+            Runs failed (all others are stored), or the store cannot be used.
         """
         ran, _ = self._study.run(self._place, threads(workers))
         return ran
 
     def missing(self) -> list[str]:
-        """The tasks that the store lacks, as lines of ``udccp lab plan --missing --json``."""
+        """Return the missing tasks, as lines of ``udccp lab plan --missing --json``."""
         return self._study.missing(self._place)
 
     def table(self, id: str) -> Table:
-        """A table with our values, their intervals, and the published values.
+        """Return a table with our values, their intervals, and the published values.
 
         Raises
         ------
@@ -247,14 +247,14 @@ class Experiment:
         return Table(id, self.tables[id], [Cell(**cell) for cell in json.loads(text)])
 
     def charts(self, id: str) -> list[dict[str, Any]]:
-        """What a figure is made of, panel by panel; :mod:`udccp.plot` draws it.
+        """Return the content of a figure, panel by panel; :mod:`udccp.plot` draws it.
 
         Raises
         ------
         KeyError
             The experiment has no figure of this id.
         ValueError
-            There are no runs of it yet.
+            It has no stored runs yet.
         """
         if id not in self.figures:
             raise KeyError(f"no figure {id!r}; there are: {', '.join(self.figures)}")
@@ -265,27 +265,29 @@ class Experiment:
         return charts
 
     def text(self) -> str:
-        """All tables and verdicts, as ``udccp lab run`` prints them."""
+        """Return all tables and verdicts, as ``udccp lab run`` prints them."""
         return self._study.text(self._place)
 
     def records(self) -> list[dict[str, Any]]:
-        """The records with their grid points, as ``udccp lab export --json`` has them."""
+        """Return the records with their grid points, as ``udccp lab export --json`` does."""
         text = self._study.records(self._place)
         records: list[dict[str, Any]] = json.loads(text)
         return records
 
     def frame(self, library: Library | None = None) -> Frame:
-        """A row for each flow of each run, with a column of labels and one of numbers an axis.
+        """Return a row for each flow of each run.
+
+        Each axis of the grid has a column of labels and one of numbers.
 
         Parameters
         ----------
         library
-            ``"polars"`` or ``"pandas"``; whichever is installed where absent.
+            ``"polars"`` or ``"pandas"``; by default the one that is installed.
         """
         return self._frame(False, library)
 
     def series(self, library: Library | None = None) -> Frame:
-        """A row for each sample of each flow of each run; see :meth:`frame`."""
+        """Return a row for each sample of each flow of each run; see :meth:`frame`."""
         return self._frame(True, library)
 
     def _frame(self, series: bool, library: Library | None) -> Frame:
@@ -293,7 +295,7 @@ class Experiment:
 
 
 def experiments() -> list[str]:
-    """Names of the experiments that come with the package.
+    """Return the names of the experiments in the package.
 
     Examples
     --------
@@ -310,23 +312,23 @@ def experiment(
     quick: bool = False,
     runs: int | None = None,
 ) -> Experiment:
-    """Read an experiment: a published study, or one's own file.
+    """Read an experiment: a published study, or a file of your own.
 
     Parameters
     ----------
     name
-        A path, or the name of an experiment here or of one that comes with the package.
+        A path, or the name of an experiment in this folder or in the package.
     store
-        File of the result store; the same that ``udccp lab run`` uses.
+        File of the result store, which ``udccp lab run`` also uses.
     quick
-        Fewer and shorter runs of each point.
+        Run each point with fewer and shorter runs.
     runs
-        This many runs of each point.
+        Number of runs of each point; None: as the experiment says.
 
     Raises
     ------
     ScenarioError
-        Everything that is wrong in the file, with places and fixes.
+        The file has errors: all of them, with places and corrections.
 
     Examples
     --------
@@ -339,15 +341,15 @@ def experiment(
 
 
 def load(store: str | PathLike[str], name: str | PathLike[str], *, quick: bool = False) -> Frame:
-    """Load the stored runs of an experiment as a frame, a row for each flow of each run.
+    """Return the stored runs of an experiment as a frame, with a row for each flow of each run.
 
     Parameters
     ----------
     store
         File of the result store.
-    name
+    The experiment, as for :func:`experiment`.
         The experiment, as :func:`experiment` takes it.
-    quick
+    Load the quick runs.
         Whether the runs are quick ones.
 
     Raises

@@ -1,8 +1,8 @@
-"""DCCP sockets with the manners of the standard module ``socket``, on any kernel.
+"""DCCP sockets that work like those of the standard module ``socket``, on any kernel.
 
-Programs that were written for a kernel with DCCP run with ``import udccp.socket as socket``. DCCP
-runs in this process, over UDP (RFC 6773) unless ``udp_port=0`` asks for raw IP. Errors are
-``OSError`` and its subclasses with Linux's ``errno``.
+Programs written for a kernel with DCCP run with ``import udccp.socket as socket``. DCCP runs in
+this process, over UDP (RFC 6773), or over raw IP with ``udp_port=0``. Errors are ``OSError`` and
+its subclasses, with Linux's ``errno``.
 
 Examples
 --------
@@ -146,7 +146,7 @@ __all__ = [
 error = OSError
 timeout = TimeoutError
 
-#: No number: the default timeout.
+#: Not a timeout: stands for the default one.
 _DEFAULT_TIMEOUT = float("nan")
 
 
@@ -167,10 +167,10 @@ def create_connection(
     address
         Host and DCCP port.
     timeout
-        How long each address and each later call may take, in s; None waits for ever; the default
-        is that of :func:`getdefaulttimeout`.
+        How long each address, and each later call of the socket, may take, in s; None waits for
+        ever; the default is that of :func:`getdefaulttimeout`.
     source_address
-        Where to connect from; None: anywhere.
+        Where to connect from; None: any address and port.
     all_errors
         Raise all errors as an ``ExceptionGroup`` (Python 3.11).
     service, options, udp_port
@@ -179,7 +179,7 @@ def create_connection(
     Raises
     ------
     OSError
-        The error of the last address.
+        The error for the last address.
     """
     host, port = address
     failures: list[OSError] = []
@@ -215,18 +215,18 @@ def create_server(
     options: Options | None = None,
     udp_port: int | None = None,
 ) -> socket:
-    """A socket that listens.
+    """Create a socket that listens.
 
     Parameters
     ----------
     address
-        Host and DCCP port; ``""`` is every address, port 0 any free one.
+        Host and DCCP port; ``""`` stands for every address, port 0 for any free one.
     family
-        ``AF_INET``, or ``AF_INET6``, which serves both where the host is ``""``.
+        ``AF_INET``, or ``AF_INET6``, which also serves IPv4 if the host is ``""``.
     backlog
-        Connections that may wait for ``accept``; None: 128.
+        Connections that may be in the handshake or wait for ``accept``; None: 128.
     reuse_port
-        Share the UDP port with other sockets that do the same.
+        Share the UDP port with other sockets that set this too.
     service, options, udp_port
         See :class:`socket`.
     """

@@ -1,4 +1,4 @@
-"""Addresses as the standard module has them, and as the native half has them."""
+"""Converts addresses between the standard module's form and that of the native module."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from udccp._arguments import number
 
 __all__ = ["Address", "Parts", "Service", "check_port", "from_parts", "service_number", "to_parts"]
 
-#: ``(host, port)`` of IPv4, or ``(host, port, flow, scope)`` of IPv6; the last two may lack.
+#: ``(host, port)`` for IPv4; ``(host, port, flow, scope)`` for IPv6, without the last two if 0.
 Address: TypeAlias = tuple[str, int] | tuple[str, int, int, int] | tuple[str, int, int]
 
 #: IP address, DCCP port, UDP port (0 over raw IP), IPv6 scope.
@@ -23,12 +23,12 @@ _NAMES = {std.AF_INET: "AF_INET", std.AF_INET6: "AF_INET6"}
 
 
 def service_number(service: Service) -> int:
-    """The number of a service code.
+    """Return the number of a service code.
 
     Raises
     ------
     ValueError
-        It is none.
+        `service` is not a service code.
 
     Examples
     --------
@@ -45,12 +45,12 @@ def service_number(service: Service) -> int:
 
 
 def check_port(port: object, name: str) -> int:
-    """A port; what is none is refused by its name in the call.
+    """Check a port number; the error names the argument.
 
     Raises
     ------
     TypeError, OverflowError
-        It is none.
+        `port` is not a port number.
     """
     checked = number(port, name)
     if not 0 <= checked <= 0xFFFF:
@@ -83,12 +83,12 @@ def _checked(family: int, address: object, call: str) -> tuple[str, int, int]:
 
 
 def to_parts(family: int, address: object, udp_port: int | None, call: str) -> Parts:
-    """The parts of an address of the standard module; the host may be a name.
+    """Convert an address of the standard module, whose host may be a name.
 
     Raises
     ------
     TypeError, OverflowError
-        It is not an address of this family.
+        `address` is not an address of this family.
     socket.gaierror
         The name has no address of this family.
     """

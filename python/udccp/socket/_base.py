@@ -1,4 +1,4 @@
-"""The life of a socket: made, named, set, bound, connected, accepted, closed."""
+"""Sockets apart from their messages: options, addresses, connecting, accepting, closing."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Base"]
 
-#: What may be set in the type of a socket in addition to it.
+#: Flags that may be added to the type of a socket.
 _TYPE_FLAGS = getattr(std, "SOCK_NONBLOCK", 0) | getattr(std, "SOCK_CLOEXEC", 0)
 
 
 class Base:
-    """What a socket is but for its messages; see :class:`udccp.socket.socket`."""
+    """A socket apart from its messages; see :class:`udccp.socket.socket`."""
 
     __slots__ = (
         "__weakref__",
@@ -110,8 +110,8 @@ class Base:
         self._listener: _native.Listener | None = None
         self._handshake: _native.Handshake | None = None
         self._connection: _native.Connection | None = None
-        # A descriptor that was given out before there was something to wait on, and what it is of
-        # until there is.
+        # The descriptor that was returned before there was anything to wait on, and the native
+        # object that it shows until then.
         self._fd = -1
         self._early: _native.Early | None = None
 
@@ -121,14 +121,14 @@ class Base:
         child.family, child.type, child.proto = listening.family, listening.type, listening.proto
         child._options = listening._options.accepted()
         child._udp_port = listening._udp_port
-        # As the standard module: a listener's timeout is not that of what it accepts.
+        # As in the standard module: an accepted socket does not inherit the listener's timeout.
         child._timeout = getdefaulttimeout()
         child._start()
         child._is_server = True
         child._connection = connection
         return child
 
-    # What it is.
+    # State.
 
     def __enter__(self) -> Self:
         return self
@@ -145,7 +145,7 @@ class Base:
         if self._is_closed:
             return "<udccp.socket.socket [closed]>"
         text = "<udccp.socket.socket "
-        # As the standard module's: what cannot be told now, as in a fork, is left out.
+        # As in the standard module: what cannot be read now, for example after a fork, is left out.
         with contextlib.suppress(OSError):
             text += f"fd={self.fileno()}, "
         text += f"family={int(self.family)}, type={self.type}, proto={self.proto}"
@@ -163,7 +163,7 @@ class Base:
             return
         text = f"unclosed {self!r}"
         self.close()
-        # Last: it raises where warnings are errors.
+        # Last, because it raises if warnings are errors.
         warnings.warn(text, ResourceWarning, source=self, stacklevel=2)
 
     def _around(self) -> Around:
@@ -181,19 +181,19 @@ class Base:
             raise fail(errno.EBADF)
 
     def _connected(self) -> _native.Connection:
-        """The connection, once there is one; else ``ENOTCONN``."""
+        """Return the connection; ``ENOTCONN`` if there is none yet."""
         self._check_open()
         if not self._connection:
             raise fail(errno.ENOTCONN)
         return self._connection
 
     def fileno(self) -> int:
-        """A descriptor to wait on: readable and writable when calls would not wait; -1 if closed.
+        """Return a descriptor to wait on, readable and writable when calls would not wait.
 
-        It stays the same. Before ``connect`` and ``listen`` it is silent. Register it with
-        ``select``, ``selectors`` or an event loop, and do nothing else with it. After a ``connect``
-        that failed and before the next one, an ``epoll``, which is also what ``selectors`` and
-        event loops wait with, has to get it anew.
+        -1 if the socket is closed. The descriptor stays the same; before ``connect`` or ``listen``
+        it shows no event. Register it with ``select``, ``selectors`` or an event loop, and do
+        nothing else with it. After a ``connect`` that failed, and before the next one, it must be
+        registered again with ``epoll``, which ``selectors`` and event loops use.
         """
         if self._is_closed:
             return -1
@@ -206,15 +206,15 @@ class Base:
         return self._fd
 
     def _for_early(self) -> _native.Early | None:
-        """What the descriptor that is out already is of; ``EBADF`` where somebody has closed it."""
+        """Return the object of the descriptor that was returned; ``EBADF`` if it was closed."""
         if self._fd != -1:
             os.fstat(self._fd)
         return self._early
 
     def _show(self, native: _native.Listener | _native.Handshake) -> None:
-        """Give the descriptor that is out already the readiness of `native`."""
+        """Make the descriptor that was returned show the readiness of `native`."""
         if self._early:
-            # It was made with it. The next one, after a failure, has its own.
+            # `native` was created with it. After a failure, the next one has its own.
             self._early = None
         elif self._fd != -1:
             os.dup2(native.fileno(), self._fd, inheritable=False)
@@ -235,7 +235,7 @@ class Base:
         return self._timeout
 
     def setblocking(self, flag: bool) -> None:
-        """Let calls wait for ever, or not at all."""
+        """Make calls wait for ever (True), or not at all (False)."""
         self._timeout = None if number(flag, "the flag") else 0.0
 
     def getblocking(self) -> bool:
@@ -274,12 +274,12 @@ class Base:
         value: int | ReadableBuffer | None,
         optlen: int | None = None,
     ) -> None:
-        """Set an option of ``SOL_DCCP`` or of a level below, with Linux's names and errors.
+        """Set an option of ``SOL_DCCP``, of the socket or of IP, with Linux's names and errors.
 
         Raises
         ------
         OSError
-            As Linux: ``ENOPROTOOPT`` for one that does not exist, ``EINVAL``, ``EISCONN``, ...
+            As in Linux: ``ENOPROTOOPT`` for an unknown option, ``EINVAL``, ``EISCONN``, ...
         """
         self._check_open()
         level, optname = number(level, "the level"), number(optname, "the option")
@@ -288,12 +288,12 @@ class Base:
             self._listener.set_services(self._options.services)
 
     def getsockopt(self, level: int, optname: int, buflen: int = 0) -> Any:  # noqa: ANN401
-        """An option: a number, or its bytes if there is a `buflen`.
+        """Return an option as a number, or as bytes if `buflen` is not 0.
 
         Raises
         ------
         OSError
-            As Linux: ``ENOPROTOOPT`` for one that does not exist, ``EINVAL`` for a short buffer.
+            As in Linux: ``ENOPROTOOPT`` for an unknown option, ``EINVAL`` for a short buffer.
         """
         self._check_open()
         level, optname = number(level, "the level"), number(optname, "the option")
@@ -307,7 +307,7 @@ class Base:
         return raw if buflen else int.from_bytes(raw[:4], sys.byteorder, signed=True)
 
     def _take_error(self) -> int:
-        """The pending error, as ``SO_ERROR`` has it: once."""
+        """Return and clear the pending error, as ``SO_ERROR`` does."""
         if self._handshake and not self._has_failed:
             try:
                 self._finish(0)
@@ -324,12 +324,12 @@ class Base:
     # Servers.
 
     def bind(self, address: Address) -> None:
-        """Take a port; 0 is any free one.
+        """Bind to an address; port 0 picks any free one.
 
         Raises
         ------
         OSError
-            ``EADDRINUSE``, ``EADDRNOTAVAIL``, ``EACCES``; ``EINVAL``: it has one already.
+            ``EADDRINUSE``, ``EADDRNOTAVAIL``, ``EACCES``; ``EINVAL`` if it is bound already.
         """
         self._check_open()
         ip, port, udp_port, scope = to_parts(self.family, address, self._udp_port, "bind")
@@ -341,12 +341,15 @@ class Base:
         self._local = (bound[0], port or bound[2], bound[2], bound[3])
 
     def listen(self, backlog: int = 128) -> None:
-        """Accept connections to the service codes of ``DCCP_SOCKOPT_SERVICE``.
+        """Listen for connections to the service codes of ``DCCP_SOCKOPT_SERVICE``.
+
+        `backlog` connections may be in the handshake or wait for :meth:`accept`.
 
         Raises
         ------
         OSError
-            ``EINVAL``: it is connected; ``EADDRINUSE``: another socket serves port and code.
+            ``EINVAL`` if it is connected; ``EADDRINUSE`` if another socket serves this port with
+            one of the service codes.
         """
         self._check_open()
         backlog = number(backlog, "the backlog")
@@ -367,14 +370,14 @@ class Base:
         self._listener = listener
 
     def accept(self) -> tuple[Self, Address]:
-        """The next connection and its peer's address.
+        """Accept a connection, and return its socket and the peer's address.
 
         Raises
         ------
         BlockingIOError, TimeoutError
             There was none in time.
         OSError
-            ``EINVAL``: it does not listen.
+            ``EINVAL`` if the socket does not listen.
         """
         self._check_open()
         if not self._listener:
@@ -390,10 +393,11 @@ class Base:
         Raises
         ------
         BlockingIOError
-            ``EINPROGRESS``: the socket does not wait; it is writable once this is over, and
-            ``SO_ERROR`` says how. ``EALREADY``: it is still under way.
+            ``EINPROGRESS`` if the socket is non-blocking: it becomes writable when the handshake
+            has ended, and ``SO_ERROR`` has the result. ``EALREADY`` if the handshake is in
+            progress.
         TimeoutError
-            It takes longer than the timeout, and goes on; or the peer does not answer.
+            The timeout is over, and the handshake goes on; or the peer does not answer.
         OSError
             ``ECONNREFUSED``, ``EBADRQC`` (the port serves other service codes), ``EHOSTUNREACH``,
             ``EUSERS`` (too busy), ``EISCONN``, ...
@@ -406,7 +410,7 @@ class Base:
             return
         peer = to_parts(self.family, address, self._udp_port, "connect")
         if peer[0] in ("0.0.0.0", "::"):
-            # As Linux: this host.
+            # As in Linux, the wildcard address means this host.
             peer = ("127.0.0.1" if peer[0] == "0.0.0.0" else "::1", *peer[1:])
         if peer[1] == 0:
             raise fail(errno.ECONNREFUSED)
@@ -430,7 +434,7 @@ class Base:
             raise fail(errno.EALREADY) from None
 
     def _finish(self, timeout_s: float | None) -> _native.Connection:
-        """Wait for the end of the handshake."""
+        """Wait until the handshake has ended."""
         handshake = self._handshake
         if not handshake:
             raise fail(errno.ENOTCONN)
@@ -444,7 +448,7 @@ class Base:
         return connection
 
     def connect_ex(self, address: Address) -> int:
-        """Connect, and return the number of the error, or 0."""
+        """Connect, and return 0 or the error number."""
         try:
             self.connect(address)
         except std.gaierror:
@@ -458,8 +462,8 @@ class Base:
     def shutdown(self, how: int) -> None:
         """Stop reading, sending or both.
 
-        DCCP has no half-closed connections: after ``SHUT_RD`` the peer learns that nobody reads
-        when it sends on; of ``SHUT_WR`` it learns nothing.
+        DCCP has no half-closed connections. After ``SHUT_RD``, the peer learns that nobody reads
+        when it sends more data. It is not told of ``SHUT_WR``.
 
         Raises
         ------
@@ -478,16 +482,16 @@ class Base:
             self._is_write_shut = True
 
     def abort(self) -> None:
-        """End the connection at once with a Reset, and close. What was queued is dropped."""
+        """End the connection at once with a Reset, and close. Queued messages are dropped."""
         if self._connection:
             self._connection.abort()
         self.close()
 
     def close(self) -> None:
-        """Close. What was sent is still delivered, in the background, for ``Options.linger_s``.
+        """Close. Queued messages are still sent in the background, within ``Options.linger_s``.
 
-        With ``SO_LINGER`` on, waits for that, for at most its time; with a time of 0, resets.
-        Calls of other threads on this socket end with ``EBADF``.
+        With ``SO_LINGER`` on, waits until the connection has ended, for at most its time; a time of
+        0 resets the connection. Calls of other threads on this socket end with ``EBADF``.
         """
         if self._is_closed:
             return
@@ -512,6 +516,6 @@ class Base:
         waits = connection.waiter("ended") if linger else None
         connection.close()
         if waits:
-            # As the kernel's: how it went stays unsaid.
+            # As the kernel does: no report of how the close went.
             with contextlib.suppress(OSError):
                 waits.wait(linger)

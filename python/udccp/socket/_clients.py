@@ -1,7 +1,7 @@
-"""The UDP ports of clients that bind none: one for each address family of a process.
+"""The UDP ports of clients that bind none: one for each address family in a process.
 
-A connection of its own UDP port would cost a thread and five descriptors; DCCP ports tell the
-connections of one UDP port apart (RFC 6773). A forked child opens its own.
+A UDP port for each connection would cost a thread and five descriptors. The DCCP ports tell the
+connections on one UDP port apart (RFC 6773). A forked child opens its own.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _endpoints: dict[int, _native.Endpoint] = {}
 
 
 def _in_child() -> None:
-    # Another thread of the parent may have held the lock.
+    # Another thread of the parent may have held the lock during the fork.
     global _lock
     _lock = threading.Lock()
     _endpoints.clear()
@@ -35,7 +35,7 @@ def any_address(family: int) -> str:
 
 
 def client_endpoint(family: int, below: Below) -> _native.Endpoint:
-    """An endpoint to connect from; its own one for who asks for more than the defaults."""
+    """Return an endpoint to connect from: the shared one, or a new one for other settings."""
     if below != Below():
         return _native.Endpoint(any_address(family), 0, 0, below)
     with _lock:

@@ -1,4 +1,4 @@
-"""Names and numbers of Linux's DCCP (``linux/dccp.h``), which the standard module does not have."""
+"""Names and numbers of Linux's DCCP (``linux/dccp.h``) that the standard module lacks."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ DCCP_SOCKOPT_CCID_TX_INFO = 192
 DCCPQ_POLICY_SIMPLE = 0
 DCCPQ_POLICY_PRIO = 1
 
-#: The control message of ``sendmsg`` at level ``SOL_DCCP``: a priority, four bytes.
+#: The control message of ``sendmsg`` at level ``SOL_DCCP`` with a priority of four bytes.
 DCCP_SCM_PRIORITY = 1

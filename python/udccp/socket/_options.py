@@ -1,4 +1,4 @@
-"""Socket options: those of Linux's DCCP, and of the levels below."""
+"""Socket options: those of Linux's DCCP, of the socket and of IP."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SO_MARK: Final = 36
 _SO_PROTOCOL: Final = 38
 _SO_DOMAIN: Final = 39
 
-#: Numbers that are kept and given back, and change nothing here.
+#: Options whose value is stored and returned but has no effect.
 _KEPT: Final = {
     (std.SOL_SOCKET, std.SO_DEBUG),
     (std.SOL_SOCKET, std.SO_REUSEADDR),
@@ -34,24 +34,24 @@ _KEPT: Final = {
     (std.SOL_SOCKET, std.SO_OOBINLINE),
 }
 
-#: Services that a socket can have.
+#: Most service codes of a socket.
 _MOST_SERVICES: Final = 32
 _NO_SERVICE: Final = 2**32 - 1
 
 
 def fail(number: int, why: str | None = None) -> OSError:
-    """The error of this number, with the system's text or another one."""
+    """Return the error of this number, with the system's text or another one."""
     return OSError(number, why or os.strerror(number))
 
 
 @dataclass(frozen=True)
 class Below:
-    """What a socket asks of the system; None is the system's default.
+    """Settings of the UDP or raw socket; None is the system's default.
 
     Parameters
     ----------
     raw_ip
-        Without UDP.
+        Use raw IP, without UDP.
     reuse_port
         ``SO_REUSEPORT``.
     recv_buffer, send_buffer
@@ -74,20 +74,20 @@ class Below:
 
 @dataclass(frozen=True)
 class Around:
-    """What the value of an option may depend on.
+    """The state of the socket that an option may depend on.
 
     Parameters
     ----------
     is_closed
         Neither connected nor connecting nor listening.
     is_bound
-        It has opened a UDP port.
+        It has a UDP port.
     is_server
         It was accepted.
     is_listening
-        It accepts connections.
+        It listens.
     connection
-        Its connection.
+        Its connection, if there is one.
     """
 
     is_closed: bool
@@ -98,14 +98,14 @@ class Around:
 
 
 def to_bytes(value: object, length: int | None) -> bytes:
-    """The value of an option as C has it.
+    """Convert the value of an option to its bytes in C.
 
     Raises
     ------
     TypeError
-        It is neither a number nor bytes-like.
+        `value` is neither a number nor bytes-like.
     OverflowError
-        The number does not fit an int.
+        The number does not fit in a C int.
     """
     if value is None:
         if length is None:
@@ -133,13 +133,13 @@ class SocketOptions:
         self.services = services
         self.options = options
         self.below = below
-        #: SO_LINGER: None is off, else a time in s.
+        #: SO_LINGER: None if it is off, otherwise the time in s.
         self.linger: int | None = None
         self._kept: dict[tuple[int, int], int] = {}
         self._family = family
 
     def accepted(self) -> SocketOptions:
-        """Those of an accepted connection."""
+        """Return the options of an accepted connection."""
         child = SocketOptions(self._family, [], self.options, self.below)
         child.linger = self.linger
         child._kept = dict(self._kept)
@@ -151,7 +151,7 @@ class SocketOptions:
         Raises
         ------
         OSError
-            As Linux: ``ENOPROTOOPT``, ``EINVAL``, ``EISCONN``, ...
+            As in Linux: ``ENOPROTOOPT``, ``EINVAL``, ``EISCONN``, ...
         """
         if level == c.SOL_DCCP:
             self._set_dccp(name, raw, around)
@@ -174,7 +174,7 @@ class SocketOptions:
         self.below = replace(self.below, **fields)  # type: ignore[arg-type]
 
     def _of_below(self, level: int, name: int, raw: bytes) -> dict[str, object] | None:
-        """The fields of `Below` that an option sets; None for one that does not exist."""
+        """Return the fields of `Below` that an option sets; None for an unknown option."""
         if (level, name) == (std.SOL_SOCKET, std.SO_BINDTODEVICE):
             return {"device": raw.rstrip(b"\0").decode() or None}
         hops = level == std.IPPROTO_IP and name == std.IP_TTL
@@ -229,7 +229,7 @@ class SocketOptions:
         elif name == c.DCCP_SOCKOPT_QPOLICY_TXQLEN:
             if value < 0:
                 raise fail(errno.EINVAL)
-            # 0 has no limit in Linux; here the bytes still do.
+            # 0 means no limit in Linux; here the limit in bytes remains.
             messages = value or 1 << 20
             self.options = replace(self.options, send_queue_messages=messages)
             if around.connection:
@@ -250,7 +250,7 @@ class SocketOptions:
     def _set_ccids(self, name: int, raw: bytes, around: Around) -> None:
         if not 0 < len(raw) <= 251:
             raise fail(errno.EINVAL)
-        # A Python int is four bytes; the kernel reads as many CCIDs as it is given bytes.
+        # An int is four bytes; the kernel takes each byte it is given for a CCID.
         number = int.from_bytes(raw, sys.byteorder) if len(raw) == _INT.size else -1
         ccids = (number,) if 2 <= number <= 255 else tuple(dict.fromkeys(raw))
         if any(ccid not in (2, 3, 4) for ccid in ccids):
@@ -271,12 +271,12 @@ class SocketOptions:
         self.services[:] = codes
 
     def get(self, level: int, name: int, room: int, around: Around) -> bytes:
-        """An option as C has it.
+        """Return an option as its bytes in C.
 
         Raises
         ------
         OSError
-            As Linux.
+            As in Linux.
         """
         if level == c.SOL_DCCP:
             return self._get_dccp(name, room, around)

@@ -1,4 +1,4 @@
-"""The socket: what the standard module's is to the kernel, over the native half."""
+"""The socket class, which works like the standard module's on top of the native module."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 __all__ = ["socket"]
 
-#: Flags that ask for nothing which is not so anyway.
+#: Flags that change nothing here.
 _HARMLESS = std.MSG_NOSIGNAL | std.MSG_EOR | std.MSG_WAITALL | getattr(std, "MSG_CMSG_CLOEXEC", 0)
-# Numbers: the complement of flags has none of the bits without a name, which are to be refused.
+# As int: the complement of a flags type lacks unnamed bits, which have to be refused too.
 _FOR_SEND = int(std.MSG_DONTWAIT | _HARMLESS)
 _FOR_RECV = int(std.MSG_DONTWAIT | std.MSG_PEEK | std.MSG_TRUNC | _HARMLESS)
 
 
 def _control(message: object) -> tuple[int, int, bytes]:
-    """A control message: level, type and data."""
+    """Return level, type and data of a control message."""
     parts = cast(tuple[object, ...], message) if isinstance(message, tuple) else ()
     if len(parts) != 3:
         raise TypeError("sendmsg() argument 2 must be an iterable of (level, type, data)")
@@ -42,10 +42,10 @@ def _control(message: object) -> tuple[int, int, bytes]:
 
 
 class socket(Base):
-    """A DCCP socket with the manners of :class:`socket.socket`.
+    """A DCCP socket that works like :class:`socket.socket`.
 
-    One ``send`` is one message, and one ``recv`` gives one message, whole. ``recv`` gives ``b""``
-    at the end; where empty messages are sent, :meth:`recvmsg` tells them apart. Unlike the
+    Each ``send`` sends one message, and each ``recv`` returns one. ``recv`` returns ``b""`` at the
+    end; if the peer sends empty messages, :meth:`recvmsg` tells them from the end. Unlike the
     kernel's, ``send`` waits while the send queue is full, ``close`` still delivers what was sent,
     and ``recv`` raises if the connection was lost.
 
@@ -54,16 +54,17 @@ class socket(Base):
     family
         ``AF_INET`` or ``AF_INET6``.
     type, proto
-        ``SOCK_DCCP`` and ``IPPROTO_DCCP``, or nothing.
+        ``SOCK_DCCP`` and ``IPPROTO_DCCP``, or the defaults.
     fileno
-        Refused: a DCCP socket lives in its process, not in a descriptor.
+        Must be None: a DCCP socket lives in its process, not in a descriptor.
     service
         The service code to connect to or to serve, ``"SC:echo"`` or a number
         (``DCCP_SOCKOPT_SERVICE``).
     options
-        Settings of the connection.
+        Settings of the connection; None: the defaults.
     udp_port
-        The UDP port to call, or to bind; None: the number of the DCCP port; 0: raw IP, without UDP.
+        The UDP port to connect to, or to bind; None: the same number as the DCCP port; 0: raw IP,
+        without UDP.
 
     Examples
     --------
@@ -84,7 +85,7 @@ class socket(Base):
         return 0.0 if flags & std.MSG_DONTWAIT else self._timeout
 
     def _to_send(self, flags: int) -> _native.Connection:
-        """The connection, or why nothing can be sent."""
+        """Return the connection, or raise why nothing can be sent."""
         self._check_open()
         if number(flags, "the flags") & ~_FOR_SEND:
             raise fail(errno.EOPNOTSUPP)
@@ -93,7 +94,7 @@ class socket(Base):
         return self._connection or self._finish(self._wait_s(flags))
 
     def _to_receive(self, flags: int) -> _native.Connection:
-        """The connection, or why nothing can be received."""
+        """Return the connection, or raise why nothing can be received."""
         self._check_open()
         if number(flags, "the flags") & ~_FOR_RECV:
             raise fail(errno.EOPNOTSUPP)
@@ -110,7 +111,7 @@ class socket(Base):
         lifetime_s: float | None = None,
         token: int | None = None,
     ) -> int:
-        """Send one message, and wait while the send queue is full.
+        """Send one message, waiting while the send queue is full.
 
         Parameters
         ----------
@@ -119,11 +120,12 @@ class socket(Base):
         flags
             ``MSG_DONTWAIT`` or 0.
         priority
-            Larger leaves first, 0 to 2**32 - 1.
+            Messages of higher priority leave first, 0 (the default) to 2**32 - 1.
         lifetime_s
-            It is dropped if it has not left by then, in s; None never.
+            The message is dropped if it has not left after this time, in s; None: never.
         token
-            A number, 0 to 2**64 - 1: :meth:`event` tells what became of the message. It may repeat.
+            A number, 0 to 2**64 - 1, with which :meth:`event` reports what happened to the message.
+            Numbers may repeat. None: no report.
 
         Returns
         -------
@@ -133,10 +135,10 @@ class socket(Base):
         Raises
         ------
         BlockingIOError, TimeoutError
-            There was no room in time; it was not sent.
+            There was no room in time. The message was not sent.
         OSError
-            ``EMSGSIZE``: it does not fit one packet; ``EPIPE``: not connected or closed;
-            ``ECONNRESET`` and its like: the connection was lost.
+            ``EMSGSIZE`` if it does not fit in one packet; ``EPIPE`` if not connected, or closed;
+            ``ECONNRESET``, ``ETIMEDOUT`` and others if the connection was lost.
         """
         connection = self._connection
         if connection is None or flags != 0 or self._is_write_shut:
@@ -146,11 +148,11 @@ class socket(Base):
         return connection.send(data, self._timeout)
 
     def sendall(self, data: ReadableBuffer, flags: int = 0) -> None:
-        """Send one message; a message is sent whole or not at all."""
+        """Send one message. It is sent whole or not at all."""
         self.send(data, flags)
 
     def sendto(self, data: ReadableBuffer, *flags_and_address: int | Address) -> int:
-        """Send one message to the peer; as Linux, another address is ignored."""
+        """Send one message to the peer. As in Linux, another address is ignored."""
         if not 1 <= len(flags_and_address) <= 2:
             count = 1 + len(flags_and_address)
             raise TypeError(f"sendto() takes 2 or 3 arguments ({count} given)")
@@ -167,15 +169,15 @@ class socket(Base):
         flags: int = 0,
         address: Address | None = None,
     ) -> int:
-        """Send one message made of several pieces.
+        """Send one message that is gathered from several buffers.
 
-        `ancdata` may hold a priority: ``(SOL_DCCP, DCCP_SCM_PRIORITY, four bytes)``, for a socket
-        with ``DCCPQ_POLICY_PRIO``.
+        `ancdata` may contain a priority: ``(SOL_DCCP, DCCP_SCM_PRIORITY, four bytes)``, for a
+        socket with ``DCCPQ_POLICY_PRIO``.
 
         Raises
         ------
         OSError
-            ``EINVAL`` for other control messages of ``SOL_DCCP``; see :meth:`send`.
+            ``EINVAL`` for any other control message of ``SOL_DCCP``; see :meth:`send`.
         """
         if address is not None and not isinstance(cast(object, address), tuple):
             raise TypeError(f"the address must be tuple, not {type(address).__name__}")
@@ -192,14 +194,14 @@ class socket(Base):
         return self.send(data, flags, priority=priority)
 
     def send_many(self, messages: Sequence[ReadableBuffer], flags: int = 0) -> int:
-        """Send messages in order, with few system calls.
+        """Send messages in order, with as few system calls as possible.
 
         Returns
         -------
         int
-            How many were queued: all of them if the socket waits for ever; those that found room in
-            time, if there are any; those before the first that cannot be sent. Offer the others
-            again to learn why.
+            How many were queued. All, if no message fails and the socket has no timeout; otherwise
+            those before the timeout or the message that failed, at least one. To get the error,
+            send the next one.
 
         Raises
         ------
@@ -210,15 +212,15 @@ class socket(Base):
         return connection.send_many(several(messages), self._wait_s(flags))
 
     def recv(self, bufsize: int, flags: int = 0) -> bytes:
-        """The next message, cut to `bufsize` bytes; empty at the end.
+        """Receive the next message, cut to `bufsize` bytes; empty at the end.
 
         Raises
         ------
         BlockingIOError, TimeoutError
             There was none in time.
         OSError
-            ``ENOTCONN``: never connected; ``ECONNRESET`` and its like: the connection was lost, and
-            everything that arrived before was read.
+            ``ENOTCONN`` if it was never connected; ``ECONNRESET``, ``ETIMEDOUT`` and others if the
+            connection was lost, after everything that arrived was read.
         """
         connection = self._connection
         if type(bufsize) is not int or bufsize < 0:
@@ -231,23 +233,23 @@ class socket(Base):
         return connection.recv_data(bufsize, self._timeout)
 
     def recvfrom(self, bufsize: int, flags: int = 0) -> tuple[bytes, Address]:
-        """As :meth:`recv`, with the peer's address."""
+        """As :meth:`recv`; also returns the peer's address."""
         data = self.recv(bufsize, flags)
         return data, self.getpeername()
 
     def recv_into(self, buffer: WriteableBuffer, nbytes: int = 0, flags: int = 0) -> int:
-        """The next message, copied into `buffer`, at most `nbytes` of it unless that is 0.
+        """Receive the next message into `buffer`, at most `nbytes` of it unless `nbytes` is 0.
 
         Returns
         -------
         int
-            Bytes copied; with ``MSG_TRUNC`` the whole length of the message. 0 at the end.
+            Bytes copied, or the length of the whole message with ``MSG_TRUNC``; 0 at the end.
         """
         copied, whole, _ = self._recv_into(buffer, nbytes, flags)
         return whole if flags & std.MSG_TRUNC else copied
 
     def _recv_into(self, buffer: WriteableBuffer, nbytes: int, flags: int) -> tuple[int, int, bool]:
-        """Bytes copied, length of the message, and whether there was one."""
+        """Return bytes copied, length of the message, and whether there was one."""
         nbytes = size(nbytes, "recv_into")
         connection = self._to_receive(flags)
         peek = bool(flags & std.MSG_PEEK)
@@ -257,16 +259,16 @@ class socket(Base):
     def recvfrom_into(
         self, buffer: WriteableBuffer, nbytes: int = 0, flags: int = 0
     ) -> tuple[int, Address]:
-        """As :meth:`recv_into`, with the peer's address."""
+        """As :meth:`recv_into`; also returns the peer's address."""
         return self.recv_into(buffer, nbytes, flags), self.getpeername()
 
     def recvmsg(
         self, bufsize: int, ancbufsize: int = 0, flags: int = 0
     ) -> tuple[bytes, list[tuple[int, int, bytes]], int, Address]:
-        """The next message, control messages (none), flags and the peer's address.
+        """Receive the next message; return it, control messages, flags and the peer's address.
 
-        The flags are ``MSG_EOR`` with a message, an empty one, too, ``MSG_TRUNC`` if it was cut,
-        and 0 at the end.
+        There are no control messages. The flags are ``MSG_EOR`` for a message, also an empty one,
+        plus ``MSG_TRUNC`` if it was cut, and 0 at the end.
         """
         bufsize = size(bufsize, "recvmsg")
         if number(ancbufsize, "ancbufsize") < 0:
@@ -283,7 +285,7 @@ class socket(Base):
     def recvmsg_into(
         self, buffers: Iterable[WriteableBuffer], ancbufsize: int = 0, flags: int = 0
     ) -> tuple[int, list[tuple[int, int, bytes]], int, Address]:
-        """As :meth:`recvmsg`, copied into several buffers in turn."""
+        """As :meth:`recvmsg`, into several buffers, one after the other."""
         if number(ancbufsize, "ancbufsize") < 0:
             raise ValueError("invalid ancillary data buffer length")
         views = [memoryview(buffer).cast("B") for buffer in buffers]
@@ -301,7 +303,7 @@ class socket(Base):
         return copied, [], flags, self.getpeername()
 
     def recv_many(self, count: int, flags: int = 0) -> list[bytes]:
-        """Up to `count` messages, waiting for the first; none at the end.
+        """Receive up to `count` messages, waiting for the first; an empty list at the end.
 
         Raises
         ------
@@ -313,25 +315,25 @@ class socket(Base):
         return self._to_receive(flags).recv_many(count, self._wait_s(flags))
 
     def recv_many_into(self, buffers: Sequence[WriteableBuffer], flags: int = 0) -> list[int]:
-        """A message into each of the buffers, waiting for the first.
+        """Receive a message into each buffer, waiting for the first.
 
         Returns
         -------
         list of int
-            The lengths in bytes of the messages that came; one that is larger than its buffer was
-            cut to it. Empty at the end.
+            Lengths in bytes of the messages received; one that is longer than its buffer was cut.
+            Empty at the end.
         """
         return self._to_receive(flags).recv_many_into(list(buffers), self._wait_s(flags))
 
-    # What DCCP has in addition.
+    # What DCCP adds.
 
     @property
     def max_message_size(self) -> int:
-        """The largest message that fits one packet of this path now, in bytes."""
+        """The largest message that fits in one packet of this path now, in bytes."""
         return int(self.getsockopt(c.SOL_DCCP, c.DCCP_SOCKOPT_GET_CUR_MPS))
 
     def stats(self) -> ConnectionStats:
-        """What is known of the connection in numbers.
+        """Return state and statistics of the connection.
 
         Raises
         ------
@@ -341,12 +343,12 @@ class socket(Base):
         return ConnectionStats(**self._connected().stats())
 
     def event(self) -> Event | None:
-        """The next event: the fate of a message with a token, and what else happens.
+        """Return the next event (anything but a message), waiting for it.
 
         Returns
         -------
         Event or None
-            One of :mod:`udccp.events`; None once the connection has ended and all were read.
+            One of :mod:`udccp.events`; None after the connection has ended and all were read.
 
         Raises
         ------
@@ -359,51 +361,51 @@ class socket(Base):
         return parts and from_native(parts)
 
     def flush(self) -> None:
-        """Wait until everything sent so far has left.
+        """Wait until everything sent so far has been handed to the network or dropped.
 
         Raises
         ------
         TimeoutError, OSError
-            It took longer than the timeout; the connection ended before.
+            The timeout is over; the connection ended first.
         """
         self._to_send(0).waiter("flushed").wait(self._timeout)
 
     def wait_acknowledged(self) -> None:
-        """Wait until everything sent so far was reported received by the peer, or judged lost.
+        """Wait until the peer has reported everything sent so far, or it counts as lost.
 
         Raises
         ------
         TimeoutError, OSError
-            It took longer than the timeout; the connection ended before.
+            The timeout is over; the connection ended first.
         """
         self._to_send(0).waiter("acknowledged").wait(self._timeout)
 
-    # What does not go.
+    # What is not supported.
 
     def makefile(self, *_: object, **__: object) -> NoReturn:
-        """Refused: messages are not a stream."""
+        """Not supported: messages are not a stream."""
         raise io.UnsupportedOperation(
             "a DCCP socket carries messages with boundaries, which a file has not: "
             "use recv() and send()"
         )
 
     def sendfile(self, *_: object, **__: object) -> NoReturn:
-        """Refused: messages are not a stream."""
+        """Not supported: messages are not a stream."""
         raise ValueError("only SOCK_STREAM type sockets are supported")
 
     def detach(self) -> NoReturn:
-        """Refused: the socket lives in this process, not in a descriptor."""
+        """Not supported: the socket lives in this process, not in a descriptor."""
         raise fail(errno.EOPNOTSUPP, "a DCCP socket cannot leave its process")
 
     def dup(self) -> NoReturn:
-        """Refused: see :meth:`detach`."""
+        """Not supported: see :meth:`detach`."""
         raise fail(errno.EOPNOTSUPP, "a DCCP socket has no descriptor to duplicate")
 
     def get_inheritable(self) -> bool:
-        """False: programs that are started do not get it."""
+        """Return False: child processes do not inherit it."""
         return False
 
     def set_inheritable(self, inheritable: bool) -> None:
-        """Accept False alone."""
+        """Accepts only False."""
         if inheritable:
             raise fail(errno.EOPNOTSUPP, "a DCCP socket cannot leave its process")

@@ -1,4 +1,4 @@
-"""How long the calls of a socket wait, and those of new sockets."""
+"""Timeouts of sockets, and the default one."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import math
 
 __all__ = ["checked_timeout", "getdefaulttimeout", "setdefaulttimeout"]
 
-#: What the standard module can tell: 2**63 ns, 292 years.
+#: The longest timeout of the standard module: 2**63 ns, 292 years.
 _LONGEST_S = 2.0**63 / 1e9
 
 _default_timeout: float | None = None
 
 
 def getdefaulttimeout() -> float | None:
-    """The timeout of new sockets in s; None waits for ever."""
+    """Return the timeout of new sockets in s; None waits for ever."""
     return _default_timeout
 
 
@@ -24,7 +24,7 @@ def setdefaulttimeout(timeout: float | None) -> None:
 
 
 def checked_timeout(timeout: float | None) -> float | None:
-    """A timeout in s; what is none raises ``TypeError``, ``ValueError`` or ``OverflowError``."""
+    """Check a timeout in s; raises ``TypeError``, ``ValueError`` or ``OverflowError``."""
     if timeout is None:
         return None
     try:
