@@ -1,4 +1,4 @@
-//! A protected connection.
+//! Protected connections.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -12,17 +12,17 @@ use crate::engine::{Engine, Event};
 use crate::handshake::transmit;
 use crate::{DtlsOptions, Error, Fingerprint, Version, handshake, pump, records};
 
-/// Messages that wait to be read before the peer is slowed down by DCCP's own queue.
+/// Messages that wait here to be read. If there are more, DCCP's own queue slows the peer down.
 const INCOMING_MESSAGES: usize = 64;
-/// A close_notify that DCCP reports lost is sent again, so often in all.
+/// How often a close_notify that DCCP reports lost is sent in all.
 const CLOSE_NOTIFIES: u32 = 3;
-/// How long each may take to be accounted for.
+/// How long each close_notify may take to be reported received or lost.
 const CLOSE_NOTIFY_WITHIN: Duration = Duration::from_secs(2);
 
 /// A DTLS connection on a DCCP connection of its own (RFC 5238).
 ///
-/// Every method takes `&self`, so tasks may share it in an `Arc`. Messages keep their boundaries
-/// and are sent once. Dropping it says close_notify and closes in order in the background;
+/// All methods take `&self`, so tasks can share it in an `Arc`. Messages keep their boundaries and
+/// are sent once. Dropping it sends a close_notify and closes the connection in the background;
 /// [`Self::close`] waits for the end.
 #[derive(Debug)]
 pub struct DtlsConnection {
@@ -30,17 +30,16 @@ pub struct DtlsConnection {
     incoming: tokio::sync::Mutex<mpsc::Receiver<Bytes>>,
 }
 
-/// What the connection counts, from the end of its handshake.
+/// Counters of a connection, from the end of its handshake.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DtlsStats {
-    /// Messages protected and handed to DCCP.
+    /// Messages encrypted and handed to DCCP.
     pub messages_sent: u64,
-    /// Messages received and found genuine.
+    /// Messages received and authenticated.
     pub messages_received: u64,
-    /// Packets received that were of no use: forged, damaged, repeated, or left over from the
-    /// handshake.
+    /// Packets received and discarded: forged, damaged, repeated, or left over from the handshake.
     pub packets_discarded: u64,
-    /// Packets that our side of the handshake took, repetitions included.
+    /// Packets that our side sent in the handshake, including retransmissions.
     pub handshake_packets_sent: u64,
 }
 
@@ -50,16 +49,16 @@ pub(crate) struct Shared {
     engine: Mutex<Engine>,
     version: Version,
     certificate: Option<Vec<u8>>,
-    /// How it ended: by a close_notify, ours or theirs, or by an error.
+    /// How it ended: by a close_notify of either side, or by an error.
     end: OnceLock<Result<(), Error>>,
-    /// Our close_notify, once it is made: a close that was given up can be taken up again.
+    /// Our close_notify, once it exists, so that a close that was cancelled can be continued.
     notify: OnceLock<Vec<Bytes>>,
     /// A send has set a timer of the engine.
     pub(crate) due_changed: Notify,
     pub(crate) counts: Counts,
 }
 
-/// Counters that both the pump and the senders raise.
+/// Counters that both the pump and senders increment.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     sent: AtomicU64,
@@ -84,14 +83,14 @@ impl Shared {
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets how the connection ended, if that is not known yet.
+    /// Sets how the connection ended, unless that is set already.
     pub(crate) fn end(&self, how: Result<(), Error>) {
         if self.end.set(how).is_ok() {
             tracing::debug!("DTLS connection ended: {:?}", self.end.get());
         }
     }
 
-    /// The packets of our close_notify; none where the connection ended by other means.
+    /// The packets of our close_notify; none if the connection ended in another way.
     fn close_notify(&self) -> &[Bytes] {
         self.notify.get_or_init(|| {
             let mut events = Vec::new();
@@ -107,12 +106,13 @@ impl Shared {
         self.connection.linger().unwrap_or_default().max(CLOSE_NOTIFY_WITHIN)
     }
 
-    /// Says close_notify until DCCP reports it received, some times at most.
+    /// Sends close_notify until DCCP reports it received, up to a number of times.
     async fn say_goodbye(&self) {
         let (connection, notify) = (&self.connection, self.close_notify());
         let acked = || connection.stats().map_or(0, |s| s.counters.data_packets_acked);
-        // What was sent before is settled first, so that what is acknowledged then is this. A slow
-        // path may need all the time there is for that, and the goodbye is said all the same.
+        // Wait first for what was sent before, so that the next acknowledgement is that of the
+        // close_notify. A slow path may need all the time for that; the close_notify is sent
+        // nevertheless.
         if let Ok(Err(_)) = tokio::time::timeout(self.linger(), connection.acknowledged()).await {
             return;
         }
@@ -125,14 +125,15 @@ impl Shared {
                 connection.acknowledged().await?;
                 Ok::<_, udccp::Error>(acked() >= before + notify.len() as u64)
             };
-            // The connection has ended, or the peer has all of it.
+            // The connection has ended, or the peer has received everything.
             if let Ok(Err(_) | Ok(true)) = tokio::time::timeout(CLOSE_NOTIFY_WITHIN, told).await {
                 return;
             }
         }
     }
 
-    /// Sees to it that the goodbye of a dropped connection arrives, `queued` or not.
+    /// Makes sure that the close_notify of a dropped connection arrives, whether it was `queued` or
+    /// not.
     async fn say_goodbye_behind(self: Arc<Self>, queued: bool) {
         let missed = || self.connection.stats().map(|s| (s.counters.data_packets_lost, s.timeouts));
         let before = missed();
@@ -143,7 +144,7 @@ impl Shared {
             let c = s.counters;
             c.data_packets_acked + c.data_packets_lost >= c.data_packets_sent
         });
-        // What a timeout gave up is counted neither way, and what was late both ways.
+        // What a timeout gave up is in neither count, and what was late is in both.
         if !queued || !is_settled || missed() != before {
             self.say_goodbye().await;
         }
@@ -159,12 +160,12 @@ fn packets(events: Vec<Event>) -> Vec<Bytes> {
 }
 
 impl DtlsConnection {
-    /// The client's side: opens a DTLS connection on a DCCP connection that carries nothing else.
+    /// The client's side: runs DTLS on a DCCP connection that is used for nothing else.
     ///
     /// # Errors
-    /// [`Error::NoVerification`] and other settings that cannot be used;
-    /// [`Error::CertificateRefused`], [`Error::PeerAlert`] or [`Error::Handshake`] where one side
-    /// does not accept the other; [`Error::HandshakeTimeout`]; the end of the DCCP connection.
+    /// [`Error::NoVerification`] and other invalid settings; [`Error::CertificateRefused`],
+    /// [`Error::PeerAlert`] or [`Error::Handshake`] if one side rejects the other;
+    /// [`Error::HandshakeTimeout`]; [`Error::Dccp`] if the DCCP connection ends.
     pub async fn client(connection: Connection, options: &DtlsOptions) -> Result<Self, Error> {
         Self::establish(connection, options, true).await
     }
@@ -178,8 +179,8 @@ impl DtlsConnection {
     }
 
     //= 5238-3.4-1
-    /// Takes the connection for good: nothing can be sent on it in the clear, before or after,
-    /// and no second DTLS connection can follow on it.
+    /// Takes ownership of the connection, so that nothing can be sent on it unencrypted, before or
+    /// after, and no second DTLS connection can follow.
     async fn establish(
         connection: Connection,
         options: &DtlsOptions,
@@ -213,13 +214,13 @@ impl DtlsConnection {
     }
 
     /// Sends a message, waiting while DCCP's send queue is full. Lifetime, priority and token of an
-    /// [`Outgoing`] count as they do without protection; [`Self::event`] has the fates.
+    /// [`Outgoing`] work as without DTLS; [`Self::event`] reports the fates.
     ///
     /// Cancel safe: the message is sent whole or not at all.
     ///
     /// # Errors
-    /// [`Error::MessageTooLarge`]; [`Error::Closed`] after either side's close_notify; what ended
-    /// the connection.
+    /// [`Error::MessageTooLarge`]; [`Error::Closed`] after a close_notify of either side; otherwise
+    /// the error that ended the connection.
     pub async fn send(&self, message: impl Into<Outgoing>) -> Result<(), Error> {
         let message = message.into();
         self.check_open()?;
@@ -228,7 +229,7 @@ impl DtlsConnection {
         if len > max {
             return Err(Error::MessageTooLarge { len, max });
         }
-        // A record that is made is sent: so first wait, then make it.
+        // A record that was made must be sent, so wait for room first.
         self.connection_open(self.shared.connection.writable().await)?;
         let mut events = Vec::new();
         {
@@ -255,14 +256,14 @@ impl DtlsConnection {
         Ok(())
     }
 
-    /// The next message; `None` once the peer has said close_notify (or we have) and all was
+    /// Receives the next message; `None` after a close_notify of either side, when everything was
     /// read.
     ///
     /// Cancel safe.
     ///
     /// # Errors
-    /// [`Error::Truncated`] once all was read and DCCP ended without a close_notify; what else
-    /// ended the connection.
+    /// After everything was read: [`Error::Truncated`] if DCCP ended without a close_notify;
+    /// otherwise the error that ended the connection.
     pub async fn recv(&self) -> Result<Option<Bytes>, Error> {
         if let Some(message) = self.incoming.lock().await.recv().await {
             return Ok(Some(message));
@@ -274,22 +275,22 @@ impl DtlsConnection {
         }
     }
 
-    /// The next event of the DCCP connection below, waiting for it: the fate of a message that was
-    /// sent with a token ([`Outgoing::token`]), another largest message, and what else
-    /// [`Connection::event`] gives. Sizes in events are those without protection:
-    /// [`Self::max_message_size`] has what is left. `None` once the connection has ended and all
-    /// were read.
+    /// Waits for the next event of the DCCP connection: the fate of a message with a token
+    /// ([`Outgoing::token`]), a new largest message size, and others that [`Connection::event`]
+    /// returns. Sizes in events do not include the overhead of DTLS; for the usable size, see
+    /// [`Self::max_message_size`]. `None` after the connection has ended and all events were read.
     ///
     /// Cancel safe.
     pub async fn event(&self) -> Option<ConnectionEvent> {
         self.shared.connection.event().await
     }
 
-    /// Says close_notify, and some times again until DCCP reports it received; then closes the
-    /// DCCP connection. What was sent before is still delivered. Ready when the peer has confirmed.
+    /// Closes: sends close_notify, repeated a few times until DCCP reports it received, then closes
+    /// the DCCP connection. What was sent before is still delivered. Ready when the peer has
+    /// confirmed.
     ///
-    /// Cancel safe: nothing more can be sent from the first poll on; wait for the end with this
-    /// call again, or drop the connection.
+    /// Cancel safe: from the first poll on, nothing more can be sent. To wait for the end, call
+    /// this again; or drop the connection.
     ///
     /// # Errors
     /// As [`Connection::close`].
@@ -299,29 +300,29 @@ impl DtlsConnection {
     }
 
     //= 5238-3.5-7
-    /// The largest message in bytes that fits in one packet of this path now, with its
-    /// protection.
+    /// The largest message that fits in one packet of this path now, in bytes, with room for the
+    /// overhead of DTLS.
     pub fn max_message_size(&self) -> usize {
         let overhead = records::overhead(self.shared.version);
         self.shared.connection.max_message_size().saturating_sub(overhead)
     }
 
-    /// The peer's certificate in DER; `None` where it was not asked for one.
+    /// The peer's certificate in DER; `None` if it was not asked for one.
     pub fn peer_certificate(&self) -> Option<&[u8]> {
         self.shared.certificate.as_deref()
     }
 
-    /// The fingerprint of the peer's certificate.
+    /// The fingerprint of the peer's certificate; `None` if there is none.
     pub fn peer_fingerprint(&self) -> Option<Fingerprint> {
         self.peer_certificate().map(Fingerprint::of)
     }
 
-    /// The version that both sides agreed on.
+    /// The negotiated version of DTLS.
     pub fn version(&self) -> Version {
         self.shared.version
     }
 
-    /// What was counted here.
+    /// Counters of DTLS.
     pub fn stats(&self) -> DtlsStats {
         let counts = &self.shared.counts;
         DtlsStats {
@@ -332,7 +333,7 @@ impl DtlsConnection {
         }
     }
 
-    /// What the DCCP connection below counts.
+    /// State and counters of the DCCP connection; `None` only in a forked child.
     pub fn dccp_stats(&self) -> Option<ConnectionStats> {
         self.shared.connection.stats()
     }
@@ -347,10 +348,10 @@ impl DtlsConnection {
         self.shared.connection.service_code()
     }
 
-    /// Waits until everything sent so far is accounted for, see [`Connection::acknowledged`].
+    /// Waits until the fate of everything sent so far is known, see [`Connection::acknowledged`].
     ///
     /// # Errors
-    /// The connection ended before.
+    /// The connection ended first.
     pub async fn acknowledged(&self) -> Result<(), Error> {
         Ok(self.shared.connection.acknowledged().await?)
     }
@@ -363,7 +364,7 @@ impl DtlsConnection {
         }
     }
 
-    /// An end that DTLS has announced counts more than the one of DCCP that follows it.
+    /// If DTLS has announced an end, that counts, and not the end of DCCP that follows.
     fn connection_open(&self, done: Result<(), udccp::Error>) -> Result<(), Error> {
         done.map_err(|e| self.check_open().err().unwrap_or_else(|| e.into()))
     }
@@ -372,7 +373,7 @@ impl DtlsConnection {
 impl Drop for DtlsConnection {
     fn drop(&mut self) {
         let connection = &self.shared.connection;
-        // At once, for a runtime that ends now; what is left is for a task.
+        // Sent at once, in case the runtime is ending; a task does the rest.
         let mut queued = true;
         for packet in self.shared.close_notify() {
             match connection.try_send(packet.clone()) {

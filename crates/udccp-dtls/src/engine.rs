@@ -1,4 +1,4 @@
-//! The DTLS machine with its clock: bytes and time in, events out.
+//! The DTLS state machine and its clock: bytes and time in, events out.
 
 use std::time::{Duration, Instant};
 
@@ -8,37 +8,37 @@ use dimpl::{CryptoError, CryptoOperation};
 use crate::options::ENGINE_QUEUE_PACKETS;
 use crate::{Alert, DtlsOptions, Error, Version, records};
 
-/// First size of the buffer that the machine writes to; it grows when a packet is larger.
+/// Initial size of the buffer that the machine writes to; it grows if a packet is larger.
 const BUFFER_BYTES: usize = 2048;
-/// Larger packets hold no records (2^14 bytes and their protection) that are worth a look.
+/// Larger packets contain no valid records (2^14 bytes and their protection).
 const LARGEST_PACKET_BYTES: usize = 18 << 10;
-/// The buffer during the handshake: a certificate does not make it grow, so it has to hold all
-/// that the machine can put together. The system backs only the part that is used.
+/// Size of the buffer during the handshake. It does not grow for a certificate, so it must hold as
+/// much as the machine can assemble. The system backs only the part that is used.
 const HANDSHAKE_BUFFER_BYTES: usize = ENGINE_QUEUE_PACKETS * LARGEST_PACKET_BYTES;
 
-/// The machine replaces a key after three quarters of its records at the earliest, but only when
-/// it is given the time or a packet: whoever sends and never hears anything has to see to it.
+/// The machine replaces a key after three quarters of its records at the earliest, but only when it
+/// is given the time or a packet. A sender that receives nothing has to do that itself.
 const LOOKS_PER_KEY: u64 = 16;
 
-/// What the machine has to say.
+/// Output of the machine.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// Send this.
+    /// A packet to send.
     Packet(Bytes),
-    /// The peer's certificate, whose key the handshake verifies.
+    /// The peer's certificate. The handshake verifies that the peer has its key.
     Certificate(Vec<u8>),
-    /// The handshake is done.
+    /// The handshake is complete.
     Connected,
-    /// A message of the peer.
+    /// A message from the peer.
     Data(Bytes),
-    /// The peer sends no more.
+    /// The peer sends nothing more.
     CloseNotify,
 }
 
-/// Time as the machine sees it: it stands still while a flight waits to be sent.
+/// The machine's time, which stops while a flight waits to be sent.
 #[derive(Debug, Default)]
 pub(crate) struct Clock {
-    /// How long it stood still before.
+    /// How long it has been stopped before.
     lag: Duration,
     stopped: Option<Instant>,
 }
@@ -48,12 +48,12 @@ impl Clock {
         self.at(real_now())
     }
 
-    /// Lets time stand still.
+    /// Stops time.
     pub(crate) fn stop(&mut self) {
         self.stop_at(real_now());
     }
 
-    /// Lets time go on.
+    /// Lets time run again.
     pub(crate) fn go_on(&mut self) {
         self.go_on_at(real_now());
     }
@@ -76,7 +76,7 @@ impl Clock {
         }
     }
 
-    /// When the machine's `at` is, if time goes on from here.
+    /// The real time of the machine's `at`, if time runs from now on.
     fn to_real(&self, at: Instant) -> Instant {
         at + self.lag
     }
@@ -86,13 +86,13 @@ fn real_now() -> Instant {
     tokio::time::Instant::now().into_std()
 }
 
-/// The DTLS machine of one end.
+/// The DTLS state machine of one side.
 pub(crate) struct Engine {
     machine: dimpl::Dtls,
     pub(crate) clock: Clock,
     due: Instant,
     buffer: Vec<u8>,
-    /// Messages after which the machine looks how old its key is, and how many are left of them.
+    /// Number of messages after which the machine checks the age of its key, and how many remain.
     look_every: u64,
     until_look: u64,
 }
@@ -112,12 +112,12 @@ impl Engine {
         Ok(Self { machine, clock, due: now, buffer, look_every, until_look: look_every })
     }
 
-    /// When [`Self::tick`] is due.
+    /// When to call [`Self::tick`].
     pub(crate) fn due(&self) -> tokio::time::Instant {
         self.clock.to_real(self.due).into()
     }
 
-    /// Once it is agreed.
+    /// The negotiated version; `None` before.
     pub(crate) fn version(&self) -> Option<Version> {
         match self.machine.protocol_version()? {
             dimpl::ProtocolVersion::DTLS1_2 => Some(Version::Dtls12),
@@ -126,14 +126,14 @@ impl Engine {
         }
     }
 
-    /// The time has come, or the handshake begins.
+    /// Call when it is due, and to begin the handshake.
     pub(crate) fn tick(&mut self, events: &mut Vec<Event>) -> Result<(), Error> {
         let done = self.machine.handle_timeout(self.clock.now());
         self.drain(events);
         done.map_err(error)
     }
 
-    /// A packet arrived. Whether it was of any use.
+    /// Processes a packet that arrived. Returns whether it was useful.
     pub(crate) fn feed(&mut self, packet: &[u8], events: &mut Vec<Event>) -> Result<bool, Error> {
         if packet.len() > LARGEST_PACKET_BYTES {
             return Ok(false);
@@ -143,17 +143,17 @@ impl Engine {
                 return Err(Error::PeerAlert(alert));
             }
             if !records::tells_version(packet) {
-                // Later parts of a flight came first; the machine could not tell what they are.
+                // Later parts of a flight came first, which the machine could not interpret.
                 return Ok(false);
             }
         }
         self.tick(events)?;
         let (before, due) = (events.len(), self.due);
-        // The machine drops a packet whole that begins with what it has read before: a repeated
-        // flight would never arrive whose news are behind that.
+        // The machine drops a whole packet if its beginning was read before. A repeated flight with
+        // new records behind old ones would then never arrive.
         let mut records = records::each(packet);
         let done = records.try_for_each(|record| match self.machine.handle_packet(record) {
-            // A packet dropped like any other.
+            // Dropped like any other packet.
             Err(dimpl::Error::ReceiveQueueFull) => Ok(()),
             other => other.map_err(error),
         });
@@ -161,7 +161,7 @@ impl Engine {
         done.map(|()| events.len() > before || self.due != due)
     }
 
-    /// Protects a message. [`Self::due`] may change with it.
+    /// Encrypts a message. This may change [`Self::due`].
     pub(crate) fn send(&mut self, data: &[u8], events: &mut Vec<Event>) -> Result<(), Error> {
         self.until_look -= 1;
         if self.until_look == 0 {
@@ -177,7 +177,7 @@ impl Engine {
         }
     }
 
-    /// Says that no more is sent.
+    /// Ends sending: makes a close_notify.
     pub(crate) fn close(&mut self, events: &mut Vec<Event>) {
         if self.machine.close().is_ok() {
             self.drain(events);

@@ -1,4 +1,4 @@
-//! Errors of protected connections, each with a way out.
+//! Errors of protected connections, and what to do about each.
 
 use std::fmt;
 
@@ -9,55 +9,55 @@ use crate::Fingerprint;
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A client must say how it knows its server.
+    /// The client has no way to verify its server: no pin, no check and no shared key.
     #[error("the client has no way to verify the server")]
     NoVerification,
-    /// A server needs a certificate or a shared key.
+    /// The server has neither a certificate nor a shared key.
     #[error("the server has neither an identity nor a pre-shared key")]
     NoIdentity,
-    /// A setting that cannot be, or settings that exclude one another.
+    /// A setting is invalid, or settings contradict each other.
     #[error("{0}")]
     Options(&'static str),
-    /// A certificate or key cannot be read, or the two do not belong together.
+    /// A certificate or key cannot be read, or they do not belong together.
     #[error("unusable certificate or key: {0}")]
     Identity(String),
-    /// The certificate of the peer is not the one that is expected.
+    /// The peer's certificate was rejected.
     #[error("the peer's certificate {fingerprint} is refused: {reason}")]
     CertificateRefused {
-        /// What the peer showed.
+        /// The fingerprint of that certificate.
         fingerprint: Fingerprint,
-        /// Why it is not good enough.
+        /// Why it was rejected.
         reason: String,
     },
-    /// The peer showed no certificate.
+    /// The peer sent no certificate.
     #[error("the peer showed no certificate")]
     NoCertificate,
-    /// The peer said why it gives up.
+    /// The peer ended the handshake or connection with an alert.
     #[error("the peer refused: {0}")]
     PeerAlert(Alert),
-    /// The two ends allow no common version of DTLS.
+    /// The two sides have no version of DTLS in common.
     #[error("the two ends allow no common version of DTLS")]
     Version,
-    /// What the peer sends in the handshake cannot be decrypted.
+    /// The peer's handshake messages cannot be decrypted: the shared keys differ.
     #[error("the peer has other keys: what it sends cannot be decrypted")]
     WrongKey,
-    /// The two ends have nothing in common, or what arrived cannot be right.
+    /// The two sides have no parameters in common, or a message was invalid.
     #[error("the DTLS handshake failed: {0}")]
     Handshake(String),
     /// The handshake took longer than allowed.
     #[error("the DTLS handshake was not done within {0:?}")]
     HandshakeTimeout(std::time::Duration),
-    /// The path carries less than a handshake needs.
+    /// The path's packets are too small for a handshake.
     #[error(
         "the path carries {max_message_size} bytes a packet, and a DTLS handshake needs {needed}"
     )]
     PathTooNarrow {
         /// DCCP's maximum packet size.
         max_message_size: usize,
-        /// What is needed.
+        /// The smallest size for a handshake, in bytes.
         needed: usize,
     },
-    /// The message does not fit a packet of this path, with its protection.
+    /// The message and the overhead of DTLS do not fit in one packet of this path.
     #[error("a message of {len} bytes exceeds the maximum of {max} bytes for this path")]
     MessageTooLarge {
         /// Bytes offered.
@@ -65,22 +65,23 @@ pub enum Error {
         /// Bytes that fit, see [`crate::DtlsConnection::max_message_size`].
         max: usize,
     },
-    /// The DTLS connection was closed; nothing more can be sent.
+    /// The DTLS connection was closed. Nothing more can be sent.
     #[error("the DTLS connection is closed")]
     Closed,
-    /// The DCCP connection was closed without the close_notify that would vouch for it.
+    /// The DCCP connection was closed without a close_notify, so messages may be missing at the
+    /// end.
     #[error("the DCCP connection was closed without DTLS's close_notify")]
     Truncated,
-    /// The protection itself failed; the connection cannot go on.
+    /// Encryption failed. The connection cannot be used any more.
     #[error("DTLS failed: {0}")]
     Protection(String),
-    /// The DCCP connection below.
+    /// The DCCP connection failed.
     #[error("the DCCP connection below: {0}")]
     Dccp(std::sync::Arc<udccp::Error>),
 }
 
 impl Error {
-    /// What to do about it, as one sentence for a person.
+    /// What to do about it, in one sentence for a user.
     pub fn advice(&self) -> &'static str {
         match self {
             Self::NoVerification => {
@@ -141,16 +142,17 @@ impl From<Error> for std::io::Error {
     }
 }
 
-/// Why a peer gave up (RFC 8446 section 6, RFC 5246 section 7.2).
+/// An alert with which the peer ended the handshake or connection (RFC 8446 section 6, RFC 5246
+/// section 7.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Alert(pub u8);
 
 impl Alert {
     /// No common parameters.
     pub const HANDSHAKE_FAILURE: Self = Self(40);
-    /// The certificate is refused.
+    /// The certificate was rejected.
     pub const BAD_CERTIFICATE: Self = Self(42);
-    /// What the peer sent cannot be decrypted: it has another key.
+    /// A message could not be decrypted: the keys differ.
     pub const DECRYPT_ERROR: Self = Self(51);
     /// No common version.
     pub const PROTOCOL_VERSION: Self = Self(70);

@@ -1,4 +1,4 @@
-//! DTLS's handshake, after DCCP's.
+//! The DTLS handshake, which follows that of DCCP.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use crate::{Alert, DtlsOptions, Error, Version, records};
 
 //= 5238-3.5-1
 /// Handshake packets fit the smallest path that IPv6 allows, 1280 bytes, with the headers of IPv6,
-/// UDP and DCCP and room for DCCP's options: whatever the path is, a flight need not be cut anew.
+/// UDP and DCCP and room for DCCP's options. So a flight never has to be split again.
 const PACKET_BYTES: usize = 1100;
-/// Below this a handshake makes no sense.
+/// With smaller packets a handshake is impractical.
 const LEAST_PACKET_BYTES: usize = 256;
 /// How long a refusal may take to reach the peer.
 const REFUSAL_WITHIN: Duration = Duration::from_millis(500);
 
-/// What a handshake yields.
+/// The result of a handshake.
 #[derive(Debug)]
 pub(crate) struct Established {
     pub(crate) engine: Engine,
@@ -30,7 +30,7 @@ pub(crate) struct Established {
     pub(crate) packets_sent: u64,
 }
 
-/// Runs the handshake within the time allowed. A peer that is refused is told.
+/// Runs the handshake within the allowed time. A peer that is refused is told so.
 pub(crate) async fn run(
     connection: &Connection,
     options: &DtlsOptions,
@@ -76,7 +76,7 @@ pub(crate) async fn run(
     }
 }
 
-/// A close by the peer is the same whatever we were about.
+/// A close by the peer is reported in the same way at any stage.
 fn closed(e: Error) -> Error {
     match &e {
         Error::Dccp(below) if matches!(**below, udccp::Error::Closed) => {
@@ -106,10 +106,10 @@ impl Handshake<'_> {
         //= 5238-3.2-5
         let mut done = self.engine.tick(&mut events);
         loop {
-            // Even a machine that failed may have an alert to send.
+            // A machine that failed may still have an alert to send.
             self.take(&mut events).await?;
             done?;
-            // The last flight leaves first: after this nothing holds its timer.
+            // The last flight leaves first, because after this nothing stops its timer.
             if self.connected && !self.engine.clock.is_stopped() {
                 return Ok(());
             }
@@ -117,13 +117,13 @@ impl Handshake<'_> {
         }
     }
 
-    /// Waits for the next packet or for the machine's time.
+    /// Waits for the next packet, or until the machine is due.
     async fn wait(&mut self, events: &mut Vec<Event>) -> Result<(), Error> {
         let due = self.engine.due();
         tokio::select! {
             received = self.connection.recv() => match received {
                 Ok(Some(packet)) => self.feed(&packet, events),
-                // Who reads next hears of it; what came before is still to be read.
+                // The next read reports it; what came before can still be read.
                 _ if self.connected => {
                     self.engine.clock.go_on();
                     Ok(())
@@ -143,7 +143,7 @@ impl Handshake<'_> {
     }
 
     fn feed(&mut self, packet: &[u8], events: &mut Vec<Event>) -> Result<(), Error> {
-        // The machine takes a client whose versions it does not have for noise.
+        // The machine ignores a client with none of its versions.
         if !self.is_client
             && records::offered_versions(packet).is_some_and(|v| !self.options.allows(&v))
         {
@@ -178,7 +178,7 @@ impl Handshake<'_> {
         Ok(())
     }
 
-    /// The version agreed on, if the peer has shown all that it has to.
+    /// The negotiated version, if the peer has sent everything that it has to.
     fn version(&self) -> Result<Version, Error> {
         if self.options.needs_certificate() && self.certificate.is_none() {
             return Err(Error::NoCertificate);
@@ -186,8 +186,8 @@ impl Handshake<'_> {
         self.engine.version().ok_or_else(|| Error::Handshake("no version was agreed on".into()))
     }
 
-    /// Tells the peer that this comes to nothing: by an alert where there are no keys yet, and by
-    /// a DCCP-Reset in any case.
+    /// Tells the peer that the handshake has failed: by an alert if there are no keys yet, and by a
+    /// DCCP-Reset in any case.
     async fn refuse(&self, error: &Error) {
         let alert = match error {
             Error::Dccp(_) | Error::PeerAlert(_) => None,
@@ -213,8 +213,8 @@ impl Handshake<'_> {
 //= 5238-3-2
 //= 5238-3-3
 //= 5238-3.5-7
-/// Sends a packet of the engine; in several, at the ends of records, if the path has become
-/// narrower.
+/// Sends a packet of the engine; as several, split between records, if the path MTU has become
+/// smaller.
 pub(crate) async fn transmit(connection: &Connection, packet: Bytes) -> Result<(), udccp::Error> {
     let mps = connection.max_message_size();
     if packet.len() <= mps {

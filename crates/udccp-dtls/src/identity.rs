@@ -1,4 +1,4 @@
-//! An identity: a certificate with its key, and the fingerprint that others pin.
+//! Identities: certificates with their keys, and fingerprints to pin.
 
 use std::fmt;
 use std::str::FromStr;
@@ -23,7 +23,7 @@ use x509_cert::{Certificate, TbsCertificate};
 
 use crate::Error;
 
-/// A self-signed certificate is good for this long.
+/// Validity of a self-signed certificate.
 const VALID_FOR: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
 /// A certificate and the private key that belongs to it (ECDSA, P-256 or P-384).
@@ -34,16 +34,16 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// A new P-256 key with a certificate for `name` that it signs itself, good for ten years. The
-    /// peer knows it by its [`Self::fingerprint`].
+    /// Creates a P-256 key and a self-signed certificate for `name`, valid for ten years. Peers
+    /// recognize it by its [`Self::fingerprint`].
     ///
     /// # Errors
-    /// [`Error::Identity`] for a name that is no host name.
+    /// [`Error::Identity`] if `name` is not a host name.
     pub fn self_signed(name: &str) -> Result<Self, Error> {
         Self::self_signed_for([name])
     }
 
-    /// The same for several names.
+    /// As [`Self::self_signed`], for several names.
     ///
     /// # Errors
     /// As [`Self::self_signed`].
@@ -63,7 +63,7 @@ impl Identity {
         let profile = SelfSigned::new(&names).map_err(|e| text(&e))?;
         let public =
             SubjectPublicKeyInfoOwned::from_key(key.verifying_key()).map_err(|e| text(&e))?;
-        // 16 bytes of a fresh public key are as unique as the key.
+        // 16 bytes of a new public key are as unique as the key.
         let serial = &public.subject_public_key.raw_bytes()[1..17];
         let serial = SerialNumber::new(serial).map_err(|e| text(&e))?;
         let validity = Validity::from_now(VALID_FOR).map_err(|e| text(&e))?;
@@ -76,11 +76,11 @@ impl Identity {
         })
     }
 
-    /// From DER: an X.509 certificate, and its key in PKCS #8 or SEC 1 form.
+    /// Reads an X.509 certificate, and its key in PKCS #8 or SEC 1 form, both in DER.
     ///
     /// # Errors
-    /// [`Error::Identity`] if the certificate cannot be read. A key that is of no use is found by
-    /// the handshake.
+    /// [`Error::Identity`] if the certificate cannot be read. A key that does not fit fails in the
+    /// handshake.
     pub fn from_der(
         certificate: impl Into<Vec<u8>>,
         key: impl Into<Vec<u8>>,
@@ -90,8 +90,8 @@ impl Identity {
         Ok(Self { certificate_der, key_der: key.into() })
     }
 
-    /// From PEM: the first certificate of `certificate`, and `key` as `PRIVATE KEY` (PKCS #8) or
-    /// `EC PRIVATE KEY` (SEC 1). Of a chain the first certificate is used and sent.
+    /// Reads PEM: the first certificate in `certificate`, and `key` as `PRIVATE KEY` (PKCS #8) or
+    /// `EC PRIVATE KEY` (SEC 1). Of a chain only the first certificate is used and sent.
     ///
     /// # Errors
     /// [`Error::Identity`] if either cannot be read.
@@ -110,7 +110,7 @@ impl Identity {
         &self.certificate_der
     }
 
-    /// The private key in DER (PKCS #8 where it was made here). Keep it secret.
+    /// The private key in DER (PKCS #8 if it was created here). Keep it secret.
     pub fn key_der(&self) -> &[u8] {
         &self.key_der
     }
@@ -127,7 +127,7 @@ impl Identity {
         pem::encode_string("PRIVATE KEY", LineEnding::LF, &self.key_der).unwrap_or_default()
     }
 
-    /// What others pin.
+    /// The fingerprint that peers can pin.
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of(&self.certificate_der)
     }
@@ -139,13 +139,15 @@ impl fmt::Debug for Identity {
     }
 }
 
-/// A host name, a pattern of them, or an address: nothing that means more in a distinguished name.
+/// A host name, a pattern of host names, or an address, without characters that have a meaning in a
+/// distinguished name.
 fn is_host_name(name: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || "-._*:".contains(c);
     !name.is_empty() && name.chars().all(fits)
 }
 
-/// From the first `BEGIN` line that ends in `what` to its `END` line; the whole text without one.
+/// From the first `BEGIN` line that ends in `what` to its `END` line; the whole text if there is
+/// none.
 fn first_block<'a>(text: &'a str, what: &str) -> &'a str {
     let mut from = 0;
     for line in text.split_inclusive('\n') {
@@ -205,7 +207,7 @@ impl BuilderProfile for SelfSigned {
 pub struct Fingerprint(pub [u8; 32]);
 
 impl Fingerprint {
-    /// Of a certificate in DER.
+    /// The fingerprint of a certificate in DER.
     pub fn of(certificate_der: &[u8]) -> Self {
         Self(Sha256::digest(certificate_der).into())
     }
@@ -226,7 +228,7 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
-/// A text is no fingerprint.
+/// The error for a text that is not a fingerprint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a SHA-256 fingerprint has 64 hex digits, with or without colons; this has {digits}")]
 pub struct ParseFingerprintError {

@@ -1,8 +1,8 @@
 //! DTLS over DCCP (RFC 5238): datagrams that are congestion-controlled, confidential and
 //! authenticated.
 //!
-//! A [`DtlsConnection`] is made from a [`udccp::Connection`] and consumes it: what is sent and
-//! received from then on is protected, and nothing in the clear can get between.
+//! A [`DtlsConnection`] takes ownership of a [`udccp::Connection`]. From then on, everything sent
+//! and received is protected, and nothing unencrypted can get in between.
 //!
 //! ```no_run
 //! use udccp::{Connection, Listener, ServiceCode};
@@ -35,19 +35,19 @@
 //! ```
 //!
 //! # Who is the peer?
-//! A client says how it knows its server: by a pinned certificate ([`DtlsOptions::pin`]), by a
-//! check of its own ([`DtlsOptions::verify`]), or by a shared key ([`DtlsOptions::psk`]). There is
-//! no default; [`DtlsOptions::dangerous_accept_any`] is the explicit way to check nothing. A server
-//! that says one of them asks its clients for a certificate.
+//! A client has to say how to verify its server: by a pinned certificate ([`DtlsOptions::pin`]), a
+//! check of its own ([`DtlsOptions::verify`]) or a shared key ([`DtlsOptions::psk`]). There is no
+//! default; [`DtlsOptions::dangerous_accept_any`] explicitly verifies nothing. A server with one of
+//! these settings asks its clients for a certificate.
 //!
 //! # Service codes
 //! An application that runs with and without DTLS has a service code for each, so that middleboxes
-//! can tell them apart (RFC 5238 section 3.6); one [`udccp::Listener`] may serve both. A new
+//! can tell them apart (RFC 5238 section 3.6). One [`udccp::Listener`] can serve both. A new
 //! version of DTLS needs no new code (section 3.7).
 //!
 //! # Messages
-//! One message is one record in one DCCP packet. It arrives whole and unchanged or not at all;
-//! copies and forgeries are dropped and counted ([`DtlsStats`]).
+//! Each message is one record in one DCCP packet. It arrives whole and unchanged or not at all.
+//! Replayed and forged packets are dropped and counted ([`DtlsStats`]).
 
 #![forbid(unsafe_code)]
 
@@ -67,12 +67,12 @@ pub use error::{Alert, Error};
 pub use identity::{Fingerprint, Identity, ParseFingerprintError};
 pub use options::{DtlsOptions, Version};
 
-/// Compiles the code of the guide, so that the page stays true.
+/// Compiles the code of the guide, so that it stays correct.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guides/secure-and-media.md")]
 struct SecureAndMediaGuide;
 
-/// Compiles the code of the README, so that the page stays true.
+/// Compiles the code of the README, so that it stays correct.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,4 +1,4 @@
-//! Settings of a protected connection.
+//! Settings of protected connections.
 
 use std::fmt;
 use std::panic::AssertUnwindSafe;
@@ -9,23 +9,23 @@ use dimpl::crypto::{Dtls12CipherSuite, Dtls13CipherSuite};
 
 use crate::{Error, Fingerprint, Identity};
 
-/// Longest time of a handshake, unless set otherwise.
+/// Default of `handshake_timeout`.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
 /// RFC 6347 section 4.2.4.1 and RFC 9147 section 5.8.2: first timeout of a flight.
 const FLIGHT_TIMEOUT: Duration = Duration::from_secs(1);
-/// RFC 9147 section 4.5.3: what the weakest of the suites allows.
+/// RFC 9147 section 4.5.3: the limit of the weakest cipher suite.
 const RECORDS_PER_KEY: u64 = 1 << 23;
-/// Sends of one flight, at most; the handshake timeout is what counts.
+/// Most transmissions of one flight; the handshake timeout is what limits them.
 const FLIGHT_RETRIES: usize = 32;
-/// Longest timeout that the engine takes: ten years are as good as for ever.
+/// Longest timeout of the engine: ten years stand for ever.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(3650 * 24 * 3600);
-/// Packets that the engine may hold: more than any handshake of sane certificates needs.
+/// Most packets that the engine holds: more than a handshake with normal certificates needs.
 pub(crate) const ENGINE_QUEUE_PACKETS: usize = 256;
 /// The library keeps 12 records of a DTLS 1.3 flight; five are ServerHello, EncryptedExtensions,
 /// CertificateRequest, CertificateVerify and Finished, and a certificate may begin in the rest of
 /// a packet.
 const LARGEST_CERTIFICATE_RECORDS_13: usize = 6;
-/// Headers of a record and of a handshake fragment, and protection.
+/// Headers of a record and of a handshake fragment, and the overhead of protection.
 const RECORD_ROOM_BYTES: usize = 64;
 
 /// A version of DTLS.
@@ -38,7 +38,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// By its number in a handshake; `None` for older ones, and for those of TLS.
+    /// The version with this number in a handshake; `None` for older ones, and for those of TLS.
     pub(crate) fn from_wire(number: &[u8]) -> Option<Self> {
         match number {
             [0xfe, 0xfd] => Some(Self::Dtls12),
@@ -60,7 +60,7 @@ impl fmt::Display for Version {
 type Check = dyn Fn(&[u8]) -> Result<(), String> + Send + Sync;
 type Lookup = dyn Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync;
 
-/// How the peer's certificate is judged.
+/// How the peer's certificate is verified.
 #[derive(Clone)]
 enum Judge {
     Pins(Vec<Fingerprint>),
@@ -68,7 +68,7 @@ enum Judge {
     AcceptAny,
 }
 
-/// A pre-shared key, or many by their identities.
+/// A pre-shared key, or several by identity.
 #[derive(Clone)]
 struct Psk {
     identity: Vec<u8>,
@@ -97,7 +97,7 @@ pub struct DtlsOptions {
     newest: Version,
     cookie_exchange: bool,
     flight_timeout: Duration,
-    /// Records that one key protects, about.
+    /// Approximate number of records for one key.
     pub(crate) records_per_key: u64,
     pub(crate) handshake_timeout: Duration,
 }
@@ -119,20 +119,21 @@ impl Default for DtlsOptions {
 }
 
 impl DtlsOptions {
-    /// The default settings: both versions, no identity, nothing that says who the peer may be.
+    /// The default settings: both versions, no identity, no way to verify the peer.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Our certificate and key. A client without one shows a new self-signed certificate to a
-    /// server that asks.
+    /// Our certificate and key (default: none). A client without one sends a new self-signed
+    /// certificate if the server asks.
     #[must_use]
     pub fn identity(mut self, identity: Identity) -> Self {
         self.identity = Some(identity);
         self
     }
 
-    /// Accept the peer with this certificate; may be called for several. This replaces a check.
+    /// Accept the peer with this certificate. Can be called for several certificates. Replaces
+    /// [`Self::verify`].
     #[must_use]
     pub fn pin(mut self, fingerprint: Fingerprint) -> Self {
         match &mut self.judge {
@@ -142,8 +143,8 @@ impl DtlsOptions {
         self
     }
 
-    /// Judge the peer's certificate (DER) by a function: a reason refuses it. That the peer has
-    /// the key to the certificate is verified in any case.
+    /// Verify the peer's certificate (DER) with a function; an `Err` with the reason rejects it.
+    /// That the peer has the private key is verified in any case.
     #[must_use]
     pub fn verify(
         mut self,
@@ -153,14 +154,15 @@ impl DtlsOptions {
         self
     }
 
-    /// Accept any certificate: somebody between the two ends can then read and change everything.
+    /// Accept any certificate. An attacker between the two sides can then read and change
+    /// everything.
     #[must_use]
     pub fn dangerous_accept_any(mut self) -> Self {
         self.judge = Some(Judge::AcceptAny);
         self
     }
 
-    /// A key that both ends have, and its name; instead of certificates, with DTLS 1.2
+    /// Use a key that both sides have, under a name, instead of certificates. This needs DTLS 1.2
     /// (`TLS_PSK_WITH_AES_128_CCM_8`).
     #[must_use]
     pub fn psk(mut self, identity: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
@@ -171,7 +173,7 @@ impl DtlsOptions {
         self
     }
 
-    /// Servers: pre-shared keys by their identity.
+    /// Servers: look up pre-shared keys by identity.
     #[must_use]
     pub fn psk_lookup(
         mut self,
@@ -188,23 +190,23 @@ impl DtlsOptions {
         self
     }
 
-    /// Longest time of the whole handshake (default 30 s).
+    /// Longest duration of the whole handshake (default 30 s).
     #[must_use]
     pub fn handshake_timeout(mut self, timeout: Duration) -> Self {
         self.handshake_timeout = timeout;
         self
     }
 
-    /// First retransmission timeout of a flight of the handshake; it doubles (default 1 s, as
-    /// RFC 5238 section 3.2 has it). It does not run while the flight waits in DCCP's send queue.
+    /// First retransmission timeout of a handshake flight; it doubles (default 1 s, RFC 5238
+    /// section 3.2). The timer stops while the flight waits in DCCP's send queue.
     #[must_use]
     pub fn flight_timeout(mut self, timeout: Duration) -> Self {
         self.flight_timeout = timeout;
         self
     }
 
-    /// Servers: have the client return a cookie first. It costs a round trip and proves the
-    /// client's address, which DCCP's handshake has proved already (default false).
+    /// Servers: require the client to return a cookie first (default false). This takes a round
+    /// trip to verify the client's address, which the DCCP handshake has done already.
     #[must_use]
     pub fn cookie_exchange(mut self, cookie_exchange: bool) -> Self {
         self.cookie_exchange = cookie_exchange;
@@ -217,25 +219,25 @@ impl DtlsOptions {
         versions.iter().any(|version| (self.oldest..=newest).contains(version))
     }
 
-    /// Judges the certificate of a peer.
+    /// Verifies the certificate of a peer.
     pub(crate) fn judge(&self, der: &[u8]) -> Result<(), Error> {
         let judged = match &self.judge {
             Some(Judge::Pins(pins)) if pins.contains(&Fingerprint::of(der)) => Ok(()),
             Some(Judge::Pins(_)) => Err("it is not one of those pinned".to_owned()),
             Some(Judge::Check(check)) => check(der),
-            // A server that does not judge has not asked for it.
+            // A server without a check has not asked for it.
             Some(Judge::AcceptAny) | None => Ok(()),
         };
         let fingerprint = Fingerprint::of(der);
         judged.map_err(|reason| Error::CertificateRefused { fingerprint, reason })
     }
 
-    /// Whether a connection without a peer's certificate is refused.
+    /// Whether a connection without a certificate of the peer is refused.
     pub(crate) fn needs_certificate(&self) -> bool {
         self.psk.is_none() && self.judge.is_some()
     }
 
-    /// The DTLS machine of one end.
+    /// The DTLS state machine of one side.
     pub(crate) fn machine(
         &self,
         is_client: bool,
@@ -252,7 +254,7 @@ impl DtlsOptions {
             .flight_start_rto(self.flight_timeout.min(LONGEST_TIMEOUT))
             .flight_retries(FLIGHT_RETRIES)
             .aead_encryption_limit(self.records_per_key)
-            // Ours is what counts: the engine's stands still while the clock does.
+            // Our timeout applies: the engine's stops with the clock.
             .handshake_timeout(LONGEST_TIMEOUT);
         if let Some(psk) = &self.psk {
             let keys = Arc::new(Keys(AssertUnwindSafe(Arc::clone(&psk.lookup))));
@@ -349,7 +351,7 @@ impl fmt::Debug for DtlsOptions {
     }
 }
 
-/// The library asks for types that survive a panic; a lookup that panics ends its task.
+/// The library requires types that survive a panic; a lookup that panics ends its task.
 struct Keys(AssertUnwindSafe<Arc<Lookup>>);
 
 impl dimpl::PskResolver for Keys {

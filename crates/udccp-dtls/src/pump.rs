@@ -1,4 +1,4 @@
-//! The task that receives: it feeds the engine, answers, and hands messages on.
+//! The task that receives: it feeds the engine, sends its answers, and passes on messages.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use crate::connection::Shared;
 use crate::engine::Event;
 use crate::handshake::transmit;
 
-/// Runs until the connection ends or nobody holds it any more. What is received waits in
-/// `incoming`; while that is full nothing is taken from DCCP, which slows the peer down.
+/// Runs until the connection ends or is dropped. Messages received wait in `incoming`; while that
+/// is full, nothing is read from DCCP, which slows the peer down.
 pub(crate) async fn run(shared: Arc<Shared>, incoming: mpsc::Sender<Bytes>) {
     loop {
         let due = shared.engine().due();
@@ -44,7 +44,7 @@ fn feed(shared: &Shared, packet: &[u8], events: &mut Vec<Event>) -> Result<(), E
     Ok(())
 }
 
-/// Whether there is more to come.
+/// Takes a packet in. Returns whether more will come.
 async fn take(
     shared: &Shared,
     incoming: &mpsc::Sender<Bytes>,

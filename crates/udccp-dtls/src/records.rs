@@ -17,7 +17,7 @@ const OVERHEAD_12: usize = HEADER_BYTES + 8 + 16;
 /// DTLS 1.3: header of 5 bytes, the content type, 16 bytes of tag.
 const OVERHEAD_13: usize = 5 + 1 + 16;
 
-/// What protection adds to a message at most.
+/// The most that protection adds to a message, in bytes.
 pub(crate) fn overhead(version: Version) -> usize {
     match version {
         Version::Dtls12 => OVERHEAD_12,
@@ -41,7 +41,7 @@ fn first_record(packet: &[u8]) -> Option<usize> {
     Some(3 + seq_bytes + usize::from(u16::from_be_bytes([length[0], length[1]])))
 }
 
-/// The records of a packet; what is none at its end comes as it is.
+/// The records of a packet. A rest that is not a record is returned as it is.
 pub(crate) fn each(packet: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = packet;
     std::iter::from_fn(move || {
@@ -52,8 +52,8 @@ pub(crate) fn each(packet: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Packets of at most `max` bytes with the records of `packet` in order. A record is never cut:
-/// one that is larger is in a packet of its own.
+/// Packs the records of `packet`, in order, into packets of at most `max` bytes. Records are not
+/// split: a larger one gets a packet of its own.
 pub(crate) fn repack(packet: Bytes, max: usize) -> Vec<Bytes> {
     let mut packets = Vec::new();
     let mut rest = packet;
@@ -129,15 +129,15 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Whether a packet begins with an alert in the clear, and which.
+/// The alert with which a packet begins, if it does and the alert is not encrypted.
 pub(crate) fn clear_alert(packet: &[u8]) -> Option<Alert> {
     let is_alert = packet.first() == Some(&21) && packet.get(3..5) == Some(&[0, 0]);
     let fatal = packet.get(HEADER_BYTES) == Some(&2);
     packet.get(HEADER_BYTES + 1).filter(|_| is_alert && fatal).map(|&d| Alert(d))
 }
 
-/// A fatal alert in the clear, as it is sent before there are keys. Its sequence number is
-/// beyond those of a handshake, so that it is no replay.
+/// A fatal alert without encryption, as sent before there are keys. Its sequence number is above
+/// those of a handshake, so that it is not taken for a replay.
 pub(crate) fn alert(alert: Alert) -> Bytes {
     let mut record = vec![21, 0xfe, 0xfd, 0, 0];
     record.extend_from_slice(&[0, 0, 0, 0xff, 0, 0]);

@@ -19,28 +19,28 @@ pub const MIN_SEQUENCE_WINDOW: u64 = 32;
 /// Settings of an endpoint.
 #[derive(Clone, Debug)]
 pub struct EndpointConfig {
-    /// Key of everything that must not be guessed: initial sequence numbers, ephemeral ports,
-    /// hash table order. Truly random in production, from a seed in simulation.
+    /// Key from which everything unpredictable is derived: initial sequence numbers, ephemeral
+    /// ports, the order of hash tables. Random in production, from a seed in simulation.
     pub secret: [u8; 32],
     /// Ephemeral DCCP ports, first and last (default 49152 to 65535, RFC 6335).
     pub ephemeral_ports: (u16, u16),
-    /// Resets sent for packets that belong to no connection, per second (default 100).
+    /// Most Resets per second in answer to packets that belong to no connection (default 100).
     pub out_of_the_blue_resets_per_sec: u32,
-    /// Connections held at once (default 1,000,000). Those in TIMEWAIT do not count.
+    /// Most connections at a time (default 1,000,000). Those in TIMEWAIT do not count.
     pub max_connections: usize,
-    /// Tuples of addresses and ports held in TIMEWAIT at once (default 262,144). Each takes at most
-    /// 64 bytes. Beyond, the oldest is freed early, and counted in
+    /// Most tuples of addresses and ports in TIMEWAIT (default 262,144, of at most 64 bytes each).
+    /// If there are more, the oldest is freed early, and counted in
     /// `EndpointStats::timewaits_evicted`.
     pub max_timewaits: usize,
-    /// No packet leaves before then (default `None`; RFC 4340 section 7.3). A host that was up
-    /// before with the same `secret` and another clock waits here for two minutes, the longest life
-    /// of a packet; with a new random secret, numbers of before are not met again.
+    /// No packet is sent before this time (default `None`; RFC 4340 section 7.3). A host that
+    /// restarts with the same `secret` and another clock has to wait two minutes, the longest life
+    /// of a packet. With a new random secret, earlier sequence numbers do not recur.
     pub quiet_until: Option<Instant>,
-    /// Receive checksum offload, as network cards have it: whoever hands in datagrams has verified
-    /// header checksums, or knows that no bit can be wrong, and they are not verified again
-    /// (default false). What is sent always carries the right checksum.
+    /// Receive checksum offload, as in network cards: the header checksums of datagrams that are
+    /// passed in have been verified, or cannot be wrong, and are not verified again (default
+    /// false). Packets that are sent always have a correct checksum.
     pub receive_checksum_offload: bool,
-    /// The CCIDs that connections can use (default CCIDs 2 and 3).
+    /// The CCIDs that connections can use (default CCIDs 2, 3 and 4).
     pub ccids: CcidRegistry,
 }
 
@@ -60,17 +60,17 @@ impl EndpointConfig {
     }
 }
 
-/// Whether a server keeps nothing of a handshake until it is over, and has the client carry what it
-/// would have kept, in an Init Cookie (RFC 4340 section 8.1.4).
+/// When a server keeps no state of a handshake until it is complete, but has the client return that
+/// state in an Init Cookie (RFC 4340 section 8.1.4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InitCookies {
-    /// Every Request makes a connection.
+    /// Never: every Request creates a connection.
     Never,
-    /// From half of the backlog on, so that a flood of Requests cannot fill it.
+    /// If half of the backlog is in use, so that a flood of Requests cannot fill it.
     #[default]
     UnderLoad,
-    /// No Request makes a connection.
+    /// Always: no Request creates a connection.
     Always,
 }
 
@@ -79,14 +79,14 @@ pub enum InitCookies {
 pub struct ListenConfig {
     /// Service codes served here (RFC 4340 section 8.1.2); at least one.
     pub services: Vec<ServiceCode>,
-    /// Connections in handshake or waiting for `accept`, at most (default 128). Further Requests
-    /// are answered with Reset, Too Busy. With Init Cookies, only connections that wait for
-    /// `accept` count, and those that come back while these are too many have to try again: data
-    /// that they bring is lost until one of them is let in.
+    /// Most connections in the handshake or waiting for `accept` (default 128). Further Requests
+    /// are answered with a Reset of code Too Busy. With Init Cookies, only connections that wait
+    /// for `accept` count; if there are too many, clients that return a cookie have to try again,
+    /// and data that came with earlier tries is lost.
     pub backlog: usize,
-    /// When handshakes go on without state here (default under load).
+    /// When to use Init Cookies (default under load).
     pub init_cookies: InitCookies,
-    /// How long an Init Cookie may be used (default 60 s).
+    /// How long an Init Cookie is valid (default 60 s).
     pub cookie_lifetime: Duration,
     /// Settings of the connections accepted here.
     pub connection: SharedConfig,
@@ -105,32 +105,32 @@ impl ListenConfig {
     }
 }
 
-/// The one client that a server waits for, and how ([`Endpoint::invite`](crate::Endpoint::invite),
-/// RFC 5596).
+/// The one client that a server waits for, with its settings
+/// ([`Endpoint::invite`](crate::Endpoint::invite), RFC 5596).
 #[derive(Clone, Debug)]
 pub struct InviteOptions {
-    /// Our IP address (the true one, it is in the checksum) and our UDP encapsulation port, 0
-    /// over raw IP.
+    /// Our IP address, not a wildcard, because the checksum includes it; and our UDP encapsulation
+    /// port, 0 over raw IP.
     pub local: SocketAddr,
     /// The DCCP port served.
     pub local_port: u16,
-    /// The client's IP address and UDP encapsulation port (0 over raw IP), as they look from here.
+    /// The client's IP address and UDP encapsulation port (0 over raw IP), as seen from here.
     pub remote: SocketAddr,
-    /// The client's DCCP port, as it looks from here.
+    /// The client's DCCP port, as seen from here.
     pub remote_port: u16,
-    /// The service that the client will ask for.
+    /// The service code that the client will ask for.
     pub service: ServiceCode,
-    /// Send Listen packets (default true). Without, the client is waited for in silence.
+    /// Send Listen packets (default true). Otherwise wait for the client without sending anything.
     pub sends_listen: bool,
     /// Settings of the connection.
     pub config: SharedConfig,
 }
 
-/// Where to connect to, from where, and how.
+/// The addresses, service code and settings of a connection to start.
 #[derive(Clone, Debug)]
 pub struct ConnectOptions {
-    /// Our IP address (the true one, it is in the checksum) and our UDP encapsulation port, 0
-    /// over raw IP.
+    /// Our IP address, not a wildcard, because the checksum includes it; and our UDP encapsulation
+    /// port, 0 over raw IP.
     pub local: SocketAddr,
     /// Our DCCP port; `None` picks an ephemeral one (RFC 6056).
     pub local_port: Option<u16>,
@@ -138,25 +138,25 @@ pub struct ConnectOptions {
     pub remote: SocketAddr,
     /// The peer's DCCP port.
     pub remote_port: u16,
-    /// The service asked for.
+    /// The service code to ask for.
     pub service: ServiceCode,
-    /// Settings of the connection. Those of many connections are best shared.
+    /// Settings of the connection. Share one object among many connections to save memory.
     pub config: SharedConfig,
 }
 
-/// How the path's MTU is looked for with padded Syncs (RFC 8899).
+/// How the path MTU is searched for with padded Syncs (RFC 8899).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PmtuProbing {
-    /// Size that almost every path takes, in bytes with the IP header: what follows when the first
-    /// size does not get through (default 1280).
+    /// Size that almost every path can carry, in bytes with the IP header (BASE_PLPMTU, default
+    /// 1280). It is tried if packets of the first size do not get through.
     pub base: u16,
-    /// When to try larger sizes again (PMTU_RAISE_TIMER, default 10 min).
+    /// Time after which larger sizes are tried again (PMTU_RAISE_TIMER, default 10 min).
     pub raise: Duration,
-    /// After losses the size in use is tested, but not more often than this (default 15 s).
+    /// Shortest time between two tests of the size in use, which follow losses (default 15 s).
     pub doubt: Duration,
-    /// Begin when the first message is queued whose packet might be larger than the path's least
-    /// MTU (`pmtu_floor`), and not when the connection opens (default false). Most connections of
-    /// small messages then never send a probe.
+    /// Start the search when the first message is queued whose packet might exceed the smallest
+    /// path MTU (`pmtu_floor`), and not when the connection opens (default false). Most connections
+    /// that carry only small messages then never send a probe.
     pub when_needed: bool,
 }
 
@@ -171,34 +171,35 @@ impl Default for PmtuProbing {
     }
 }
 
-/// What `send` does when the send queue is full.
+/// What happens to a new message when the send queue is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum QueuePolicy {
-    /// Refuse: `SendError::Full` gives the message back.
+    /// It is refused, and `SendError::Full` returns it.
     #[default]
     Refuse,
-    /// Drop the newest queued message of lowest priority, if lower than the new one's; report it
-    /// with `MessageDropped`. Otherwise refuse.
+    /// The newest of the queued messages with the lowest priority is dropped, if its priority is
+    /// lower than that of the new one, and reported with `MessageDropped`. Otherwise the new one is
+    /// refused.
     DropLowest,
 }
 
-/// Quick-Start (RFC 5634): off unless set. It needs IP options, which sockets over UDP cannot send.
+/// Quick-Start (RFC 5634), off by default. It needs IP options, which sockets over UDP cannot send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QuickStartConfig {
-    /// A client's rate to ask for with its Request, headers included; asked for once.
+    /// The rate that a client requests with its Request, headers included; it asks once.
     pub request: Option<DataRate>,
-    /// The greatest rate that is allowed to a peer that asks; usually that of the access link.
+    /// The highest rate that a peer may be granted, usually that of the access link.
     pub accept: Option<DataRate>,
 }
 
-/// Settings of a connection. `Default` is what the RFCs ask for, or, where they leave it open, what
-/// the field's text names.
+/// Settings of a connection. Defaults are the values of the RFCs or, if those leave a value open,
+/// the ones given for each field.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConnectionConfig {
-    /// CCIDs for data we send, best first (default 2).
+    /// CCIDs for data we send, the preferred one first (default 2).
     pub tx_ccids: Vec<u8>,
-    /// CCIDs for data we receive, best first (default 2).
+    /// CCIDs for data we receive, the preferred one first (default 2).
     pub rx_ccids: Vec<u8>,
     /// Settings of CCID 2.
     pub ccid2: Ccid2Config,
@@ -206,93 +207,100 @@ pub struct ConnectionConfig {
     pub ccid3: Ccid3Config,
     /// Settings of CCID 4.
     pub ccid4: Ccid4Config,
-    /// Quick-Start (default: neither asked for nor allowed).
+    /// Quick-Start (default: neither requested nor granted).
     pub quick_start: QuickStartConfig,
-    /// First Sequence Window in packets, 32..2^46 (default 100, RFC 4340 section 7.5.2). It is
-    /// raised as the congestion window needs it.
+    /// Initial Sequence Window in packets, 32 to 2^46 - 1 (default 100, RFC 4340 section 7.5.2). It
+    /// grows with the congestion window.
     pub sequence_window: u64,
-    /// Messages that may wait to be sent (default 128).
+    /// Limit of the send queue in messages, at least 1 (default 128).
     pub send_queue_packets: usize,
-    /// Payload bytes that may wait to be sent (default 256 KiB); one message always fits.
+    /// Limit of the send queue in payload bytes, at least 1 (default 256 KiB); one message always
+    /// fits.
     pub send_queue_bytes: usize,
-    /// What a full send queue does.
+    /// What happens when the send queue is full (default: the message is refused).
     pub queue_policy: QueuePolicy,
-    /// Payload bytes that may wait to be read (default 1 MiB).
+    /// Limit of the receive queue in payload bytes, at least 1 (default 1 MiB).
     pub recv_queue_bytes: usize,
-    /// Messages that may wait to be read (default 1024).
+    /// Limit of the receive queue in messages, at least 1 (default 1024).
     pub recv_queue_packets: usize,
-    /// Hold acknowledgements back while the receive queue is half full or more (default true): the
-    /// peer's window stays shut until the application reads, instead of filling the queue with
-    /// packets that would have to be dropped.
+    /// Hold back acknowledgements while the receive queue is half full or more (default true). The
+    /// peer's window then stays closed until the application reads; otherwise its packets would
+    /// fill the queue and be dropped.
     pub hold_acks_when_full: bool,
     //= 4340-12.1-1
-    /// Use ECN (default true, RFC 4340 section 12); `false` declares us ECN Incapable.
+    /// Use ECN (default true, RFC 4340 section 12). With `false` we declare ourselves ECN
+    /// Incapable.
     pub ecn: bool,
-    /// One in this many data packets, and none within three round-trip times of the one before,
-    /// leaves with a congestion mark of our own, to see whether the peer reports it (default
-    /// `None`: never, RFC 4340 section 12.3). A reported one costs nothing. One that is not counts
-    /// as a mark of the network's, and after three in a row nothing ECN-capable is sent any more.
+    /// One in this many data packets is sent with a congestion mark of our own, to check whether
+    /// the peer reports it; there are at least three round-trip times between two (default `None`:
+    /// never, RFC 4340 section 12.3). A mark that is reported has no effect. One that is not counts
+    /// as a mark by the network, and after three in a row ECN is no longer used for what we send.
     pub ecn_probe: Option<NonZeroU32>,
-    /// Allow short (24-bit) sequence numbers both ways (default false, RFC 4340 section 7.6.1).
+    /// Allow short (24-bit) sequence numbers in both directions (default false, RFC 4340 section
+    /// 7.6.1).
     pub short_seqnos: bool,
-    /// Checksum coverage of data that we send, 0..=15 (default 0: everything, section 9.2).
+    /// Checksum coverage of data that we send, 0 to 15 (default 0: everything, section 9.2).
     pub send_cscov: u8,
-    /// Least coverage that we accept, 0..=15 (default 0: everything, section 9.2.1).
+    /// Smallest coverage that we accept, 0 to 15 (default 0: everything, section 9.2.1).
     pub min_cscov: u8,
     /// Send, and ask for, the Data Checksum option (default false, section 9.3).
     pub data_checksum: bool,
-    /// Deliver data that its Data Checksum shows to be corrupt, with a note, instead of dropping it
-    /// (default false, section 9.3).
+    /// Deliver data that its Data Checksum shows to be corrupt, with `Delivery::is_corrupt` set,
+    /// instead of dropping it (default false, section 9.3).
     pub deliver_corrupt: bool,
-    /// Every packet goes the long way, which the short one has to agree with. For tests.
+    /// Processes every packet in the general way, whose results the fast way has to match. For
+    /// tests.
     #[doc(hidden)]
     pub long_way_only: bool,
     /// Ask the peer for NDP Counts (default false, section 7.7.2).
     pub ndp_count: bool,
-    /// Send a Timestamp on the handshake for a first round-trip sample (default true).
+    /// Send a Timestamp in the handshake, for a first round-trip time (default true).
     pub handshake_timestamps: bool,
-    /// Path MTU in bytes with the IP header (default 1500).
+    /// Upper limit of the path MTU in bytes with the IP header (default 1500).
     pub path_mtu: u16,
-    /// Least path MTU in bytes with the IP header that ICMP messages or probes can lead to (default
-    /// `None`: 1280 on IPv6, which every link takes, and 576 on IPv4), so that nobody can drive it
-    /// down to a useless value (RFC 4340 section 14.1). Not above `path_mtu`. A path that takes
-    /// less needs the setting.
+    /// Smallest path MTU in bytes with the IP header that ICMP messages or probes can lead to
+    /// (default `None`: 1280 on IPv6, which every link carries, and 576 on IPv4), so that an
+    /// attacker cannot reduce it to a useless value (RFC 4340 section 14.1). Not above `path_mtu`.
+    /// Set it if the path carries less.
     pub pmtu_floor: Option<u16>,
-    /// Find out by probes what the path takes, up to `path_mtu` (default `None`: routers have to
-    /// say). Packets must leave with Don't Fragment.
+    /// Search for the largest packet that the path carries, up to `path_mtu` (default `None`: rely
+    /// on reports of routers). Packets must be sent with Don't Fragment.
     pub pmtu_probing: Option<PmtuProbing>,
-    /// Silence of the peer before a Sync probes an open connection (default `None`: never). A peer
-    /// that lives answers at once.
+    /// Silence of the peer after which an open connection sends a Sync as a probe, which a live
+    /// peer answers at once (default `None`: never).
     pub keep_alive: Option<Duration>,
-    /// Unanswered keep-alive probes, sent ever further apart, before giving up (default 5). Where
-    /// there is an `idle_limit`, that decides instead.
+    /// Unanswered keep-alive probes, at increasing intervals, after which the connection is given
+    /// up (default 5). Not used if there is an `idle_limit`.
     pub keep_alive_probes: u32,
-    /// Silence of the peer after which it counts as gone, whether or not anything was sent: the
-    /// connection ends with `CloseReason::PeerSilent` (default `None`: never). With `keep_alive`,
-    /// which has to be shorter, probes leave until then, at least one in every `keep_alive`;
-    /// without, a peer that lives and has nothing to send counts as gone too.
+    /// Silence of the peer after which the connection ends with `CloseReason::PeerSilent`, whether
+    /// or not anything was sent (default `None`: never). With `keep_alive`, which has to be
+    /// shorter, probes are sent until then, at least one in every `keep_alive`. Without it, a live
+    /// peer that has nothing to send counts as gone too.
     pub idle_limit: Option<Duration>,
-    /// Time without any packet of the peer while data is sent, before giving up (default 5 min).
+    /// Time without any packet from the peer while sent data is unacknowledged, after which the
+    /// connection ends (default 5 min).
     pub silence_timeout: Duration,
-    /// After `close`, time to deliver what is queued before Close leaves (default 5 s), and then
-    /// for the peer to confirm before [`EventKind::CloseUnconfirmed`](crate::EventKind).
+    /// After `close`: how long to deliver what is queued before the Close is sent (default 5 s),
+    /// and then how long the peer has to confirm before
+    /// [`EventKind::CloseUnconfirmed`](crate::EventKind). Zero: `close` resets the connection.
     pub close_linger: Duration,
     /// First retransmission timeout of Request, Close and CloseReq without an RTT (default 1 s,
     /// doubling to 64 s; section 8.1.1).
     pub initial_rto: Duration,
-    /// Requests retransmitted before giving up (default 6).
+    /// Retransmissions of a Request before giving up (default 6).
     pub request_retries: u32,
-    /// Time a server or client may stay in RESPOND or PARTOPEN (default 4 MSL = 8 min, sections
-    /// 8.1.3 and 8.1.5).
+    /// How long a server may stay in RESPOND, or a client in PARTOPEN (default 4 MSL = 8 min,
+    /// sections 8.1.3 and 8.1.5).
     pub handshake_timeout: Duration,
-    /// Closes or CloseReqs retransmitted before giving up (default 8).
+    /// Retransmissions of a Close or CloseReq before giving up (default 8).
     pub close_retries: u32,
     /// Time in TIMEWAIT (default 2 MSL = 4 min, section 8.3).
     pub timewait: Duration,
-    /// Server closes with Close and holds TIMEWAIT itself, instead of CloseReq (default false).
+    /// The server closes with a Close and holds TIMEWAIT itself, instead of sending a CloseReq
+    /// (default false).
     pub server_timewait: bool,
-    /// Time between Syncs sent in answer to packets that do not fit: at most eight of them leave in
-    /// any eight times this long (default 125 ms, i.e. at most 8 in any second, section 7.5.4).
+    /// Mean time between Syncs in answer to packets with unexpected numbers: at most eight are sent
+    /// within eight times this long (default 125 ms, that is at most 8 per second, section 7.5.4).
     pub sync_interval: Duration,
 }
 
@@ -345,7 +353,7 @@ impl ConnectionConfig {
     /// Checks the settings against each other and the RFC's ranges.
     ///
     /// # Errors
-    /// The first setting that cannot be used.
+    /// The first invalid setting.
     pub fn check(&self) -> Result<(), ConfigError> {
         for list in [&self.tx_ccids, &self.rx_ccids] {
             if list.is_empty() || list.len() > 250 {

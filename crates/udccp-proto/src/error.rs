@@ -1,4 +1,4 @@
-//! Defines what commands to an endpoint can answer, and why a connection ended.
+//! Errors of commands to an endpoint, and reasons for the end of a connection.
 
 use core::fmt;
 
@@ -16,13 +16,13 @@ pub enum ListenError {
         /// The service code that is taken.
         service: ServiceCode,
     },
-    /// No service code was given; a listener serves at least one (RFC 4340 section 8.1.2).
+    /// The list of service codes is empty (RFC 4340 section 8.1.2).
     #[error("a listener needs at least one service code")]
     NoService,
     /// The invalid service code 4294967295 was given.
     #[error("service code {} is reserved as invalid", u32::MAX)]
     InvalidService,
-    /// An invitation needs the true unicast addresses of both ends, of one IP version.
+    /// The addresses of an invitation are not unicast addresses of the same IP version.
     #[error("an invitation needs true unicast addresses of one IP version at both ends")]
     BadAddress,
     /// The connection settings contradict each other or the RFC.
@@ -34,26 +34,26 @@ pub enum ListenError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// Local and remote address are of different families.
+    /// Local and remote address are of different IP versions.
     #[error("local and remote address are of different IP versions")]
     FamilyMismatch,
-    /// The local or remote IP address is unspecified or the remote one is multicast; the
-    /// checksum needs the true addresses (RFC 4340 section 9.1).
+    /// The local or remote IP address is unspecified, or the remote one is multicast. The checksum
+    /// includes both addresses (RFC 4340 section 9.1).
     #[error("a connection needs true unicast addresses at both ends")]
     BadAddress,
     /// The invalid service code 4294967295 was given.
     #[error("service code {} is reserved as invalid", u32::MAX)]
     InvalidService,
-    /// A connection with these addresses and ports exists, or is in TIMEWAIT.
+    /// There is a connection with these addresses and ports, or one in TIMEWAIT.
     #[error("a connection with these addresses and ports exists already")]
     InUse,
     /// No ephemeral port towards this peer is free.
     #[error("no ephemeral port towards this peer is free")]
     NoFreePort,
-    /// The endpoint holds as many connections as it may.
+    /// The endpoint has `max_connections` connections.
     #[error("the endpoint holds as many connections as it may")]
     TooManyConnections,
-    /// The data for the Request does not fit next to its options.
+    /// The data does not fit in a Request with its options.
     #[error("{len} bytes of data are too many for a Request, which takes {max}")]
     DataTooLong {
         /// Bytes given.
@@ -66,29 +66,29 @@ pub enum ConnectError {
     Config(#[from] ConfigError),
 }
 
-/// Which connection setting cannot be used.
+/// Which setting is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// A list of CCIDs is empty or too long for an option.
+    /// A list of CCIDs is empty, or has more than 250 entries.
     #[error("the list of CCIDs must have 1 to 250 entries")]
     CcidList,
-    /// A CCID that the registry does not know.
+    /// The CCID is not in the registry.
     #[error("CCID {0} is not registered")]
     UnknownCcid(u8),
-    /// The Sequence Window is outside 32..2^46 (RFC 4340 section 7.5.2).
+    /// The Sequence Window is outside 32 to 2^46 - 1 (RFC 4340 section 7.5.2).
     #[error("sequence window {0} is outside 32..=70368744177663")]
     SequenceWindow(u64),
-    /// Checksum coverage is a number from 0 to 15 (RFC 4340 section 9.2).
+    /// The checksum coverage is outside 0 to 15 (RFC 4340 section 9.2).
     #[error("checksum coverage {0} is outside 0..=15")]
     ChecksumCoverage(u8),
     /// The path MTU leaves no room for data.
     #[error("a path MTU of {0} bytes leaves no room for data")]
     PathMtu(u16),
-    /// Quick-Start needs options in the IP header, and a UDP socket sends none.
+    /// Quick-Start needs IP options, which UDP sockets do not send.
     #[error("Quick-Start needs IP options, which DCCP inside UDP cannot send")]
     QuickStartOverUdp,
-    /// The peer would count as gone before it is asked whether it lives.
+    /// The connection would be given up before the peer is sent a keep-alive probe.
     #[error(
         "an idle limit of {} s ends connections before a keep-alive of {} s asks the peer; set \
          idle_limit above keep_alive",
@@ -101,15 +101,15 @@ pub enum ConfigError {
         /// The idle limit.
         idle_limit: Duration,
     },
-    /// A queue that can hold nothing.
+    /// The limit of a queue is zero.
     #[error("a queue limit of zero can hold nothing")]
     EmptyQueue,
 }
 
-/// Why a message was not taken. The message comes back in every case.
+/// Why a message was not queued. Each case contains the message.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// The send queue is full; offer the message again after the `Writable` event.
+    /// The send queue is full. Offer the message again after the `Writable` event.
     #[error("the send queue is full")]
     Full(Message),
     /// The message does not fit in one packet of this path.
@@ -120,13 +120,13 @@ pub enum SendError {
         /// The message.
         message: Message,
     },
-    /// The connection is closing or closed, or the id names none.
+    /// The connection is closing or closed, or there is none with this id.
     #[error("the connection is not open")]
     NotOpen(Message),
 }
 
 impl SendError {
-    /// The message that was not taken.
+    /// The message that was not queued.
     pub fn into_message(self) -> Message {
         match self {
             Self::Full(message) | Self::TooLarge { message, .. } | Self::NotOpen(message) => {
@@ -138,7 +138,7 @@ impl SendError {
 
 impl fmt::Debug for SendError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The payload would drown the reason.
+        // The payload would make the text unreadable.
         write!(f, "SendError({self})")
     }
 }
@@ -146,13 +146,13 @@ impl fmt::Debug for SendError {
 /// Why nothing more can be received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecvError {
-    /// All data was read and the connection has ended.
+    /// The connection has ended, and all data was read.
     #[error("the connection ended: {0}")]
     Closed(CloseReason),
-    /// `shutdown_read` was called: nothing more is delivered.
+    /// `shutdown_read` was called, so nothing more is delivered.
     #[error("the application has stopped listening")]
     ReadShutdown,
-    /// The id names no connection.
+    /// There is no connection with this id.
     #[error("no such connection")]
     UnknownConnection,
 }
@@ -161,13 +161,13 @@ pub enum RecvError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CloseReason {
-    /// `close` here, confirmed by the peer.
+    /// This side called `close`, and the peer confirmed.
     #[error("closed by this side")]
     LocalClose,
-    /// `close` there.
+    /// The peer closed.
     #[error("closed by the peer")]
     PeerClose,
-    /// `abort` here.
+    /// This side called `abort`.
     #[error("aborted by this side")]
     LocalAbort,
     /// The peer sent a Reset other than Closed (RFC 4340 section 5.6 lists the codes and the
@@ -176,10 +176,10 @@ pub enum CloseReason {
     PeerReset {
         /// The peer's reason.
         code: ResetCode,
-        /// What the reason is about.
+        /// The three data bytes of the Reset.
         data: [u8; 3],
     },
-    /// The peer broke a rule that ends a connection; this Reset was sent.
+    /// The peer violated the protocol in a way that ends a connection; we sent this Reset.
     #[error("reset because of a protocol error of the peer: {code:?}")]
     ProtocolError {
         /// The code that was sent.
@@ -187,24 +187,24 @@ pub enum CloseReason {
         /// The data bytes that were sent.
         data: [u8; 3],
     },
-    /// No answer to any Request.
+    /// No Request was answered.
     #[error("no answer from the peer")]
     ConnectTimeout,
-    /// The handshake began but did not end.
+    /// The handshake was answered but not completed in time.
     #[error("the handshake did not finish in time")]
     HandshakeTimeout,
-    /// The peer was silent for too long (idle limit, keep-alive probes, or data unacknowledged
-    /// throughout).
+    /// The peer was silent for too long: the idle limit, the keep-alive probes, or
+    /// `silence_timeout`.
     #[error("the peer fell silent")]
     PeerSilent,
-    /// `close` here, not confirmed by the peer.
+    /// This side called `close`, and the peer did not confirm.
     #[error("the peer did not confirm the close")]
     CloseTimeout,
-    /// The network said that the peer cannot be reached.
+    /// The network reported that the peer cannot be reached.
     #[error("the peer is unreachable")]
     Unreachable,
-    /// The peer's host said that nothing listens on the peer's port: before the connection was
-    /// open, or again and again since.
+    /// The peer's host reported that nothing listens on the peer's port: during the handshake, or
+    /// repeatedly after it.
     #[error("nothing listens on the peer's port any more")]
     PortUnreachable,
 }

@@ -1,6 +1,7 @@
-//! Names connections and listeners of an endpoint.
+//! Ids of connections and listeners.
 
-/// A connection of an endpoint. Ids are not reused within 2^32 connections in one place.
+/// The id of a connection of an endpoint. An id recurs only after 2^32 connections in the same
+/// slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionId {
     pub(crate) index: u32,
@@ -8,13 +9,13 @@ pub struct ConnectionId {
 }
 
 impl ConnectionId {
-    /// Its place among the endpoint's connections, which are few numbers from 0 on; one of those
-    /// that the application has not released has it to itself.
+    /// The slot of the connection, a small number from 0. No two connections that the application
+    /// has not released share a slot.
     pub const fn place(self) -> usize {
         self.index as usize
     }
 }
 
-/// A listener of an endpoint.
+/// The id of a listener of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ListenerId(pub(crate) u32);

@@ -1,7 +1,7 @@
 //! DCCP endpoint and connection as a pure state machine (RFC 4340, RFC 4341).
 //!
 //! An [`Endpoint`] holds all connections and listeners of one host. It reads no clock and opens no
-//! socket: a driver hands it datagrams and the time, and puts on the wire what it sends.
+//! socket: a driver passes it datagrams and the time, and sends what it returns.
 //!
 //! ```text
 //! loop {
@@ -12,8 +12,8 @@
 //! }
 //! ```
 //!
-//! Feedback is decided when the endpoint is drained, so a driver that hands in a batch of
-//! datagrams before it drains gets one acknowledgement for the batch.
+//! Acknowledgements are decided when the endpoint is drained. A driver that passes in several
+//! datagrams before it drains the endpoint gets one acknowledgement for all of them.
 
 #![forbid(unsafe_code)]
 

@@ -8,22 +8,22 @@ use crate::connection::preferences;
 use crate::error::ConfigError;
 use crate::features::FeaturePreferences;
 
-/// Settings of connections, made of [`ConnectionConfig`] with `into()`. Clones are one object: a
-/// connection that has a clone of another's settings takes no memory for them, and what they ask of
-/// peers is worked out once. [`Endpoint::connect`](crate::Endpoint::connect), `listen` and `invite`
-/// check them, and report what cannot be used.
+/// Settings of connections, from a [`ConnectionConfig`] with `into()`. Clones share one object, so
+/// connections with a clone of the same settings need no memory for them, and what is to be
+/// negotiated is computed once. [`Endpoint::connect`](crate::Endpoint::connect), `listen` and
+/// `invite` check the settings and report invalid ones.
 #[derive(Clone, Debug)]
 pub struct SharedConfig(Arc<Inner>);
 
 #[derive(Clone, Debug)]
 struct Inner {
     config: ConnectionConfig,
-    /// Once they have been checked.
+    /// Set when the settings are checked.
     preferences: OnceLock<Result<Arc<FeaturePreferences>, ConfigError>>,
 }
 
 impl SharedConfig {
-    /// What the settings ask of the peer, or why they cannot be used.
+    /// What the settings ask of the peer, or why they are invalid.
     pub(crate) fn preferences(&self) -> Result<Arc<FeaturePreferences>, ConfigError> {
         self.0.preferences.get_or_init(|| self.check()).clone()
     }
@@ -33,7 +33,7 @@ impl SharedConfig {
         Ok(preferences(&self.0.config).map_err(|_| ConfigError::CcidList)?.into())
     }
 
-    /// Settings of this clone alone.
+    /// Settings for this clone only.
     pub(crate) fn own(&mut self) -> &mut ConnectionConfig {
         let inner = Arc::make_mut(&mut self.0);
         inner.preferences = OnceLock::new();

@@ -1,8 +1,8 @@
-//! The nine states of RFC 4340 section 4.3 and the arrows between them (section 8.4).
+//! The nine states of RFC 4340 section 4.3 and the transitions between them (section 8.4).
 
 use core::fmt;
 
-/// Where a connection stands.
+/// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
     /// No connection.
@@ -13,7 +13,7 @@ pub enum State {
     Request,
     /// Server: Response sent.
     Respond,
-    /// Client: Response received, the server may not know it yet.
+    /// Client: Response received. The server may not know that yet.
     PartOpen,
     /// Data flows.
     Open,
@@ -21,7 +21,7 @@ pub enum State {
     CloseReq,
     /// Close sent, waiting for the Reset that confirms it.
     Closing,
-    /// Over; old packets of the connection are left to die out.
+    /// Ended; the addresses and ports stay in use until old packets have left the network.
     TimeWait,
 }
 
@@ -39,8 +39,8 @@ impl State {
         Self::TimeWait,
     ];
 
-    /// The states reachable in one step. Teardown by a Reset sent (to CLOSED) or received (to
-    /// TIMEWAIT) is possible from every state that has a connection.
+    /// The states reachable in one transition. In addition, a Reset that is sent leads to CLOSED
+    /// and one that is received to TIMEWAIT from every state that has a connection.
     pub const fn successors(self) -> &'static [Self] {
         use State::{
             CloseReq, Closed, Closing, Listen, Open, PartOpen, Request, Respond, TimeWait,
@@ -58,34 +58,34 @@ impl State {
         }
     }
 
-    /// Whether the arrow from here to `next` exists.
+    /// Whether there is a transition from this state to `next`.
     pub fn may_become(self, next: Self) -> bool {
         self.successors().contains(&next)
     }
 
-    /// `self >= OPEN` in the RFC's words.
+    /// `self >= OPEN` in the RFC.
     pub(crate) const fn is_open_or_later(self) -> bool {
         matches!(self, Self::Open | Self::CloseReq | Self::Closing | Self::TimeWait)
     }
 
-    /// `self < CLOSEREQ` in the RFC's words, of states that have a connection.
+    /// `self < CLOSEREQ` in the RFC, for states that have a connection.
     pub(crate) const fn is_before_closereq(self) -> bool {
         matches!(self, Self::Request | Self::Respond | Self::PartOpen | Self::Open)
     }
 
     //= 4340-8.3-6
-    /// Whether data and acknowledgements are exchanged; what still arrives while a connection
-    /// closes is welcome.
+    /// Whether data and acknowledgements are exchanged. Data that arrives while a connection closes
+    /// is accepted.
     pub(crate) const fn transfers(self) -> bool {
         matches!(self, Self::PartOpen | Self::Open | Self::CloseReq | Self::Closing)
     }
 
-    /// Whether the application may still send.
+    /// Whether the application can still send.
     pub const fn is_sendable(self) -> bool {
         matches!(self, Self::Request | Self::Respond | Self::PartOpen | Self::Open)
     }
 
-    /// Whether the connection is over.
+    /// Whether the connection has ended.
     pub const fn is_over(self) -> bool {
         matches!(self, Self::Closed | Self::TimeWait)
     }

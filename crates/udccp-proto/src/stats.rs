@@ -5,53 +5,54 @@ use udccp_base::{Duration, Probe};
 use crate::ccid::PeerDrops;
 use crate::state::State;
 
-/// Everything that can be said about one connection in numbers. Counters count from the start.
-/// `D` is the type of its times.
+/// State, congestion control, queues and counters of a connection. Counters start at 0 with the
+/// connection. `D` is the type of times.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ConnectionStats<D = Duration> {
-    /// State of RFC 4340 section 4.3.
+    /// The state (RFC 4340 section 4.3).
     pub state: State,
-    /// CCID of the data we send, once agreed.
+    /// CCID of the data we send; `None` before it is negotiated.
     pub tx_ccid: Option<u8>,
-    /// CCID of the data we receive, once agreed.
+    /// CCID of the data we receive; `None` before it is negotiated.
     pub rx_ccid: Option<u8>,
     /// Congestion window in packets (window-based CCIDs).
     pub cwnd_packets: Option<u32>,
-    /// Slow start threshold in packets (window-based CCIDs).
+    /// Slow start threshold in packets (window-based CCIDs); `None` also while it is unlimited.
     pub ssthresh_packets: Option<u32>,
     /// Packets believed to be in the network.
     pub pipe_packets: Option<u32>,
     /// Allowed sending rate in bytes per second (rate-based CCIDs).
     pub x_bytes_per_sec: Option<f64>,
-    /// Loss event rate, 0..=1 (rate-based CCIDs).
+    /// Loss event rate, 0 to 1 (rate-based CCIDs).
     pub loss_event_rate: Option<f64>,
     /// Smoothed round-trip time.
     pub srtt: Option<D>,
     /// Variation of the round-trip time.
     pub rttvar: Option<D>,
-    /// Retransmission (or no-feedback) timeout.
+    /// Retransmission timeout, or nofeedback timeout of CCIDs 3 and 4.
     pub rto: Option<D>,
-    /// Congestion events that cut the window or rate.
+    /// Congestion events that reduced the window or rate.
     pub congestion_events: u64,
-    /// Retransmission (or no-feedback) timeouts.
+    /// Expirations of that timeout.
     pub timeouts: u64,
-    /// The largest message in bytes that fits in one packet now.
+    /// The largest message that fits in one packet now, in bytes.
     pub max_message_size: usize,
     /// Messages waiting to be sent.
     pub send_queue_packets: usize,
-    /// Bytes of messages waiting to be sent (`SIOCOUTQ`).
+    /// Payload bytes waiting to be sent (`SIOCOUTQ`).
     pub send_queue_bytes: usize,
     /// Messages waiting to be read.
     pub recv_queue_packets: usize,
-    /// Bytes of messages waiting to be read.
+    /// Payload bytes waiting to be read.
     pub recv_queue_bytes: usize,
-    /// What was counted.
+    /// Counters.
     pub counters: ConnectionCounters,
 }
 
 impl ConnectionStats {
-    /// The sender's congestion state as a recorder samples it. DCCP never retransmits data.
+    /// The state of the sender's congestion control in the form that recorders sample. DCCP never
+    /// retransmits data.
     pub fn probe(&self) -> Probe {
         Probe {
             cwnd_packets: self.cwnd_packets.map(f64::from),
@@ -67,7 +68,7 @@ impl ConnectionStats {
         }
     }
 
-    /// The same with times of another type.
+    /// Converts all times to another type.
     pub fn with_times<D>(self, convert: impl Fn(Duration) -> D) -> ConnectionStats<D> {
         let Self { srtt, rttvar, rto, .. } = self;
         ConnectionStats {
@@ -94,11 +95,11 @@ impl ConnectionStats {
     }
 }
 
-/// What a connection counts: the counters of `ConnectionStats`.
+/// The counters of `ConnectionStats`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ConnectionCounters {
-    /// Quick-Start requests that were approved and made use of (RFC 5634).
+    /// Quick-Start requests that were approved and used (RFC 5634).
     pub quick_starts: u64,
     /// Packets sent, of every type.
     pub packets_sent: u64,
@@ -118,13 +119,13 @@ pub struct ConnectionCounters {
     pub acks_received: u64,
     /// Data packets that the peer reported received.
     pub data_packets_acked: u64,
-    /// Data packets judged lost. One that arrived all the same counts above, too.
+    /// Data packets that count as lost. One that arrives later counts in `data_packets_acked` too.
     pub data_packets_lost: u64,
     /// Received packets that carried a congestion mark.
     pub ecn_ce_received: u64,
     /// Congestion marks of our own that the peer reported (`ConnectionConfig::ecn_probe`).
     pub ecn_probes_reported: u64,
-    /// Those that it did not.
+    /// Congestion marks of our own that the peer did not report.
     pub ecn_probes_hidden: u64,
     /// Sync packets sent.
     pub syncs_sent: u64,
@@ -140,29 +141,29 @@ pub struct ConnectionCounters {
     pub resets_sent: u64,
     /// Reset packets received and found valid.
     pub resets_received: u64,
-    /// Requests sent again.
+    /// Requests retransmitted.
     pub requests_retransmitted: u64,
-    /// Closes and CloseReqs sent again.
+    /// Closes and CloseReqs retransmitted.
     pub closes_retransmitted: u64,
     /// Keep-alive probes sent.
     pub keep_alives_sent: u64,
-    /// Padded Syncs sent to find out what the path takes.
+    /// Padded Syncs sent to search for the path MTU.
     pub pmtu_probes_sent: u64,
-    /// Packets received that said Slow Receiver: the peer asks us not to go faster.
+    /// Packets received with the option Slow Receiver, which asks us not to send faster.
     pub slow_receiver_received: u64,
-    /// Times that acks began to be held back because the receive queue was half full.
+    /// How often acknowledgements began to be held back because the receive queue was half full.
     pub acks_held: u64,
     /// Received data packets reported as congestion-marked because the receive queue was long.
     pub local_congestion_marks: u64,
-    /// Received data packets whose data was delivered although it was corrupt (Drop Code 7).
+    /// Received data packets that were delivered although they were corrupt (Drop Code 7).
     pub corrupt_delivered: u64,
-    /// Sent data that the peer received and did not deliver as it should, by its reason.
+    /// Sent data that the peer received but did not deliver, or only damaged, by Drop Code.
     pub peer_drops: PeerDrops,
-    /// What was discarded, by reason.
+    /// Dropped packets and messages, by reason.
     pub drops: DropCounters,
 }
 
-/// Packets and messages discarded by a connection, by reason.
+/// Packets and messages dropped by a connection, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DropCounters {

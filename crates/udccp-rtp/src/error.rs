@@ -1,4 +1,4 @@
-//! Errors of RTP sessions and session descriptions, each with a way out.
+//! Errors of RTP sessions and session descriptions, and what to do about each.
 
 use std::sync::Arc;
 
@@ -6,13 +6,13 @@ use std::sync::Arc;
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The payload type has more than 7 bits, or RTCP could not be told from it.
+    /// The payload type has more than 7 bits, or looks like RTCP.
     #[error("payload type {0} cannot be used here")]
     PayloadType(u8),
-    /// A clock rate of zero.
+    /// The clock rate is zero.
     #[error("the RTP clock needs a rate above zero")]
     ClockRate,
-    /// The payload does not fit a packet of this path.
+    /// The payload does not fit in one packet of this path.
     #[error("a payload of {len} bytes exceeds the maximum of {max} bytes for this path")]
     PayloadTooLarge {
         /// Bytes offered.
@@ -20,22 +20,22 @@ pub enum Error {
         /// Bytes that fit.
         max: usize,
     },
-    /// Partial checksums and authentication exclude one another.
+    /// Partial checksums cannot be used with authentication.
     #[error("partial checksums cannot be used with the profile {0}")]
     PartialChecksum(crate::sdp::Profile),
-    /// A session description cannot be used.
+    /// A session description is invalid.
     #[error(transparent)]
     Sdp(#[from] SdpError),
-    /// The system gives no random numbers.
+    /// The system provides no random numbers.
     #[error("no random numbers: {0}")]
     Random(String),
-    /// The DCCP connection below.
+    /// The DCCP connection failed.
     #[error(transparent)]
     Dccp(Arc<udccp::Error>),
 }
 
 impl Error {
-    /// What to do about it, as one sentence for a person.
+    /// What to do about it, in one sentence for a user.
     pub fn advice(&self) -> &'static str {
         match self {
             Self::PayloadType(_) => "use 0 to 63 or 96 to 127 (RFC 5761 section 4)",
@@ -59,7 +59,7 @@ impl From<udccp::Error> for Error {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SdpError {
-    /// There is no `m=` line with DCCP.
+    /// There is no `m=` line for DCCP.
     #[error("no m= line has a protocol of DCCP")]
     NoMedia,
     /// The protocol is not RTP over DCCP.
@@ -68,10 +68,10 @@ pub enum SdpError {
     /// The `m=` line names no payload type.
     #[error("the m= line names no payload type")]
     NoFormat,
-    /// A dynamic payload type without its format.
+    /// A dynamic payload type has no `a=rtpmap` line.
     #[error("payload type {0} is dynamic and needs an a=rtpmap line")]
     NoMap(u8),
-    /// A line cannot be read.
+    /// A line is invalid.
     #[error("cannot read the line \"{0}\"")]
     Line(String),
 }

@@ -23,13 +23,13 @@
 //! # }
 //! ```
 //!
-//! - [`RtpSession`]: sends payloads, gives packets in the order of their arrival, and keeps RTCP
-//!   going by itself: reports at the times of RFC 3550, loss and jitter of every source heard.
+//! - [`RtpSession`]: sends payloads, receives packets in order of arrival, and sends RTCP by
+//!   itself: reports at the times of RFC 3550, with loss and jitter of every source heard.
 //! - [`sdp`]: the lines that describe such a session to others.
-//! - [`partial_checksums`]: for payload formats that make use of damaged data.
+//! - [`partial_checksums`]: for payload formats that can use damaged data.
 //!
-//! Congestion control is DCCP's. A packet that it has not let go within its
-//! [`RtpOptions::lifetime`] is dropped before it leaves, and the next one takes its place.
+//! DCCP controls congestion. A packet that has not left within its [`RtpOptions::lifetime`] is
+//! dropped, so that the next one can be sent.
 
 #![forbid(unsafe_code)]
 
@@ -48,10 +48,10 @@ pub use state::{SessionStats, SourceStats};
 use udccp::ServiceCode;
 
 //= 5762-5.1-6
-/// Port of RTP sessions, where nothing else is agreed (RFC 5762 section 5.1).
+/// Default port of RTP sessions (RFC 5762 section 5.1).
 pub const RTP_PORT: u16 = 5004;
 //= 5762-5.1-8
-/// Port of RTCP on a connection of its own.
+/// Default port of RTCP on a connection of its own.
 pub const RTCP_PORT: u16 = 5005;
 
 //= 5762-5.2-2
@@ -66,7 +66,7 @@ pub const SERVICE_OTHER: ServiceCode = ServiceCode(0x5254_504f);
 /// Service code of RTCP on a connection of its own, `SC:RTCP`.
 pub const SERVICE_RTCP: ServiceCode = ServiceCode(0x5254_4350);
 
-/// Compiles the code of the README, so that the page stays true.
+/// Compiles the code of the README, so that it stays correct.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,8 +1,8 @@
 //! Reception statistics of a source: RFC 3550 appendices A.1, A.3 and A.8.
 
-/// A jump ahead of up to this is loss, beyond it the sender has started anew.
+/// A jump ahead of up to this counts as loss; after a larger one the sender has restarted.
 const MAX_DROPOUT: u16 = 3000;
-/// A step back of up to this is disorder.
+/// A step back of up to this counts as reordering.
 const MAX_MISORDER: u16 = 100;
 const SEQUENCE_MOD: u32 = 1 << 16;
 
@@ -10,15 +10,15 @@ const SEQUENCE_MOD: u32 = 1 << 16;
 #[derive(Clone, Debug)]
 pub(crate) struct Reception {
     max_seq: u16,
-    /// Shifted count of wraps of the sequence number.
+    /// Number of wraps of the sequence number, shifted by 16 bits.
     cycles: u32,
     base: u32,
-    /// The number after one that jumped: when it comes, the sender has started anew.
+    /// The number after one that jumped. If it comes, the sender has restarted.
     bad_seq: u32,
     received: u32,
     expected_prior: u32,
     received_prior: u32,
-    /// Arrival less timestamp of the last packet, with wraps.
+    /// Arrival minus timestamp of the last packet, modulo 2^32.
     transit: Option<u32>,
     /// In units of 1/16 of the RTP clock.
     jitter: u64,
@@ -39,14 +39,14 @@ impl Reception {
         }
     }
 
-    /// Counts a packet that came at `arrival` (in units of the RTP clock). Its extended sequence
-    /// number; `None` if it is not believed.
+    /// Counts a packet that arrived at `arrival` (in units of the RTP clock). Returns its extended
+    /// sequence number; `None` if the number is not plausible.
     pub(crate) fn packet(&mut self, seq: u16, timestamp: u32, arrival: u32) -> Option<u32> {
         let extended = self.sequence(seq)?;
         self.received = self.received.wrapping_add(1);
         let transit = arrival.wrapping_sub(timestamp);
         if let Some(before) = self.transit.replace(transit) {
-            // Timestamps start anywhere: a transit time may wrap from one packet to the next.
+            // Timestamps start anywhere, so a transit time may wrap from one packet to the next.
             let d = u64::from((transit.wrapping_sub(before) as i32).unsigned_abs());
             self.jitter = self.jitter + d - ((self.jitter + 8) >> 4);
         }
@@ -68,13 +68,13 @@ impl Reception {
             *self = Self { transit: self.transit, jitter: self.jitter, ..Self::new(seq) };
             return self.sequence(seq);
         } else if seq > self.max_seq {
-            // Late, from before the last wrap.
+            // A late packet from before the last wrap.
             return Some(self.cycles.wrapping_sub(SEQUENCE_MOD).wrapping_add(u32::from(seq)));
         }
         Some(self.cycles.wrapping_add(u32::from(seq)))
     }
 
-    /// The highest sequence number with its wraps.
+    /// The highest sequence number, extended by wraps.
     pub(crate) fn highest(&self) -> u32 {
         self.cycles.wrapping_add(u32::from(self.max_seq))
     }
@@ -87,9 +87,9 @@ impl Reception {
         self.received
     }
 
-    /// Packets lost so far; negative when copies came.
+    /// Packets lost so far; negative if there were duplicates.
     pub(crate) fn lost(&self) -> i32 {
-        // Both wrap, and not at once.
+        // Both counts wrap, at different times.
         self.expected().wrapping_sub(self.received) as i32
     }
 

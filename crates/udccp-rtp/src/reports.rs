@@ -1,4 +1,4 @@
-//! RTP and RTCP packets as values: parsed from what arrives, built from what is known.
+//! RTP and RTCP packets: parsing and building.
 
 use std::time::Duration;
 
@@ -10,19 +10,19 @@ use rtcp_types::{
 };
 use rtp_types::{RtpPacket, RtpPacketBuilder};
 
-/// Something that arrived.
+/// Something that was received.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
     /// Media.
     Packet(Packet),
-    /// What another participant says of what it sends, and of what it hears.
+    /// A report by another participant on what it sends and receives.
     Report(Report),
-    /// A source leaves.
+    /// A source leaves the session.
     Bye {
         /// The source.
         ssrc: u32,
-        /// Why, if it says so.
+        /// The reason, if it gave one.
         reason: Option<String>,
     },
 }
@@ -30,60 +30,60 @@ pub enum Event {
 /// An RTP packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// The source; there may be several on one connection.
+    /// The source. A connection may carry several.
     pub ssrc: u32,
-    /// Sequence number with its wraps counted.
+    /// Sequence number, extended by wraps to 32 bits (RFC 3550 appendix A.1).
     pub sequence: u32,
-    /// In units of the RTP clock.
+    /// Timestamp in units of the RTP clock.
     pub timestamp: u32,
-    /// What it marks depends on the payload format.
+    /// The marker bit; its meaning depends on the payload format.
     pub marker: bool,
-    /// Payload format.
+    /// Payload type, 0 to 127.
     pub payload_type: u8,
-    /// The sources that a mixer put together.
+    /// The sources that a mixer combined (CSRC).
     pub contributors: Vec<u32>,
-    /// The media.
+    /// The payload.
     pub payload: Bytes,
 }
 
 /// A sender or receiver report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// Who reports.
+    /// The participant that reports.
     pub ssrc: u32,
-    /// What it has sent, if it sends.
+    /// What it has sent; `None` if it only receives.
     pub sender: Option<SenderInfo>,
-    /// What it hears, source by source.
+    /// What it receives, one block per source.
     pub blocks: Vec<Block>,
 }
 
-/// What a source says that it has sent.
+/// Sender information of a report (RFC 3550 section 6.4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SenderInfo {
-    /// Wall clock time in the format of NTP (32 bits of seconds since 1900, 32 of fraction).
+    /// Wall-clock time as an NTP timestamp (32 bits of seconds since 1900, 32 bits of fraction).
     pub ntp: u64,
-    /// The same instant in units of the RTP clock.
+    /// The same time in units of the RTP clock.
     pub rtp_timestamp: u32,
-    /// Packets since it began.
+    /// Packets sent since it started.
     pub packets: u32,
-    /// Bytes of payload since it began.
+    /// Payload bytes sent since it started.
     pub octets: u32,
 }
 
-/// What a participant hears of a source.
+/// Reception report on one source (RFC 3550 section 6.4.1).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Block {
     /// The source.
     pub ssrc: u32,
-    /// Lost since its last report, 0 to 1.
+    /// Fraction lost since its last report, 0 to 1.
     pub fraction_lost: f64,
-    /// Lost since it began; negative when copies came.
+    /// Packets lost since it started; negative if there were duplicates.
     pub lost: i32,
-    /// Highest sequence number with its wraps.
+    /// Highest sequence number received, extended by wraps.
     pub highest_sequence: u32,
-    /// Mean deviation of the transit time, in units of the RTP clock.
+    /// Interarrival jitter, in units of the RTP clock.
     pub jitter: u32,
-    /// Round-trip time, where the block is about us and answers a report of ours.
+    /// Round-trip time, if the block is about us and answers one of our reports.
     pub rtt: Option<Duration>,
     /// Middle 32 bits of the NTP time of the last sender report.
     pub(crate) last_report: u32,
@@ -114,11 +114,11 @@ pub(crate) fn rtp(
         .timestamp(timestamp)
         .ssrc(ssrc)
         .payload(payload);
-    // The payload type was checked; nothing else can be wrong.
+    // The payload type was checked before; nothing else can be invalid.
     builder.write_vec_unchecked().into()
 }
 
-/// The packet of a source, but for the wraps of its sequence number; `None` if it is no RTP.
+/// The packet of a source, without the wraps of its sequence number; `None` if it is not RTP.
 pub(crate) fn parse_rtp(bytes: &Bytes) -> Option<Packet> {
     let parsed = RtpPacket::parse(bytes).ok()?;
     Some(Packet {
@@ -132,7 +132,7 @@ pub(crate) fn parse_rtp(bytes: &Bytes) -> Option<Packet> {
     })
 }
 
-/// What a compound packet says; `None` if it is no RTCP.
+/// The content of a compound packet; `None` if it is not RTCP.
 pub(crate) fn parse_rtcp(bytes: &[u8]) -> Option<Vec<Heard>> {
     let mut heard = Vec::new();
     for packet in Compound::parse(bytes).ok()? {
@@ -166,7 +166,7 @@ pub(crate) fn parse_rtcp(bytes: &[u8]) -> Option<Vec<Heard>> {
                         .map(|ssrc| Heard::Event(Event::Bye { ssrc, reason: reason.clone() })),
                 );
             }
-            // Kinds that we do not know are skipped (RFC 3550 section 6.1).
+            // Unknown types are skipped (RFC 3550 section 6.1).
             _ => {}
         }
     }
@@ -180,7 +180,7 @@ pub(crate) enum Heard {
 }
 
 fn block(b: &ReportBlock<'_>) -> Block {
-    // 24 bits with a sign.
+    // A signed number of 24 bits.
     let lost = (b.cumulative_lost() << 8) as i32 >> 8;
     Block {
         ssrc: b.ssrc(),
@@ -194,7 +194,7 @@ fn block(b: &ReportBlock<'_>) -> Block {
     }
 }
 
-/// A report block about a source that we hear.
+/// A report block about a source that we receive.
 pub(crate) fn report_block(b: &Block, fraction: u8) -> rtcp_types::ReportBlockBuilder {
     let lost = b.lost.clamp(-0x80_0000, 0x7f_ffff) as u32 & 0xff_ffff;
     ReportBlock::builder(b.ssrc)
@@ -210,9 +210,9 @@ pub(crate) fn report_block(b: &Block, fraction: u8) -> rtcp_types::ReportBlockBu
 pub(crate) const BLOCK_BYTES: usize = 24;
 
 //= 5762-4.2-3
-/// A compound packet: the report of a sender or of a receiver, our name, and a goodbye at the end,
-/// ours or that of an identifier that we gave up.
-/// No extended reports: DCCP's acknowledgements say as much (RFC 5762 section 4.2).
+/// A compound packet: the report of a sender or receiver, our name, and optionally a BYE of ours or
+/// of an identifier that we gave up. No extended reports: DCCP's acknowledgements contain that
+/// information (RFC 5762 section 4.2).
 pub(crate) fn compound(
     ssrc: u32,
     sender: Option<SenderInfo>,

@@ -17,20 +17,20 @@ use crate::state::{SessionStats, Setup, State};
 
 /// Header of an RTP packet without contributors or extension.
 const HEADER_BYTES: usize = 12;
-/// RFC 5762 section 4.1: an idle connection sends something so often.
+/// RFC 5762 section 4.1: how often an idle connection sends something.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// RFC 3550 section 6.2: the recommended least interval of RTCP.
+/// RFC 3550 section 6.2: the recommended smallest interval of RTCP.
 const LEAST_INTERVAL: Duration = Duration::from_secs(5);
-/// RTP packets older than this are of no use, unless set otherwise.
+/// Default of `lifetime`: later, an RTP packet is useless.
 const LIFETIME: Duration = Duration::from_millis(200);
-/// G.711 with its headers, unless set otherwise.
+/// Default of `bandwidth`: G.711 with its headers.
 const BANDWIDTH_BITS_PER_SEC: u32 = 80_000;
-/// RTCP goes before media that waits.
+/// RTCP has precedence over media that waits.
 const RTCP_PRIORITY: u32 = 1;
 /// Checksum Coverage: DCCP's header and options, and the 3 words of the RTP header (RFC 4340
 /// section 9.2).
 const RTP_HEADER_COVERAGE: u8 = 1 + (HEADER_BYTES / 4) as u8;
-/// Longest interval of RTCP: as good as never.
+/// Longest interval of RTCP, which stands for never.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 /// RFC 3550 section 6.5: the length of a name is one byte.
 const MAX_NAME_BYTES: usize = 255;
@@ -51,7 +51,8 @@ pub struct RtpOptions {
 }
 
 impl RtpOptions {
-    /// For a payload type (RFC 3551 section 6 has the fixed ones) and the rate of its clock.
+    /// Settings for a payload type (RFC 3551 section 6 lists the static ones) and its clock rate in
+    /// Hz.
     pub fn new(payload_type: u8, clock_rate: u32) -> Self {
         Self {
             payload_type,
@@ -65,53 +66,52 @@ impl RtpOptions {
         }
     }
 
-    /// How long a packet may wait for congestion control before it is dropped (default 200 ms).
+    /// How long a packet may wait to be sent before it is dropped (default 200 ms).
     #[must_use]
     pub fn lifetime(mut self, lifetime: Duration) -> Self {
         self.lifetime = lifetime;
         self
     }
 
-    /// The session bandwidth in bits per second, headers included; RTCP takes 5 % of it
-    /// (default 80,000).
+    /// The session bandwidth in bit/s, headers included, of which RTCP takes 5 % (default 80,000).
     #[must_use]
     pub fn bandwidth(mut self, bits_per_sec: u32) -> Self {
         self.bandwidth = bits_per_sec;
         self
     }
 
-    /// The least interval of RTCP (default 5 s, RFC 3550 section 6.2; profiles with feedback
-    /// allow less). Reports are half as far apart at the beginning and vary by chance.
+    /// The smallest mean interval of RTCP (default 5 s, RFC 3550 section 6.2; profiles with
+    /// feedback allow less). The first report comes after half of it, and intervals vary randomly.
     #[must_use]
     pub fn least_interval(mut self, interval: Duration) -> Self {
         self.least_interval = interval;
         self
     }
 
-    /// Idle time after which an empty packet keeps NAT bindings open (default 15 s; zero: never).
+    /// Idle time after which an empty packet is sent to keep NAT bindings open (default 15 s; zero:
+    /// never).
     #[must_use]
     pub fn keep_alive(mut self, idle: Duration) -> Self {
         self.keep_alive = idle;
         self
     }
 
-    /// Our canonical name, `user@host` (default: a random one, RFC 7022). What is beyond 255 bytes
-    /// is left out.
+    /// Our canonical name, `user@host` (default: a random one, RFC 7022). It is cut to 255 bytes.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Our source identifier (default: random). If another source turns out to have the same, both
-    /// take another (RFC 3550 section 8.2); [`SessionStats::ssrc`] has the one in use.
+    /// Our source identifier, SSRC (default: random). If another source has the same, we choose a
+    /// new one (RFC 3550 section 8.2); [`SessionStats::ssrc`] is the current one.
     #[must_use]
     pub fn ssrc(mut self, ssrc: u32) -> Self {
         self.ssrc = Some(ssrc);
         self
     }
 
-    /// `shares`: RTP and RTCP are told apart by the payload type.
+    /// `shares`: RTP and RTCP share a connection and are told apart by the payload type.
     fn setup(&self, shares: bool) -> Result<Setup, Error> {
         // RFC 5761 section 4: 64 to 95 look like RTCP.
         if self.payload_type > 127 || shares && (64..96).contains(&self.payload_type) {
@@ -145,12 +145,12 @@ impl RtpOptions {
 //= 5762-4.5-1
 //= 5762-6-1
 //= 5762-6-2
-/// Settings of a connection whose payload format makes use of damaged data: the checksum covers
-/// the headers of DCCP and RTP only, on what we send and at least on what we accept. Both ends
-/// need it. Give it to the connection or the listener of the session.
+/// Settings of a connection for a payload format that can use damaged data. The checksum of sent
+/// packets covers only the headers of DCCP and RTP, and received packets need cover no more. Both
+/// sides need this. Pass it to the connection or listener of the session.
 ///
 /// # Errors
-/// [`Error::PartialChecksum`] for a profile with authentication, which damage breaks.
+/// [`Error::PartialChecksum`] for a profile with authentication, which would reject damaged data.
 pub fn partial_checksums(
     options: udccp::Options,
     profile: Profile,
@@ -163,24 +163,24 @@ pub fn partial_checksums(
 
 /// An RTP session (RFC 3550) over DCCP (RFC 5762).
 ///
-/// Every method takes `&self`, so that one task may send and another receive. Reports are sent in
-/// the background; what the others report is received like media, by [`Self::recv`]. Media counts
-/// as arrived when `recv` takes it: a task that reads late measures its own lateness as jitter.
-/// Dropping the session closes its connections in order; [`Self::close`] says BYE before.
+/// All methods take `&self`, so that one task can send and another receive. Reports are sent in the
+/// background; the reports of others are received by [`Self::recv`], like media. A packet counts as
+/// arrived when `recv` returns it, so a task that reads late adds its own delay to the jitter.
+/// Dropping the session closes its connections in order; [`Self::close`] sends a BYE first.
 #[derive(Debug)]
 pub struct RtpSession {
     shared: Arc<Shared>,
     lifetime: Duration,
     pending: Mutex<VecDeque<Event>>,
     rtcp_ended: AtomicBool,
-    /// They may be waiting for a path that is gone, and would hold the connections open.
+    /// They may be waiting for a path that has failed, and would keep the connections open.
     tasks: Vec<AbortHandle>,
 }
 
 #[derive(Debug)]
 struct Shared {
     rtp: Connection,
-    /// `None`: RTCP goes over the connection of RTP.
+    /// `None`: RTCP uses the connection of RTP.
     rtcp: Option<Connection>,
     state: Mutex<State>,
     keep_alive: Duration,
@@ -191,17 +191,17 @@ impl RtpSession {
     /// A session with RTP and RTCP on one connection, as RFC 5762 section 4.3 recommends.
     ///
     /// # Errors
-    /// A setting that cannot be used.
+    /// [`Error::PayloadType`], [`Error::ClockRate`] or [`Error::Random`].
     pub fn new(connection: Connection, options: &RtpOptions) -> Result<Self, Error> {
         Self::start(connection, None, options)
     }
 
     //= 5762-5.4-3
-    /// A session with RTCP on a connection of its own, for payload types that RTCP's could be
-    /// mistaken for, or a peer that cannot share.
+    /// A session with RTCP on a connection of its own, for payload types that look like RTCP, or a
+    /// peer that cannot share a connection.
     ///
     /// # Errors
-    /// A setting that cannot be used.
+    /// As [`Self::new`].
     pub fn with_rtcp(
         rtp: Connection,
         rtcp: Connection,
@@ -236,13 +236,13 @@ impl RtpSession {
 
     //= 5762-4.1-1
     //= 5762-4.1-4
-    /// Sends a payload as one packet. `timestamp` counts in units of the clock from any start; a
-    /// random offset is added (RFC 3550 section 5.1). Waits while DCCP's send queue is full.
+    /// Sends a payload as one packet, waiting while DCCP's send queue is full. `timestamp` is in
+    /// units of the clock, from any start; a random offset is added (RFC 3550 section 5.1).
     ///
     /// Cancel safe: the packet is sent whole or not at all.
     ///
     /// # Errors
-    /// [`Error::PayloadTooLarge`]; the end of the connection.
+    /// [`Error::PayloadTooLarge`]; [`Error::Dccp`] if the connection has ended.
     pub async fn send(
         &self,
         timestamp: u32,
@@ -255,7 +255,7 @@ impl RtpSession {
             return Err(Error::PayloadTooLarge { len, max });
         }
         loop {
-            // A number that is given out is sent: so first wait, then number the packet.
+            // A sequence number that was assigned must be sent, so wait for room first.
             self.shared.rtp.writable().await?;
             let mut state = self.shared.state();
             let packet = state.packet(timestamp, marker, payload);
@@ -264,7 +264,7 @@ impl RtpSession {
                     state.packet_sent(Instant::now(), timestamp, len);
                     return Ok(());
                 }
-                // Another task was quicker.
+                // Another task took the room.
                 Err(TrySendError::Full(_)) => {}
                 Err(TrySendError::Failed(udccp::Error::MessageTooLarge { .. })) => {
                     return Err(Error::PayloadTooLarge { len, max: self.max_payload_size() });
@@ -274,14 +274,14 @@ impl RtpSession {
         }
     }
 
-    /// The next packet or report; `None` once the peer has closed the connection and all was
-    /// read. Packets come in the order of their arrival: a buffer that puts them in the order of
-    /// their timestamps is the application's.
+    /// Receives the next packet or report; `None` after the peer has closed the connection and
+    /// everything was read. Packets come in order of arrival; the application has to buffer them if
+    /// it needs the order of their timestamps.
     ///
     /// Cancel safe.
     ///
     /// # Errors
-    /// The connection ended out of order.
+    /// [`Error::Dccp`] if the connection was not closed in order.
     pub async fn recv(&self) -> Result<Option<Event>, Error> {
         loop {
             if let Some(event) = lock(&self.pending).pop_front() {
@@ -297,7 +297,7 @@ impl RtpSession {
             let now = Instant::now();
             let mut state = self.shared.state();
             if packet.is_empty() {
-                // Keeps bindings open.
+                // It only keeps bindings open.
             } else if from_rtcp || (self.shared.rtcp.is_none() && is_rtcp(&packet)) {
                 let events = state.heard_rtcp(now, ntp_now(), &packet);
                 lock(&self.pending).extend(events);
@@ -307,7 +307,7 @@ impl RtpSession {
         }
     }
 
-    /// A packet, and whether it is from the connection of RTCP alone.
+    /// A packet, and whether it came on the connection of RTCP.
     async fn next_packet(&self) -> Result<Option<(Bytes, bool)>, Error> {
         let rtp = async { Ok(self.shared.rtp.recv().await?.map(|p| (p, false))) };
         match &self.shared.rtcp {
@@ -317,7 +317,7 @@ impl RtpSession {
                     Ok(Some(packet)) => Ok(Some((packet, true))),
                     _ => {
                         self.rtcp_ended.store(true, Ordering::Relaxed);
-                        // Nothing to read: the next round waits for RTP alone.
+                        // Nothing to read: the next round waits only for RTP.
                         Ok(Some((Bytes::new(), true)))
                     }
                 },
@@ -326,15 +326,15 @@ impl RtpSession {
         }
     }
 
-    /// What has arrived on the connection of RTCP alone: where that of RTP is at its end there may
-    /// still be a goodbye.
+    /// What has arrived on the connection of RTCP: after the end of RTP's connection there may
+    /// still be a BYE.
     fn last_of_rtcp(&self) -> Option<Bytes> {
         self.shared.rtcp.as_ref()?.try_recv().ok()
     }
 
-    /// Says BYE, with the last report, and closes. A session that has sent neither media nor a
-    /// report leaves without (RFC 3550 section 6.3.7), and so does one whose BYE finds no room in
-    /// the send queue within the time that a close may take ([`Connection::linger`]).
+    /// Sends a BYE with the last report, and closes. No BYE is sent if the session has sent neither
+    /// media nor a report (RFC 3550 section 6.3.7), or if it finds no room in the send queue within
+    /// the linger time ([`Connection::linger`]).
     ///
     /// # Errors
     /// As [`Connection::close`].
@@ -348,9 +348,9 @@ impl RtpSession {
         };
         if let Some(bye) = bye {
             let control = self.shared.control();
-            // On a path that is gone there may never be room for it.
+            // On a path that has failed there may never be room.
             let linger = control.linger().unwrap_or_default();
-            // What has ended already needs no goodbye.
+            // If the connection has ended already, no BYE is needed.
             if let Ok(Ok(())) = tokio::time::timeout(linger, control.send(bye)).await {
                 self.shared.state().counts.reports_sent += 1;
             }
@@ -366,7 +366,7 @@ impl RtpSession {
         self.shared.rtp.max_message_size().saturating_sub(HEADER_BYTES)
     }
 
-    /// What is known of ourselves and of the others.
+    /// Counters of this session and of the other sources.
     pub fn stats(&self) -> SessionStats {
         let stats = self.shared.state().stats();
         let expired = self.shared.rtp.stats().map_or(0, |s| s.counters.drops.send_expired);
@@ -396,12 +396,12 @@ impl Shared {
     }
 
     //= 5762-4.2-1
-    /// Sends the report that is due, as soon as congestion control lets it go.
+    /// Sends the report that is due, as soon as congestion control allows.
     async fn send_report(&self) -> Result<(), udccp::Error> {
         let due = Instant::now();
         let max = self.control().max_message_size();
         let report = self.state().report(due, ntp_now(), None, max);
-        // A path that is too narrow for our name may become wider.
+        // A path whose MTU is too small for our name may improve.
         let Some(report) = report.filter(|report| report.len() <= max) else {
             self.state().report_passed(due);
             return Ok(());
@@ -420,7 +420,7 @@ impl Shared {
         Ok(())
     }
 
-    /// When the next report would be due if this were drawn now.
+    /// When the next report would be due if it were scheduled now.
     fn next_report(&self) -> Instant {
         let chance = f64::from(getrandom::u32().unwrap_or(u32::MAX / 2)) / 4_294_967_296.0;
         let state = self.state();
@@ -428,7 +428,7 @@ impl Shared {
     }
 }
 
-/// Sends reports until the session is gone.
+/// Sends reports until the session is dropped.
 async fn reports(session: Weak<Shared>) {
     let Some(first) = session.upgrade() else { return };
     let mut due = first.next_report();
@@ -436,7 +436,7 @@ async fn reports(session: Weak<Shared>) {
     loop {
         tokio::time::sleep_until(due).await;
         let Some(shared) = session.upgrade() else { return };
-        // RFC 3550 section 6.3.6: what was learned since may put it off.
+        // RFC 3550 section 6.3.6: what was learned since may postpone it.
         due = shared.next_report();
         if due <= Instant::now() {
             if shared.send_report().await.is_err() {
@@ -448,7 +448,7 @@ async fn reports(session: Weak<Shared>) {
 }
 
 //= 5762-4.1-3
-/// Sends something when nothing else was sent for long, so that NATs keep their bindings.
+/// Sends an empty packet when nothing else was sent for long, so that NATs keep their bindings.
 async fn keep_alive(session: Weak<Shared>, rtcp: bool) {
     let (mut seen, mut since) = (0, Instant::now());
     loop {
@@ -466,7 +466,7 @@ async fn keep_alive(session: Weak<Shared>, rtcp: bool) {
             since = now;
         }
         drop(shared);
-        // Often enough to be late by a small part only.
+        // Often enough that it is only slightly late.
         tokio::time::sleep(idle / 16).await;
     }
 }
@@ -481,11 +481,11 @@ fn cut(text: &str, most: usize) -> &str {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic elsewhere leaves what is inside between two changes.
+    // A panic elsewhere leaves the data between two changes.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The wall clock in the format of NTP (RFC 3550 section 4).
+/// The wall-clock time as an NTP timestamp (RFC 3550 section 4).
 fn ntp_now() -> u64 {
     let unix = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
     let fraction = (u64::from(unix.subsec_nanos()) << 32) / 1_000_000_000;

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-/// RFC 3550 section 6.2: the share of the session bandwidth that is RTCP's.
+/// RFC 3550 section 6.2: RTCP's share of the session bandwidth.
 const RTCP_SHARE: f64 = 0.05;
-/// Section 6.3.1: e - 3/2 makes up for the timer reconsideration, which sends too seldom.
+/// Section 6.3.1: e - 3/2 compensates for timer reconsideration, which makes reports less frequent.
 const COMPENSATION: f64 = std::f64::consts::E - 1.5;
-/// Share of the senders in RTCP's bandwidth, while they are few.
+/// The senders' share of RTCP's bandwidth, while they are few.
 const SENDER_SHARE: f64 = 0.25;
 
 /// What the interval depends on.
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(sender.deterministic(), Duration::from_secs(10));
     }
 
-    /// Where more than a quarter sends, nobody has a share apart (RFC 3550 section 6.3.1).
+    /// If more than a quarter of the members send, all share equally (RFC 3550 section 6.3.1).
     #[test]
     fn where_many_send_all_share_alike() {
         for we_sent in [true, false] {

@@ -1,10 +1,10 @@
 //! Ack Vectors and Data Dropped (RFC 4340 sections 11.4 and 11.7).
 //!
-//! The receiving side keeps an [`AckVectorBuffer`] (what arrived) and a [`DropLog`] (whose data did
-//! not reach the application); both are notified when an acknowledgement leaves and when one of
-//! ours was acknowledged in turn. The sending side reads what the peer reports with
-//! [`for_each_run`] and [`for_each_drop`]. Everything is O(1) amortised per packet in order;
-//! memory grows with what is kept, up to a bound.
+//! The receiving side keeps an [`AckVectorBuffer`] (what arrived) and a [`DropLog`] (data that did
+//! not reach the application). Both are told when an acknowledgement is sent and when one of ours
+//! is acknowledged. The sending side reads the peer's reports with [`for_each_run`] and
+//! [`for_each_drop`]. The cost per packet is O(1) amortised if packets arrive in order; memory
+//! grows with what is kept, up to a limit.
 
 mod buffer;
 mod cells;
@@ -26,7 +26,7 @@ pub(crate) use evidence::{Evidence, NUMDUPACK};
 pub(crate) use lookup::is_received;
 pub use runs::{CellState, Run, Runs, covered_packets, for_each_run, is_before_isn};
 
-/// Bytes of one Ack Vector or Data Dropped option at most.
+/// Most bytes in one Ack Vector or Data Dropped option.
 pub const MAX_OPTION_CELLS: usize = 253;
 
 /// Cells that an [`AckVectorBuffer`] keeps by default (two full options).

@@ -2,8 +2,8 @@
 
 use super::{CcidReceiver, CcidSender};
 
-/// A sender half that can be copied, as every one that derives `Clone` can. An endpoint with all
-/// its connections is then a value: tests and searches go on from one point in several ways.
+/// A sender half that can be copied, as all that derive `Clone` can. So an endpoint can be copied
+/// with all its connections, and tests can continue from one state in several ways.
 pub trait CloneSender {
     /// A copy in a box.
     fn boxed(&self) -> Box<dyn CcidSender>;
@@ -21,7 +21,7 @@ impl Clone for Box<dyn CcidSender> {
     }
 }
 
-/// A receiver half that can be copied, as every one that derives `Clone` can.
+/// A receiver half that can be copied, as all that derive `Clone` can.
 pub trait CloneReceiver {
     /// A copy in a box.
     fn boxed(&self) -> Box<dyn CcidReceiver>;

@@ -1,12 +1,11 @@
-//! Experimental CCIDs: CCID 2's acknowledgements under other congestion controls.
+//! Experimental CCIDs: the acknowledgements of CCID 2 with other congestion control.
 //!
-//! RFC 4340 section 10.1 sets the numbers 248 to 254 aside for experiments. Both ends must have
-//! registered the same meaning of a number; nothing here is in [`CcidRegistry::default`].
+//! RFC 4340 section 10.1 reserves the numbers 248 to 254 for experiments. Both sides must give a
+//! number the same meaning. None of these are in [`CcidRegistry::default`].
 //!
-//! A flow under one of these reads Ack Vectors, asks for an Ack Ratio and judges losses as CCID 2
-//! does (RFC 4341). What differs is the window: CUBIC's curve, so that a flow holds its own next to
-//! TCP CUBIC where round-trip times are long; or BBR's model of the path, as
-//! draft-romo-iccrg-ccid5-00 has it.
+//! A flow with one of these reads Ack Vectors, asks for an Ack Ratio and detects losses as CCID 2
+//! does (RFC 4341). The window differs: either CUBIC, so that a flow can compete with TCP CUBIC
+//! over long round-trip times, or BBR's model of the path, as in draft-romo-iccrg-ccid5-00.
 
 use std::sync::Arc;
 
@@ -26,10 +25,10 @@ pub const CUBIC: u8 = 249;
 /// assigned).
 pub const BBR: u8 = 250;
 
-/// CCID 2 with another window algorithm under another number.
+/// CCID 2 with another window algorithm, under another number.
 ///
-/// The first window, the largest window, timeouts and Ack Ratio are those of the connection's
-/// settings of CCID 2.
+/// Initial window, largest window, timeouts and Ack Ratio are those of the connection's CCID 2
+/// settings.
 #[derive(Clone, Debug)]
 pub struct WindowCcid {
     /// The CCID's number.
@@ -38,7 +37,7 @@ pub struct WindowCcid {
     pub algorithm: Algorithm,
     /// Growth in slow start.
     pub slow_start: SlowStartGrowth,
-    /// What becomes of a window that was not used; `None` leaves CCID 2's.
+    /// What happens to a window that the application does not use; `None`: as in CCID 2.
     pub idle: Option<IdlePolicy>,
 }
 
@@ -59,7 +58,7 @@ impl WindowCcid {
             number: BBR,
             algorithm: Algorithm::Bbr(BbrConfig::default()),
             slow_start: SlowStartGrowth::EveryPacket,
-            // BBR answers silence with its own rate; validation would cut its window.
+            // BBR responds to silence with its own rate; validation would reduce its window.
             idle: Some(IdlePolicy::Restart),
         }
     }

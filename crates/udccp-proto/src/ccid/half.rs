@@ -1,5 +1,5 @@
-//! The halves of a connection's CCIDs, those of this crate without an indirection: most packets of
-//! most connections ask them a dozen questions.
+//! The halves of a connection's CCIDs. Those of this crate are called without indirection, because
+//! most packets of most connections call them a dozen times.
 
 use super::ccid2::{Ccid2Receiver, Ccid2Sender};
 use super::ccid3::{Ccid3Receiver, Ccid3Sender};
@@ -8,22 +8,22 @@ use super::{CcidReceiver, CcidSender};
 /// The sender half of a connection.
 #[derive(Clone, Debug)]
 pub enum SenderHalf {
-    /// CCID 2, or an experiment that differs from it in its window.
+    /// CCID 2, or an experimental CCID that differs only in its window.
     Ccid2(Box<Ccid2Sender>),
     /// CCID 3 or 4.
     Tfrc(Box<Ccid3Sender>),
-    /// A registered one; in two boxes, since such are few, and connections many.
+    /// Another registered CCID; in two boxes, because these are rare and connections are many.
     Other(Box<Box<dyn CcidSender>>),
 }
 
 /// The receiver half of a connection.
 #[derive(Clone, Debug)]
 pub enum ReceiverHalf {
-    /// CCID 2, or an experiment with its acknowledgements.
+    /// CCID 2, or an experimental CCID with its acknowledgements.
     Ccid2(Ccid2Receiver),
     /// CCID 3 or 4.
     Tfrc(Box<Ccid3Receiver>),
-    /// A registered one.
+    /// Another registered CCID.
     Other(Box<Box<dyn CcidReceiver>>),
 }
 

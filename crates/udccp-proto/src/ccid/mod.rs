@@ -1,21 +1,21 @@
 //! Congestion control plug-ins (RFC 4340 section 10).
 //!
-//! A DCCP connection is two half-connections, each under a CCID of its own. A CCID is a pair of
-//! objects: the sender half ([`CcidSender`], lives where the data comes from) decides when data may
-//! leave; the receiver half ([`CcidReceiver`], lives where it arrives) decides when feedback is
-//! owed. The connection parses, validates and keeps acknowledgements; a CCID touches no packet
-//! bytes except the options that it writes itself.
+//! A DCCP connection consists of two half-connections, each with a CCID of its own. A CCID is a
+//! pair of objects. The sender half ([`CcidSender`], where the data comes from) decides when data
+//! may be sent. The receiver half ([`CcidReceiver`], where the data arrives) decides when an
+//! acknowledgement is due. The connection parses, validates and stores acknowledgements; a CCID
+//! handles no packet bytes except the options that it writes itself.
 //!
-//! How the connection drives them:
+//! The connection calls them as follows:
 //!
-//! * every packet that leaves: [`CcidSender::on_sent`]; if it carries an Ack Number and the Ack
-//!   Vector, also [`CcidReceiver::write_options`] while it is built and
-//!   [`CcidReceiver::on_feedback_sent`] after;
-//! * every valid packet that arrives: [`CcidReceiver::on_packet`] and
-//!   [`CcidSender::on_peer_packet`]; then, if it has an Ack Number, [`CcidSender::on_ack`]; of data
-//!   that arrives together, [`CcidReceiver::on_run`] and [`CcidSender::on_peer_run`];
-//! * at drain time: [`CcidReceiver::feedback`], then [`CcidSender::poll_send`] while there is data;
-//! * timers: the earlier of the two `poll_timeout`s, then both `handle_timeout`s (early is
+//! * every packet sent: [`CcidSender::on_sent`]; if it carries an Ack Number and the Ack Vector,
+//!   also [`CcidReceiver::write_options`] while it is built and [`CcidReceiver::on_feedback_sent`]
+//!   afterwards;
+//! * every valid packet received: [`CcidReceiver::on_packet`] and [`CcidSender::on_peer_packet`];
+//!   then, if it has an Ack Number, [`CcidSender::on_ack`]; for data that arrived together,
+//!   [`CcidReceiver::on_run`] and [`CcidSender::on_peer_run`];
+//! * when drained: [`CcidReceiver::feedback`], then [`CcidSender::poll_send`] while there is data;
+//! * timers: at the earlier of the two `poll_timeout`s, both `handle_timeout`s (early calls are
 //!   harmless).
 
 mod boxed;

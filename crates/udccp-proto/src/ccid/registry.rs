@@ -1,4 +1,4 @@
-//! Finds CCIDs by number.
+//! Registers CCIDs by number.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,10 +9,10 @@ use crate::ccid::ccid3::{self, Ccid3Config, Ccid3Receiver, Ccid3Sender};
 use crate::ccid::ccid4::{self, Ccid4Config};
 use crate::ccid::{CcidReceiver, CcidSender, FeatureNeed, ReceiverHalf, SenderHalf};
 
-/// What a half-connection starts with.
+/// The settings that a half-connection starts with.
 #[derive(Clone, Debug)]
 pub struct CcidSetup<'a> {
-    /// Largest application data in one packet, bytes.
+    /// Largest amount of application data in one packet, in bytes.
     pub packet_size_bytes: u32,
     /// Settings of CCID 2.
     pub ccid2: &'a Ccid2Config,
@@ -22,25 +22,25 @@ pub struct CcidSetup<'a> {
     pub ccid4: &'a Ccid4Config,
 }
 
-/// Makes the two halves of one CCID.
+/// Creates the two halves of a CCID.
 pub trait CcidFactory: Send + Sync + fmt::Debug {
-    /// A sender half.
+    /// Creates a sender half.
     fn sender(&self, setup: &CcidSetup<'_>) -> Box<dyn CcidSender>;
 
-    /// A receiver half.
+    /// Creates a receiver half.
     fn receiver(&self, setup: &CcidSetup<'_>) -> Box<dyn CcidReceiver>;
 
-    /// Features that the sender half needs, seen from its end: they are negotiated along with the
+    /// Features that the sender half needs, as seen from its side. They are negotiated with the
     /// CCID.
     fn needed_features(&self) -> &'static [FeatureNeed];
 
-    /// The sender half as a connection holds it. The CCIDs of this crate name themselves.
+    /// The sender half in the form that a connection stores. Only CCIDs of this crate override it.
     #[doc(hidden)]
     fn sender_half(&self, setup: &CcidSetup<'_>) -> SenderHalf {
         SenderHalf::Other(Box::new(self.sender(setup)))
     }
 
-    /// The receiver half, likewise.
+    /// The receiver half in that form.
     #[doc(hidden)]
     fn receiver_half(&self, setup: &CcidSetup<'_>) -> ReceiverHalf {
         ReceiverHalf::Other(Box::new(self.receiver(setup)))
@@ -50,7 +50,7 @@ pub trait CcidFactory: Send + Sync + fmt::Debug {
 /// Why a CCID cannot be registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RegistryError {
-    /// Somebody has the number.
+    /// The number is registered already.
     #[error("CCID {0} is already registered")]
     Taken(u8),
 }
@@ -62,15 +62,15 @@ pub struct CcidRegistry {
 }
 
 impl CcidRegistry {
-    /// No CCIDs at all.
+    /// A registry without CCIDs.
     pub fn empty() -> Self {
         Self { factories: Arc::default() }
     }
 
-    /// Adds a CCID. Numbers 248 to 254 are set aside for experiments (RFC 4340 section 10.1).
+    /// Registers a CCID. Numbers 248 to 254 are reserved for experiments (RFC 4340 section 10.1).
     ///
     /// # Errors
-    /// The number is taken.
+    /// [`RegistryError::Taken`].
     pub fn register(
         &mut self,
         ccid: u8,
@@ -88,7 +88,7 @@ impl CcidRegistry {
         self.factories.get(&ccid).map(AsRef::as_ref)
     }
 
-    /// The numbers registered, ascending.
+    /// The registered numbers, in ascending order.
     pub fn numbers(&self) -> impl Iterator<Item = u8> + '_ {
         self.factories.keys().copied()
     }
@@ -141,7 +141,7 @@ impl CcidFactory for Ccid2Factory {
     }
 }
 
-/// CCID 3, or CCID 4: its variant for small packets.
+/// CCID 3, or CCID 4, its variant for small packets.
 #[derive(Debug)]
 enum TfrcFactory {
     Ccid3,

@@ -1,4 +1,4 @@
-//! Sends and reads for a driver that wants numbers, not messages, with one look-up for many.
+//! Sends and reads for a driver that needs only counts: one lookup for many messages.
 
 use udccp_base::Instant;
 
@@ -6,8 +6,8 @@ use super::Endpoint;
 use crate::ids::ConnectionId;
 
 impl Endpoint {
-    /// Queues messages of `bytes` zero bytes each for as long as one of the maximum size would be
-    /// taken, at most `most` of them. Returns how many were queued.
+    /// Queues messages of `bytes` zero bytes each while one of the maximum size would fit, at most
+    /// `most`. Returns how many were queued.
     pub fn fill(&mut self, now: Instant, id: ConnectionId, bytes: u32, most: u32) -> u32 {
         let Some((connection, mut ctx)) = self.connection(now, id) else { return 0 };
         // Behind others that wait for the window, one more changes nothing.
@@ -19,7 +19,7 @@ impl Endpoint {
         taken.unwrap_or(0)
     }
 
-    /// Takes all received messages; returns the sum of their bytes.
+    /// Takes all received messages and returns the sum of their bytes.
     pub fn take_received(&mut self, id: ConnectionId) -> u64 {
         let Some(connection) = self.slots.get_mut(id) else { return 0 };
         let (bytes, resumes) = connection.take_received();

@@ -1,4 +1,4 @@
-//! Takes the commands of drivers and applications.
+//! Commands of drivers and applications.
 
 use udccp_base::{Instant, Message, Payload};
 use udccp_wire::ServiceCode;
@@ -13,11 +13,12 @@ use crate::stats::{ConnectionCounters, ConnectionStats, EndpointStats};
 use crate::tuple::FourTuple;
 
 impl Endpoint {
-    /// Queues a message. It leaves when congestion control allows, or is reported with
-    /// `MessageDropped`: an accepted message is never dropped silently.
+    /// Queues a message. It is sent when congestion control allows. If it is dropped,
+    /// `MessageDropped` reports that.
     ///
     /// # Errors
-    /// The message comes back when the queue is full, it is too large, or the connection is over.
+    /// The queue is full, the message is too large, or the connection is not open. The error
+    /// contains the message.
     pub fn send(
         &mut self,
         now: Instant,
@@ -36,11 +37,11 @@ impl Endpoint {
         sent
     }
 
-    /// Queues messages for as long as one of the maximum size would be taken without another being
-    /// discarded, or the iterator ends.
+    /// Queues messages while one of the maximum size would fit without another being dropped, or
+    /// until the iterator ends.
     ///
     /// # Errors
-    /// A message is too large: it comes back.
+    /// A message is too large, and the error contains it.
     #[inline]
     pub fn send_many(
         &mut self,
@@ -54,15 +55,15 @@ impl Endpoint {
         sent
     }
 
-    /// The next received message; `Ok(None)` where none is there yet.
+    /// Receives the next message; `Ok(None)` if there is none yet.
     ///
     /// # Errors
-    /// The connection ended and everything was read.
+    /// The connection has ended and everything was read, or reading was shut down.
     pub fn recv(&mut self, now: Instant, id: ConnectionId) -> Result<Option<Payload>, RecvError> {
         Ok(self.recv_with_meta(now, id)?.map(|message| message.payload))
     }
 
-    /// As [`Self::recv`], with what is known of the message.
+    /// As [`Self::recv`], with whether the message was damaged.
     ///
     /// # Errors
     /// As [`Self::recv`].
@@ -79,7 +80,7 @@ impl Endpoint {
         message
     }
 
-    /// Takes up to `max` messages out, as [`Self::recv`] does one; returns how many.
+    /// Passes up to `max` messages to `take`, in order, and returns their number.
     #[inline]
     pub fn recv_many(
         &mut self,
@@ -95,47 +96,47 @@ impl Endpoint {
         count
     }
 
-    /// Whether a message of the maximum size would be taken now.
+    /// Whether a message of the maximum size would be queued now.
     pub fn is_writable(&self, id: ConnectionId) -> bool {
         self.slots.get(id).is_some_and(Connection::is_writable)
     }
 
-    /// Messages of the maximum size that the send queue would still take.
+    /// How many messages of the maximum size the send queue has room for.
     pub fn send_queue_free(&self, id: ConnectionId) -> usize {
         self.slots.get(id).map_or(0, Connection::send_queue_free)
     }
 
-    /// Whether `recv` would give a message or the end.
+    /// Whether `recv` would return a message or the end.
     pub fn is_readable(&self, id: ConnectionId) -> bool {
         self.slots.get(id).is_some_and(Connection::is_readable)
     }
 
-    /// Closes: delivers what is queued within `close_linger`, then closes in order. Received
-    /// data can still be read.
+    /// Closes: sends what is queued, within `close_linger`, then closes in order. Received data can
+    /// still be read.
     pub fn close(&mut self, now: Instant, id: ConnectionId) {
         self.with(now, id, |connection, ctx| connection.close(ctx));
     }
 
-    /// Ends the connection at once with Reset, Aborted. Queued messages are dropped.
+    /// Ends the connection at once with a Reset of code Aborted. Queued messages are dropped.
     pub fn abort(&mut self, now: Instant, id: ConnectionId) {
         self.with(now, id, |connection, ctx| connection.abort(ctx));
     }
 
-    /// The application reads no more: what is queued is dropped and the peer is notified
-    /// (Drop Code 1, RFC 4340 section 11.7).
+    /// Stops reading: drops what waits to be read. The peer is told if it sends more (Drop Code 1,
+    /// RFC 4340 section 11.7).
     pub fn shutdown_read(&mut self, now: Instant, id: ConnectionId) {
         self.with(now, id, |connection, _| connection.shutdown_read());
     }
 
-    /// The application can hardly keep up, or can again: while it cannot, acknowledgements ask the
-    /// peer not to go faster (Slow Receiver, RFC 4340 section 11.6), as they do by themselves while
-    /// the receive queue is a quarter full.
+    /// Sets whether the application can hardly keep up. While it is true, acknowledgements ask the
+    /// peer not to send faster (Slow Receiver, RFC 4340 section 11.6); they also do so while the
+    /// receive queue is at least a quarter full.
     pub fn set_slow_receiver(&mut self, now: Instant, id: ConnectionId, is_slow: bool) {
         self.with(now, id, |connection, _| connection.set_slow_receiver(is_slow));
     }
 
-    /// The application lets go of the id: an open connection is closed, and the state is
-    /// freed when the protocol allows. The id is invalid from here on.
+    /// Releases the id: an open connection is closed, and its state is freed when the protocol
+    /// allows. The id is invalid afterwards.
     pub fn release(&mut self, now: Instant, id: ConnectionId) {
         self.with(now, id, |connection, ctx| connection.release(ctx));
     }
@@ -146,21 +147,21 @@ impl Endpoint {
         self.with(now, id, |connection, ctx| connection.set_path_mtu(ctx, mtu));
     }
 
-    /// The path of a connection is another one now (a new network, a new route): congestion control
-    /// and the search for the path's MTU start again (RFC 4340 section 10.5). Addresses and ports
-    /// have to stay; DCCP cannot change them.
+    /// Tells that the path of a connection has changed (a new network or route). Congestion control
+    /// and the search for the path MTU start again (RFC 4340 section 10.5). DCCP cannot change
+    /// addresses and ports.
     pub fn path_changed(&mut self, now: Instant, id: ConnectionId) {
         self.with(now, id, |connection, ctx| connection.path_changed(ctx, None));
     }
 
-    /// [`Self::path_changed`] to one whose first link takes packets of `mtu` bytes, with the IP
-    /// header. Queued messages that no longer fit are dropped and reported.
+    /// [`Self::path_changed`], to a path whose first link carries packets of `mtu` bytes, with the
+    /// IP header. Queued messages that no longer fit are dropped and reported.
     pub fn path_changed_to(&mut self, now: Instant, id: ConnectionId, mtu: u16) {
         self.with(now, id, |connection, ctx| connection.path_changed(ctx, Some(mtu)));
     }
 
-    /// Forgets what is known of the path's MTU, and begins with `ConnectionConfig::path_mtu` again;
-    /// at most once in two seconds (RFC 4340 section 14.1). Whether it was done.
+    /// Forgets the path MTU found and starts again with `ConnectionConfig::path_mtu`, at most once
+    /// in two seconds (RFC 4340 section 14.1). Returns whether it did.
     pub fn rediscover_path_mtu(&mut self, now: Instant, id: ConnectionId) -> bool {
         let mut done = false;
         self.with(now, id, |connection, ctx| done = connection.rediscover_path_mtu(ctx));
@@ -179,42 +180,42 @@ impl Endpoint {
         }
     }
 
-    /// Tells how full the driver's own receive buffer is, in permille: datagrams that this host has
-    /// received and not handed in yet. From a quarter, peers are asked not to go faster; from half,
-    /// congestion is reported to them, before the buffer overflows and loses packets.
+    /// Sets how full the driver's receive buffer is, in permille: datagrams that this host has
+    /// received but not passed in yet. From a quarter on, peers are asked not to send faster; from
+    /// half on, congestion is reported to them, before the buffer overflows and packets are lost.
     pub fn set_receive_backlog(&mut self, permille: u16) {
         self.outside = Pressure::of(usize::from(permille), 1000);
     }
 
-    /// Whether the receive queue of the connection that the last packet was for is half full or
-    /// more: a driver that has more datagrams lets the application read first. It asks after the
+    /// Whether the receive queue of the connection of the last packet is half full or more. A
+    /// driver with more datagrams should then let the application read first. Call it after the
     /// packets of each connection.
     pub fn is_filling(&self) -> bool {
         let connection = self.table.found_last().and_then(|index| self.slots.look(index));
         connection.is_some_and(Connection::is_filling)
     }
 
-    /// The next event, in order of occurrence.
+    /// The next event, in the order in which they happened.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// Forgets all events so far, for a driver that looks at the connections instead.
+    /// Discards all events so far, for a driver that polls the connections instead.
     pub fn discard_events(&mut self) {
         self.events.clear();
     }
 
-    /// Numbers of one connection.
+    /// State and counters of a connection; `None` if there is none with this id.
     pub fn stats(&self, id: ConnectionId) -> Option<ConnectionStats> {
         self.slots.get(id).map(Connection::stats)
     }
 
-    /// Counters of one connection only: cheaper than `stats`.
+    /// Only the counters of a connection, which is cheaper than `stats`.
     pub fn counters(&self, id: ConnectionId) -> Option<ConnectionCounters> {
         self.slots.get(id).map(Connection::counters)
     }
 
-    /// Numbers of the endpoint.
+    /// Counters of the endpoint.
     pub fn endpoint_stats(&self) -> EndpointStats {
         EndpointStats {
             connections: self.table.connections(),
@@ -224,13 +225,13 @@ impl Endpoint {
         }
     }
 
-    /// The Error Text of the Reset that ended a connection, where the peer sent one (RFC 4340
-    /// section 5.6).
+    /// The Error Text with which the peer explained its Reset (RFC 4340 section 5.6); `None` if it
+    /// sent none.
     pub fn reset_text(&self, id: ConnectionId) -> Option<&str> {
         self.slots.get(id).and_then(Connection::reset_text)
     }
 
-    /// Whether a connection has these addresses and ports, or had them until lately (TIMEWAIT).
+    /// Whether a connection has these addresses and ports, or is in TIMEWAIT with them.
     pub fn is_in_use(&self, tuple: &FourTuple) -> bool {
         self.table.is_taken(&self.slots, tuple)
     }
@@ -247,12 +248,12 @@ impl Endpoint {
     }
 
     //= 4340-14-2
-    /// Largest payload in bytes that fits in one packet now.
+    /// The largest payload that fits in one packet now, in bytes.
     pub fn max_message_size(&self, id: ConnectionId) -> Option<usize> {
         self.slots.get(id).map(Connection::max_message_size)
     }
 
-    /// State of a connection.
+    /// The state of a connection.
     pub fn state(&self, id: ConnectionId) -> Option<State> {
         self.slots.get(id).map(Connection::state)
     }

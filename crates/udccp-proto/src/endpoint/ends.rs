@@ -1,18 +1,18 @@
-//! Ends a whole endpoint.
+//! Closes a whole endpoint.
 
 use udccp_base::Instant;
 
 use super::Endpoint;
 
 impl Endpoint {
-    /// Connections that are not over yet: in handshake, open, closing, or with a last Reset that
-    /// has not left. Those in TIMEWAIT are over.
+    /// Number of connections that have not ended: in the handshake, open, closing, or with a final
+    /// Reset that was not sent yet. Those in TIMEWAIT have ended.
     pub fn live_connections(&self) -> usize {
         self.slots.all().filter(|c| c.is_alive() || c.has_reset_to_send()).count()
     }
 
-    /// Whether all connections are over and have said all, so that, unless something arrives,
-    /// nothing happens here any more but the end of at most one TIMEWAIT.
+    /// Whether all connections have ended and have nothing more to send. Unless something arrives,
+    /// nothing then happens except the end of at most one TIMEWAIT.
     pub fn is_spent(&self) -> bool {
         let timers = self.timers.peek().map(|(at, _)| at);
         let timewait = self.table.next_end();
@@ -25,8 +25,8 @@ impl Endpoint {
             && self.slots.all().all(|connection| connection.state().is_over())
     }
 
-    /// Closes everything: listeners first, which resets what they never gave to an application,
-    /// then every connection in order, each within its own `close_linger`.
+    /// Closes everything: first the listeners, which resets connections that were not accepted,
+    /// then every connection in order, within its own `close_linger`.
     pub fn close_all(&mut self, now: Instant) {
         for listener in self.listeners.ids() {
             self.unlisten(now, listener);
@@ -39,7 +39,7 @@ impl Endpoint {
         }
     }
 
-    /// Ends every connection at once with Reset, Aborted.
+    /// Ends every connection at once with a Reset of code Aborted.
     pub fn abort_all(&mut self, now: Instant) {
         for index in self.slots.indices() {
             if let Some((connection, mut ctx)) = self.connection_at(now, index) {

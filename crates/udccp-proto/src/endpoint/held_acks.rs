@@ -1,4 +1,4 @@
-//! Holds acknowledgements back for a moment, so that data can carry them.
+//! Delays acknowledgements for a moment, so that data can carry them.
 
 use udccp_base::Instant;
 
@@ -7,13 +7,13 @@ use crate::connection::Connection;
 use crate::ids::ConnectionId;
 
 impl Endpoint {
-    /// Has the acknowledgement that this connection owes now wait for [`Self::release_acks`], or
-    /// for data that carries it. Returns whether it owes one that may wait: where more than two
-    /// messages have arrived, it may not.
+    /// Delays the acknowledgement that this connection owes until [`Self::release_acks`], or until
+    /// data carries it. Returns whether it owes one that may be delayed; with more than two
+    /// messages to acknowledge, it may not.
     ///
-    /// A driver that has woken the reader of what just arrived calls this before it drains the
-    /// endpoint: where the reader has an answer, one packet leaves instead of two. The wait has to
-    /// be short, as the peer's congestion control waits too.
+    /// A driver that has woken the reader of new messages calls this before it drains the endpoint.
+    /// If the reader answers, one packet is sent instead of two. The delay has to be short, because
+    /// it also delays the peer's congestion control.
     pub fn hold_ack(&mut self, now: Instant, id: ConnectionId) -> bool {
         let held = self.slots.get_mut(id).is_some_and(|connection| connection.hold_ack(now));
         if held {
@@ -22,20 +22,20 @@ impl Endpoint {
         held
     }
 
-    /// The acknowledgement of this connection need wait no longer.
+    /// Sends the acknowledgement of this connection without further delay.
     pub fn release_ack(&mut self, id: ConnectionId) {
         if self.slots.get_mut(id).is_some_and(Connection::release_ack) {
             self.make_ready(id.index);
         }
     }
 
-    /// Whether an acknowledgement still waits: no data has carried it, and nobody has released it.
+    /// Whether an acknowledgement is still delayed.
     pub fn holds_acks(&self) -> bool {
         let waits = |&index: &u32| self.slots.look(index).is_some_and(Connection::holds_ack);
         self.held_acks.iter().any(waits)
     }
 
-    /// Acknowledgements that wait may leave.
+    /// Sends all delayed acknowledgements.
     pub fn release_acks(&mut self) {
         while let Some(index) = self.held_acks.pop() {
             if let Some(connection) = self.slots.at(index) {

@@ -1,4 +1,4 @@
-//! Invites one client (RFC 5596): a server behind a middlebox opens the way from its side.
+//! Invitations of one client (RFC 5596): a server behind a middlebox opens the way from its side.
 
 use core::net::SocketAddr;
 
@@ -15,17 +15,17 @@ use crate::tuple::FourTuple;
 /// Time between two Listen packets, and from the last one to LISTEN1 (RFC 5596 section 2.2.2).
 const LISTEN_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Listen packets of one invitation: the first and two repetitions.
+/// Listen packets of one invitation: the first and two retransmissions.
 const MAX_LISTENS: u8 = 3;
 
-/// How a listener waits (RFC 4340 section 4.3, RFC 5596 section 2.2.2).
+/// The state of a listener (RFC 4340 section 4.3, RFC 5596 section 2.2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListenerState {
-    /// For any client.
+    /// It waits for any client.
     Listen,
-    /// For one client, to which it sends Listen packets.
+    /// It waits for one client, and sends it Listen packets.
     Invited,
-    /// For one client, without a word.
+    /// It waits for one client, and sends nothing.
     Listen1,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Invitation {
     pub(super) tuple: FourTuple,
     service: ServiceCode,
     listens_sent: u8,
-    /// When the next Listen leaves, or INVITED ends; `None` in LISTEN1.
+    /// When the next Listen is sent, or INVITED ends; `None` in LISTEN1.
     next: Option<Instant>,
 }
 
@@ -62,12 +62,13 @@ impl Invitation {
 impl Endpoint {
     //= 5596-2.2.2-1
     //= 5596-4-1
-    /// Waits for one client at a known address, and invites it: Listen packets make middleboxes on
-    /// the way let its Request pass (RFC 5596). `accept` gives the connection; the listener is then
-    /// used up. A client that knows RFC 5596 answers a Listen that finds it in REQUEST at once.
+    /// Waits for one client at a known address and invites it: Listen packets make middleboxes on
+    /// the path let its Request pass (RFC 5596). `accept` returns the connection; the listener then
+    /// ends. A client that supports RFC 5596 and receives a Listen in REQUEST sends its Request
+    /// again at once.
     ///
     /// # Errors
-    /// A service code taken on this port for this client, or settings that cannot be used.
+    /// [`ListenError::InUse`], [`ListenError::BadAddress`], or an invalid setting or service code.
     pub fn invite(
         &mut self,
         now: Instant,
@@ -85,7 +86,7 @@ impl Endpoint {
         self.check_registered(&options.config)?;
         let config = ListenConfig {
             backlog: 1,
-            // State is kept for this client anyway (RFC 5596 section 4).
+            // State is kept for this client in any case (RFC 5596 section 4).
             init_cookies: InitCookies::Never,
             connection: options.config,
             ..ListenConfig::new(service)
@@ -95,7 +96,7 @@ impl Endpoint {
         Ok(id)
     }
 
-    /// How a listener waits; `None` where the id names none.
+    /// The state of a listener; `None` if there is none with this id.
     pub fn listener_state(&self, listener: ListenerId) -> Option<ListenerState> {
         let invitation = self.listeners.get(listener)?.invitation;
         Some(invitation.map_or(ListenerState::Listen, |invitation| invitation.state()))
@@ -126,7 +127,7 @@ impl Endpoint {
     //= 5596-2.2.2-5
     //= 5596-2.2.3-1
     //= 5596-2.2.3.1-1
-    /// A Listen packet has come. Only a client in REQUEST is moved by it, once.
+    /// Processes a Listen packet. It affects only a client in REQUEST, once.
     #[cold]
     pub(super) fn take_listen(&mut self, now: Instant, packet: &Received<'_>) {
         debug_assert_eq!(packet.ty, PacketType::Listen);
@@ -140,7 +141,7 @@ impl Endpoint {
     }
 }
 
-/// What [`listen_packet`] carries, and where.
+/// The content of a [`listen_packet`], and its destination.
 struct Listen {
     header: Header,
     src: SocketAddr,

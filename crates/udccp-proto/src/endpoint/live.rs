@@ -1,4 +1,4 @@
-//! Reads and changes settings while a connection or a listener lives.
+//! Reads and changes settings of existing connections and listeners.
 
 use udccp_base::{Duration, Instant, Payload};
 use udccp_wire::ServiceCode;
@@ -11,21 +11,21 @@ use crate::error::ListenError;
 use crate::ids::{ConnectionId, ListenerId};
 
 impl Endpoint {
-    /// Asks for a `Writable` event as soon as [`Self::is_writable`] gives another answer than now,
-    /// either way. Once: whoever goes on watching asks again.
+    /// Requests one `Writable` event when the result of [`Self::is_writable`] changes from what it
+    /// is now, in either direction.
     pub fn watch_writable(&mut self, id: ConnectionId) {
         if let Some(connection) = self.slots.get_mut(id) {
             connection.watch_writable();
         }
     }
 
-    /// Whether a message may be queued, once there is room: the connection is open, is not closing,
+    /// Whether a message may be queued once there is room: the connection is open and not closing,
     /// and the peer reads.
     pub fn may_send(&self, id: ConnectionId) -> bool {
         self.slots.get(id).is_some_and(Connection::may_send)
     }
 
-    /// Asks for a `Writable` event once the send queue has fallen to half its limit, as a refused
+    /// Requests a `Writable` event when the send queue has fallen to half its limit, as a refused
     /// message does.
     pub fn want_writable(&mut self, id: ConnectionId) {
         if let Some(connection) = self.slots.get_mut(id) {
@@ -33,39 +33,40 @@ impl Endpoint {
         }
     }
 
-    /// The message that `recv` would give, which stays.
+    /// The message that `recv` would return, which stays in the queue.
     pub fn peek(&self, id: ConnectionId) -> Option<Payload> {
         self.slots.get(id).and_then(Connection::peek)
     }
 
-    /// Messages and payload bytes that may wait to be sent, and what a full queue does.
+    /// Limits of the send queue in messages and payload bytes, and what happens when it is full.
     pub fn send_queue_limits(&self, id: ConnectionId) -> Option<((usize, usize), QueuePolicy)> {
         self.slots.get(id).map(Connection::send_queue_limits)
     }
 
-    /// Sets how many messages and payload bytes may wait to be sent, at least one of each. What
-    /// waits beyond stays.
+    /// Limits the send queue, in messages and payload bytes, at least 1 each. Messages that already
+    /// wait stay, even beyond the limit.
     pub fn set_send_queue(&mut self, now: Instant, id: ConnectionId, packets: usize, bytes: usize) {
         self.with(now, id, |connection, ctx| connection.set_send_queue(ctx, packets, bytes));
     }
 
-    /// Sets what a full send queue does.
+    /// Sets what happens when the send queue is full.
     pub fn set_queue_policy(&mut self, now: Instant, id: ConnectionId, policy: QueuePolicy) {
         self.with(now, id, |connection, _| connection.set_queue_policy(policy));
     }
 
-    /// Whether [`EventKind::CloseUnconfirmed`](crate::EventKind) came, and the connection has not
-    /// ended since.
+    /// Whether [`EventKind::CloseUnconfirmed`](crate::EventKind) was reported, and the connection
+    /// has not ended yet.
     pub fn is_close_unconfirmed(&self, id: ConnectionId) -> bool {
         self.slots.get(id).is_some_and(Connection::is_close_unconfirmed)
     }
 
-    /// The time that a close may take to deliver what is queued.
+    /// How long a close may take to deliver what is queued.
     pub fn close_linger(&self, id: ConnectionId) -> Option<Duration> {
         self.slots.get(id).map(Connection::close_linger)
     }
 
-    /// Sets the time that a later close may take to deliver what is queued.
+    /// Sets how long a close may take to deliver what is queued; a close in progress keeps its
+    /// time.
     pub fn set_close_linger(&mut self, now: Instant, id: ConnectionId, linger: Duration) {
         self.with(now, id, |connection, _| connection.set_close_linger(linger));
     }
@@ -80,15 +81,14 @@ impl Endpoint {
         self.with(now, id, |connection, _| connection.set_server_timewait(holds));
     }
 
-    /// Checksum coverage of the data that we send, as far as the peer accepts it, and the least
-    /// coverage that we accept; both 0 to 15 (RFC 4340 section 9.2).
+    /// Checksum coverage as negotiated: that of the data we send, and the least that we accept,
+    /// each 0 to 15 (RFC 4340 section 9.2).
     pub fn coverage(&self, id: ConnectionId) -> Option<(u8, u8)> {
         self.slots.get(id).map(Connection::coverage)
     }
 
-    /// Whether every message that was queued has left, and the peer has reported it or it was
-    /// given up: judged lost by later ones, or, where there are none, by the transmit or nofeedback
-    /// timer.
+    /// Whether the fate of every queued message is known: it was dropped, the peer has reported it,
+    /// or it counts as lost, because of later packets or of the transmit or nofeedback timer.
     pub fn is_accounted_for(&self, id: ConnectionId) -> bool {
         self.slots.get(id).is_none_or(Connection::is_accounted_for)
     }
@@ -98,25 +98,25 @@ impl Endpoint {
         self.slots.get(id).and_then(Connection::sender_metrics)
     }
 
-    /// State of the receiver half of congestion control, where the CCID measures anything.
+    /// State of the receiver half of congestion control; `None` if the CCID measures nothing.
     pub fn receiver_metrics(&self, now: Instant, id: ConnectionId) -> Option<ReceiverMetrics> {
         self.slots.get(id).and_then(|connection| connection.receiver_metrics(now))
     }
 
-    /// Whether `accept` would give a connection.
+    /// Whether `accept` would return a connection.
     pub fn is_acceptable(&self, id: ListenerId) -> bool {
         self.listeners.get(id).is_some_and(|listener| !listener.ready.is_empty())
     }
 
-    /// Service codes that a listener serves.
+    /// The service codes that a listener serves; empty if there is none with this id.
     pub fn services(&self, id: ListenerId) -> &[ServiceCode] {
         self.listeners.get(id).map_or(&[], |listener| listener.services())
     }
 
-    /// Serves other service codes from here on; connections that exist stay.
+    /// Serves other service codes from now on. Existing connections are not affected.
     ///
     /// # Errors
-    /// The list is empty, holds the invalid code, or one that another listener serves here.
+    /// The list is empty, contains the invalid code, or one that another listener serves here.
     pub fn set_services(
         &mut self,
         id: ListenerId,

@@ -1,11 +1,11 @@
-//! Drives the endpoint as a machine.
+//! Implements `Machine`, which drives the endpoint.
 
 use udccp_base::{Datagram, Instant, Machine};
 
 use super::Endpoint;
 use crate::state::State;
 
-/// Packets that a connection sends in one turn: enough for a driver to hand over as one batch.
+/// Packets that a connection sends in one turn: enough for one batch of a driver.
 pub(super) const PACKETS_PER_TURN: u32 = 16;
 
 impl Machine for Endpoint {
@@ -67,20 +67,20 @@ fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
 }
 
 impl Endpoint {
-    /// As [`Machine::handle_datagram`], for a driver that keeps the datagram: what is read of it
-    /// later is shared.
+    /// As [`Machine::handle_datagram`], for a driver that keeps the datagram. Data that is read
+    /// later is shared, not copied.
     #[inline]
     pub fn handle_borrowed(&mut self, now: Instant, datagram: &Datagram) {
         self.take_datagram(now, datagram, None);
     }
 
-    /// Whether [`Machine::poll_transmit`] may have something: cheaper than to ask it.
+    /// Whether [`Machine::poll_transmit`] may return something; cheaper than calling it.
     #[inline]
     pub fn may_transmit(&self) -> bool {
         !(self.ready.is_empty() && self.answers.is_empty())
     }
 
-    /// Whether the quiet time lasts. Where it is over, it is forgotten.
+    /// Whether the quiet time has not ended yet. Once it has, it is cleared.
     #[cold]
     fn is_quiet(&mut self, now: Instant) -> bool {
         self.quiet_until = self.quiet_until.filter(|until| now < *until);
@@ -98,7 +98,7 @@ impl Endpoint {
         any
     }
 
-    /// Serves the connections that may have something to send, in turn.
+    /// Lets the connections that may have something to send do so, in turn.
     #[inline]
     fn poll_connections(&mut self, now: Instant, out: &mut Option<Datagram>) -> bool {
         while let Some(&index) = self.ready.front() {
@@ -117,8 +117,8 @@ impl Endpoint {
         false
     }
 
-    /// The first of the ready connections has sent so many packets, at most those of its turn
-    /// where others wait.
+    /// Notes that the first of the ready connections has sent this many packets. If others wait,
+    /// these are at most those of its turn.
     #[inline]
     pub(super) fn took_turn(&mut self, index: u32, packets: u32) {
         self.turn += packets;
@@ -129,7 +129,7 @@ impl Endpoint {
         }
     }
 
-    /// A connection has said all: sets its timer, and forgets it where it is over.
+    /// A connection has nothing more to send: sets its timer, and removes it if it has ended.
     fn settle(&mut self, index: u32) {
         let Some(connection) = self.slots.at(index) else { return };
         let at = connection.poll_timeout();
@@ -146,13 +146,13 @@ impl Endpoint {
             }
             let was_there = self.table.remove(&tuple, index);
             if let Some(until) = connection.cookie_until().filter(|_| was_there) {
-                // The Init Cookie must not make the connection again.
+                // The same Init Cookie must not create the connection again.
                 self.table.retire(&tuple, until);
             }
             self.timers.set(index, None);
         } else {
             let until = at.max(connection.cookie_until());
-            // Whether or not the application has let go, only addresses and ports are held back.
+            // Whether or not the application has released it, only addresses and ports are kept.
             if state == State::TimeWait && self.table.remove(&tuple, index) {
                 self.table.retire(&tuple, until.unwrap_or(Instant::ZERO));
             }

@@ -1,4 +1,4 @@
-//! Holds all connections and listeners of one host.
+//! All connections and listeners of one host.
 
 mod bulk;
 mod commands;
@@ -48,25 +48,25 @@ use timer_heap::TimerHeap;
 pub use trains::Train;
 
 /// All connections and listeners of one host: a pure [`udccp_base::Machine`] driven by `now`,
-/// datagrams and commands. See the crate's front page for a run loop.
+/// datagrams and commands. The crate's front page shows a run loop.
 ///
-/// What every packet touches lies together, at the front: with many hosts in one process an
-/// endpoint is in no near cache when its turn comes.
+/// Fields used for every packet are at the front, next to each other: with many hosts in one
+/// process, an endpoint is rarely in a cache when its turn comes.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Endpoint {
     slots: Slots,
     timers: TimerHeap,
-    /// Connections that may have something to send, in turn.
+    /// Connections that may have something to send, in order of their turns.
     ready: VecDeque<u32>,
     events: VecDeque<Event>,
-    /// Answers to packets that belong to nobody.
+    /// Answers to packets that belong to no connection.
     answers: Answers,
-    /// Packets that the first of the ready connections has sent in its turn.
+    /// How many packets the first of the ready connections has sent in its turn.
     turn: u32,
-    /// Who sent the last packet.
+    /// The connection that sent the last packet.
     last_sender: u32,
-    /// No packet leaves before then (RFC 4340 section 7.3).
+    /// No packet is sent before this time (RFC 4340 section 7.3).
     quiet_until: Option<Instant>,
     outside: Pressure,
     stats: EndpointStats,
@@ -74,7 +74,7 @@ pub struct Endpoint {
     listeners: Listeners,
     arena: Arena,
     config: EndpointConfig,
-    /// Connections whose acknowledgements wait for the application.
+    /// Connections whose acknowledgements wait for data of the application.
     held_acks: Vec<u32>,
     secrets: Secrets,
     reset_limit: TokenBucket,
@@ -107,7 +107,7 @@ impl Endpoint {
         }
     }
 
-    /// A connection together with what it may use of the endpoint.
+    /// A connection, and what it may use of the endpoint.
     fn connection_at(&mut self, now: Instant, index: u32) -> Option<(&mut Connection, Ctx<'_>)> {
         let (events, arena) = (&mut self.events, &mut self.arena);
         let ctx = Ctx { now, events, arena, registry: &self.config.ccids };
@@ -120,7 +120,7 @@ impl Endpoint {
         self.slots.get_mut(id).map(|connection| (connection, ctx))
     }
 
-    /// The connection may have something to send, or a new timer.
+    /// Marks a connection that may have something to send, or a new timer.
     fn make_ready(&mut self, index: u32) {
         if !self.slots.replace_ready(index, true) {
             self.ready.push_back(index);
@@ -128,19 +128,19 @@ impl Endpoint {
     }
 
     //= 6773-3.8-12
-    /// Whether the endpoint holds as many connections as it may.
+    /// Whether the endpoint has `max_connections` connections.
     fn is_full(&self) -> bool {
         self.table.connections() >= self.config.max_connections
     }
 
-    /// An answer is to leave that belongs to no connection, unless too many wait already.
+    /// Queues an answer that belongs to no connection, unless too many wait already.
     fn answer(&mut self, answer: Datagram) {
         if !self.answers.push(answer) {
             self.stats.answers_dropped += 1;
         }
     }
 
-    /// Takes a new connection in.
+    /// Adds a new connection.
     fn admit(&mut self, now: Instant, mut connection: Connection) -> u32 {
         connection.start(now);
         let tuple = *connection.tuple();

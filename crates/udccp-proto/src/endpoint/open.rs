@@ -14,11 +14,12 @@ use crate::ids::{ConnectionId, ListenerId};
 use crate::tuple::FourTuple;
 
 impl Endpoint {
-    /// Serves `config.services` on DCCP port `port`: everywhere (`None`), or at `local` only, where
-    /// an unspecified IP address stands for all of its IP version.
+    /// Serves `config.services` on DCCP port `port`: on all addresses if `local` is `None`,
+    /// otherwise on `local` only, of which an unspecified IP address stands for all addresses of
+    /// its IP version.
     ///
     /// # Errors
-    /// A service code taken on this port, or settings that cannot be used.
+    /// A service code is taken on this port or invalid, or a setting is invalid.
     pub fn listen(
         &mut self,
         local: Option<SocketAddr>,
@@ -29,8 +30,8 @@ impl Endpoint {
         self.listeners.add(local, port, config, None)
     }
 
-    /// Stops listening. Handshakes in progress and connections never accepted are reset;
-    /// accepted connections live on.
+    /// Stops listening. Handshakes in progress and connections that were not accepted are reset;
+    /// accepted connections stay open.
     pub fn unlisten(&mut self, now: Instant, listener: ListenerId) {
         if self.listeners.get_mut(listener).is_none() {
             return;
@@ -46,14 +47,15 @@ impl Endpoint {
         self.listeners.remove(listener);
     }
 
-    /// The next connection whose handshake a client finished. Events of it come from here on; what
-    /// arrived before is there to be read. Where it is over already, the first event is `Closed`.
+    /// Returns the next connection of a client whose handshake is complete. Its events are reported
+    /// from now on; messages that arrived before can be read. If it has ended already, its first
+    /// event is `Closed`.
     pub fn accept(&mut self, listener: ListenerId) -> Option<ConnectionId> {
         let entry = self.listeners.get_mut(listener)?;
         let id = entry.ready.pop_front()?;
         entry.pending -= 1;
         if entry.invitation.is_some() {
-            // It was for one connection.
+            // An invitation is for one connection.
             self.listeners.remove(listener);
         }
         if let Some(reason) = self.slots.get_mut(id)?.accept() {
@@ -62,11 +64,11 @@ impl Endpoint {
         Some(id)
     }
 
-    /// Starts a connection; `Connected` or `Closed` reports the outcome. Messages may be queued
-    /// at once.
+    /// Starts a connection. `Connected` or `Closed` reports the result. Messages can be queued at
+    /// once.
     ///
     /// # Errors
-    /// Addresses, ports or settings that cannot be used.
+    /// Addresses, ports or settings are invalid, or in use.
     pub fn connect(
         &mut self,
         now: Instant,
@@ -75,12 +77,12 @@ impl Endpoint {
         self.connect_with_data(now, options, Payload::EMPTY)
     }
 
-    /// As [`Self::connect`], with data on the Request: it arrives a round-trip time earlier, if the
-    /// server takes it. `PeerDropped` reports that it did not; `MessageDropped` that the handshake
-    /// failed. Empty data is none.
+    /// As [`Self::connect`], with data in the Request, which arrives a round-trip time earlier if
+    /// the server accepts it. `PeerDropped` reports that it did not; `MessageDropped`, that the
+    /// handshake failed. Empty data is the same as none.
     ///
     /// # Errors
-    /// As [`Self::connect`]; data too long for a Request.
+    /// As [`Self::connect`]; [`ConnectError::DataTooLong`].
     pub fn connect_with_data(
         &mut self,
         now: Instant,
@@ -126,7 +128,7 @@ impl Endpoint {
         Ok(id)
     }
 
-    /// Whether there are implementations of all CCIDs that these settings name.
+    /// Whether all CCIDs in these settings are registered.
     pub(super) fn check_registered(&self, config: &ConnectionConfig) -> Result<(), ConfigError> {
         let mut ccids = config.tx_ccids.iter().chain(&config.rx_ccids);
         let unknown = ccids.find(|&&ccid| self.config.ccids.get(ccid).is_none());

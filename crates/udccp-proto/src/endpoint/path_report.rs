@@ -1,4 +1,5 @@
-//! Takes ICMP messages, and believes those that quote what was sent (RFC 4340 section 14.1).
+//! Processes ICMP messages, and believes those that quote a packet that we sent (RFC 4340 section
+//! 14.1).
 
 use core::net::SocketAddr;
 
@@ -8,19 +9,19 @@ use udccp_wire::{RawSeq, Seqno};
 use super::Endpoint;
 use crate::tuple::FourTuple;
 
-/// What an ICMP message said about a packet that we sent.
+/// What an ICMP message reports about a packet that we sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathReport {
-    /// Packet too big: the path takes IP packets up to this many bytes.
+    /// Packet too big: the path carries IP packets up to this many bytes.
     PathMtu(u16),
-    /// Our own interface takes IP packets up to this many bytes: believed, however few.
+    /// The MTU of our own interface in bytes. It is believed whatever it is.
     InterfaceMtu(u16),
-    /// Network or host unreachable, or administratively prohibited. Ends a handshake; an open
-    /// connection goes on.
+    /// Network or host unreachable, or administratively prohibited. This ends a handshake, but not
+    /// an open connection.
     Unreachable,
-    /// The peer's host itself reports that no program takes packets of this UDP port, or of this
-    /// protocol. Ends a handshake. Ends an open connection when it comes three times in a row, each
-    /// time about a packet sent after the time before, with nothing valid from the peer in between.
+    /// The peer's host reports that no program uses this UDP port, or that it does not support the
+    /// protocol. This ends a handshake. It ends an open connection after three reports, each about
+    /// a packet sent after the one before, without a valid packet from the peer in between.
     PortUnreachable,
 }
 
@@ -28,15 +29,15 @@ pub enum PathReport {
 struct Quoted {
     src_port: u16,
     dst_port: u16,
-    /// Missing where the message quotes too little.
+    /// `None` if the message quotes too little.
     seq: Option<RawSeq>,
 }
 
 impl Endpoint {
-    /// An ICMP message about a packet that we sent from `local` to `remote`; `quoted` is the
-    /// DCCP header that it quotes (at least 12 bytes, 16 with long sequence numbers). It is
-    /// believed only if the quoted sequence number is of a packet that we sent lately; of too big
-    /// packets also if it comes again and again while packets are lost.
+    /// Processes an ICMP message about a packet that we sent from `local` to `remote`. `quoted` is
+    /// the DCCP header that it quotes (at least 12 bytes, 16 with long sequence numbers). It is
+    /// believed only if the quoted sequence number is that of a recent packet of ours. Reports of
+    /// packets that are too big are also believed if they recur while packets are lost.
     pub fn handle_path_report(
         &mut self,
         now: Instant,
@@ -48,7 +49,7 @@ impl Endpoint {
         let Some(quoted) = parse(quoted) else { return };
         let tuple =
             FourTuple { local, local_port: quoted.src_port, remote, remote_port: quoted.dst_port };
-        // A Listen made no connection yet: what is said of it changes nothing.
+        // After a Listen there is no connection yet, so the report changes nothing.
         //= 5596-2.2.2-4
         let Some(index) = self.table.find(&self.slots, &tuple) else { return };
         let Some((connection, mut ctx)) = self.connection_at(now, index) else { return };

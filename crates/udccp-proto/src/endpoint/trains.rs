@@ -1,4 +1,4 @@
-//! Takes packets that arrived together in one buffer, and gives packets that leave in one.
+//! Receives packets that arrived together in one buffer, and sends packets together.
 
 use udccp_base::{Datagram, Instant, Payload};
 use udccp_wire::{DataRun, PacketView};
@@ -7,19 +7,19 @@ use super::Endpoint;
 use super::machine::PACKETS_PER_TURN;
 use crate::connection::{Arrival, Received};
 
-/// A place where a driver gathers packets of one path, to write them together.
+/// A buffer in which a driver collects packets of one path, to write them together.
 pub trait Train {
-    /// Whether a packet of this many bytes may be added.
+    /// Whether there is room for a packet of this many bytes.
     fn takes(&self, len: usize) -> bool;
 
-    /// Adds a packet, whose length [`Self::takes`] has allowed.
+    /// Adds a packet, for whose length [`Self::takes`] has returned true.
     fn put(&mut self, header: &[u8], payload: &Payload);
 }
 
 impl Endpoint {
-    /// After `poll_transmit` gave `last` and the driver has put it into a train: writes the packets
-    /// that would follow to the train as well, as long as they are Data without options on the same
-    /// path, with the same ECN codepoint. Returns how many; `poll_transmit` goes on behind them.
+    /// After `poll_transmit` returned `last` and the driver has put it into a train: writes the
+    /// following packets to the train too, while they are Data packets without options on the same
+    /// path, with the same ECN codepoint. Returns how many; `poll_transmit` continues after them.
     pub fn poll_run(&mut self, now: Instant, last: &Datagram, train: &mut impl Train) -> u32 {
         let Some(&index) = self.ready.front().filter(|_| self.answers.is_empty()) else { return 0 };
         let most = if self.ready.len() > 1 { PACKETS_PER_TURN - self.turn } else { u32::MAX };
@@ -32,11 +32,11 @@ impl Endpoint {
         count
     }
 
-    /// Takes datagrams of a buffer that holds several ([`udccp_base::HeaderBytes::first_of`]), from
-    /// the current one of `train` on, as long as they are one connection's next Data packets
-    /// without options; what [`Self::handle_borrowed`] would do for each is done once for all.
-    /// `train` then stands at the first that is something else, or at its end: then the result is
-    /// false. Alone, a datagram is always something else.
+    /// Processes datagrams in a buffer with several ([`udccp_base::HeaderBytes::first_of`]), from
+    /// the current one of `train` on, while they are the next Data packets of one connection,
+    /// without options. The work of [`Self::handle_borrowed`] is then done once for all of them.
+    /// Afterwards `train` is at the first datagram that was not processed, or at its end, and the
+    /// result is whether there is one. A single datagram is never processed here.
     pub fn handle_run(&mut self, now: Instant, train: &mut Datagram) -> bool {
         match self.take_run(now, train) {
             0 => true,
@@ -44,7 +44,7 @@ impl Endpoint {
         }
     }
 
-    /// Packets that were taken.
+    /// Returns the number of packets processed.
     fn take_run(&mut self, now: Instant, train: &Datagram) -> usize {
         let (stride, bytes) = (train.header.len(), train.header.with_following());
         let is_several = bytes.len() > stride && train.payload.is_empty();

@@ -1,7 +1,6 @@
-//! Feature negotiation (RFC 4340 section 6): one engine a connection.
+//! Feature negotiation (RFC 4340 section 6): one negotiator per connection.
 //!
-//! The engine knows nothing of packets, only which one an option came on or leaves with. Driving
-//! it:
+//! The negotiator handles options only, and knows which packet each comes with or leaves with. Use:
 //!
 //! 1. [`Negotiator::begin_packet`] for every valid packet that is not a DCCP-Data, then
 //!    [`Negotiator::on_option`] for each of its options in order. An error means: reset the
@@ -26,17 +25,17 @@ pub use error::{ChangeError, FeatureError};
 pub use negotiator::{Activated, Negotiator, PacketContext, Phase};
 pub use preferences::{FeaturePreferences, Preference};
 
-/// Which end of the connection we are: the server's preferences win (RFC 4340 section 6.3.1).
+/// Which side of the connection we are. The server's preferences decide (RFC 4340 section 6.3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// The end that sends the Request.
+    /// The side that sends the Request.
     Client,
-    /// The end that sends the Response.
+    /// The side that sends the Response.
     Server,
 }
 
-/// Where a feature is located, seen from here. Feature F at A governs something that A does (or
-/// reads, for ECN Incapable and Minimum Checksum Coverage): see each feature's section.
+/// Where a feature is located, as seen from our side. Feature F at A governs something that A does
+/// (or reads, for ECN Incapable and Minimum Checksum Coverage): see the section of each feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Location {
     /// At us: we send Change L and Confirm L.

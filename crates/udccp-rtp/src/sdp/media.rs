@@ -21,29 +21,29 @@ use udccp::ServiceCode;
 
 use super::Setup;
 
-/// A media description over DCCP: its `m=` line and the attributes that are DCCP's. All other lines
-/// are the application's.
+/// A media description over DCCP: its `m=` line and the attributes that concern DCCP. All other
+/// lines are up to the application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Media {
     /// The kind of media: `audio`, `video`...
     pub media: String,
-    /// The DCCP port; 9 (discard) where this end only connects.
+    /// The DCCP port; 9 (discard) if this side only connects.
     pub port: u16,
-    /// The UDP port of the encapsulation (RFC 6773); `None` for DCCP straight over IP.
+    /// The UDP port of the encapsulation (RFC 6773); `None` for DCCP directly over IP.
     pub udp_port: Option<u16>,
-    /// What DCCP carries: `RTP/AVP`, `RTP/SAVPF`..., or nothing that SDP names.
+    /// The profile inside DCCP: `RTP/AVP`, `RTP/SAVPF`...; `None` if there is none.
     pub profile: Option<String>,
-    /// The formats, as they stand at the end of the `m=` line.
+    /// The formats, as at the end of the `m=` line.
     pub formats: String,
     /// The service code.
     pub service: Option<ServiceCode>,
-    /// Who connects.
+    /// Which side connects.
     pub setup: Option<Setup>,
     /// RTP and RTCP share one DCCP port (RFC 5761); recommended with UDP.
     pub rtcp_mux: bool,
 }
 
-/// A text that is no media description over DCCP.
+/// The error for a text that is not a media description over DCCP.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MediaError {
     /// There is no `m=` line, or more than one.
@@ -58,7 +58,7 @@ pub enum MediaError {
     /// DCCP inside UDP needs the DCCP port in an attribute (RFC 6773 section 5.2).
     #[error("DCCP inside UDP needs an a=dccp-port: line")]
     NoDccpPort,
-    /// The value of an attribute cannot be.
+    /// The value of an attribute is invalid.
     #[error("\"{value}\" cannot be the value of a={attribute}:")]
     Attribute {
         /// The attribute.
@@ -104,13 +104,13 @@ impl FromStr for Media {
 }
 
 impl Media {
-    /// Reads what follows `m=`.
+    /// Parses what follows `m=`.
     fn from_line(line: &str) -> Result<Self, MediaError> {
         let form = || MediaError::Form(format!("m={line}"));
         let mut parts = line.splitn(4, ' ');
         let mut part = || parts.next().filter(|p| !p.is_empty()).ok_or_else(form);
         let (media, port, proto, formats) = (part()?, part()?, part()?, part()?);
-        // A number of ports after a slash is for multicast.
+        // A number of ports, after a slash, is for multicast only.
         let port = port.split('/').next().and_then(|p| p.parse().ok()).ok_or_else(form)?;
         let (is_udp, rest) = match proto.strip_prefix("UDP/") {
             Some(rest) => (true, rest),
@@ -139,7 +139,7 @@ impl Media {
 //= 6773-5-1
 //= 6773-5-2
 //= 6773-5.2-1
-/// Lines of a session description, each ended by CR LF.
+/// The lines of a session description, each ended by CR LF.
 impl fmt::Display for Media {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (around, port) = match self.udp_port {

@@ -22,9 +22,9 @@ pub use self::media::{Media, MediaError};
 pub use crate::error::SdpError;
 use crate::{RTP_PORT, SERVICE_AUDIO, SERVICE_OTHER, SERVICE_TEXT, SERVICE_VIDEO};
 
-/// RFC 4145 section 4.1: the port of a side that calls and does not listen.
+/// RFC 4145 section 4.1: the port of a side that connects and does not listen.
 const DISCARD_PORT: u16 = 9;
-/// Payload types that are given out by description (RFC 3551 section 3).
+/// Payload types that a session description assigns (RFC 3551 section 3).
 const DYNAMIC: std::ops::RangeInclusive<u8> = 96..=127;
 
 /// The top-level media type.
@@ -36,7 +36,7 @@ pub enum Kind {
     Video,
     /// `text`.
     Text,
-    /// Another one, by its name.
+    /// Another one, by name.
     Other(String),
 }
 
@@ -65,7 +65,7 @@ pub enum Profile {
     Savp,
     /// With feedback (RFC 4585).
     Avpf,
-    /// Both (RFC 5124).
+    /// Secure RTP with feedback (RFC 5124).
     Savpf,
 }
 
@@ -79,19 +79,19 @@ impl Profile {
 /// A payload format.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Format {
-    /// The number in RTP packets.
+    /// The payload type in RTP packets, 0 to 127.
     pub payload_type: u8,
-    /// Name, clock rate and parameters, as in `a=rtpmap`.
+    /// Name, clock rate and parameters, as in `a=rtpmap`; `None` for a static payload type.
     pub map: Option<String>,
 }
 
 impl Format {
-    /// One with a number of its own (RFC 3551 section 6).
+    /// A format with a static payload type (RFC 3551 section 6).
     pub fn fixed(payload_type: u8) -> Self {
         Self { payload_type, map: None }
     }
 
-    /// One whose number this description gives it; `map` is for example `h261/90000`.
+    /// A format with a dynamic payload type, 96 to 127; `map` is for example `h261/90000`.
     pub fn dynamic(payload_type: u8, map: impl Into<String>) -> Self {
         Self { payload_type, map: Some(map.into()) }
     }
@@ -100,42 +100,42 @@ impl Format {
 /// Who sends the DCCP-Request (RFC 4145 section 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Setup {
-    /// This side calls.
+    /// This side connects.
     Active,
     /// This side listens.
     Passive,
-    /// This side does either.
+    /// Either: the answer chooses.
     ActPass,
     /// No connection for now.
     HoldConn,
 }
 
-/// What is said of one medium. Its text is the lines from `m=` on; what is read from the text
-/// of others is the first medium over DCCP.
+/// The description of one medium. Its text is the lines from `m=` on. Parsing a whole session
+/// description returns its first medium over DCCP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MediaDescription {
-    /// What it carries.
+    /// The kind of media.
     pub kind: Kind,
-    /// DCCP port at which the side listens.
+    /// The DCCP port that this side listens on; 9 (discard) if it only connects.
     pub port: u16,
     /// The profile.
     pub profile: Profile,
-    /// Payload formats, best first.
+    /// Payload formats, the preferred one first.
     pub formats: Vec<Format>,
     /// Service code of the connection.
     pub service: ServiceCode,
-    /// Who calls.
+    /// Which side connects.
     pub setup: Setup,
-    /// Whether a connection is to be made even if there is one (RFC 4145 section 5).
+    /// Whether to open a new connection even if there is one (RFC 4145 section 5).
     pub new_connection: bool,
-    /// RTP and RTCP share the connection (RFC 5761).
+    /// Whether RTP and RTCP share the connection (RFC 5761).
     pub rtcp_mux: bool,
-    /// DCCP port of RTCP, if it is not the next one (RFC 3605).
+    /// DCCP port of RTCP, if it is not the one after that of RTP (RFC 3605).
     pub rtcp_port: Option<u16>,
 }
 
 impl MediaDescription {
-    /// The offer of a side that calls, or is called; with everything else as RFC 5762 recommends.
+    /// An offer of a side that connects, with everything else as RFC 5762 recommends.
     pub fn new(kind: Kind, formats: Vec<Format>) -> Self {
         Self {
             service: kind.service_code(),
@@ -151,14 +151,14 @@ impl MediaDescription {
     }
 
     //= 5762-5.1-6
-    /// The same of a side that listens at the registered port.
+    /// The same offer of a side that listens on the registered port.
     #[must_use]
     pub fn listening(self) -> Self {
         self.listening_at(RTP_PORT)
     }
 
     //= 5762-5.1-7
-    /// The same of a side that listens at another port; RFC 5762 has even ones for RTP.
+    /// The same offer of a side that listens on another port; RFC 5762 uses even ports for RTP.
     #[must_use]
     pub fn listening_at(mut self, port: u16) -> Self {
         (self.port, self.setup) = (port, Setup::Passive);
@@ -166,14 +166,14 @@ impl MediaDescription {
     }
 
     //= 5762-5.1-8
-    /// The port of RTCP: that of RTP where they share, else the one that is named, else the next.
+    /// The port of RTCP: that of RTP if they share it, otherwise the given one, otherwise the next.
     pub fn rtcp_port(&self) -> u16 {
         if self.rtcp_mux { self.port } else { self.rtcp_port.unwrap_or(self.port.wrapping_add(1)) }
     }
 
     //= 5762-5.3-1
     //= 5762-5.3-2
-    /// Our answer to an offer of which we take everything: the other role, the same connection.
+    /// An answer to this offer that accepts everything: the opposite role, the same connection.
     #[must_use]
     pub fn answer(&self) -> Self {
         let setup = match self.setup {
@@ -186,7 +186,7 @@ impl MediaDescription {
     }
 
     //= 5762-5.3-2
-    /// Whether an offer or answer on an existing session calls for a new connection.
+    /// Whether an offer and answer in an existing session require a new connection.
     pub fn needs_connection(&self, answer: &Self) -> bool {
         self.setup != Setup::HoldConn && (self.new_connection || answer.new_connection)
     }
@@ -242,7 +242,7 @@ impl FromStr for MediaDescription {
         };
         let media = lines.find(is_dccp).ok_or(SdpError::NoMedia)?;
         let mut description = media_line(media)?;
-        // RFC 4145 has both for a session as well; what a medium says of itself counts more.
+        // RFC 4145 allows both for the session too; the ones of the medium have precedence.
         for line in text.lines().map(str::trim_end).take_while(|line| !line.starts_with("m=")) {
             let for_all = line.strip_prefix("a=");
             if let Some(attribute) = for_all.filter(|a| is_one_of(a, &["setup", "connection"])) {
@@ -307,7 +307,7 @@ impl MediaDescription {
                     format.map = Some(map.to_owned());
                 }
             }
-            // By its number, however it is written.
+            // Compared as a number, in whatever form it is written.
             //= 5762-5.2-1
             "dccp-service-code" => self.service = value.parse().map_err(|_| bad())?,
             "setup" => self.setup = value.parse().map_err(|()| bad())?,
@@ -318,7 +318,7 @@ impl MediaDescription {
                     _ => return Err(bad()),
                 };
             }
-            // What is not understood is ignored (RFC 4566 section 5.13).
+            // Unknown attributes are ignored (RFC 4566 section 5.13).
             _ => {}
         }
         Ok(())

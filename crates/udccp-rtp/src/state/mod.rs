@@ -12,43 +12,43 @@ use crate::timing::{self, Interval};
 
 /// IPv6, UDP and DCCP headers below an RTCP packet, counted in RTCP's bandwidth.
 const LOWER_HEADER_BYTES: usize = 40 + 8 + 24;
-/// A source that was silent for so many intervals is gone (RFC 3550 section 6.3.5).
+/// A source is gone if it was silent for this many intervals (RFC 3550 section 6.3.5).
 const TIMEOUT_INTERVALS: u32 = 5;
-/// Blocks that one report can hold.
+/// Most blocks in one report.
 const MAX_BLOCKS: usize = 31;
 
-/// Sources that are remembered; whoever was silent for longest makes room for another.
+/// Most sources that are stored. A new one replaces the one that was silent longest.
 const MAX_SOURCES: usize = 1024;
-/// What is said of an identifier that another source has too.
+/// The reason in the BYE of an identifier that another source uses too.
 const COLLISION: &str = "identifier in use";
 
-/// What a session counts.
+/// Counters of a session.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SessionStats {
-    /// Our source identifier: another one after a collision.
+    /// Our source identifier (SSRC). It changes after a collision.
     pub ssrc: u32,
     /// RTP packets handed to DCCP.
     pub packets_sent: u32,
     /// Bytes of payload in them.
     pub octets_sent: u32,
-    /// RTP packets that were dropped before they left, because congestion control had not let
-    /// them go within their lifetime.
+    /// RTP packets dropped before they were sent, because congestion control did not allow it
+    /// within their lifetime.
     pub packets_expired: u64,
     /// RTCP packets sent.
     pub reports_sent: u64,
     /// RTCP packets received.
     pub reports_received: u64,
-    /// How long the last RTCP packet waited for congestion control. Where this comes near the
-    /// interval of RTCP, the session bandwidth is above what the path carries: agree on less.
+    /// How long the last RTCP packet waited for congestion control. If this comes near the interval
+    /// of RTCP, the session bandwidth is more than the path carries: agree on a lower one.
     pub report_delay: Duration,
-    /// Empty packets sent while there was nothing else to send.
+    /// Empty packets sent to keep bindings open.
     pub keep_alives_sent: u64,
     /// Packets received that are neither RTP nor RTCP.
     pub malformed: u64,
-    /// Packets received that had our own source identifier: of another source that chose the
-    /// same, or of ours, sent back to us.
+    /// Packets received with our own source identifier: from another source that chose the same, or
+    /// our own, looped back.
     pub collisions: u64,
-    /// Whom we hear.
+    /// The other sources that we receive.
     pub sources: Vec<SourceStats>,
 }
 
@@ -57,15 +57,15 @@ pub struct SessionStats {
 pub struct SourceStats {
     /// The source.
     pub ssrc: u32,
-    /// Its name (CNAME), once it said so.
+    /// Its canonical name (CNAME), if it was received.
     pub name: Option<String>,
     /// RTP packets received.
     pub packets_received: u32,
-    /// RTP packets missing; negative when copies came.
+    /// RTP packets lost; negative if there were duplicates.
     pub lost: i64,
-    /// Mean deviation of the transit time (RFC 3550 section 6.4.1).
+    /// Interarrival jitter (RFC 3550 section 6.4.1).
     pub jitter: Duration,
-    /// What it says of what it hears of us.
+    /// Its last report on what it receives from us.
     pub hears_us: Option<Block>,
 }
 
@@ -75,20 +75,20 @@ struct Source {
     name: Option<String>,
     last_heard: Instant,
     last_media: Option<Instant>,
-    /// When we last reported what we hear of it.
+    /// When we last reported on it.
     reported: Option<Instant>,
     /// Middle 32 bits of the NTP time of its last sender report, and when that came.
     last_report: Option<(u32, Instant)>,
     hears_us: Option<Block>,
-    /// It said BYE: it is no member any more, but what is known of it stays for a while.
+    /// It sent a BYE: it is no longer a member, but its data is kept for a while.
     left: bool,
 }
 
-/// What a session is started with.
+/// The start values of a session.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
     pub(crate) ssrc: u32,
-    /// Taken in the place of `ssrc` if that is in use.
+    /// Used instead of `ssrc` if that is taken.
     pub(crate) spare_ssrc: u32,
     pub(crate) sequence: u16,
     pub(crate) timestamp_offset: u32,
@@ -109,10 +109,10 @@ pub(crate) struct State {
     //= 5762-4.4-2
     sources: BTreeMap<u32, Source>,
     average_bytes: f64,
-    /// When the last RTCP packet left, and the one before.
+    /// When the last RTCP packet was sent, and the one before.
     pub(crate) last_rtcp: Instant,
     previous_rtcp: Instant,
-    /// The identifier that collided, until its goodbye is said.
+    /// The identifier that collided, until its BYE is sent.
     given_up: Option<u32>,
     has_collided: bool,
     pub(crate) counts: SessionStats,
@@ -120,7 +120,7 @@ pub(crate) struct State {
 
 impl State {
     pub(crate) fn new(setup: Setup, now: Instant) -> Self {
-        // RFC 3550 section 6.3.2: the likely size of the first packet.
+        // RFC 3550 section 6.3.2: the probable size of the first packet.
         let counts = SessionStats { ssrc: setup.ssrc, ..SessionStats::default() };
         let average_bytes = (LOWER_HEADER_BYTES + 28 + 12 + setup.name.len()) as f64;
         Self {
@@ -138,7 +138,7 @@ impl State {
     }
 
     //= 5762-4.1-1
-    /// The next RTP packet; it counts once it is sent.
+    /// Builds the next RTP packet, which counts when it is sent.
     pub(crate) fn packet(&self, timestamp: u32, marker: bool, payload: &[u8]) -> Bytes {
         let setup = &self.setup;
         let timestamp = timestamp.wrapping_add(setup.timestamp_offset);
@@ -155,8 +155,8 @@ impl State {
         self.counts.octets_sent = self.counts.octets_sent.wrapping_add(payload_bytes as u32);
     }
 
-    /// Whether a packet of `ssrc` is to be heard. If we have that identifier too, we take another
-    /// (RFC 3550 section 8.2). From then on what has ours comes from ourselves, by a loop.
+    /// Whether a packet of `ssrc` is from another source. If we use that identifier too, we choose
+    /// another (RFC 3550 section 8.2). After that, packets with ours come from us through a loop.
     fn is_other(&mut self, ssrc: u32) -> bool {
         if ssrc != self.setup.ssrc {
             return true;
@@ -170,13 +170,13 @@ impl State {
             self.given_up = Some(ssrc);
         }
         self.setup.ssrc = self.setup.spare_ssrc;
-        // Section 6.4.1: counts are those of an identifier.
+        // Section 6.4.1: counts belong to an identifier.
         let counts = &mut self.counts;
         (counts.ssrc, counts.packets_sent, counts.octets_sent) = (self.setup.ssrc, 0, 0);
         true
     }
 
-    /// Whether anything was sent that a goodbye could follow (RFC 3550 section 6.3.7).
+    /// Whether anything was sent, so that a BYE may follow (RFC 3550 section 6.3.7).
     pub(crate) fn has_spoken(&self) -> bool {
         self.last_sent.is_some() || self.counts.reports_sent > 0
     }
@@ -207,7 +207,7 @@ impl State {
         source
     }
 
-    /// Counts an RTP packet and completes its sequence number.
+    /// Counts an RTP packet and extends its sequence number.
     pub(crate) fn heard_packet(&mut self, now: Instant, bytes: &Bytes) -> Option<Event> {
         let Some(mut packet) = reports::parse_rtp(bytes) else {
             self.counts.malformed += 1;
@@ -225,7 +225,7 @@ impl State {
         Some(Event::Packet(packet))
     }
 
-    /// Takes in an RTCP packet.
+    /// Processes an RTCP packet.
     pub(crate) fn heard_rtcp(&mut self, now: Instant, ntp: u64, bytes: &[u8]) -> Vec<Event> {
         let Some(heard) = reports::parse_rtcp(bytes) else {
             self.counts.malformed += 1;
@@ -260,7 +260,7 @@ impl State {
                         // RFC 3550 section 6.4.1: A - LSR - DLSR.
                         let units =
                             middle(ntp).wrapping_sub(block.last_report).wrapping_sub(block.delay);
-                        // Below zero by rounding is zero.
+                        // A negative value, from rounding, counts as zero.
                         let units = (units as i32).max(0) as u32;
                         block.rtt = Some(Duration::from_secs_f64(f64::from(units) / 65_536.0));
                     }
@@ -276,7 +276,7 @@ impl State {
         }
     }
 
-    /// The compound packet that is due now, of up to `max_bytes` where that can be.
+    /// The compound packet that is due now, of up to `max_bytes` if possible.
     pub(crate) fn report(
         &mut self,
         now: Instant,
@@ -286,7 +286,7 @@ impl State {
     ) -> Option<Bytes> {
         self.forget_silent(now);
         let (ssrc, sender) = (self.setup.ssrc, self.sender_info(now, ntp));
-        // While we are here the goodbye is that of an identifier that we gave up.
+        // While we are in the session, the BYE is that of an identifier that we gave up.
         let bye = bye.map(|reason| (ssrc, reason));
         let bye = bye.or_else(|| self.given_up.take().map(|given_up| (given_up, COLLISION)));
         let rest = reports::compound(ssrc, sender, Vec::new(), &self.setup.name, bye)?;
@@ -295,8 +295,8 @@ impl State {
         reports::compound(ssrc, sender, blocks, &self.setup.name, bye)
     }
 
-    /// Blocks about `most` of those heard since we last reported on them: if they are more, those
-    /// that have waited longest.
+    /// Blocks about up to `most` of the sources received since we last reported on them; if there
+    /// are more, those that have waited longest.
     fn blocks(&mut self, now: Instant, most: usize) -> Vec<rtcp_types::ReportBlockBuilder> {
         let is_heard = |source: &Source| match (source.last_media, source.reported) {
             (Some(heard), Some(reported)) => heard >= reported,
@@ -324,7 +324,7 @@ impl State {
         blocks.collect()
     }
 
-    /// What we say of what we send, while we do (RFC 3550 section 6.4).
+    /// Our sender information, while we send (RFC 3550 section 6.4).
     fn sender_info(&self, now: Instant, ntp: u64) -> Option<SenderInfo> {
         let (timestamp, at) = self.last_sent.filter(|_| self.we_sent())?;
         Some(SenderInfo {
@@ -335,13 +335,13 @@ impl State {
         })
     }
 
-    /// Whether we have sent media since the report before the last (section 6.3.8).
+    /// Whether we have sent media since the report before last (section 6.3.8).
     fn we_sent(&self) -> bool {
         self.last_sent.is_some_and(|(_, at)| at >= self.previous_rtcp)
     }
 
     //= 5762-4.2-1
-    /// An RTCP packet has left `delay` after it was due.
+    /// An RTCP packet was sent `delay` after it was due.
     pub(crate) fn report_left(&mut self, now: Instant, bytes: usize, delay: Duration) {
         self.average_bytes = timing::average(self.average_bytes, bytes + LOWER_HEADER_BYTES);
         self.report_passed(now);
@@ -349,7 +349,7 @@ impl State {
         self.counts.report_delay = delay;
     }
 
-    /// The time of a report has passed, whether it could be sent or not.
+    /// The time of a report is over, whether or not it was sent.
     pub(crate) fn report_passed(&mut self, now: Instant) {
         self.previous_rtcp = std::mem::replace(&mut self.last_rtcp, now);
     }

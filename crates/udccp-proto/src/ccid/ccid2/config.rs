@@ -3,48 +3,50 @@
 use udccp_base::Duration;
 use udccp_cc::{Algorithm, IdlePolicy, InitialWindow, RtoConfig};
 
-/// When packets that the window allows are spread over the round-trip time.
+/// When the packets that the window allows are spread over the round-trip time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pacing {
     /// Never, unless the window algorithm has a rate of its own.
     Off,
-    /// While the window is larger than what its use has validated (RFC 7661 section 4.4.2), beyond
-    /// a burst of one initial window.
+    /// While the window is larger than its use has validated (RFC 7661 section 4.4.2), after a
+    /// burst of one initial window.
     #[default]
     NonValidated,
-    /// Always, beyond a burst of one initial window (allowed by RFC 4341 section 5).
+    /// Always, after a burst of one initial window (allowed by RFC 4341 section 5).
     Always,
 }
 
-/// Congestion control on acknowledgements (RFC 4341 section 6.1).
+/// Congestion control of acknowledgements (RFC 4341 section 6.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckRatioConfig {
-    /// Follows losses and marks of acknowledgements.
+    /// The Ack Ratio follows losses and marks of acknowledgements.
     Adaptive {
-        /// The smallest ratio used: 2, or 1 which applies while the window is under four packets.
+        /// The smallest ratio used: 2, or 1, which applies while the window is less than four
+        /// packets.
         min: u16,
     },
-    /// The same, and in a large window a power of two with which the window has no more than this
-    /// many acknowledgements. Linux doubles its ratio where a window has more than 20.
+    /// As `Adaptive`; and in a large window the ratio is a power of two with which the window has
+    /// at most `acks` acknowledgements. Linux doubles its ratio if a window has more than 20.
     Thinned {
-        /// The smallest ratio used: 2, or 1 which applies while the window is under three packets.
+        /// The smallest ratio used: 2, or 1, which applies while the window is less than three
+        /// packets.
         min: u16,
-        /// Most acknowledgements of a window.
+        /// Most acknowledgements per window.
         acks: u16,
     },
-    /// Always this ratio (within RFC 4341's bounds for the window).
+    /// Always this ratio, within the bounds of RFC 4341 for the window.
     Fixed(u16),
 }
 
 /// How fast the window grows in slow start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SlowStartGrowth {
-    /// By one packet for every two that are acknowledged, and by Ack Ratio / 2 at most for one
-    /// acknowledgement (RFC 4341 section 5).
+    /// By one packet for every two acknowledged, and by at most Ack Ratio / 2 per acknowledgement
+    /// (RFC 4341 section 5).
     #[default]
     HalfOfPackets,
-    /// By every packet that is acknowledged, as in TCP (RFC 3465 with L unbounded, since an Ack
-    /// Vector distinguishes packets).
+    /// By one packet for every packet acknowledged, as in TCP (RFC 3465 with unlimited L, because
+    /// an Ack Vector reports each packet).
     EveryPacket,
 }
 
@@ -53,37 +55,36 @@ pub enum SlowStartGrowth {
 pub struct Ccid2Config {
     /// The window algorithm (default [`Algorithm::CCID2`]).
     pub algorithm: Algorithm,
-    /// Growth in slow start (default RFC 4341's).
+    /// How the window grows in slow start (default as in RFC 4341).
     pub slow_start: SlowStartGrowth,
-    /// The first window (default RFC 3390).
+    /// The initial window (default RFC 3390).
     pub initial_window: InitialWindow,
-    /// The window never exceeds this, packets (default 6144, or 8.8 MB of full packets: 700 Mbit/s
-    /// over 100 ms). What is in flight is remembered packet by packet, in some 21 bytes for each
-    /// packet of this, which keeps a connection under 256 KiB whatever its peer does. A window
-    /// algorithm that samples delivery rates (BBR) uses a quarter of it. Raise it where the path is
-    /// longer and faster.
+    /// Largest window in packets (default 6144, or 8.8 MB of full packets: 700 Mbit/s over 100 ms).
+    /// State is kept for each packet in flight, about 21 bytes, so a connection takes less than 256
+    /// KiB whatever its peer does. A window algorithm that samples delivery rates (BBR) uses a
+    /// quarter of this. Raise it for longer and faster paths.
     pub max_window: u32,
-    /// Transmit timeout bounds (default: first 1 s, at least 200 ms, at most 60 s).
+    /// Transmit timeout (default: first 1 s, at least 200 ms, at most 60 s).
     pub rto: RtoConfig,
-    /// What becomes of a window that was not used (default RFC 7661).
+    /// What happens to a window that the application does not use (default RFC 7661).
     pub idle: IdlePolicy,
     /// When packets are paced (default: while the window is not validated).
     pub pacing: Pacing,
-    /// Packets that leave in one train at most, as drivers write them in one call (default 1: none;
-    /// simulation has no calls to spare). More than 1 has a full window wait until an eighth of it
-    /// is free, or a quarter of a round-trip time is over, and paces by what leaves in 1 ms, as
-    /// Linux does.
+    /// Most packets in one burst, which drivers write in one call (default 1; simulation does not
+    /// need bursts). With more than 1, a full window waits until an eighth of it is free, or a
+    /// quarter of a round-trip time is over, and pacing sends as many packets at once as leave in 1
+    /// ms, as Linux does.
     pub max_train: u32,
-    /// Congestion control on acknowledgements (default adaptive, at least 2).
+    /// Congestion control of acknowledgements (default: an adaptive Ack Ratio, at least 2).
     pub ack_ratio: AckRatioConfig,
-    /// Longest time that an acknowledgement is delayed (default 200 ms, RFC 4340 section 11.3). The
-    /// sender half leaves the peer as much.
+    /// Longest delay of an acknowledgement (default 200 ms, RFC 4340 section 11.3). The sender half
+    /// allows the peer the same.
     pub delayed_ack: Duration,
 }
 
 impl Default for Ccid2Config {
     //= 4341-3.1-1
-    /// What CCID 2's own documents specify; what TCP learned since is there for the asking.
+    /// What the RFCs of CCID 2 specify. Later improvements of TCP are optional.
     fn default() -> Self {
         Self {
             algorithm: Algorithm::CCID2,

@@ -1,10 +1,10 @@
 //! CCID 2, TCP-like congestion control (RFC 4341).
 //!
-//! The sender half is cut into small parts: `history` (what became of each packet), `window` (the
-//! congestion window, around any algorithm of `udccp-cc`), `ack_ratio` with `peer_log` (congestion
-//! control on acknowledgements), `ack_of_ack` (when to acknowledge acknowledgements), `observer`
-//! (rounds and delivery rates, for algorithms that look at them). The experimental CCIDs of
-//! [`super::experimental`] are these same halves around other algorithms.
+//! The sender half consists of small parts: `history` (the fate of each packet), `window` (the
+//! congestion window, with any algorithm of `udccp-cc`), `ack_ratio` with `peer_log` (congestion
+//! control of acknowledgements), `ack_of_ack` (when to acknowledge acknowledgements), `observer`
+//! (rounds and delivery rates, for algorithms that use them). The experimental CCIDs of
+//! [`super::experimental`] are the same halves with other algorithms.
 
 mod ack_of_ack;
 mod ack_ratio;
@@ -34,7 +34,8 @@ pub use udccp_cc::IdlePolicy;
 pub const NUMBER: u8 = 2;
 
 //= 4341-4-1
-/// Features that the sender half needs: data waits until the peer sends Ack Vectors.
+/// Features that the sender half needs. Data is not sent until the peer has agreed to send Ack
+/// Vectors.
 pub const NEEDED_FEATURES: &[FeatureNeed] = &[FeatureNeed {
     feature: FeatureNumber::SEND_ACK_VECTOR,
     location: Location::Remote,

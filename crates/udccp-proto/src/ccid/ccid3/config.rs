@@ -2,7 +2,7 @@
 
 use udccp_base::Duration;
 
-/// Where the segment size s of the throughput equation comes from (RFC 4342 section 5.3).
+/// The segment size s of the throughput equation (RFC 4342 section 5.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SegmentSizeRule {
     /// The mean over the last four loss intervals (RFC 5348 section 4.1).
@@ -16,26 +16,27 @@ pub enum SegmentSizeRule {
 /// Settings of CCID 3.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ccid3Config {
-    /// Lowers the rate while the round-trip time is above its mean (default true, RFC 5348
-    /// section 4.5).
+    /// Lower the rate while the round-trip time is above its mean (default true, RFC 5348 section
+    /// 4.5).
     pub oscillation_reduction: bool,
-    /// Lets old loss intervals count less during a long one (default true, RFC 5348 section 5.5).
+    /// Reduce the weight of old loss intervals during a long one without loss (default true, RFC
+    /// 5348 section 5.5).
     pub history_discounting: bool,
-    /// Which segment size the equation takes (default the mean).
+    /// The segment size in the throughput equation (default the mean).
     pub segment_size: SegmentSizeRule,
-    /// How coarsely the driver's timers fire, t_gran (default 1 ms): a packet may leave up to half
+    /// Granularity of the driver's timers, t_gran (default 1 ms): a packet may be sent up to half
     /// of it early (RFC 5348 section 8.3).
     pub granularity: Duration,
-    /// For how long unused send times may be made up for, and never longer than a round-trip time
-    /// (the default, RFC 5348 section 4.6): a sender that wakes up later than that loses rate, and
-    /// with it the receive rate that allows it to send. Two packets always may.
+    /// How long missed send times may be made up for, never more than a round-trip time (the
+    /// default, RFC 5348 section 4.6). A sender that wakes up later loses rate, and with it the
+    /// receive rate that limits it. Two packets may always be made up for.
     pub max_credit: Duration,
-    /// The nofeedback timer is never shorter (default 10 ms): hosts pause for longer than four
-    /// round-trip times of a path that has microseconds. What leaves in these, but at least 100
-    /// packets, is then the most that may be in flight.
+    /// Shortest nofeedback timer (default 10 ms): hosts pause for longer than four round-trip times
+    /// of a path whose round-trip time is microseconds. If this applies, the data in flight is
+    /// limited to what is sent in four round-trip times, but at least 100 packets.
     pub least_timeout: Duration,
-    /// Takes feedback that has a Loss Event Rate in place of Loss Intervals (default true): Linux
-    /// sends no other.
+    /// Accept feedback with a Loss Event Rate instead of Loss Intervals (default true). Linux sends
+    /// no other.
     pub accept_loss_event_rate: bool,
 }
 

@@ -1,9 +1,8 @@
 //! CCID 3, TCP-Friendly Rate Control (RFC 4342, with TFRC as in RFC 5348).
 //!
-//! The arithmetic of TFRC is in [`crate::ccid::tfrc`]. Here are the two halves around it: the
-//! sender, which paces data by the allowed rate X and checks what the receiver reports
-//! (`feedback`, `verify`), and the receiver, which finds loss events and reports once a
-//! round-trip time.
+//! The arithmetic of TFRC is in [`crate::ccid::tfrc`]; here are the two halves that use it. The
+//! sender paces data at the allowed rate X and checks the receiver's reports (`feedback`,
+//! `verify`). The receiver detects loss events and reports once per round-trip time.
 
 mod config;
 pub(super) mod feedback;
@@ -25,7 +24,7 @@ pub use sender::Ccid3Sender;
 /// The CCID's number.
 pub const NUMBER: u8 = 3;
 
-/// Features that make the receiver's work easier; data need not wait for them.
+/// Features that make the receiver's work easier. Data need not wait for them.
 pub const NEEDED_FEATURES: &[FeatureNeed] = &[
     FeatureNeed {
         feature: FeatureNumber::SEND_LEV_RATE,

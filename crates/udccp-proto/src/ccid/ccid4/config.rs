@@ -7,20 +7,20 @@ use crate::ccid::tfrc::SmallPackets;
 
 /// IPv4 header, and DCCP-Data header with 48-bit numbers (RFC 5622 section 5).
 const LONG_HEADER_BYTES: u32 = 36;
-/// s of the throughput equation, at most (RFC 5622 section 5.3).
+/// Largest s of the throughput equation (RFC 5622 section 5.3).
 const NOMINAL_SEGMENT: u32 = 1460;
-/// Least time between packets (RFC 4828 section 4.3).
+/// Shortest time between packets (RFC 4828 section 4.3).
 const MIN_INTERVAL: Duration = Duration::from_millis(10);
-/// A TCP segment of the path holds so much more than the largest packet of ours, which keeps room
-/// for options.
+/// How much larger a TCP segment of the path is than our largest packet, which has room for
+/// options.
 const SEGMENT_OVER_PACKET: u32 = 20;
 
 /// Settings of CCID 4.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ccid4Config {
-    /// What CCID 4 has in common with CCID 3. The segment size of the equation is none of it.
+    /// The settings that CCID 4 shares with CCID 3. `segment_size` has no effect.
     pub tfrc: Ccid3Config,
-    /// Bytes of headers that the allowed rate has to pay for with each packet (default 36, RFC 5622
+    /// Bytes of headers that count against the allowed rate with each packet (default 36, RFC 5622
     /// section 5; 32 with short sequence numbers).
     pub header_bytes: u32,
 }
@@ -37,7 +37,7 @@ impl Ccid4Config {
     //= 4828-3-3
     //= 4828-3-6
     //= 4828-3-7
-    /// What differs from CCID 3 on a path whose packets hold up to this many bytes of data.
+    /// The differences from CCID 3, on a path whose packets hold up to this many bytes of data.
     pub(super) fn small_packets(&self, packet_size_bytes: u32) -> SmallPackets {
         let mss = packet_size_bytes.saturating_add(SEGMENT_OVER_PACKET);
         SmallPackets {

@@ -40,11 +40,11 @@ pub(crate) use window_counter::WindowCounter;
 
 //= 5348-5.4-1
 //= 5348-5.4-2
-/// Loss intervals that the average weighs: n of RFC 5348 section 5.4, NINTERVAL of RFC 4342.
+/// Number of loss intervals in the average: n of RFC 5348 section 5.4, NINTERVAL of RFC 4342.
 pub const NINTERVAL: usize = 8;
 
-/// Packets seen after a hole before it counts as lost (RFC 5348 section 5.1).
+/// Packets that arrive after a missing one before it counts as lost (RFC 5348 section 5.1).
 pub const NDUPACK: usize = 3;
 
-/// Longest time between two packets, t_mbi (RFC 5348 section 4.3).
+/// Longest time between two packets, t_mbi, in seconds (RFC 5348 section 4.3).
 pub const MAX_BACK_OFF_SECS: u64 = 64;

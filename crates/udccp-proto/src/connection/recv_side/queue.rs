@@ -40,7 +40,7 @@ impl Pressure {
     }
 }
 
-/// A message as the application gets it.
+/// A message as it is delivered to the application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivery {
     /// The data.
