@@ -1,4 +1,4 @@
-//! Chooses a window algorithm and builds it.
+//! Selects and builds a window algorithm.
 
 use crate::bbr::{Bbr, BbrConfig};
 use crate::bic::{Bic, BicConfig};
@@ -20,15 +20,16 @@ use crate::veno::{Veno, VenoConfig};
 use crate::westwood::{Westwood, WestwoodConfig};
 use crate::yeah::{Yeah, YeahConfig};
 
-/// Which window algorithm, with its parameters.
+/// A window algorithm with its parameters. All windows are in packets.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Algorithm {
-    /// Additive increase by one packet per window, and a cut (RFC 5681, RFC 4341 section 5).
+    /// Additive increase by one packet per window, and a multiplicative cut (RFC 5681, RFC 4341
+    /// section 5).
     NewReno {
-        /// What is kept of the window after a congestion event.
+        /// The share of the window that is kept after a congestion event.
         cut: Cut,
-        /// What counts as growth after a congestion event.
+        /// Which packets count for growth after a congestion event.
         after_cut: GrowthAfterCut,
     },
     /// CUBIC.
@@ -59,7 +60,7 @@ pub enum Algorithm {
     Compound(CompoundConfig),
     /// BBR v1 (Cardwell et al. 2016).
     Bbr(BbrConfig),
-    /// One that is built outside of this crate.
+    /// An algorithm built outside this crate.
     Custom(CustomAlgorithm),
 }
 
@@ -67,11 +68,11 @@ impl Algorithm {
     /// The standard of TCP: additive increase, halving, no growth in recovery (RFC 5681).
     pub const NEW_RENO: Self = Self::NewReno { cut: Cut::HALF, after_cut: GrowthAfterCut::Pauses };
 
-    /// The standard of CCID 2: additive increase, halving, growth goes on after a cut (RFC 4341
-    /// section 5, as other implementations read it).
+    /// The standard of CCID 2: additive increase, halving, continued growth after a cut (RFC 4341
+    /// section 5, as other implementations interpret it).
     pub const CCID2: Self = Self::NewReno { cut: Cut::HALF, after_cut: GrowthAfterCut::Continues };
 
-    /// A fresh instance with a first window of `initial_cwnd` packets (at least 1).
+    /// Creates an instance with an initial window of `initial_cwnd` packets (at least 1).
     pub fn build(&self, initial_cwnd: u32) -> Box<dyn CongestionControl> {
         let first = initial_cwnd;
         match self {

@@ -30,29 +30,29 @@ use crate::policy::{GrowthPolicy, Window};
 /// Parameters of BIC.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BicConfig {
-    /// The largest growth in packets per round trip (`S_max`).
+    /// Largest growth in packets per round trip (`S_max`).
     pub max_increment: u32,
-    /// Windows of at most this many packets grow and are cut as NewReno's.
+    /// Up to this window, in packets, growth and cut are those of NewReno.
     pub low_window: u32,
-    /// The share of the distance that binary search covers per round trip is one in `b`; 2 in the
-    /// paper, 4 in the kernels (`BICTCP_B`).
+    /// Binary search covers one part in `b` of the distance per round trip; 2 in the paper, 4 in
+    /// the kernels (`BICTCP_B`).
     pub b: u32,
-    /// Round trips that the window needs for `b` packets around the last maximum.
+    /// Round trips in which the window grows by `b` packets around the last maximum.
     pub smooth_part: u32,
-    /// What is kept of the window after a congestion event (the paper's 1 - beta).
+    /// The share of the window that is kept after a congestion event (1 - beta in the paper).
     pub cut: Cut,
-    /// Give up more when the window was cut below its last maximum.
+    /// Reduce the window further if it had not reached its last maximum.
     pub fast_convergence: bool,
     /// Before the first congestion event, and after a timeout, the window grows by at least one
-    /// packet for this many acknowledged (5 % a round trip).
+    /// packet per this many acknowledged (20: 5 % per round trip).
     pub unknown_count: u32,
-    /// Above `low_window`, multiply growth by the packets that an acknowledgement covers: a moving
-    /// average of weight 1/16 that begins at 2, in whole sixteenths (kernels since 3.18).
+    /// Above `low_window`, multiply growth by the packets per acknowledgement: a moving average of
+    /// weight 1/16 that starts at 2, in whole sixteenths (kernels since 3.18).
     pub times_ack_ratio: bool,
 }
 
 impl BicConfig {
-    /// Out of the box in Linux 2.6.22: `S_max` 16, low window 14, B 4, 819/1024 kept.
+    /// The defaults of Linux 2.6.22: `S_max` 16, low window 14, B 4, 819/1024 kept.
     pub const fn linux_2_6() -> Self {
         Self {
             max_increment: 16,
@@ -66,7 +66,7 @@ impl BicConfig {
         }
     }
 
-    /// Out of the box in Linux 6.1, as in all since 3.18.
+    /// The defaults of Linux 6.1, unchanged since 3.18.
     pub const fn linux_6_1() -> Self {
         Self { times_ack_ratio: true, ..Self::linux_2_6() }
     }

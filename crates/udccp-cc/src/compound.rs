@@ -1,4 +1,4 @@
-//! Compound TCP: NewReno's window and a second one that fills what delay says is free.
+//! Compound TCP: NewReno's window plus a second one that grows while delay is low.
 //!
 //! K. Tan, J. Song, Q. Zhang, M. Sridharan, "A Compound TCP Approach for High-Speed and Long
 //! Distance Networks", INFOCOM 2006, equations 3 to 7, and draft-sridharan-tcpm-ctcp-02. The window
@@ -26,18 +26,18 @@ use crate::queue_delay::{QueueDelay, Round, Verdict};
 pub struct CompoundConfig {
     /// Factor of the growth of `dwnd`.
     pub alpha: f64,
-    /// Share of the window cut away at a congestion event.
+    /// Share of the window that is cut at a congestion event, 0 to 1.
     pub beta: f64,
     /// Exponent of the growth of `dwnd`, a multiple of a quarter.
     pub k: f64,
-    /// With as many packets queued, `dwnd` falls.
+    /// Queue in packets from which on `dwnd` shrinks.
     pub gamma: f64,
-    /// How fast it falls with the packets queued.
+    /// How fast it shrinks with the number of packets queued.
     pub zeta: f64,
 }
 
 impl Default for CompoundConfig {
-    /// 1/8, 1/2, 3/4, 30 packets, 1.
+    /// alpha 1/8, beta 1/2, k 3/4, gamma 30 packets, zeta 1.
     fn default() -> Self {
         Self { alpha: 0.125, beta: 0.5, k: 0.75, gamma: 30.0, zeta: 1.0 }
     }

@@ -1,4 +1,4 @@
-//! Defines the contract of a window algorithm: what a sender passes to it and asks of it.
+//! The interface of window algorithms: what a sender tells them and asks of them.
 
 use core::fmt;
 
@@ -11,15 +11,15 @@ use crate::delivery::{Delivery, Needs};
 pub struct AckSample {
     /// When it arrived.
     pub now: Instant,
-    /// Packets newly acknowledged that count for growth. The caller leaves out what must not
-    /// count: packets of a window that was already cut, and in CCID 2's slow start every second
-    /// packet (RFC 4341 section 5).
+    /// Packets newly acknowledged that count for growth. The caller leaves out what must not count:
+    /// packets of a window that was cut already, and in CCID 2's slow start every second packet
+    /// (RFC 4341 section 5).
     pub newly_acked: u32,
-    /// The round-trip time that this acknowledgement measured.
+    /// The round-trip time that this acknowledgement measured; `None` if it measured none.
     pub rtt: Option<Duration>,
-    /// Smoothed round-trip time.
+    /// Smoothed round-trip time; `None` before the first sample.
     pub srtt: Option<Duration>,
-    /// Smallest round-trip time of the connection.
+    /// Smallest round-trip time of the connection; `None` before the first sample.
     pub min_rtt: Option<Duration>,
     /// Packets in flight before this acknowledgement.
     pub in_flight: u32,
@@ -28,13 +28,13 @@ pub struct AckSample {
 }
 
 impl AckSample {
-    /// A sample of `newly_acked` packets of a full window, with nothing known of time.
+    /// A sample of `newly_acked` packets of a full window, without times.
     pub fn full_window(now: Instant, newly_acked: u32) -> Self {
         Self { now, newly_acked, cwnd_limited: true, ..Self::default() }
     }
 }
 
-/// A window algorithm that can be copied, as every one that derives `Clone` can.
+/// A window algorithm that can be copied, as all that derive `Clone` can.
 pub trait CloneAlgorithm {
     /// A copy in a box.
     fn boxed(&self) -> Box<dyn CongestionControl>;
@@ -52,58 +52,57 @@ impl Clone for Box<dyn CongestionControl> {
     }
 }
 
-/// A window algorithm. Windows are in packets; `cwnd` is never below 1, `ssthresh` never below 2.
-/// It derives `Clone`.
+/// A window algorithm. Windows are in packets; `cwnd` is at least 1 and `ssthresh` at least 2.
+/// Implementations derive `Clone`.
 pub trait CongestionControl: CloneAlgorithm + Send + fmt::Debug {
     /// A short name for reports: `newreno`, `cubic`.
     fn name(&self) -> &'static str;
 
-    /// The congestion window.
+    /// The congestion window in packets.
     fn cwnd(&self) -> u32;
 
-    /// The slow start threshold; `u32::MAX` while it is still arbitrarily high.
+    /// The slow start threshold in packets; `u32::MAX` while it is unlimited.
     fn ssthresh(&self) -> u32;
 
     /// New packets were acknowledged. Not called for an acknowledgement that only signals
     /// congestion.
     fn on_ack(&mut self, ack: &AckSample);
 
-    /// What the sender is to tell beyond [`CongestionControl::on_ack`]. Asked once.
+    /// What the sender has to provide in addition to [`CongestionControl::on_ack`]. Called once.
     fn needs(&self) -> Needs {
         Needs::default()
     }
 
-    /// An acknowledgement arrived, in recovery or not: before `on_ack`, where that is called too.
-    /// Only called where [`CongestionControl::needs`] asks for it.
+    /// An acknowledgement arrived, in recovery or not. Called before `on_ack`, if that is called
+    /// too, and only if [`CongestionControl::needs`] asks for it.
     fn on_delivery(&mut self, _delivery: &Delivery) {}
 
-    /// Whether packets sent before the last cut count as growth when they are acknowledged after
-    /// it. Constant.
+    /// Whether packets sent before the last cut count for growth if they are acknowledged after it.
+    /// The result must not change.
     fn grows_in_recovery(&self) -> bool {
         false
     }
 
-    /// A congestion event: losses or marks of one window of data. The caller makes sure that
-    /// it is told once per window.
+    /// A congestion event: losses or marks in one window of data. The caller reports it once per
+    /// window.
     fn on_congestion_event(&mut self, now: Instant, in_flight: u32);
 
-    /// The retransmission (or transmit) timer expired: the window becomes one packet. A TCP
-    /// sender that keeps ssthresh over repeated timeouts of one segment (RFC 5681 section 3.1)
-    /// sets it back with [`CongestionControl::set_window`].
+    /// The retransmission (or transmit) timer expired: the window becomes one packet. A TCP sender
+    /// that keeps ssthresh over repeated timeouts of one segment (RFC 5681 section 3.1) restores it
+    /// with [`CongestionControl::set_window`].
     fn on_rto(&mut self, now: Instant, in_flight: u32);
 
-    /// Replaces the window and threshold, because of something that the algorithm knows nothing
-    /// of: window validation, a receiver's dropped packets, a timeout that proved spurious.
-    /// Growth starts afresh from here.
+    /// Replaces window and threshold for a reason outside the algorithm: window validation, packets
+    /// dropped by the receiver, a timeout that proved spurious. Growth starts again from here.
     fn set_window(&mut self, now: Instant, cwnd: u32, ssthresh: u32);
 
-    /// Packets leave in trains of up to `max_packets`: a window that holds little more than the
+    /// Packets are sent in bursts of up to `max_packets`. A window that holds little more than the
     /// path has to leave room for them.
     fn set_trains(&mut self, max_packets: u32) {
         let _ = max_packets;
     }
 
-    /// Never exceed `max_cwnd` packets, from now on.
+    /// Limits the window to `max_cwnd` packets from now on.
     fn clamp(&mut self, max_cwnd: u32);
 
     /// Whether the window is below the threshold.
@@ -111,14 +110,14 @@ pub trait CongestionControl: CloneAlgorithm + Send + fmt::Debug {
         self.cwnd() < self.ssthresh()
     }
 
-    /// Ends slow start where the window stands.
+    /// Ends slow start at the current window.
     fn exit_slow_start(&mut self, now: Instant) {
         if self.in_slow_start() {
             self.set_window(now, self.cwnd(), self.cwnd());
         }
     }
 
-    /// The sender was idle for longer than the timeout: start again from at most `restart_window`
+    /// The sender was idle for longer than the timeout: restart from at most `restart_window`
     /// packets (RFC 5681 section 4.1). The threshold stays.
     fn on_idle_restart(&mut self, now: Instant, restart_window: u32) {
         if restart_window < self.cwnd() {
@@ -126,7 +125,8 @@ pub trait CongestionControl: CloneAlgorithm + Send + fmt::Debug {
         }
     }
 
-    /// The rate at which the algorithm wants packets spread; `None` leaves it to the window.
+    /// The rate at which the algorithm wants packets paced; `None`: the window alone limits
+    /// sending.
     fn pacing_rate(&self) -> Option<DataRate> {
         None
     }

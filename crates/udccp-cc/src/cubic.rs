@@ -13,44 +13,45 @@ use crate::delivery::{Delivery, Needs};
 use crate::hystart::{HyStart, Pace, Watch};
 use crate::parts::{Cut, SlowStart};
 
-/// Which CUBIC.
+/// The variant of CUBIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CubicForm {
-    /// As kernels 2.6.19 to 2.6.24 had it: the Reno-friendly estimate counts acknowledgements,
-    /// a timeout forgets everything, time runs on while the application sends nothing.
+    /// As in kernels 2.6.19 to 2.6.24: the Reno-friendly estimate counts acknowledgements, a
+    /// timeout resets all state, and time goes on while the application sends nothing.
     Linux26,
     /// RFC 9438.
     Rfc9438,
-    /// As Linux 6.1 has it: the curve, the Reno-friendly estimate and the window are whole
-    /// packets, the window grows by at most one packet for two acknowledged, and the estimate
-    /// grows by 8/15 packets per round trip for good.
+    /// As in Linux 6.1: the curve, the Reno-friendly estimate and the window are whole packets, the
+    /// window grows by at most one packet for two acknowledged, and the estimate always grows by
+    /// 8/15 packets per round trip.
     Linux61,
 }
 
 /// Parameters of CUBIC.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CubicConfig {
-    /// Which form.
+    /// The variant.
     pub form: CubicForm,
     /// The scaling constant C in packets per cubic second.
     pub c: f64,
-    /// What is kept of the window after a congestion event (the RFC's beta; 1 - beta of 2.6).
+    /// The share of the window that is kept after a congestion event (beta in the RFC; 1 - beta in
+    /// 2.6).
     pub cut: Cut,
-    /// Give up more when the window was cut below its last maximum.
+    /// Reduce the window further if it had not reached its last maximum (RFC 9438 section 4.7).
     pub fast_convergence: bool,
-    /// Never fall behind what NewReno would have.
+    /// Use NewReno's window where that is larger (RFC 9438 section 4.3).
     pub reno_friendly: bool,
     /// Largest growth in packets per 100 ms of round-trip time (S_max), so that the window grows
-    /// linearly when it is far below its last maximum; `None` is no bound.
+    /// linearly when it is far below its last maximum; `None`: no limit.
     pub max_increment: Option<u32>,
-    /// Slow start grows by one packet an acknowledgement, whatever it acknowledges.
+    /// In slow start, grow by one packet per acknowledgement, however many packets it acknowledges.
     pub slow_start_counts_acks: bool,
-    /// How slow start ends before a loss, if it does.
+    /// How slow start ends before a loss; `None`: it does not.
     pub hystart: Option<HyStart>,
 }
 
 impl CubicConfig {
-    /// Out of the box in Linux 2.6.22: C = 0.4, 0.8 kept (819/1024), S_max = 16, no HyStart.
+    /// The defaults of Linux 2.6.22: C = 0.4, 0.8 kept (819/1024), S_max = 16, no HyStart.
     pub const fn linux_2_6() -> Self {
         Self {
             form: CubicForm::Linux26,
@@ -64,7 +65,7 @@ impl CubicConfig {
         }
     }
 
-    /// RFC 9438 with ordinary slow start: C = 0.4, 0.7 kept.
+    /// RFC 9438 with standard slow start: C = 0.4, 0.7 kept.
     pub const fn rfc9438() -> Self {
         Self {
             form: CubicForm::Rfc9438,
@@ -78,12 +79,12 @@ impl CubicConfig {
         }
     }
 
-    /// Out of the box in Linux 6.1: C = 0.4, 0.7 kept, whole packets, HyStart.
+    /// The defaults of Linux 6.1: C = 0.4, 0.7 kept, whole packets, HyStart.
     pub const fn linux_6_1() -> Self {
         Self { form: CubicForm::Linux61, ..Self::with_hystart(HyStart::Classic) }
     }
 
-    /// RFC 9438 with this way of ending slow start (RFC 9438 section 4.10).
+    /// RFC 9438 with HyStart (RFC 9438 section 4.10).
     pub const fn with_hystart(hystart: HyStart) -> Self {
         Self { hystart: Some(hystart), ..Self::rfc9438() }
     }
@@ -140,7 +141,7 @@ pub struct Cubic {
     window: f64,
     ssthresh: u32,
     max_cwnd: u32,
-    /// The window at the last cut, or less with fast convergence; none before the first cut and
+    /// The window at the last cut, or less with fast convergence; `None` before the first cut and
     /// after a timeout.
     w_max: Option<f64>,
     /// The window before the last change of ssthresh.
@@ -211,7 +212,7 @@ impl Cubic {
         let Some(epoch) = &mut self.epoch else { return window };
         let min_rtt = ack.min_rtt.unwrap_or_default().as_secs_f64();
         let missing = epoch.window_at(t + min_rtt, c) - window;
-        // At or above the curve the window still creeps.
+        // At or above the curve the window still grows slowly.
         let mut count = if missing > 0.0 { window / missing } else { 100.0 * window };
         if let Some(most) = self.config.max_increment.filter(|_| min_rtt > 0.0) {
             count = count.max(0.1 * window / (f64::from(most) * min_rtt));
@@ -230,7 +231,7 @@ impl Cubic {
         window + acked / count.max(1.0)
     }
 
-    /// Time does not pass for the curve while the window is not used (RFC 9438 section 4.2).
+    /// Stops time for the curve while the window is not used (RFC 9438 section 4.2).
     fn hold_still(&mut self, now: Instant) {
         let silence = now - self.last_ack;
         if let Some(kernel) = &mut self.kernel {

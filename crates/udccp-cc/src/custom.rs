@@ -1,14 +1,14 @@
-//! A window algorithm that is built outside of this crate.
+//! Window algorithms built outside this crate.
 
 use core::fmt;
 use std::sync::Arc;
 
 use crate::control::CongestionControl;
 
-/// Builds a fresh instance with a first window in packets.
+/// Creates an instance with an initial window in packets.
 type Build = dyn Fn(u32) -> Box<dyn CongestionControl> + Send + Sync;
 
-/// How a window algorithm from elsewhere is built. Two are equal if they are the same one.
+/// A window algorithm from outside this crate. Two are equal if they are clones of one.
 #[derive(Clone)]
 pub struct CustomAlgorithm {
     name: Arc<str>,
@@ -16,7 +16,7 @@ pub struct CustomAlgorithm {
 }
 
 impl CustomAlgorithm {
-    /// An algorithm of this name; `build` makes an instance with a first window in packets.
+    /// An algorithm with this name; `build` creates an instance with an initial window in packets.
     pub fn new(
         name: &str,
         build: impl Fn(u32) -> Box<dyn CongestionControl> + Send + Sync + 'static,
@@ -24,7 +24,7 @@ impl CustomAlgorithm {
         Self { name: name.into(), build: Arc::new(build) }
     }
 
-    /// A fresh instance with a first window of `initial_cwnd` packets.
+    /// Creates an instance with an initial window of `initial_cwnd` packets.
     pub(crate) fn instance(&self, initial_cwnd: u32) -> Box<dyn CongestionControl> {
         (self.build)(initial_cwnd)
     }

@@ -6,12 +6,12 @@ use crate::control::CongestionControl;
 use crate::parts::THREE_QUARTERS;
 use crate::pipe_ack::{Delivered, PipeAck, SHORTEST_PERIOD};
 
-/// The non-validated period: how long a window that is not used may be kept (RFC 7661 section
-/// 4.4).
+/// The non-validated period: how long an unused window may be kept (RFC 7661 section 4.4).
 const NON_VALIDATED_PERIOD: Duration = Duration::from_secs(300);
 
-/// A window is validated while half of it is used; a window that is not keeps its size for
-/// five minutes, does not grow, and is cut from what was used when it meets congestion.
+/// Congestion window validation. A window is validated while at least half of it is used. One that
+/// is not validated is kept for five minutes, does not grow, and is reduced to what was used when
+/// congestion occurs. It starts in the validated phase.
 ///
 /// A new one is in the validated phase.
 #[derive(Clone, Debug, Default)]
@@ -32,13 +32,13 @@ struct Recovery {
 }
 
 impl NewCwv {
-    /// Whether the window is larger than what its use has validated.
+    /// Whether the window is larger than its use has validated.
     #[inline]
     pub fn is_non_validated(&self) -> bool {
         self.non_validated_since != MaybeInstant::NONE
     }
 
-    /// Packets were acknowledged: takes them into pipeACK and decides the phase.
+    /// Packets were acknowledged: updates pipeACK and the phase.
     pub fn on_ack(&mut self, ack: &Delivered, cwnd: u32) {
         self.srtt = ack.srtt;
         if self.recovery.is_none() {
@@ -48,8 +48,8 @@ impl NewCwv {
         self.last_ack = MaybeInstant::some(ack.now);
     }
 
-    /// A packet is about to be sent: what was kept too long is reduced (RFC 7661 section 4.4.3), to
-    /// `initial_window` packets at most.
+    /// A packet is about to be sent: reduces a window that was kept too long (RFC 7661 section
+    /// 4.4.3), to at most `initial_window` packets.
     pub fn before_send(
         &mut self,
         now: Instant,
@@ -75,9 +75,8 @@ impl NewCwv {
         self.non_validated_since = MaybeInstant::some(since);
     }
 
-    /// Congestion was met, with `in_flight` packets outstanding: a non-validated window is first
-    /// brought down to what was used (RFC 7661 section 4.4.1). The caller then makes the usual
-    /// cut.
+    /// Congestion occurred with `in_flight` packets outstanding: first reduces a non-validated
+    /// window to what was used (RFC 7661 section 4.4.1). The caller then makes the usual cut.
     pub fn before_cut(&mut self, now: Instant, in_flight: u32, cc: &mut dyn CongestionControl) {
         let non_validated = self.is_non_validated();
         if non_validated {
@@ -90,15 +89,15 @@ impl NewCwv {
         self.recovery = Some(Recovery { lost: 0, non_validated });
     }
 
-    /// `packets` were lost in the recovery under way.
+    /// `packets` were lost in the recovery in progress.
     pub fn on_lost(&mut self, packets: u32) {
         if let Some(recovery) = &mut self.recovery {
             recovery.lost += packets;
         }
     }
 
-    /// All packets sent before the cut are accounted for: after a non-validated phase the window
-    /// also gives up half of what was lost, and pipeACK starts afresh.
+    /// The fate of all packets sent before the cut is known. After a non-validated phase, the
+    /// window also gives up half of what was lost, and pipeACK starts again.
     pub fn on_recovery_end(&mut self, now: Instant, cc: &mut dyn CongestionControl) {
         let Some(recovery) = self.recovery.take() else { return };
         if recovery.non_validated && recovery.lost > 1 {
@@ -115,7 +114,7 @@ impl NewCwv {
         self.forget_use();
     }
 
-    /// How much of the path was used, if that is known.
+    /// How much of the path was used; `None` if unknown.
     fn used(&self, now: Instant) -> Option<u32> {
         self.pipe_ack.as_ref()?.value(now, self.srtt)
     }

@@ -1,9 +1,10 @@
-//! Delivery-rate samples, for algorithms that look at time and rate and not only at growth.
+//! Delivery-rate samples, for algorithms that use times and rates.
 
 use udccp_base::{Duration, Instant};
 
-/// What a window algorithm asks of its sender beyond [`crate::CongestionControl::on_ack`].
-/// Asked once, when the flow begins; a sender does nothing for what is not asked.
+/// What a window algorithm needs from its sender in addition to
+/// [`crate::CongestionControl::on_ack`]. The sender asks once, when the flow begins, and provides
+/// nothing else.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// [`crate::CongestionControl::on_delivery`] for every acknowledgement, in recovery too.
@@ -12,7 +13,7 @@ pub struct Needs {
     pub rates: bool,
     /// [`Delivery::one_way_ticks`] in it.
     pub one_way: bool,
-    /// The algorithm moves its window in recovery itself: the sender sends what it allows.
+    /// The algorithm sets its window in recovery itself, and the sender sends what it allows.
     pub own_recovery: bool,
 }
 
@@ -22,29 +23,29 @@ impl Needs {
         Self { deliveries: true, rates: false, one_way: false, own_recovery: false };
 }
 
-/// One acknowledgement, whether it lets the window grow or not.
+/// An acknowledgement, whether or not it lets the window grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Delivery {
     /// When it arrived.
     pub now: Instant,
     /// Packets newly acknowledged in order.
     pub acked: u32,
-    /// Packets that the cumulative acknowledgement moved over, reported before or not; 0 where
-    /// there is none (DCCP).
+    /// Packets by which the cumulative acknowledgement advanced, whether or not they were reported
+    /// before; 0 without cumulative acknowledgements (DCCP).
     pub advanced: u32,
     /// Packets newly reported to have arrived, in order or not.
     pub delivered: u32,
-    /// Packets newly found lost.
+    /// Packets newly considered lost.
     pub lost: u32,
-    /// The round-trip time of the newest packet acknowledged, without a receiver's delay.
+    /// The round-trip time of the newest packet acknowledged, without the receiver's delay.
     pub rtt: Option<Duration>,
     /// Smoothed round-trip time.
     pub srtt: Option<Duration>,
     /// Smallest round-trip time of the connection.
     pub min_rtt: Option<Duration>,
-    /// The receiver's clock at the acknowledgement less our clock at the newest packet that it
-    /// acknowledges,
-    /// in ticks of a millisecond, wrapping: a one-way delay with an unknown constant in it.
+    /// The receiver's clock at the acknowledgement minus our clock when the newest packet that it
+    /// acknowledges was sent, in ticks of a millisecond, wrapping: a one-way delay plus an unknown
+    /// constant.
     pub one_way_ticks: Option<u32>,
     /// Bytes of data in a full packet.
     pub packet_bytes: u32,
@@ -52,18 +53,18 @@ pub struct Delivery {
     pub in_flight: u32,
     /// Packets in flight before it.
     pub prior_in_flight: u32,
-    /// When pacing lets the next packet leave; `now` or before where nothing holds it.
+    /// When pacing lets the next packet leave; at most `now` if pacing does not delay it.
     pub departure: Instant,
-    /// Nothing was lost or out of order before.
+    /// Nothing was lost or out of order before this acknowledgement.
     pub was_in_order: bool,
-    /// A loss recovery is under way.
+    /// Loss recovery is in progress.
     pub in_recovery: bool,
-    /// All packets are acknowledged that had been sent when the last round began, and one sent
-    /// later, outside of recovery: a round trip is over, and the gap behind its packets too.
+    /// All packets sent when the last round began have been acknowledged, and one sent later,
+    /// outside of recovery: a round trip is over, including the gap after its packets.
     pub round_start: bool,
     /// Whether the acknowledged packets filled the window.
     pub cwnd_limited: bool,
-    /// The delivery rate that this acknowledgement measured.
+    /// The delivery rate that this acknowledgement measured; `None` if none.
     pub rate: Option<RateSample>,
 }
 
@@ -72,11 +73,11 @@ pub struct Delivery {
 pub struct RateSample {
     /// Bytes delivered in `interval`.
     pub delivered_bytes: u64,
-    /// The longer of the times in which these were sent and acknowledged.
+    /// The longer of the times in which these bytes were sent and acknowledged.
     pub interval: Duration,
-    /// Bytes delivered in all when the packet that this sample is of was sent.
+    /// Total bytes delivered when the packet of this sample was sent.
     pub prior_delivered: u64,
-    /// Bytes delivered in all by now.
+    /// Total bytes delivered now.
     pub total_delivered: u64,
     /// Whether the application had nothing more to send for part of the interval.
     pub app_limited: bool,

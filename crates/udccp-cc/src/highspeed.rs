@@ -21,22 +21,22 @@ use crate::policy::{GrowthPolicy, Window};
 /// Parameters of HighSpeed TCP (RFC 3649 section 5).
 #[derive(Clone, Debug, PartialEq)]
 pub struct HighSpeedConfig {
-    /// Windows of at most this many packets are NewReno's (`Low_Window`, W).
+    /// Up to this window, in packets, growth and cut are those of NewReno (`Low_Window`, W).
     pub low_window: f64,
-    /// The loss rate that goes with `low_window` (`Low_P`, P).
+    /// The loss rate for `low_window` (`Low_P`, P).
     pub low_p: f64,
-    /// The window for a loss rate of `high_p` (`High_Window`, W1).
+    /// The window in packets for a loss rate of `high_p` (`High_Window`, W1).
     pub high_window: f64,
-    /// The loss rate that goes with `high_window` (`High_P`, P1).
+    /// The loss rate for `high_window` (`High_P`, P1).
     pub high_p: f64,
-    /// The share cut away at `high_window` (`High_Decrease`, B).
+    /// The share of the window that is cut at `high_window` (`High_Decrease`, B).
     pub high_decrease: f64,
-    /// Growth per round trip is rounded up to a whole number, as in the table of appendix B.
+    /// Round growth per round trip up to a whole number, as in the table of appendix B.
     pub whole_increase: bool,
 }
 
 impl HighSpeedConfig {
-    /// As in Linux 6.1, whose growth is that of the table.
+    /// As in Linux 6.1, which uses the table for growth.
     pub fn linux_6_1() -> Self {
         Self { whole_increase: true, ..Self::default() }
     }

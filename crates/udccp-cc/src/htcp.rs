@@ -28,15 +28,15 @@ use crate::policy::{GrowthPolicy, Window};
 /// Parameters of H-TCP.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HtcpConfig {
-    /// How long growth stays NewReno's after a congestion event, in seconds (Delta_L).
+    /// How long growth remains that of NewReno after a congestion event, in seconds (Delta_L).
     pub delta_l_s: f64,
-    /// The smallest share kept of the window.
+    /// The smallest share of the window that is kept at a cut.
     pub beta_min: f64,
-    /// The largest share kept of the window.
+    /// The largest share of the window that is kept at a cut.
     pub beta_max: f64,
-    /// The change of throughput that makes the cut the smallest share (Delta_B).
+    /// Relative change of throughput from which on the cut keeps only `beta_min` (Delta_B).
     pub delta_b: f64,
-    /// Grow in time and not in round trips: alpha is scaled with the round-trip time.
+    /// Scale growth with the round-trip time, so that it depends on time and not on round trips.
     pub rtt_scaling: bool,
 }
 

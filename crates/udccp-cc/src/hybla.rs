@@ -9,11 +9,11 @@
 //! congestion avoidance    W = W + rho^2 / W
 //! ```
 //!
-//! so that the window in packets per second follows the curve of a NewReno flow with RTT0. As in
-//! the kernels: `rho` follows the smallest smoothed round-trip time, the slow start after a
-//! timeout is NewReno's, and there is no estimate of the first threshold and no spacing, which
-//! the paper has beside it. The exponent is at most 16. Without the two, long paths overflow: at
-//! 200 ms `rho` is 8, and every packet acknowledged in the first slow start adds 255.
+//! so that the window in packets per second follows that of a NewReno flow with RTT0. As in the
+//! kernels, `rho` follows the smallest smoothed round-trip time, and slow start after a timeout is
+//! NewReno's. The paper's estimate of the first threshold and its pacing are not included. The
+//! exponent is at most 16. Without these two, the window overshoots on long paths: at 200 ms `rho`
+//! is 8, and every packet acknowledged in the first slow start adds 255.
 
 use udccp_base::{Duration, Instant};
 
@@ -26,7 +26,7 @@ use crate::policy::{GrowthPolicy, Window};
 pub struct HyblaConfig {
     /// The reference round-trip time (RTT0).
     pub rtt0: Duration,
-    /// The largest exponent in slow start.
+    /// Largest exponent in slow start.
     pub max_exponent: f64,
 }
 

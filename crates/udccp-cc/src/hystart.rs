@@ -1,4 +1,4 @@
-//! Slow start that ends before the queue overflows: HyStart and HyStart++.
+//! HyStart and HyStart++: end slow start before the queue overflows.
 //!
 //! S. Ha, I. Rhee, "Taming the elephants: New TCP slow start", Computer Networks 55(9), 2011,
 //! section 4, with the constants of the kernels. From 16 packets on, slow start ends in a round
@@ -11,20 +11,20 @@
 //! ```
 //!
 //! with `d` the time that four of the largest bursts take at twice the window's rate, at most 1 ms
-//! (kernels since 5.5, for paths of less than some milliseconds; below 2 Gbit/s it is 1 ms).
+//! (kernels since 5.5, for paths of less than a few milliseconds; below 2 Gbit/s it is 1 ms).
 //!
-//! RFC 9406 (HyStart++) compares the round's smallest round-trip time with that of the round
-//! before, and first slows down to a quarter for five rounds (conservative slow start, CSS), from
-//! which it returns where the delay falls again.
+//! RFC 9406 (HyStart++) compares the smallest round-trip time of the round with that of the round
+//! before. At first it slows growth down to a quarter for five rounds (conservative slow start,
+//! CSS), and returns to slow start if the delay decreases again.
 
 use udccp_base::{Duration, Instant};
 
 use crate::delivery::Delivery;
 
-/// Which way of ending slow start.
+/// The variant of HyStart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HyStart {
-    /// Ha and Rhee 2011, as kernels have it for CUBIC.
+    /// Ha and Rhee 2011, as in the kernels' CUBIC.
     Classic,
     /// RFC 9406.
     PlusPlus,

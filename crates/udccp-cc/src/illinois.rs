@@ -1,4 +1,4 @@
-//! TCP-Illinois: the delay decides how fast the window grows and how much is cut; loss when.
+//! TCP-Illinois: loss decides when the window is cut, delay how fast it grows and how much is cut.
 //!
 //! S. Liu, T. Basar, R. Srikant, "TCP-Illinois: A loss- and delay-based congestion control
 //! algorithm for high-speed networks", Performance Evaluation 65, 2008, section 3. Once per round
@@ -29,19 +29,19 @@ use crate::policy::{GrowthPolicy, Window};
 /// Parameters of Illinois.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IllinoisConfig {
-    /// Smallest growth per round trip.
+    /// Smallest growth per round trip, in packets.
     pub alpha_min: f64,
-    /// Largest growth per round trip.
+    /// Largest growth per round trip, in packets.
     pub alpha_max: f64,
-    /// Smallest share cut away.
+    /// Smallest share of the window that is cut.
     pub beta_min: f64,
-    /// Largest share cut away.
+    /// Largest share of the window that is cut.
     pub beta_max: f64,
-    /// Smaller windows are NewReno's.
+    /// Below this window, in packets, growth and cut are those of NewReno.
     pub win_thresh: u32,
-    /// Rounds of low delay before growth is the largest again.
+    /// Rounds of low delay after which growth is the largest again.
     pub theta: u32,
-    /// The acknowledgement that ends a recovery grows the window by all that it moves over.
+    /// The acknowledgement that ends a recovery counts for growth with all packets that it covers.
     pub grows_after_recovery: bool,
 }
 

@@ -1,9 +1,9 @@
-//! The first window of a connection.
+//! The initial window of a connection.
 
-/// How large the first congestion window is.
+/// The size of the initial congestion window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InitialWindow {
-    /// RFC 3390: 4380 bytes, but two to four packets. The default; RFC 4341 section 5 asks for it.
+    /// RFC 3390: 4380 bytes, but two to four packets. The default, as in RFC 4341 section 5.
     #[default]
     Rfc3390,
     /// RFC 6928: 14,600 bytes, but two to ten packets.

@@ -1,4 +1,4 @@
-//! Holds a window algorithm where it lies, if it is the one that most connections have.
+//! Stores a window algorithm without a box if it is NewReno, which most connections use.
 
 use core::fmt;
 use core::ops::{Deref, DerefMut};
@@ -30,7 +30,7 @@ macro_rules! of {
 }
 
 impl Instance {
-    /// A fresh instance with a first window of `initial_cwnd` packets (at least 1).
+    /// Creates an instance with an initial window of `initial_cwnd` packets (at least 1).
     pub fn new(algorithm: &Algorithm, initial_cwnd: u32) -> Self {
         Self(match algorithm {
             Algorithm::NewReno { cut, after_cut } => {
@@ -41,10 +41,10 @@ impl Instance {
     }
 }
 
-/// What senders ask for each packet, as [`CongestionControl`] has it: of NewReno without a table of
-/// functions.
+/// The methods of [`CongestionControl`] that senders call for each packet, without dynamic dispatch
+/// for NewReno.
 impl Instance {
-    /// The congestion window.
+    /// The congestion window in packets.
     #[inline]
     pub fn cwnd(&self) -> u32 {
         of!(&self.0, cc => cc.cwnd())
@@ -62,7 +62,7 @@ impl Instance {
         of!(&mut self.0, cc => cc.on_ack(ack));
     }
 
-    /// The rate at which the algorithm wants packets spread.
+    /// The rate at which the algorithm wants packets paced.
     #[inline]
     pub fn pacing_rate(&self) -> Option<DataRate> {
         of!(&self.0, cc => cc.pacing_rate())

@@ -1,9 +1,9 @@
 //! Window algorithms and round-trip estimators shared by DCCP's CCIDs and the TCP model.
 //!
-//! A window algorithm is assembled from small parts: [`SlowStart`], [`AdditiveIncrease`] and
-//! [`Cut`]. All windows count packets (segments). An algorithm decides how far the window moves;
-//! its caller decides *that* it moves: which acknowledgements count, which losses belong to one
-//! congestion event, when a timer expired, when a window has gone stale.
+//! A window algorithm consists of small parts: [`SlowStart`], [`AdditiveIncrease`] and [`Cut`]. All
+//! windows count packets (segments). An algorithm decides how far the window moves. Its caller
+//! decides when: which acknowledgements count, which losses belong to one congestion event, when a
+//! timer has expired, when a window was unused for too long.
 
 #![forbid(unsafe_code)]
 
@@ -72,7 +72,7 @@ pub use veno::VenoConfig;
 pub use westwood::WestwoodConfig;
 pub use yeah::YeahConfig;
 
-/// Compiles the code of the README, so that the page stays true.
+/// Compiles the code of the README, so that it stays correct.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,4 +1,4 @@
-//! TCP-LP: takes what other flows leave.
+//! TCP-LP: low priority, using only capacity that other flows leave.
 //!
 //! A. Kuzmanovic, E. Knightly, "TCP-LP: low-priority service via end-point congestion control",
 //! IEEE/ACM ToN 14(4), 2006 (INFOCOM 2003), sections III and IV. With `d` the smoothed one-way
@@ -33,12 +33,12 @@ pub struct LpConfig {
     pub delta: f64,
     /// Weight of a new sample in the smoothed delay (gamma).
     pub gamma: f64,
-    /// Length of the inference phase in round trips.
+    /// Length of the inference phase in round trips (itti).
     pub inference_rtts: u64,
 }
 
 impl Default for LpConfig {
-    /// 0.15, 1/8, 3.
+    /// delta 0.15, gamma 1/8, 3 round trips.
     fn default() -> Self {
         Self { delta: 0.15, gamma: 0.125, inference_rtts: 3 }
     }

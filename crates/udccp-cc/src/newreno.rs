@@ -5,7 +5,7 @@ use udccp_base::Instant;
 use crate::control::{AckSample, CongestionControl};
 use crate::parts::{AdditiveIncrease, Cut, GrowthAfterCut, SlowStart};
 
-/// The standard window algorithm, with the cut as a parameter.
+/// The standard window algorithm, with configurable cut.
 #[derive(Clone, Debug)]
 pub struct NewReno {
     cwnd: u32,

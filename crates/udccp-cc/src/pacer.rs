@@ -1,20 +1,20 @@
-//! Spreading packets over time.
+//! Paces packets.
 
 use udccp_base::{DataRate, Duration, Instant};
 
-/// Below this rate packets leave one at a time.
+/// Below this rate, packets leave one at a time.
 const TRAIN_RATE: DataRate = DataRate::from_bytes_per_sec(150_000);
 
 /// How many packets of `packet_bytes` leave at once at a paced rate: what it carries in a
 /// millisecond, at least two from 1.2 Mbit/s on, and at most `max` (TSO autosizing of Linux since
-/// 4.20 with BBR; a `max` of 1 is no trains).
+/// 4.20 with BBR). With a `max` of 1, one at a time.
 pub fn train_of(rate: DataRate, packet_bytes: u32, max: u32) -> u32 {
     let least = if rate < TRAIN_RATE { 1 } else { 2 };
     let in_a_millisecond = rate.bytes_per_sec() / 1024 / u64::from(packet_bytes.max(1));
     u32::try_from(in_a_millisecond).unwrap_or(u32::MAX).max(least).min(max.max(1))
 }
 
-/// Lets packets pass one per interval, after bursts of a bounded size.
+/// Lets one packet pass per interval, after bursts of limited size.
 #[derive(Clone, Debug)]
 pub struct Pacer {
     burst: u32,
@@ -28,23 +28,24 @@ impl Pacer {
         Self { burst: burst.max(1), due: Instant::ZERO }
     }
 
-    /// When the next packet may leave, at one packet per `interval`; now or in the past where it
-    /// may leave at once.
+    /// When the next packet may leave, at one packet per `interval`. If it may leave at once, this
+    /// is now or in the past.
     pub fn next(&self, interval: Duration) -> Instant {
         self.due - interval * u64::from(self.burst - 1)
     }
 
-    /// When the next packet is due: where bursts are allowed, it may leave before.
+    /// When the next packet is due. With bursts it may leave earlier.
     pub fn due(&self) -> Instant {
         self.due
     }
 
-    /// A packet left.
+    /// A packet was sent.
     pub fn on_sent(&mut self, now: Instant, interval: Duration) {
         self.on_sent_late(now, interval, Duration::ZERO);
     }
 
-    /// A packet left, and those that follow may make up for `credit` at most that it was late.
+    /// A packet was sent. If it was late, the following packets may make up for at most `credit` of
+    /// that.
     pub fn on_sent_late(&mut self, now: Instant, interval: Duration, credit: Duration) {
         self.due = self.due.max(now - credit) + interval;
     }

@@ -1,13 +1,13 @@
-//! The small parts that window algorithms are assembled from.
+//! The parts that window algorithms consist of.
 
 use udccp_base::{Duration, Instant};
 
-/// Slow start: the window grows by what is acknowledged, up to the threshold.
+/// Slow start: the window grows by the packets acknowledged, up to the threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlowStart;
 
 impl SlowStart {
-    /// Grows `cwnd` towards `ssthresh` by `acked` packets; returns the new window and the
+    /// Increases `cwnd` by `acked` packets, up to `ssthresh`. Returns the new window and the
     /// packets left over for congestion avoidance.
     pub fn grow(cwnd: u32, ssthresh: u32, acked: u32) -> (u32, u32) {
         let used = acked.min(ssthresh.saturating_sub(cwnd));
@@ -15,14 +15,14 @@ impl SlowStart {
     }
 }
 
-/// Congestion avoidance by addition: one packet for every window of packets acknowledged.
+/// Congestion avoidance by additive increase: one packet per window of packets acknowledged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AdditiveIncrease {
     acked: u32,
 }
 
 impl AdditiveIncrease {
-    /// Counts `acked` packets and returns the packets by which a window of `cwnd` grows.
+    /// Counts `acked` packets, and returns by how many packets a window of `cwnd` grows.
     pub fn grow(&mut self, cwnd: u32, acked: u32) -> u32 {
         self.acked = self.acked.saturating_add(acked);
         let mut grown = 0;
@@ -33,7 +33,7 @@ impl AdditiveIncrease {
         grown
     }
 
-    /// Forgets the window in progress: it saw congestion.
+    /// Discards the count for the current window, because of congestion.
     pub fn reset(&mut self) {
         self.acked = 0;
     }
@@ -85,28 +85,28 @@ impl Ticks {
     }
 }
 
-/// What additive increase counts after a cut.
+/// Which packets count for additive increase after a cut.
 ///
 /// RFC 4341 section 5 lets the window grow "for every window of data acknowledged without lost or
 /// marked packets", and leaves open whether packets count that were sent before the cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum GrowthAfterCut {
-    /// Only packets sent after the cut count, and the count starts from zero: no growth for a
-    /// round trip, as in the recovery of TCP (RFC 5681 section 3.2).
+    /// Only packets sent after the cut count, starting from zero: no growth for a round trip, as in
+    /// the recovery of TCP (RFC 5681 section 3.2).
     #[default]
     Pauses,
-    /// Every packet that is acknowledged unmarked counts, and the count goes on: the CCID 2 of
-    /// Linux (2.6.14 to 6.15) and of ns-2.
+    /// Every packet that is acknowledged unmarked counts, and the count goes on, as in the CCID 2
+    /// of Linux (2.6.14 to 6.15) and of ns-2.
     Continues,
 }
 
 /// The share of an unused window that the threshold remembers (RFC 2861, RFC 7661).
 pub(crate) const THREE_QUARTERS: Cut = Cut { keep_permille: 750 };
 
-/// Multiplicative decrease: what is kept of the window after a congestion event.
+/// Multiplicative decrease: the share of the window that is kept after a congestion event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Cut {
-    /// Thousandths kept, 0..=1000: 500 halves, 750 drops a quarter, 950 drops 5 %.
+    /// Thousandths kept, 0 to 1000: 500 halves, 750 cuts a quarter, 950 cuts 5 %.
     pub keep_permille: u32,
 }
 
@@ -114,12 +114,12 @@ impl Cut {
     /// Halving (RFC 5681 section 3.1, RFC 4341 section 5).
     pub const HALF: Self = Self { keep_permille: 500 };
 
-    /// A cut that drops `percent` of the window (0..=100; more counts as 100).
+    /// A cut by `percent` of the window, 0 to 100; more counts as 100.
     pub const fn drop_percent(percent: u32) -> Self {
         Self { keep_permille: 1000_u32.saturating_sub(percent.saturating_mul(10)) }
     }
 
-    /// What is left of `window`, rounded down.
+    /// The window after the cut, rounded down.
     pub const fn apply(self, window: u32) -> u32 {
         let keep = if self.keep_permille > 1000 { 1000 } else { self.keep_permille };
         (window as u64 * keep as u64 / 1000) as u32

@@ -1,4 +1,4 @@
-//! pipeACK: how much of the path a sender has shown to use (RFC 7661 sections 4.2 and 4.5.1).
+//! pipeACK: how much of the path a sender has used (RFC 7661 sections 4.2 and 4.5.1).
 
 use udccp_base::{Duration, Instant};
 
@@ -7,14 +7,14 @@ const SLOTS: usize = 5;
 /// Shortest sampling period (RFC 7661 section 4.2).
 pub(crate) const SHORTEST_PERIOD: Duration = Duration::from_secs(1);
 
-/// Packets that an acknowledgement newly acknowledged, and where that leaves the sender.
+/// The packets that an acknowledgement newly acknowledged, and the sender's state after it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Delivered {
     /// When the acknowledgement arrived.
     pub now: Instant,
     /// Packets newly acknowledged.
     pub packets: u32,
-    /// Packets sent so far, in all.
+    /// Total packets sent so far.
     pub sent_total: u64,
     /// Packets in flight after the acknowledgement.
     pub in_flight: u32,
@@ -24,8 +24,8 @@ pub struct Delivered {
 
 /// The most packets acknowledged in one round-trip time of the recent past.
 ///
-/// A round trip is counted in packets: it ends when all that was sent before it began is
-/// acknowledged or lost.
+/// A round trip is counted in packets: it ends when everything sent before it began is acknowledged
+/// or lost.
 #[derive(Clone, Debug, Default)]
 pub struct PipeAck {
     open: Option<Sample>,
@@ -43,7 +43,7 @@ struct Sample {
 }
 
 impl PipeAck {
-    /// Counts packets acknowledged. Not to be called during loss recovery.
+    /// Counts packets acknowledged. Must not be called during loss recovery.
     pub fn on_ack(&mut self, ack: &Delivered) {
         let settled = ack.sent_total - u64::from(ack.in_flight);
         match &mut self.open {
@@ -58,8 +58,8 @@ impl PipeAck {
         }
     }
 
-    /// The value at `now`; `None` while it is undefined: at the start and after a reset, until
-    /// a first sample is complete.
+    /// The value at `now`; `None` while it is undefined: at the start and after a reset, until the
+    /// first sample is complete.
     pub fn value(&self, now: Instant, srtt: Duration) -> Option<u32> {
         if !self.defined {
             return None;
@@ -69,7 +69,7 @@ impl PipeAck {
         Some(recent.map(|s| s.packets).max().unwrap_or(0))
     }
 
-    /// Back to undefined, as after loss recovery.
+    /// Makes the value undefined again, as after loss recovery.
     pub fn reset(&mut self) {
         *self = Self::default();
     }

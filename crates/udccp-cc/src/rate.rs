@@ -1,5 +1,5 @@
-//! Samples of the delivery rate (draft-cheng-iccrg-delivery-rate-estimation-00, section 3): what
-//! is kept of the connection and of each packet, whatever numbers the packets.
+//! Samples of the delivery rate (draft-cheng-iccrg-delivery-rate-estimation-00, section 3): the
+//! state of a connection and of each packet, however packets are numbered.
 
 use udccp_base::{Duration, Instant};
 
@@ -13,14 +13,14 @@ pub struct RateSampler {
     delivered_at: Instant,
     /// When the packet was sent that was acknowledged last.
     first_sent: Instant,
-    /// The application is the limit until so many bytes are delivered.
+    /// The application is the limit until this many bytes are delivered.
     app_limited_until: Option<u64>,
 }
 
-/// A packet as it was sent last (P of the draft).
+/// The state of a packet when it was last sent (P of the draft).
 #[derive(Clone, Copy, Debug)]
 pub struct RateStamp {
-    /// Its place in the order of packets that left at one time.
+    /// Its position among packets sent at the same time.
     order: u64,
     bytes: u32,
     app_limited: bool,
@@ -37,7 +37,7 @@ impl RateStamp {
     }
 }
 
-/// The sample that one acknowledgement makes (rs of the draft); begin with `default()`.
+/// The sample of one acknowledgement in progress (rs of the draft); start with `default()`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RateDraft(Option<(RateStamp, Duration)>);
 
@@ -47,8 +47,8 @@ pub(crate) fn whole_micros(at: Instant) -> Instant {
 }
 
 impl RateSampler {
-    /// A packet of `bytes` leaves; `idle` says that nothing was in flight. `order` tells packets
-    /// apart that leave at the same time: later ones have greater numbers.
+    /// A packet of `bytes` is sent; `idle` means that nothing was in flight. `order` distinguishes
+    /// packets sent at the same time: later ones have larger numbers.
     pub fn stamp(&mut self, now: Instant, order: u64, bytes: u32, idle: bool) -> RateStamp {
         let now = whole_micros(now);
         if idle {
@@ -70,7 +70,7 @@ impl RateSampler {
         self.app_limited_until = Some(self.delivered + in_flight_bytes);
     }
 
-    /// The packet with this stamp is reported to have arrived, for the first time.
+    /// The packet with this stamp was reported received for the first time.
     pub fn deliver(&mut self, now: Instant, packet: &RateStamp, draft: &mut RateDraft) {
         let now = whole_micros(now);
         self.delivered += u64::from(packet.bytes);
@@ -85,7 +85,7 @@ impl RateSampler {
         }
     }
 
-    /// The acknowledgement is read: its sample, where one can be taken.
+    /// Completes the sample of the acknowledgement; `None` if there is no valid one.
     pub fn finish(&mut self, draft: RateDraft, min_rtt: Option<Duration>) -> Option<RateSample> {
         if self.app_limited_until.is_some_and(|until| self.delivered > until) {
             self.app_limited_until = None;

@@ -2,15 +2,15 @@
 
 use udccp_base::{Duration, MaybeDuration};
 
-/// Bounds of the timeout.
+/// Bounds of the retransmission timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RtoConfig {
     /// The timeout before the first sample (RFC 6298 section 2.1: 1 s).
     pub initial: Duration,
-    /// The smallest timeout. RFC 6298 section 2.4 asks TCP for 1 s, Linux has 200 ms; DCCP needs no
-    /// minimum (RFC 4341 section 5).
+    /// The smallest timeout (default 200 ms, as in Linux). RFC 6298 section 2.4 asks TCP for 1 s;
+    /// DCCP needs no minimum (RFC 4341 section 5).
     pub min: Duration,
-    /// The largest timeout, at least 60 s (RFC 6298 section 2.5).
+    /// The largest timeout (default 60 s; RFC 6298 section 2.5 requires at least that).
     pub max: Duration,
     /// Clock granularity G (RFC 6298 section 2).
     pub granularity: Duration,
@@ -27,17 +27,17 @@ impl Default for RtoConfig {
     }
 }
 
-/// Smoothed round-trip time, its variation, and the timeout with its exponential back-off.
+/// Smoothed round-trip time, its variation, and the timeout with exponential backoff.
 ///
-/// Give it at most one sample per round-trip time and none from retransmitted segments (Karn's
-/// rule; DCCP never sends a sequence number twice, so each of its acknowledgements qualifies).
+/// Use at most one sample per round-trip time, and none from retransmitted segments (Karn's
+/// algorithm). DCCP never sends a sequence number twice, so all its acknowledgements qualify.
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
     min: Duration,
     max: Duration,
     granularity: Duration,
-    /// None before the first sample: then the averages mean nothing, but for `srtt`, which is the
-    /// initial timeout.
+    /// None before the first sample. Until then the averages are meaningless, except `srtt`, which
+    /// is the initial timeout.
     latest: MaybeDuration,
     srtt: Duration,
     rttvar: Duration,
@@ -66,7 +66,7 @@ impl RttEstimator {
         this
     }
 
-    /// Takes a sample into the averages and ends any back-off (RFC 6298 sections 2.2, 2.3, 5.7).
+    /// Adds a sample to the averages and ends any backoff (RFC 6298 sections 2.2, 2.3, 5.7).
     pub fn sample(&mut self, rtt: Duration) {
         self.observe(rtt);
         (self.srtt, self.rttvar) = if self.has_sample() {
@@ -79,7 +79,7 @@ impl RttEstimator {
         self.update_rto();
     }
 
-    /// Takes a sample into the minimum only.
+    /// Uses a sample only for the minimum.
     pub fn observe(&mut self, rtt: Duration) {
         self.min_rtt = self.min_rtt.shorter(MaybeDuration::some(rtt));
     }
@@ -93,22 +93,22 @@ impl RttEstimator {
         self.has_sample().then_some(self.srtt)
     }
 
-    /// Round-trip time variation.
+    /// Round-trip time variation; `None` before the first sample.
     pub fn rttvar(&self) -> Option<Duration> {
         self.has_sample().then_some(self.rttvar)
     }
 
-    /// The last sample that went into the averages.
+    /// The last sample that was added to the averages; `None` before the first.
     pub fn latest(&self) -> Option<Duration> {
         self.latest.get()
     }
 
-    /// The smallest round-trip time seen.
+    /// The smallest round-trip time measured; `None` before the first sample.
     pub fn min_rtt(&self) -> Option<Duration> {
         self.min_rtt.get()
     }
 
-    /// The timeout now, backed off and within its bounds.
+    /// The current timeout, with backoff and within its bounds.
     pub fn rto(&self) -> Duration {
         self.rto
     }
@@ -128,7 +128,7 @@ impl RttEstimator {
         }
     }
 
-    /// How many times the timeout is doubled now.
+    /// How many times the timeout is doubled at present.
     pub fn backoff(&self) -> u32 {
         self.backoff
     }

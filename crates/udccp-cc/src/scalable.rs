@@ -1,4 +1,4 @@
-//! Scalable TCP: growth and cut are both shares of the window.
+//! Scalable TCP: growth and cut are both proportional to the window.
 //!
 //! T. Kelly, "Scalable TCP: Improving Performance in Highspeed Wide Area Networks", ACM SIGCOMM
 //! CCR 33(2), 2003, section 2:
@@ -23,10 +23,10 @@ use crate::policy::{GrowthPolicy, Window};
 /// Parameters of Scalable TCP.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScalableConfig {
-    /// Growth in packets for every packet acknowledged (the paper's a), or for every
-    /// acknowledgement where the sender counts those.
+    /// Growth in packets for every packet acknowledged (a in the paper), or for every
+    /// acknowledgement if the sender counts those.
     pub a: f64,
-    /// What is kept of the window after a congestion event (1 - b).
+    /// The share of the window that is kept after a congestion event (1 - b).
     pub cut: Cut,
 }
 
@@ -38,8 +38,8 @@ impl Default for ScalableConfig {
 }
 
 impl ScalableConfig {
-    /// Linux 2.6 (`TCP_SCALABLE_AI_CNT` = 50): a = 0.02 for every acknowledgement, which the sender
-    /// has to count.
+    /// As in Linux 2.6 (`TCP_SCALABLE_AI_CNT` = 50): a = 0.02 for every acknowledgement, which the
+    /// sender has to count.
     pub const fn linux_2_6() -> Self {
         Self { a: 0.02, cut: Cut { keep_permille: 875 } }
     }

@@ -1,4 +1,4 @@
-//! Reduces a congestion window that was not used, by one of several policies.
+//! Reduces a congestion window that is not used, according to a policy.
 
 use udccp_base::{Duration, Instant, MaybeInstant};
 
@@ -7,21 +7,21 @@ use crate::cwv::NewCwv;
 use crate::parts::THREE_QUARTERS;
 use crate::pipe_ack::Delivered;
 
-/// What becomes of a window that was not used.
+/// What happens to a window that is not used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IdlePolicy {
-    /// Keep it while it was validated recently, else for five minutes at most (RFC 7661).
+    /// Keep it while it was validated recently, otherwise for at most five minutes (RFC 7661).
     #[default]
     Rfc7661,
-    /// Halve it for every timeout spent idle, and let it decay while it is not filled (RFC 2861).
+    /// Halve it for every timeout of idle time, and reduce it while it is not filled (RFC 2861).
     Rfc2861,
-    /// Back to the initial window after one idle timeout (RFC 5681 section 4.1).
+    /// Return to the initial window after one idle timeout (RFC 5681 section 4.1).
     Restart,
     /// Keep it for ever. For experiments.
     Keep,
 }
 
-/// The state of an [`IdlePolicy`]. The sender tells it what happens; it moves the window.
+/// The state of an [`IdlePolicy`]. The sender reports what happens; this adjusts the window.
 #[derive(Clone, Debug)]
 pub struct WindowValidation {
     initial_window: u32,
@@ -38,7 +38,7 @@ enum Policy {
 }
 
 impl WindowValidation {
-    /// The state of `policy` for a sender whose first window is `initial_window` packets.
+    /// The state of `policy` for a sender whose initial window is `initial_window` packets.
     pub fn new(policy: IdlePolicy, initial_window: u32) -> Self {
         let policy = match policy {
             IdlePolicy::Rfc7661 => Policy::NewCwv(NewCwv::default()),
@@ -49,8 +49,8 @@ impl WindowValidation {
         Self { initial_window, last_sent: MaybeInstant::NONE, policy }
     }
 
-    /// Whether a window may grow whose acknowledged packets did (`cwnd_limited`) or did not fill
-    /// it. A validated window may grow either way (RFC 7661 section 4.3).
+    /// Whether a window may grow; `cwnd_limited` says whether the acknowledged packets filled it. A
+    /// validated window may grow in either case (RFC 7661 section 4.3).
     pub fn may_grow(&self, cwnd_limited: bool) -> bool {
         match &self.policy {
             Policy::NewCwv(cwv) => cwnd_limited || !cwv.is_non_validated(),
@@ -58,13 +58,14 @@ impl WindowValidation {
         }
     }
 
-    /// Whether bursts should be spread: the window is not validated (RFC 7661 section 4.4.2).
+    /// Whether bursts should be paced, because the window is not validated (RFC 7661 section
+    /// 4.4.2).
     #[inline]
     pub fn is_non_validated(&self) -> bool {
         matches!(&self.policy, Policy::NewCwv(cwv) if cwv.is_non_validated())
     }
 
-    /// A packet is about to be sent, with the timeout at `rto`.
+    /// A packet is about to be sent; the timeout is `rto`.
     pub fn before_send(&mut self, now: Instant, rto: Duration, cc: &mut dyn CongestionControl) {
         if let Policy::NewCwv(cwv) = &mut self.policy {
             cwv.before_send(now, self.initial_window, cc);
@@ -120,7 +121,7 @@ impl WindowValidation {
         }
     }
 
-    /// Congestion was met; the caller makes its cut after this call.
+    /// Congestion occurred. The caller makes its cut after this call.
     pub fn before_cut(&mut self, now: Instant, in_flight: u32, cc: &mut dyn CongestionControl) {
         if let Policy::NewCwv(cwv) = &mut self.policy {
             cwv.before_cut(now, in_flight, cc);
@@ -134,7 +135,7 @@ impl WindowValidation {
         }
     }
 
-    /// All packets sent before the last cut are accounted for.
+    /// The fate of all packets sent before the last cut is known.
     pub fn on_recovery_end(&mut self, now: Instant, cc: &mut dyn CongestionControl) {
         if let Policy::NewCwv(cwv) = &mut self.policy {
             cwv.on_recovery_end(now, cc);

@@ -1,4 +1,4 @@
-//! TCP Vegas: a few packets in the queue, and not more.
+//! TCP Vegas: keeps a few packets in the queue.
 //!
 //! L. Brakmo, L. Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet", IEEE
 //! JSAC 13(8), 1995, section III. Once per round trip, with `Diff = W (RTT - baseRTT) / RTT` the
@@ -9,10 +9,9 @@
 //! congestion avoidance    W = W + 1 where Diff < alpha;  W - 1 where Diff > beta
 //! ```
 //!
-//! As in the kernels: slow start doubles every round trip and not every other, `RTT` is the
-//! smallest sample of the round, losses are recovered and answered as NewReno's (the paper has
-//! finer timers and a cut of a quarter), and rounds with fewer than three samples count as
-//! NewReno's.
+//! As in the kernels: slow start doubles in every round trip, not in every other one; `RTT` is the
+//! smallest sample of the round; losses are handled as in NewReno (the paper has finer timers and a
+//! cut of a quarter); and rounds with fewer than three samples count as NewReno's.
 
 use udccp_base::Instant;
 
@@ -25,11 +24,11 @@ use crate::queue_delay::{QueueDelay, Round, Verdict};
 /// Parameters of Vegas, in packets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VegasConfig {
-    /// With fewer packets queued the window grows.
+    /// If fewer packets are queued, the window grows.
     pub alpha: f64,
-    /// With more packets queued the window shrinks.
+    /// If more packets are queued, the window shrinks.
     pub beta: f64,
-    /// With more packets queued slow start ends.
+    /// If more packets are queued, slow start ends.
     pub gamma: f64,
 }
 

@@ -1,4 +1,4 @@
-//! TCP Veno: Vegas's estimate of the queue tells losses of congestion from those of a radio link.
+//! TCP Veno: uses Vegas's estimate of the queue to tell congestion losses from radio losses.
 //!
 //! C. P. Fu, S. C. Liew, "TCP Veno: TCP Enhancement for Transmission Over Wireless Access
 //! Networks", IEEE JSAC 21(2), 2003, section II. With `N = W (RTT - baseRTT) / RTT`,
@@ -20,9 +20,9 @@ use crate::policy::{GrowthPolicy, Window};
 /// Parameters of Veno.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VenoConfig {
-    /// With fewer packets queued the path is not congested.
+    /// If fewer packets are queued, the path is not congested.
     pub beta: f64,
-    /// What is kept of the window after a loss on a path that is not congested.
+    /// The share of the window that is kept after a loss on a path that is not congested.
     pub random_loss_cut: Cut,
 }
 

@@ -1,4 +1,4 @@
-//! TCP Westwood+: NewReno, but a loss leaves the window that the measured bandwidth fills.
+//! TCP Westwood+: NewReno, but after a loss the window is set from the measured bandwidth.
 //!
 //! S. Mascolo et al., "TCP Westwood: Bandwidth Estimation for Enhanced Transport over Wireless
 //! Links", MobiCom 2001; L. Grieco, S. Mascolo, "Performance evaluation and comparison of
@@ -12,9 +12,9 @@
 //! timeout                   ssthresh = max(BWE RTT_min, 2), W = 1
 //! ```
 //!
-//! The filter of two equal stages, the 50 ms, the new `RTT_min` after a timeout and the window that
-//! is set at the end of a recovery are those of the kernels (the paper of Westwood+ has a filter of
-//! variable coefficients, and sets the window where the recovery begins).
+//! The filter of two equal stages, the 50 ms, the new `RTT_min` after a timeout, and setting the
+//! window at the end of a recovery are as in the kernels. (The paper of Westwood+ has a filter with
+//! variable coefficients and sets the window when the recovery begins.)
 
 use udccp_base::{Duration, Instant};
 
@@ -26,14 +26,14 @@ use crate::policy::{GrowthPolicy, Window};
 /// Parameters of Westwood+.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WestwoodConfig {
-    /// The weight of what is known in each stage of the filter.
+    /// The weight of the old value in each stage of the filter.
     pub memory: f64,
     /// The shortest time over which the bandwidth is measured.
     pub shortest_sample: Duration,
 }
 
 impl Default for WestwoodConfig {
-    /// 7/8, 50 ms.
+    /// Memory 7/8, shortest sample 50 ms.
     fn default() -> Self {
         Self { memory: 0.875, shortest_sample: Duration::from_millis(50) }
     }

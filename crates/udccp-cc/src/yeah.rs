@@ -1,4 +1,4 @@
-//! YeAH-TCP: fast while the queue is short, NewReno when it is not, and it empties the queue.
+//! YeAH-TCP: Scalable TCP while the queue is short, otherwise NewReno, and it empties the queue.
 //!
 //! A. Baiocchi, A. Castellani, F. Vacirca, "YeAH-TCP: Yet Another Highspeed TCP", PFLDnet 2007.
 //! Once per round trip, with `Q = W (RTT - baseRTT) / RTT` and `L = (RTT - baseRTT) / baseRTT`,
@@ -26,19 +26,19 @@ use crate::queue_delay::{QueueDelay, Round, Verdict};
 pub struct YeahConfig {
     /// Most packets queued in fast mode (`Q_max`).
     pub alpha: f64,
-    /// The share of the queue given up at once is one in gamma.
+    /// One part in gamma of the queue is given up at once.
     pub gamma: f64,
-    /// The least share cut away at a congestion event.
+    /// Smallest share of the window that is cut at a congestion event.
     pub delta: f64,
-    /// The most that is given up of the window at once, as a share.
+    /// Largest share of the window that is given up at once.
     pub epsilon: f64,
-    /// Fast mode needs a queueing delay below one in phi of the base.
+    /// Fast mode requires a queueing delay below one part in phi of the base round-trip time.
     pub phi: f64,
-    /// Rounds of slow mode after which a congestion event is NewReno's.
+    /// Rounds of slow mode after which a congestion event halves the window, as in NewReno.
     pub rho: u32,
-    /// Rounds of fast mode after which the NewReno flow is forgotten.
+    /// Rounds of fast mode after which the estimate of the NewReno flow is reset.
     pub zeta: u32,
-    /// Growth in fast mode for every packet acknowledged (Scalable TCP's a).
+    /// Growth in fast mode for every packet acknowledged (a of Scalable TCP).
     pub scalable_a: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Links in a row.
+//! Several link elements in a row.
 
 use udccp_base::Instant;
 
@@ -7,27 +7,27 @@ use crate::limit::{Backlog, QueueLimit};
 use crate::link::{Drops, Link};
 use crate::stats::LinkStats;
 
-/// Elements one behind the other, as one link. A packet that leaves an element enters the next at
-/// the same instant.
+/// Elements in a row that form one link. A packet that leaves an element enters the next at the
+/// same time.
 #[derive(Debug)]
 pub struct Chain<P> {
     elements: Vec<Box<dyn Link<P>>>,
 }
 
 impl<P> Chain<P> {
-    /// A chain of one element, the first that a packet meets.
+    /// A chain with one element, the first that packets pass.
     pub fn new(first: Box<dyn Link<P>>) -> Self {
         Self { elements: vec![first] }
     }
 
-    /// The same chain with one more element at its end.
+    /// Adds an element at the end.
     #[must_use]
     pub fn then(mut self, next: Box<dyn Link<P>>) -> Self {
         self.elements.push(next);
         self
     }
 
-    /// Moves what is due at the end of element `from` (and behind it) on to the next.
+    /// Moves packets that leave element `from`, and those after it, on to the next.
     fn advance(&mut self, from: usize, now: Instant, drops: &mut Drops<P>) {
         let last = self.elements.len() - 1;
         for i in from..last {
@@ -68,12 +68,12 @@ impl<P: core::fmt::Debug + Send> Link<P> for Chain<P> {
         sum
     }
 
-    /// When the last of its elements is empty.
+    /// When its last element is empty.
     fn empties_at(&self, now: Instant) -> Instant {
         self.elements.iter().map(|e| e.empties_at(now)).max().unwrap_or(now)
     }
 
-    /// The limit of the one element that has one; unlimited where several have.
+    /// The limit of the one element that has one; unlimited if several have one.
     fn limit(&self) -> QueueLimit {
         let limits = self.elements.iter().map(|e| e.limit());
         let mut limited = limits.filter(|l| *l != QueueLimit::Unlimited);
@@ -98,7 +98,7 @@ impl<P: core::fmt::Debug + Send> Link<P> for Chain<P> {
     }
 
     /// Arrivals of the first element, departures of the last, drops and queue delays of all
-    /// (elements without a queue record none); busy is the busiest of all.
+    /// (elements without a queue record none); the busy time is that of the busiest.
     fn stats(&self, now: Instant) -> LinkStats {
         let mut sum = LinkStats::default();
         for (i, element) in self.elements.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Scheduled changes of a link while it runs.
+//! Scheduled changes of a link.
 
 use udccp_base::{DataRate, Duration, Instant};
 
@@ -10,31 +10,30 @@ use crate::stats::LinkStats;
 /// A change of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    /// Another rate. A packet that is being transmitted continues at it; at rate zero everything
-    /// stands still and waits.
+    /// A new rate. A packet in transmission continues at it. At rate zero everything waits.
     Rate(DataRate),
-    /// Another propagation delay, for packets that have not left the transmitter. The order of
-    /// packets is kept.
+    /// A new propagation delay, for packets that have not left the transmitter. Packets stay in
+    /// order.
     Delay(Duration),
-    /// Another loss model, in its first state.
+    /// A new loss model, in its initial state.
     Loss(LossConfig),
-    /// The link goes down (`true`) or comes up (`false`). As a Linux interface does when it is set
-    /// down, the transmitter drops what waits and what it transmits, and what arrives until the
-    /// link is up again. What propagates already arrives.
+    /// The link goes down (`true`) or up (`false`). As with a Linux interface that is set down, the
+    /// queue and the packet in transmission are dropped, and so are packets that arrive until the
+    /// link is up again. Packets that have left the transmitter still arrive.
     Down(bool),
 }
 
-/// A link that changes at set times.
+/// A link with changes at scheduled times.
 #[derive(Debug)]
 pub struct Scheduled<L> {
     link: L,
-    /// The changes to come, the next one last.
+    /// The changes that are left, the next one last.
     changes: Vec<(Instant, Change)>,
 }
 
 impl<L> Scheduled<L> {
-    /// `link` with `changes`, which may come in any order; changes at one instant are made in the
-    /// order given, before the packets of that instant.
+    /// `link` with `changes`, in any order. Changes at the same time are made in the given order,
+    /// before packets of that time are handled.
     pub fn new(link: L, mut changes: Vec<(Instant, Change)>) -> Self {
         changes.sort_by_key(|(at, _)| *at);
         changes.reverse();

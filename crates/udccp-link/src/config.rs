@@ -1,4 +1,4 @@
-//! A whole link from one description.
+//! Builds a whole link from one description.
 
 use udccp_base::{DataRate, Duration, Instant, Seed};
 
@@ -19,13 +19,13 @@ use crate::queue::{
 use crate::rate_delay::{RateDelay, RateDelayConfig};
 use crate::transmitter::Transmitter;
 
-/// Which queue waits before the transmitter.
+/// The queue in front of the transmitter.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum QueueConfig {
-    /// Drops what arrives while the queue is full.
+    /// Drops arriving packets while the queue is full.
     #[default]
     DropTail,
-    /// Drops what waited longest while the queue is full.
+    /// Drops the packet that has waited longest while the queue is full.
     DropHead,
     /// RED and Adaptive RED. The limit is that of the link.
     Red(RedConfig),
@@ -37,49 +37,48 @@ pub enum QueueConfig {
     Pie(PieConfig),
 }
 
-/// One direction of a link: everything that can be said of it. The default loses nothing and takes
-/// no time.
+/// All properties of one direction of a link. By default it loses nothing and takes no time.
 ///
-/// A packet meets, in this order: the MTU, loss, duplication, the queue and the transmitter, the
-/// delay (with reordering, and what the far end sees together), corruption.
+/// A packet passes, in this order: the MTU, loss, duplication, queue and transmitter, delay (with
+/// reordering, and gathering at the far end), corruption.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LinkConfig {
-    /// Rate of the transmitter in bits of IP packets; `None` serialises in no time.
+    /// Rate of the transmitter, in bits of IP packets; `None`: transmission takes no time.
     pub rate: Option<DataRate>,
-    /// The transmitter works when this trace says; `rate` then says nothing.
+    /// Transmit at the times of this trace; `rate` is then ignored.
     pub trace: Option<Opportunities>,
     /// One-way propagation delay.
     pub delay: Duration,
-    /// Bytes of a token bucket that shapes instead of a transmitter, as Linux's `tbf` does: see
-    /// [`RateDelay::with_token_bucket`]. For a drop-tail queue, on a link that changes nothing but
-    /// its loss.
+    /// Size in bytes of a token bucket, which replaces the transmitter, as in Linux's `tbf`: see
+    /// [`RateDelay::with_token_bucket`]. Only with a drop-tail queue, and on a link of which
+    /// nothing but the loss changes.
     pub token_bucket: Option<u32>,
-    /// Limit of the queue. A host's own queue is unlimited by default.
+    /// Limit of the queue (default unlimited, as for a host's own queue).
     pub limit: QueueLimit,
-    /// Which queue.
+    /// The queue in front of the transmitter (default drop-tail).
     pub queue: QueueConfig,
-    /// Which packets are lost.
+    /// Which packets are lost (default none).
     pub loss: LossConfig,
-    /// How the delay of each packet differs from `delay`.
+    /// How the delay of each packet differs from `delay` (default not at all).
     pub variation: Variation,
-    /// Let packets overtake each other where their delays allow.
+    /// Packets may overtake each other if their delays allow it (default false).
     pub free_order: bool,
-    /// Packets that leave their place in the line.
+    /// Packets that are reordered; `None`: none.
     pub reorder: Option<Reorder>,
-    /// What the far end sees together: of a link whose packets stay in order.
+    /// Packets that the far end receives together; only on a link that keeps packets in order.
     pub gather: Gather,
-    /// Share of packets, 0..=1, of which a copy follows.
+    /// Share of packets that are duplicated, 0 to 1.
     pub duplicate: f64,
-    /// Share of packets, 0..=1, that arrive corrupted (and are dropped for that).
+    /// Share of packets that arrive corrupted, 0 to 1; they are dropped for that.
     pub corrupt: f64,
-    /// The longest packet that passes, in bytes of IP length; `None` is no limit.
+    /// Length of the longest packet that passes, in bytes of IP length; `None`: no limit.
     pub mtu: Option<u32>,
-    /// What changes, and when.
+    /// Changes of the link and their times.
     pub changes: Vec<(Instant, Change)>,
 }
 
 impl LinkConfig {
-    /// Whether a [`RateDelay`] is all of it: the fast element.
+    /// Whether a single [`RateDelay`], the fast element, can do all of it.
     pub fn is_plain(&self) -> bool {
         let only_queue = self.queue == QueueConfig::DropTail && self.trace.is_none();
         let plain_delay = matches!(self.variation, Variation::None | Variation::Uniform(_))
@@ -89,8 +88,8 @@ impl LinkConfig {
         only_queue && plain_delay && passes_all && self.changes.is_empty()
     }
 
-    /// The same link without anything that happens by chance or by record: no loss, no varying
-    /// delay, no reordering, no copies, no corruption.
+    /// The same link without random or recorded effects: no loss, variation of delay, reordering,
+    /// duplication or corruption.
     #[must_use]
     pub fn without_chance(&self) -> Self {
         let is_loss = |(_, change): &(Instant, Change)| matches!(change, Change::Loss(_));
@@ -106,10 +105,10 @@ impl LinkConfig {
         }
     }
 
-    /// Whether this makes sense.
+    /// Checks the values.
     ///
     /// # Errors
-    /// A number that is out of its range, in words.
+    /// The first value that is out of range, as text.
     pub fn check(&self) -> Result<(), String> {
         let changed = self.changes.iter().filter_map(|(_, change)| match change {
             Change::Loss(loss) => Some(loss),
@@ -144,8 +143,8 @@ impl LinkConfig {
         }
     }
 
-    /// The fast element, of the parts of this that it knows. Its chance comes from streams of
-    /// `seed` that carry the link's name.
+    /// The fast element with those properties that it supports. It draws random numbers from
+    /// streams of `seed` with the link's name.
     pub fn plain<P: Packet>(&self, seed: Seed, name: &str) -> RateDelay<P> {
         let plain = self.first_in_first_out(seed, name);
         match self.loses() {
@@ -154,7 +153,7 @@ impl LinkConfig {
         }
     }
 
-    /// The fast element for queue, transmitter and delay.
+    /// The fast element for queue, transmitter and delay only.
     fn first_in_first_out<P: Packet>(&self, seed: Seed, name: &str) -> RateDelay<P> {
         let Self { rate, delay, limit, .. } = *self;
         let below = match self.variation {
@@ -170,7 +169,7 @@ impl LinkConfig {
         }
     }
 
-    /// The whole link. Its chance comes from streams of `seed` that carry the link's name.
+    /// Builds the whole link. It draws random numbers from streams of `seed` with the link's name.
     pub fn build<P>(&self, seed: Seed, name: &str) -> Box<dyn Link<P>>
     where
         P: Packet + Clone + core::fmt::Debug + Send + 'static,
@@ -182,7 +181,7 @@ impl LinkConfig {
         }
     }
 
-    /// The elements in a row; none where the fast one is all of it.
+    /// The elements in a row; `None` if the fast one can do everything.
     fn chain<P>(&self, seed: Seed, name: &str) -> Option<Chain<P>>
     where
         P: Packet + Clone + core::fmt::Debug + Send + 'static,
@@ -209,7 +208,7 @@ impl LinkConfig {
         chain.0
     }
 
-    /// Whether the fast element does for queue, transmitter and delay.
+    /// Whether the fast element can do queue, transmitter and delay.
     fn is_first_in_first_out(&self) -> bool {
         let moves = |(_, change): &(Instant, Change)| !matches!(change, Change::Loss(_));
         let fixed = !self.changes.iter().any(moves);
@@ -217,7 +216,8 @@ impl LinkConfig {
         fixed && (Self { loss: LossConfig::None, changes: Vec::new(), ..bare }).is_plain()
     }
 
-    /// Queue, transmitter and delay: one element where the fast one will do, else two.
+    /// Adds queue, transmitter and delay: the fast element if it can do them, otherwise two
+    /// elements.
     fn transport<P>(&self, chain: &mut Parts<P>, seed: Seed, name: &str)
     where
         P: Packet + core::fmt::Debug + Send + 'static,
@@ -272,7 +272,7 @@ impl LinkConfig {
     }
 }
 
-/// A chain that may still be empty.
+/// A chain in progress, which may be empty.
 struct Parts<P>(Option<Chain<P>>);
 
 impl<P> Parts<P> {

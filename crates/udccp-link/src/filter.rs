@@ -1,4 +1,4 @@
-//! Elements that let packets pass at once, or not, or twice.
+//! Elements that pass, drop or duplicate packets without delay.
 
 use std::collections::VecDeque;
 
@@ -10,29 +10,29 @@ use crate::link::{Drops, Link};
 use crate::packet::Packet;
 use crate::stats::{DropReason, LinkStats};
 
-/// What a [`Rule`] says of a packet.
+/// The decision of a [`Rule`] on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It goes on.
+    /// It passes.
     Pass,
-    /// It goes on, and a copy behind it.
+    /// It passes, followed by a copy.
     Twice,
-    /// It does not.
+    /// It is dropped.
     Drop(DropReason),
 }
 
 /// Decides on each packet when it arrives.
 pub trait Rule: core::fmt::Debug + Send {
-    /// What becomes of a packet of `len` bytes that arrives at `now`.
+    /// Decides on a packet of `len` bytes that arrives at `now`.
     fn judge(&mut self, now: Instant, len: u32) -> Verdict;
 
-    /// From `now` on the rule is another, if the change is its business.
+    /// Applies a change at `now`, if it concerns this rule.
     fn change(&mut self, now: Instant, change: &Change) {
         let _ = (now, change);
     }
 }
 
-/// A rule as an element. It takes no time: what passes departs at the instant of its arrival.
+/// A link element with a rule. It takes no time: packets depart when they arrive.
 #[derive(Debug)]
 pub struct Filter<P, R> {
     rule: R,
@@ -41,7 +41,7 @@ pub struct Filter<P, R> {
 }
 
 impl<P, R: Rule> Filter<P, R> {
-    /// An element that asks `rule` about every packet.
+    /// An element that applies `rule` to every packet.
     pub fn new(rule: R) -> Self {
         Self { rule, passing: VecDeque::new(), stats: LinkStats::default() }
     }
@@ -104,8 +104,7 @@ where
     }
 }
 
-/// Makes a copy of each packet with the same probability, independently of all others. The copy
-/// follows its original at once.
+/// Duplicates each packet with the same probability, independently. The copy follows immediately.
 #[derive(Debug)]
 pub struct Duplicate {
     probability: f64,
@@ -113,7 +112,8 @@ pub struct Duplicate {
 }
 
 impl Duplicate {
-    /// Copies a share `probability` (0..=1) of all packets; one number is drawn per packet.
+    /// Duplicates a share `probability` (0 to 1) of all packets; one random number is drawn per
+    /// packet.
     pub const fn new(probability: f64, rng: Rng) -> Self {
         Self { probability, rng }
     }
@@ -125,12 +125,11 @@ impl Rule for Duplicate {
     }
 }
 
-/// Corrupts each packet with the same probability, independently of all others.
+/// Corrupts each packet with the same probability, independently.
 ///
-/// A corrupted packet uses the link like any other, and the receiver's checksum then finds it out:
-/// so it is dropped where this rule stands, at the far end of a link, for a reason of its own.
-/// (Links carry handles, not bytes; a checksum that covers a packet only in part would let some
-/// through.)
+/// A corrupted packet uses the link like any other, and the receiver's checksum would detect it. So
+/// it is dropped here, at the far end of the link, with a reason of its own. (Links carry handles,
+/// not bytes. A checksum that covers only part of a packet would let some pass.)
 #[derive(Debug)]
 pub struct Corrupt {
     probability: f64,
@@ -138,7 +137,8 @@ pub struct Corrupt {
 }
 
 impl Corrupt {
-    /// Corrupts a share `probability` (0..=1) of all packets; one number is drawn per packet.
+    /// Corrupts a share `probability` (0 to 1) of all packets; one random number is drawn per
+    /// packet.
     pub const fn new(probability: f64, rng: Rng) -> Self {
         Self { probability, rng }
     }
@@ -157,7 +157,7 @@ impl Rule for Corrupt {
 /// Drops packets that are longer than a link can carry.
 #[derive(Clone, Copy, Debug)]
 pub struct Mtu(
-    /// The longest packet that passes, in bytes of IP length.
+    /// Length of the longest packet that passes, in bytes of IP length.
     pub u32,
 );
 

@@ -1,33 +1,36 @@
-//! Packets that the far end gets together, though they came apart.
+//! Packets that arrive apart but reach the far end together.
 
 use udccp_base::{Duration, Instant};
 
-/// What holds packets back until the far end looks. Nothing, by default. Packets stay in order.
+/// What delays packets at the far end so that several are received together. By default nothing
+/// does. Packets stay in order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gather {
-    /// The delay ends at a multiple of this: a delay emulator that has no finer timers, as netem
-    /// before Linux 2.6.22 with the tick of its kernel. Flows over one link get the same ticks.
+    /// Delays end at multiples of this, as in a delay emulator without finer timers, such as netem
+    /// before Linux 2.6.22 with the tick of its kernel. All flows over the link have the same
+    /// ticks.
     pub delay_tick: Option<Duration>,
-    /// The least time between two interrupts of the network card at the far end (interrupt
+    /// Shortest time between two interrupts of the network card at the far end (interrupt
     /// moderation; `rx-usecs` of ethtool). A packet after a longer silence interrupts at once.
     pub interrupt_moderation: Option<Duration>,
 }
 
-/// A link that gathers.
+/// A link that gathers packets.
 #[derive(Debug)]
 pub(crate) struct Gathering {
     config: Gather,
-    /// The last interrupt, which may be still to come.
+    /// The last interrupt, which may be in the future.
     interrupt: Option<Instant>,
 }
 
 impl Gathering {
-    /// Of a link that does so at all.
+    /// `None` if nothing is to be gathered.
     pub(crate) fn new(config: Gather) -> Option<Self> {
         (config != Gather::default()).then_some(Self { config, interrupt: None })
     }
 
-    /// When the far end sees what would arrive at `deliver`. Calls are in the order of arrival.
+    /// When the far end receives a packet that would arrive at `deliver`. Calls are in order of
+    /// arrival.
     pub(crate) fn apply(&mut self, mut deliver: Instant) -> Instant {
         if let Some(tick) = self.config.delay_tick {
             deliver = deliver.next_multiple_of(tick);

@@ -1,4 +1,5 @@
-//! A histogram of delays: 128 buckets per power of two, so a quantile is right to 0.4 %.
+//! A histogram of delays with 128 buckets per power of two, so that quantiles are accurate to 0.4
+//! %.
 
 use udccp_base::Duration;
 
@@ -9,8 +10,8 @@ const PER_OCTAVE: u64 = 1 << BITS;
 /// Buckets are kept in blocks of so many, a power of two.
 const BLOCK: usize = 64;
 
-/// Counts of delays in log-linear buckets. Memory grows with the range of the delays seen: 1 kB an
-/// octave, at most 58 kB; recording is a shift and an increment.
+/// Counts of delays in log-linear buckets. Memory grows with the range of the delays: 1 kB per
+/// octave, at most 58 kB. Recording is a shift and an increment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DelayHistogram {
     /// The bucket of the first count.
@@ -65,19 +66,19 @@ impl DelayHistogram {
         self.total
     }
 
-    /// The mean, exact; `None` where nothing was recorded.
+    /// The exact mean; `None` if nothing was recorded.
     pub fn mean(&self) -> Option<Duration> {
         self.sum_ns.checked_div(self.total).map(Duration::from_nanos)
     }
 
-    /// The longest delay, exact for a whole run, to a bucket's width for a difference; `None`
-    /// where nothing was recorded.
+    /// The longest delay: exact for a whole run, to the width of a bucket for a difference of
+    /// histograms; `None` if nothing was recorded.
     pub const fn max(&self) -> Option<Duration> {
         if self.total == 0 { None } else { Some(Duration::from_nanos(self.max_ns)) }
     }
 
-    /// The delay below which a share `q` (0..=1) of all lies, to 0.4 %: the middle of the bucket
-    /// of the sample with rank `ceil(q n)`. `None` where nothing was recorded.
+    /// The quantile `q` (0 to 1), accurate to 0.4 %: the middle of the bucket of the sample with
+    /// rank `ceil(q n)`; `None` if nothing was recorded.
     pub fn quantile(&self, q: f64) -> Option<Duration> {
         if self.total == 0 {
             return None;
@@ -108,7 +109,7 @@ impl DelayHistogram {
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
-    /// What was recorded since the earlier copy of the same histogram.
+    /// What was recorded since `earlier`, an earlier copy of this histogram.
     pub fn since(&self, earlier: &Self) -> Self {
         let mut counts = self.counts.clone();
         // The earlier copy reaches no further down.

@@ -1,9 +1,9 @@
 //! Network links as small composable elements: rate, delay, queues, loss.
 //!
-//! An element takes packets in ([`Link::handle_packet`]) and gives them back later
-//! ([`Link::poll_departure`]) or never (it says why: [`DropReason`]). It has one pending event
-//! however many packets it holds. Elements are generic over what they carry: the simulator sends
-//! 16-byte handles through them, a real-time emulator whole packets, and with [`Datagram`]s an
+//! An element takes packets in ([`Link::handle_packet`]) and returns them later
+//! ([`Link::poll_departure`]), or drops them and says why ([`DropReason`]). It has one pending
+//! event, however many packets it holds. Elements are generic over the packets: the simulator sends
+//! handles of 16 bytes through them, a real-time emulator whole packets. With [`Datagram`]s, an
 //! element is a [`Machine`] like any other (see [`LinkMachine`]).
 //!
 //! [`Datagram`]: udccp_base::Datagram

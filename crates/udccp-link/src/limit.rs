@@ -2,22 +2,22 @@
 
 /// The limit of a drop-tail queue.
 ///
-/// What waits is what has arrived and whose serialisation has not begun; the packet on the
-/// transmitter does not count (as in ns-2 and in a Linux interface queue). So a limit of
-/// `Packets(0)` still passes packets that find the transmitter idle. At an instant when a
-/// transmission ends and a packet arrives, the end comes first.
+/// The backlog is what has arrived and has not begun to be transmitted. The packet in transmission
+/// does not count, as in ns-2 and in a queue of a Linux interface. So `Packets(0)` still passes
+/// packets that find the transmitter idle. If a transmission ends at the same time as a packet
+/// arrives, the end comes first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum QueueLimit {
-    /// Everything waits as long as it must.
+    /// No limit.
     #[default]
     Unlimited,
-    /// At most this many packets wait.
+    /// At most this many waiting packets.
     Packets(u32),
-    /// At most this many bytes (of IP length) wait.
+    /// At most this many waiting bytes (of IP length).
     Bytes(u64),
 }
 
-/// What waits in a queue at one instant.
+/// The packets in a queue at one time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
     /// Packets waiting.

@@ -1,4 +1,4 @@
-//! The base of every transmitter with a queue of its own: queue, output, counters.
+//! What every transmitter with a queue of its own has: queue, output, counters.
 
 use std::collections::VecDeque;
 
@@ -9,15 +9,15 @@ use crate::packet::Packet;
 use crate::queue::Queue;
 use crate::stats::{DropReason, LinkStats};
 
-/// Queue, way out and counters of a transmitter.
+/// Queue, output and counters of a transmitter.
 #[derive(Debug)]
 pub(crate) struct Line<P> {
     pub(crate) queue: Box<dyn Queue<P>>,
-    /// Transmitted, and when.
+    /// Packets that were transmitted, and when.
     out: VecDeque<(Instant, P)>,
     pub(crate) stats: LinkStats,
     is_down: bool,
-    /// Marks on packets that the link then dropped because it went down.
+    /// Marks on packets that were then dropped because the link went down.
     marked_in_vain: u64,
 }
 
@@ -27,7 +27,7 @@ impl<P: Packet> Line<P> {
         Self { queue, out: VecDeque::new(), stats, is_down: false, marked_in_vain: 0 }
     }
 
-    /// A packet arrives and joins the queue, or is dropped.
+    /// A packet arrives: it joins the queue or is dropped.
     pub(crate) fn arrive(&mut self, now: Instant, packet: P, idle: bool, drops: &mut Drops<P>) {
         let before = drops.len();
         self.stats.arrived.count(packet.wire_len());
@@ -39,7 +39,7 @@ impl<P: Packet> Line<P> {
         self.count_drops(&drops[before..]);
     }
 
-    /// The next packet to transmit, from `at` on.
+    /// Takes the next packet to transmit, from `at` on.
     pub(crate) fn next(&mut self, at: Instant, drops: &mut Drops<P>) -> Option<P> {
         let before = drops.len();
         let waiting = self.queue.dequeue(at, drops);
@@ -54,19 +54,19 @@ impl<P: Packet> Line<P> {
         self.out.push_back((at, packet));
     }
 
-    /// The next packet at the far end.
+    /// The next packet that has reached the far end.
     pub(crate) fn depart(&mut self, now: Instant) -> Option<P> {
         let (_, packet) = self.out.pop_front_if(|(at, _)| *at <= now)?;
         self.stats.departed.count(packet.wire_len());
         Some(packet)
     }
 
-    /// When the next packet is at the far end.
+    /// When the next packet reaches the far end.
     pub(crate) fn departure(&self) -> Option<Instant> {
         self.out.front().map(|(at, _)| *at)
     }
 
-    /// The link goes down or up. `transmitting` is what is on the transmitter.
+    /// The link goes down or up. `transmitting` is the packet in transmission.
     pub(crate) fn set_down(
         &mut self,
         now: Instant,
@@ -91,12 +91,12 @@ impl<P: Packet> Line<P> {
         self.queue.backlog().packets == 0
     }
 
-    /// Packets in the queue and on the way out.
+    /// Number of packets in the queue and in the output.
     pub(crate) fn packets(&self) -> usize {
         self.queue.backlog().packets as usize + self.out.len()
     }
 
-    /// The counters, of a transmitter that has been busy for `busy`.
+    /// The counters of a transmitter that was busy for `busy`.
     pub(crate) fn stats(&self, busy: Duration) -> LinkStats {
         let mut stats = self.stats.clone();
         stats.marked = self.queue.marked() - self.marked_in_vain;

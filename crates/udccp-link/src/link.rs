@@ -1,4 +1,4 @@
-//! The contract of a link element.
+//! The interface of a link element.
 
 use core::fmt;
 
@@ -9,33 +9,33 @@ use crate::histogram::DelayHistogram;
 use crate::limit::{Backlog, QueueLimit};
 use crate::stats::{DropReason, LinkStats};
 
-/// Packets that a link refused or lost during one call, with the reason, in that order. The
-/// caller owns it, empties it, and so knows of every packet what became of it.
+/// Packets that a link refused or lost in one call, with the reasons, in order. The caller owns and
+/// empties it, and so knows the fate of every packet.
 pub type Drops<P> = Vec<(P, DropReason)>;
 
-/// A link element: packets in, packets out later, in one direction.
+/// A link element: packets go in, and come out later, in one direction.
 ///
-/// Driving it: hand in packets with [`handle_packet`](Self::handle_packet); when the time of
-/// [`poll_timeout`](Self::poll_timeout) has come, call
-/// [`poll_departure`](Self::poll_departure) until `None`. `now` never goes backwards.
+/// To drive it, pass packets to [`handle_packet`](Self::handle_packet). When the time of
+/// [`poll_timeout`](Self::poll_timeout) has come, call [`poll_departure`](Self::poll_departure)
+/// until it returns `None`. `now` must not go backwards.
 pub trait Link<P>: fmt::Debug + Send {
     /// A packet arrives at the near end.
     fn handle_packet(&mut self, now: Instant, packet: P, drops: &mut Drops<P>);
 
-    /// The next packet that reaches the far end at `now` or before; `None` when there is none.
+    /// The next packet that has reached the far end by `now`; `None` if there is none.
     fn poll_departure(&mut self, now: Instant, drops: &mut Drops<P>) -> Option<P>;
 
-    /// When the next packet reaches the far end (or anything else happens); `None` while empty.
+    /// When the next packet reaches the far end, or another event is due; `None` if there is none.
     fn poll_timeout(&self) -> Option<Instant>;
 
-    /// Packets now inside: waiting, being serialised, or propagating.
+    /// Number of packets inside: waiting, in transmission, or propagating.
     fn packets_inside(&self) -> usize;
 
-    /// What waits in the queue at `now`. See [`QueueLimit`] for what counts as waiting.
+    /// The backlog of the queue at `now`. See [`QueueLimit`] for what it includes.
     fn backlog(&mut self, now: Instant) -> Backlog;
 
-    /// When all that is in the queue and the transmitter at `now` has left them, if nothing else
-    /// arrives; `now` where nothing waits, and where the element does not know.
+    /// When the present contents of queue and transmitter will have left them, if nothing else
+    /// arrives; `now` if they are empty, and if the element does not know.
     fn empties_at(&self, now: Instant) -> Instant {
         now
     }
@@ -43,27 +43,27 @@ pub trait Link<P>: fmt::Debug + Send {
     /// The limit of the queue.
     fn limit(&self) -> QueueLimit;
 
-    /// Whether packets leave in the order of their arrival.
+    /// Whether packets leave in order of arrival.
     fn keeps_order(&self) -> bool {
         true
     }
 
-    /// Copies of packets that this link has made so far. All copies are made when the packet
-    /// arrives, within [`handle_packet`](Self::handle_packet).
+    /// Number of packets duplicated so far. Copies are made when a packet arrives, in
+    /// [`handle_packet`](Self::handle_packet).
     fn duplicated(&self) -> u64 {
         0
     }
 
-    /// From `now` on the link is another. A change that an element knows nothing of is none of its
-    /// business; in a chain, those whose it is make it.
+    /// Applies a change at `now`. An element ignores changes that do not concern it; in a chain,
+    /// the element concerned applies it.
     fn change(&mut self, now: Instant, change: &Change, drops: &mut Drops<P>) {
         let _ = (now, change, drops);
     }
 
-    /// Counters up to `now` (a copy; subtract two with [`LinkStats::since`]).
+    /// Counters up to `now`, as a copy; [`LinkStats::since`] is the difference of two.
     fn stats(&self, now: Instant) -> LinkStats;
 
-    /// The same without the record of queue delays, which is long: for whoever asks often.
+    /// The same without the histogram of queue delays, which is large, for frequent calls.
     fn counters(&self, now: Instant) -> LinkStats {
         LinkStats { queue_delay: DelayHistogram::default(), ..self.stats(now) }
     }

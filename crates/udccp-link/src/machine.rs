@@ -1,12 +1,11 @@
-//! A link of datagrams, driven like every other machine.
+//! Drives a link of datagrams as a machine.
 
 use udccp_base::{Datagram, Instant, Machine};
 
 use crate::link::{Drops, Link};
 
-/// A link of [`Datagram`]s as a [`Machine`]: what arrives at the near end leaves by
-/// `poll_transmit` when it reaches the far end. Dropped datagrams are counted by the link and
-/// gone.
+/// A link of [`Datagram`]s as a [`Machine`]: datagrams that arrive at the near end are returned by
+/// `poll_transmit` when they reach the far end. Dropped datagrams are only counted.
 #[derive(Debug)]
 pub struct LinkMachine<L> {
     link: L,
@@ -31,7 +30,7 @@ impl<L: Link<Datagram>> Machine for LinkMachine<L> {
         self.drops.clear();
     }
 
-    /// Nothing: what is due is found by `poll_transmit`.
+    /// Does nothing: `poll_transmit` finds what is due.
     fn handle_timeout(&mut self, _now: Instant) {}
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Datagram> {

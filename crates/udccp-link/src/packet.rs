@@ -4,8 +4,8 @@ use core::net::IpAddr;
 
 use udccp_base::{Datagram, Ecn};
 
-/// A packet as a link sees it. Implemented for [`Datagram`]; a driver that keeps its packets
-/// elsewhere sends small handles through the same links.
+/// A packet as a link sees it. Implemented for [`Datagram`]. A driver that stores packets elsewhere
+/// sends small handles through the same links.
 pub trait Packet {
     /// Length on the wire in bytes (IP header included).
     fn wire_len(&self) -> u32;
@@ -16,8 +16,8 @@ pub trait Packet {
     /// Sets the ECN codepoint to "congestion experienced" (RFC 3168 section 5).
     fn mark_ce(&mut self);
 
-    /// A number that is the same for all packets of a flow in one direction, and most likely
-    /// another for packets of other flows.
+    /// A number that is the same for all packets of a flow in one direction, and very probably
+    /// different for other flows.
     fn flow_hash(&self) -> u64;
 }
 
@@ -34,8 +34,8 @@ impl Packet for Datagram {
         self.ecn = Ecn::Ce;
     }
 
-    /// Of addresses, ports and protocol (FNV-1a). The ports are the first four bytes of the header
-    /// in TCP, UDP and DCCP alike.
+    /// Hash of addresses, ports and protocol (FNV-1a). In TCP, UDP and DCCP the ports are the first
+    /// four bytes of the header.
     fn flow_hash(&self) -> u64 {
         let mut h = 0xcbf2_9ce4_8422_2325_u64;
         let mut mix = |word: u64| h = (h ^ word).wrapping_mul(0x0000_0100_0000_01b3);

@@ -282,7 +282,7 @@ pub struct ConnectionConfig {
     pub silence_timeout: Duration,
     /// After `close`: how long to deliver what is queued before the Close is sent (default 5 s),
     /// and then how long the peer has to confirm before
-    /// [`EventKind::CloseUnconfirmed`](crate::EventKind). Zero: `close` resets the connection.
+    /// [`EventKind::CloseUnconfirmed`](crate::EventKind). Zero: what is queued is dropped.
     pub close_linger: Duration,
     /// First retransmission timeout of Request, Close and CloseReq without an RTT (default 1 s,
     /// doubling to 64 s; section 8.1.1).

@@ -1,160 +1,160 @@
-//! The settings of a TCP end. Defaults are a current host's; profiles name other ones.
+//! The settings of a TCP end. Defaults are those of a current host; there are profiles of others.
 
 use udccp_base::{Duration, Instant};
 use udccp_cc::{Algorithm, InitialWindow};
 
-/// What Linux 2.6.22 counts for a segment beside its data: room for headers, and `sk_buff` on a
-/// machine of 64 bits. A segment of 1,448 bytes has 1,664 in its buffer.
+/// What Linux 2.6.22 counts for a segment in addition to its data: room for headers, and `sk_buff`
+/// on a 64-bit machine. A segment of 1,448 bytes has 1,664 in its buffer.
 const SEGMENT_OVERHEAD_2_6_BYTES: u32 = 448;
 
-/// Settings of one TCP end. Both ends of a flow usually share one value.
+/// Settings of one TCP end. Usually both ends of a flow have the same.
 #[derive(Clone, Debug)]
 pub struct TcpConfig {
-    /// Largest segment in bytes as the MSS option says it: the path MTU less 40 (RFC 9293 section
-    /// 3.7.1). Options come out of it, so a segment carries 12 bytes less with timestamps on.
+    /// Largest segment in bytes, as in the MSS option: the path MTU minus 40 (RFC 9293 section
+    /// 3.7.1). Options reduce it: with timestamps a segment carries 12 bytes less.
     pub mss: u16,
     /// Congestion control of the data sent from this end.
     pub algorithm: Algorithm,
     /// Congestion window after the handshake.
     pub initial_window: InitialWindow,
-    /// Upper bound of the congestion window in segments (`snd_cwnd_clamp`), where a host has one.
+    /// Upper limit of the congestion window in segments (`snd_cwnd_clamp`); `None`: no limit.
     pub max_cwnd: Option<u32>,
-    /// Slow start threshold in segments that the host remembers from an earlier connection to this
-    /// peer (`RTAX_SSTHRESH`, where `tcp_no_metrics_save` is 0); without one it is arbitrarily high
-    /// (RFC 5681 section 3.1).
+    /// Initial slow start threshold in segments, from an earlier connection to this peer
+    /// (`RTAX_SSTHRESH`, if `tcp_no_metrics_save` is 0); `None`: unlimited (RFC 5681 section 3.1).
     pub initial_ssthresh: Option<u32>,
-    /// What an acknowledgement adds to a NewReno-style window.
+    /// How much an acknowledgement lets the window grow.
     pub ack_counting: AckCounting,
-    /// How the window falls to its new value in loss recovery.
+    /// How the window is reduced in loss recovery.
     pub window_reduction: WindowReduction,
-    /// Room for data that arrived and was not read, in bytes: the largest window advertised.
+    /// Room in bytes for data that arrived and was not read: the largest window advertised.
     pub recv_buffer_bytes: u32,
-    /// Whether the advertised window begins with 64 kB and opens by two segments with each that
-    /// arrives, which is acknowledged at once meanwhile (`tcp_grow_window`): kernels do so where an
+    /// Whether the advertised window starts at 64 kB and opens by two segments with each that
+    /// arrives, which is acknowledged at once meanwhile (`tcp_grow_window`). Kernels do so if an
     /// application has set the buffer. A buffer of 16 MiB takes 5,700 segments.
     pub opens_window: bool,
-    /// Room for data accepted and not yet acknowledged, in bytes.
+    /// Room in bytes for data that was accepted and is not acknowledged yet.
     pub send_buffer_bytes: u64,
-    /// With a value, the send buffer is memory as a kernel counts it: a segment takes so many bytes
-    /// beside its data (`truesize`), and a full buffer takes data again when a third of it is free
-    /// (`sk_stream_min_wspace`).
+    /// If set, the send buffer is memory as a kernel counts it: each segment takes this many bytes
+    /// in addition to its data (`truesize`), and a full buffer accepts data again when a third of
+    /// it is free (`sk_stream_min_wspace`).
     pub segment_overhead_bytes: Option<u32>,
-    /// Data accepted and not yet sent, in bytes, from which on the end is not writable.
+    /// Bytes accepted and not sent yet, from which on the end is not writable.
     pub unsent_limit_bytes: u64,
-    /// When the receiver acknowledges.
+    /// When the receiver sends acknowledgements.
     pub delayed_ack: DelayedAck,
     /// Retransmission timeout before the first round-trip time sample (RFC 6298 section 2.1).
     pub initial_rto: Duration,
-    /// Lower bound of the retransmission timeout. RFC 6298 section 2.4 says 1 s; kernels use
-    /// 200 ms, and a loss at the end of a window costs five times less there: the default.
+    /// Lower bound of the retransmission timeout (default 200 ms, as in kernels). RFC 6298 section
+    /// 2.4 says 1 s, with which a loss at the end of a window costs five times as much time.
     pub min_rto: Duration,
-    /// Least distance of the timeout above the smoothed round-trip time: the G of RFC 6298 section
-    /// 2.3, which kernels set to the minimum of 200 ms. Without it a steady path of 300 ms has an
-    /// RTO of 301 ms, and the round trip of every fast retransmission would run into it.
+    /// Smallest difference between the timeout and the smoothed round-trip time: the G of RFC 6298
+    /// section 2.3, which kernels set to the minimum of 200 ms. Without it a steady path of 300 ms
+    /// has an RTO of 301 ms, which would expire during every fast retransmission.
     pub rto_margin: Duration,
-    /// Timers expire at multiples of this, and what is waited for is rounded up to it, as where a
-    /// kernel counts ticks; zero is any time.
+    /// Timers expire at multiples of this, and times to wait are rounded up to it, as in a kernel
+    /// that counts ticks; zero: at any time.
     pub tick: Duration,
-    /// Which round-trip times count.
+    /// Which acknowledgements give a round-trip time.
     pub rtt_sampling: RttSampling,
     /// Upper bound of the retransmission timeout (RFC 6298 section 2.5: at least 60 s).
     pub max_rto: Duration,
-    /// Timestamps option (RFC 7323).
+    /// Use the Timestamps option (RFC 7323).
     pub timestamps: bool,
-    /// Window scale option (RFC 7323). Without it no window exceeds 65,535 bytes.
+    /// Use the Window Scale option (RFC 7323). Without it no window exceeds 65,535 bytes.
     pub window_scaling: bool,
-    /// New data on the first two duplicate acknowledgements (RFC 3042).
+    /// Send new data on the first two duplicate acknowledgements (RFC 3042).
     pub limited_transmit: bool,
-    /// One rescue retransmission per recovery (RFC 6675 section 4, rule 4 of NextSeg).
+    /// Make one rescue retransmission per recovery (RFC 6675 section 4, rule 4 of NextSeg).
     pub rescue: bool,
     /// Whether the acknowledgement that ends a recovery counts for growth, as in kernels since 4.6.
     pub grows_at_recovery_end: bool,
-    /// Whether a timeout during a recovery leaves the slow start threshold as the recovery set it:
-    /// kernels do (`tcp_enter_loss`), RFC 5681 does not.
+    /// Whether a timeout during a recovery leaves the slow start threshold as the recovery set it,
+    /// as kernels do (`tcp_enter_loss`); RFC 5681 does not.
     pub timeout_keeps_threshold: bool,
-    /// Whether the first acknowledgement after a timeout lets new data out before more is sent
-    /// again, to see whether the timeout was needed (F-RTO, RFC 5682 section 3.1). One that was not
-    /// is not undone.
+    /// Whether the first acknowledgement after a timeout lets new data be sent before further
+    /// retransmissions, to see whether the timeout was spurious (F-RTO, RFC 5682 section 3.1). The
+    /// effects of a spurious timeout are not undone.
     pub frto: bool,
-    /// Whether a receiver holds acknowledgements of segments out of order back, from the fourth of
-    /// a hole on: for a millisecond, or a twentieth of the round-trip time if that is less (kernels
+    /// Whether a receiver delays acknowledgements of out-of-order segments, from the fourth of a
+    /// hole on, by a millisecond or a twentieth of the round-trip time, if that is less (kernels
     /// since 4.18).
     pub compresses_sacks: bool,
-    /// How losses are found.
+    /// How losses are detected.
     pub loss_detection: LossDetection,
-    /// With [`LossDetection::Sack`]: find lost retransmissions before the timer does, as kernels do
-    /// and RFC 6675 does not. The window is not cut for them once more (RFC 5681 section 4.3
-    /// would; kernels do not).
+    /// With [`LossDetection::Sack`]: detect lost retransmissions before the timer expires, as
+    /// kernels do and RFC 6675 does not. The window is not reduced again for them (as in kernels,
+    /// but not in RFC 5681 section 4.3).
     pub detect_lost_retransmissions: bool,
-    /// Explicit congestion notification (RFC 3168).
+    /// Use explicit congestion notification (RFC 3168).
     pub ecn: bool,
-    /// The most segments of a train where the congestion control sets a rate: what it carries in a
-    /// millisecond, and two at least, as kernels size segments for offload; 1 is none. The window
-    /// has room for trains.
+    /// Most segments in one burst if the congestion control sets a rate: a burst is what the rate
+    /// carries in a millisecond, at least two segments, as kernels size segments for offload. 1: no
+    /// bursts. The window leaves room for bursts.
     pub max_train: u32,
-    /// Whether the segments of a train leave at once (segmentation offload), or each in its time.
+    /// Whether the segments of a burst leave together (segmentation offload), or each at its time.
     pub offload: bool,
     /// Whether segments wait in the socket while two of them, or what the rate carries in a
-    /// millisecond, wait in the host's own device (TCP Small Queues of kernels since 3.6).
+    /// millisecond, wait in the queue of the host's device (TCP Small Queues, kernels since 3.6).
     pub small_queues: bool,
-    /// Whether the window grows in slow start while it is less than twice what is in flight,
-    /// although it is not filled, as in kernels since 3.16.
+    /// Whether the window grows in slow start while it is less than twice what is in flight, even
+    /// if it is not filled (kernels since 3.16).
     pub starts_with_room: bool,
-    /// Send partly filled segments at once (no Nagle).
+    /// Send partly filled segments at once (no Nagle algorithm).
     pub nodelay: bool,
-    /// Restart from a smaller window after an idle time longer than the RTO (RFC 5681 4.1).
+    /// Restart from a smaller window after an idle time longer than the RTO (RFC 5681 section 4.1).
     pub idle_restart: bool,
-    /// Transmissions of a SYN without an answer before the flow is given up.
+    /// Number of SYNs without an answer after which the flow is given up.
     pub syn_retries: u32,
-    /// Timeouts in a row without an answer before an open flow is given up (RFC 9293 R2).
+    /// Consecutive timeouts without an answer after which an open flow is given up (RFC 9293 R2).
     pub data_retries: u32,
     /// Time spent in TIME-WAIT.
     pub time_wait: Duration,
-    /// Initial sequence number; `None` draws one (RFC 9293 section 3.4.1). Set it to see the wrap.
+    /// Initial sequence number; `None` draws one (RFC 9293 section 3.4.1). Set it to test wrapping.
     pub initial_sequence: Option<u32>,
-    /// Receive checksum offload, as network cards have it: whoever hands in segments has verified
-    /// their checksums, or knows that no bit can be wrong, and they are not verified again. What is
-    /// sent always carries the right checksum.
+    /// Receive checksum offload, as in network cards: the checksums of segments passed in have been
+    /// verified, or cannot be wrong, and are not verified again. Segments that are sent always have
+    /// a correct checksum.
     pub receive_checksum_offload: bool,
 }
 
-/// When the receiver acknowledges in-order data (RFC 9293 section 3.8.6.3); data out of order,
-/// and data that fills a hole, is always acknowledged at once (RFC 5681 section 4.2).
+/// When the receiver acknowledges in-order data (RFC 9293 section 3.8.6.3). Data out of order, and
+/// data that fills a hole, is always acknowledged at once (RFC 5681 section 4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelayedAck {
-    /// Acknowledge at the latest when this many segments are waiting; 1 is every segment.
+    /// Acknowledge when this many segments are waiting; 1: every segment.
     pub every: u32,
-    /// Acknowledge at the latest this long after the first waiting segment.
+    /// Acknowledge this long after the first waiting segment at the latest.
     pub timeout: Duration,
-    /// Segments at the start of a flow that are each acknowledged at once, as kernels do so that
-    /// slow start is not held back.
+    /// Number of segments at the start of a flow that are acknowledged one by one, as in kernels,
+    /// so that slow start is not delayed.
     pub quick: u32,
     /// The same after a segment that arrived before, and after a silence longer than the
-    /// retransmission timeout: the peer is likely to begin again with a small window.
+    /// retransmission timeout, because the peer probably restarts with a small window.
     pub quick_again: bool,
 }
 
-/// How losses are found before the retransmission timer expires.
+/// How losses are detected before the retransmission timer expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossDetection {
-    /// By what was SACKed above: three segments (RFC 6675).
+    /// Three segments above were SACKed (RFC 6675).
     Sack,
-    /// By time, with probes of a silent tail (RFC 8985), as kernels do since 4.18.
+    /// By time, with tail loss probes (RFC 8985), as in kernels since 4.18.
     RackTlp,
 }
 
-/// How many segments of growth one acknowledgement is worth to the congestion control.
+/// How many segments an acknowledgement counts for the growth of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckCounting {
     /// As many as it acknowledges (kernels since 3.18, with most algorithms).
     Segments,
-    /// As many as it acknowledges, at most this many (RFC 3465's L; RFC 5681's slow start is 1).
+    /// As many as it acknowledges, but at most this many (L of RFC 3465; 1 in slow start of RFC
+    /// 5681).
     AtMost(u32),
-    /// One, whatever it acknowledges (kernels before, where appropriate byte counting was off):
-    /// with delayed acknowledgements NewReno then grows one segment in two round trips.
+    /// One, however many it acknowledges (earlier kernels without appropriate byte counting). With
+    /// delayed acknowledgements NewReno then grows by one segment in two round trips.
     OnePerAck,
     /// One in slow start, the segments it acknowledges in congestion avoidance: the same kernels
-    /// with an algorithm that makes up for delayed acknowledgements itself.
+    /// with an algorithm that compensates for delayed acknowledgements itself.
     OneInSlowStart,
     /// The segments it acknowledges in slow start, one in congestion avoidance (HighSpeed TCP in
     /// kernels since 3.18).
@@ -162,7 +162,7 @@ pub enum AckCounting {
 }
 
 impl AckCounting {
-    /// What kernels since 3.18 count for `algorithm`: segments, but for two that were left alone.
+    /// What kernels since 3.18 count for `algorithm`: segments, with two exceptions.
     fn today(algorithm: &Algorithm) -> Self {
         match algorithm {
             Algorithm::Hybla(_) => Self::OnePerAck,
@@ -172,26 +172,26 @@ impl AckCounting {
     }
 }
 
-/// Which acknowledgements give a round-trip time sample.
+/// Which acknowledgements give a sample of the round-trip time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RttSampling {
-    /// Every one that acknowledges new data (kernels): the average follows within a few of them.
+    /// Every one that acknowledges new data (kernels), so that the average follows quickly.
     EveryAck,
-    /// One in a window of data, for which the gains of RFC 6298 were made (RFC 7323 appendix G).
+    /// One per window of data, for which the gains of RFC 6298 were chosen (RFC 7323 appendix G).
     OncePerWindow,
 }
 
-/// How the amount in flight falls to the new window when recovery begins.
+/// How the amount in flight is reduced to the new window when recovery begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowReduction {
-    /// At once: silence until the pipe has drained to the new window (RFC 6675).
+    /// At once: nothing is sent until the data in flight has fallen to the new window (RFC 6675).
     AtOnce,
-    /// In proportion to what is delivered (RFC 6937). Below the new window it catches up by a
-    /// segment more than what is delivered where an acknowledgement advances and shows no further
-    /// loss, as in Linux 6.1, and by no more otherwise.
+    /// In proportion to what is delivered (RFC 6937). Below the new window, one segment more than
+    /// is delivered is sent if an acknowledgement advances and shows no further loss, as in Linux
+    /// 6.1, and otherwise no more.
     Proportional,
-    /// One segment for every two acknowledgements, which for a cut of one half is what
-    /// kernels of the 2.6 series did (rate halving).
+    /// One segment for every two acknowledgements, for a cut by one half: rate halving, as in the
+    /// kernels of the 2.6 series.
     RateHalving,
 }
 
@@ -201,9 +201,9 @@ impl DelayedAck {
         Self { every: 1, timeout: Duration::from_millis(40), quick: 0, quick_again: false };
 }
 
-/// When a timer of `wait` set at `now` expires, with ticks of `tick`: a tick after its time, and a
-/// long one at a multiple of 8, 64 and so on ticks after it, as in the wheel of timers of Linux
-/// since 5.8 (`calc_index` of kernel/time/timer.c).
+/// When a timer of `wait` set at `now` expires, with ticks of `tick`: one tick late, and a long
+/// timer at a multiple of 8, 64 and so on ticks after it, as in Linux's timer wheel since 5.8
+/// (`calc_index` of kernel/time/timer.c).
 #[inline]
 pub(crate) fn on_tick(now: Instant, wait: Duration, tick: Duration) -> Instant {
     if tick.is_zero() {
@@ -235,9 +235,9 @@ impl Default for DelayedAck {
 }
 
 impl TcpConfig {
-    /// A current host with the given congestion control: windows never limited by buffers on
-    /// paths below 1 Gbit/s and 100 ms, proportional rate reduction, acknowledgements counted as
-    /// kernels since 3.18 do.
+    /// A current host with this congestion control: windows not limited by buffers on paths below 1
+    /// Gbit/s and 100 ms, proportional rate reduction, acknowledgements counted as in kernels since
+    /// 3.18.
     pub fn new(algorithm: Algorithm) -> Self {
         Self {
             mss: 1460,
@@ -285,8 +285,8 @@ impl TcpConfig {
         }
     }
 
-    /// The RFCs taken word for word where kernels differ: window cut at once (RFC 6675), growth
-    /// of RFC 5681 with at most two segments an acknowledgement (RFC 3465), RTO of at least 1 s.
+    /// The RFCs to the letter where kernels differ: window reduced at once (RFC 6675), growth as in
+    /// RFC 5681 with at most two segments per acknowledgement (RFC 3465), RTO of at least 1 s.
     pub fn rfc(algorithm: Algorithm) -> Self {
         Self {
             ack_counting: AckCounting::AtMost(2),
@@ -309,14 +309,14 @@ impl TcpConfig {
         }
     }
 
-    /// Linux 2.6.22 out of the box (2007): initial window of RFC 3390, acknowledgements counted
-    /// and not segments (`tcp_abc` = 0), initial RTO 3 s, rate halving. Buffers grow to 4 MB there
-    /// (`tcp_rmem`, `tcp_wmem`) where memory is 1 GiB or more; three quarters of the receiver's
-    /// become window, and the sender's counts what each segment takes beside its data.
+    /// The defaults of Linux 2.6.22 (2007): initial window of RFC 3390, acknowledgements counted
+    /// instead of segments (`tcp_abc` = 0), initial RTO 3 s, rate halving. Buffers grow to 4 MB
+    /// (`tcp_rmem`, `tcp_wmem`) if memory is 1 GiB or more. Three quarters of the receive buffer
+    /// become window, and the send buffer includes the overhead of each segment.
     ///
     /// CUBIC, BIC, H-TCP and Illinois of that time counted segments in congestion avoidance and
-    /// acknowledgements in slow start. CUBIC's own configuration holds that, and this profile hands
-    /// it segments. Scalable counted acknowledgements always, with a growth for each that is in
+    /// acknowledgements in slow start. CUBIC's own configuration does that, and this profile passes
+    /// it segments. Scalable always counted acknowledgements, with the growth for each in
     /// [`ScalableConfig::linux_2_6`](udccp_cc::ScalableConfig::linux_2_6).
     pub fn linux_2_6_22(algorithm: Algorithm) -> Self {
         let ack_counting = match algorithm {
@@ -350,7 +350,7 @@ impl TcpConfig {
         }
     }
 
-    /// Bytes of data in full segments that the send buffer holds.
+    /// Bytes of data in full segments that fit in the send buffer.
     pub(crate) fn send_buffer_data(&self) -> u64 {
         let data = self.segment_payload() as u64;
         let memory = data + u64::from(self.segment_overhead_bytes.unwrap_or(0));

@@ -1,7 +1,7 @@
 //! A SACK TCP model with pluggable congestion control, and UDP, as pure state machines.
 //!
 //! The model sends real TCP headers and carries its data as byte counts
-//! ([`udccp_base::Payload::Zeros`]): what it says is a valid capture, what it costs is a counter.
+//! ([`udccp_base::Payload::Zeros`]), so its packets form a valid capture, and data costs no memory.
 //!
 //! | what | after |
 //! |---|---|
@@ -16,12 +16,11 @@
 //! | delayed acknowledgements | RFC 9293 section 3.8.6.3, and quick ones at the start |
 //! | explicit congestion notification | RFC 3168 |
 //!
-//! Left out: fast retransmit for peers without SACK (both ends always offer it), opening from both
-//! sides at once, resets for segments of no connection, urgent data, keep-alive, changes of the
-//! path MTU.
+//! Not included: fast retransmit for peers without SACK (both ends always offer it), simultaneous
+//! open, resets for segments of no connection, urgent data, keep-alive, changes of the path MTU.
 //!
-//! The scoreboard is four counters over a set of intervals: the cost of a segment does not grow
-//! with the window (`cargo bench -p udccp-tcp`), and no segment allocates.
+//! The scoreboard is four counters over a set of intervals. The cost of a segment does not grow
+//! with the window (`cargo bench -p udccp-tcp`), and no segment allocates memory.
 
 #![forbid(unsafe_code)]
 

@@ -5,13 +5,13 @@ use udccp_packet::chunks::chunks_and_tail;
 /// The polynomial with its bits reflected.
 const POLY: u32 = 0x82f6_3b78;
 
-/// Eight bytes are taken in one step, each through its own table.
+/// Eight bytes are processed per step, each with its own table.
 static TABLES: [[u32; 256]; 8] = tables();
 
 /// `x^(8 * 2^k)` modulo the polynomial: appending `2^k` zero bytes is multiplying by it.
 static ZERO_POWERS: [u32; 64] = zero_powers();
 
-/// A CRC under way; data may come in pieces, and zero bytes by their number alone.
+/// A CRC in progress. Data can be added in pieces, and zero bytes by their number.
 #[derive(Clone, Copy, Debug)]
 pub struct Crc32c(u32);
 
@@ -22,7 +22,7 @@ impl Default for Crc32c {
 }
 
 impl Crc32c {
-    /// The CRC of no bytes yet, which is zero.
+    /// The CRC of no bytes, which is zero.
     pub const fn new() -> Self {
         Self(u32::MAX)
     }
@@ -50,7 +50,7 @@ impl Crc32c {
         }
     }
 
-    /// The CRC of all that was appended.
+    /// The CRC of everything appended.
     pub const fn finish(self) -> u32 {
         !self.0
     }

@@ -1,5 +1,5 @@
-//! Writes packets: header, options, padding, Data Offset, checksum. No allocation but the
-//! buffer's own growth.
+//! Writes packets: header, options, padding, Data Offset, checksum. The only allocation is the
+//! growth of the buffer.
 
 use core::fmt;
 
@@ -26,17 +26,18 @@ pub struct Header {
     pub dst_port: u16,
     /// CCVal, 0 to 15; zero unless the CCID sets another value.
     pub ccval: u8,
-    /// Checksum Coverage, 0 to 15; one that names more data than there is becomes 0 (all of it).
+    /// Checksum Coverage, 0 to 15. A value that covers more data than there is becomes 0 (all of
+    /// it).
     pub cscov: u8,
-    /// Whether to use 48-bit sequence numbers; types that must have them get them anyway.
+    /// Whether to use 48-bit sequence numbers. Types that require them use them in any case.
     pub x: bool,
-    /// Sequence Number; only its low 24 bits are sent where `x` is false.
+    /// Sequence Number; only its low 24 bits are sent if `x` is false.
     pub seq: Seqno,
-    /// Type and what belongs to it.
+    /// Packet type and the fields that belong to it.
     pub kind: HeaderKind,
 }
 
-/// A packet type with the fields of its own.
+/// A packet type with its own fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeaderKind {
     /// DCCP-Request.
@@ -99,7 +100,7 @@ pub enum HeaderKind {
     },
 }
 
-/// The option does not fit: 1020 bytes of header, or 253 bytes of data in one option.
+/// The option does not fit: a header has at most 1020 bytes, and an option 253 bytes of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeaderFull;
 
@@ -112,8 +113,8 @@ impl fmt::Display for HeaderFull {
 impl core::error::Error for HeaderFull {}
 
 impl HeaderKind {
-    /// A packet of type `ty` with those of the fields that it has. A Reset is without data; see
-    /// [`HeaderKind::with_reset`].
+    /// A packet of type `ty`, with those of these fields that it has. A Reset has code and data
+    /// zero; see [`HeaderKind::with_reset`].
     pub const fn of(ty: PacketType, ack: Seqno, service: ServiceCode) -> Self {
         match ty {
             PacketType::Request => Self::Request { service },
@@ -130,7 +131,7 @@ impl HeaderKind {
         }
     }
 
-    /// The same, with this code and data if it is a Reset.
+    /// Sets code and data if this is a Reset.
     #[must_use]
     pub const fn with_reset(self, code: ResetCode, data: [u8; 3]) -> Self {
         match self {
@@ -214,9 +215,9 @@ impl Header {
         self.packet_type().fixed_header_len(self.is_long())
     }
 
-    /// Appends the fixed header with Data Offset, CCVal, CsCov and Checksum zero, and returns its
-    /// sum. Summing the registers is cheaper than reading back what was just stored, and one long
-    /// append cheaper than several short ones, which wait for each other's length.
+    /// Appends the fixed header, with Data Offset, CCVal, CsCov and Checksum zero, and returns its
+    /// sum. Summing registers is cheaper than reading back what was just stored, and one long
+    /// append is cheaper than several short ones, which wait for each other's length.
     fn put(&self, buf: &mut BytesMut) -> Sum {
         buf.reserve(USUAL_LEN);
         let ports = u64::from(self.src_port) << 48 | u64::from(self.dst_port) << 32;
@@ -262,22 +263,22 @@ fn put_words<const N: usize>(buf: &mut BytesMut, words: [u64; N]) -> Sum {
     sum
 }
 
-/// Appends one packet's header to a buffer: first the fixed part, then options, then
-/// [`Emitter::finish`] or [`Emitter::finish_encapsulated`], without which the bytes appended are
-/// no packet.
+/// Appends a packet's header to a buffer: first the fixed part, then options, then
+/// [`Emitter::finish`] or [`Emitter::finish_encapsulated`], without which the bytes do not form a
+/// packet.
 #[derive(Debug)]
 #[must_use = "the header is not complete before it is finished"]
 pub struct Emitter<'b> {
     buf: &'b mut BytesMut,
     start: usize,
     fixed_len: usize,
-    /// Of all so far, without Data Offset, CCVal and CsCov.
+    /// Sum of everything so far, without Data Offset, CCVal and CsCov.
     sum: Sum,
     ccval_cscov: u8,
 }
 
 impl<'b> Emitter<'b> {
-    /// Begins a packet at the end of `buf`.
+    /// Starts a packet at the end of `buf`.
     #[inline]
     pub fn new(buf: &'b mut BytesMut, header: &Header) -> Self {
         let start = buf.len();
@@ -287,7 +288,7 @@ impl<'b> Emitter<'b> {
         Self { buf, start, fixed_len, sum, ccval_cscov }
     }
 
-    /// Appends an option in its smallest encoding; nothing is appended where it does not fit.
+    /// Appends an option in its shortest encoding. If it does not fit, nothing is appended.
     #[inline]
     pub fn option(&mut self, option: &OptionRef<'_>) -> Result<(), HeaderFull> {
         let len = option.encoded_len();
@@ -298,18 +299,18 @@ impl<'b> Emitter<'b> {
         Ok(())
     }
 
-    /// Appends an option by its type and data bytes, just as they are.
+    /// Appends an option with these type and data bytes, unchanged.
     pub fn raw_option(&mut self, kind: u8, data: &[u8]) -> Result<(), HeaderFull> {
         self.option(&OptionRef::Unknown { kind, data })
     }
 
-    /// Bytes of options so far, without padding at the end.
+    /// Bytes of options so far, without final padding.
     #[inline]
     pub fn options_len(&self) -> usize {
         self.header_len() - self.fixed_len
     }
 
-    /// Bytes that further options may take.
+    /// Bytes left for further options.
     #[inline]
     pub fn remaining(&self) -> usize {
         MAX_HEADER_LEN.saturating_sub(self.header_len())
@@ -320,17 +321,18 @@ impl<'b> Emitter<'b> {
         self.buf.len() - self.start
     }
 
-    /// Completes the packet whose data will be `payload` and then `zeros` zero bytes, which are
-    /// summed as Checksum Coverage says but not appended. Returns the header's length in bytes.
+    /// Completes a packet whose data is `payload` followed by `zeros` zero bytes. The data is
+    /// summed according to Checksum Coverage, but not appended. Returns the header's length in
+    /// bytes.
     #[inline]
     pub fn finish(self, pseudo: &PseudoHeader, payload: &[u8], zeros: usize) -> usize {
-        // Field by field: to move the emitter as a whole costs as much as to append an option.
+        // Field by field: moving the whole emitter costs as much as appending an option.
         complete(self.buf, self.start, self.sum, self.ccval_cscov, pseudo, payload, zeros)
     }
 
     //= 6773-3.3-1
-    /// Completes a packet of `data_len` bytes of data that goes inside UDP, where the UDP checksum
-    /// does the work and the Checksum field is zero (RFC 6773 section 3.3). Returns the header's
+    /// Completes a packet with `data_len` bytes of data that is sent inside UDP. There the UDP
+    /// checksum is used and the Checksum field is zero (RFC 6773 section 3.3). Returns the header's
     /// length in bytes.
     #[inline]
     pub fn finish_encapsulated(self, data_len: usize) -> usize {
@@ -357,7 +359,7 @@ fn complete(
     let mut sum = sum.at_even_place();
     sum.add_u64(u64::from(word));
     sum.add_sum(pseudo.sum(IP_PROTOCOL, header_len + data_len));
-    // The header is a whole number of words, so the data begins at an even place.
+    // The header is a whole number of words, so the data begins at an even offset.
     let covered = covered_len(word as u8 & 0xf, data_len);
     sum.add(payload.get(..covered).unwrap_or(payload));
     set_word(buf, start, u32::from(word) << 16 | u32::from(sum.checksum()));
@@ -380,7 +382,7 @@ fn pad(buf: &mut BytesMut, start: usize) -> usize {
     header_len
 }
 
-/// Data Offset, CCVal and Checksum Coverage, which becomes 0 where it would make the packet
+/// Data Offset, CCVal and Checksum Coverage. The latter becomes 0 if it would make the packet
 /// invalid.
 #[inline]
 fn offset_word(header_len: usize, ccval_cscov: u8, data_len: usize) -> u16 {

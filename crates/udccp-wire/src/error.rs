@@ -1,16 +1,16 @@
-//! Defines what can be wrong with a packet or an option, and the reaction that the RFC asks for.
+//! Errors in packets and options, and what the RFC requires for each.
 
 use core::fmt;
 
 use crate::reset::ResetCode;
 use crate::types::PacketType;
 
-/// What a receiver does about an error.
+/// What a receiver does after an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reaction {
-    /// Treat the packet as if it never came: no processing, no acknowledgement.
+    /// Treat the packet as if it had not arrived: do not process or acknowledge it.
     IgnorePacket,
-    /// Skip this option and go on with the next.
+    /// Skip this option and continue with the next.
     IgnoreOption,
     /// Skip this option and all after it.
     IgnoreRemainingOptions,
@@ -23,20 +23,20 @@ pub enum Reaction {
     },
 }
 
-/// Why bytes are no acceptable packet. All of these mean [`Reaction::IgnorePacket`], except a
-/// wrong option, which names itself.
+/// Why bytes are not a valid packet. The reaction is always [`Reaction::IgnorePacket`], except for
+/// an invalid option, which has its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WireError {
-    /// Fewer bytes than the smallest header.
+    /// There are fewer bytes than in the smallest header.
     Truncated {
-        /// Bytes there are.
+        /// Bytes present.
         have: usize,
-        /// Bytes needed at least.
+        /// Bytes required at least.
         need: usize,
     },
     /// The type number is reserved.
     ReservedType(u8),
-    /// X is 0 on a type that must have 48-bit sequence numbers.
+    /// X is 0 in a type that requires 48-bit sequence numbers.
     ShortSeqno(PacketType),
     /// Data Offset is smaller than the type's fixed header.
     OffsetTooSmall {
@@ -45,14 +45,14 @@ pub enum WireError {
         /// Fixed header length in bytes.
         need: usize,
     },
-    /// Data Offset lies beyond the end of the packet.
+    /// Data Offset is beyond the end of the packet.
     OffsetTooLarge {
         /// Data Offset in bytes.
         offset: usize,
         /// Packet length in bytes.
         have: usize,
     },
-    /// Checksum Coverage names more application data than there is.
+    /// Checksum Coverage covers more application data than there is.
     CsCov {
         /// The field's value.
         cscov: u8,
@@ -61,14 +61,14 @@ pub enum WireError {
     },
     /// The header checksum is wrong.
     Checksum,
-    /// An option is wrong (only where a whole packet is parsed at once).
+    /// An option is invalid (only if a whole packet is parsed at once).
     Option(OptionError),
 }
 
-/// Why bytes are no acceptable option.
+/// Why bytes are not a valid option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptionError {
-    /// The length byte is missing, below two, or beyond the option space.
+    /// The length byte is missing, less than two, or beyond the option space.
     Nonsensical {
         /// Option type.
         kind: u8,
@@ -79,7 +79,7 @@ pub enum OptionError {
         /// The first two bytes of option data, zero where absent.
         data: [u8; 2],
     },
-    /// A length that the option's type does not allow.
+    /// The length is not allowed for this type of option.
     InvalidLength {
         /// Option type.
         kind: u8,
@@ -91,7 +91,7 @@ pub enum OptionError {
 }
 
 impl WireError {
-    /// What RFC 4340 requires.
+    /// The reaction that RFC 4340 requires.
     pub const fn reaction(self) -> Reaction {
         match self {
             Self::Option(e) => e.reaction(false),
@@ -101,7 +101,7 @@ impl WireError {
 }
 
 impl OptionError {
-    /// The type of the faulty option.
+    /// The type of the invalid option.
     pub const fn kind(self) -> u8 {
         match self {
             Self::Nonsensical { kind, .. } | Self::InvalidLength { kind, .. } => kind,
@@ -114,9 +114,9 @@ impl OptionError {
         [kind, data[0], data[1]]
     }
 
-    /// What RFC 4340 requires, on a packet other than Data (where options that negotiate are
-    /// ignored): sections 5.8, 5.8.2 and 6.6.8. `mandatory`: whether a Mandatory option came
-    /// immediately before.
+    /// The reaction that RFC 4340 requires in a packet other than Data (in which options that
+    /// negotiate are ignored): sections 5.8, 5.8.2 and 6.6.8. `mandatory` is whether a Mandatory
+    /// option comes immediately before.
     pub const fn reaction(self, mandatory: bool) -> Reaction {
         use crate::option::kind;
         //= 4340-5.8.2-1

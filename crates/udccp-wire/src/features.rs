@@ -1,4 +1,4 @@
-//! Feature numbers and what is fixed about each (RFC 4340 section 6.4, RFC 4342 section 8.4).
+//! Feature numbers and their properties (RFC 4340 section 6.4, RFC 4342 section 8.4).
 
 use core::fmt;
 
@@ -6,23 +6,23 @@ use core::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FeatureNumber(pub u8);
 
-/// How two endpoints come to one value (RFC 4340 section 6.3).
+/// How two endpoints agree on a value (RFC 4340 section 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reconciliation {
-    /// The first entry of the server's list that is in the client's list too.
+    /// The first entry of the server's list that is also in the client's list.
     ServerPriority,
     /// The feature location decides the value.
     NonNegotiable,
 }
 
-/// What the RFCs fix about a feature.
+/// Properties of a feature according to the RFCs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FeatureInfo {
     /// Its number.
     pub number: FeatureNumber,
     /// Its name in the RFC.
     pub name: &'static str,
-    /// Its rule.
+    /// How its value is negotiated.
     pub rule: Reconciliation,
     /// Length of one value in bytes.
     pub value_len: usize,
@@ -58,8 +58,8 @@ impl FeatureNumber {
     /// Send Loss Event Rate, of CCIDs 3 and 4.
     pub const SEND_LEV_RATE: Self = Self(192);
 
-    /// What is fixed about this feature; `None` where the number is reserved or unknown. Number
-    /// 192 is answered as in CCIDs 3 and 4.
+    /// The properties of this feature; `None` if the number is reserved or unknown. Number 192 is
+    /// that of CCIDs 3 and 4.
     pub fn info(self) -> Option<&'static FeatureInfo> {
         TABLE.iter().find(|info| info.number == self)
     }

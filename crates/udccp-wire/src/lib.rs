@@ -1,12 +1,12 @@
 //! DCCP packets as bytes: views, owned packets, options, checksums, UDP encapsulation.
 //!
-//! Two types stand for a packet. [`PacketView`] is a checked, borrowed look at received bytes; it
-//! never panics, whatever they are. [`Packet`] owns its parts and obeys one law: parsing what it
-//! emits gives it back. The hot path needs neither allocation nor [`Packet`]: it reads through
-//! [`PacketView`] and [`Options`], and writes through [`Emitter`].
+//! There are two types of packets. [`PacketView`] is a checked, borrowed view of received bytes; it
+//! never panics, whatever they are. [`Packet`] owns its parts; parsing what it emits returns an
+//! equal packet. The fast path needs neither allocation nor [`Packet`]: it reads with
+//! [`PacketView`] and [`Options`], and writes with [`Emitter`].
 //!
-//! All packet types of RFC 4340 and the Listen packet of RFC 5596 are here, with every option of
-//! RFC 4340, RFC 4342 and RFC 5622, and the UDP encapsulation of RFC 6773.
+//! Included are all packet types of RFC 4340 and the Listen packet of RFC 5596, every option of RFC
+//! 4340, RFC 4342 and RFC 5622, and the UDP encapsulation of RFC 6773.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -53,7 +53,7 @@ pub const IP_PROTOCOL: u8 = 33;
 /// (RFC 4340 section 5).
 pub const MAX_HEADER_LEN: usize = 1020;
 
-/// Compiles the code of the README, so that the page stays true.
+/// Compiles the code of the README, so that it stays correct.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,16 +1,17 @@
-//! Walks through option space (RFC 4340 section 5.8).
+//! Iterates over option space (RFC 4340 section 5.8).
 
 use crate::error::OptionError;
 use crate::option::{OptionRef, RawOption};
 
-/// The options of a packet in their order, understood.
+/// The options of a packet in order, decoded.
 ///
-/// An option whose length is wrong for its type is one error, and iteration goes on after it. A
-/// nonsensical length is one error and the end, since where the next option begins is unknown.
+/// An option whose length is wrong for its type is returned as an error, and iteration continues
+/// after it. A nonsensical length is returned as an error and ends the iteration, because the start
+/// of the next option is unknown.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a>(RawOptions<'a>);
 
-/// The options of a packet in their order, as type and data bytes.
+/// The options of a packet in order, as type and data bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct RawOptions<'a> {
     rest: &'a [u8],
@@ -31,7 +32,7 @@ impl<'a> RawOptions<'a> {
         Self { rest: bytes }
     }
 
-    /// The bytes not yet walked through.
+    /// The bytes not iterated over yet.
     pub const fn remaining(&self) -> &'a [u8] {
         self.rest
     }

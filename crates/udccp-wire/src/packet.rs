@@ -1,4 +1,4 @@
-//! A packet as an owned value, for tests, tools and everything that is not the hot path.
+//! A packet as an owned value, for tests, tools and other uses outside the fast path.
 
 use alloc::vec::Vec;
 
@@ -11,7 +11,7 @@ use crate::option::{OptionRef, Out, RawOption};
 use crate::options::RawOptions;
 use crate::view::PacketView;
 
-/// An option as owned type and data bytes, so that every encoding of a value stays as it came.
+/// An option as owned type and data bytes, so that its encoding is preserved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptionValue {
     /// Option type.
@@ -22,23 +22,23 @@ pub struct OptionValue {
 
 /// A whole packet.
 ///
-/// The law: `Packet::parse(&p.emit(..)?, ..)` gives `p`, for every packet in normal form: `x` is
-/// true unless the type may have short sequence numbers, and then these are below 2^24; Checksum
-/// Coverage lies within the data; the options do not end with Padding. The other way round,
-/// emitting what was parsed gives the same bytes wherever reserved bits were zero.
+/// `Packet::parse(&p.emit(..)?, ..)` returns `p` for every packet in normal form: `x` is true
+/// unless the type may have short sequence numbers, which then are below 2^24; Checksum Coverage is
+/// within the data; the options do not end with Padding. Conversely, emitting a parsed packet gives
+/// the same bytes if its reserved bits are zero.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
     /// Fixed header.
     pub header: Header,
-    /// Options in their order. Padding before and between options is listed; that at the end is
-    /// not, as far as emission adds it again.
+    /// Options in order, with the Padding before and between them, but without the final Padding
+    /// that emission adds.
     pub options: Vec<OptionValue>,
     /// Application data area.
     pub payload: Vec<u8>,
 }
 
 impl OptionValue {
-    /// The option, understood.
+    /// The decoded option.
     pub fn as_ref(&self) -> Result<OptionRef<'_>, OptionError> {
         OptionRef::from_raw(RawOption { kind: self.kind, data: &self.data })
     }
@@ -51,7 +51,7 @@ impl From<RawOption<'_>> for OptionValue {
 }
 
 impl From<OptionRef<'_>> for OptionValue {
-    /// The option in its smallest encoding; data beyond 253 bytes is cut.
+    /// The option in its shortest encoding; data beyond 253 bytes is cut.
     fn from(option: OptionRef<'_>) -> Self {
         let mut buf = BytesMut::new();
         let len = u8::try_from(option.encoded_len()).unwrap_or(u8::MAX);
@@ -78,7 +78,7 @@ impl Packet {
         Ok(Self { header: view.header(), options, payload })
     }
 
-    /// The packet's bytes with the header checksum for these addresses.
+    /// The bytes of the packet, with the header checksum for these addresses.
     pub fn emit(&self, pseudo: &PseudoHeader) -> Result<Vec<u8>, HeaderFull> {
         let mut buf = BytesMut::new();
         self.emitter(&mut buf)?.finish(pseudo, &self.payload, 0);
@@ -86,7 +86,7 @@ impl Packet {
         Ok(buf.into())
     }
 
-    /// The packet's bytes as they go inside UDP, with the Checksum field zero.
+    /// The bytes of the packet for use inside UDP, with the Checksum field zero.
     pub fn emit_encapsulated(&self) -> Result<Vec<u8>, HeaderFull> {
         let mut buf = BytesMut::new();
         self.emitter(&mut buf)?.finish_encapsulated(self.payload.len());
@@ -103,7 +103,7 @@ impl Packet {
     }
 }
 
-/// Takes away the Padding that emission will add: what fills the last word, and no more.
+/// Removes the Padding that emission will add: what fills the last word, and no more.
 fn drop_final_padding(options: &mut Vec<OptionValue>) {
     let padding = options.iter().rev().take_while(|o| o.kind == crate::option_kind::PADDING);
     let dropped = padding.count() % 4;

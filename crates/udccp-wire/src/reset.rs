@@ -9,7 +9,7 @@ pub enum ResetCode {
     Unspecified,
     /// 1: normal close.
     Closed,
-    /// 2: the sender gave up for lack of progress.
+    /// 2: the sender gave up because there was no progress.
     Aborted,
     /// 3: no connection exists.
     NoConnection,
@@ -19,15 +19,15 @@ pub enum ResetCode {
     OptionError,
     /// 6: a Mandatory option could not be processed; data as for `OptionError`.
     MandatoryError,
-    /// 7: nobody listens on the port.
+    /// 7: no program listens on the port.
     ConnectionRefused,
     /// 8: the port does not offer the service code.
     BadServiceCode,
-    /// 9: the server takes no more connections.
+    /// 9: the server accepts no more connections.
     TooBusy,
     /// 10: the Init Cookie was wrong or missing.
     BadInitCookie,
-    /// 11: the peer cheats at congestion control.
+    /// 11: the peer violates congestion control.
     AggressionPenalty,
     /// 12: the UDP ports already carry another connection (RFC 6773); Data 1 is the packet type,
     /// Data 2 and 3 the UDP source port.

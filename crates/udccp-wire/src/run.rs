@@ -1,14 +1,14 @@
-//! Recognizes packets that lie one after the other and differ in little but their numbers.
+//! Recognizes consecutive packets that differ in little but their numbers.
 
 use crate::types::PacketType;
 use crate::usual::DATA_LEN;
 use crate::view::{PacketView, SEQ_MASK};
 
-/// In the first eight bytes, what may differ within a run: CCVal and Checksum.
+/// Bits of the first eight bytes that may differ within a run: CCVal and Checksum.
 const VARIES: u64 = 0x00f0_ffff;
 
-/// Data packets without options of one connection, each with the number after the one before: what
-/// a buffer holds where the network merged packets.
+/// Data packets without options of one connection, with consecutive numbers, as in a buffer of
+/// packets that the network merged.
 #[derive(Clone, Copy, Debug)]
 pub struct DataRun<'a> {
     first: PacketView<'a>,
@@ -21,9 +21,9 @@ impl<'a> DataRun<'a> {
     /// Length of the header of each packet in bytes.
     pub const HEADER_LEN: usize = DATA_LEN;
 
-    /// The run of at most `most` packets at the beginning of `bytes`, which `first` is a view of.
-    /// The packets are as long as the first, but the last may be shorter. `None` where there are
-    /// not even two. Checksums are not looked at.
+    /// The run of at most `most` packets at the beginning of `bytes`, of which `first` is a view.
+    /// The packets are as long as the first, except that the last may be shorter. `None` if there
+    /// are fewer than two. Checksums are not verified.
     #[inline]
     pub fn new(first: PacketView<'a>, bytes: &'a [u8], most: usize) -> Option<Self> {
         let stride = first.total_len();
@@ -50,7 +50,7 @@ impl<'a> DataRun<'a> {
         &self.first
     }
 
-    /// Packets, at least two.
+    /// Number of packets, at least two.
     #[inline]
     pub const fn packets(&self) -> usize {
         self.packets
@@ -68,7 +68,7 @@ impl<'a> DataRun<'a> {
         self.bytes.len() - self.packets * DATA_LEN
     }
 
-    /// CCVal and length of the data in bytes, of each packet.
+    /// CCVal and length of the data in bytes of each packet.
     pub fn each(&self) -> impl Iterator<Item = (u8, usize)> + 'a {
         let packets = self.bytes.chunks(self.stride);
         packets.map(|p| (p.get(5).map_or(0, |b| b >> 4), p.len().saturating_sub(DATA_LEN)))

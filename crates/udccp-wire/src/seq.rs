@@ -5,8 +5,8 @@ use core::num::NonZeroU64;
 
 /// A 48-bit sequence or acknowledgement number.
 ///
-/// Numbers are circular, so there is no `Ord`: use [`Seqno::is_before`] and its siblings, whose
-/// answers are right as long as the two numbers are less than 2^47 apart.
+/// Numbers are circular, so there is no `Ord`. Use [`Seqno::is_before`] and similar methods, whose
+/// results are right if the two numbers are less than 2^47 apart.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Seqno(NonZeroU64);
 
@@ -97,8 +97,8 @@ impl Seqno {
         self.distance_from(other) >= 0
     }
 
-    /// Whether `self` lies in the window from `low` to `high`, both included. The window may be
-    /// of any width; it is empty nowhere (`low` after `high` reads as a window that wraps).
+    /// Whether `self` is in the window from `low` to `high`, both included. The window may have any
+    /// width and is never empty (`low` after `high` is a window that wraps).
     #[inline]
     pub const fn in_window(self, low: Self, high: Self) -> bool {
         self.0.get().wrapping_sub(low.0.get()) & MASK
@@ -119,7 +119,7 @@ impl Seqno {
         if self.is_before(other) { self } else { other }
     }
 
-    /// The low 24 bits, which is what a packet with X=0 carries (RFC 4340 section 7.6).
+    /// The low 24 bits, as in a packet with X=0 (RFC 4340 section 7.6).
     #[inline]
     pub const fn low24(self) -> u32 {
         (self.0.get() & LOW_MASK) as u32

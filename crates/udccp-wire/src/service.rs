@@ -3,21 +3,21 @@
 use core::fmt;
 use core::str::FromStr;
 
-/// A 32-bit Service Code: which application a connection is for.
+/// A 32-bit Service Code: the application of a connection.
 ///
-/// As text it is `SC:fdpz` (one to four characters), `SC=1717858426` or `SC=x6664707A`; it prints
-/// in the first form where that is possible, else in the second.
+/// As text it is `SC:fdpz` (one to four characters), `SC=1717858426` or `SC=x6664707A`. It is
+/// printed in the first form if possible, otherwise in the second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ServiceCode(pub u32);
 
 impl ServiceCode {
-    /// The value 4294967295, which a server refuses with Reset code 8.
+    /// The value 4294967295, which is not valid; a server refuses it with Reset code 8.
     pub const INVALID: Self = Self(u32::MAX);
-    /// The value 0: no meaningful Service Code.
+    /// The value 0: unspecified.
     pub const UNSPECIFIED: Self = Self(0);
 
-    /// The code of the text form `SC:` followed by `text`, or `None` where the text is not one to
-    /// four of the permitted characters.
+    /// The code for the text form `SC:` followed by `text`; `None` if `text` is not one to four of
+    /// the permitted characters.
     pub const fn from_chars(text: &[u8]) -> Option<Self> {
         if text.is_empty() || text.len() > 4 {
             return None;
@@ -35,16 +35,16 @@ impl ServiceCode {
     }
 
     //= 5595-2.4-3
-    /// Whether the code is for private use: its first byte is 63, `?` (RFC 5595 section 2.3).
-    /// Whoever needs a code for a while takes one of these.
+    /// Whether the code is for private use: its first byte is 63, `?` (RFC 5595 section 2.3). Use
+    /// such codes for tests and other temporary purposes.
     pub const fn is_private(self) -> bool {
         self.0 >> 24 == b'?' as u32
     }
 
     //= 5595-2.1-2
     //= 5595-2.7-1
-    /// The server port of the dynamic range on which this service is expected where nothing else
-    /// was agreed (RFC 5595 section 2.7). Different codes may have the same.
+    /// The default server port of this service, in the dynamic range (RFC 5595 section 2.7).
+    /// Different codes may have the same port.
     pub const fn default_port(self) -> u16 {
         let [a, b, c, d] = self.0.to_be_bytes();
         let hash = ((a as u16) << 7) ^ ((b as u16) << 5) ^ ((c as u16) << 3) ^ d as u16;
@@ -60,7 +60,7 @@ impl ServiceCode {
     }
 }
 
-/// Whether `c` may stand after `SC:`.
+/// Whether `c` is allowed after `SC:`.
 const fn is_permitted(c: u8) -> bool {
     matches!(c, 42..=43 | 45..=57 | 63..=90 | 95 | 97..=122)
 }
@@ -77,7 +77,7 @@ impl fmt::Display for ServiceCode {
     }
 }
 
-/// Why a text is no Service Code.
+/// Why a text is not a Service Code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServiceCodeError {
     /// It begins with neither `SC:` nor `SC=`.

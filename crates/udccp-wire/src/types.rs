@@ -22,16 +22,16 @@ pub enum PacketType {
     Close = 6,
     /// Ends a connection at once.
     Reset = 7,
-    /// Asks where the peer's sequence numbers are.
+    /// Asks the peer to confirm its sequence numbers.
     Sync = 8,
     /// Answers a Sync.
     SyncAck = 9,
-    /// A server opens the way through middleboxes (RFC 5596).
+    /// Sent by a server to open the way through middleboxes (RFC 5596).
     Listen = 10,
 }
 
 impl PacketType {
-    /// All types in the order of their numbers.
+    /// All types, in the order of their numbers.
     pub const ALL: [Self; 11] = [
         Self::Request,
         Self::Response,
@@ -46,7 +46,7 @@ impl PacketType {
         Self::Listen,
     ];
 
-    /// The type with this number, or `None` where the number is reserved.
+    /// The type with this number; `None` if the number is reserved.
     #[inline]
     pub const fn from_number(number: u8) -> Option<Self> {
         Some(match number {
@@ -65,8 +65,8 @@ impl PacketType {
         })
     }
 
-    /// The type of the packet that `bytes` begin with, and nothing else of it: `None` where they
-    /// are too few or the number is reserved (RFC 4340 section 5.1).
+    /// The type of the packet at the beginning of `bytes`, without any other check; `None` if there
+    /// are too few bytes or the number is reserved (RFC 4340 section 5.1).
     #[inline]
     pub fn peek(bytes: &[u8]) -> Option<Self> {
         Self::from_number(bytes.get(8)? >> 1 & 0xf)
@@ -90,20 +90,20 @@ impl PacketType {
         matches!(self, Self::Request | Self::Response | Self::Listen)
     }
 
-    /// Whether the application data area holds data for the application. In the other types its
-    /// contents are ignored, or are the error text of a Reset.
+    /// Whether the application data area contains data for the application. In other types it is
+    /// ignored, or is the error text of a Reset.
     #[inline]
     pub const fn carries_app_data(self) -> bool {
         matches!(self, Self::Request | Self::Response | Self::Data | Self::DataAck)
     }
 
-    /// Whether this is a data packet to NDP Count (RFC 4340 section 7.7).
+    /// Whether this is a data packet for NDP Count (RFC 4340 section 7.7).
     #[inline]
     pub const fn is_data_packet(self) -> bool {
         self.carries_app_data()
     }
 
-    /// Whether packets of this type may have 24-bit sequence numbers (X=0). All others with X=0
+    /// Whether packets of this type may have 24-bit sequence numbers (X=0). Other types with X=0
     /// are ignored (RFC 4340 section 5.1).
     #[inline]
     pub const fn may_use_short_seqnos(self) -> bool {

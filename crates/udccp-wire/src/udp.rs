@@ -1,9 +1,9 @@
 //! Checks and writes the UDP header around DCCP (RFC 6773).
 //!
-//! The UDP checksum takes the place of DCCP's: it covers everything and must be there, while the
-//! Checksum field of the DCCP header is sent as zero ([`crate::Emitter::finish_encapsulated`]) and
-//! ignored on receipt. Checksum Coverage keeps its syntax and loses its effect. A driver over a
-//! kernel's UDP socket leaves the checks here to the kernel.
+//! The UDP checksum replaces that of DCCP: it covers everything and is required. The Checksum field
+//! of the DCCP header is sent as zero ([`crate::Emitter::finish_encapsulated`]) and ignored when
+//! received. Checksum Coverage is still checked for validity, but has no effect. A driver that uses
+//! a kernel's UDP socket leaves these checks to the kernel.
 
 use core::fmt;
 
@@ -14,7 +14,7 @@ use crate::checksum::PseudoHeader;
 /// The UDP port on which a DCCP-UDP server listens by default (RFC 6773 section 3.8).
 pub const DEFAULT_PORT: u16 = 6511;
 
-/// Smallest Length of a UDP datagram with DCCP in it: two headers.
+/// Smallest Length of a UDP datagram with DCCP: two headers.
 const MIN_LENGTH: u16 = 20;
 
 /// Why a UDP datagram is dropped (RFC 6773 section 3.3).
@@ -22,7 +22,7 @@ const MIN_LENGTH: u16 = 20;
 pub enum UdpError {
     /// Fewer bytes than a UDP header.
     Truncated {
-        /// Bytes there are.
+        /// Bytes present.
         have: usize,
     },
     /// Length is too small for a UDP and a DCCP header.
@@ -34,18 +34,18 @@ pub enum UdpError {
         /// Bytes from the UDP header to the end of the packet.
         have: usize,
     },
-    /// The sender left out the checksum.
+    /// There is no checksum.
     NoChecksum,
     /// The checksum is wrong.
     Checksum,
 }
 
-/// Checks the UDP header that begins `bytes`, of a datagram of `total_len` bytes in all, and
-/// returns it with its payload (as far as that is in `bytes`). [`verify`] checks the checksum. That
-/// Length has room for the whole DCCP header is checked when the payload is parsed as a packet.
+/// Checks the UDP header at the beginning of `bytes`, of a datagram of `total_len` bytes, and
+/// returns it with its payload (the part that is in `bytes`). [`verify`] checks the checksum. That
+/// Length has room for the whole DCCP header is checked when the payload is parsed.
 ///
 /// # Errors
-/// Where a receiver drops the datagram.
+/// The datagram has to be dropped.
 pub fn parse(bytes: &[u8], total_len: usize) -> Result<(UdpHeader, &[u8]), UdpError> {
     let (header, payload) =
         UdpHeader::read(bytes).ok_or(UdpError::Truncated { have: bytes.len() })?;
@@ -62,18 +62,18 @@ pub fn parse(bytes: &[u8], total_len: usize) -> Result<(UdpHeader, &[u8]), UdpEr
 }
 
 //= 6773-3.3-6
-/// Checks the UDP checksum over this payload, which must be whole.
+/// Verifies the UDP checksum of this payload, which must be complete.
 ///
 /// # Errors
-/// Where it is wrong.
+/// The checksum is wrong.
 pub fn verify(header: &UdpHeader, pseudo: &PseudoHeader, payload: &[u8]) -> Result<(), UdpError> {
     if header.is_valid(pseudo, &[payload], 0) { Ok(()) } else { Err(UdpError::Checksum) }
 }
 
 //= 6773-3.1-1
 //= 6773-3.3-3
-/// The UDP header for a DCCP packet made of `dccp_header`, `payload` and `zeros` zero bytes; `None`
-/// where that is too long for UDP. Its checksum is never zero.
+/// The UDP header for a DCCP packet that consists of `dccp_header`, `payload` and `zeros` zero
+/// bytes; `None` if that is too long for UDP. Its checksum is never zero.
 pub fn around(
     ports: (u16, u16),
     pseudo: &PseudoHeader,

@@ -1,5 +1,5 @@
-//! Writes the headers that most packets have, from registers: the same bytes as [`crate::Emitter`]
-//! writes, without a buffer that grows.
+//! Writes the headers of most packets from registers: the same bytes as [`crate::Emitter`], without
+//! a buffer that grows.
 
 use crate::IP_PROTOCOL;
 use crate::checksum::PseudoHeader;
@@ -13,13 +13,13 @@ pub(crate) const DATA_LEN: usize = 16;
 /// Length of the header of an Ack or a DataAck with a 48-bit number and no options, in bytes.
 const ACK_LEN: usize = 24;
 
-/// What the Checksum of a packet is made of that has no data, or zeros, or is inside UDP.
+/// How the Checksum is computed for a packet without data, with zeros as data, or inside UDP.
 #[derive(Clone, Copy, Debug)]
 pub enum Checksum<'a> {
-    /// Of the addresses, the header and this many zero bytes of data.
+    /// Over the addresses, the header and this many zero bytes of data.
     OfZeros(&'a PseudoHeader, usize),
     //= 6773-3.3-1
-    /// None: inside UDP the field is zero (RFC 6773 section 3.3).
+    /// Not at all: inside UDP the field is zero (RFC 6773 section 3.3).
     Zero,
 }
 
@@ -35,24 +35,24 @@ impl Checksum<'_> {
     }
 }
 
-/// Headers of Data packets that differ in number and CCVal alone.
+/// Headers of Data packets that differ only in number and CCVal.
 #[derive(Clone, Copy, Debug)]
 pub struct DataTemplate([u64; 2]);
 
-/// The options that an Ack or a DataAck of CCID 2 has.
+/// The usual options of an Ack or DataAck of CCID 2.
 #[derive(Clone, Copy, Debug)]
 pub struct UsualAck<'a> {
     /// ECN Nonce Echo.
     pub nonce: bool,
     /// Cells of the Ack Vector.
     pub cells: &'a [u8],
-    /// Elapsed Time, where there is one.
+    /// Elapsed Time; `None` if there is none.
     pub elapsed: Option<u32>,
 }
 
 impl Header {
-    /// The whole header of a Data packet without options, which is what most packets are; `None`
-    /// where the header is another. It is the same as [`crate::Emitter`] writes.
+    /// The whole header of a Data packet without options, as in most packets; `None` for any other
+    /// header. The bytes are the same as [`crate::Emitter`] writes.
     #[inline]
     pub fn plain_data(&self, checksum: Checksum<'_>) -> Option<[u8; DATA_LEN]> {
         if !matches!(self.kind, HeaderKind::Data) || !self.is_usual() {
@@ -65,8 +65,8 @@ impl Header {
         Some(bytes)
     }
 
-    /// What the headers of Data packets without options have in common inside UDP, where the
-    /// Checksum is zero; `None` where the header is another.
+    /// The common part of headers of Data packets without options inside UDP, where the Checksum is
+    /// zero; `None` for any other header.
     #[inline]
     pub fn data_template(&self) -> Option<DataTemplate> {
         let header = Self { ccval: 0, seq: Seqno::ZERO, ..*self };
@@ -74,9 +74,9 @@ impl Header {
         is_data.then(|| DataTemplate(header.first_words(DATA_LEN)))
     }
 
-    /// Writes the whole header of an Ack or a DataAck with an Ack Vector and perhaps a short
-    /// Elapsed Time to `room`, which is zero; `None` where the header is another or the options are
-    /// longer. It is the same as [`crate::Emitter`] writes.
+    /// Writes the whole header of an Ack or DataAck with an Ack Vector and optionally a short
+    /// Elapsed Time to `room`, which must be zero; `None` for any other header, or longer options.
+    /// The bytes are the same as [`crate::Emitter`] writes.
     #[inline]
     pub fn usual_ack<'r>(
         &self,

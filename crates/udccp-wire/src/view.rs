@@ -1,4 +1,4 @@
-//! A checked look at a packet's bytes.
+//! A checked view of a packet's bytes.
 
 use crate::checksum::PseudoHeader;
 use crate::emit::{Header, HeaderKind};
@@ -9,7 +9,7 @@ use crate::seq::Seqno;
 use crate::service::ServiceCode;
 use crate::types::PacketType;
 
-/// A sequence or acknowledgement number as the packet carries it.
+/// A sequence or acknowledgement number as carried in the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RawSeq {
     /// All 48 bits (X=1).
@@ -19,8 +19,8 @@ pub enum RawSeq {
 }
 
 impl RawSeq {
-    /// The whole number, extended from `reference` where only 24 bits came: GSR for a Sequence
-    /// Number, GSS for an Acknowledgement Number (RFC 4340 section 7.6).
+    /// The whole number. If only 24 bits were sent, it is extended from `reference`: GSR for a
+    /// Sequence Number, GSS for an Acknowledgement Number (RFC 4340 section 7.6).
     #[inline]
     pub const fn extend(self, reference: Seqno) -> Seqno {
         match self {
@@ -29,7 +29,7 @@ impl RawSeq {
         }
     }
 
-    /// The bits on the wire as a number: of a short one, the low 24 bits.
+    /// The bits in the packet as a number; of a short one, the low 24 bits.
     #[inline]
     pub const fn bits(self) -> Seqno {
         match self {
@@ -39,10 +39,10 @@ impl RawSeq {
     }
 }
 
-/// A packet whose header has passed every check that needs no connection: known type, Data Offset
-/// within bounds, X as the type demands, Checksum Coverage within the data (RFC 4340 section 8.5,
-/// step 1). The checksum itself is checked by [`PacketView::verify_checksum`], because over UDP
-/// there is none to check (RFC 6773 section 3.3).
+/// A packet whose header has passed every check that does not depend on a connection: known type,
+/// Data Offset within bounds, X as the type requires, Checksum Coverage within the data (RFC 4340
+/// section 8.5, step 1). [`PacketView::verify_checksum`] checks the checksum, because inside UDP
+/// there is none (RFC 6773 section 3.3).
 ///
 /// No method panics, whatever the bytes are.
 #[derive(Clone, Copy, Debug)]
@@ -75,9 +75,9 @@ const fn long(ty: PacketType) -> u64 {
 }
 
 impl<'a> PacketView<'a> {
-    /// Checks the packet that begins `bytes` and is `total_len` bytes long in all. The whole
-    /// header must be in `bytes`; data may be missing there. Bytes beyond `total_len` are padding
-    /// of a lower layer, and are not looked at.
+    /// Checks the packet at the beginning of `bytes`, which has `total_len` bytes in all. The whole
+    /// header must be in `bytes`; data may be missing. Bytes beyond `total_len` are padding of a
+    /// lower layer, and are ignored.
     #[inline]
     pub fn new(bytes: &'a [u8], total_len: usize) -> Result<Self, WireError> {
         let bytes = bytes.get(..total_len).unwrap_or(bytes);
@@ -94,7 +94,7 @@ impl<'a> PacketView<'a> {
         let fixed_len = packet_type.fixed_header_len(x);
         let offset = usize::from(offset) * 4;
         check_header(packet_type, x, fixed_len, offset, bytes.len())?;
-        // Reserved bits are masked off here and looked at nowhere.
+        // Reserved bits are masked here and never used.
         //= 4340-3.1-2
         //= 4340-3.1-3
         //= 4340-5.1-5
@@ -127,14 +127,15 @@ impl<'a> PacketView<'a> {
         Ok(view)
     }
 
-    /// The same for Data, Ack and DataAck with 48-bit numbers and full Checksum Coverage, which
-    /// nearly all packets are, for the price of what these need; `None` for every other.
+    /// As [`Self::new`], only for Data, Ack and DataAck packets with 48-bit numbers and full
+    /// Checksum Coverage, as nearly all are, and with only the checks these need; `None` for any
+    /// other.
     #[inline]
     pub fn of_usual(bytes: &'a [u8], total_len: usize) -> Option<Self> {
         let (head, rest) = bytes.split_first_chunk::<16>()?;
         let words = u128::from_be_bytes(*head);
         let (first, second) = ((words >> 64) as u64, words as u64);
-        // Reserved bits are looked at nowhere.
+        // Reserved bits are never used.
         let packet_type = match second >> 56 & 0x1f {
             DATA_LONG => PacketType::Data,
             ACK_LONG => PacketType::Ack,
@@ -184,7 +185,7 @@ impl<'a> PacketView<'a> {
         self.dst_port
     }
 
-    /// CCVal, 0 to 15: a word from the sender's CCID to the receiver's.
+    /// CCVal, 0 to 15: a value from the sender's CCID to the receiver's.
     #[inline]
     pub const fn ccval(&self) -> u8 {
         self.ccval_cscov >> 4
@@ -202,13 +203,13 @@ impl<'a> PacketView<'a> {
         self.x
     }
 
-    /// The Sequence Number as carried.
+    /// The Sequence Number as carried in the packet.
     #[inline]
     pub const fn seq_raw(&self) -> RawSeq {
         self.raw(self.seq)
     }
 
-    /// The Acknowledgement Number as carried; `None` on types without one.
+    /// The Acknowledgement Number as carried in the packet; `None` for types without one.
     #[inline]
     pub const fn ack_raw(&self) -> Option<RawSeq> {
         if self.packet_type.has_ack() { Some(self.raw(self.ack)) } else { None }
@@ -219,13 +220,13 @@ impl<'a> PacketView<'a> {
         if self.x { RawSeq::Long(Seqno::new(bits)) } else { RawSeq::Short(bits as u32) }
     }
 
-    /// The Service Code of a Request, Response or Listen.
+    /// The Service Code of a Request, Response or Listen; otherwise `None`.
     #[inline]
     pub const fn service_code(&self) -> Option<ServiceCode> {
         if self.packet_type.has_service_code() { Some(ServiceCode(self.word)) } else { None }
     }
 
-    /// The Reset Code of a Reset.
+    /// The Reset Code of a Reset; otherwise `None`.
     #[inline]
     pub const fn reset_code(&self) -> Option<ResetCode> {
         match self.packet_type {
@@ -234,7 +235,7 @@ impl<'a> PacketView<'a> {
         }
     }
 
-    /// Data 1 to Data 3 of a Reset.
+    /// Data 1 to Data 3 of a Reset; otherwise `None`.
     #[inline]
     pub const fn reset_data(&self) -> Option<[u8; 3]> {
         let [_, d1, d2, d3] = self.word.to_be_bytes();
@@ -274,7 +275,7 @@ impl<'a> PacketView<'a> {
         self.bytes.get(usize::from(self.fixed_len)..usize::from(self.offset)).unwrap_or(&[])
     }
 
-    /// The application data as far as it lies in the bytes given.
+    /// The part of the application data that is in the bytes given.
     #[inline]
     pub fn payload_in_header(&self) -> &'a [u8] {
         self.bytes.get(usize::from(self.offset)..).unwrap_or(&[])
@@ -286,13 +287,13 @@ impl<'a> PacketView<'a> {
         (word32(self.bytes, 4) & 0xffff) as u16
     }
 
-    /// Whether the header checksum is right. The application data consists of what lies in the
-    /// bytes given, then `rest`, then `zeros` zero bytes; only what Checksum Coverage names is
-    /// summed. False where these are fewer than the packet's length.
+    /// Whether the header checksum is correct. The application data is what follows in the bytes
+    /// given, then `rest`, then `zeros` zero bytes; only the part within Checksum Coverage is
+    /// summed. False if there are fewer bytes than the packet's length.
     #[inline]
     pub fn verify_checksum(&self, pseudo: &PseudoHeader, rest: &[u8], zeros: usize) -> bool {
         if let (Ok(header), true) = (<&[u8; 16]>::try_from(self.bytes), rest.is_empty()) {
-            // A Data packet whose data is counted and not there: the size is known.
+            // A Data packet whose data is only counted: its size is known.
             if self.data_offset() == header.len() && self.data_len() == zeros {
                 let mut sum = pseudo.sum(crate::IP_PROTOCOL, self.total_len);
                 sum.add_16(header);
@@ -366,13 +367,13 @@ fn check_header(
     Ok(())
 }
 
-/// The word at `at`, zero where the packet has none.
+/// The word at `at`; zero if the packet has none.
 #[inline]
 fn word64(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |&b| u64::from_be_bytes(b))
 }
 
-/// The word at `at`, zero where the packet has none.
+/// The word at `at`; zero if the packet has none.
 #[inline]
 fn word32(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |&b| u32::from_be_bytes(b))

@@ -1,4 +1,4 @@
-//! How much is acknowledged at once, beyond what the path carries meanwhile.
+//! Measures how much is acknowledged at once, beyond what the path carries in that time.
 
 use udccp_base::{Duration, Instant};
 

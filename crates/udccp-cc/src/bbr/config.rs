@@ -5,43 +5,45 @@ use udccp_base::Duration;
 /// Parameters of BBR v1, with the values of the paper and of the kernels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BbrConfig {
-    /// Gain of rate and window in STARTUP: 2 / ln 2, the least that doubles the rate per round. As
-    /// all gains, it counts in parts of 256.
+    /// Gain of rate and window in STARTUP: 2 / ln 2, the smallest that doubles the rate per round.
+    /// Like all gains, it is used in units of 1/256.
     pub high_gain: f64,
     /// Gain of the rate in DRAIN: ln 2 / 2.
     pub drain_gain: f64,
-    /// Gain of the window in PROBE_BW: room for delayed and stretched acknowledgements.
+    /// Gain of the window in PROBE_BW, which leaves room for delayed and stretched
+    /// acknowledgements.
     pub cwnd_gain: f64,
-    /// Gains of the rate in the phases of PROBE_BW, a smallest round-trip time each.
+    /// Gains of the rate in the phases of PROBE_BW, each of which lasts one smallest round-trip
+    /// time.
     pub cycle: [f64; 8],
-    /// Rounds over which the bandwidth is the largest.
+    /// Number of rounds over which the maximum of the bandwidth is taken.
     pub bandwidth_rounds: u64,
-    /// Time over which the round-trip time is the smallest.
+    /// Time over which the minimum of the round-trip time is taken.
     pub min_rtt_window: Duration,
-    /// The least time in PROBE_RTT.
+    /// Shortest time in PROBE_RTT.
     pub probe_rtt_duration: Duration,
-    /// The window in PROBE_RTT, and the smallest of all, in packets.
+    /// The window in PROBE_RTT and the smallest window, in packets.
     pub min_cwnd: u32,
-    /// Growth of the bandwidth in a round of STARTUP that says that there is more.
+    /// Relative growth of the bandwidth in a round of STARTUP which shows that more is available.
     pub full_growth: f64,
-    /// Rounds without such growth after which the pipe is full.
+    /// Rounds without such growth after which the pipe counts as full.
     pub full_rounds: u32,
-    /// How far the rate stays below the estimate, as a share.
+    /// How far the rate stays below the estimate, as a share (0.01 is 1 %).
     pub pacing_margin: f64,
-    /// Packets beyond the gain times the path, for what waits at the ends.
+    /// Packets added to the gain times the path's capacity, for those that wait at the hosts.
     pub quantum: u32,
-    /// Whether the window has room for what is acknowledged in bursts, beyond what the path carries
-    /// meanwhile (kernels since 5.1).
+    /// Whether the window has room for packets that are acknowledged in bursts, beyond what the
+    /// path carries in that time (kernels since 5.1).
     pub allows_bursts: bool,
-    /// Whether what is in flight is counted for the time at which the next packets leave, with
-    /// them where the rate is to grow it (kernels since 4.20).
+    /// Whether packets in flight are counted for the time at which the next packets leave, and
+    /// those included if the rate is to increase what is in flight (kernels since 4.20).
     pub counts_departures: bool,
-    /// The tick of the clock by which PROBE_RTT begins and ends; zero is any time.
+    /// Tick of the clock by which PROBE_RTT begins and ends; zero: continuous time.
     pub tick: Duration,
 }
 
 impl BbrConfig {
-    /// Out of the box in Linux 6.1.
+    /// The defaults of Linux 6.1.
     pub fn linux_6_1() -> Self {
         Self {
             allows_bursts: true,

@@ -15,12 +15,12 @@
 //! PROBE_RTT  4 packets for 200 ms and a round, where RTprop was not met for 10 s
 //! ```
 //!
-//! Losses do not cut: in the first round of a recovery packets are conserved, then the window
-//! returns to its target, and what it was before is restored at the end. Left out of the kernels'
-//! form: the detection of policers (long-term sampling). What later kernels added is a setting of
-//! [`BbrConfig`]; room for bursts of segmentation offload is one too (`set_trains`). The first
-//! phase of PROBE_BW is drawn from the time at which it begins, so that flows differ and runs
-//! repeat.
+//! Losses do not reduce the window: in the first round of a recovery packets are conserved, then
+//! the window returns to its target, and at the end its earlier value is restored. The detection of
+//! policers (long-term sampling) of the kernels is left out. Later additions of kernels are
+//! settings of [`BbrConfig`], and room for bursts of segmentation offload is `set_trains`. The
+//! first phase of PROBE_BW is derived from the time at which it begins, so that flows differ but
+//! runs can be repeated.
 
 mod bursts;
 mod config;

@@ -1,4 +1,4 @@
-//! Propagation: a delay that may vary, and packets that overtake.
+//! Propagation: delay, its variation, and reordering.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,47 +12,47 @@ use crate::link::{Drops, Link};
 use crate::packet::Packet;
 use crate::stats::LinkStats;
 
-/// How the delay of one packet differs from that of the link.
+/// How the delay of a packet differs from that of the link.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Variation {
-    /// Not at all.
+    /// It does not.
     #[default]
     None,
-    /// Later by a time drawn uniformly from zero to this.
+    /// It is longer by a time with uniform distribution from zero to this.
     Uniform(Duration),
-    /// Normally distributed around the delay of the link with this standard deviation; what would
-    /// be below zero is drawn again.
+    /// It is normally distributed around the delay of the link with this standard deviation.
+    /// Negative delays are drawn again.
     Normal(Duration),
-    /// Later by what a record says: from each time (since the begin, ascending) on, this much.
-    /// After the last time it stays.
+    /// It is longer by a recorded time: for each entry, from the first time on (since the start,
+    /// ascending), by the second. After the last entry it stays the same.
     Trace(Arc<[(Duration, Duration)]>),
 }
 
-/// Packets that leave their place in the line, as netem's `reorder` has them.
+/// Reordering of packets, as in netem's `reorder`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reorder {
-    /// Share of the candidates, 0..=1, each picked independently.
+    /// Share of the candidates that are reordered, 0 to 1, each independently.
     pub probability: f64,
     /// Every `gap`-th packet is a candidate; 1 makes all candidates.
     pub gap: u64,
-    /// A picked packet is later by this, so that those behind overtake it. `None`: it is not
-    /// delayed at all, so that it overtakes those ahead (which is what netem does).
+    /// Delay a reordered packet by this, so that later ones overtake it. `None`: do not delay it at
+    /// all, so that it overtakes earlier ones, as in netem.
     pub by: Option<Duration>,
 }
 
-/// What a [`Delay`] is made from.
+/// The settings of a [`Delay`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DelayConfig {
     /// The delay of the link.
     pub delay: Duration,
-    /// How each packet's differs.
+    /// How the delay of each packet differs.
     pub variation: Variation,
-    /// Let packets arrive in the order in which their delays end. Otherwise none arrives before
-    /// the one ahead of it.
+    /// Packets arrive in the order in which their delays end. With `false`, none arrives before the
+    /// one ahead of it.
     pub free_order: bool,
-    /// Packets picked to leave their place.
+    /// Packets that are reordered; `None`: none.
     pub reorder: Option<Reorder>,
-    /// What the far end sees together. Nothing, where packets may overtake.
+    /// Packets that the far end receives together. No effect if packets may overtake each other.
     pub gather: Gather,
 }
 
@@ -63,18 +63,18 @@ pub struct Delay<P> {
     gathering: Option<Gathering>,
     rng: Rng,
     reorder_rng: Rng,
-    /// By delivery, then by arrival.
+    /// In order of delivery, then of arrival.
     line: VecDeque<(Instant, P)>,
-    /// Delivery of the last packet that keeps its place.
+    /// Delivery of the last packet that was not reordered.
     last: Instant,
     seen: u64,
-    /// The second of a pair of normal deviates.
+    /// The second of a pair of normal random numbers.
     spare: Option<f64>,
     stats: LinkStats,
 }
 
 impl<P: Packet> Delay<P> {
-    /// `rng` and `reorder` should be streams that nothing else draws from.
+    /// A delay whose random numbers come from `rng` and `reorder`, which nothing else should use.
     pub fn new(config: DelayConfig, rng: Rng, reorder: Rng) -> Self {
         Self {
             gathering: Gathering::new(config.gather),
@@ -89,7 +89,7 @@ impl<P: Packet> Delay<P> {
         }
     }
 
-    /// The delay of a packet that arrives at `now`.
+    /// Draws the delay of a packet that arrives at `now`.
     fn draw(&mut self, now: Instant) -> Duration {
         let delay = self.config.delay;
         match &self.config.variation {
@@ -114,7 +114,8 @@ impl<P: Packet> Delay<P> {
         }
     }
 
-    /// A standard normal deviate (G. E. P. Box and M. E. Muller, 1958), by portable functions.
+    /// A standard normal random number (G. E. P. Box and M. E. Muller, 1958), with portable
+    /// functions.
     fn normal(&mut self) -> f64 {
         if let Some(spare) = self.spare.take() {
             return spare;

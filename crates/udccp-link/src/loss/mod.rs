@@ -1,4 +1,4 @@
-//! Loss by chance, by pattern, by record.
+//! Random, regular and recorded loss.
 
 use std::sync::Arc;
 
@@ -14,43 +14,43 @@ pub enum LossConfig {
     /// None.
     #[default]
     None,
-    /// Each with this probability (0..=1), independently of all others (Bernoulli loss).
+    /// Each with this probability (0 to 1), independently (Bernoulli loss).
     Random(f64),
     /// In bursts.
     GilbertElliott(GilbertElliott),
     /// Every n-th packet: number n, 2 n, 3 n...
     EveryNth(u64),
-    /// The first packet at or after every multiple of this time. It is one packet even if several
-    /// of these times have passed since the last.
+    /// The first packet at or after every multiple of this time. Only one packet is lost even if
+    /// several multiples have passed since the last.
     Every(Duration),
     /// The first packet at or after each of these times (ascending).
     At(Arc<[Instant]>),
-    /// By a record: packet by packet, `true` is lost. It repeats.
+    /// As recorded: one entry per packet, `true` is lost. It repeats.
     Flags(Arc<[bool]>),
     /// The packets of these numbers, counted from 1 (ascending).
     Numbers(Arc<[u64]>),
 }
 
-/// The model of two states, good and bad (E. N. Gilbert, "Capacity of a Burst-Noise Channel", 1960;
-/// E. O. Elliott, "Estimates of Error Rates for Codes on Burst-Noise Channels", 1963), with the
-/// letters that netem and most others use. A packet is lost or not by the state that it meets; the
-/// state then changes or not. The first packet meets the good state.
+/// The model with two states, good and bad (E. N. Gilbert, "Capacity of a Burst-Noise Channel",
+/// 1960; E. O. Elliott, "Estimates of Error Rates for Codes on Burst-Noise Channels", 1963), with
+/// the letters of netem and most others. Whether a packet is lost depends on the state when it
+/// arrives; after that the state may change. The first packet finds the good state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GilbertElliott {
-    /// Probability that bad follows good.
+    /// Probability of a change from good to bad, 0 to 1.
     pub p: f64,
-    /// Probability that good follows bad.
+    /// Probability of a change from bad to good, 0 to 1.
     pub r: f64,
-    /// Probability that a packet arrives in the bad state.
+    /// Probability that a packet passes in the bad state, 0 to 1.
     pub h: f64,
-    /// Probability that a packet arrives in the good state.
+    /// Probability that a packet passes in the good state, 0 to 1.
     pub k: f64,
 }
 
 impl GilbertElliott {
-    /// Bursts of `burst` packets (1 or more) on average, and a share `loss` (0..1) lost in all: the
-    /// bad state loses all and the good state none, `r = 1 / burst`, `p = r loss / (1 - loss)`.
-    /// `None` if there is no such channel (`p` would be above 1).
+    /// The model with bursts of `burst` packets (at least 1) on average and a share `loss` (0 to
+    /// below 1) of packets lost. The bad state loses all packets and the good state none: `r = 1 /
+    /// burst`, `p = r loss / (1 - loss)`. `None` if `p` would exceed 1.
     pub fn with_bursts(loss: f64, burst: f64) -> Option<Self> {
         let r = 1.0 / burst;
         let p = r * loss / (1.0 - loss);
@@ -70,20 +70,20 @@ impl GilbertElliott {
     }
 }
 
-/// A loss model at work.
+/// A loss model and its state.
 #[derive(Debug)]
 pub struct Loss {
     config: LossConfig,
     rng: Rng,
     is_bad: bool,
-    /// Packets seen, or entries used of a list.
+    /// Packets seen so far, or entries of a list used.
     seen: u64,
     used: usize,
     next: Instant,
 }
 
 impl Loss {
-    /// `rng` should be a stream that nothing else draws from.
+    /// Random numbers come from `rng`, which nothing else should use.
     pub fn new(config: LossConfig, rng: Rng) -> Self {
         let mut loss = Self {
             config: LossConfig::None,

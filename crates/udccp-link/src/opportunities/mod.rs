@@ -1,4 +1,4 @@
-//! A link that transmits when a trace says so.
+//! A link that transmits at the times of a trace.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use crate::packet::Packet;
 use crate::queue::Queue;
 use crate::stats::LinkStats;
 
-/// Times at which a link can transmit, over and over again: what mahimahi calls a packet-delivery
-/// trace (R. Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP", 2015; the tool's
-/// `mm-link`). Each time is an opportunity for [`BYTES`](Self::BYTES) bytes.
+/// Times at which a link can transmit, which repeat: a packet-delivery trace of mahimahi (R.
+/// Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP", 2015; the tool's `mm-link`).
+/// Each time is an opportunity for [`BYTES`](Self::BYTES) bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opportunities {
-    /// Since the begin of the trace, ascending.
+    /// Since the start of the trace, ascending.
     times: Arc<[Duration]>,
 }
 
@@ -38,7 +38,7 @@ impl Opportunities {
         &self.times
     }
 
-    /// After this time the trace begins anew.
+    /// The time after which the trace repeats.
     pub fn period(&self) -> Duration {
         self.times.last().copied().unwrap_or(Duration::MAX)
     }
@@ -48,8 +48,8 @@ impl Opportunities {
         udccp_base::DataRate::of(self.times.len() as u64 * u64::from(Self::BYTES), self.period())
     }
 
-    /// The time that an opportunity stands for in the share of busy time: from the one before it
-    /// at another instant, divided among those at the same instant.
+    /// The time that an opportunity counts as busy: since the previous opportunity at another time,
+    /// divided among those at the same time.
     fn span(&self, index: usize) -> Duration {
         let at = self.times[index];
         let first = self.times.partition_point(|t| *t < at);
@@ -59,26 +59,25 @@ impl Opportunities {
     }
 }
 
-/// A queue and a transmitter that works at the times of a trace.
+/// A queue, and a transmitter that works at the times of a trace.
 ///
-/// As in mahimahi, an opportunity that finds nothing to transmit is lost, one may carry several
-/// short packets, and a packet that does not fit goes on in the next. A packet leaves at the
-/// instant of the opportunity that carries its last byte. An opportunity at the instant of an
-/// arrival comes first.
+/// As in mahimahi, an opportunity without a packet is lost; one can carry several short packets;
+/// and a packet that does not fit continues in the next. A packet leaves with the opportunity that
+/// carries its last byte. An opportunity at the same time as an arrival comes first.
 #[derive(Debug)]
 pub struct TraceDriven<P> {
     line: Line<P>,
     trace: Opportunities,
-    /// Begin of the present repetition, and the next opportunity in it.
+    /// Start of the current repetition, and the next opportunity in it.
     base: Instant,
     index: usize,
-    /// The packet in transmission, and how many bytes of it are left.
+    /// The packet in transmission, and how many of its bytes are left.
     service: Option<(P, u32)>,
     busy: Duration,
 }
 
 impl<P: Packet> TraceDriven<P> {
-    /// An idle link whose trace begins at time zero.
+    /// An idle link whose trace starts at time zero.
     pub fn new(trace: Opportunities, queue: Box<dyn Queue<P>>) -> Self {
         let (base, index, busy) = (Instant::ZERO, 0, Duration::ZERO);
         Self { line: Line::new(queue), trace, base, index, service: None, busy }
@@ -143,7 +142,7 @@ impl<P: Packet> TraceDriven<P> {
 impl<P: Packet + core::fmt::Debug + Send> Link<P> for TraceDriven<P> {
     fn handle_packet(&mut self, now: Instant, packet: P, drops: &mut Drops<P>) {
         self.catch_up(now, drops);
-        // The transmitter takes packets at opportunities only, so none is asked for now.
+        // Packets are transmitted only at opportunities, so none is transmitted now.
         self.line.arrive(now, packet, false, drops);
     }
 

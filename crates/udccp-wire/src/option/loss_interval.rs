@@ -19,7 +19,7 @@ impl LossInterval {
     /// Length in bytes.
     pub const LEN: usize = 9;
 
-    /// The interval in these bytes.
+    /// Decodes an interval.
     pub const fn from_bytes(b: [u8; Self::LEN]) -> Self {
         Self {
             lossless_length: u32::from_be_bytes([0, b[0], b[1], b[2]]),
@@ -29,7 +29,8 @@ impl LossInterval {
         }
     }
 
-    /// The interval as bytes; a length too large for its field becomes the field's largest value.
+    /// Encodes the interval. A length that is too large for its field becomes the field's largest
+    /// value.
     pub fn to_bytes(self) -> [u8; Self::LEN] {
         let [_, a, b, c] = self.lossless_length.min(0xff_ffff).to_be_bytes();
         let [_, d, e, f] = self.loss_length.min(0x7f_ffff).to_be_bytes();

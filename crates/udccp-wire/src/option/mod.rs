@@ -15,7 +15,7 @@ use udccp_packet::chunks::chunks;
 /// Longest data of one option in bytes: the length byte counts itself and the type byte.
 pub(crate) const MAX_DATA: usize = 253;
 
-/// An option as its type and data bytes, before they are understood.
+/// An option as type and data bytes, not decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawOption<'a> {
     /// Option type.
@@ -24,15 +24,15 @@ pub struct RawOption<'a> {
     pub data: &'a [u8],
 }
 
-/// An option, understood. Emission uses the smallest encoding; reception accepts every one.
+/// A decoded option. Options are sent in the shortest encoding, and accepted in any.
 ///
-/// The options of CCIDs 3 and 4 have their own variants wherever their length is right; under
-/// another CCID read them as [`RawOption`] ([`crate::RawOptions`]), since only the connection
-/// knows which CCID a number belongs to.
+/// The options of CCIDs 3 and 4 have their own variants, if their length is right. With another
+/// CCID read them as [`RawOption`] ([`crate::RawOptions`]), because only the connection knows which
+/// CCID a number belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OptionRef<'a> {
-    /// Fills up option space.
+    /// Fills option space.
     Padding,
     /// The next option must be understood, or the connection is reset.
     Mandatory,
@@ -49,7 +49,7 @@ pub enum OptionRef<'a> {
     ConfirmL {
         /// The feature.
         feature: FeatureNumber,
-        /// The value, then the preference list; empty where the Change was not understood.
+        /// The value, then the preference list; empty if the Change was not understood.
         value: &'a [u8],
     },
     /// The feature remote asks for a value.
@@ -63,21 +63,21 @@ pub enum OptionRef<'a> {
     ConfirmR {
         /// The feature.
         feature: FeatureNumber,
-        /// The value, then the preference list; empty where the Change was not understood.
+        /// The value, then the preference list; empty if the Change was not understood.
         value: &'a [u8],
     },
     /// Server state, echoed by the client (RFC 4340 section 8.1.4).
     InitCookie(&'a [u8]),
-    /// Non-data packets immediately before this one; at most 2^48 - 1.
+    /// Number of non-data packets immediately before this one, at most 2^48 - 1.
     NdpCount(u64),
     /// Received packets, newest first (RFC 4340 section 11.4).
     AckVector {
         /// ECN nonce echo.
         nonce: bool,
-        /// State in the upper two bits, run length less one in the lower six.
+        /// State in the upper two bits, run length minus one in the lower six.
         cells: &'a [u8],
     },
-    /// Received packets whose data was dropped; the data are the blocks (RFC 4340 section 11.7).
+    /// Received packets whose data was dropped, as blocks (RFC 4340 section 11.7).
     DataDropped(&'a [u8]),
     /// Time of sending, in units of 10 microseconds.
     Timestamp(u32),
@@ -85,7 +85,7 @@ pub enum OptionRef<'a> {
     TimestampEcho {
         /// The echoed value.
         timestamp: u32,
-        /// Time since it was received, in units of 10 microseconds; absent means zero.
+        /// Time since it was received, in units of 10 microseconds; `None` means zero.
         elapsed: Option<u32>,
     },
     /// Time since the acknowledged packet was received, in units of 10 microseconds.
@@ -94,15 +94,15 @@ pub enum OptionRef<'a> {
     DataChecksum(u32),
     /// Answer to a Quick-Start Request of the IP header (RFC 5634 section 2.2.1).
     QuickStartResponse {
-        /// Rate Request that is allowed, 0 to 15.
+        /// Rate that is approved, 0 to 15.
         rate: u8,
-        /// Difference of the TTL and the QS TTL that arrived.
+        /// TTL minus QS TTL, as received.
         ttl_diff: u8,
-        /// QS Nonce that arrived, 30 bits.
+        /// QS Nonce as received, 30 bits.
         nonce: u32,
     },
-    /// Inverse of the loss event rate, rounded up: data packets for each loss event; `u32::MAX`
-    /// before any loss (RFC 4342 section 8.5).
+    /// Inverse of the loss event rate, rounded up: data packets per loss event; `u32::MAX` before
+    /// the first loss (RFC 4342 section 8.5).
     LossEventRate(u32),
     /// Recent loss intervals, newest first (RFC 4342 section 8.6).
     LossIntervals {
@@ -111,12 +111,12 @@ pub enum OptionRef<'a> {
         /// Nine bytes for each interval; see [`LossInterval::iter`].
         intervals: &'a [u8],
     },
-    /// Data bytes received in a second (RFC 4342 section 8.3).
+    /// Bytes of data received per second (RFC 4342 section 8.3).
     ReceiveRate(u32),
     /// Lost or marked packets of each loss interval, newest first, three bytes each; see
     /// [`OptionRef::drop_counts`] (RFC 5622 section 8.7).
     DroppedPackets(&'a [u8]),
-    /// Another option of the CCID, or one of CCIDs 3 and 4 with a length they do not know.
+    /// Another option of the CCID, or one of CCIDs 3 and 4 with an unknown length.
     CcidSpecific {
         /// Option type, 128 or above.
         kind: u8,
@@ -133,7 +133,7 @@ pub enum OptionRef<'a> {
 }
 
 impl<'a> OptionRef<'a> {
-    /// Understands an option; `InvalidLength` where its type does not allow this length.
+    /// Decodes an option; `InvalidLength` if its type does not allow this length.
     #[inline]
     pub fn from_raw(raw: RawOption<'a>) -> Result<Self, OptionError> {
         let RawOption { kind, data } = raw;
@@ -254,9 +254,9 @@ impl<'a> OptionRef<'a> {
         }
     }
 
-    /// Whether a packet of this type may carry the option. One that may not is ignored when it
-    /// arrives (RFC 4340 table 3 and the options' own sections, RFC 5596 section 2.2.1). Options
-    /// of unknown meaning are left to whoever knows it.
+    /// Whether a packet of this type may carry the option. Otherwise it is ignored when received
+    /// (RFC 4340 table 3 and the options' own sections, RFC 5596 section 2.2.1). Always true for
+    /// options of unknown meaning.
     pub const fn is_permitted_on(&self, packet: PacketType) -> bool {
         //= 4340-5.8-7
         match packet {
