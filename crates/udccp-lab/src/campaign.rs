@@ -1,4 +1,4 @@
-//! Running the tasks that a store does not have yet, on several cores.
+//! Runs the tasks that a store lacks, on several cores.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,13 +12,13 @@ use crate::forecast::{self, Ahead, Forecast, Outlook};
 use crate::plan::{Task, key_of, key_of_invalid};
 use crate::store::{Packed, Store, StoreError};
 
-/// Why a campaign stopped.
+/// Why a campaign failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CampaignError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Runs failed; all others are done.
+    /// Some runs failed; all others are stored.
     #[error("{} of the runs failed; {}: {}", .0.len(), .0[0].label, .0[0].error)]
     Runs(Vec<FailedRun>),
     /// The worker threads could not be started.
@@ -31,7 +31,7 @@ pub enum CampaignError {
     },
 }
 
-/// A run that did not end.
+/// A run that failed.
 #[derive(Debug)]
 pub struct FailedRun {
     /// Which run, in words.
@@ -40,56 +40,57 @@ pub struct FailedRun {
     pub error: BackendError,
 }
 
-/// How a campaign begins.
+/// The state of a campaign at its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Start {
-    /// Runs asked for, those counted once that several experiments share.
+    /// Runs asked for. Runs that several experiments share are counted once.
     pub total: usize,
-    /// How many of them the store had already.
+    /// How many of them were stored already.
     pub stored: usize,
     /// Processor seconds that the others are expected to take.
     pub expected_s: f64,
-    /// Whether another campaign is at work on this store; the two share the runs.
+    /// Whether another campaign is running on this store; they share the runs.
     pub shared: bool,
 }
 
-/// Who is told how a campaign goes. Called from worker threads.
+/// Receives the progress of a campaign. Called from worker threads.
 pub trait Progress: Sync {
-    /// The campaign begins.
+    /// The campaign starts.
     fn begin(&self, start: Start);
 
-    /// A run is done and stored.
+    /// A run is complete and stored.
     fn done(&self, task: &Task, record: &Record, outlook: Outlook);
 
-    /// A run was stored by another campaign meanwhile, or came to nothing.
+    /// A run was stored by another campaign, or failed.
     fn found(&self, outlook: Outlook);
 }
 
-/// What a campaign did.
+/// The result of a campaign.
 #[derive(Debug, Default)]
 pub struct CampaignSummary {
-    /// Runs done now.
+    /// Runs made now.
     pub ran: usize,
-    /// Runs that the store had.
+    /// Runs that were stored already.
     pub stored: usize,
-    /// Runs that another campaign on the same store did meanwhile.
+    /// Runs that another campaign made in the meantime.
     pub found: usize,
-    /// Runs whose scenario the backend cannot play.
+    /// Runs whose scenario the backend does not support.
     pub unplayable: Vec<FailedRun>,
-    /// Of each run that is no measurement: why not.
+    /// Why each run that is not a valid measurement is not.
     pub invalid: Vec<String>,
 }
 
-/// Runs every task of which the store has no result of this backend, on `jobs` worker threads (at
-/// most as many as the backend can use), and stores each as it ends. The results of the simulator
-/// are the same for any number of workers and in any order.
+/// Runs every task without a stored result of this backend, on `jobs` worker threads (at most as
+/// many as the backend can use), and stores each result at once. The simulator's results do not
+/// depend on the number of workers or the order.
 ///
-/// A few runs from which the forecast learns come first; then the longest, so that the last one
-/// does not keep one core busy alone. Where another campaign is at work on the same store, this one
-/// begins at the other end.
+/// First come a few runs for the forecast, then the longest, so that no core is left alone with a
+/// long run at the end. If another campaign is running on the same store, this one starts at the
+/// other end.
 ///
 /// # Errors
-/// A failure of the store stops it; failed runs are told at the end. What was finished is stored.
+/// A failure of the store stops the campaign. Failed runs are reported at the end. Completed runs
+/// are stored.
 pub fn campaign(
     tasks: &[Task],
     store: Store,
@@ -102,7 +103,7 @@ pub fn campaign(
     let mut keys = BTreeSet::new();
     let mut open: Vec<(&Task, Ahead)> = Vec::new();
     for task in tasks {
-        // Two variants, or two experiments, may be the same run at some point: it is done once.
+        // Two variants, or two experiments, may contain the same run, which is made once.
         if keys.insert(&task.key) && !store.has(&key_of(task, backend))? {
             let known = backend.expected_s(&task.scenario);
             open.push((task, ahead(task, known.unwrap_or_else(|| costs.expected_s(task)))));
@@ -130,7 +131,7 @@ pub fn campaign(
         failed: Mutex::new(Vec::new()),
         forecast: Mutex::new(Forecast::new(open.iter().map(|(_, ahead)| ahead))),
     };
-    // A bridge hands tasks out one by one in their order; halving a list would not.
+    // A bridge gives out tasks one by one, in order; halving a list would not.
     workers.install(|| {
         open.iter().par_bridge().try_for_each(|(task, ahead)| work.finish(task, ahead))
     })?;
@@ -157,7 +158,7 @@ struct Work<'a> {
     forecast: Mutex<Forecast>,
 }
 
-/// A task as the forecast sees it.
+/// A task in the forecast's form.
 fn ahead(task: &Task, expected_s: f64) -> Ahead {
     let Task { experiment, case, variant, .. } = task;
     let part = |of: &Option<String>| of.clone().unwrap_or_default();
@@ -175,7 +176,7 @@ impl Work<'_> {
 
     fn finish(&self, task: &Task, ahead: &Ahead) -> Result<(), StoreError> {
         self.tell(|forecast| forecast.begun(ahead));
-        // A worker that panicked holds no half-written row: each is one transaction.
+        // A worker that panicked left no incomplete row: each is one transaction.
         let store = || self.store.lock().unwrap_or_else(PoisonError::into_inner);
         let mut key = key_of(task, self.backend);
         if store().has(&key)? {
@@ -202,7 +203,7 @@ impl Work<'_> {
         let packed = Packed::of(task, &record).map_err(|e| store().damaged(&task.key, e))?;
         store().put_packed(&key, task, &record, &packed)?;
         self.ran.fetch_add(1, Ordering::Relaxed);
-        // What a backend knows beforehand is real time, which is not what its processor took.
+        // The duration that a backend predicts is real time, not processor time.
         let known = self.backend.expected_s(&task.scenario);
         let took_s = known.unwrap_or(record.cost.cpu_s);
         self.progress.done(task, &record, self.tell(|forecast| forecast.done(ahead, took_s)));

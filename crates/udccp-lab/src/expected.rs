@@ -5,11 +5,11 @@ use udccp_sim::LossConfig;
 
 use crate::schema::{CodecName, Flow, Scenario, Traffic};
 
-/// Processor seconds of a packet, where no run has been measured yet.
+/// Processor seconds per packet, before any run has been measured.
 pub(crate) const SECONDS_PER_PACKET: f64 = 1.1e-6;
 
-/// About how many packets a run moves: what the applications offer, as far as the bottleneck and
-/// its losses let it through. Enough to order tasks, and to tell minutes from hours.
+/// Approximate number of packets in a run: what the applications offer, limited by the bottleneck
+/// and its losses. Accurate enough to order tasks and to tell minutes from hours.
 pub(crate) fn packets(scenario: &Scenario) -> f64 {
     let link = &scenario.topology.bottleneck;
     let carried = link.rate.as_mbps() * 1e6 / 8.0;
@@ -25,7 +25,7 @@ pub(crate) fn packets(scenario: &Scenario) -> f64 {
     for flow in &scenario.flows {
         let size = (flow.packet.bytes() as f64).max(1.0);
         match offered(flow) {
-            // Datagrams without congestion control are made whether or not they arrive.
+            // Datagrams without congestion control are sent whether or not they arrive.
             Some(packets) if flow.protocol.family == Family::Udp => pushed += packets,
             Some(packets) => {
                 let packets = packets.min(lossy).min(carried / size);
@@ -39,13 +39,13 @@ pub(crate) fn packets(scenario: &Scenario) -> f64 {
     let sizes = bulk.iter().map(|f| f.packet.bytes() as f64);
     let mean_size = (sizes.sum::<f64>() / bulk.len().max(1) as f64).max(1.0);
     if !bulk.is_empty() {
-        // Other flows yield to bulk ones, but never all of the link.
+        // Other flows get less beside bulk ones, but the bulk ones never get the whole link.
         responsive += (room.max(carried / 2.0) / mean_size).min(lossy * bulk.len() as f64);
     }
     (responsive + pushed) * scenario.time.duration.as_secs_f64()
 }
 
-/// Packets a second that an application offers; `None` where it takes all that it gets.
+/// Packets per second that an application offers; `None` if it uses all it can get.
 fn offered(flow: &Flow) -> Option<f64> {
     let packet = (flow.packet.bytes() as f64).max(1.0);
     let of_rate = |rate: f64, size: f64| rate * 1e6 / 8.0 / size.max(1.0);

@@ -1,31 +1,31 @@
-//! Forecasts the rest of a campaign: the estimate of its runs, corrected by the time that finished
-//! ones took.
+//! Forecasts the rest of a campaign: estimates of its runs, corrected by the time that completed
+//! runs took.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A run to be done.
+/// A run to be made.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ahead {
-    /// Which runs it is like: those of one case or variant of one experiment.
+    /// The runs to which it is similar: those of one case or variant of one experiment.
     pub kind: String,
-    /// Its scenario: runs that differ in their seed alone take about the same time.
+    /// Its scenario. Runs that differ only in the seed take about the same time.
     pub scenario: String,
-    /// What it is expected to take, in seconds.
+    /// Its expected duration in seconds.
     pub expected_s: f64,
 }
 
-/// How far a campaign is. The unit is the second of one worker.
+/// The progress of a campaign, in seconds of one worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Outlook {
-    /// What is done; half of what is being done.
+    /// Completed, plus half of what is running.
     pub behind_s: f64,
-    /// What is left to do; half of what is being done.
+    /// Left to do, plus half of what is running.
     pub ahead_s: f64,
 }
 
 impl Outlook {
-    /// Seconds of real time that are left for `jobs` workers, `elapsed_s` after the beginning: by
-    /// the speed so far, or by what was expected where nothing is known.
+    /// Seconds of real time left with `jobs` workers, `elapsed_s` after the start: at the speed so
+    /// far or, before any run is complete, as expected.
     pub fn left_s(self, elapsed_s: f64, jobs: usize) -> f64 {
         if self.behind_s > 0.0 && elapsed_s > 0.0 {
             self.ahead_s * elapsed_s / self.behind_s
@@ -34,14 +34,14 @@ impl Outlook {
         }
     }
 
-    /// Which part is done, in 0 to 1.
+    /// The part that is complete, 0 to 1.
     pub fn part(self) -> f64 {
         let all = self.behind_s + self.ahead_s;
         if all > 0.0 { self.behind_s / all } else { 1.0 }
     }
 }
 
-/// What runs were expected to take, and what they took.
+/// Expected and actual durations of runs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     runs: f64,
@@ -61,7 +61,7 @@ impl Seen {
     }
 }
 
-/// Runs of one scenario that are not done.
+/// Runs of one scenario that are not complete.
 #[derive(Clone, Debug, Default)]
 struct Open {
     kind: String,
@@ -70,7 +70,7 @@ struct Open {
     expected_s: f64,
 }
 
-/// What is expected of a campaign.
+/// The forecast of a campaign.
 #[derive(Clone, Debug, Default)]
 pub struct Forecast {
     scenarios: BTreeMap<String, Open>,
@@ -80,7 +80,7 @@ pub struct Forecast {
 }
 
 impl Forecast {
-    /// Nothing is done yet.
+    /// A forecast with no run complete.
     pub fn new<'a>(runs: impl IntoIterator<Item = &'a Ahead>) -> Self {
         let mut forecast = Self::default();
         for run in runs {
@@ -92,7 +92,7 @@ impl Forecast {
         forecast
     }
 
-    /// A worker begins a run.
+    /// A worker starts a run.
     pub fn begun(&mut self, run: &Ahead) {
         if let Some(open) = self.scenarios.get_mut(&run.scenario) {
             open.waiting = open.waiting.saturating_sub(1);
@@ -100,7 +100,7 @@ impl Forecast {
         }
     }
 
-    /// A run that had begun is done, and took so many seconds of its worker.
+    /// A run is complete, and took this many seconds of its worker.
     pub fn done(&mut self, run: &Ahead, took_s: f64) {
         self.end(run);
         self.behind_s += took_s;
@@ -108,14 +108,14 @@ impl Forecast {
         self.seen_scenarios.entry(run.scenario.clone()).or_default().add(run.expected_s, took_s);
     }
 
-    /// A run that had begun was done by another campaign: its time is saved, and this will go on.
+    /// A run was made by another campaign, which saves its time; more may follow.
     pub fn found(&mut self, run: &Ahead) {
         let mean = self.mean_ratio();
         self.behind_s += self.run_s(&run.scenario, &run.kind, run.expected_s, mean);
         self.end(run);
     }
 
-    /// A run that had begun came to nothing.
+    /// A run failed.
     pub fn failed(&mut self, run: &Ahead) {
         self.end(run);
     }
@@ -126,7 +126,7 @@ impl Forecast {
         }
     }
 
-    /// Where the campaign is.
+    /// The present progress.
     pub fn outlook(&self) -> Outlook {
         let mut outlook = Outlook { behind_s: self.behind_s, ahead_s: 0.0 };
         let mean = self.mean_ratio();
@@ -142,15 +142,15 @@ impl Forecast {
         outlook
     }
 
-    /// What expectations were worth for the kinds of which runs are done, in the mean.
+    /// Mean ratio of actual to expected durations over the kinds that have completed runs.
     fn mean_ratio(&self) -> f64 {
         let ratios = self.seen_kinds.values().filter_map(Seen::ratio);
         let (n, sum) = ratios.fold((0.0, 0.0), |(n, sum), ratio| (n + 1.0, sum + ratio));
         if n > 0.0 { sum / n } else { 1.0 }
     }
 
-    /// Seconds of a run: what the same scenario took, or else what was expected times what that was
-    /// worth for runs of its kind, or for all kinds in the `mean`.
+    /// Duration of a run: that of the same scenario, otherwise the expected one times the ratio of
+    /// its kind or, without one, the `mean` ratio.
     fn run_s(&self, scenario: &str, kind: &str, expected_s: f64, mean: f64) -> f64 {
         if let Some(seen) = self.seen_scenarios.get(scenario) {
             return seen.took_s / seen.runs;
@@ -160,13 +160,13 @@ impl Forecast {
     }
 }
 
-/// Puts runs into the order in which they are to be done. First those from which the forecast
-/// learns most: the shortest of each kind, beginning with the kinds that most of the time goes to,
-/// then one of each scenario. After them all others. The longest come first each time, so that no
-/// worker ends up alone with a long one.
+/// Sorts runs into the order in which they are to be made. First come those from which the forecast
+/// learns most: the shortest of each kind, starting with the kinds that take most of the time, then
+/// one of each scenario. All others follow. Within each step the longest come first, so that no
+/// worker is left with a long run at the end.
 pub fn order<T>(runs: &mut Vec<T>, ahead: impl Fn(&T) -> &Ahead) {
     runs.sort_by(|a, b| ahead(b).expected_s.total_cmp(&ahead(a).expected_s));
-    // What a kind takes, and where its last run stands, which is its shortest.
+    // The duration of a kind, and the place of its last run, which is its shortest.
     let mut kinds: BTreeMap<&str, (f64, usize)> = BTreeMap::new();
     for (i, run) in runs.iter().enumerate() {
         let Ahead { kind, expected_s, .. } = ahead(run);

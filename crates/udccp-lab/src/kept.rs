@@ -1,6 +1,6 @@
-//! Runs of real kernels that are kept beside an experiment's file. What a kernel did stays true
-//! whatever this program becomes, and a guest takes ten seconds to minutes a run: with these, a
-//! clone that has only simulated compares with Linux too.
+//! Runs of real kernels that are kept with an experiment's file. They stay valid when this program
+//! changes, and a run in a guest takes ten seconds to minutes. With them, a clone that has only
+//! simulated can compare with Linux too.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -16,7 +16,7 @@ use crate::campaign::label;
 use crate::plan::Task;
 use crate::schema::{Experiment, Metric, Window};
 
-/// One run, a line of the file.
+/// One run: a line of the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeptRun {
@@ -26,12 +26,12 @@ pub struct KeptRun {
     pub backend: String,
     /// Its seed.
     pub seed: u64,
-    /// Hash over what the experiment's file says of its case, without the axes' values: a run of
-    /// another set-up is not compared.
+    /// Hash of what the experiment's file says about its case, without the values of axes. Runs
+    /// with another set-up are not compared.
     pub set_up: String,
-    /// The program that made it.
+    /// The version of the program that made it.
     pub version: String,
-    /// Begin and end of the measured interval in seconds, separated by a space.
+    /// Start and end of the measured interval in seconds, separated by a space.
     pub measured_s: String,
     /// Throughput of each flow in Mbit/s in the first half of that interval.
     pub first_half_mbps: String,
@@ -42,7 +42,7 @@ pub struct KeptRun {
 /// Why kept runs cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KeptError {
-    /// The file is not such a table.
+    /// The file does not have the right format.
     #[error("{path}: {error}")]
     Table {
         /// The file.
@@ -51,7 +51,7 @@ pub enum KeptError {
         #[source]
         error: csv::Error,
     },
-    /// A run in it has numbers that do not fit.
+    /// The numbers of a run do not fit the scenario.
     #[error("{path}: {run} of {backend}: {why}")]
     Run {
         /// The file.
@@ -76,7 +76,7 @@ pub enum KeptError {
     },
 }
 
-/// What tells a kept run from all others of its file.
+/// What identifies a kept run in its file.
 type Name = (String, String, u64);
 
 /// The kept runs of an experiment.
@@ -87,8 +87,8 @@ pub struct Kept {
 }
 
 impl KeptRun {
-    /// What is kept of a run; `None` where it is none to keep: of the simulator, shortened, of a
-    /// variant, no measurement, or without samples of both halves.
+    /// The kept form of a run; `None` if it is not to be kept: from the simulator, shortened, of a
+    /// variant, not a valid measurement, or without samples in both halves.
     pub fn of(experiment: &Experiment, task: &Task, record: &Record) -> Option<Self> {
         let is_whole = !task.shortened && task.variant.is_none() && record.is_valid();
         if record.backend == SIM || !is_whole {
@@ -122,7 +122,7 @@ impl KeptRun {
         (self.run.clone(), self.backend.clone(), self.seed)
     }
 
-    /// The run as a record with a sample for each half of the measured interval.
+    /// The run as a record, with one sample for each half of the measured interval.
     fn record(&self, task: &Task) -> Result<Record, &'static str> {
         let [from, to] = numbers(&self.measured_s)?[..] else {
             return Err("`measured_s` has two numbers");
@@ -172,11 +172,10 @@ fn set_up(experiment: &Experiment, task: &Task) -> Option<String> {
 }
 
 impl Kept {
-    /// The runs that are kept beside an experiment's file, in `kept/ID.csv`; none where there is
-    /// no such file.
+    /// The runs kept with an experiment's file, in `kept/ID.csv`; none if there is no such file.
     ///
     /// # Errors
-    /// A file that cannot be read, or is not such a table, with the line.
+    /// The file cannot be read or has the wrong format; the error has the line.
     pub fn load(experiment: &Experiment) -> Result<Self, KeptError> {
         let folder = experiment.path.parent().unwrap_or(Path::new(""));
         let path = folder.join("kept").join(format!("{}.csv", experiment.id));
@@ -211,15 +210,15 @@ impl Kept {
         self.runs.is_empty()
     }
 
-    /// Adds a run, in the place of an older one.
+    /// Adds a run, replacing an older one.
     pub fn add(&mut self, run: KeptRun) {
         self.runs.insert(run.name(), run);
     }
 
-    /// The results of a task by real kernels, where its set-up is still the one that they had.
+    /// The results of real kernels for a task, if its set-up is still the same.
     ///
     /// # Errors
-    /// A run whose numbers do not fit the scenario.
+    /// The numbers of a run do not fit the scenario.
     pub(crate) fn of(
         &self,
         experiment: &Experiment,
@@ -248,10 +247,10 @@ impl Kept {
             .collect()
     }
 
-    /// Writes the file, a line for each run, sorted.
+    /// Writes the file, with one line per run, sorted.
     ///
     /// # Errors
-    /// A folder or file that cannot be written.
+    /// The folder or file cannot be written.
     pub fn write(&self) -> Result<(), KeptError> {
         let table = |error| KeptError::Table { path: self.path.clone(), error };
         let mut writer = csv::Writer::from_writer(Vec::new());

@@ -1,8 +1,10 @@
-//! Runs experiments: their files, campaigns over a grid of scenarios, a store of results that
-//! survives being killed, claims judged on our numbers and on the published ones, and reports.
+//! Runs experiments: reads their files, runs campaigns over grids of scenarios, stores results
+//! safely against interruption, judges claims on our numbers and the published ones, and writes
+//! reports.
 //!
-//! Run, store and report are three steps. A run's key is a hash of its scenario, its seed and the
-//! program's version: an interrupted campaign resumes, and a report is remade without running.
+//! Run, store and report are separate steps. The key of a run is a hash of its scenario, its seed
+//! and the program's version, so an interrupted campaign can be continued, and a report can be
+//! written again without running.
 
 #![forbid(unsafe_code)]
 
@@ -31,7 +33,7 @@ pub use selection::Selection;
 pub use store::{Costs, Store, StoreError};
 pub use task::{TaskError, TaskFile, TaskResult};
 pub use template::{NewError, copy_experiment, new_experiment};
-/// What reads, runs and measures one scenario.
+/// Reads, runs and measures a scenario.
 pub use udccp_scenario::{
     BACKENDS, Backend, BackendError, Diagnostic, Diagnostics, FlowRecord, Record, RunError,
     RunOptions, SIM, SeriesRecord, Simulator, SystemRecord, VERSION, document, library, run,

@@ -1,4 +1,4 @@
-//! The grid of an experiment as a list of pure tasks.
+//! The tasks of an experiment's grid.
 
 use std::fmt::Write as _;
 
@@ -13,22 +13,22 @@ use crate::schema::{Case, Experiment, Point, SCHEMA, Scenario, Variant};
 /// How much of an experiment to run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PlanOptions {
-    /// For a first look: the number of runs, and the shorter runs, that the file gives for it.
+    /// Make the fewer and shorter runs that the file gives for a first look.
     pub quick: bool,
-    /// This number of runs instead.
+    /// Make this number of runs instead.
     pub runs: Option<u64>,
 }
 
-/// One run to do: a pure function of its scenario and seed.
+/// A run to make. Its result depends only on its scenario and seed.
 #[derive(Clone, Debug)]
 pub struct Task {
     /// Hash of scenario, seed and program version: the key of the result.
     pub key: String,
     /// The experiment's name.
     pub experiment: String,
-    /// The case; `None` is the file as it stands.
+    /// The case; `None`: the file without its cases.
     pub case: Option<String>,
-    /// The variant; `None` is the experiment as it stands.
+    /// The variant; `None`: the experiment without variants.
     pub variant: Option<String>,
     /// The grid point.
     pub point: Point,
@@ -43,20 +43,20 @@ pub struct Task {
 }
 
 impl Task {
-    /// The scenario in the one form that is hashed and stored.
+    /// The scenario in the form that is hashed and stored.
     pub(crate) fn scenario_text(&self) -> String {
-        // A scenario is texts and numbers: it always has a JSON form.
+        // A scenario consists of texts and numbers, so it always has a JSON form.
         serde_json::to_string(&self.scenario).unwrap_or_default()
     }
 
-    /// The name of the scenario in the store: runs that differ in their seed share it.
+    /// The name of the scenario in the store. Runs that differ only in the seed share it.
     pub(crate) fn scenario_hash(&self) -> String {
         digest(&self.scenario_text())
     }
 }
 
 impl PlanOptions {
-    /// How many runs of each point of a part, or of a variant of it.
+    /// Number of runs of each point of a part, or of a variant of it.
     pub fn runs_of(self, part: &Case, variant: Option<&Variant>) -> u64 {
         let grid = &part.grid;
         let all = variant.and_then(|v| v.runs).unwrap_or(grid.runs);
@@ -65,11 +65,12 @@ impl PlanOptions {
     }
 }
 
-/// All tasks of an experiment. Of the file as it stands, then of each case: every point as it
-/// stands, then every variant at its points.
+/// All tasks of an experiment: of the file without its cases, then of each case; of each, every
+/// point without variants, then every variant at its points.
 ///
 /// # Errors
-/// A point that does not make a scenario (not after [`Experiment::load`], which tries all).
+/// A point is not a valid scenario. This cannot happen after [`Experiment::load`], which checks
+/// all.
 pub fn plan(experiment: &Experiment, options: PlanOptions) -> Result<Vec<Task>, Diagnostics> {
     let mut tasks = Vec::new();
     for part in &experiment.parts {
@@ -113,8 +114,8 @@ fn add(
     Ok(())
 }
 
-/// The seed of a run: readable, and the same at every point and variant, so that they differ in
-/// nothing but what the file changes.
+/// The seed of a run. It is readable, and the same at every point and in every variant, so that
+/// these differ only in what the file changes.
 pub fn run_seed(seed: u64, run: u64) -> u64 {
     seed.wrapping_mul(1000).wrapping_add(run)
 }
@@ -129,11 +130,11 @@ pub fn key(scenario: &Scenario, seed: u64) -> String {
         scenario: &'a Scenario,
     }
     let identity = Identity { schema: SCHEMA, version: VERSION, seed, scenario };
-    // A scenario is texts and numbers: it always has a JSON form.
+    // A scenario consists of texts and numbers, so it always has a JSON form.
     digest(&serde_json::to_string(&identity).unwrap_or_default())
 }
 
-/// The key of a task's result by a backend. That of the simulator is the task's own.
+/// The key of a task's result by a backend. The simulator's is that of the task.
 pub fn key_of(task: &Task, backend: &dyn Backend) -> String {
     match backend.id() {
         SIM => task.key.clone(),
@@ -141,7 +142,7 @@ pub fn key_of(task: &Task, backend: &dyn Backend) -> String {
     }
 }
 
-/// The key of a result that is kept to say that it is none: the run may be done again.
+/// The key under which an invalid result is stored, so that the run may be repeated.
 pub(crate) fn key_of_invalid(key: &str) -> String {
     digest(&format!("{key}\ninvalid"))
 }

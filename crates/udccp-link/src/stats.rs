@@ -6,23 +6,23 @@ use udccp_base::{DataRate, Duration};
 
 use crate::histogram::DelayHistogram;
 
-/// Why a link did not deliver a packet.
+/// Why a link dropped a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum DropReason {
     /// The queue was at its limit.
     QueueFull,
-    /// Chance.
+    /// Random loss.
     RandomLoss,
     /// No route to the destination.
     NoRoute,
-    /// Queue management: RED, CoDel and PIE drop before the queue is full.
+    /// Queue management: RED, CoDel and PIE drop packets before the queue is full.
     EarlyDrop,
     /// The link was down.
     LinkDown,
-    /// Longer than the link's MTU.
+    /// The packet was longer than the link's MTU.
     TooLong,
-    /// Corrupted on the way: the receiver's checksum fails.
+    /// The packet was corrupted, and the receiver's checksum would fail.
     Corrupted,
 }
 
@@ -88,14 +88,14 @@ impl Sub for Tally {
     }
 }
 
-/// What a link did up to an instant, or between two.
+/// Counters of a link since its start, or between two times.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkStats {
     /// Packets that arrived at the near end.
     pub arrived: Tally,
     /// Packets that reached the far end.
     pub departed: Tally,
-    /// Packets that did not, by [`DropReason`] (as an index).
+    /// Packets that were dropped, by [`DropReason`] (as an index).
     pub dropped: [Tally; DropReason::COUNT],
     /// Copies that the link made. `arrived + duplicated = departed + dropped + inside`.
     pub duplicated: Tally,
@@ -103,12 +103,12 @@ pub struct LinkStats {
     pub marked: u64,
     /// Time that the transmitter was busy.
     pub busy: Duration,
-    /// Time from arrival to the begin of serialisation, of every packet that was not dropped.
+    /// Time from arrival to the start of transmission, of every packet that was not dropped.
     pub queue_delay: DelayHistogram,
 }
 
 impl LinkStats {
-    /// What happened since the earlier copy of the same link's counters.
+    /// What was counted since `earlier`, an earlier copy of the same link's counters.
     pub fn since(&self, earlier: &Self) -> Self {
         let mut dropped = self.dropped;
         for (now, before) in dropped.iter_mut().zip(earlier.dropped) {
@@ -125,7 +125,7 @@ impl LinkStats {
         }
     }
 
-    /// All packets dropped, whatever the reason.
+    /// All packets dropped, for any reason.
     pub fn dropped_total(&self) -> Tally {
         let mut total = Tally::default();
         for tally in self.dropped {
@@ -139,7 +139,7 @@ impl LinkStats {
         self.dropped[reason as usize]
     }
 
-    /// Share of `span` in which the transmitter was busy, 0..=1; zero for an empty span.
+    /// Share of `span` in which the transmitter was busy, 0 to 1; zero for an empty span.
     pub fn utilisation(&self, span: Duration) -> f64 {
         if span.is_zero() {
             return 0.0;

@@ -1,12 +1,12 @@
-//! Runs a scenario by the simulator, or by something that gives the same kind of record.
+//! Backends, which run scenarios: the simulator, and others with the same kind of record.
 
 use crate::record::Record;
 use crate::record::SIM;
 use crate::run::{RunError, RunOptions, run};
 use crate::schema::Scenario;
 
-/// Backends that are known by name, with what a report calls their numbers. A store may hold
-/// others; they are called by their ids.
+/// Known backends, with the names of their results in reports. Others in a store are named by their
+/// ids.
 pub const BACKENDS: [(&str, &str); 6] = [
     (SIM, "simulated"),
     ("emu", "emulated"),
@@ -16,29 +16,29 @@ pub const BACKENDS: [(&str, &str); 6] = [
     ("ns2", "ns-2"),
 ];
 
-/// What runs a scenario.
+/// Something that runs scenarios.
 pub trait Backend: Send + Sync {
-    /// Its name in stores, exports and on the command line.
+    /// Its id in stores, exports and on the command line.
     fn id(&self) -> &str;
 
-    /// What its results depend on beside the scenario, the seed and the code of this program: the
-    /// kernel that plays, and how it was built. Nothing for the simulator.
+    /// What its results depend on besides the scenario, the seed and the code of this program: the
+    /// kernel and how it was built. Empty for the simulator.
     fn version(&self) -> String;
 
-    /// How many runs it can do at a time; `None` where only the cores of the machine bound it.
+    /// How many runs it can do at a time; `None`: only the machine's cores limit it.
     fn jobs(&self) -> Option<usize> {
         None
     }
 
-    /// How long a run takes in seconds, where that can be said beforehand.
+    /// Duration of a run in seconds, if it can be predicted.
     fn expected_s(&self, _scenario: &Scenario) -> Option<f64> {
         None
     }
 
-    /// Runs a scenario; `name` is what the record calls it.
+    /// Runs a scenario; `name` is its name in the record.
     ///
     /// # Errors
-    /// The backend cannot play the scenario, or not on this machine.
+    /// The backend cannot run this scenario, or not on this machine.
     fn run(&self, name: &str, scenario: &Scenario, seed: u64) -> Result<Record, BackendError>;
 }
 
@@ -50,7 +50,7 @@ pub struct BackendError {
     pub message: String,
     /// What to do about it.
     pub hint: Option<String>,
-    /// Whether the scenario is the reason, so that other scenarios may run here.
+    /// Whether the scenario is the reason, so that others may run here.
     pub is_of_scenario: bool,
 }
 
@@ -60,12 +60,12 @@ impl BackendError {
         Self { message: message.into(), hint: None, is_of_scenario: false }
     }
 
-    /// A part of the scenario that the backend does not have.
+    /// The scenario needs something that the backend does not support.
     pub fn of_scenario(message: impl Into<String>) -> Self {
         Self { is_of_scenario: true, ..Self::new(message) }
     }
 
-    /// The same with advice.
+    /// Adds advice.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -100,12 +100,12 @@ impl Backend for Simulator {
     }
 }
 
-/// What a report calls the numbers of a backend.
+/// The name of a backend's results in reports.
 pub fn backend_title(id: &str) -> &str {
     BACKENDS.iter().find(|(known, _)| *known == id).map_or(id, |(_, title)| title)
 }
 
-/// Where a backend stands among others: the known ones in their order, then by name.
+/// The sort key of a backend: the known ones in their order, then the others by name.
 pub fn backend_rank(id: &str) -> (usize, &str) {
     (BACKENDS.iter().position(|(known, _)| *known == id).unwrap_or(BACKENDS.len()), id)
 }

@@ -1,30 +1,30 @@
-//! Diagnostics of a file: the error, its place, and the nearest correct word.
+//! Errors in a file: what is wrong, where, and the nearest correct word.
 
 use core::fmt;
 use core::ops::Range;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// A text that can be pointed into: a file, or a command-line argument.
+/// A text with places: a file, or a command-line argument.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SourceText {
-    /// What to call it: the path as the user gave it, or `--set`.
+    /// Its name in messages: the path as the user gave it, or `--set`.
     pub name: String,
     /// The whole text.
     pub text: String,
 }
 
-/// A stretch of a [`SourceText`].
+/// A part of a [`SourceText`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
     /// The text.
     pub source: Arc<SourceText>,
-    /// Bytes of it.
+    /// The range in bytes.
     pub range: Range<usize>,
 }
 
 impl Span {
-    /// Whether both are stretches of one file. Texts in memory tell nothing: a file may be read
+    /// Whether both are in files of the same name. Their texts are not compared: a file may be read
     /// twice.
     pub fn is_in_file_of(&self, other: &Self) -> bool {
         self.source.name == other.source.name
@@ -38,7 +38,8 @@ impl Span {
         (line, before[start..].chars().count() + 1)
     }
 
-    /// The line that the span begins on, and how many characters of it are meant (at least one).
+    /// The line in which the span begins, and the number of its characters in the span (at least
+    /// one).
     fn excerpt(&self) -> (&str, usize) {
         let text = &self.source.text;
         let at = self.range.start.min(text.len());
@@ -54,9 +55,9 @@ impl Span {
 pub struct Diagnostic {
     /// What is wrong, in one sentence.
     pub message: String,
-    /// Where; a missing file has no place inside it.
+    /// Where it is; `None` for an error of the whole file, such as a missing one.
     pub span: Option<Span>,
-    /// What would be right.
+    /// How to correct it.
     pub hint: Option<String>,
 }
 
@@ -71,7 +72,7 @@ impl Diagnostic {
         Self { message: message.into(), span: None, hint: None }
     }
 
-    /// The same with advice.
+    /// Adds advice.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
@@ -97,19 +98,20 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// Every error found in one reading; never empty when it is an error.
+/// All errors found in one reading. Never empty when returned as an error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diagnostics(pub Vec<Diagnostic>);
 
 impl Diagnostics {
-    /// Adds an error, once (an axis value is read at every grid point).
+    /// Adds an error, unless it is there already (the value of an axis is read at every grid
+    /// point).
     pub fn push(&mut self, error: Diagnostic) {
         if !self.0.contains(&error) {
             self.0.push(error);
         }
     }
 
-    /// `value` if nothing was wrong.
+    /// Returns `value` if there are no errors.
     ///
     /// # Errors
     /// All the errors, in the order of the file.
@@ -144,7 +146,7 @@ impl fmt::Display for Diagnostics {
 
 impl std::error::Error for Diagnostics {}
 
-/// The candidate that `word` was most likely meant to be, if one is near enough.
+/// The candidate that `word` was probably meant to be, if one is similar enough.
 pub(crate) fn nearest<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
@@ -157,14 +159,14 @@ pub(crate) fn nearest<'a>(
     candidates.into_iter().filter(|c| near(c)).min_by_key(distance)
 }
 
-/// Whether letters were left out and nothing else: `tcp/reno` is short for `tcp/newreno`.
+/// Whether only letters were left out: `tcp/reno` is short for `tcp/newreno`.
 fn is_short_for(word: &str, candidate: &str) -> bool {
     let mut rest = candidate.chars();
     word.chars().all(|letter| rest.any(|c| c == letter))
 }
 
-/// `did you mean ...?` where something is near, and in any case the list of what is right, each
-/// once.
+/// `did you mean ...?` if a candidate is similar, and in any case the list of candidates without
+/// repetitions.
 pub fn suggestion(word: &str, what: &str, candidates: &[&str]) -> String {
     if candidates.is_empty() {
         return format!("{what}: none");

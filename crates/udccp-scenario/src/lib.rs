@@ -1,10 +1,9 @@
-//! Reads a scenario, builds the network and the transports that it describes, runs it, and measures
-//! what happened.
+//! Reads a scenario, builds its network and transports, runs it, and measures the results.
 //!
-//! A scenario is topology, time and flows. A [`Backend`] turns a scenario and a seed into a
-//! [`Record`]; the [`Simulator`] is one, and others use [`network`] and [`record_of`] with hosts of
-//! their own. The key of stored results is a hash of all that this crate is built from
-//! ([`VERSION`]).
+//! A scenario consists of topology, time and flows. A [`Backend`] turns a scenario and a seed into
+//! a [`Record`]. The [`Simulator`] is a backend; others use [`network`] and [`record_of`] with
+//! hosts of their own. Stored results are keyed by a hash of all sources of this crate and of those
+//! below it ([`VERSION`]).
 
 #![forbid(unsafe_code)]
 

@@ -1,26 +1,26 @@
-//! Files that come with the program: experiments, the published numbers that they refer to, and
-//! scenarios. They have paths like files of one's own, below [`ROOT`].
+//! Built-in files: experiments, the published values that they refer to, and scenarios. They have
+//! paths like other files, below [`ROOT`].
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use include_dir::{Dir, include_dir};
 
-/// The folder that built-in files seem to be in. No shell makes such a folder by chance.
+/// The folder of built-in files. No shell would create such a folder by accident.
 pub const ROOT: &str = "<built-in>";
 
-/// What comes with the program. The build script has it read again when a file is new.
+/// The built-in folders. The build script reads them again when there is a new file.
 static FOLDERS: [(&str, Dir<'_>); 3] = [
     ("experiments", include_dir!("$CARGO_MANIFEST_DIR/../../experiments")),
     ("reference", include_dir!("$CARGO_MANIFEST_DIR/../../reference")),
     ("scenarios", include_dir!("$CARGO_MANIFEST_DIR/../../scenarios")),
 ];
 
-/// Reads a text: from the program for a path below [`ROOT`], from the disk otherwise. Spreadsheets
-/// begin a file with a byte order mark, which is no part of its first word.
+/// Reads a text: from the program if the path is below [`ROOT`], otherwise from the disk. A byte
+/// order mark at the beginning, which spreadsheets write, is removed.
 ///
 /// # Errors
-/// A file that is not there, cannot be read, or is not text.
+/// The file does not exist, cannot be read, or is not text.
 pub fn read(path: &Path) -> io::Result<String> {
     match path.strip_prefix(ROOT) {
         Err(_) => match std::fs::read_to_string(path) {
@@ -36,7 +36,8 @@ pub fn read(path: &Path) -> io::Result<String> {
     }
 }
 
-/// The text of a built-in file by its path in a clone, such as `scenarios/two-flows.toml`.
+/// The text of a built-in file, by its path in a clone, such as `scenarios/two-flows.toml`; `None`
+/// if there is none.
 pub fn text(path: &Path) -> Option<&'static str> {
     FOLDERS.iter().find_map(|(name, folder)| {
         let file = folder.get_file(path.strip_prefix(name).ok()?)?;
@@ -44,7 +45,7 @@ pub fn text(path: &Path) -> Option<&'static str> {
     })
 }
 
-/// The path below [`ROOT`] of a built-in file, by its path in a clone.
+/// The path below [`ROOT`] of a built-in file, by its path in a clone; `None` if there is none.
 pub fn path(path: &Path) -> Option<PathBuf> {
     text(path).map(|_| Path::new(ROOT).join(path))
 }

@@ -1,4 +1,4 @@
-//! From what the simulator saw to a record: every value by its definition in `udccp-metrics`.
+//! Computes a record from a run, with the definitions of `udccp-metrics`.
 
 use udccp_base::Duration;
 use udccp_link::DelayHistogram;
@@ -16,8 +16,8 @@ use crate::record::{
 use crate::schema::{Flow, Measure, SCHEMA, Scenario};
 use crate::version::VERSION;
 
-/// The record of a run: what was seen of the flows and links, by the definitions of all metrics.
-/// `result` is the simulator's, or another backend's in the same form.
+/// Computes the record of a run, with all metrics. `result` is from the simulator, or from another
+/// backend in the same form.
 pub fn record_of(
     name: &str,
     scenario: &Scenario,
@@ -119,8 +119,8 @@ fn flow_record(
     }
 }
 
-/// The links of the way of a flow's data packets in the measured part of the run, each counted for
-/// every packet: the sender's access link, those between routers, and the receiver's.
+/// The links that a flow's data packets have to cross in the measured interval, counted for every
+/// packet: the sender's access link, those between routers, and the receiver's.
 fn entries(found: &FlowResult) -> u64 {
     found.measured.sent.packets * (found.crossings.len() as u64 + 2)
 }
@@ -137,13 +137,13 @@ fn series(samples: &[FlowSample]) -> SeriesRecord {
     }
 }
 
-/// Empty where the sender never has a value.
+/// Empty if the sender never has a value.
 fn of_sender(samples: &[FlowSample], value: fn(&SenderSample) -> Option<f64>) -> Vec<Option<f64>> {
     let values = || samples.iter().map(|s| value(&s.sender));
     if values().any(|v| v.is_some()) { values().collect() } else { Vec::new() }
 }
 
-/// The samples of the intervals that end in the measured part of the run.
+/// The samples of the intervals that end in the measured interval.
 fn inside<'a>(
     series: &'a [FlowSample],
     measure: &Measure,

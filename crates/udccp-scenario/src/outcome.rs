@@ -9,18 +9,18 @@ use udccp_sim::{Completions, DropReason, FlowResult, LinkResult, RunResult};
 
 use crate::record::QuantileRecord;
 
-/// Things with a begin and an end. Counts are of the whole run; times are of messages and responses
-/// that completed in the measured interval, and of all transfers.
+/// Things with a start and an end. Counts are of the whole run; times are those of messages and
+/// responses that completed in the measured interval, and of all transfers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CompletionRecord {
-    /// Begun: messages made, requests made, transfers started.
+    /// Started: messages created, requests created, transfers started.
     pub begun: u64,
-    /// Of these, those that came to their end.
+    /// Those among them that completed.
     pub completed: u64,
-    /// Messages dropped by their source because they were too old, requests without a response in
+    /// Messages that the source dropped because they were too old, requests without a response in
     /// time, transfers that ended with data lost on the way.
     pub given_up: u64,
-    /// Mean time from begin to end; null where nothing completed.
+    /// Mean time from start to end; null if nothing completed.
     pub mean_ms: Option<f64>,
     /// Quantiles of that time.
     pub time_ms: QuantileRecord,
@@ -31,33 +31,33 @@ pub struct CompletionRecord {
 pub struct LinkRecord {
     /// `bottleneck forward`, or `hop 1 forward`, `hop 1 reverse`, `hop 2 forward`...
     pub name: String,
-    /// Share of the measured interval in which it was sending.
+    /// Share of the measured interval in which it was transmitting.
     pub utilisation_percent: f64,
     /// IP bytes that left it in the measured interval, as a rate.
     pub throughput_mbps: f64,
-    /// Packets dropped, of those that arrived, in the measured interval; at most 100, though more
-    /// may be dropped than arrive, as where a link with a full queue is set down.
+    /// Packets dropped in the measured interval, of those that arrived. At most 100, although more
+    /// may be dropped than arrive, for example if a link with a full queue goes down.
     pub loss_percent: f64,
-    /// Queueing delay of packets in the measured interval; null where none came.
+    /// Queueing delay of packets in the measured interval; null if there were none.
     pub queue_delay_ms: QuantileRecord,
-    /// Packets that arrived at its near end in the whole run. These and the copies are those that
+    /// Packets that arrived at its near end in the whole run. Together with the copies, these have
     /// departed, were dropped, or are inside at the end.
     #[serde(default)]
     pub packets_arrived: u64,
     /// Packets that reached its far end in the whole run.
     #[serde(default)]
     pub packets_departed: u64,
-    /// Copies that it made in the whole run.
+    /// Packets duplicated in the whole run.
     #[serde(default)]
     pub packets_duplicated: u64,
     /// Packets dropped in the whole run.
     pub packets_dropped: u64,
-    /// The same by reason; reasons that did not occur are left out.
+    /// Packets dropped by reason; reasons that did not occur are left out.
     #[serde(default)]
     pub dropped_by: BTreeMap<String, u64>,
     /// Packets marked "congestion experienced" in the whole run.
     pub packets_marked: u64,
-    /// It over time.
+    /// The link over time.
     pub series: LinkSeriesRecord,
 }
 
@@ -74,7 +74,7 @@ pub struct LinkSeriesRecord {
     pub dropped: Vec<u64>,
 }
 
-/// One flow over one link between routers, in the measured interval, where packets leave the link.
+/// One flow on one link between routers in the measured interval, where packets leave the link.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CrossingRecord {
     /// Number of the hop, from 1 at the left.

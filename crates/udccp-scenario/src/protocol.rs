@@ -1,4 +1,4 @@
-//! Lists the protocols that a flow can name.
+//! The protocols that a flow can use.
 
 use serde::{Serialize, Serializer};
 use udccp_proto::ccid::{ccid2, ccid3, ccid4, experimental};
@@ -6,10 +6,10 @@ use udccp_proto::ccid::{ccid2, ccid3, ccid4, experimental};
 use crate::diagnostic::{Diagnostic, suggestion};
 use crate::document::{DiagnosticSink, FromNode, Node};
 
-/// Which options a protocol takes, and which adapter carries it.
+/// The family of a protocol, which determines its options and its transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
-    /// The DCCP endpoint, deployed code.
+    /// The deployed DCCP endpoint.
     Dccp,
     /// The TCP model.
     Tcp,
@@ -24,17 +24,17 @@ pub struct Protocol {
     pub name: &'static str,
     /// The name in a CSV and a short label.
     pub short: &'static str,
-    /// The name in a report.
+    /// The name in reports.
     pub title: &'static str,
     /// What it is and where it is defined.
     pub about: &'static str,
     /// Its family.
     pub family: Family,
-    /// The CCID that carries it over DCCP; every row of that family has one.
+    /// The CCID that carries it over DCCP. Every DCCP protocol has one.
     pub ccid: Option<u8>,
 }
 
-/// All protocols. Adding one is a row here; a TCP needs an arm where its adapter is built, too.
+/// All protocols. To add one, add a row here; a TCP also needs an arm where its transport is built.
 pub const PROTOCOLS: &[Protocol] = &[
     dccp(
         ["dccp/ccid2", "ccid2", "DCCP CCID 2"],
@@ -146,12 +146,12 @@ const fn dccp([name, short, title]: [&'static str; 3], about: &'static str, ccid
     Protocol { name, short, title, about, family: Family::Dccp, ccid: Some(ccid) }
 }
 
-/// The protocol of this name in files.
+/// The protocol of this name in files; `None` if there is none.
 pub fn find(name: &str) -> Option<&'static Protocol> {
     PROTOCOLS.iter().find(|p| p.name == name)
 }
 
-/// A protocol's title, or the label itself where it names none.
+/// The title of a protocol, or the label itself if it is not a protocol.
 pub fn title_of(label: &str) -> &str {
     find(label).map_or(label, |p| p.title)
 }

@@ -1,4 +1,5 @@
-//! The record of a run, as it is stored and as `--json` prints it. Fields are added, never renamed.
+//! The record of a run, as it is stored and printed by `--json`. Fields may be added, but are never
+//! renamed.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +14,10 @@ pub const SIM: &str = "sim";
 /// One run.
 ///
 /// Rates are means over the measured interval; packet counts and cost are of the whole run. A value
-/// that does not exist is null, and `undefined` says why.
+/// that does not exist is null, and `undefined` has the reason.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// Version of this shape.
+    /// Version of this format.
     pub schema: u64,
     /// Name of the scenario.
     pub scenario: String,
@@ -24,7 +25,7 @@ pub struct Record {
     pub seed: u64,
     /// Version of the program, with the hash of the code that results depend on.
     pub version: String,
-    /// The measured interval in seconds: begin and end.
+    /// The measured interval in seconds: start and end.
     pub measured_s: [f64; 2],
     /// The flows, in the order of the scenario.
     pub flows: Vec<FlowRecord>,
@@ -35,15 +36,15 @@ pub struct Record {
     pub links: Vec<LinkRecord>,
     /// What the run cost.
     pub cost: CostRecord,
-    /// Hash over the log of all events: equal for equal runs.
+    /// Hash over the log of all events, the same for identical runs.
     pub event_hash: String,
-    /// How well a run in real time kept time; absent where time is virtual.
+    /// How well a run in real time kept to its schedule; absent for virtual time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timing: Option<TimingRecord>,
-    /// Which backend made it: `sim`, or the id of another.
+    /// The backend: `sim`, or the id of another.
     #[serde(default = "sim")]
     pub backend: String,
-    /// Why a value is null, by its path (`flows.first.jitter_ms`).
+    /// The reason for each null value, by its path (`flows.first.jitter_ms`).
     #[serde(default)]
     pub undefined: BTreeMap<String, String>,
 }
@@ -55,7 +56,7 @@ pub struct FlowRecord {
     pub name: String,
     /// Its protocol.
     pub protocol: String,
-    /// When it really started, in seconds: `start` and the phase drawn from the seed.
+    /// When it actually started, in seconds: `start` plus the random phase.
     pub start_s: f64,
     /// Size of its packets with the IP header.
     #[serde(default)]
@@ -70,31 +71,31 @@ pub struct FlowRecord {
     /// The same with the packets of the other direction (acknowledgements) added.
     #[serde(default)]
     pub router_both_ways_mbps: Option<f64>,
-    /// Payload delivered to the receiving application, of all bytes sent.
+    /// Payload delivered to the receiving application, as a share of all bytes sent.
     #[serde(default)]
     pub goodput_ratio_percent: Option<f64>,
-    /// Coefficient of variation of the throughputs of the intervals.
+    /// Coefficient of variation of the throughput over the intervals.
     #[serde(default)]
     pub smoothness: Option<f64>,
     /// Packets dropped in the network, of those sent, in percent.
     pub loss_percent: Option<f64>,
-    /// Packets dropped in the network, of the data packets of all flows, each counted once on
-    /// every link that it enters, in percent.
+    /// Packets dropped in the network, as a share of the data packets of all flows, each counted
+    /// once per link that it enters, in percent.
     #[serde(default)]
     pub loss_on_all_links_percent: Option<f64>,
     /// Congestion events of the sender, of packets sent, in percent.
     #[serde(default)]
     pub loss_event_percent: Option<f64>,
-    /// Packets sent over those of the throughput equation at the packet loss.
+    /// Packets sent, divided by those of the throughput equation at the packet loss rate.
     #[serde(default)]
     pub equation_ratio: Option<f64>,
-    /// The same at the loss event rate.
+    /// The same with the loss event rate.
     #[serde(default)]
     pub equation_ratio_of_events: Option<f64>,
     /// Mean one-way delay of data packets.
     pub delay_ms: Option<f64>,
-    /// Mean one-way delay of all packets of the flow, those of the other direction
-    /// (acknowledgements) too.
+    /// Mean one-way delay of all packets of the flow in both directions, including
+    /// acknowledgements.
     #[serde(default)]
     pub delay_both_ways_ms: Option<f64>,
     /// Distribution of the one-way delay of data packets.
@@ -108,8 +109,8 @@ pub struct FlowRecord {
     /// Mean change of the gap between arrivals of data packets.
     #[serde(default)]
     pub jitter_arrival_gap_ms: Option<f64>,
-    /// Mean change of the transit time from one data packet to the next, over the difference of
-    /// their numbers; of ns-2 alone, where all packets of a run are numbered.
+    /// Mean change of the transit time from one data packet to the next, divided by the difference
+    /// of their numbers. Only from ns-2, which numbers all packets of a run.
     #[serde(default)]
     pub jitter_per_number_ms: Option<f64>,
     /// Packets sent by the sending host in the whole run.
@@ -124,24 +125,25 @@ pub struct FlowRecord {
     pub timeouts: u64,
     /// Packets retransmitted in the whole run.
     pub retransmits: u64,
-    /// Messages, where the traffic follows each: from being made to being whole at the receiver.
+    /// Messages, if the traffic tracks them: from creation to complete arrival at the receiver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<CompletionRecord>,
-    /// Requests and their responses: from the request being made to the response being whole.
+    /// Requests and responses: from creation of the request to complete arrival of the response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub responses: Option<CompletionRecord>,
     /// Transfers: from the start to the last byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfers: Option<CompletionRecord>,
-    /// The links between routers on the flow's way, in the order of the way.
+    /// The links between routers on the flow's path, in order of the path.
     #[serde(default)]
     pub crossings: Vec<CrossingRecord>,
     /// The flow over time.
     pub series: SeriesRecord,
 }
 
-/// A flow over time; all lists have the same length. What the sender believes is of interval ends,
-/// and null where it is not known. Of what it never knows there is no list, but for the window.
+/// A flow over time; all lists have the same length. The sender's estimates are those at the ends
+/// of intervals, and null if unknown. A list that would have no value is absent, except for the
+/// window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SeriesRecord {
     /// End of each interval in seconds.
@@ -175,16 +177,16 @@ pub struct SystemRecord {
     /// The same of the flows' mean goodputs.
     #[serde(default)]
     pub jain_goodput_of_means: Option<f64>,
-    /// The least mean goodput of a flow against an equal share of them all.
+    /// The smallest mean goodput of a flow, divided by an equal share of the sum.
     #[serde(default)]
     pub max_min_ratio: Option<f64>,
-    /// How far the least mean goodput is below the largest, as a part of it.
+    /// How far the smallest mean goodput is below the largest, as a share of the largest.
     #[serde(default)]
     pub epsilon: Option<f64>,
     /// Sum over flows of the natural logarithm of the mean goodput in Mbit/s.
     #[serde(default)]
     pub log_utility: Option<f64>,
-    /// Share of the measured interval in which the bottleneck was sending.
+    /// Share of the measured interval in which the bottleneck was transmitting.
     pub utilisation_percent: Option<f64>,
     /// Queueing delay at the bottleneck, of packets in the measured interval.
     pub queue_delay_ms: QuantileRecord,
@@ -210,30 +212,30 @@ pub struct CostRecord {
     pub cpu_s: f64,
     /// Events handled by the simulator.
     pub events: u64,
-    /// Packets that hosts put on the wire.
+    /// Packets that hosts sent.
     pub packets: u64,
 }
 
-/// How well a run in real time kept time. A run that did not is no measurement.
+/// How well a run in real time kept to its schedule. A run that did not is not a measurement.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TimingRecord {
-    /// Scheduling delay (from the time when the network meant a host to get a packet to the time
-    /// when it got it): median, in milliseconds. Nobody knows it of a path by the kernel.
+    /// Scheduling delay (from the time when a host should get a packet to the time when it got it):
+    /// median, in milliseconds. Unknown if the path is the kernel's.
     pub delay_p50_ms: Option<f64>,
     /// The same, 99th percentile.
     pub delay_p99_ms: Option<f64>,
     /// The same, the longest.
     pub delay_max_ms: Option<f64>,
-    /// Service by the clock against service as configured, over stretches of a second: 99th
-    /// percentile of the difference, in percent.
+    /// Difference between the actual service and the configured one, over stretches of a second:
+    /// 99th percentile, in percent.
     pub rate_error_percent: Option<f64>,
-    /// Packets given to hosts; with a path by the kernel, those that were recorded.
+    /// Packets given to hosts; if the path is the kernel's, those that were recorded.
     pub packets: u64,
-    /// A packet that is later than this is late, in milliseconds.
+    /// Scheduling delay above which a packet is late, in milliseconds.
     pub deadline_ms: Option<f64>,
     /// Packets that were late.
     pub late: Option<u64>,
-    /// Whether the run is a measurement.
+    /// Whether the run is a valid measurement.
     pub valid: bool,
     /// Why it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -245,24 +247,24 @@ fn sim() -> String {
 }
 
 impl Record {
-    /// Keeps a value, or notes why there is none.
+    /// Returns a value, or stores why there is none.
     pub(crate) fn keep(&mut self, path: String, value: Measured) -> Option<f64> {
         value.map_err(|why| self.undefined.insert(path, why.to_string())).ok()
     }
 
-    /// Whether it is a measurement: a run in real time may not have kept time, and a kernel may
-    /// have been short of memory or room.
+    /// Whether it is a valid measurement. A run in real time may not have kept to its schedule, and
+    /// a kernel may have lacked memory or room.
     pub fn is_valid(&self) -> bool {
         self.timing.as_ref().is_none_or(|timing| timing.valid)
     }
 
-    /// Why it is no measurement; empty where it is one.
+    /// Why it is not a valid measurement; empty if it is.
     pub fn invalid_reason(&self) -> &str {
         let why = self.timing.as_ref().filter(|timing| !timing.valid).map(|t| t.why.as_deref());
         why.map_or("", |why| why.unwrap_or("it did not keep time"))
     }
 
-    /// The flow of this name.
+    /// The flow of this name; `None` if there is none.
     pub fn flow(&self, name: &str) -> Option<&FlowRecord> {
         self.flows.iter().find(|f| f.name == name)
     }

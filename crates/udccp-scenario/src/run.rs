@@ -1,4 +1,4 @@
-//! One scenario and one seed, run in simulation.
+//! Runs a scenario with a seed in simulation.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::schema::Scenario;
 /// Why a scenario could not be run.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// A flow's settings contradict each other.
+    /// The settings of a flow contradict each other.
     #[error("flow \"{flow}\": {why}")]
     Flow {
         /// The flow.
@@ -25,10 +25,10 @@ pub enum RunError {
         /// What is wrong.
         why: String,
     },
-    /// The simulator stopped.
+    /// The simulator failed or was stopped.
     #[error(transparent)]
     Simulation(#[from] SimError),
-    /// Captures cannot be written there.
+    /// Captures cannot be written to the folder.
     #[error("cannot write captures to {folder}: {error}")]
     Folder {
         /// The folder.
@@ -40,7 +40,7 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// Whether nothing went wrong: the run was told to end ([`RunOptions::stop`]).
+    /// Whether the run was stopped on request ([`RunOptions::stop`]).
     pub fn is_stopped(&self) -> bool {
         matches!(self, Self::Simulation(SimError::Stopped { .. }))
     }
@@ -51,24 +51,24 @@ impl RunError {
 pub struct RunOptions<'a> {
     /// Check the simulator's invariants at every step (slower).
     pub check: bool,
-    /// Write a capture of every observation point to this folder.
+    /// Write a capture of every observation point to this folder; `None`: no captures.
     pub pcap: Option<&'a Path>,
-    /// Keep at most this many bytes of each captured packet.
+    /// Capture at most this many bytes of each packet; `None`: all.
     pub snaplen: Option<u32>,
-    /// Another thread sets it to end the run without a record.
+    /// Set by another thread to end the run without a record.
     pub stop: Option<&'a AtomicBool>,
-    /// Window algorithms of flows, by their names, in place of those of their protocols (a TCP or
-    /// CCID 2). The record depends on them too.
+    /// Window algorithms by name of flow, which replace those of its protocol (a TCP or CCID 2).
+    /// The record depends on them too.
     pub algorithms: &'a [(String, Algorithm)],
 }
 
-/// Runs a scenario. `name` is what the record calls it.
+/// Runs a scenario; `name` is its name in the record.
 ///
-/// A pure function of scenario and seed, but for `cost.cpu_s`.
+/// The result depends only on scenario and seed, except for `cost.cpu_s`.
 ///
 /// # Errors
-/// Flow settings that contradict each other, a folder that cannot be written, a defect of the
-/// simulator.
+/// Settings of a flow contradict each other, a folder cannot be written, or the simulator has a
+/// bug.
 pub fn run(
     name: &str,
     scenario: &Scenario,
@@ -85,7 +85,7 @@ pub fn run(
     Ok(record_of(name, scenario, seed, &result, cpu_s))
 }
 
-/// A misspelt name would leave the flow's own algorithm in place, and nobody would notice.
+/// A misspelt name would leave the flow's own algorithm in use without notice.
 fn check_algorithms(scenario: &Scenario, own: &[(String, Algorithm)]) -> Result<(), RunError> {
     let names: Vec<&str> = scenario.flows.iter().map(|flow| flow.name.as_str()).collect();
     match own.iter().find(|(name, _)| !names.contains(&name.as_str())) {
@@ -97,10 +97,10 @@ fn check_algorithms(scenario: &Scenario, own: &[(String, Algorithm)]) -> Result<
     }
 }
 
-/// What the network of a scenario is run with, whoever runs it.
+/// The configuration with which any backend runs the network of a scenario.
 ///
 /// # Errors
-/// A folder for captures that cannot be made.
+/// The folder for captures cannot be created.
 pub fn run_config<'a>(
     scenario: &Scenario,
     seed: u64,

@@ -2,7 +2,7 @@
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Which addresses hosts have.
+/// The IP version of the hosts' addresses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum IpVersion {
     /// 10.1.0.1 and so on.
@@ -12,9 +12,9 @@ pub enum IpVersion {
     V6,
 }
 
-/// The addresses of the two hosts of a pair. They are known before the hosts are, because a
-/// transport is built with its addresses: senders are 10.1.0.1, 10.1.0.2 and so on, the receivers
-/// 10.2.0.1 and so on, in the order in which pairs are added; with IPv6 fd00:1::1 and fd00:2::1.
+/// The addresses of the two hosts of a pair. They are known before the hosts exist, because a
+/// transport is built with its addresses. In the order in which pairs are added, senders are
+/// 10.1.0.1, 10.1.0.2 and so on, receivers 10.2.0.1 and so on; with IPv6 fd00:1::1 and fd00:2::1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PairAddresses {
     /// The active side.
@@ -27,11 +27,10 @@ pub struct PairAddresses {
 const PER_NET: usize = 256 * 254;
 
 impl PairAddresses {
-    /// Most pairs that the plan has addresses for (10.0.0.0/8 in two halves).
+    /// Largest number of pairs with different addresses (10.0.0.0/8 in two halves).
     pub const MAX_PAIRS: usize = PER_NET * 127;
 
-    /// The addresses of the pair with this number, counted from 0; numbers from
-    /// [`Self::MAX_PAIRS`] on begin again.
+    /// The addresses of the pair with this number, from 0. From [`Self::MAX_PAIRS`] on they repeat.
     pub const fn of(pair: usize, ip: IpVersion) -> Self {
         match ip {
             IpVersion::V4 => Self::v4(pair),

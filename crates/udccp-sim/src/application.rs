@@ -1,10 +1,10 @@
-//! Starts, feeds and stops the source of a flow. Simulated hosts and agents on real hosts share it.
+//! Starts, feeds and stops the source of a flow, on simulated hosts and on agents on real hosts.
 
 use udccp_base::{AppPort, Instant};
 
 use crate::source::Source;
 
-/// The application of the active side of a flow: a source that runs from its start to its stop.
+/// The application on the active side of a flow: a source that runs from its start to its stop.
 #[derive(Debug)]
 pub struct Application {
     source: Box<dyn Source>,
@@ -20,22 +20,22 @@ enum Phase {
     Over,
 }
 
-/// What is due to happen to the flow of an [`Application`].
+/// A step that is due in the flow of an [`Application`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowStep {
-    /// The flow is to be opened, and then [`Source::start`] called.
+    /// Open the flow, and then call [`Source::start`].
     Open,
-    /// The flow is to be closed; the source is not fed any more.
+    /// Close the flow. The source is not fed any more.
     Close,
 }
 
 impl Application {
-    /// One that opens its flow at `start` and closes it at `stop`.
+    /// An application that opens its flow at `start` and closes it at `stop`.
     pub const fn new(source: Box<dyn Source>, start: Instant, stop: Instant) -> Self {
         Self { source, start, stop, phase: Phase::Waiting }
     }
 
-    /// The next step that is due at `now`; call until `None`.
+    /// The next step that is due at `now`. Call it until it returns `None`.
     #[inline]
     pub fn poll_step(&mut self, now: Instant) -> Option<FlowStep> {
         match self.phase {
@@ -51,7 +51,8 @@ impl Application {
         }
     }
 
-    /// When there is something to do whatever the network does; [`Instant::MAX`] where never.
+    /// The next time at which something has to be done, whatever the network does; [`Instant::MAX`]
+    /// if there is none.
     #[inline]
     pub fn poll_timeout(&self) -> Instant {
         match self.phase {
@@ -61,23 +62,23 @@ impl Application {
         }
     }
 
-    /// Offers the port what is due, while the flow runs. Returns whether anything was taken.
+    /// Offers the port what is due while the flow runs. Returns whether anything was accepted.
     #[inline]
     pub fn feed(&mut self, now: Instant, port: &mut dyn AppPort) -> bool {
         self.phase == Phase::Running && self.source.feed(now, port)
     }
 
-    /// Whether the flow was opened.
+    /// Whether the flow has been opened.
     pub fn has_started(&self) -> bool {
         self.phase != Phase::Waiting
     }
 
-    /// When the flow is to open.
+    /// When the flow opens.
     pub const fn start(&self) -> Instant {
         self.start
     }
 
-    /// When the flow is to close.
+    /// When the flow closes.
     pub const fn stop(&self) -> Instant {
         self.stop
     }
@@ -87,7 +88,7 @@ impl Application {
         self.source.as_ref()
     }
 
-    /// The source, to start it and to give it what was delivered.
+    /// The source, to start it and to tell it what was delivered.
     pub fn source_mut(&mut self) -> &mut dyn Source {
         self.source.as_mut()
     }

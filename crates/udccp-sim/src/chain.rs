@@ -9,8 +9,8 @@ use crate::pace::Pace;
 use crate::result::RunResult;
 use crate::transfers::{Maker, PairMaker};
 
-/// Any number of pairs over routers in a row. Each pair enters at a router and leaves at another,
-/// so a row is a chain where all take the whole way, and a parking lot where some take a part:
+/// Any number of pairs over routers in a row. Each pair enters at one router and leaves at another.
+/// If all use the whole row it is a chain, otherwise a parking lot:
 ///
 /// ```text
 ///      sender 1      sender 2   receiver 2    receiver 1
@@ -23,13 +23,13 @@ pub struct Chain {
     pub(crate) hops: Vec<HopConfig>,
     pub(crate) pairs: Vec<PairConfig>,
     pub(crate) flows: Vec<FlowOf>,
-    /// Who makes the pairs of these flows, in their order.
+    /// The makers of the pairs of these flows, by flow.
     pub(crate) makers: BTreeMap<usize, Maker>,
     pub(crate) quick_start: bool,
     pub(crate) ip: IpVersion,
 }
 
-/// Which pairs make up a flow.
+/// The pairs of a flow.
 #[derive(Clone, Debug)]
 pub(crate) struct FlowOf {
     pub(crate) name: String,
@@ -38,7 +38,7 @@ pub(crate) struct FlowOf {
 }
 
 impl Chain {
-    /// `hops.len() + 1` routers without pairs; hop 1 leads from router 0 to router 1.
+    /// `hops.len() + 1` routers without pairs. Hop 1 connects router 0 and router 1.
     pub const fn new(hops: Vec<HopConfig>) -> Self {
         Self {
             hops,
@@ -50,18 +50,19 @@ impl Chain {
         }
     }
 
-    /// The addresses that the next pair must have been built with.
+    /// The addresses with which the transports of the next pair must be built.
     pub const fn next_addresses(&self) -> PairAddresses {
         PairAddresses::of(self.pairs.len(), self.ip)
     }
 
-    /// Adds a flow. Its transports use [`Self::next_addresses`], asked for before the call.
+    /// Adds a flow. Build its transports with [`Self::next_addresses`] before the call.
     pub fn add_pair(&mut self, pair: PairConfig) -> &mut Self {
         self.add_flow(pair.name.clone(), vec![pair])
     }
 
-    /// Adds a flow of several pairs (transfers that come and go, each over hosts of its own), which
-    /// are counted together. Their transports use [`PairAddresses::of`] from `self.pairs()` on.
+    /// Adds a flow of several pairs that are counted together (transfers that come and go, each
+    /// between hosts of its own). Their transports use [`PairAddresses::of`] from `self.pairs()`
+    /// on.
     pub fn add_flow(&mut self, name: impl Into<String>, pairs: Vec<PairConfig>) -> &mut Self {
         let first = self.pairs.len();
         self.flows.push(FlowOf { name: name.into(), first, pairs: pairs.len() });
@@ -69,9 +70,10 @@ impl Chain {
         self
     }
 
-    /// As [`Self::add_flow`], for pairs that are there only while they are needed
-    /// ([`PairConfig::later`]): `maker` makes the transports of each when it starts, and they go
-    /// when both are [spent](udccp_base::Transport::is_spent) and nothing is on its way to them.
+    /// As [`Self::add_flow`], for pairs that exist only while they are needed
+    /// ([`PairConfig::later`]). `maker` makes the transports of each pair when it starts; they are
+    /// dropped when both are [spent](udccp_base::Transport::is_spent) and no packet is on its way
+    /// to them.
     pub fn add_transfers(
         &mut self,
         name: impl Into<String>,
@@ -83,43 +85,43 @@ impl Chain {
         self.add_flow(name, pairs)
     }
 
-    /// Whether the routers take part in Quick-Start (RFC 4782; default no): they approve what is
-    /// left of 90 % of their links' rates by traffic and by the approvals of the last half second.
+    /// Sets whether the routers take part in Quick-Start (RFC 4782; default no). They approve what
+    /// traffic and the approvals of the last half second leave of 90 % of their links' rates.
     pub const fn set_quick_start(&mut self, takes_part: bool) -> &mut Self {
         self.quick_start = takes_part;
         self
     }
 
-    /// Which addresses hosts have (default IPv4). To be set before the first pair is built.
+    /// Sets the IP version of the hosts (default IPv4). Call it before the first pair is built.
     pub const fn set_ip(&mut self, ip: IpVersion) -> &mut Self {
         self.ip = ip;
         self
     }
 
-    /// Pairs added so far.
+    /// Number of pairs added so far.
     pub const fn pairs(&self) -> usize {
         self.pairs.len()
     }
 
-    /// Runs to the end.
+    /// Runs the simulation to its end.
     ///
     /// # Errors
-    /// [`SimError`]: the configuration makes no sense, time stands still, a capture cannot be
-    /// written, or an invariant does not hold.
+    /// [`SimError`]: the configuration is invalid, time stands still, a capture cannot be written,
+    /// or an invariant is violated.
     pub fn run(self, run: RunConfig<'_>) -> Result<RunResult, SimError> {
         crate::run::run(self, run, None)
     }
 
-    /// Runs to the end in step with a clock. With transports that are no machines of the
-    /// simulation but doors to other hosts, this is an emulator.
+    /// Runs to the end in step with a clock. If its transports are not simulated but stand for
+    /// other hosts, this is an emulator.
     ///
     /// # Errors
-    /// As [`Self::run`]; and [`SimError::Stopped`].
+    /// As [`Self::run`]; [`SimError::Stopped`].
     pub fn run_paced(self, run: RunConfig<'_>, pace: &mut dyn Pace) -> Result<RunResult, SimError> {
         crate::run::run(self, run, Some(pace))
     }
 
-    /// The routers where a pair enters and leaves.
+    /// The routers at which a pair enters and leaves.
     pub(crate) fn ends_of(&self, pair: &PairConfig) -> (usize, usize) {
         (pair.enters.unwrap_or(0), pair.leaves.unwrap_or(self.hops.len()))
     }

@@ -12,15 +12,15 @@ use crate::capture::Capture;
 use crate::source::Source;
 use crate::transfers::Absent;
 
-/// One end's access link. It is the same in both directions, but for its `variation`: that is the
-/// timing noise of the host, in what it sends (see
+/// The access link of one host. Both directions are the same, except `variation`: that is the
+/// timing noise of the host, in the packets it sends (see
 /// [`RateDelay::with_jitter`](udccp_link::RateDelay::with_jitter)).
 pub type AccessConfig = LinkConfig;
 
 /// One direction of a link between two routers.
 pub type BottleneckConfig = LinkConfig;
 
-/// A link between two neighbouring routers, each way; its directions need not be equal.
+/// A link between two neighbouring routers, in both directions, which may differ.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HopConfig {
     /// From left to right: in a dumbbell, from the senders to the receivers.
@@ -29,12 +29,13 @@ pub struct HopConfig {
     pub reverse: BottleneckConfig,
 }
 
-/// A dumbbell is one hop: senders on the left, receivers on the right, one bottleneck each way.
+/// A dumbbell has one hop: senders on the left, receivers on the right, a bottleneck in each
+/// direction.
 pub type DumbbellConfig = HopConfig;
 
 impl HopConfig {
-    /// The same rate and queue in both directions, and the round-trip time split over them (an odd
-    /// nanosecond goes forward). Access delays come on top of `rtt`.
+    /// The same rate and queue in both directions, with the round-trip time divided between them
+    /// (an odd nanosecond goes forward). Access delays are added to `rtt`.
     pub fn symmetric(rate: DataRate, rtt: Duration, limit: QueueLimit) -> Self {
         let half = rtt / 2;
         let forward =
@@ -43,36 +44,36 @@ impl HopConfig {
     }
 }
 
-/// One flow: two hosts, each with its access link, and what the sender has to say.
+/// One flow: two hosts, each with its access link, and the application data of the sender.
 pub struct PairConfig {
-    /// Name of the flow; differs from all others of the run.
+    /// Name of the flow, unique in the run.
     pub name: String,
-    /// The active side: it is opened at the start, and fed by the source.
+    /// The active side, which is opened at the start and fed by the source.
     pub sender: Box<dyn Transport>,
     /// The passive side.
     pub receiver: Box<dyn Transport>,
-    /// Application data.
+    /// The source of application data.
     pub source: Box<dyn Source>,
-    /// Link between the sender and its router. Pairs with the same links share them.
+    /// Link between the sender and its router. Pairs with the same links can share them.
     pub sender_access: Arc<AccessConfig>,
     /// Link between the receiver's router and the receiver.
     pub receiver_access: Arc<AccessConfig>,
-    /// Number of the sender's router, counted from 0 at the left; `None` is the first. A flow that
-    /// enters to the right of where it leaves travels from right to left.
+    /// Number of the sender's router, from 0 at the left; `None`: the first. A flow that enters to
+    /// the right of where it leaves runs from right to left.
     pub enters: Option<usize>,
-    /// Number of the receiver's router; `None` is the last.
+    /// Number of the receiver's router; `None`: the last.
     pub leaves: Option<usize>,
     /// When the sender opens, since the start of the run.
     pub start: Duration,
-    /// The start is later by a time drawn uniformly from `0..start_jitter`: a fixed phase alone
-    /// can move a fairness index by 0.1.
+    /// The start is delayed by a time with uniform distribution in `0..start_jitter`. A fixed phase
+    /// can change a fairness index by 0.1.
     pub start_jitter: Duration,
-    /// When the source ends and the sender closes, since the start of the run; `None` never.
+    /// When the source ends and the sender closes, since the start of the run; `None`: never.
     pub stop: Option<Duration>,
 }
 
 impl PairConfig {
-    /// A flow that starts at once and never stops, over access links that cost no time.
+    /// A flow that starts at once and does not stop, over access links without rate and delay.
     pub fn new(
         name: impl Into<String>,
         sender: Box<dyn Transport>,
@@ -112,28 +113,28 @@ impl fmt::Debug for PairConfig {
     }
 }
 
-/// How long to run, what to measure, and what to watch for.
+/// How long to run, and what to measure and check.
 #[derive(Debug)]
 pub struct RunConfig<'a> {
-    /// Length of the run. What is due at this instant no longer happens.
+    /// Length of the run. Events at exactly this time do not happen.
     pub duration: Duration,
-    /// The measured window `from..to`, since the start of the run; `to` itself is outside.
+    /// The measured window `from..to`, since the start of the run, without `to` itself.
     pub measure: Range<Duration>,
     /// Length of an interval of the series.
     pub interval: Duration,
-    /// Where all chance of the run comes from (start phases, loss).
+    /// Seed of all random numbers of the run (start phases, loss).
     pub seed: Seed,
-    /// Check the invariants at every step (slower by a third or so).
+    /// Check the invariants at every step (about a third slower).
     pub check: bool,
-    /// Where packets are written to.
+    /// Where packets are captured to; `None`: nowhere.
     pub capture: Option<Capture<'a>>,
-    /// Another thread sets it to end the run without a result ([`crate::SimError::Stopped`]); the
-    /// run looks at it every few thousand events.
+    /// Set by another thread to end the run without a result ([`crate::SimError::Stopped`]). The
+    /// run checks it every few thousand events.
     pub stop: Option<&'a AtomicBool>,
 }
 
 impl RunConfig<'_> {
-    /// A run that measures all of its time, in intervals of a second.
+    /// A run that measures all the time, with intervals of one second.
     pub fn new(duration: Duration, seed: Seed) -> Self {
         Self {
             duration,

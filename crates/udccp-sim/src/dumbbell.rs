@@ -22,22 +22,22 @@ impl Dumbbell {
         Self(Chain::new(vec![config]))
     }
 
-    /// The addresses that the next pair must have been built with.
+    /// The addresses with which the transports of the next pair must be built.
     pub const fn next_addresses(&self) -> PairAddresses {
         self.0.next_addresses()
     }
 
-    /// Adds a flow. Its transports use [`Self::next_addresses`], asked for before the call.
+    /// Adds a flow. Build its transports with [`Self::next_addresses`] before the call.
     pub fn add_pair(&mut self, pair: PairConfig) -> &mut Self {
         self.0.add_pair(pair);
         self
     }
 
-    /// Runs to the end.
+    /// Runs the simulation to its end.
     ///
     /// # Errors
-    /// [`SimError`]: the configuration makes no sense, time stands still, a capture cannot be
-    /// written, or an invariant does not hold.
+    /// [`SimError`]: the configuration is invalid, time stands still, a capture cannot be written,
+    /// or an invariant is violated.
     pub fn run(self, run: RunConfig<'_>) -> Result<RunResult, SimError> {
         self.0.run(run)
     }

@@ -1,12 +1,12 @@
-//! The element of a link: the common one in place, all others behind a pointer.
+//! The element of a link: the most common one inline, all others behind a pointer.
 
 use udccp_base::Instant;
 use udccp_link::{Backlog, Change, Drops, Link, LinkStats, QueueLimit, RateDelay};
 
 use crate::packet::Parcel;
 
-/// A link element. Nearly all links of nearly all networks are plain; for those the compiler sees
-/// through every call, which makes a hop a third cheaper.
+/// A link element. Nearly all links are plain; for those the compiler can inline every call, which
+/// makes a hop a third cheaper.
 #[derive(Debug)]
 pub(crate) enum Element {
     /// Loss, a drop-tail queue, rate and delay.

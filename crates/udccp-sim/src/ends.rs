@@ -1,4 +1,4 @@
-//! Adds up what the applications of a flow counted, over all its pairs.
+//! Adds up the counters of a flow's applications, over all its pairs.
 
 use udccp_base::{Duration, Instant, Probe};
 

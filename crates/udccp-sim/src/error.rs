@@ -1,18 +1,18 @@
-//! Why a simulation did not end well.
+//! Errors of simulations.
 
 use udccp_base::Instant;
 
-/// A run that cannot begin, or whose result cannot be trusted.
+/// Why a run cannot start, or why its result is invalid.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SimError {
-    /// A setting that makes no sense; nothing ran.
+    /// A setting is invalid. Nothing was run.
     #[error("{what}")]
     Config {
-        /// Which, and what would be right.
+        /// Which setting, and what is valid.
         what: String,
     },
-    /// Time stands still: a component wakes again and again at one instant.
+    /// Time stands still: a component causes one event after another at the same time.
     #[error("time stands still at {at}: {events} events, the last of {component}")]
     Livelock {
         /// The instant.
@@ -22,12 +22,12 @@ pub enum SimError {
         /// The component whose event was the last.
         component: String,
     },
-    /// The checker found the simulation to be wrong (a defect of this program).
+    /// The checker found a violated invariant: a bug in this program.
     #[error("invariant broken at {at}: {what}")]
     Invariant {
         /// When.
         at: Instant,
-        /// What should not be.
+        /// What is wrong.
         what: String,
     },
     /// The owner of the clock of a paced run, or of [`crate::RunConfig::stop`], ended it.
@@ -41,7 +41,7 @@ pub enum SimError {
     Capture {
         /// The observation point.
         point: String,
-        /// What the writer said.
+        /// The writer's error.
         #[source]
         error: std::io::Error,
     },

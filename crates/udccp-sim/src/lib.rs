@@ -1,9 +1,9 @@
 //! Deterministic discrete-event simulator: hosts, topologies, sources, recorders.
 //!
-//! The simulator names no protocol. A host is a [`Transport`](udccp_base::Transport) and, on the
-//! sending side, a [`Source`] of application data; links are the elements of `udccp-link`; a
-//! router is a table. Every part has at most one pending event, however many packets it holds,
-//! and events happen in the order of their time, then of their insertion.
+//! The simulator does not know protocols. A host is a [`Transport`](udccp_base::Transport) and, on
+//! the sending side, a [`Source`] of application data; links are the elements of `udccp-link`; a
+//! router is a table. Every component has at most one pending event, however many packets it holds.
+//! Events happen in order of time, then of insertion.
 //!
 //! ```text
 //! let mut net = Dumbbell::new(DumbbellConfig::symmetric(rate, rtt, limit));
@@ -12,8 +12,8 @@
 //! let result = net.run(RunConfig::new(Duration::from_secs(300), Seed(1)))?;
 //! ```
 //!
-//! A run is a pure function of its input and seed: the same twice, in debug and release builds, and
-//! on any number of threads (a run uses one). [`RunResult::hash`] is the proof.
+//! A run depends only on its input and seed: it gives the same result every time, in debug and
+//! release builds, and on any number of threads (a run uses one). [`RunResult::hash`] shows it.
 
 #![forbid(unsafe_code)]
 

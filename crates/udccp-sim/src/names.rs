@@ -1,13 +1,13 @@
-//! Names of hosts and links, made when they are asked for: of many flows they take much memory.
+//! Names of hosts and links, computed when needed, because those of many flows take much memory.
 
 use crate::config::PairConfig;
 
-/// The name of a hop: the only one is the bottleneck, others are numbered from 1.
+/// The name of a hop: `bottleneck` if there is only one, otherwise numbered from 1.
 pub fn hop_name(index: usize, hops: usize) -> String {
     if hops == 1 { "bottleneck".to_owned() } else { format!("hop {}", index + 1) }
 }
 
-/// The name of a link between routers. Each of the `hops` has two, forward before reverse.
+/// The name of a link between routers. Each hop has two, forward before reverse.
 pub fn link_name(index: usize, hops: usize) -> String {
     let way = if index.is_multiple_of(2) { "forward" } else { "reverse" };
     format!("{} {way}", hop_name(index / 2, hops))

@@ -1,30 +1,30 @@
-//! Runs in step with a clock.
+//! Keeps a run in step with a clock.
 
 use udccp_base::Instant;
 
-/// Keeps a run in step with a clock, and brings in what hosts say that live outside of the run.
+/// Keeps a run in step with a clock, and brings in packets of hosts outside the run.
 ///
-/// The network is the same as in a run without it: an event that is due at a time happens *as of*
-/// that time, however late it is handled, so that delays of the clock's owner do not add up.
+/// The network behaves as in a run without it: an event counts as happening at the time when it is
+/// due, however late it is processed, so that delays of the clock's owner do not accumulate.
 pub trait Pace {
-    /// Comes back when it is `due` (the next event, or the next look of the recorders) or later;
-    /// before that, as soon as a host has packets for the network.
+    /// Returns when it is `due` (the next event or sample) or later; earlier if a host has packets
+    /// for the network.
     fn wait(&mut self, due: Instant) -> Turn;
 }
 
 /// What a run does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// What was waited for is due.
+    /// The time is due.
     Due,
-    /// A host has packets for the network, which leave it at `at`: its transport is asked for them.
+    /// A host has packets for the network, which are sent at `at`. Its transport is asked for them.
     Input {
-        /// Number of the host: twice that of its pair, and one more for the receiver.
+        /// Number of the host: twice that of its pair, plus one for the receiver.
         host: usize,
-        /// The time now. It is not after what was waited for, nor before any earlier time; a time
-        /// that is, is moved.
+        /// The current time, which is adjusted if it is after the due time or before an earlier
+        /// one.
         at: Instant,
     },
-    /// The run ends here, without a result.
+    /// End the run without a result.
     Stop,
 }

@@ -5,17 +5,17 @@ use udccp_link::{Backlog, DelayHistogram, DropReason, LinkStats, Tally};
 
 use crate::source::SourceStats;
 
-/// Everything that a run found out. Times are since the start of the run.
+/// The result of a run. Times are since the start of the run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunResult {
-    /// One per pair, in the order in which they were added.
+    /// One per flow, in the order in which they were added.
     pub flows: Vec<FlowResult>,
     /// The links between the routers, and the rest of the network.
     pub system: SystemResult,
     /// What the run cost.
     pub cost: Cost,
-    /// Hash over the log of all events (time, component, kind, length). Two runs that differ in
-    /// anything that happened differ here.
+    /// Hash over the log of all events (time, component, kind, length). Two runs with any
+    /// difference have different hashes.
     pub hash: u64,
 }
 
@@ -24,7 +24,7 @@ pub struct RunResult {
 pub struct FlowResult {
     /// Its name.
     pub name: String,
-    /// When the sender was opened (the configured start and the drawn phase).
+    /// When the sender was opened (the configured start plus the random phase).
     pub start: Duration,
     /// When the sender was closed; `None` when it never was.
     pub stop: Option<Duration>,
@@ -36,52 +36,52 @@ pub struct FlowResult {
     pub measured: PathWindow,
     /// The reverse direction in the measured window (no delays are kept).
     pub measured_reverse: PathWindow,
-    /// Application bytes that the receiver's application got, whole run.
+    /// Bytes delivered to the receiver's application in the whole run.
     pub goodput_bytes: u64,
     /// What the source offered.
     pub source: SourceStats,
-    /// Messages of a source that follows each of its messages: from being made to being whole at
-    /// the receiver.
+    /// Messages, if the source tracks them: from creation to complete arrival at the receiver.
     pub messages: Option<Completions>,
-    /// Requests and responses: from the request being made to its response being whole.
+    /// Requests and responses: from creation of the request to complete arrival of its response.
     pub responses: Option<Completions>,
-    /// Transfers that have an end: from the start to the last byte that arrived.
+    /// Transfers with an end: from the start to the last byte that arrived.
     pub transfers: Option<Completions>,
-    /// What crossed each hop on the flow's way in the measured window, in the order of the way.
+    /// The flow's traffic on each hop of its path in the measured window, in order of the path.
     pub crossings: Vec<Crossing>,
     /// One sample per interval, from the start of the run to its end.
     pub series: Vec<FlowSample>,
-    /// Congestion events of the sender in the measured window; `None` where a backend sees them
-    /// at the ends of intervals only.
+    /// Congestion events of the sender in the measured window; `None` if a backend sees them only
+    /// at the ends of intervals.
     pub measured_events: Option<u64>,
     /// The sender's congestion state at the end.
     pub last_probe: Probe,
 }
 
-/// Things with a begin and an end: messages, requests, transfers. Counts are of the whole run.
+/// Things with a start and an end: messages, requests, transfers. Counts are of the whole run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Completions {
-    /// Begun.
+    /// How many started.
     pub begun: u64,
-    /// Of these, those that came to their end.
+    /// How many of these were completed.
     pub completed: u64,
-    /// Messages and requests that the source gave up. Transfers that ended with data lost on the
-    /// way, over a transport that does not repeat it (these are among the completed).
+    /// Messages and requests that the source gave up. For transfers, those that ended with data
+    /// lost on the way, over a transport without retransmission (they are also counted as
+    /// completed).
     pub given_up: u64,
-    /// How long they took, shortest first: messages and responses that completed in the measured
-    /// window, transfers of the whole run.
+    /// Durations, shortest first: of messages and responses completed in the measured window, and
+    /// of transfers of the whole run.
     pub times: Vec<Duration>,
 }
 
 impl Completions {
-    /// The time within which a share `q` (0..=1) completed: that of rank `ceil(q n)`. `None` where
-    /// nothing completed.
+    /// The duration within which a share `q` (0 to 1) completed: that of rank `ceil(q n)`; `None`
+    /// if nothing completed.
     pub fn quantile(&self, q: f64) -> Option<Duration> {
         let rank = (q.clamp(0.0, 1.0) * self.times.len() as f64).ceil() as usize;
         self.times.get(rank.max(1) - 1).copied()
     }
 
-    /// The mean time; `None` where nothing completed.
+    /// The mean duration; `None` if nothing completed.
     pub fn mean(&self) -> Option<Duration> {
         let sum: u128 = self.times.iter().map(|t| u128::from(t.as_nanos())).sum();
         let mean = sum.checked_div(self.times.len() as u128)?;
@@ -89,10 +89,10 @@ impl Completions {
     }
 }
 
-/// One flow on one hop in the measured window: the packets that reached the far end of its link.
+/// One flow on one hop in the measured window: packets that reached the far end of its link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Crossing {
-    /// Number of the hop, counted from 0 at the left.
+    /// Number of the hop, from 0 at the left.
     pub hop: usize,
     /// From the sender to the receiver.
     pub data: Tally,
@@ -126,24 +126,24 @@ impl PathCounts {
     }
 }
 
-/// One direction of one flow in the measured window.
+/// One direction of a flow in the measured window.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PathWindow {
     /// Length of the window.
     pub span: Duration,
     /// Packets that the host put on its access link.
     pub sent: Tally,
-    /// Packets that reached the other end of the receiving host's access link.
+    /// Packets that reached the receiving host over its access link.
     pub delivered: Tally,
-    /// Packets that were dropped (whenever they were sent).
+    /// Packets that were dropped in the window, whenever they were sent.
     pub dropped: u64,
-    /// Application bytes that the receiving application got.
+    /// Bytes delivered to the receiving application.
     pub goodput_bytes: u64,
     /// One-way delay of delivered packets that carry data: from leaving the transport to the end of
     /// the receiver's access link.
     pub delay: DelayHistogram,
-    /// Sum of the one-way delays of all packets delivered, those without data too, in nanoseconds;
-    /// zero where nobody knows.
+    /// Sum of the one-way delays of all packets delivered, including those without data, in
+    /// nanoseconds; zero if unknown.
     pub transit_ns: u64,
     /// Jitter of the packets that carry data.
     pub jitter: Jitter,
@@ -160,8 +160,8 @@ impl PathWindow {
         DataRate::of(self.goodput_bytes, self.span)
     }
 
-    /// Mean one-way delay of all packets delivered in this direction and in another, with data or
-    /// without; `None` where none was, or where nobody knows.
+    /// Mean one-way delay of all packets delivered in this direction and in `other`, with or
+    /// without data; `None` if there were none, or if unknown.
     pub fn mean_transit_with(&self, other: &Self) -> Option<Duration> {
         let known = |way: &Self| way.delivered.packets == 0 || way.transit_ns > 0;
         let packets = self.delivered.packets + other.delivered.packets;
@@ -169,7 +169,7 @@ impl PathWindow {
         mean.filter(|_| known(self) && known(other)).map(Duration::from_nanos)
     }
 
-    /// Share of packets dropped, 0..=1; zero where nothing was sent.
+    /// Share of packets dropped, 0 to 1; zero if nothing was sent.
     pub fn loss(&self) -> f64 {
         if self.sent.packets == 0 {
             return 0.0;
@@ -178,17 +178,17 @@ impl PathWindow {
     }
 }
 
-/// Jitter by four definitions; `None` where too few packets arrived.
+/// Jitter by four definitions; `None` if too few packets arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Jitter {
     /// The running estimate of RFC 3550 section 6.4.1 at the end of the window.
     pub rfc3550: Option<Duration>,
     /// Mean of the absolute difference in transit time of successive packets.
     pub transit: Option<Duration>,
-    /// Mean of the absolute difference between successive gaps of arrival.
+    /// Mean of the absolute difference between successive gaps between arrivals.
     pub arrival_gap: Option<Duration>,
-    /// Mean of the absolute difference in transit time of successive packets, each over the
-    /// difference of their numbers; `None` too where packets have no numbers, as in the simulator.
+    /// Mean of the absolute difference in transit time of successive packets, divided by the
+    /// difference of their numbers; also `None` if packets have no numbers, as in the simulator.
     pub per_number: Option<Duration>,
 }
 
@@ -207,7 +207,7 @@ pub struct FlowSample {
     pub sender: SenderSample,
 }
 
-/// What of a sender's congestion state has a series.
+/// The values of a sender's congestion state that have a series.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SenderSample {
     /// Congestion window in packets.
@@ -216,9 +216,9 @@ pub struct SenderSample {
     pub srtt: Option<Duration>,
     /// Allowed sending rate in bytes per second (rate-based protocols).
     pub x_bytes_per_sec: Option<f64>,
-    /// Loss event rate, 0..=1 (rate-based protocols).
+    /// Loss event rate, 0 to 1 (rate-based protocols).
     pub loss_event_rate: Option<f64>,
-    /// Congestion events that cut the window or rate so far.
+    /// Congestion events so far that reduced the window or rate.
     pub congestion_events: u64,
 }
 
@@ -242,7 +242,7 @@ impl FlowSample {
     }
 }
 
-/// The network.
+/// The links between the routers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SystemResult {
     /// The bottleneck, or first hop, from left to right.
@@ -279,7 +279,7 @@ pub struct LinkResult {
     pub whole: LinkStats,
     /// Counters of the measured window.
     pub measured: LinkStats,
-    /// Share of the measured window, 0..=1, in which the transmitter was busy.
+    /// Share of the measured window in which the transmitter was busy, 0 to 1.
     pub utilisation: f64,
     /// One sample per interval.
     pub series: Vec<LinkSample>,
@@ -294,17 +294,17 @@ pub struct LinkSample {
     pub departed: Tally,
     /// Packets dropped in the interval.
     pub dropped: u64,
-    /// What waited in the queue at the end of the interval.
+    /// The backlog of the queue at the end of the interval.
     pub backlog: Backlog,
 }
 
-/// What a run cost, in events (its processor time is known to whoever owns a clock).
+/// The cost of a run in events. (Processor time is known only to the owner of a clock.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     /// Events handled.
     pub events: u64,
-    /// Packets that hosts put on the wire.
+    /// Packets that hosts sent.
     pub packets: u64,
-    /// Links crossed by packets.
+    /// Crossings of links by packets.
     pub hops: u64,
 }

@@ -1,13 +1,13 @@
-//! Counts the runs behind a number, and decides whether they are enough to judge it.
+//! Counts the runs behind a number, and decides whether they suffice to judge it.
 
 use super::results::Results;
 use crate::plan::PlanOptions;
 use crate::schema::{Case, Experiment};
 
-/// The runs behind a number, beside those that the file asks for.
+/// The runs behind a number, compared with those that the file asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Basis {
-    /// Runs that are there.
+    /// Runs that exist.
     pub runs: usize,
     /// Runs that the file asks for.
     pub asked: usize,
@@ -16,12 +16,12 @@ pub struct Basis {
 }
 
 impl Basis {
-    /// Whether the number may be judged: all runs are there, and none is shortened.
+    /// Whether the number may be judged: all runs exist, and none is shortened.
     pub fn is_enough(self) -> bool {
         self.runs >= self.asked && !self.shortened
     }
 
-    /// The one that is further from being enough.
+    /// Of two, the one that is further from being enough.
     #[must_use]
     pub fn weaker(self, other: Self) -> Self {
         let part = |b: Self| b.runs * other.asked.max(1) * self.asked.max(1) / b.asked.max(1);
@@ -37,7 +37,7 @@ impl Basis {
         format!("{runs} of {asked} run{plural}{shortened}")
     }
 
-    /// The runs of a part (or of a variant of it) at a grid point.
+    /// The runs of a part, or of a variant of it, at a grid point.
     pub(crate) fn at(
         experiment: &Experiment,
         results: &Results,

@@ -1,4 +1,4 @@
-//! One cell of a table: our runs beside the published value, and how the two compare.
+//! A cell of a table: our runs, the published value, and their comparison.
 
 use udccp_metrics::Summary;
 use udccp_scenario::protocol::Protocol;
@@ -12,37 +12,37 @@ use crate::schema::{FLOW_KEY, METRIC_KEY, MetricSpec, Names, Point, Published};
 /// One cell.
 #[derive(Debug)]
 pub struct Cell {
-    /// Its grid point, and `flow`, `metric` and `case` where the table tells them apart.
+    /// Its grid point; also `flow`, `metric` and `case` if the table distinguishes them.
     pub labels: Point,
-    /// The case (`None`: the file as it stands) and the grid point whose runs it shows.
+    /// The case (`None`: the file without its cases) and the grid point of its runs.
     pub place: (Option<String>, Point),
     /// Its metric.
     pub shown: MetricSpec,
-    /// The protocol that it is about: its flow's, or the one that a label names.
+    /// Its protocol: that of its flow, or one that a label names; `None` if there is none.
     pub protocol: Option<&'static Protocol>,
-    /// Our runs.
+    /// Mean and spread of our runs.
     pub ours: Summary,
-    /// How far they lie apart.
+    /// How far they differ from each other.
     pub spread: Spread,
-    /// How many they are, of those that the file asks for.
+    /// How many runs there are, and how many the file asks for.
     pub basis: Basis,
-    /// Whether its flow does not run in the stretch that the value is of.
+    /// Whether its flow does not run during the time of the value.
     pub idle: bool,
     /// How many runs have no value.
     pub without: usize,
-    /// Why a run has no value, where one has none.
+    /// Why a run has no value, if one has none.
     pub undefined: Option<String>,
-    /// The published value.
+    /// The published value; `None` if there is none.
     pub published: Option<Published>,
-    /// Whether the one flow of its runs fills the link, and the metric says no more than that.
+    /// Whether the only flow of its runs fills the link, and the metric shows only that.
     pub fills_link: bool,
-    /// How the two compare.
+    /// The result of the comparison.
     pub agreement: Agreement,
-    /// Why they differ, as far as runs support it.
+    /// Why the two differ, if runs support it.
     pub reasons: Vec<Reason>,
-    /// The backend with which every value of the table agrees, where ours differs.
+    /// The backend that agrees with every value of the table, if ours differs.
     pub witness: Option<String>,
-    /// What its labels are called.
+    /// Names of its labels.
     pub(super) names: Names,
 }
 
@@ -51,25 +51,25 @@ pub struct Cell {
 pub enum Agreement {
     /// No run yet.
     Missing,
-    /// Nothing was published.
+    /// No value was published.
     Alone,
     /// Too few runs to be judged, or shortened ones.
     Unjudged,
     /// Within the distance that counts as agreement.
     Close,
-    /// The same, where the one flow of the run fills its link: any sender would agree, so the cell
-    /// does not count.
+    /// The same, but the only flow of the run fills its link. Any sender would agree, so the cell
+    /// is not counted.
     LinkLimited,
-    /// Neither has a value, which does not count either.
+    /// Neither has a value. This is not counted either.
     Neither,
-    /// Further away, but the published value lies in our 95 % interval.
+    /// Further away, but the published value is in our 95 % interval.
     InInterval,
-    /// Further away; or one has a value and the other says that there is none.
+    /// Further away; or only one of the two has a value.
     Differs,
 }
 
 impl Agreement {
-    /// Whether it agrees, be it counted or not.
+    /// Whether it agrees, counted or not.
     pub(super) fn is_met(self) -> bool {
         matches!(self, Self::Close | Self::LinkLimited | Self::Neither)
     }
@@ -81,71 +81,71 @@ impl Agreement {
 }
 
 impl Cell {
-    /// Our mean less the published value.
+    /// Our mean minus the published value.
     pub fn difference(&self) -> Option<f64> {
         Some(self.ours.mean.ok()? - self.published?.value?)
     }
 
-    /// Whether it counts: there is something to compare its runs with, and the comparison says
-    /// something.
+    /// Whether it is counted: there is something to compare its runs with, and the comparison is
+    /// meaningful.
     pub fn is_compared(&self) -> bool {
         matches!(self.agreement, Agreement::Close | Agreement::InInterval | Agreement::Differs)
     }
 
-    /// Whether it agrees in a way that does not count.
+    /// Whether it agrees but is not counted.
     pub fn is_unscored(&self) -> bool {
         matches!(self.agreement, Agreement::LinkLimited | Agreement::Neither)
     }
 
-    /// Whether it is judged, be it counted or not.
+    /// Whether it is judged, counted or not.
     pub fn has_verdict(&self) -> bool {
         self.is_compared() || self.is_unscored()
     }
 
-    /// Whether it has a value of ours and a published one, be it judged or not.
+    /// Whether it has both a value of ours and a published one, judged or not.
     pub fn has_both(&self) -> bool {
         self.has_verdict() || self.agreement == Agreement::Unjudged
     }
 
-    /// Whether it has runs, but not as many, or not as long, as the file asks for.
+    /// Whether it has runs, but fewer or shorter ones than the file asks for.
     pub fn is_early(&self) -> bool {
         self.runs() > 0 && !self.basis.is_enough()
     }
 
-    /// Whether a reader has to be told why the two differ.
+    /// Whether the difference needs an explanation.
     pub fn needs_reason(&self) -> bool {
         matches!(self.agreement, Agreement::InInterval | Agreement::Differs)
     }
 
-    /// Whether a run supports one of the reasons given, or another backend agrees with the table.
+    /// Whether a run supports one of the reasons, or another backend agrees with the table.
     pub fn is_explained(&self) -> bool {
         self.witness.is_some() || self.reasons.iter().any(|r| r.support.is_some_and(|s| s.counts()))
     }
 
-    /// Our mean as printed with its [`Spread`]; a dash without any, and for a flow that does not
+    /// Our mean as printed with its [`Spread`]; a dash if there is none, or if the flow does not
     /// run.
     pub(crate) fn ours_in_words(&self, plus_minus: &str) -> String {
         let Some(mean) = self.mean() else { return "–".to_owned() };
         self.spread.beside(mean, &self.printed(), plus_minus)
     }
 
-    /// Our mean, where the flow runs.
+    /// Our mean; `None` if the flow does not run.
     pub(crate) fn mean(&self) -> Option<f64> {
         self.ours.mean.ok().filter(|_| !self.idle)
     }
 
-    /// A value with as many digits as chance allows.
+    /// A value with as many digits as its uncertainty justifies.
     pub(crate) fn print(&self, value: f64) -> String {
         fixed(value, self.digits())
     }
 
-    /// The metric, printed with as many digits as chance allows.
+    /// The metric with as many printed digits as the uncertainty justifies.
     pub(crate) fn printed(&self) -> MetricSpec {
         MetricSpec { digits: self.digits(), ..self.shown.clone() }
     }
 
-    /// Digits after the point: two of what chance does to the mean, or three of a mean of which
-    /// that is not known; never more than the file asks for.
+    /// Digits after the point: two of the uncertainty of the mean, or three of the mean if that is
+    /// unknown; at most as many as the file asks for.
     pub(crate) fn digits(&self) -> usize {
         let doubt = self.spread.doubt();
         let (value, wanted) = match self.ours.mean {
@@ -154,12 +154,12 @@ impl Cell {
             Ok(_) => return 0,
             Err(_) => return self.shown.digits,
         };
-        // The noise of the last bits takes 0.1 below itself.
+        // Rounding errors in the last bits may make 0.1 slightly less.
         let first = (libm::log10(value) + 1e-9).floor() as i64;
         usize::try_from(wanted - 1 - first).unwrap_or(0).min(self.shown.digits)
     }
 
-    /// How it compares with the published value, if its runs are taken as enough.
+    /// The comparison with the published value, as if its runs were enough.
     pub(super) fn if_judged(&self) -> Agreement {
         let basis = Basis { runs: self.basis.runs, asked: 0, shortened: false };
         let held = (&self.ours, &self.spread);
@@ -167,7 +167,7 @@ impl Cell {
         found.on_link(self.fills_link)
     }
 
-    /// How many runs there are, with a value or without.
+    /// Number of runs, with a value or without.
     pub fn runs(&self) -> usize {
         self.ours.n + self.without
     }
@@ -216,7 +216,7 @@ pub(super) fn agreement(
     }
 }
 
-/// Whether a mean agrees with what was published, compared with the digits that are printed.
+/// Whether a mean agrees with the published value, compared with the printed digits.
 pub(super) fn is_close(mean: f64, published: &Published, shown: &MetricSpec) -> bool {
     let (Some(value), Some(tolerance)) = (published.value, published.tolerance(shown)) else {
         return false;

@@ -1,4 +1,4 @@
-//! Claims judged on our numbers and on the published ones.
+//! Judges claims on our numbers and on the published ones.
 
 use super::basis::Basis;
 use super::cell::Cell;
@@ -19,34 +19,34 @@ pub struct JudgedClaim<'a> {
 /// A verdict.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
-    /// Whether it holds; `None` where there are no numbers, or too few runs to judge them.
+    /// Whether it holds; `None` if there are no numbers, or too few runs.
     pub holds: Option<bool>,
-    /// Whether an interval (of two runs: their range) reaches across the bound, so that chance
-    /// could turn the verdict.
+    /// Whether an interval (of two runs, their range) includes the bound, so that chance could
+    /// change the verdict.
     pub in_doubt: bool,
     /// The cells that decide, in words.
     pub evidence: String,
-    /// The weakest of the cells, where there are too few runs to judge.
+    /// The basis of the weakest cell, if there are too few runs.
     pub early: Option<Basis>,
-    /// The comparisons that decide: those that fail, or the one with the least to spare.
+    /// The comparisons that decide: those that fail, or the one with the smallest margin.
     pub checks: Vec<Check>,
     /// How many comparisons there are.
     pub asked: usize,
 }
 
-/// How many claims of one origin there are, and what became of them on our numbers.
+/// How many claims of one origin there are, and how they are judged on our numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClaimCount {
     /// All of them.
     pub claims: usize,
-    /// Those that there are numbers for.
+    /// Those for which there are numbers.
     pub judged: usize,
     /// Those that hold.
     pub hold: usize,
 }
 
-/// The claims by who says them, in the order of [`Origin::WORDS`]. Those of a study and those of
-/// this project are never one number.
+/// Claims counted by origin, in the order of [`Origin::WORDS`]. Those of a study and those of this
+/// project are never counted together.
 pub fn count_by_origin(claims: &[JudgedClaim<'_>]) -> Vec<(Origin, ClaimCount)> {
     let count = |origin: Origin| {
         let of = || claims.iter().filter(move |c| c.claim.origin == origin);
@@ -59,14 +59,14 @@ pub fn count_by_origin(claims: &[JudgedClaim<'_>]) -> Vec<(Origin, ClaimCount)> 
     Origin::WORDS.iter().map(|(_, origin)| (*origin, count(*origin))).collect()
 }
 
-/// One comparison that a claim asks for: holds with this much to spare.
+/// A comparison that a claim requires, with its margin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Check {
-    /// The cell, or the two, in words.
+    /// The cell, or both cells, in words.
     pub place: String,
-    /// What was found there.
+    /// The value found.
     pub found: String,
-    /// What is asked.
+    /// The value required.
     pub asked: String,
     margin: f64,
     half_width: f64,
@@ -88,7 +88,7 @@ enum Whose {
 }
 
 impl Whose {
-    /// The value of a cell with how far chance may have taken it.
+    /// The value of a cell and its uncertainty.
     fn value(self, cell: &Cell) -> Option<(f64, f64)> {
         match self {
             Self::Ours => Some((cell.ours.mean.ok()?, cell.spread.doubt())),
@@ -96,8 +96,7 @@ impl Whose {
         }
     }
 
-    /// Why a cell that was looked at has no value (in all its runs); `None` where it has one, or
-    /// where nothing was looked at.
+    /// Why a cell has no value in any of its runs; `None` if it has one, or has no runs.
     fn without(self, cell: &Cell) -> Option<String> {
         match self {
             Self::Ours if cell.without > 0 => {
@@ -112,15 +111,15 @@ impl Whose {
     }
 }
 
-/// Judges a claim; `None` where its table does not exist. `needs_all`: a cell without any run
-/// leaves it open. (A backend may have none where it cannot play the scenario.)
+/// Judges a claim; `None` if its table does not exist. With `needs_all`, a cell without runs leaves
+/// it open. (A backend may lack some because it cannot run the scenario.)
 pub fn judge<'a>(
     claim: &'a Claim,
     tables: &[TableResult<'_>],
     needs_all: bool,
 ) -> Option<JudgedClaim<'a>> {
     let table = tables.iter().find(|t| t.table.id == claim.table)?;
-    // What a table is held against is no paper's.
+    // The reference of a table is not that of a paper.
     let is_papers = table.table.against.is_none();
     let published = if is_papers { checks(claim, tables, Whose::Published) } else { Vec::new() };
     let ours = match weakest(claim, tables, needs_all) {
@@ -144,7 +143,7 @@ fn cells_of<'c>(
     table.cells().filter(meant).collect()
 }
 
-/// The weakest basis of the cells that a claim is about; `None` where none of them has a run.
+/// The weakest basis of the claim's cells; `None` if none of them has a run.
 fn weakest(claim: &Claim, tables: &[TableResult<'_>], needs_all: bool) -> Option<Basis> {
     let side = |side: &Side| cells_of(claim, tables, &side.table, Some(&side.filter));
     let cells = match &claim.predicate {
@@ -165,7 +164,7 @@ impl Judgement {
     }
 }
 
-/// The verdict, with the check that has the least to spare (or, if it fails, all that fail).
+/// The verdict, with the check of the smallest margin or, if it fails, all that fail.
 fn verdict(checks: Vec<Check>) -> Judgement {
     let Some(tightest) = checks.iter().min_by(|a, b| a.margin.total_cmp(&b.margin)) else {
         return Judgement {
@@ -179,7 +178,7 @@ fn verdict(checks: Vec<Check>) -> Judgement {
     };
     let holds = tightest.margin > 0.0;
     let uncertain = |c: &Check| c.margin.abs() < c.half_width;
-    // A verdict of "holds" falls with one check; one of "fails" needs all failures to turn.
+    // "Holds" changes if one check fails; "fails" changes only if all failures change.
     let in_doubt = if holds {
         checks.iter().any(uncertain)
     } else {
@@ -216,7 +215,7 @@ fn checks(claim: &Claim, tables: &[TableResult<'_>], whose: Whose) -> Vec<Check>
             let close = |(a, b): (&Cell, &Cell)| {
                 let ((x, x_half), (y, y_half)) = (whose.value(a)?, whose.value(b)?);
                 let distance = (x - y).abs();
-                // As near as allowed is near.
+                // A distance equal to the limit still counts as near.
                 let margin = within.distance(y) - distance + f64::MIN_POSITIVE;
                 let half_width = x_half.hypot(y_half);
                 let asked = format!("within {} of {}", within.words(&b.shown.unit), said(b, y));
@@ -235,7 +234,7 @@ fn checks(claim: &Claim, tables: &[TableResult<'_>], whose: Whose) -> Vec<Check>
     }
 }
 
-/// A cell against a bound. A value that does not exist is outside every bound but that.
+/// Compares a cell with a bound. A missing value is outside every bound except `exists`.
 fn within(cell: &Cell, bound: Bound, whose: Whose) -> Option<Check> {
     let (place, asked) = (cell.title(), bound.words(cell.shown.digits));
     if let Some(why) = whose.without(cell) {
@@ -254,7 +253,7 @@ fn within(cell: &Cell, bound: Bound, whose: Whose) -> Option<Check> {
     Some(Check { place, found, asked, margin: above.min(below), half_width })
 }
 
-/// Pairs of cells that agree in every label that both have and that tells neither side.
+/// Pairs of cells that agree in every label that both have and that does not define a side.
 fn pairs<'c>(
     a: &[&'c Cell],
     b: &[&'c Cell],
@@ -294,7 +293,7 @@ fn said(cell: &Cell, value: f64) -> String {
     format!("{} at {}", cell.print(value), cell.title())
 }
 
-/// Cells that agree in all but one key, in the order of the table.
+/// Cells that agree in all keys but one, in the order of the table.
 fn lines<'c>(cells: &[&'c Cell], along: &str) -> Vec<Vec<&'c Cell>> {
     let mut lines: Vec<Vec<&Cell>> = Vec::new();
     let rest = |cell: &'c Cell| cell.labels.iter().filter(move |(key, _)| key != along);
@@ -307,7 +306,7 @@ fn lines<'c>(cells: &[&'c Cell], along: &str) -> Vec<Vec<&'c Cell>> {
     lines
 }
 
-/// First against last of a line, or every step of it.
+/// Compares the first with the last of a line, or every step of it.
 fn trend(line: &[&Cell], rises: bool, by: f64, every_step: bool, whose: Whose) -> Vec<Check> {
     let ends = line.first().zip(line.last()).filter(|_| line.len() > 1);
     let steps: Vec<(&Cell, &Cell)> = if every_step {
@@ -322,7 +321,7 @@ fn trend(line: &[&Cell], rises: bool, by: f64, every_step: bool, whose: Whose) -
     steps.into_iter().filter_map(check).collect()
 }
 
-/// The lowest (or highest) of a line inside the place asked for, against that outside.
+/// Compares the lowest (or highest) value of a line at the required place with those elsewhere.
 fn extreme(line: &[&Cell], is_lowest: bool, at: &Filter, whose: Whose) -> Option<Check> {
     let sign = if is_lowest { 1.0 } else { -1.0 };
     let best = |inside: bool| {
@@ -345,7 +344,7 @@ fn counted(runs: usize) -> String {
 mod tests {
     use super::*;
 
-    /// Whether a claim holds, and is in doubt, whose checks have so much to spare and so wide
+    /// Whether a claim holds and is in doubt, if its checks have these margins and widths of
     /// intervals.
     fn judged(checks: &[(f64, f64)]) -> (Option<bool>, bool) {
         let text = String::new;

@@ -10,15 +10,15 @@ use udccp_scenario::{FlowRecord, Record};
 
 use crate::schema::{Metric, Rates};
 
-/// The rate that each protocol is expected to have: its mean over the flows and runs of another
-/// case. The weights of "Revisiting inter-flow fairness", equation (14), are one over these.
+/// The expected rate of each protocol: its mean over the flows and runs of another case. The
+/// weights in equation (14) of "Revisiting inter-flow fairness" are the inverse of these.
 #[derive(Clone, Debug)]
 pub struct Expected {
     rates: Rates,
     mbps: BTreeMap<String, Measured>,
 }
 
-/// When and at what usage flows count as converged.
+/// From when, and from what usage on, flows count as converged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Convergence {
     /// The epoch `t_e` in seconds from the start of the run.
@@ -28,7 +28,7 @@ pub struct Convergence {
 }
 
 impl Expected {
-    /// From the runs of the other case at one point: so many times the mean rates there.
+    /// The expected rates from the runs of the other case at one point: `times` their mean rates.
     pub fn of<'a>(runs: impl Iterator<Item = &'a Record>, rates: Rates, times: f64) -> Self {
         let mut found: BTreeMap<String, Vec<f64>> = BTreeMap::new();
         for flow in runs.flat_map(|r| &r.flows) {
@@ -40,7 +40,7 @@ impl Expected {
         Self { rates, mbps: mbps.collect() }
     }
 
-    /// What a protocol is expected to get in Mbit/s.
+    /// The expected rate of a protocol in Mbit/s.
     fn mbps(&self, protocol: &str) -> Result<f64, String> {
         let found = self.mbps.get(protocol).copied();
         let found = found.ok_or_else(|| format!("no run defines the expected rate of {protocol}"));
@@ -73,10 +73,11 @@ impl Expected {
         usage_of_mean(rate, self.weight(flow)?).map_err(|why| format!("{}: {why}", flow.name))
     }
 
-    /// The value of a metric that needs weights, in one run, or why there is none.
+    /// The value in one run of a metric that needs weights, or why there is none.
     ///
     /// # Errors
-    /// The reason, in words: no self-run of a protocol, no flow with its fair share, never.
+    /// The reason in words: there is no self-run of a protocol, no flow has its fair share, or the
+    /// event never happens.
     pub fn value(
         &self,
         record: &Record,
@@ -157,7 +158,7 @@ fn series(flow: &FlowRecord, rates: Rates) -> &[f64] {
 /// The intervals of the measured part of the run.
 fn measured(record: &Record, flow: &FlowRecord) -> Vec<usize> {
     let [from, to] = record.measured_s;
-    // Ends are sums of interval lengths: a nanosecond is more than their error.
+    // Ends are sums of interval lengths; a nanosecond is more than their rounding error.
     let inside = |t: f64| t > from + 1e-9 && t <= to + 1e-9;
     let times = flow.series.t_s.iter().enumerate();
     times.filter(|(_, t)| inside(**t)).map(|(i, _)| i).collect()

@@ -1,5 +1,5 @@
-//! Why ours and the published values differ: a sentence counts as far as the runs of a variant
-//! support it, on whole points, and with one set-up for a whole table.
+//! Why our values and the published ones differ. An explanation counts if the runs of a variant
+//! support it, for whole points, and with one set-up for a whole table.
 
 use udccp_metrics::Summary;
 
@@ -13,41 +13,40 @@ use crate::schema::{Experiment, Explanation, Variant};
 /// A reason given for the difference of one cell.
 #[derive(Clone, Debug)]
 pub struct Reason {
-    /// The sentence.
+    /// The explanation.
     pub says: String,
-    /// The variant whose runs were looked at.
+    /// The variant whose runs were examined.
     pub variant: String,
-    /// What these runs found.
+    /// The result of these runs.
     pub found: Summary,
-    /// How far they lie apart.
+    /// How far these runs differ from each other.
     pub spread: Spread,
-    /// How far they support the sentence; `None` where there are too few such runs.
+    /// How far they support the explanation; `None` if there are too few of them.
     pub support: Option<Support>,
-    /// Points of the table that agree as they stand and no longer do with this set-up.
+    /// Points of the table that agree without the set-up but not with it.
     pub broken: usize,
 }
 
-/// How far a variant's runs support a reason.
+/// How far a variant's runs support an explanation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Support {
-    /// With the table's one set-up, every value of the point is as close to the published one as
-    /// counts as agreement.
+    /// With the table's one set-up, every value of the point agrees with the published one.
     Full,
-    /// This value alone is that close: another value of the point is not, or the set-up is not the
+    /// Only this value agrees: another value of the point does not, or the set-up is not the
     /// table's.
     Here,
-    /// The value is not that close.
+    /// The value does not agree.
     No,
 }
 
 impl Support {
-    /// Whether the reason may be given as one.
+    /// Whether the explanation may be given.
     pub fn counts(self) -> bool {
         self == Self::Full
     }
 }
 
-/// What a variant's runs found in a cell.
+/// The result of a variant's runs in a cell.
 struct Found {
     summary: Summary,
     spread: Spread,
@@ -55,22 +54,22 @@ struct Found {
     is_near: bool,
 }
 
-/// One explanation with what its variant's runs found, in the order of the table's cells.
+/// One explanation, with the results of its variant's runs in the order of the table's cells.
 struct Trial<'e> {
     given: &'e Explanation,
-    /// What the variant changes: explanations that change the same are one set-up.
+    /// What the variant changes. Explanations with the same changes are one set-up.
     set_up: String,
     found: Vec<Option<Found>>,
-    /// Points of which every value is near with the variant, and one is off without it.
+    /// Points of which every value is near with the variant, and at least one is off without it.
     mended: Vec<usize>,
-    /// Points of which every value agrees without the variant, and one does not with it.
+    /// Points of which every value agrees without the variant, and at least one does not with it.
     broken: usize,
 }
 
-/// Adds to every cell that needs one the reasons that the file gives, each judged by its runs.
+/// Adds to every cell that needs them the reasons in the file, each judged by its runs.
 ///
-/// One set-up is credited for a table: that which mends the most points, of those that break none.
-/// It explains a point if it brings all of its values near.
+/// One set-up is accepted for a table: the one that mends the most points, among those that break
+/// none. It explains a point if all values of the point are then near.
 pub fn explain(experiment: &Experiment, table: &mut TableResult<'_>, results: &Results) {
     let points = points(table);
     let given = experiment.explanations.iter().filter(|e| e.tables.contains(&table.table.id));
@@ -103,7 +102,7 @@ pub fn explain(experiment: &Experiment, table: &mut TableResult<'_>, results: &R
     }
 }
 
-/// The number of the point of each cell: all flows and metrics of one grid point of one case.
+/// The number of the point of each cell: all flows and metrics of one grid point in one case.
 fn points(table: &TableResult<'_>) -> Vec<usize> {
     let mut known = Vec::new();
     let number = |cell: &Cell| {
@@ -169,7 +168,7 @@ fn of_set_up<'t, 'e>(
     trials.iter().filter(move |trial| trial.set_up == set_up)
 }
 
-/// The set-up that mends the most points, of those that break none; the first of equals.
+/// The set-up that mends the most points, among those that break none; the first of equal ones.
 fn credited<'t>(trials: &'t [Trial<'_>]) -> Option<&'t str> {
     let mut best: Option<(&str, usize)> = None;
     for trial in trials {

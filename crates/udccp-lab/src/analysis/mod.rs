@@ -1,4 +1,4 @@
-//! From stored runs to tables, verdicts on claims, and reasons of differences.
+//! Turns stored runs into tables, verdicts on claims, and explanations of differences.
 
 mod basis;
 mod cell;
@@ -30,7 +30,7 @@ use udccp_scenario::{SIM, backend_title};
 
 use crate::schema::{Experiment, Table};
 
-/// Everything that a report says about an experiment.
+/// The content of a report about an experiment.
 #[derive(Debug)]
 pub struct Analysis<'a> {
     /// The experiment.
@@ -41,14 +41,14 @@ pub struct Analysis<'a> {
     pub claims: Vec<JudgedClaim<'a>>,
     /// The stored runs of the simulator.
     pub results: Results,
-    /// The same of every other backend that has runs.
+    /// The tables, claims and runs of every other backend that has runs.
     pub others: Vec<Other<'a>>,
 }
 
-/// What another backend than the simulator found.
+/// The results of a backend other than the simulator.
 #[derive(Debug)]
 pub struct Other<'a> {
-    /// What its numbers are called.
+    /// The name of its numbers.
     pub title: String,
     /// The tables, in the order of the file.
     pub tables: Vec<TableResult<'a>>,
@@ -59,7 +59,7 @@ pub struct Other<'a> {
 }
 
 impl<'a> Analysis<'a> {
-    /// Analyses the runs that are there.
+    /// Analyses the runs that exist.
     pub fn of(experiment: &'a Experiment, mut results: Results) -> Self {
         let filled = |results: &Results| {
             let fill = |t: &'a Table| tabulate(experiment, t, results, t.variant.as_deref());
@@ -92,12 +92,12 @@ impl<'a> Analysis<'a> {
         Self { experiment, tables, claims, results, others }
     }
 
-    /// The cells of the experiment as it stands, which are to be compared with the published.
+    /// The cells of the experiment without variants, which are compared with the published values.
     pub fn cells(&self) -> impl Iterator<Item = &Cell> {
         compared(&self.tables)
     }
 
-    /// What is to be called the simulator's: `ours`, where nothing else is.
+    /// The name of the simulator's numbers: `ours` if there are no others.
     pub fn ours(&self) -> &'static str {
         if self.others.is_empty() { "ours" } else { "simulated" }
     }
@@ -122,7 +122,7 @@ fn compared<'c>(tables: &'c [TableResult<'_>]) -> impl Iterator<Item = &'c Cell>
     plain.flat_map(TableResult::cells)
 }
 
-/// Where a table is held against a backend, the others are compared with what that one found.
+/// If a table is compared with a backend, the others are compared with the results of that one.
 fn compare(all: &mut [(&str, Vec<TableResult<'_>>)]) {
     let tables = all.first().map_or(0, |(_, tables)| tables.len());
     for i in 0..tables {

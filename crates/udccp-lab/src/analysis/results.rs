@@ -1,4 +1,4 @@
-//! The stored runs of one experiment, found by variant and grid point.
+//! The stored runs of an experiment, by variant and grid point.
 
 use std::collections::BTreeMap;
 
@@ -14,35 +14,35 @@ use crate::store::{Store, StoreError};
 /// Runs with their tasks, in the order of the plan.
 #[derive(Debug, Default)]
 pub struct Results {
-    /// What is there.
+    /// The runs that exist.
     pub runs: Vec<(Task, Record)>,
     /// How many runs the file asks for.
     pub planned: usize,
-    /// Those that are kept beside the experiment's file, where the store has none.
+    /// Runs kept with the experiment's file, where the store has none.
     pub kept: Vec<(Task, Record)>,
-    /// The backend that made them; empty is the simulator.
+    /// The backend that made them; empty for the simulator.
     pub backend: String,
-    /// Of each run that is not among them, since it is no measurement: why not.
+    /// Why each run that is left out is not a valid measurement.
     pub invalid: Vec<String>,
-    /// The runs of other backends, where there are any (each without others of its own).
+    /// The runs of other backends, if there are any (each without others of its own).
     pub others: Vec<Results>,
 }
 
 /// Why results cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum ResultsError {
-    /// The file is wrong.
+    /// The file has errors.
     #[error(transparent)]
     File(#[from] Diagnostics),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The runs that are kept beside the file are wrong.
+    /// The runs kept with the file have errors.
     #[error(transparent)]
     Kept(#[from] KeptError),
 }
 
-/// Whether two tasks differ in nothing but the number of the run.
+/// Whether two tasks differ only in the number of the run.
 fn same_point(a: &Task, b: &Task) -> bool {
     a.case == b.case && a.variant == b.variant && a.point == b.point
 }
@@ -54,7 +54,7 @@ fn stored<'a>(
     let mut runs = Vec::new();
     for task in tasks {
         if let Some(mut record) = store.get(&task.key)? {
-            // Experiments share runs; whichever asks calls it its own.
+            // Experiments can share runs; the record gets the name of the one that asks.
             record.scenario.clone_from(&task.experiment);
             runs.push((task.clone(), record));
         }
@@ -91,7 +91,7 @@ fn of_others<'a>(
     Ok(())
 }
 
-/// Adds what is kept of these tasks, where the backend has no run of its own of a task.
+/// Adds kept runs of these tasks, if the backend has no run of its own of a task.
 fn add_kept(
     tasks: &[Task],
     experiment: &Experiment,
@@ -110,10 +110,10 @@ fn add_kept(
 }
 
 impl Results {
-    /// Every run of the experiment that the store has, of this version of the program. Where it
-    /// has no full run of a point, the shortened ones of a first look stand in. Of another backend
-    /// the newest result of each run counts, whatever kernel made it; where there is none, the
-    /// one that is [kept](Kept) beside the file.
+    /// All runs of the experiment in the store that were made by this version of the program. If a
+    /// point has no full run, shortened runs are used. For another backend, the newest result of
+    /// each run is used, whatever kernel made it; if there is none, the one [kept](Kept) with the
+    /// file.
     ///
     /// # Errors
     /// The store or the kept runs cannot be read.
@@ -160,7 +160,7 @@ impl Results {
         self.runs.iter().chain(others).map(|(task, record)| (task, record))
     }
 
-    /// The records at a grid point of a case (`None`: the file as it stands), in the order of
+    /// The records at a grid point of a case (`None`: the file without its cases), in the order of
     /// their runs.
     pub fn at<'a>(
         &'a self,
@@ -195,7 +195,7 @@ impl Results {
         self.runs.iter().chain(&self.kept).filter(move |(task, _)| here(task))
     }
 
-    /// How many runs were shortened for a first look (`quick_set`).
+    /// How many runs are shortened (`quick_set`).
     pub fn shortened(&self) -> usize {
         self.runs.iter().filter(|(task, _)| task.shortened).count()
     }
@@ -205,7 +205,7 @@ impl Results {
         self.runs.iter().map(|(_, r)| r.cost.events).sum()
     }
 
-    /// Packets that hosts put on the wire in all runs.
+    /// Packets that hosts sent in all runs.
     pub fn packets(&self) -> u64 {
         self.runs.iter().map(|(_, r)| r.cost.packets).sum()
     }

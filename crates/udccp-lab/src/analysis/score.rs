@@ -1,4 +1,5 @@
-//! The score of a sharing table: in how many cells the simulated share is that of a real kernel.
+//! The score of a table of shares: in how many cells the simulated share agrees with that of a real
+//! kernel.
 
 use udccp_base::Duration;
 use udccp_scenario::{Record, SIM};
@@ -10,42 +11,42 @@ use super::table::TableResult;
 use super::{Analysis, window};
 use crate::schema::{Metric, MetricSpec, Published, Table, Window};
 
-/// A share is steady if it differs by no more than this from the first half of the measured
-/// interval to the second, in percentage points, on the mean over the runs.
+/// A share is steady if its mean over the runs changes by at most this from the first half of the
+/// measured interval to the second, in percentage points.
 pub const STEADY_POINTS: f64 = 5.0;
 
-/// How one cell compares.
+/// The result of comparing one cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scored {
     /// Within the table's distance (`close`) of the kernel's share.
     Near,
-    /// Further away, but inside the 95 % interval of the kernel's runs.
+    /// Further away, but in the 95 % interval of the kernel's runs.
     Inside,
     /// Neither.
     Off,
-    /// One of the two is not steady: not scored.
+    /// One of the two is not steady, so the cell is not scored.
     Unsteady,
 }
 
-/// The cells of one table beside those of another backend.
+/// The cells of a table compared with another backend.
 #[derive(Debug)]
 pub struct Score<'a> {
     /// The table.
     pub table: &'a Table,
-    /// The backend whose shares the simulated ones are compared with.
+    /// The backend with whose shares the simulated ones are compared.
     pub backend: String,
-    /// Whether the table is held against this backend; others stand beside.
+    /// Whether the table's reference is this backend, and not another one.
     pub is_main: bool,
     /// The cells that have runs on both sides.
     pub cells: Vec<Scored>,
     /// How many cells the table has.
     pub planned: usize,
-    /// The cell with the fewest runs, of those that were asked for.
+    /// The basis of the cell with the fewest runs, compared with those asked for.
     pub basis: Option<Basis>,
 }
 
 impl Score<'_> {
-    /// How many cells compare like this.
+    /// How many cells have this result.
     pub fn count(&self, scored: Scored) -> usize {
         self.cells.iter().filter(|cell| **cell == scored).count()
     }
@@ -55,14 +56,14 @@ impl Score<'_> {
         self.count(Scored::Near) + self.count(Scored::Inside)
     }
 
-    /// Cells that are scored: those that are steady.
+    /// Number of scored cells: those that are steady.
     pub fn scored(&self) -> usize {
         self.cells.len() - self.count(Scored::Unsteady)
     }
 }
 
-/// The scores of all tables of shares that are held against a backend, each with those of the
-/// other backends that have runs.
+/// The scores of all tables of shares whose reference is a backend, each with those of the other
+/// backends that have runs.
 pub fn scores<'a>(analysis: &Analysis<'a>) -> Vec<Score<'a>> {
     let mut found = Vec::new();
     for (i, simulated) in analysis.tables.iter().enumerate() {
@@ -127,7 +128,7 @@ fn is_steady(cell: &Cell, results: &Results) -> bool {
     !changes.is_empty() && mean.abs() <= STEADY_POINTS
 }
 
-/// From the first half of the measured interval to the second, in percentage points.
+/// Change from the first half of the measured interval to the second, in percentage points.
 fn change(record: &Record, shown: &MetricSpec, flow: &str) -> Option<f64> {
     let [from, to] = record.measured_s;
     let middle = (from + to) / 2.0;

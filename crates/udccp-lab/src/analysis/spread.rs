@@ -1,47 +1,47 @@
-//! The spread of a mean of runs: its deviation and its confidence interval.
+//! The spread of runs around their mean.
 
 use udccp_metrics::Summary;
 
 use crate::schema::MetricSpec;
 
-/// The values that a quantity can have: from, to.
+/// Smallest and largest possible value of a quantity.
 pub type Bounds = (f64, f64);
 
-/// How far runs of one point lie apart.
+/// How far the runs of one point differ.
 ///
-/// From three runs on a 95 % interval of the mean, cut where the quantity ends: a fairness index
-/// never is above 1, a rate never below 0. Of two runs only their values are known.
+/// With three or more runs, the 95 % interval of the mean, cut at the bounds of the quantity: a
+/// fairness index is never above 1, a rate never below 0. With two, only their values are known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Spread {
     /// No run, or one.
     None,
-    /// Too few runs for an interval: the least and the largest value.
+    /// Too few runs for an interval: the smallest and the largest value.
     Range {
         /// How many there are.
         runs: usize,
-        /// The least.
+        /// The smallest.
         low: f64,
         /// The largest.
         high: f64,
     },
     /// The 95 % interval of the mean.
     Interval {
-        /// Its begin.
+        /// Its lower end.
         low: f64,
-        /// Its end.
+        /// Its upper end.
         high: f64,
         /// Half of its width before it was cut.
         half: f64,
-        /// Whether the bounds of the quantity cut it.
+        /// Whether it was cut at a bound of the quantity.
         is_cut: bool,
     },
 }
 
 impl Spread {
-    /// The spread of a quantity that has these bounds.
+    /// The spread of a quantity with these bounds.
     pub fn of(summary: &Summary, bounds: Bounds) -> Self {
         if let (Ok(mean), Ok(half)) = (summary.mean, summary.ci95) {
-            // Rounding may have taken the mean itself over the bound.
+            // Rounding may have moved the mean itself over the bound.
             let (least, most) = (bounds.0.min(mean), bounds.1.max(mean));
             let (low, high) = ((mean - half).max(least), (mean + half).min(most));
             let is_cut = mean - half < low || mean + half > high;
@@ -53,7 +53,7 @@ impl Spread {
         }
     }
 
-    /// The 95 % interval, where there are runs enough for one.
+    /// The 95 % interval; `None` for fewer than three runs.
     pub const fn interval(&self) -> Option<(f64, f64)> {
         match *self {
             Self::Interval { low, high, .. } => Some((low, high)),
@@ -61,7 +61,7 @@ impl Spread {
         }
     }
 
-    /// Half of the interval, where it reaches as far to either side of the mean.
+    /// Half the width of the interval, if it is symmetric around the mean.
     pub const fn half(&self) -> Option<f64> {
         match *self {
             Self::Interval { half, is_cut: false, .. } => Some(half),
@@ -69,7 +69,7 @@ impl Spread {
         }
     }
 
-    /// How far from the mean chance may have taken it: half of the interval, or of the range.
+    /// The uncertainty of the mean: half the width of the interval, or of the range.
     pub fn doubt(&self) -> f64 {
         match *self {
             Self::None => 0.0,
@@ -78,8 +78,8 @@ impl Spread {
         }
     }
 
-    /// In words, as printed behind a mean: `±0.13`, `0.83..1.00` where the bounds cut it,
-    /// `2 runs, 0.64..0.98`; `None` where there is nothing to say.
+    /// As text after a mean: `±0.13`, `0.83..1.00` if a bound cuts it, `2 runs, 0.64..0.98`; `None`
+    /// if there is nothing to print.
     pub fn words(&self, shown: &MetricSpec, plus_minus: &str) -> Option<String> {
         let extent = self.extent(shown, plus_minus)?;
         Some(match self {
@@ -88,7 +88,7 @@ impl Spread {
         })
     }
 
-    /// The same where the number of runs stands elsewhere: `0.64..0.98`.
+    /// The same without the number of runs: `0.64..0.98`.
     pub fn extent(&self, shown: &MetricSpec, plus_minus: &str) -> Option<String> {
         match *self {
             Self::None => None,

@@ -1,4 +1,4 @@
-//! Tables filled with the runs of an experiment, cell by cell.
+//! Fills tables with the results of an experiment's runs.
 
 use udccp_metrics::Summary;
 use udccp_scenario::Record;
@@ -16,10 +16,10 @@ use crate::schema::{
     Scenario, Table, Variant,
 };
 
-/// A link that transmits so much of the time is full, in percent.
+/// A link that transmits this much of the time is full, in percent.
 const FULL_PERCENT: f64 = 98.0;
 
-/// A table filled in.
+/// A table with its results.
 #[derive(Debug)]
 pub struct TableResult<'a> {
     /// Its definition.
@@ -28,7 +28,7 @@ pub struct TableResult<'a> {
     pub columns: Vec<Point>,
     /// Its rows.
     pub rows: Vec<Row>,
-    /// What its labels are called.
+    /// Names of its labels.
     names: Names,
 }
 
@@ -37,11 +37,11 @@ pub struct TableResult<'a> {
 pub struct Row {
     /// A label for each key of [`Table::rows`].
     pub labels: Point,
-    /// The protocol that the row is about: its flow's, or the one that a label names.
+    /// Its protocol: that of its flow, or one that a label names; `None` if there is none.
     pub protocol: Option<&'static Protocol>,
-    /// One cell a column; none where the table's cases have no such point.
+    /// One cell per column; `None` if the table's cases have no such point.
     pub cells: Vec<Option<Cell>>,
-    /// What its labels are called.
+    /// Names of its labels.
     names: Names,
 }
 impl Row {
@@ -57,15 +57,15 @@ impl Row {
         self.labels.iter().map(word).collect::<Vec<_>>().join(", ")
     }
 
-    /// The cells that are there.
+    /// The cells that exist.
     pub fn filled(&self) -> impl Iterator<Item = &Cell> {
         self.cells.iter().flatten()
     }
 }
 
 impl TableResult<'_> {
-    /// What its labels are called: under a variant that runs another protocol in the place of the
-    /// one that a label names, that protocol's title.
+    /// Names of its labels. In a variant that runs another protocol than the one a label names, the
+    /// label has that protocol's title.
     pub(crate) const fn names(&self) -> &Names {
         &self.names
     }
@@ -75,7 +75,7 @@ impl TableResult<'_> {
         self.rows.iter().flat_map(Row::filled)
     }
 
-    /// The mean of each cell, as something to compare others with; `None` where it was not run.
+    /// The mean of each cell as a reference for others; `None` if it was not run.
     pub(super) fn means(&self) -> Vec<(Point, Basis, Option<Published>)> {
         let mean = |cell: &Cell| {
             let value = cell.ours.mean.ok();
@@ -84,7 +84,7 @@ impl TableResult<'_> {
         self.cells().map(|cell| (cell.labels.clone(), cell.basis, mean(cell))).collect()
     }
 
-    /// Compares every cell with what another backend found there.
+    /// Compares every cell with the result of another backend.
     pub(super) fn hold_against(&mut self, measure: &[(Point, Basis, Option<Published>)]) {
         for cell in self.rows.iter_mut().flat_map(|r| &mut r.cells).flatten() {
             let found = measure.iter().find(|(labels, ..)| *labels == cell.labels);
@@ -97,7 +97,7 @@ impl TableResult<'_> {
     }
 }
 
-/// Fills a table with the runs of a variant (`None` is the experiment as it stands).
+/// Fills a table with the runs of a variant (`None`: the experiment without variants).
 pub fn tabulate<'a>(
     experiment: &Experiment,
     table: &'a Table,
@@ -135,7 +135,8 @@ pub fn tabulate<'a>(
     TableResult { table, columns: columns.collect(), rows, names }
 }
 
-/// Every grid point of a table's cases, with the case's name among its labels where it tells.
+/// Every grid point of a table's cases, with the case among its labels if the table distinguishes
+/// cases.
 fn places<'e>(experiment: &'e Experiment, table: &Table) -> Vec<(&'e Case, Point, Point)> {
     let mut places = Vec::new();
     for case in &table.view.cases {
@@ -264,8 +265,8 @@ impl Filler<'_, '_> {
         }
     }
 
-    /// What flows get among their own kind at a point, where the metric asks; and the runs that
-    /// its value then rests on.
+    /// What flows get among their own kind at a point, if the metric needs it, and the runs on
+    /// which the value then depends.
     fn expected(
         &self,
         part: &Case,
@@ -279,7 +280,7 @@ impl Filler<'_, '_> {
         let weights = shown.weights.as_ref().filter(|_| shown.metric.needs_weights());
         let found = weights.and_then(|w| Some((w, self.experiment.part(Some(&w.case))?)));
         let Some((weights, part)) = found else { return (None, basis) };
-        // The self-runs are of the same point in all but the axis that names the protocol.
+        // The self-runs are at the same point, except for the axis of the protocol.
         let here = |own: &Point| {
             own.iter().filter(|(key, _)| *key != weights.axis).all(|(key, label)| {
                 point.iter().all(|(other, theirs)| other != key || theirs == label)
@@ -304,15 +305,15 @@ fn protocol(
     }
 }
 
-/// Whether a flow runs in the stretch of time that a value is of.
+/// Whether a flow runs during the time of a value.
 fn runs_in(scenario: &Scenario, shown: &MetricSpec, flow: Option<&str>) -> bool {
     let found = flow.and_then(|name| scenario.flows.iter().find(|f| f.name == name));
     let (Some(flow), Some(window)) = (found, shown.window) else { return true };
     flow.start < window.to && flow.stop.is_none_or(|stop| stop > window.from)
 }
 
-/// The protocol of a row: that of all its cells, where it tells flows apart, or the one that a
-/// label names.
+/// The protocol of a row: that of all its cells if it distinguishes flows, or one that a label
+/// names.
 fn row_protocol(row: &Row, stand_ins: &[StandIn]) -> Option<&'static Protocol> {
     if row.labels.iter().any(|(key, _)| key == FLOW_KEY) {
         let mut found = row.filled().map(|cell| cell.protocol);
@@ -325,7 +326,7 @@ fn row_protocol(row: &Row, stand_ins: &[StandIn]) -> Option<&'static Protocol> {
     })
 }
 
-/// Whether the only flow of a run has all of the link.
+/// Whether the only flow of a run fills the link.
 fn fills_link(record: &Record) -> bool {
     let utilisation = record.system.utilisation_percent;
     record.flows.len() == 1 && utilisation.is_some_and(|percent| percent >= FULL_PERCENT)

@@ -7,8 +7,8 @@ use super::expected::{Convergence, Expected};
 use super::window;
 use crate::schema::{Metric, MetricSpec, Rates, group_of};
 
-/// The value of a metric in one run in the metric's own unit, or why there is none. `expected` is
-/// what flows get among their own kind, where a metric compares them with that.
+/// The value of a metric in one run, in the metric's own unit, or why there is none. `expected` is
+/// what flows get among their own kind, for metrics that compare with it.
 pub(super) fn value(
     record: &Record,
     shown: &MetricSpec,
@@ -35,7 +35,7 @@ pub(super) fn value(
     whole(record, shown.metric, shown.rates, flow)
 }
 
-/// The rate of a flow of the rates of all, in percent.
+/// The rate of a flow as a share of all flows' rates, in percent.
 fn share(record: &Record, rates: Rates, flow: &str) -> Result<f64, String> {
     let own = record.flow(flow).ok_or_else(|| format!("there is no flow {flow}"))?;
     let all: Option<Vec<f64>> = record.flows.iter().map(|flow| rate(flow, rates)).collect();
@@ -51,7 +51,7 @@ fn rate(flow: &FlowRecord, rates: Rates) -> Option<f64> {
     }
 }
 
-/// The rate of a group's flows over an equal share of all.
+/// The rate of a group of flows, divided by an equal share of all.
 fn of_group(record: &Record, shown: &MetricSpec, group: &str) -> Result<f64, String> {
     let rate = |flow| rate(flow, shown.rates);
     let all: Option<Vec<(&str, f64)>> =

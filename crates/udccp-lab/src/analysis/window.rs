@@ -1,14 +1,14 @@
-//! Values of a stretch of a run, from its series.
+//! Values of a part of a run, from its series.
 
 use udccp_metrics::{jain_over_time, mean, recovery_time};
 use udccp_scenario::{FlowRecord, Record};
 
 use crate::schema::{Metric, MetricSpec, Rates, Window};
 
-/// The part of the rate before a change that counts as recovered, where a file does not say.
+/// The share of the rate before a change at which a flow counts as recovered, by default.
 const RECOVERED: f64 = 0.9;
 
-/// The value of a metric that is of a stretch of the run; `None` where it is of the measured one.
+/// The value of a metric of a part of the run; `None` if it is of the measured interval.
 pub(super) fn value(
     record: &Record,
     shown: &MetricSpec,
@@ -73,7 +73,7 @@ fn jain(record: &Record, rates: Rates, window: Window) -> Result<f64, String> {
     jain_over_time(&slices).mean().map_err(|why| why.to_string())
 }
 
-/// Seconds from the change until the flow has its part of what it had in the window before.
+/// Seconds from the change until the flow again has its share of the rate in the window before.
 fn recovery(record: &Record, shown: &MetricSpec, flow: Option<&str>) -> Result<f64, String> {
     let flow = flow.and_then(|name| record.flow(name)).ok_or("there is no such flow")?;
     let (Some(window), Some(epoch)) = (shown.window, shown.epoch) else {

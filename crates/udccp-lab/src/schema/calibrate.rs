@@ -1,23 +1,23 @@
-//! `[calibrate]`: what a study leaves open, the values that each of it may have, and the tables
-//! that decide.
+//! `[calibrate]`: what a study leaves open, the possible values of each, and the tables that
+//! decide.
 
 use udccp_scenario::diagnostic::{Diagnostic, suggestion};
 use udccp_scenario::document::{DiagnosticSink, Node, Override, Reader};
 
 use super::case::read_changes;
 
-/// How an experiment is calibrated: fitted on some of its tables, then tested on others.
+/// How an experiment is calibrated: fitted on some of its tables and tested on others.
 #[derive(Clone, Debug)]
 pub struct Calibration {
-    /// Tables that choose the set-up.
+    /// Tables that determine the set-up.
     pub fit: Vec<String>,
-    /// Tables on which the chosen set-up is judged. None of them is a table of `fit`.
+    /// Tables with which the chosen set-up is tested. None of them is in `fit`.
     pub test: Vec<String>,
-    /// What may be set, each in one of several ways.
+    /// The parameters, each with several possible values.
     pub knobs: Vec<Knob>,
 }
 
-/// One thing that the study does not say.
+/// A parameter that the study does not give.
 #[derive(Clone, Debug)]
 pub struct Knob {
     /// Its name.
@@ -26,7 +26,7 @@ pub struct Knob {
     pub about: String,
     /// Where its values come from.
     pub source: String,
-    /// Its values. The first is the file as it stands.
+    /// Its values. The first is that of the file.
     pub values: Vec<Setting>,
 }
 
@@ -35,7 +35,7 @@ pub struct Knob {
 pub struct Setting {
     /// Its name.
     pub id: String,
-    /// What it changes; nothing in the first.
+    /// What it changes; nothing for the first value.
     pub changes: Vec<Override>,
 }
 
@@ -74,7 +74,7 @@ impl Calibration {
         Some(Self { fit, test, knobs })
     }
 
-    /// Every set-up, as the number of each knob's value. The first is the file as it stands.
+    /// Every set-up, as the index of each parameter's value. The first is that of the file.
     pub fn set_ups(&self) -> Vec<Vec<usize>> {
         self.knobs.iter().fold(vec![Vec::new()], |all, knob| {
             let more = |set_up: Vec<usize>| {

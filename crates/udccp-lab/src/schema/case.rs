@@ -1,4 +1,5 @@
-//! The parts of an experiment that have a grid of their own: the file as it stands, and `[[case]]`.
+//! The parts of an experiment with a grid of their own: the file without its cases, and each
+//! `[[case]]`.
 
 use udccp_scenario::diagnostic::{Diagnostic, Diagnostics, suggestion};
 use udccp_scenario::document::{self, DiagnosticSink, Node, Override, Reader, Value};
@@ -9,13 +10,13 @@ use super::experiment::Variant;
 use super::flow_names;
 use super::grid::{Axis, Grid, Point, read_runs};
 
-/// What makes up a run; a case may replace each.
+/// The tables that make up a run; a case can replace each.
 pub(crate) const PARTS: [&str; 3] = ["topology", "time", "flow"];
 
-/// One part: its scenario as a template, with the axes that fill it in.
+/// A part: a scenario as a template, with the axes that complete it.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// Its name; `None` is the file as it stands.
+    /// Its name; `None` for the file without its cases.
     pub id: Option<String>,
     /// What it is, in words.
     pub says: String,
@@ -29,7 +30,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// The file as it stands.
+    /// The file without its cases.
     pub(super) fn base(root: &Node, grid: &Grid, quick: &[Override]) -> Self {
         Self {
             id: None,
@@ -83,7 +84,7 @@ impl Case {
         Some(case.with_flows())
     }
 
-    /// The names of the flows as the first point has them, or else as the file writes them.
+    /// The names of the flows at the first point or, if that is invalid, as written in the file.
     fn with_flows(mut self) -> Self {
         let first = self.grid.first_point();
         let written = || self.template.get("flow").map(flow_names).unwrap_or_default();
@@ -98,8 +99,8 @@ impl Case {
     /// The scenario at a grid point, with changes.
     ///
     /// # Errors
-    /// What is wrong with it, with the lines; a change that comes from elsewhere than the file, to
-    /// an option that the flow's protocol does not use.
+    /// The errors in it, with lines; also a change from outside the file to an option that the
+    /// flow's protocol does not use.
     pub fn scenario(&self, point: &Point, changes: &[Override]) -> Result<Scenario, Diagnostics> {
         changes.iter().try_for_each(|change| check_change(change, self.grid.names()))?;
         let tree = self.with(point, changes.iter())?;
@@ -110,12 +111,12 @@ impl Case {
         new.find_map(|(_, unused)| unused).map_or(Ok(scenario), |error| Err(error.into()))
     }
 
-    /// The file as it is run at a grid point, from which a scenario is read: with the axes put in
-    /// and what the variant changes, and shortened where `quick`. A variant has the last word
-    /// about its short runs too.
+    /// The tree from which the scenario at a grid point is read: with values of axes and the
+    /// changes of the variant, and shortened if `quick`. The changes of a variant apply last, also
+    /// to its short runs.
     ///
     /// # Errors
-    /// A change or an axis that is wrong, with the line.
+    /// A change or an axis is invalid; the error has the line.
     pub(crate) fn tree(
         &self,
         point: &Point,
@@ -150,21 +151,21 @@ impl Case {
         Ok(root)
     }
 
-    /// The file as it is run, before the axes are put in.
+    /// The tree of a run, before the values of axes are inserted.
     pub(crate) fn template(&self) -> &Node {
         &self.template
     }
 
-    /// Changes a key of every run, the short ones too.
+    /// Changes a key of every run, including short ones.
     ///
     /// # Errors
-    /// A path that enters what is no table.
+    /// The path goes through a value that is not a table.
     pub(crate) fn change(&mut self, change: &Override) -> Result<(), Diagnostics> {
         self.quick.retain(|quick| quick.path != change.path);
         document::set(&mut self.template, change)
     }
 
-    /// The axes that nothing in the scenario, and none of these changes, makes use of.
+    /// The axes that neither the scenario nor one of these changes uses.
     pub(super) fn unused_axes(&self, changes: &[Override]) -> Vec<&Axis> {
         let used = |axis: &Axis| {
             let name = format!("${}", axis.name);
@@ -175,10 +176,10 @@ impl Case {
     }
 }
 
-/// A change of anything else than a run would silently change nothing.
+/// A change of anything else than a run would have no effect, without notice.
 ///
 /// # Errors
-/// A path that begins with no part of a run, with the nearest of these and of the axes.
+/// The path does not begin with a part of a run; the error has the most similar one or axis.
 pub(crate) fn check_change<'a>(
     change: &Override,
     axes: impl IntoIterator<Item = &'a str>,
@@ -199,7 +200,7 @@ pub(crate) fn check_change<'a>(
     Err(Diagnostic::at(&change.span, error).hint(hint))
 }
 
-/// Reads `{ "path.to.key" = value }`; only what makes up a run can be changed.
+/// Reads `{ "path.to.key" = value }`. Only keys of a run can be changed.
 pub(super) fn read_changes(
     reader: &mut Reader<'_>,
     key: &'static str,
@@ -229,7 +230,7 @@ pub(super) fn read_changes(
     changes
 }
 
-/// A case's name stands in file names, links and on the command line.
+/// A case's name is used in file names, in links and on the command line.
 fn check_id(id: Option<&str>, node: &Node, errors: &DiagnosticSink) {
     let fine = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_' || c == '.';
     if id.is_some_and(|n| n.is_empty() || !n.chars().all(fine)) {
@@ -239,7 +240,7 @@ fn check_id(id: Option<&str>, node: &Node, errors: &DiagnosticSink) {
     }
 }
 
-/// The file with the parts that the case has of its own.
+/// The file with the parts that the case replaces.
 fn with_parts(root: &Node, case: &Node) -> Node {
     let mut template = root.clone();
     let Value::Table(entries) = &mut template.value else { return template };

@@ -1,4 +1,4 @@
-//! Claims about a table, and explanations of its differences.
+//! Claims about a table, and explanations of differences.
 
 use udccp_scenario::diagnostic::{Diagnostic, suggestion};
 use udccp_scenario::document::{DiagnosticSink, FromNode, Node, Reader, Value};
@@ -9,16 +9,16 @@ use super::context::Context;
 use super::grid::Filter;
 use super::table::Table;
 
-/// A sentence about a table that is judged on our numbers and on the published ones.
+/// A sentence about a table, judged on our numbers and on the published ones.
 #[derive(Clone, Debug)]
 pub struct Claim {
-    /// What an answer calls it.
+    /// Its id, by which an answer refers to it.
     pub id: Option<String>,
     /// The sentence.
     pub says: String,
-    /// Where it comes from.
+    /// Where it is from.
     pub source: String,
-    /// Who says it.
+    /// Who makes it.
     pub origin: Origin,
     /// The table.
     pub table: String,
@@ -29,34 +29,36 @@ pub struct Claim {
 }
 
 words! {
-    /// Who says a claim. A claim of one's own is easy to make hold, and one that was written after
-    /// first runs is no prediction: they are counted apart.
+    /// Who makes a claim. Claims of this project, and those written after first runs, which are not
+    /// predictions, are counted separately.
     Origin, "origin of a claim":
     /// A publication: the study itself, another paper, an RFC.
     Published = "published",
-    /// This project, before it had run anything.
+    /// This project, before any run.
     Project = "project",
-    /// This project, after first runs had shown it.
+    /// This project, after first runs.
     AfterRuns = "after-runs",
 }
 
-/// What a claim asks of the cells.
+/// What a claim requires of the cells.
 #[derive(Clone, Debug)]
 pub enum Predicate {
-    /// Every cell lies within a bound.
+    /// Every cell is within a bound.
     Every(Bound),
-    /// Wherever two cells agree in all that tells neither side, one lies above the other.
+    /// For every pair of cells that agree in all labels that do not define a side, one is above the
+    /// other.
     Greater {
-        /// The cells that are above.
+        /// The cells that have to be above.
         greater: Side,
-        /// The cells that are below.
+        /// The cells that have to be below.
         than: Side,
-        /// By at least this much, in the unit of the table.
+        /// Smallest difference, in the unit of the table.
         by: f64,
-        /// At least this many times.
+        /// Smallest ratio.
         times: f64,
     },
-    /// Wherever two cells agree in all that tells neither side, they are nearly equal.
+    /// For every pair of cells that agree in all labels that do not define a side, the two are
+    /// nearly equal.
     Near {
         /// One side.
         near: Side,
@@ -65,24 +67,24 @@ pub enum Predicate {
         /// The largest distance.
         within: Close,
     },
-    /// Along a key, from the first to the last of the chosen cells, the value rises (or falls).
+    /// Along a key, the value rises (or falls) from the first to the last of the selected cells.
     Trend {
-        /// Rises; falls otherwise.
+        /// Whether it rises; otherwise it falls.
         rises: bool,
-        /// By at least this much.
+        /// Smallest change.
         by: f64,
-        /// At every step, not only from the first to the last.
+        /// Whether this is required at every step, not only from the first to the last.
         every_step: bool,
-        /// The key that is followed.
+        /// The key.
         along: String,
     },
-    /// Along a key, the lowest (or highest) of the chosen cells is one of these.
+    /// Along a key, the lowest (or highest) of the selected cells is one of these.
     Extreme {
-        /// The lowest; the highest otherwise.
+        /// Whether it is the lowest; otherwise the highest.
         is_lowest: bool,
         /// Where it has to be.
         at: Filter,
-        /// The key that is followed.
+        /// The key.
         along: String,
     },
 }
@@ -90,24 +92,24 @@ pub enum Predicate {
 /// The cells of one side of a comparison.
 #[derive(Clone, Debug)]
 pub struct Side {
-    /// Their table, where it is not the claim's.
+    /// Their table, if it is not the claim's.
     pub table: String,
-    /// Which cells.
+    /// The selected cells.
     pub filter: Filter,
 }
 
-/// A bound; what is absent does not bind.
+/// A bound; `None` does not limit.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bound {
     /// Strictly above.
     pub above: Option<f64>,
     /// Strictly below.
     pub below: Option<f64>,
-    /// Whether there has to be a value at all; a cell without one is outside every other bound.
+    /// Whether there has to be a value. A cell without one is outside every other bound.
     pub exists: Option<bool>,
 }
 
-/// Why ours and the published numbers differ, in a sentence that runs have to support.
+/// Why our numbers and the published ones differ, which runs have to support.
 #[derive(Clone, Debug)]
 pub struct Explanation {
     /// The sentence.
@@ -121,14 +123,14 @@ pub struct Explanation {
 }
 
 impl Claim {
-    /// Whether it is this project's own: no publication makes it.
+    /// Whether it is this project's own, and not that of a publication.
     pub fn is_own(&self) -> bool {
         self.origin != Origin::Published
     }
 }
 
 impl Bound {
-    /// The bound in words, for values that print with so many digits: `above 0.855 (0.86 rounded)`.
+    /// The bound in words, for values printed with this many digits: `above 0.855 (0.86 rounded)`.
     pub fn words(self, digits: usize) -> String {
         match (self.above, self.below, self.exists) {
             (Some(a), Some(b), _) => format!("between {a} and {b}"),
@@ -140,8 +142,8 @@ impl Bound {
     }
 }
 
-/// A bound half a unit of the last printed digit away from a round value allows for the rounding
-/// of what was printed: says that value.
+/// A bound that is half a unit of the last printed digit away from a round value allows for the
+/// rounding of published values. Returns that value.
 fn rounded(bound: f64, digits: usize, side: fn(f64) -> f64) -> String {
     let unit = libm::exp10(digits as f64);
     let is_half = ((bound * unit).fract().abs() - 0.5).abs() < 1e-6;
@@ -177,7 +179,7 @@ impl Bound {
     }
 }
 
-/// The ways to write what a claim asks, for messages.
+/// The forms of a claim, for messages.
 const FORMS: &str = "write every = { above = 0.9 }, or greater = {...} with than = {...}, or \
                      near = {...} with to = {...}, or trend = \"rises\", or lowest = {...}";
 
@@ -230,7 +232,7 @@ impl Predicate {
             wrong("a claim asks one thing of its cells", FORMS);
             return None;
         }
-        // What belongs to another form would be ignored without a word.
+        // Keys of another form would be ignored silently.
         let [_, greater_asked, near_asked, trend_asked, extreme_asked] = asks;
         let strays = [
             ("by", by.is_some() && !(greater_asked || trend_asked)),
@@ -302,8 +304,8 @@ fn check_trend(word: Option<&str>, node: &Node, context: &Context<'_>) -> Option
     None
 }
 
-/// The key that a claim follows: as written, or the one that it asks for a place on, or the first
-/// axis of the columns, then of the rows.
+/// The key that a claim follows: the given one, or the one in which it names a place, or the first
+/// axis of the columns, otherwise of the rows.
 fn along_key(
     node: Option<&Node>,
     place: Option<&(&Node, Filter)>,
@@ -324,7 +326,7 @@ fn along_key(
         }
         return known.contains(&key).then_some(key);
     }
-    // Where the lowest has to be says by itself which key is followed.
+    // The place of the lowest value determines the key.
     match asked.as_slice() {
         [only] if known.iter().any(|k| k == only) => return Some((*only).to_owned()),
         [first, _, ..] => {

@@ -1,4 +1,4 @@
-//! What was published for a cell, and what counts as agreement with it.
+//! The published value of a cell, and what counts as agreement with it.
 
 use core::num::NonZeroU64;
 
@@ -13,7 +13,7 @@ use super::metric_spec::MetricSpec;
 pub enum Close {
     /// A distance in the printed unit.
     Within(f64),
-    /// A part of the published value.
+    /// A share of the published value.
     Part(f64),
 }
 
@@ -26,7 +26,7 @@ impl Close {
         }
     }
 
-    /// The same in a unit that has so many to the one that it is in.
+    /// The same in a unit of which this many make one of the present unit.
     pub(super) fn scaled(self, factor: f64) -> Self {
         match self {
             Self::Within(distance) => Self::Within(distance * factor),
@@ -62,31 +62,32 @@ impl FromNode for Close {
 /// One published value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Published {
-    /// The value in the unit of the table; `None` is a published "–": the study says that there is
+    /// The value in the unit of the table; `None` for a published "–": the study says that there is
     /// no value.
     pub value: Option<f64>,
-    /// Its standard deviation over the study's runs, where published.
+    /// Its standard deviation over the study's runs, if published.
     pub stddev: Option<f64>,
-    /// Of how many of the study's runs it is the mean, where the file says so.
+    /// The number of the study's runs in the mean, if the file gives it.
     pub runs: Option<NonZeroU64>,
 }
 
 impl Published {
-    /// A value of which nothing else is known.
+    /// A value without further information.
     pub fn value(value: Option<f64>) -> Self {
         Self { value, stddev: None, runs: None }
     }
 
-    /// Two standard errors of the study's mean, where its standard deviation and number of runs
-    /// are known.
+    /// Two standard errors of the study's mean, if its standard deviation and number of runs are
+    /// known.
     pub fn two_standard_errors(&self) -> Option<f64> {
         let (stddev, runs) = self.stddev.zip(self.runs)?;
         Some(2.0 * stddev / (runs.get() as f64).sqrt())
     }
 
-    /// How far from it still counts as agreement, in the printed unit; none where it is published
-    /// that there is no value. Two standard errors of the study's mean where they are known, but
-    /// at least one in the last printed digit, which rounding decides; else what the table says.
+    /// The distance that still counts as agreement, in the printed unit; `None` if the study says
+    /// that there is no value. It is two standard errors of the study's mean if they are known, but
+    /// at least one unit of the last printed digit, because of rounding; otherwise what the table
+    /// says.
     pub fn tolerance(&self, shown: &MetricSpec) -> Option<f64> {
         let value = self.value?;
         let errors = self.two_standard_errors();

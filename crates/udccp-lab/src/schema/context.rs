@@ -1,4 +1,4 @@
-//! The context of a file for the readers of its tables, figures, claims and variants.
+//! The file around a table, figure, claim or variant that is being read.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ use super::experiment::Variant;
 use super::grid::{Axis, Filter, Grid};
 use super::table::Table;
 
-/// The axis that tells cases apart where a table joins several.
+/// The axis that distinguishes cases in a table of several.
 pub const CASE_AXIS: &str = "case";
 
 /// The file around what is being read.
@@ -29,24 +29,24 @@ pub(super) struct Context<'a> {
     pub(super) errors: &'a DiagnosticSink,
 }
 
-/// What tables and figures call flows, cases and other labels: `[names]`.
+/// The names of flows, cases and other labels in tables and figures: `[names]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names(Arc<BTreeMap<String, String>>);
 
 impl Names {
-    /// What the file calls a label; `None` where it gives no name.
+    /// The name of a label in the file; `None` if it has none.
     pub fn of(&self, label: &str) -> Option<&str> {
         self.0.get(label).map(String::as_str)
     }
 
-    /// The same, with another name for one label.
+    /// The same names, with another one for one label.
     pub(crate) fn with(&self, label: &str, name: &str) -> Self {
         let mut names = (*self.0).clone();
         names.insert(label.to_owned(), name.to_owned());
         Self(Arc::new(names))
     }
 
-    /// Reads `[names]`; every key is a label that is there.
+    /// Reads `[names]`. Every key must be an existing label.
     pub(super) fn read(node: Option<&Node>, parts: &[Case], errors: &DiagnosticSink) -> Self {
         let Some(node) = node else { return Self::default() };
         let Value::Table(entries) = &node.value else {
@@ -77,21 +77,21 @@ impl Names {
     }
 }
 
-/// The axes and flows that one table, claim or variant may name: those of its cases.
+/// The axes and flows that a table, claim or variant may refer to: those of its cases.
 #[derive(Clone, Debug, Default)]
 pub struct View {
-    /// The cases; `None` is the file as it stands.
+    /// The cases; `None` is the file without its cases.
     pub cases: Vec<Option<String>>,
-    /// Their axes together; and the axis `case` where there are several.
+    /// Their combined axes; also the axis `case` if there are several.
     pub grid: Grid,
-    /// Their flows together.
+    /// Their combined flows.
     pub flows: Vec<String>,
-    /// What their labels are called.
+    /// Names of their labels.
     pub names: Names,
 }
 
 impl Context<'_> {
-    /// Reads `case = "id"` (or several ids, where `many`) and puts their axes and flows together.
+    /// Reads `case = "id"` (or several ids, if `many`) and combines their axes and flows.
     pub(super) fn view(&self, reader: &mut Reader<'_>, many: bool) -> Option<View> {
         let Some(node) = reader.raw("case") else {
             return self.view_of(&[None], reader.span());
@@ -109,13 +109,13 @@ impl Context<'_> {
         self.view_of(&cases, &node.span)
     }
 
-    /// The case of this name; an unknown one is an error.
+    /// The case of this name. An error if there is none.
     pub(super) fn case_named(&self, id: &str, span: &Span) -> Option<&Case> {
         let found = self.parts.iter().find(|p| p.id.as_deref() == Some(id));
         if found.is_some() {
             return found;
         }
-        // A case with errors of its own is known by name, and they are told where it stands.
+        // A case with errors is known by name; its errors are reported at its place.
         if !self.case_names.iter().any(|name| name == id) {
             let names: Vec<&str> = self.case_names.iter().map(String::as_str).collect();
             let error = Diagnostic::at(span, format!("there is no case \"{id}\""));
@@ -157,7 +157,7 @@ impl Context<'_> {
         self.table_named(&name, span)
     }
 
-    /// The table of this name; an unknown one is an error.
+    /// The table of this name. An error if there is none.
     pub(super) fn table_named(&self, name: &str, span: &Span) -> Option<&Table> {
         self.check_name(name, "table", self.table_names, span);
         self.tables.iter().find(|t| t.id == name)
@@ -179,7 +179,7 @@ impl Context<'_> {
         }
     }
 
-    /// Notes a name that is not in the list.
+    /// Reports a name that is not in the list.
     pub(super) fn check_name(&self, name: &str, what: &str, known: &[String], span: &Span) {
         if !known.iter().any(|k| k == name) {
             let names: Vec<&str> = known.iter().map(String::as_str).collect();
@@ -188,7 +188,7 @@ impl Context<'_> {
         }
     }
 
-    /// Notes an axis that does not exist.
+    /// Reports an axis that does not exist.
     pub(super) fn check_axis(&self, view: &View, name: &str, span: &Span) {
         if view.grid.axis(name).is_none() {
             let hint = suggestion(name, view.axes_are(), &view.grid.names());
@@ -197,7 +197,7 @@ impl Context<'_> {
         }
     }
 
-    /// Reads a filter under `key`, empty where it is absent.
+    /// Reads the filter of `key`, empty if there is none.
     pub(super) fn filter(&self, reader: &mut Reader<'_>, view: &View, key: &'static str) -> Filter {
         let read = |n| Filter::read(n, &view.grid, &view.flows, self.errors);
         reader.raw(key).map(read).unwrap_or_default()

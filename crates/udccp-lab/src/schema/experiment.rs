@@ -1,4 +1,4 @@
-//! A whole file: the scenario as a template, and everything around it.
+//! A whole experiment file: the scenario as a template, and everything around it.
 
 use std::path::{Path, PathBuf};
 
@@ -21,30 +21,30 @@ use super::table::Table;
 use super::{SCHEMA, Scenario};
 use crate::selection::Selection;
 
-/// One experiment (or a bare scenario, whose grid is one point).
+/// An experiment (or a plain scenario, whose grid is one point).
 #[derive(Debug)]
 pub struct Experiment {
     /// Its name.
     pub id: String,
-    /// Its heading, where no study gives it one.
+    /// Its title, if no study gives one.
     pub title: Option<String>,
-    /// The question that it asks.
+    /// The question of the experiment.
     pub asks: String,
-    /// The file that it was read from.
+    /// The file.
     pub path: PathBuf,
-    /// The study that it regenerates.
+    /// The study that it reproduces.
     pub study: Option<Study>,
-    /// What came out, in words.
+    /// The findings in words.
     pub summary: Option<Summary>,
     /// The question of a study that it answers.
     pub answer: Option<Answer>,
-    /// The backends that it is made for, beside the simulator.
+    /// The backends that it is made for, in addition to the simulator.
     pub backends: Vec<&'static str>,
-    /// `[grid]`: axes, runs and seed of the file as it stands.
+    /// `[grid]`: axes, runs and seed of the file without its cases.
     pub grid: Grid,
-    /// What is run: the file as it stands (unless it has cases only), then its cases.
+    /// What is run: the file without its cases (unless it has only cases), then the cases.
     pub parts: Vec<Case>,
-    /// The same experiment with something changed.
+    /// The experiment with something changed.
     pub variants: Vec<Variant>,
     /// Tables.
     pub tables: Vec<Table>,
@@ -54,26 +54,25 @@ pub struct Experiment {
     pub claims: Vec<Claim>,
     /// Explanations of differences.
     pub explanations: Vec<Explanation>,
-    /// What the study leaves open.
+    /// What the study does not say, and what was chosen.
     pub assumptions: Vec<Assumption>,
-    /// How what it leaves open is found.
+    /// How that is determined.
     pub calibration: Option<Calibration>,
-    /// What a command line left of the file.
+    /// The part of the file that the command line selects.
     pub narrowed: Selection,
     root: Node,
 }
 
-/// What came out, in a sentence each. It is of complete campaigns: the tables below it hold the
-/// numbers.
+/// The findings, one sentence each, from complete campaigns. The numbers are in the tables.
 #[derive(Clone, Debug)]
 pub struct Summary {
-    /// What the study says; only where there is a study.
+    /// What the study says; only if there is a study.
     pub says: Option<String>,
-    /// What we find.
+    /// Our findings.
     pub finds: String,
     /// Where the two differ, and why.
     pub differs: Option<String>,
-    /// The figure that stands for it on the index page; the first where absent.
+    /// Its figure on the index page; by default the first.
     pub figure: Option<String>,
 }
 
@@ -88,10 +87,10 @@ pub struct Study {
     pub published: String,
 }
 
-/// A choice where the study leaves something open.
+/// A choice where the study does not say something.
 #[derive(Clone, Debug)]
 pub struct Assumption {
-    /// What is left open.
+    /// What the study does not say.
     pub about: String,
     /// What was chosen.
     pub choice: String,
@@ -99,28 +98,28 @@ pub struct Assumption {
     pub reason: String,
 }
 
-/// The experiment with some keys changed, run at some of its points.
+/// The experiment with some keys changed, at some of its points.
 #[derive(Clone, Debug)]
 pub struct Variant {
     /// Its name.
     pub id: String,
-    /// The case that it changes; `None` is the file as it stands.
+    /// The case that it changes; `None` is the file without its cases.
     pub case: Option<String>,
     /// What it changes, in words.
     pub says: String,
     /// At which points.
     pub filter: Filter,
-    /// Runs of each point, where not as many as of the experiment as it stands.
+    /// Runs of each point, if different from the experiment's.
     pub runs: Option<u64>,
-    /// The same with `--quick`; 0 leaves it out.
+    /// The same with `--quick`; 0: no runs.
     pub quick_runs: Option<u64>,
     /// What it changes.
     pub changes: Vec<Override>,
-    /// What `--quick` changes on top of that, after the `quick_set` of its case.
+    /// What `--quick` changes in addition, after the `quick_set` of its case.
     pub quick: Vec<Override>,
 }
 
-/// The places of the flows' options, each with the error if no point so far uses it.
+/// The places of the flows' options, each with the error if no point uses it.
 #[derive(Default)]
 struct Options(Vec<(Span, Option<Diagnostic>)>);
 
@@ -142,19 +141,19 @@ impl Options {
 }
 
 impl Experiment {
-    /// Reads a file and checks all of it: every grid point, variant and reference.
+    /// Reads a file and checks it completely: every grid point, variant and reference.
     ///
     /// # Errors
-    /// Everything that is wrong, with the lines.
+    /// All errors, with lines.
     pub fn load(path: &Path) -> Result<Self, Diagnostics> {
         Self::from_node(document::load(path)?, path)
     }
 
-    /// Reads a tree; relative paths in it are relative to the folder above that of `path`, as
-    /// `experiments/x.toml` names `reference/x.csv` beside its folder, or else to its folder.
+    /// Reads a tree. Relative paths in it are relative to the folder above that of `path`, so that
+    /// `experiments/x.toml` can name `reference/x.csv`, otherwise to its own folder.
     ///
     /// # Errors
-    /// Everything that is wrong, with the lines.
+    /// All errors, with lines.
     pub fn from_node(root: Node, path: &Path) -> Result<Self, Diagnostics> {
         let errors = DiagnosticSink::default();
         let experiment = Self::read(root, path, &errors);
@@ -236,7 +235,8 @@ impl Experiment {
         })
     }
 
-    /// Every point and variant is read once, so that no run of a campaign meets a wrong key.
+    /// Reads every point and variant once, so that no run of a campaign fails because of an invalid
+    /// key.
     fn check_points(&self, errors: &DiagnosticSink) -> Options {
         let mut options = Options::default();
         for part in &self.parts {
@@ -252,17 +252,17 @@ impl Experiment {
         options
     }
 
-    /// Every error of a scenario after a change.
+    /// All errors of a scenario after a change.
     pub(crate) fn recheck(&self) -> Vec<Diagnostic> {
         let errors = DiagnosticSink::default();
         let options = self.check_points(&errors);
-        // What the file says for points that are left out now stays right.
+        // What the file says for points that are now left out remains valid.
         let is_new = |span: &Span| !span.is_in_file_of(&self.root.span);
         options.unused(is_new).for_each(|error| errors.push(error));
         errors.finish(Some(())).err().map(|found| found.0).unwrap_or_default()
     }
 
-    /// The part of this name; `None` names the file as it stands.
+    /// The part of this name; `None` is the file without its cases.
     pub fn part(&self, case: Option<&str>) -> Option<&Case> {
         self.parts.iter().find(|p| p.id.as_deref() == case)
     }
@@ -272,10 +272,10 @@ impl Experiment {
         self.variants.iter().filter(|v| v.case == part.id)
     }
 
-    /// The scenario of the file as it stands at a grid point, with changes.
+    /// The scenario of the file without its cases at a grid point, with changes.
     ///
     /// # Errors
-    /// What is wrong with it, with the lines; or a file that has cases only.
+    /// The errors in it, with lines; or the file has only cases.
     pub fn scenario_with(
         &self,
         point: &Point,
@@ -289,13 +289,13 @@ impl Experiment {
         part.scenario(point, changes)
     }
 
-    /// The heading: of the study, or what the file gives, or its name.
+    /// The title: that of the study or of the file, otherwise its name.
     pub fn heading(&self) -> &str {
         let study = self.study.as_ref().map(|s| s.title.as_str());
         study.or(self.title.as_deref()).unwrap_or(&self.id)
     }
 
-    /// The table of this name.
+    /// The table of this name; `None` if there is none.
     pub fn table(&self, id: &str) -> Option<&Table> {
         self.tables.iter().find(|t| t.id == id)
     }
@@ -306,8 +306,8 @@ impl Experiment {
     }
 }
 
-/// The file as it stands, and its cases. A file with cases whose `[grid]` has no axes runs its
-/// cases only.
+/// The file without its cases, and its cases. If the file has cases and `[grid]` has no axes, only
+/// the cases are run.
 fn read_parts(
     reader: &mut Reader<'_>,
     root: &Node,
@@ -326,7 +326,7 @@ fn read_parts(
     Some(parts)
 }
 
-/// Reads the scenario of a point, at full length and quick.
+/// Reads the scenario of a point, in full length and shortened.
 fn check_point(
     part: &Case,
     point: &Point,
@@ -359,8 +359,8 @@ fn check_axes(part: &Case, variants: &[&Variant], errors: &DiagnosticSink) {
     }
 }
 
-/// An experiment's name stands in file names: one with a path in it would be written elsewhere, and
-/// the pages of a report have an index of their own.
+/// An experiment's name is used in file names: one with a path in it would be written elsewhere,
+/// and `index` is the page of a report.
 fn read_id(reader: &mut Reader<'_>, root: &Node, errors: &DiagnosticSink) -> Option<String> {
     let (id, node): (String, _) = (reader.need("id")?, root.get("id")?);
     let fine = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_' || c == '.';
@@ -376,7 +376,7 @@ fn read_id(reader: &mut Reader<'_>, root: &Node, errors: &DiagnosticSink) -> Opt
     Some(id)
 }
 
-/// Every grid can be planned.
+/// Checks that every grid can be planned.
 fn check_sizes(parts: &[Case], root: &Node, errors: &DiagnosticSink) -> Option<()> {
     let place = |part: &Case| match (&part.id, root.get("case").map(|n| &n.value)) {
         (Some(id), Some(Value::List(cases))) => {
@@ -385,12 +385,12 @@ fn check_sizes(parts: &[Case], root: &Node, errors: &DiagnosticSink) -> Option<(
         _ => root.get("grid"),
     };
     let fits = |part: &Case| part.grid.check_size(place(part).unwrap_or(root), errors);
-    // All of them are told, and not the first alone.
+    // All errors are reported, not only the first.
     let all: Vec<Option<()>> = parts.iter().map(fits).collect();
     all.into_iter().collect()
 }
 
-/// Notes an `id` that two elements of a list share.
+/// Reports an `id` that two elements of a list share.
 fn check_ids(root: &Node, key: &str, errors: &DiagnosticSink) {
     let Some(Value::List(items)) = root.get(key).map(|n| &n.value) else { return };
     let ids: Vec<&Node> = items.iter().filter_map(|n| n.get("id")).collect();
@@ -402,7 +402,7 @@ fn check_ids(root: &Node, key: &str, errors: &DiagnosticSink) {
     }
 }
 
-/// Tables and figures stand in one page, where a link leads to either by its `id`.
+/// Tables and figures are on one page, with links to each by `id`.
 fn check_figure_ids(root: &Node, errors: &DiagnosticSink) {
     let tables = ids(root, "table");
     let Some(Value::List(figures)) = root.get("figure").map(|n| &n.value) else { return };
@@ -415,7 +415,7 @@ fn check_figure_ids(root: &Node, errors: &DiagnosticSink) {
     }
 }
 
-/// What is right for whole runs may not be for short ones.
+/// What is valid for whole runs may not be for short ones.
 const QUICK: &str = "so it is with the changes of `quick_set`; change them along, or take them out";
 
 fn all<T>(nodes: Vec<&Node>, read: impl Fn(&Node) -> Option<T>) -> Vec<T> {

@@ -16,7 +16,7 @@ use super::table::{FLOW_KEY, METRIC_KEY, Table};
 pub struct Figure {
     /// Its name.
     pub id: String,
-    /// Its heading.
+    /// Its title.
     pub title: String,
     /// What a reader should see in it.
     pub says: Option<String>,
@@ -27,20 +27,20 @@ pub struct Figure {
 /// Kinds of figures.
 #[derive(Clone, Debug)]
 pub enum FigureKind {
-    /// A table drawn against one of its keys, ours with intervals, and the published.
+    /// A table plotted against one of its keys: our values with intervals, and the published ones.
     Table(TableFigure),
     /// Runs over time.
     Time(Box<TimeFigure>),
-    /// A computed curve: no runs.
+    /// A computed curve, without runs.
     Curve(Curve),
 }
 
 /// How the values of a table are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableForm {
-    /// A line a row.
+    /// A line per row.
     Lines,
-    /// A bar a value.
+    /// A bar per value.
     Bars,
     /// From the lowest to the highest metric of a point, with the middle one marked.
     Ranges,
@@ -53,18 +53,18 @@ pub struct TableFigure {
     pub table: String,
     /// How it is drawn.
     pub form: TableForm,
-    /// The key that runs across.
+    /// The key on the x axis.
     pub x: String,
-    /// The key that has a panel for each label.
+    /// The key with a panel for each label.
     pub panels: Option<String>,
-    /// Which cells are drawn.
+    /// The cells that are drawn.
     pub filter: Filter,
-    /// The metrics of a range: highest, middle (where there is one) and lowest.
+    /// The metrics of a range: highest, middle (if there is one) and lowest.
     pub range: Vec<String>,
 }
 
 words! {
-    /// What has a value at every interval of a run.
+    /// A quantity with a value for every interval of a run.
     TimeMetric, "metric over time":
     /// Wire rate delivered.
     Throughput = "throughput",
@@ -74,9 +74,9 @@ words! {
     Cwnd = "cwnd",
     /// Smoothed round-trip time of the sender.
     Srtt = "srtt",
-    /// Rate that a rate-based sender allows itself.
+    /// Allowed rate of a rate-based sender.
     AllowedRate = "allowed-rate",
-    /// Loss event rate that a rate-based sender reckons with.
+    /// Loss event rate of a rate-based sender.
     LossEventRate = "loss-event-rate",
     /// Jain's index of the interval.
     Jain = "jain",
@@ -88,7 +88,7 @@ impl TimeMetric {
         !matches!(self, Self::Jain)
     }
 
-    /// Whether a value is of the whole interval, and not of its end.
+    /// Whether a value is of the whole interval, rather than of its end.
     pub const fn is_of_interval(self) -> bool {
         matches!(self, Self::Throughput | Self::Goodput | Self::Jain)
     }
@@ -104,7 +104,7 @@ impl TimeMetric {
         }
     }
 
-    /// The name in a heading.
+    /// Its name in a title.
     pub const fn title(self) -> &'static str {
         match self {
             Self::Throughput => Metric::Throughput.title(),
@@ -123,24 +123,23 @@ impl TimeMetric {
 pub struct TimeFigure {
     /// The cases, with their axes and flows.
     pub view: View,
-    /// What is drawn; several have a panel each.
+    /// The quantities; several have a panel each.
     pub metrics: Vec<TimeMetric>,
-    /// Which rates a fairness index is of.
+    /// The rates of which a fairness index is computed.
     pub rates: Rates,
     /// The unit of rates.
     pub unit: Option<String>,
-    /// The key that has a line for each label: `flow`, an axis, or none.
+    /// The key with a line for each label: `flow`, an axis, or none.
     pub lines: Option<String>,
-    /// The key that has a panel for each label.
+    /// The key with a panel for each label.
     pub panels: Option<String>,
     /// The points and flows.
     pub at: Filter,
-    /// The run, from 1; the mean over all runs with the band that nine in ten of them lie in
-    /// where absent.
+    /// The run, from 1; `None`: the mean over all runs, with the band in which 90 % of them are.
     pub run: Option<u64>,
     /// Whether starts, stops and changes are marked.
     pub events: bool,
-    /// The stretch of time that is drawn.
+    /// The part of the time that is drawn.
     pub window: Option<Window>,
 }
 
@@ -153,7 +152,7 @@ pub struct Curve {
     pub from: f64,
     /// Its end.
     pub to: f64,
-    /// What the other shares are held at.
+    /// The value of the other shares.
     pub fixed: f64,
 }
 
@@ -253,7 +252,7 @@ fn read_range(
     range.iter().all(|r| names.contains(r)).then_some(range)
 }
 
-/// The run that a figure shows is one of those of its cases; it stayed empty for ever.
+/// The run of a figure must be one of those of its cases; otherwise it would always be empty.
 fn check_run(run: Option<u64>, node: &Node, view: &View, context: &Context<'_>) -> Option<()> {
     let parts = context.parts.iter().filter(|part| view.cases.contains(&part.id));
     let runs = parts.map(|part| part.grid.runs).max().unwrap_or(1);
@@ -303,7 +302,7 @@ impl TimeFigure {
         Some(FigureKind::Time(Box::new(figure)))
     }
 
-    /// Every key is a line, a panel, or has one value.
+    /// Every key has a line, a panel, or one value.
     fn check(&self, node: &Node, context: &Context<'_>) -> Option<()> {
         let span = |key: &str| node.get(key).map_or(&node.span, |n| &n.span);
         let errors = context.errors;
@@ -360,7 +359,7 @@ impl TimeFigure {
         None
     }
 
-    /// The labels of a key that are meant.
+    /// The selected labels of a key.
     pub fn labels(&self, key: &str) -> Vec<String> {
         let all = match key {
             METRIC_KEY => self.metrics.iter().map(|m| m.word().to_owned()).collect(),
@@ -373,7 +372,7 @@ impl TimeFigure {
         all.into_iter().filter(|l| self.at.allows(key, l)).collect()
     }
 
-    /// From a metric's unit to the one that is drawn.
+    /// Factor from a metric's unit to the one that is drawn.
     pub fn factor(&self, metric: TimeMetric) -> f64 {
         let unit = self.unit.as_deref().unwrap_or(metric.unit());
         super::unit::unit_factor(metric.unit(), unit).unwrap_or(1.0)
@@ -408,7 +407,7 @@ impl Curve {
 }
 
 impl TableFigure {
-    /// The metric that the y axis is of: the first of those that are drawn.
+    /// The metric of the y axis: the first of those that are drawn.
     pub fn shown<'t>(&self, table: &'t Table) -> Option<&'t MetricSpec> {
         let named = |name: &String| table.shown.iter().find(|s| s.name == *name);
         self.range

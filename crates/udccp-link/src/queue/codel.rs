@@ -9,14 +9,14 @@ use crate::link::Drops;
 use crate::packet::Packet;
 use crate::stats::DropReason;
 
-/// What a [`CoDel`] is made from.
+/// The settings of a [`CoDel`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CoDelConfig {
-    /// The standing delay that is acceptable: `TARGET` (RFC 8289 section 4.3).
+    /// The acceptable standing delay: `TARGET` (RFC 8289 section 4.3).
     pub target: Duration,
-    /// How long the delay may stay above it: `INTERVAL`, about the longest usual round-trip time.
+    /// How long the delay may exceed it: `INTERVAL`, about the longest usual round-trip time.
     pub interval: Duration,
-    /// No drop while this many bytes or fewer wait: the largest packet, `MAXPACKET`.
+    /// No packet is dropped while at most this many bytes wait: the largest packet, `MAXPACKET`.
     pub max_packet: u32,
     /// Mark packets of ECN-capable transports instead of dropping them.
     pub ecn: bool,
@@ -25,7 +25,7 @@ pub struct CoDelConfig {
 }
 
 impl Default for CoDelConfig {
-    /// 5 ms, 100 ms, 1500 bytes, no ECN, no limit.
+    /// Target 5 ms, interval 100 ms, largest packet 1500 bytes, no ECN, no limit.
     fn default() -> Self {
         Self {
             target: Duration::from_millis(5),
@@ -37,7 +37,7 @@ impl Default for CoDelConfig {
     }
 }
 
-/// The state of CoDel, apart from the packets: RFC 8289 section 5.
+/// The state of CoDel without the packets: RFC 8289 section 5.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Controller {
     /// When the delay will have been above the target for an interval.
@@ -58,7 +58,7 @@ impl Controller {
         t + Duration::from_nanos(step as u64)
     }
 
-    /// Takes a packet out and says whether it may be dropped (`dodequeue`).
+    /// Takes a packet out and returns whether it may be dropped (`dodequeue`).
     fn take<P: Packet>(
         &mut self,
         now: Instant,
@@ -84,8 +84,8 @@ impl Controller {
         (Some(first), ok_to_drop)
     }
 
-    /// The next packet of `fifo`, after those that have to be dropped. A packet that is marked
-    /// instead is one that leaves.
+    /// The next packet of `fifo`, after dropping those that have to be dropped. A packet that is
+    /// marked instead leaves the queue.
     pub(crate) fn dequeue<P: Packet>(
         &mut self,
         now: Instant,
@@ -125,7 +125,7 @@ impl Controller {
         first
     }
 
-    /// Enters the drop state, where the last one left off if that was not long ago.
+    /// Enters the drop state, at the previous drop rate if that was not long ago.
     fn begin_dropping(&mut self, now: Instant, interval: Duration) {
         self.dropping = true;
         let delta = self.count - self.last_count;
@@ -136,8 +136,8 @@ impl Controller {
     }
 }
 
-/// Controlled delay (RFC 8289): drops from the front, ever faster, while the delay of what leaves
-/// has been above a target for an interval.
+/// Controlled delay (RFC 8289): drops from the front, at an increasing rate, while the delay of
+/// departing packets has exceeded a target for an interval.
 #[derive(Debug)]
 pub struct CoDel<P> {
     config: CoDelConfig,

@@ -1,4 +1,4 @@
-//! First in, first out; what arrives at a full queue pushes out those that waited longest.
+//! First in, first out; a full queue drops the packets that have waited longest.
 
 use udccp_base::Instant;
 
@@ -9,9 +9,9 @@ use crate::link::Drops;
 use crate::packet::Packet;
 use crate::stats::DropReason;
 
-/// Drops from the front to make room at the back: senders learn of the loss a queue earlier
-/// (T. V. Lakshman, A. Neidhardt and T. J. Ott, "The Drop from Front Strategy in TCP and in TCP
-/// over ATM", INFOCOM 1996).
+/// Drops from the front to make room at the back, so that senders learn of the loss a queueing
+/// delay earlier (T. V. Lakshman, A. Neidhardt and T. J. Ott, "The Drop from Front Strategy in TCP
+/// and in TCP over ATM", INFOCOM 1996).
 #[derive(Debug)]
 pub struct DropHead<P> {
     limit: QueueLimit,
@@ -29,7 +29,7 @@ impl<P: Packet + core::fmt::Debug + Send> Queue<P> for DropHead<P> {
     fn enqueue(&mut self, now: Instant, packet: P, idle: bool, drops: &mut Drops<P>) {
         while !idle && !self.limit.admits(self.fifo.backlog(), packet.wire_len()) {
             let Some(oldest) = self.fifo.pop() else {
-                // Not even an empty queue has room for it.
+                // It does not fit even in an empty queue.
                 drops.push((packet, DropReason::QueueFull));
                 return;
             };

@@ -1,4 +1,4 @@
-//! First in, first out; what finds no room is dropped.
+//! First in, first out; a full queue drops arriving packets.
 
 use udccp_base::Instant;
 
@@ -9,7 +9,7 @@ use crate::link::Drops;
 use crate::packet::Packet;
 use crate::stats::DropReason;
 
-/// Drops what arrives while the queue is full.
+/// Drops packets that arrive while the queue is full.
 #[derive(Debug)]
 pub struct DropTail<P> {
     limit: QueueLimit,

@@ -15,10 +15,10 @@ use crate::stats::DropReason;
 /// Most packets dropped at once when the queue is full (RFC 8290 section 4.1).
 const MOST_AT_ONCE: u64 = 64;
 
-/// What a [`FqCoDel`] is made from.
+/// The settings of an [`FqCoDel`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FqCoDelConfig {
-    /// CoDel of every queue; its `limit` is that of all of them together.
+    /// CoDel of every queue; its `limit` is that of all queues together.
     pub codel: CoDelConfig,
     /// Number of queues into which flows are hashed.
     pub flows: u32,
@@ -27,7 +27,7 @@ pub struct FqCoDelConfig {
 }
 
 impl Default for FqCoDelConfig {
-    /// 1024 queues, a quantum of 1514 bytes, 10240 packets, ECN on (RFC 8290 section 5.2).
+    /// 1024 queues, a quantum of 1514 bytes, a limit of 10240 packets, ECN (RFC 8290 section 5.2).
     fn default() -> Self {
         let limit = QueueLimit::Packets(10_240);
         let codel = CoDelConfig { ecn: true, limit, ..CoDelConfig::default() };
@@ -52,8 +52,8 @@ struct FlowQueue<P> {
     state: State,
 }
 
-/// Deficit round robin over flow queues that CoDel keeps short; a queue that was empty goes first
-/// (RFC 8290).
+/// Deficit round robin over flow queues, each with CoDel. A queue that was empty goes first (RFC
+/// 8290).
 #[derive(Debug)]
 pub struct FqCoDel<P> {
     config: FqCoDelConfig,
@@ -67,7 +67,7 @@ pub struct FqCoDel<P> {
 }
 
 impl<P: Packet> FqCoDel<P> {
-    /// Empty queues; `rng` (one number is drawn) salts the hash of flows.
+    /// Empty queues; `rng`, from which one number is drawn, salts the hash of flows.
     pub fn new(config: FqCoDelConfig, rng: &mut Rng) -> Self {
         let queue = || FlowQueue {
             fifo: Fifo::default(),
@@ -94,10 +94,11 @@ impl<P: Packet> FqCoDel<P> {
         ((h ^ (h >> 31)) % self.queues.len() as u64) as usize
     }
 
-    /// Makes room: half of the packets of the queue with the most bytes go, the oldest first.
+    /// Makes room: drops half of the packets of the queue with the most bytes, the oldest first.
     fn drop_from_fattest(&mut self, drops: &mut Drops<P>) {
         let bytes = |i: &usize| self.queues[*i].fifo.backlog().bytes;
-        // The first of equals, so that the order of the lists decides nothing.
+        // The first of several equal ones, so that the result does not depend on the order of the
+        // lists.
         let Some(fattest) = (0..self.queues.len()).max_by_key(|i| (bytes(i), usize::MAX - i))
         else {
             return;
@@ -112,7 +113,8 @@ impl<P: Packet> FqCoDel<P> {
         }
     }
 
-    /// The queue whose turn it is. Those that have used up their credits go behind the old ones.
+    /// The queue whose turn it is. Queues that have used up their credit go to the end of the old
+    /// ones.
     fn next_queue(&mut self) -> Option<usize> {
         loop {
             let from_new = !self.new.is_empty();
@@ -129,8 +131,8 @@ impl<P: Packet> FqCoDel<P> {
         }
     }
 
-    /// A queue that turned out to be empty leaves its list: a new one goes behind the old ones, so
-    /// that it cannot starve them by coming back at once.
+    /// An empty queue leaves its list. A new one goes to the end of the old ones, so that it cannot
+    /// starve them by returning at once.
     fn retire(&mut self, index: usize) {
         let queue = &mut self.queues[index];
         if queue.state == State::New {
@@ -191,7 +193,7 @@ impl<P: Packet + core::fmt::Debug + Send> Queue<P> for FqCoDel<P> {
         self.config.codel.limit
     }
 
-    /// Only those of a flow do.
+    /// Only packets of the same flow do.
     fn keeps_order(&self) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! Queue disciplines: who waits, who is dropped, who is marked.
+//! Queue disciplines: which packets wait, are dropped, or are marked.
 
 mod backlogged;
 mod codel;
@@ -23,7 +23,7 @@ pub use fq_codel::{FqCoDel, FqCoDelConfig};
 pub use pie::{Pie, PieConfig};
 pub use red::{Adaptive, Red, RedConfig, RedUnit};
 
-/// A packet in a queue, and since when.
+/// A packet in a queue, with its arrival time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting<P> {
     /// When it arrived.
@@ -32,19 +32,18 @@ pub struct Waiting<P> {
     pub packet: P,
 }
 
-/// A queue before a transmitter. What is on the transmitter is not in the queue.
+/// A queue in front of a transmitter. The packet in transmission is not in the queue.
 ///
-/// A packet that a queue refuses or gives up goes to `drops` with the reason; of every other packet
-/// it takes, the queue gives back one.
+/// Packets that the queue refuses or drops go to `drops` with the reason. All others are returned.
 pub trait Queue<P>: fmt::Debug + Send {
-    /// A packet arrives. `idle` says that the transmitter has nothing to do and asks for a packet
-    /// next: a queue that has a limit then takes one packet even if it has room for none.
+    /// A packet arrives. If `idle`, the transmitter is free and asks for a packet next, so a queue
+    /// with a limit accepts one packet even if it has room for none.
     fn enqueue(&mut self, now: Instant, packet: P, idle: bool, drops: &mut Drops<P>);
 
-    /// The packet to transmit next; `None` when nothing is left.
+    /// The packet to transmit next; `None` if the queue is empty.
     fn dequeue(&mut self, now: Instant, drops: &mut Drops<P>) -> Option<Waiting<P>>;
 
-    /// What waits.
+    /// The packets and bytes that wait.
     fn backlog(&self) -> Backlog;
 
     /// The limit.
@@ -61,7 +60,7 @@ pub trait Queue<P>: fmt::Debug + Send {
     }
 }
 
-/// Marks a packet whose sender understands marks; says whether it did (RFC 3168 section 5).
+/// Marks a packet if its sender supports ECN; returns whether it did (RFC 3168 section 5).
 pub(crate) fn mark<P: Packet>(packet: &mut P, enabled: bool, marked: &mut u64) -> bool {
     if !enabled || !packet.ecn().is_capable() {
         return false;

@@ -1,4 +1,4 @@
-//! The element that most links are: a drop-tail queue, a transmitter, a propagation delay.
+//! The element of most links: a drop-tail queue, a transmitter, a propagation delay.
 
 use std::collections::VecDeque;
 
@@ -15,57 +15,57 @@ use crate::packet::Packet;
 use crate::serializer::{Serializer, Transmission};
 use crate::stats::{DropReason, LinkStats, Tally};
 
-/// What a [`RateDelay`] is made from.
+/// The settings of a [`RateDelay`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RateDelayConfig {
-    /// Rate of the transmitter in bits of IP packets; `None` serialises in no time.
+    /// Rate of the transmitter, in bits of IP packets; `None`: transmission takes no time.
     pub rate: Option<DataRate>,
     /// Propagation delay from the end of serialisation to the far end.
     pub delay: Duration,
-    /// Limit of the queue before the transmitter.
+    /// Limit of the queue in front of the transmitter.
     pub limit: QueueLimit,
 }
 
-/// First in, first out: drop-tail queue, then transmitter, then propagation delay; before them
-/// loss, where it is asked for.
+/// First in, first out: drop-tail queue, transmitter, propagation delay; optionally loss before the
+/// queue.
 ///
-/// In such a link the whole future of a packet is known when it arrives, so it is computed then,
-/// and the packets stand in one line in the order of their delivery: one pending event, a few
-/// nanoseconds a packet, whatever the length of the line.
+/// In such a link the future of a packet is known when it arrives, so it is computed then, and all
+/// packets are stored in one line in order of delivery. There is one pending event, at a cost of a
+/// few nanoseconds per packet, however long the line is.
 #[derive(Debug)]
 pub struct RateDelay<P> {
     config: RateDelayConfig,
     serializer: Serializer,
     /// In the order of their delivery.
     line: VecDeque<Held<P>>,
-    /// When the first in line is delivered; [`Instant::MAX`] while there is none.
+    /// When the first in line is delivered; [`Instant::MAX`] if there is none.
     next: Instant,
-    /// How many from the front of `line` had begun serialisation when last looked at...
+    /// How many from the front of `line` had begun transmission at the last look...
     begun: usize,
     /// ... and the bytes of the rest. They wait, or have begun since.
     waiting_bytes: u64,
-    /// Few links have any, and they are long.
+    /// Few links have any, and they are large.
     extras: Option<Box<Extras>>,
     arrived: Tally,
-    /// For want of room.
+    /// Because there was no room.
     dropped: Tally,
-    /// Where anybody asks how long packets waited.
+    /// If queue delays are recorded.
     queue_delay: Option<Box<DelayHistogram>>,
 }
 
-/// What not all links do.
+/// Features that not all links have.
 #[derive(Debug, Default)]
 struct Extras {
     /// Loses packets before the queue.
     loss: Option<Loss>,
     lost: Tally,
-    /// By how much packets leave before their serialisation would end: a full bucket's worth.
+    /// How much earlier packets leave than their transmission would end: the time of a full bucket.
     lead: Option<Duration>,
     jitter: Option<Jitter>,
     gathering: Option<Gathering>,
 }
 
-/// Delivery made later by chance, in order.
+/// Random delay of delivery, in order.
 #[derive(Debug)]
 struct Jitter {
     below: Duration,
@@ -74,7 +74,7 @@ struct Jitter {
 }
 
 impl Extras {
-    /// Whether a packet that arrives is lost.
+    /// Whether an arriving packet is lost.
     fn loses(&mut self, now: Instant, len: u32) -> bool {
         let is_lost = self.loss.as_mut().is_some_and(|loss| loss.judge(now, len) != Verdict::Pass);
         if is_lost {
@@ -115,7 +115,7 @@ struct Held<P> {
     packet: P,
 }
 
-/// When a packet that a link has accepted goes on.
+/// When a packet that a link has accepted is delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
     begin: Instant,
@@ -140,13 +140,14 @@ impl<P: Packet> RateDelay<P> {
         }
     }
 
-    /// Delivers each packet later by a time drawn uniformly from `0..below`, but never before the
-    /// one ahead of it. `rng` should be a stream that nothing else draws from.
+    /// Delays the delivery of each packet by a time with uniform distribution in `0..below`, but
+    /// never before the one ahead of it. Random numbers come from `rng`, which nothing else should
+    /// use.
     ///
     /// This is the timing noise of real hosts. Without it, flows of equal packets over equal links
     /// meet a full queue in a fixed phase, and one of them takes all the losses (S. Floyd and V.
-    /// Jacobson, "On Traffic Phase Effects in Packet-Switched Gateways", 1992); a time of up to one
-    /// packet's at the bottleneck is enough against that.
+    /// Jacobson, "On Traffic Phase Effects in Packet-Switched Gateways", 1992). To prevent that,
+    /// the transmission time of one packet at the bottleneck is enough.
     #[must_use]
     pub fn with_jitter(mut self, below: Duration, rng: Rng) -> Self {
         let jitter = Jitter { below, rng, last: Instant::ZERO };
@@ -156,9 +157,9 @@ impl<P: Packet> RateDelay<P> {
         self
     }
 
-    /// Shapes by a token bucket of `bytes` instead of by a transmitter, as Linux's `tbf` does. A
-    /// packet leaves when its tokens are there: at once, or that many bytes' time before its
-    /// serialisation would end. Without a rate this changes nothing.
+    /// Shapes with a token bucket of `bytes` instead of a transmitter, as Linux's `tbf` does. A
+    /// packet leaves when there are tokens for it: at once, or earlier than its transmission would
+    /// end by the time of that many bytes. Without a rate this has no effect.
     #[must_use]
     pub fn with_token_bucket(mut self, bytes: u32) -> Self {
         if let Some(rate) = self.config.rate {
@@ -167,14 +168,14 @@ impl<P: Packet> RateDelay<P> {
         self
     }
 
-    /// Loses packets before they come to the queue.
+    /// Loses packets before the queue, according to `rule`.
     #[must_use]
     pub fn with_loss(mut self, rule: Loss) -> Self {
         self.extras.get_or_insert_default().loss = Some(rule);
         self
     }
 
-    /// Has the far end see packets together, as `config` says.
+    /// Makes the far end receive packets together, according to `config`.
     #[must_use]
     pub fn with_gather(mut self, config: Gather) -> Self {
         if let Some(gathering) = Gathering::new(config) {
@@ -183,19 +184,19 @@ impl<P: Packet> RateDelay<P> {
         self
     }
 
-    /// Keeps no record of queue delays: [`LinkStats::queue_delay`] stays empty.
+    /// Does not record queue delays: [`LinkStats::queue_delay`] stays empty.
     #[must_use]
     pub fn without_delay_record(mut self) -> Self {
         self.queue_delay = None;
         self
     }
 
-    /// What it was made from.
+    /// The settings.
     pub const fn config(&self) -> &RateDelayConfig {
         &self.config
     }
 
-    /// Takes those out of the backlog whose serialisation has begun by `now`.
+    /// Removes packets whose transmission has begun by `now` from the backlog.
     fn begin_until(&mut self, now: Instant) {
         while let Some(held) = self.line.get(self.begun).filter(|held| held.times.begin <= now) {
             self.waiting_bytes -= u64::from(held.packet.wire_len());
@@ -203,14 +204,14 @@ impl<P: Packet> RateDelay<P> {
         }
     }
 
-    /// What waits; some may have begun since the last look.
+    /// The backlog at the last look; some packets may have begun transmission since.
     #[inline]
     fn waiting(&self) -> Backlog {
         let packets = (self.line.len() - self.begun) as u64;
         Backlog { packets, bytes: self.waiting_bytes }
     }
 
-    /// Whether a packet that arrives at `now` has to be dropped, though it seems that there is no
+    /// Whether a packet that arrives at `now` has to be dropped, after it seemed that there was no
     /// room.
     #[inline(never)]
     fn is_full(&mut self, now: Instant, len: u32) -> bool {
@@ -218,12 +219,12 @@ impl<P: Packet> RateDelay<P> {
         self.serializer.is_busy(now) && !self.config.limit.admits(self.waiting(), len)
     }
 
-    /// Accepts a packet of `len` bytes that arrives at `now`. The caller either calls
-    /// [`Self::hold`], or takes it as delivered at that time: this spares a packet that nothing can
-    /// overtake the way through the line.
+    /// Accepts a packet of `len` bytes that arrives at `now`. The caller then either calls
+    /// [`Self::hold`], or delivers it at that time itself, which avoids the line for a packet that
+    /// nothing can overtake.
     ///
     /// # Errors
-    /// Why it is dropped: it is lost, or there is no room.
+    /// Why it is dropped: random loss or a full queue.
     #[inline(always)]
     pub fn accept(&mut self, now: Instant, len: u32) -> Result<Times, DropReason> {
         self.arrived.count(len);
@@ -248,7 +249,7 @@ impl<P: Packet> RateDelay<P> {
     /// Queues a packet for the transmitter, if there is room.
     #[inline(always)]
     fn transmit(&mut self, now: Instant, len: u32) -> Result<Transmission, DropReason> {
-        // A look at how many have begun is needed only when the line seems full.
+        // How many have begun matters only if the line seems full.
         if !self.config.limit.admits(self.waiting(), len) && self.is_full(now, len) {
             self.dropped.count(len);
             return Err(DropReason::QueueFull);
@@ -264,14 +265,14 @@ impl<P: Packet> RateDelay<P> {
         times
     }
 
-    /// Gives back the memory of the line, if nothing is in it: for a link that has done its work.
+    /// Frees the memory of the line if it is empty, for a link that is no longer needed.
     pub fn shrink(&mut self) {
         if self.line.is_empty() {
             self.line = VecDeque::new();
         }
     }
 
-    /// Puts a packet that was accepted in the line.
+    /// Adds an accepted packet to the line.
     #[inline(always)]
     pub fn hold(&mut self, times: Times, packet: P) {
         if self.line.is_empty() {
@@ -281,7 +282,7 @@ impl<P: Packet> RateDelay<P> {
         self.line.push_back(Held { times, packet });
     }
 
-    /// The next packet that reaches the far end at `now` or before.
+    /// The next packet that has reached the far end by `now`.
     #[inline(always)]
     pub fn depart(&mut self, now: Instant) -> Option<P> {
         if self.next > now {
@@ -292,13 +293,13 @@ impl<P: Packet> RateDelay<P> {
         if self.begun > 0 {
             self.begun -= 1;
         } else {
-            // Nobody asked for the backlog since this one began.
+            // The backlog was not requested since this one began.
             self.waiting_bytes -= u64::from(gone.wire_len());
         }
         Some(gone)
     }
 
-    /// When the first in line reaches the far end; [`Instant::MAX`] while there is none.
+    /// When the first in line reaches the far end; [`Instant::MAX`] if there is none.
     #[inline(always)]
     pub const fn next(&self) -> Instant {
         self.next
@@ -355,7 +356,7 @@ impl<P: Packet + core::fmt::Debug + Send> Link<P> for RateDelay<P> {
     }
 
     fn counters(&self, now: Instant) -> LinkStats {
-        // What has arrived, was not dropped and is not inside has departed.
+        // What has arrived, was not dropped, and is not inside has departed.
         let bytes = self.line.iter().map(|held| u64::from(held.packet.wire_len())).sum();
         let inside = Tally { packets: self.packets_inside() as u64, bytes };
         let mut stats = LinkStats { arrived: self.arrived, ..LinkStats::default() };

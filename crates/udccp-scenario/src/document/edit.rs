@@ -1,4 +1,5 @@
-//! Changing a tree before it is read: grid axes put in for `$name`, and `key = value` overrides.
+//! Changes a tree before it is read: replaces `$name` by values of grid axes, and applies `key =
+//! value` overrides.
 
 use std::sync::Arc;
 
@@ -7,10 +8,11 @@ use toml::de::DeTable;
 use super::{Entry, Node, Value};
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceText, Span, suggestion};
 
-/// One `key = value` that replaces what a file says.
+/// A `key = value` that replaces a value of a file.
 #[derive(Clone, Debug)]
 pub struct Override {
-    /// Dotted path; a list of named tables is entered by name or number: `flow.second.protocol`.
+    /// Dotted path. An element of a list of named tables is selected by name or number:
+    /// `flow.second.protocol`.
     pub path: String,
     /// Where the path stands.
     pub span: Span,
@@ -19,11 +21,11 @@ pub struct Override {
 }
 
 impl Override {
-    /// Reads `key=value` as given on a command line. The value is TOML, or else plain text, so that
-    /// quotes are not needed: `--set topology.bottleneck.rtt="50 ms"`.
+    /// Parses `key=value` from a command line. The value is TOML or plain text, so that quotes are
+    /// not needed: `--set topology.bottleneck.rtt="50 ms"`.
     ///
     /// # Errors
-    /// An argument without `=`; a value that begins as a table or list and is none.
+    /// The argument has no `=`, or its value begins like a table or list and is not one.
     pub fn parse(argument: &str) -> Result<Self, Diagnostic> {
         let text = argument.to_owned();
         let source = Arc::new(SourceText { name: "--set".to_owned(), text });
@@ -59,7 +61,7 @@ fn compound_value(span: Span, key: usize) -> Result<Node, Diagnostic> {
     }
 }
 
-/// A number or truth value where the text is one, else the text itself.
+/// A number or truth value if the text is one, otherwise the text itself.
 fn plain_value(text: &str) -> Value {
     if let Ok(n) = text.parse() {
         return Value::Integer(n);
@@ -74,11 +76,11 @@ fn plain_value(text: &str) -> Value {
     }
 }
 
-/// Puts an override into the tree. Tables on the way are made where they are absent; keys that
-/// the schema does not know are found when the tree is read.
+/// Applies an override to the tree. Missing tables on the path are created. Unknown keys are
+/// reported when the tree is read.
 ///
 /// # Errors
-/// A path that enters something that is no table, or names an element that a list does not have.
+/// The path goes through a value that is not a table, or names an element that does not exist.
 pub fn set(root: &mut Node, change: &Override) -> Result<(), Diagnostics> {
     let parts: Vec<&str> = change.path.split('.').collect();
     let (last, folders) = parts.split_last().ok_or_else(|| no_table(change, ""))?;
@@ -139,11 +141,11 @@ fn no_table(change: &Override, part: &str) -> Diagnostic {
     Diagnostic::at(&change.span, format!("`{part}` is inside a value that is not a table"))
 }
 
-/// Replaces every `"$name"` below `node` by the value of that axis. Whose axes these are, as in
-/// `axes of [grid]`, is for the error.
+/// Replaces every `"$name"` below `node` by the value of that axis. `whose` describes the axes in
+/// the error, for example `axes of [grid]`.
 ///
 /// # Errors
-/// A name that no axis has, with the nearest.
+/// There is no axis of this name; the error has the most similar one.
 pub fn substitute(node: &mut Node, axes: &[(&str, &Node)], whose: &str) -> Result<(), Diagnostics> {
     match &mut node.value {
         Value::Text(text) => {

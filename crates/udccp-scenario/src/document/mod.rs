@@ -1,5 +1,5 @@
-//! A TOML text as a tree in which every key and value knows its place, so that any later check can
-//! point at the line.
+//! A TOML text as a tree in which every key and value has its place, so that later checks can point
+//! at a line.
 
 mod edit;
 mod reader;
@@ -18,7 +18,7 @@ pub use edit::{Override, set, substitute};
 pub use reader::{DiagnosticSink, FromNode, Reader, parse_text};
 pub(crate) use reader::{from_text, rate_or_zero};
 
-/// The folder that relative paths of a file are relative to.
+/// The folder to which paths in a file are relative.
 pub fn base_folder(path: &Path) -> PathBuf {
     let folder = path.parent().unwrap_or(Path::new(""));
     let above = match folder.parent() {
@@ -28,12 +28,12 @@ pub fn base_folder(path: &Path) -> PathBuf {
     if above.as_os_str().is_empty() { PathBuf::from(".") } else { above.to_owned() }
 }
 
-/// A value and its place.
+/// A value with its place.
 #[derive(Clone, Debug)]
 pub struct Node {
     /// Where it stands.
     pub span: Span,
-    /// What it is.
+    /// The value.
     pub value: Value,
 }
 
@@ -52,7 +52,7 @@ pub enum Value {
     List(Vec<Node>),
     /// `{ ... }` or `[name]`, in the order of the file.
     Table(Vec<Entry>),
-    /// A kind that the schema has no use for (dates).
+    /// A type that the schema does not use (dates).
     Other(&'static str),
 }
 
@@ -78,11 +78,11 @@ impl Entry {
 }
 
 impl Node {
-    /// The kind in words, for messages.
+    /// The type in words, for messages.
     pub fn kind(&self) -> &'static str {
         match &self.value {
             Value::Text(_) => "a text",
-            // Where a whole number is wanted and this is the fault, it is its sign.
+            // If a whole number is expected and this is wrong, it is because of the sign.
             Value::Integer(n) if *n < 0 => "a negative number",
             Value::Integer(_) => "a whole number",
             Value::Float(_) => "a number",
@@ -93,7 +93,7 @@ impl Node {
         }
     }
 
-    /// The entries of a table; empty for anything else.
+    /// The entries of a table; empty for other values.
     pub fn entries(&self) -> &[Entry] {
         match &self.value {
             Value::Table(entries) => entries,
@@ -101,12 +101,12 @@ impl Node {
         }
     }
 
-    /// The value under `key`.
+    /// The value of `key`; `None` if there is none.
     pub fn get(&self, key: &str) -> Option<&Self> {
         self.entries().iter().find(|e| e.key == key).map(|e| &e.node)
     }
 
-    /// The text of a text.
+    /// The text; `None` for other values.
     pub fn as_text(&self) -> Option<&str> {
         match &self.value {
             Value::Text(text) => Some(text),
@@ -114,7 +114,7 @@ impl Node {
         }
     }
 
-    /// The value as it would be written on a line, for labels: `codel, target 10 ms` for the table
+    /// The value as text on one line, for labels: `codel, target 10 ms` for the table
     /// `{ kind = "codel", target = "10 ms" }`.
     pub fn label(&self) -> String {
         match &self.value {
@@ -136,7 +136,7 @@ impl Node {
 /// Reads a file as a tree.
 ///
 /// # Errors
-/// A file that cannot be read, or is no TOML (with the line).
+/// The file cannot be read, or is not TOML (with the line).
 pub fn load(path: &Path) -> Result<Node, Diagnostics> {
     let text = library::read(path).map_err(|e| {
         let error = Diagnostic::whole(format!("cannot read {}: {e}", path.display()));
@@ -149,7 +149,7 @@ pub fn load(path: &Path) -> Result<Node, Diagnostics> {
     parse(&path.display().to_string(), text)
 }
 
-/// What could be read instead: the files of a folder, and what comes with the program.
+/// Which files could be meant: those of a folder, and the built-in ones.
 fn others(folder: Option<&Path>, wanted: &Path) -> String {
     let folder = folder.filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -165,10 +165,10 @@ fn others(folder: Option<&Path>, wanted: &Path) -> String {
     )
 }
 
-/// Reads a text as a tree; `name` is what messages call it.
+/// Reads a text as a tree; `name` is its name in messages.
 ///
 /// # Errors
-/// A text that is no TOML, with the line.
+/// The text is not TOML; the error has the line.
 pub fn parse(name: &str, text: String) -> Result<Node, Diagnostics> {
     let source = Arc::new(SourceText { name: name.to_owned(), text });
     let parsed = DeTable::parse(&source.text).map_err(|e| {

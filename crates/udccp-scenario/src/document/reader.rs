@@ -1,4 +1,4 @@
-//! Typed reading of tables: what is asked for is known, what is left over is an error.
+//! Typed reading of tables. Keys that are asked for are known; any others are errors.
 
 use core::cell::RefCell;
 use core::fmt::Display;
@@ -9,32 +9,32 @@ use udccp_base::{DataRate, DataSize, Duration};
 use super::{Entry, Node, Value};
 use crate::diagnostic::{Diagnostic, Diagnostics, Span, suggestion};
 
-/// Where errors are collected; reading goes on so that one look shows them all.
+/// Collects errors while reading continues, so that all are reported at once.
 #[derive(Debug, Default)]
 pub struct DiagnosticSink(RefCell<Diagnostics>);
 
 impl DiagnosticSink {
-    /// Notes an error.
+    /// Adds an error.
     pub fn push(&self, error: Diagnostic) {
         self.0.borrow_mut().push(error);
     }
 
-    /// `value`, if nothing was wrong.
+    /// Returns `value` if there were no errors.
     ///
     /// # Errors
-    /// Every error that was noted.
+    /// All errors that were added.
     pub fn finish<T>(self, value: Option<T>) -> Result<T, Diagnostics> {
         self.0.into_inner().into_result(value)
     }
 }
 
-/// A type that one TOML value can be read as.
+/// A type that can be read from a TOML value.
 pub trait FromNode: Sized {
-    /// Reads the value, or notes why it cannot be read.
+    /// Reads the value, or adds the error.
     fn from_node(node: &Node, errors: &DiagnosticSink) -> Option<Self>;
 }
 
-/// Reads a text by its `FromStr`, noting its error (which names the right form) at the value.
+/// Parses a text with `FromStr`. Adds its error, which shows the correct form, at the value.
 pub fn parse_text<T: FromStr<Err: Display>>(
     node: &Node,
     errors: &DiagnosticSink,
@@ -48,7 +48,7 @@ pub fn parse_text<T: FromStr<Err: Display>>(
     text.parse().map_err(|e: T::Err| errors.push(split(&node.span, &e.to_string()))).ok()
 }
 
-/// A bare number where a quantity belongs is the commonest slip.
+/// A number without a unit is the most common error in quantities.
 fn unit_hint(node: &Node, form: &str) -> String {
     match node.value {
         Value::Integer(_) | Value::Float(_) => {
@@ -87,7 +87,7 @@ pub(crate) fn rate_or_zero(node: &Node, errors: &DiagnosticSink) -> Option<DataR
     parse_text(node, errors, "a rate such as \"100 Mbit/s\"")
 }
 
-/// A rate is above zero: a link or a source that does nothing makes a run that ends well and says
+/// A rate is above zero: with a link or source that does nothing, a run would succeed but mean
 /// nothing.
 impl FromNode for DataRate {
     fn from_node(node: &Node, errors: &DiagnosticSink) -> Option<Self> {
@@ -160,8 +160,8 @@ fn wrong<T>(node: &Node, errors: &DiagnosticSink, form: &str) -> Option<T> {
     None
 }
 
-/// Reads one table key by key. Each key asked for counts as known; [`Reader::finish`] refuses
-/// the rest.
+/// Reads a table key by key. Keys that are asked for are known; [`Reader::finish`] reports the
+/// others.
 #[derive(Debug)]
 pub struct Reader<'a> {
     node: &'a Node,
@@ -171,7 +171,7 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Begins to read `node`, which messages call `what` (for example `[time]`).
+    /// Starts to read `node`; `what` is its name in messages (for example `[time]`).
     pub fn new(
         node: &'a Node,
         what: impl Into<String>,
@@ -191,18 +191,18 @@ impl<'a> Reader<'a> {
         self.errors
     }
 
-    /// Where the table stands.
+    /// The place of the table.
     pub fn span(&self) -> &'a Span {
         &self.node.span
     }
 
-    /// The value under `key`, unread, which becomes a known key.
+    /// The value of `key`, not parsed. The key becomes a known one.
     pub fn raw(&mut self, key: &'static str) -> Option<&'a Node> {
         self.knows(&[key]);
         self.node.get(key)
     }
 
-    /// Takes keys for known that are read elsewhere or not at all.
+    /// Makes these keys known, which are read elsewhere or not at all.
     pub fn knows(&mut self, keys: &[&'static str]) {
         for key in keys {
             if !self.known.contains(key) {
@@ -211,7 +211,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The value under `key`, unread; its absence is an error.
+    /// The value of `key`, not parsed. An error if it is missing.
     pub fn node(&mut self, key: &'static str) -> Option<&'a Node> {
         if self.node.get(key).is_none() {
             self.missing(key);
@@ -219,24 +219,24 @@ impl<'a> Reader<'a> {
         self.raw(key)
     }
 
-    /// The value under `key` if it is there (a value that cannot be read is noted).
+    /// The value of `key`; `None` if it is missing, or invalid, which is an error.
     pub fn want<T: FromNode>(&mut self, key: &'static str) -> Option<T> {
         let errors = self.errors;
         self.raw(key).and_then(|node| T::from_node(node, errors))
     }
 
-    /// The value under `key`; its absence is an error.
+    /// The value of `key`. An error if it is missing.
     pub fn need<T: FromNode>(&mut self, key: &'static str) -> Option<T> {
         let errors = self.errors;
         self.node(key).and_then(|node| T::from_node(node, errors))
     }
 
-    /// The value under `key`, or `default` where it is absent.
+    /// The value of `key`, or `default` if it is missing.
     pub fn or<T: FromNode>(&mut self, key: &'static str, default: T) -> T {
         self.want(key).unwrap_or(default)
     }
 
-    /// The tables of `[[key]]`, each with a number from 1.
+    /// The tables of `[[key]]`, numbered from 1.
     pub fn tables(&mut self, key: &'static str) -> Vec<&'a Node> {
         match self.raw(key).map(|n| (&n.value, n)) {
             None => Vec::new(),
@@ -250,7 +250,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Notes that `key` is missing.
+    /// Adds the error that `key` is missing.
     fn missing(&self, key: &str) {
         let mut head = self.node.span.clone();
         // A table spans all its lines; its first line is enough to find it.
@@ -260,7 +260,7 @@ impl<'a> Reader<'a> {
         self.errors.push(Diagnostic::at(&head, message));
     }
 
-    /// Refuses every key that was not asked for.
+    /// Reports every key that was not asked for.
     pub fn finish(self) {
         for Entry { key, key_span, .. } in self.node.entries() {
             if !self.known.contains(&key.as_str()) {

@@ -1,4 +1,4 @@
-//! `[[topology.change]]`: what changes about a link, and when.
+//! `[[topology.change]]`: scheduled changes of links.
 
 use serde::{Serialize, Serializer};
 use udccp_base::{Duration, Instant};
@@ -13,10 +13,10 @@ use crate::document::{DiagnosticSink, FromNode as _, Node, Reader, rate_or_zero}
 pub struct LinkChange {
     /// When.
     pub at: Duration,
-    /// The link as the simulator calls it: `bottleneck forward`, `hop 2 reverse`; an access link
-    /// without its direction: `first sender`.
+    /// The link by its name in the simulator: `bottleneck forward`, `hop 2 reverse`. For an access
+    /// link, without direction: `first sender`.
     pub link: String,
-    /// What.
+    /// The change.
     pub change: Change,
 }
 
@@ -26,13 +26,13 @@ impl Serialize for LinkChange {
     }
 }
 
-/// The changes of one link, as the simulator wants them.
+/// The changes of one link, in the simulator's form.
 pub(crate) fn of_link(changes: &[LinkChange], link: &str) -> Vec<(Instant, Change)> {
     let mine = changes.iter().filter(|change| change.link == link);
     mine.map(|change| (Instant::ZERO + change.at, change.change.clone())).collect()
 }
 
-/// Names that a change may use, each with the links that it means.
+/// Names that a change may use, each with its links.
 struct Names(Vec<(String, Vec<String>)>);
 
 impl Names {
@@ -63,7 +63,7 @@ impl Names {
     }
 }
 
-/// Reads all `[[topology.change]]` of a file and refuses those that contradict each other.
+/// Reads all `[[topology.change]]` of a file and rejects those that contradict each other.
 pub(super) fn read(
     root: &Node,
     topology: &Topology,
@@ -144,7 +144,7 @@ fn read_one(
     }
     let mut changes = Vec::new();
     for change in what {
-        // Loss of a link that is named without a direction is that of the forward one, as in the
+        // If the link is named without a direction, loss changes in the forward one, as in the
         // description of a link.
         let both = links.len() == 2 && links[0].ends_with(" forward");
         let count = if both && matches!(change, Change::Loss(_)) { 1 } else { links.len() };

@@ -1,4 +1,4 @@
-//! Reads words that a file may choose from; an error lists the right ones.
+//! Reads words from a fixed list; errors show the list.
 
 use crate::diagnostic::{Diagnostic, suggestion};
 use crate::document::{DiagnosticSink, FromNode, Node};

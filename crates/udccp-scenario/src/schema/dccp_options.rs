@@ -8,70 +8,70 @@ use super::quantity::{Packets, Percent, Service, StartWindow};
 use crate::diagnostic::Diagnostic;
 use crate::document::{DiagnosticSink, FromNode, Node, Reader};
 
-/// Options of a DCCP flow. What is absent keeps the protocol's default.
+/// Options of a DCCP flow. `None` keeps the protocol's default.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DccpOptions {
-    /// Acknowledge every this many packets; adapted by RFC 4341 section 6.1 where absent.
+    /// Acknowledge every this many packets; by default adapted as in RFC 4341 section 6.1.
     pub ack_ratio: Option<u64>,
-    /// First congestion window.
+    /// Initial congestion window.
     pub initial_window: Option<StartWindow>,
-    /// Part of the window that a congestion event cuts away (50 % in RFC 4341).
+    /// Share of the window that a congestion event cuts (50 % in RFC 4341).
     pub window_cut: Option<Percent>,
     /// Whether packets sent before a cut let the window grow when they are acknowledged after it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub growth_after_cut: Option<GrowthAfterCut>,
-    /// First Sequence Window in packets.
+    /// Initial Sequence Window in packets.
     pub sequence_window: Option<u64>,
-    /// Upper bound of the congestion window.
+    /// Largest congestion window.
     pub max_window: Option<Packets>,
-    /// Lower bound of the retransmission timeout.
+    /// Smallest retransmission timeout.
     pub min_rto: Option<Duration>,
-    /// Explicit congestion notification.
+    /// Use explicit congestion notification.
     pub ecn: Option<bool>,
-    /// CCIDs 3 and 4: lowers the rate while the round-trip time is above its mean.
+    /// CCIDs 3 and 4: lower the rate while the round-trip time is above its mean.
     pub oscillation_reduction: Option<bool>,
-    /// CCIDs 3 and 4: lets old loss intervals count less during a long one.
+    /// CCIDs 3 and 4: reduce the weight of old loss intervals during a long one.
     pub history_discounting: Option<bool>,
     /// The host's timers fire only at multiples of this, as in a kernel with a coarse clock.
     pub timer_tick: Option<Duration>,
-    /// How the host waits for its timers; for as long as they say where absent.
+    /// How the host waits for its timers; by default exactly.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timers: Option<HostTimers>,
-    /// The host also wakes at multiples of this, as one whose application looks so often and fills
-    /// the send queue; what is due then leaves.
+    /// The host also wakes at multiples of this, like one whose application fills the send queue at
+    /// these times. What is due then is sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wakes_every: Option<Duration>,
-    /// Send buffer of the host's socket, as a kernel counts it: what may wait in the host's own
-    /// queue. No limit where absent.
+    /// Send buffer of the host's socket, as a kernel counts it: how much may wait in the host's own
+    /// queue. By default unlimited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub send_buffer: Option<DataSize>,
-    /// Share of the packets on the sender's access link that are lost at random, which hits DCCP
-    /// alone where flows of several protocols share a scenario.
+    /// Share of packets lost at random on the sender's access link, which affects only DCCP if
+    /// flows of several protocols share a scenario.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_loss: Option<Percent>,
-    /// Messages that may wait to be sent.
+    /// Limit of the send queue in messages.
     pub send_queue: Option<Packets>,
-    /// The service code that is served and asked for; `SC:PERF` where absent.
+    /// The service code to serve and to ask for (default `SC:PERF`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service: Option<Service>,
-    /// Which hosts are behind a NAT (RFC 5597) that filters by address and port; none where absent.
+    /// Which hosts are behind a NAT (RFC 5597) that filters by address and port (default none).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nat: Option<NatPlace>,
-    /// Rate asked for by Quick-Start (RFC 5634); then all routers take part.
+    /// Rate to request by Quick-Start (RFC 5634); all routers then take part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quick_start: Option<DataRate>,
-    /// The receiver invites the sender (RFC 5596) instead of waiting for anybody.
+    /// The receiver invites the sender (RFC 5596) instead of listening for any client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub invite: Option<bool>,
 }
 
 words! {
-    /// What lets the window of CCID 2 grow after a cut.
+    /// Which packets let the window of CCID 2 grow after a cut.
     GrowthAfterCut, "growth after a cut":
     /// Only packets sent after the cut, as in TCP.
     Pauses = "pauses",
-    /// Every packet acknowledged, as in Linux's CCID 2.
+    /// Every packet that is acknowledged, as in Linux's CCID 2.
     Continues = "continues",
 }
 
@@ -87,7 +87,7 @@ impl From<GrowthAfterCut> for udccp_cc::GrowthAfterCut {
 words! {
     /// How a host waits for its timers.
     HostTimers, "wait for timers":
-    /// As a program on Linux with `epoll_wait`: in whole milliseconds.
+    /// Like a program on Linux with `epoll_wait`: in whole milliseconds.
     Epoll = "epoll",
 }
 

@@ -24,34 +24,34 @@ pub struct Flow {
     /// From left to right, or from right to left.
     #[serde(skip_serializing_if = "Direction::is_forward")]
     pub direction: Direction,
-    /// Number of the leftmost router that it uses, from 1; the first where absent.
+    /// Number of the leftmost router that it uses, from 1; by default the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enters: Option<u64>,
-    /// Number of the rightmost router that it uses; the last where absent.
+    /// Number of the rightmost router that it uses; by default the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leaves: Option<u64>,
-    /// The sender's access link, where it is not that of the topology.
+    /// The sender's access link, if it differs from that of the topology.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub access: Option<Box<Link>>,
-    /// The receiver's access link, where it is not that of the topology.
+    /// The receiver's access link, if it differs from that of the topology.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receiver_access: Option<Box<Link>>,
     /// When it starts.
     pub start: Duration,
-    /// When its application stops; at the end of the run otherwise.
+    /// When its application stops; by default at the end of the run.
     pub stop: Option<Duration>,
     /// Largest IP packet (the path MTU).
     pub packet: DataSize,
     /// What its application sends.
     pub traffic: Traffic,
-    /// Options used where the protocol is a DCCP.
+    /// Options for a DCCP protocol.
     pub dccp: DccpOptions,
-    /// Options used where the protocol is a TCP.
+    /// Options for a TCP protocol.
     pub tcp: TcpOptions,
 }
 
 words! {
-    /// Which way a flow's data goes.
+    /// The direction of a flow's data.
     Direction, "direction":
     /// From left to right.
     Forward = "forward",
@@ -65,12 +65,12 @@ impl Direction {
     }
 }
 
-/// Most flows that one [[flow]] can stand for.
+/// Most flows in one [[flow]].
 const MAX_COUNT: u64 = 10_000;
 
 impl Flow {
-    /// Reads a [[flow]], which may stand for `count` flows, each `every` later than the one before.
-    /// `access` is what the topology says of access links.
+    /// Reads a [[flow]], which may stand for `count` flows that start `every` apart. `access`
+    /// describes the access links of the topology.
     pub(super) fn group(
         node: &Node,
         access: Option<&Node>,
@@ -162,8 +162,8 @@ impl Flow {
     }
 }
 
-/// The access link of one host: as the topology has it, but for what is said here. The outer
-/// `None` is an error.
+/// The access link of one host: that of the topology with the changes given here. The outer `None`
+/// is an error.
 #[expect(clippy::option_option, reason = "absent is not wrong")]
 fn own_access(
     own: Option<&Node>,
@@ -176,7 +176,7 @@ fn own_access(
     Link::access(&merged, what, errors).map(|link| Some(link.into()))
 }
 
-/// One link loses packets for one reason.
+/// A link can have only one kind of loss.
 fn check_host_loss(
     dccp: &DccpOptions,
     node: &Node,
@@ -192,7 +192,7 @@ fn check_host_loss(
     }
 }
 
-/// A flow's name is a path in `--set` and a file name of captures.
+/// A flow's name is used in paths of `--set` and in file names of captures.
 fn check_name(name: Option<&str>, node: &Node, errors: &DiagnosticSink) {
     let fine = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name.is_some_and(|n| n.is_empty() || !n.chars().all(fine)) {

@@ -1,4 +1,4 @@
-//! One link as a file describes it: an access link, a bottleneck, a hop.
+//! A link as described in a file: an access link, a bottleneck, a hop.
 
 use core::fmt::Write as _;
 
@@ -13,18 +13,18 @@ use super::{loss, queue, records};
 use crate::diagnostic::Diagnostic;
 use crate::document::{DiagnosticSink, Node, Reader};
 
-/// How long a link takes, besides serialisation and waiting.
+/// How propagation delay is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Propagation {
     /// Of this link, one way.
     Delay(Duration),
-    /// Of the whole path from host to host, there and back; what the access links leave of it is
-    /// split equally between the directions of this link.
+    /// Of the whole path from host to host and back. What the access links leave of it is divided
+    /// equally between the directions of this link.
     Rtt(Duration),
 }
 
-/// How the delay of one packet differs from that of the link.
+/// How the delay of a packet differs from that of the link.
 #[derive(Clone, Copy)]
 enum Distribution {
     Uniform,
@@ -38,29 +38,29 @@ const DISTRIBUTIONS: &[(&str, Distribution)] = &[
     ("trace", Distribution::Trace),
 ];
 
-/// A link. What is said of a link between routers holds for both of its directions, but for what
-/// happens by chance (`FORWARD_ONLY`); what is said of an access link holds for both, but
-/// for its varying delay, which is the sending host's.
+/// A link. The description of a link between routers applies to both directions, except for random
+/// effects (`FORWARD_ONLY`). That of an access link applies to both, except for the variation of
+/// the delay, which is that of the sending host.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Link {
-    /// Its rate; of a link with a trace, the mean rate of that.
+    /// Its rate; for a link with a trace, the mean rate of that.
     pub rate: DataRate,
     /// Its propagation delay.
     #[serde(flatten)]
     pub propagation: Propagation,
     /// The limit of its queue.
     pub limit: Limit,
-    /// All the rest. Rate, delay and limit in it say nothing.
+    /// Everything else. Rate, delay and limit in it are not used.
     #[serde(serialize_with = "as_text")]
     pub config: LinkConfig,
 }
 
-/// As a text that differs for different links: it goes into the key of a run.
+/// As a text that differs between different links, because it is part of the key of a run.
 fn as_text<S: Serializer>(config: &LinkConfig, s: S) -> Result<S::Ok, S::Error> {
     shortened(&format!("{config:?}"), s)
 }
 
-/// The text, or its hash where it is long (records of thousands of packets are).
+/// The text, or its hash if it is long (it may contain thousands of packets).
 pub(super) fn shortened<S: Serializer>(text: &str, s: S) -> Result<S::Ok, S::Error> {
     if text.len() <= 1_000 {
         return s.serialize_str(text);
@@ -73,11 +73,11 @@ pub(super) fn shortened<S: Serializer>(text: &str, s: S) -> Result<S::Ok, S::Err
 }
 
 impl Link {
-    /// Keys of a link between routers that say something of its forward direction alone.
+    /// Keys of a link between routers that apply only to its forward direction.
     pub(super) const FORWARD_ONLY: [&str; 6] =
         ["loss", "jitter", "delay_distribution", "reorder", "duplicate", "corrupt"];
 
-    /// An access link: `delay` is that of the link, nothing limits its queue unless said.
+    /// An access link: `delay` is that of the link, and its queue is unlimited by default.
     pub fn access(node: &Node, what: &str, errors: &DiagnosticSink) -> Option<Self> {
         let mut reader = Reader::new(node, what, errors)?;
         let rate = rate(&mut reader, what);
@@ -100,7 +100,7 @@ impl Link {
         Some(Self { rate: rate?, propagation: propagation?, limit: limit?, config: config? })
     }
 
-    /// One-way propagation delay of this link, in a path whose other links take `others` one way.
+    /// One-way propagation delay of this link, on a path whose other links take `others` one way.
     pub fn delay(&self, others: Duration) -> Duration {
         match self.propagation {
             Propagation::Delay(delay) => delay,
@@ -108,13 +108,13 @@ impl Link {
         }
     }
 
-    /// As an access link of the simulator, on a path of round-trip time `rtt`.
+    /// The configuration of the simulator's access link, on a path with round-trip time `rtt`.
     pub fn access_config(&self, rtt: Duration) -> LinkConfig {
         self.bottleneck_config(Duration::ZERO, rtt)
     }
 
-    /// As a link between routers of the simulator, on a path of round-trip time `rtt` whose other
-    /// links take `others` one way.
+    /// The configuration of the simulator's link between routers, on a path with round-trip time
+    /// `rtt` whose other links take `others` one way.
     pub fn bottleneck_config(&self, others: Duration, rtt: Duration) -> LinkConfig {
         LinkConfig {
             rate: Some(self.rate),
@@ -140,11 +140,11 @@ fn rate(reader: &mut Reader<'_>, what: &str) -> Option<DataRate> {
     records::opportunities(trace, &quiet).map(|trace| trace.mean_rate())
 }
 
-/// All keys that every link has, but for rate, delay and limit.
+/// All keys that every link has, except rate, delay and limit.
 fn config(reader: &mut Reader<'_>, rate: Option<DataRate>) -> Option<LinkConfig> {
     let errors = reader.errors();
     let trace = reader.raw("trace").map(|n| records::opportunities(n, errors));
-    // Without a rate there is an error already; what follows is still looked at.
+    // Without a rate there is an error already; the rest is checked nevertheless.
     let rate = rate.unwrap_or(DataRate::from_mbps(1));
     let queue = reader.raw("queue").map(|n| queue::read(n, rate, errors));
     let loss = reader.raw("loss").map(|n| loss::read(n, errors));

@@ -1,4 +1,4 @@
-//! Quantities that only scenarios know: queue limits, packet counts, percentages, windows.
+//! Quantities of scenarios: queue limits, numbers of packets, percentages, windows.
 
 use core::fmt;
 use core::str::FromStr;
@@ -12,11 +12,11 @@ use crate::document::from_text;
 /// `"100 packets"`, `"64 kB"` or `"unlimited"`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Limit {
-    /// A multiple of the bandwidth-delay product of the path, in whole packets of 1500 bytes.
+    /// A multiple of the path's bandwidth-delay product, in whole packets of 1500 bytes.
     Bdp(f64),
-    /// The same in bytes: a queue that counts bytes.
+    /// The same in bytes, for a queue that counts bytes.
     BdpBytes(f64),
-    /// The first and so many packets more, as where a queue of that length feeds a device.
+    /// The first plus this many packets, as if a queue of that length feeds a device.
     BdpAndPackets(f64, u32),
     /// A number of packets.
     Packets(u32),
@@ -26,11 +26,11 @@ pub enum Limit {
     Unlimited,
 }
 
-/// The IP packet size in which a bandwidth-delay product is counted.
+/// The size of an IP packet, in bytes, in which a bandwidth-delay product is counted.
 pub const BDP_PACKET_BYTES: u64 = 1500;
 
 impl Limit {
-    /// The limit of a path of this rate and round-trip time: packets, bytes, or none.
+    /// The limit on a path with this rate and round-trip time: packets, bytes, or none.
     pub fn resolve(self, rate: DataRate, rtt: Duration) -> udccp_link::QueueLimit {
         use udccp_link::QueueLimit;
         let bytes = |factor: f64| rate.bytes_in(rtt).bytes() as f64 * factor;
@@ -52,11 +52,11 @@ impl Limit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packets(pub u32);
 
-/// A share in percent: `"1.5 %"`, in 0..=100.
+/// A percentage: `"1.5 %"`, 0 to 100.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Percent(pub f64);
 
-/// A congestion window to begin with: `"rfc3390"`, `"rfc6928"` or `"3 packets"`.
+/// An initial congestion window: `"rfc3390"`, `"rfc6928"` or `"3 packets"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StartWindow(pub udccp_cc::InitialWindow);
 
@@ -81,7 +81,7 @@ impl FromStr for Limit {
         if s.trim() == "unlimited" {
             return Ok(Self::Unlimited);
         }
-        // The largest count of packets bounds the multiples too: beyond it all would be the same.
+        // The largest number of packets also limits the multiples: beyond it all would be equal.
         let parts = s.split('+').filter_map(number_and_unit);
         let is_count = |unit: &str| matches!(unit, "bdp" | "bdp bytes" | "packet" | "packets");
         let mut counts = parts.filter(|(_, unit)| is_count(unit));

@@ -1,4 +1,4 @@
-//! Sizes and times that are constant or drawn from a distribution.
+//! Sizes and times that are constant or random.
 
 use serde::{Deserialize, Serialize};
 use udccp_base::{DataSize, Duration};
@@ -7,13 +7,13 @@ use udccp_sim::Distribution;
 use crate::diagnostic::{Diagnostic, suggestion};
 use crate::document::{DiagnosticSink, FromNode, Node, Reader, Value};
 
-/// A quantity by itself, or `{ kind = "exponential", mean = ... }` and the like.
+/// A quantity alone, or a table such as `{ kind = "exponential", mean = ... }`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", tag = "kind")]
 pub enum RandomVariable<T> {
-    /// Always this.
+    /// Constant.
     Constant {
-        /// This.
+        /// The value.
         value: T,
     },
     /// Exponential.
@@ -58,7 +58,7 @@ impl Quantity for Duration {
 const KINDS: [&str; 4] = ["constant", "exponential", "pareto", "lognormal"];
 
 impl<T: Quantity> RandomVariable<T> {
-    /// As the simulator draws it: bytes or seconds.
+    /// The simulator's distribution, in bytes or seconds.
     pub fn distribution(self) -> Distribution {
         match self {
             Self::Constant { value } => Distribution::Constant(value.number()),

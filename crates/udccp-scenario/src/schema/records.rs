@@ -1,4 +1,4 @@
-//! Files that links read: one entry a line; empty lines and what follows a `#` do not count.
+//! Files for links, with one entry per line. Empty lines and text after a `#` are ignored.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use crate::diagnostic::{Diagnostic, SourceText, Span};
 use crate::document::{DiagnosticSink, Node, base_folder};
 use crate::library;
 
-/// Reads the file that `node` names: each line by `parse`, which says of a bad one what would be
-/// right. The file is found as references are.
+/// Reads the file that `node` names, each line with `parse`, whose error is the correct form. The
+/// file is searched for like references.
 pub(super) fn lines<T>(
     node: &Node,
     errors: &DiagnosticSink,
@@ -58,8 +58,8 @@ pub(super) fn lines<T>(
     Some(entries)
 }
 
-/// A trace in the format of mahimahi: each line the millisecond of one opportunity to transmit 1500
-/// bytes, ascending.
+/// A trace in the format of mahimahi: in each line the millisecond of an opportunity to transmit
+/// 1500 bytes, ascending.
 pub(super) fn opportunities(node: &Node, errors: &DiagnosticSink) -> Option<Opportunities> {
     let times = lines(node, errors, |line, last: Option<&Duration>| {
         let hint =
@@ -75,7 +75,7 @@ pub(super) fn opportunities(node: &Node, errors: &DiagnosticSink) -> Option<Oppo
     trace
 }
 
-/// Steps of a delay: each line a time and the delay from then on, both in milliseconds.
+/// Steps of a delay: in each line a time, and the delay from then on, both in milliseconds.
 pub(super) fn delays(node: &Node, errors: &DiagnosticSink) -> Option<Arc<[(Duration, Duration)]>> {
     let steps = lines(node, errors, |line, last: Option<&(Duration, Duration)>| {
         let hint = "each line has two numbers of milliseconds, a time and the extra delay from \
@@ -94,7 +94,7 @@ pub(super) fn delays(node: &Node, errors: &DiagnosticSink) -> Option<Arc<[(Durat
     Some(steps.into())
 }
 
-/// Packet by packet, 1 for lost and 0 for not; any number of them on a line.
+/// One digit per packet, 1 for lost and 0 for not lost; any number of them in a line.
 pub(super) fn flags(node: &Node, errors: &DiagnosticSink) -> Option<Arc<[bool]>> {
     let rows = lines(node, errors, |line, _: Option<&Vec<bool>>| {
         let flag = |c: char| match c {
@@ -107,7 +107,7 @@ pub(super) fn flags(node: &Node, errors: &DiagnosticSink) -> Option<Arc<[bool]>>
     Some(rows.concat().into())
 }
 
-/// The numbers of the packets that are lost, one a line, counted from 1, rising.
+/// The numbers of the packets that are lost, one per line, from 1, ascending.
 pub(super) fn numbers(node: &Node, errors: &DiagnosticSink) -> Option<Arc<[u64]>> {
     let numbers = lines(node, errors, |line, last: Option<&u64>| {
         let number = line.parse::<u64>().ok().filter(|n| *n > *last.unwrap_or(&0));

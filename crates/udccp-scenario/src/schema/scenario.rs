@@ -1,4 +1,4 @@
-//! One run as a file describes it: topology, time, flows. Everything is resolved: no axis left.
+//! A run as described in a file: topology, time, flows. All grid axes are replaced by values.
 
 use std::collections::BTreeSet;
 
@@ -15,12 +15,12 @@ use crate::document::{DiagnosticSink, FromNode, Node, Reader};
 /// Version of the file format.
 pub const SCHEMA: u64 = 1;
 
-/// One run, without its seed.
+/// A run without its seed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Scenario {
     /// The network.
     pub topology: Topology,
-    /// What changes about it, and when.
+    /// Scheduled changes of the network.
     #[serde(rename = "change", skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<LinkChange>,
     /// How long, and when to measure.
@@ -30,22 +30,22 @@ pub struct Scenario {
     pub flows: Vec<Flow>,
 }
 
-/// When things happen.
+/// The times of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Time {
     /// Length of the run.
     pub duration: Duration,
-    /// Each flow starts later than its `start` by a time below this, drawn from the run's seed:
-    /// runs differ in their starting phases.
+    /// Each flow starts later than its `start` by a random time below this, drawn from the run's
+    /// seed, so that runs have different starting phases.
     pub phase: Duration,
     /// When to measure.
     pub measure: Measure,
 }
 
-/// The measuring interval.
+/// The measured interval.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Measure {
-    /// Begin.
+    /// Start.
     pub from: Duration,
     /// End.
     pub to: Duration,
@@ -54,10 +54,10 @@ pub struct Measure {
 }
 
 impl Scenario {
-    /// Reads the parts of a file that make up a run.
+    /// Reads the scenario in a file.
     ///
     /// # Errors
-    /// Every key, unit or name that is wrong, with its line.
+    /// All invalid keys, units and names, with their lines.
     pub fn read(root: &Node) -> Result<Self, Diagnostics> {
         let errors = DiagnosticSink::default();
         let scenario = Self::from_root(root, &errors);
@@ -101,7 +101,7 @@ impl Scenario {
         Some(scenario)
     }
 
-    /// What no single key can see.
+    /// Checks that involve several keys.
     fn check(&self, nodes: &[&Node], errors: &DiagnosticSink) {
         for (flow, node) in self.flows.iter().zip(nodes) {
             self.check_start(flow, node, errors);
@@ -109,7 +109,7 @@ impl Scenario {
         }
     }
 
-    /// A flow starts before the run ends and before it stops itself, whatever phase is drawn.
+    /// A flow must start before the run ends and before it stops, with any phase.
     fn check_start(&self, flow: &Flow, node: &Node, errors: &DiagnosticSink) {
         let Time { duration, phase, .. } = self.time;
         let at = |key: &str| node.get(key).map_or(&node.span, |n| &n.span);
@@ -120,7 +120,7 @@ impl Scenario {
             errors.push(Diagnostic::at(at("start"), error));
             return;
         }
-        // Its transfers come at times of their own, without a phase.
+        // Its transfers come at random times, without a phase.
         if matches!(flow.traffic, Traffic::Poisson { .. }) {
             return;
         }
@@ -137,7 +137,7 @@ impl Scenario {
         }
     }
 
-    /// A flow enters before it leaves, at routers that there are.
+    /// A flow must enter before it leaves, at routers that exist.
     fn check_way(&self, flow: &Flow, node: &Node, errors: &DiagnosticSink) {
         let last = self.topology.routers() as u64;
         for (key, router) in [("enters", flow.enters), ("leaves", flow.leaves)] {
@@ -184,7 +184,7 @@ impl FromNode for Time {
     }
 }
 
-/// Most samples of a series. Each flow and each link keeps its own in memory.
+/// Most samples of a series. Each flow and each link has one in memory.
 const MAX_SAMPLES: u64 = 1_000_000;
 
 fn check_samples(duration: Duration, every: Duration, node: &Node, errors: &DiagnosticSink) {
@@ -226,5 +226,5 @@ impl Measure {
     }
 }
 
-/// Size of an IP packet where a file does not say.
+/// Size of an IP packet by default.
 pub(super) const DEFAULT_PACKET: DataSize = DataSize::from_bytes(1500);

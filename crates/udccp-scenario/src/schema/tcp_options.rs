@@ -8,33 +8,33 @@ use super::quantity::{Packets, Percent, StartWindow};
 use crate::document::{DiagnosticSink, FromNode, Node, Reader};
 
 words! {
-    /// What the settings of a TCP host start from.
+    /// The profile from which the settings of a TCP host are taken.
     TcpProfile, "TCP profile":
     /// A current host.
     Modern = "modern",
-    /// Linux 2.6.22 of 2007 as it was installed.
+    /// Linux 2.6.22 of 2007 with its defaults.
     Linux2622 = "linux-2.6.22",
-    /// The RFCs word for word.
+    /// The RFCs to the letter.
     Rfc = "rfc",
 }
 
 words! {
-    /// What one acknowledgement adds to a window that grows by acknowledgements.
+    /// How much an acknowledgement lets the window grow.
     AckCounting, "way of counting acknowledgements":
     /// As many segments as it acknowledges.
     Segments = "segments",
-    /// As many, at most two (RFC 3465).
+    /// As many, but at most two (RFC 3465).
     AtMostTwo = "at-most-two",
     /// One.
     OnePerAck = "one-per-ack",
     /// One in slow start, as many as it acknowledges in congestion avoidance.
     OneInSlowStart = "one-in-slow-start",
-    /// One an acknowledgement in congestion avoidance, the segments it acknowledges in slow start.
+    /// As many as it acknowledges in slow start, one in congestion avoidance.
     OneInAvoidance = "one-in-avoidance",
 }
 
 words! {
-    /// How a window falls when recovery begins.
+    /// How the window is reduced when recovery begins.
     Reduction, "window reduction":
     /// At once (RFC 6675).
     AtOnce = "at-once",
@@ -45,53 +45,53 @@ words! {
 }
 
 words! {
-    /// How losses are found before the retransmission timer expires.
+    /// How losses are detected before the retransmission timer expires.
     LossDetection, "loss detection":
-    /// By three segments that were SACKed above (RFC 6675).
+    /// Three segments above were SACKed (RFC 6675).
     Sack = "sack",
-    /// By time, with probes of a silent tail (RFC 8985).
+    /// By time, with tail loss probes (RFC 8985).
     RackTlp = "rack-tlp",
 }
 
-/// Options of a TCP flow. What is absent is as the profile has it.
+/// Options of a TCP flow. `None` keeps the value of the profile.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TcpOptions {
     /// The profile.
     pub profile: TcpProfile,
-    /// Acknowledge every second segment instead of each.
+    /// Acknowledge every second segment instead of every one.
     pub delayed_ack: Option<bool>,
     /// How acknowledgements are counted.
     pub ack_counting: Option<AckCounting>,
-    /// How the window falls.
+    /// How the window is reduced.
     pub window_reduction: Option<Reduction>,
-    /// How losses are found.
+    /// How losses are detected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss_detection: Option<LossDetection>,
-    /// First congestion window.
+    /// Initial congestion window.
     pub initial_window: Option<StartWindow>,
-    /// Part of the window that a congestion event cuts away (NewReno only; 50 %).
+    /// Share of the window that a congestion event cuts (NewReno only; 50 %).
     pub window_cut: Option<Percent>,
-    /// Upper bound of the congestion window.
+    /// Largest congestion window.
     pub max_window: Option<Packets>,
-    /// Slow start threshold that the host remembers from an earlier connection.
+    /// Slow start threshold from an earlier connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initial_ssthresh: Option<Packets>,
     /// Receive buffer: the largest window advertised.
     pub receive_buffer: Option<DataSize>,
     /// Send buffer.
     pub send_buffer: Option<DataSize>,
-    /// Lower bound of the retransmission timeout.
+    /// Smallest retransmission timeout.
     pub min_rto: Option<Duration>,
-    /// Timestamps (RFC 7323): 12 bytes of every packet.
+    /// Use timestamps (RFC 7323), which take 12 bytes of every packet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamps: Option<bool>,
-    /// Whether paced segments leave in trains, as with segmentation offload, or one by one.
+    /// Whether paced segments are sent in bursts, as with segmentation offload, or one by one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offload: Option<bool>,
     /// Whether segments wait in the socket instead of the host's own queue (TCP Small Queues).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub small_queues: Option<bool>,
-    /// Explicit congestion notification.
+    /// Use explicit congestion notification.
     pub ecn: Option<bool>,
 }
 

@@ -1,4 +1,4 @@
-//! The network of a scenario: access links, and routers in a row with a link between neighbours.
+//! The network of a scenario: access links, and routers in a row.
 
 use serde::Serialize;
 use udccp_base::Duration;
@@ -15,7 +15,7 @@ words! {
     Dumbbell = "dumbbell",
     /// Several routers in a row.
     Chain = "chain",
-    /// Several routers in a row, where flows enter and leave on the way.
+    /// Several routers in a row, where flows enter and leave at any of them.
     ParkingLot = "parking-lot",
 }
 
@@ -24,11 +24,11 @@ words! {
 pub struct Topology {
     /// Its shape.
     pub shape: Shape,
-    /// The link between each host and its router, where a flow does not say otherwise.
+    /// The link between each host and its router, unless a flow has its own.
     pub access: Link,
-    /// The link between the first two routers (of a dumbbell the only one).
+    /// The link between the first two routers (the only one in a dumbbell).
     pub bottleneck: Link,
-    /// The same from right to left, where it is not equal.
+    /// The same from right to left, if it differs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reverse: Option<Link>,
     /// The hops after the first.
@@ -39,7 +39,7 @@ pub struct Topology {
 /// A link between two neighbouring routers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Hop {
-    /// From left to right, and back where `reverse` does not say otherwise.
+    /// From left to right, and back if there is no `reverse`.
     pub link: Link,
     /// From right to left.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,7 +50,7 @@ pub struct Hop {
 const MAX_HOPS: u64 = 32;
 
 impl Topology {
-    /// Both directions of every hop, from left to right; the second is `None` where it is as the
+    /// Both directions of every hop, from left to right. The second is `None` if it equals the
     /// first.
     pub fn hops(&self) -> impl Iterator<Item = (&Link, Option<&Link>)> {
         let first = core::iter::once((&self.bottleneck, self.reverse.as_ref()));
@@ -63,7 +63,7 @@ impl Topology {
     }
 
     /// One-way propagation delay of a link between routers. An `rtt` is that of the whole path:
-    /// what the access links leave of it is shared equally by all hops and directions.
+    /// what the access links leave of it is divided equally among all hops and directions.
     pub fn delay_of(&self, link: &Link) -> Duration {
         match link.propagation {
             Propagation::Delay(delay) => delay,
@@ -98,7 +98,7 @@ impl Topology {
         for (key, link) in
             [("bottleneck", Some(&self.bottleneck)), ("reverse", self.reverse.as_ref())]
         {
-            // A `reverse` without an `rtt` of its own has that of the bottleneck.
+            // A `reverse` without an `rtt` has that of the bottleneck.
             let Some(rtt) = node.get(key).and_then(|link| link.get("rtt")) else { continue };
             if link.is_some_and(|l| matches!(l.propagation, Propagation::Rtt(rtt) if rtt < least)) {
                 let error = format!("the access links alone have a round-trip time of {least}");
@@ -114,7 +114,7 @@ impl FromNode for Topology {
         let shape: Option<Shape> = reader.need("shape");
         let access = reader.node("access").map(|n| Link::access(n, "topology.access", errors));
         let tables = reader.tables("hop");
-        // Read together with the flows, whose links they name.
+        // Read together with the flows, because changes can refer to their links.
         reader.knows(&["change"]);
         let count = reader.raw("hops");
         let hops = match (shape, tables.as_slice()) {
@@ -195,8 +195,8 @@ impl FromNode for Hop {
     }
 }
 
-/// A hop whose reverse direction is as the forward one but for what `reverse` says, and for what
-/// is lost or changed by chance.
+/// A hop whose reverse direction equals the forward one, except for `reverse` and for random loss
+/// and changes.
 fn read_hop(
     forward: &Node,
     reverse: Option<&Node>,
@@ -219,8 +219,8 @@ fn read_hop(
     Some(Hop { link, reverse })
 }
 
-/// A table with the entries of `change` in place of those of `base`, and some of these left out.
-/// What is no table is returned as it is, so that whoever reads it refuses it.
+/// A table with the entries of `change` replacing those of `base`, without the keys in `without`. A
+/// value that is not a table is returned unchanged and rejected when it is read.
 pub(super) fn changed(base: &Node, change: Option<&Node>, without: &[&str]) -> Node {
     let parts = [Some(base), change].into_iter().flatten();
     if let Some(odd) = parts.rev().find(|part| !matches!(part.value, Value::Table(_))) {

@@ -1,4 +1,4 @@
-//! Files with one number a line.
+//! Files with one number per line.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,17 +10,16 @@ use crate::diagnostic::{Diagnostic, SourceText, Span};
 use crate::document::{DiagnosticSink, Node, base_folder};
 use crate::library;
 
-/// The sizes of frames as a file lists them, one in bytes a line; empty lines and what follows a
-/// `#` do not count.
+/// Frame sizes from a file, one in bytes per line. Empty lines and text after a `#` are ignored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
-    /// The file as the scenario names it.
+    /// The file's name in the scenario.
     pub file: String,
     /// The sizes.
     pub bytes: Arc<[u32]>,
 }
 
-/// A trace stands in a scenario by its contents, so that a run's key changes with them.
+/// A scenario contains the content of a trace, so that the key of a run depends on it.
 impl Serialize for Trace {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         let mut hash = Sha256::new();
@@ -38,7 +37,7 @@ impl<'de> Deserialize<'de> for Trace {
     }
 }
 
-/// Largest frame: no camera makes a larger one.
+/// Largest frame in bytes; no camera makes larger ones.
 const MAX_FRAME: u32 = 64 << 20;
 
 impl Trace {

@@ -24,22 +24,22 @@ use crate::result::{FlowSample, SenderSample};
 use crate::source::End;
 use crate::transfers::{Life, Maker};
 
-/// Packets sent and events at one instant that cannot be honest: six windows of 10 Gbit/s times
-/// 200 ms, all let go at once.
+/// More packets and events than this at one time indicate a livelock: six windows of 10 Gbit/s
+/// times 200 ms, all sent at once.
 const LIVELOCK: u64 = 1 << 20;
 
-/// Events between two looks at the flag that stops a run: well below a tenth of a second.
+/// Events between two checks of the flag that stops a run: well below a tenth of a second.
 const LOOK_EVERY: u64 = 1 << 12;
 
-/// Why a run ends early; behind a pointer, so that going on costs nothing.
+/// Why a run ends early; boxed, so that the usual case costs nothing.
 type Stop = Box<SimError>;
 
-/// A simulation as it runs.
+/// A running simulation.
 pub(crate) struct Engine {
     pub(crate) hosts: Vec<Host>,
     pub(crate) fabric: Fabric,
     pub(crate) addresses: BTreeMap<IpAddr, u32>,
-    /// Who makes the pairs of these flows, whose transports come and go.
+    /// The makers of the pairs of these flows, whose transports come and go.
     makers: BTreeMap<usize, Maker>,
     pub(crate) names: Names,
     pub(crate) schedule: Schedule,
@@ -52,7 +52,7 @@ pub(crate) struct Engine {
     pub(crate) events: Vec<Option<u64>>,
     pub(crate) window: Duration,
     next_mark: Instant,
-    /// When to look up from the events: the next mark, or the end.
+    /// When to leave the event loop: at the next mark, or at the end.
     next_stop: Instant,
     now: Instant,
     /// Events at `now` so far.
@@ -103,7 +103,7 @@ impl Engine {
         engine
     }
 
-    /// Lets everything happen that is due before `end`.
+    /// Processes all events before `end`.
     pub(crate) fn run(&mut self, end: Instant, stop: Option<&AtomicBool>) -> Result<(), SimError> {
         self.go(end, stop).map_err(|stop| *stop)?;
         self.finish(end)
@@ -141,7 +141,7 @@ impl Engine {
         }
     }
 
-    /// Stops at the first thing that observers found wrong.
+    /// Stops at the first error that observers found.
     #[inline]
     fn look_out(&mut self) -> Result<(), Stop> {
         match &mut self.fabric.observer {
@@ -150,7 +150,7 @@ impl Engine {
         }
     }
 
-    /// Time goes on, never back, and not round in circles.
+    /// Advances time, which must not go back or stand still.
     #[inline]
     fn advance(&mut self, due: Instant, component: usize) -> Result<(), Stop> {
         if due > self.now {
@@ -161,7 +161,7 @@ impl Engine {
         self.again(due, component)
     }
 
-    /// One more event at this instant.
+    /// Counts another event at this time.
     fn again(&mut self, due: Instant, component: usize) -> Result<(), Stop> {
         self.at_once += 1;
         if due < self.now {
@@ -182,8 +182,8 @@ impl Engine {
         Box::new(SimError::Livelock { at: self.now, events: self.at_once, component })
     }
 
-    /// A packet (or several) reaches the far end of a link, and goes on from there for as long as
-    /// nothing else happens anywhere: such events never enter the queue.
+    /// One or more packets reach the far end of a link, and travel on as long as nothing else
+    /// happens: such events never enter the queue.
     #[inline(always)]
     fn link_event(&mut self, mut index: usize) -> Result<(), Stop> {
         // The first event is the first in the queue; those that follow are in none.
@@ -228,7 +228,7 @@ impl Engine {
         }
     }
 
-    /// Several packets reach the far end of a link at once: one at a time is the rule.
+    /// Several packets reach the far end of a link at once, which is rare.
     #[cold]
     fn cross_several(
         &mut self,
@@ -305,7 +305,7 @@ impl Engine {
         let timers = self.hosts[index].poll_timeouts();
         let due = timers[0].min(timers[1]);
         if due > self.now {
-            // The timer was moved to later since; see `drain`.
+            // The timer was moved to a later time; see `drain`.
             self.fabric.events.set(index, due);
             return Ok(());
         }
@@ -318,7 +318,7 @@ impl Engine {
         self.drain(index)
     }
 
-    /// Lets a host say all it has to say, then asks when to wake it.
+    /// Lets a host send everything, then asks when to wake it.
     fn drain(&mut self, index: usize) -> Result<(), Stop> {
         let now = self.now;
         if self.hosts[index].is_heard {
@@ -340,8 +340,8 @@ impl Engine {
             }
         }
         let due = host.poll_timeout();
-        // A timer that moves to later, as most do at every packet, is left where it is: the host
-        // then wakes once for nothing, which is cheaper than moving it every time.
+        // A timer that moves to a later time, as most do with every packet, is left where it is.
+        // The host then wakes once needlessly, which is cheaper than moving it every time.
         let armed = fabric.events.due(index);
         if due < armed || armed <= now {
             fabric.events.set(index, due.max(now));
@@ -410,7 +410,7 @@ impl Engine {
         taken
     }
 
-    /// Recorders look at what is so far; everything before `until` has happened.
+    /// Takes samples for recorders; everything before `until` has happened.
     #[cold]
     fn pass_marks(&mut self, until: Instant) {
         while self.next_mark <= until {

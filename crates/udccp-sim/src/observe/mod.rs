@@ -1,4 +1,4 @@
-//! Those who look at every packet: captures and the checker.
+//! Observers of every packet: captures and the checker.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! Recorders: what happened to each flow and each bottleneck, per interval and in the window.
+//! Recorders: events of each flow and each bottleneck, per interval and in the measured window.
 
 mod crossing;
 mod jitter;
@@ -16,7 +16,7 @@ use udccp_link::{Link, LinkStats, Tally};
 use crate::packet::Parcel;
 use crate::result::{FlowSample, LinkResult, LinkSample, SenderSample};
 
-/// A span between two marks.
+/// The time between two marks.
 #[derive(Clone, Copy, Debug)]
 pub struct Interval {
     /// Its end, since the start of the run.

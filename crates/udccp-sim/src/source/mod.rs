@@ -1,4 +1,4 @@
-//! Applications: what a sender has to say, and when.
+//! Applications: what a sender sends, and when.
 
 mod arrivals;
 mod bulk;
@@ -31,47 +31,47 @@ pub use voip::{Codec, Speech, Voip};
 
 /// A source of application data for one sender.
 ///
-/// It is started once, fed after everything that happens to its host and when its own timeout
-/// comes, and never again after the flow's stop time. A source that has offered all it has may
-/// close the transport.
+/// A source is started once, and fed after every event of its host and at its own timeouts, but not
+/// after the flow's stop time. When it has offered everything it may close the transport.
 ///
-/// One that [`Self::hears`] is the application at both ends: it is told what is delivered, and may
-/// answer from the receiver's end.
+/// A source that [`Self::hears`] is the application on both sides: it is told what is delivered,
+/// and may answer from the receiver's side.
 pub trait Source: fmt::Debug + Send {
     /// The flow has been opened.
     fn start(&mut self, now: Instant);
 
-    /// Offers the transport what is due. Returns whether anything was taken.
+    /// Offers the transport what is due. Returns whether anything was accepted.
     fn feed(&mut self, now: Instant, port: &mut dyn AppPort) -> bool;
 
-    /// When there is something new to offer whatever the network does; `None` when never.
+    /// The next time at which there is something to offer, whatever the network does; `None`:
+    /// never.
     fn poll_timeout(&self) -> Option<Instant>;
 
-    /// What was offered so far.
+    /// Counts of what was offered so far.
     fn stats(&self) -> SourceStats;
 
-    /// Whether [`Self::delivered`] and [`Self::answer`] are to be called. Asked once, before the
+    /// Whether [`Self::delivered`] and [`Self::answer`] should be called. Asked once, before the
     /// run.
     fn hears(&self) -> bool {
         false
     }
 
-    /// The application at `end` got this data (of a byte stream: this stretch). What happens at
-    /// the receiver must not make [`Self::poll_timeout`] earlier.
+    /// The application at `end` received this data (for a byte stream, this part of it). At the
+    /// receiver, this must not make [`Self::poll_timeout`] earlier.
     fn delivered(&mut self, _now: Instant, _end: End, _payload: &Payload) {}
 
-    /// Offers the receiver's transport what is due there. Returns whether anything was taken.
+    /// Offers the receiver's transport what is due there. Returns whether anything was accepted.
     fn answer(&mut self, _now: Instant, _transport: &mut dyn AppPort) -> bool {
         false
     }
 
-    /// What became of what was offered.
+    /// What happened to what was offered.
     fn outcome(&self) -> Outcome {
         Outcome::None
     }
 }
 
-/// An end of a pair.
+/// A side of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// The active side.
@@ -80,41 +80,43 @@ pub enum End {
     Receiver,
 }
 
-/// What became of what a source offered, by the kind of source.
+/// What happened to what a source offered, depending on the kind of source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Nothing is followed.
+    /// Nothing is tracked.
     None,
     /// One transfer.
     Transfer {
-        /// All of it was given to the transport.
+        /// Whether all of it was accepted by the transport.
         is_offered: bool,
     },
-    /// Messages, each with a time from being made to being whole at the receiver.
+    /// Messages, each with the time from creation to complete arrival at the receiver.
     Messages(Times),
-    /// Requests, each with a time from being made to its response being whole at the sender.
+    /// Requests, each with the time from creation to complete arrival of the response at the
+    /// sender.
     Responses(Times),
 }
 
-/// Things that began and ended.
+/// Things that started and ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// Things that began.
+    /// How many started.
     pub begun: u64,
-    /// Of these, given up by the source.
+    /// How many of these the source gave up.
     pub given_up: u64,
-    /// Of those that ended well: when, and how long it had taken.
+    /// For each that completed: when, and how long it took.
     pub done: Vec<(Instant, Duration)>,
 }
 
-/// What a source offered.
+/// Counters of what a source offered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SourceStats {
-    /// Messages that the transport took.
+    /// Messages that the transport accepted.
     pub accepted: u64,
-    /// Bytes that the transport took.
+    /// Bytes that the transport accepted.
     pub accepted_bytes: u64,
-    /// Messages that found the transport full or closed, or waited for too long, and were given up.
+    /// Messages that were given up, because the transport was full or closed or they waited too
+    /// long.
     pub refused: u64,
 }
 

@@ -9,10 +9,10 @@ use crate::link::Drops;
 use crate::packet::Packet;
 use crate::stats::DropReason;
 
-/// What a [`Pie`] is made from (RFC 8033 section 4 and appendix A).
+/// The settings of a [`Pie`] (RFC 8033 section 4 and appendix A).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PieConfig {
-    /// The queueing delay to aim at: `QDELAY_REF`.
+    /// The target of the queueing delay: `QDELAY_REF`.
     pub target: Duration,
     /// Time between two updates of the drop probability: `T_UPDATE`.
     pub update: Duration,
@@ -20,21 +20,23 @@ pub struct PieConfig {
     pub alpha: f64,
     /// Weight of the trend, per second.
     pub beta: f64,
-    /// No early drop for this long after a time without congestion: `MAX_BURST`.
+    /// How long early drops are suspended after a time without congestion: `MAX_BURST`.
     pub max_burst: Duration,
-    /// Mean length of a packet in bytes; no early drop while two of these or fewer wait.
+    /// Mean length of a packet in bytes. There is no early drop while at most twice this many bytes
+    /// wait.
     pub mean_packet: u32,
     /// Mark packets of ECN-capable transports instead of dropping them, while the probability is
     /// below [`mark_below`](Self::mark_below).
     pub ecn: bool,
-    /// From this probability on packets are dropped and no longer marked: `mark_ecnth`.
+    /// From this probability on, packets are dropped instead of marked: `mark_ecnth`.
     pub mark_below: f64,
     /// Hard limit of the queue.
     pub limit: QueueLimit,
 }
 
 impl Default for PieConfig {
-    /// The RFC's values: 15 ms, 15 ms, 1/8, 1 1/4, 150 ms; marking below 10 %, no ECN, no limit.
+    /// The RFC's values: target 15 ms, update 15 ms, alpha 1/8, beta 1 1/4, burst 150 ms; marking
+    /// below 10 %, no ECN, no limit.
     fn default() -> Self {
         Self {
             target: Duration::from_millis(15),
@@ -50,12 +52,12 @@ impl Default for PieConfig {
     }
 }
 
-/// PIE (RFC 8033): drops (or marks) arrivals with a probability that a controller moves so that the
-/// queueing delay comes to its target.
+/// PIE (RFC 8033): drops (or marks) arrivals with a probability that a controller adjusts so that
+/// the queueing delay approaches its target.
 ///
-/// This is the basic scheme of appendix A, which takes the delay from the time stamp of the packet
-/// that left last (section 4.3), with the cap on one step's increase (section 5.5). The timer is
-/// not an event: updates that are due are made up for at the next arrival or departure.
+/// This is the basic scheme of appendix A, which derives the delay from the time stamp of the last
+/// packet that left (section 4.3), with the limit on the increase per step (section 5.5). The timer
+/// is not an event: updates that are due are made at the next arrival or departure.
 #[derive(Debug)]
 pub struct Pie<P> {
     config: PieConfig,
@@ -70,7 +72,7 @@ pub struct Pie<P> {
 }
 
 impl<P: Packet> Pie<P> {
-    /// An empty queue; `rng` should be a stream that nothing else draws from.
+    /// An empty queue. Random numbers come from `rng`, which nothing else should use.
     pub fn new(config: PieConfig, rng: Rng) -> Self {
         Self {
             config,
@@ -85,7 +87,7 @@ impl<P: Packet> Pie<P> {
         }
     }
 
-    /// The drop probability as it is now.
+    /// The current drop probability.
     pub const fn probability(&self) -> f64 {
         self.probability
     }
@@ -116,7 +118,7 @@ impl<P: Packet> Pie<P> {
         self.burst_allowance = self.burst_allowance.saturating_sub(self.config.update);
     }
 
-    /// Once congestion has gone away, the next burst is allowed again (section 4.4).
+    /// Allows the next burst when congestion has ended (section 4.4).
     fn allow_burst(&mut self) {
         let calm = |d: Duration| d < self.config.target / 2;
         if self.probability <= 0.0 && calm(self.delay) && calm(self.old_delay) {
@@ -124,7 +126,7 @@ impl<P: Packet> Pie<P> {
         }
     }
 
-    /// Whether chance picks this arrival (`drop_early`).
+    /// Whether this arrival is selected at random (`drop_early`).
     fn picks(&mut self) -> bool {
         let calm = self.old_delay < self.config.target / 2 && self.probability < 0.2;
         let short = self.fifo.backlog().bytes <= 2 * u64::from(self.config.mean_packet);
@@ -132,7 +134,7 @@ impl<P: Packet> Pie<P> {
     }
 }
 
-/// By how much a step is made smaller while the probability is small (RFC 8033 section 4.2).
+/// The factor by which a step is smaller while the probability is small (RFC 8033 section 4.2).
 fn auto_tuning(probability: f64) -> f64 {
     const STEPS: [(f64, f64); 6] = [
         (0.000_001, 2048.0),

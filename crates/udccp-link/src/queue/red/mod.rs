@@ -9,42 +9,43 @@ use crate::link::Drops;
 use crate::packet::Packet;
 use crate::stats::DropReason;
 
-/// In what RED counts its queue.
+/// The unit in which RED counts its queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RedUnit {
     /// Every packet counts the same.
     #[default]
     Packets,
-    /// The queue is counted in bytes, and a packet is dropped in proportion to its length. The
-    /// thresholds are still in packets, of the mean length.
+    /// The queue is counted in bytes, and a packet is dropped with a probability proportional to
+    /// its length. The thresholds are still in packets, of the mean length.
     Bytes,
 }
 
-/// What [`Red`] is made from.
+/// The settings of [`Red`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RedConfig {
-    /// Below this average queue nothing is dropped: `min_th`, in packets.
+    /// Average queue below which nothing is dropped: `min_th`, in packets.
     pub min: f64,
-    /// From this average queue on everything is (or, if `gentle`, from twice this): `max_th`, in
-    /// packets.
+    /// Average queue from which on everything is dropped (with `gentle`, from twice this):
+    /// `max_th`, in packets.
     pub max: f64,
-    /// The drop probability as the average reaches `max`: `max_p`, 0..=1.
+    /// Drop probability when the average reaches `max`: `max_p`, 0 to 1.
     pub max_probability: f64,
-    /// The weight of one sample in the average: `w_q`, 0..=1.
+    /// Weight of a sample in the average: `w_q`, 0 to 1.
     pub weight: f64,
     /// Between `max` and twice `max` the probability rises from `max_probability` to 1 instead of
     /// jumping (S. Floyd, "Recommendation on using the gentle variant of RED", 2000).
     pub gentle: bool,
-    /// In what the queue is counted.
+    /// The unit in which the queue is counted.
     pub unit: RedUnit,
-    /// Mean length of a packet in bytes: for byte mode, and for the time that a packet takes.
+    /// Mean length of a packet in bytes, for `RedUnit::Bytes` and for the transmission time of a
+    /// packet.
     pub mean_packet: u32,
-    /// Rate of the transmitter: an idle queue's average falls as if packets of mean length had
-    /// left at this rate. `None` lets it fall to zero at once.
+    /// Rate of the transmitter. While the queue is idle, the average falls as if packets of mean
+    /// length were transmitted at this rate. `None`: it falls to zero at once.
     pub rate: Option<DataRate>,
     /// Mark packets of ECN-capable transports instead of dropping them.
     pub ecn: bool,
-    /// Let `max_probability` follow the traffic (Adaptive RED).
+    /// Adapt `max_probability` to the traffic (Adaptive RED); `None`: leave it unchanged.
     pub adaptive: Option<Adaptive>,
     /// Hard limit of the queue.
     pub limit: QueueLimit,
@@ -56,21 +57,21 @@ pub struct RedConfig {
 pub struct Adaptive {
     /// Time between two adaptations.
     pub interval: Duration,
-    /// The factor of a decrease: `beta`.
+    /// Factor of a decrease: `beta`.
     pub decrease: f64,
-    /// Bounds of `max_probability`.
+    /// Smallest and largest `max_probability`.
     pub bounds: (f64, f64),
 }
 
 impl Default for Adaptive {
-    /// The published values: 0.5 s, 0.9, 0.01 to 0.5.
+    /// The published values: every 0.5 s, factor 0.9, from 0.01 to 0.5.
     fn default() -> Self {
         Self { interval: Duration::from_millis(500), decrease: 0.9, bounds: (0.01, 0.5) }
     }
 }
 
 impl RedConfig {
-    /// RED between two thresholds in packets, all else as S. Floyd recommends ("RED: Discussions of
+    /// RED between two thresholds in packets, with S. Floyd's recommendations ("RED: Discussions of
     /// Setting Parameters", 1997; gentle since 2000): `w_q` 0.002, `max_p` 0.1, gentle, in packets.
     pub const fn between(min: f64, max: f64, rate: Option<DataRate>, limit: QueueLimit) -> Self {
         Self {
@@ -88,15 +89,15 @@ impl RedConfig {
         }
     }
 
-    /// The weight that makes the average's time constant one second: `1 - exp(-1/C)` at `C` packets
-    /// per second (the same paper, section 4.3: ten round-trip times of 100 ms).
+    /// The weight with which the average has a time constant of one second: `1 - exp(-1/C)` at `C`
+    /// packets per second (the same paper, section 4.3: ten round-trip times of 100 ms).
     pub fn automatic_weight(rate: DataRate, mean_packet: u32) -> f64 {
         let packets_per_sec = rate.bits_per_sec() as f64 / (8.0 * f64::from(mean_packet.max(1)));
         1.0 - libm::exp(-1.0 / packets_per_sec.max(1.0))
     }
 
-    /// The thresholds for a queueing delay of about `target`: `min_th` is half of it and no less
-    /// than 5 packets, `max_th` three times that (the same paper, section 4.3).
+    /// The thresholds for a queueing delay of about `target`: `min_th` is half of it, but at least
+    /// 5 packets; `max_th` is three times `min_th` (the same paper, section 4.3).
     pub fn automatic_thresholds(rate: DataRate, mean_packet: u32, target: Duration) -> (f64, f64) {
         let packets_per_sec = rate.bits_per_sec() as f64 / (8.0 * f64::from(mean_packet.max(1)));
         let min = (target.as_secs_f64() * packets_per_sec / 2.0).max(5.0);
@@ -104,13 +105,13 @@ impl RedConfig {
     }
 }
 
-/// What RED makes of an arrival.
+/// The decision on an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Take,
-    /// By chance: a mark will do.
+    /// At random: a mark is enough.
     Early,
-    /// Beyond the thresholds: a mark will not do (RFC 3168 section 7).
+    /// Beyond the thresholds: a mark is not enough (RFC 3168 section 7).
     Forced,
 }
 
@@ -118,7 +119,7 @@ enum Verdict {
 /// Congestion Avoidance", 1993): drops (or marks) arrivals with a probability that grows with the
 /// average queue.
 ///
-/// A queue that is at its hard limit drops whatever the average says.
+/// At its hard limit the queue drops, whatever the average is.
 #[derive(Debug)]
 pub struct Red<P> {
     config: RedConfig,
@@ -126,18 +127,18 @@ pub struct Red<P> {
     fifo: Fifo<P>,
     /// `avg`, in packets (of mean length in byte mode).
     average: f64,
-    /// `max_p` as it is now.
+    /// The current `max_p`.
     max_probability: f64,
     /// Arrivals since the last drop, -1 while the average is below `min`.
     count: i64,
-    /// Since when nothing waits and nothing is transmitted (`q_time`).
+    /// Since when the queue is empty and nothing is transmitted (`q_time`).
     idle_since: Option<Instant>,
     adapted: Instant,
     marked: u64,
 }
 
 impl<P: Packet> Red<P> {
-    /// An empty queue; `rng` should be a stream that nothing else draws from.
+    /// An empty queue. Random numbers come from `rng`, which nothing else should use.
     pub fn new(config: RedConfig, rng: Rng) -> Self {
         Self {
             config,
@@ -157,12 +158,12 @@ impl<P: Packet> Red<P> {
         self.average
     }
 
-    /// `max_p` as it is now.
+    /// The current `max_p`.
     pub const fn max_probability(&self) -> f64 {
         self.max_probability
     }
 
-    /// The queue as it is now, in the unit of the average.
+    /// The current queue, in the unit of the average.
     fn queue(&self) -> f64 {
         let backlog = self.fifo.backlog();
         match self.config.unit {
@@ -215,7 +216,7 @@ impl<P: Packet> Red<P> {
         if self.config.unit == RedUnit::Bytes {
             probability *= f64::from(len) / f64::from(self.config.mean_packet.max(1));
         }
-        // p_a = p_b / (1 - count p_b): drops come evenly, not in clusters.
+        // p_a = p_b / (1 - count p_b): drops are spread evenly, not in clusters.
         let room = 1.0 - self.count as f64 * probability;
         let spread = if room > 0.0 { probability / room } else { 1.0 };
         if !self.rng.chance(spread) {
@@ -225,8 +226,8 @@ impl<P: Packet> Red<P> {
         Verdict::Early
     }
 
-    /// `max_p` follows the average: up by `min(0.01, max_p / 4)`, down by a factor, towards the
-    /// middle fifth between the thresholds (Adaptive RED, figure 1). Looked at when packets arrive.
+    /// Adapts `max_p`: up by `min(0.01, max_p / 4)`, down by a factor, so that the average stays in
+    /// the middle fifth between the thresholds (Adaptive RED, figure 1). Done when packets arrive.
     fn adapt(&mut self, now: Instant) {
         let Some(adaptive) = self.config.adaptive else { return };
         if now - self.adapted < adaptive.interval {
