@@ -1,4 +1,4 @@
-//! The datagram that machines exchange, and payloads that need not exist.
+//! The datagram that machines exchange, and payloads that are only counted.
 
 use core::net::SocketAddr;
 
@@ -33,15 +33,15 @@ impl Ecn {
         }
     }
 
-    /// Whether a queue may mark instead of drop.
+    /// Whether a queue may mark the packet instead of dropping it.
     pub const fn is_capable(self) -> bool {
         !matches!(self, Self::NotEct)
     }
 }
 
-/// Application data: real bytes, or a number of zero bytes kept only as their number. A
-/// simulation carries gigabytes of the second kind for the price of a counter, and all checksums
-/// stay right (zeros add nothing to a ones' complement sum).
+/// Application data: bytes, or a number of zero bytes of which only the number is stored. A
+/// simulation carries gigabytes of the second kind at the cost of a counter, and all checksums are
+/// correct (zeros add nothing to a ones' complement sum).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Payload {
     /// Real bytes, shared and never copied by a machine.
@@ -84,31 +84,33 @@ impl From<Bytes> for Payload {
     }
 }
 
-/// A message on its way from or to an application.
+/// A message from or to an application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     /// The data; message boundaries are kept end to end.
     pub payload: Payload,
-    /// Too old to be useful after this instant: dropped before sending, and reported.
+    /// Time after which the message is useless: it is then dropped instead of sent, and reported.
+    /// `None`: never.
     pub deadline: Option<Instant>,
-    /// Larger goes first; equal priorities keep their order.
+    /// Messages of higher priority leave first; those of equal priority keep their order. 0 is the
+    /// lowest.
     pub priority: u32,
-    /// Asks for what becomes of the message, under this number of the application's.
+    /// Requests a report, with this number, of what happens to the message.
     pub token: Option<u64>,
 }
 
 impl Message {
-    /// A message with no deadline and the lowest priority.
+    /// A message without deadline and token, of the lowest priority.
     pub fn new(payload: impl Into<Payload>) -> Self {
         Self { payload: payload.into(), deadline: None, priority: 0, token: None }
     }
 }
 
-/// A transport packet with what its IP (and UDP) envelope says.
+/// A transport packet with the data of its IP (and UDP) headers.
 ///
-/// The transport header lies wholly in `header`. What follows the header within `header`, and then
-/// `payload`, is the packet's data: an arriving packet is usually all in `header` (one slice of
-/// a receive buffer), a departing one has its data in `payload`.
+/// The whole transport header is in `header`. The packet's data is what follows it in `header`, and
+/// then `payload`. A packet that arrives is usually all in `header` (a slice of a receive buffer);
+/// one that departs has its data in `payload`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Datagram {
     /// Source address; the port is that of the UDP encapsulation, 0 over raw IP.
@@ -121,7 +123,7 @@ pub struct Datagram {
     pub ecn: Ecn,
     /// The transport header, possibly followed by data.
     pub header: HeaderBytes,
-    /// Data (or the rest of it).
+    /// Data, or the rest of it.
     pub payload: Payload,
 }
 
@@ -135,14 +137,14 @@ impl Datagram {
     /// IP protocol number of UDP.
     pub const UDP: u8 = 17;
 
-    /// Length of the transport packet in bytes (header, options, data; no IP or UDP envelope).
+    /// Length of the transport packet in bytes (header, options, data), without IP and UDP headers.
     #[inline]
     pub fn transport_len(&self) -> usize {
         self.header.len() + self.payload.len()
     }
 
-    /// Length on the wire in bytes: IPv4 (20) or IPv6 (40) header, 8 of UDP where encapsulated,
-    /// and the transport packet.
+    /// Length on the wire in bytes: IPv4 (20) or IPv6 (40) header, 8 for UDP if encapsulated, and
+    /// the transport packet.
     #[inline]
     pub fn ip_len(&self) -> usize {
         let ip = if self.src.is_ipv4() { 20 } else { 40 };

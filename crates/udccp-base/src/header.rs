@@ -1,13 +1,13 @@
-//! The bytes of a transport header, kept where the datagram is.
+//! The bytes of a transport header.
 
 use core::fmt;
 use core::ops::{Deref, RangeBounds};
 
 use bytes::{Bytes, BytesMut};
 
-/// The bytes of a transport header, possibly followed by data. Short ones, which most headers of
-/// departing packets are, lie in the datagram itself; longer ones, and received buffers, are
-/// shared and never copied.
+/// The bytes of a transport header, possibly followed by data. Short ones, as most headers of
+/// departing packets, are stored inline; longer ones, and received buffers, are shared and never
+/// copied.
 #[derive(Clone)]
 pub struct HeaderBytes(Store);
 
@@ -27,14 +27,14 @@ enum Store {
 }
 
 impl HeaderBytes {
-    /// Longest header that lies in the datagram itself, in bytes: a TCP header with timestamps, a
-    /// DCCP acknowledgement of some hundred packets.
+    /// Longest header that is stored inline, in bytes: a TCP header with timestamps, or a DCCP
+    /// acknowledgement of about a hundred packets.
     pub const SHORT: usize = 38;
 
     /// No bytes.
     pub const EMPTY: Self = Self(Store::Short { len: 0, bytes: [0; Self::SHORT] });
 
-    /// A copy of so few bytes; `None` where they are more than [`Self::SHORT`].
+    /// A copy of a short header; `None` if it is longer than [`Self::SHORT`].
     #[inline]
     pub fn short(header: &[u8]) -> Option<Self> {
         let mut bytes = [0; Self::SHORT];
@@ -42,7 +42,7 @@ impl HeaderBytes {
         Some(Self(Store::Short { len: header.len() as u8, bytes }))
     }
 
-    /// So few bytes, of a number known beforehand.
+    /// A short header of fixed length.
     #[inline]
     pub fn of<const N: usize>(header: [u8; N]) -> Self {
         const { assert!(N <= Self::SHORT) };
@@ -51,7 +51,8 @@ impl HeaderBytes {
         Self(Store::Short { len: N as u8, bytes })
     }
 
-    /// A copy of a header; more bytes than [`Self::SHORT`] go to `arena`, which is empty.
+    /// A copy of a header. One longer than [`Self::SHORT`] is written to `arena`, which must be
+    /// empty.
     #[inline]
     pub fn copied(header: &[u8], arena: &mut BytesMut) -> Self {
         Self::short(header).unwrap_or_else(|| {
@@ -60,8 +61,8 @@ impl HeaderBytes {
         })
     }
 
-    /// Takes what was written to `arena`, which is empty then: few bytes are copied, so that the
-    /// arena is used again; more are split off it.
+    /// Takes what was written to `arena`, which is then empty. Few bytes are copied, so that the
+    /// arena can be used again; more are split off.
     #[inline]
     pub fn take_from(arena: &mut BytesMut) -> Self {
         match Self::short(arena) {
@@ -73,15 +74,15 @@ impl HeaderBytes {
         }
     }
 
-    /// The first datagram of a buffer that holds several; [`Self::move_on`] is the next one.
+    /// The first datagram in a buffer with several; [`Self::move_on`] goes to the next.
     #[inline]
     pub fn first_of(buffer: Bytes, len: u16) -> Self {
         Self(Store::Part { buffer, from: 0, len })
     }
 
-    /// Makes bytes of [`Self::first_of`] those of the datagram that many further on in the buffer,
-    /// at most as many bytes; the buffer stays shared as it is. False where nothing is there, or
-    /// the bytes are no such part.
+    /// Moves bytes of [`Self::first_of`] on by this number of datagrams in the buffer, without
+    /// copying. The new datagram has at most as many bytes. Returns false if there is none, or if
+    /// the bytes are not of that kind.
     #[inline]
     pub fn move_on(&mut self, datagrams: usize) -> bool {
         let Store::Part { buffer, from, len } = &mut self.0 else { return false };
@@ -92,7 +93,7 @@ impl HeaderBytes {
         left > 0
     }
 
-    /// These bytes, and of a buffer that holds several datagrams all that follow.
+    /// These bytes, with all that follow in a buffer with several datagrams.
     #[inline]
     pub fn with_following(&self) -> &[u8] {
         match &self.0 {
@@ -101,8 +102,8 @@ impl HeaderBytes {
         }
     }
 
-    /// At most `len` bytes from the first of these on, those that follow them in the buffer
-    /// included: a slice of the same buffer, or a copy of a short header's.
+    /// Up to `len` bytes from the start of these, including those that follow in the buffer: a
+    /// slice of the same buffer, or a copy if the header is short.
     pub fn slice_through(&self, len: usize) -> Bytes {
         let all = self.with_following();
         let part = all.get(..len).unwrap_or(all);
@@ -112,7 +113,7 @@ impl HeaderBytes {
         }
     }
 
-    /// A part of the bytes: a slice of the same buffer, or a copy of a short header's.
+    /// A part of the bytes: a slice of the same buffer, or a copy if the header is short.
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Bytes {
         match &self.0 {
             Store::Short { .. } => Bytes::copy_from_slice(self).slice(range),

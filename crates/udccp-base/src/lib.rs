@@ -1,8 +1,8 @@
-//! The base of every other crate: integer-nanosecond time, units as types, named random streams
-//! from one seed, the datagram that machines exchange, and the contract that drives them.
+//! The base of all other crates: time in integer nanoseconds, units as types, named random streams
+//! from one seed, the datagram that machines exchange, and the interface that drives them.
 //!
-//! Nothing here (or in any crate below the drivers) reads a clock, opens a socket or draws an
-//! unseeded number: time and chance are arguments.
+//! Nothing here, or in any crate below the drivers, reads a clock, opens a socket or draws an
+//! unseeded random number: time and randomness are arguments.
 
 #![forbid(unsafe_code)]
 
@@ -28,7 +28,7 @@ pub use time::{Duration, Instant};
 pub use transport::{AppPort, Probe, SendOutcome, Transport};
 pub use units::{DataRate, DataSize};
 
-/// Compiles the code of the README, so that the page stays true.
+/// Compiles the code of the README, so that it stays correct.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

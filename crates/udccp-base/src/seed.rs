@@ -1,11 +1,11 @@
-//! Chance as an argument: every use draws from its own named stream of one seed, so that adding
-//! a user of randomness moves nobody else's numbers.
+//! Randomness as an argument: each use draws from its own named stream of one seed, so that a new
+//! use does not change the numbers of others.
 
 use rand_core::Rng as _;
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// The one number that a run's chance comes from.
+/// The seed of all random numbers of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Seed(pub u64);
 
@@ -19,9 +19,10 @@ impl Seed {
         Rng(Xoshiro256PlusPlus::seed_from_u64(self.derive(name).0))
     }
 
-    /// A seed of its own for the part called `name` (which then names its own streams).
+    /// Derives a seed for the part called `name`, which then names its own streams.
     pub fn derive(self, name: &str) -> Self {
-        // FNV-1a over the name, then a SplitMix64 finaliser: fixed for ever, results rest on it.
+        // FNV-1a over the name, then a SplitMix64 finaliser. This must never change, because
+        // results depend on it.
         let mut h = 0xcbf2_9ce4_8422_2325_u64 ^ self.0.rotate_left(32);
         for b in name.bytes() {
             h = (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3);

@@ -1,4 +1,4 @@
-//! Integer-nanosecond time. Virtual and real time have the same types.
+//! Time in integer nanoseconds. Virtual and real time have the same types.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
@@ -18,7 +18,7 @@ pub struct Duration(u64);
 impl Instant {
     /// The driver's epoch.
     pub const ZERO: Self = Self(0);
-    /// Later than everything that happens.
+    /// Later than any event.
     pub const MAX: Self = Self(u64::MAX);
 
     /// The instant `nanos` nanoseconds after the epoch.
@@ -36,13 +36,13 @@ impl Instant {
         self.0 as f64 / 1e9
     }
 
-    /// Time since `earlier`; zero where `earlier` is in fact later.
+    /// Time since `earlier`; zero if `earlier` is later.
     pub const fn saturating_since(self, earlier: Self) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
 
-    /// The first multiple of `unit` since the epoch that is not before this: the next tick of a
-    /// clock. This itself where `unit` is zero, and [`Self::MAX`] where the multiple is beyond it.
+    /// The first multiple of `unit` since the epoch that is not before this time: the next tick of
+    /// a clock. This time itself if `unit` is zero, and [`Self::MAX`] if there is no such multiple.
     #[inline]
     pub const fn next_multiple_of(self, unit: Duration) -> Self {
         if unit.is_zero() {
@@ -56,7 +56,7 @@ impl Instant {
 }
 
 impl Duration {
-    /// No time at all.
+    /// The span zero.
     pub const ZERO: Self = Self(0);
     /// The longest span.
     pub const MAX: Self = Self(u64::MAX);
@@ -81,7 +81,7 @@ impl Duration {
         Self(n * 1_000_000_000)
     }
 
-    /// `s` seconds, rounded to the nanosecond; negative and NaN give zero.
+    /// `s` seconds, rounded to the nanosecond; zero if `s` is negative or NaN.
     pub fn from_secs_f64(s: f64) -> Self {
         Self((s * 1e9 + 0.5) as u64)
     }
@@ -111,12 +111,12 @@ impl Duration {
         self.0 as f64 / 1e6
     }
 
-    /// The difference, or zero where `other` is longer.
+    /// The difference, or zero if `other` is longer.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// The distance between two spans.
+    /// The absolute difference of two spans.
     pub const fn abs_diff(self, other: Self) -> Self {
         Self(self.0.abs_diff(other.0))
     }
@@ -126,7 +126,7 @@ impl Duration {
         self.0 == 0
     }
 
-    /// The same span as the standard library has it (for drivers).
+    /// The same span in the type of the standard library.
     pub const fn to_std(self) -> core::time::Duration {
         core::time::Duration::from_nanos(self.0)
     }

@@ -54,7 +54,7 @@ impl DataRate {
         Self(u64::try_from(bits).unwrap_or(u64::MAX))
     }
 
-    /// Time to serialise `bytes`, rounded up to the nanosecond; [`Duration::MAX`] at rate zero.
+    /// Transmission time of `bytes`, rounded up to the nanosecond; [`Duration::MAX`] at rate zero.
     pub const fn time_for(self, bytes: u64) -> Duration {
         if self.0 == 0 {
             return Duration::MAX;
@@ -69,7 +69,7 @@ impl DataRate {
         }
     }
 
-    /// The data carried in `span` (the bandwidth-delay product where `span` is an RTT).
+    /// The data carried in `span` (the bandwidth-delay product if `span` is a round-trip time).
     pub const fn bytes_in(self, span: Duration) -> DataSize {
         let bits = self.0 as u128 * span.as_nanos() as u128;
         DataSize((bits / 8_000_000_000) as u64)

@@ -1,11 +1,11 @@
 //! Claims DCCP ports among the programs of one host that use DCCP over raw IP.
 //!
-//! A kernel's transport protocol has one table of ports. Raw sockets have none: each is given every
-//! DCCP packet of the host. So an endpoint claims each of its ports by taking a name made from the
-//! number, which one program of a host has at a time.
+//! A kernel's transport protocol has one table of ports. Raw sockets have none: each receives every
+//! DCCP packet of the host. So an endpoint claims each of its ports by taking a name derived from
+//! the number, which only one program of a host can have at a time.
 //!
-//! What is sent to a port of another program is nothing to us. What is sent to a port of nobody is
-//! to be answered with a Reset, once: by the endpoint that holds one more name, the host's.
+//! Packets to a port of another program are ignored. A packet to a port that nobody has is answered
+//! with one Reset, by the endpoint that holds another name, that of the host.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,16 +17,16 @@ use super::filter::Wanted;
 use super::port_names::{Asker, Name, kernel_has_dccp};
 use crate::{AnswerForHost, Error};
 
-/// How long another program is believed to have a port, and how often one asks for the host's name.
+/// How long a port is assumed to belong to another program, and how often the host's name is tried.
 const BELIEVED_FOR: Duration = Duration::from_secs(1);
-/// Ports of others that are remembered.
+/// Most ports of other programs that are stored.
 const MAX_REMEMBERED: usize = 1024;
-/// Questions a second whose port somebody's is: the answers to strays are as few.
+/// Most lookups of a port's owner per second: answers to stray packets are as few.
 const MAX_QUESTIONS: u32 = 200;
 /// Ports tried at random before all are tried in order.
 const RANDOM_TRIES: usize = 64;
 
-/// Names of ports. They are agreed on by all versions of this library.
+/// Names of ports, which are the same in all versions of this library.
 const PORTS: &str = "udccp/dccp-port";
 
 /// The ports of one endpoint.
@@ -40,14 +40,14 @@ pub(crate) struct Claims {
     answers: AnswerForHost,
     host: Option<Name>,
     next_bid: Instant,
-    /// Ports of other programs, and until when they are believed to be.
+    /// Ports of other programs, and until when this is assumed.
     others: BTreeMap<u16, Instant>,
     asker: Option<Asker>,
     questions: (Instant, u32),
 }
 
 impl Claims {
-    /// No ports yet. IPv4 and IPv6 do not meet: each has all ports.
+    /// No ports yet. IPv4 and IPv6 are separate: each has all ports.
     pub(crate) fn new(is_ipv4: bool, answers: AnswerForHost) -> Self {
         Self::below(format!("{PORTS}/{}", if is_ipv4 { 4 } else { 6 }), answers)
     }
@@ -100,7 +100,7 @@ impl Claims {
         let (first, last) = range.clone().into_inner();
         let count = u32::from(last.saturating_sub(first)) + 1;
         let mut random = [0_u8; 4 * RANDOM_TRIES];
-        // Without, ports are picked in order, which is only easier to guess.
+        // Without random numbers, ports are picked in order, which is only easier to guess.
         let _ = getrandom::fill(&mut random);
         let number = |n: &[u8]| n.iter().fold(0, |all, &byte| all << 8 | u32::from(byte));
         let picked = random.chunks_exact(4).map(|n| first + (number(n) % count) as u16);
@@ -122,7 +122,8 @@ impl Claims {
         self.listens = true;
     }
 
-    /// Gives up all ports: others may have them at once, however long the driver takes to end.
+    /// Releases all ports, so that others can have them at once, even if the driver takes long to
+    /// end.
     pub(crate) fn give_up(&mut self) {
         self.held.clear();
         self.outgoing.clear();
@@ -139,8 +140,8 @@ impl Claims {
         tell(Wanted::Ports(&ports))
     }
 
-    /// Whether a packet to this port is ours: to a port of ours, or to nobody's, where we answer
-    /// for the host.
+    /// Whether a packet to this port is for us: the port is ours, or nobody's and we answer for the
+    /// host.
     #[inline]
     pub(crate) fn is_ours(&mut self, now: Instant, port: u16) -> bool {
         self.held.contains_key(&port) || self.is_ours_to_answer(now, port)
@@ -187,7 +188,7 @@ impl Claims {
                 self.others.insert(port, now + BELIEVED_FOR);
                 false
             }
-            // Silence does no harm; a Reset to somebody else's connection would.
+            // Silence does no harm; a Reset to a connection of another program would.
             Err(_) => false,
         }
     }

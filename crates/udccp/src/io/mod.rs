@@ -1,5 +1,5 @@
-//! The socket below the protocol, UDP or raw IP: batched reads and writes, ECN both ways, ICMP
-//! reports. Nothing here knows DCCP, but for its ports over raw IP.
+//! The UDP or raw IP socket: batched reads and writes, ECN in both directions, ICMP reports.
+//! Nothing here depends on DCCP except its ports over raw IP.
 
 mod batch;
 mod claims;
@@ -30,8 +30,8 @@ pub(crate) use receive::{KERNEL_OVERHEAD_BYTES, Receiver};
 use routes::Routes;
 pub(crate) use transmit::{Failure, Flushed, Transmitter};
 
-/// Receive buffer asked of the kernel unless the user says otherwise. A burst waits there until
-/// the driver runs; the kernel cuts the wish down to `net.core.rmem_max`.
+/// Default receive buffer requested from the kernel. A burst waits there until the driver runs. The
+/// kernel grants at most `net.core.rmem_max`.
 pub(crate) const RECV_BUFFER_BYTES: usize = 4 << 20;
 
 /// What carries DCCP packets.
@@ -91,8 +91,8 @@ impl Io {
         Self::set_up(socket, Carrier::Udp, options)
     }
 
-    /// Lets another socket of this process have the port, and all that arrives there; whether it
-    /// could be told so. Nothing is sent or read here any more.
+    /// Lets another socket of this process have the port and all that arrives there. Nothing is
+    /// sent or read here any more. Returns whether the kernel accepted this.
     pub(crate) fn give_way(&self) -> bool {
         let mut elsewhere = self.local;
         if elsewhere.ip().is_unspecified() {
@@ -101,7 +101,7 @@ impl Io {
                 IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
             });
         }
-        // Connected, it gets what comes from there alone: from itself.
+        // A connected socket receives only from that address, which is its own.
         let is_deaf = self.socket.connect(&elsewhere.into()).is_ok();
         is_deaf && share_port(&self.socket, true).is_ok()
     }
@@ -240,9 +240,8 @@ impl Io {
         self.sending.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A lone datagram was refused as well, with nothing asked of the system but to send it. So a
-    /// refusal before it was none of segmentation or ECN bits: the address that it leaves from is
-    /// gone, or a route says no, and both stay in use.
+    /// A single datagram was refused too, without segmentation or ECN. So earlier refusals were not
+    /// because of these: the local address is gone, or a route forbids sending. Both stay in use.
     pub(crate) fn forget_refusals(&self) {
         let domain = Domain::for_address(self.local);
         // On a socket of its own: this one's settings stay as they are.
@@ -253,7 +252,7 @@ impl Io {
         }
     }
 
-    /// Datagrams that one write can carry.
+    /// Most datagrams in one write.
     pub(crate) fn max_gso_segments(&self) -> usize {
         match (self.offload, self.carrier) {
             (false, _) => 1,
@@ -270,7 +269,7 @@ impl Io {
         }
     }
 
-    /// Sends a datagram that is no DCCP; one that the socket has no room for is lost.
+    /// Sends a datagram that is not DCCP. It is lost if the socket has no room.
     pub(crate) fn send_aside(&self, payload: &[u8], to: SocketAddr) -> io::Result<()> {
         match self.socket.send_to(payload, &self.in_family(to).into()) {
             Err(e) if e.kind() != io::ErrorKind::WouldBlock => Err(e),
@@ -289,10 +288,10 @@ impl Io {
     }
 }
 
-/// Sends a datagram to itself at `addr` and tells whether its ECN mark arrived.
+/// Sends a datagram to itself at `addr`, and returns whether its ECN mark arrived.
 ///
 /// # Errors
-/// What the system says to UDP on this address.
+/// The system's error for a UDP socket on this address.
 pub fn probe_ecn(addr: SocketAddr) -> io::Result<bool> {
     let io = Io::bind(addr, &EndpointOptions::default())?;
     let transmit = quinn_udp::Transmit {
@@ -311,11 +310,11 @@ pub fn probe_ecn(addr: SocketAddr) -> io::Result<bool> {
     Ok(seen)
 }
 
-/// How often a port is asked for that is in use. Its last user may be about to close it.
+/// How often a port in use is tried. Its last user may be about to close it.
 const TRIES: usize = 4;
 
-/// Binds a UDP socket. The port of one that was dropped is free once its driver has ended, which is
-/// a moment later: that one gives way.
+/// Binds a UDP socket. The port of a socket that was dropped becomes free a moment later, when its
+/// driver has ended; that socket gives way.
 fn bind_udp(socket: &Socket, addr: SocketAddr, shares: bool) -> io::Result<()> {
     let is_taken = |e: &io::Error| e.kind() == io::ErrorKind::AddrInUse && addr.port() != 0;
     let mut bound = socket.bind(&addr.into());
@@ -323,7 +322,7 @@ fn bind_udp(socket: &Socket, addr: SocketAddr, shares: bool) -> io::Result<()> {
         if !bound.as_ref().is_err_and(is_taken) {
             break;
         }
-        // For this moment alone, so that no other process can share the port.
+        // Only for this moment, so that no other process can share the port.
         let given = !shares && process::give_way(addr.port());
         if given {
             share_port(socket, true)?;
@@ -377,8 +376,8 @@ fn bind_device(socket: &Socket, device: Option<&str>) -> io::Result<()> {
     }
 }
 
-/// Sends what follows without Don't Fragment (over IPv6: in fragments of the interface's size), or
-/// with it again. A socket for both families has a setting for each.
+/// Sends packets without Don't Fragment from now on (over IPv6: in fragments of the interface's
+/// size), or with it again. A socket for both families has a setting for each.
 fn allow_fragments(socket: &Socket, allow: bool) {
     #[cfg(target_os = "linux")]
     {
@@ -392,8 +391,7 @@ fn allow_fragments(socket: &Socket, allow: bool) {
     let _ = (socket, allow);
 }
 
-/// Asks for a receive buffer. A smaller one than wished for still works, and the socket tells
-/// afterwards what it got.
+/// Requests a receive buffer. A smaller one works too; the socket reports afterwards what it got.
 fn set_recv_buffer(socket: &Socket, bytes: usize) {
     let _ = socket.set_recv_buffer_size(bytes);
     #[cfg(target_os = "linux")]
@@ -414,7 +412,7 @@ fn stop_timestamps(socket: &Socket) {
     let _ = socket;
 }
 
-/// Has the kernel give out datagrams one by one.
+/// Makes the kernel return datagrams one by one.
 fn stop_merging(socket: &Socket) {
     #[cfg(target_os = "linux")]
     let _ = nix::sys::socket::setsockopt(socket, nix::sys::socket::sockopt::UdpGroSegment, &false);

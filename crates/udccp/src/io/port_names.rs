@@ -1,9 +1,9 @@
-//! Names that one program of a host has at a time: bound Unix sockets. Names of the abstract kind
-//! are per network namespace, as ports are; binding is atomic; and they go away with the process,
-//! however it ends. Only Linux has them, as only Linux has DCCP over raw IP here.
+//! Names that only one program of a host can have at a time: bound Unix sockets. Abstract names are
+//! per network namespace, like ports; binding is atomic; and the names are released when the
+//! process ends in any way. Only Linux has them, as only Linux has DCCP over raw IP here.
 
-/// Whether this kernel has a DCCP of its own loaded, as Linux before 6.16 may. It answers for the
-/// host then, with a Reset to every packet of a connection that is not its own.
+/// Whether this kernel's own DCCP is loaded, as it may be before Linux 6.16. It then answers for
+/// the host, with a Reset to every packet that is not of a connection of its own.
 pub fn kernel_has_dccp() -> bool {
     std::fs::read_to_string("/proc/net/protocols")
         .is_ok_and(|list| list.lines().any(|line| line.starts_with("DCCP")))
@@ -22,7 +22,7 @@ mod system {
     }
 
     impl Name {
-        /// Takes a name; `AddrInUse` where another program has it.
+        /// Takes a name; `AddrInUse` if another program has it.
         pub(in crate::io) fn take(name: &str) -> io::Result<Self> {
             let name = SocketAddr::from_abstract_name(name)?;
             Ok(Self { _bound: UnixDatagram::bind_addr(&name)? })
@@ -38,7 +38,7 @@ mod system {
             UnixDatagram::unbound().map(Self)
         }
 
-        /// Whether any program has this name. Asking takes nothing from anybody.
+        /// Whether any program has this name. Asking does not take it.
         pub(in crate::io) fn is_taken(&self, name: &str) -> io::Result<bool> {
             match self.0.connect_addr(&SocketAddr::from_abstract_name(name)?) {
                 Ok(()) => Ok(true),

@@ -1,4 +1,4 @@
-//! Reading many datagrams with one call, into buffers that come back when they were read.
+//! Reads many datagrams with one call, into buffers that are reused after they are read.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSliceMut};
@@ -18,14 +18,14 @@ const HAND_OVER_BYTES: usize = 8_192;
 const CHUNK_BYTES: usize = 65_536;
 /// What the kernel accounts for a received buffer beside its data, at least.
 pub(crate) const KERNEL_OVERHEAD_BYTES: usize = 768;
-/// Buffers that a read offers while little arrives: each that is offered costs, filled or not.
-/// Windows and macOS fill one in a call, whatever is offered.
+/// Buffers offered by a read while little arrives; each one costs time, filled or not. Windows and
+/// macOS fill one per call, however many are offered.
 const FEW_BUFFERS: usize = if BATCH_SIZE < 4 { BATCH_SIZE } else { 4 };
-/// Reads in a row that few buffers would have been enough for, before few are offered.
+/// Consecutive reads for which few buffers would have sufficed, after which few are offered.
 const READS_OF_FEW: u32 = 8;
-/// Of the reads in a row that give one datagram, one in this many offers few buffers.
+/// Among consecutive reads that return one datagram, one in this many offers few buffers.
 const READS_BEFORE_FEW: u32 = 16;
-/// Reads in a row that few buffers would have been enough for, before the others are given back.
+/// Consecutive reads for which few buffers would have sufficed, after which the others are freed.
 const READS_OF_QUIET: u32 = 1024;
 /// Buffers remembered while slices of them are in use elsewhere.
 const LENT_MAX: usize = 64;
@@ -40,11 +40,11 @@ pub(crate) struct Receiver {
     reads_of_few: u32,
     /// Reads in a row so far that gave one datagram, not one of several that the kernel merged.
     reads_of_one: u32,
-    /// Who reads looks again whether more is there before sleeping, as `poll` does.
+    /// The reader checks again for data before it sleeps, as `poll` does.
     looks_again: bool,
     /// Buffers that the last read offered.
     offered: usize,
-    /// Buffers handed over, oldest first; they become slots again once nobody reads them.
+    /// Buffers handed over, oldest first; they are reused once nobody reads them.
     lent: VecDeque<Bytes>,
     chunk: BytesMut,
 }

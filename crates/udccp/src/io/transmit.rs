@@ -10,8 +10,8 @@ use udccp_proto::Train;
 use super::Io;
 use super::batch::{BATCH_BYTES, Batch, segmentation_refused};
 
-/// Batches gathered at once, so that connections served in turn still leave in batches, whatever
-/// their destinations and the sizes of their packets.
+/// Batches collected at the same time, so that connections served in turn still send in batches,
+/// with any destinations and packet sizes.
 const MAX_BATCHES: usize = 8;
 /// Groups of connections that are told apart to keep each in order: a power of two.
 const GROUPS: usize = 512;
@@ -19,16 +19,16 @@ const GROUPS: usize = 512;
 /// What became of a flush.
 #[derive(Debug)]
 pub(crate) enum Flushed {
-    /// Everything gathered is out (or was given up with an error that retrying cannot mend).
+    /// Everything collected was sent, or dropped because of a permanent error.
     Done,
-    /// The socket takes no more now; what is left stays gathered.
+    /// The socket has no room now; the rest is still collected.
     Blocked,
-    /// The system refused a destination. Over UDP its batch is gone, over raw IP the packet; the
-    /// rest is still gathered.
+    /// The system refused a destination. Over UDP its batch is dropped, over raw IP the packet; the
+    /// rest is still collected.
     Failed(Failure),
 }
 
-/// A write that retrying cannot mend.
+/// A write with a permanent error.
 #[derive(Debug)]
 pub(crate) struct Failure {
     /// Where the datagram was going, and from where.
@@ -82,7 +82,8 @@ impl Transmitter {
         self.batches[..self.live].iter().map(Batch::waiting_bytes).sum()
     }
 
-    /// Copies a datagram; false where there is no room for it: then [`Self::flush`] comes first.
+    /// Copies a datagram. Returns false if there is no room, so that [`Self::flush`] has to come
+    /// first.
     pub(crate) fn push(&mut self, datagram: &Datagram, max_segments: usize) -> bool {
         let fragmentable = (self.fragmentable)(datagram);
         let group = group_of(datagram);
@@ -101,8 +102,8 @@ impl Transmitter {
         true
     }
 
-    /// The batch for a datagram, or the place of a new one. Connections may overtake each other,
-    /// so that datagrams of one size leave together; what is of one connection stays in order.
+    /// The batch for a datagram, or the place of a new one. Connections may overtake each other, so
+    /// that datagrams of the same size are sent together; packets of one connection stay in order.
     fn place_for(
         &mut self,
         datagram: &Datagram,
@@ -138,7 +139,7 @@ impl Transmitter {
         Following { batch, max_segments }
     }
 
-    /// The last message of a burst is mostly shorter, and needs no write of its own.
+    /// The last message of a burst is usually shorter, and needs no write of its own.
     fn join_tails(&mut self, max_segments: usize) {
         let mut i = 0;
         while i + 1 < self.live {

@@ -20,24 +20,24 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use udccp_base::{Duration, Instant};
 
-/// When nobody has driven for this long, the socket's thread does; the peer waits as long for its
-/// acknowledgements. This holds for a caller that stays away.
+/// If nobody has driven for this long, the socket's thread does; the peer waits as long for its
+/// acknowledgements. This is for a caller that does not come back.
 const AWAY: Duration = Duration::from_millis(1);
-/// The same for one that has come back in time again and again. To set an alarm costs more than a
-/// message, on a virtual machine above all.
+/// The same for a caller that has repeatedly come back in time. Setting an alarm costs more than a
+/// message, especially on a virtual machine.
 const MOST_AWAY: Duration = Duration::from_millis(8);
 
 /// What the socket's thread sleeps on while it does not drive.
 pub(crate) trait Alarm: fmt::Debug + Send + Sync {
-    /// Whether it can be had.
+    /// Whether the system provides it.
     fn is_there(&self) -> bool;
-    /// Wakes the thread after this time, and not at the time that was set before.
+    /// Wakes the thread after this time, and no longer at the time set before.
     fn set(&self, after: Duration);
     /// Wakes the thread at once.
     fn ring(&self);
 }
 
-/// A number that no other thread has, and not 0.
+/// A non-zero number that is unique to a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ThreadNumber(u64);
 
@@ -57,7 +57,7 @@ impl ThreadNumber {
         self.0
     }
 
-    /// The calling thread plays the part of another.
+    /// Lets the calling thread act as another one.
     #[cfg(test)]
     pub(super) fn pretend(number: u64) -> Self {
         NUMBER.set(number);
@@ -72,7 +72,7 @@ pub(crate) enum Who {
     Thread,
     /// A thread that waits for a message.
     Caller(ThreadNumber),
-    /// A caller has left that is expected back, or has been woken and is expected to come.
+    /// A caller has left and is expected back, or was woken and is expected.
     Nobody,
 }
 
@@ -103,7 +103,7 @@ impl DrivenBy {
         self.alarm_at.map(|at| at.saturating_since(now))
     }
 
-    /// The socket's thread, which drives, leaves it to callers; whether it may.
+    /// The socket's thread, which drives, leaves that to callers. Returns whether it may.
     pub(crate) fn stand_by(&mut self, now: Instant, due: Option<Instant>) -> bool {
         if self.who != Who::Thread || !self.alarm.is_there() {
             return false;
@@ -114,7 +114,7 @@ impl DrivenBy {
         true
     }
 
-    /// A caller drives from now on, if nobody else does.
+    /// A caller starts to drive, if nobody else does.
     pub(crate) fn enter(&mut self, caller: ThreadNumber) -> bool {
         let is_free = self.who == Who::Nobody;
         if is_free {
@@ -123,7 +123,7 @@ impl DrivenBy {
         is_free
     }
 
-    /// The caller that drives ends its wait. Where something is to be done, the thread does it.
+    /// The caller that drives ends its wait. If something has to be done, the thread does it.
     pub(crate) fn leave(&mut self, now: Instant, due: Option<Instant>, is_needed: bool) {
         self.who = Who::Nobody;
         if is_needed {
@@ -133,7 +133,7 @@ impl DrivenBy {
         }
     }
 
-    /// Has the socket's thread drive, where nobody does.
+    /// Makes the socket's thread drive if nobody does.
     pub(crate) fn call_thread(&mut self) {
         if self.who == Who::Nobody {
             self.who = Who::Thread;
@@ -142,8 +142,8 @@ impl DrivenBy {
         }
     }
 
-    /// Where nobody drives: has the thread look at `due` at the latest. What drives nothing puts
-    /// the alarm off for nobody: one who asks again and again would have it never go off.
+    /// If nobody drives, makes the thread look at `due` at the latest. A call that does not drive
+    /// must not postpone the alarm: one that is repeated would postpone it for ever.
     pub(crate) fn wake_at(&mut self, now: Instant, due: Option<Instant>) {
         let Some(due) = due.filter(|_| self.who == Who::Nobody) else { return };
         if self.alarm_at.is_none_or(|at| due < at) {
@@ -152,10 +152,11 @@ impl DrivenBy {
         }
     }
 
-    /// Whoever drove does so no more: has the thread look at `due` at the latest, and soon.
+    /// Whoever drove has stopped: makes the thread look at `due` at the latest, and soon.
     fn wake_by(&mut self, now: Instant, due: Option<Instant>) {
         let latest = due.map_or(now + self.away, |due| due.min(now + self.away));
-        // One that leaves half of the time stays as it is: it need not be set with each message.
+        // An alarm for at least half of the time is kept, so that it need not be set with each
+        // message.
         let earliest = latest.min(now + self.away / 2);
         match self.alarm_at {
             Some(at) if (earliest..=latest).contains(&at) => return,

@@ -1,4 +1,4 @@
-//! The life of a connection: its handshake, its events and settings, its end.
+//! Connections: handshake, events, settings, end.
 
 use std::task::Poll;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::io::Io;
 use crate::{ConnectionEvent, ConnectionStats, Error, QueuePolicy, ReceiverState, SenderState};
 
 impl ConnHandle {
-    /// Makes the packets of an accepted connection fit the way back.
+    /// Limits the packets of an accepted connection to the MTU of the route back.
     pub(super) fn fit_to_route(&self) {
         let shared = self.shared();
         let route = shared.io.route_to(shared.clock.now(), self.tuple.remote);
@@ -45,7 +45,7 @@ impl ConnHandle {
         })
     }
 
-    /// Reads no more.
+    /// Stops reading.
     pub(crate) fn shutdown_read(&self) {
         let _ = self.with(|core, io, now| {
             core.endpoint.shutdown_read(now, self.id);
@@ -53,23 +53,24 @@ impl ConnHandle {
                 conn.read_closed = true;
                 conn.waiting.wake(For::Message, &mut core.wake);
             }
-            // What the full queue held back: the peer sends on, and hears that nobody reads.
+            // Sends what the full queue held back, so that the peer sends more and learns that
+            // nobody reads.
             core.flush(io, now);
         });
     }
 
-    /// The application can hardly keep up, or can again.
+    /// Sets whether the application can hardly keep up.
     pub(crate) fn set_slow_receiver(&self, is_slow: bool) {
         let _ = self.with(|core, _, now| core.endpoint.set_slow_receiver(now, self.id, is_slow));
     }
 
-    /// The path is another one now, and perhaps the interface.
+    /// The path has changed, and perhaps the interface.
     pub(crate) fn path_changed(&self) {
         let _ = self.with(|core, io, now| {
             io.forget_route_to(self.tuple.remote);
             let route = io.route_to(now, self.tuple.remote);
             match route.ok().and_then(|route| route.mtu) {
-                // The handshake may have gone through a narrower one.
+                // The handshake may have used one with a smaller MTU.
                 Some(mtu) => core.endpoint.path_changed_to(now, self.id, mtu.min(self.path_mtu)),
                 None => core.endpoint.path_changed(now, self.id),
             }
@@ -77,13 +78,13 @@ impl ConnHandle {
         });
     }
 
-    /// What the peer's Reset said in words.
+    /// The Error Text of the peer's Reset.
     pub(crate) fn reset_text(&self) -> Option<String> {
         let text = self.with(|core, _, _| core.endpoint.reset_text(self.id).map(str::to_owned));
         text.ok().flatten()
     }
 
-    /// The next thing that happened to the connection; `None` at its end.
+    /// The next event of the connection; `None` at its end.
     pub(crate) fn poll_event(&self, waiter: Waiter<'_>) -> Poll<Option<ConnectionEvent>> {
         let event = self.poll_with(waiter, |core, _, _| {
             let stopped_now = core.driver.stopped;
@@ -109,7 +110,7 @@ impl ConnHandle {
     }
 
     /// Sends a Close, or leaves it to the driver with others of a burst. At the end of the process
-    /// what is still waiting leaves as well; without a farewell it might not.
+    /// what waits is sent too; if that does not close connections, it might not be.
     pub(super) fn flush_close(&self, core: &mut Core, io: &Io, now: Instant) {
         if self.shared().closes_at_exit() {
             core.flush_burst(io, now);
@@ -131,7 +132,7 @@ impl ConnHandle {
         self.poll_end(waiter, false)
     }
 
-    /// Waits for the end of the connection, or for that of the time to confirm a close.
+    /// Waits for the end of the connection or, with `of_close`, of the time to confirm a close.
     fn poll_end(&self, waiter: Waiter<'_>, of_close: bool) -> Poll<Result<(), Error>> {
         self.poll_with(waiter, |core, _, _| {
             let stopped_now = core.driver.stopped;
@@ -153,8 +154,8 @@ impl ConnHandle {
         })
     }
 
-    /// Waits for the end of a close, as long as the peer has to confirm it, and says whether
-    /// everything queued had left before.
+    /// Waits for the end of a close, for as long as the peer has to confirm it. Reports whether
+    /// everything queued was sent before.
     pub(crate) fn poll_closed(&self, waiter: Waiter<'_>) -> Poll<Result<(), Error>> {
         match self.poll_end(waiter, true) {
             Poll::Ready(Ok(())) => {
@@ -180,19 +181,19 @@ impl ConnHandle {
         linger.ok().flatten().map(|linger| linger.to_std())
     }
 
-    /// What congestion control knows of what we send.
+    /// State of the sender half of congestion control.
     pub(crate) fn sender_state(&self) -> Option<SenderState> {
         let metrics = self.with(|core, _, _| core.endpoint.sender_metrics(self.id));
         metrics.ok().flatten().map(SenderState::of)
     }
 
-    /// What it measures of what we receive.
+    /// State of the receiver half.
     pub(crate) fn receiver_state(&self) -> Option<ReceiverState> {
         let metrics = self.with(|core, _, now| core.endpoint.receiver_metrics(now, self.id));
         metrics.ok().flatten().map(ReceiverState::of)
     }
 
-    /// Sets what may wait to be sent.
+    /// Limits the send queue.
     pub(crate) fn set_send_queue(&self, bytes: usize, messages: usize) {
         let _ = self.with(|core, io, now| {
             core.endpoint.set_send_queue(now, self.id, messages, bytes);
@@ -208,14 +209,14 @@ impl ConnHandle {
         });
     }
 
-    /// There may be room by other rules: the endpoint says so only of a queue that has drained.
+    /// The limits may leave room now; the endpoint reports that only for a queue that has drained.
     fn wake_senders(&self, core: &mut Core) {
         if let Some(conn) = core.conns.get_mut(self.id) {
             conn.waiting.wake(For::Room, &mut core.wake);
         }
     }
 
-    /// Bytes and messages that may wait to be sent, and what a full queue does.
+    /// Limits of the send queue in bytes and messages, and what happens when it is full.
     pub(crate) fn send_queue_limits(&self) -> Option<(usize, usize, QueuePolicy)> {
         let limits = self.with(|core, _, _| core.endpoint.send_queue_limits(self.id));
         limits.ok().flatten().map(|((messages, bytes), policy)| (bytes, messages, policy))

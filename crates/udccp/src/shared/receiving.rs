@@ -1,4 +1,4 @@
-//! Takes messages out, and says what their end was.
+//! Receives messages, and reports the end.
 
 use std::task::Poll;
 
@@ -72,7 +72,7 @@ impl ConnHandle {
         if count > 0 {
             core.flush_released(io, now);
         } else if max > 0 {
-            // There is none, perhaps for ever.
+            // There is none, and there may never be one.
             core.endpoint.recv(now, self.id)?;
         }
         Ok(count)
@@ -105,7 +105,8 @@ impl ConnHandle {
         received?
     }
 
-    /// The message that `recv` would give, which stays; or at once why there is none.
+    /// The message that `recv` would return, which stays in the queue; or at once why there is
+    /// none.
     pub(crate) fn try_peek(&self) -> Result<Bytes, TryRecvError> {
         let peeked = self.with(|core, _, now| {
             if let Some(payload) = core.endpoint.peek(self.id) {
@@ -119,7 +120,7 @@ impl ConnHandle {
         peeked?
     }
 
-    /// The message that `recv` would give, which stays; `None` at the orderly end.
+    /// The message that `recv` would return, which stays in the queue; `None` at the orderly end.
     pub(crate) fn poll_peek(&self, waiter: Waiter<'_>) -> Poll<Result<Option<Bytes>, Error>> {
         self.poll_with(waiter, |core, io, now| {
             if let Some(payload) = core.endpoint.peek(self.id) {
@@ -162,18 +163,19 @@ impl ConnHandle {
         Poll::Pending
     }
 
-    /// What reading gives when everything was read.
+    /// The result of reading after everything was read.
     fn end_of_reading(&self, core: &Core, e: proto::RecvError) -> Result<(), Error> {
         let was_open = core.conns.get(self.id).is_some_and(|c| c.ended.is_none());
         match e {
-            // Nobody closed it: its driver ended first.
+            // Nobody closed it: its driver has ended.
             proto::RecvError::Closed(_) if core.driver.stopped && was_open => Err(stopped()),
             proto::RecvError::Closed(reason) if !reason.is_orderly() => Err(Error::Lost(reason)),
             _ => Ok(()),
         }
     }
 
-    /// Nothing is there to read; without a driver, or after a close in vain, one does not wait.
+    /// There is nothing to read. Without a driver, or after a close that was not confirmed, it is
+    /// useless to wait.
     fn nothing_yet(&self, core: &Core) -> TryRecvError {
         match core.driver.stopped {
             true => stopped().into(),

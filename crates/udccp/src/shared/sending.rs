@@ -1,4 +1,4 @@
-//! Queues messages, and waits until they have left and are accounted for.
+//! Queues messages, and waits until they are sent and their fate is known.
 
 use std::task::Poll;
 
@@ -13,7 +13,7 @@ use crate::io::Io;
 use crate::{Error, Outgoing};
 
 impl ConnHandle {
-    /// Queues one message, once there is room. The message is taken out of `slot`.
+    /// Queues one message when there is room, and takes it out of `slot`.
     pub(crate) fn poll_send(
         &self,
         waiter: Waiter<'_>,
@@ -34,10 +34,9 @@ impl ConnHandle {
         })
     }
 
-    /// Queues messages from an iterator as long as there is room. None is taken out of it before
-    /// there is, so that a call that is cancelled loses nothing; but where messages displace each
-    /// other, one may wait in `slot`. Everything that was queued is sent with as few writes as
-    /// possible.
+    /// Queues messages from an iterator while there is room. None is taken out of it before there
+    /// is room, so that a cancelled call loses nothing; but if messages displace each other, one
+    /// may wait in `slot`. Everything queued is sent with as few writes as possible.
     pub(crate) fn poll_send_batch(
         &self,
         waiter: Waiter<'_>,
@@ -83,7 +82,7 @@ impl ConnHandle {
         sent.map_err(|e| self.refused(core, now, e))
     }
 
-    /// Whether the next message is to stay where it is until there is room for it.
+    /// Whether the next message has to stay where it is until there is room for it.
     fn must_wait(
         &self,
         core: &mut Core,
@@ -101,12 +100,12 @@ impl ConnHandle {
         if !waits(core) {
             return false;
         }
-        // A burst may be waiting that the network would take.
+        // A burst that the network would take may be waiting.
         core.flush(io, now);
         waits(core)
     }
 
-    /// Queues one message, or says at once why not.
+    /// Queues one message, or returns at once why not.
     pub(crate) fn try_send(&self, message: Outgoing) -> Result<(), crate::TrySendError> {
         let sent = self.with(|core, io, now| match self.offer(core, io, now, message) {
             Ok(()) => {
@@ -130,7 +129,7 @@ impl ConnHandle {
         let first = core.endpoint.send(now, self.id, message.into_message(now));
         let sent = match first {
             Err(proto::SendError::Full(message)) => {
-                // A burst may be waiting that the network would take.
+                // A burst that the network would take may be waiting.
                 core.flush(io, now);
                 core.endpoint.send(now, self.id, message)
             }
@@ -139,7 +138,7 @@ impl ConnHandle {
         sent.map_err(|e| self.refused(core, now, e))
     }
 
-    /// Without a driver nobody would hear what becomes of a message.
+    /// Without a driver, nothing would report what happens to a message.
     fn check_driven(&self, core: &Core) -> Result<(), Refused> {
         if core.driver.stopped { Err(Refused::Never(self.ended(core))) } else { Ok(()) }
     }
@@ -188,7 +187,7 @@ impl ConnHandle {
         }
     }
 
-    /// Has a task wait for something that only a living connection brings.
+    /// Makes a task wait for something that only an open connection can provide.
     fn wait_for(&self, core: &mut Core, add: impl FnOnce(&mut Conn)) -> Poll<Result<(), Error>> {
         let stopped_now = core.driver.stopped;
         match core.conns.get_mut(self.id) {
@@ -202,7 +201,7 @@ impl ConnHandle {
         Poll::Pending
     }
 
-    /// Waits until everything that was queued is accounted for.
+    /// Waits until the fate of everything that was queued is known.
     pub(crate) fn poll_acknowledged(&self, waiter: Waiter<'_>) -> Poll<Result<(), Error>> {
         self.poll_with(waiter, |core, _, _| {
             if core.endpoint.is_accounted_for(self.id) {
@@ -219,7 +218,7 @@ impl ConnHandle {
     /// Waits until the send queue is empty.
     pub(crate) fn poll_flushed(&self, waiter: Waiter<'_>) -> Poll<Result<(), Error>> {
         self.poll_with(waiter, |core, io, now| {
-            // The rest of a burst may be waiting for company.
+            // The rest of a burst may be waiting for more messages.
             core.flush(io, now);
             if core.is_flushed(self.id) {
                 return Poll::Ready(Ok(()));

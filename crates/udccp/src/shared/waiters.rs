@@ -1,4 +1,4 @@
-//! Tasks that wait for something, and what is known of a connection between calls.
+//! Tasks that wait, and the state of connections between calls.
 
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -39,7 +39,7 @@ pub(crate) enum Place {
     Idle,
 }
 
-/// Who waits: a task, and which of its calls, where that call says when it has been given up.
+/// A waiting task and, if the call reports when it is given up, its number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waiter<'a> {
     pub(crate) waker: &'a Waker,
@@ -77,20 +77,19 @@ fn is_same(of: (&Waker, Option<NonZeroU32>), waiter: Waiter<'_>) -> bool {
     of.1 == waiter.number() && (of.1.is_some() || of.0.will_wake(waiter.waker))
 }
 
-/// Tasks that wait for one thing or another of a connection, or of something else. Mostly none or
-/// one.
+/// Tasks that wait for something of a connection or of another object; usually none or one.
 #[derive(Debug, Default)]
 pub(crate) enum Waiting {
     #[default]
     None,
     One(Waker, u8, Option<NonZeroU32>),
-    /// At least two, as they came.
+    /// At least two, in order of arrival.
     #[expect(clippy::box_collection, reason = "few connections have these, and there are many")]
     Several(Box<Vec<Task>>),
 }
 
 impl Waiting {
-    /// Adds a task, once for each thing and call. One that cannot be woken does not wait.
+    /// Adds a task, once for each thing and call. A waker that does nothing is not added.
     pub(crate) fn add(&mut self, what: For, waiter: Waiter<'_>) {
         if waiter.waker.will_wake(Waker::noop()) {
             return;
@@ -117,7 +116,7 @@ impl Waiting {
         }
     }
 
-    /// This call waits no more. Returns its task, to be let go of without the lock.
+    /// Removes this call. Returns its task, to be dropped without the lock.
     pub(crate) fn remove(&mut self, call: NonZeroU32) -> Option<Waker> {
         match self {
             Self::One(.., of) if *of == Some(call) => match std::mem::take(self) {
@@ -134,8 +133,8 @@ impl Waiting {
         }
     }
 
-    /// This task waits no more, but for calls that say so themselves. Returns what was kept of it,
-    /// to be let go of without the lock.
+    /// Removes this task, except for calls that remove themselves. Returns its waker, to be dropped
+    /// without the lock.
     pub(crate) fn forget(&mut self, task: &Waker) -> Option<Waker> {
         match self {
             Self::One(one, _, None) if one.will_wake(task) => match std::mem::take(self) {
@@ -179,7 +178,7 @@ impl Waiting {
         }
     }
 
-    /// One or none of several are left.
+    /// Tidies up if only one or none of several is left.
     fn tidy(&mut self) {
         let Self::Several(all) = self else { return };
         if all.len() < 2 {
@@ -213,7 +212,7 @@ impl Waiting {
 /// A connection as the socket layer sees it.
 #[derive(Debug, Default)]
 pub(crate) struct Conn {
-    /// What its application may want to know.
+    /// Events for its application.
     pub(crate) events: Events,
     pub(crate) waiting: Waiting,
     pub(crate) connected: bool,
@@ -334,7 +333,7 @@ mod tests {
         }
     }
 
-    /// What nobody waits for takes little room in each of many connections.
+    /// This keeps the memory of each of many connections small when nobody waits.
     #[test]
     #[cfg(target_pointer_width = "64")]
     fn a_connection_is_small_here_too() {

@@ -1,4 +1,4 @@
-//! The endpoint with what its driver keeps beside it, all under one lock.
+//! The endpoint and the driver's state, under one lock.
 
 #[cfg(all(test, target_os = "linux"))]
 mod refused;
@@ -24,20 +24,20 @@ use crate::io::{Cause, Claims, Failure, Flushed, Io, Report, Said, Transmitter};
 use crate::stun::Inbox;
 use crate::{ConnectionEvent, IoStats};
 
-/// A message that follows the last flush within this time is one of a burst: it waits until the
-/// burst is over or fills a batch, so that the burst leaves in few writes.
+/// A message that follows the last flush within this time is part of a burst: it waits until the
+/// burst is over or fills a batch, so that the burst needs few writes.
 const BURST_GAP: Duration = Duration::from_micros(50);
 /// Messages of a burst that wait at most.
 const BURST_MESSAGES: u32 = 64;
 
-/// Messages of a burst that leave one by one where nobody drives: a request or an answer of few
-/// packets, after which the caller comes back to read, and drives.
+/// Messages of a burst that are sent one by one while nobody drives: a request or an answer of few
+/// packets, after which the caller returns to read, and drives.
 const SENT_AT_ONCE: u32 = 4;
-/// The same where a reader was woken, and its answer is expected: mostly it is one message.
+/// The same after a reader was woken and its answer is expected, which is usually one message.
 const ANSWERS_AT_ONCE: u32 = 1;
 
-/// Reads in one turn at most, of 32 buffers each where the system fills many in a call and of one
-/// where not: acknowledgements and other work come round in time.
+/// Most reads in one turn, of 32 buffers each if the system fills many per call and of one
+/// otherwise, so that acknowledgements and other work are not delayed.
 const READS: usize = 128 / quinn_udp::BATCH_SIZE;
 
 /// Connections that are looked at one by one.
@@ -61,16 +61,16 @@ pub(crate) struct Core {
     /// Descriptors that show what a call would find.
     pub(super) signals: Signals,
     tx: Transmitter,
-    /// Polled from the endpoint, but it did not fit in the batch.
+    /// Returned by the endpoint, but it did not fit in the batch.
     spare: Option<Datagram>,
     intake: Intake,
-    /// The socket took no more; only the driver, who waits for room, tries again.
+    /// The socket has no room; only the driver, which waits for room, tries again.
     pub(crate) blocked: bool,
     /// Acknowledgements wait for tasks that were woken.
     pub(super) holds_acks: bool,
     /// Tasks woken in this turn because of a message.
     pub(super) readers_woken: usize,
-    /// How often that came about.
+    /// How often the socket had no room.
     times_blocked: u64,
     /// Messages queued since the last flush.
     burst: u32,
@@ -181,7 +181,7 @@ impl Core {
             }
             other => {
                 if other == EventKind::PeerShutdownRead {
-                    // Those who wait for room wait in vain.
+                    // Waiting for room is now useless.
                     conn.waiting.wake(For::Room, &mut self.wake);
                 }
                 if let Some(event) = ConnectionEvent::of(other) {
@@ -192,7 +192,7 @@ impl Core {
         }
     }
 
-    /// Ends a change: what happened is passed on. Returns the tasks to wake.
+    /// Ends a change: passes on its events. Returns the tasks to wake.
     pub(crate) fn settle(&mut self, now: Instant) -> Wakes {
         self.dispatch(None);
         self.show_changes();
@@ -201,7 +201,7 @@ impl Core {
         std::mem::take(&mut self.wake)
     }
 
-    /// What is sent from here on is of a burst.
+    /// Messages sent from now on are part of a burst.
     #[cfg(test)]
     pub(crate) fn begin_burst(&mut self, now: Instant) {
         self.last_flush = Some(now + BURST_GAP * 100_000);
@@ -240,7 +240,7 @@ impl Core {
         }
     }
 
-    /// Puts on the wire everything that may leave now.
+    /// Sends everything that may be sent now.
     #[inline]
     pub(crate) fn flush(&mut self, io: &Io, now: Instant) {
         self.burst = 0;
@@ -267,7 +267,7 @@ impl Core {
         }
     }
 
-    /// Fills the batches; whether more is waiting.
+    /// Fills the batches. Returns whether more is waiting.
     fn gather(&mut self, io: &Io, now: Instant) -> bool {
         let max_segments = io.max_gso_segments();
         loop {
@@ -314,8 +314,8 @@ impl Core {
         }
     }
 
-    /// A host may have addresses that routing would not pick, so that what is known of our address
-    /// counts.
+    /// A host may have addresses that routing would not pick, so the known local address is used if
+    /// there is one.
     fn report(
         &mut self,
         io: &Io,
@@ -368,8 +368,9 @@ impl Core {
         self.endpoint.set_receive_backlog(u16::try_from(permille).unwrap_or(u16::MAX));
     }
 
-    /// After a read, and whether the socket may hold `more`: whether to read on in this turn. Not
-    /// where a receive queue fills: what is left waits in the kernel while the reader has its turn.
+    /// Called after a read, with whether the socket may hold `more`. Returns whether to read on in
+    /// this turn. If a receive queue fills up, the rest waits in the kernel until the reader has
+    /// run.
     pub(crate) fn reads_on(&mut self, more: bool) -> bool {
         self.intake.reads += 1;
         if !more || self.intake.reads >= READS {
@@ -415,8 +416,9 @@ impl Core {
         (std::mem::take(&mut self.wake), due)
     }
 
-    /// A reader has come back and answers nothing: its acknowledgement leaves. Where a task drives
-    /// that has woken several, it comes after them, and those of all leave together.
+    /// A reader waits again without having answered, so its acknowledgement is sent. If the driver
+    /// is a task that has woken several readers, it runs after them, and sends all acknowledgements
+    /// together.
     pub(crate) fn reader_waits(&mut self, io: &Io, now: Instant, id: ConnectionId) {
         if self.holds_acks && (self.readers_woken <= 1 || self.driver.driven_by.is_some()) {
             self.endpoint.release_ack(id);
@@ -430,8 +432,7 @@ impl Core {
         self.holds_acks
     }
 
-    /// Whether anybody waits for what a driver does, or may. Of many connections one is believed to
-    /// have somebody who does.
+    /// Whether anybody waits for the driver, or may. If there are many connections, it is assumed.
     pub(super) fn has_waiters(&self) -> bool {
         self.conns.len() > FEW
             || self.signals.are_watched()
@@ -460,8 +461,7 @@ impl Core {
         IoStats { times_blocked: self.times_blocked, waiting_bytes }
     }
 
-    /// Whether nobody holds a handle and every connection has come to its end, of which the peers
-    /// have been told.
+    /// Whether there is no handle any more, and every connection has ended and its peer was told.
     pub(crate) fn is_finished(&self) -> bool {
         self.handles == 0 && !self.blocked && self.endpoint.endpoint_stats().connections == 0
     }
