@@ -175,7 +175,7 @@ fn wait_connected(s: &Socket) -> Raw {
             s.report_orphan();
             return fail(ECONNRESET);
         }
-        match sys::wait_writable(s.fd, s.timeout(SO_SNDTIMEO)) {
+        match s.wait_writable(s.timeout(SO_SNDTIMEO)) {
             Ok(0) => return fail(EINPROGRESS),
             Ok(_) => {}
             Err(e) => return fail(e),

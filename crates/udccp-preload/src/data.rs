@@ -182,7 +182,7 @@ fn told(s: &Socket, result: Raw) -> Result<(), c_int> {
 fn wait_for_room(s: &Socket, ring: Ring, flags: c_int) -> Result<u64, c_int> {
     let waits = s.is_blocking(flags) && !s.has_fault(FAULT_EAGAIN);
     let time = if waits { s.timeout(SO_SNDTIMEO) } else { Some(TimeSpec::default()) };
-    let ready = sys::wait_writable(s.fd, time)?;
+    let ready = s.wait_writable(time)?;
     if ready & POLLHUP != 0 {
         return Err(why_ended(s));
     }
@@ -330,7 +330,7 @@ fn may_send(s: &Socket, flags: c_int) -> Result<(), c_int> {
         if !waits {
             return Err(EAGAIN);
         }
-        if sys::wait_writable(s.fd, s.timeout(SO_SNDTIMEO))? == 0 {
+        if s.wait_writable(s.timeout(SO_SNDTIMEO))? == 0 {
             return Err(EAGAIN);
         }
     }

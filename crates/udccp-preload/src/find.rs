@@ -227,6 +227,16 @@ impl Socket {
         sys::option(self.fd, SOL_SOCKET, SO_COOKIE) == Ok(self.cookie)
     }
 
+    /// Waits until the socket is writable or has ended, as [`sys::wait_writable`].
+    ///
+    /// # Errors
+    /// EINTR; EBADF where another thread has closed it meanwhile: what has its number now is left
+    /// alone.
+    pub fn wait_writable(&self, timeout: Option<TimeSpec>) -> Result<i16, c_int> {
+        let ready = sys::wait_writable(self.fd, timeout)?;
+        if self.is_there() { Ok(ready) } else { Err(EBADF) }
+    }
+
     /// Whether calls wait.
     pub fn is_blocking(&self, flags: c_int) -> bool {
         flags & MSG_DONTWAIT == 0 && sys::fcntl(self.fd, F_GETFL, 0) as c_int & O_NONBLOCK == 0

@@ -211,7 +211,12 @@ fn take_bell(s: &Socket, ring: Ring) {
             continue;
         }
         waits += 1;
-        if sys::poll(s.fd, POLLIN, Some(WAIT)).is_ok_and(|events| events & POLLHUP != 0) {
+        let events = sys::poll(s.fd, POLLIN, Some(WAIT));
+        if !s.is_there() {
+            // Another thread has closed it meanwhile: what has its number now is left alone.
+            return;
+        }
+        if events.is_ok_and(|events| events & POLLHUP != 0) {
             // What is in the pair is all there will be.
             waits = WAITS;
             while drop_bell(s, ring).is_some() {}
@@ -383,7 +388,7 @@ fn may_receive(s: &Socket, flags: c_int) -> Result<(), c_int> {
             STATE_CONNECTING if s.is_orphan() => return Ok(()),
             STATE_CONNECTING if !s.is_blocking(flags) => return Err(EAGAIN),
             STATE_CONNECTING => {
-                if sys::wait_writable(s.fd, s.timeout(SO_RCVTIMEO))? == 0 {
+                if s.wait_writable(s.timeout(SO_RCVTIMEO))? == 0 {
                     return Err(EAGAIN);
                 }
             }

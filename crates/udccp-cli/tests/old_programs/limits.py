@@ -354,6 +354,39 @@ def test_a_close_leaves_the_call_of_another_thread_and_what_has_the_number_next(
     assert found == [b"last"], found
 
 
+def replaced(sock):
+    """Gives the number of a socket to another one; the socket's duplicate, and the other's ends."""
+    kept = sock.dup()
+    x, y = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    os.dup2(x.fileno(), sock.fileno())
+    return kept, x, y
+
+
+def test_a_close_ends_the_send_of_another_thread_and_leaves_what_has_the_number_next():
+    a, b = filled()
+    sent, is_over = [], []
+
+    def send():
+        while not is_over:
+            sent.append(a.send(bytes(1000)))
+
+    sending, found = found_by(send)
+    before = -1
+    while before != len(sent):
+        before = len(sent)
+        time.sleep(0.5)
+    # It waits.
+    is_over.append(True)
+    kept, x, y = replaced(a)
+    while sending.is_alive():
+        b.recv(2000)
+    sending.join()
+    fails("EAGAIN", y.recv, 100, socket.MSG_DONTWAIT)
+    assert found == [errno.EBADF], found
+    for sock in (a, kept, x, y):
+        sock.close()
+
+
 def send_interrupted(sock, restarts):
     """Sends until all has gone or a call fails, while signals are handled; errno, 0 if all went."""
     signal.signal(signal.SIGALRM, lambda *_: None)
