@@ -16,14 +16,16 @@ pub const PLACES: usize = REGIONS * SLOTS;
 /// Sockets remembered, ours and others, by a number made from their cookies. What does not fit is
 /// looked up again.
 const REMEMBERED: usize = 4096;
-/// Value of a remembered socket that is none of ours.
-const FOREIGN: u64 = 0xffff;
+/// In place of a slot: a remembered socket that is none of ours.
+const FOREIGN: usize = PLACES;
+/// Bits of that. What is above them in an entry is the cookie.
+const PLACE_BITS: u32 = usize::BITS - FOREIGN.leading_zeros();
 
 static MAPPED: [AtomicPtr<u8>; REGIONS] =
     [const { AtomicPtr::new(core::ptr::null_mut()) }; REGIONS];
-/// Pairs of cookie and value; a cookie is stored last and cleared first.
-static COOKIES: [AtomicU64; REMEMBERED] = [const { AtomicU64::new(0) }; REMEMBERED];
-static VALUES: [AtomicU64; REMEMBERED] = [const { AtomicU64::new(0) }; REMEMBERED];
+/// Cookies and slots. Both are in one number, so that whoever remembers another socket at the same
+/// time, in a thread or a signal handler, never leaves the one of this and the other of that.
+static ENTRIES: [AtomicU64; REMEMBERED] = [const { AtomicU64::new(0) }; REMEMBERED];
 /// Sockets whose broker died, once that was reported to the program. By cookie, as above.
 static REPORTED: [AtomicU8; REMEMBERED] = [const { AtomicU8::new(0) }; REMEMBERED];
 
@@ -43,36 +45,38 @@ pub struct Socket {
 /// The DCCP socket behind a descriptor, if it is one.
 pub fn socket(fd: c_int) -> Option<Socket> {
     let cookie: u64 = sys::option(fd, SOL_SOCKET, SO_COOKIE).ok()?;
-    let at = (cookie as usize) % REMEMBERED;
-    if COOKIES[at].load(Ordering::Acquire) == cookie {
-        let value = VALUES[at].load(Ordering::Acquire);
-        // Nobody has replaced the pair meanwhile.
-        if COOKIES[at].load(Ordering::Acquire) == cookie {
-            return (value != FOREIGN).then(|| known(fd, cookie, value)).flatten();
-        }
+    if let Some(place) = remembered(cookie) {
+        return known(fd, cookie, place);
     }
     look_up(fd, cookie)
 }
 
-fn known(fd: c_int, cookie: u64, value: u64) -> Option<Socket> {
-    let number = (value >> 32) as usize;
-    let region = MAPPED.get(number)?.load(Ordering::Acquire).cast_const();
-    let index = (value & 0xffff_ffff) as usize;
-    if region.is_null() || index >= SLOTS {
+fn known(fd: c_int, cookie: u64, place: usize) -> Option<Socket> {
+    let region = MAPPED.get(place / SLOTS)?.load(Ordering::Acquire).cast_const();
+    if region.is_null() {
         return None;
     }
     // SAFETY: the region has SLOTS slots, and is never unmapped.
-    let slot = unsafe { region.add(REGION_HEADER + index * SLOT_BYTES) };
-    let socket = Socket { fd, cookie, place: number * SLOTS + index, slot, region };
+    let slot = unsafe { region.add(REGION_HEADER + place % SLOTS * SLOT_BYTES) };
+    let socket = Socket { fd, cookie, place, slot, region };
     (socket.cookie_of_slot() == cookie).then_some(socket)
 }
 
-fn remember(cookie: u64, value: u64) {
+/// The slot of a socket that was remembered, or [`FOREIGN`].
+fn remembered(cookie: u64) -> Option<usize> {
+    let entry = ENTRIES[(cookie as usize) % REMEMBERED].load(Ordering::Acquire);
+    (entry >> PLACE_BITS == cookie).then_some((entry & ((1 << PLACE_BITS) - 1)) as usize)
+}
+
+fn remember(cookie: u64, place: usize) {
+    let entry = cookie << PLACE_BITS | place as u64;
+    if entry >> PLACE_BITS != cookie {
+        // It does not fit: it is looked up again.
+        return;
+    }
     let at = (cookie as usize) % REMEMBERED;
-    COOKIES[at].store(0, Ordering::Release);
-    VALUES[at].store(value, Ordering::Release);
     REPORTED[at].store(0, Ordering::Release);
-    COOKIES[at].store(cookie, Ordering::Release);
+    ENTRIES[at].store(entry, Ordering::Release);
 }
 
 /// A socket that this process has not met: inherited, or passed by another process.
@@ -93,17 +97,18 @@ fn look_up(fd: c_int, cookie: u64) -> Option<Socket> {
 
 /// Remembers a socket that the broker opened.
 pub fn adopt(fd: c_int, cookie: u64, slot: i32) -> Option<Socket> {
+    let slot = usize::try_from(slot).ok().filter(|slot| *slot < SLOTS)?;
     let find = || {
-        (0..REGIONS as u64)
-            .map(|region| (region << 32) | slot as u64)
-            .find(|value| known(fd, cookie, *value).is_some())
+        (0..REGIONS)
+            .map(|region| region * SLOTS + slot)
+            .find(|place| known(fd, cookie, *place).is_some())
     };
-    let value = find().or_else(|| {
+    let place = find().or_else(|| {
         map_region();
         find()
     })?;
-    remember(cookie, value);
-    known(fd, cookie, value)
+    remember(cookie, place);
+    known(fd, cookie, place)
 }
 
 /// Maps the region of the broker that runs now.
@@ -246,5 +251,40 @@ impl Socket {
     pub fn timeout(&self, name: c_int) -> Option<TimeSpec> {
         let time: [i64; 2] = sys::option(self.fd, SOL_SOCKET, name).ok()?;
         (time != [0, 0]).then_some(TimeSpec { sec: time[0], nsec: time[1] * 1000 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    /// Cookie and slot were two numbers: a socket got the slot of another one, for good.
+    #[test]
+    fn threads_that_remember_sockets_at_one_place_never_mix_them() {
+        const THREADS: u64 = 4;
+        let cookie = |n: u64| 7 + n * REMEMBERED as u64;
+        let place = |n: u64| if n == 0 { FOREIGN } else { n as usize };
+        let one = |n: u64| {
+            for turn in 0..200_000 {
+                remember(cookie(n), place(n));
+                for other in 0..THREADS {
+                    let found = remembered(cookie(other));
+                    assert!(found.is_none_or(|f| f == place(other)), "{turn}: {other} {found:?}");
+                }
+            }
+        };
+        thread::scope(|s| (0..THREADS).for_each(|n| drop(s.spawn(move || one(n)))));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_not_remembered() {
+        let most = u64::MAX >> PLACE_BITS;
+        remember(most, PLACES - 1);
+        assert_eq!(remembered(most), Some(PLACES - 1));
+        remember(u64::MAX, 1);
+        assert_eq!(remembered(u64::MAX), None);
+        assert_eq!(remembered(most), Some(PLACES - 1), "it is at the same place");
     }
 }
