@@ -425,13 +425,15 @@ pub fn plug(s: &Socket) {
 pub unsafe fn priority(s: &Socket, message: &MsgHdr) -> Result<u32, c_int> {
     const ALIGN: usize = size_of::<usize>();
     const HEADER: usize = size_of::<CMsgHdr>();
+    // An int in musl, as in `pieces`.
+    let control_len = message.control_len & 0xffff_ffff;
     let mut priority = 0;
     let mut at = 0;
-    while !message.control.is_null() && at + HEADER <= message.control_len {
+    while !message.control.is_null() && at + HEADER <= control_len {
         // SAFETY: within the program's buffer.
         let header: CMsgHdr =
             unsafe { message.control.cast::<u8>().add(at).cast::<CMsgHdr>().read_unaligned() };
-        if header.len < HEADER || header.len > message.control_len - at {
+        if header.len < HEADER || header.len > control_len - at {
             return Err(EINVAL);
         }
         if header.level == SOL_DCCP {

@@ -14,12 +14,27 @@ int main(void)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     struct iovec piece = {"message", 7};
-    struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1};
+    struct msghdr message;
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(4)];
+    } priority = {.header = {.cmsg_len = CMSG_LEN(4), .cmsg_level = 269, .cmsg_type = 1}};
+    int by_priority = 1;
     socklen_t len = sizeof at;
     char room[20];
     int server = socket(AF_INET, 6, 33), client = socket(AF_INET, 6, 33), accepted;
     if (server < 0 || client < 0)
         return failed("socket");
+    /* Beside lengths that are ints in musl, there may be anything. */
+    memset(&message, 0xff, sizeof message);
+    message.msg_name = NULL;
+    message.msg_namelen = 0;
+    message.msg_iov = &piece;
+    message.msg_iovlen = 1;
+    message.msg_control = &priority;
+    message.msg_controllen = sizeof priority;
+    if (setsockopt(client, 269, 16, &by_priority, sizeof by_priority))
+        return failed("setsockopt");
     if (bind(server, (void *)&at, len) || listen(server, 1) ||
         getsockname(server, (void *)&at, &len))
         return failed("listen");
