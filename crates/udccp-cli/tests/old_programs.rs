@@ -118,6 +118,27 @@ fn a_broker_without_descriptors_says_so() {
     place.wait_until_the_broker_ends();
 }
 
+/// The thread's first call of `write` found the loader's lock taken, by who waited for the thread.
+#[test]
+fn a_library_that_waits_for_its_thread_while_it_is_loaded_goes_on() {
+    let (place, folder) = (Place::new(), TempDir::new().unwrap());
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (library, program) = (path("waits.so"), path("program"));
+    for (to, flags) in [(&library, ["-DLIBRARY", "-shared"]), (&program, ["-Wall", "-Wextra"])] {
+        let source = script("load.c");
+        let output = Command::new("cc")
+            .args(flags)
+            .args(["-fPIC", "-o", to, &source, "-ldl", "-lpthread"])
+            .output();
+        let Ok(output) = output else {
+            eprintln!("skipped: there is no C compiler");
+            return;
+        };
+        succeeds(&output);
+    }
+    succeeds(&place.run(&["--udp-port", &free_port()], &[&program, &library]));
+}
+
 #[test]
 fn faults_of_linux_are_off_unless_named() {
     let place = Place::new();

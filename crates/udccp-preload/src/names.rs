@@ -10,7 +10,8 @@ use crate::find::{self, Socket};
 use crate::sys::{Raw, TimeSpecPointer, to_c};
 use crate::{calls, data, options, receive, sys};
 
-/// The next definition of a name, looked up once.
+/// The next definition of a name, looked up once: as the program starts, since the loader has a lock
+/// for that, which a thread may hold that waits for another one's call.
 struct Next {
     name: &'static CStr,
     found: AtomicPtr<c_void>,
@@ -21,20 +22,44 @@ impl Next {
         Self { name, found: AtomicPtr::new(core::ptr::null_mut()) }
     }
 
+    /// Null where the C library does not have it.
+    fn look_up(&self) -> *mut c_void {
+        let found = sys::next_symbol(self.name);
+        self.found.store(found, Ordering::Relaxed);
+        found
+    }
+
     fn get(&self) -> *mut c_void {
         let found = self.found.load(Ordering::Relaxed);
         if !found.is_null() {
             return found;
         }
-        let found = sys::next_symbol(self.name);
+        // The constructor of another library, which ran first.
+        let found = self.look_up();
         if found.is_null() {
             // The program could not have called the name without this library.
             sys::complain(b"udccp: the C library lacks a socket call\n");
             sys::abort();
         }
-        self.found.store(found, Ordering::Relaxed);
         found
     }
+}
+
+/// The next definition of a C name, which this library looks up when it is loaded.
+macro_rules! next {
+    ($c_name:literal) => {{
+        static NEXT: Next = Next::new($c_name);
+        #[cfg(udccp_shim)]
+        #[used]
+        #[unsafe(link_section = ".init_array")]
+        static LOOK_UP: extern "C" fn() = {
+            extern "C" fn look_up() {
+                NEXT.look_up();
+            }
+            look_up
+        };
+        NEXT.get()
+    }};
 }
 
 /// Defines a C name: what a DCCP socket does; all else goes to the next definition.
@@ -49,7 +74,6 @@ macro_rules! name {
         /// As the C call of this name.
         #[cfg_attr(udccp_shim, unsafe(no_mangle))]
         pub unsafe extern "C" fn $name($($a: $t),*) -> $r {
-            static NEXT: Next = Next::new($c_name);
             if let Some($s) = find::socket($fd) {
                 let $s: &Socket = &$s;
                 #[allow(unused_unsafe, reason = "some calls have no pointers")]
@@ -60,7 +84,7 @@ macro_rules! name {
                 }
             }
             // SAFETY: the definition of this name has these types in every C library.
-            let next: unsafe extern "C" fn($($t),*) -> $r = unsafe { transmute(NEXT.get()) };
+            let next: unsafe extern "C" fn($($t),*) -> $r = unsafe { transmute(next!($c_name)) };
             // SAFETY: the caller's promise.
             unsafe { next($($a),*) }
         }
@@ -73,7 +97,6 @@ macro_rules! name {
 /// As the C call of this name.
 #[cfg_attr(udccp_shim, unsafe(no_mangle))]
 pub unsafe extern "C" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int {
-    static NEXT: Next = Next::new(c"socket");
     if calls::is_dccp(domain, kind, protocol) {
         return to_c(calls::open(domain, kind, 0)) as c_int;
     }
@@ -81,7 +104,8 @@ pub unsafe extern "C" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> 
         return to_c(-(EPROTONOSUPPORT as Raw)) as c_int;
     }
     // SAFETY: the definition of this name has these types in every C library.
-    let next: unsafe extern "C" fn(c_int, c_int, c_int) -> c_int = unsafe { transmute(NEXT.get()) };
+    let next: unsafe extern "C" fn(c_int, c_int, c_int) -> c_int =
+        unsafe { transmute(next!(c"socket")) };
     // SAFETY: the caller's promise.
     unsafe { next(domain, kind, protocol) }
 }

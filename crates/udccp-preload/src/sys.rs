@@ -135,6 +135,7 @@ unsafe extern "C" {
     fn errno_location() -> *mut c_int;
     fn getenv(name: *const c_char) -> CString;
     fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+    fn dlerror() -> CString;
 }
 
 /// Turns a result into what C callers expect: -1 and `errno`.
@@ -157,7 +158,13 @@ pub fn environment(name: &CStr) -> CString {
 pub fn next_symbol(name: &CStr) -> *mut c_void {
     const RTLD_NEXT: *mut c_void = -1isize as *mut c_void;
     // SAFETY: `name` ends with a zero byte.
-    unsafe { dlsym(RTLD_NEXT, name.as_ptr()) }
+    let found = unsafe { dlsym(RTLD_NEXT, name.as_ptr()) };
+    if found.is_null() {
+        // The program would take this error for that of a call of its own.
+        // SAFETY: it may be called at any time.
+        unsafe { dlerror() };
+    }
+    found
 }
 
 /// Ends the process as `abort` does, roughly.
