@@ -59,14 +59,12 @@ pub(crate) struct Broker {
 /// # Errors
 /// The folder, the lock or the socket cannot be had.
 pub fn serve(folder: &Path) -> Result<(), Error> {
+    let folder = &std::path::absolute(folder).map_err(io_error("cannot use the folder"))?;
     place::check(folder).map_err(io_error("cannot use the folder"))?;
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     let Some(lock) = place::claim(folder).map_err(io_error("cannot lock"))? else { return Ok(()) };
     let _claim = Claim(lock);
-    // Each socket needs two or three descriptors.
-    let mut limit = getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    let _ = setrlimit(Resource::Nofile, limit);
+    leave_program();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -74,7 +72,23 @@ pub fn serve(folder: &Path) -> Result<(), Error> {
     runtime.block_on(run(&place::socket(folder)))
 }
 
+/// The first program has started this broker, which serves others as well: its limits are lifted as
+/// far as the system lets us, and its folder can be unmounted.
+fn leave_program() {
+    let limits = [Resource::Nofile, Resource::Fsize, Resource::Cpu, Resource::As, Resource::Data];
+    for resource in limits {
+        let mut limit = getrlimit(resource);
+        limit.current = limit.maximum;
+        let _ = setrlimit(resource, limit);
+    }
+    let _ = std::env::set_current_dir("/");
+}
+
 async fn run(path: &Path) -> Result<(), Error> {
+    // Memory that is shared is a file for the system. One that is too large is then an error, and
+    // not the end.
+    let too_large = SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
+    let _ = signal(too_large).map_err(io_error("cannot start"))?;
     // What a broker left that was killed.
     let _ = std::fs::remove_file(path);
     let listener = UnixListener::bind(path).map_err(io_error("cannot listen for programs"))?;

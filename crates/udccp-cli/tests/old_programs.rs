@@ -118,6 +118,19 @@ fn a_broker_without_descriptors_says_so() {
     place.wait_until_the_broker_ends();
 }
 
+#[test]
+fn a_broker_has_no_limits_of_the_program_that_starts_it() {
+    for test in [
+        "alone_a_broker_has_no_limits_and_no_folder_of_the_program_that_starts_it",
+        "alone_a_broker_without_room_for_files_lives_on",
+    ] {
+        let place = Place::new();
+        let program = ["python3", &script("limits.py"), test];
+        succeeds(&place.run(&["--udp-port", &free_port()], &program));
+        place.wait_until_the_broker_ends();
+    }
+}
+
 /// The thread's first call of `write` found the loader's lock taken, by who waited for the thread.
 #[test]
 fn a_library_that_waits_for_its_thread_while_it_is_loaded_goes_on() {

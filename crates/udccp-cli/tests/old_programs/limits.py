@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 
-from sockets import LOCAL, SOL_DCCP, fails, listening, new, pair, polled
+from sockets import LOCAL, SOL_DCCP, fails, listening, new, pair, polled, the_broker
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 QPOLICY_TXQLEN = 17
@@ -141,6 +141,35 @@ def test_a_reader_without_memory_takes_no_bell_for_a_message():
     a.send(b"one")
     assert os.waitpid(child, 0)[1] == 0
     assert b.recv(100) == b"one"
+
+
+def alone_a_broker_has_no_limits_and_no_folder_of_the_program_that_starts_it():
+    """Others use it, too: a file of its own that is too large would end it."""
+    for limit in (resource.RLIMIT_FSIZE, resource.RLIMIT_CPU):
+        _, hard = resource.getrlimit(limit)
+        resource.setrlimit(limit, (20, hard))
+    a, b = pair()
+    for _ in range(10):
+        a.send(b"message")
+        assert b.recv(10) == b"message"
+    broker = the_broker()
+    for limit in (resource.RLIMIT_FSIZE, resource.RLIMIT_CPU):
+        soft, hard = resource.prlimit(broker, limit)
+        assert soft == hard, (limit, soft, hard)
+    assert os.readlink(f"/proc/{broker}/cwd") == "/"
+
+
+def alone_a_broker_without_room_for_files_lives_on():
+    """Its memory is that of a file for the system."""
+    # Python ignores it, and so would what it starts.
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, 2_000_000))
+    a, b = pair()
+    broker = the_broker()
+    for _ in range(10):
+        a.send(b"message")
+        assert b.recv(10) == b"message"
+    assert the_broker() == broker
 
 
 def alone_a_broker_without_descriptors_says_so():

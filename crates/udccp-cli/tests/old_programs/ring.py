@@ -18,6 +18,8 @@ import sys
 import threading
 import time
 
+from sockets import the_broker
+
 LIBC = ctypes.CDLL(None, use_errno=True)
 READ, WRITE = {"x86_64": (0, 1), "aarch64": (63, 64)}[platform.machine()]
 SEED = int(os.environ.get("SEED", random.SystemRandom().randrange(1 << 32)))
@@ -88,19 +90,6 @@ def test_writable_exactly_while_a_message_goes():
         assert struct.unpack("=I", b.recv(2000)[:4]) == (received,)
         received += 1
     assert polled(a, 10_000) & select.POLLOUT
-
-
-def the_broker():
-    """Its pid, by its command line."""
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{pid}/cmdline", "rb") as line:
-                words = line.read().split(b"\0")
-        except OSError:
-            continue
-        if words[1:3] == [b"broker", os.environ["UDCCP_RUN_DIR"].encode()]:
-            return int(pid)
-    raise AssertionError("there is no broker")
 
 
 def test_a_writable_socket_takes_a_message_though_less_is_granted_than_before():

@@ -1,6 +1,7 @@
 """Sockets of programs as the tests of calls need them."""
 
 import errno
+import os
 import select
 import socket
 
@@ -49,3 +50,16 @@ def polled(sock, events=select.POLLIN | select.POLLOUT, timeout=0):
     poll.register(sock, events)
     found = poll.poll(timeout)
     return found[0][1] if found else 0
+
+
+def the_broker():
+    """Its pid, by its command line."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as line:
+                words = line.read().split(b"\0")
+        except OSError:
+            continue
+        if words[1:3] == [b"broker", os.environ["UDCCP_RUN_DIR"].encode()]:
+            return int(pid)
+    raise AssertionError("there is no broker")
