@@ -27,11 +27,21 @@ pub fn folder() -> io::Result<PathBuf> {
     Ok(folder)
 }
 
-/// Refuses a folder that another user owns or can enter.
+/// Bytes of the longest path of a socket.
+const LONGEST: usize = 107;
+
+/// Refuses a folder that another user owns or can enter, and one whose path is too long for the
+/// sockets in it.
 ///
 /// # Errors
 /// That is so.
 pub fn check(folder: &Path) -> io::Result<()> {
+    // The kernel numbers namespaces in 32 bits.
+    let longest = folder.join(format!("net-{}.sock", u32::MAX));
+    if longest.as_os_str().len() > LONGEST {
+        let text = format!("the path {} is too long for a socket in it", folder.display());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+    }
     let status = folder.symlink_metadata()?;
     let uid = rustix::process::geteuid().as_raw();
     if !status.is_dir() || status.uid() != uid || status.mode() & 0o077 != 0 {

@@ -267,6 +267,22 @@ fn a_go_program_is_warned_of_and_runs() {
     }
 }
 
+/// Each `socket` of the program tried for seconds to start a broker, which could not listen there.
+#[test]
+fn a_folder_with_too_long_a_path_is_refused() {
+    let place = Place::new();
+    let folder = place.0.path().join("x".repeat(90));
+    std::fs::create_dir(&folder).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_udccp"))
+        .env("XDG_RUNTIME_DIR", &folder)
+        .args(["run", "--", "true"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let says = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(says.contains("too long for a socket") && says.contains("a short path"), "{says}");
+}
+
 #[test]
 fn static_and_foreign_programs_are_refused() {
     let place = Place::new();
