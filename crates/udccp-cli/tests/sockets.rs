@@ -74,6 +74,20 @@ fn a_server_on_any_port_tells_one_that_leads_there() {
     }
 }
 
+/// Each side waited for the other to say that it was all.
+#[test]
+fn an_input_that_cannot_be_read_ends_both_sides() {
+    let got = temporary(b"");
+    let (server, port) = listening(Stdio::null(), &got, &[]);
+    let folder = File::open(env!("CARGO_MANIFEST_DIR")).unwrap();
+    let client = Background::start(&["cat", "127.0.0.1", &port.to_string()], Stdio::from(folder));
+    let server = server.wait_with_output().unwrap();
+    assert_eq!(server.status.code(), Some(8), "{server:?}");
+    let (code, _, says) = client.output();
+    assert_eq!(code, Some(4), "{says}");
+    assert!(says.contains("cannot read standard input: Is a directory"), "{says}");
+}
+
 #[test]
 fn files_go_both_ways_at_once() {
     let (a, b) = (noise(3_000_000), noise(2_000_001));

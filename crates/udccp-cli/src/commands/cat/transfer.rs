@@ -37,6 +37,8 @@ struct Progress {
     accounted: AtomicBool,
     /// The peer said that it sends no more.
     peer_is_done: AtomicBool,
+    /// Standard input cannot be read, and so the connection was reset.
+    input_has_failed: AtomicBool,
 }
 
 /// Runs the transfer to its end.
@@ -58,8 +60,11 @@ pub(super) fn run(
         connection.abort();
     }
     let sent = sender.recv_timeout(NOTICE_WITHIN).unwrap_or(Ok(()));
-    let received = received?;
-    sent?;
+    let received = match sent {
+        // How the connection ended follows from that.
+        Err(failure) if progress.input_has_failed.load(Ordering::Acquire) => return Err(failure),
+        sent => received.and_then(|received| sent.map(|()| received))?,
+    };
     let stats = connection.stats();
     let sent = progress.sent(stats.map_or(0, |s| s.counters.data_packets_acked));
     let peer = connection.peer_addr().to_string();
@@ -124,7 +129,14 @@ fn send_all(
 
 fn send_input(connection: &Connection, framing: Framing, progress: &Progress) -> CliResult<()> {
     let mut input = Messages::new(io::stdin().lock(), framing);
-    while let Some(batch) = input.next_batch()? {
+    let unreadable = |e: io::Error| {
+        // Both sides would wait for each other; a close would tell the peer that this was all.
+        progress.input_has_failed.store(true, Ordering::Release);
+        connection.abort();
+        Failure::new(Exit::BadInput, format!("cannot read standard input: {e}"))
+            .hint("redirect it from a file or a pipe, or use --recv-only")
+    };
+    while let Some(batch) = input.next_batch().map_err(unreadable)? {
         let (messages, bytes) = (batch.len() as u64, batch.iter().map(|m| m.len() as u64).sum());
         match connection.send_batch(batch) {
             Ok(()) => {}
