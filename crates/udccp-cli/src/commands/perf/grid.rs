@@ -14,7 +14,7 @@ pub(super) struct Grid {
 impl Grid {
     /// Rows `every` so often (zero: none but the last) until `duration` is over (`None`: for ever).
     pub(super) fn new(began: Instant, every: Duration, duration: Option<Duration>) -> Self {
-        Self { began, every, end: duration.map(|d| began + d) }
+        Self { began, every, end: duration.and_then(|d| began.checked_add(d)) }
     }
 
     /// Whether the time is over.
@@ -30,8 +30,9 @@ impl Grid {
         // A row of less than a tenth of the interval would say little: it joins the next.
         let since = (now - self.began + self.every / 10).as_nanos();
         let number = u32::try_from(since / self.every.as_nanos() + 1).unwrap_or(u32::MAX);
-        let due = self.began + self.every.saturating_mul(number);
-        Some(self.end.map_or(due, |end| end.min(due)))
+        // What is beyond the clock never comes.
+        let due = self.began.checked_add(self.every.saturating_mul(number));
+        due.into_iter().chain(self.end).min()
     }
 }
 
@@ -62,5 +63,8 @@ mod tests {
         assert_eq!(endless.next(began + 7 * second), Some(began + 8 * second));
         assert!(!endless.is_over(began + 100 * second));
         assert_eq!(Grid::new(began, Duration::ZERO, None).next(began), None);
+        let never = Duration::from_secs(u64::MAX);
+        assert_eq!(Grid::new(began, never, Some(second)).next(began), Some(began + second));
+        assert_eq!(Grid::new(began, never, Some(never)).next(began), None);
     }
 }
