@@ -1,7 +1,7 @@
 //! The server: any number of tests at once.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -142,7 +142,7 @@ async fn answer_all(
             (Ask::Start(spec), None) => match spec.objection() {
                 Some(why) => Answer::Refused(why),
                 None => {
-                    let test = Arc::new(Test::new(locked(tests).len() as u64, spec));
+                    let test = Arc::new(Test::new(spec));
                     locked(tests).insert(test.number, Arc::clone(&test));
                     Answer::Ready(current.insert(test).number)
                 }
@@ -231,7 +231,8 @@ fn locked(tests: &Tests) -> std::sync::MutexGuard<'_, BTreeMap<u64, Arc<Test>>> 
 }
 
 impl Test {
-    fn new(salt: u64, spec: Spec) -> Self {
+    fn new(spec: Spec) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
         let epoch = clock();
         let stream = || Stream {
             meter: Arc::new(Meter::new(epoch)),
@@ -240,7 +241,7 @@ impl Test {
         };
         let streams = (0..spec.streams).map(|_| stream()).collect();
         // Unlike any other in this process; nobody gains by guessing it.
-        let number = u64::from(std::process::id()) << 32 ^ epoch.elapsed().as_nanos() as u64 ^ salt;
+        let number = u64::from(std::process::id()) << 32 ^ NEXT.fetch_add(1, Ordering::Relaxed);
         let (began, stopped) = (watch::Sender::new(None), watch::Sender::new(None));
         Self { number, spec, began, stopped, asked_all: AtomicBool::new(false), streams }
     }
@@ -294,5 +295,29 @@ impl Stream {
             let _ = tokio::time::timeout(RESULT_WITHIN, sent.wait_for(Option::is_some)).await;
         }
         self.result(spec)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::spec::{Direction, PROTOCOL};
+    use super::*;
+
+    /// Two tests at once had the same number now and then, and the streams of one went to the other.
+    #[test]
+    fn each_test_has_a_number_of_its_own() {
+        let spec = Spec {
+            protocol: PROTOCOL,
+            direction: Direction::Forward,
+            streams: 1,
+            duration_s: 1.0,
+            length: 1000,
+            bits_per_s: None,
+            ccid: 2,
+        };
+        let mut numbers: Vec<u64> = (0..1000).map(|_| Test::new(spec.clone()).number).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        assert_eq!(numbers.len(), 1000);
     }
 }
