@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import copy
 import errno
+import gc
 import os
+import pickle
 import resource
 import select
 import socket as std
@@ -95,6 +98,21 @@ def test_messages_go_both_ways_until_the_end() -> None:
             assert await server.recv_many() == []
             with pytest.raises(BrokenPipeError):
                 await server.send(b"late")
+
+    run(main)
+
+
+def test_a_connection_has_no_copies() -> None:
+    """The end of a copy closed the connection."""
+
+    async def main() -> None:
+        async with pair() as (client, server):
+            for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+                with pytest.raises(TypeError, match="it belongs to its loop"):
+                    copied(client)
+            gc.collect()
+            await client.send(b"on")
+            assert await server.recv() == b"on"
 
     run(main)
 

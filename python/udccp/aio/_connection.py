@@ -9,7 +9,7 @@ import errno
 import socket as std
 import warnings
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from udccp import _native
 from udccp._arguments import number, several
@@ -71,6 +71,10 @@ class Connection(Entered):
         if message is None:
             raise StopAsyncIteration
         return message
+
+    def __getstate__(self) -> NoReturn:
+        # A copy would close the connection when it is collected.
+        raise TypeError("cannot copy or pickle a DCCP connection: it belongs to its loop")
 
     def __repr__(self) -> str:
         state = "closed" if self._is_closed else f"laddr={self.local}, raddr={self.peer}"
