@@ -69,7 +69,23 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     sys::abort()
 }
 
-/// Referenced by the precompiled `core`; nothing unwinds here.
+/// Referenced by the precompiled `core`; nothing unwinds here. Hidden, since programs that share the
+/// Rust standard library would take it for the one of that name there, and could not unwind.
 #[cfg(udccp_shim)]
-#[unsafe(no_mangle)]
-extern "C" fn rust_eh_personality() {}
+core::arch::global_asm!(
+    ".globl rust_eh_personality",
+    ".hidden rust_eh_personality",
+    "rust_eh_personality:",
+    "ret",
+);
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn no_name_of_the_rust_runtime_is_visible() {
+        // The library has no other table of names than that of the visible ones.
+        let visible = |name: &[u8]| super::LIBRARY.windows(name.len()).any(|part| part == name);
+        assert!(super::LIBRARY.is_empty() || visible(b"\0recvmsg\0"));
+        assert!(!visible(b"rust_eh_personality") && !visible(b"rust_begin_unwind"));
+    }
+}
