@@ -347,6 +347,10 @@ pub fn refuse(s: &Socket, flags: c_int, errno: c_int) -> Raw {
 /// As `sendfile`.
 pub unsafe fn send_file(s: &Socket, from: c_int, at: *mut i64, len: usize) -> Raw {
     const PAGE: i64 = 4096;
+    // SAFETY: the caller's promise.
+    if !at.is_null() && unsafe { *at } < 0 {
+        return fail(EINVAL);
+    }
     if let Err(e) = may_send(s, 0) {
         return fail(e);
     }

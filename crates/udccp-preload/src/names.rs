@@ -210,29 +210,44 @@ unsafe fn file_pieces<'a>(iov: *const IoVec, count: c_int) -> Result<&'a [IoVec]
 
 unsafe fn write_pieces(s: &Socket, iov: *const IoVec, count: c_int, flags: c_int) -> Raw {
     // SAFETY: the caller's promise.
-    match unsafe { file_pieces(iov, count) } {
+    match unsafe { file_pieces(iov, count) }.and_then(|all| Ok((all, of_file(flags)?))) {
         // SAFETY: the caller's promise.
-        Ok(pieces) => unsafe { data::send(s, pieces, 0, flags) },
+        Ok((pieces, flags)) => unsafe { data::send(s, pieces, 0, flags) },
         Err(result) => result,
     }
 }
 
 unsafe fn read_pieces(s: &Socket, iov: *mut IoVec, count: c_int, flags: c_int) -> Raw {
     // SAFETY: the caller's promise.
-    match unsafe { file_pieces(iov, count) } {
+    match unsafe { file_pieces(iov, count) }.and_then(|all| Ok((all.len(), of_file(flags)?))) {
         // SAFETY: the caller's promise.
-        Ok(pieces) => unsafe { receive::receive(s, &mut MsgHdr::of(iov, pieces.len()), flags) },
+        Ok((len, flags)) => unsafe { receive::receive(s, &mut MsgHdr::of(iov, len), flags) },
         Err(result) => result,
     }
 }
 
-/// The flags of a socket's call for those of `preadv2` and `pwritev2`. A socket has no other place
-/// than the one where it is, which is -1.
-fn flags_here(at: i64, flags: c_int) -> Result<c_int, Raw> {
+/// The flags of a socket's call for those of `preadv2` and `pwritev2`.
+fn of_file(flags: c_int) -> Result<c_int, Raw> {
     const RWF_NOWAIT: c_int = 8;
+    const RWF_APPEND: c_int = 0x10;
+    const RWF_NOAPPEND: c_int = 0x20;
+    const RWF_NOSIGNAL: c_int = 0x100;
+    // Those before RWF_NOWAIT say how a file is written to its disk.
+    const KNOWN: c_int = 7 | RWF_NOWAIT | RWF_APPEND | RWF_NOAPPEND | RWF_NOSIGNAL;
+    if flags & !KNOWN != 0 {
+        return Err(-(EOPNOTSUPP as Raw));
+    }
+    if flags & RWF_APPEND != 0 && flags & RWF_NOAPPEND != 0 {
+        return Err(-(EINVAL as Raw));
+    }
+    Ok(if flags & RWF_NOWAIT != 0 { MSG_DONTWAIT } else { 0 })
+}
+
+/// A socket has no other place than the one where it is, which is -1.
+fn is_here(at: i64) -> Result<(), Raw> {
     match at {
-        -1 if flags & RWF_NOWAIT != 0 => Ok(MSG_DONTWAIT),
-        -1 => Ok(0),
+        -1 => Ok(()),
+        ..-1 => Err(-(EINVAL as Raw)),
         _ => Err(-(ESPIPE as Raw)),
     }
 }
@@ -244,9 +259,9 @@ unsafe fn write_pieces_here(
     at: i64,
     flags: c_int,
 ) -> Raw {
-    match flags_here(at, flags) {
+    match is_here(at) {
         // SAFETY: the caller's promise.
-        Ok(flags) => unsafe { write_pieces(s, iov, count, flags) },
+        Ok(()) => unsafe { write_pieces(s, iov, count, flags) },
         Err(e) => e,
     }
 }
@@ -258,9 +273,9 @@ unsafe fn read_pieces_here(
     at: i64,
     flags: c_int,
 ) -> Raw {
-    match flags_here(at, flags) {
+    match is_here(at) {
         // SAFETY: the caller's promise.
-        Ok(flags) => unsafe { read_pieces(s, iov, count, flags) },
+        Ok(()) => unsafe { read_pieces(s, iov, count, flags) },
         Err(e) => e,
     }
 }

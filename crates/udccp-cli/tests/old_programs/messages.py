@@ -198,6 +198,21 @@ def test_sendfile():
         fails("EMSGSIZE", os.sendfile, a.fileno(), file.fileno(), 0, 4096)
         size = os.fstat(file.fileno()).st_size
         assert os.sendfile(a.fileno(), file.fileno(), size, 100) == 0
+        for offset in (-1, -5):
+            fails("EINVAL", os.sendfile, a.fileno(), file.fileno(), offset, 100)
+
+
+def test_places_and_flags_of_files():
+    a, b = pair()
+    for flags in (1, 8, 0x10):
+        assert os.pwritev(a.fileno(), [b"o", b"n"], -1, flags) == 2
+        assert b.recv(10) == b"on"
+    fails("EAGAIN", os.preadv, b.fileno(), [bytearray(10)], -1, 8)
+    for call, end, piece in ((os.pwritev, a, b"x"), (os.preadv, b, bytearray(1))):
+        for at, flags, name in (
+            (-1, 1 << 30, "EOPNOTSUPP"), (-1, 0x30, "EINVAL"), (-2, 1, "EINVAL"), (0, 1, "ESPIPE"),
+        ):
+            fails(name, call, end.fileno(), [piece], at, flags)
 
 
 def test_many_messages_a_call():
