@@ -3,6 +3,7 @@
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -31,7 +32,7 @@ pub fn folder() -> io::Result<PathBuf> {
 const LONGEST: usize = 107;
 
 /// Refuses a folder that another user owns or can enter, and one whose path is too long for the
-/// sockets in it.
+/// sockets in it or would be divided in LD_PRELOAD.
 ///
 /// # Errors
 /// That is so.
@@ -40,6 +41,10 @@ pub fn check(folder: &Path) -> io::Result<()> {
     let longest = folder.join(format!("net-{}.sock", u32::MAX));
     if longest.as_os_str().len() > LONGEST {
         let text = format!("the path {} is too long for a socket in it", folder.display());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+    }
+    if folder.as_os_str().as_bytes().iter().any(|byte| matches!(byte, b' ' | b':')) {
+        let text = format!("the path {} has a space or a colon", folder.display());
         return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
     }
     let status = folder.symlink_metadata()?;

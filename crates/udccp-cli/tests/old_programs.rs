@@ -267,20 +267,27 @@ fn a_go_program_is_warned_of_and_runs() {
     }
 }
 
-/// Each `socket` of the program tried for seconds to start a broker, which could not listen there.
+/// In the first, each `socket` of the program tried for seconds to start a broker, which could not
+/// listen there; in the others, the loader did not find the library.
 #[test]
-fn a_folder_with_too_long_a_path_is_refused() {
+fn a_folder_whose_path_cannot_be_used_is_refused() {
     let place = Place::new();
-    let folder = place.0.path().join("x".repeat(90));
-    std::fs::create_dir(&folder).unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_udccp"))
-        .env("XDG_RUNTIME_DIR", &folder)
-        .args(["run", "--", "true"])
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    let says = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(says.contains("too long for a socket") && says.contains("a short path"), "{says}");
+    for (name, why) in [
+        ("x".repeat(90), "too long for a socket"),
+        ("a b".to_owned(), "a space or a colon"),
+        ("a:b".to_owned(), "a space or a colon"),
+    ] {
+        let folder = place.0.path().join(name);
+        std::fs::create_dir(&folder).unwrap();
+        let output = Command::new(env!("CARGO_BIN_EXE_udccp"))
+            .env("XDG_RUNTIME_DIR", &folder)
+            .args(["run", "--", "true"])
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        let says = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(says.contains(why) && says.contains("a short, plain path"), "{says}");
+    }
 }
 
 #[test]

@@ -62,8 +62,9 @@ pub(crate) fn run(args: Args) -> CliResult<Exit> {
     let program = find(name)?;
     elf::check(&program)?;
     let folder = place::folder().map_err(|e| {
-        Failure::new(Exit::Failure, format!("no folder for the broker: {e}"))
-            .hint("set XDG_RUNTIME_DIR to a folder of your own with mode 0700 and a short path")
+        Failure::new(Exit::Failure, format!("no folder for the broker: {e}")).hint(
+            "set XDG_RUNTIME_DIR to a folder of your own with mode 0700 and a short, plain path",
+        )
     })?;
     let library = install(&folder)?;
     let own = std::env::current_exe()?;
