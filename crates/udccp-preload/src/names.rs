@@ -10,8 +10,8 @@ use crate::find::{self, Socket};
 use crate::sys::{Raw, TimeSpecPointer, to_c};
 use crate::{calls, data, options, receive, sys};
 
-/// The next definition of a name, looked up once: as the program starts, since the loader has a lock
-/// for that, which a thread may hold that waits for another one's call.
+/// The next definition of a name, looked up once: as the program starts, since the loader has a
+/// lock for that, which a thread may hold that waits for another one's call.
 struct Next {
     name: &'static CStr,
     found: AtomicPtr<c_void>,
@@ -376,7 +376,7 @@ name!(/// `splice` from a socket. One to a socket is the kernel's, which writes 
     c"splice"
     splice(from: c_int, at: *mut i64, to: c_int, to_at: *mut i64, len: usize, flags: c_uint)
         -> isize,
-    s, from => Some(receive::into_pipe(s, at, to, len, flags.cast_signed())));
+    s, from => Some(receive::into_pipe(s, [at, to_at], to, len, flags.cast_signed())));
 
 name!(/// `sendmmsg`.
     c"sendmmsg" sendmmsg(fd: c_int, all: *mut MMsgHdr, count: c_uint, flags: c_int) -> c_int,

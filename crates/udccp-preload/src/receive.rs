@@ -414,21 +414,26 @@ fn is_more_to_read(s: &Socket) -> bool {
     peek(s, &mut [0], MSG_DONTWAIT) > 0
 }
 
-/// `splice` into a pipe: one message, or as much of it as is asked for.
-pub fn into_pipe(s: &Socket, at: *mut i64, pipe: c_int, len: usize, flags: c_int) -> Raw {
+/// `splice` into a pipe: one message, or as much of it as is asked for. Neither has places.
+pub fn into_pipe(s: &Socket, at: [*mut i64; 2], pipe: c_int, len: usize, flags: c_int) -> Raw {
     const F_GETPIPE_SZ: c_int = 1032;
     const SPLICE_F_NONBLOCK: c_int = 2;
-    if len == 0 {
-        return 0;
+    const SPLICE_F_ALL: c_int = 15;
+    const O_ACCMODE: c_int = 3;
+    const O_RDONLY: c_int = 0;
+    let of_pipe = sys::fcntl(pipe, F_GETFL, 0) as c_int;
+    let is_pipe = sys::fcntl(pipe, F_GETPIPE_SZ, 0) >= 0;
+    match () {
+        () if len == 0 => return 0,
+        () if flags & !SPLICE_F_ALL != 0 => return fail(EINVAL),
+        () if of_pipe < 0 => return fail(EBADF),
+        () if is_pipe && !at[1].is_null() => return fail(ESPIPE),
+        // It would never be writable.
+        () if of_pipe & O_ACCMODE == O_RDONLY => return fail(EBADF),
+        () if !is_pipe || !at[0].is_null() => return fail(EINVAL),
+        () => {}
     }
-    if !at.is_null() {
-        return fail(ESPIPE);
-    }
-    if sys::fcntl(pipe, F_GETPIPE_SZ, 0) < 0 {
-        return fail(EINVAL);
-    }
-    let waits =
-        flags & SPLICE_F_NONBLOCK == 0 && sys::fcntl(pipe, F_GETFL, 0) & O_NONBLOCK as Raw == 0;
+    let waits = flags & SPLICE_F_NONBLOCK == 0 && of_pipe & O_NONBLOCK == 0;
     // A pipe that is writable has room for every message.
     let time = if waits { None } else { Some(TimeSpec::default()) };
     match sys::wait_writable(pipe, time) {

@@ -314,8 +314,8 @@ def test_splice_into_a_pipe_and_out_of_it():
     libc = ctypes.CDLL(None, use_errno=True)
     out, into = os.pipe()
 
-    def splice(source, to, length, at=None, flags=0):
-        result = libc.splice(source, at, to, None, ctypes.c_size_t(length), flags)
+    def splice(source, to, length, at=None, to_at=None, flags=0):
+        result = libc.splice(source, at, to, to_at, ctypes.c_size_t(length), flags)
         if result < 0:
             raise OSError(ctypes.get_errno(), "splice")
         return result
@@ -333,8 +333,13 @@ def test_splice_into_a_pipe_and_out_of_it():
     fails("EAGAIN", splice, b.fileno(), into, 100)
     a.send(b"stays")
     polled(b, select.POLLIN, 5000)
-    fails("ESPIPE", splice, b.fileno(), into, 100, ctypes.byref(ctypes.c_int64()))
+    place = ctypes.byref(ctypes.c_int64())
+    fails("EINVAL", splice, b.fileno(), into, 100, place)
+    fails("ESPIPE", splice, b.fileno(), into, 100, None, place)
     fails("EINVAL", splice, b.fileno(), a.fileno(), 100)
+    fails("EINVAL", splice, b.fileno(), into, 100, None, None, 16)
+    # It will never be writable.
+    fails("EBADF", splice, b.fileno(), out, 100)
     os.set_blocking(into, False)
     with open(into, "wb", buffering=0, closefd=False) as pipe:
         while pipe.write(bytes(4096)):
