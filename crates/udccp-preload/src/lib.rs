@@ -69,8 +69,8 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     sys::abort()
 }
 
-/// Referenced by the precompiled `core`; nothing unwinds here. Hidden, since programs that share the
-/// Rust standard library would take it for the one of that name there, and could not unwind.
+// Referenced by the precompiled `core`; nothing unwinds here. Hidden, since programs that share the
+// Rust standard library would take it for the one of that name there, and could not unwind.
 #[cfg(udccp_shim)]
 core::arch::global_asm!(
     ".globl rust_eh_personality",

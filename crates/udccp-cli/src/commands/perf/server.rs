@@ -303,7 +303,8 @@ mod tests {
     use super::super::spec::{Direction, PROTOCOL};
     use super::*;
 
-    /// Two tests at once had the same number now and then, and the streams of one went to the other.
+    /// Two tests at once had the same number now and then, and the streams of one went to the
+    /// other.
     #[test]
     fn each_test_has_a_number_of_its_own() {
         let spec = Spec {
