@@ -69,7 +69,7 @@ def program(python: str, host: str, arguments: str) -> subprocess.Popen[str]:
 
 
 def sequence(python: str, name: str) -> tuple[list[dict[str, float]], list[str]]:
-    """Run a sequence of events: the samples of the server, and what it says at the end."""
+    """Run a sequence of events. Returns the server's samples and its final report."""
     length, events = SEQUENCES[name]
     log = Path(f"/tmp/flood-{name}.csv")
     picture = IMAGES / f"flood-programs-{name}.png"
@@ -96,19 +96,19 @@ def average(rows: list[dict[str, float]], name: str, start: int, end: int) -> st
 
 
 def page(dccp: tuple, tcp: tuple, together: tuple) -> str:
-    """The page, with what the study saw beside what was measured."""
+    """The page: what the study saw, and what was measured."""
     d, t, a = dccp[0], tcp[0], together[0]
     times = ((2, 10), (12, 25), (35, 45))
     rows = [
         (
-            "DCCP, then a flood of UDP, which ends (section 4.2.1)",
-            "DCCP is suppressed at once to about 0.5 MB/s; after the flood it does *not* recover",
+            "DCCP; a UDP flood begins and ends (section 4.2.1)",
+            "DCCP falls at once to about 0.5 MB/s; after the flood it does *not* recover",
             "DCCP {} before, {} during, {} Mbit/s after".format(
                 *(average(d, "dccp", *of) for of in times)
             ),
         ),
         (
-            "TCP, then a flood of UDP, which ends (section 4.2.2)",
+            "TCP; a UDP flood begins and ends (section 4.2.2)",
             "TCP takes a sharp dive; after the flood it recovers",
             "TCP {} before, {} during, {} Mbit/s after".format(
                 *(average(t, "tcp", *of) for of in times)
@@ -125,8 +125,8 @@ def page(dccp: tuple, tcp: tuple, together: tuple) -> str:
             f"DCCP {average(a, 'dccp', 22, 30)}, TCP {average(a, 'tcp', 22, 30)} Mbit/s",
         ),
         (
-            "A flood of UDP",
-            "it suppresses both",
+            "A UDP flood",
+            "the flood suppresses both",
             f"DCCP {average(a, 'dccp', 32, 40)}, TCP {average(a, 'tcp', 32, 40)}, "
             f"UDP {average(a, 'udp', 32, 40)} Mbit/s",
         ),
@@ -138,35 +138,35 @@ def page(dccp: tuple, tcp: tuple, together: tuple) -> str:
     ]
     table = "\n".join(f"| {event} | {seen} | {here} |" for event, seen, here in rows)
     said = "\n".join(f"- {line}" for line in dccp[1] + tcp[1])
-    return f"""# A flood of UDP, with the programs of Python
+    return f"""# A UDP flood, with programs in Python
 
 R. van Tonder and A. Esterhuizen (*Datagram Congestion Control*, 2011) wrote Python servers and
-clients for TCP, UDP and DCCP, with a graph while they run, and flooded a network of 1 Gbit/s.
-Here are the same events with [`udccp.examples`](../guides/python.md#three-protocols-and-a-flood).
-The link is of {RATE_MBPS} Mbit/s with 250 packets of queue, between namespaces of one kernel. The
-flood has {FLOOD_MBPS} Mbit/s of data. The TCP is this kernel's.
+clients for TCP, UDP and DCCP that show a graph while they run, and flooded a 1 Gbit/s network.
+This page repeats the same events with
+[`udccp.examples`](../guides/python.md#three-protocols-and-a-flood).
+The link has {RATE_MBPS} Mbit/s and a queue of 250 packets, between namespaces of one kernel. The
+flood sends {FLOOD_MBPS} Mbit/s of data. TCP is that of the kernel.
 
-This page is generated: `scripts/flood_study.py`, as root. Rates are means of what the server
-received.
+`scripts/flood_study.py`, run as root, writes this page. Rates are means at the receiving server.
 
 | event | the study saw | here |
 |---|---|---|
 {table}
 
-The server's own words at the end of the first two:
+The server's report at the end of the first two runs:
 
 {said}
 
-The study's DCCP was that of a Linux kernel of 2011, and its authors could not tell whether the
-missing recovery was intended. RFC 4341 has it recover: a timeout sends a packet, and slow
-start follows. The [simulation of the study](../../experiments/van-tonder-2011.toml) at its own
-rates says more.
+The study used the DCCP of a Linux kernel of 2011, and its authors could not tell whether the
+missing recovery was intended. By RFC 4341, DCCP recovers: a timeout sends a packet, and slow start
+follows. For more, see the [simulation of the study](../../experiments/van-tonder-2011.toml) at its
+own rates.
 
-![DCCP, and a flood of UDP](../images/flood-programs-dccp.png)
+![DCCP and a UDP flood](../images/flood-programs-dccp.png)
 
-![TCP, and a flood of UDP](../images/flood-programs-tcp.png)
+![TCP and a UDP flood](../images/flood-programs-tcp.png)
 
-![Two batches of DCCP, TCP, and a flood of UDP](../images/flood-programs-all.png)
+![Two batches of DCCP, TCP and a UDP flood](../images/flood-programs-all.png)
 """
 
 

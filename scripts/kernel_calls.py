@@ -36,51 +36,51 @@ LIMIT_S = 1200
 VERSIONS = [[], ["IPv6"]]
 OF_V6 = "IPv6 "
 
-FAULT = "The fault {}|`--linux-fault {}` brings this fault of Linux back."
+FAULT = "The fault {}|`--linux-fault {}` reproduces this fault of Linux."
 PAIR = (
-    "Poll|The program's descriptor is a Unix socket pair, and the kernel answers poll: it hangs up "
-    "only once and for ever, and knows neither errors nor a shutdown of this side."
+    "Poll|The program's descriptor is one end of a Unix socket pair, and the kernel answers poll. "
+    "It can report a hang-up only once and for good, and no errors or shutdown of this side."
 )
 ENDED = (
-    "Connections that have ended|A connection that the peer has closed has ended here. On Linux it "
-    "is still connected until its end is read, and then has no peer any more."
+    "Connections that have ended|Here, a connection has ended once the peer has closed it. On "
+    "Linux it stays connected until the program reads the end, and then has no peer."
 )
 # State, call, ours, theirs: a pattern for each. The first row that fits gives the reason.
 REASONS = [
     (r"peer reset|refused \(not asked\)", "recv.*|twice recv", "E.*|.*", "0.*",
      FAULT.format("reset-is-end", "reset-is-end")),
     (".*", r"getsockopt\(SO_LINGER\) after .*", ".*", ".*",
-     "SO_LINGER|The largest time to linger depends on the kernel's clock."),
+     "SO_LINGER|The longest linger time depends on the kernel's clock."),
     (".*", "recvfrom", ".*address of (16|28)", ".*address of 0",
      FAULT.format("no-source", "no-source")),
     (".*", "poll", ".*", ".*", PAIR),
     ("shut for writing", "sendmsg.*", "EINVAL", "EPIPE",
-     "Two errors in one call|Both are right; Linux finds the other one first."),
-    (".*", r"getsockopt\(SOL_DCCP, 12, .*", ".*", ".*", "CCID 4|It is available here."),
+     "Two errors in one call|Both are correct; Linux detects the other one first."),
+    (".*", r"getsockopt\(SOL_DCCP, 12, .*", ".*", ".*", "CCID 4|CCID 4 is available here."),
     (".*", r"setsockopt\(SOL_DCCP, 1[345], 0x(02)?04\)", "0 ?", "EINVAL",
-     "CCID 4|It is available here."),
+     "CCID 4|CCID 4 is available here."),
     (".*", r"getsockopt\(SOL_DCCP, 1[01]\) after .*", ".*", ".* 00000000",
-     "Checksum coverage|Linux gives 0 until the handshake (a number in too few bits); here it is "
-     "what was set."),
+     "Checksum coverage|Linux returns 0 until the handshake, because it keeps the number in too "
+     "few bits. Here it is the value that was set."),
     (r"connecting|refused|refused \(not asked\)",
      r"getsockopt\(SOL_DCCP, 5, .*|getsockname|.*IP(V6)?_MTU[,)].*", ".*", ".*",
-     "Before the connection|Local address, path MTU and message size are known here once a "
-     "connection is."),
+     "Before the connection|Here, local address, path MTU and message size are known only once "
+     "there is a connection."),
     (".*", r"getsockopt\(SOL_DCCP, 5, .*", ".*", ".*",
-     "Message size|Linux reserves other room for options in its packets."),
+     "Message size|Linux reserves a different space for options in its packets."),
     (r"peer closed.*|peer reset", r".etsockopt\((S|IPV6_V6ONLY).*", ".*", ".*", ENDED),
     (r"peer closed \(read\)|peer reset", "getpeername|shutdown.*|bind.*", ".*", ".*", ENDED),
     (r"connecting|refused \(not asked\)|peer closed \(read\)", "SIOCOUTQ", "0 0", "0 .*",
-     "SIOCOUTQ|Linux counts the memory of its Request or Close."),
+     "SIOCOUTQ|Linux also counts the memory of its Request or Close."),
     (".*", r"getsockopt\(IP(V6)?_MTU\) after .*", "0 .*", "ENOTCONN",
-     "Path MTU|Linux forgets the path after some settings, until the next packet."),
+     "Path MTU|After some settings, Linux forgets the path until the next packet."),
     ("accepted", r"getsockopt\(IPV6_MULTICAST_HOPS, .*", ".*", ".*",
-     "Multicast hops|An accepted socket of Linux has the hop limit of its Request there."),
+     "Multicast hops|For an accepted socket, Linux returns the hop limit of its Request."),
     ("none", "socketpair", "ESOCKTNOSUPPORT", "EOPNOTSUPP",
-     "socketpair|It is the kernel's, which has no DCCP."),
+     "socketpair|The call goes to this machine's kernel, which has no DCCP."),
     ("none", r"socket\(\d+, 5, 33\)", "ESOCKTNOSUPPORT", "EPROTONOSUPPORT",
-     "SOCK_SEQPACKET|The guest's kernel has SCTP: it knows the type, and misses only the "
-     "protocol."),
+     "SOCK_SEQPACKET|The guest's kernel has SCTP, so it knows the socket type and rejects only "
+     "the protocol."),
 ]
 
 
@@ -169,12 +169,12 @@ def page(found, count, release):
         f"of each IP version, on Linux {release} and under",
         "[`udccp run --raw-ip`](../guides/old-programs.md): every option with wrong lengths and",
         "values, and every call with good and bad arguments. Result, errno, and what the call",
-        f"wrote are equal in {count - total:,} of them. The rest differs for the reasons below.",
-        "`make kernel-calls` makes this page, and fails where a difference has no reason.",
+        f"wrote are equal in {count - total:,} of them. The rest differ for the reasons below.",
+        "`make kernel-calls` writes this page, and fails if a difference has no reason.",
         "",
         textwrap.fill("States: " + ", ".join(STATES) + ".", 118),
         "",
-        "A value that a call wrote stands after its result: its length and its bytes.",
+        "If a call wrote a value, its length and bytes follow the result.",
     ]
     for why, differences in sorted(found.items()):
         calls_of_it = sum(len(states) for states in differences.values())

@@ -313,7 +313,7 @@ impl Bench<'_> {
 
     fn aborts(&mut self) {
         let said = self.played.server.end.clone();
-        self.expect(said != "closed", "the server takes the end for an orderly one");
+        self.expect(said != "closed", "the server reports an orderly end");
         // A client that has let go of its connection has none for what was still on its way
         // (RFC 4340 section 8.5, step 2); ours remembers for a while and says nothing.
         let codes: &[_] = match self.played.entry.client {

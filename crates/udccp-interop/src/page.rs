@@ -87,9 +87,9 @@ fn long_transfers(text: &mut String, all: &[Verdict]) {
     }
     text.push_str("## 60 s of transfer\n\n");
     text.push_str(
-        "Goodput from the fifth second on, in Mbit/s, the lowest of all seeds. With each ",
+        "Goodput from the fifth second on in Mbit/s, the lowest of all seeds. With each ",
     );
-    text.push_str("seed it\nhas to be 90 % of Linux to Linux or more.\n\n");
+    text.push_str("seed it\nmust be at least 90 % of Linux to Linux.\n\n");
     text.push_str("| sender | receiver | CCID 2 | CCID 3 |\n|---|---|---|---|\n");
     for client in [Stack::Linux, Stack::Ours] {
         for server in [Stack::Linux, Stack::Ours] {
@@ -119,7 +119,7 @@ fn let_pass(text: &mut String, all: &[Verdict]) {
     if passed.is_empty() {
         return;
     }
-    text.push_str("In these runs a receiver of Linux keeps its first loss (see above), as the ");
+    text.push_str("In these runs, a Linux receiver keeps its first loss (see above), as the ");
     text.push_str("capture shows. They count as good:\n\n");
     for verdict in passed {
         let says = verdict.let_pass.join("; ");
@@ -148,7 +148,7 @@ pub fn summary(all: &[Verdict]) -> String {
     let good_runs = all.iter().filter(|j| j.failures.is_empty()).count();
     let good_cells = entries.values().filter(|good| **good).count();
     format!(
-        "{good_cells} of {} cells are as they should be with every seed: {good_runs} of {} runs.",
+        "{good_cells} of {} cells are good with every seed: {good_runs} of {} runs.",
         entries.len(),
         all.len(),
     )
@@ -160,7 +160,7 @@ fn reasons(text: &mut String, all: &[Verdict]) {
     if bad.is_empty() {
         return;
     }
-    text.push_str("\n## What is not as it should be\n");
+    text.push_str("\n## Failures\n");
     let mut last = None;
     for verdict in bad {
         if last.replace(verdict.played.entry) != Some(verdict.played.entry) {
@@ -196,15 +196,9 @@ mod tests {
         let entries = matrix();
         let mut all: Vec<Verdict> =
             entries[..2].iter().flat_map(|c| (1..=5).map(|n| verdict(*c, n, &[]))).collect();
-        assert_eq!(
-            summary(&all),
-            "2 of 2 cells are as they should be with every seed: 10 of 10 runs."
-        );
+        assert_eq!(summary(&all), "2 of 2 cells are good with every seed: 10 of 10 runs.");
         all[3].failures.push("no Close of the client".into());
-        assert_eq!(
-            summary(&all),
-            "1 of 2 cells are as they should be with every seed: 9 of 10 runs."
-        );
+        assert_eq!(summary(&all), "1 of 2 cells are good with every seed: 9 of 10 runs.");
         let text = page(&all, "");
         let row = text.lines().find(|line| line.starts_with("| clean | client closes |"));
         assert!(row.unwrap().contains(&format!("| **[4 of 5](#{})** |", entries[0])), "{text}");

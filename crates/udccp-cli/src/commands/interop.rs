@@ -125,14 +125,14 @@ fn about(kernel: &Kernel) -> String {
         "Made by `make interop` (`udccp interop`) with Linux {} and udccp {}, in User-Mode\n\
          Linux and virtual time; see [raw IP](../guides/raw-ip.md). Client, router and server\n\
          are network namespaces; the path has 10 Mbit/s and 20 ms each way (netem). Each entry\n\
-         is run with {SEEDS} seeds, each time in a guest of its own. A seed follows from the\n\
-         names of the entry and of the seed alone, so a run is the same whatever runs before it\n\
-         or next to it.\n\
+         is run with {SEEDS} seeds, each time in its own guest. A seed depends only on the\n\
+         names of the entry and of the seed, so a run is the same whatever runs before it or\n\
+         next to it.\n\
          \n\
-         The table has the number of good runs. A run is good where tshark finds no malformed\n\
-         packet and no wrong checksum in what passed the client's interface, the packets are\n\
-         those that the test case expects, it ends in the right Reset, the messages arrive\n\
-         undamaged, and both programs get the right end.",
+         The table has the number of good runs. A run is good if tshark finds no malformed\n\
+         packet and no wrong checksum at the client's interface, the packets are those that\n\
+         the test case expects, the connection ends with the right Reset, the messages arrive\n\
+         undamaged, and both programs see the right end of the connection.",
         kernel.version,
         env!("CARGO_PKG_VERSION"),
     )
