@@ -62,8 +62,8 @@ const QUANTITIES: [(&str, &str, &str); 8] = [
     ("Packets", "A number of packets", "100 packets"),
     (
         "Limit",
-        "The limit of a queue: a multiple of the bandwidth-delay product of the path, also with \
-         packets added (\"0.5 bdp + 128 packets\"), packets, bytes, or \"unlimited\"",
+        "The limit of a queue: a multiple of the bandwidth-delay product of the path, optionally \
+         plus packets (\"0.5 bdp + 128 packets\"), packets, bytes, or \"unlimited\"",
         "1.0 bdp",
     ),
     ("StartWindow", "A first window: \"rfc3390\", \"rfc6928\" or a number of packets", "3 packets"),
@@ -91,7 +91,7 @@ fn may(name: &'static str, kind: Kind, about: &'static str) -> Key {
 
 /// The word in `kind` that tells tables apart.
 fn kind(word: &'static str) -> Key {
-    need("kind", Kind::Is(word.into()), "Which one this is")
+    need("kind", Kind::Is(word.into()), "Selects the form of this table")
 }
 
 fn table(name: &'static str, about: &'static str, keys: Vec<Key>) -> Table {

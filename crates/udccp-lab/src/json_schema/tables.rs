@@ -23,7 +23,7 @@ fn scenario() -> Table {
             need("id", Kind::Text, "Name of the scenario"),
             may("asks", Kind::Text, "The question in one sentence"),
             need("topology", Kind::Table("Topology"), "The network"),
-            need("time", Kind::Table("Times"), "How long, and when to measure"),
+            need("time", Kind::Table("Times"), "Duration and measured interval"),
             need("flow", Kind::List(Box::new(Kind::Table("Flow"))), "The flows"),
         ],
     )
@@ -32,11 +32,15 @@ fn scenario() -> Table {
 fn time() -> Table {
     table(
         "Times",
-        "How long a run is, and when it is measured",
+        "Duration and measured interval",
         vec![
             need("duration", TIME, "Length of the run"),
-            may("phase", TIME, "Each flow starts later by a time below this, drawn from the seed"),
-            may("measure", Kind::Table("Measure"), "What is measured; all of the run where absent"),
+            may(
+                "phase",
+                TIME,
+                "Each flow starts later by a random time below this, drawn from the seed",
+            ),
+            may("measure", Kind::Table("Measure"), "The measured interval; default: the whole run"),
         ],
     )
 }
@@ -48,7 +52,7 @@ fn measure() -> Table {
         vec![
             need("from", TIME, "Begin"),
             need("to", TIME, "End"),
-            may("every", TIME, "Length of one sample of the series; 1 s where absent"),
+            may("every", TIME, "Length of one sample of the series; default 1 s"),
         ],
     )
 }
@@ -69,7 +73,7 @@ fn flow() -> Table {
     traffics.extend(traffic.map(Kind::Table));
     table(
         "Flow",
-        "A flow from its sender to its receiver, or a group of equal ones",
+        "A flow from its sender to its receiver, or a group of equal flows",
         vec![
             need("name", Kind::Text, "Its name: letters, digits, - and _"),
             need(
@@ -78,18 +82,18 @@ fn flow() -> Table {
                 "Its protocol",
             ),
             need("traffic", Kind::Either(traffics), "What its application sends"),
-            may("start", TIME, "When it starts; 0 s where absent"),
-            may("stop", TIME, "When its application stops; at the end of the run where absent"),
+            may("start", TIME, "When it starts; default 0 s"),
+            may("stop", TIME, "When its application stops; default: at the end of the run"),
             may("count", Kind::Whole(1, Some(10_000)), "How many flows this stands for"),
             may("every", TIME, "Time between the starts of the flows of a group"),
-            may("direction", words(Direction::WORDS), "Which way its data goes"),
+            may("direction", words(Direction::WORDS), "Direction of its data"),
             may("enters", Kind::Whole(1, None), "Leftmost router that it uses, from 1"),
             may("leaves", Kind::Whole(1, None), "Rightmost router that it uses"),
             may("access", Kind::Table("AccessLink"), "The sender's access link"),
             may("receiver_access", Kind::Table("AccessLink"), "The receiver's access link"),
-            may("packet", SIZE, "Largest IP packet, 200 B to 65535 B; 1500 B where absent"),
-            may("dccp", Kind::Table("DccpOptions"), "Options where the protocol is a DCCP"),
-            may("tcp", Kind::Table("TcpOptions"), "Options where the protocol is a TCP"),
+            may("packet", SIZE, "Largest IP packet, 200 B to 65535 B; default 1500 B"),
+            may("dccp", Kind::Table("DccpOptions"), "Options if the protocol is DCCP"),
+            may("tcp", Kind::Table("TcpOptions"), "Options if the protocol is TCP"),
         ],
     )
 }
@@ -97,15 +101,15 @@ fn flow() -> Table {
 fn dccp() -> Table {
     table(
         "DccpOptions",
-        "Options of a DCCP flow; what is absent keeps the default of the protocol",
+        "Options of a DCCP flow; an option that is left out has the default of the protocol",
         vec![
             may(
                 "ack_ratio",
                 Kind::Whole(1, Some(65_535)),
-                "Acknowledge every this many packets; adapted by RFC 4341 where absent",
+                "Ack Ratio: packets per acknowledgement; default: adapted as in RFC 4341",
             ),
             may("initial_window", START_WINDOW, "First congestion window"),
-            may("window_cut", PERCENT, "Part of the window that a congestion event cuts away"),
+            may("window_cut", PERCENT, "Part of the window by which a congestion event reduces it"),
             may(
                 "growth_after_cut",
                 words(GrowthAfterCut::WORDS),
@@ -123,17 +127,17 @@ fn dccp() -> Table {
             may(
                 "history_discounting",
                 Kind::Flag,
-                "CCIDs 3 and 4: old loss intervals count less during a long one",
+                "CCIDs 3 and 4: old loss intervals count less during a long loss interval",
             ),
             may("timer_tick", TIME, "Timers fire only at multiples of this"),
             may("timers", words(HostTimers::WORDS), "How the host waits for its timers"),
             may("wakes_every", TIME, "The host also wakes at multiples of this"),
             may("send_buffer", SIZE, "Send buffer of the host's socket"),
             may("host_loss", PERCENT, "Packets on the sender's access link lost at random"),
-            may("send_queue", PACKETS, "Messages that may wait to be sent"),
-            may("service", SERVICE, "Service code; SC:PERF where absent"),
+            may("send_queue", PACKETS, "Length of the send queue in messages"),
+            may("service", SERVICE, "Service code; default SC:PERF"),
             may("nat", words(NatPlace::WORDS), "Which hosts are behind a NAT (RFC 5597)"),
-            may("quick_start", RATE, "Rate asked for by Quick-Start (RFC 5634)"),
+            may("quick_start", RATE, "Rate requested by Quick-Start (RFC 5634)"),
             may("invite", Kind::Flag, "The receiver invites the sender (RFC 5596)"),
         ],
     )
@@ -142,15 +146,27 @@ fn dccp() -> Table {
 fn tcp() -> Table {
     table(
         "TcpOptions",
-        "Options of a TCP flow; what is absent is as the profile has it",
+        "Options of a TCP flow; an option that is left out is that of the profile",
         vec![
-            may("profile", words(TcpProfile::WORDS), "What the settings start from"),
-            may("delayed_ack", Kind::Flag, "Acknowledge every second segment instead of each"),
+            may(
+                "profile",
+                words(TcpProfile::WORDS),
+                "The host whose settings apply unless changed here",
+            ),
+            may(
+                "delayed_ack",
+                Kind::Flag,
+                "Acknowledge every second segment instead of every segment",
+            ),
             may("ack_counting", words(AckCounting::WORDS), "How acknowledgements are counted"),
-            may("window_reduction", words(Reduction::WORDS), "How the window falls"),
-            may("loss_detection", words(LossDetection::WORDS), "How losses are found"),
+            may("window_reduction", words(Reduction::WORDS), "How the window is reduced"),
+            may("loss_detection", words(LossDetection::WORDS), "How losses are detected"),
             may("initial_window", START_WINDOW, "First congestion window"),
-            may("window_cut", PERCENT, "Part that a congestion event cuts away (NewReno only)"),
+            may(
+                "window_cut",
+                PERCENT,
+                "Part of the window by which a congestion event reduces it (NewReno only)",
+            ),
             may("max_window", PACKETS, "Upper bound of the congestion window"),
             may(
                 "initial_ssthresh",
@@ -161,7 +177,7 @@ fn tcp() -> Table {
             may("send_buffer", SIZE, "Send buffer"),
             may("min_rto", TIME, "Lower bound of the retransmission timeout"),
             may("timestamps", Kind::Flag, "Timestamps (RFC 7323): 12 bytes of every packet"),
-            may("offload", Kind::Flag, "Paced segments leave in trains; true where absent"),
+            may("offload", Kind::Flag, "Paced segments leave in trains; default true"),
             may("small_queues", Kind::Flag, "Segments wait in the socket, not in the host's queue"),
             may("ecn", Kind::Flag, "Explicit congestion notification"),
         ],

@@ -25,7 +25,7 @@ fn topology() -> Table {
             may(
                 "reverse",
                 Kind::Table("ReverseLink"),
-                "From right to left, where it differs from `bottleneck`",
+                "The direction from right to left, where it differs from `bottleneck`",
             ),
             may("hops", Kind::Whole(1, Some(32)), "Number of equal hops of a chain"),
             may("hop", Kind::List(Box::new(Kind::Table("Hop"))), "Hops that differ"),
@@ -44,10 +44,10 @@ fn common() -> Vec<Key> {
     let queues = ["DropTail", "DropHead", "Red", "CoDel", "FqCoDel", "Pie"];
     let words = Kind::Word(vec!["drop-tail", "drop-head", "red", "codel", "fq-codel", "pie"]);
     vec![
-        may("trace", Kind::Text, "File of opportunities to transmit, instead of `rate`"),
-        may("queue", either(&queues, words), "Queue discipline; drop-tail where absent"),
-        may("loss", either(&LOSSES, PERCENT), "Loss by chance, forward only"),
-        may("jitter", TIME, "Packets take longer by a uniform time below this"),
+        may("trace", Kind::Text, "File of transmission opportunities, instead of `rate`"),
+        may("queue", either(&queues, words), "Queue discipline; default drop-tail"),
+        may("loss", either(&LOSSES, PERCENT), "Random loss, forward only"),
+        may("jitter", TIME, "Each packet is delayed by a uniformly random time below this"),
         may(
             "delay_distribution",
             Kind::Either(VARIATIONS.map(Kind::Table).to_vec()),
@@ -57,7 +57,11 @@ fn common() -> Vec<Key> {
         may("duplicate", PERCENT, "Packets that arrive twice"),
         may("corrupt", PERCENT, "Packets that are damaged, and so dropped"),
         may("mtu", SIZE, "Larger packets are dropped"),
-        may("token_bucket", SIZE, "Size of a token bucket that shapes instead of a transmitter"),
+        may(
+            "token_bucket",
+            SIZE,
+            "Size of a token bucket, which limits the rate instead of a transmitter",
+        ),
         may("delay_tick", TIME, "Delays end at multiples of this"),
         may(
             "interrupt_moderation",
@@ -73,8 +77,8 @@ const LOSSES: [&str; 4] = ["RandomLoss", "GilbertElliott", "PeriodicLoss", "Trac
 fn access_link() -> Table {
     let mut keys = vec![
         may("rate", RATE, "Its rate"),
-        may("delay", TIME, "Its propagation delay, one way; 0 s where absent"),
-        may("limit", LIMIT, "The limit of its queue; unlimited where absent"),
+        may("delay", TIME, "Its propagation delay, one way; default 0 s"),
+        may("limit", LIMIT, "The limit of its queue; default unlimited"),
     ];
     keys.extend(common());
     table("AccessLink", "The link between a host and its router", keys)
@@ -131,18 +135,18 @@ fn reorder() -> Table {
         "Packets that overtake others",
         vec![
             need("share", PERCENT, "Share of packets that overtake"),
-            may("gap", Kind::Whole(1, None), "Only each n-th packet may"),
-            may("by", TIME, "By how much; past the whole queue of the delay where absent"),
+            may("gap", Kind::Whole(1, None), "Only every n-th packet can overtake"),
+            may("by", TIME, "By how much; default: past all packets that are being delayed"),
         ],
     )
 }
 
 fn variations() -> [Table; 3] {
-    let order = || may("in_order", Kind::Flag, "Whether packets keep their order; true");
+    let order = || may("in_order", Kind::Flag, "Whether packets keep their order; default true");
     [
         table(
             VARIATIONS[0],
-            "A uniform time is added",
+            "A uniformly distributed time is added",
             vec![kind("uniform"), need("below", TIME, "Its upper bound"), order()],
         ),
         table(
@@ -162,7 +166,7 @@ fn losses() -> [Table; 4] {
     [
         table(
             LOSSES[0],
-            "Each packet is lost by itself",
+            "Packets are lost independently of each other",
             vec![kind("random"), need("share", PERCENT, "Share that is lost")],
         ),
         table(
@@ -172,10 +176,10 @@ fn losses() -> [Table; 4] {
                 kind("gilbert-elliott"),
                 may("share", PERCENT, "Share that is lost"),
                 may("burst", PACKETS, "Mean length of a burst"),
-                may("p", PERCENT, "From good to bad, for each packet"),
-                may("r", PERCENT, "From bad to good"),
-                may("h", PERCENT, "Share that arrives in the bad state; 0 %"),
-                may("k", PERCENT, "Share that arrives in the good state; 100 %"),
+                may("p", PERCENT, "Probability of a change from good to bad, per packet"),
+                may("r", PERCENT, "Probability of a change from bad to good, per packet"),
+                may("h", PERCENT, "Share that arrives in the bad state; default 0 %"),
+                may("k", PERCENT, "Share that arrives in the good state; default 100 %"),
             ],
         ),
         table(
@@ -183,7 +187,7 @@ fn losses() -> [Table; 4] {
             "Losses at regular or given times: `every` or `at`",
             vec![
                 kind("periodic"),
-                may("every", Kind::Either(vec![PACKETS, TIME]), "Each n-th packet, or a period"),
+                may("every", Kind::Either(vec![PACKETS, TIME]), "Every n-th packet, or a period"),
                 may("at", Kind::List(Box::new(TIME)), "The times"),
             ],
         ),
@@ -200,7 +204,7 @@ fn losses() -> [Table; 4] {
 }
 
 fn queues() -> [Table; 6] {
-    let ecn = || may("ecn", Kind::Flag, "Mark packets that can be marked instead of dropping");
+    let ecn = || may("ecn", Kind::Flag, "Mark ECN-capable packets instead of dropping them");
     let codel = || {
         vec![
             may("target", TIME, "Acceptable standing delay"),
@@ -216,10 +220,14 @@ fn queues() -> [Table; 6] {
     };
     let mut fq = codel();
     fq.push(may("flows", Kind::Whole(1, Some(65_536)), "Number of flow queues"));
-    fq.push(may("quantum", SIZE, "Bytes of a turn"));
+    fq.push(may("quantum", SIZE, "Bytes that a flow sends per turn"));
     [
-        table("DropTail", "Drops what does not fit", with("drop-tail", vec![])),
-        table("DropHead", "Drops the oldest for what does not fit", with("drop-head", vec![])),
+        table("DropTail", "Drops packets that do not fit", with("drop-tail", vec![])),
+        table(
+            "DropHead",
+            "Drops the oldest packets to make room for new ones",
+            with("drop-head", vec![]),
+        ),
         table("Red", "Random early detection (Floyd and Jacobson 1993)", with("red", red())),
         table("CoDel", "CoDel (RFC 8289)", with("codel", codel())),
         table("FqCoDel", "FQ-CoDel (RFC 8290)", with("fq-codel", fq)),
@@ -229,15 +237,19 @@ fn queues() -> [Table; 6] {
 
 fn red() -> Vec<Key> {
     vec![
-        may("min", PACKETS, "Mean queue where early drops begin"),
-        may("max", PACKETS, "Mean queue where all are dropped, or gentle RED begins"),
-        may("target", TIME, "Mean delay from which `min` and `max` follow"),
-        may("max_probability", PERCENT, "Drop probability at `max`; 10 %"),
+        may("min", PACKETS, "Mean queue length at which early drops begin"),
+        may(
+            "max",
+            PACKETS,
+            "Mean queue length at which all packets are dropped, or gentle RED begins",
+        ),
+        may("target", TIME, "Mean delay that determines `min` and `max`"),
+        may("max_probability", PERCENT, "Drop probability at `max`; default 10 %"),
         may("weight", Kind::Number, "Weight of a sample in the mean, above 0, at most 1"),
-        may("gentle", Kind::Flag, "Rise to 100 % between `max` and its double; true"),
-        may("unit", Kind::Word(vec!["packets", "bytes"]), "In what it counts"),
-        may("mean_packet", SIZE, "Mean packet"),
-        may("ecn", Kind::Flag, "Mark packets that can be marked instead of dropping"),
+        may("gentle", Kind::Flag, "Rise to 100 % between `max` and its double; default true"),
+        may("unit", Kind::Word(vec!["packets", "bytes"]), "Unit of the queue length"),
+        may("mean_packet", SIZE, "Mean packet size"),
+        may("ecn", Kind::Flag, "Mark ECN-capable packets instead of dropping them"),
         may("adaptive", Kind::Flag, "Adaptive RED (Floyd, Gummadi and Shenker 2001)"),
     ]
 }
@@ -246,11 +258,15 @@ fn pie() -> Vec<Key> {
     vec![
         may("target", TIME, "Target delay"),
         may("update", TIME, "Time between two computations of the probability"),
-        may("alpha", Kind::Number, "Weight of the distance from the target"),
+        may("alpha", Kind::Number, "Weight of the difference from the target"),
         may("beta", Kind::Number, "Weight of the change of the delay"),
-        may("max_burst", TIME, "Burst that passes at the start"),
-        may("mean_packet", SIZE, "Mean packet"),
-        may("ecn", Kind::Flag, "Mark packets that can be marked instead of dropping"),
-        may("mark_below", PERCENT, "Above this probability packets are dropped all the same"),
+        may("max_burst", TIME, "Burst that is let through at the start"),
+        may("mean_packet", SIZE, "Mean packet size"),
+        may("ecn", Kind::Flag, "Mark ECN-capable packets instead of dropping them"),
+        may(
+            "mark_below",
+            PERCENT,
+            "Above this probability, packets are dropped even if they can be marked",
+        ),
     ]
 }

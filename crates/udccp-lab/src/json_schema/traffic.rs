@@ -36,8 +36,8 @@ fn drawn(names: [&'static str; 4], of: &Kind) -> [Table; 4] {
     [
         table(
             constant,
-            "Always the same",
-            vec![kind("constant"), need("value", of.clone(), "What it is")],
+            "A constant",
+            vec![kind("constant"), need("value", of.clone(), "The value")],
         ),
         table(exponential, "Exponentially distributed", vec![kind("exponential"), mean()]),
         table(pareto, "Pareto distributed", vec![kind("pareto"), mean(), shape()]),
@@ -61,43 +61,43 @@ fn steady() -> [Table; 6] {
     let rate = || need("rate", RATE, "Payload rate while it sends");
     let size = || need("size", SIZE, "Payload of one message");
     [
-        table("Bulk", "As much as the flow takes", vec![kind("bulk")]),
+        table("Bulk", "As much as the flow can send", vec![kind("bulk")]),
         table(
             "ConstantRate",
-            "Messages of one size at regular times",
+            "Messages of one size at regular intervals",
             vec![kind("constant-rate"), rate(), size()],
         ),
         table(
             "OnOff",
-            "Constant rate by turns with silence",
+            "Constant rate alternating with silence",
             vec![
                 kind("on-off"),
                 rate(),
                 size(),
-                need("on", random_time(), "Length of a period of being on"),
-                need("off", random_time(), "Length of a period of silence"),
+                need("on", random_time(), "Length of an on period"),
+                need("off", random_time(), "Length of a silent period"),
             ],
         ),
         table(
             "ParetoOnOff",
-            "Constant rate by turns with silence, both Pareto distributed",
+            "Constant rate alternating with silence, both Pareto distributed",
             vec![
                 kind("pareto"),
                 rate(),
                 size(),
-                need("on", TIME, "Mean of being on"),
-                need("off", TIME, "Mean of silence"),
+                need("on", TIME, "Mean length of an on period"),
+                need("off", TIME, "Mean length of a silent period"),
                 shape(),
             ],
         ),
         table(
             "Transfer",
-            "A number of bytes, then the end",
+            "A fixed number of bytes",
             vec![kind("transfer"), need("size", SIZE, "How much")],
         ),
         table(
             "Poisson",
-            "Transfers that come by chance, each over a connection of its own",
+            "Transfers that arrive at random, each over its own connection",
             vec![
                 kind("poisson"),
                 need("every", TIME, "Mean time between arrivals"),
@@ -116,25 +116,25 @@ fn live() -> [Table; 3] {
             vec![
                 kind("voip"),
                 need("codec", words(CodecName::WORDS), "The codec"),
-                may("packet", TIME, "Speech in a packet, whole frames of 10 ms; 20 ms"),
+                may("packet", TIME, "Speech in a packet, in whole frames of 10 ms; default 20 ms"),
                 may(
                     "silence",
                     Kind::Either(vec![Kind::Word(vec!["none", "p59"]), Kind::Table("Silence")]),
-                    "How the speaker falls silent; none",
+                    "Model of the speaker's pauses; default none",
                 ),
-                patience("How long a packet may wait; 150 ms"),
+                patience("How long a packet may wait; default 150 ms"),
             ],
         ),
         table(
             "Video",
-            "Live video of a regular pattern",
+            "Live video with a regular pattern",
             vec![
                 kind("video"),
                 need("every", TIME, "Time between frames"),
                 need("rate", RATE, "Mean payload rate"),
-                may("group", Kind::Whole(1, Some(10_000)), "Frames in a group; 1"),
-                may("ratio", Kind::Number, "Size of an I frame against a P frame; 1"),
-                patience("How long a frame may wait; 400 ms"),
+                may("group", Kind::Whole(1, Some(10_000)), "Frames in a group; default 1"),
+                may("ratio", Kind::Number, "Size of an I frame relative to a P frame; default 1"),
+                patience("How long a frame may wait; default 400 ms"),
             ],
         ),
         table(
@@ -143,8 +143,8 @@ fn live() -> [Table; 3] {
             vec![
                 kind("video"),
                 need("every", TIME, "Time between frames"),
-                need("trace", Kind::Text, "File of frame sizes in bytes, one a line"),
-                patience("How long a frame may wait; 400 ms"),
+                need("trace", Kind::Text, "File of frame sizes in bytes, one per line"),
+                patience("How long a frame may wait; default 400 ms"),
             ],
         ),
     ]
@@ -153,13 +153,13 @@ fn live() -> [Table; 3] {
 fn request_response() -> Table {
     table(
         "RequestResponse",
-        "Requests, each with its response",
+        "Requests, each followed by its response",
         vec![
             kind("request-response"),
             need("request", random_size(), "Size of a request"),
             need("response", random_size(), "Size of a response"),
-            may("think", random_time(), "Time from a response to the next request; 0 s"),
-            may("timeout", TIME, "When a response is given up, where data can be lost; 5 s"),
+            may("think", random_time(), "Time from a response to the next request; default 0 s"),
+            may("timeout", TIME, "When a response is given up, if data can be lost; default 5 s"),
         ],
     )
 }

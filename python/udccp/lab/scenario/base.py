@@ -17,8 +17,8 @@ Size: TypeAlias = str
 Percent: TypeAlias = str
 #: A number of packets: "100 packets".
 Packets: TypeAlias = str
-#: The limit of a queue: a multiple of the bandwidth-delay product of the path, also with packets
-#: added ("0.5 bdp + 128 packets"), packets, bytes, or "unlimited": "1.0 bdp".
+#: The limit of a queue: a multiple of the bandwidth-delay product of the path, optionally plus
+#: packets ("0.5 bdp + 128 packets"), packets, bytes, or "unlimited": "1.0 bdp".
 Limit: TypeAlias = str
 #: A first window: "rfc3390", "rfc6928" or a number of packets: "3 packets".
 StartWindow: TypeAlias = str

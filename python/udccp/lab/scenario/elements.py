@@ -22,9 +22,9 @@ class Reorder(Table):
     share
         Share of packets that overtake.
     gap
-        Only each n-th packet may.
+        Only every n-th packet can overtake.
     by
-        By how much; past the whole queue of the delay where absent.
+        By how much; default: past all packets that are being delayed.
     """
 
     share: Percent
@@ -34,14 +34,14 @@ class Reorder(Table):
 
 @dataclass(frozen=True, kw_only=True)
 class UniformDelay(Table):
-    """A uniform time is added.
+    """A uniformly distributed time is added.
 
     Parameters
     ----------
     below
         Its upper bound.
     in_order
-        Whether packets keep their order; true.
+        Whether packets keep their order; default true.
     """
 
     _fixed: ClassVar[Mapping[str, Any]] = {"kind": "uniform"}
@@ -58,7 +58,7 @@ class NormalDelay(Table):
     deviation
         Its standard deviation.
     in_order
-        Whether packets keep their order; true.
+        Whether packets keep their order; default true.
     """
 
     _fixed: ClassVar[Mapping[str, Any]] = {"kind": "normal"}
@@ -75,7 +75,7 @@ class TraceDelay(Table):
     file
         Lines of time and delay in ms.
     in_order
-        Whether packets keep their order; true.
+        Whether packets keep their order; default true.
     """
 
     _fixed: ClassVar[Mapping[str, Any]] = {"kind": "trace"}
@@ -85,7 +85,7 @@ class TraceDelay(Table):
 
 @dataclass(frozen=True, kw_only=True)
 class RandomLoss(Table):
-    """Each packet is lost by itself.
+    """Packets are lost independently of each other.
 
     Parameters
     ----------
@@ -108,13 +108,13 @@ class GilbertElliott(Table):
     burst
         Mean length of a burst.
     p
-        From good to bad, for each packet.
+        Probability of a change from good to bad, per packet.
     r
-        From bad to good.
+        Probability of a change from bad to good, per packet.
     h
-        Share that arrives in the bad state; 0 %.
+        Share that arrives in the bad state; default 0 %.
     k
-        Share that arrives in the good state; 100 %.
+        Share that arrives in the good state; default 100 %.
     """
 
     _fixed: ClassVar[Mapping[str, Any]] = {"kind": "gilbert-elliott"}
@@ -133,7 +133,7 @@ class PeriodicLoss(Table):
     Parameters
     ----------
     every
-        Each n-th packet, or a period.
+        Every n-th packet, or a period.
     at
         The times.
     """
@@ -162,14 +162,14 @@ class TraceLoss(Table):
 
 @dataclass(frozen=True, kw_only=True)
 class DropTail(Table):
-    """Drops what does not fit."""
+    """Drops packets that do not fit."""
 
     _fixed: ClassVar[Mapping[str, Any]] = {"kind": "drop-tail"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class DropHead(Table):
-    """Drops the oldest for what does not fit."""
+    """Drops the oldest packets to make room for new ones."""
 
     _fixed: ClassVar[Mapping[str, Any]] = {"kind": "drop-head"}
 
@@ -181,23 +181,23 @@ class Red(Table):
     Parameters
     ----------
     min
-        Mean queue where early drops begin.
+        Mean queue length at which early drops begin.
     max
-        Mean queue where all are dropped, or gentle RED begins.
+        Mean queue length at which all packets are dropped, or gentle RED begins.
     target
-        Mean delay from which `min` and `max` follow.
+        Mean delay that determines `min` and `max`.
     max_probability
-        Drop probability at `max`; 10 %.
+        Drop probability at `max`; default 10 %.
     weight
         Weight of a sample in the mean, above 0, at most 1.
     gentle
-        Rise to 100 % between `max` and its double; true.
+        Rise to 100 % between `max` and its double; default true.
     unit
-        In what it counts.
+        Unit of the queue length.
     mean_packet
-        Mean packet.
+        Mean packet size.
     ecn
-        Mark packets that can be marked instead of dropping.
+        Mark ECN-capable packets instead of dropping them.
     adaptive
         Adaptive RED (Floyd, Gummadi and Shenker 2001).
     """
@@ -228,7 +228,7 @@ class CoDel(Table):
     max_packet
         Largest packet.
     ecn
-        Mark packets that can be marked instead of dropping.
+        Mark ECN-capable packets instead of dropping them.
     """
 
     _fixed: ClassVar[Mapping[str, Any]] = {"kind": "codel"}
@@ -251,11 +251,11 @@ class FqCoDel(Table):
     max_packet
         Largest packet.
     ecn
-        Mark packets that can be marked instead of dropping.
+        Mark ECN-capable packets instead of dropping them.
     flows
         Number of flow queues.
     quantum
-        Bytes of a turn.
+        Bytes that a flow sends per turn.
     """
 
     _fixed: ClassVar[Mapping[str, Any]] = {"kind": "fq-codel"}
@@ -278,17 +278,17 @@ class Pie(Table):
     update
         Time between two computations of the probability.
     alpha
-        Weight of the distance from the target.
+        Weight of the difference from the target.
     beta
         Weight of the change of the delay.
     max_burst
-        Burst that passes at the start.
+        Burst that is let through at the start.
     mean_packet
-        Mean packet.
+        Mean packet size.
     ecn
-        Mark packets that can be marked instead of dropping.
+        Mark ECN-capable packets instead of dropping them.
     mark_below
-        Above this probability packets are dropped all the same.
+        Above this probability, packets are dropped even if they can be marked.
     """
 
     _fixed: ClassVar[Mapping[str, Any]] = {"kind": "pie"}

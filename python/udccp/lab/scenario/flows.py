@@ -37,7 +37,7 @@ class Scenario(Table):
     topology
         The network.
     time
-        How long, and when to measure.
+        Duration and measured interval.
     flow
         The flows.
     asks
@@ -54,16 +54,16 @@ class Scenario(Table):
 
 @dataclass(frozen=True, kw_only=True)
 class Times(Table):
-    """How long a run is, and when it is measured.
+    """Duration and measured interval.
 
     Parameters
     ----------
     duration
         Length of the run.
     phase
-        Each flow starts later by a time below this, drawn from the seed.
+        Each flow starts later by a random time below this, drawn from the seed.
     measure
-        What is measured; all of the run where absent.
+        The measured interval; default: the whole run.
     """
 
     duration: Time
@@ -82,7 +82,7 @@ class Measure(Table):
     to
         End.
     every
-        Length of one sample of the series; 1 s where absent.
+        Length of one sample of the series; default 1 s.
     """
 
     _names: ClassVar[Mapping[str, str]] = {"from_": "from"}
@@ -93,7 +93,7 @@ class Measure(Table):
 
 @dataclass(frozen=True, kw_only=True)
 class Flow(Table):
-    """A flow from its sender to its receiver, or a group of equal ones.
+    """A flow from its sender to its receiver, or a group of equal flows.
 
     Parameters
     ----------
@@ -104,15 +104,15 @@ class Flow(Table):
     traffic
         What its application sends.
     start
-        When it starts; 0 s where absent.
+        When it starts; default 0 s.
     stop
-        When its application stops; at the end of the run where absent.
+        When its application stops; default: at the end of the run.
     count
         How many flows this stands for.
     every
         Time between the starts of the flows of a group.
     direction
-        Which way its data goes.
+        Direction of its data.
     enters
         Leftmost router that it uses, from 1.
     leaves
@@ -122,11 +122,11 @@ class Flow(Table):
     receiver_access
         The receiver's access link.
     packet
-        Largest IP packet, 200 B to 65535 B; 1500 B where absent.
+        Largest IP packet, 200 B to 65535 B; default 1500 B.
     dccp
-        Options where the protocol is a DCCP.
+        Options if the protocol is DCCP.
     tcp
-        Options where the protocol is a TCP.
+        Options if the protocol is TCP.
     """
 
     name: str
@@ -183,16 +183,16 @@ class Flow(Table):
 
 @dataclass(frozen=True, kw_only=True)
 class DccpOptions(Table):
-    """Options of a DCCP flow; what is absent keeps the default of the protocol.
+    """Options of a DCCP flow; an option that is left out has the default of the protocol.
 
     Parameters
     ----------
     ack_ratio
-        Acknowledge every this many packets; adapted by RFC 4341 where absent.
+        Ack Ratio: packets per acknowledgement; default: adapted as in RFC 4341.
     initial_window
         First congestion window.
     window_cut
-        Part of the window that a congestion event cuts away.
+        Part of the window by which a congestion event reduces it.
     growth_after_cut
         Whether packets sent before a cut let the window grow after it.
     sequence_window
@@ -206,7 +206,7 @@ class DccpOptions(Table):
     oscillation_reduction
         CCIDs 3 and 4: lower the rate while the round-trip time is above its mean.
     history_discounting
-        CCIDs 3 and 4: old loss intervals count less during a long one.
+        CCIDs 3 and 4: old loss intervals count less during a long loss interval.
     timer_tick
         Timers fire only at multiples of this.
     timers
@@ -218,13 +218,13 @@ class DccpOptions(Table):
     host_loss
         Packets on the sender's access link lost at random.
     send_queue
-        Messages that may wait to be sent.
+        Length of the send queue in messages.
     service
-        Service code; SC:PERF where absent.
+        Service code; default SC:PERF.
     nat
         Which hosts are behind a NAT (RFC 5597).
     quick_start
-        Rate asked for by Quick-Start (RFC 5634).
+        Rate requested by Quick-Start (RFC 5634).
     invite
         The receiver invites the sender (RFC 5596).
     """
@@ -253,24 +253,24 @@ class DccpOptions(Table):
 
 @dataclass(frozen=True, kw_only=True)
 class TcpOptions(Table):
-    """Options of a TCP flow; what is absent is as the profile has it.
+    """Options of a TCP flow; an option that is left out is that of the profile.
 
     Parameters
     ----------
     profile
-        What the settings start from.
+        The host whose settings apply unless changed here.
     delayed_ack
-        Acknowledge every second segment instead of each.
+        Acknowledge every second segment instead of every segment.
     ack_counting
         How acknowledgements are counted.
     window_reduction
-        How the window falls.
+        How the window is reduced.
     loss_detection
-        How losses are found.
+        How losses are detected.
     initial_window
         First congestion window.
     window_cut
-        Part that a congestion event cuts away (NewReno only).
+        Part of the window by which a congestion event reduces it (NewReno only).
     max_window
         Upper bound of the congestion window.
     initial_ssthresh
@@ -284,7 +284,7 @@ class TcpOptions(Table):
     timestamps
         Timestamps (RFC 7323): 12 bytes of every packet.
     offload
-        Paced segments leave in trains; true where absent.
+        Paced segments leave in trains; default true.
     small_queues
         Segments wait in the socket, not in the host's queue.
     ecn

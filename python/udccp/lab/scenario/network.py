@@ -42,7 +42,7 @@ class Topology(Table):
     bottleneck
         The link between the routers, or each of them.
     reverse
-        From right to left, where it differs from `bottleneck`.
+        The direction from right to left, where it differs from `bottleneck`.
     hops
         Number of equal hops of a chain.
     hop
@@ -69,17 +69,17 @@ class AccessLink(Table):
     rate
         Its rate.
     delay
-        Its propagation delay, one way; 0 s where absent.
+        Its propagation delay, one way; default 0 s.
     limit
-        The limit of its queue; unlimited where absent.
+        The limit of its queue; default unlimited.
     trace
-        File of opportunities to transmit, instead of `rate`.
+        File of transmission opportunities, instead of `rate`.
     queue
-        Queue discipline; drop-tail where absent.
+        Queue discipline; default drop-tail.
     loss
-        Loss by chance, forward only.
+        Random loss, forward only.
     jitter
-        Packets take longer by a uniform time below this.
+        Each packet is delayed by a uniformly random time below this.
     delay_distribution
         How the delay of a packet differs from that of the link.
     reorder
@@ -91,7 +91,7 @@ class AccessLink(Table):
     mtu
         Larger packets are dropped.
     token_bucket
-        Size of a token bucket that shapes instead of a transmitter.
+        Size of a token bucket, which limits the rate instead of a transmitter.
     delay_tick
         Delays end at multiples of this.
     interrupt_moderation
@@ -139,13 +139,13 @@ class Link(Table):
     delay
         Its propagation delay, one way, instead of `rtt`.
     trace
-        File of opportunities to transmit, instead of `rate`.
+        File of transmission opportunities, instead of `rate`.
     queue
-        Queue discipline; drop-tail where absent.
+        Queue discipline; default drop-tail.
     loss
-        Loss by chance, forward only.
+        Random loss, forward only.
     jitter
-        Packets take longer by a uniform time below this.
+        Each packet is delayed by a uniformly random time below this.
     delay_distribution
         How the delay of a packet differs from that of the link.
     reorder
@@ -157,7 +157,7 @@ class Link(Table):
     mtu
         Larger packets are dropped.
     token_bucket
-        Size of a token bucket that shapes instead of a transmitter.
+        Size of a token bucket, which limits the rate instead of a transmitter.
     delay_tick
         Delays end at multiples of this.
     interrupt_moderation
@@ -206,13 +206,13 @@ class ReverseLink(Table):
     limit
         The limit of its queue, where it differs.
     trace
-        File of opportunities to transmit, instead of `rate`.
+        File of transmission opportunities, instead of `rate`.
     queue
-        Queue discipline; drop-tail where absent.
+        Queue discipline; default drop-tail.
     loss
-        Loss by chance, forward only.
+        Random loss, forward only.
     jitter
-        Packets take longer by a uniform time below this.
+        Each packet is delayed by a uniformly random time below this.
     delay_distribution
         How the delay of a packet differs from that of the link.
     reorder
@@ -224,7 +224,7 @@ class ReverseLink(Table):
     mtu
         Larger packets are dropped.
     token_bucket
-        Size of a token bucket that shapes instead of a transmitter.
+        Size of a token bucket, which limits the rate instead of a transmitter.
     delay_tick
         Delays end at multiples of this.
     interrupt_moderation
@@ -271,13 +271,13 @@ class Hop(Table):
     delay
         Its propagation delay, one way, instead of `rtt`.
     trace
-        File of opportunities to transmit, instead of `rate`.
+        File of transmission opportunities, instead of `rate`.
     queue
-        Queue discipline; drop-tail where absent.
+        Queue discipline; default drop-tail.
     loss
-        Loss by chance, forward only.
+        Random loss, forward only.
     jitter
-        Packets take longer by a uniform time below this.
+        Each packet is delayed by a uniformly random time below this.
     delay_distribution
         How the delay of a packet differs from that of the link.
     reorder
@@ -289,7 +289,7 @@ class Hop(Table):
     mtu
         Larger packets are dropped.
     token_bucket
-        Size of a token bucket that shapes instead of a transmitter.
+        Size of a token bucket, which limits the rate instead of a transmitter.
     delay_tick
         Delays end at multiples of this.
     interrupt_moderation

@@ -15,14 +15,14 @@ from udccp.lab.scenario.table import Table
 
 @dataclass(frozen=True, kw_only=True)
 class Bulk(Table):
-    """As much as the flow takes."""
+    """As much as the flow can send."""
 
     _fixed: ClassVar[Mapping[str, Any]] = {"kind": "bulk"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConstantRate(Table):
-    """Messages of one size at regular times.
+    """Messages of one size at regular intervals.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class ConstantRate(Table):
 
 @dataclass(frozen=True, kw_only=True)
 class OnOff(Table):
-    """Constant rate by turns with silence.
+    """Constant rate alternating with silence.
 
     Parameters
     ----------
@@ -48,9 +48,9 @@ class OnOff(Table):
     size
         Payload of one message.
     on
-        Length of a period of being on.
+        Length of an on period.
     off
-        Length of a period of silence.
+        Length of a silent period.
     """
 
     _fixed: ClassVar[Mapping[str, Any]] = {"kind": "on-off"}
@@ -62,7 +62,7 @@ class OnOff(Table):
 
 @dataclass(frozen=True, kw_only=True)
 class ParetoOnOff(Table):
-    """Constant rate by turns with silence, both Pareto distributed.
+    """Constant rate alternating with silence, both Pareto distributed.
 
     Parameters
     ----------
@@ -71,9 +71,9 @@ class ParetoOnOff(Table):
     size
         Payload of one message.
     on
-        Mean of being on.
+        Mean length of an on period.
     off
-        Mean of silence.
+        Mean length of a silent period.
     shape
         Its shape, above 1.
     """
@@ -88,7 +88,7 @@ class ParetoOnOff(Table):
 
 @dataclass(frozen=True, kw_only=True)
 class Transfer(Table):
-    """A number of bytes, then the end.
+    """A fixed number of bytes.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class Transfer(Table):
 
 @dataclass(frozen=True, kw_only=True)
 class Poisson(Table):
-    """Transfers that come by chance, each over a connection of its own.
+    """Transfers that arrive at random, each over its own connection.
 
     Parameters
     ----------
@@ -126,11 +126,11 @@ class Voip(Table):
     codec
         The codec.
     packet
-        Speech in a packet, whole frames of 10 ms; 20 ms.
+        Speech in a packet, in whole frames of 10 ms; default 20 ms.
     silence
-        How the speaker falls silent; none.
+        Model of the speaker's pauses; default none.
     patience
-        How long a packet may wait; 150 ms.
+        How long a packet may wait; default 150 ms.
     """
 
     _fixed: ClassVar[Mapping[str, Any]] = {"kind": "voip"}
@@ -142,7 +142,7 @@ class Voip(Table):
 
 @dataclass(frozen=True, kw_only=True)
 class Video(Table):
-    """Live video of a regular pattern.
+    """Live video with a regular pattern.
 
     Parameters
     ----------
@@ -151,11 +151,11 @@ class Video(Table):
     rate
         Mean payload rate.
     group
-        Frames in a group; 1.
+        Frames in a group; default 1.
     ratio
-        Size of an I frame against a P frame; 1.
+        Size of an I frame relative to a P frame; default 1.
     patience
-        How long a frame may wait; 400 ms.
+        How long a frame may wait; default 400 ms.
     """
 
     _fixed: ClassVar[Mapping[str, Any]] = {"kind": "video"}
@@ -175,9 +175,9 @@ class VideoTrace(Table):
     every
         Time between frames.
     trace
-        File of frame sizes in bytes, one a line.
+        File of frame sizes in bytes, one per line.
     patience
-        How long a frame may wait; 400 ms.
+        How long a frame may wait; default 400 ms.
     """
 
     _fixed: ClassVar[Mapping[str, Any]] = {"kind": "video"}
@@ -188,7 +188,7 @@ class VideoTrace(Table):
 
 @dataclass(frozen=True, kw_only=True)
 class RequestResponse(Table):
-    """Requests, each with its response.
+    """Requests, each followed by its response.
 
     Parameters
     ----------
@@ -197,9 +197,9 @@ class RequestResponse(Table):
     response
         Size of a response.
     think
-        Time from a response to the next request; 0 s.
+        Time from a response to the next request; default 0 s.
     timeout
-        When a response is given up, where data can be lost; 5 s.
+        When a response is given up, if data can be lost; default 5 s.
     """
 
     _fixed: ClassVar[Mapping[str, Any]] = {"kind": "request-response"}
@@ -227,12 +227,12 @@ class Silence(Table):
 
 @dataclass(frozen=True, kw_only=True)
 class ConstantTime(Table):
-    """Always the same.
+    """A constant.
 
     Parameters
     ----------
     value
-        What it is.
+        The value.
     """
 
     _fixed: ClassVar[Mapping[str, Any]] = {"kind": "constant"}
@@ -289,12 +289,12 @@ class LognormalTime(Table):
 
 @dataclass(frozen=True, kw_only=True)
 class ConstantSize(Table):
-    """Always the same.
+    """A constant.
 
     Parameters
     ----------
     value
-        What it is.
+        The value.
     """
 
     _fixed: ClassVar[Mapping[str, Any]] = {"kind": "constant"}
