@@ -116,7 +116,7 @@ async fn to_peer(socket: &Socket, connection: &Connection, pair: &Pair, news: &N
             }
         }
         if inbox.was_starved() && !finds_places(&inbox).await {
-            tracing::warn!("programs that were killed took the memory of messages with them");
+            tracing::warn!("killed programs left no memory for messages");
             return Ending::ProgramLeftUnread;
         }
         let max = connection.max_message_size();
@@ -269,7 +269,7 @@ async fn to_program(
         match deliver(socket, pair, news, &messages).await {
             Ok(()) => {}
             Err(Undelivered::Nonsense) => {
-                tracing::warn!("a program has spoiled the memory of its messages");
+                tracing::warn!("a program has corrupted the memory of its messages");
                 return Ending::ProgramLeftUnread;
             }
             Err(Undelivered::Closed) => return Ending::Peer(connection.closed().await.err()),

@@ -50,7 +50,7 @@ pub fn check(folder: &Path) -> io::Result<()> {
     let status = folder.symlink_metadata()?;
     let uid = rustix::process::geteuid().as_raw();
     if !status.is_dir() || status.uid() != uid || status.mode() & 0o077 != 0 {
-        let text = format!("{} has to be a folder of this user with mode 0700", folder.display());
+        let text = format!("{} must be a folder of this user with mode 0700", folder.display());
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
     }
     Ok(())

@@ -177,7 +177,7 @@ impl<'a> Inbox<'a> {
 
     #[cold]
     fn end_spoiled(&self) {
-        tracing::warn!("a program has spoiled the memory of its messages");
+        tracing::warn!("a program has corrupted the memory of its messages");
         self.find(|found| found.ended = Some(Packet::Reset));
     }
 

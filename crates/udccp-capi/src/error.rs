@@ -25,11 +25,11 @@ pub(crate) struct Failure {
 impl Failure {
     /// Nothing to read, no room, or not ready.
     pub(crate) const AGAIN: Self =
-        Self::fixed(libc::EAGAIN, c"not within the time given", c"try again, or allow more time");
+        Self::fixed(libc::EAGAIN, c"timed out", c"try again, or allow more time");
     /// The end of the messages.
     pub(crate) const EOF: Self = Self {
         code: UDCCP_EOF,
-        text: Cow::Borrowed(c"the connection was closed in order"),
+        text: Cow::Borrowed(c"the connection was closed normally"),
         advice: Cow::Borrowed(c"free the socket"),
     };
     pub(crate) const NO_HANDLE: Self = Self::fixed(
@@ -53,8 +53,8 @@ impl Failure {
     pub(crate) fn bad_descriptor() -> Self {
         Self::fixed(
             libc::EBADF,
-            c"this is no descriptor of the process",
-            c"give one of a UDP socket",
+            c"not a file descriptor of this process",
+            c"give the descriptor of a UDP socket",
         )
     }
 
@@ -185,8 +185,8 @@ pub extern "C" fn udccp_strerror(error: c_int) -> *const c_char {
 /// The error numbers of the library. Any others come from the system.
 const MEANINGS: &[(c_int, &CStr)] = &[
     (0, c"no error"),
-    (-UDCCP_EOF, c"the connection was closed in order"),
-    (libc::EAGAIN, c"not within the time given"),
+    (-UDCCP_EOF, c"the connection was closed normally"),
+    (libc::EAGAIN, c"timed out"),
     (libc::EPIPE, c"the connection has ended; nothing more can be sent"),
     (libc::EBADF, c"the handle is NULL, or belongs to the parent of this process"),
     (libc::EFAULT, c"a pointer is NULL"),
@@ -196,13 +196,13 @@ const MEANINGS: &[(c_int, &CStr)] = &[
     (libc::ECONNREFUSED, c"nothing serves this port"),
     #[cfg(target_os = "linux")]
     (libc::EBADRQC, c"the service code is not served there"),
-    (errno::EUSERS, c"the server takes no more connections now"),
+    (errno::EUSERS, c"the server accepts no more connections now"),
     (libc::ECONNRESET, c"the connection was aborted"),
-    (libc::ETIMEDOUT, c"the peer does not answer, or the time to close was over"),
+    (libc::ETIMEDOUT, c"the peer does not answer, or closing timed out"),
     (libc::EHOSTUNREACH, c"the peer cannot be reached"),
     (libc::ENETUNREACH, c"the address or its network cannot be reached"),
-    (libc::EOPNOTSUPP, c"the CCID is unknown here or not offered there"),
-    (libc::EADDRINUSE, c"the port is taken"),
+    (libc::EOPNOTSUPP, c"the CCID is unknown here or not offered by the peer"),
+    (libc::EADDRINUSE, c"the port is in use"),
     (libc::EADDRNOTAVAIL, c"not an address of this machine, or no free port"),
     (libc::EACCES, c"no permission to bind there"),
     (libc::EPERM, c"no permission to open raw sockets"),
@@ -213,10 +213,10 @@ const MEANINGS: &[(c_int, &CStr)] = &[
     (libc::EILSEQ, c"the peer reported a wrong option"),
     #[cfg(target_os = "linux")]
     (libc::EBADR, c"the peer refused our Init Cookie"),
-    (errno::EDQUOT, c"the peer punishes what it takes for an attack"),
-    (libc::ENOENT, c"there is no such thing"),
-    (libc::EMFILE, c"this process has no more descriptors"),
-    (libc::EIO, c"the system refused something that a socket needs"),
+    (errno::EDQUOT, c"the peer reset the connection because it suspects an attack"),
+    (libc::ENOENT, c"not found"),
+    (libc::EMFILE, c"this process has no free file descriptors"),
+    (libc::EIO, c"the system refused a resource that a socket needs"),
 ];
 
 fn meaning(errno: c_int) -> &'static CStr {

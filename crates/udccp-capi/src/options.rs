@@ -61,7 +61,10 @@ pub(crate) fn policy(number: c_int) -> Result<QueuePolicy, Failure> {
 /// A limit of a queue.
 pub(crate) fn limits(bytes: usize, messages: usize) -> Result<(usize, usize), Failure> {
     if bytes == 0 || messages == 0 {
-        return Err(Failure::invalid("a queue needs room for one message", "give 1 or more"));
+        return Err(Failure::invalid(
+            "a queue needs room for at least one message",
+            "give 1 or more",
+        ));
     }
     Ok((bytes, messages))
 }
@@ -138,10 +141,7 @@ pub unsafe extern "C" fn udccp_options_set_coverage(
 ) -> c_int {
     change(options, |o| match send.max(least) {
         0..=15 => Ok(o.send_cscov(send).min_cscov(least)),
-        n => Err(Failure::invalid(
-            &format!("a checksum coverage of {n} does not exist"),
-            "use 0 to 15",
-        )),
+        n => Err(Failure::invalid(&format!("{n} is not a checksum coverage"), "use 0 to 15")),
     })
 }
 
@@ -214,7 +214,10 @@ pub unsafe extern "C" fn udccp_options_set_request_retries(
     first_after_ms: u32,
 ) -> c_int {
     change(options, |o| match first_after_ms {
-        0 => Err(Failure::invalid("a Request cannot be repeated at once", "give 1 ms or more")),
+        0 => Err(Failure::invalid(
+            "the first Request cannot be repeated after 0 ms",
+            "give 1 ms or more",
+        )),
         ms => Ok(o.request_retries(retries).initial_rto(millis(ms))),
     })
 }
@@ -258,7 +261,7 @@ pub unsafe extern "C" fn udccp_options_set_server_timewait(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_options_set_backlog(options: *mut Options, n: usize) -> c_int {
     change(options, |o| match n {
-        0 => Err(Failure::invalid("a backlog of 0 takes nobody", "give 1 or more")),
+        0 => Err(Failure::invalid("a backlog of 0 accepts no connections", "give 1 or more")),
         n => Ok(o.backlog(n)),
     })
 }
@@ -269,7 +272,7 @@ pub unsafe extern "C" fn udccp_options_set_backlog(options: *mut Options, n: usi
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_options_set_local_port(options: *mut Options, port: u16) -> c_int {
     change(options, |o| match port {
-        0 => Err(Failure::invalid("port 0 is no port", "leave it out for an ephemeral port")),
+        0 => Err(Failure::invalid("port 0 cannot be used", "leave it out for an ephemeral port")),
         port => Ok(o.local_port(port)),
     })
 }

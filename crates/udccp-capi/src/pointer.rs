@@ -58,7 +58,10 @@ pub(crate) fn check_row<T>(first: *const T, n: usize) -> Result<(), Failure> {
         return Err(Failure::NO_POINTER);
     }
     if n > isize::MAX as usize / size_of::<T>().max(1) {
-        return Err(Failure::invalid("a length is beyond the memory", "give the true length"));
+        return Err(Failure::invalid(
+            "a length is larger than the address space",
+            "give the true length",
+        ));
     }
     Ok(())
 }

@@ -27,7 +27,7 @@ fn change(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_options_set_ttl(options: *mut Options, ttl: u8) -> c_int {
     change(options, |o| match ttl {
-        0 => Err(Failure::invalid("packets with a time to live of 0 never leave", "use 1 to 255")),
+        0 => Err(Failure::invalid("a time to live of 0 cannot be used", "use 1 to 255")),
         ttl => Ok(o.ttl(ttl)),
     })
 }
@@ -40,7 +40,7 @@ pub unsafe extern "C" fn udccp_options_set_ttl(options: *mut Options, ttl: u8) -
 pub unsafe extern "C" fn udccp_options_set_dscp(options: *mut Options, code_point: u8) -> c_int {
     change(options, |o| match code_point {
         0..=63 => Ok(o.dscp(code_point)),
-        n => Err(Failure::invalid(&format!("no code point is {n}"), "use 0 to 63")),
+        n => Err(Failure::invalid(&format!("{n} is not a code point"), "use 0 to 63")),
     })
 }
 
@@ -83,7 +83,10 @@ pub unsafe extern "C" fn udccp_options_set_kernel_buffers(
 ) -> c_int {
     change(options, |o| {
         if recv_bytes == 0 {
-            return Err(Failure::invalid("a socket needs a buffer to receive", "give 1 or more"));
+            return Err(Failure::invalid(
+                "a receive buffer of 0 bytes cannot be used",
+                "give 1 or more",
+            ));
         }
         let o = o.recv_buffer(recv_bytes);
         Ok(if send_bytes == 0 { o } else { o.send_buffer(send_bytes) })

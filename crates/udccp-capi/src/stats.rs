@@ -160,7 +160,10 @@ pub unsafe extern "C" fn udccp_socket_stats(
     status(|| {
         let socket = pointer::handle(socket)?;
         if size == 0 || !size.is_multiple_of(8) {
-            return Err(Failure::invalid("no version has this size", "give sizeof *stats"));
+            return Err(Failure::invalid(
+                "no version of this structure has this size",
+                "give sizeof *stats",
+            ));
         }
         pointer::check_row(stats.cast::<u8>(), size)?;
         let known = Stats::of(socket.connection(Some(Duration::ZERO))?)?;

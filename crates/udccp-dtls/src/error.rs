@@ -36,20 +36,20 @@ pub enum Error {
     #[error("the peer refused: {0}")]
     PeerAlert(Alert),
     /// The two sides have no version of DTLS in common.
-    #[error("the two ends allow no common version of DTLS")]
+    #[error("the two ends have no version of DTLS in common")]
     Version,
     /// The peer's handshake messages cannot be decrypted: the shared keys differ.
-    #[error("the peer has other keys: what it sends cannot be decrypted")]
+    #[error("the peer has different keys: its data cannot be decrypted")]
     WrongKey,
     /// The two sides have no parameters in common, or a message was invalid.
     #[error("the DTLS handshake failed: {0}")]
     Handshake(String),
     /// The handshake took longer than allowed.
-    #[error("the DTLS handshake was not done within {0:?}")]
+    #[error("the DTLS handshake did not finish within {0:?}")]
     HandshakeTimeout(std::time::Duration),
     /// The path's packets are too small for a handshake.
     #[error(
-        "the path carries {max_message_size} bytes a packet, and a DTLS handshake needs {needed}"
+        "the path carries {max_message_size} bytes per packet, but a DTLS handshake needs {needed}"
     )]
     PathTooNarrow {
         /// DCCP's maximum packet size.
@@ -91,15 +91,15 @@ impl Error {
             Self::Options(_) => "change the setting that the message names",
             Self::Identity(_) => "check that both are ECDSA P-256 or P-384, in PEM or DER",
             Self::CertificateRefused { .. } => {
-                "compare the fingerprint with the one the peer's owner gives; \
-                 if it is another, somebody may sit between"
+                "compare the fingerprint with the one that the peer's owner gives; if it differs, \
+                 somebody may be intercepting the connection"
             }
             Self::NoCertificate => "give the peer an identity",
             Self::PeerAlert(alert) => alert.advice(),
-            Self::Version => "allow a version that the peer has",
+            Self::Version => "allow a version that the peer supports",
             Self::WrongKey => "check that both ends have the same pre-shared key and identity",
             Self::Handshake(_) => {
-                "look whether both ends allow the same version, and the same kind of credentials"
+                "check that both ends allow the same version, and the same kind of credentials"
             }
             Self::HandshakeTimeout(_) => "check that the peer speaks DTLS on this service code",
             Self::PathTooNarrow { .. } => "use a path with a larger MTU",
@@ -188,10 +188,10 @@ impl Alert {
     fn advice(self) -> &'static str {
         match self.0 {
             42..=49 => "the peer does not accept our certificate: give it our fingerprint",
-            70 => "allow a version that the peer has",
+            70 => "allow a version that the peer supports",
             20 | 51 | 115 => "check that both ends have the same pre-shared key and identity",
             116 => "give an identity: the peer asks for a certificate",
-            _ => "look whether both ends allow the same version and kind of credentials",
+            _ => "check that both ends allow the same version and kind of credentials",
         }
     }
 }

@@ -53,7 +53,7 @@ impl Identity {
         let names: Vec<String> = names.into_iter().map(Into::into).collect();
         let wrong = |name: &&String| !is_host_name(name);
         if let Some(name) = names.iter().find(wrong) {
-            return Err(Error::Identity(format!("{name:?} is no host name")));
+            return Err(Error::Identity(format!("{name:?} is not a host name")));
         }
         if names.is_empty() {
             return Err(Error::Identity("a certificate needs a name".to_owned()));

@@ -223,7 +223,7 @@ impl DtlsOptions {
     pub(crate) fn judge(&self, der: &[u8]) -> Result<(), Error> {
         let judged = match &self.judge {
             Some(Judge::Pins(pins)) if pins.contains(&Fingerprint::of(der)) => Ok(()),
-            Some(Judge::Pins(_)) => Err("it is not one of those pinned".to_owned()),
+            Some(Judge::Pins(_)) => Err("it is not among the pinned fingerprints".to_owned()),
             Some(Judge::Check(check)) => check(der),
             // A server without a check has not asked for it.
             Some(Judge::AcceptAny) | None => Ok(()),
@@ -296,7 +296,7 @@ impl DtlsOptions {
         let len = certificate.certificate.len();
         if self.newest == Version::Dtls13 && len > largest {
             return Err(Error::Identity(format!(
-                "a certificate of {len} bytes is over the {largest} that DTLS 1.3 carries on this \
+                "a certificate of {len} bytes exceeds the {largest} that DTLS 1.3 carries on this \
                  path; DTLS 1.2 alone has no such limit"
             )));
         }
@@ -310,11 +310,11 @@ impl DtlsOptions {
 
     fn check(&self, is_client: bool) -> Result<(), Error> {
         if self.flight_timeout.is_zero() {
-            return Err(Error::Options("the timeout of a flight has to be above zero"));
+            return Err(Error::Options("the timeout of a flight must be above zero"));
         }
         match &self.psk {
             Some(_) if self.identity.is_some() || self.judge.is_some() => {
-                Err(Error::Options("pre-shared keys and certificates exclude one another"))
+                Err(Error::Options("pre-shared keys and certificates cannot be combined"))
             }
             Some(_) if self.oldest > Version::Dtls12 => {
                 Err(Error::Options("pre-shared keys need DTLS 1.2, which is not allowed here"))
@@ -324,7 +324,7 @@ impl DtlsOptions {
             }
             Some(_) => Ok(()),
             None if self.oldest > self.newest => {
-                Err(Error::Options("the range of versions holds none"))
+                Err(Error::Options("the range of versions is empty"))
             }
             None if is_client && self.judge.is_none() => Err(Error::NoVerification),
             None if !is_client && self.identity.is_none() => Err(Error::NoIdentity),

@@ -116,7 +116,7 @@ impl LinkConfig {
         });
         if self.token_bucket.is_some() && !self.is_first_in_first_out() {
             let why = "a token bucket takes a drop-tail queue, packets that stay in order, and a \
-                       link that changes nothing but its loss";
+                       link of which only the loss changes";
             return Err(why.into());
         }
         if self.gather != Gather::default() && (self.free_order || self.reorder.is_some()) {
@@ -137,7 +137,7 @@ impl LinkConfig {
         }
         match shares.iter().find(|(_, share)| !(0.0..=1.0).contains(share)) {
             Some((what, share)) => {
-                Err(format!("{what} is {share}; a probability lies between 0 and 1"))
+                Err(format!("{what} is {share}; a probability must be between 0 and 1"))
             }
             None => Ok(()),
         }

@@ -68,7 +68,8 @@ pub fn ask(op: Op, cookie: u64, a: i32, b: i32, payload: &[u8]) -> Result<Answer
             Err(Failed::NoBroker | Failed::Silent) => return Err(ECONNRESET),
             Err(Failed::Version) => {
                 sys::complain(
-                    b"udccp: a broker of another version runs: end the programs that use it\n",
+                    b"udccp: a broker of another version is running: stop the programs that use \
+                      it\n",
                 );
                 return Err(EPROTO);
             }

@@ -40,7 +40,7 @@ impl Error {
         match self {
             Self::PayloadType(_) => "use 0 to 63 or 96 to 127 (RFC 5761 section 4)",
             Self::ClockRate => "give the sampling rate of the payload format",
-            Self::PayloadTooLarge { .. } => "cut the frame as its payload format describes",
+            Self::PayloadTooLarge { .. } => "split the frame as its payload format describes",
             Self::PartialChecksum(_) => "use full checksums, or a profile without authentication",
             Self::Sdp(_) => "change the line that the message names",
             Self::Random(_) => "see the system's error",
@@ -60,7 +60,7 @@ impl From<udccp::Error> for Error {
 #[non_exhaustive]
 pub enum SdpError {
     /// There is no `m=` line for DCCP.
-    #[error("no m= line has a protocol of DCCP")]
+    #[error("no m= line has a DCCP protocol")]
     NoMedia,
     /// The protocol is not RTP over DCCP.
     #[error("protocol {0}: RTP over DCCP is one of DCCP/RTP/AVP, SAVP, AVPF and SAVPF")]

@@ -87,7 +87,7 @@ pub fn around(
 impl fmt::Display for UdpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::Truncated { have } => write!(f, "{have} bytes are no UDP header"),
+            Self::Truncated { have } => write!(f, "{have} bytes are too short for a UDP header"),
             Self::LengthTooSmall(n) => write!(f, "UDP length {n} has no room for DCCP"),
             Self::LengthTooLarge { length, have } => {
                 write!(f, "UDP length {length} is beyond the packet's end at {have}")

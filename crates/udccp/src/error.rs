@@ -35,7 +35,7 @@ pub enum Error {
         addr: SocketAddr,
     },
     /// Raw IP: another program of this host has the DCCP port.
-    #[error("DCCP port {port} belongs to another program of this host")]
+    #[error("DCCP port {port} is used by another program on this host")]
     DccpPortInUse {
         /// The DCCP port.
         port: u16,
@@ -102,7 +102,7 @@ pub enum Error {
     },
     /// This machine has no route to the peer: a route forbids it (prohibit, blackhole), or the
     /// address cannot be sent to (a link-local address without its interface, a broadcast address).
-    #[error("no way from here to {peer}: {source}")]
+    #[error("cannot reach {peer} from here: {source}")]
     NoRoute {
         /// The peer.
         peer: Address,
@@ -157,13 +157,13 @@ impl Error {
     /// What to do about it, in one sentence for a user.
     pub fn advice(&self) -> &'static str {
         match self {
-            Self::PortInUse { .. } => "choose another port, or stop the program that holds it",
+            Self::PortInUse { .. } => "choose another port, or stop the program that uses it",
             Self::ServiceInUse { .. } => "use another DCCP port or service code, or one listener",
             Self::BindDenied { .. } => "ports below 1024 need privilege: choose a higher one",
-            Self::DccpPortInUse { .. } => "choose another port, or stop the program that has it",
+            Self::DccpPortInUse { .. } => "choose another port, or stop the program that uses it",
             Self::RawDenied => {
-                "run as root, or once as root: setcap cap_net_raw+ep PROGRAM; or in a network of \
-                 your own: unshare --user --map-root-user --net PROGRAM; or use UDP"
+                "run as root, or once as root: setcap cap_net_raw+ep PROGRAM; or in your own \
+                 network namespace: unshare --user --map-root-user --net PROGRAM; or use UDP"
             }
             Self::AddressNotLocal { .. } => {
                 "bind to 0.0.0.0, to [::], or to an address of your own"
@@ -183,8 +183,8 @@ impl Error {
             Self::TooBusy { .. } => "try again later, or raise the server's backlog",
             Self::Unreachable { .. } => "check the address, and the routes and firewalls between",
             Self::NoRoute { .. } => {
-                "check the address, which needs its interface if it is of one link \
-                 ([fe80::1%2]:5004), and the routes of this machine (ip route get ADDRESS)"
+                "check the routes of this machine (ip route get ADDRESS) and the address; a \
+                 link-local one needs its interface ([fe80::1%2]:5004)"
             }
             Self::NoAnswer { .. } => {
                 "check the address; a firewall may silently drop UDP or raw IP"
@@ -192,7 +192,7 @@ impl Error {
             Self::MessageTooLarge { .. } => "split the data into messages that fit into one packet",
             Self::Closed => "open a new connection to send more",
             Self::Unsent { .. } => {
-                "allow more time with close_linger, or await `acknowledged` before"
+                "allow more time with close_linger, or await `acknowledged` before closing"
             }
             Self::Lost(_) => "open a new connection; the peer or the path has failed",
             Self::Forked => "open a new socket in the child, after the fork",
@@ -271,7 +271,7 @@ impl Error {
 const fn advice_to_connect(e: ConnectError) -> &'static str {
     match e {
         ConnectError::FamilyMismatch | ConnectError::BadAddress => {
-            "give the address of one host, as this socket reaches it: IPv4 or IPv6, UDP or raw IP"
+            "give the address of one host that this socket can reach: IPv4 or IPv6, UDP or raw IP"
         }
         ConnectError::InUse => "use another local port, or wait until that connection is over",
         ConnectError::NoFreePort | ConnectError::TooManyConnections => {
@@ -287,7 +287,7 @@ fn advice_on_system(e: &io::Error) -> &'static str {
         #[cfg(not(windows))]
         Some(libc::EMFILE) => "close sockets, or raise the limit of open files (ulimit -n)",
         #[cfg(not(windows))]
-        Some(libc::ENFILE) => "the system has no more files: close sockets, or end other programs",
+        Some(libc::ENFILE) => "the system has no free files: close sockets, or stop other programs",
         _ => "see the system's error",
     }
 }

@@ -47,7 +47,7 @@ pub struct Media {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MediaError {
     /// There is no `m=` line, or more than one.
-    #[error("a media description has one m= line")]
+    #[error("a media description needs exactly one m= line")]
     MediaLine,
     /// The `m=` line is not of the form `m=<media> <port> <proto> <fmt>`.
     #[error("\"{0}\" is not an m= line; write m=audio 5004 DCCP/RTP/AVP 0")]

@@ -65,7 +65,10 @@ impl Handle {
         self.shared().check_process()?;
         if !is_stun(message) || self.shared().io.is_raw() {
             let source = std::io::Error::from(std::io::ErrorKind::InvalidInput);
-            return Err(Error::Io { what: "only STUN messages over UDP go beside DCCP", source });
+            return Err(Error::Io {
+                what: "only STUN messages can be sent next to DCCP, and only over UDP",
+                source,
+            });
         }
         let sent = self.shared().io.send_aside(message, to);
         sent.map_err(|source| Error::Io { what: "cannot send a STUN message", source })
