@@ -196,7 +196,8 @@ def test_numbers_that_cannot_be_are_told_with_key_and_range() -> None:
     ]
     for key, beyond, limits, call in calls:
         for number in (-1, beyond):
-            with pytest.raises(ValueError, match=f"^{key}={number}: a whole number from {limits}$"):
+            told = f"^{key}={number}: must be a whole number from {limits}$"
+            with pytest.raises(ValueError, match=told):
                 call(number)
         with pytest.raises(TypeError, match=f"^{key} must be int, not float$"):
             call(1.5)

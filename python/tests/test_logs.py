@@ -143,7 +143,7 @@ def test_what_is_no_log_says_so(tmp_path: Path) -> None:
     with pytest.raises(logs.LogError, match=r"text: iperf3 says: unable to connect$"):
         logs.iperf3(path)
     path.write_text("[" * 100_000)
-    with pytest.raises(logs.LogError, match=r"text is no JSON of iperf3: RecursionError"):
+    with pytest.raises(logs.LogError, match=r"text is not JSON of iperf3: RecursionError"):
         logs.iperf3(path)
     with pytest.raises(ValueError, match="above 0"):
         logs.pcap(path, every_s=0)

@@ -76,7 +76,7 @@ def test_a_table_has_values_and_intervals(study: lab.Experiment) -> None:
     frame = table.frame("polars")
     assert frame.shape[0] == 6
     assert {"rtt", "flow", "mean", "verdict"} <= set(frame.columns)
-    with pytest.raises(KeyError, match="there are: shares"):
+    with pytest.raises(KeyError, match="choose from: shares"):
         study.table("share")
     with pytest.raises(KeyError, match=r"3 cells of shares .* rtt: 20 ms, 40 ms, 60 ms;"):
         table.at(flow="first")
@@ -187,11 +187,11 @@ def test_each_protocol_has_a_look(tmp_path: Path) -> None:
 def test_what_cannot_be_drawn_says_what_can() -> None:
     """An unknown protocol, lines of another length, and no charts; no figure is left open."""
     before = pyplot.get_fignums()
-    with pytest.raises(ValueError, match=r"protocol='dccp/ccid5': there are .*dccp/ccid2"):
+    with pytest.raises(ValueError, match=r"protocol='dccp/ccid5': use one of .*dccp/ccid2"):
         plot.look("dccp/ccid5")
-    with pytest.raises(ValueError, match=r"protocol='DCCP': there are .*dccp/ccid2"):
+    with pytest.raises(ValueError, match=r"protocol='DCCP': use one of .*dccp/ccid2"):
         plot.sweep([0.0], {"DCCP": [1.0]}, x_name="x", y_name="y")
-    with pytest.raises(ValueError, match=r"lines\['udp'\] has 1 values, and x has 2"):
+    with pytest.raises(ValueError, match=r"lines\['udp'\] has 1 values, but x has 2"):
         plot.sweep([0.0, 1.0], {"udp": [1.0]}, x_name="x", y_name="y")
     with pytest.raises(ValueError, match="no charts to draw"):
         plot.draw([])

@@ -117,7 +117,7 @@ def iperf3(path: str | PathLike[str]) -> list[FlowLog]:
     except LogError:
         raise
     except (KeyError, RecursionError, TypeError, ValueError) as error:
-        raise LogError(f"{fspath(path)} is no JSON of iperf3: {error!r}") from error
+        raise LogError(f"{fspath(path)} is not JSON of iperf3: {error!r}") from error
     return list(flows.values())
 
 
@@ -209,7 +209,7 @@ def pcap(path: str | PathLike[str], *, every_s: float = 1.0) -> list[FlowLog]:
         The file cannot be read, or is not a capture.
     """
     if not every_s > 0:
-        raise ValueError(f"intervals of {every_s} s: above 0")
+        raise ValueError(f"intervals of {every_s} s: they must be above 0 s")
     ways, times_s, of, lengths = _native.read_capture(fspath(path))
     count = math.floor(max(times_s, default=0.0) / every_s) + 1
     volume = [[0] * count for _ in ways]
@@ -279,7 +279,7 @@ def ss(path: str | PathLike[str]) -> list[FlowLog]:
             peers = f"{found[1]} > {found[2]}" if found else peers
     if first is None or not flows:
         raise LogError(
-            f"{fspath(path)} is no log of ss: write `date +%s.%N; ss -tinH` again and again"
+            f"{fspath(path)} is not a log of ss: write `date +%s.%N; ss -tinH` again and again"
         )
     return [flow for flow in flows.values() if flow.t_s]
 

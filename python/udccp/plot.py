@@ -84,7 +84,7 @@ def _known(protocol: str) -> Protocol:
     """Return a protocol by its name in scenarios; ``ValueError`` with the names if unknown."""
     known = protocols()
     if protocol not in known:
-        raise ValueError(f"protocol={protocol!r}: there are {', '.join(known)}")
+        raise ValueError(f"protocol={protocol!r}: use one of {', '.join(known)}")
     return known[protocol]
 
 
@@ -307,7 +307,7 @@ def over_time(
     >>> over_time(lab.run("two-flows-short", set=short), "goodput")
     Traceback (most recent call last):
     ...
-    ValueError: metric='goodput': there are throughput_mbps, goodput_mbps, cwnd_packets, srtt_ms, \
+    ValueError: metric='goodput': use one of throughput_mbps, goodput_mbps, cwnd_packets, srtt_ms, \
 allowed_rate_mbps, loss_event_percent
     >>> over_time(lab.run("two-flows-short", set=short), "allowed_rate_mbps")
     Traceback (most recent call last):
@@ -326,7 +326,7 @@ allowed_rate_mbps, loss_event_percent
         kind = type(record).__name__
         raise TypeError(f"record must be the Record of lab.run, not {kind}: it shows one run")
     if metric not in words:
-        raise ValueError(f"metric={metric!r}: there are {', '.join(words)}")
+        raise ValueError(f"metric={metric!r}: use one of {', '.join(words)}")
     if not any(metric in flow["series"] for flow in record.flows):
         raise ValueError(f"metric={metric!r}: no flow of this run has it")
     with _styled():
@@ -375,7 +375,7 @@ def sweep(
     titles = {name: _known(name).title for name in lines}
     for name, values in lines.items():
         if len(values) != len(x):
-            raise ValueError(f"lines[{name!r}] has {len(values)} values, and x has {len(x)}")
+            raise ValueError(f"lines[{name!r}] has {len(values)} values, but x has {len(x)}")
     with _styled():
         drawn, axes = pyplot.subplots(figsize=(width_in, 0.68 * width_in), layout="constrained")
         for name, values in lines.items():

@@ -185,7 +185,7 @@ fn may_be_tried_again(log: &str, list: &[Named]) -> Result<Vec<Named>, Vec<Strin
         let failed: Vec<String> =
             target.tests.into_iter().filter(|(_, failed)| *failed).map(|(test, _)| test).collect();
         if failed.is_empty() {
-            findings.push(format!("{package} {name} did not come to its end"));
+            findings.push(format!("{package} {name} did not finish"));
         }
         for test in failed {
             let one = Named { package: package.clone(), target: name.clone(), test };
@@ -213,8 +213,7 @@ fn stale(log: &str, list: &[Named]) -> Vec<String> {
         })
     };
     let gone = list.iter().filter(|one| !ran(one));
-    gone.map(|one| format!("{LIST} has {one}, which did not run: is it called otherwise?"))
-        .collect()
+    gone.map(|one| format!("{LIST} has {one}, which did not run: was it renamed?")).collect()
 }
 
 impl core::fmt::Display for Named {

@@ -77,7 +77,7 @@ pub(crate) fn check(root: &Path, snapshot: Snapshot) -> Result<Vec<Finding>> {
         for row in &spec.requirements {
             let place = format!("spec/{file} {}", row.id);
             if !known.insert(row.id.clone()) {
-                findings.push(Finding::new(&place, "the id stands twice"));
+                findings.push(Finding::new(&place, "the id appears twice"));
             }
             findings.extend(findings_of(row, &claims).into_iter().map(|s| Finding::new(&place, s)));
         }

@@ -64,7 +64,7 @@ fn check_lengths(source: &Source) -> Vec<Finding> {
     let mut findings = Vec::new();
     let lines = source.text.lines().count();
     if lines > FILE_LINES {
-        let says = format!("{lines} lines; split it (at most {FILE_LINES}, 500 wished)");
+        let says = format!("{lines} lines; split it (at most {FILE_LINES}, better 500)");
         findings.push(Finding::new(&source.path, says));
     }
     for (i, line) in source.text.lines().enumerate() {

@@ -154,7 +154,7 @@ impl AgentError {
     pub fn hint(&self) -> String {
         match self {
             Self::Spec { .. } => "agents are started by `udccp emu` and `udccp linux`".to_owned(),
-            Self::Unplayable { .. } => "run it with `udccp sim`, or take it out".to_owned(),
+            Self::Unplayable { .. } => "run it with `udccp sim`, or remove it".to_owned(),
             Self::NotInLinux { .. } => {
                 "run it with `udccp sim`, or choose another protocol".to_owned()
             }
@@ -179,9 +179,9 @@ impl AgentError {
             Self::Denied { .. } => {
                 "run it as root; `udccp doctor` shows what else works".to_owned()
             }
-            Self::PortInUse { .. } => "stop the program that holds it".to_owned(),
-            Self::AddressNotLocal { .. } => "give the host the address first".to_owned(),
-            Self::Refused { .. } => "start the receiver before the sender goes".to_owned(),
+            Self::PortInUse { .. } => "stop the program that uses it".to_owned(),
+            Self::AddressNotLocal { .. } => "add the address to this host first".to_owned(),
+            Self::Refused { .. } => "start the receiver before the sender".to_owned(),
             Self::Unreachable { .. } => "check addresses and routes of both hosts".to_owned(),
             Self::Dccp(e) => e.advice().to_owned(),
             Self::Orphaned => "start it again".to_owned(),

@@ -46,7 +46,7 @@ pub enum HostError {
         what: &'static str,
     },
     /// The process did not say anything in time.
-    #[error("{of}: nothing was heard for {waited:?}; it should have {what}")]
+    #[error("{of}: no message for {waited:?}; it should have {what}")]
     Silent {
         /// Which end of which flow.
         of: String,
@@ -56,7 +56,7 @@ pub enum HostError {
         waited: Duration,
     },
     /// The process said something else.
-    #[error("{of}: said {line:?} where it should have {what}")]
+    #[error("{of}: said {line:?}, but should have {what}")]
     Odd {
         /// Which end of which flow.
         of: String,

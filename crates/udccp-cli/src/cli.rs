@@ -12,8 +12,8 @@ use crate::{about, exit};
 #[command(name = "udccp", version, long_version = about::long_version())]
 #[command(after_long_help = exit::HELP, max_term_width = 100)]
 pub(crate) struct Cli {
-    /// Log events of sockets and connections to standard error; -vv logs more. RUST_LOG selects
-    /// exactly
+    /// Log events of sockets and connections to standard error; -vv logs more. RUST_LOG selects in
+    /// detail
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub(crate) verbose: u8,
     /// What to do.
@@ -64,11 +64,11 @@ pub(crate) enum Command {
     Interop(interop::Args),
     /// Print the DCCP packets of a capture file as text
     Decode(decode::Args),
-    /// Report what this machine can do, and how to get the rest
+    /// Check what this machine supports, and say how to get what is missing
     Doctor(doctor::Args),
     /// Print completions of commands and flags for a shell
     Completions(completions::Args),
-    /// Print a guide of the documentation
+    /// Print a guide from the documentation
     Guide(guide::Args),
     /// Write the manual pages
     Man(man::Args),

@@ -227,7 +227,7 @@ fn a_kernel_without_netem_is_told_before_anything_starts() {
     place.check_nothing_left("after an error");
     let scenario = place.scenario();
     let scenario = scenario.to_str().unwrap();
-    let says = ["cannot make the path", "a link with an MTU", "hint: without --path"];
+    let says = ["cannot build the path", "a link with an MTU", "hint: leave out --path"];
     let mtu = "topology.bottleneck.mtu=576 B";
     fails(&["emu", scenario, "--path", "netem", "--set", mtu], 4, &says);
     fails(&["emu", scenario, "--path", "netem", "--ipv6"], 2, &["--ipv6", "hint: "]);
@@ -307,10 +307,10 @@ fn what_this_machine_lacks_is_said_with_advice() {
         }
         assert!(text.contains("hint: "), "{text}");
     };
-    let lacks = ["no congestion control compound (for tcp/compound)", "there are: ", "reno"];
+    let lacks = ["no congestion control compound (for tcp/compound)", "available: ", "reno"];
     emu("flow.second.protocol=tcp/compound", &lacks);
     let fast = "topology.bottleneck.rate=400 Gbit/s";
-    emu(fast, &["packets a second over its links, this machine about", "udccp sim"]);
+    emu(fast, &["packets a second over its links; this machine can move about", "udccp sim"]);
     place.check_nothing_left("after errors");
 }
 

@@ -122,7 +122,7 @@ fn faults_of_a_file_have_their_line_and_the_nearest_right_thing() {
     let path = faulty("\"3 Mbit/s\"", "\"3 Mbps\"");
     fails(&["sim", &path], 4, &["\"3 Mbps\" has an unknown unit", ":7:", "Mbit/s"]);
     let path = faulty("\"6 s\"", "6");
-    fails(&["sim", &path], 4, &["found a whole number", "hint: every quantity carries its unit"]);
+    fails(&["sim", &path], 4, &["found a whole number", "hint: a quantity needs its unit"]);
     let path = faulty("tcp/newreno", "tcp/newrino");
     fails(&["sim", &path], 4, &["unknown protocol", "did you mean `tcp/newreno`?"]);
     let path = faulty("\"$rtt\"", "\"$rt\"");
@@ -137,7 +137,7 @@ fn what_is_not_there_is_named_with_what_is() {
     fails(&["sim", "no/such/file.toml"], 4, &["cannot read no/such/file.toml", "hint:"]);
     let experiments = lab.path("experiments");
     let place = ["--experiments", &experiments];
-    let hint = "hint: did you mean `small`? there are: small";
+    let hint = "hint: did you mean `small`? choose from: small";
     fails(&["lab", "run", "smal", place[0], place[1]], 4, &["\"smal\"", hint]);
     fails(&["lab", "list", "--experiments", "nowhere"], 4, &["nowhere", "hint:"]);
     fails(&["lab", "run"], 2, &["no experiment is named", "`--all`"]);

@@ -229,7 +229,7 @@ fn one_run_of_a_case_and_what_is_said_where_there_is_none() {
     common::fails(
         &["sim", &path, "--case", "aloen"],
         4,
-        &["did you mean `alone`?", "there are: alone"],
+        &["did you mean `alone`?", "choose from: alone"],
     );
     let of = ["--case", "alone", "--variant", "slow"];
     assert_eq!(flows(&of).len(), 1);

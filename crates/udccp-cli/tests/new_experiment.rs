@@ -67,8 +67,8 @@ fn nothing_is_overwritten_and_names_are_plain() {
     assert!(!experiments.join("mine.toml").exists(), "nothing is written then");
     let text = std::fs::read_to_string(folder.path().join("reference/mine.csv"));
     assert_eq!(text.expect("the file"), "kept");
-    new("Smith 2026.toml", &["not a name for an experiment", "hint:", "smith-2026"]);
-    new("../up", &["not a name for an experiment", "up"]);
+    new("Smith 2026.toml", &["not a valid name for an experiment", "hint:", "smith-2026"]);
+    new("../up", &["not a valid name for an experiment", "up"]);
     let long = "a".repeat(300);
     new(&long, &["cannot write", "hint: choose a shorter name"]);
 }

@@ -16,13 +16,13 @@ pub enum EmuError {
         error: io::Error,
     },
     /// No right to make network namespaces, and no user namespaces.
-    #[error("this user cannot make network namespaces, and no user namespace either: {error}")]
+    #[error("this user can create neither a network namespace nor a user namespace: {error}")]
     UserNamespace {
         /// What the system said.
         error: io::Error,
     },
     /// The kernel has no network namespaces, or no more of them.
-    #[error("cannot make a network namespace: {error}")]
+    #[error("cannot create a network namespace: {error}")]
     Namespaces {
         /// What the system said.
         error: io::Error,
@@ -81,7 +81,8 @@ pub enum EmuError {
     },
     /// More packets than this machine moves.
     #[error(
-        "the scenario moves {wanted} packets a second over its links, this machine about {}",
+        "the scenario sends {wanted} packets a second over its links; this machine can move about \
+         {}",
         rounded(*able)
     )]
     TooFast {
@@ -91,7 +92,7 @@ pub enum EmuError {
         able: u64,
     },
     /// The kernel's traffic control has no means for the scenario; each a clause.
-    #[error("traffic control cannot make the path of this scenario: {}", .0.join("; "))]
+    #[error("traffic control cannot build the path of this scenario: {}", .0.join("; "))]
     NotForTc(Vec<String>),
     /// The kernel has not all that the path needs.
     #[error("Linux {release} has no {}", words(lacks))]
@@ -175,14 +176,14 @@ impl EmuError {
     pub fn advice(&self) -> Option<String> {
         Some(match self {
             Self::Tun { error } if error.kind() == io::ErrorKind::PermissionDenied => {
-                "run as root, or: sudo chmod 0666 /dev/net/tun (as most distributions have it)"
+                "run as root, or: sudo chmod 0666 /dev/net/tun (the default of most distributions)"
                     .to_owned()
             }
             Self::Tun { .. } => "sudo modprobe tun; in a container, give it --device /dev/net/tun \
                                  and --cap-add NET_ADMIN"
                 .to_owned(),
             Self::UserNamespace { error } if error.kind() == io::ErrorKind::InvalidInput => {
-                "run as root; a program that has threads cannot enter a user namespace".to_owned()
+                "run as root; a program with threads cannot enter a user namespace".to_owned()
             }
             Self::UserNamespace { .. } => "run as root, or allow user namespaces: sudo sysctl -w \
                  user.max_user_namespaces=1000 (and kernel.unprivileged_userns_clone=1, \
@@ -193,7 +194,7 @@ impl EmuError {
                     .to_owned()
             }
             Self::CongestionControl { wanted, there, .. } => {
-                format!("there are: {}; sudo modprobe tcp_{wanted} may add it", there.join(", "))
+                format!("available: {}; sudo modprobe tcp_{wanted} may add it", there.join(", "))
             }
             Self::NoIpv6 => "boot without ipv6.disable=1, or run it without --ipv6".to_owned(),
             Self::ShortPackets { .. } => {
@@ -205,7 +206,7 @@ impl EmuError {
             Self::TooFast { .. } => {
                 "a lower rate, larger packets, a faster machine, or udccp sim".to_owned()
             }
-            Self::NotForTc(_) => "without --path the emulator's own links have it".to_owned(),
+            Self::NotForTc(_) => "leave out --path: the emulator's own links support it".to_owned(),
             Self::KernelLacks { lacks, .. } => lacks_advice(lacks),
             Self::Testbed(error) => return error.hint().map(str::to_owned),
             Self::Agent { hint, .. } => return hint.clone(),
@@ -238,8 +239,8 @@ fn lacks_advice(lacks: &[(&str, &str)]) -> String {
     };
     let modules: Vec<String> = lacks.iter().map(|(name, _)| module(name)).collect();
     format!(
-        "sudo modprobe -a {}, if the kernel has modules for it; without --path the emulator's own \
-         links need nothing of it, and udccp linux brings a kernel that has all",
+        "sudo modprobe -a {}, if the kernel has modules for it; without --path, the emulator's \
+         own links need no such modules, and the kernel of udccp linux has them all",
         modules.join(" ")
     )
 }

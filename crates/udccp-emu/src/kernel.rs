@@ -55,7 +55,7 @@ pub(crate) fn emulate(
 fn in_a_thread<T: Send>(job: impl FnOnce() -> Result<T, EmuError> + Send) -> Result<T, EmuError> {
     let gone = || EmuError::System {
         what: "cannot play in a thread",
-        error: std::io::Error::other("it came to no end"),
+        error: std::io::Error::other("it did not end"),
     };
     thread::scope(|scope| scope.spawn(job).join()).map_err(|_| gone())?
 }
@@ -84,7 +84,7 @@ fn play(built: &Built, options: &EmuOptions<'_>) -> Result<(Observations, Vec<u8
 fn timing(played: &Observations, built: &Built, packets: u64) -> TimingRecord {
     let error = played.rate_error_percent(&built.links);
     let too_slow = error.filter(|error| *error > RATE_ERROR_PERCENT).map(|error| {
-        format!("the rate error is {error:.2} % (at most {RATE_ERROR_PERCENT} % may be)")
+        format!("the rate error is {error:.2} % (at most {RATE_ERROR_PERCENT} % is allowed)")
     });
     let processors = thread::available_parallelism().map_or(1, usize::from);
     let why = too_slow
@@ -105,7 +105,9 @@ fn too_busy(agents: &[f64], processors: usize) -> Option<String> {
     let all = agents.iter().sum::<f64>() / processors as f64;
     let busy = most.max(all);
     (busy > BUSY_PERCENT).then(|| {
-        format!("the programs used {busy:.0} % of a processor (at most {BUSY_PERCENT} % may be)")
+        format!(
+            "the programs used {busy:.0} % of a processor (at most {BUSY_PERCENT} % is allowed)"
+        )
     })
 }
 

@@ -34,8 +34,8 @@ impl Processors {
         let percent = 100.0 * steal_time as f64 / all.max(1) as f64;
         (percent >= NOTABLE_PERCENT).then(|| {
             format!(
-                "this is a virtual machine, whose host kept {percent:.0} % of the processors' time \
-                 for others meanwhile (steal)"
+                "this is a virtual machine, and its host gave {percent:.0} % of the processor \
+                 time to others meanwhile (steal)"
             )
         })
     }
@@ -51,7 +51,7 @@ mod tests {
         assert_eq!(before, Processors { steal_time: 10, all: 1_160 });
         let after = Processors::read("cpu  130 0 60 1040 0 0 0 30 5 0\n");
         let said = before.stolen_until(after).unwrap();
-        assert!(said.contains("kept 20 % of"), "{said}");
+        assert!(said.contains("gave 20 % of"), "{said}");
         assert_eq!(before.stolen_until(before), None);
         assert_eq!(Processors::read("").stolen_until(Processors::read("nonsense")), None);
     }

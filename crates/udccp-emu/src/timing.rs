@@ -45,12 +45,12 @@ impl Timing {
         if late_percent > LATE_PERCENT {
             return Some(format!(
                 "{late_percent:.1} % of the packets were more than {DEADLINE} late (at most \
-                 {LATE_PERCENT} % may be)"
+                 {LATE_PERCENT} % is allowed)"
             ));
         }
         if self.rate_error_percent > RATE_ERROR_PERCENT {
             return Some(format!(
-                "the rate error is {:.2} % (at most {RATE_ERROR_PERCENT} % may be)",
+                "the rate error is {:.2} % (at most {RATE_ERROR_PERCENT} % is allowed)",
                 self.rate_error_percent
             ));
         }

@@ -125,11 +125,11 @@ impl KeptRun {
     /// The run as a record, with one sample for each half of the measured interval.
     fn record(&self, task: &Task) -> Result<Record, &'static str> {
         let [from, to] = numbers(&self.measured_s)?[..] else {
-            return Err("`measured_s` has two numbers");
+            return Err("`measured_s` needs two numbers");
         };
         let halves = [numbers(&self.first_half_mbps)?, numbers(&self.second_half_mbps)?];
         if halves.iter().any(|rates| rates.len() != task.scenario.flows.len()) {
-            return Err("each half has a rate for each flow");
+            return Err("each half needs a rate for each flow");
         }
         let flows = task.scenario.flows.iter().enumerate().map(|(i, flow)| {
             let rates = vec![halves[0][i], halves[1][i]];
@@ -163,7 +163,7 @@ fn numbers(text: &str) -> Result<Vec<f64>, &'static str> {
     text.split_whitespace()
         .map(number)
         .collect::<Option<_>>()
-        .ok_or("a rate is a number that is not negative, such as 9.5")
+        .ok_or("a rate must be a number of 0 or more, such as 9.5")
 }
 
 /// The set-up of a task's case.

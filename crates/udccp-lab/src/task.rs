@@ -92,7 +92,7 @@ pub enum TaskError {
         found: String,
     },
     /// Its scenario is wrong.
-    #[error("{place}: the scenario of task {key} is wrong\nerror: {errors}")]
+    #[error("{place}: the scenario of task {key} is invalid\nerror: {errors}")]
     Scenario {
         /// File and line.
         place: String,

@@ -183,9 +183,9 @@ fn what_is_wrong_in_the_file_is_told() {
     let text = std::fs::read_to_string(&path).expect("the file");
     for (from, to, says) in [
         (",linux,", ",linux,x", "line: 2"),
-        (",3 7,", ",3,", "`measured_s` has two numbers"),
-        (",60.0000 40.0000,", ",60.0000,", "each half has a rate for each flow"),
-        (",60.0000 40.0000,", ",60.0000 NaN,", "a rate is a number that"),
+        (",3 7,", ",3,", "`measured_s` needs two numbers"),
+        (",60.0000 40.0000,", ",60.0000,", "each half needs a rate for each flow"),
+        (",60.0000 40.0000,", ",60.0000 NaN,", "a rate must be a number"),
     ] {
         std::fs::write(&path, text.replacen(from, to, 1)).expect("the file");
         let error = place.results().expect_err("no results").to_string();

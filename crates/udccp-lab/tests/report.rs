@@ -175,7 +175,7 @@ fn a_figure_over_time_says_whether_its_values_are_means() {
 /// Goodput beside another flow, in a panel for each of those; one of them is `factor` times faster.
 #[test]
 fn panels_share_a_scale_unless_one_would_be_flat() {
-    let words = "The panels have scales of their own.";
+    let words = "Each panel has its own scale.";
     for (factor, shared) in [(1.0, true), (6.0, true), (15.0, false)] {
         let experiment = good();
         let faster = |task: Task| {

@@ -78,7 +78,7 @@ impl Linux {
         let file = File::open(&events).map_err(LinuxError::file(&events))?;
         let result = udccp_testbed::result(scenario, seed, &built.links, &ended.played, file)
             .map_err(|error| LinuxError::Guest {
-                what: format!("left no whole record: {error}"),
+                what: format!("left no complete record: {error}"),
                 console: String::new(),
             })?;
         let record = record_of(name, scenario, seed, &result, ended.wall.as_secs_f64());

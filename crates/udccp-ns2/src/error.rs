@@ -47,7 +47,7 @@ impl Ns2Error {
                 Some("`udccp guide ns2` lists what ns-2 has; `udccp sim` runs the scenario")
             }
             Self::Ended { said, .. } if said.contains("ack vector") => Some(
-                "an Ack Vector above 253 bytes aborts ns-2: take a smaller queue or \
+                "an Ack Vector above 253 bytes aborts ns-2: use a smaller queue or \
                  dccp.initial_window",
             ),
             Self::Ended { .. } | Self::Trace { .. } | Self::Io { .. } => None,

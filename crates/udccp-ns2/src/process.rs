@@ -41,7 +41,7 @@ pub(crate) fn run(
     let folder = tempfile::tempdir().map_err(Ns2Error::io("a folder for the script"))?;
     let (file, words) = (folder.path().join("scenario.tcl"), folder.path().join("said"));
     fs::write(&file, script).map_err(Ns2Error::io("writing the script"))?;
-    let said = File::create(&words).map_err(Ns2Error::io("a file for the words of ns-2"))?;
+    let said = File::create(&words).map_err(Ns2Error::io("a file for the output of ns-2"))?;
     let mut child = Command::new("sh")
         .args(["-c", SHELL])
         .args([ns, file.as_path()])
@@ -88,7 +88,7 @@ fn last_words(words: &Path) -> String {
     let last = &said[said.len().saturating_sub(LAST_WORDS)..];
     let last = String::from_utf8_lossy(last);
     match last.trim() {
-        "" => "it said nothing".to_owned(),
+        "" => "it printed nothing".to_owned(),
         words => words.to_owned(),
     }
 }

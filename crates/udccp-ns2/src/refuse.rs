@@ -14,7 +14,7 @@ use crate::flow::{Player, ccid2_threshold, player};
 pub fn fits(scenario: &Scenario) -> Result<(), Ns2Error> {
     let mut gaps = Vec::new();
     if scenario.topology.hops().count() > 1 {
-        gaps.push("topology.shape: this backend plays dumbbells only".to_owned());
+        gaps.push("topology.shape: this backend supports only dumbbells".to_owned());
     }
     if !scenario.changes.is_empty() {
         gaps.push("topology.change: links of ns-2 do not change".to_owned());

@@ -47,7 +47,7 @@ const OF_NUMBERS: [(&str, usize, Metric); 7] = [
 pub(crate) fn metric_of_values(py: Python<'_>, name: &str, values: Vec<f64>) -> PyResult<f64> {
     let found = OF_VALUES.iter().find(|(known, _)| *known == name);
     let (_, function) =
-        found.ok_or_else(|| error::internal(py, &format!("no metric is called {name}")))?;
+        found.ok_or_else(|| error::internal(py, &format!("there is no metric {name}")))?;
     value(py, || function(&values))
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn metric_of_values(py: Python<'_>, name: &str, values: Vec<f64>) -> 
 pub(crate) fn metric_of_numbers(py: Python<'_>, name: &str, numbers: Vec<f64>) -> PyResult<f64> {
     let found = OF_NUMBERS.iter().find(|(known, n, _)| *known == name && *n == numbers.len());
     let (_, _, function) =
-        found.ok_or_else(|| error::internal(py, &format!("no metric is called {name}")))?;
+        found.ok_or_else(|| error::internal(py, &format!("there is no metric {name}")))?;
     value(py, || function(&numbers))
 }
 

@@ -261,7 +261,7 @@ impl Record {
     /// Why it is not a valid measurement; empty if it is.
     pub fn invalid_reason(&self) -> &str {
         let why = self.timing.as_ref().filter(|timing| !timing.valid).map(|t| t.why.as_deref());
-        why.map_or("", |why| why.unwrap_or("it did not keep time"))
+        why.map_or("", |why| why.unwrap_or("it fell behind real time"))
     }
 
     /// The flow of this name; `None` if there is none.

@@ -30,7 +30,9 @@ impl Error {
         match self {
             Self::Agent(error) => error.hint(),
             Self::Program(_) => Some("install iproute2 (Debian: apt-get install iproute2)"),
-            Self::Holes(_) => Some("run it as root, who may have long buffers; or at a lower rate"),
+            Self::Holes(_) => {
+                Some("run it as root, which allows larger buffers, or use a lower rate")
+            }
             Self::Kernel(_) => None,
         }
     }

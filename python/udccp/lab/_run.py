@@ -48,7 +48,7 @@ def whole(key: str, value: SupportsIndex, least: int, most: int) -> int:
     except TypeError:
         raise TypeError(f"{key} must be int, not {type(value).__name__}") from None
     if not least <= number <= most:
-        raise ValueError(f"{key}={number}: a whole number from {least} to {most}")
+        raise ValueError(f"{key}={number}: must be a whole number from {least} to {most}")
     return number
 
 
@@ -107,13 +107,13 @@ def prepare(
     changes = [(key, as_text(value)) for key, value in by_key("set", set).items()]
     if isinstance(scenario, _native.Prepared):
         if changes or case or variant:
-            raise TypeError("a prepared scenario is not changed: prepare it with these arguments")
+            raise TypeError("a prepared scenario cannot change: give prepare() these arguments")
         return scenario
     if isinstance(scenario, (str, PathLike)):
         return _native.Prepared.from_file(os.fspath(scenario), changes, case, variant)
     plain = to_plain(scenario)
     if not isinstance(plain, dict):
-        raise TypeError(f"a scenario is a path, a name, a mapping or objects, not {scenario!r}")
+        raise TypeError(f"a scenario must be a path, name, mapping or objects, not {scenario!r}")
     return _native.Prepared.from_json(json.dumps(plain), changes, case, variant)
 
 
@@ -191,7 +191,7 @@ def run(
     Traceback (most recent call last):
     ...
     udccp.errors.ScenarioError: there is no scenario or experiment "two-flows-shrt"
-    hint: did you mean `two-flows-short`? there are: ...
+    hint: did you mean `two-flows-short`? choose from: ...
     """
     prepared = prepare(scenario, set=set, case=case, variant=variant)
     folder = None if pcap is None else os.fspath(pcap)

@@ -213,7 +213,7 @@ class Record(Mapping[str, Any]):
             if flow["name"] == name:
                 return flow
         known = ", ".join(flow["name"] for flow in self.flows)
-        raise KeyError(f"no flow {name!r}; there are: {known}")
+        raise KeyError(f"no flow {name!r}; choose from: {known}")
 
     def frame(self, library: Library | None = None) -> Frame:
         """Return a table with a row for each flow, of shape ``(flows, values)``.

@@ -243,7 +243,7 @@ class Experiment:
         """
         text = self._study.table(self._place, id)
         if text is None:
-            raise KeyError(f"no table {id!r}; there are: {', '.join(self.tables)}")
+            raise KeyError(f"no table {id!r}; choose from: {', '.join(self.tables)}")
         return Table(id, self.tables[id], [Cell(**cell) for cell in json.loads(text)])
 
     def charts(self, id: str) -> list[dict[str, Any]]:
@@ -257,7 +257,7 @@ class Experiment:
             It has no stored runs yet.
         """
         if id not in self.figures:
-            raise KeyError(f"no figure {id!r}; there are: {', '.join(self.figures)}")
+            raise KeyError(f"no figure {id!r}; choose from: {', '.join(self.figures)}")
         text = self._study.figure(self._place, id)
         if text is None:
             raise ValueError(f"no runs of {self.id} in {self.store}: call run() first")
@@ -358,5 +358,5 @@ def load(store: str | PathLike[str], name: str | PathLike[str], *, quick: bool =
         There is no store, or it cannot be read.
     """
     if not os.path.exists(store):
-        raise StoreError(f"no result store {os.fspath(store)}: Experiment.run makes one")
+        raise StoreError(f"no result store {os.fspath(store)}: Experiment.run creates one")
     return experiment(name, store=store, quick=quick).frame()

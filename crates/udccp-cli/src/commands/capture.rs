@@ -8,7 +8,7 @@ pub(crate) struct CaptureArgs {
     /// Write a capture at each observation point (pcap, raw IP) to this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) pcap: Option<PathBuf>,
-    /// Keep this many bytes of each captured packet; 128 cover the headers, `full` keeps all
+    /// Bytes to keep of each captured packet; 128 are enough for the headers, `full` keeps all
     #[arg(long, value_name = "BYTES|full", default_value = "128", requires = "pcap",
           value_parser = snaplen)]
     pub(crate) snaplen: Snaplen,

@@ -11,7 +11,7 @@ use crate::exit::{CliResult, Exit};
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// For which shell
+    /// Shell
     shell: Shell,
 }
 

@@ -59,8 +59,8 @@ Examples:
   udccp emu scenarios/emulated.toml --set flow.second.protocol=tcp/newreno --json
   udccp emu scenarios/emulated.toml --ipv6 --dccp raw --pcap out/
 
-A run that did not keep time is printed and marked as invalid. Its exit code is 9.
-It needs root, or user namespaces and a /dev/net/tun that may be opened: see udccp doctor.";
+A run that fell behind real time is printed and marked as invalid. Its exit code is 9.
+It needs root, or user namespaces and a /dev/net/tun that can be opened: see udccp doctor.";
 
 /// Runs the command.
 pub(crate) fn run(args: Args) -> CliResult<Exit> {
@@ -76,7 +76,7 @@ pub(crate) fn run(args: Args) -> CliResult<Exit> {
     let chosen = args.choice.load()?;
     // Before there are threads.
     acquire(path)?;
-    on_interrupt(|| output::note("interrupted; everything is removed"))?;
+    on_interrupt(|| output::note("interrupted; everything was removed"))?;
     let options = EmuOptions {
         run: RunOptions {
             check: false,
@@ -109,7 +109,7 @@ pub(crate) fn run(args: Args) -> CliResult<Exit> {
 fn verdict(emulation: &Emulation) -> CliResult<Exit> {
     match &emulation.invalid {
         None => Ok(Exit::Success),
-        Some(why) => Err(Failure::new(Exit::CheckFailed, format!("the run is not valid: {why}"))
+        Some(why) => Err(Failure::new(Exit::CheckFailed, format!("the run is invalid: {why}"))
             .hint("stop other programs on this machine, or use a lower rate")),
     }
 }

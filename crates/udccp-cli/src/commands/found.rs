@@ -73,7 +73,7 @@ fn unknown(name: &str) -> Failure {
     known.dedup();
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     let message = format!("there is no scenario \"{name}\"");
-    Failure::new(Exit::BadInput, message).hint(suggest(name, "there are", &known))
+    Failure::new(Exit::BadInput, message).hint(suggest(name, "choose from", &known))
 }
 
 /// The names of a folder's TOML files, sorted; none where it cannot be read.

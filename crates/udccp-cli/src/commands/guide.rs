@@ -36,7 +36,7 @@ pub(crate) fn run(args: &Args) -> CliResult<Exit> {
     let Some((_, text)) = pages.iter().find(|(known, _)| known == name) else {
         let known: Vec<&str> = pages.iter().map(|(name, _)| *name).collect();
         let error = Failure::new(Exit::Usage, format!("there is no guide \"{name}\""));
-        return Err(error.hint(udccp_lab::suggest(name, "there are", &known)));
+        return Err(error.hint(udccp_lab::suggest(name, "choose from", &known)));
     };
     output::line(without_links(text).trim_end())?;
     Ok(Exit::Success)

@@ -27,7 +27,7 @@ pub(crate) struct Args {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
-    /// Kill a guest that has not ended after this many seconds of the wall clock
+    /// Kill a guest that has not ended after this many seconds of real time
     #[arg(long, value_name = "SECONDS", value_parser = whole(0..=u64::MAX))]
     deadline: Option<u64>,
     /// Add a word to the kernel's command line, such as tcp_cubic.hystart=0
@@ -120,10 +120,10 @@ pub(crate) fn run(args: Args) -> CliResult<Exit> {
         output::line(scenario::summary(&chosen, &outcome.record).trim_end())?;
         let wall = outcome.wall.as_secs_f64();
         let release = &outcome.release;
-        output::line(&format!("Linux {release} in virtual time; {wall:.1} s of the wall clock"))?;
+        output::line(&format!("Linux {release} in virtual time; {wall:.1} s of real time"))?;
     }
     let Some(why) = &outcome.invalid else { return Ok(Exit::Success) };
-    Err(Failure::new(Exit::CheckFailed, format!("the run is not valid: {why}"))
+    Err(Failure::new(Exit::CheckFailed, format!("the run is invalid: {why}"))
         .hint("use smaller buffers, fewer flows, or a lower rate"))
 }
 

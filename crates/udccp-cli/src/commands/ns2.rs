@@ -22,7 +22,7 @@ pub(crate) struct Args {
 
 const EXAMPLES: &str = "\
 It needs the program `ns` (Debian package ns2). ns-2 has dumbbells with drop-tail or RED queues,
-TCP, DCCP with CCID 2 and 3, and UDP; what it has not is refused by name.
+TCP, DCCP with CCID 2 and 3, and UDP; for anything else, the error names what is not supported.
 
 Examples:
   udccp ns2 experiments/nor-2012.toml --set cut=\"25 %\"
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Args) -> CliResult<Exit> {
     }
     output::line(scenario::summary(&chosen, &run.record).trim_end())?;
     let (version, wall) = (ns2.version(), run.wall.as_secs_f64());
-    output::line(&format!("ns-2 {version}; {wall:.1} s of the wall clock"))?;
+    output::line(&format!("ns-2 {version}; {wall:.1} s of real time"))?;
     Ok(Exit::Success)
 }
 

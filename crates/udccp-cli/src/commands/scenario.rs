@@ -74,7 +74,7 @@ fn part<'a>(
         && of != Some(asked)
     {
         let of = of.map_or("the file itself".to_owned(), |id| format!("case \"{id}\""));
-        let message = format!("variant \"{}\" is one of {of}, not of \"{asked}\"", variant.id);
+        let message = format!("variant \"{}\" belongs to {of}, not to \"{asked}\"", variant.id);
         return Err(Failure::new(Exit::BadInput, message).hint("leave --case out"));
     }
     let wanted = case.or_else(|| variant.and_then(|v| v.case.as_deref()));
@@ -86,8 +86,8 @@ fn part<'a>(
         };
         let hint = match (wanted, known.as_slice()) {
             (_, []) => "this file has no cases: leave --case out".to_owned(),
-            (Some(id), _) => udccp_lab::suggest(id, "there are", &known),
-            (None, [first, ..]) => format!("--case {first} (there are: {})", known.join(", ")),
+            (Some(id), _) => udccp_lab::suggest(id, "choose from", &known),
+            (None, [first, ..]) => format!("--case {first} (choose from: {})", known.join(", ")),
         };
         Failure::new(Exit::BadInput, message).hint(hint)
     })
@@ -101,7 +101,7 @@ fn variant<'a>(experiment: &'a Experiment, name: Option<&str>) -> CliResult<Opti
         let known: Vec<&str> = experiment.variants.iter().map(|v| v.id.as_str()).collect();
         let hint = match known.as_slice() {
             [] => "this file has no variants: leave --variant out".to_owned(),
-            known => udccp_lab::suggest(name, "there are", known),
+            known => udccp_lab::suggest(name, "choose from", known),
         };
         Failure::new(Exit::BadInput, format!("there is no variant \"{name}\"")).hint(hint)
     })
@@ -141,7 +141,7 @@ fn choose(grid: &Grid, set: &[String]) -> CliResult<(Point, Vec<Override>)> {
             let message = format!("the grid has an axis `{}`: choose one value", axis.name);
             let first = labels.first().map(String::as_str).unwrap_or_default();
             let hint =
-                format!("--set {}=\"{first}\" (there are: {})", axis.name, labels.join(", "));
+                format!("--set {}=\"{first}\" (choose from: {})", axis.name, labels.join(", "));
             return Err(Failure::new(Exit::BadInput, message).hint(hint));
         };
         point.push((axis.name.clone(), only.clone()));
@@ -182,7 +182,7 @@ pub(crate) fn summary(chosen: &Chosen, record: &Record) -> String {
         number(queue.p99, 1)
     );
     for (path, why) in &record.undefined {
-        let _ = writeln!(out, "no {path}: {why}");
+        let _ = writeln!(out, "{path} has no value: {why}");
     }
     let cost = &record.cost;
     let _ = write!(

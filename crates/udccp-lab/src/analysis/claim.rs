@@ -76,7 +76,7 @@ impl Check {
     /// In one line: `TCP CUBIC, 25 ms: 0.93 (asked: above 0.9)`.
     pub(crate) fn words(&self) -> String {
         let Self { place, found, asked, .. } = self;
-        format!("{place}: {found} (asked: {asked})")
+        format!("{place}: {found} (required: {asked})")
     }
 }
 

@@ -73,17 +73,18 @@ fn whole(record: &Record, metric: Metric, rates: Rates, flow: Option<&str>) -> R
     let (path, value) = match flow {
         Some(name) => {
             let found = record.flow(name).ok_or_else(|| format!("there is no flow {name}"))?;
-            let (key, value) = flow_value(found, metric).ok_or("this metric is the system's")?;
+            let (key, value) = flow_value(found, metric)
+                .ok_or("this metric is for the whole network, not for one flow")?;
             (format!("flows.{name}.{key}"), value)
         }
         None => {
-            let (key, value) =
-                system_value(record, metric, rates).ok_or("this metric is a flow's")?;
+            let (key, value) = system_value(record, metric, rates)
+                .ok_or("this metric is for one flow, not for the whole network")?;
             (format!("system.{key}"), value)
         }
     };
     let absent = match metric {
-        Metric::JitterPerNumber => "only ns-2 numbers its packets",
+        Metric::JitterPerNumber => "only ns-2 numbers packets this way",
         _ => "no value",
     };
     let why = || record.undefined.get(&path).cloned().unwrap_or_else(|| absent.to_owned());

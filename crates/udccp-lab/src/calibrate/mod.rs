@@ -32,7 +32,7 @@ pub struct Trial {
 pub fn calibration(experiment: &Experiment) -> Result<&Calibration, Diagnostics> {
     experiment.calibration.as_ref().ok_or_else(|| {
         let error = Diagnostic::whole(format!("{} has no [calibrate]", experiment.id));
-        error.hint("`udccp guide calibrate` says what it holds").into()
+        error.hint("`udccp guide calibrate` describes it").into()
     })
 }
 

@@ -67,7 +67,7 @@ fn knobs(out: &mut String, calibration: &Calibration, fit: &Fit, best: &SetUp) {
         let open: Vec<&str> = open.map(|(_, value)| value.id.as_str()).collect();
         let rest = match open.is_empty() {
             true => "the other values are further away".to_owned(),
-            false => format!("not told apart from {}", open.join(", ")),
+            false => format!("cannot be told apart from {}", open.join(", ")),
         };
         let _ = writeln!(out, "{:<14} {chosen:<16} {rest}", knob.id);
     }
@@ -125,7 +125,10 @@ pub fn whole_points(
             );
         }
         if found.is_empty() {
-            let _ = writeln!(out, "  no set-up has more without losing others; the most is {most}");
+            let _ = writeln!(
+                out,
+                "  no set-up makes more agree without losing others; the most is {most}"
+            );
         }
     }
     out

@@ -26,8 +26,8 @@ pub(super) fn html(analysis: &Analysis<'_>, all: &[Analysis<'_>]) -> String {
     match out.is_empty() {
         true => out,
         false => format!(
-            "<h2 id=\"answers\">{}</h2>\n<p class=\"what\">Each sign leads to a claim behind the \
-             sentence, and says whether these runs confirm it.</p>\n{out}",
+            "<h2 id=\"answers\">{}</h2>\n<p class=\"what\">Each sign links to a claim behind the \
+             sentence, and shows whether these runs confirm it.</p>\n{out}",
             if experiment.study.is_some() { "Open questions of the study" } else { "The answer" }
         ),
     }

@@ -20,7 +20,8 @@ pub(super) fn claims(analysis: &Analysis<'_>) -> String {
         let (title, how) = match (is_own, has_study, has_paper) {
             (true, ..) => (
                 "What this project claims",
-                "Claims without a publication, counted separately and checked against our numbers.",
+                "Claims that no publication makes. They are counted separately and checked \
+                 against our numbers.",
             ),
             (false, true, true) => (
                 "What the study claims",
@@ -122,7 +123,7 @@ fn paragraph(whose: &str, judgement: &Judgement) -> String {
 fn mini(checks: &[Check]) -> String {
     let mut out = String::from(
         "<div class=\"scroll\"><table class=\"mini\"><thead><tr><th scope=\"col\">where</th>\
-         <th scope=\"col\">found</th><th scope=\"col\">asked</th></tr></thead><tbody>\n",
+         <th scope=\"col\">found</th><th scope=\"col\">required</th></tr></thead><tbody>\n",
     );
     for check in checks {
         let _ = writeln!(

@@ -166,8 +166,8 @@ fn result(analysis: &Analysis<'_>, tally: &Tally) -> String {
 
 fn protocols() -> String {
     let mut out = String::from(
-        "<h2 id=\"protocols\">Protocols</h2>\n<p class=\"what\">One colour and one mark each, in \
-         every figure.</p>\n<dl class=\"protocols\">\n",
+        "<h2 id=\"protocols\">Protocols</h2>\n<p class=\"what\">Each has the same colour and the \
+         same mark in every figure.</p>\n<dl class=\"protocols\">\n",
     );
     for p in PROTOCOLS {
         let Style { colour, marker: mark } = style_of(p);

@@ -163,7 +163,7 @@ fn kept(analysis: &Analysis<'_>) -> String {
         (!kept.is_empty()).then(|| {
             format!(
                 "<p>{} of {} came with the experiment's file, made with version <code>{}</code>; \
-                 runs of one's own take their place.</p>\n",
+                 your own runs replace them.</p>\n",
                 counted(kept.len(), "run"),
                 escape(&other.title),
                 escape(&versions.join(", "))

@@ -51,8 +51,8 @@ fn witnessed(
         return String::new();
     };
     let mut out = format!(
-        "<p>{} agrees with every published value of this table, with the same set-up: the \
-         difference is of our simulation.</p>\n<ol class=\"why\">\n",
+        "<p>{} agrees with every published value of this table, with the same set-up, so the \
+         difference comes from our simulation.</p>\n<ol class=\"why\">\n",
         escape(witness)
     );
     for i in (0..notes.len()).filter(|i| notes[*i].witness.is_some()) {
@@ -101,12 +101,15 @@ fn group(
     let (here, no) = (listed(Support::Here), listed(Support::No));
     if !here.is_empty() {
         let why = match reason.broken {
-            0 => "for other values of the point, or another set-up explains more of the table",
-            _ => "because points that agree no longer do with it",
+            0 => {
+                "because other values of the point still differ, or another set-up explains more \
+                 of the table"
+            }
+            _ => "because points that agreed no longer do",
         };
         let _ = writeln!(
             out,
-            "<p class=\"runs\">Near the value, but not an explanation, {why}: {here}.</p>"
+            "<p class=\"runs\">Close to the value, but not an explanation, {why}: {here}.</p>"
         );
     }
     if !no.is_empty() {

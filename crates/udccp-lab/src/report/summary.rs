@@ -59,8 +59,8 @@ pub(super) fn numbers(analysis: &Analysis<'_>) -> String {
         tile(format!("{close} of {compared}"), says);
     }
     if tally.unscored > 0 {
-        let says = "cells more agree and do not count: one flow fills its link, or neither has a \
-                    value";
+        let says = "more cells agree but do not count, because one flow fills its link or neither \
+                    has a value";
         tile(tally.unscored.to_string(), says.to_owned());
     }
     for other in &analysis.others {
@@ -118,14 +118,15 @@ fn warnings(analysis: &Analysis<'_>, tally: &Tally) -> String {
         warn(format!("No runs yet. Start <code>{command}</code>."));
     } else if let Some(basis) = tally.basis {
         warn(format!(
-            "These are first numbers, not results ({}): nothing here is judged by fewer runs, or \
-             by shorter ones, than the file asks for. <code>{command}</code> does what is missing.",
+            "These are first numbers, not results ({}): values and claims are judged only \
+             with as many runs, and as long ones, as the file asks for. <code>{command}</code> \
+             does the missing runs.",
             basis.words()
         ));
     } else if analysis.results.runs.len() < analysis.results.planned {
         warn(format!(
-            "Not all runs are there yet, and empty cells say so. <code>{command}</code> goes on \
-             where it stopped."
+            "Some runs are still missing, and their cells are empty. <code>{command}</code> \
+             resumes where it stopped."
         ));
     }
     for id in not_run(analysis) {

@@ -34,7 +34,7 @@ impl Answer {
         let sentences: Vec<Sentence> = sentences.collect();
         reader.finish();
         if node.get("sentence").is_none() {
-            let error = Diagnostic::at(&node.span, "an answer has one sentence at least");
+            let error = Diagnostic::at(&node.span, "an answer needs at least one sentence");
             errors.push(error.hint("write [[answer.sentence]] with `says` and `claims`"));
         }
         Some(Self { study: study?, question: question?, sentences })
@@ -50,7 +50,7 @@ impl Sentence {
         let claims = claims?;
         let at = node.get("claims").map_or(&node.span, |n| &n.span);
         if claims.is_empty() {
-            let error = Diagnostic::at(at, "a sentence stands on one claim at least");
+            let error = Diagnostic::at(at, "a sentence needs at least one claim");
             errors.push(error.hint("name a [[claim]] that has an `id`"));
         }
         let words: Vec<&str> = known.iter().map(String::as_str).collect();

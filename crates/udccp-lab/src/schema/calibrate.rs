@@ -60,7 +60,7 @@ impl Calibration {
             }
         }
         if let Some(id) = test.iter().find(|id| fit.contains(id)) {
-            let hint = "a table that chose the set-up says nothing more about it".to_owned();
+            let hint = "a table that is used to choose the set-up cannot also test it".to_owned();
             note("test", format!("table \"{id}\" is in `fit` already"), hint);
         }
         if fit.is_empty() {
@@ -68,8 +68,8 @@ impl Calibration {
             note("fit", "`fit` names no table".to_owned(), hint);
         }
         if knobs.is_empty() {
-            let hint = "write a [[calibrate.knob]] for each thing that the study does not say";
-            note("knob", "nothing can be set".to_owned(), hint.to_owned());
+            let hint = "write a [[calibrate.knob]] for each thing that the study does not specify";
+            note("knob", "[calibrate] has no knobs".to_owned(), hint.to_owned());
         }
         Some(Self { fit, test, knobs })
     }
@@ -107,7 +107,7 @@ impl Knob {
             .filter_map(|(i, value)| Setting::read(value, i == 0, errors))
             .collect();
         if values.len() < 2 {
-            let error = "a knob has two values or more";
+            let error = "a knob needs at least two values";
             let hint =
                 "the first is the file as it stands: { id = \"...\" }; each other has a `set`";
             errors.push(Diagnostic::at(&node.span, error).hint(hint));

@@ -211,7 +211,7 @@ pub(super) fn read_changes(
     for entry in node.entries() {
         let head = entry.key.split('.').next().unwrap_or_default();
         if !PARTS.contains(&head) {
-            let error = format!("`{key}` changes what makes up a run; `{head}` does not");
+            let error = format!("`{key}` can change only keys of a run, and `{head}` is not one");
             let hint = suggestion(head, "a path begins with", &PARTS);
             errors.push(Diagnostic::at(&entry.key_span, error).hint(hint));
             continue;
@@ -261,7 +261,7 @@ fn remove_flows(
 ) -> Option<()> {
     let Some(at) = case.get("without") else { return Some(()) };
     if case.get("flow").is_some() {
-        let error = "`without` takes flows of the file away, and this case has flows of its own";
+        let error = "`without` removes flows of the file, but this case has its own flows";
         errors.push(Diagnostic::at(&at.span, error).hint("leave one of the two out"));
         return None;
     }

@@ -164,10 +164,10 @@ impl Bound {
         reader.finish();
         let error = match bound {
             Self { above: Some(a), below: Some(b), .. } if a >= b => {
-                format!("nothing is above {a} and below {b}")
+                format!("no value is both above {a} and below {b}")
             }
             Self { exists: Some(false), above: a, below: b } if a.is_some() || b.is_some() => {
-                "what does not exist has no bounds".to_owned()
+                "a value that must not exist cannot have bounds".to_owned()
             }
             Self { above: None, below: None, exists: None } => {
                 "a bound is one of: above, below, exists".to_owned()
@@ -229,7 +229,7 @@ impl Predicate {
             context.errors.push(Diagnostic::at(&at, error.to_owned()).hint(hint.to_owned()));
         };
         if asks.iter().filter(|a| **a).count() != 1 {
-            wrong("a claim asks one thing of its cells", FORMS);
+            wrong("a claim must make exactly one kind of statement", FORMS);
             return None;
         }
         // Keys of another form would be ignored silently.
@@ -256,7 +256,7 @@ impl Predicate {
         }
         if let [Some(near), Some(to)] = near {
             let Some(within) = within else {
-                wrong("how near is near?", "write within = 5, or within = \"10 %\"");
+                wrong("`near` needs a distance", "write within = 5, or within = \"10 %\"");
                 return None;
             };
             return Some(Self::Near { near: side(near)?, to: side(to)?, within });
@@ -266,7 +266,7 @@ impl Predicate {
         let steps = (by.unwrap_or(0.0), every_step.unwrap_or(false));
         let line = Self::of_line(trend.as_deref(), extremes, steps, along, table, context);
         if line.is_none() {
-            wrong("a claim asks one thing of its cells", FORMS);
+            wrong("a claim must make exactly one kind of statement", FORMS);
         }
         line
     }
@@ -319,7 +319,10 @@ fn along_key(
         let key = String::from_node(node, context.errors)?;
         context.check_name(&key, "key", &known, &node.span);
         if let ([first, ..], false) = (asked.as_slice(), asked.contains(&key.as_str())) {
-            let error = format!("the claim follows `{key}` and asks for a place on `{first}`");
+            let error = format!(
+                "the claim goes along `{key}`, but `lowest` or `highest` names \
+                 values of `{first}`"
+            );
             let hint = format!("write along = \"{first}\", or name values of `{key}`");
             context.errors.push(Diagnostic::at(&node.span, error).hint(hint));
             return None;
@@ -330,7 +333,7 @@ fn along_key(
     match asked.as_slice() {
         [only] if known.iter().any(|k| k == only) => return Some((*only).to_owned()),
         [first, _, ..] => {
-            let error = format!("along which of {} is it?", asked.join(", "));
+            let error = format!("the claim names values of several axes: {}", asked.join(", "));
             let hint = format!("write along = \"{first}\"");
             let (at, _) = place?;
             context.errors.push(Diagnostic::at(&at.span, error).hint(hint));
@@ -340,7 +343,7 @@ fn along_key(
     }
     let is_axis = |key: &&String| table.view.grid.axis(key).is_some();
     table.columns.iter().chain(&table.rows).find(is_axis).cloned().or_else(|| {
-        let error = format!("table \"{}\" has no axis that a trend could follow", table.id);
+        let error = format!("table \"{}\" has no axis for a trend to follow", table.id);
         context.errors.push(Diagnostic::whole(error));
         None
     })

@@ -49,7 +49,7 @@ impl FromNode for Close {
             Value::Text(_) => Percent::from_node(node, errors).map(|p| Self::Part(p.0 / 100.0)),
             _ => f64::from_node(node, errors).map(|distance| {
                 if distance.is_nan() || distance < 0.0 {
-                    let error = format!("nothing is {distance} away from a published value");
+                    let error = format!("{distance} is not a distance from a published value");
                     let hint = "write the largest difference that counts as agreement";
                     errors.push(Diagnostic::at(&node.span, error).hint(hint));
                 }

@@ -66,7 +66,7 @@ impl Names {
             let words: Vec<&str> = words.collect();
             if !words.contains(&label.as_str()) {
                 let error = format!("there is no flow, case or value \"{label}\"");
-                let hint = suggestion(label, "there are", &words);
+                let hint = suggestion(label, "choose from", &words);
                 errors.push(Diagnostic::at(&entry.key_span, error).hint(hint));
             }
             if let Some(name) = udccp_scenario::document::FromNode::from_node(&entry.node, errors) {
@@ -134,7 +134,7 @@ impl Context<'_> {
         for case in cases {
             let Some(part) = self.parts.iter().find(|p| p.id == *case) else {
                 let names: Vec<&str> = self.parts.iter().filter_map(|p| p.id.as_deref()).collect();
-                let error = "this file runs cases only: say which one is meant";
+                let error = "this file has only cases: name one";
                 let error = Diagnostic::at(&first_line(span), error);
                 self.errors.push(error.hint(format!("case = one of: {}", names.join(", "))));
                 return None;
@@ -174,7 +174,7 @@ impl Context<'_> {
             };
             let meant: Vec<String> = view.cases.iter().map(of).collect();
             let error = format!("variant \"{name}\" changes {}", of(&variant.case));
-            let hint = format!("what is meant here shows {}", meant.join(", "));
+            let hint = format!("this place shows {}", meant.join(", "));
             self.errors.push(Diagnostic::at(span, error).hint(hint));
         }
     }

@@ -416,7 +416,7 @@ fn check_figure_ids(root: &Node, errors: &DiagnosticSink) {
 }
 
 /// What is valid for whole runs may not be for short ones.
-const QUICK: &str = "so it is with the changes of `quick_set`; change them along, or take them out";
+const QUICK: &str = "this happens with the changes of `quick_set`: adjust or remove them";
 
 fn all<T>(nodes: Vec<&Node>, read: impl Fn(&Node) -> Option<T>) -> Vec<T> {
     nodes.into_iter().filter_map(read).collect()
@@ -427,7 +427,7 @@ fn check_schema(reader: &mut Reader<'_>, root: &Node, errors: &DiagnosticSink) {
         && schema != SCHEMA
         && let Some(node) = root.get("schema")
     {
-        let error = format!("schema {schema} is not known to this program");
+        let error = format!("this program does not know schema {schema}");
         errors.push(Diagnostic::at(&node.span, error).hint(format!("it reads schema {SCHEMA}")));
     }
 }
@@ -454,7 +454,7 @@ impl Summary {
         if is_study {
             (says, differs) = (reader.need("says"), reader.need("differs"));
         } else if let Some(at) = node.get("says") {
-            let error = "`says` is what a study says, and this file has no [study]";
+            let error = "`says` is the finding of a study, and this file has no [study]";
             errors.push(Diagnostic::at(&at.span, error).hint("write what came out under `finds`"));
             reader.raw("says");
         }

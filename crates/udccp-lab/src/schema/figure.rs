@@ -182,7 +182,7 @@ impl Figure {
             _ => {
                 let span = node.get("kind").map_or(&node.span, |n| &n.span);
                 let error = Diagnostic::at(span, format!("\"{kind}\" is not a kind of figure"));
-                errors.push(error.hint(suggestion(&kind, "there are", &KINDS)));
+                errors.push(error.hint(suggestion(&kind, "choose from", &KINDS)));
                 return None;
             }
         };
@@ -315,7 +315,7 @@ impl TimeFigure {
             let is_metric = place == "panels" && key == METRIC_KEY && self.metrics.len() > 1;
             if !known.contains(&key.as_str()) && !is_metric {
                 let error = Diagnostic::at(span(place), format!("there is no grid axis `{key}`"));
-                errors.push(error.hint(suggestion(key, "there are", &known)));
+                errors.push(error.hint(suggestion(key, "choose from", &known)));
                 return None;
             }
         }
@@ -325,7 +325,7 @@ impl TimeFigure {
             return None;
         }
         if self.metrics.len() > 1 && self.panels.as_deref() != Some(METRIC_KEY) {
-            let error = "several metrics have a panel each";
+            let error = "several metrics need one panel each";
             let hint = "write panels = \"metric\", or make it several figures";
             errors.push(Diagnostic::at(span("panels"), error).hint(hint));
             return None;
@@ -335,7 +335,8 @@ impl TimeFigure {
         for key in known.iter().filter(|k| !placed(k)) {
             let labels = self.labels(key);
             if labels.len() > 1 {
-                let error = format!("a line shows one `{key}`, and here are {}", labels.len());
+                let error =
+                    format!("a line shows one `{key}`, but there are {} here", labels.len());
                 let hint = format!(
                     "choose one: at = {{ {key} = \"{}\" }}; or lines = \"{key}\"",
                     labels[0]

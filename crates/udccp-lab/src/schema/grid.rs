@@ -87,7 +87,7 @@ impl Grid {
         }
         let error =
             format!("{points} points with {} runs each are more than {MAX_RUNS} runs", self.runs);
-        let hint = "take values or axes away, or lower `runs`";
+        let hint = "remove values or axes, or lower `runs`";
         errors.push(Diagnostic::at(&super::context::first_line(&node.span), error).hint(hint));
         None
     }
@@ -153,7 +153,7 @@ impl Grid {
         let mut axes = Vec::new();
         for entry in node.entries() {
             if SETTINGS.contains(&entry.key.as_str()) {
-                let error = format!("`{}` of a case stands beside its grid", entry.key);
+                let error = format!("`{}` of a case does not belong in its grid", entry.key);
                 let hint = format!("write `{}` in [[case]], above [case.grid]", entry.key);
                 errors.push(Diagnostic::at(&entry.key_span, error).hint(hint));
                 continue;
@@ -167,7 +167,7 @@ impl Grid {
 fn read_axis(entry: &Entry, errors: &DiagnosticSink) -> Option<Axis> {
     let name = &entry.key;
     let Value::List(values) = &entry.node.value else {
-        let error = format!("axis `{name}` is a list of values, found {}", entry.node.kind());
+        let error = format!("axis `{name}` must be a list of values, found {}", entry.node.kind());
         let hint = suggestion(name, "keys of [grid] that are no axes", &SETTINGS);
         errors.push(Diagnostic::at(&entry.key_span, error).hint(hint));
         return None;
@@ -226,7 +226,7 @@ impl Filter {
         errors: &DiagnosticSink,
     ) -> Self {
         if !matches!(node.value, Value::Table(_)) {
-            let error = format!("what is selected is a table, found {}", node.kind());
+            let error = format!("a selection must be a table, found {}", node.kind());
             errors.push(Diagnostic::at(&node.span, error).hint("write { axis = [\"value\"] }"));
         }
         let mut parts = Vec::new();
@@ -244,7 +244,7 @@ impl Filter {
                         names.push("metric");
                     }
                     let error = format!("there is no grid axis `{}`", entry.key);
-                    let hint = suggestion(&entry.key, "there are", &names);
+                    let hint = suggestion(&entry.key, "choose from", &names);
                     errors.push(Diagnostic::at(&entry.key_span, error).hint(hint));
                     continue;
                 }

@@ -194,10 +194,12 @@ impl Reference {
                 if cell.is_empty() || is_number || is_dash(cell) {
                     continue;
                 }
-                let error =
-                    format!("{}:{line}: column `{column}` has \"{cell}\", no number", csv.name);
-                let hint = "a published \"no value\" is \"-\" or \"–\"; \
-                            what is not in print is an empty field";
+                let error = format!(
+                    "{}:{line}: column `{column}` has \"{cell}\", which is not a number",
+                    csv.name
+                );
+                let hint = "write \"-\" or \"–\" for a published \"no value\", and leave the \
+                            field empty if nothing was published";
                 errors.push(Diagnostic::at(span, error).hint(hint));
                 is_fine = false;
             }
@@ -217,7 +219,7 @@ impl Reference {
             let what = key.join(", ");
             if let Some(first) = seen.insert(key, line) {
                 let error = format!("{}:{line} is for the same cell as line {first}", csv.name);
-                let hint = format!("take one of them out ({what}), or tell them apart in `match`");
+                let hint = format!("remove one of them ({what}), or distinguish them in `match`");
                 errors.push(Diagnostic::at(span, error).hint(hint));
                 is_fine = false;
             }
@@ -245,8 +247,8 @@ impl Reference {
                 let name = self.name_of(label);
                 let error = format!("column `{header}` of {} has no \"{name}\"", self.file);
                 let hint = format!(
-                    "{}; `names` maps an axis value to the file's word for it; a value without \
-                     a number in print needs a line with an empty field",
+                    "{}; `names` maps an axis value to the file's word for it; a value that was \
+                     not published needs a line with an empty field",
                     suggestion(name, "it has", &known)
                 );
                 context.errors.push(Diagnostic::at(span, error).hint(hint));
@@ -279,9 +281,9 @@ fn read_runs(
 ) -> Option<NonZeroU64> {
     let runs: u64 = reader.want("runs")?;
     let (error, hint) = match NonZeroU64::new(runs) {
-        None => ("a mean is of one run at least", "write how many runs the study made"),
+        None => ("a mean needs at least one run", "write how many runs the study made"),
         Some(_) if !has_spread => (
-            "`runs` needs the standard deviations that it divides",
+            "`runs` needs the published standard deviations",
             "name their column: stddev = \"stddev\", or cv = \"cv\"",
         ),
         found => return found,
@@ -410,7 +412,7 @@ impl Csv {
                     row.len(),
                     headers.len()
                 );
-                let hint = "fields are separated by commas, and quotes do not hold one together";
+                let hint = "commas separate fields even inside quotes";
                 errors.push(Diagnostic::at(span, error).hint(hint));
                 return None;
             }

@@ -131,7 +131,8 @@ impl Table {
         let against = reader.raw("against").map(|n| (read_against(n, errors), n));
         reader.finish();
         if let (Some((_, at)), Some(_)) = (&against, reference) {
-            let error = "a table is held against published values or against a backend";
+            let error = "a table is compared with published values or with a backend, not with \
+                         both";
             errors.push(Diagnostic::at(&at.span, error).hint("keep one of the two"));
         }
         let (view, shown) = (view?, shown?);
@@ -171,7 +172,7 @@ impl Table {
             && (!several || many(&self.rows, METRIC_KEY) || many(&self.columns, METRIC_KEY))
         {
             let at = node.get("tuple").map_or(&node.span, |n| &n.span);
-            let error = "a tuple holds the metrics of a point in one cell";
+            let error = "a tuple puts several metrics of a point in one cell";
             let hint =
                 "write metrics = [...] with two or more, and no \"metric\" in rows or columns";
             context.errors.push(Diagnostic::at(at, error).hint(hint));
@@ -187,10 +188,8 @@ impl Table {
         for axis in &self.view.grid.axes {
             let n = self.labels(&axis.name).len();
             if n > 1 && !placed(self, &axis.name) {
-                let error = format!(
-                    "axis `{}` has {n} values here, and a cell shows one of them",
-                    axis.name
-                );
+                let error =
+                    format!("axis `{}` has {n} values here, but a cell shows one", axis.name);
                 let hint = format!(
                     "name it in rows or columns, or choose: where = {{ {} = [\"{}\"] }}",
                     axis.name,
@@ -219,10 +218,12 @@ impl Table {
             for key in keys {
                 let error = if !known.contains(&key.as_str()) {
                     let hint = match key.as_str() {
-                        FLOW_KEY => "this metric is of the whole network, not of flows".to_owned(),
+                        FLOW_KEY => "this metric is for the whole network, not for \
+                                     flows"
+                            .to_owned(),
                         METRIC_KEY => "write metrics = [...] to show several".to_owned(),
                         CASE_AXIS => "write case = [\"one\", \"other\"] to join cases".to_owned(),
-                        _ => suggestion(key, "there are", &known),
+                        _ => suggestion(key, "choose from", &known),
                     };
                     Some((format!("there is no grid axis `{key}`"), hint))
                 } else if seen.contains(&key.as_str()) {

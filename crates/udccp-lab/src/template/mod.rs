@@ -17,7 +17,7 @@ const REFERENCE: &str = include_str!("reference.csv");
 #[derive(Debug, thiserror::Error)]
 pub enum NewError {
     /// The name is not a file name that works everywhere.
-    #[error("\"{0}\" is not a name for an experiment")]
+    #[error("\"{0}\" is not a valid name for an experiment")]
     Name(String),
     /// The experiment to begin from cannot be read.
     #[error(transparent)]

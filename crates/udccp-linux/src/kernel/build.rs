@@ -42,7 +42,7 @@ impl Setup {
         }
         self.packages(false, say)?;
         if let Ok(kernel) = Kernel::find(&self.cache) {
-            say(&format!("there is one: Linux {}", kernel.version));
+            say(&format!("already built: Linux {}", kernel.version));
             check(&kernel)?;
             return Ok(kernel);
         }
@@ -133,7 +133,7 @@ impl Setup {
         let config = fs::read_to_string(&config).map_err(LinuxError::file(&config))?;
         let lost = recipe::lost(&config);
         if !lost.is_empty() {
-            let why = format!("this source does not take {}", lost.join(", "));
+            let why = format!("this source does not accept {}", lost.join(", "));
             return Err(LinuxError::Build { step: "configure the kernel".into(), why });
         }
         let time = super::build_time(self.jobs);

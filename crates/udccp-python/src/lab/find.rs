@@ -29,5 +29,5 @@ pub(crate) fn file(given: &Path) -> Result<PathBuf, Diagnostics> {
     let mut known = library::scenarios();
     known.extend(library::experiments());
     let message = format!("there is no scenario or experiment \"{name}\"");
-    Err(Diagnostic::whole(message).hint(suggest(name, "there are", &known)).into())
+    Err(Diagnostic::whole(message).hint(suggest(name, "choose from", &known)).into())
 }

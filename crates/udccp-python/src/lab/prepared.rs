@@ -131,7 +131,7 @@ impl Choice {
                 let error = format!("the grid has an axis `{}`: choose one value", axis.name);
                 let first = labels.first().map(String::as_str).unwrap_or_default();
                 let hint = format!(
-                    "set={{\"{}\": \"{first}\"}} (there are: {})",
+                    "set={{\"{}\": \"{first}\"}} (choose from: {})",
                     axis.name,
                     labels.join(", ")
                 );
@@ -157,7 +157,7 @@ fn part<'a>(experiment: &'a Experiment, case: Option<&str>) -> Result<&'a Case, 
 
 fn absent(what: &str, id: &str, known: &[&str]) -> Diagnostics {
     let error = Diagnostic::whole(format!("there is no {what} \"{id}\""));
-    error.hint(suggest(id, "there are", known)).into()
+    error.hint(suggest(id, "choose from", known)).into()
 }
 
 /// A change whose place is called `set`, as the argument of Python is.

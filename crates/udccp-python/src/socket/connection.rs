@@ -281,7 +281,7 @@ impl Connection {
             "ended" => blocking::Connection::poll_closed,
             "flushed" => blocking::Connection::poll_flushed,
             "acknowledged" => blocking::Connection::poll_acknowledged,
-            _ => return Err(PyValueError::new_err(format!("nothing is \"{what}\""))),
+            _ => return Err(PyValueError::new_err(format!("there is no state \"{what}\""))),
         };
         border::guard(py, || Waiter::new(&self.connection, poll))
     }

@@ -15,8 +15,12 @@ pub(super) fn connection<'py>(
     py: Python<'py>,
     connection: &Connection,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let parents =
-        || PyOSError::new_err((Errno::BADF.raw_os_error(), "this socket is the parent's"));
+    let parents = || {
+        PyOSError::new_err((
+            Errno::BADF.raw_os_error(),
+            "this socket belongs to the parent process",
+        ))
+    };
     let stats = connection.stats().ok_or_else(parents)?;
     let state = connection.sender_state().unwrap_or_default();
     let all = PyDict::new(py);

@@ -125,7 +125,7 @@ fn enter<'a>(
             index.map(|i| &mut items[i]).ok_or_else(|| {
                 let names: Vec<&str> = names.iter().map(String::as_str).collect();
                 Diagnostic::at(&change.span, format!("there is no `{part}` in this list"))
-                    .hint(suggestion(part, "there are", &names))
+                    .hint(suggestion(part, "choose from", &names))
             })
         }
         _ => Err(no_table(change, part)),

@@ -52,7 +52,7 @@ pub fn parse_text<T: FromStr<Err: Display>>(
 fn unit_hint(node: &Node, form: &str) -> String {
     match node.value {
         Value::Integer(_) | Value::Float(_) => {
-            format!("every quantity carries its unit: write {form}")
+            format!("a quantity needs its unit: write {form}")
         }
         _ => format!("write {form}"),
     }
@@ -104,7 +104,7 @@ impl FromNode for DataRate {
 
 impl FromNode for String {
     fn from_node(node: &Node, errors: &DiagnosticSink) -> Option<Self> {
-        parse_text(node, errors, "a text in quotes")
+        parse_text(node, errors, "a string in quotes")
     }
 }
 
@@ -121,7 +121,7 @@ impl FromNode for u64 {
     fn from_node(node: &Node, errors: &DiagnosticSink) -> Option<Self> {
         match node.value {
             Value::Integer(n) if n >= 0 => Some(n as Self),
-            _ => wrong(node, errors, "a whole number, not negative"),
+            _ => wrong(node, errors, "a whole number of 0 or more"),
         }
     }
 }

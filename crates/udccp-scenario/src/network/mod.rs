@@ -298,8 +298,8 @@ fn arrivals(
     let arrivals = poisson(flow.start, end, every, sizes, &mut rng, MAX_TRANSFERS + 1);
     if arrivals.is_empty() || arrivals.len() > MAX_TRANSFERS {
         let why = match arrivals.is_empty() {
-            true => format!("no transfer comes before {end}; make `every` shorter than {every}"),
-            false => format!("more than {MAX_TRANSFERS} transfers come; make `every` longer"),
+            true => format!("no transfer arrives before {end}; make `every` shorter than {every}"),
+            false => format!("more than {MAX_TRANSFERS} transfers arrive; make `every` longer"),
         };
         return Err(RunError::Flow { flow: flow.name.clone(), why });
     }

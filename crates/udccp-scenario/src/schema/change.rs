@@ -123,7 +123,7 @@ fn read_one(
     let (at, links) = (at?, links?);
     let span = |key: &str| node.get(key).map_or(&node.span, |n| &n.span);
     if at >= end {
-        let error = format!("the change comes at {at}, the run ends at {end}");
+        let error = format!("the change is at {at}, but the run ends at {end}");
         errors.push(Diagnostic::at(span("at"), error));
     }
     let is_traced = |link: &String| config_of(topology, link).trace.is_some();
@@ -133,9 +133,9 @@ fn read_one(
     }
     let has_bucket = |link: &String| config_of(topology, link).token_bucket.is_some();
     if (rate.is_some() || delay.is_some() || down.is_some()) && links.iter().any(has_bucket) {
-        let error = "a link with a `token_bucket` changes nothing but its `loss`";
+        let error = "on a link with a `token_bucket`, only the `loss` can change";
         let error = Diagnostic::at(&node.span, error);
-        errors.push(error.hint("without `token_bucket` it is a transmitter, which may change"));
+        errors.push(error.hint("without `token_bucket`, the rate and the delay can change too"));
     }
     let what: Vec<Change> = [rate, delay, loss, down].into_iter().flatten().collect();
     if what.is_empty() {

@@ -15,7 +15,7 @@ pub fn choose<T: Copy>(
     if found.is_none() {
         let names: Vec<&str> = table.iter().map(|(name, _)| *name).collect();
         let error = Diagnostic::at(&node.span, format!("\"{word}\" is not a valid {what}"));
-        errors.push(error.hint(suggestion(&word, "there are", &names)));
+        errors.push(error.hint(suggestion(&word, "choose from", &names)));
     }
     found
 }

@@ -128,11 +128,15 @@ impl FromNode for DccpOptions {
             invite: reader.want("invite"),
         };
         let never_zero = [
-            ("timer_tick", options.timer_tick, "timers that fire always have no tick"),
+            (
+                "timer_tick",
+                options.timer_tick,
+                "`timer_tick` must be above zero: give a longer time, or leave it out",
+            ),
             (
                 "wakes_every",
                 options.wakes_every,
-                "a host does not wake all the time: name a longer time, or none",
+                "`wakes_every` must be above zero: give a longer time, or leave it out",
             ),
         ];
         for (key, time, why) in never_zero {
@@ -143,7 +147,7 @@ impl FromNode for DccpOptions {
         }
         if options.send_buffer.is_some_and(|size| size.bytes() == 0) {
             let span = node.get("send_buffer").map_or(&node.span, |n| &n.span);
-            let why = "a socket without a buffer sends nothing: name a size, or leave it out";
+            let why = "a socket without a buffer cannot send: give a size, or leave it out";
             errors.push(Diagnostic::at(span, why));
         }
         if options.timer_tick.is_some() && options.timers.is_some() {
@@ -153,7 +157,7 @@ impl FromNode for DccpOptions {
         }
         if options.ack_ratio.is_some_and(|r| !(1..=0xffff).contains(&r)) {
             let span = node.get("ack_ratio").map_or(&node.span, |n| &n.span);
-            errors.push(Diagnostic::at(span, "an Ack Ratio is in 1..=65535"));
+            errors.push(Diagnostic::at(span, "an Ack Ratio is a number from 1 to 65535"));
         }
         reader.finish();
         Some(options)

@@ -81,7 +81,7 @@ impl Flow {
         let every = node.get("every").map(|n| Duration::from_node(n, errors));
         let Some(count) = count else {
             if let Some(every) = node.get("every") {
-                let error = "`every` stands between the flows of a group";
+                let error = "`every` is the time between the flows of a group";
                 errors.push(Diagnostic::at(&every.span, error).hint("say how many: count = 14"));
             }
             return flow.map(|flow| vec![flow]);
@@ -134,12 +134,12 @@ impl Flow {
         }
         if !(200..=65_535).contains(&packet.bytes()) {
             let span = node.get("packet").map_or(&node.span, |n| &n.span);
-            let error = format!("a flow has no packets of {packet}");
-            errors.push(Diagnostic::at(span, error).hint("an IP packet has 200 B to 65535 B here"));
+            let error = format!("a flow cannot have packets of {packet}");
+            errors.push(Diagnostic::at(span, error).hint("the size must be 200 B to 65535 B"));
         }
         if let Some(stop) = stop.filter(|stop| *stop <= start) {
             let span = node.get("stop").map_or(&node.span, |n| &n.span);
-            let error = format!("the flow stops at {stop}, and starts at {start}");
+            let error = format!("the flow stops at {stop}, but starts at {start}");
             errors.push(Diagnostic::at(span, error));
         }
         reader.finish();

@@ -39,8 +39,8 @@ pub(super) fn read(node: &Node, rate: DataRate, errors: &DiagnosticSink) -> Opti
         Value::Table(_) => {
             let Some(kind) = node.get("kind") else {
                 let words: Vec<&str> = KINDS.iter().map(|(word, _)| *word).collect();
-                let error = Diagnostic::at(&node.span, "a queue has a `kind`");
-                errors.push(error.hint(suggestion("", "there are", &words)));
+                let error = Diagnostic::at(&node.span, "a queue needs a `kind`");
+                errors.push(error.hint(suggestion("", "choose from", &words)));
                 return None;
             };
             choose(kind, errors, "queue", KINDS)?
@@ -139,8 +139,10 @@ fn red(reader: &mut Reader<'_>, node: &Node, rate: DataRate) -> Option<RedConfig
     let weight = reader.or("weight", if adaptive { automatic } else { default.weight });
     if !(weight > 0.0 && weight <= 1.0) {
         let span = node.get("weight").map_or(&node.span, |n| &n.span);
-        errors
-            .push(Diagnostic::at(span, format!("a weight of {weight}; it is above 0, at most 1")));
+        errors.push(Diagnostic::at(
+            span,
+            format!("a weight of {weight}; it must be above 0 and at most 1"),
+        ));
     }
     Some(RedConfig {
         max_probability: reader.or("max_probability", Percent(10.0)).0 / 100.0,

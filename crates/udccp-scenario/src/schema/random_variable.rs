@@ -92,7 +92,7 @@ impl<T: Quantity> FromNode for RandomVariable<T> {
             _ => {
                 let span = node.get("kind").map_or(&node.span, |n| &n.span);
                 let error = Diagnostic::at(span, format!("\"{kind}\" is not a distribution"));
-                errors.push(error.hint(suggestion(&kind, "there are", &KINDS)));
+                errors.push(error.hint(suggestion(&kind, "choose from", &KINDS)));
                 return None;
             }
         };
@@ -108,7 +108,7 @@ pub(super) fn read_shape(reader: &mut Reader<'_>, node: &Node) -> Option<f64> {
         let span = node.get("shape").map_or(&node.span, |n| &n.span);
         let error =
             Diagnostic::at(span, format!("a Pareto distribution of shape {shape} has no mean"));
-        reader.errors().push(error.hint("a shape is above 1; 1.5 is usual"));
+        reader.errors().push(error.hint("a shape must be above 1; 1.5 is usual"));
         return None;
     }
     Some(shape)

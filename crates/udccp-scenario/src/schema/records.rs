@@ -27,7 +27,7 @@ pub(super) fn lines<T>(
         Ok(text) => text,
         Err(error) => {
             let error = format!("cannot read {}: {error}", path.display());
-            let hint = "a record is named relative to the folder of the scenario";
+            let hint = "the path of a record is relative to the folder of the scenario";
             errors.push(Diagnostic::at(&node.span, error).hint(hint));
             return None;
         }
@@ -43,7 +43,7 @@ pub(super) fn lines<T>(
                 Err(hint) => {
                     let range = begin..begin + line.trim_end().len();
                     let span = Span { source: Arc::clone(&source), range };
-                    let error = format!("\"{written}\" cannot stand here");
+                    let error = format!("\"{written}\" is not allowed here");
                     errors.push(Diagnostic::at(&span, error).hint(hint));
                     return None;
                 }
@@ -69,7 +69,7 @@ pub(super) fn opportunities(node: &Node, errors: &DiagnosticSink) -> Option<Oppo
     })?;
     let trace = Opportunities::new(times);
     if trace.is_none() {
-        let error = Diagnostic::at(&node.span, "the last time of a trace lies above zero");
+        let error = Diagnostic::at(&node.span, "the last time of a trace must be above zero");
         errors.push(error.hint("the trace repeats after its last time"));
     }
     trace
@@ -79,7 +79,7 @@ pub(super) fn opportunities(node: &Node, errors: &DiagnosticSink) -> Option<Oppo
 pub(super) fn delays(node: &Node, errors: &DiagnosticSink) -> Option<Arc<[(Duration, Duration)]>> {
     let steps = lines(node, errors, |line, last: Option<&(Duration, Duration)>| {
         let hint = "each line has two numbers of milliseconds, a time and the extra delay from \
-                    then on; times rise";
+                    then on; times must rise";
         let number = |text: &str| text.parse::<f64>().ok().filter(|x| (0.0..1e12).contains(x));
         let mut numbers = line.split_whitespace().map(number);
         match (numbers.next(), numbers.next(), numbers.next()) {

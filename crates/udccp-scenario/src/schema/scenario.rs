@@ -116,7 +116,7 @@ impl Scenario {
         let name = &flow.name;
         if flow.start >= duration {
             let error =
-                format!("flow \"{name}\" starts at {}, the run ends at {duration}", flow.start);
+                format!("flow \"{name}\" starts at {}, but the run ends at {duration}", flow.start);
             errors.push(Diagnostic::at(at("start"), error));
             return;
         }
@@ -125,14 +125,16 @@ impl Scenario {
             return;
         }
         let latest = flow.start + phase;
-        let hint = format!("a run adds up to {phase} to `start`: the `phase` of [time]");
+        let hint = format!("a run adds up to {phase} to `start` (the `phase` of [time])");
         let stop = flow.stop.filter(|stop| *stop > flow.start && *stop <= latest);
         if latest > duration {
-            let error =
-                format!("flow \"{name}\" starts as late as {latest}, the run ends at {duration}");
+            let error = format!(
+                "flow \"{name}\" may start as late as {latest}, but the run ends at {duration}"
+            );
             errors.push(Diagnostic::at(at("start"), error).hint(hint));
         } else if let Some(stop) = stop {
-            let error = format!("flow \"{name}\" starts as late as {latest}, and stops at {stop}");
+            let error =
+                format!("flow \"{name}\" may start as late as {latest}, but stops at {stop}");
             errors.push(Diagnostic::at(at("stop"), error).hint(hint));
         }
     }
@@ -157,7 +159,8 @@ impl Scenario {
                 "flow \"{}\" enters at router {enters} and leaves at router {leaves}",
                 flow.name
             );
-            let hint = "the numbers rise; direction = \"reverse\" sends from right to left";
+            let hint = "the second number must be larger; direction = \"reverse\" sends from \
+                        right to left";
             errors.push(Diagnostic::at(span, error).hint(hint));
         }
     }
@@ -193,8 +196,8 @@ fn check_samples(duration: Duration, every: Duration, node: &Node, errors: &Diag
         let own = node.get("measure").and_then(|measure| measure.get("every"));
         let span = own.or_else(|| node.get("duration")).map_or(&node.span, |n| &n.span);
         let error =
-            format!("{duration} have {samples} intervals of {every}, more than {MAX_SAMPLES}");
-        errors.push(Diagnostic::at(span, error).hint("lengthen `every` of `measure`"));
+            format!("{duration} has {samples} intervals of {every}, more than {MAX_SAMPLES}");
+        errors.push(Diagnostic::at(span, error).hint("make `every` of `measure` longer"));
     }
 }
 
@@ -213,7 +216,7 @@ impl Measure {
     fn check(&self, duration: Duration, node: &Node, errors: &DiagnosticSink) {
         let span = |key: &str| node.get(key).map_or(&node.span, |n| &n.span);
         if self.to > duration {
-            let error = format!("measuring ends at {}, the run ends at {duration}", self.to);
+            let error = format!("measuring ends at {}, but the run ends at {duration}", self.to);
             errors.push(Diagnostic::at(span("to"), error));
         }
         if self.from >= self.to {
@@ -221,7 +224,7 @@ impl Measure {
             errors.push(Diagnostic::at(span("from"), error));
         }
         if self.every.is_zero() {
-            errors.push(Diagnostic::at(span("every"), "a sample needs a length above zero"));
+            errors.push(Diagnostic::at(span("every"), "the length of a sample must be above zero"));
         }
     }
 }

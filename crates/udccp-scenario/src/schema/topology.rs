@@ -166,14 +166,14 @@ fn equal_hops(
         return Some(vec![hop]);
     }
     let Some(count) = count else {
-        let error = "a row of routers needs its number of hops";
+        let error = "a chain of routers needs its number of hops";
         let hint = "hops = 3 for equal ones, or [[topology.hop]] for each";
         errors.push(Diagnostic::at(&bottleneck.span, error).hint(hint));
         return None;
     };
     let number = u64::from_node(count, errors)?;
     if !(1..=MAX_HOPS).contains(&number) {
-        let error = format!("a row has 1 to {MAX_HOPS} hops, not {number}");
+        let error = format!("a chain has 1 to {MAX_HOPS} hops, not {number}");
         errors.push(Diagnostic::at(&count.span, error));
         return None;
     }

@@ -49,7 +49,7 @@ impl Trace {
             Ok(text) => text,
             Err(error) => {
                 let error = format!("cannot read {}: {error}", path.display());
-                let hint = "a trace is named relative to the folder of the scenario";
+                let hint = "the path of a trace is relative to the folder of the scenario";
                 errors.push(Diagnostic::at(&node.span, error).hint(hint));
                 return None;
             }
@@ -57,7 +57,7 @@ impl Trace {
         let sizes = sizes(&file, text, errors)?;
         if sizes.is_empty() {
             let error = Diagnostic::at(&node.span, format!("{} has no frames", path.display()));
-            errors.push(error.hint("write one size in bytes a line"));
+            errors.push(error.hint("write one size in bytes per line"));
             return None;
         }
         Some(Self { file, bytes: sizes.into() })

@@ -160,7 +160,7 @@ impl FromNode for Traffic {
             _ => {
                 let span = node.get("kind").map_or(&node.span, |n| &n.span);
                 let error = Diagnostic::at(span, format!("\"{kind}\" is not a kind of traffic"));
-                errors.push(error.hint(suggestion(&kind, "there are", &KINDS)));
+                errors.push(error.hint(suggestion(&kind, "choose from", &KINDS)));
                 return None;
             }
         };
@@ -181,7 +181,7 @@ fn regular(reader: &mut Reader<'_>, node: &Node) -> Option<(DataRate, DataSize)>
     // Many messages in each step of the clock would keep a run in that step.
     if u128::from(rate.bits_per_sec()) > 8_000_000_000 * u128::from(size.bytes()) {
         let span = node.get("rate").map_or(&node.span, |n| &n.span);
-        let error = format!("{rate} in messages of {size} is more than one in a nanosecond");
+        let error = format!("{rate} in messages of {size} is more than one per nanosecond");
         reader.errors().push(Diagnostic::at(span, error).hint("lower `rate`, or raise `size`"));
         return None;
     }
@@ -250,7 +250,7 @@ fn video(reader: &mut Reader<'_>, node: &Node) -> Option<Traffic> {
     }
     if ratio <= 0.0 {
         let span = node.get("ratio").map_or(&node.span, |n| &n.span);
-        errors.push(Diagnostic::at(span, "the ratio of I to P frames is above 0"));
+        errors.push(Diagnostic::at(span, "the ratio of I to P frames must be above 0"));
     }
     Some(Traffic::Video { rate: rate?, every: every?, group, ratio, patience })
 }

@@ -47,7 +47,7 @@ fn options_of(flow: &Node) -> Vec<(Span, Option<Diagnostic>)> {
             };
             let error = ignored.map(|error| {
                 Diagnostic::at(&option.key_span, error)
-                    .hint("take it out, or move it to a flow that uses it")
+                    .hint("remove it, or move it to a flow that uses it")
             });
             found.push((option.key_span.clone(), error));
         }

@@ -114,7 +114,7 @@ fn algorithm(name: &str, options: &TcpOptions) -> Result<Algorithm, String> {
             "tcp/newreno" => {
                 Ok(Algorithm::NewReno { cut: keep(cut), after_cut: GrowthAfterCut::Pauses })
             }
-            _ => Err(format!("window_cut is for tcp/newreno; {name} has a cut of its own")),
+            _ => Err(format!("window_cut is for tcp/newreno; {name} has its own cut")),
         };
     }
     let is_modern = options.profile == TcpProfile::Modern;

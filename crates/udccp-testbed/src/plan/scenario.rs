@@ -344,7 +344,10 @@ impl Build {
                 self.plan.files.push(Setting::new("net/dccp/default/seq_window", window));
             }
             (DccpStack::Linux, [_, _, ..]) => {
-                self.gaps.push("two first sequence windows: the kernel has one for all".into());
+                self.gaps.push(
+                    "different first sequence windows: the kernel has one for all connections"
+                        .into(),
+                );
             }
             _ => {}
         }
@@ -362,7 +365,7 @@ impl Build {
         let mib = (usual + buffers).next_multiple_of(32);
         if mib > most_with_buffers {
             self.gaps.push(format!(
-                "socket buffers of {buffers} MiB; a guest of {most_with_buffers} MiB has no room"
+                "socket buffers of {buffers} MiB do not fit into a guest of {most_with_buffers} MiB"
             ));
         }
         let pages = mib << 20 >> PAGE_BITS;

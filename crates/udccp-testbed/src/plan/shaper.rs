@@ -56,7 +56,7 @@ impl Shaper {
     pub(super) fn new(config: &LinkConfig, largest: u64, real_time: bool) -> Result<Self, Gaps> {
         let mut gaps = Gaps::new();
         if config.trace.is_some() {
-            gaps.push("a link that transmits by a trace".into());
+            gaps.push("a link that follows a trace".into());
         }
         if config.token_bucket.is_some_and(|bytes| u64::from(bytes) < largest) {
             gaps.push("a token bucket that is smaller than a packet".into());
@@ -88,7 +88,7 @@ impl Shaper {
         });
         for loss in core::iter::once(&config.loss).chain(losses) {
             if loss_words(loss).is_none() {
-                gaps.push("loss by a period or a record (netem has chance alone)".into());
+                gaps.push("loss by a period or a record (netem has only random loss)".into());
             }
         }
         queue_gaps(config, &mut gaps);
@@ -335,10 +335,13 @@ pub(super) fn departures(config: &LinkConfig) -> Vec<String> {
     match config.queue {
         QueueConfig::Red(red) => {
             if red.gentle {
-                found.push("RED of Linux is not gentle: all is dropped above `max`".into());
+                found.push("RED of Linux is not gentle: it drops all packets above `max`".into());
             }
             if red.unit == RedUnit::Packets {
-                found.push("RED of Linux counts bytes: a packet counts as the longest".into());
+                found.push(
+                    "RED of Linux counts bytes: each packet counts as one of the largest size"
+                        .into(),
+                );
             }
         }
         QueueConfig::CoDel(_) | QueueConfig::FqCoDel(_) | QueueConfig::Pie(_)

@@ -18,7 +18,7 @@ pub(crate) fn current() -> Result<Namespace, Error> {
 
 /// A new namespace without a name, in which this thread is then.
 pub(crate) fn unshare() -> Result<Namespace, Error> {
-    let failed = |e| Error::new(format!("cannot make a network namespace: {e}"));
+    let failed = |e| Error::new(format!("cannot create a network namespace: {e}"));
     Namespace::unshare().map_err(failed)
 }
 

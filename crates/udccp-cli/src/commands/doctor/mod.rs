@@ -15,7 +15,7 @@ Examples:
   udccp doctor                 all checks, with hints for what is missing
   udccp doctor --json | jq '.checks[] | select(.state == \"missing\")'
 
-Not everybody needs everything: each line names what needs it. Exit code 10 means that DCCP sockets
+Not everybody needs everything: each line says what needs it. Exit code 10 means that DCCP sockets
 cannot work here at all.";
 
 /// Flags of `udccp doctor`.

@@ -26,7 +26,7 @@ fn absent(id: &str) -> Failure {
     };
     let hint = match known {
         true => "all but \"sim\" need Linux".to_owned(),
-        false => suggest(id, "there are", &ids),
+        false => suggest(id, "choose from", &ids),
     };
     Failure::new(if known { Exit::Unsupported } else { Exit::Usage }, message).hint(hint)
 }

@@ -25,7 +25,7 @@ pub(super) struct Args {
     /// Run and judge the tables of `fit` only, not those of `test`
     #[arg(long)]
     fit_only: bool,
-    /// Run every set-up over all tables, and say which bring whole points near and lose none
+    /// Run every set-up over all tables, and list those that make more points agree and lose none
     #[arg(long, conflicts_with = "fit_only")]
     explain: bool,
     #[command(flatten)]
@@ -39,12 +39,13 @@ pub(super) struct Args {
 }
 
 const NOTES: &str = "\
-Every combination of the values of the file's knobs is run over the tables of `fit`. The nearest one
-is then run over the tables of `test`, beside the file as it stands. The runs are stored: an
-interrupted calibration goes on where it stopped.
+Runs every combination of the knobs' values over the tables of `fit`. The nearest one and the file
+as it stands are then run over the tables of `test`. The runs are stored: an interrupted calibration
+resumes where it stopped.
 
-With --explain nothing is fitted: every set-up is run over the tables of `fit` and of `test`. A
-set-up can explain what differs in a table if it brings whole points near and loses none.
+With --explain, nothing is fitted: every set-up is run over the tables of `fit` and of `test`. A
+set-up can explain the differences in a table if more points agree with it, each in all its values,
+and none that agreed is lost.
 
 Examples:
   udccp lab calibrate bhatti-2008 --quick

@@ -15,7 +15,7 @@ use crate::exit::{CliResult, Exit, Failure};
 /// Where things are.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(super) struct LabFiles {
-    /// Folder of experiment files, without the built-in ones [default: `experiments`, and the
+    /// Folder of experiment files, instead of the built-in ones [default: `experiments` and the
     /// built-in ones]
     #[arg(long, value_name = "DIR")]
     experiments: Option<PathBuf>,
@@ -196,7 +196,7 @@ impl LabFiles {
             None => "here or built in".to_owned(),
         };
         let message = format!("there is no experiment \"{name}\" {place}");
-        Err(Failure::new(Exit::BadInput, message).hint(suggest(name, "there are", &known)))
+        Err(Failure::new(Exit::BadInput, message).hint(suggest(name, "choose from", &known)))
     }
 }
 
@@ -225,7 +225,7 @@ fn was_run(experiment: &Experiment, store: &Store, options: PlanOptions) -> CliR
 
 /// Two files whose tables and pages would have the same names.
 pub(super) fn same_id(id: &str, one: &Path, other: &Path) -> Failure {
-    let message = format!("{} and {} are both called \"{id}\"", one.display(), other.display());
+    let message = format!("{} and {} have the same id \"{id}\"", one.display(), other.display());
     Failure::new(Exit::BadInput, message).hint("give one of them another `id`")
 }
 
@@ -235,12 +235,13 @@ pub(super) fn store_failure(error: StoreError) -> Failure {
         StoreError::Missing { .. } => "`udccp lab run` creates one; --store names another file",
         StoreError::Newer { .. } => "update udccp, or name another file with --store",
         _ if error.is_of_the_disk() => {
-            "is the disk full? What is in the store stays; --store names another file"
+            "check whether the disk is full; stored results are kept. --store names another file"
         }
         _ if error.is_of_the_place() => {
-            "is it a file, and can its folder be written? --store names another file, or a copy"
+            "check that it is a file in a writable folder, or name another file (or a copy) with \
+             --store"
         }
-        _ => "--store names another file; udccp can compute all results again",
+        _ => "name another file with --store; udccp can compute all results again",
     };
     Failure::new(Exit::BadInput, error.to_string()).hint(hint)
 }

@@ -18,11 +18,11 @@ pub(super) struct Args {
 
 const HELP: &str = "\
 Adds the stored runs of all backends but the simulator to kept/EXPERIMENT.csv, next to the
-experiment's file. Of each run the file has the throughput of each flow in the two halves of the
-measured interval: what a table of shares and its score need. Reports compare with these where the
-store has no run of its own, as long as the experiment's file says the same of the case.
+experiment's file. For each run, the file has the throughput of each flow in both halves of the
+measured interval, which is what a table of shares and its score need. Reports use these runs where
+the store has none, as long as the case in the experiment's file is unchanged.
 
-Shortened runs, runs of variants and runs that are no measurements are not kept.";
+Shortened runs, runs of variants and invalid runs are not kept.";
 
 /// Adds what the store has.
 pub(super) fn run(args: &Args) -> CliResult<Exit> {
@@ -49,7 +49,7 @@ pub(super) fn run(args: &Args) -> CliResult<Exit> {
         }
         kept.write().map_err(failure)?;
         let path = kept.path().display();
-        output::note(&format!("{path}: {added} runs of the store, {} in all", kept.len()));
+        output::note(&format!("{path}: {added} runs added, {} in total", kept.len()));
     }
     Ok(Exit::Success)
 }

@@ -49,9 +49,9 @@ enum Command {
     Import(import::Args),
     /// Run the quick part of each study and compare it with the committed results
     Verify(verify::Args),
-    /// Fit what a study leaves open to some of its tables, and judge that on the others
+    /// Fit what a study leaves open to some of its tables, and test the fit on the others
     Calibrate(calibrate::Args),
-    /// Keep results of real kernels beside an experiment's file, for every report
+    /// Keep results of real kernels next to an experiment's file, for later reports
     Keep(keep::Args),
     /// Delete the results of other versions of this program
     Prune(prune::Args),

@@ -52,9 +52,10 @@ pub(super) fn run(args: &Args) -> CliResult<Exit> {
         tasks.extend(plan(experiment, options).map_err(bad_input)?);
     }
     if options.quick && tasks.is_empty() {
-        let left_out = Failure::new(Exit::Usage, "`--quick` leaves out all of this");
+        let left_out =
+            Failure::new(Exit::Usage, "`--quick` leaves out everything that was selected");
         return Err(
-            left_out.hint("leave `--quick` away, or add `--runs 1` for one run of each point")
+            left_out.hint("leave out `--quick`, or add `--runs 1` for one run of each point")
         );
     }
     let jobs = args.jobs.map_or_else(cores, |n| n as usize);
@@ -111,7 +112,7 @@ fn left_out(outcome: &CampaignSummary, backend: &str) {
         1 => ("1 run is invalid".to_owned(), why.clone()),
         n => (format!("{n} runs are invalid"), format!("{why} (the first of them)")),
     };
-    output::note(&format!("{runs}: {why}; the same command repeats what is invalid"));
+    output::note(&format!("{runs}: {why}; the same command repeats the invalid runs"));
 }
 
 fn tables(

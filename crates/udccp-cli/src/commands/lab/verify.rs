@@ -106,7 +106,7 @@ fn check_own(experiment: &Experiment) -> CliResult<()> {
         return Ok(());
     }
     let id = &experiment.id;
-    let message = format!("{id} is built in: there is no file to write expected results beside");
+    let message = format!("{id} is built in: there is no file to write expected results next to");
     Err(Failure::new(Exit::BadInput, message)
         .hint(format!("`udccp lab new NAME --from {id}` makes one of your own")))
 }
@@ -130,8 +130,9 @@ fn read(experiment: &Experiment) -> CliResult<Vec<ExpectedRun>> {
     let (path, id) = (expected_path(experiment), &experiment.id);
     if library::is_built_in(&path) && library::read(&path).is_err() {
         let message = format!("{id} comes without expected results");
-        return Err(Failure::new(Exit::BadInput, message)
-            .hint("`udccp lab verify` without a name takes those that have some"));
+        return Err(Failure::new(Exit::BadInput, message).hint(
+            "`udccp lab verify` without a name checks all experiments that have expected results",
+        ));
     }
     let text = library::read(&path).map_err(|e| {
         let message = format!("cannot read the expected results {}: {e}", path.display());

@@ -49,22 +49,25 @@ pub(super) fn check(program: &Path) -> CliResult<()> {
             .hint("link it dynamically, or replace its socket calls (see the guide on sockets)"),
             Obstacle::Go => {
                 output::note(&format!(
-                    "warning: {shown} is a Go program: Go makes system calls itself, so that only \
-                     its parts in C have DCCP"
+                    "warning: {shown} is a Go program: Go makes system calls itself, so only its \
+                     C parts can use DCCP"
                 ));
                 return Ok(());
             }
             Obstacle::OtherMachine => Failure::new(
                 Exit::Unsupported,
-                format!("{shown} is for another processor or 32 bits: the library is not"),
+                format!(
+                    "{shown} is built for another processor or for 32 bits; the preload library \
+                     is not"
+                ),
             )
             .hint("build the program, or udccp, for the same processor"),
             Obstacle::Foreign => {
-                Failure::new(Exit::BadInput, format!("{shown} is not a program of Linux"))
+                Failure::new(Exit::BadInput, format!("{shown} is not a Linux program"))
             }
         });
     }
-    Err(Failure::new(Exit::BadInput, "too many scripts that are interpreters of scripts"))
+    Err(Failure::new(Exit::BadInput, "too many nested script interpreters"))
 }
 
 /// The system preloads nothing into programs that give privileges.
@@ -81,9 +84,9 @@ fn check_privileges(open: &File, file: &Path) -> CliResult<()> {
     if is_set_id || (has_capabilities && !user.is_root()) {
         let what = if is_set_id { "setuid or setgid" } else { "privileged (file capabilities)" };
         let message =
-            format!("{} is {what}: the system preloads no library into it", file.display());
+            format!("{} is {what}: the system does not preload a library into it", file.display());
         return Err(Failure::new(Exit::Unsupported, message)
-            .hint("run a copy of it without that mark, or run udccp as that user"));
+            .hint("run a copy of it without that privilege, or run udccp as that user"));
     }
     Ok(())
 }
@@ -233,6 +236,6 @@ mod tests {
         assert!(check(&std::env::current_exe().unwrap()).is_ok());
         let text = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(text.path(), [b' '; 100]).unwrap();
-        assert!(check(text.path()).unwrap_err().message.contains("not a program"));
+        assert!(check(text.path()).unwrap_err().message.contains("not a Linux program"));
     }
 }

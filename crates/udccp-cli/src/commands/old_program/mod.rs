@@ -24,23 +24,24 @@ Example, in two terminals:
   udccp run -- socat -u OPEN:file,rdonly TCP4:127.0.0.1:5004,type=6,prototype=33
   udccp run -- socat -u TCP4-LISTEN:5004,type=6,prototype=33 CREATE:copy")]
 pub(crate) struct Args {
-    /// UDP port that peers' servers, and ours, have (RFC 6773)
+    /// UDP port of our servers and of the peers' servers (RFC 6773)
     #[arg(long, value_name = "PORT", default_value_t = udccp::DCCP_UDP_PORT, group = "transport")]
     #[arg(value_parser = whole(1..=u16::MAX))]
     udp_port: u16,
-    /// Each server has the UDP port of its own DCCP port, as those of `udccp cat` and `udccp perf`
+    /// Each server uses the UDP port with the same number as its DCCP port, like `udccp cat` and
+    /// `udccp perf`
     #[arg(long, group = "transport")]
     same_port: bool,
-    /// Go over raw IP, as Linux's DCCP did (needs CAP_NET_RAW)
+    /// Use raw IP, as Linux's DCCP did (needs CAP_NET_RAW)
     #[arg(long, group = "transport")]
     raw_ip: bool,
-    /// Messages that may wait to be sent, until the program sets DCCP_SOCKOPT_QPOLICY_TXQLEN
+    /// Length of the send queue in messages, unless the program sets DCCP_SOCKOPT_QPOLICY_TXQLEN
     #[arg(long, value_name = "MESSAGES", default_value_t = 5)]
     #[arg(value_parser = whole::<u32>(1..=1024))]
     tx_queue: u32,
-    /// Copy a fault of Linux, by name; may be repeated. send-eagain: a blocking send gives EAGAIN
-    /// where the queue is full. reset-is-end: a reset connection reads as closed. no-source:
-    /// recvfrom gives no address. close-drops: close drops what is queued
+    /// Reproduce a fault of Linux, by name; may be repeated. send-eagain: a blocking send returns
+    /// EAGAIN if the queue is full. reset-is-end: a reset connection reads as closed. no-source:
+    /// recvfrom returns no address. close-drops: close drops queued messages
     #[arg(long, value_name = "NAME", value_parser = FAULTS.map(|f| f.0))]
     linux_fault: Vec<String>,
     /// The program and its arguments

@@ -324,7 +324,7 @@ async fn attach(connection: &Connection, test: u64, stream: u16) -> CliResult<()
             Err(_elapsed) => {}
         }
     }
-    Err(Failure::new(Exit::ConnectionLost, "the server does not take the stream")
+    Err(Failure::new(Exit::ConnectionLost, "the server did not accept the stream")
         .hint("run the same version of udccp on both sides"))
 }
 
@@ -333,7 +333,7 @@ fn refused(answer: &Answer) -> Failure {
         Answer::Refused(why) => why.as_str(),
         _ => "unexpected answer",
     };
-    Failure::new(Exit::Refused, format!("the server does not run this test: {why}"))
+    Failure::new(Exit::Refused, format!("the server refused this test: {why}"))
         .hint("change the flag that the message names, or run the same version on both sides")
 }
 

@@ -90,7 +90,7 @@ impl Spec {
             ));
         }
         if self.streams == 0 || self.streams > 1000 {
-            return Some(format!("{} streams are not between 1 and 1000", self.streams));
+            return Some(format!("{} streams: the number must be from 1 to 1000", self.streams));
         }
         if self.length < HEADER_BYTES {
             return Some(format!("a message needs at least {HEADER_BYTES} bytes"));

@@ -84,7 +84,7 @@ fn share_scale(charts: &mut [Chart]) {
 fn share_scale_of_all(charts: &mut [Chart]) -> &'static str {
     match share_scale_within(10.0, charts) {
         true => "",
-        false => " The panels have scales of their own.",
+        false => " Each panel has its own scale.",
     }
 }
 

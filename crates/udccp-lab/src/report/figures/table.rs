@@ -80,8 +80,8 @@ fn caption(table: &TableResult<'_>, figure: &TableFigure) -> String {
                 _ => String::new(),
             };
             format!(
-                "Filled bars from {} (top) to {} (bottom){middle}: means of {ours}. One that has \
-                 no value leaves a dash at the other.",
+                "Filled bars from {} (top) to {} (bottom){middle}: means of {ours}. If one of the \
+                 two has no value, a dash marks the other.",
                 first.unwrap_or_default(),
                 last.unwrap_or_default()
             )

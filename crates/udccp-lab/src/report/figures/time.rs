@@ -79,8 +79,9 @@ fn beyond_the_link(figure: &TimeFigure, task: &Task, charts: &[Chart]) -> &'stat
     let goodput = charts.iter().filter(|c| c.y_name.starts_with(TimeMetric::Goodput.title()));
     let mut values = goodput.flat_map(|c| &c.lines).flat_map(|l| &l.points).map(|p| p.y);
     if values.any(|y| y > rate * 1.01) {
-        return " Goodput is what the application reads: what waits behind a lost packet is read at \
-                once when that arrives, so that an interval can have more than the link carries.";
+        return " Goodput is what the application reads. Data that waits behind a lost packet is \
+                read all at once when that packet arrives, so an interval can have more than the \
+                link carries.";
     }
     ""
 }
@@ -149,7 +150,7 @@ fn caption(figure: &TimeFigure, task: &Task, drawn: usize, early: Option<Basis>)
     };
     let shortened = if task.shortened { " Runs are shortened for a first look." } else { "" };
     let values = values_words(&figure.metrics, every);
-    format!("{of}. {values}. The shaded time is measured.{shortened}")
+    format!("{of}. {values}. The shaded interval is measured.{shortened}")
 }
 
 /// What the values of a figure with these metrics are.

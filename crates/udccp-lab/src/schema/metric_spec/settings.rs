@@ -42,13 +42,13 @@ impl Settings {
         let one = reader.raw("metric");
         match (one, many) {
             (Some(_), Some(at)) => {
-                let error = "`metric` and `metrics` are one or the other";
+                let error = "a table has `metric` or `metrics`, not both";
                 errors.push(Diagnostic::at(&at.span, error).hint("leave one of the two out"));
                 None
             }
             (None, None) => reader.need::<Metric>("metric").map(|_| Vec::new()),
             (Some(table), None) if matches!(table.value, Value::Table(_)) => {
-                let error = "`metric` is one word; a metric with keys of its own stands in a list";
+                let error = "`metric` is one word; a metric with its own keys belongs in `metrics`";
                 let hint = "write metrics = [{ metric = \"goodput\", digits = 2 }], or the keys \
                             beside `metric`";
                 errors.push(Diagnostic::at(&table.span, error).hint(hint));
@@ -89,7 +89,10 @@ impl Settings {
             && from >= to
         {
             let at = node.get("to").map_or(&node.span, |n| &n.span);
-            errors.push(Diagnostic::at(at, format!("it begins at {from} and ends at {to}")));
+            errors.push(Diagnostic::at(
+                at,
+                format!("the interval begins at {from} and ends at {to}"),
+            ));
             return None;
         }
         if let Some(group) = &settings.group {
@@ -149,7 +152,7 @@ impl Settings {
             (from, _) => {
                 let (has, lacks) = if from.is_some() { ("from", "to") } else { ("to", "from") };
                 let at = node.get(has).map_or(&node.span, |n| &n.span);
-                errors.push(Diagnostic::at(at, format!("`{has}` comes with `{lacks}`")));
+                errors.push(Diagnostic::at(at, format!("`{has}` needs `{lacks}`")));
                 return None;
             }
         };
@@ -183,13 +186,13 @@ impl Settings {
         let word = metric.word();
         if window.is_some() && !metric.has_stretches() {
             let at = node.get("from").map_or(&node.span, |n| &n.span);
-            let error = format!("{word} has no value of a stretch of a run");
-            let hint = "there are: throughput, goodput, share, jain, recovery-time";
+            let error = format!("{word} has no value for part of a run");
+            let hint = "choose from: throughput, goodput, share, jain, recovery-time";
             errors.push(Diagnostic::at(at, error).hint(hint));
             return None;
         }
         if metric.needs_weights() && self.weights.is_none() {
-            let error = format!("{word} compares flows with runs among their own kind");
+            let error = format!("{word} compares flows with runs of their own protocol");
             let hint = "write weights = { case = \"self\", axis = \"protocol\" }: a case whose \
                         flows \
                         are of one protocol, and its axis that says which";
@@ -199,15 +202,16 @@ impl Settings {
         }
         if metric.needs_group() && self.group.is_none() {
             let at = node.get("metric").map_or(&node.span, |n| &n.span);
-            let error = format!("{word} is of the flows of one [[flow]]");
+            let error = format!("{word} is measured over the flows of one [[flow]]");
             let hint = "write group = \"name\" next to it";
             errors.push(Diagnostic::at(at, error).hint(hint));
             return None;
         }
         if metric == Metric::Recovery && (window.is_none() || self.epoch.is_none()) {
             let error = "recovery-time needs the change and the interval to compare with";
-            let hint = "epoch = \"300 s\" is when the flood ends, from = \"50 s\" and \
-                        to = \"100 s\" when all was well; level = 0.9 is the part that is enough";
+            let hint = "epoch = \"300 s\" is when the flood ends, from = \"50 s\" and to = \"100 \
+                        s\" are an interval before it; level = 0.9 is the part of its rate that \
+                        counts as recovered";
             let at = node.get("metric").map_or(&node.span, |n| &n.span);
             errors.push(Diagnostic::at(at, error).hint(hint));
             return None;
