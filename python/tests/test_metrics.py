@@ -64,7 +64,7 @@ def test_what_has_no_value_says_why() -> None:
         (polars.DataFrame({"a": [1]}), "expected numbers, not DataFrame: give one of its columns"),
     ],
 )
-def test_what_iterates_over_something_else_is_refused(wrong: Any, words: str) -> None:  # noqa: ANN401
+def test_what_iterates_over_other_things_is_refused(wrong: Any, words: str) -> None:  # noqa: ANN401
     """The index of a mapping's keys, or of the digits of a text, would look like an answer."""
     with pytest.raises(TypeError, match=f"^{re.escape(words)}$"):
         metrics.jain(wrong)
