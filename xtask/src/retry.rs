@@ -276,7 +276,7 @@ mod tests {
         let list = list("udccp-dtls --test data both_ways\n");
         let died = log("ok", "error: 1 target failed:\n    `-p udccp-dtls --test data`\n");
         let findings = may_be_tried_again(&died, &list).unwrap_err();
-        assert_eq!(findings, ["udccp-dtls --test data did not come to its end"]);
+        assert_eq!(findings, ["udccp-dtls --test data did not finish"]);
         let broken = "error[E0308]: mismatched types\nerror: could not compile `udccp-dtls`\n";
         assert_eq!(may_be_tried_again(broken, &list).unwrap_err().len(), 1);
     }

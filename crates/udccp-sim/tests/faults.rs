@@ -79,7 +79,7 @@ fn what_makes_no_sense_is_refused_in_words() {
         "two flows are called \"first\"",
         "flow \"late\" starts as late as 1 s, after the end",
         "flow \"early\" stops at 10 ms, before it starts",
-        "hop 1 reverse: loss is 1.5; a probability lies between 0 and 1",
+        "hop 1 reverse: loss is 1.5; a probability must be between 0 and 1",
     ];
     for (said, expected) in said.iter().zip(expected) {
         assert!(said.contains(expected), "{said}");
