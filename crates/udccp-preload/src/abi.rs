@@ -119,6 +119,16 @@ pub struct MsgHdr {
 }
 
 impl MsgHdr {
+    /// Pieces that the program gave. What is above an int is musl's padding.
+    pub const fn iov_count(&self) -> usize {
+        self.iov_len & 0xffff_ffff
+    }
+
+    /// Bytes of control data that the program gave, likewise.
+    pub const fn control_bytes(&self) -> usize {
+        self.control_len & 0xffff_ffff
+    }
+
     /// A header for one or more pieces, without address and control data.
     pub const fn of(iov: *mut IoVec, iov_len: usize) -> Self {
         let null = core::ptr::null_mut();

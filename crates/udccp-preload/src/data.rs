@@ -277,13 +277,13 @@ unsafe fn plain<'a>(s: &Socket, message: &'a MsgHdr) -> Option<(&'a [IoVec], u32
     fits.then_some((pieces, priority))
 }
 
-/// The pieces of a message, or why there are none. musl's lengths are ints.
+/// The pieces of a message, or why there are none.
 ///
 /// # Safety
 /// `message` is the program's.
 pub unsafe fn pieces(message: &MsgHdr) -> Result<&[IoVec], c_int> {
     // SAFETY: the caller's promise.
-    unsafe { vector(message.iov, message.iov_len & 0xffff_ffff) }
+    unsafe { vector(message.iov, message.iov_count()) }
 }
 
 /// The pieces of a vector, or why there are none.
@@ -429,8 +429,7 @@ pub fn plug(s: &Socket) {
 pub unsafe fn priority(s: &Socket, message: &MsgHdr) -> Result<u32, c_int> {
     const ALIGN: usize = size_of::<usize>();
     const HEADER: usize = size_of::<CMsgHdr>();
-    // An int in musl, as in `pieces`.
-    let control_len = message.control_len & 0xffff_ffff;
+    let control_len = message.control_bytes();
     let mut priority = 0;
     let mut at = 0;
     while !message.control.is_null() && at + HEADER <= control_len {

@@ -328,7 +328,7 @@ unsafe fn at_once(s: &Socket, all: &mut [MMsgHdr], flags: c_int) -> Option<usize
 /// The pieces of a message, for as long as the call lasts.
 unsafe fn room_of<'a>(one: &MMsgHdr) -> Option<&'a [IoVec]> {
     // SAFETY: the caller's promise.
-    unsafe { vector(one.header.iov, one.header.iov_len & 0xffff_ffff) }.ok()
+    unsafe { vector(one.header.iov, one.header.iov_count()) }.ok()
 }
 
 /// The timeout of `recvmmsg`, which Linux looks at after each message alone.
