@@ -19,6 +19,7 @@ import pytest
 from sockets import OPTIONS, PATIENCE_S, descriptors
 
 from udccp import Connection, Options, connect, socket, start_server
+from udccp.aio import Server
 
 T = TypeVar("T")
 
@@ -433,6 +434,30 @@ def test_a_server_that_had_no_descriptors_goes_on_once_it_has_some() -> None:
 
     run(main)
     assert "descriptors" in complaints[0]
+
+
+def test_a_listener_that_fails_is_reported_at_once() -> None:
+    """The server then says that it serves nobody, and still closes."""
+
+    class Broken:
+        def __init__(self) -> None:
+            self.fileno, self.close = ours.fileno, ours.close
+
+        def accept(self, wait_s: float) -> None:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+
+    async def main() -> None:
+        async with Server(echo, cast("Any", [Broken()])) as server:
+            await server.start_serving()
+            assert server.is_serving()
+            with pytest.raises(OSError, match="descriptor"):
+                await server.serve_forever()
+            assert not server.is_serving()
+        gc.collect()
+
+    ours, theirs = std.socketpair()
+    with theirs:
+        assert complaints(main) == ["[Errno 9] Bad file descriptor"]
 
 
 def test_a_busy_connection_lets_others_run() -> None:

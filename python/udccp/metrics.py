@@ -207,9 +207,9 @@ class FlowNru:
         Shape ``(intervals,)``, in dB: 0 is a fair share.
     mean_db
         The flow NRU, in dB.
-    Standard deviation over the size of the mean; smaller is more stable. None for one interval
-    or a mean of zero.
-        Spread over mean, less is more stable; None for one interval or a mean of zero.
+    stability
+        Standard deviation over the size of the mean; smaller is more stable. None for one interval
+        or a mean of zero.
     """
 
     values_db: list[float]
@@ -298,7 +298,7 @@ def convergence_time(
     flows_db
         Shape ``(flows, intervals)``: NRU of each flow in dB.
     times_s
-        Shape ``(intervals,)``: the end of each interval in s.
+        Shape ``(intervals,)``: the end of each interval in s, rising.
     epoch_s
         When the time starts to count, in s.
     threshold_db
@@ -333,7 +333,7 @@ def delta_fair_time(
     first, second
         Shape ``(intervals,)``: rates in the same unit.
     times_s
-        Shape ``(intervals,)``: the end of each interval in s.
+        Shape ``(intervals,)``: the end of each interval in s, rising.
     epoch_s
         When the time starts to count, in s.
     delta

@@ -48,8 +48,8 @@ class WindowAlgorithm:
 
     Parameters
     ----------
-    The initial window in packets.
-        The first window in packets.
+    initial_window
+        The initial window in packets.
 
     Attributes
     ----------

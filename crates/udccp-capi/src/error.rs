@@ -29,7 +29,7 @@ impl Failure {
     /// The end of the messages.
     pub(crate) const EOF: Self = Self {
         code: UDCCP_EOF,
-        text: Cow::Borrowed(c"the connection was closed normally"),
+        text: Cow::Borrowed(c"the connection was closed in order"),
         advice: Cow::Borrowed(c"free the socket"),
     };
     pub(crate) const NO_HANDLE: Self = Self::fixed(
@@ -185,7 +185,7 @@ pub extern "C" fn udccp_strerror(error: c_int) -> *const c_char {
 /// The error numbers of the library. Any others come from the system.
 const MEANINGS: &[(c_int, &CStr)] = &[
     (0, c"no error"),
-    (-UDCCP_EOF, c"the connection was closed normally"),
+    (-UDCCP_EOF, c"the connection was closed in order"),
     (libc::EAGAIN, c"timed out"),
     (libc::EPIPE, c"the connection has ended; nothing more can be sent"),
     (libc::EBADF, c"the handle is NULL, or belongs to the parent of this process"),

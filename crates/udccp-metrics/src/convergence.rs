@@ -18,8 +18,8 @@ pub const THRESHOLD_DB: f64 = -0.46;
 ///
 /// # Errors
 /// [`Undefined::Never`] when there is no such time, [`Undefined::NoSamples`] without flows or
-/// intervals after the epoch, [`Undefined::DifferentLengths`], [`Undefined::BadInput`] on a
-/// non-finite input.
+/// intervals after the epoch, [`Undefined::DifferentLengths`], [`Undefined::NotRising`] when the
+/// times do not rise, [`Undefined::BadInput`] on a non-finite input.
 pub fn convergence_time(
     flows: &[&[f64]],
     times_s: &[f64],
@@ -78,6 +78,9 @@ fn fair_intervals(
     if flows.iter().any(|f| f.len() != times_s.len()) {
         return Err(Undefined::DifferentLengths);
     }
+    if !times_s.is_sorted_by(|earlier, later| earlier < later) {
+        return Err(Undefined::NotRising);
+    }
     let after = times_s.iter().enumerate().filter(|(_, t)| **t > epoch_s);
     let fair: Vec<(f64, bool)> =
         after.map(|(i, t)| (*t, flows.iter().all(|f| f[i] >= threshold))).collect();
@@ -119,6 +122,14 @@ mod tests {
     fn what_was_before_the_epoch_does_not_count() {
         assert_eq!(convergence_time(&[&OLD], &TIMES, 32.0, THRESHOLD_DB), Ok(2.0));
         assert_eq!(convergence_time(&[&OLD], &TIMES, 36.0, 0.0), Err(Undefined::NoSamples));
+    }
+
+    #[test]
+    fn times_must_rise() {
+        for times in [[1.0, 3.0, 2.0], [1.0, 1.0, 2.0]] {
+            let time = convergence_time(&[&[0.0; 3]], &times, 0.0, 0.0);
+            assert_eq!(time, Err(Undefined::NotRising));
+        }
     }
 
     #[test]

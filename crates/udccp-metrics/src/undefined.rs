@@ -40,6 +40,8 @@ pub enum Undefined {
     Never,
     /// Two lists that belong together have different lengths.
     DifferentLengths,
+    /// The times of a series do not rise.
+    NotRising,
     /// An input was negative, infinite or not a number.
     BadInput,
 }
@@ -60,6 +62,7 @@ impl fmt::Display for Undefined {
             Self::NotControlled => f.write_str("the sender reports no congestion events"),
             Self::Never => f.write_str("never in the measured time"),
             Self::DifferentLengths => f.write_str("series of different lengths"),
+            Self::NotRising => f.write_str("the times of a series must rise"),
             Self::BadInput => f.write_str("an input is negative or not a finite number"),
         }
     }

@@ -32,6 +32,12 @@ def _report(message: str, error: Exception) -> None:
     asyncio.get_running_loop().call_exception_handler(context)
 
 
+def _retrieve(task: asyncio.Task[None]) -> None:
+    """Take the error of a task, which was reported where it arose."""
+    if not task.cancelled():
+        task.exception()
+
+
 class Server(Entered):
     """Serves clients, each in a task of its own; from :func:`start_server`."""
 
@@ -64,7 +70,7 @@ class Server(Entered):
 
     def is_serving(self) -> bool:
         """Whether it accepts clients."""
-        return bool(self._accepting) and not self._is_closed
+        return any(not task.done() for task in self._accepting) and not self._is_closed
 
     async def start_serving(self) -> None:
         """Start to accept clients; no effect if it does so already."""
@@ -73,6 +79,8 @@ class Server(Entered):
         if not self._accepting:
             both = zip(self._listeners, self._watches, strict=True)
             self._accepting = [asyncio.create_task(self._accept(*one)) for one in both]
+            for task in self._accepting:
+                task.add_done_callback(_retrieve)
 
     async def serve_forever(self) -> None:
         """Accept clients until the call is cancelled, which closes the server."""
@@ -93,6 +101,7 @@ class Server(Entered):
                 continue
             except OSError as e:
                 if e.errno not in _SHORTAGES:
+                    _report("the server accepts no more clients at one of its addresses", e)
                     raise
                 _report("no client can be accepted for want of descriptors or memory", e)
                 # The client waits meanwhile.

@@ -347,10 +347,10 @@ def load(store: str | PathLike[str], name: str | PathLike[str], *, quick: bool =
     ----------
     store
         File of the result store.
-    The experiment, as for :func:`experiment`.
+    name
         The experiment, as :func:`experiment` takes it.
-    Load the quick runs.
-        Whether the runs are quick ones.
+    quick
+        Load the quick runs.
 
     Raises
     ------

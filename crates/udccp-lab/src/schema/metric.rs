@@ -296,6 +296,8 @@ impl Metric {
         match self {
             Self::LossEvents => 3,
             Self::Loss => 2,
+            // Half a second matters here, and intervals may be that short.
+            Self::Recovery => 1,
             _ => match self.kind() {
                 Kind::Index | Kind::Decibels => 2,
                 Kind::Rate | Kind::Percent | Kind::Time => 1,
