@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Measures sections of docs/reference/performance.md, prints them and puts them in their places.
-# A section is a function of this file that prints its text.
-# Usage: scripts/bench.sh [SECTION...]     sockets, simulator, instructions, bulk, release; without,
+# Measures sections of docs/reference/performance.md, prints them and inserts them into the page. A
+# section is a function of this file that prints its text.
+# Usage: scripts/bench.sh [SECTION...]     sockets, simulator, instructions, bulk, release; default:
 #                                          the first three
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo=${CARGO:-cargo}
 
-# The program of a benchmark: package, name.
+# Builds a benchmark and prints its path; arguments: package, name.
 program() {
     "$cargo" build --quiet --locked --profile bench -p "$1" --bench "$2" --message-format=json |
         sed -n 's/.*"name":"'"$2"'".*"executable":"\([^"]*\)".*/\1/p'

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Builds libudccp, the C library, installs it, and checks what was installed.
 # Usage: scripts/capi.sh build|install|check|sanitize|windows|wine
-#   build      target/capi: shared library with soname and symbol versions, static library, pkg-config
+#   build      target/capi: shared library with soname and symbol versions, static library, .pc file
 #   install    build, and install to $DESTDIR$PREFIX (/usr/local) with $LIBDIR ($PREFIX/lib)
-#   check      install to a folder, and compile and run the examples with what pkg-config says
+#   check      install to a folder, and compile and run the examples with the flags of pkg-config
 #   sanitize   the tests under AddressSanitizer and under valgrind
-#   windows    target/capi-windows: udccp.dll, its import library and the header, by Debian's MinGW
-#   wine       what of the tests needs no descriptors, with that library (from scripts/windows.sh)
-# PROFILE=release (the default) or dev. The other linker has to know version scripts.
+#   windows    target/capi-windows: udccp.dll, its import library and the header, with MinGW
+#   wine       the tests that need no descriptors, with that library (from scripts/windows.sh)
+# PROFILE=release (the default) or dev. The system's linker must support version scripts.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo=${CARGO:-cargo}
@@ -19,14 +19,14 @@ prefix=${PREFIX:-/usr/local}
 libdir=${LIBDIR:-$prefix/lib}
 includedir=${INCLUDEDIR:-$prefix/include}
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
-# Raised with the node of the version script, when programs have to be compiled anew.
+# Incremented together with the node of the version script when programs must be recompiled.
 soname=libudccp.so.$(sed -n "s/^UDCCP_\([0-9]*\) {/\1/p" "$crate/udccp.map")
 
-built() { # file of the profile's folder
+built() { # path of a file in the profile's folder
     case $profile in dev) echo "$target/debug/$1" ;; *) echo "$target/$profile/$1" ;; esac
 }
 
-# Builds the static library and prints what it needs to be linked; arguments go to cargo.
+# Builds the static library and prints the libraries to link with it; arguments go to cargo.
 static_library() { # folder for notes, arguments
     local notes=$1 private said
     shift
@@ -36,20 +36,20 @@ static_library() { # folder for notes, arguments
         return 1
     }
     private=$(sed -n 's/^note: native-static-libs: //p' <<<"$said")
-    # Cargo says it only when it compiles.
+    # Cargo prints them only when it compiles, so keep them.
     mkdir -p "$notes"
     [ -z "$private" ] || echo "$private" >"$notes/private"
     cat "$notes/private"
 }
 
-# Rust's own shared library has neither a soname nor symbol versions, and rustc leaves no room for a
-# version script. So the static library is linked to a shared one here.
+# A shared library built by Rust has neither a soname nor symbol versions, and rustc does not accept
+# a version script. So this links the static library into a shared one.
 build() {
     local private
     private=$(static_library "$out")
     cp "$(built libudccp_capi.a)" "$out/libudccp.a"
     [ "$profile" = dev ] || strip --strip-debug "$out/libudccp.a"
-    # Its threads and its guard at exit live as long as the process: it is never unloaded.
+    # Never unload it: its threads and its exit handler live as long as the process.
     # shellcheck disable=SC2086 # a list of flags
     cc -shared -o "$out/libudccp.so.$version" -Wl,-soname,"$soname" \
         -Wl,--version-script="$crate/udccp.map" -Wl,--whole-archive "$out/libudccp.a" \
@@ -71,18 +71,18 @@ install_all() {
     install -m 644 "$out/udccp.pc" "$to$libdir/pkgconfig/"
 }
 
-# What a user sees: soname, versions of every symbol, nothing else exported, and programs that were
-# compiled by pkg-config run with the shared library and with the static one.
+# Checks the installed library: soname, symbol versions, no other exports; programs compiled with
+# pkg-config run with the shared library and with the static one.
 check() {
     local work library flags
     work=$(mktemp -d)
-    # shellcheck disable=SC2064 # the name is that of now
+    # shellcheck disable=SC2064 # expand the name now
     trap "rm -rf '$work'" EXIT
     prefix=$work libdir=$work/lib includedir=$work/include
     build
     DESTDIR="" install_all
     library=$work/lib/libudccp.so
-    # Whole outputs: `grep -q` ends early, and the tool before it then fails by SIGPIPE.
+    # Capture whole outputs: `grep -q` would exit early, and the other tool would fail with SIGPIPE.
     [[ $(readelf --dynamic "$library") == *"soname: [$soname]"*NODELETE* ]]
     diff <(sed -n 's/^ *\(udccp_[a-z_]*\);/\1@@UDCCP_0/p' "$crate/udccp.map") \
         <(nm --dynamic --defined-only "$library" | awk '$2 == "T" {print $3}' | LC_ALL=C sort)
@@ -94,7 +94,7 @@ check() {
         read -ra flags <<<"$(pkg-config --cflags --libs --static udccp)"
         cc -pthread -o "$work/static" "$source" "${flags[@]/-ludccp/-l:libudccp.a}"
         case $source in
-        # It is the crowd before a server: `cargo test` has both.
+        # The client of a server test; `cargo test` runs both.
         */tests/c/crowd.c) ;;
         */tests/c/exit.c) run return ;;
         */tests/c/*) run ;;
@@ -107,7 +107,7 @@ check() {
 }
 
 run() { # arguments; in $work
-    # One chain: where a caller asks how it went, bash goes on after a failure.
+    # One chain: bash ignores `set -e` if the caller tests the result.
     [[ $(ldd "$work/shared") == *"$soname"* ]] && [[ $(ldd "$work/static") != *"$soname"* ]] &&
         LD_LIBRARY_PATH=$work/lib "$work/shared" "$@" && "$work/static" "$@"
 }
@@ -128,7 +128,7 @@ windows() {
     {
         echo "LIBRARY udccp.dll"
         echo EXPORTS
-        # There are no descriptors.
+        # Windows has no such descriptors.
         sed -n 's/^ *\(udccp_[a-z_]*\);/\1/p' "$crate/udccp.map" | grep -v '_fd$'
     } >"$to/udccp.def"
     # shellcheck disable=SC2086 # a list of flags
@@ -150,7 +150,7 @@ wine() {
 case "${1:-}" in
 build) build ;;
 install)
-    # Not joined by `&&`: bash would then go on after a failure inside of `build`.
+    # Not joined by `&&`: bash would then ignore failures inside of `build`.
     build
     install_all
     ;;

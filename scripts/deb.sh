@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}
 scripts/setup.sh deb
 built=$(scripts/pgo.sh program)
-# Where the manifest of the crate has them, wherever the rest is built.
+# The paths in the crate's manifest are fixed, wherever the build is.
 assets=target/deb
 program=$assets/udccp
 rm -rf "$assets"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The main job on real input: a file over real DCCP sockets between two processes, then two
-# published studies by simulating the same protocol code, with as many runs as they ask for, and a
-# report of them to look at.
+# The main job on real input: sends a file over real DCCP sockets between two processes, then
+# simulates two published studies with the same protocol code and their full number of runs, and
+# writes a report.
 # Usage: scripts/demo.sh [OUT_DIR]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -17,14 +17,14 @@ bin=$target/demo/udccp
 sent=$out/demo-sent.bin
 received=$out/demo-received.bin
 
-# Real input that every machine has: the compiler's own libraries, cut at 64 MiB. It is put together
-# while the compiler works. (Where rustup has to fetch that compiler first, it does so here.)
+# Real input that every machine has: the compiler's libraries, cut to 64 MiB. It is assembled while
+# the compiler works. (If rustup has to fetch that compiler first, it does so here.)
 sysroot=$(rustc --print sysroot)
 find "$sysroot/lib" -type f -size +100k -print0 | sort -z |
     { xargs -0 cat 2>/dev/null || true; } | head -c "$file_bytes" >"$sent" &
 input=$!
 
-# Cargo's own lines would be two hundred: one line that counts says as much.
+# Cargo would print two hundred lines; a counter in one line is enough.
 counted() {
     local all=$1 n=0
     while read -r _; do
@@ -45,7 +45,7 @@ echo "== 1. A file over DCCP sockets, between two processes over loopback"
 "$bin" cat --listen "$port" --recv-only >"$received" 2>"$out/demo-receiver.txt" &
 receiver=$!
 trap 'kill "$receiver" 2>/dev/null || true' EXIT
-# Until the listener has bound its port, the answer is "refused" (exit code 6).
+# Until the listener has bound its port, connections are refused (exit code 6).
 send() { "$bin" cat 127.0.0.1 "$port" <"$sent" 2>"$out/demo-sender.txt"; }
 for _ in $(seq 50); do
     code=0
@@ -78,7 +78,7 @@ index=$("$bin" lab report "${studies[@]}" --store "$out/lab.sqlite" --output "$o
 echo
 echo "Tables and verdicts as text: $out/tables.txt"
 echo "The report, with tables and figures beside the published ones: $index"
-# On a desktop, look at it at once.
+# On a desktop, open the report.
 if [ -t 1 ] && [ "${UDCCP_DEMO_OPEN:-1}" = 1 ]; then
     if [ -n "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ] && command -v xdg-open >/dev/null; then
         xdg-open "$index" >/dev/null 2>&1 || true

@@ -1,6 +1,6 @@
-"""Repeats the experiment of van Tonder and Esterhuizen (2011) with the programs `udccp.examples`:
-in network namespaces of this kernel, over a token bucket. Writes docs/reference/flood-programs.md
-and its pictures. Needs root; takes three minutes. Usage: scripts/flood_study.py PYTHON
+"""Repeats the experiment of van Tonder and Esterhuizen (2011) with the programs `udccp.examples`,
+in network namespaces of this kernel with a token bucket. Writes docs/reference/flood-programs.md
+and its pictures. Needs root and three minutes. Usage: scripts/flood_study.py PYTHON
 """
 
 import csv
@@ -41,7 +41,7 @@ def run(command: str) -> None:
 
 
 def build() -> None:
-    """Three hosts: a sender, a router with the bottleneck, a receiver."""
+    """Create three hosts: a sender, a router with the bottleneck, a receiver."""
     for host in (SENDER, ROUTER, RECEIVER):
         subprocess.run(["ip", "netns", "del", host], stderr=subprocess.DEVNULL)
         run(f"ip netns add {host}")
@@ -51,7 +51,7 @@ def build() -> None:
         for host, device, number in ((left, f"a{net}", 1), (right, f"b{net}", 2)):
             run(f"ip -n {host} address add 10.77.{net}.{number}/24 dev {device}")
             run(f"ip -n {host} link set {device} up")
-            # Packets as on a wire, not batches of them.
+            # Single packets as on a wire, instead of batches.
             if shutil.which("ethtool"):
                 run(f"ip netns exec {host} ethtool -K {device} tso off gso off gro off")
     run(f"ip -n {SENDER} route add default via 10.77.1.2")
@@ -91,12 +91,12 @@ def sequence(python: str, name: str) -> tuple[list[dict[str, float]], list[str]]
 
 
 def average(rows: list[dict[str, float]], name: str, start: int, end: int) -> str:
-    """Mean rate of a protocol in a time of the sequence, which begins two seconds in."""
+    """Mean rate of a protocol in a period of the sequence, which starts after two seconds."""
     return f"{mean(row[f'{name}_mbps'] for row in rows if start < row['second'] - 2 <= end):.1f}"
 
 
 def page(dccp: tuple, tcp: tuple, together: tuple) -> str:
-    """The page: what the study saw, and what was measured."""
+    """Write the page: the study's observations and our measurements."""
     d, t, a = dccp[0], tcp[0], together[0]
     times = ((2, 10), (12, 25), (35, 45))
     rows = [

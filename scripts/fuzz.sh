@@ -10,8 +10,9 @@ cargo fuzz --version >/dev/null 2>&1 || {
     cargo install cargo-fuzz --locked --quiet
 }
 
-# Stories of connections: no unsafe block for a sanitizer to watch, and coverage by functions. Books
-# of every edge take half of the time; COVERAGE=3 keeps them, for inputs that go deeper.
+# Builds and runs the target for whole connections. There is no unsafe code for a sanitizer, and
+# coverage is per function: per-edge coverage takes half of the time. COVERAGE=3 enables it for
+# deeper inputs.
 stories() {
     local llvm=-Cllvm-args=-sanitizer-coverage
     RUSTFLAGS="-Cpasses=sancov-module $llvm-level=${COVERAGE:-1} $llvm-inline-8bit-counters \

@@ -1,6 +1,6 @@
-"""Runs a Python script as the first program of the guest that `udccp linux --setup` builds.
+"""Runs a Python script as init of the guest that `udccp linux --setup` builds.
 
-The guest sees this machine's files, read only, and its time is virtual.
+The guest sees this machine's files read-only, and its time is virtual.
 """
 
 import ctypes
@@ -10,14 +10,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-# What says to a script that it runs in the guest.
+# Marks the command line of a script that runs in the guest.
 WORD = "--guest"
 REBOOT_POWER_OFF = 0x4321FEDC
 MOUNTS = (("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev"), ("tmpfs", "/run"))
 
 
 def kernel():
-    """The newest kernel that was built."""
+    """The most recently built kernel."""
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "udccp" / "linux"
     kernels = sorted(base.glob("*/linux"), key=lambda file: file.stat().st_mtime)
     if not kernels:
@@ -26,7 +26,7 @@ def kernel():
 
 
 def run(script, *words, memory="512M", limit_s=1200):
-    """What `script` prints in the guest. The words must have no white space."""
+    """Run `script` in the guest and return its output. Its arguments must have no white space."""
     with tempfile.TemporaryDirectory() as folder:
         command = [kernel(), f"mem={memory}", "root=/dev/root", "rootfstype=hostfs", "rootflags=/",
                    "ro", "con=null", "con0=null,fd:1", "ssl=null", "noreboot", "loglevel=1",
@@ -39,17 +39,17 @@ def run(script, *words, memory="512M", limit_s=1200):
 
 
 def words():
-    """The words that `run` was given, and more of the kernel's own; None outside the guest."""
+    """The arguments given to `run`, then others from the kernel; None outside the guest."""
     return sys.argv[2:] if sys.argv[1:2] == [WORD] else None
 
 
 def play(program):
-    """Calls `program` as the guest's first, and ends the guest."""
+    """Run `program` as the guest's init, and power the guest off."""
     libc = ctypes.CDLL(None)
     for kind, at in MOUNTS:
         libc.mount(kind.encode(), at.encode(), kind.encode(), 0, None)
     os.environ["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin"
-    # The only place for files.
+    # The only writable folder.
     os.environ["TMPDIR"] = os.environ["HOME"] = "/run"
     try:
         program()

@@ -1,9 +1,9 @@
-"""Counts the processor instructions that the simulation of one delivered packet takes.
+"""Counts the processor instructions per delivered packet of a simulation.
 
-Each mix of `crates/udccp-scenario/benches/mixes.rs`, with two flows and with 100, runs under
-callgrind twice, for 10 and for 20 simulated seconds; the difference is steady state, without start
-and set-up. Counts do not depend on how busy the machine is. Instructions of libc are shown and left
-out of the sum: which memcpy runs there depends on the processor.
+Each mix of `crates/udccp-scenario/benches/mixes.rs` runs with two flows and with 100 under
+callgrind, for 10 and for 20 simulated seconds. The difference is the steady state, without start
+and set-up. Counts do not depend on the machine's load. Instructions of libc are shown but not
+included in the sum: which memcpy it uses depends on the processor.
 
     instructions.py table PROGRAM           a table by layer
     instructions.py check PROGRAM COUNTS    compares with the committed counts, 3 % either way
@@ -17,7 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-# Arguments of each mix. Those with 100 flows have the name of the mix and the number.
+# Arguments of each mix. The name of a mix with 100 flows includes the number.
 MIXES = {
     f"{mix}{name}": ["--mix", mix, *arguments]
     for name, arguments in [("", []), ("-100", ["--flows", "100"])]
@@ -27,7 +27,7 @@ SECONDS = (10, 20)
 TOLERANCE = 0.03
 HELD = "all without libc"
 
-# The first part of the path that fits names the layer.
+# The first matching part of a path determines the layer.
 LAYERS = [
     ("crates/udccp-sim/src/events", "sim: event queue"),
     ("crates/udccp-sim/src/record", "sim: recorders"),
@@ -57,8 +57,7 @@ def layer_of(path):
 
 
 def self_costs(profile, layer_of=layer_of):
-    """Instructions by layer. Code that was inlined from the standard library counts for the
-    code around it."""
+    """Instructions by layer. Code inlined from the standard library counts for its caller."""
     names = {}
 
     def name(kind, text):
@@ -93,7 +92,7 @@ def run(program, mix, seconds, folder):
     profile = Path(folder) / f"{mix}.{seconds}"
     command = ["valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={profile}"]
     command += [program, *MIXES[mix], "--seconds", str(seconds), "--runs", "1"]
-    # The same memory layout in every run.
+    # Disables address randomisation, for the same memory layout in every run.
     done = subprocess.run(
         ["setarch", "-R", *command], stdout=subprocess.PIPE, check=True, text=True
     )
@@ -102,7 +101,7 @@ def run(program, mix, seconds, folder):
 
 
 def measure(program):
-    """Instructions a delivered packet, by mix and layer."""
+    """Instructions per delivered packet, by mix and layer."""
     with (
         tempfile.TemporaryDirectory() as folder,
         concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool,
@@ -145,7 +144,7 @@ def write_counts(path, result):
 
 
 def check(path, result):
-    """Whether no mix takes more than the committed count allows."""
+    """Check that each mix is within the committed count's tolerance."""
     passed, failed = 0, 0
     for mix, committed in read_counts(path).items():
         now = result[mix][HELD]

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Counts the instructions that the simulation of a delivered packet takes, by layer
-# (scripts/instructions.py); or a message in bulk over the sockets, both ends
-# (scripts/instructions_bulk.py; needs the right to make network namespaces). Installs valgrind where
-# it is missing.
+# Counts the instructions per delivered packet of a simulation, by layer (scripts/instructions.py),
+# or per bulk message over the sockets, for both ends (scripts/instructions_bulk.py; must be allowed
+# to create network namespaces). Installs valgrind if it is missing.
 # Usage: scripts/instructions.sh [table|check|write|bulk]
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,9 +1,9 @@
-"""Counts the processor instructions that a message in bulk takes in user space, by layer.
+"""Counts the user-space instructions per bulk message, by layer.
 
-`udccp-bench bulk` runs under callgrind twice; the difference is steady state, without start and
-set-up. Both ends are in it, and so is the benchmark itself. What the kernel does is not. How many
-messages go with a call depends on when the kernel delivers them, so counts vary by some percent
-from run to run, and nothing holds them.
+`udccp-bench bulk` runs twice under callgrind; the difference is the steady state, without start and
+set-up. It includes both ends and the benchmark itself, but not the kernel. How many messages one
+call handles depends on when the kernel delivers them, so counts vary by some percent between runs,
+and no check limits them.
 
     instructions_bulk.py PROGRAM
 """
@@ -19,7 +19,7 @@ from instructions import self_costs
 PEERS = [("udccp", "async"), ("udccp-blocking", "blocking")]
 SECONDS = (4, 16)
 
-# The first part of the path that fits names the layer.
+# The first matching part of a path determines the layer.
 LAYERS = [
     ("crates/udccp/src/io", "sockets: batches, reads"),
     ("crates/udccp/src", "sockets: calls, driver"),
@@ -57,7 +57,7 @@ def run(program, peer, seconds, folder):
 
 
 def measure(program, peer):
-    """Instructions a message, by layer."""
+    """Instructions per message, by layer."""
     with tempfile.TemporaryDirectory() as folder:
         (fewer, short), (more, long) = (run(program, peer, s, folder) for s in SECONDS)
     return {k: (long[k] - short.get(k, 0)) / (more - fewer) for k in long}

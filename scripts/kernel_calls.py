@@ -2,8 +2,8 @@
 
 One program, crates/udccp-cli/tests/old_programs/every_call.py, makes the calls in every state of a
 socket. It runs in the guest of `udccp linux` (`make linux` sets it up), and in a network namespace
-of this machine under `udccp run --raw-ip`. Writes docs/reference/kernel-calls.md, and fails where a
-difference has no reason here.
+of this machine under `udccp run --raw-ip`. Writes docs/reference/kernel-calls.md, and fails if a
+difference has no reason in this file.
 
     UDCCP=PATH kernel_calls.py [-o PAGE]
 """
@@ -32,7 +32,7 @@ ip neigh add 192.0.2.1 lladdr 02:00:00:00:00:09 dev v0 nud permanent
 ip neigh add 2001:db8::1 lladdr 02:00:00:00:00:09 dev v0 nud permanent
 """
 LIMIT_S = 1200
-# IPv6 as the program's word, IPv4 as none.
+# The program's arguments: IPv4 needs none.
 VERSIONS = [[], ["IPv6"]]
 OF_V6 = "IPv6 "
 
@@ -45,7 +45,7 @@ ENDED = (
     "Connections that have ended|Here, a connection has ended once the peer has closed it. On "
     "Linux it stays connected until the program reads the end, and then has no peer."
 )
-# State, call, ours, theirs: a pattern for each. The first row that fits gives the reason.
+# State, call, ours, theirs, each as a pattern. The first matching row gives the reason.
 REASONS = [
     (r"peer reset|refused \(not asked\)", "recv.*|twice recv", "E.*|.*", "0.*",
      FAULT.format("reset-is-end", "reset-is-end")),
@@ -89,13 +89,13 @@ def calls(text):
     for line in text.splitlines():
         if line.startswith("@ "):
             state, call, result = (line[2:].split(" | ") + [""])[:3]
-            # Two names of one number.
+            # Two names for the same number.
             found[state, call] = result.replace("ENOTSUP", "EOPNOTSUPP").strip()
     return found
 
 
 def in_guest():
-    """The guest's first program."""
+    """Runs as the guest's init."""
     subprocess.run(["sh", "-c", NETWORK], check=False)
     print("@@", os.uname().release, flush=True)
     for version in VERSIONS:
@@ -129,7 +129,7 @@ def reason(state, call, ours, theirs):
 
 
 def compare(ours, theirs):
-    """Differences by reason, then by what differs: the states."""
+    """Group the states by reason, then by difference."""
     found = collections.OrderedDict()
     for state, call in theirs.keys() | ours.keys():
         pair = ours.get((state, call), "not made"), theirs.get((state, call), "not made")
@@ -140,7 +140,7 @@ def compare(ours, theirs):
 
 
 def rows(differences):
-    """Calls that differ alike are one row."""
+    """Merge calls with equal differences into one row."""
     merged = {}
     for (call, ours, theirs), states in sorted(differences.items()):
         name = re.sub(r"(room|after) .*?(\)|$)", r"\1 …\2", call)
@@ -154,7 +154,7 @@ def rows(differences):
 
 
 def named(states):
-    """States by their names; where only one IP version differs, it is named too."""
+    """Names of states; if only one IP version differs, it is included."""
     plain = sorted({state.removeprefix(OF_V6) for state in states})
     return [state if {state, OF_V6 + state} <= set(states)
             else f"{state} ({'IPv4' if state in states else 'IPv6'})" for state in plain]

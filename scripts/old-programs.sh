@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Programs from Debian packages that open SOCK_DCCP, under `udccp run`: each many times.
+# Runs programs from Debian packages that open SOCK_DCCP under `udccp run`, many times each.
 # Writes docs/reference/old-programs.md.
 #
 #   UDCCP=PATH  the program (default: built here)    RUNS=N  runs of each (default 100)
-#   ONLY=NAME   one of them, printed and not written
-#   SEED=N      of the moments at which programs are killed (default: random, printed)
-#   ROWS=FOLDER keeps the row of each program there, and plays none again whose row is there: many
-#               runs of several programs at the same time, with ONLY, and then the page
+#   ONLY=NAME   run only this one, and print its row instead of writing the page
+#   SEED=N      seed of the times at which programs are killed (default: random, printed)
+#   ROWS=FOLDER keep each program's row there, and skip programs whose row exists: run several at
+#               the same time with ONLY, and then write the page
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

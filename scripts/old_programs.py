@@ -1,8 +1,8 @@
-"""Runs old programs under `udccp run` again and again, and writes what happened as a page.
+"""Runs old programs under `udccp run` repeatedly, and writes a page with the results.
 
-A case is one program with its own check of success. Of each run it is counted whether it hung (did
-not end in its time), and after all runs of a case whether the broker holds more descriptors than
-before, and whether any process is left.
+A case is a program with its own success check. For each run it is recorded whether it hung (did not
+end within its time limit); after all runs of a case, whether the broker holds more descriptors than
+before, and whether any process remains.
 """
 
 import argparse
@@ -22,9 +22,9 @@ import guest
 
 RUN_LIMIT_S = 40
 END_LIMIT_S = 10
-# A program that writes to a busy disk hangs in the kernel for longer than any limit here.
+# A program that writes to a busy disk may block in the kernel for longer than any limit here.
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-# A run takes a second; time in the guest is not this machine's.
+# A run takes a second, but time in the guest is virtual.
 GUEST_LIMIT_S = 7200
 DCCP = "type=6,prototype=33"
 
@@ -78,7 +78,7 @@ s.send(b"client %s\\n" % sys.argv[2].encode()); print(s.recv(100).decode())
 
 
 class Failed(Exception):
-    """A run did not do what it should."""
+    """A run failed."""
 
 
 class Bench:
@@ -108,7 +108,7 @@ class Bench:
         return proc
 
     def become(self, user):
-        """Has the programs run as another user, with all that is in the folder."""
+        """Run the programs as another user, who then owns everything in the folder."""
         if os.geteuid() != 0 or len(self.udccp) > 1:
             return
         copy = shutil.copy(UDCCP, self.folder / "udccp")
@@ -150,7 +150,7 @@ class Bench:
         return len(os.listdir(f"/proc/{broker}/fd")) if broker else 0
 
     def left(self):
-        """Processes of this case that are still there."""
+        """Count the processes of this case that still run."""
         found = 0
         for path in Path("/proc").glob("[0-9]*/stat"):
             try:
@@ -202,7 +202,7 @@ def d_itg(bench):
     for log in ("sent", "received"):
         (bench.folder / log).unlink(missing_ok=True)
     server = bench.start("ITGRecv")
-    # It listens for its own control connection, which is TCP, on port 9000.
+    # It listens for its control connection, which is TCP, on port 9000.
     deadline = time.monotonic() + RUN_LIMIT_S
     listens = re.compile(r"0:2328 0+:0000 0A")
     while not listens.search("".join(map(Path.read_text, Path("/proc/net").glob("tcp*")))):
@@ -213,8 +213,8 @@ def d_itg(bench):
     client = bench.start("ITGSend", "-a", "127.0.0.1", "-rp", str(port), "-T", "DCCP", "-C", "200",
                          "-c", "500", "-t", "500", "-l", "sent", "-x", "received")
     bench.ends(client)
-    # A busy machine sends less than it was asked to, and the receiver stops at the word of its
-    # control connection, whatever is on its way then. It writes its log a moment later.
+    # A busy machine sends less than requested, and the receiver stops when its control connection
+    # says so, whatever is still in flight. It writes its log slightly later.
     sent, received = itg_packets(bench, "sent"), 0
     deadline = time.monotonic() + END_LIMIT_S
     while 2 * received < sent and time.monotonic() < deadline:
@@ -250,7 +250,7 @@ def netperfmeter(bench):
 
 
 def vlc(bench):
-    """One VLC sends sound as RTP over DCCP, another one receives it. VLC does not run as root."""
+    """Sound as RTP over DCCP from one VLC to another. VLC does not run as root."""
     if not (bench.folder / "in.wav").exists():
         with wave.open(str(bench.folder / "in.wav"), "wb") as sound:
             sound.setnchannels(2)
@@ -275,9 +275,9 @@ def vlc(bench):
 
 
 def carrying(bench):
-    """A client and a server between which data flow, at a random moment."""
+    """Start a client and a server, and wait a random time while data flow."""
     with (bench.folder / "in").open("wb") as data:
-        # More than flows until one is killed; without content it takes no memory.
+        # More than is sent before one is killed; a sparse file takes no memory.
         data.truncate(2_000_000_000)
     copy = bench.folder / "copy"
     copy.unlink(missing_ok=True)
@@ -297,7 +297,7 @@ def carrying(bench):
 
 
 def kill_program(bench):
-    """kill -9 of one side at a random moment; the other has to end by itself."""
+    """kill -9 of one side at a random time; the other must end by itself."""
     victim, other = random.sample(carrying(bench), 2)
     os.killpg(victim.pid, signal.SIGKILL)
     victim.wait()
@@ -305,7 +305,7 @@ def kill_program(bench):
 
 
 def kill_broker(bench):
-    """kill -9 of the broker at a random moment; both sides have to end by themselves."""
+    """kill -9 of the broker at a random time; both sides must end by themselves."""
     client, server = carrying(bench)
     broker = bench.broker()
     if broker:
@@ -329,12 +329,12 @@ CASES = [
 ]
 
 
-# Programs that ask the kernel for what this machine may not have.
+# Programs that need kernel features that this machine may lack.
 IN_GUEST = ("netperfmeter",)
 
 
 def play_in_guest(case, runs):
-    """Plays a case in the guest, and gives its row."""
+    """Run a case in the guest, and return its row."""
     text = guest.run(__file__, UDCCP, case[0], runs, random.getrandbits(32), memory="1G",
                      limit_s=GUEST_LIMIT_S)
     rows = re.findall(r"^@@ (.*)$", text, re.M)
@@ -344,7 +344,7 @@ def play_in_guest(case, runs):
 
 
 def in_guest():
-    """The guest's first program."""
+    """Runs as the guest's init."""
     _, name, runs, seed = guest.words()[:4]
     random.seed(int(seed))
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
@@ -368,7 +368,7 @@ def play(case, runs):
             row["failed"] += 1
             row["why"].append(str(e))
         bench.stop()
-    # All sockets are closed: what a broker holds without any is fewer than twenty descriptors.
+    # All sockets are closed: without any, a broker holds fewer than twenty descriptors.
     time.sleep(2)
     row["descriptors"] = max(0, bench.descriptors() - 20)
     deadline = time.monotonic() + END_LIMIT_S
@@ -419,7 +419,7 @@ def main():
     random.seed(seed)
     cases = [case for case in CASES if args.only.lower() in case[0].lower()]
     if any(case[0] in IN_GUEST for case in cases):
-        # Says that there is none before hours of other cases.
+        # Fail now, instead of after hours of other cases, if there is no kernel.
         guest.kernel()
     rows = []
     for case in cases:

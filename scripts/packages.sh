@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Packs the crates that are published as a registry gets them, and compiles what was packed
-# with the oldest Rust that each of them names.
+# Packs the published crates as a registry gets them, and compiles the packages with the oldest Rust
+# that each of them declares.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 crates="udccp-base udccp-packet udccp-wire udccp-cc udccp-proto udccp udccp-rtp udccp-dtls"
@@ -9,7 +9,7 @@ trap 'rm -rf "$work"' EXIT
 
 flags=()
 for crate in $crates; do flags+=(--package "$crate"); done
-# Not verified by cargo itself: that would compile with the newest Rust what is compiled below.
+# Without cargo's own check, which would compile with the newest Rust what is compiled below.
 cargo package --quiet --locked --allow-dirty --no-verify --target-dir "$work/target" "${flags[@]}"
 mkdir "$work/packed"
 for archive in "$work"/target/package/*.crate; do tar -xzf "$archive" -C "$work/packed"; done
@@ -24,7 +24,7 @@ oldest_rust() { sed -n 's/^rust-version = "\(.*\)"/\1/p' "$work/packed/$(folder_
 declare -A by_rust
 for crate in $crates; do by_rust[$(oldest_rust "$crate")]+=" $crate"; done
 
-# One workspace for each version of Rust; its lock file is made with dependencies of that age.
+# One workspace per version of Rust, with a lock file of dependencies of that age.
 for rust in "${!by_rust[@]}"; do
     rm -f "$work/packed/Cargo.lock"
     {

@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
-# Profile-guided optimisation: a program that counts runs what udccp is used for, and the compiler
-# lays out the code of the next build by these counts. Packages are built so; it takes two builds.
+# Profile-guided optimisation: an instrumented program runs typical work, and the compiler uses the
+# profile for the next build. Packages are built this way, with two builds.
 # Usage: scripts/pgo.sh program      builds the program, and prints its path
-#        scripts/pgo.sh merge RAW    prints the file for RUSTFLAGS=-Cprofile-use=FILE, with the
-#                                    counts that other programs wrote to the folder RAW (after
+#        scripts/pgo.sh merge RAW    prints the file for RUSTFLAGS=-Cprofile-use=FILE, from the
+#                                    profiles that other programs wrote to the folder RAW (after
 #                                    scripts/setup.sh pgo)
 set -euo pipefail
 shopt -s inherit_errexit
 cd "$(dirname "$0")/.."
 host=$(rustc -vV | sed -n 's/^host: //p')
 
-# A server and a client over loopback.
+# Runs a server and a client over loopback.
 measure() { # udccp flags of `udccp perf client`
     local port=${UDCCP_PGO_PORT:-5011} server
     "$1" perf server --one-off --port "$port" --bind 127.0.0.1 >/dev/null 2>&1 &
     server=$!
-    # Until the server has bound its port, nothing answers.
+    # The client fails until the server has bound its port.
     for _ in $(seq 50); do
         if "$1" perf client 127.0.0.1 --port "$port" --time 2 "${@:2}" >/dev/null 2>&1; then
             wait "$server"
@@ -29,7 +29,7 @@ measure() { # udccp flags of `udccp perf client`
     exit 1
 }
 
-# Runs what udccp is used for (python/tools/train.py does the same for the wheel).
+# Runs typical work (python/tools/train.py does the same for the wheel).
 train() { # udccp
     local scenario
     rm -f "$folder/store"*
@@ -47,8 +47,8 @@ merge() { # raw
     echo "$1.profdata"
 }
 
-# Builds the program, and prints its path. Flags of the compiler do not reach programs that run during
-# the build, because of --target; nor do builds with other flags overwrite one another.
+# Builds the program, and prints its path. With --target, compiler flags do not apply to programs
+# that run during the build, and builds with different flags do not overwrite one another.
 build() { # folder flags
     RUSTFLAGS=$2 "${CARGO:-cargo}" build --quiet --release --locked --package udccp-cli \
         --target "$host" --target-dir "$1" >&2

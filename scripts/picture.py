@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Cuts the N-th figure out of a report page and takes a picture of it with headless Chromium.
+"""Takes a picture of the N-th figure of a report page with headless Chromium.
 
 Usage: scripts/picture.py REPORT.html N OUT.png   (needs chromium)
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the simulator's mixes with several release settings, and prints a table of build time and
-# of instructions a delivered packet.
+# Builds the simulator's mixes with several release settings, and prints a table of build times and
+# of instructions per delivered packet.
 # Usage: scripts/profiles.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
-# Tests or checks the Python package udccp, in a virtual environment beside the build, or builds its
-# wheel: `wheel` for this machine, `wheels` for Linux on x86-64 and aarch64, whatever this machine is.
-# Tests use the native half of the dev profile, built with the features that `make test` builds all
-# crates with.
-# `bench` compares the sockets with UDP's, `udccp.lab.run` with `udccp sim`; both of the release
-# profile.
+# Tests or checks the Python package udccp in a virtual environment in the build folder, or builds
+# wheels: `wheel` for this machine, `wheels` for Linux on x86-64 and aarch64 from any machine. Tests
+# use the native module of the dev profile, built with the features with which `make test` builds
+# all crates. `bench` compares the sockets with UDP, and `udccp.lab.run` with `udccp sim`, both in
+# the release profile.
 # Usage: scripts/python.sh test|lint|wheel|wheels|bench
 set -euo pipefail
 shopt -s inherit_errexit
@@ -12,7 +11,7 @@ cd "$(dirname "$0")/.."
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 venv=$target/python-venv
 
-# A machine without Python can do all the rest.
+# A machine without Python can do everything else.
 if ! python3 -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
     echo "python: no Python 3.10 with venv (Debian: apt-get install python3-venv); $1 of python/ skipped" >&2
     exit 0
@@ -28,15 +27,15 @@ install() {
     cp "$list" "$venv/$1.installed"
 }
 
-# The native half, where Python looks for it: in the package of this clone.
+# Builds the native module and puts it where Python looks for it: in the package of this clone.
 native() {
     cargo build --quiet --locked --package udccp-cli --package udccp-python
     cmp -s "$target/debug/lib_native.so" python/udccp/_native.abi3.so ||
         cp "$target/debug/lib_native.so" python/udccp/_native.abi3.so
 }
 
-# A wheel of the release profile in a folder, with flags of `maturin build`. It looks for zig, which
-# links for other machines and for older systems, in the Python that it finds first.
+# Builds a release wheel in a folder, with flags of `maturin build`. It searches zig, which links
+# for other machines and older systems, in the first Python in the path.
 wheel() { # folder flags
     [ -x "$target/wheel-venv/bin/maturin" ] || {
         python3 -m venv "$target/wheel-venv"
@@ -45,9 +44,9 @@ wheel() { # folder flags
     PATH=$target/wheel-venv/bin:$PATH maturin build --release --out "$@"
 }
 
-# The flags with which a wheel for this machine is laid out by its own use: a wheel that counts is
-# built, installed and run. Another machine's code has other names, which no count fits, and zig does
-# not link what counts.
+# Prints the flags for a profile-guided wheel for this machine: an instrumented wheel is built,
+# installed and run. Profiles do not fit other machines, whose code has other symbol names, and zig
+# cannot link instrumented code.
 trained() { # flags of the wheel
     local folder=$target/pgo/wheel counts
     scripts/setup.sh pgo
@@ -55,7 +54,7 @@ trained() { # flags of the wheel
     RUSTFLAGS=-Cprofile-generate=$folder/raw wheel "$folder" "$@" --target-dir "$target/pgo/wheels" >&2
     python3 -m venv "$folder/venv"
     "$folder/venv/bin/pip" install --quiet --disable-pip-version-check "$folder"/*.whl
-    # An empty path: the package of this clone is not the one to run.
+    # An empty path, so that not the package of this clone is used.
     PYTHONPATH='' "$folder/venv/bin/python" python/tools/train.py
     counts=$(scripts/pgo.sh merge "$folder/raw")
     echo "-Cprofile-use=$counts"

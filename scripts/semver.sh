@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compares the interface of the sockets with that of a released version. Usage: scripts/semver.sh REV
+# Compares the public interface with that of a released version. Usage: scripts/semver.sh REV
 set -euo pipefail
 cd "$(dirname "$0")/.."
 base=${1:-}

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what a verb of the Makefile needs and the machine lacks, and says what.
+# Installs what a target of the Makefile needs and the machine lacks, and prints what it installs.
 # Usage: scripts/setup.sh test|lint|demo|instructions|bench|linux|interop|capi|capi-check|capi-windows|deb|pgo|windows
 set -euo pipefail
 
@@ -30,14 +30,14 @@ need_cargo() {
     exit 1
 }
 
-# The packages come from PyPI with pinned versions: scripts/python.sh.
+# scripts/python.sh installs the Python packages from PyPI, with pinned versions.
 need_venv() {
     python3 -c 'import venv, ensurepip' 2>/dev/null && return 0
     apt_install no-such-command python3-venv "the Python runner and its tests" ||
         echo "setup: no Python venv and no right to install it; the Python checks will skip" >&2
 }
 
-# What a minimal system may lack of the tools that scripts take for granted.
+# Tools that scripts use and a minimal system may lack.
 need_tool() { # command package why
     apt_install "$1" "$2" "$3" && return 0
     echo "setup: no $1; install $2 (Debian: apt-get install $2)" >&2
@@ -65,7 +65,7 @@ linux)
 test)
     need_cargo
     need_compiler
-    # The capture checks skip, and say so, where tshark is absent.
+    # Without tshark, the capture checks skip with a message.
     apt_install tshark tshark "an independent reader for the packets we write" ||
         echo "setup: no tshark and no right to install it; the checks that use it will skip" >&2
     need_venv

@@ -3,19 +3,19 @@
     udccp lab report validation --markdown > tables.md
     python3 scripts/sharing_tables.py docs/reference/sharing.md < tables.md
 
-Each block of the page between `<!-- sharing: NAME -->` and `<!-- end -->` gets the score (NAME is
-`score`) or the table of shares whose title ends with NAME: a line for each pair and round-trip
-time, a column of Linux and one of the simulation for each buffer. A simulated share that does not
-agree is bold.
+Each block of the page between `<!-- sharing: NAME -->` and `<!-- end -->` gets the score (if NAME
+is `score`) or the table of shares whose title ends with NAME: one line per pair and round-trip
+time, with a column of Linux and one of the simulation for each buffer size. Simulated shares that
+do not agree are bold.
 """
 
 import re
 import sys
 from pathlib import Path
 
-# What the title of each table of shares begins with.
+# Prefix of the titles of tables of shares.
 TITLE = "Share of the first flow: "
-# The distance that agrees, of the smaller flow's share (`close` of the tables).
+# The distance that counts as agreement, relative to the smaller share (`close` of the tables).
 CLOSE = 0.1
 
 
@@ -24,7 +24,7 @@ def short(protocol):
 
 
 def sections(report):
-    """The lines of tables, by the heading above them."""
+    """The lines of tables, by the preceding heading."""
     found, heading = {}, None
     for line in report.splitlines():
         if line.startswith("### "):
@@ -36,7 +36,7 @@ def sections(report):
 
 
 def numbers(text):
-    """Mean and interval of a share such as `54.2 ± 0.3`, `66 (18..100)` or `54.2 (2 runs, ...)`."""
+    """Parse mean and interval of a share: `54.2 ± 0.3`, `66 (18..100)` or `54.2 (2 runs, ...)`."""
     found = re.match(r"([\d.]+)(?: ± ([\d.]+)| \((?:\d+ runs, )?([\d.]+)\.\.([\d.]+)\))?", text)
     if not found:
         return None
@@ -86,7 +86,7 @@ def score(lines):
 
 
 def table(rows, words):
-    """Markdown, with this many columns of words before those of numbers."""
+    """Format a Markdown table with this many text columns before the numeric ones."""
     rule = "|" + "---|" * words + "---:|" * (len(rows[0]) - words)
     text = ["| " + " | ".join(row) + " |" for row in rows]
     return "\n".join([text[0], rule, *text[1:]])

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# What is not only for Linux compiles without warnings for systems that CI runs no test on.
+# Checks that portable crates compile without warnings for systems on which CI runs no tests.
 # scripts/windows.sh runs tests under Wine.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 CARGO=${CARGO:-cargo}
 libraries=(-p udccp-base -p udccp-packet -p udccp-wire -p udccp-cc -p udccp-proto -p udccp)
-# The program, and with it simulator and laboratory.
+# The program, which includes simulator and laboratory.
 program=(-p udccp-rtp -p udccp-dtls -p udccp-cli)
 bindings=(-p udccp-capi -p udccp-python)
 installed=$(rustup target list --installed 2>/dev/null || true)
@@ -14,7 +14,7 @@ check() { # target, packages
     local target=$1 name=${1//-/_}
     shift
     grep -qx "$target" <<<"$installed" || rustup target add "$target" >/dev/null
-    # Nothing is linked, so parts in C (of SQLite and zstd) need no compiler for that system.
+    # Nothing is linked, so C code (SQLite and zstd) needs no compiler for that system.
     env "CC_$name=true" "AR_$name=true" \
         "$CARGO" clippy --quiet --locked --target "$target" "$@" -- -D warnings
     echo "$target: ok"

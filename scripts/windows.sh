@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Runs the tests of sockets, protocol, simulator, laboratory and the C library as Windows programs, under
-# Wine, and installs it. A command of its own: no test of CI does. What Wine 8 lacks is made up for: ProcessPrng,
-# which Rust's library gets its random numbers from, and an answer that quinn-udp wants for sockets of
-# IPv4. Arguments go to cargo.
+# Runs the tests of sockets, protocol, simulator, laboratory and the C library as Windows programs
+# under Wine, and installs Wine. It is not part of CI. Works around two gaps in Wine 8: ProcessPrng,
+# from which Rust's library gets its random numbers, and a socket option of IPv4 sockets that
+# quinn-udp reads. Arguments go to cargo.
 # Usage: scripts/windows.sh [-p PACKAGE]... [--test NAME | --lib]... | scripts/windows.sh capi
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -44,23 +44,23 @@ text, count = re.subn(r"(IPV6_V6ONLY as _\)\s*\})\?;", r"\1.unwrap_or(1);", path
 assert count == 1, "quinn-udp is another one: see whether Wine still needs this"
 path.write_text(text)
 P
-# A lock that is made anew takes the oldest that may be, which MinGW does not link.
+# A new lock file takes the oldest allowed version, which MinGW cannot link.
 sed -i 's/">=0.52, <=0.61"/"0.61"/' "$folder/quinn-udp/Cargo.toml"
 
-# Wine loses ECN marks, and tells the runtime of a relay's closed port in a way that it never clears.
+# Wine loses ECN marks, and reports a relay's closed port to the runtime in a way that never clears.
 skip=(--skip marks_are_seen_on_loopback --skip a_batch_arrives_as_the_datagrams_that_went_in
     --skip what_goes_to_one_place_leaves_in_order_whatever_its_marks
     --skip whatever_calls_are_made_or_given_up_all_is_accounted_for
-    # They need a receive buffer of megabytes, which Wine has from the kernel below only.
+    # These need a receive buffer of megabytes, which Wine only gets from the kernel.
     --skip connections_work_from_many_threads --skip beside_one_that_reads_batches
     --skip messages_go_both_ways_and_close_delivers_the_queue
     --skip what_waits_behind_a_blocked_socket_is_bounded_and_counted
     --skip one_hundred_thousand_messages_arrive_whole_and_in_order
-    # Paths have other signs there, and errors of the system other words.
+    # Paths have other separators there, and system errors other texts.
     --skip a_csv_file_of_a_spreadsheet_is_read --skip a_missing_file_is_named --skip missing_reference
     --skip what_is_wrong_in_the_file_is_told --skip a_trace_that_is_)
-# The patch changes the lock file, which other builds may be reading: this one has its own, in a folder
-# that leads to everything else here. The folder stays, and so does what was built of it.
+# The patch changes the lock file, which other builds may be reading. So this build has its own, in
+# a folder with links to everything else. The folder and its build are kept.
 root=$PWD
 mkdir -p target/wine/workspace
 find . -mindepth 1 -maxdepth 1 ! -name Cargo.lock ! -name target ! -name .git ! -name .cargo \
@@ -75,7 +75,7 @@ cd target/wine/workspace
 } >.cargo/config.toml
 "$CARGO" metadata --format-version 1 >/dev/null
 export CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER=$wine RUST_BACKTRACE=0
-# Snapshots are looked for where cargo says, which no program of Windows can ask here.
+# Snapshots are looked for where cargo says; Windows programs cannot ask it here.
 export INSTA_WORKSPACE_ROOT=$root
 export CARGO_TARGET_DIR=$root/target/wine
 

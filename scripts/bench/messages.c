@@ -1,10 +1,10 @@
-/* Sends and receives messages as an old program does, and prints what it took. All processes run on
- * core 0, as those of the other benchmarks.
+/* Sends and receives messages like an old program, and prints the cost. All processes run on core
+ * 0, like those of the other benchmarks.
  *
  *     messages udp|dccp one|many|ping COUNT
  *
- * one: a call for each message. many: 32 messages a call (sendmmsg, recvmmsg), with a transmit
- * queue of as many. ping: 100 bytes there and back, one at a time.
+ * one: one message per call. many: 32 messages per call (sendmmsg, recvmmsg), with a transmit
+ * queue of that length. ping: 100 bytes sent and returned, one at a time.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -71,7 +71,7 @@ static void open_pair(int is_dccp, int is_many, int pair[2])
     close(server);
 }
 
-/* Nothing but this slows UDP down to what the receiver reads. */
+/* Only this limits UDP's rate to that of the receiver. */
 static void give_way(int is_dccp, long sent)
 {
     if (!is_dccp && sent % BATCH == 0)
@@ -90,7 +90,7 @@ static long send_all(int fd, int is_dccp, int is_many, long count)
     return sent;
 }
 
-/* Counts messages until the sender closes, or for UDP is quiet; gives the time of the last one. */
+/* Counts messages until the sender closes or, for UDP, pauses. Returns the time of the last one. */
 static long receive_all(int fd, int is_many, double *last)
 {
     long got = 0;

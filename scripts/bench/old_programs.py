@@ -1,9 +1,9 @@
 """Measures messages through `udccp run`, and prints that section of docs/reference/performance.md.
 
-The same C program sends over plain UDP and over DCCP under `udccp run`; the Rust program uses the
-blocking sockets. All run on core 0, in turn, round after round, so that the load of the machine
-meets all alike; where root runs this, at a real-time priority, so that it hardly meets them.
-Processor time is that of all processes, the broker included.
+The same C program sends over plain UDP, and over DCCP under `udccp run`; the Rust program uses the
+blocking sockets. All run on core 0 and alternate, so that the machine's load affects all alike. As
+root, they run at real-time priority, so that it barely affects them. Processor time is that of all
+processes, including the broker.
 
     old_programs.py UDCCP SOCKETS [ROUNDS [MESSAGES]]    the program, and the benchmark `sockets`
 """
@@ -40,7 +40,7 @@ class Machine:
         program = [self.messages, who, work, count]
         if who == "udp":
             return program
-        # The broker starts on the core of its first program.
+        # The broker runs on the core of its first program.
         run = ["taskset", "-c", "0", self.udccp, "run", "--udp-port", "26511", "--"]
         return run + program
 
@@ -62,9 +62,9 @@ class Machine:
         return 0.0
 
     def stream(self, who, work, count):
-        """Messages a second, and processor time of each in seconds."""
+        """Messages per second, and processor time per message in seconds."""
         if who == "dccp":
-            # Without the start of the broker.
+            # Start the broker before measuring.
             self.output(who, work, 100)
 
         def spent():

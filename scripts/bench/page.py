@@ -1,4 +1,4 @@
-"""Puts a section of docs/reference/performance.md in its place: page.py SECTION < TEXT."""
+"""Inserts a section into docs/reference/performance.md: page.py SECTION < TEXT."""
 
 import re
 import sys

@@ -1,7 +1,7 @@
 """Measures the speed of simulation, and prints that section of docs/reference/performance.md.
 
-All cases run in turn, round after round, so that a change of the machine's speed meets all alike.
-Processor time is that of the whole run, sender and receiver together.
+All cases alternate in rounds, so that changes of the machine's speed affect all alike. Processor
+time is that of the whole run, sender and receiver together.
 
     simulator.py MIXES HOPS [ROUNDS]    the two benchmark programs
 """
@@ -18,7 +18,7 @@ import textwrap
 
 NS2 = "crates/udccp-lab/benches/sim_speed/ns2.tcl"
 
-# Title, arguments of `mixes`, goal in millions of packets a second.
+# Title, arguments of `mixes`, goal in millions of packets per second.
 MIXES = [
     (f"{title}{more}", ["--mix", mix, *arguments], goal)
     for more, arguments, goal in [
@@ -33,7 +33,7 @@ MIXES = [
         ("ccid3", "CCID 3"),
     ]
 ]
-# Title, the kinds of the two flows, and the row to compare with.
+# Title, kinds of the two flows, and the row to compare with.
 NS2_MIXES = [
     ("ns-2, TCP NewReno", ["reno", "reno"], "TCP NewReno"),
     ("ns-2, TCP CUBIC", ["cubic", "cubic"], "TCP CUBIC"),
@@ -56,7 +56,7 @@ def hops(program):
 
 
 def ns2(kinds):
-    """Millions of data packets a second of processor time; `None` where ns-2 gave up."""
+    """Millions of data packets per second of processor time; `None` if ns-2 failed."""
 
     def spent():
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -79,7 +79,7 @@ def row(title, values, goal, ratio=""):
 
 
 def ratio(ours, theirs):
-    """The median of our speed over theirs, round by round."""
+    """The median over rounds of our speed divided by theirs."""
     return f"{statistics.median(a / b for a, b in zip(ours, theirs)):.1f}" if theirs else ""
 
 
