@@ -1,10 +1,10 @@
-"""Messages per second of DCCP's sockets against UDP's of the standard library, in the same run.
+"""Messages per second of DCCP's sockets compared with the standard library's UDP.
 
 Usage: python python/bench/sockets.py [ROUNDS]
 
-Sender and receiver are two processes; a message counts when it was received. Contenders take turns
-of half a second, and a ratio is the median of the ratios of all rounds. Last comes `udccp.lab.run`
-against `udccp sim` (the program in $UDCCP), if it is there, by processor time.
+Sender and receiver are two processes; only received messages count. Contenders alternate in turns
+of half a second, and a ratio is the median over all rounds. At the end, `udccp.lab.run` is compared
+with `udccp sim` (the program in $UDCCP, if set) by processor time.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ HOST = "127.0.0.1"
 LAST = b"end"
 
 
-# Receivers: each says its port, and counts until its sender ends.
+# Receivers: each reports its port, and counts until its sender ends.
 
 
 def udp_receiver(pipe: Pipe) -> None:
@@ -121,7 +121,7 @@ def aio_dccp_receiver(pipe: Pipe) -> None:
     pipe.send(asyncio.run(main()))
 
 
-# Senders: as fast as it goes for half a second.
+# Senders: as fast as possible for half a second.
 
 
 def udp_sender(port: int) -> None:
@@ -136,7 +136,7 @@ def udp_sender(port: int) -> None:
 
 
 def finish(sender: std.socket) -> None:
-    """Tell the receiver of UDP, which may lose it."""
+    """Tell a UDP receiver that the turn is over; repeated, as datagrams may be lost."""
     for _ in range(20):
         time.sleep(0.01)
         try:
@@ -198,7 +198,7 @@ def aio_dccp_sender(port: int) -> None:
 
 
 def rate(receiver: Callable[[Pipe], None], sender: Callable[[int], None]) -> float:
-    """Messages per second that arrived."""
+    """Messages received per second."""
     ours, theirs = multiprocessing.Pipe()
     process = multiprocessing.get_context("fork").Process(target=receiver, args=(theirs,))
     process.start()
@@ -208,7 +208,7 @@ def rate(receiver: Callable[[Pipe], None], sender: Callable[[int], None]) -> flo
     count = int(ours.recv())
     elapsed = time.perf_counter() - begun
     process.join()
-    # What waits behind UDP's end does not count as its time.
+    # For UDP, time spent waiting for its end marker does not count.
     return count / (SPAN_S if receiver in (udp_receiver, aio_udp_receiver) else elapsed)
 
 
@@ -299,19 +299,19 @@ def round_trips(rounds: int) -> None:
 
 
 def processor_s(who: int) -> float:
-    """Processor time so far, of this process or of those that it waited for."""
+    """Processor time so far, of this process or of finished child processes."""
     usage = resource.getrusage(who)
     return usage.ru_utime + usage.ru_stime
 
 
 def simulation(rounds: int) -> None:
-    """`udccp.lab.run` against `udccp sim`: processor time of the same run."""
+    """Processor time of `udccp.lab.run` compared with `udccp sim` for the same run."""
     program = os.environ.get("UDCCP")
     if not program:
         print("udccp sim: no program in $UDCCP")
         return
     command = [program, "sim", "two-flows", "--seed", "7", "--json"]
-    lab.run("two-flows", seed=7)  # What only the first run loads.
+    lab.run("two-flows", seed=7)  # Loads what only the first run loads.
     table: list[tuple[float, float]] = []
     for _ in range(rounds):
         begun = processor_s(resource.RUSAGE_SELF)

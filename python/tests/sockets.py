@@ -1,4 +1,4 @@
-"""What the tests of sockets share."""
+"""Helpers for the tests of sockets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OPTIONS = Options(linger_s=2.0, request_retries=1)
 def listening(
     family: int = socket.AF_INET, options: Options = OPTIONS, service: str | int = 0
 ) -> Generator[socket.socket, None, None]:
-    """A socket that listens on the loopback interface."""
+    """A listening socket on the loopback interface."""
     host = "127.0.0.1" if family == socket.AF_INET else "::1"
     address = (host, 0)
     with socket.create_server(address, family=family, options=options, service=service) as server:
@@ -44,20 +44,20 @@ def connected(
 
 
 def repeated(times: int, call: Callable[[], object]) -> None:
-    """Call again and again."""
+    """Call repeatedly."""
     for _ in range(times):
         call()
 
 
 def descriptors() -> set[tuple[int, int, int]]:
-    """What this process has open, each with its number, device and inode.
+    """The open files of this process, each as number, device and inode.
 
-    What is new is what was kept. Their count tells less: sockets of earlier tests close meanwhile,
-    in the background and as garbage.
+    Compare sets, not counts: sockets of earlier tests may be closed meanwhile, in the background or
+    by the garbage collector.
     """
     found: set[tuple[int, int, int]] = set()
     for fd in map(int, os.listdir("/dev/fd")):
-        # That of the listing is closed by now.
+        # The listing's own descriptor is closed by now.
         with contextlib.suppress(OSError):
             at = os.fstat(fd)
             found.add((fd, at.st_dev, at.st_ino))
@@ -65,7 +65,7 @@ def descriptors() -> set[tuple[int, int, int]]:
 
 
 def eventually(holds: Callable[[], bool]) -> bool:
-    """Ask again until it holds, or until patience ends."""
+    """Repeat the question until the answer is true or the time limit is reached."""
     until = time.monotonic() + PATIENCE_S
     while time.monotonic() < until:
         if holds():
@@ -74,9 +74,9 @@ def eventually(holds: Callable[[], bool]) -> bool:
 
 
 def fastest(attempt: Callable[[], object], limit_s: float) -> float:
-    """Repeat until one takes less than the limit, ten times at most; s that the fastest took.
+    """Repeat up to ten times until one is faster than the limit. Return the fastest in seconds.
 
-    A busy machine is late now and then, and not each time.
+    A busy machine is slow occasionally, but not every time.
     """
     best = math.inf
     for _ in range(10):

@@ -25,12 +25,12 @@ T = TypeVar("T")
 
 
 def run(test: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """A test that hangs fails."""
+    """Run a test with a time limit, so that a hang fails."""
     return asyncio.run(asyncio.wait_for(test(), 2 * PATIENCE_S))
 
 
 def complaints(test: Callable[[], Coroutine[Any, Any, None]]) -> list[str]:
-    """What the loop hears of errors while a test runs."""
+    """Return the errors that the event loop reports during a test."""
     said: list[str] = []
 
     async def heard() -> None:
@@ -45,7 +45,7 @@ def complaints(test: Callable[[], Coroutine[Any, Any, None]]) -> list[str]:
 
 
 async def echo(connection: Connection) -> None:
-    """Send back what comes."""
+    """Send every message back."""
     async for message in connection:
         await connection.send(message)
 
@@ -54,7 +54,7 @@ async def echo(connection: Connection) -> None:
 async def serving(
     handler: Callable[[Connection], Awaitable[object]], options: Options = OPTIONS
 ) -> AsyncGenerator[int, None]:
-    """A server on the loopback interface; its port."""
+    """A server on the loopback interface; yields its port."""
     async with await start_server(handler, "127.0.0.1", service="SC:test", options=options) as one:
         yield one.addresses[0][1]
 
@@ -83,7 +83,7 @@ async def pair(
 
 
 def test_messages_go_both_ways_until_the_end() -> None:
-    """`async for` ends with the peer's close; an empty message is one."""
+    """`async for` ends when the peer closes; an empty message is a message."""
 
     async def main() -> None:
         async with pair() as (client, server):
@@ -104,7 +104,7 @@ def test_messages_go_both_ways_until_the_end() -> None:
 
 
 def test_a_connection_has_no_copies() -> None:
-    """The end of a copy closed the connection."""
+    """Regression: when a copy was collected, it closed the connection."""
 
     async def main() -> None:
         async with pair() as (client, server):
@@ -119,7 +119,7 @@ def test_a_connection_has_no_copies() -> None:
 
 
 def test_send_waits_for_a_slow_reader() -> None:
-    """Back-pressure: the sender is stopped, and goes on when the reader reads."""
+    """Back-pressure: the sender waits, and continues when the reader reads."""
     few = Options(send_queue_messages=4, recv_queue_messages=8, linger_s=2.0)
 
     async def main() -> None:
@@ -148,7 +148,7 @@ def test_send_waits_for_a_slow_reader() -> None:
 
 
 def test_a_cancelled_recv_loses_nothing() -> None:
-    """Cancelled again and again while messages come: each is read once."""
+    """The receiver is cancelled repeatedly while messages arrive; each message is read once."""
 
     async def main() -> None:
         async with pair() as (client, server):
@@ -180,7 +180,7 @@ def test_a_cancelled_recv_loses_nothing() -> None:
 
 
 def test_a_cancelled_send_did_not_send() -> None:
-    """And a cancelled connect is taken back: the server hears of it."""
+    """Also, a cancelled connect is withdrawn, and the server learns of it."""
     few = Options(send_queue_messages=2, recv_queue_messages=4, linger_s=2.0)
 
     async def main() -> None:
@@ -216,7 +216,7 @@ def test_a_cancelled_send_did_not_send() -> None:
 
 
 def test_a_client_has_the_local_address_that_it_asks_for() -> None:
-    """A host by name too, as the standard library's; port 0 is any."""
+    """The host can be a name, as in the standard library; port 0 means any."""
 
     async def main() -> None:
         async with serving(echo) as port:
@@ -238,7 +238,7 @@ def test_a_client_has_the_local_address_that_it_asks_for() -> None:
 
 
 def test_errors_of_connections() -> None:
-    """Refused, reset, closed by this side, not asyncio's fault."""
+    """Refused, reset, or closed by this side: none is an asyncio bug."""
 
     async def main() -> None:
         async with pair() as (client, server):
@@ -273,7 +273,7 @@ def test_errors_of_connections() -> None:
 
 
 def test_a_server_closes_what_its_handlers_leave() -> None:
-    """A handler that returns or raises; the loop hears of the exception."""
+    """A handler returns or raises; the loop reports the exception."""
 
     async def bad(connection: Connection) -> None:
         if await connection.recv() == b"raise":
@@ -290,7 +290,7 @@ def test_a_server_closes_what_its_handlers_leave() -> None:
 
 
 def test_a_server_tells_of_errors_of_its_handlers_own() -> None:
-    """A time that is over and another connection that is refused are not the client's end."""
+    """A timeout, or another connection's refusal, does not end the client's connection."""
     gone = asyncio.Event()
 
     async def handler(connection: Connection) -> None:
@@ -318,7 +318,7 @@ def test_a_server_tells_of_errors_of_its_handlers_own() -> None:
 
 
 def test_clients_that_a_server_aborts_are_no_complaint() -> None:
-    """Handlers that wait for them, or send, end without one."""
+    """Handlers that wait for the client's end, or send, finish without an error."""
     waiting = asyncio.Event()
 
     async def handler(connection: Connection) -> None:
@@ -341,7 +341,7 @@ def test_clients_that_a_server_aborts_are_no_complaint() -> None:
 
 
 def test_a_handler_that_is_no_coroutine_function_is_told_so() -> None:
-    """At once where it cannot be called, else where it returned."""
+    """Immediately if it cannot be called, otherwise when it has returned."""
 
     def plain(_: Connection) -> None:
         pass
@@ -360,7 +360,7 @@ def test_a_handler_that_is_no_coroutine_function_is_told_so() -> None:
 
 
 def test_a_server_starts_and_stops() -> None:
-    """serve_forever until cancelled; several service codes; clients go on after close."""
+    """serve_forever until cancelled; several service codes; clients continue after close."""
 
     async def main() -> None:
         server = await start_server(
@@ -396,7 +396,7 @@ def test_a_server_starts_and_stops() -> None:
 
 
 def test_a_server_that_had_no_descriptors_goes_on_once_it_has_some() -> None:
-    """The client that came meanwhile is served."""
+    """A client that arrives meanwhile is served."""
     complaints: list[str] = []
 
     async def main() -> None:
@@ -414,7 +414,7 @@ def test_a_server_that_had_no_descriptors_goes_on_once_it_has_some() -> None:
             with contextlib.suppress(BlockingIOError):
                 client.connect(("127.0.0.1", port))
             soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-            # The lowest number that is free.
+            # The lowest free number.
             with open(os.devnull, "rb") as lowest:
                 limit = lowest.fileno()
             resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
@@ -461,7 +461,7 @@ def test_a_listener_that_fails_is_reported_at_once() -> None:
 
 
 def test_a_busy_connection_lets_others_run() -> None:
-    """A flood that is always readable and writable does not stop the loop."""
+    """A peer that is always readable and writable does not block the loop."""
 
     async def main() -> None:
         turns = 0
@@ -486,14 +486,14 @@ def test_a_busy_connection_lets_others_run() -> None:
 
 
 def test_waits_that_are_cancelled_keep_no_descriptors() -> None:
-    """As with a time limit on what takes longer."""
+    """As with a time limit on a longer operation."""
 
     async def main() -> None:
         async with (
             serving(echo) as port,
             connect("127.0.0.1", port, service="SC:test", options=OPTIONS) as client,
         ):
-            # The server has all that it needs, too.
+            # The server, too, has everything that it needs.
             await client.send(b"hello")
             assert await client.recv() == b"hello"
             before = set[tuple[int, int, int]]()
@@ -508,7 +508,7 @@ def test_waits_that_are_cancelled_keep_no_descriptors() -> None:
 
 
 def test_a_connection_that_nobody_closed_leaves_nothing_in_the_loop() -> None:
-    """Its descriptors' numbers are those of the next one, which waits and is woken as any."""
+    """Its descriptor numbers are reused by the next one, which must be woken normally."""
 
     async def main() -> None:
         async with serving(echo) as port:
@@ -518,7 +518,7 @@ def test_a_connection_that_nobody_closed_leaves_nothing_in_the_loop() -> None:
                     with contextlib.suppress(asyncio.TimeoutError):
                         await asyncio.wait_for(call(), 0.02)
                 del call
-                # The loop lets go of what it called last.
+                # The loop releases its last callback.
                 await asyncio.sleep(0)
                 with pytest.warns(ResourceWarning, match="unclosed"):
                     kept.clear()
@@ -532,8 +532,8 @@ def test_a_connection_that_nobody_closed_leaves_nothing_in_the_loop() -> None:
 
 
 def test_a_thousand_connections_in_one_loop() -> None:
-    """Each sends and receives; one thread of Python."""
-    # Both ends are here, with two descriptors each.
+    """Each connection sends and receives, in one Python thread."""
+    # Both ends are in this process, with two descriptors each.
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 5000 if hard == resource.RLIM_INFINITY else min(5000, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))

@@ -51,7 +51,7 @@ def ends() -> list[Callable[[], socket.socket]]:
 
 
 def attempt(call: Callable[..., object], *arguments: object) -> None:
-    """Call, and take every exception that is documented."""
+    """Call, and accept every documented exception."""
     try:
         call(*arguments)
     except InternalError as e:
@@ -62,7 +62,7 @@ def attempt(call: Callable[..., object], *arguments: object) -> None:
 
 @pytest.mark.parametrize("name", METHODS)
 def test_every_call_refuses_what_it_does_not_understand(name: str) -> None:
-    """Each strange argument, alone, in pairs and none at all, in every state of a socket."""
+    """Invalid arguments, alone, in pairs and missing, in every state of a socket."""
     chance = random.Random(name)
     with connected() as (client, _server), listening() as door:
         for end in [client, door, *(make() for make in ends())]:
@@ -80,7 +80,7 @@ def test_every_call_refuses_what_it_does_not_understand(name: str) -> None:
 
 
 def test_wrong_types_are_type_errors() -> None:
-    """By name: what each argument must be."""
+    """Errors name the argument and its type."""
     with connected() as (client, _):
         calls: list[tuple[type[BaseException], Callable[..., Any], tuple[object, ...]]] = [
             (TypeError, client.send, ("text",)),
@@ -112,7 +112,7 @@ def test_wrong_types_are_type_errors() -> None:
 
 
 def test_errors_name_the_argument_and_what_it_takes() -> None:
-    """Instead of an operator that a type has not, or a name of the native half."""
+    """Instead of a missing operator or a name of the native module."""
     strange: Any = "text"
     nothing: Any = None
     single: Any = b"message"
@@ -141,7 +141,7 @@ def test_errors_name_the_argument_and_what_it_takes() -> None:
 
 
 def test_numbers_of_send_are_told_by_their_names() -> None:
-    """With what each takes; what is out of range too, on a socket and in asyncio."""
+    """Errors describe valid values; also for values out of range, on sockets and in asyncio."""
     wrong: list[tuple[type[BaseException], str, dict[str, Any]]] = [
         (OverflowError, "token must be int, 0 to 2**64 - 1, or None, not -1", {"token": -1}),
         (OverflowError, "token must be int, 0 to 2**64 - 1, or None", {"token": 2**64}),
@@ -170,7 +170,7 @@ def test_numbers_of_send_are_told_by_their_names() -> None:
 
 
 def test_numbers_of_other_libraries_are_numbers() -> None:
-    """As for the standard module: whatever has an index, such as the integers of NumPy."""
+    """As in the standard module: anything with `__index__`, such as integers of NumPy."""
 
     class Nine:
         def __index__(self) -> int:
@@ -185,7 +185,7 @@ def test_numbers_of_other_libraries_are_numbers() -> None:
 
 
 def test_settings_are_told_by_their_names() -> None:
-    """When they are used, which is elsewhere than where they were given."""
+    """The error is raised when they are used, not where they are given."""
     wrong: list[tuple[type[BaseException], str, dict[str, Any]]] = [
         (TypeError, "tx_ccids must be a tuple of CCIDs, such as (2, 3), not 5", {"tx_ccids": 5}),
         (TypeError, "linger_s must be a time in s, not '1'", {"linger_s": "1"}),
@@ -200,7 +200,7 @@ def test_settings_are_told_by_their_names() -> None:
 
 
 def test_settings_that_cannot_be_used_are_refused() -> None:
-    """When the connection or the listener is made, with the reason."""
+    """The error is raised when the connection or listener is created, with the reason."""
     wrong: list[dict[str, Any]] = [
         {"tx_ccids": (9,)},
         {"tx_ccids": ()},
@@ -262,18 +262,18 @@ WAIT_FOR_PEER = [name for name in ARGUMENTS if name == "event" or name.startswit
 
 
 def call(end: socket.socket, name: str) -> object:
-    """The call, with what it takes."""
+    """Make the call with valid arguments."""
     return getattr(end, name)(*ARGUMENTS[name])
 
 
 def test_every_call_is_known() -> None:
-    """None is forgotten by the tests below."""
+    """Every method is covered by the tests below."""
     assert {*ARGUMENTS, *NEED_NO_SOCKET} == set(METHODS)
 
 
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_everything_is_refused_after_close(name: str) -> None:
-    """EBADF of each call that needs the socket, for a client and for a listener."""
+    """EBADF from each call that needs the socket, for a client and for a listener."""
     with connected() as (client, _), listening() as door:
         for end in (client, door):
             end.close()
@@ -285,7 +285,7 @@ def test_everything_is_refused_after_close(name: str) -> None:
 
 @pytest.mark.parametrize("name", WAIT_FOR_PEER)
 def test_every_wait_ends_at_its_timeout(name: str) -> None:
-    """``TimeoutError``, and ``BlockingIOError`` where it must not wait."""
+    """``TimeoutError``, or ``BlockingIOError`` if non-blocking."""
     with connected() as (client, _server):
         client.settimeout(0.01)
         with pytest.raises(TimeoutError, match="timed out"):
@@ -297,7 +297,7 @@ def test_every_wait_ends_at_its_timeout(name: str) -> None:
 
 @pytest.mark.parametrize("name", [one for one in WAIT_FOR_PEER if one != "event"])
 def test_every_read_tells_of_a_peer_that_reset(name: str) -> None:
-    """What arrived before is read first; then ``ConnectionResetError``, again and again."""
+    """Earlier messages are read first; then ``ConnectionResetError``, every time."""
     with connected() as (client, server):
         server.send(b"before")
         server.flush()
@@ -310,7 +310,7 @@ def test_every_read_tells_of_a_peer_that_reset(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["send", "send_many", "sendall", "sendmsg", "sendto"])
 def test_every_send_tells_of_a_peer_that_reset(name: str) -> None:
-    """``ConnectionResetError`` or, as Linux after the first, ``BrokenPipeError``; never a hang."""
+    """``ConnectionResetError`` first, then ``BrokenPipeError`` as in Linux; never a hang."""
     with connected() as (client, server):
         server.abort()
         with pytest.raises(ConnectionResetError):
@@ -321,7 +321,7 @@ def test_every_send_tells_of_a_peer_that_reset(name: str) -> None:
 
 
 def test_a_message_that_is_too_large_is_refused_and_the_next_one_goes() -> None:
-    """EMSGSIZE with both sizes, alone and in a batch, for asyncio too."""
+    """EMSGSIZE with both sizes, for one message and in a batch, also in asyncio."""
     with connected() as (client, server):
         largest = client.max_message_size
         with pytest.raises(OSError, match=f"{largest + 1} bytes exceeds the maximum of {largest}"):
@@ -332,7 +332,7 @@ def test_a_message_that_is_too_large_is_refused_and_the_next_one_goes() -> None:
 
 
 def test_several_threads_call_everything_at_once() -> None:
-    """Without order, while the peer resets and the socket is closed: no hang, no panic."""
+    """Calls in random order while the peer resets and the socket is closed: no hang, no panic."""
     with connected() as (client, server):
         client.settimeout(0.01)
         failed: list[BaseException] = []
@@ -365,7 +365,7 @@ def test_several_threads_call_everything_at_once() -> None:
 
 
 def test_a_peer_that_resets_ends_what_waits() -> None:
-    """A reader that waits hears of it at once; so does a writer with a full queue."""
+    """A waiting reader learns of it at once, and so does a writer with a full queue."""
     few = Options(send_queue_messages=2, recv_queue_messages=4, linger_s=2.0)
     with connected(client=few, server=few) as (client, server):
         outcomes: list[type[BaseException] | None] = []

@@ -1,8 +1,8 @@
-"""The tests that CPython has for sockets, with DCCP's in their place.
+"""CPython's own tests of sockets, run with DCCP sockets.
 
-They come from the interpreter that runs this (`test.test_socket`); one without them, as Debian's
-has it, skips. TCP's and SCTP's are meant: DCCP is connected, too, and has SCTP's flags for records.
-A test that is left out is listed with the reason, and it fails if it would pass.
+They are taken from the running interpreter (`test.test_socket`); they are skipped if it lacks them,
+as Debian's does. The tests of TCP and SCTP are used: DCCP is connection-oriented too, and has
+SCTP's record flags. Omitted tests are listed with a reason, and fail if they would pass.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def loaded() -> Any:  # noqa: ANN401
     helper: Any = importlib.import_module("test.support.socket_helper")
 
     class Socket(socket.socket):
-        """Takes every type and protocol, and has a name that the tests look at."""
+        """Accepts every type and protocol, and has a name that the tests check."""
 
         def __init__(
             self, family: int = -1, type: int = -1, proto: int = -1, fileno: int | None = None
@@ -101,13 +101,13 @@ def loaded() -> Any:  # noqa: ANN401
 
 
 def cases() -> list[unittest.TestCase]:
-    """Every test that runs or is left out by name."""
+    """Every test that is run or omitted by name."""
     tests = loaded()
     found: list[unittest.TestCase] = []
     for name in CASES:
         case: Any = getattr(tests, name, None)
         if case and getattr(case, "__unittest_skip__", False):
-            # The kernel has no SCTP; nobody needs it.
+            # The kernel may lack SCTP, which is not needed.
             fields = {"__unittest_skip__": False, "__module__": case.__module__}
             case = type(name, case.__bases__, fields)
         if case:
@@ -117,7 +117,7 @@ def cases() -> list[unittest.TestCase]:
 
 
 def cases_if_any() -> list[unittest.TestCase]:
-    """The same; none where the interpreter has no tests."""
+    """The same; empty if the interpreter has no tests."""
     try:
         return cases()
     except pytest.skip.Exception:
@@ -128,14 +128,14 @@ ALL = cases_if_any()
 
 
 def name_of(test: unittest.TestCase) -> str:
-    """Case and method."""
+    """Names of case and method."""
     return ".".join(test.id().split(".")[-2:])
 
 
 @pytest.mark.parametrize("test", ALL, ids=name_of)
 @pytest.mark.filterwarnings("ignore")
 def test_as_cpython_has_it(test: unittest.TestCase) -> None:
-    """It passes, or it is left out and does not."""
+    """The test passes, or it is omitted and fails."""
     method = name_of(test).split(".")[1]
     reason = next((why for at, why in LEFT_OUT.items() if re.fullmatch(at, method)), None)
     if reason and reason.endswith(SLOW):
@@ -153,7 +153,7 @@ def test_as_cpython_has_it(test: unittest.TestCase) -> None:
 
 @pytest.mark.skipif(not ALL, reason="this interpreter has no tests")
 def test_every_case_runs_or_is_left_out_with_a_reason() -> None:
-    """Nothing is forgotten."""
+    """Every test case is either run or omitted."""
     tests = loaded()
     members = cast("dict[str, Any]", vars(tests))
     known = [

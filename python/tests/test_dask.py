@@ -66,19 +66,19 @@ def folder(tmp_path: Path) -> Path:
 
 
 def small(folder: Path, store: str, runs: int | None = None) -> lab.Experiment:
-    """The experiment with a store of its own."""
+    """The experiment with a separate store."""
     return lab.experiment(folder / "small.toml", store=folder.parent / store, runs=runs)
 
 
 def by_program(folder: Path, command: str, *flags: str, store: str) -> bytes:
-    """What the program prints about a store."""
+    """The program's output about a store."""
     place = ["--experiments", str(folder), "--store", str(folder.parent / store)]
     line = [program(), "lab", command, "small", *flags, *place]
     return subprocess.run(line, check=True, stdout=subprocess.PIPE).stdout
 
 
 def tables(folder: Path, store: str) -> tuple[bytes, bytes, bytes]:
-    """Everything that a reader gets: tables, CSV, Parquet."""
+    """All outputs: tables, CSV, Parquet."""
     text = by_program(folder, "run", store=store)
     csv = by_program(folder, "export", "--csv", store=store)
     return text, csv, by_program(folder, "export", "--parquet", store=store)
@@ -87,7 +87,7 @@ def tables(folder: Path, store: str) -> tuple[bytes, bytes, bytes]:
 def test_two_workers_give_the_tables_of_one_machine(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The command line with two workers: the same bytes, and nothing left to do."""
+    """The command line with two workers gives the same bytes, and no run is missing."""
     flags = ["--experiments", str(folder), "--store", str(folder.parent / "dask.sqlite")]
     assert main(["small", "--workers", "2", *flags]) == 0
     printed = capsys.readouterr()
@@ -99,7 +99,7 @@ def test_two_workers_give_the_tables_of_one_machine(
 
 
 def test_a_scheduler_elsewhere_and_a_store_that_has_some_runs(folder: Path) -> None:
-    """Two worker processes, reached by the address of their scheduler."""
+    """Two worker processes, found through their scheduler's address."""
     assert small(folder, "dask.sqlite", runs=1).run() == RUNS // 2
     cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0")
     with cluster, Client(cluster.scheduler_address) as client:
@@ -111,7 +111,7 @@ def test_a_scheduler_elsewhere_and_a_store_that_has_some_runs(folder: Path) -> N
 
 
 def test_what_fails_is_reported(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A wrong name, a worker of another build, a task that was changed, a store that is none."""
+    """A wrong name, a worker with another build, a modified task, an invalid store."""
     place = ["--experiments", str(folder), "--store", str(folder.parent / "dask.sqlite")]
     assert main(["smal", "--workers", "1", *place]) == 4
     assert 'no scenario or experiment "smal"' in capsys.readouterr().err
@@ -130,7 +130,7 @@ def test_what_fails_is_reported(folder: Path, capsys: pytest.CaptureFixture[str]
 def test_all_are_one_s_own_and_those_that_come_with_the_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The folder experiments/ of this directory counts, as for ``udccp lab run --all``."""
+    """The folder experiments/ of the working directory is used, as by ``udccp lab run --all``."""
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments/small.toml").write_text(SMALL)
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""What becomes of messages, and what else happens to a connection."""
+"""Fates of messages, and other events of connections."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FEW = Options(send_queue_messages=4, recv_queue_messages=8, linger_s=2.0)
 
 
 def fate(end: socket.socket) -> MessageFate:
-    """The next fate; other events are passed over."""
+    """The next fate; other events are skipped."""
     while True:
         event = end.event()
         assert event is not None, "the connection ended before"
@@ -29,9 +29,9 @@ def fate(end: socket.socket) -> MessageFate:
 
 
 def told(attempt: Callable[[], object], wanted: object) -> None:
-    """Repeat until it is as wanted, five times at most.
+    """Repeat up to five times until the result is `wanted`.
 
-    What a busy machine reports later than the transmit timer allows was lost, as far as is known.
+    On a busy machine, a packet may count as lost because its report comes after the transmit timer.
     """
     got: list[object] = []
     while wanted not in got and len(got) < 5:
@@ -40,7 +40,7 @@ def told(attempt: Callable[[], object], wanted: object) -> None:
 
 
 def test_each_message_with_a_token_has_one_fate() -> None:
-    """In any order, with tokens that repeat and the largest; those without have none."""
+    """In any order, with repeated tokens and the largest; messages without token have no event."""
     tokens = [0, 1, 1, 2**64 - 1]
 
     def attempt() -> set[str]:
@@ -67,7 +67,7 @@ def test_each_message_with_a_token_has_one_fate() -> None:
 
 
 def test_a_message_that_never_left_was_dropped_and_the_reason_is_told() -> None:
-    """Its time is over while it waits behind others for a peer that does not read."""
+    """Its lifetime ends while it is queued behind others for a peer that does not read."""
 
     def attempt() -> list[MessageFate]:
         with connected(server=FEW) as (client, server):
@@ -83,7 +83,7 @@ def test_a_message_that_never_left_was_dropped_and_the_reason_is_told() -> None:
 
 
 def test_messages_that_wait_when_the_connection_ends_are_told_of() -> None:
-    """Dropped, with the reason, after the peer reset."""
+    """Dropped, with the reason, after a reset by the peer."""
 
     def attempt() -> tuple[bool, set[str], set[int]]:
         with connected(client=FEW, server=FEW) as (client, server):
@@ -103,7 +103,7 @@ def test_messages_that_wait_when_the_connection_ends_are_told_of() -> None:
 
 
 def test_a_peer_that_reads_no_more_is_an_event() -> None:
-    """What it does not want is not delivered."""
+    """Data that the peer does not want are not delivered."""
 
     def attempt() -> set[Event | None]:
         with connected() as (client, server):
@@ -116,7 +116,7 @@ def test_a_peer_that_reads_no_more_is_an_event() -> None:
 
 
 def test_what_is_no_token_is_refused() -> None:
-    """Numbers of 64 bits alone, and nothing was sent."""
+    """Only 64-bit numbers are accepted; otherwise nothing is sent."""
     wrong: list[tuple[Any, type[Exception]]] = [
         (-1, OverflowError), (2**64, OverflowError), ("1", TypeError), (1.5, TypeError),
     ]  # fmt: skip
@@ -130,7 +130,7 @@ def test_what_is_no_token_is_refused() -> None:
 
 
 def test_every_word_has_an_event() -> None:
-    """Those that a loopback interface does not bring about."""
+    """Events that do not occur on a loopback interface."""
     for native, event in (
         (("message-fate", 7, "lost", ""), MessageFate(7, "lost")),
         (("peer-dropped", 2, "corrupt", ""), PeerDropped("corrupt", 2)),
@@ -141,7 +141,7 @@ def test_every_word_has_an_event() -> None:
 
 
 def test_fates_in_asyncio() -> None:
-    """Waited for before and after they are there; a cancelled wait loses none."""
+    """Waiting before and after they occur; a cancelled wait loses none."""
 
     async def main() -> None:
         async with await start_server(lambda one: one.ended(), "127.0.0.1") as server:
@@ -173,7 +173,7 @@ def test_fates_in_asyncio() -> None:
 
 
 def test_a_close_ends_a_wait_for_events() -> None:
-    """EBADF, in another thread and in another task."""
+    """EBADF in another thread and in another task."""
     with listening() as door, socket.socket(options=OPTIONS) as client:
         client.connect(door.getsockname())
         failures: list[int | None] = []

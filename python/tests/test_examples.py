@@ -1,4 +1,4 @@
-"""The programs of `udccp.examples` do what they say."""
+"""The programs of `udccp.examples` work as documented."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HERE = Path(__file__).parent.parent
 
 
 def start(program: str, *arguments: str) -> subprocess.Popen[str]:
-    """Start one of the programs."""
+    """Start one of the example programs."""
     command = [sys.executable, "-u", "-m", f"udccp.examples.{program}", *arguments]
     return subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=HERE
@@ -25,7 +25,7 @@ def start(program: str, *arguments: str) -> subprocess.Popen[str]:
 
 
 def ports() -> str:
-    """The argument for three ports that are free."""
+    """The argument for three free ports."""
     for first in random.sample(range(20_000, 30_000, 3), 100):
         with suppress(OSError):
             for protocol in PROTOCOLS:
@@ -35,7 +35,7 @@ def ports() -> str:
 
 
 def test_rates_of_all_three_and_a_flood(tmp_path: Path) -> None:
-    """Clients and a flood at one server: its graph, its picture, its samples, what it says."""
+    """Clients and a flood against one server: its graph, picture, samples and output."""
     picture, log = tmp_path / "rates.png", tmp_path / "rates.csv"
     port = ports()
     server = start(
@@ -47,7 +47,7 @@ def test_rates_of_all_three_and_a_flood(tmp_path: Path) -> None:
         start(*f"client {name} 127.0.0.1 {port} --clients 2 --rate 2 --text".split())
         for name in ("tcp", "dccp")
     ]
-    # Two samples of each show that it has begun.
+    # Two samples of each show that it has started.
     while any(len([r for r in rates(lines, name) if r > 0.0]) < 2 for name in ("tcp", "dccp")):
         lines.append(server.stdout.readline())
         assert lines[-1], lines
@@ -58,7 +58,7 @@ def test_rates_of_all_three_and_a_flood(tmp_path: Path) -> None:
         assert program.returncode == 0, text
         lines.extend(text.splitlines() if program is server else [])
     for protocol, rate in (("tcp", 4), ("dccp", 4), ("udp", 30)):
-        # A sender that came late makes up for a second at most.
+        # A sender that starts late catches up for at most a second.
         assert 0.0 < max(rates(lines, protocol)) < rate * 3, lines
     for protocol in ("tcp", "dccp"):
         line = next(line for line in lines if line.startswith(f"{protocol}: "))
@@ -74,7 +74,7 @@ def rates(lines: list[str], protocol: str) -> list[float]:
 
 
 def test_what_is_wrong_is_said_in_a_line() -> None:
-    """Nobody listens; UDP without a rate; a port that is taken; an unknown protocol."""
+    """No listener; UDP without a rate; a port in use; an unknown protocol."""
     with std.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         for arguments, words in (
@@ -89,7 +89,7 @@ def test_what_is_wrong_is_said_in_a_line() -> None:
 
 
 def test_a_graph_keeps_a_hundred_samples(capsys: object) -> None:
-    """The oldest go."""
+    """The oldest samples are dropped."""
     graph = Graph(["dccp"], save=None, as_text=True)
     for rate in range(SHOWN + 50):
         graph.add({"dccp": float(rate)})
@@ -97,6 +97,6 @@ def test_a_graph_keeps_a_hundred_samples(capsys: object) -> None:
 
 
 def test_a_student_can_read_each() -> None:
-    """Under a hundred lines."""
+    """Each has under a hundred lines."""
     for file in (HERE / "udccp/examples").glob("*.py"):
         assert len(file.read_text().splitlines()) < 100, file

@@ -1,4 +1,4 @@
-"""Scenarios in this process: records as the program's, errors with places, interruption."""
+"""Scenarios in this process: records equal to the program's, errors with places, interruption."""
 
 from __future__ import annotations
 
@@ -76,13 +76,13 @@ def objects() -> lab.Scenario:
 
 
 def without_cost(record: dict[str, Any]) -> dict[str, Any]:
-    """A record without the processor time that it took."""
+    """A record without its processor time."""
     cost = {key: value for key, value in record["cost"].items() if key != "cpu_s"}
     return {**record, "cost": cost}
 
 
 def test_a_record_is_that_of_the_program() -> None:
-    """Every value and every name, from the same seed."""
+    """Every value and name is equal for the same seed."""
     flags = [word for key, value in SHORT.items() for word in ("--set", f"{key}={value}")]
     command = [program(), "sim", "two-flows-short", "--seed", "7", "--json", *flags]
     printed = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
@@ -91,7 +91,7 @@ def test_a_record_is_that_of_the_program() -> None:
 
 
 def test_a_change_may_be_a_table() -> None:
-    """As a mapping, as text, and nested: those of a file."""
+    """Changes as mappings, as text, and nested equal those in a file."""
     short: dict[str, lab.Value] = {"time.duration": "12 s", "time.measure.to": "12 s"}
     key = "topology.bottleneck.queue"
 
@@ -110,7 +110,7 @@ def test_a_change_may_be_a_table() -> None:
 
 
 def test_the_types_of_a_record_have_its_names() -> None:
-    """No key of a record is missing in the types, and no type has a key that no record has."""
+    """The types have all keys of a record, and no others."""
     short: dict[str, lab.Value] = {"time.duration": "22 s", "time.measure.to": "22 s"}
     changes = {**short, "flow.file.start": "2 s", "flow.call.protocol": "dccp/ccid4"}
     record = lab.run("media", set=changes)
@@ -153,7 +153,7 @@ traffic = { kind = "constant-rate", rate = "1 Mbit/s", size = "1000 B" }
 
 
 def test_many_runs_are_those_of_one_at_a_time() -> None:
-    """In the order of scenarios and seeds, whatever the number of threads."""
+    """Results are in the order of scenarios and seeds, for any number of threads."""
     other = plain()
     other["flow"][0]["protocol"] = "tcp/cubic"
     one_by_one = [lab.run(s, seed=n).event_hash for s in (plain(), other) for n in (1, 2, 3)]
@@ -164,7 +164,7 @@ def test_many_runs_are_those_of_one_at_a_time() -> None:
 
 
 def test_arguments_of_another_kind_are_told_by_their_names() -> None:
-    """With what they take: a mapping, a class, several seeds, a list of tables."""
+    """Errors describe valid arguments: a mapping, a class, several seeds, a list of tables."""
     wrong: Any = "time.duration=60 s"
     one: Any = 1
     gentle: Any = WindowAlgorithm(2)
@@ -185,7 +185,7 @@ def test_arguments_of_another_kind_are_told_by_their_names() -> None:
 
 
 def test_numbers_that_cannot_be_are_told_with_key_and_range() -> None:
-    """Of a seed, a snap length, threads and runs, instead of what the native half would say."""
+    """Of a seed, a snap length, threads and runs, instead of the native module's error."""
     calls: list[tuple[str, int, str, Callable[[Any], object]]] = [
         ("seed", 2**64, "0 to 18446744073709551615", lambda n: lab.run(plain(), seed=n)),
         ("seed", 2**64, "0 to 18446744073709551615", lambda n: lab.run_many(plain(), seeds=[n])),
@@ -205,7 +205,7 @@ def test_numbers_that_cannot_be_are_told_with_key_and_range() -> None:
 
 @pytest.mark.parametrize("library", ["polars", "pandas"])
 def test_frames_have_numbers_and_units(library: Library) -> None:
-    """A row for each flow, and one for each sample."""
+    """One row per flow, and one per sample."""
     record = lab.run(plain())
     runs = record.frame(library)
     assert runs.shape[0] == 2
@@ -220,7 +220,7 @@ def test_frames_have_numbers_and_units(library: Library) -> None:
 
 
 def test_errors_have_places_and_fixes(tmp_path: Path) -> None:
-    """Of a file, of a mapping, of a change, of a grid axis that was not chosen."""
+    """In a file, a mapping, a change, or a missing grid axis."""
     path = tmp_path / "wrong.toml"
     path.write_text("schema = 1\nid = 'x'\n[time]\nduraton = '4 s'\n")
     with pytest.raises(lab.ScenarioError) as of_file:
@@ -255,7 +255,7 @@ def test_errors_have_places_and_fixes(tmp_path: Path) -> None:
 
 
 def test_captures_are_written(tmp_path: Path) -> None:
-    """A file for each observation point."""
+    """One file per observation point."""
     lab.run(plain(), pcap=tmp_path / "out", snaplen=96)
     assert len(list((tmp_path / "out").glob("*.pcap"))) >= 2
 
@@ -283,15 +283,15 @@ except KeyboardInterrupt:
 
 @pytest.mark.parametrize("how", ["run", "many"])
 def test_control_c_ends_a_run(how: str) -> None:
-    """KeyboardInterrupt comes, and the process ends: no thread is left behind."""
+    """KeyboardInterrupt is raised, and the process ends: no thread remains."""
     command = [sys.executable, "-c", ENDLESS, "1", how]
-    # The runs would take hours: a hang is a failure.
+    # The runs would take hours, so a hang fails.
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
     assert done.stdout == "interrupted\n"
 
 
 def test_other_threads_run_meanwhile() -> None:
-    """The interpreter is not held while a run is under way."""
+    """The interpreter lock is released during a run."""
     import threading
 
     ticks = 0
@@ -313,7 +313,7 @@ def test_other_threads_run_meanwhile() -> None:
 
 
 def test_a_panic_is_an_error_that_asks_for_a_report() -> None:
-    """Of the calling thread, and of the thread that runs."""
+    """Both in the calling thread and in the thread that runs."""
     for where in ("here", "thread"):
         with pytest.raises(InternalError, match=r"a test.*Please report it") as caught:
             _native.panic_for_test(where)
@@ -321,7 +321,7 @@ def test_a_panic_is_an_error_that_asks_for_a_report() -> None:
 
 
 def test_protocols_are_those_of_the_program() -> None:
-    """One colour and one marker each."""
+    """Each has one colour and one marker."""
     known = lab.protocols()
     assert len(known) > 20
     assert len({p.colour for p in known.values()}) == len(known)

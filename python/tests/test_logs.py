@@ -1,4 +1,4 @@
-"""Logs of other tools, and the metrics of what they hold."""
+"""Logs of other tools, and their metrics."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ESTAB 0 0 10.0.0.1:40000 10.0.0.2:5001
 
 
 def iperf3_json(*, omits: bool = False) -> str:
-    """Two TCP streams of two intervals, in the shape of iperf 3.16."""
+    """Two TCP streams of two intervals, in the format of iperf 3.16."""
 
     def stream(socket: int, end: float, rate: float, *, omitted: bool = False) -> dict[str, object]:
         return {
@@ -68,7 +68,7 @@ def test_iperf3(tmp_path: Path) -> None:
 
 
 def test_iperf3_without_what_it_omits(tmp_path: Path) -> None:
-    """With ``-O 3`` the times begin again after three intervals that do not count."""
+    """With ``-O 3``, times restart after three intervals that do not count."""
     path = tmp_path / "iperf3.json"
     path.write_text(iperf3_json(omits=True))
     first, second = logs.iperf3(path)
@@ -77,14 +77,14 @@ def test_iperf3_without_what_it_omits(tmp_path: Path) -> None:
 
 
 def test_both_ways_of_iperf2(tmp_path: Path) -> None:
-    """A star marks the way back."""
+    """An asterisk marks the reverse direction."""
     path = tmp_path / "iperf.txt"
     path.write_text(IPERF2 + IPERF2.replace("[  3]", "[ *3]"))
     assert [flow.name for flow in logs.iperf2(path)] == ["stream 3", "stream *3"]
 
 
 def test_a_connection_that_ss_sees_later(tmp_path: Path) -> None:
-    """Its mean is that from when it was first seen, and not from the begin of the log."""
+    """Its mean starts when it was first seen, and not at the start of the log."""
     before = "".join(f"16999999{n}.0\n" for n in (90, 95))
     path = tmp_path / "ss.log"
     path.write_text(before + SS)
@@ -95,7 +95,7 @@ def test_a_connection_that_ss_sees_later(tmp_path: Path) -> None:
 
 
 def test_iperf2(tmp_path: Path) -> None:
-    """Units of each line, losses, and no line of the whole test."""
+    """Units vary by line; losses are read; lines for the whole test are ignored."""
     path = tmp_path / "iperf.txt"
     path.write_text(IPERF2)
     [flow] = logs.iperf2(path)
@@ -106,7 +106,7 @@ def test_iperf2(tmp_path: Path) -> None:
 
 
 def test_ss(tmp_path: Path) -> None:
-    """Rates between samples, which need not be evenly spaced."""
+    """Rates between samples that are not evenly spaced."""
     path = tmp_path / "ss.log"
     path.write_text(SS)
     [flow] = logs.ss(path)
@@ -117,7 +117,7 @@ def test_ss(tmp_path: Path) -> None:
 
 
 def test_pcap_has_the_rates_of_the_record(tmp_path: Path) -> None:
-    """A capture of a simulation, read as any other: the throughput is that of the record."""
+    """A simulation's capture, read like any other, has the throughput of the record."""
     short: dict[str, lab.Value] = {"time.duration": "12 s", "time.measure.to": "12 s"}
     record = lab.run("two-flows-short", set=short, pcap=tmp_path)
     counted: dict[str, int] = {flow["name"]: flow["packets_delivered"] for flow in record.flows}
@@ -131,7 +131,7 @@ def test_pcap_has_the_rates_of_the_record(tmp_path: Path) -> None:
 
 
 def test_what_is_no_log_says_so(tmp_path: Path) -> None:
-    """Each reader, on a text that is none of its logs, and on no file at all."""
+    """Each reader with a text that is not its log, and with a missing file."""
     path = tmp_path / "text"
     path.write_text("no log at all\n")
     for read in (logs.iperf3, logs.iperf2, logs.ss, logs.pcap):

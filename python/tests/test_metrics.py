@@ -1,4 +1,4 @@
-"""Metrics: those of a report from the same run, arrays of all kinds, reasons where no value is."""
+"""Metrics equal a report's for the same run, accept all kinds of arrays, explain missing values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from udccp import lab, metrics
 
 
 def test_they_are_the_numbers_of_a_record() -> None:
-    """Fairness and smoothness computed from the series are what the record says."""
+    """Fairness and smoothness computed from the series equal the record's."""
     record = lab.run("two-flows-short")
     means = [flow["goodput_mbps"] or 0.0 for flow in record.flows]
     assert metrics.jain(means) == pytest.approx(record.system["jain_goodput_of_means"], rel=1e-6)
@@ -32,7 +32,7 @@ def test_they_are_the_numbers_of_a_record() -> None:
 
 @pytest.mark.parametrize("kind", [list, tuple, numpy.array, pandas.Series, polars.Series])
 def test_any_array_will_do(kind: Any) -> None:  # noqa: ANN401 (a constructor)
-    """Lists, arrays and columns; whole numbers too."""
+    """Lists, arrays and columns, including integers."""
     assert metrics.jain(kind([9, 3])) == pytest.approx(0.8)
     assert metrics.jain(array("d", [9.0, 3.0])) == pytest.approx(0.8)
     rates = [kind([1.0, 4.0]), kind([1.0, 0.0])]
@@ -40,7 +40,7 @@ def test_any_array_will_do(kind: Any) -> None:  # noqa: ANN401 (a constructor)
 
 
 def test_what_has_no_value_says_why() -> None:
-    """No NaN comes out, and none goes in."""
+    """NaN is neither returned nor accepted."""
     for values in ([], [0.0, 0.0], [1.0, float("nan")], [-1.0]):
         with pytest.raises(metrics.UndefinedError):
             metrics.jain(values)
@@ -65,7 +65,7 @@ def test_what_has_no_value_says_why() -> None:
     ],
 )
 def test_what_iterates_over_other_things_is_refused(wrong: Any, words: str) -> None:  # noqa: ANN401
-    """The index of a mapping's keys, or of the digits of a text, would look like an answer."""
+    """An index of a mapping's keys, or of a text's digits, would look like a result."""
     with pytest.raises(TypeError, match=f"^{re.escape(words)}$"):
         metrics.jain(wrong)
     with pytest.raises(TypeError, match=r"^expected a series for each flow, not "):
@@ -73,14 +73,14 @@ def test_what_iterates_over_other_things_is_refused(wrong: Any, words: str) -> N
 
 
 def test_series_of_different_lengths_have_no_fairness_over_time() -> None:
-    """Nothing is cut off without a word."""
+    """No values are silently ignored."""
     with pytest.raises(metrics.UndefinedError, match="different lengths"):
         metrics.jain_over_time([[1.0, 2.0], [1.0]])
     assert metrics.jain_over_time([]) == []
 
 
 def test_jitter_asks_for_no_common_clock() -> None:
-    """Transit times between two clocks may be negative; a NaN is no transit time."""
+    """Transit times between two clocks can be negative; NaN is not a transit time."""
     for offset in (0.0, -5.0, 1.7e9):
         transits = [offset + transit for transit in (0.010, 0.026, 0.010)]
         assert metrics.jitter_rfc3550_ms(transits) == pytest.approx(1.9375, abs=1e-3)
@@ -96,12 +96,12 @@ def test_jitter_asks_for_no_common_clock() -> None:
 
 
 def test_quantiles_of_negative_values() -> None:
-    """Decibels, and delays between two clocks."""
+    """Decibels can be negative, and so can delays between two clocks."""
     assert metrics.quantile([1.0, -3.0, -2.0], 0.25) == -2.5
 
 
 def test_a_share_is_told_by_its_name() -> None:
-    """What is documented as 0 to 1 has to be that."""
+    """Arguments documented as 0 to 1 are checked."""
     none: Any = "x"
     for wrong in (1.5, -0.5, float("nan"), none):
         calls: list[tuple[str, Callable[[float], object]]] = [
@@ -118,7 +118,7 @@ def test_a_share_is_told_by_its_name() -> None:
 
 
 def test_times_of_convergence() -> None:
-    """The first time, the time from which on it stays, and the delta-fair time."""
+    """The first time, the time after which it lasts, and the delta-fair time."""
     flows = [[-9.0, 0.0, -9.0, 0.0], [0.0, 0.0, 0.0, 0.0]]
     times = [1.0, 2.0, 3.0, 4.0]
     assert metrics.convergence_time(flows, times, epoch_s=0.5) == 1.5
@@ -129,7 +129,7 @@ def test_times_of_convergence() -> None:
 
 
 def test_the_rest_is_wired_to_its_definition() -> None:
-    """One value each, computed by hand."""
+    """One value each, computed manually."""
     assert metrics.geometric_mean([2.0, 8.0]) == pytest.approx(4.0)
     assert metrics.potential_delay([2.0, 4.0]) == pytest.approx(0.375)
     assert metrics.power(10.0, 5.0) == 2.0

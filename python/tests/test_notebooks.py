@@ -1,4 +1,4 @@
-"""The notebooks run from the first cell to the last, with little data."""
+"""The notebooks run completely, with little data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NOTEBOOKS = sorted((Path(__file__).resolve().parents[1] / "notebooks").glob("*.i
 
 
 def execute(path: Path) -> None:
-    """Execute the code cells of a notebook in one namespace; a last expression is shown."""
+    """Execute a notebook's code cells in one namespace; the value of a last expression is shown."""
     cells: list[dict[str, Any]] = json.loads(path.read_text())["cells"]
     namespace: dict[str, object] = {}
     for cell in cells:
@@ -40,5 +40,5 @@ def test_notebook(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_there_are_two() -> None:
-    """The study, and a question of one's own."""
+    """The study, and a user's own question."""
     assert [path.stem for path in NOTEBOOKS] == ["first-study", "own-question"]

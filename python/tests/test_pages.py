@@ -1,4 +1,4 @@
-"""The code of the pages runs as it stands there."""
+"""The code in the documentation pages runs unchanged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RUNS = "# runs"
 
 
 def programs() -> list[tuple[str, str]]:
-    """The programs of the pages: their first lines and texts."""
+    """The programs in the pages, with their first lines."""
     found: list[tuple[str, str]] = []
     for page in ("README.md", "python/README.md", "docs/guides/python.md"):
         for block in re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL):
@@ -27,7 +27,7 @@ def programs() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("name", "program"), programs(), ids=lambda one: one[:60])
 def test_programs_of_the_pages_run(name: str, program: str) -> None:
-    """Each prints what the comments behind its prints say."""
+    """Each prints what the comments after its print calls say."""
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", program],
         capture_output=True,
@@ -42,7 +42,7 @@ def test_programs_of_the_pages_run(name: str, program: str) -> None:
 
 
 def test_the_extras_that_are_named_exist() -> None:
-    """In the pages, and in the errors that name what is missing; the guide has all of them."""
+    """Every extra is in the pages and in the errors that name it; the guide has all of them."""
     project = (ROOT / "pyproject.toml").read_text()
     table = re.search(r"optional-dependencies\]\n(.*?)\n\n", project, re.DOTALL)
     assert table
@@ -60,6 +60,6 @@ def test_the_extras_that_are_named_exist() -> None:
 
 
 def test_there_are_programs() -> None:
-    """One at least on each page that has sockets."""
+    """At least one on each page about sockets."""
     pages = {name.split(":")[0] for name, _ in programs()}
     assert pages >= {"README.md", "python/README.md", "docs/guides/python.md"}

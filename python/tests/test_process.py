@@ -1,4 +1,4 @@
-"""Sockets when their process forks, is interrupted and ends."""
+"""Sockets when their process forks, is interrupted or ends."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ connection = socket.create_connection(("127.0.0.1", port))
 
 
 def start(program: str, door: socket.socket) -> tuple[subprocess.Popen[str], socket.socket]:
-    """Start a program that is connected, and accept its connection."""
+    """Start a connected program, and accept its connection."""
     text = CONNECTED + textwrap.dedent(program)
     arguments = [sys.executable, "-W", "ignore", "-c", text, str(door.getsockname()[1])]
     process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True)
@@ -39,7 +39,7 @@ def start(program: str, door: socket.socket) -> tuple[subprocess.Popen[str], soc
 
 
 def everything(end: socket.socket) -> list[bytes]:
-    """All messages until the orderly end."""
+    """All messages until the orderly close."""
     return list(iter(lambda: end.recv(2000), b""))
 
 
@@ -55,7 +55,7 @@ def everything(end: socket.socket) -> list[bytes]:
     ],
 )
 def test_what_was_sent_arrives_although_the_process_ends(end: str, code: int) -> None:
-    """At once, without a close, with threads and loops left behind."""
+    """Immediately, without a close, with threads and loops still running."""
     with listening() as door:
         process, peer = start(
             f"for n in range(300): connection.send(n.to_bytes(2, 'big') * 300)\n{end}", door
@@ -76,7 +76,7 @@ ENDS = ["os.kill(os.getpid(), signal.SIGINT)", "udccp.close_all(); os._exit(0)"]
 
 @pytest.mark.parametrize("end", ENDS)
 def test_what_waits_in_the_send_queue_arrives_after_the_end(end: str) -> None:
-    """A peer that reads late holds it back: the process stays for that, as it says goodbye."""
+    """A slow reader delays it: the process stays to deliver everything and close."""
     few = Options(recv_queue_messages=8)
     with listening(options=few) as door:
         process, peer = start(
@@ -91,16 +91,16 @@ def test_what_waits_in_the_send_queue_arrives_after_the_end(end: str) -> None:
         late, _ = door.accept()
         late.settimeout(PATIENCE_S)
         with peer, late:
-            # It must not end before; then everything that waits would be lost.
+            # If it ended earlier, everything in its queue would be lost.
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(0.5)
-            # Its small queue may have had no room for some of the first.
+            # The peer's small queue may have dropped some of the first messages.
             assert everything(late)[-1] == LAST
         process.communicate(timeout=PATIENCE_S)
 
 
 def send_and_end(port: int) -> None:
-    """What a process does that ends with its work."""
+    """The work of a process that ends afterwards."""
     patient = Options(linger_s=60.0)
     client = socket.create_connection(("127.0.0.1", port), PATIENCE_S, options=patient)
     for n in range(200):
@@ -115,7 +115,7 @@ kept: list[socket.socket] = []
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_what_a_process_of_multiprocessing_sent_arrives_after_its_end(method: str) -> None:
-    """Those that were forked end without the exit handlers of the C library."""
+    """Forked processes end without the C library's exit handlers."""
     few = Options(recv_queue_messages=8)
     context: Any = multiprocessing.get_context(method)
     with listening(options=few) as door:
@@ -125,14 +125,14 @@ def test_what_a_process_of_multiprocessing_sent_arrives_after_its_end(method: st
         late.settimeout(PATIENCE_S)
         with late:
             process.join(0.5)
-            # Its small queue may have had no room for some of the first.
+            # The peer's small queue may have dropped some of the first messages.
             assert everything(late)[-1] == LAST
         process.join(PATIENCE_S)
         assert process.exitcode == 0
 
 
 def test_ctrl_c_ends_what_waits() -> None:
-    """KeyboardInterrupt in recv, and the peer sees an orderly end."""
+    """``recv`` raises ``KeyboardInterrupt``, and the peer sees an orderly close."""
     with listening() as door:
         process, peer = start("connection.send(b'ready')\nconnection.recv(1)", door)
         with peer:
@@ -146,7 +146,7 @@ def test_ctrl_c_ends_what_waits() -> None:
 
 @pytest.mark.parametrize("end", ["os._exit(0)", "os.kill(os.getpid(), signal.SIGKILL)"])
 def test_a_process_that_is_cut_off_is_found_out(end: str) -> None:
-    """Nothing says goodbye then: the peer learns it by `idle_limit_s`, or from the host."""
+    """No close is sent then: the peer learns of it by `idle_limit_s`, or from the host."""
     soon = Options(keep_alive_s=0.1, idle_limit_s=0.4)
     with listening(options=soon) as door:
         process, peer = start(f"connection.send(b'bye')\ntime.sleep(0.1)\n{end}", door)
@@ -159,7 +159,7 @@ def test_a_process_that_is_cut_off_is_found_out(end: str) -> None:
 
 
 def in_fork(work: str, door: socket.socket, client: socket.socket) -> None:
-    """What the forked child does; its exit code is 0 if all went as it should."""
+    """Runs in the forked child. Its exit code is 0 if all checks pass."""
     code = 1
     try:
         for call in (lambda: client.send(b"mine"), lambda: client.recv(1), door.accept):
@@ -183,7 +183,7 @@ door_address: tuple[str, int] = ("", 0)
 
 @pytest.mark.parametrize("work", ["keep", "close"])
 def test_a_fork_has_no_part_in_the_sockets_of_its_parent(work: str) -> None:
-    """EBADF there, whatever it closes; the parent goes on; the child opens its own."""
+    """The child gets EBADF, whatever it closes; the parent continues; the child opens its own."""
     global door_address
     with connected() as (client, server), listening() as door:
         door_address = ("127.0.0.1", door.getsockname()[1])
@@ -202,7 +202,7 @@ def test_a_fork_has_no_part_in_the_sockets_of_its_parent(work: str) -> None:
 
 
 def call_back(port: int) -> bytes:
-    """What a process of multiprocessing does."""
+    """Runs in a multiprocessing process."""
     with socket.create_connection(("127.0.0.1", port), PATIENCE_S, options=OPTIONS) as client:
         client.send(b"hello")
         return client.recv(100)
@@ -211,7 +211,7 @@ def call_back(port: int) -> bytes:
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_multiprocessing(method: str) -> None:
-    """Each process has its own sockets, however it was started, and none can be passed on."""
+    """Each process has its own sockets, however it is started, and cannot pass them on."""
     with (
         listening() as door,
         connected() as (client, _),

@@ -1,4 +1,4 @@
-"""Blocking sockets: messages both ways, addresses, timeouts, options, ends."""
+"""Blocking sockets: messages in both directions, addresses, timeouts, options, closing."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from udccp import Options, socket
 
 
 def number_of(call: pytest.ExceptionInfo[OSError]) -> str:
-    """The name of an error's number; ENOTSUP and EOPNOTSUPP are one."""
+    """The name of an error's number; ENOTSUP and EOPNOTSUPP are the same number."""
     return errno.errorcode[call.value.errno or 0]
 
 
 @pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
 def test_messages_go_both_ways_with_their_boundaries(family: int) -> None:
-    """Whole, in order, empty ones too, and the largest."""
+    """Complete and in order, including empty and largest ones."""
     with connected(family) as (client, server):
         largest = bytes(client.max_message_size)
         for message in (b"one", b"", b"three", largest):
@@ -39,7 +39,7 @@ def test_messages_go_both_ways_with_their_boundaries(family: int) -> None:
 
 
 def test_every_kind_of_buffer_is_a_message() -> None:
-    """As for the standard module: bytes-like, contiguous or not text."""
+    """As in the standard module: bytes-like objects, contiguous or not, but no text."""
     with connected() as (client, server):
         array = struct.pack("2H", 1, 2)
         for message in (bytearray(b"a"), memoryview(b"bc"), memoryview(array).cast("H")):
@@ -53,7 +53,7 @@ def test_every_kind_of_buffer_is_a_message() -> None:
 
 
 def test_received_into_buffers() -> None:
-    """recv_into, recvmsg_into, recvfrom and what is cut."""
+    """recv_into, recvmsg_into, recvfrom, and truncated messages."""
     with connected() as (client, server):
         for _ in range(6):
             client.send(b"0123456789")
@@ -72,7 +72,7 @@ def test_received_into_buffers() -> None:
 
 
 def test_a_message_stays_for_peek() -> None:
-    """MSG_PEEK, and MSG_DONTWAIT where there is nothing."""
+    """MSG_PEEK, and MSG_DONTWAIT without a message."""
     with connected() as (client, server):
         with pytest.raises(BlockingIOError):
             server.recv(10, socket.MSG_DONTWAIT)
@@ -82,7 +82,7 @@ def test_a_message_stays_for_peek() -> None:
 
 
 def test_batches() -> None:
-    """send_many and both recv_many take what there is; an empty message is one."""
+    """send_many and both recv_many handle what is available; an empty message is a message."""
     with connected() as (client, server):
         many = [f"{n}".encode() for n in range(300)]
         assert client.send_many(many) == 300
@@ -100,14 +100,14 @@ def test_batches() -> None:
 
 
 def test_a_batch_waits_for_room_or_says_how_far_it_came() -> None:
-    """With a timeout, send_many stops where the queue is full."""
+    """With a timeout, send_many stops when the queue is full."""
     few = Options(send_queue_messages=4, recv_queue_messages=4, recv_queue_bytes=4096)
     with connected(client=few, server=few) as (client, server):
         client.settimeout(0.2)
         many = [bytes([n % 256]) * 1000 for n in range(500)]
         queued = client.send_many(many)
         assert 0 < queued < 500
-        # Now and then a timer lets one leave.
+        # Occasionally a timer lets a message leave.
         client.settimeout(0.02)
         with pytest.raises(TimeoutError):
             repeated(500, lambda: client.send(b"more"))
@@ -118,7 +118,7 @@ def test_a_batch_waits_for_room_or_says_how_far_it_came() -> None:
 
 
 def test_the_end_is_empty_and_an_empty_message_is_none() -> None:
-    """``recvmsg`` tells an empty message (MSG_EOR) from the end."""
+    """``recvmsg`` distinguishes an empty message (MSG_EOR) from the end."""
     with connected() as (client, server):
         client.send(b"")
         client.send(b"last")
@@ -137,7 +137,7 @@ def test_the_end_is_empty_and_an_empty_message_is_none() -> None:
 
 
 def test_what_was_sent_before_close_arrives() -> None:
-    """A close drains the queue in the background."""
+    """A close sends the queue in the background."""
     with connected() as (client, server):
         for n in range(400):
             client.send(n.to_bytes(2, "big") * 300)
@@ -148,7 +148,7 @@ def test_what_was_sent_before_close_arrives() -> None:
 
 
 def test_a_reset_of_the_peer_is_an_error_once_everything_was_read() -> None:
-    """ECONNRESET of recv and send, and SO_ERROR once."""
+    """ECONNRESET from recv and send, and once from SO_ERROR."""
     with connected() as (client, server):
         client.send(b"before")
         client.wait_acknowledged()
@@ -164,7 +164,7 @@ def test_a_reset_of_the_peer_is_an_error_once_everything_was_read() -> None:
 
 
 def test_linger() -> None:
-    """SO_LINGER: 0 resets, a time waits for the end."""
+    """SO_LINGER: 0 resets; a positive time waits for the end."""
     for seconds, end in ((0, "reset"), (5, "close")):
         with connected() as (client, server):
             value = struct.pack("ii", 1, seconds)
@@ -172,7 +172,7 @@ def test_linger() -> None:
             assert client.getsockopt(socket.SOL_SOCKET, socket.SO_LINGER, 8) == value
             client.close()
             if end == "close":
-                server.settimeout(0.0)  # It has ended by now.
+                server.settimeout(0.0)  # The connection has ended by now.
                 assert server.recv(10) == b""
             else:
                 with pytest.raises(ConnectionResetError):
@@ -180,7 +180,7 @@ def test_linger() -> None:
 
 
 def test_shutdown_stops_one_way() -> None:
-    """After SHUT_WR this side reads on; after SHUT_RD there is nothing more to read."""
+    """After SHUT_WR this side can still read; after SHUT_RD there is nothing more to read."""
     with connected() as (client, server):
         client.shutdown(socket.SHUT_WR)
         with pytest.raises(BrokenPipeError):
@@ -198,7 +198,7 @@ def test_shutdown_stops_one_way() -> None:
 
 
 def test_timeouts() -> None:
-    """A silent peer: TimeoutError after the time, with accept, recv and connect alike."""
+    """A silent peer: accept, recv and connect raise TimeoutError after the time."""
     with connected() as (client, _server), listening() as door:
         for end in (client, door):
             end.settimeout(0.1)
@@ -210,7 +210,7 @@ def test_timeouts() -> None:
             assert (end.getblocking(), end.gettimeout()) == (False, 0.0)
             with pytest.raises(BlockingIOError):
                 _ = end.recv(10) if end is client else end.accept()
-    # A UDP port that answers nothing.
+    # A UDP port that does not answer.
     with std.socket(type=std.SOCK_DGRAM) as silent, socket.socket(options=OPTIONS) as caller:
         silent.bind(("127.0.0.1", 0))
         caller.settimeout(0.1)
@@ -225,7 +225,7 @@ def test_timeouts() -> None:
 
 
 def test_default_timeout() -> None:
-    """New sockets have it, accepted ones too."""
+    """New sockets have it, and so do accepted ones."""
     socket.setdefaulttimeout(3.0)
     try:
         with connected() as (client, _), socket.socket() as fresh, listening() as door:
@@ -238,7 +238,7 @@ def test_default_timeout() -> None:
 
 
 def test_refusals_have_the_numbers_of_linux() -> None:
-    """Nobody there, another service code, a port that is taken, other CCIDs."""
+    """No listener, another service code, a port in use, other CCIDs."""
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         address = nobody.getsockname()
@@ -320,7 +320,7 @@ def test_options_of_dccp() -> None:
 
 
 def test_a_connection_runs_with_its_options() -> None:
-    """CCID 3 as asked for, its info, live options, refusals while connected."""
+    """CCID 3 as requested, its info, options changed while connected, and refused ones."""
     level = socket.SOL_DCCP
     with listening() as door, socket.socket(options=OPTIONS) as client:
         client.setsockopt(level, socket.DCCP_SOCKOPT_CCID, 3)
@@ -347,7 +347,7 @@ def test_a_connection_runs_with_its_options() -> None:
 
 
 def test_options_below() -> None:
-    """Kept, used or refused, never silently ignored."""
+    """Kept, applied or refused, but never silently ignored."""
     with socket.socket() as fresh:
         assert fresh.getsockopt(socket.SOL_SOCKET, socket.SO_TYPE) == socket.SOCK_DCCP
         fresh.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, 9)
@@ -361,7 +361,7 @@ def test_options_below() -> None:
 
 
 def test_priorities_leave_first() -> None:
-    """Control messages of sendmsg with DCCPQ_POLICY_PRIO; EINVAL without, or if they are wrong."""
+    """Priorities in sendmsg's control messages with DCCPQ_POLICY_PRIO; otherwise EINVAL."""
     with connected() as (client, _):
         control = (socket.SOL_DCCP, socket.DCCP_SCM_PRIORITY, struct.pack("I", 5))
         with pytest.raises(OSError, match="Invalid") as failure:
@@ -376,7 +376,7 @@ def test_priorities_leave_first() -> None:
                 repeated(200, lambda: client.sendmsg([bytes(1000)], flags=socket.MSG_DONTWAIT))
             client.settimeout(0.0)
             client.sendmsg([b"key"], [control, (socket.SOL_SOCKET, 1, b"others are ignored")])
-            # Where one left between the two calls, there was room.
+            # If a message left between the two calls, there was room.
             return client.stats().messages_displaced == 1
 
         assert eventually(displaced)
@@ -385,7 +385,7 @@ def test_priorities_leave_first() -> None:
 
 
 def test_a_late_message_is_dropped() -> None:
-    """lifetime_s: it does not leave after its time."""
+    """lifetime_s: a message does not leave after its time."""
     tight = Options(recv_queue_messages=2, recv_queue_bytes=2048, linger_s=2.0)
     with connected(server=tight) as (client, _server):
         for _ in range(100):
@@ -396,7 +396,7 @@ def test_a_late_message_is_dropped() -> None:
 
 
 def test_names_and_identity() -> None:
-    """repr, pickling, what is refused with a reason."""
+    """repr, pickling, and unsupported calls with their reasons."""
     with connected() as (client, _):
         assert "raddr=('127.0.0.1'" in repr(client)
         for method, error in (
@@ -420,7 +420,7 @@ def test_names_and_identity() -> None:
 
 
 def test_an_unclosed_socket_is_a_warning() -> None:
-    """As in the standard module; and it is closed."""
+    """It warns, as in the standard module, and is closed."""
     with listening() as door:
         client = socket.create_connection(door.getsockname()[:2], options=OPTIONS)
         server, _ = door.accept()
@@ -433,7 +433,7 @@ def test_an_unclosed_socket_is_a_warning() -> None:
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_an_unclosed_socket_is_closed_where_warnings_are_errors() -> None:
-    """Its descriptor does not stay behind."""
+    """Its descriptor is closed."""
     client = socket.socket()
     fd = client.fileno()
     with warnings.catch_warnings():

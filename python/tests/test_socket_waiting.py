@@ -1,4 +1,4 @@
-"""Everything that waits: select, selectors, the loop's own calls, threads, signals."""
+"""Everything that waits: select, selectors, the event loop's own calls, threads, signals."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from udccp import Options, socket
 
 
 def ready(end: socket.socket, timeout_s: float = 0.0) -> tuple[bool, bool]:
-    """Whether `select` finds it readable and writable."""
+    """Whether `select` reports it as readable and writable."""
     readable, writable, _ = select.select([end], [end], [], timeout_s)
     return bool(readable), bool(writable)
 
 
 def test_select_agrees_with_the_calls() -> None:
-    """Readable with a message, an end or a client; writable with room."""
+    """Readable with a message, the end or a client; writable with room."""
     with connected() as (client, server), listening() as door:
         assert ready(server) == (False, True)
         client.send(b"x")
@@ -56,7 +56,7 @@ def test_select_agrees_with_the_calls() -> None:
 
 
 def test_writable_goes_and_comes_with_the_room() -> None:
-    """A full queue is not writable; a reader makes it so again."""
+    """A full queue is not writable until a reader makes room."""
     few = Options(send_queue_messages=4, recv_queue_messages=8, linger_s=2.0)
     with connected(client=few, server=few) as (client, server):
         client.setblocking(False)
@@ -64,7 +64,7 @@ def test_writable_goes_and_comes_with_the_room() -> None:
         def full() -> bool:
             with pytest.raises(BlockingIOError):
                 repeated(1000, lambda: client.send(bytes(1000)))
-            # An acknowledgement or a timer may have made room again by now.
+            # An acknowledgement or a timer may already have made room again.
             return ready(client) == (False, False)
 
         assert eventually(full)
@@ -75,7 +75,7 @@ def test_writable_goes_and_comes_with_the_room() -> None:
 
 
 def test_a_descriptor_stays_the_same_from_before_connect() -> None:
-    """`fileno` of a fresh socket is silent, and becomes that of the connection."""
+    """`fileno` of a new socket shows no event, and later is that of the connection."""
     with listening() as door, socket.socket(options=OPTIONS) as client:
         client.setblocking(False)
         fd = client.fileno()
@@ -93,7 +93,7 @@ def test_a_descriptor_stays_the_same_from_before_connect() -> None:
 
 
 def test_what_was_registered_before_connect_and_listen_is_told() -> None:
-    """As of a kernel's socket: a selector may have it as soon as there is a socket."""
+    """As with a kernel socket, it can be registered with a selector as soon as it exists."""
     with (
         socket.socket(options=OPTIONS, service="SC:test") as door,
         socket.socket(options=OPTIONS, service="SC:test") as client,
@@ -122,14 +122,14 @@ def test_what_was_registered_before_connect_and_listen_is_told() -> None:
 
 
 def test_a_refused_connect_is_shown() -> None:
-    """The descriptor is ready, SO_ERROR has the number, and the socket may try again."""
+    """The descriptor becomes ready, SO_ERROR has the error, and the socket can try again."""
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         address = nobody.getsockname()
     with listening() as door, socket.socket(options=OPTIONS) as client:
         client.setblocking(False)
         error = client.connect_ex(address)
-        if error == errno.EINPROGRESS:  # The answer may be there already.
+        if error == errno.EINPROGRESS:  # The answer may have arrived already.
             assert select.select([client], [client], [], PATIENCE_S)[1]
             error = client.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         assert error == errno.ECONNREFUSED
@@ -196,7 +196,7 @@ def test_the_loop_s_own_calls_take_these_sockets() -> None:
 
 
 def test_threads_share_a_connection() -> None:
-    """Two that send and two that receive: everything arrives, once."""
+    """Two senders and two receivers: everything arrives exactly once."""
     with connected() as (client, server), ThreadPoolExecutor(4) as pool:
 
         def send(first: int) -> None:
@@ -218,7 +218,7 @@ def test_threads_share_a_connection() -> None:
 
 
 def test_other_threads_run_while_one_waits() -> None:
-    """The GIL is free meanwhile."""
+    """The GIL is released meanwhile."""
     with connected() as (client, server), ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(server.recv, 10)
         counted, until = 0, time.monotonic() + 0.1
@@ -230,7 +230,7 @@ def test_other_threads_run_while_one_waits() -> None:
 
 
 def test_what_is_waited_for_ends_a_long_wait_at_once() -> None:
-    """A message, room and a client, each long after the wait began."""
+    """A message, room and a client, each long after the wait started."""
     few = Options(send_queue_messages=4, recv_queue_messages=8, linger_s=2.0)
     with (
         connected(client=few, server=few) as (client, server),
@@ -264,7 +264,7 @@ def test_what_is_waited_for_ends_a_long_wait_at_once() -> None:
 
 
 def call_while_closed(end: socket.socket, call: Callable[[], object]) -> OSError:
-    """The error of a call that waits in another thread while the socket is closed."""
+    """Return the error of a call that waits in another thread while the socket is closed."""
     with ThreadPoolExecutor(1) as pool:
         end.settimeout(None)
         waiting = pool.submit(call)
@@ -276,7 +276,7 @@ def call_while_closed(end: socket.socket, call: Callable[[], object]) -> OSError
 
 
 def test_a_close_ends_the_calls_of_other_threads() -> None:
-    """EBADF within a second, for a reader and for a listener."""
+    """EBADF within a second, for a reader and a listener."""
 
     def reader() -> None:
         with connected() as (client, _server):
@@ -291,14 +291,14 @@ def test_a_close_ends_the_calls_of_other_threads() -> None:
 
 
 class Interrupt(Exception):
-    """What the test's signal handler raises."""
+    """Raised by the test's signal handler."""
 
 
 def test_waits_that_time_out_keep_no_descriptors() -> None:
-    """A server that looks around between two waits does so for days."""
+    """A server that does other work between waits does so for days."""
     with connected() as (client, server), listening() as door:
         for end in (server, door):
-            # Longer than the first wait, which needs no descriptor.
+            # Longer than the first phase of the wait, which needs no descriptor.
             end.settimeout(0.03)
         waits: list[Callable[[], object]] = [
             door.accept,
@@ -313,7 +313,7 @@ def test_waits_that_time_out_keep_no_descriptors() -> None:
             with pytest.raises(TimeoutError):
                 wait()
         assert not descriptors() - before
-        # They still hear.
+        # They still work.
         for end in (server, door):
             end.settimeout(PATIENCE_S)
         client.send(b"x")
@@ -321,11 +321,11 @@ def test_waits_that_time_out_keep_no_descriptors() -> None:
 
 
 def test_calls_wait_although_there_are_no_descriptors() -> None:
-    """The system's sockets need none to wait."""
+    """The system's sockets need no descriptor to wait."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with connected() as (client, server), listening() as door:
         threading.Timer(0.3, server.send, [b"late"]).start()
-        # The lowest number that is free.
+        # The lowest free number.
         with open(os.devnull, "rb") as lowest:
             limit = lowest.fileno()
         resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
@@ -342,7 +342,7 @@ def test_calls_wait_although_there_are_no_descriptors() -> None:
 
 
 def test_signals_interrupt_what_waits() -> None:
-    """As Ctrl-C does: a handler that raises ends recv, accept and connect at once."""
+    """Like Ctrl-C: a handler that raises ends recv, accept and connect at once."""
 
     def interrupt(*_: object) -> None:
         raise Interrupt
@@ -364,7 +364,7 @@ def test_signals_interrupt_what_waits() -> None:
 
 
 def test_a_wait_goes_on_after_a_handler_that_returns() -> None:
-    """PEP 475: the call waits for the rest of its time."""
+    """PEP 475: the call waits for its remaining time."""
     came: list[int] = []
     before = signal.signal(signal.SIGALRM, lambda number, _: came.append(number))
     try:

@@ -1,4 +1,4 @@
-"""Experiments: campaigns, tables, frames and figures from the same store as the program's."""
+"""Experiments: campaigns, tables, frames and figures from the store that the program uses."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ def study(folder: Path) -> lab.Experiment:
 
 
 def test_the_store_is_that_of_the_program(study: lab.Experiment, folder: Path) -> None:
-    """Nothing is left to do for the program, and its tables are ours."""
+    """The program finds nothing left to run, and its tables equal ours."""
     assert study.run() == 0, "nothing is done twice"
     printed = by_program(folder, "run", store="lab.sqlite").decode()
     assert study.text().strip() == printed.strip()
 
 
 def test_a_table_has_values_and_intervals(study: lab.Experiment) -> None:
-    """A cell for each point and flow, found by its labels."""
+    """One cell per point and flow, found by labels."""
     table = study.table("shares")
     assert len(table) == 6
     cell = table.at(rtt="40 ms", flow="first")
@@ -85,7 +85,7 @@ def test_a_table_has_values_and_intervals(study: lab.Experiment) -> None:
 
 
 def test_a_label_may_be_a_number() -> None:
-    """An axis of numbers is asked for by numbers, although its labels are text."""
+    """A numeric axis is selected by numbers, although its labels are text."""
 
     def cell(**labels: str) -> lab.Cell:
         return lab.Cell(labels, "jain", "", 0.5, None, None, 1, 1, False, None, None, "", None)
@@ -99,7 +99,7 @@ def test_a_label_may_be_a_number() -> None:
 
 @pytest.mark.parametrize("library", ["polars", "pandas"])
 def test_frames_have_numeric_axes(study: lab.Experiment, library: Library) -> None:
-    """A label and a number with its unit for each axis."""
+    """Each axis has a label and a number with its unit."""
     frame = study.frame(library)
     assert frame.shape[0] == 2 * RUNS
     assert sorted(set(frame["rtt_s"])) == [0.02, 0.04, 0.06]
@@ -109,7 +109,7 @@ def test_frames_have_numeric_axes(study: lab.Experiment, library: Library) -> No
 
 
 def test_a_published_study_has_its_published_values() -> None:
-    """Without any run the published numbers are there, and ours are not."""
+    """Without runs, there are published values but none of ours."""
     table = lab.experiment("bhatti-2008", store="no-such-store.sqlite").table("table3")
     assert any(cell.published is not None for cell in table)
     assert all(cell.mean is None and cell.verdict == "" for cell in table)
@@ -124,7 +124,7 @@ def test_a_part_of_an_experiment(study: lab.Experiment) -> None:
 
 
 def test_a_part_of_a_part(study: lab.Experiment) -> None:
-    """A second choice is made among what the first one left, figures of its tables too."""
+    """A second selection applies to the first one's result, including figures of its tables."""
     part = study.only(tables=["shares"])
     drawn = set(part.figures)
     assert drawn <= set(study.figures)
@@ -147,7 +147,7 @@ def test_what_is_not_there_says_so(tmp_path: Path) -> None:
 
 
 def test_every_kind_of_figure_is_drawn(study: lab.Experiment, tmp_path: Path) -> None:
-    """PDF files with vectors, one a figure; the lines have the colours of the reports."""
+    """Vector PDF files, one per figure, with the reports' line colours."""
     written = plot.save_all(study, tmp_path, ["pdf"])
     assert [path.name for path in written] == [
         f"small-{id}.pdf" for id in ("lines", "bars", "time")
@@ -160,7 +160,7 @@ def test_every_kind_of_figure_is_drawn(study: lab.Experiment, tmp_path: Path) ->
 
 
 def test_every_figure_of_the_studies_is_drawn(tmp_path: Path) -> None:
-    """Published values and curves alone, where nothing was run."""
+    """Only published values and curves if nothing has been run."""
     kinds: set[str] = set()
     for name in lab.experiments():
         study = lab.experiment(name, store=tmp_path / "none.sqlite")
@@ -185,7 +185,7 @@ def test_each_protocol_has_a_look(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_drawn_says_what_can() -> None:
-    """An unknown protocol, lines of another length, and no charts; no figure is left open."""
+    """An unknown protocol, a line of another length, no charts; no figure remains open."""
     before = pyplot.get_fignums()
     with pytest.raises(ValueError, match=r"protocol='dccp/ccid5': use one of .*dccp/ccid2"):
         plot.look("dccp/ccid5")
@@ -201,7 +201,7 @@ def test_what_cannot_be_drawn_says_what_can() -> None:
 
 
 def test_a_first_figure_leaves_the_mode_of_the_backend(monkeypatch: pytest.MonkeyPatch) -> None:
-    """That of notebooks turns the interactive mode on while the first figure is made."""
+    """A notebook's backend turns the interactive mode on when the first figure is created."""
     subplots: Callable[..., Any] = pyplot.subplots
 
     def loads_a_backend(*args: object, **kwargs: object) -> object:
@@ -220,14 +220,14 @@ def test_a_first_figure_leaves_the_mode_of_the_backend(monkeypatch: pytest.Monke
 
 @pytest.mark.skipif(shutil.which("xelatex") is None, reason="PGF needs a LaTeX")
 def test_pgf_for_latex(tmp_path: Path) -> None:
-    """A file that LaTeX inputs."""
+    """A file for LaTeX."""
     drawn = plot.sweep([0.0, 1.0], {"udp": [1.0, 2.0]}, x_name="x", y_name="y")
     plot.save(drawn, tmp_path / "figure.pgf")
     assert "pgfpicture" in (tmp_path / "figure.pgf").read_text()
 
 
 def test_a_campaign_ends_with_control_c(folder: Path) -> None:
-    """What was finished is stored, and the next call goes on."""
+    """Finished runs are stored, and the next call continues."""
     code = """
 import signal, sys, threading, time
 from udccp import lab

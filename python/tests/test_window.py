@@ -14,13 +14,13 @@ SHORT: dict[str, lab.Value] = {
     "time.duration": "20 s",
     "time.measure.to": "20 s",
     "flow.second.protocol": "tcp/newreno",
-    # Algorithms in Python count what was sent after a cut, over DCCP too.
+    # Algorithms in Python count only packets sent after a cut, over DCCP too.
     "flow.first.dccp.growth_after_cut": "pauses",
 }
 
 
 class Exact(WindowAlgorithm):
-    """NewReno with the whole numbers of the Rust code."""
+    """NewReno with the integer arithmetic of the Rust code."""
 
     def __init__(self, initial_window: int) -> None:
         super().__init__(initial_window)
@@ -54,7 +54,7 @@ class Exact(WindowAlgorithm):
 
 
 class Greedy(WindowAlgorithm):
-    """Never gives way."""
+    """Never reduces its window."""
 
     def on_loss(self, now_s: float, in_flight: int) -> None:
         self.ssthresh = self.cwnd
@@ -62,13 +62,13 @@ class Greedy(WindowAlgorithm):
 
 @pytest.mark.parametrize("flow", ["first", "second"])
 def test_newreno_in_python_is_newreno(flow: str) -> None:
-    """The same events, over DCCP and over TCP."""
+    """The same events, over DCCP and TCP."""
     ours = lab.run("two-flows-short", set=SHORT, algorithms={flow: Exact})
     assert ours.event_hash == lab.run("two-flows-short", set=SHORT).event_hash
 
 
 def test_an_algorithm_of_ones_own_changes_the_shares() -> None:
-    """One that does not give way takes nearly all."""
+    """A flow that never reduces its window gets nearly everything."""
     fair = lab.run("two-flows-short", set=SHORT).flow("first")["goodput_mbps"]
     greedy = lab.run("two-flows-short", set=SHORT, algorithms={"first": Greedy})
     taken = greedy.flow("first")["goodput_mbps"]
@@ -78,7 +78,7 @@ def test_an_algorithm_of_ones_own_changes_the_shares() -> None:
 
 
 def test_its_exceptions_end_the_run() -> None:
-    """Of the constructor and of each method; the run stops at once."""
+    """From the constructor and each method; the run stops at once."""
 
     class Broken(WindowAlgorithm):
         def on_ack(self, ack: Ack) -> None:
@@ -103,7 +103,7 @@ def test_its_exceptions_end_the_run() -> None:
 @pytest.mark.parametrize("wrong", ["x", None, [2.0], 1j])
 @pytest.mark.parametrize("name", ["cwnd", "ssthresh"])
 def test_what_is_no_number_is_told_by_its_name(name: str, wrong: object) -> None:
-    """Whatever was set, in the first method that set it."""
+    """Whatever was set is reported by the first method that set it."""
 
     class NoNumber(WindowAlgorithm):
         def on_ack(self, ack: Ack) -> None:
@@ -115,7 +115,7 @@ def test_what_is_no_number_is_told_by_its_name(name: str, wrong: object) -> None
 
 
 def test_where_none_belongs() -> None:
-    """A flow that is not there, and protocols without a window of this kind."""
+    """A missing flow, and protocols without such a window."""
     with pytest.raises(lab.ScenarioError, match='no flow "third"'):
         lab.run("two-flows-short", algorithms={"third": Exact})
     for protocol in ("dccp/ccid3", "udp"):
@@ -127,7 +127,7 @@ def test_where_none_belongs() -> None:
 
 
 def test_a_class_of_something_else_is_named() -> None:
-    """A class that forgot its base, and a flow that is not there."""
+    """A class without the required base, and a missing flow."""
 
     class Alone:
         def __init__(self, initial_window: int) -> None:

@@ -55,13 +55,13 @@ def type_of(schema: dict[str, Any]) -> str:
 
 
 def paragraph(text: str, indent: int, mark: str = "") -> str:
-    """Text wrapped below a parameter, or as a comment."""
+    """Wrap text, below a parameter or as a comment."""
     pad = " " * indent + mark
     return textwrap.fill(f"{text}.", 100, initial_indent=pad, subsequent_indent=pad)
 
 
 def class_of(name: str, schema: dict[str, Any]) -> str:
-    """One table as a dataclass."""
+    """Format a table as a dataclass."""
     properties: dict[str, dict[str, Any]] = schema["properties"]
     fixed = {key: of["const"] for key, of in properties.items() if "const" in of}
     needed = [key for key in schema["required"] if key not in fixed]
@@ -102,7 +102,7 @@ from typing import Any, ClassVar, Literal
 
 
 def modules() -> dict[str, str]:
-    """All modules by their names."""
+    """All modules by name."""
     definitions: dict[str, dict[str, Any]] = json.loads(SCHEMA.read_text())["$defs"]
     tables = {name: of for name, of in definitions.items() if "properties" in of}
     quantities = {name: of for name, of in definitions.items() if name not in tables}
@@ -136,13 +136,13 @@ Tables = dict[str, dict[str, Any]]
 
 
 def parted(tables: Tables) -> dict[str, tuple[str, Tables]]:
-    """The tables of each module, and what it is about; a module needs those before it."""
+    """The tables of each module, with its description, in order of dependency."""
 
     def of(names: set[str], but: set[str]) -> Tables:
         return {name: table for name, table in tables.items() if name in names - but}
 
     network = reached(tables, "Topology")
-    # What a link is made of has no tables of its own.
+    # Elements of links refer to no other tables.
     elements = {name for name in network if reached(tables, name) == {name}}
     sent = {"traffic": tables["Flow"]["properties"]["traffic"]}
     traffic = {name for name in tables if f'/{name}"' in json.dumps(sent)}
@@ -156,7 +156,7 @@ def parted(tables: Tables) -> dict[str, tuple[str, Tables]]:
 
 
 def reached(tables: dict[str, dict[str, Any]], root: str) -> set[str]:
-    """The tables that one table is made of, and itself."""
+    """The tables that a table refers to, directly or indirectly, including itself."""
     found: set[str] = set()
     todo = [root]
     while todo:
@@ -168,7 +168,7 @@ def reached(tables: dict[str, dict[str, Any]], root: str) -> set[str]:
 
 
 def formatted(path: Path, text: str) -> str:
-    """The text as ruff sorts and formats it."""
+    """Sort and format the text with ruff."""
     ruff = str(Path(sys.executable).parent / "ruff")
     rules = ["check", "--select", "I,F401", "--fix-only", "--quiet"]
     for command in (rules, ["format"]):
@@ -181,7 +181,7 @@ def formatted(path: Path, text: str) -> str:
 
 
 def main() -> int:
-    """Write the modules, or check that they are what would be written."""
+    """Write the modules, or check that they are up to date."""
     is_check = sys.argv[1:] == ["--check"]
     OUT.mkdir(exist_ok=True)
     for name, text in modules().items():

@@ -1,6 +1,7 @@
-"""Do what the package is for, where a build that counts can count it.
+"""Run the package's typical work, for a profile-guided build.
 
-`scripts/python.sh wheel` runs it, and lays out the wheel's code by what was counted.
+`scripts/python.sh wheel` runs this in an instrumented build, and optimises the wheel with the
+result.
 
 Usage: python python/tools/train.py
 """
@@ -22,7 +23,7 @@ SMALL = bytes(100)
 
 
 def simulations() -> None:
-    """What the program is trained with as well."""
+    """Run the same experiment as the program's training."""
     with TemporaryDirectory() as folder:
         lab.experiment("scripts/training.toml", store=f"{folder}/store").run(workers=1)
     for scenario in ("media", "parking-lot", "wireless"):
@@ -30,7 +31,7 @@ def simulations() -> None:
 
 
 def stream_and_echo() -> None:
-    """Messages as fast as they go, and small ones that are sent back, over blocking sockets."""
+    """Messages as fast as possible, and small ones echoed, over blocking sockets."""
     with socket.create_server((HOST, 0)) as server:
 
         def serve() -> None:
@@ -46,7 +47,7 @@ def stream_and_echo() -> None:
             until = time.monotonic() + SPAN_S
             while time.monotonic() < until:
                 client.send_many([LARGE] * 64)
-            # One may be lost behind the many.
+            # A message may be lost behind the many.
             client.settimeout(SPAN_S)
             until = time.monotonic() + SPAN_S
             while time.monotonic() < until:
@@ -57,7 +58,7 @@ def stream_and_echo() -> None:
 
 
 async def stream() -> None:
-    """Messages as fast as they go, over asyncio."""
+    """Messages as fast as possible over asyncio."""
 
     async def read(connection: Connection) -> None:
         async for _ in connection:

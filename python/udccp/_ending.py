@@ -28,7 +28,7 @@ def _close_at_the_end_of_a_child() -> None:
         return
 
     def finalize(_: object = None) -> None:
-        # After everything else that the process does at its end.
+        # After everything else that the process does when it ends.
         util.Finalize(None, close_all, exitpriority=-1000)
 
     # A child forgets the finalizers of its parent before it starts.

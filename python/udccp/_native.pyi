@@ -1,4 +1,4 @@
-"""The native half: crates/udccp-python. Use the modules around it instead."""
+"""The native module, from crates/udccp-python. Use the Python modules around it instead."""
 
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -40,7 +40,7 @@ def panic_for_test(place: str) -> None: ...
 EXPERIMENTS: list[str]
 THRESHOLD_DB: float
 
-# The store of results, whether runs are quick, and how many there are of each point.
+# Path of the result store, whether runs are quick, and the number of runs per point.
 _Place: TypeAlias = tuple[str, bool, int | None]
 
 class Study:

@@ -68,8 +68,8 @@ THRESHOLD_DB: float = _native.THRESHOLD_DB
 
 
 def _no_numbers(values: object, wanted: str, columns: str) -> TypeError | None:
-    # What iterates over something else than numbers: text over its letters, a mapping over its
-    # keys, a frame over the names of its columns.
+    # Types that do not iterate over their values: text iterates over letters, a mapping over keys,
+    # a frame over column names.
     kind, way = type(values).__name__, None
     if isinstance(values, (str, bytes, bytearray)):
         way = ""
@@ -208,8 +208,8 @@ class FlowNru:
     mean_db
         The flow NRU, in dB.
     stability
-        Standard deviation over the size of the mean; smaller is more stable. None for one interval
-        or a mean of zero.
+        Standard deviation divided by the absolute mean; smaller is more stable. None for one
+        interval or a mean of zero.
     """
 
     values_db: list[float]

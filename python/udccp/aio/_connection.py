@@ -52,14 +52,14 @@ class Connection(Entered):
         self._taken = 0
         self._sent = 0
         self._is_closed = False
-        # They use two more descriptors, so they are created when needed.
+        # Created when needed, because they use two more descriptors.
         self._events: tuple[_native.Events, Watch] | None = None
 
     async def _leave(self, error: BaseException | None) -> None:
         if error is None:
             await self.close()
         else:
-            # Beside that error, how the close went does not matter.
+            # An error of the close is less important than that one.
             with contextlib.suppress(OSError):
                 await self.close()
 

@@ -104,7 +104,7 @@ class Server(Entered):
                     _report("the server accepts no more clients at one of its addresses", e)
                     raise
                 _report("no client can be accepted for want of descriptors or memory", e)
-                # The client waits meanwhile.
+                # The client waits in the backlog meanwhile.
                 await asyncio.sleep(_RETRY_S)
                 continue
             self._connections.add(connection)
@@ -115,7 +115,7 @@ class Server(Entered):
 
     async def _serve(self, native: _native.Connection, connection: Connection) -> None:
         try:
-            # How the close went is not reported: nobody would handle it.
+            # Errors of the close are not reported: no one would handle them.
             with contextlib.suppress(OSError):
                 async with connection:
                     await self._handle(native, connection)

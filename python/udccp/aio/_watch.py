@@ -15,8 +15,8 @@ __all__ = ["Watch", "come_true"]
 class Watch:
     """Waits for one direction of a descriptor.
 
-    From the first wait on, the loop watches the descriptor until it becomes ready while nobody
-    waits. A task that takes one message after another so needs no system call for each.
+    From the first wait on, the loop keeps watching the descriptor, until it becomes ready while no
+    task waits. So a task that receives one message after another needs no system call for each.
     """
 
     def __init__(

@@ -66,7 +66,7 @@ def connect(args: argparse.Namespace) -> Client:
     """Connect to a scheduler, or start local workers."""
     if args.scheduler:
         return Client(args.scheduler, timeout="10s")
-    # A run does not use the interpreter: threads of one process suffice, and start at once.
+    # Runs release the interpreter lock, so threads of one process suffice, and they start at once.
     workers = args.workers or os.cpu_count() or 1
     cluster = LocalCluster(
         n_workers=workers, threads_per_worker=1, processes=False, dashboard_address=":0"

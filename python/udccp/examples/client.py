@@ -41,7 +41,7 @@ def send(protocol: str, host: str, port: int, size: int, rate_mbps: float, until
             while (now := time.monotonic()) < until:
                 if now < due:
                     time.sleep(due - now)
-                # TCP and DCCP wait here while the network is busy; UDP does not.
+                # TCP and DCCP block here while the network is busy; UDP does not.
                 client.sendall(message)
                 due = max(due + gap_s, now - 1.0)
                 with lock:

@@ -43,11 +43,11 @@ def flood(host: str, port: int, rate_mbps: float, seconds: float, size: int) -> 
         out.connect((host, port))
         while time.monotonic() - begun < seconds:
             for _ in range(BURST):
-                # Nobody listens, or the queue of this machine is full: a flood does not care.
+                # No listener, or this machine's queue is full: a flood ignores errors.
                 with suppress(OSError):
                     out.send(datagram)
             count += BURST
-            # Wait until these are due. Behind time there is no wait.
+            # Wait until these are due; if behind schedule, do not wait.
             time.sleep(max(0.0, begun + count / BURST * burst_s - time.monotonic()))
     return count, time.monotonic() - begun
 

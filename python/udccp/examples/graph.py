@@ -43,18 +43,18 @@ class Graph:
             self.draw_text()
 
     def draw_text(self) -> None:
-        """A line of bars for each name, drawn over the last ones on a terminal."""
+        """Print one line of bars per name, over the previous ones on a terminal."""
         highest = max(1.0, *(rate for line in self.samples.values() for rate in line))
         for name, line in self.samples.items():
             levels = (round(rate / highest * (len(BARS) - 1)) for rate in line)
             bars = "".join(BARS[level] for level in levels)
             print(f"{name:>5} {line[-1]:8.2f} Mbit/s |{bars:<{SHOWN}}|")
         if sys.stdout.isatty():
-            # Back up, so that the next sample replaces this one.
+            # Move the cursor up, so that the next sample replaces this one.
             print(f"\x1b[{len(self.samples)}A", end="", flush=True)
 
     def draw_axes(self, pause_s: float) -> Any:  # noqa: ANN401
-        """The same by matplotlib."""
+        """The same with matplotlib."""
         pyplot: Any = importlib.import_module("matplotlib.pyplot")
         figure = pyplot.figure("udccp")
         figure.clear()
@@ -69,7 +69,7 @@ class Graph:
         return figure
 
     def close(self) -> None:
-        """Leave the terminal below the graph, and write the picture."""
+        """Move below the graph in the terminal, and write the picture."""
         if not self.in_window and sys.stdout.isatty():
             print("\n" * len(self.samples))
         if self.save:

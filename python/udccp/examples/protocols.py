@@ -18,7 +18,7 @@ Socket = kernel.socket | dccp.socket
 
 
 def port_of(protocol: str, first: int) -> int:
-    """The port of a protocol, if the first one has this."""
+    """The port of a protocol, if the first protocol has port `first`."""
     return first + PROTOCOLS.index(protocol)
 
 

@@ -28,14 +28,14 @@ def recovery(samples: list[dict[str, float]]) -> list[str]:
     flooded = [n for n, sample in enumerate(samples) if sample.get("udp", 0.0) > FLOODED * most]
     if not flooded or most < 1.0:
         return []
-    # The first and the last second of a flood are not full of it.
+    # The first and last second of a flood are only partly flooded.
     first, last = max(flooded[0] - 1, 0), flooded[-1] + 1
     lines: list[str] = []
     for name in (name for name in samples[0] if name != "udp"):
         before = [s[name] for s in samples[:first] if s[name] > 0.0]
         if not before:
             continue
-        # Its last five seconds: it has long started.
+        # Its last five seconds, when it has long been running.
         rate = mean(before[-5:])
         during = mean(sample[name] for sample in samples[flooded[0] : last])
         after = [sample[name] for sample in samples[last:]]

@@ -21,7 +21,7 @@ lock = threading.Lock()
 
 
 def read(protocol: str, client: protocols.Socket) -> None:
-    """Count what comes over one socket, until its end."""
+    """Count what arrives on one socket until its end."""
     try:
         with client:
             # UDP has no end: an empty read is an empty datagram.
@@ -33,13 +33,13 @@ def read(protocol: str, client: protocols.Socket) -> None:
 
 
 def serve(protocol: str, server: protocols.Socket) -> None:
-    """Give every client of a protocol a thread that reads."""
+    """Start a reading thread for every client of a protocol."""
     if protocol == "udp":
         read(protocol, server)
     while True:
         client, _ = server.accept()
         client.settimeout(None)
-        # A daemon does not keep the program from ending.
+        # A daemon thread does not keep the program running.
         threading.Thread(target=read, args=(protocol, client), daemon=True).start()
 
 

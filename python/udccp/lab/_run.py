@@ -120,7 +120,7 @@ def prepare(
 def _maker(
     flow: str, algorithm: Callable[[int], WindowAlgorithm]
 ) -> Callable[[int], WindowAlgorithm]:
-    """Makes the algorithm of each connection, and says what a class lacks that is none."""
+    """Create a connection's algorithm, with an error if the class is not a WindowAlgorithm."""
 
     def make(initial_window: int) -> WindowAlgorithm:
         made = algorithm(initial_window)

@@ -47,7 +47,7 @@ def make_frame(columns: dict[str, list[Any]], library: Library | None = None) ->
     if library_of(library) == "polars":
         import polars
 
-        # All rows are read to find the type: a column may begin with rows without a value.
+        # Read all rows to find the type: the first ones may have no value.
         return polars.DataFrame(columns, infer_schema_length=None, strict=False)
     import pandas
 

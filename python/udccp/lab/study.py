@@ -348,7 +348,7 @@ def load(store: str | PathLike[str], name: str | PathLike[str], *, quick: bool =
     store
         File of the result store.
     name
-        The experiment, as :func:`experiment` takes it.
+        The experiment, as for :func:`experiment`.
     quick
         Load the quick runs.
 

@@ -59,7 +59,7 @@ def check_port(port: object, name: str) -> int:
 
 
 def _checked(family: int, address: object, call: str) -> tuple[str, int, int]:
-    """Host, port and scope, with the errors of the standard module."""
+    """Return host, port and scope, with the errors of the standard module."""
     name = _NAMES[std.AddressFamily(family)]
     if not isinstance(address, tuple):
         raise TypeError(f"{call}(): {name} address must be tuple, not {type(address).__name__}")
@@ -105,7 +105,7 @@ def to_parts(family: int, address: object, udp_port: int | None, call: str) -> P
 
 
 def from_parts(family: int, parts: Parts) -> Address:
-    """The parts as the standard module has them."""
+    """Convert to the form of the standard module."""
     host, port, _, scope = parts
     if family == std.AF_INET:
         return host, port

@@ -111,7 +111,7 @@ class Base:
         self._handshake: _native.Handshake | None = None
         self._connection: _native.Connection | None = None
         # The descriptor that was returned before there was anything to wait on, and the native
-        # object that it shows until then.
+        # object behind it until then.
         self._fd = -1
         self._early: _native.Early | None = None
 

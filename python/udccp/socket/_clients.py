@@ -1,7 +1,7 @@
 """The UDP ports of clients that bind none: one for each address family in a process.
 
-A UDP port for each connection would cost a thread and five descriptors. The DCCP ports tell the
-connections on one UDP port apart (RFC 6773). A forked child opens its own.
+A separate UDP port for each connection would cost a thread and five descriptors. Connections that
+share a UDP port are distinguished by their DCCP ports (RFC 6773). A forked child opens its own.
 """
 
 from __future__ import annotations

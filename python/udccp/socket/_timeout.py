@@ -28,7 +28,7 @@ def checked_timeout(timeout: float | None) -> float | None:
     if timeout is None:
         return None
     try:
-        seconds = timeout + 0.0  # Text is not a number, which `float` would take for one.
+        seconds = timeout + 0.0  # Unlike `float`, this rejects text.
     except TypeError:
         kind = type(timeout).__name__
         raise TypeError(f"the timeout must be a number or None, not {kind}") from None

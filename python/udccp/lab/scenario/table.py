@@ -1,4 +1,4 @@
-"""What all tables of a scenario share."""
+"""The base class of a scenario's tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Table:
     _fixed: ClassVar[Mapping[str, Any]] = {}
 
     def to_dict(self) -> dict[str, Any]:
-        """The table as a mapping by the keys of a file, without what is absent."""
+        """The table as a mapping with a file's keys, without missing values."""
         table: dict[str, Any] = dict(self._fixed)
         for field in fields(self):  # type: ignore[arg-type]  # every subclass is a dataclass
             value = getattr(self, field.name)
@@ -24,7 +24,7 @@ class Table:
 
 
 def to_plain(value: Any) -> Any:  # noqa: ANN401 (a JSON value)
-    """Tables, mappings and sequences as dicts and lists; entries that are None are left out."""
+    """Convert tables, mappings and sequences to dicts and lists, without entries that are None."""
     if isinstance(value, Table):
         return value.to_dict()
     if isinstance(value, Mapping):
