@@ -1,6 +1,6 @@
-//! Names the code that results on real networks depend on: a hash over the sources of this crate,
-//! of the backends (the libraries that use this crate), and of every crate below them. A stored
-//! result of a backend is used again only by the same code.
+//! Computes `UDCCP_BACKENDS_HASH`: a hash over the sources of this crate, of the backends (the
+//! libraries that depend on this crate) and of every crate below them. A backend's stored result is
+//! reused only if the hash is the same.
 
 #[path = "../udccp-scenario/build/code.rs"]
 mod code;
@@ -26,8 +26,8 @@ fn main() {
     println!("cargo:rustc-env=UDCCP_BACKENDS_HASH={}", code.digest());
 }
 
-/// The folders of the libraries beside this crate that depend on it (none where it was unpacked
-/// without its neighbours: then its version alone names the code).
+/// The folders of the libraries beside this crate that depend on it. Empty when the crate was
+/// unpacked without its neighbours: its version alone then identifies the code.
 fn backends(own: &Path) -> Vec<PathBuf> {
     let name = std::env::var("CARGO_PKG_NAME").unwrap_or_default();
     let folders = own.parent().and_then(|beside| fs::read_dir(beside).ok());

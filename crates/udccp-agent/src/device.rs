@@ -1,5 +1,5 @@
-//! Reads counters of a host's device, TCP and socket buffers from `/proc/self/net`, which belongs
-//! to the network namespace.
+//! Reads the counters of a host's device, TCP and socket buffers from `/proc/self/net`, which shows
+//! the network namespace of this process.
 
 use std::fs;
 use std::net::IpAddr;
@@ -7,20 +7,20 @@ use std::net::IpAddr;
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::InterfaceFlags;
 
-/// Length of an Ethernet header, which devices of that kind count.
+/// Length of an Ethernet header, which the byte counters of Ethernet devices include.
 const ETHERNET: u64 = 14;
-/// Hardware type of such devices in Linux.
+/// Linux's hardware type for Ethernet devices.
 const ARPHRD_ETHER: u16 = 1;
 
-/// The device of a host.
+/// The network device of a host.
 #[derive(Clone, Debug)]
 pub(crate) struct Device {
     name: String,
-    /// Bytes of each packet that are not of the IP packet.
+    /// Bytes that the device counts for each packet in addition to the IP packet.
     header: u64,
 }
 
-/// Counters of a device since it was made, in IP bytes.
+/// Counters of a device since it was created, in IP bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Traffic {
     pub(crate) in_bytes: u64,
@@ -29,25 +29,25 @@ pub(crate) struct Traffic {
     pub(crate) out_packets: u64,
 }
 
-/// What the TCP of a namespace counts.
+/// TCP counters of a network namespace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TcpCounters {
     pub(crate) timeouts: u64,
-    /// Recoveries that were begun.
+    /// Fast recoveries that were started.
     pub(crate) recoveries: u64,
-    /// Times at which memory for TCP ran short.
+    /// How often the kernel ran short of memory for TCP.
     pub(crate) memory_pressures: u64,
 }
 
-/// Counters of packets that a kernel dropped because a socket had no room for them, and no
-/// protocol of the scenario had asked it to.
+/// TCP's counters of packets that the kernel dropped because a socket had no room for them. Drops
+/// that a protocol intends are not included.
 const TCP_DROPS: [&str; 5] =
     ["RcvPruned", "OfoPruned", "TCPRcvQDrop", "TCPBacklogDrop", "TCPOFODrop"];
-/// The same of UDP. Errors in sending are not among them: they are drops by a host's own queue.
+/// The same for UDP. Send errors are not included: they are drops in the host's own queue.
 const UDP_DROPS: [&str; 4] = ["RcvbufErrors", "MemErrors", "Udp6RcvbufErrors", "Udp6MemErrors"];
 
-/// Packets that this namespace's sockets have had no room for, as the kernel counts them; zero
-/// where it does not.
+/// How many packets this namespace's sockets dropped for lack of room, or zero if the kernel does
+/// not count them.
 pub(crate) fn buffer_drops() -> u64 {
     let read =
         |name: &str| fs::read_to_string(format!("/proc/self/net/{name}")).unwrap_or_default();
@@ -57,7 +57,8 @@ pub(crate) fn buffer_drops() -> u64 {
     pairs + named_lines(&read("snmp6"), &UDP_DROPS) + sockets.iter().sum::<u64>()
 }
 
-/// The sum of some counters of a file whose lines come in pairs: names, and below them values.
+/// Sums the wanted counters of a file whose lines come in pairs: a line of names and a line of
+/// values.
 fn named_pairs(text: &str, prefix: &str, wanted: &[&str]) -> u64 {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix(prefix));
     let (names, values) = (lines.next().unwrap_or(""), lines.next().unwrap_or(""));
@@ -66,7 +67,7 @@ fn named_pairs(text: &str, prefix: &str, wanted: &[&str]) -> u64 {
     wanted.filter_map(|(_, value)| value.parse::<u64>().ok()).sum()
 }
 
-/// The same of a file with a name and a value in each line.
+/// Sums the wanted counters of a file with one name and one value per line.
 fn named_lines(text: &str, wanted: &[&str]) -> u64 {
     let value = |line: &str| {
         let (name, value) = line.split_once(char::is_whitespace)?;
@@ -75,14 +76,14 @@ fn named_lines(text: &str, wanted: &[&str]) -> u64 {
     text.lines().filter_map(value).sum()
 }
 
-/// The sum of the last column of a table of sockets: their drops.
+/// Sums the last column of a table of sockets, which is the number of drops.
 fn last_column(text: &str) -> u64 {
     let last = |line: &str| line.split_whitespace().last()?.parse::<u64>().ok();
     text.lines().skip(1).filter_map(last).sum()
 }
 
 impl Device {
-    /// The device that has this address; a loopback address is that of the loopback device.
+    /// The device that has this address; a loopback address belongs to the loopback device.
     pub(crate) fn of(address: IpAddr) -> Option<Self> {
         let all: Vec<_> = getifaddrs().ok()?.collect();
         let has = |a: &nix::ifaddrs::InterfaceAddress| {
@@ -97,13 +98,13 @@ impl Device {
         let found = all.iter().find(|a| has(a)).or_else(|| all.iter().find(|a| is_loopback(a)))?;
         let name = found.interface_name.clone();
         let link = all.iter().filter(|a| a.interface_name == name);
-        // A TUN device has no address of the link layer, and no header of it.
+        // A TUN device has no link-layer address and no link-layer header.
         let hatype = link.filter_map(|a| a.address.as_ref()?.as_link_addr()).map(|a| a.hatype());
         let is_ethernet = hatype.into_iter().any(|hatype| hatype == ARPHRD_ETHER);
         Some(Self { name, header: if is_ethernet { ETHERNET } else { 0 } })
     }
 
-    /// Its counters now; zero where they cannot be read.
+    /// The device's counters now, or zero if they cannot be read.
     pub(crate) fn traffic(&self) -> Traffic {
         let text = std::fs::read_to_string("/proc/self/net/dev").unwrap_or_default();
         self.parse(&text).unwrap_or_default()
@@ -132,7 +133,7 @@ impl Device {
 }
 
 impl Traffic {
-    /// What went since an earlier look.
+    /// The traffic since an earlier reading.
     pub(crate) fn since(self, earlier: Self) -> Self {
         Self {
             in_bytes: self.in_bytes.saturating_sub(earlier.in_bytes),
@@ -144,7 +145,7 @@ impl Traffic {
 }
 
 impl TcpCounters {
-    /// Those of this namespace now; zero where they cannot be read.
+    /// This namespace's counters now, or zero if they cannot be read.
     pub(crate) fn read() -> Self {
         Self::parse(&std::fs::read_to_string("/proc/self/net/netstat").unwrap_or_default())
     }

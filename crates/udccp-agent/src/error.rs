@@ -1,39 +1,39 @@
-//! Why an agent could not play, and what to do about it.
+//! The errors of an agent, each with a hint what to do about it.
 
 use std::io;
 use std::net::SocketAddr;
 
-/// An error of an agent. Its text says what happened, [`AgentError::hint`] what to do.
+/// An error of an agent. The message says what happened; [`AgentError::hint`] says what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AgentError {
-    /// What it was told makes no sense.
+    /// The specification is invalid.
     #[error("the agent's task is invalid: {why}")]
     Spec {
         /// What is wrong.
         why: String,
     },
-    /// A part of the scenario that only a simulation has.
+    /// The scenario uses something that only the simulator offers.
     #[error("{what}: only a simulation can run that")]
     Unplayable {
         /// The part.
         what: String,
     },
-    /// A protocol that no Linux has.
+    /// No Linux kernel has this protocol.
     #[error("no Linux kernel has {protocol}")]
     NotInLinux {
         /// The protocol as scenarios name it.
         protocol: String,
     },
-    /// A congestion control that this kernel lacks.
+    /// This kernel lacks the congestion control.
     #[error("this kernel has no TCP congestion control \"{name}\"")]
     NoCongestion {
         /// Its name.
         name: String,
-        /// What the kernel has.
+        /// The congestion controls that the kernel has.
         available: Vec<String>,
     },
-    /// A congestion control that this user may not choose.
+    /// This user may not choose the congestion control.
     #[error("this user may not choose the TCP congestion control \"{name}\"")]
     CongestionDenied {
         /// Its name.
@@ -42,11 +42,11 @@ pub enum AgentError {
     /// The kernel has no DCCP.
     #[error("this kernel has no DCCP sockets: {source}")]
     NoDccp {
-        /// What it said.
+        /// The kernel's error.
         #[source]
         source: io::Error,
     },
-    /// The user may not do something.
+    /// The user lacks a permission.
     #[error("no permission: {what}")]
     Denied {
         /// What was tried.
@@ -55,49 +55,49 @@ pub enum AgentError {
     /// The port is taken.
     #[error("port {} on {} is in use", .address.port(), .address.ip())]
     PortInUse {
-        /// The address that was to be bound.
+        /// The address to bind.
         address: SocketAddr,
     },
-    /// The address is not one of this host's.
+    /// The address does not belong to this host.
     #[error("{} is not an address of this host", .address.ip())]
     AddressNotLocal {
-        /// The address that was to be bound.
+        /// The address to bind.
         address: SocketAddr,
     },
-    /// The other end does not serve the port.
+    /// The peer does not listen on the port.
     #[error("{peer} refused the connection")]
     Refused {
-        /// The other end.
+        /// The peer.
         peer: SocketAddr,
     },
-    /// There is no way to the other end.
+    /// No route to the peer.
     #[error("{peer} cannot be reached: {source}")]
     Unreachable {
-        /// The other end.
+        /// The peer.
         peer: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
-    /// Our DCCP said no.
+    /// An error of our DCCP.
     #[error(transparent)]
     Dccp(#[from] udccp::Error),
-    /// Whoever started the agent is gone.
+    /// The orchestrator has died.
     #[error("the process that started this agent has ended")]
     Orphaned,
-    /// The system refused something.
+    /// A system call failed.
     #[error("{what}: {source}")]
     Io {
         /// What was being done.
         what: &'static str,
-        /// The system's reason.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
 }
 
 impl AgentError {
-    /// The kind of error as one word; it never changes its meaning.
+    /// The kind of error as one word. Words never change their meaning.
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Spec { .. } => "spec",
@@ -117,7 +117,7 @@ impl AgentError {
         }
     }
 
-    /// The exit code of the agent's process, by the table of `udccp --help`.
+    /// The exit code of the agent's process, from the table in `udccp --help`.
     pub const fn exit_code(&self) -> u8 {
         use udccp::Error as E;
         match self {
@@ -150,7 +150,7 @@ impl AgentError {
         }
     }
 
-    /// What to do about it, as one sentence.
+    /// What to do about it, in one sentence.
     pub fn hint(&self) -> String {
         match self {
             Self::Spec { .. } => "agents are started by `udccp emu` and `udccp linux`".to_owned(),
@@ -189,7 +189,7 @@ impl AgentError {
         }
     }
 
-    /// A socket that could not be bound.
+    /// The error for a socket that could not be bound.
     pub(crate) fn bind(address: SocketAddr, source: io::Error) -> Self {
         match source.kind() {
             io::ErrorKind::AddrInUse => Self::PortInUse { address },
@@ -199,7 +199,7 @@ impl AgentError {
         }
     }
 
-    /// A connection that was not made.
+    /// The error for a connection that could not be opened.
     pub(crate) fn connect(peer: SocketAddr, source: io::Error) -> Self {
         match source.kind() {
             io::ErrorKind::ConnectionRefused => Self::Refused { peer },

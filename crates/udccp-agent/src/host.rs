@@ -1,4 +1,4 @@
-//! The orchestrator's side: a process that plays one end of a flow.
+//! The orchestrator's side: a process that runs one end of a flow.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::report::{AgentEvent, AgentReport, Order};
 use crate::spec::{AgentSpec, Role};
 
-/// Why a host did not play.
+/// Why an agent failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HostError {
@@ -17,58 +17,58 @@ pub enum HostError {
     Spawn {
         /// Which end of which flow.
         of: String,
-        /// Why not.
+        /// The system's error.
         #[source]
         source: std::io::Error,
     },
-    /// The agent said why.
+    /// The agent reported an error.
     #[error("{of}: {message}")]
     Agent {
         /// Which end of which flow.
         of: String,
-        /// What kind of error, as [`crate::AgentError::kind`] has it.
+        /// The kind of error, as in [`crate::AgentError::kind`].
         kind: String,
         /// What went wrong.
         message: String,
         /// What to do about it.
         hint: String,
-        /// The exit code that says it.
+        /// The exit code for it.
         code: u8,
     },
-    /// The process ended without a word.
+    /// The process ended without a report.
     #[error("{of}: its process ended ({status}) before it had {what}")]
     Ended {
         /// Which end of which flow.
         of: String,
-        /// How it ended.
+        /// Its exit status.
         status: String,
-        /// What was waited for.
+        /// The expected message.
         what: &'static str,
     },
-    /// The process did not say anything in time.
+    /// The process did not answer in time.
     #[error("{of}: no message for {waited:?}; it should have {what}")]
     Silent {
         /// Which end of which flow.
         of: String,
-        /// What was waited for.
+        /// The expected message.
         what: &'static str,
-        /// For how long.
+        /// How long the orchestrator waited.
         waited: Duration,
     },
-    /// The process said something else.
+    /// The process sent an unexpected message.
     #[error("{of}: said {line:?}, but should have {what}")]
     Odd {
         /// Which end of which flow.
         of: String,
-        /// What was waited for.
+        /// The expected message.
         what: &'static str,
-        /// What came.
+        /// The line received.
         line: String,
     },
 }
 
 impl HostError {
-    /// What to do about it, where anything is known.
+    /// What to do about it, if known.
     pub fn hint(&self) -> Option<&str> {
         match self {
             Self::Agent { hint, .. } => Some(hint),
@@ -77,7 +77,7 @@ impl HostError {
         }
     }
 
-    /// The exit code for a program that failed for it, by the table of `udccp --help`.
+    /// The exit code for a program that fails with this error, from the table in `udccp --help`.
     pub const fn exit_code(&self) -> u8 {
         match self {
             Self::Agent { code, .. } => *code,
@@ -86,7 +86,7 @@ impl HostError {
     }
 }
 
-/// A process that plays one end of a flow. It is killed when this is dropped.
+/// A process that runs one end of a flow. Dropping this kills it.
 #[derive(Debug)]
 pub struct AgentProcess {
     of: String,
@@ -96,8 +96,8 @@ pub struct AgentProcess {
 }
 
 impl AgentProcess {
-    /// Starts an agent with a command that the caller has prepared (`udccp agent`, in the namespace
-    /// of its host, dying with its parent). Standard error is left as the command has it.
+    /// Starts an agent with a command that the caller has prepared: `udccp agent` in the namespace
+    /// of its host, set to die with its parent. The command's standard error is left as it is.
     ///
     /// # Errors
     /// [`HostError::Spawn`].
@@ -124,15 +124,15 @@ impl AgentProcess {
         Ok(host)
     }
 
-    /// The process.
+    /// The process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Waits until its sockets are bound.
+    /// Waits until the agent's sockets are bound.
     ///
     /// # Errors
-    /// What the agent says; that it says nothing in `time`.
+    /// The agent's error, or that nothing came within `time`.
     pub fn wait_ready(&mut self, time: Duration) -> Result<(), HostError> {
         const WHAT: &str = "said that it is ready";
         match self.next(time, WHAT)? {
@@ -141,15 +141,15 @@ impl AgentProcess {
         }
     }
 
-    /// Tells it time zero of the scenario, on [`crate::monotonic_ns`]'s clock.
+    /// Sends the scenario's time zero, on the clock of [`crate::monotonic_ns`].
     pub fn go(&mut self, t0_ns: u64) {
         self.say(&serde_json::to_string(&Order::Go { t0_ns }).unwrap_or_default());
     }
 
-    /// Waits for its report, for at most `time`, and for its end.
+    /// Waits at most `time` for the agent's report, and then for the process to end.
     ///
     /// # Errors
-    /// What the agent says; that it says nothing in `time`.
+    /// The agent's error, or that nothing came within `time`.
     pub fn report(&mut self, time: Duration) -> Result<AgentReport, HostError> {
         const WHAT: &str = "reported";
         match self.next(time, WHAT)? {
@@ -162,19 +162,19 @@ impl AgentProcess {
         }
     }
 
-    /// Whether it has ended, and not well.
+    /// Whether the process has ended with an error.
     pub fn has_failed(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(Some(status)) if !status.success())
     }
 
-    /// Ends it at once, and reaps it.
+    /// Kills the process and reaps it.
     pub fn kill(&mut self) {
         self.input = None;
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 
-    /// Who is gone does not hear; it is found out where its answer is waited for.
+    /// Write errors are ignored: a dead agent is noticed where its answer is awaited.
     fn say(&mut self, line: &str) {
         if let Some(input) = &mut self.input {
             let _ = writeln!(input, "{line}").and_then(|()| input.flush());
@@ -220,7 +220,7 @@ fn name(role: Role, flow: &str) -> String {
     format!("{} of flow \"{flow}\"", role.word())
 }
 
-/// Hands lines on until there are no more, or nobody wants them.
+/// Forwards lines until the output ends or the receiver is dropped.
 fn pass_on(output: impl BufRead, tell: &Sender<String>) {
     for line in output.lines() {
         let Ok(line) = line else { return };

@@ -1,4 +1,4 @@
-//! Both ends of a flow as the one result that the laboratory knows.
+//! Combines the reports of both ends of a flow into one result.
 
 use udccp_base::{Duration, Instant, Probe};
 use udccp_link::Tally;
@@ -7,9 +7,9 @@ use udccp_sim::{Completions, FlowResult, FlowSample, PathCounts, PathWindow, Sou
 
 use crate::report::{AgentReport, AgentSample, TimesReport};
 
-/// Puts what the ends of a flow saw into a result whose network was seen by somebody else (the
-/// emulator's links): goodput, congestion state, messages and transfers. What the network saw
-/// stays.
+/// Adds what the ends of a flow measured (goodput, congestion state, messages and transfers) to a
+/// result whose network was measured elsewhere, by the emulator's links. The measurements of the
+/// network are kept.
 pub fn both_ends(
     flow: &mut FlowResult,
     measure: &Measure,
@@ -34,11 +34,11 @@ pub fn both_ends(
     flow.transfers = transfers(sender, receiver);
 }
 
-/// The result of a flow of which nothing is known but what its ends saw: wire rates are those of
-/// the hosts' devices, and what the receiver did not get is lost. There are no delays and no
+/// Computes the result of a flow from the reports of its ends alone. Wire rates are those of the
+/// hosts' devices, and what the receiver did not get counts as lost. There are no delays and no
 /// crossings.
 ///
-/// Rates in the measured part are those of the samples that end in it.
+/// Rates in the measured part come from the samples that end in it.
 pub fn from_ends(
     scenario: &Scenario,
     flow: &Flow,
@@ -76,7 +76,7 @@ pub fn from_ends(
     result
 }
 
-/// The whole run in one direction.
+/// Counts of the whole run in one direction.
 fn way(from: &AgentReport, to: &AgentReport) -> PathCounts {
     let sum =
         |report: &AgentReport, of: fn(&AgentSample) -> u64| report.samples.iter().map(of).sum();
@@ -91,7 +91,7 @@ fn way(from: &AgentReport, to: &AgentReport) -> PathCounts {
     }
 }
 
-/// The measured part of it.
+/// Counts of the measured part in one direction.
 fn window(measure: &Measure, from: &AgentReport, to: &AgentReport) -> PathWindow {
     let sent = Tally {
         packets: sum(from, measure, |s| s.sent_packets),
@@ -111,7 +111,7 @@ fn window(measure: &Measure, from: &AgentReport, to: &AgentReport) -> PathWindow
     }
 }
 
-/// Of the samples that end in the measured part.
+/// Sums a value over the samples that end in the measured part.
 fn sum(report: &AgentReport, measure: &Measure, of: fn(&AgentSample) -> u64) -> u64 {
     let (from, to) = (measure.from.as_nanos(), measure.to.as_nanos());
     report.samples.iter().filter(|s| s.end_ns > from && s.end_ns <= to).map(of).sum()
@@ -132,7 +132,7 @@ fn probe(sample: &AgentSample) -> Probe {
     }
 }
 
-/// What began at one end and what ended at one of them.
+/// Combines the things begun at one end with those completed at either end.
 fn times(
     measure: &Measure,
     sender: Option<&TimesReport>,
@@ -152,7 +152,7 @@ fn times(
     })
 }
 
-/// Transfers, of which the ends are known for each other by the sender's port.
+/// Combines the two ends of each transfer, matched by the sender's port.
 fn transfers(sender: &AgentReport, receiver: &AgentReport) -> Option<Completions> {
     let has_end = sender.connections.iter().any(|c| c.is_offered.is_some());
     if !has_end {

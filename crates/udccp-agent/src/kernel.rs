@@ -4,8 +4,8 @@ use udccp_scenario::schema::{Flow, TcpOptions, TcpProfile};
 
 use crate::error::AgentError;
 
-/// The kernel's name of the congestion control of a TCP; `None` where Linux has none that fits.
-/// CUBIC is one in the kernel: today's (RFC 9438 with HyStart), whichever is asked for.
+/// The kernel's name for the congestion control of a TCP protocol, or `None` if Linux has no
+/// equivalent. The kernel has only one CUBIC (RFC 9438 with HyStart), so every variant maps to it.
 pub fn kernel_congestion(protocol: &str) -> Option<&'static str> {
     Some(match protocol {
         "tcp/newreno" => "reno",
@@ -26,16 +26,16 @@ pub fn kernel_congestion(protocol: &str) -> Option<&'static str> {
     })
 }
 
-/// The congestion controls that this kernel has ready, as it calls them.
+/// The congestion controls that are loaded in this kernel, by the kernel's names.
 pub fn available_congestion() -> Vec<String> {
     let text = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
     text.unwrap_or_default().split_whitespace().map(str::to_owned).collect()
 }
 
-/// Tries whether sockets may have this congestion control here.
+/// Checks whether this user's sockets may use a congestion control.
 ///
 /// # Errors
-/// What [`crate::serve`] would say.
+/// The error that [`crate::serve`] would return.
 pub fn check_congestion(name: &str) -> Result<(), AgentError> {
     use socket2::{Domain, Protocol, Socket, Type};
     let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))
@@ -58,7 +58,7 @@ pub fn has_dccp() -> bool {
     crate::socket::linux::socket(core::net::Ipv4Addr::LOCALHOST.into()).is_ok()
 }
 
-/// What a scenario asks of a TCP flow and a kernel's socket does not take; each as a sentence.
+/// The TCP options of a scenario's flow that a kernel socket cannot honour, each as a sentence.
 pub fn tcp_gaps(flow: &Flow) -> Vec<String> {
     let TcpOptions {
         profile,
@@ -90,7 +90,7 @@ pub fn tcp_gaps(flow: &Flow) -> Vec<String> {
         ("initial_ssthresh", initial_ssthresh.is_some()),
         ("min_rto", min_rto.is_some()),
         ("timestamps", timestamps.is_some()),
-        // Links of a testbed carry single packets.
+        // A testbed's links carry single packets.
         ("offload", *offload == Some(true)),
         ("small_queues", *small_queues == Some(false)),
         ("ecn", ecn.is_some()),

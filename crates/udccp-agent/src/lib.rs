@@ -1,23 +1,23 @@
-//! One end of one flow of a scenario, played on a real host: kernel TCP with any congestion control
-//! that the kernel has, UDP, the DCCP of a Linux kernel, or the sockets of crate `udccp`.
+//! Runs one end of one flow of a scenario on a real host: kernel TCP with any of the kernel's
+//! congestion controls, UDP, the DCCP of a Linux kernel, or the sockets of crate `udccp`.
 //!
-//! An agent is a process inside the network namespace (or the guest) that is its host. Its
-//! orchestrator speaks with it in JSON lines:
+//! An agent is a process inside the network namespace (or the guest) that serves as its host. It
+//! exchanges lines of JSON with its orchestrator:
 //!
-//! | line | from | says |
+//! | line | sender | meaning |
 //! |---|---|---|
-//! | [`AgentSpec`] | orchestrator | what to play |
+//! | [`AgentSpec`] | orchestrator | what to run |
 //! | [`AgentEvent::Ready`] | agent | its sockets are bound |
-//! | [`Order::Go`] | orchestrator | time zero of the scenario, on `CLOCK_MONOTONIC` |
-//! | [`AgentEvent::Report`] | agent | what it saw, at the end of the run; it then ends by itself |
-//! | [`AgentEvent::Error`] | agent | instead of the above: the error, and its exit code |
+//! | [`Order::Go`] | orchestrator | the scenario's time zero, on `CLOCK_MONOTONIC` |
+//! | [`AgentEvent::Report`] | agent | measurements, at the end of the run; the agent then exits |
+//! | [`AgentEvent::Error`] | agent | instead of the above: the error and its exit code |
 //!
-//! The end of its standard input before the report means that the orchestrator has died: the agent
-//! ends at once. [`AgentProcess`] is the orchestrator's side of this, [`serve`] the agent's.
+//! If standard input ends before the report is sent, the orchestrator has died, and the agent exits
+//! at once. [`AgentProcess`] is the orchestrator's side of this protocol, [`serve`] the agent's.
 //!
 //! Applications are the [`Source`](udccp_sim::Source)s of the simulator, drawing from the same
-//! seeds. A message of a live source carries when it was made, so that the receiver knows how long
-//! it took; both ends read one clock.
+//! seeds. A message of a live source carries its creation time, from which the receiver computes
+//! its delay: both ends read the same clock.
 
 #![deny(unsafe_code)]
 
@@ -34,7 +34,7 @@ mod socket;
 mod spec;
 mod sys;
 
-/// Which code plays on real networks: a hash over the sources of agents, sockets and backends.
+/// Identifies the code of agents, sockets and backends: a hash over their sources.
 pub const CODE: &str = env!("UDCCP_BACKENDS_HASH");
 
 pub use clock::monotonic_ns;

@@ -1,4 +1,4 @@
-//! Messages between an agent and its orchestrator: events and reports up, orders down.
+//! Messages between an agent and its orchestrator.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,13 +8,13 @@ use crate::spec::Role;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "event")]
 pub enum AgentEvent {
-    /// It has bound its sockets and waits for the word to go.
+    /// The sockets are bound, and the agent waits for [`Order::Go`].
     Ready,
-    /// It has played to the end.
+    /// The run is complete.
     Report(Box<AgentReport>),
-    /// It could not.
+    /// The run failed.
     Error {
-        /// The kind of error, as [`crate::AgentError::kind`] has it.
+        /// The kind of error, as in [`crate::AgentError::kind`].
         kind: String,
         /// What went wrong.
         message: String,
@@ -27,31 +27,31 @@ pub enum AgentEvent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "event", deny_unknown_fields)]
 pub enum Order {
-    /// Play.
+    /// Start the run.
     Go {
-        /// Time zero of the scenario on the clock `CLOCK_MONOTONIC`.
+        /// The scenario's time zero on `CLOCK_MONOTONIC`.
         t0_ns: u64,
     },
 }
 
-/// What one end of a flow saw. Times are since time zero of the scenario.
+/// What one end of a flow measured. Times count from the scenario's time zero.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AgentReport {
     /// The flow.
     pub flow: String,
-    /// Which end.
+    /// Which end of the flow.
     pub role: Role,
-    /// One for each interval, from the start of the run to its end.
+    /// One sample per interval, from the start of the run to its end.
     pub samples: Vec<AgentSample>,
-    /// Bytes that the application gave to its socket in the whole run.
+    /// Bytes that the application passed to its socket in the whole run.
     pub app_bytes_out: u64,
-    /// Bytes that the application got in the whole run.
+    /// Bytes that the application received in the whole run.
     pub app_bytes_in: u64,
     /// What the source offered (sender).
     #[serde(default)]
     pub offered: OfferedReport,
-    /// Messages that the source follows (`begun` and `given_up` at the sender, `done` where they
-    /// end).
+    /// Messages that the source tracks: `begun` and `given_up` at the sender, `done` at the end
+    /// where they complete.
     #[serde(default)]
     pub messages: Option<TimesReport>,
     /// Requests and responses (sender).
@@ -60,36 +60,36 @@ pub struct AgentReport {
     /// The connections of the flow: one, or one for each transfer.
     #[serde(default)]
     pub connections: Vec<ConnectionReport>,
-    /// How often memory for TCP ran short in this host's kernel, which slows down all of its
-    /// connections, whatever their paths: the rates are then not those of the network.
+    /// How often this host's kernel ran short of memory for TCP. A shortage slows down all of its
+    /// connections, whatever their paths, so the rates do not reflect the network.
     #[serde(default)]
     pub memory_pressures: u64,
-    /// Packets that this host's kernel dropped because a socket had no room for them: losses that
-    /// are not those of the network.
+    /// Packets that this host's kernel dropped because a socket had no room for them. The network
+    /// did not lose these.
     #[serde(default)]
     pub buffer_drops: u64,
-    /// Values of the samples that this protocol does not tell, by their names.
+    /// Names of sample values that this protocol does not report.
     #[serde(default)]
     pub unknown: Vec<String>,
-    /// What went wrong on the way without ending the run, and what could not be set as asked.
+    /// Problems that did not end the run, and settings that could not be applied.
     #[serde(default)]
     pub warnings: Vec<String>,
 }
 
-/// One end of a flow in one interval; counters marked cumulative are of the run so far.
+/// One end of a flow in one interval. Counters marked cumulative cover the run so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AgentSample {
     /// End of the interval.
     pub end_ns: u64,
     /// Application bytes delivered here in the interval.
     pub app_bytes: u64,
-    /// IP bytes that came in over this host's device in the interval.
+    /// IP bytes received on this host's device in the interval.
     pub wire_bytes: u64,
-    /// Packets that came in.
+    /// Packets received.
     pub wire_packets: u64,
-    /// IP bytes that went out.
+    /// IP bytes sent.
     pub sent_bytes: u64,
-    /// Packets that went out.
+    /// Packets sent.
     pub sent_packets: u64,
     /// Congestion window in packets at the end of the interval.
     #[serde(default)]
@@ -117,11 +117,11 @@ pub struct AgentSample {
 /// What a source offered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OfferedReport {
-    /// Messages that the socket took.
+    /// Messages that the socket accepted.
     pub accepted: u64,
-    /// Bytes that it took.
+    /// Bytes that the socket accepted.
     pub accepted_bytes: u64,
-    /// Messages that it did not.
+    /// Messages that the socket refused.
     pub refused: u64,
 }
 
@@ -130,28 +130,28 @@ pub struct OfferedReport {
 pub struct TimesReport {
     /// Things that began.
     pub begun: u64,
-    /// Of these, given up by the source.
+    /// How many of these the source gave up.
     pub given_up: u64,
-    /// Of those that ended well: when, and how long it had taken, in nanoseconds.
+    /// For each that completed: the time of completion, and how long it took, both in nanoseconds.
     pub done: Vec<[u64; 2]>,
 }
 
 /// One end of one connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConnectionReport {
-    /// The sender's port, by which both ends of a connection are known for each other.
+    /// The sender's port, which matches the two ends of a connection.
     pub port: u16,
     /// When it was opened (sender) or accepted.
     pub opened_ns: u64,
-    /// Application bytes given to the socket (sender) or delivered.
+    /// Application bytes passed to the socket (sender) or delivered (receiver).
     pub bytes: u64,
-    /// When the last of them were delivered (receiver).
+    /// When the last bytes were delivered (receiver).
     #[serde(default)]
     pub last_ns: Option<u64>,
-    /// Of a transfer: all of it was given to the socket (sender).
+    /// For a transfer: whether all of it was passed to the socket (sender).
     #[serde(default)]
     pub is_offered: Option<bool>,
-    /// The connection was over before the run was.
+    /// Whether the connection ended before the run did.
     #[serde(default)]
     pub is_closed: bool,
 }

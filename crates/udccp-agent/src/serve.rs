@@ -1,4 +1,4 @@
-//! The agent's side of the lines.
+//! The agent's side of the protocol.
 
 use std::io::{BufRead, Write};
 use std::sync::mpsc::{Receiver, channel};
@@ -9,12 +9,11 @@ use crate::play::Play;
 use crate::report::{AgentEvent, Order};
 use crate::spec::AgentSpec;
 
-/// Plays one end of one flow: reads its orders from `input`, and writes what it has to say to
-/// `output`. `orphaned` is called where `input` ends before the report is out; it should end the
-/// process.
+/// Runs one end of one flow: reads orders from `input` and writes events to `output`. If `input`
+/// ends before the report is written, `orphaned` is called; it should end the process.
 ///
 /// # Errors
-/// What could not be done; it has been written to `output` already.
+/// Why the run failed. The error has been written to `output` already.
 pub fn serve(
     input: impl BufRead + Send + 'static,
     mut output: impl Write,
@@ -51,7 +50,7 @@ fn play(
     say(output, &AgentEvent::Report(Box::new(report)))
 }
 
-/// Reads the one order in a thread of its own, which then waits for the end of the input.
+/// Reads the one order in a separate thread, which then waits for the end of the input.
 fn listen(
     mut input: impl BufRead + Send + 'static,
     orphaned: impl FnOnce() + Send + 'static,

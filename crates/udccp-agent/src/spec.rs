@@ -10,10 +10,10 @@ use udccp_scenario::{Family, SERVICE};
 use crate::error::AgentError;
 use crate::kernel::kernel_congestion;
 
-/// Version of the lines that agents read and write.
+/// Version of the protocol between agent and orchestrator.
 pub const SCHEMA: u64 = 1;
 
-/// One end of one flow on one host. Times are since time zero of the scenario.
+/// One end of one flow on one host. Times count from the scenario's time zero.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentSpec {
@@ -23,30 +23,30 @@ pub struct AgentSpec {
     pub flow: String,
     /// Which end.
     pub role: Role,
-    /// The protocol, and which code plays it.
+    /// The protocol, and which implementation runs it.
     pub protocol: AgentProtocol,
     /// The address of this host.
     pub local: IpAddr,
     /// The address of the other host.
     pub remote: IpAddr,
-    /// The port that the receiver serves.
+    /// The port that the receiver listens on.
     pub port: u16,
     /// What the application sends.
     pub traffic: Traffic,
-    /// Of traffic that follows a trace: the sizes of its frames, which `traffic` only names.
+    /// For traffic that follows a trace: the frame sizes. `traffic` has only the trace's name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub frames: Vec<u32>,
     /// Largest IP packet in bytes.
     pub packet_bytes: u64,
-    /// Read data as soon as they come, at a system call for each. Elsewhere they may wait for some
-    /// milliseconds, in which a kernel's TCP acknowledges less often.
+    /// Read data as soon as they arrive, at the cost of a system call each time. Otherwise they may
+    /// wait for some milliseconds, during which a kernel's TCP acknowledges less often.
     #[serde(default)]
     pub prompt: bool,
-    /// The flow's own seed; the source draws from its stream `source`, as in simulation.
+    /// The flow's seed. The source draws from its stream `source`, as in simulation.
     pub source_seed: u64,
-    /// When the sender opens.
+    /// When the sender opens the flow.
     pub start_ns: u64,
-    /// When the source ends and the sender closes; never where absent.
+    /// When the source stops and the sender closes; absent means never.
     #[serde(default)]
     pub stop_ns: Option<u64>,
     /// When the agent ends.
@@ -59,14 +59,14 @@ pub struct AgentSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// It opens the flow and sends.
+    /// Opens the flow and sends.
     Sender,
-    /// It serves the port and receives.
+    /// Listens on the port and receives.
     Receiver,
 }
 
 impl Role {
-    /// As a word of a message.
+    /// The role as a word for messages.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Sender => "sender",
@@ -75,18 +75,18 @@ impl Role {
     }
 }
 
-/// A protocol, and which code plays it.
+/// A protocol, and which implementation runs it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind", deny_unknown_fields)]
 pub enum AgentProtocol {
     /// The kernel's TCP.
     Tcp {
-        /// Its congestion control, as the kernel calls it.
+        /// The congestion control, by the kernel's name.
         congestion: String,
-        /// Size of the send buffer in bytes; the kernel adapts it where absent.
+        /// Size of the send buffer in bytes; absent means that the kernel adapts it.
         #[serde(default)]
         send_buffer: Option<u64>,
-        /// Size of the receive buffer in bytes; the kernel adapts it where absent.
+        /// Size of the receive buffer in bytes; absent means that the kernel adapts it.
         #[serde(default)]
         receive_buffer: Option<u64>,
     },
@@ -94,12 +94,12 @@ pub enum AgentProtocol {
     Udp,
     /// DCCP.
     Dccp {
-        /// Which one.
+        /// Which DCCP implementation.
         stack: DccpStack,
     },
 }
 
-/// Which DCCP.
+/// A DCCP implementation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind", deny_unknown_fields)]
 pub enum DccpStack {
@@ -107,13 +107,13 @@ pub enum DccpStack {
     Ours {
         /// How packets travel.
         transport: DccpTransport,
-        /// The protocol as scenarios name it (`dccp/ccid2`).
+        /// The protocol by its name in scenarios (`dccp/ccid2`).
         protocol: String,
         /// The options of the flow.
         #[serde(default)]
         options: Box<DccpOptions>,
-        /// Hand many datagrams to the kernel at once (UDP GSO). Devices on the way may then see
-        /// them as one packet, so this is for paths whose first device cuts them.
+        /// Pass many datagrams to the kernel at once (UDP GSO). Devices on the path may see them as
+        /// one packet, so enable this only if the first device splits them.
         #[serde(default)]
         offload: bool,
     },
@@ -121,8 +121,8 @@ pub enum DccpStack {
     Linux {
         /// The CCID of both half-connections: 2 or 3.
         ccid: u8,
-        /// Packets that the kernel queues for messages that come at times of their own; its
-        /// default (5) where absent. Bulk traffic is limited by the send buffer instead.
+        /// How many packets the kernel queues for non-bulk traffic; absent means the kernel's
+        /// default (5). The send buffer limits bulk traffic instead.
         #[serde(default)]
         tx_queue: Option<u32>,
         /// The service code.
@@ -131,7 +131,7 @@ pub enum DccpStack {
     },
 }
 
-/// How packets of our DCCP travel.
+/// How packets of our DCCP travel, with the port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind", deny_unknown_fields)]
 pub enum DccpTransport {
@@ -144,24 +144,24 @@ pub enum DccpTransport {
     Raw,
 }
 
-/// Which code plays the DCCP flows of a scenario.
+/// Which implementation runs the DCCP flows of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlayDccp {
-    /// Crate `udccp`, its packets travelling this way; `offload` as in [`DccpStack::Ours`].
+    /// Crate `udccp`.
     Ours {
         /// How packets travel; the UDP port is the flow's.
         transport: OurTransport,
-        /// Hand many datagrams to the kernel at once.
+        /// Pass many datagrams to the kernel at once, as in [`DccpStack::Ours`].
         offload: bool,
     },
-    /// The kernel.
+    /// The kernel's DCCP.
     Linux,
 }
 
 /// How packets of our DCCP travel, before a port is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OurTransport {
-    /// In UDP datagrams, the UDP port being that of the flow.
+    /// In UDP datagrams; the UDP port is the flow's.
     UdpEncap,
     /// As IP protocol 33.
     Raw,
@@ -172,11 +172,12 @@ const fn service() -> u32 {
 }
 
 impl AgentSpec {
-    /// Both ends of a flow in a run with this seed, the sender first; `at` is where they are and
-    /// `port` what the receiver serves. Chance (starting phase, source) is as in simulation.
+    /// The specifications of both ends of a flow for a run with this seed, the sender first. `at`
+    /// gives their addresses, and `port` is the port that the receiver listens on. Random choices
+    /// (starting phase, source) equal those of a simulation.
     ///
     /// # Errors
-    /// A flow that cannot be played on a real network.
+    /// The flow cannot run on a real network.
     pub fn pair(
         scenario: &Scenario,
         flow: &Flow,
@@ -211,10 +212,10 @@ impl AgentSpec {
         Ok([one, other])
     }
 
-    /// Reads the line that an agent is started with.
+    /// Parses the line that starts an agent.
     ///
     /// # Errors
-    /// A line that is no specification, or one of another version.
+    /// The line is not a specification, or has another version.
     pub fn parse(line: &str) -> Result<Self, AgentError> {
         let spec: Self =
             serde_json::from_str(line).map_err(|e| AgentError::Spec { why: e.to_string() })?;
@@ -228,7 +229,7 @@ impl AgentSpec {
         Ok(spec)
     }
 
-    /// What the application sends, with its frames.
+    /// What the application sends, with the frames of its trace.
     pub(crate) fn traffic(&self) -> Traffic {
         let mut traffic = self.traffic.clone();
         if let Traffic::VideoTrace { trace, .. } = &mut traffic {
@@ -239,10 +240,10 @@ impl AgentSpec {
 }
 
 impl AgentProtocol {
-    /// What plays a flow that is served at `port`.
+    /// The protocol and implementation for a flow with this `port`.
     ///
     /// # Errors
-    /// A protocol or option that the code which is to play it does not have.
+    /// The implementation does not have the flow's protocol or one of its options.
     pub fn of(flow: &Flow, port: u16, dccp: PlayDccp) -> Result<Self, AgentError> {
         match flow.protocol.family {
             Family::Udp => Ok(Self::Udp),
@@ -296,11 +297,11 @@ impl DccpStack {
     }
 }
 
-/// When a flow starts in the run of this seed: its `start`, and the phase that the simulator
-/// draws from the same seed.
+/// When a flow starts in a run with this seed: its `start`, plus the phase that the simulator draws
+/// from the same seed.
 pub fn start_of(scenario: &Scenario, flow: &Flow, seed: Seed) -> Duration {
     let phase = match (scenario.time.phase.as_nanos(), &flow.traffic) {
-        // The phase of transfers that come by chance is drawn with the arrivals.
+        // The phase of random transfers is drawn with their arrivals.
         (0, _) | (_, Traffic::Poisson { .. }) => 0,
         (phase, _) => seed.stream(&format!("phase/{}", flow.name)).below(phase),
     };

@@ -1,4 +1,4 @@
-//! The four socket options that have no typed form in any crate.
+//! The four socket options for which no crate has a typed interface.
 
 use std::io;
 use std::mem::{MaybeUninit, size_of};
@@ -7,10 +7,10 @@ use std::os::fd::{AsFd, AsRawFd};
 /// `DCCP_SOCKOPT_CCID_TX_INFO`.
 const CCID_TX_INFO: i32 = 192;
 
-/// `SO_MEMINFO` gives numbers up to that of the packets dropped.
+/// `SO_MEMINFO` returns an array; the count of dropped packets is at this index.
 const DROPS: usize = libc::SK_MEMINFO_DROPS as usize;
 
-/// What a sender by CCID 3 tells (`struct tfrc_tx_info`, `linux/tfrc.h`).
+/// The state of a CCID 3 sender (`struct tfrc_tx_info`, `linux/tfrc.h`).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tfrc {
@@ -30,49 +30,49 @@ pub(crate) struct Tfrc {
     pub(crate) ipi: u32,
 }
 
-/// The state of a TCP connection.
+/// Reads the state of a TCP connection.
 pub(crate) fn tcp_info(socket: impl AsFd) -> io::Result<libc::tcp_info> {
     option(&socket, libc::IPPROTO_TCP, libc::TCP_INFO)
 }
 
-/// The state of a sender by CCID 3.
+/// Reads the state of a CCID 3 sender.
 pub(crate) fn tfrc_info(socket: impl AsFd) -> io::Result<Tfrc> {
     option(&socket, libc::SOL_DCCP, CCID_TX_INFO)
 }
 
-/// Packets that arrived for a socket and were dropped because it had no room for them.
+/// Counts the packets that a socket dropped because it had no room for them.
 pub(crate) fn drops(socket: impl AsFd) -> io::Result<u32> {
     let numbers: [u32; DROPS + 1] = option(&socket, libc::SOL_SOCKET, libc::SO_MEMINFO)?;
     Ok(numbers[DROPS])
 }
 
-/// Sets the least amount of unread data that a reader is woken for (`SO_RCVLOWAT`).
+/// Sets how much unread data wakes a reader (`SO_RCVLOWAT`).
 pub(crate) fn set_receive_low_water(socket: impl AsFd, bytes: i32) -> io::Result<()> {
     let length = size_of::<i32>() as libc::socklen_t;
     let fd = socket.as_fd().as_raw_fd();
     let value = (&raw const bytes).cast();
-    // SAFETY: the kernel reads `length` bytes of an integer that has as many.
+    // SAFETY: the kernel reads `length` bytes, the size of the integer that `value` points to.
     #[expect(unsafe_code, reason = "no crate offers this option")]
     let result =
         unsafe { libc::setsockopt(fd, libc::SOL_SOCKET, libc::SO_RCVLOWAT, value, length) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Reads an option whose value is a structure of numbers; what an older kernel does not write of it
-/// is zero.
+/// Reads an option whose value is a structure of integers. Fields that an older kernel does not
+/// write are zero.
 fn option<T: Copy>(socket: &impl AsFd, level: i32, name: i32) -> io::Result<T> {
     let mut value = MaybeUninit::<T>::zeroed();
     let mut length = size_of::<T>() as libc::socklen_t;
     let fd = socket.as_fd().as_raw_fd();
-    // SAFETY: the kernel writes at most `length` bytes into `value`, which has as many.
+    // SAFETY: the kernel writes at most `length` bytes, the size of `value`.
     #[expect(unsafe_code, reason = "no crate offers these three options")]
     let result =
         unsafe { libc::getsockopt(fd, level, name, value.as_mut_ptr().cast(), &raw mut length) };
     if result != 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: `T` is one of the types above, of integers alone: all bytes of it are set (zero at
-    // first), and any are valid.
+    // SAFETY: `T` is one of the types above, which consist of integers alone. All its bytes are
+    // initialised (to zero at first), and every bit pattern is valid.
     #[expect(unsafe_code, reason = "no crate offers these three options")]
     Ok(unsafe { value.assume_init() })
 }

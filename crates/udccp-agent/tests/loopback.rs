@@ -1,4 +1,4 @@
-//! Both ends of a flow on the loopback device, each told by lines what to play.
+//! Runs both ends of a flow on the loopback device, each controlled by lines of JSON.
 
 #![expect(clippy::print_stderr, reason = "a test that skips says so")]
 
@@ -46,7 +46,7 @@ impl Agent {
     }
 }
 
-/// Plays both ends for a second and a half; the sender closes after one.
+/// Runs both ends for 1.5 s; the sender closes after 1 s.
 fn play(protocol: AgentProtocol, traffic: Traffic) -> [AgentReport; 2] {
     let specs = specs(protocol, traffic);
     let [mut sender, mut receiver] = specs.each_ref().map(Agent::start);
@@ -158,7 +158,7 @@ fn dialogue() -> Traffic {
     }
 }
 
-/// Everything that every pair of ends has to fulfil where nothing is lost.
+/// Checks what holds for every pair of ends if nothing is lost.
 fn assert_delivered([sender, receiver]: &[AgentReport; 2]) {
     assert_eq!((sender.role, receiver.role), (Role::Sender, Role::Receiver));
     assert_eq!(sender.samples.len(), 6);
@@ -187,7 +187,7 @@ fn bulk_over_kernel_tcp_arrives_and_says_its_window() {
 fn udp_at_a_constant_rate_keeps_it() {
     let reports = play(AgentProtocol::Udp, constant_rate());
     assert_delivered(&reports);
-    // 0.9 s at a message a millisecond, the first at once.
+    // 0.9 s at one message per millisecond, the first at once.
     assert_eq!(reports[0].offered.accepted, 900);
 }
 
@@ -236,7 +236,7 @@ fn messages_of_live_media_are_followed_over_every_protocol() {
             let [sender, receiver] = reports.map(|r| r.messages.expect("messages are followed"));
             assert!(sender.begun.abs_diff(begun) <= 1, "{name}: {}", sender.begun);
             assert!(receiver.done.len() as u64 >= sender.begun - sender.given_up - 1, "{name}");
-            // How long they take is how busy the machine is, but none outlasts the run.
+            // The delay depends on how busy the machine is, but no message outlasts the run.
             let within = |[at, took]: &[u64; 2]| (*at).max(*took) <= 3 * SECOND / 2;
             assert!(receiver.done.iter().all(within), "{name}: {:?}", receiver.done);
         }
@@ -270,7 +270,7 @@ fn transfers_are_known_again_at_the_other_end() {
                     got.unwrap_or_else(|| panic!("port {} is not at the receiver", sent.port));
                 assert!(got.bytes <= sent.bytes);
                 assert!(got.last_ns.is_some_and(|at| at >= sent.opened_ns));
-                // The end may come before the last is over.
+                // The run may end before the last transfer is complete.
                 assert!(got.bytes == sent.bytes || !others.is_empty() && sent.port == last.port);
             }
         }

@@ -8,35 +8,33 @@ use crate::error::AgentError;
 use crate::report::{AgentReport, ConnectionReport, TimesReport};
 use crate::socket::{FlowSocket, Interest};
 
-/// One connection with its application.
+/// A connection with its application.
 pub(super) struct FlowDriver {
     flow: Option<Box<dyn FlowSocket>>,
     app: App,
     counts: ConnectionReport,
-    /// Bytes that came since the last sample.
+    /// Bytes received since the last sample.
     pub(super) fresh_bytes: u64,
 }
 
 /// An application.
 enum App {
-    /// It sends.
     Sends(Application),
-    /// It receives.
     Receives(Receiver),
 }
 
-/// What a receiver does with data.
+/// What a receiver does with received data.
 pub(super) enum Receiver {
-    /// It counts them.
+    /// Counts bytes.
     Counts,
-    /// It tracks_messages messages of live media.
+    /// Tracks messages of live media.
     Tracks(Box<dyn Source>),
-    /// It answers requests.
+    /// Answers requests.
     Answers(Box<Responder>),
 }
 
 impl FlowDriver {
-    /// A sender that opens at `start`; without a flow one is made then.
+    /// A sender that opens at `start`. Without a `flow`, it creates the socket then.
     pub(super) fn sender(
         flow: Option<Box<dyn FlowSocket>>,
         source: Box<dyn Source>,
@@ -48,13 +46,14 @@ impl FlowDriver {
         Self { flow, app, counts, fresh_bytes: 0 }
     }
 
-    /// A connection that came.
+    /// A connection that was accepted.
     pub(super) fn accepted(now: Instant, flow: Box<dyn FlowSocket>, receiver: Receiver) -> Self {
         let counts = ConnectionReport { opened_ns: now.as_nanos(), ..Default::default() };
         Self { flow: Some(flow), app: App::Receives(receiver), counts, fresh_bytes: 0 }
     }
 
-    /// Moves data. Returns whether the application gave something, so that there may be more.
+    /// Moves data. Returns whether the application offered something, in which case it may offer
+    /// more.
     pub(super) fn turn(
         &mut self,
         now: Instant,
@@ -76,7 +75,7 @@ impl FlowDriver {
         Ok(taken)
     }
 
-    /// Opens and closes.
+    /// Opens and closes the flow when due.
     fn step(&mut self, now: Instant, factory: &mut SocketFactory) -> Result<(), AgentError> {
         let App::Sends(app) = &mut self.app else { return Ok(()) };
         while let Some(step) = app.poll_step(now) {
@@ -94,7 +93,7 @@ impl FlowDriver {
                     let Some(flow) = &mut self.flow else { continue };
                     let stop = app.stop();
                     let source = app.source_mut();
-                    // A process that is late still offers what was due before.
+                    // Even if this process is late, the source offers what was due before the stop.
                     if source.poll_timeout().is_some_and(|due| due < stop) {
                         let before = Instant::from_nanos(stop.as_nanos() - 1);
                         source.feed(before, flow.as_mut());
@@ -130,7 +129,7 @@ impl FlowDriver {
         }
     }
 
-    /// When there is something to do whatever the network does.
+    /// The next time at which the application has something to do, whatever the network does.
     pub(super) fn poll_timeout(&self) -> Instant {
         match &self.app {
             App::Sends(app) => app.poll_timeout(),
@@ -143,7 +142,7 @@ impl FlowDriver {
         self.flow.as_ref().map(|flow| flow.interest()).unwrap_or_default()
     }
 
-    /// Congestion state of the sender now.
+    /// The sender's congestion state now.
     pub(super) fn probe(&mut self) -> Option<udccp_base::Probe> {
         match self.app {
             App::Sends(_) => self.flow.as_mut().map(|flow| flow.probe()),
@@ -151,7 +150,7 @@ impl FlowDriver {
         }
     }
 
-    /// Adds what this connection saw.
+    /// Adds this connection's results.
     pub(super) fn add_to(&mut self, report: &mut AgentReport) {
         let mut counts = self.counts;
         if let Some(flow) = &mut self.flow {
@@ -208,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_report_counts_what_a_socket_had_no_room_for() {
-        // UDP in the place of DCCP, which kernels from 6.16 on do not have; the count is of any
+        // UDP stands in for DCCP, which kernels from 6.16 on lack. `SO_MEMINFO` counts for any
         // socket.
         let receiver = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         SockRef::from(&receiver).set_recv_buffer_size(4096).unwrap();

@@ -1,4 +1,4 @@
-//! The sockets and applications that a specification asks for.
+//! Creates the sockets and applications of a specification.
 
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -18,10 +18,10 @@ use crate::socket::udp::{Udp, UdpListener};
 use crate::socket::{FlowSocket, Listen};
 use crate::spec::{AgentProtocol, AgentSpec, DccpStack, Role};
 
-/// Longest time that a response over a byte stream may take: it comes in the end.
+/// Time limit of a response over a byte stream. A reliable stream delivers it eventually.
 const NEVER: Duration = Duration::from_secs(1 << 30);
 
-/// Makes what one end of a flow needs.
+/// Creates what one end of a flow needs.
 pub(crate) struct SocketFactory {
     spec: AgentSpec,
     traffic: Traffic,
@@ -29,14 +29,14 @@ pub(crate) struct SocketFactory {
     host: Option<Rc<DccpHost>>,
 }
 
-/// What its application means for a socket.
+/// What the application requires of a socket.
 #[derive(Clone, Copy)]
 struct Needs {
     /// Messages are tracked one by one.
     tracks_messages: bool,
-    /// There is always more.
+    /// The application always has more to send.
     is_bulk: bool,
-    /// The sender reads.
+    /// The sender also reads.
     reads: bool,
 }
 
@@ -152,7 +152,7 @@ impl SocketFactory {
         Ok(Box::new(Udp::sender(at, port, self.spec.packet_bytes, tracks_messages)?))
     }
 
-    /// The connections of a sender, none of them open.
+    /// A sender's connections, none of them open yet.
     pub(super) fn senders(&mut self) -> Result<Vec<FlowDriver>, AgentError> {
         let start = Instant::from_nanos(self.spec.start_ns);
         let stop = self.spec.stop_ns.map_or(Instant::MAX, Instant::from_nanos);
@@ -165,7 +165,7 @@ impl SocketFactory {
         Ok(vec![FlowDriver::sender(Some(flow), source, start, stop)])
     }
 
-    /// The transfers of a flow, each with a socket that is made when it starts.
+    /// The transfers of a flow. Each creates its socket when it starts.
     fn transfers(
         &self,
         every: Duration,
@@ -188,7 +188,7 @@ impl SocketFactory {
         Ok(arrivals.iter().map(driver).collect())
     }
 
-    /// What a receiver does with the data of a connection.
+    /// What a receiver does with a connection's data.
     pub(super) fn receiver(&self) -> Receiver {
         match (&self.traffic, self.dialogue()) {
             (_, Some(dialogue)) => {
@@ -213,8 +213,8 @@ impl SocketFactory {
         Some(Dialogue { request, response, think: think.distribution(), timeout })
     }
 
-    /// How long each message is that arrives at an end over a byte stream; `None` where messages
-    /// are not tracked.
+    /// The length of each message that arrives at this end over a byte stream, or `None` if
+    /// messages are not tracked.
     fn arriving(&self, role: Role) -> Option<Box<dyn Fn() -> SizeOf>> {
         if let Some(dialogue) = self.dialogue() {
             let rng = self.rng();

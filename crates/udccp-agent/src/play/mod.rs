@@ -1,4 +1,4 @@
-//! Playing one end of one flow.
+//! Runs one end of one flow.
 
 mod driver;
 mod factory;
@@ -17,7 +17,7 @@ use driver::FlowDriver;
 use factory::SocketFactory;
 use sample::Sampler;
 
-/// Everything bound, nothing begun.
+/// A run whose sockets are bound and that has not started.
 pub(crate) struct Play {
     spec: AgentSpec,
     listener: Option<Box<dyn Listen>>,
@@ -29,7 +29,7 @@ impl Play {
     /// Binds the sockets of this end.
     ///
     /// # Errors
-    /// What the system or the kernel does not have, or does not allow.
+    /// The system lacks something or denies it.
     pub(crate) fn prepare(spec: AgentSpec) -> Result<Self, AgentError> {
         let mut factory = SocketFactory::new(&spec)?;
         let (mut listener, mut drivers) = (None, Vec::new());
@@ -40,10 +40,10 @@ impl Play {
         Ok(Self { spec, listener, factory, drivers })
     }
 
-    /// Plays until the end of the run.
+    /// Runs to the end of the scenario.
     ///
     /// # Errors
-    /// A connection that cannot be made. One that is lost later is noted in the report.
+    /// A connection that cannot be opened. The report notes a connection that is lost later.
     pub(crate) fn run(mut self, clock: Clock) -> Result<AgentReport, AgentError> {
         let before = clock.before_zero();
         if !before.is_zero() {
@@ -79,7 +79,7 @@ impl Play {
         Ok(())
     }
 
-    /// Waits for a socket, or for the first of all times.
+    /// Waits for a socket or for the earliest timer.
     fn wait(&self, now: Instant, sample: Instant) -> Result<(), AgentError> {
         let mut until =
             self.drivers.iter().map(FlowDriver::poll_timeout).fold(sample, Instant::min);
@@ -119,7 +119,7 @@ impl Play {
     }
 }
 
-/// Values of samples that a protocol does not tell.
+/// Names of the sample values that a protocol does not report.
 fn unknown(protocol: &AgentProtocol) -> Vec<String> {
     let names: &[&str] = match protocol {
         AgentProtocol::Tcp { .. } | AgentProtocol::Dccp { stack: DccpStack::Ours { .. } } => &[],
@@ -132,7 +132,7 @@ fn unknown(protocol: &AgentProtocol) -> Vec<String> {
     names.iter().map(|&name| name.to_owned()).collect()
 }
 
-/// Waits for one of these, for at most this time.
+/// Waits for any of these descriptors, for at most `time`.
 fn wait_for(fds: &mut [PollFd<'_>], time: Duration) -> Result<(), AgentError> {
     match ppoll(fds, Some(TimeSpec::from_duration(time.to_std())), None) {
         Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),

@@ -1,4 +1,4 @@
-//! Samples the drivers of all flows at a fixed interval.
+//! Samples all connections at a fixed interval.
 
 use udccp_base::{Duration, Instant, Probe};
 
@@ -14,9 +14,9 @@ pub(super) struct Sampler {
     due: Instant,
     device: Option<Device>,
     seen: Traffic,
-    /// Counters of the host's TCP at the start, where it plays.
+    /// TCP counters of the host at the start, if the flow uses the kernel's TCP.
     tcp: Option<TcpCounters>,
-    /// Packets that its sockets had no room for before.
+    /// The host's count of buffer drops at the start.
     drops_before: u64,
     samples: Vec<AgentSample>,
 }
@@ -39,12 +39,12 @@ impl Sampler {
         }
     }
 
-    /// When to look next; never after the end.
+    /// When to take the next sample; never after the end.
     pub(super) const fn due(&self) -> Instant {
         self.due
     }
 
-    /// Looks at everything.
+    /// Takes a sample.
     pub(super) fn take(&mut self, drivers: &mut [FlowDriver]) {
         let traffic = self.device.as_ref().map(Device::traffic).unwrap_or_default();
         let went = traffic.since(self.seen);
@@ -89,7 +89,7 @@ impl Sampler {
     }
 }
 
-/// The state of the one connection; of several only what adds up.
+/// The state of the only connection; of several connections, only the counters that can be added.
 fn probe(drivers: &mut [FlowDriver]) -> Probe {
     if let [driver] = drivers {
         return driver.probe().unwrap_or_default();
@@ -138,7 +138,7 @@ mod tests {
         )
         .unwrap();
         Sampler::new(&spec).add_to(&mut report);
-        // Tests beside this one add drops of the host, some hundred.
+        // Tests that run in parallel add some hundred drops to the host's counter.
         assert!(report.buffer_drops >= 1_000_000);
     }
 }

@@ -1,4 +1,4 @@
-//! Connects and accepts without blocking, for TCP and for the kernel's DCCP alike.
+//! Connects and accepts without blocking, for both TCP and the kernel's DCCP.
 
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -7,7 +7,7 @@ use socket2::Socket;
 
 use crate::error::AgentError;
 
-/// Where a connection is in its life.
+/// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Idle,
@@ -16,7 +16,7 @@ pub(super) enum State {
     Over,
 }
 
-/// Starts to connect; what comes of it is asked by [`is_connected`].
+/// Starts to connect; [`is_connected`] returns the outcome.
 pub(super) fn connect(socket: &Socket, peer: SocketAddr) -> Result<(), AgentError> {
     match socket.connect(&peer.into()) {
         Ok(()) => Ok(()),
@@ -25,7 +25,7 @@ pub(super) fn connect(socket: &Socket, peer: SocketAddr) -> Result<(), AgentErro
     }
 }
 
-/// Whether the connection is there; an error where it never will be.
+/// Whether the connection is open. Returns an error if it has failed.
 pub(super) fn is_connected(socket: &Socket, peer: SocketAddr) -> Result<bool, AgentError> {
     if socket.peer_addr().is_ok() {
         return Ok(true);
@@ -36,8 +36,8 @@ pub(super) fn is_connected(socket: &Socket, peer: SocketAddr) -> Result<bool, Ag
     }
 }
 
-/// A connection that waits at a listening socket, and who it is from. `what` says what failed: to
-/// accept it, and to prepare its socket.
+/// Accepts a waiting connection and returns its peer. `what` names the two operations for errors:
+/// to accept it, and to prepare its socket.
 pub(super) fn accept(
     listener: &Socket,
     what: [&'static str; 2],
@@ -53,7 +53,7 @@ pub(super) fn accept(
     Ok(Some((socket, peer.unwrap_or(nobody))))
 }
 
-/// The port that a socket is bound to; 0 where it is none.
+/// The port that a socket is bound to, or 0 if it is not bound.
 pub(super) fn local_port(socket: &Socket) -> u16 {
     let local = socket.local_addr().ok().and_then(|a| a.as_socket());
     local.map_or(0, |a| a.port())

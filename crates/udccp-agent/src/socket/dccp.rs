@@ -1,4 +1,4 @@
-//! Our DCCP: the sockets of crate `udccp`, whose driver runs in a thread of its own.
+//! Our DCCP: the sockets of crate `udccp`, whose driver runs in a separate thread.
 
 use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
@@ -22,25 +22,25 @@ use super::{Delivered, FlowSocket, Inbox, Interest, Listen, PAUSE, SHORT_PAUSE, 
 use crate::error::AgentError;
 use crate::spec::DccpTransport;
 
-/// Messages that may wait in the socket where the application always has more: as many as leave
-/// while it pauses.
+/// Messages of a bulk application that may wait in the socket: as many as leave while the
+/// application pauses.
 const BULK_QUEUE: usize = 512;
-/// Messages taken from a socket at once.
+/// Messages to read from a socket at once.
 const READ: usize = 256;
 
-/// How sockets are made.
+/// Settings of the sockets.
 pub(crate) struct DccpSettings {
     pub(crate) transport: DccpTransport,
     pub(crate) offload: bool,
     pub(crate) options: Options,
     pub(crate) service: ServiceCode,
     pub(crate) is_bulk: bool,
-    /// Bulk data too do not wait to be read, nor room to be filled.
+    /// Even bulk data are read at once, and room is filled at once.
     pub(crate) prompt: bool,
     pub(crate) tracks_messages: bool,
 }
 
-/// A UDP socket of its own, and what drives it.
+/// A UDP socket and the runtime that drives it.
 pub(crate) struct DccpHost {
     runtime: Runtime,
     endpoint: Endpoint,
@@ -48,8 +48,8 @@ pub(crate) struct DccpHost {
 }
 
 impl DccpSettings {
-    /// From what a flow says. The protocol has the settings that it has in simulation, but for what
-    /// a real clock and a real path need.
+    /// Derives the settings from a flow. They equal those in simulation, except for what a real
+    /// clock and a real path require.
     pub(crate) fn of(
         protocol: &str,
         packet_bytes: u64,
@@ -71,7 +71,7 @@ impl DccpSettings {
             config.send_queue_packets = BULK_QUEUE;
             config.send_queue_bytes = BULK_QUEUE * packet_bytes as usize;
         }
-        // A reader that pauses must not be what slows the sender down.
+        // A pausing reader must not slow down the sender.
         config.recv_queue_packets = real.recv_queue_packets.max(8 * BULK_QUEUE);
         config.recv_queue_bytes = config.recv_queue_packets * packet_bytes as usize;
         let service = flow.service.map_or(SERVICE, |service| service.0);
@@ -94,7 +94,7 @@ impl DccpHost {
         let options = EndpointOptions::new()
             .ccids(CcidRegistry::with_experiments())
             .offload(settings.offload)
-            // Both ends of a run end together, and the path with them.
+            // Both ends of a run, and the path, end together.
             .close_at_exit(false);
         let entered = runtime.enter();
         let endpoint = match settings.transport {
@@ -110,7 +110,6 @@ impl DccpHost {
     }
 }
 
-/// A connection.
 pub(crate) struct Dccp {
     host: Rc<DccpHost>,
     peer: Address,
@@ -127,7 +126,7 @@ pub(crate) struct Dccp {
 }
 
 impl Dccp {
-    /// The sender's end.
+    /// The sender's end of a connection.
     pub(crate) fn sender(host: Rc<DccpHost>, remote: IpAddr, port: u16, reads: bool) -> Self {
         let peer = match host.settings.transport {
             DccpTransport::UdpEncap { port: udp } => Address::new(remote, port).over_udp_port(udp),
@@ -167,7 +166,7 @@ impl Dccp {
                     return;
                 }
             }
-            // There is one: what is there with it comes without waiting.
+            // One message has arrived; others that came with it are read without waiting.
             {
                 let mut more = pin!(connection.recv_batch(&mut self.batch, READ));
                 let _ = more.as_mut().poll(&mut Context::from_waker(Waker::noop()));
@@ -220,7 +219,7 @@ impl AppPort for Dccp {
 
     fn close(&mut self, _now: Instant) {
         if let Some(connection) = &self.connection {
-            // It begins with the first look; the driver brings it to its end.
+            // The first poll starts the close; the driver completes it.
             let mut close = pin!(connection.close());
             let _ = close.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         }
@@ -230,7 +229,8 @@ impl AppPort for Dccp {
     }
 
     fn max_payload(&self) -> usize {
-        // Before the connection exists: IP, UDP and the longest generic header with an ack.
+        // The connection does not exist yet, so assume IP, UDP and the longest generic header with
+        // an acknowledgement number.
         let ip = if self.peer.ip().is_ipv4() { 20 } else { 40 };
         let guess =
             usize::from(self.host.settings.options.protocol_config().path_mtu) - ip - 8 - 24;
@@ -304,7 +304,6 @@ impl FlowSocket for Dccp {
     }
 }
 
-/// A socket that waits for connections.
 pub(crate) struct DccpListener {
     host: Rc<DccpHost>,
     listener: Listener,

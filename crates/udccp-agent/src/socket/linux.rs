@@ -18,28 +18,29 @@ use crate::sys::{drops, tfrc_info};
 
 /// Socket type of DCCP (`SOCK_DCCP`).
 const SOCK_DCCP: i32 = 6;
-/// Room for what bulk traffic has ready while nobody looks.
+/// Room for bulk data that are ready to send while this process sleeps.
 const SEND_BUFFER: usize = 1 << 20;
-/// Room for what arrives before it is read. The kernel's default (208 KiB, some 50 packets) is less
-/// than a window, and it drops the rest of a burst, acknowledgements too, before DCCP sees it.
+/// Room for data that were not read yet. The kernel's default (208 KiB, some 50 packets) is less
+/// than a window: the kernel then drops the rest of a burst, including acknowledgements, before
+/// DCCP sees it.
 const RECV_BUFFER: usize = 16 << 20;
-/// Messages that wait here for the kernel.
+/// Messages queued here for the kernel.
 const AHEAD: usize = BATCH;
-/// IPv4 header and what the kernel sets aside for its headers and options, at most.
+/// An IPv4 header plus the most that the kernel reserves for its own headers and options.
 const HEADERS: u64 = 20 + 16 + 48;
 
-/// Room that the kernel's MPS does not leave for Changes of Ack Ratio and Sequence Window, which
-/// CCID 2 puts on data packets, and for their Confirms. A packet that becomes too long by them is
-/// counted as sent and dropped (`EMSGSIZE` inside of the kernel), and nothing leaves any more.
+/// Room for Change and Confirm options of Ack Ratio and Sequence Window. CCID 2 puts them on data
+/// packets, but the kernel's MPS does not allow for them. A packet that they make too long is
+/// counted as sent and dropped (`EMSGSIZE` inside the kernel), and nothing is sent any more.
 const CHANGES: usize = 32;
 
-/// How sockets are made.
+/// Settings of the sockets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LinuxSettings {
     pub(crate) ccid: u8,
     pub(crate) tx_queue: Option<u32>,
     pub(crate) service: u32,
-    /// As much as goes, instead of messages at times of their own.
+    /// Send as fast as possible, instead of messages at set times.
     pub(crate) is_bulk: bool,
     pub(crate) tracks_messages: bool,
     pub(crate) packet_bytes: u64,
@@ -47,7 +48,7 @@ pub(crate) struct LinuxSettings {
 
 #[cfg(test)]
 impl LinuxSettings {
-    /// Those of a test that asks for nothing special.
+    /// The settings of a plain test.
     pub(crate) const PLAIN: Self = Self {
         ccid: 2,
         tx_queue: None,
@@ -58,7 +59,7 @@ impl LinuxSettings {
     };
 }
 
-/// A socket, if the kernel has such.
+/// Creates a DCCP socket, if the kernel supports DCCP.
 pub(crate) fn socket(address: IpAddr) -> Result<Socket, AgentError> {
     let domain = if address.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
     Socket::new(domain, Type::from(SOCK_DCCP), Some(Protocol::DCCP))
@@ -74,7 +75,7 @@ impl LinuxSettings {
         socket.set_dccp_ccid(self.ccid).map_err(io("the kernel's DCCP has not this CCID"))?;
         socket.set_dccp_service(self.service.to_be()).map_err(io("cannot set a service code"))?;
         self.set_buffers(&socket);
-        // Without a bound of its own the queue is bounded by the send buffer.
+        // With a length of 0, only the send buffer limits the queue.
         let queue = if self.is_bulk { Some(0) } else { self.tx_queue };
         if let Some(packets) = queue {
             socket.set_dccp_qpolicy_txqlen(packets).map_err(io("cannot set the send queue"))?;
@@ -83,7 +84,7 @@ impl LinuxSettings {
         Ok(socket)
     }
 
-    /// Asks for buffers; the kernel gives less where its limits are lower.
+    /// Requests the buffer sizes; the kernel grants less if its limits are lower.
     fn set_buffers(self, socket: &Socket) {
         let _ = socket.set_recv_buffer_size(RECV_BUFFER);
         if self.is_bulk {
@@ -92,7 +93,6 @@ impl LinuxSettings {
     }
 }
 
-/// A connection.
 #[derive(Debug)]
 pub(crate) struct Linux {
     settings: LinuxSettings,
@@ -101,7 +101,7 @@ pub(crate) struct Linux {
     accepted: bool,
     reads: bool,
     state: State,
-    /// The kernel took no more.
+    /// The kernel accepted no more.
     is_full: bool,
     read_some: bool,
     max_payload: usize,
@@ -114,7 +114,7 @@ pub(crate) struct Linux {
 }
 
 impl Linux {
-    /// The sender's end.
+    /// The sender's end of a connection.
     pub(crate) fn sender(
         settings: LinuxSettings,
         [local, remote]: [IpAddr; 2],
@@ -147,16 +147,16 @@ impl Linux {
         }
     }
 
-    /// The receiver's end, of a connection that came.
+    /// The receiver's end of an accepted connection.
     pub(crate) fn accepted(settings: LinuxSettings, socket: Socket, peer: SocketAddr) -> Self {
         let mut flow = Self::new(settings, socket, peer, true);
         flow.accepted = true;
         flow.state = State::Open;
-        flow.ask_mps();
+        flow.update_mps();
         flow
     }
 
-    fn ask_mps(&mut self) {
+    fn update_mps(&mut self) {
         if let Ok(mps) = self.socket.dccp_cur_mps() {
             self.max_payload = (mps as usize).saturating_sub(CHANGES).max(1);
         }
@@ -190,10 +190,10 @@ impl Linux {
         }
     }
 
-    /// A packet is smaller than it was: zeros are cut, what has a mark is given up.
+    /// Handles a smaller MPS: shortens untracked messages and drops tracked ones.
     fn cut_to_fit(&mut self) {
         let before = self.max_payload;
-        self.ask_mps();
+        self.update_mps();
         let most = self.max_payload;
         for payload in &mut self.queue {
             if let Payload::Zeros(n) = payload
@@ -205,7 +205,7 @@ impl Linux {
         }
         self.queue.retain(|payload| payload.len() <= most);
         if most >= before {
-            // It cannot be the size then; whatever it is, it goes with its message.
+            // The size cannot be the reason. Drop the message that causes the error.
             self.queue.pop_front();
         }
     }
@@ -256,7 +256,7 @@ impl AppPort for Linux {
     }
 
     fn close(&mut self, _now: Instant) {
-        // What the kernel has queued is dropped by its close, unless it may linger for it.
+        // Without SO_LINGER, closing discards what the kernel has queued.
         let _ = self.socket.set_linger(None);
         let _ = self.socket.shutdown(std::net::Shutdown::Both);
         self.state = State::Over;
@@ -279,7 +279,7 @@ impl FlowSocket for Linux {
     fn turn(&mut self, _now: Instant) -> Result<(), AgentError> {
         if self.state == State::Connecting && connected::is_connected(&self.socket, self.peer)? {
             self.state = State::Open;
-            self.ask_mps();
+            self.update_mps();
         }
         if self.state == State::Open {
             self.write();
@@ -320,7 +320,8 @@ impl FlowSocket for Linux {
         match self.state {
             State::Idle | State::Over => Interest::default(),
             State::Connecting => socket(PollFlags::POLLOUT),
-            // The kernel calls a socket writable whose queue is full: only time tells.
+            // The kernel reports a socket as writable even if its queue is full, so poll it after a
+            // pause.
             State::Open if !self.queue.is_empty() || self.is_full => {
                 let pause = if self.settings.is_bulk { PAUSE } else { SHORT_PAUSE };
                 Interest { socket: None, within: Some(pause) }
@@ -353,7 +354,6 @@ impl FlowSocket for Linux {
     }
 }
 
-/// A socket that waits for connections.
 pub(crate) struct LinuxListener {
     socket: Socket,
     settings: LinuxSettings,
@@ -391,7 +391,7 @@ mod tests {
         LinuxSettings::PLAIN.set_buffers(&socket);
         let most = fs::read_to_string("/proc/sys/net/core/rmem_max").unwrap();
         let most: usize = most.trim().parse().unwrap();
-        // The kernel doubles what it is asked for.
+        // The kernel doubles the requested size.
         assert_eq!(socket.recv_buffer_size().unwrap(), 2 * most.min(RECV_BUFFER));
     }
 }

@@ -1,4 +1,4 @@
-//! Many messages by one system call.
+//! Sends and receives many messages with one system call.
 
 use std::collections::VecDeque;
 use std::io::{IoSlice, IoSliceMut};
@@ -10,10 +10,10 @@ use udccp_base::Payload;
 use super::stream::MARK;
 use super::{BATCH, ZEROS};
 
-/// Room for the calls.
+/// Buffers of these system calls.
 pub(super) struct Many {
     headers: MultiHeaders<()>,
-    /// The first bytes of each message; the rest is of no interest.
+    /// The first bytes of each message; the rest is not needed.
     heads: Vec<[u8; MARK]>,
 }
 
@@ -22,7 +22,7 @@ impl Many {
         Self { headers: MultiHeaders::preallocate(BATCH, None), heads: vec![[0; MARK]; BATCH] }
     }
 
-    /// Hands the first messages of a queue to the kernel; returns how many it took.
+    /// Passes the first messages of a queue to the kernel. Returns how many it accepted.
     pub(super) fn send(
         &mut self,
         socket: BorrowedFd<'_>,
@@ -43,8 +43,8 @@ impl Many {
         sendmmsg(fd, headers, &messages, no_address, no_control, flags).map(Iterator::count)
     }
 
-    /// Takes messages from the kernel; `each` is told the length and the first bytes of each.
-    /// Returns how many there were.
+    /// Receives messages from the kernel and calls `each` with the length and the first bytes of
+    /// each. Returns how many there were.
     pub(super) fn receive(
         &mut self,
         socket: BorrowedFd<'_>,
@@ -55,7 +55,7 @@ impl Many {
         {
             let mut memory: Vec<[IoSliceMut<'_>; 1]> =
                 self.heads.iter_mut().map(|head| [IoSliceMut::new(head)]).collect();
-            // With this flag a message that is cut says how long it was.
+            // With this flag, the kernel reports the full length of a truncated message.
             let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_TRUNC;
             let found =
                 recvmmsg(socket.as_raw_fd(), &mut self.headers, memory.iter_mut(), flags, None)?;

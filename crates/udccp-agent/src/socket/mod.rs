@@ -17,61 +17,61 @@ use udccp_base::{AppPort, Duration, Instant, Probe};
 
 use crate::error::AgentError;
 
-/// Zeros that are sent: what applications say does not matter.
+/// The contents of messages do not matter, so all are zeros.
 pub(crate) static ZEROS: [u8; 65_536] = [0; 65_536];
 
-/// Messages that are handed to the kernel, or taken from it, by one call.
+/// Messages passed to or from the kernel in one call.
 pub(crate) const BATCH: usize = 64;
 
-/// How long bulk data may wait in a socket before it is read, or room in it before it is filled.
-/// Every call costs, in a guest kernel as much as tens of packets. Not whole milliseconds, which
-/// timers of tokio are.
+/// How long bulk data may wait in a socket before they are read, or free room before it is filled.
+/// Each call costs time: in a guest kernel, as much as tens of packets. Not a whole number of
+/// milliseconds, as tokio's timers are.
 pub(crate) const PAUSE: Duration = Duration::from_micros(4050);
-/// The same where messages are tracked one by one.
+/// The pause where messages are tracked one by one.
 pub(crate) const SHORT_PAUSE: Duration = Duration::from_millis(1);
 
-/// One connection (or pair of UDP ports) on real sockets.
+/// A connection (or pair of UDP ports) over real sockets.
 ///
-/// A message that is offered leaves with the next [`FlowSocket::turn`]. Messages keep their
-/// boundaries over byte streams too: the receiver cuts the stream where messages end.
+/// An offered message leaves with the next [`FlowSocket::turn`]. Messages keep their boundaries
+/// over byte streams too: the receiver splits the stream where they end.
 pub(crate) trait FlowSocket: AppPort {
-    /// Starts the flow. What comes of it is seen later.
+    /// Starts the flow. The outcome shows later.
     fn open(&mut self, now: Instant) -> Result<(), AgentError>;
 
-    /// Takes what the network brought, and hands on what waits for it. Does not wait.
+    /// Reads what has arrived and sends what is queued. Does not block.
     fn turn(&mut self, now: Instant) -> Result<(), AgentError>;
 
-    /// Data that came since the last call.
+    /// Data received since the last call.
     fn poll_delivered(&mut self) -> Option<Delivered>;
 
-    /// Whether the flow is over.
+    /// Whether the flow has ended.
     fn is_closed(&self) -> bool;
 
-    /// Congestion state now.
+    /// The congestion state now.
     fn probe(&mut self) -> Probe;
 
-    /// What to wait for besides the clock.
+    /// What to wait for in addition to the clock.
     fn interest(&self) -> Interest<'_>;
 
     /// The sender's port, once known.
     fn port(&self) -> u16;
 
-    /// Packets that arrived and were dropped because the socket had no room for them, where the
-    /// kernel counts them by socket alone.
+    /// Packets that the socket dropped because it had no room for them, if the kernel counts them
+    /// only per socket.
     fn buffer_drops(&self) -> u64 {
         0
     }
 
-    /// What went wrong without ending the run.
+    /// Returns and clears the problems that did not end the run.
     fn take_warnings(&mut self) -> Vec<String>;
 }
 
-/// Data that came to the application.
+/// Data delivered to the application.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Delivered {
-    /// How much since the last look.
+    /// Bytes since the last call.
     pub(crate) bytes: u64,
-    /// Of one tracked message: what it began with.
+    /// For a tracked message: its first bytes.
     pub(crate) mark: Option<Bytes>,
 }
 
@@ -93,17 +93,17 @@ impl Inbox {
 /// What a socket waits for.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Interest<'a> {
-    /// Events of a socket.
+    /// The socket and the events to wait for.
     pub(crate) socket: Option<(BorrowedFd<'a>, PollFlags)>,
-    /// Look again after this time at most.
+    /// Poll again after at most this time.
     pub(crate) within: Option<Duration>,
 }
 
 /// A passive socket.
 pub(crate) trait Listen {
-    /// The next connection, if there is one.
+    /// Accepts the next connection, if there is one.
     fn accept(&mut self, now: Instant) -> Result<Option<Box<dyn FlowSocket>>, AgentError>;
 
-    /// What to wait for besides the clock.
+    /// What to wait for in addition to the clock.
     fn interest(&self) -> Interest<'_>;
 }

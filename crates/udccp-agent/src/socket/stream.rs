@@ -1,4 +1,4 @@
-//! Messages in a byte stream: what waits to be written, and where messages end in what is read.
+//! Messages in a byte stream: a queue of bytes to write, and a splitter for bytes that were read.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -8,12 +8,12 @@ use udccp_base::Payload;
 
 use super::ZEROS;
 
-/// Length of what a tracked message begins with: its number, when it was made, its pieces.
+/// Length of the mark at the start of a tracked message: its number, creation time and piece count.
 pub(crate) const MARK: usize = 16;
-/// Pieces of memory that are written by one call.
+/// Most slices written by one call.
 const SLICES: usize = 32;
 
-/// Bytes that wait for the kernel.
+/// Bytes to be written to the kernel.
 #[derive(Debug, Default)]
 pub(super) struct Outgoing {
     waiting: VecDeque<Payload>,
@@ -21,7 +21,6 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    /// Bytes that wait.
     pub(super) const fn len(&self) -> u64 {
         self.bytes
     }
@@ -37,7 +36,7 @@ impl Outgoing {
         self.waiting.push_back(payload);
     }
 
-    /// The first of what waits, as memory.
+    /// The first queued bytes as slices.
     pub(super) fn slices(&self) -> Vec<IoSlice<'_>> {
         let mut slices = Vec::with_capacity(SLICES);
         for payload in &self.waiting {
@@ -59,7 +58,7 @@ impl Outgoing {
         slices
     }
 
-    /// This many bytes have been written.
+    /// Removes bytes that were written.
     pub(super) fn advance(&mut self, mut bytes: usize) {
         self.bytes -= bytes as u64;
         while bytes > 0
@@ -78,14 +77,14 @@ impl Outgoing {
     }
 }
 
-/// How long the message of this number is.
+/// Returns the length of the message with a given number.
 pub(crate) type SizeOf = Box<dyn FnMut(u32) -> u32 + Send>;
 
-/// Cuts a stream where its messages end.
+/// Splits a stream into messages.
 pub(super) struct MessageDeframer {
     size_of: SizeOf,
     mark: Vec<u8>,
-    /// Bytes of the message that are still to come after its mark.
+    /// Bytes of the current message that are still to come after its mark.
     left: u64,
 }
 
@@ -94,7 +93,7 @@ impl MessageDeframer {
         Self { size_of, mark: Vec::with_capacity(MARK), left: 0 }
     }
 
-    /// These bytes came; `whole` is told the mark of each message that ends in them.
+    /// Takes received bytes and calls `whole` with the mark of each message that ends in them.
     pub(super) fn take(&mut self, mut bytes: &[u8], mut whole: impl FnMut(Bytes)) {
         while !bytes.is_empty() {
             if self.mark.len() < MARK {

@@ -15,44 +15,43 @@ use crate::error::AgentError;
 use crate::kernel::set_congestion;
 use crate::sys::{set_receive_low_water, tcp_info};
 
-/// What may wait here for room in the kernel's buffer.
+/// Most bytes queued here while the kernel's buffer is full.
 const AHEAD: u64 = 128 << 10;
-/// What is offered at once where nothing is tracked.
+/// Bytes offered at once where messages are not tracked.
 const CHUNK: usize = 64 << 10;
-/// What is read at once.
+/// Bytes read at once.
 const READ: usize = 256 << 10;
-/// Unread data below this do not keep the kernel from acknowledging at once: it takes them for
-/// what its reader waits for, and not for a reader that is late. A default receive buffer holds
+/// With this low-water mark, the kernel acknowledges at once even if up to this much is unread: it
+/// assumes that the reader waits for more, and not that it is late. A default receive buffer holds
 /// twice as much.
 const LOW_WATER: i32 = 64 << 10;
 /// IP and TCP headers without options (RFC 9293 section 3.7.1).
 const HEADERS_V4: u64 = 40;
 const HEADERS_V6: u64 = 60;
 
-/// How TCP sockets are made.
+/// Settings of the sockets.
 #[derive(Clone, Debug)]
 pub(crate) struct TcpSettings {
     pub(crate) congestion: String,
     pub(crate) send_buffer: Option<u64>,
     pub(crate) receive_buffer: Option<u64>,
     pub(crate) packet_bytes: u64,
-    /// Data do not wait to be read.
+    /// Data are read as soon as they arrive.
     pub(crate) prompt: bool,
 }
 
-/// A connection.
 #[derive(Debug)]
 pub(crate) struct Tcp {
     socket: Socket,
     peer: SocketAddr,
     state: State,
     out: Outgoing,
-    /// Of a flow whose messages are tracked.
+    /// Present if messages are tracked.
     deframer: Option<MessageDeframer>,
     tracks_messages: bool,
-    /// This end reads.
+    /// Whether this end reads.
     reads: bool,
-    /// This is the passive end.
+    /// Whether this is the passive end.
     accepted: bool,
     prompt: bool,
     closing: bool,
@@ -63,7 +62,7 @@ pub(crate) struct Tcp {
 }
 
 impl TcpSettings {
-    /// A socket with everything that has to be set before it connects or listens.
+    /// Creates a socket and sets all options that must be set before it connects or listens.
     fn socket(&self, local: SocketAddr, warnings: &mut Vec<String>) -> Result<Socket, AgentError> {
         let io = |what| move |source| AgentError::Io { what, source };
         let socket = Socket::new(Domain::for_address(local), Type::STREAM, Some(Protocol::TCP))
@@ -80,7 +79,7 @@ impl TcpSettings {
             buffer(&socket, "receive", bytes, Socket::set_recv_buffer_size, granted, warnings);
         }
         let headers = if local.is_ipv4() { HEADERS_V4 } else { HEADERS_V6 };
-        // Larger ones than the option takes are those of the device.
+        // The option takes no larger value; the MTU of the device then sets the MSS.
         if let Ok(mss) = u16::try_from(self.packet_bytes.saturating_sub(headers))
             && mss <= 32_767
             && socket.set_tcp_mss(mss.into()).is_err()
@@ -92,7 +91,7 @@ impl TcpSettings {
     }
 }
 
-/// Sets a buffer; the kernel doubles what is asked for, and says so.
+/// Sets a buffer size. The kernel doubles the requested size and reports the doubled one.
 fn buffer(
     socket: &Socket,
     which: &str,
@@ -113,7 +112,7 @@ fn buffer(
 }
 
 impl Tcp {
-    /// The sender's end, bound to its address. `size_of` is given where responses are tracked,
+    /// The sender's end, bound to its address. `size_of` is present if responses are tracked;
     /// `tracks_messages` says whether messages are.
     pub(crate) fn sender(
         settings: &TcpSettings,
@@ -238,7 +237,7 @@ impl AppPort for Tcp {
     }
 
     fn max_payload(&self) -> usize {
-        // A tracked message is one piece, so that it begins with its mark and nothing else does.
+        // A tracked message is offered in one piece, so that only its start has a mark.
         if self.tracks_messages { i32::MAX as usize } else { CHUNK }
     }
 }
@@ -299,8 +298,8 @@ impl FlowSocket for Tcp {
                     flags |= PollFlags::POLLOUT;
                 }
                 if self.may_pause() && self.out.len() == 0 {
-                    // More than the low-water mark, as after a hole was filled, is read at once:
-                    // the kernel does not acknowledge before.
+                    // After a hole was filled, more than the low-water mark may be readable. Read
+                    // it at once, as the kernel does not acknowledge before.
                     let socket = Some((self.socket.as_fd(), PollFlags::POLLIN));
                     return Interest { socket, within: Some(PAUSE) };
                 }
@@ -309,7 +308,8 @@ impl FlowSocket for Tcp {
                 }
             }
         }
-        // Without a wish an error would be told again and again, and nobody would look.
+        // With no events requested, poll would report an error again and again, and nobody would
+        // handle it.
         let wanted = !flags.is_empty();
         Interest { socket: wanted.then(|| (self.socket.as_fd(), flags)), within: None }
     }
@@ -326,11 +326,10 @@ impl FlowSocket for Tcp {
     }
 }
 
-/// A socket that waits for connections.
 pub(crate) struct TcpListener {
     socket: Socket,
     tracks_messages: bool,
-    /// Where messages end in what arrives, for each connection anew.
+    /// Creates the message splitter of each connection.
     size_of: Option<Box<dyn Fn() -> SizeOf>>,
     prompt: bool,
     warnings: Vec<String>,
@@ -380,7 +379,7 @@ mod tests {
 
     use super::*;
 
-    /// Events of the socket of a reader, within this time.
+    /// Whether the reader's socket has an event within this time.
     fn is_called(flow: &dyn FlowSocket, within_ms: u16) -> bool {
         let (fd, flags) = flow.interest().socket.expect("a socket");
         poll(&mut [PollFd::new(fd, flags)], PollTimeout::from(within_ms)).unwrap() > 0

@@ -17,7 +17,7 @@ use crate::error::AgentError;
 /// IP and UDP headers.
 const HEADERS_V4: u64 = 28;
 const HEADERS_V6: u64 = 48;
-/// What the kernel may keep for a receiver that pauses.
+/// Receive buffer, for a receiver that pauses.
 const RECEIVE_BUFFER: usize = 8 << 20;
 
 /// A pair of ports.
@@ -32,7 +32,7 @@ pub(crate) struct Udp {
     queue: VecDeque<Payload>,
     many: Many,
     inbox: Inbox,
-    /// Messages that the kernel would not have, by its reason.
+    /// How many messages the kernel refused, and its first error.
     refused: Option<(u64, Errno)>,
 }
 
@@ -46,7 +46,7 @@ impl Udp {
         let socket = Socket::new(Domain::for_address(local), Type::DGRAM, Some(Protocol::UDP))
             .map_err(io("cannot open a UDP socket"))?;
         socket.set_nonblocking(true).map_err(io("cannot prepare a UDP socket"))?;
-        // What is allowed is less; it is enough for most.
+        // If the system allows only a smaller buffer, that is enough for most flows.
         let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER);
         socket.bind(&local.into()).map_err(|e| AgentError::bind(local, e))?;
         let headers = if local.is_ipv4() { HEADERS_V4 } else { HEADERS_V6 };
@@ -80,7 +80,8 @@ impl Udp {
         while !self.queue.is_empty() {
             let taken = match self.many.send(self.socket.as_fd(), &self.queue) {
                 Ok(taken) => taken.max(1),
-                // Nobody holds UDP back: what finds no room is lost, as in a full queue.
+                // UDP has no flow control: a message that finds no room is lost, as in a full
+                // queue.
                 Err(reason) => {
                     let (count, _) = self.refused.unwrap_or((0, reason));
                     self.refused = Some((count + 1, reason));
@@ -188,7 +189,7 @@ impl FlowSocket for Udp {
     }
 }
 
-/// The receiver's end, which is there from the beginning.
+/// The receiver's end, which exists from the start.
 pub(crate) struct UdpListener(Option<Udp>);
 
 impl UdpListener {
