@@ -1,5 +1,5 @@
-//! Names what the program was built from, for `udccp --version` and for reports: commit, target,
-//! profile, compiler and Cargo features.
+//! Describes the build for `udccp --version` and for reports: commit, target, profile, compiler and
+//! Cargo features.
 
 use std::env;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed=../../docs/guides");
     let variable = |name: &str| env::var(name).unwrap_or_default();
-    // Who packages a source without its history names the commit.
+    // Packagers of sources without a git history set the commit.
     let commit = env::var("UDCCP_COMMIT").ok().filter(|c| !c.is_empty()).or_else(commit);
     println!("cargo:rustc-env=UDCCP_BUILD_COMMIT={}", commit.unwrap_or_default());
     println!("cargo:rustc-env=UDCCP_BUILD_TARGET={}", variable("TARGET"));
@@ -25,11 +25,11 @@ fn main() {
     println!("cargo:rustc-env=UDCCP_BUILD_FEATURES={}", features.join(" "));
 }
 
-/// The commit that is checked out, and whether the sources differ from it.
+/// The commit that is checked out, marked if the sources differ from it.
 fn commit() -> Option<String> {
     let own = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR")?);
     let root = own.ancestors().nth(2)?;
-    // A source that merely lies in somebody else's repository has no commit of its own.
+    // A source tree inside another repository has no commit.
     if !root.join("crates/udccp-cli/build.rs").exists() || !root.join(".git").exists() {
         return None;
     }
@@ -49,7 +49,7 @@ fn commit() -> Option<String> {
     Some(if changes.is_empty() { commit } else { format!("{commit}, with changes") })
 }
 
-/// What a command that succeeds prints, without the last newline.
+/// The output of a command without the last newline, if it succeeds.
 fn output(command: &mut Command) -> Option<String> {
     let output = command.output().ok().filter(|o| o.status.success())?;
     Some(String::from_utf8(output.stdout).ok()?.trim_end().to_owned())

@@ -6,18 +6,17 @@ use std::sync::OnceLock;
 use serde::Serialize;
 use udccp::ccid::{CcidRegistry, experimental};
 
-/// The program.
+/// The program's version and build.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Program {
     version: &'static str,
-    /// `None` where it was built from a source without its history.
+    /// `None` if built from a source without a git history.
     commit: Option<&'static str>,
     features: Vec<String>,
     target: &'static str,
 }
 
 impl Program {
-    /// This one.
     pub(crate) fn new() -> Self {
         let commit = env!("UDCCP_BUILD_COMMIT");
         Self {
@@ -29,7 +28,7 @@ impl Program {
     }
 }
 
-/// Program and machine, as results carry them.
+/// The program and the machine, as included in results.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct About {
     #[serde(flatten)]
@@ -40,14 +39,14 @@ pub(crate) struct About {
 }
 
 impl About {
-    /// This program on this machine.
+    /// Describes this program and this machine.
     pub(crate) fn new() -> Self {
         let [host, kernel] = system();
         Self { program: Program::new(), host, kernel }
     }
 }
 
-/// What was compiled in: congestion control, carriers, backends, Cargo features.
+/// The compiled features: congestion controls, carriers, backends, Cargo features.
 fn features() -> Vec<String> {
     let registry = CcidRegistry::with_experiments();
     let ccids = registry.numbers();
@@ -65,7 +64,7 @@ fn features() -> Vec<String> {
     features
 }
 
-/// Name of this machine, and its kernel.
+/// The name of this machine, and its kernel.
 #[cfg(unix)]
 fn system() -> [Option<String>; 2] {
     let uname = rustix::system::uname();
@@ -79,7 +78,7 @@ fn system() -> [Option<String>; 2] {
     [None, None]
 }
 
-/// What `udccp --version` prints after the name. `-V` prints its first word alone.
+/// The text of `udccp --version` after the name. `-V` prints only its first word.
 pub(crate) fn long_version() -> &'static str {
     static TEXT: OnceLock<String> = OnceLock::new();
     TEXT.get_or_init(|| {

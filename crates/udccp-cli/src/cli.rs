@@ -1,4 +1,4 @@
-//! The command line as types. Each command's flags live beside its code.
+//! The command line as types. Each command's flags are in the command's module.
 
 use clap::{ArgAction, CommandFactory, Parser, Subcommand};
 
@@ -21,7 +21,7 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// The command line without what is hidden, for shells and manuals.
+/// The command line without hidden commands, for completions and manual pages.
 pub(crate) fn shown() -> clap::Command {
     let all = Cli::command();
     let shown: Vec<_> = all.get_subcommands().filter(|c| !c.is_hide_set()).cloned().collect();

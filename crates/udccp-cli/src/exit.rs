@@ -12,37 +12,37 @@ pub(crate) type CliResult<T> = Result<T, Failure>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Exit {
-    /// Everything that was asked for was done.
+    /// The command did everything that was requested.
     Success = 0,
-    /// Something failed that has no code of its own.
+    /// An error without a more specific code.
     Failure = 1,
     /// The command line is wrong (clap exits with the same code).
     Usage = 2,
     /// The transfer ran to its end, but messages were lost on the way.
     MessagesLost = 3,
-    /// An input file is missing, damaged, cut short or says something that cannot be.
+    /// An input file is missing, damaged, truncated or contains invalid values.
     BadInput = 4,
-    /// The peer does not answer, or the network says that it cannot be reached.
+    /// The peer does not answer, or the network reports it as unreachable.
     Unreachable = 5,
-    /// The peer answered and refused: nothing listens there, another service code or CCID, or it is
-    /// too busy.
+    /// The peer refused the connection: nothing listens on the port, the service code or CCID
+    /// differs, or it is too busy.
     Refused = 6,
-    /// The local address or port is in use, or not ours to use.
+    /// The local address or port is in use, or may not be used.
     AddressInUse = 7,
-    /// The connection was open and ended before its time.
+    /// The connection was open and ended early.
     ConnectionLost = 8,
-    /// The run was complete, and a claim or check it made does not hold.
+    /// The run was complete, but a claim or check failed.
     CheckFailed = 9,
     /// This machine lacks something that the command needs (see `udccp doctor`).
     Unsupported = 10,
-    /// Ctrl-C ended the command before its work was done, as shells have it; SIGTERM too, where
-    /// [`Self::Terminated`] is not said to be its code.
+    /// Ctrl-C ended the command early (the code that shells use). Also SIGTERM, except where
+    /// [`Self::Terminated`] is documented.
     Interrupted = 130,
-    /// SIGTERM ended `udccp perf` before its work was done.
+    /// SIGTERM ended `udccp perf` early.
     Terminated = 143,
 }
 
-/// The table that `udccp --help` ends with.
+/// The table at the end of `udccp --help`.
 pub(crate) const HELP: &str = "\
 Exit codes:
    0  success
@@ -60,12 +60,12 @@ Exit codes:
  143  `perf` ended by SIGTERM, in the same way";
 
 impl Exit {
-    /// The number that the shell sees.
+    /// The number for the shell.
     pub(crate) fn code(self) -> u8 {
         self as u8
     }
 
-    /// The exit code that a part of the program names by its number.
+    /// The exit code with this number, from a crate that only has numbers.
     #[cfg(target_os = "linux")]
     pub(crate) fn of_code(code: u8) -> Self {
         let all = [
@@ -85,14 +85,14 @@ impl Exit {
     }
 }
 
-/// Why a command did not do what it was asked, and what to do about it.
+/// Why a command failed, and what to do about it.
 #[derive(Debug)]
 pub(crate) struct Failure {
     /// The exit code.
     pub(crate) exit: Exit,
-    /// What went wrong, one sentence without a full stop.
+    /// What went wrong, in one sentence without a full stop.
     pub(crate) message: String,
-    /// What the user can do; printed on its own `hint:` line.
+    /// What the user can do; printed on a separate `hint:` line.
     pub(crate) hint: Option<String>,
 }
 
@@ -102,13 +102,13 @@ impl Failure {
         Self { exit, message: message.into(), hint: None }
     }
 
-    /// The same with advice.
+    /// Adds a hint.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Whether this is only the reader of our standard output having gone away.
+    /// Whether the only error is that the reader of standard output has gone.
     pub(crate) fn is_broken_pipe(&self) -> bool {
         self.exit == Exit::Success
     }
@@ -167,7 +167,7 @@ impl From<udccp::Error> for Failure {
 
 impl From<io::Error> for Failure {
     fn from(e: io::Error) -> Self {
-        // `udccp ... | head` is no error: whoever reads has seen enough.
+        // `udccp ... | head` is not an error: the reader has seen enough.
         let quiet = e.kind() == io::ErrorKind::BrokenPipe;
         Self::new(if quiet { Exit::Success } else { Exit::Failure }, e.to_string())
     }

@@ -1,4 +1,4 @@
-//! Leaving on Ctrl-C or a request to terminate.
+//! Handles Ctrl-C and SIGTERM.
 
 use std::fmt;
 use std::io;
@@ -7,15 +7,16 @@ use tokio::runtime;
 
 use crate::exit::Exit;
 
-/// Calls `last_words` on the first Ctrl-C (or SIGTERM) from now on, and ends the process with
-/// [`Exit::Interrupted`]. Async commands wait for [`Signals`] instead.
+/// Calls `last_words` on the next Ctrl-C or SIGTERM, and exits with [`Exit::Interrupted`]. Async
+/// commands use [`Signals`] instead.
 ///
 /// # Errors
 /// The system refuses a thread or a signal handler.
 #[expect(clippy::disallowed_methods, reason = "a signal comes while the main thread works")]
 pub(crate) fn on_interrupt(last_words: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let waiting = runtime::Builder::new_current_thread().enable_all().build()?;
-    // Here and not in the thread: a signal that comes before the thread runs must not be missed.
+    // Register here and not in the thread: a signal that arrives before the thread runs must not be
+    // missed.
     let mut signals = {
         let _context = waiting.enter();
         Signals::new()?
@@ -28,17 +29,17 @@ pub(crate) fn on_interrupt(last_words: impl FnOnce() + Send + 'static) -> io::Re
     Ok(())
 }
 
-/// A request to end.
+/// A request to terminate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Signal {
     /// Ctrl-C.
     Interrupt,
-    /// What `kill` and service managers send.
+    /// SIGTERM, from `kill` and service managers.
     Terminate,
 }
 
 impl Signal {
-    /// The exit code of a program that it ended, as shells have it: 128 and its number.
+    /// The exit code after this signal, as in shells: 128 plus its number.
     pub(crate) const fn exit(self) -> Exit {
         match self {
             Self::Interrupt => Exit::Interrupted,
@@ -56,7 +57,7 @@ impl fmt::Display for Signal {
     }
 }
 
-/// From here on these signals no longer end the process by themselves.
+/// Receives these signals, which then no longer end the process.
 #[derive(Debug)]
 pub(crate) struct Signals {
     interrupt: system::Interrupt,
@@ -64,7 +65,7 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Takes the signals over. Must be called within a tokio runtime with I/O enabled.
+    /// Registers the handlers. Must be called within a tokio runtime with I/O enabled.
     ///
     /// # Errors
     /// The system refuses a handler.
@@ -72,7 +73,7 @@ impl Signals {
         Ok(Self { interrupt: system::interrupt()?, terminate: system::terminate()? })
     }
 
-    /// Waits for the next one.
+    /// Waits for the next signal.
     pub(crate) async fn next(&mut self) -> Signal {
         tokio::select! {
             _ = self.interrupt.recv() => Signal::Interrupt,

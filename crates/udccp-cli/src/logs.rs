@@ -6,10 +6,10 @@ use tracing_subscriber::EnvFilter;
 
 use crate::exit::{CliResult, Exit, Failure};
 
-/// The variable that chooses what is shown.
+/// The variable that selects the events to log.
 const VARIABLE: &str = "RUST_LOG";
 
-/// Starts to show events where `RUST_LOG` or `-v` asks for it; `RUST_LOG` counts where both do.
+/// Starts logging if `RUST_LOG` or `-v` requests it; `RUST_LOG` takes precedence.
 ///
 /// # Errors
 /// `RUST_LOG` is not a filter.
@@ -20,7 +20,7 @@ pub(crate) fn start(verbose: u8) -> CliResult<()> {
                 .hint(format!("write {VARIABLE}=debug, or {VARIABLE}=udccp=trace"))
         })?,
         _ => match verbose {
-            // Nothing listens: an event costs one comparison.
+            // Without a subscriber, an event costs one comparison.
             0 => return Ok(()),
             1 => EnvFilter::new("warn,udccp=info"),
             2 => EnvFilter::new("warn,udccp=debug,udccp_dtls=debug"),

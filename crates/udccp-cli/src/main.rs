@@ -1,4 +1,4 @@
-//! The program `udccp`: sockets tools, simulator and laboratory on the command line.
+//! The program `udccp`: socket tools, simulator and laboratory on the command line.
 //!
 //! Data goes to standard output, everything else to standard error; exit codes are in [`exit`].
 

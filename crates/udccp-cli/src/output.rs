@@ -6,13 +6,13 @@ use serde::Serialize;
 
 use crate::exit::{CliResult, Failure};
 
-/// Prints a failure to standard error: what went wrong, then what to do.
+/// Prints a failure to standard error: the message, then the hint.
 pub(crate) fn failure(failure: &Failure) {
     if failure.is_broken_pipe() {
         return;
     }
     let mut err = io::stderr().lock();
-    // Standard error itself being gone leaves nobody to tell.
+    // If standard error is gone, there is nowhere to report it.
     let _ = writeln!(err, "error: {}", failure.message);
     if let Some(hint) = &failure.hint {
         let _ = writeln!(err, "hint: {hint}");

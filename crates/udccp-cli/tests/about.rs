@@ -1,4 +1,4 @@
-//! The program describes itself: version, manual pages, completions, and its log.
+//! The program's self-description: version, manual pages, completions, and its log.
 
 mod common;
 
@@ -18,7 +18,7 @@ fn listed(path: &[&str]) -> Vec<String> {
     names.collect()
 }
 
-/// Checks that a command and all below it have a page in the folder; returns how many there are.
+/// Checks that a command and its subcommands have a page in the folder. Returns their number.
 fn check_pages(folder: &Path, path: &[&str]) -> usize {
     let name = [&["udccp"], path].concat().join("-") + ".1";
     let page =
@@ -107,7 +107,7 @@ fn a_report_of_the_machine_names_the_program() {
     assert!(report["features"].as_array().unwrap().contains(&"ccid2".into()), "{report}");
 }
 
-/// A short test with these flags and this `RUST_LOG`; what it says on standard error.
+/// Runs a short test with these flags and this `RUST_LOG`. Returns its standard error.
 fn log_of(port: &str, flags: &[&str], variable: Option<&str>) -> String {
     let fixed = ["perf", "client", "127.0.0.1", "-p", port, "-t", "0.1", "-b", "1M", "--json"];
     let mut command = udccp(&[&fixed, flags].concat());

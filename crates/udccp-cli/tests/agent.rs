@@ -1,4 +1,4 @@
-//! `udccp agent` as a process: played by its orchestrator's side, refused, orphaned.
+//! `udccp agent` as a process: controlled by its orchestrator, refused, orphaned.
 
 use std::net::{Ipv4Addr, UdpSocket};
 use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! `udccp lab calibrate` finds a setting that a made-up study has and does not state.
+//! `udccp lab calibrate` finds a setting that a made-up study used and does not state.
 
 #![cfg(unix)]
 
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use common::lab::{Lab, SMALL};
 
-/// Two knobs: the study acknowledged each segment, and had half of the queue.
+/// Two settings: the study acknowledged each segment, and had half the queue.
 const KNOBS: &str = r#"
 [calibrate]
 fit = ["shares"]
@@ -36,7 +36,7 @@ metric = "jain"
 rows = "rtt"
 "#;
 
-/// What the made-up study published: the rates of the hidden set-up, rounded.
+/// What the made-up study published: the rates of its set-up, rounded.
 fn study(lab: &Lab) -> String {
     let hidden = [
         "small",

@@ -1,5 +1,5 @@
-//! `udccp emu`: real traffic, what is said where it cannot be, and that nothing is ever left.
-//! Where the machine has no room for an emulation, the tests of that say so and skip.
+//! `udccp emu`: real traffic, errors where it is impossible, and that nothing is left behind. On
+//! machines that cannot emulate, those tests skip with a message.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::disallowed_methods, reason = "processes end in real time")]
@@ -19,7 +19,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use udccp_base::Seed;
 
-/// A folder with the scenario, and the name by which all processes of a test are known.
+/// A folder with the scenario, and a name that identifies all processes of a test.
 struct Place {
     folder: tempfile::TempDir,
     mark: String,
@@ -53,7 +53,7 @@ impl Place {
         self.command().stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
     }
 
-    /// Processes that the test has started and that are there.
+    /// Running processes that the test has started.
     fn processes(&self) -> Vec<PathBuf> {
         let has_mark = |folder: &PathBuf| {
             let environment = fs::read(folder.join("environ")).unwrap_or_default();
@@ -63,8 +63,8 @@ impl Place {
         all.filter(has_mark).collect()
     }
 
-    /// Nothing of the program is there: no process (and so no namespace and no device, which are
-    /// held by processes alone), no name of a namespace, no device here, no file.
+    /// Checks that nothing of the program is left: no process (and so no namespace and no device,
+    /// which only processes hold), no named namespace, no device here, no file.
     fn check_nothing_left(&self, when: &str) {
         let deadline = Instant::now() + Duration::from_secs(10);
         while !self.processes().is_empty() {
@@ -84,7 +84,7 @@ impl Place {
     }
 }
 
-/// Runs the scenario to its end; `None` where this machine has no room for that.
+/// Runs the scenario to its end; `None` if this machine lacks the capacity.
 fn run(place: &Place, args: &[&str]) -> Option<serde_json::Value> {
     let output = place.command().arg("--json").args(args).output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -93,12 +93,12 @@ fn run(place: &Place, args: &[&str]) -> Option<serde_json::Value> {
             eprintln!("skipped: {text}");
             None
         }
-        // Without root's long buffers, a busy machine may not even record all packets.
+        // Without root's large buffers, a busy machine may fail to record all packets.
         Some(9) if text.contains("were not recorded") => {
             eprintln!("skipped: {text}");
             None
         }
-        // A busy machine may not keep time; the result is there all the same.
+        // A busy machine may not keep time, but there is a result anyway.
         Some(0 | 9) => Some(serde_json::from_slice(&output.stdout).unwrap()),
         _ => panic!("{text}"),
     }
@@ -124,8 +124,8 @@ fn both_flows_carry_data_and_the_result_says_how_exact_it_is() {
     place.check_nothing_left("after a run");
 }
 
-/// All flows carry data, and fill the path together where the machine kept time, and its programs
-/// come before all others (root's do).
+/// Checks that all flows carry data, and that they fill the path if the machine kept time and its
+/// agents had priority (as they do for root).
 fn all_carry(record: &serde_json::Value) {
     let flows = record["flows"].as_array().unwrap();
     let sum: f64 = flows.iter().map(|f| f["throughput_mbps"].as_f64().unwrap()).sum();
@@ -137,7 +137,7 @@ fn all_carry(record: &serde_json::Value) {
     }
 }
 
-/// Packets of a capture, each from its IP header on.
+/// The packets of a capture, starting with their IP headers.
 fn packets(file: &Path) -> Vec<Vec<u8>> {
     let bytes = fs::read(file).unwrap();
     let (mut rest, mut packets) = (&bytes[24..], Vec::new());
@@ -156,7 +156,7 @@ fn dccp_travels_as_a_protocol_of_its_own_where_that_is_asked_for() {
     let args = ["--dccp", "raw", "--snaplen", "64", "--pcap", out.to_str().unwrap()];
     let Some(record) = run(&place, &args) else { return };
     all_carry(&record);
-    // Nothing but DCCP: the kernels of the hosts do not meddle (ICMP, "protocol unreachable").
+    // Only DCCP: the hosts' kernels do not interfere (ICMP, "protocol unreachable").
     let all = packets(&out.join("first-sender.pcap"));
     assert!(all.len() > 10, "{}", all.len());
     assert!(all.iter().all(|packet| packet[9] == 33), "IP protocol 33");
@@ -173,7 +173,7 @@ fn hosts_with_ipv6_carry_all_protocols() {
         };
         all_carry(&record);
         for (flow, number) in [("first", number), ("second", 6)] {
-            // Nothing but the flow: no neighbour and no router is looked for.
+            // Only the flow: no neighbour or router discovery.
             let all = packets(&out.join(format!("{flow}-sender.pcap")));
             assert!(all.len() > 10, "{}", all.len());
             assert!(all.iter().all(|p| p[0] >> 4 == 6 && p[6] == number), "{flow}");
@@ -186,7 +186,7 @@ fn hosts_with_ipv6_carry_all_protocols() {
     place.check_nothing_left("after runs and an error");
 }
 
-/// A path of rate and queue alone, made by this machine's kernel.
+/// A path with only a rate and a queue, provided by this machine's kernel.
 const BY_KERNEL: [&str; 6] = [
     "--path",
     "netem",
@@ -215,7 +215,7 @@ fn a_kernel_without_netem_is_told_before_anything_starts() {
     let output = place.command().args(["--path", "netem"]).output().unwrap();
     let text = String::from_utf8(output.stderr).unwrap();
     match output.status.code() {
-        // It has netem, and time enough or not.
+        // The kernel has netem; the run kept time or did not.
         Some(0 | 9) => {}
         Some(10) if text.contains("netem") => {
             assert!(text.contains("has no netem (for: delay, loss"), "{text}");
@@ -280,7 +280,7 @@ fn ctrl_c_ends_it_and_leaves_nothing() {
     }
     for (signal, after_ms) in [(Signal::SIGINT, 900), (Signal::SIGTERM, 300)] {
         let mut child = place.start();
-        // It is at work as soon as it has started others.
+        // The emulation is running once it has started agents.
         let deadline = Instant::now() + Duration::from_secs(20);
         while place.processes().len() < 2 && Instant::now() < deadline {
             park_timeout(Duration::from_millis(5));
@@ -301,7 +301,7 @@ fn what_this_machine_lacks_is_said_with_advice() {
         let output = udccp(&args).output().unwrap();
         let text = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(10), "{text}");
-        // Where there are no privileges at all, that is what is said.
+        // Without any privileges, the error is about those instead.
         if !text.contains("namespace") && !text.contains("/dev/net/tun") {
             assert!(says.iter().all(|part| text.contains(part)), "{text}");
         }
@@ -331,7 +331,7 @@ fn somebody_without_rights_is_told_how_to_get_them() {
         eprintln!("skipped: only root can become somebody without rights");
         return;
     }
-    // Nobody may read what is in a temporary folder of root.
+    // A copy, since others may not read a temporary folder of root.
     let program = Path::new(env!("CARGO_BIN_EXE_udccp"));
     let copy = tempfile::Builder::new().prefix("udccp").tempdir().unwrap();
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
@@ -347,7 +347,7 @@ fn somebody_without_rights_is_told_how_to_get_them() {
             assert!(text.contains("/dev/net/tun") || text.contains("namespace"), "{text}");
             assert!(text.contains("hint: run as root"), "{text}");
         }
-        // A user namespace, and a device that everybody may open.
+        // A user namespace, and a device that everyone may open.
         Some(0 | 9) => {}
         _ => panic!("{text}"),
     }

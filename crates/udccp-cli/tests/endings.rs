@@ -1,4 +1,4 @@
-//! `udccp cat` is ended early by a signal, and by the death of its peer.
+//! `udccp cat` ended early, by a signal or by the death of its peer.
 
 mod common;
 
@@ -10,7 +10,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use udccp_testkit::ports;
 
-/// A listener and a client of `udccp cat`, connected, whose inputs stay open.
+/// A connected listener and client of `udccp cat`, whose inputs stay open.
 struct Pair {
     listener: Child,
     client: Child,
@@ -48,7 +48,7 @@ fn send(signal: Signal, to: &Child) {
     kill(pid, signal).expect("it lives");
 }
 
-/// Exit code and standard error. It hears of its peer, and not of the end of its input.
+/// Exit code and standard error. The process sees its peer end while its input stays open.
 fn end_of(child: Child) -> (Option<i32>, String) {
     let output = child.wait_with_output().expect("an end");
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
@@ -65,7 +65,7 @@ fn a_signal_resets_the_connection_and_the_peer_knows_at_once() {
             let (code, says) = end_of(killed);
             assert_eq!(code, Some(130), "{signal}: {says}");
             assert!(says.contains("interrupted"), "{says}");
-            // Silence would be found out after 20 seconds and more, and with other words.
+            // If the peer fell silent, this would take over 20 seconds and have another message.
             let (code, says) = end_of(left);
             assert_eq!(code, Some(8), "{signal}: {says}");
             assert!(says.contains("reset by the peer: Aborted"), "{signal}: {says}");

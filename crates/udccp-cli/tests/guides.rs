@@ -1,4 +1,4 @@
-//! The guides that the program prints, and what errors and help call them.
+//! The guides that the program prints, and how errors and help refer to them.
 
 mod common;
 
@@ -17,14 +17,14 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// A link as a page has it: `](target)` outside of code. Lines without one are printed as they are.
+/// The links in a page: `](target)` outside of code. Lines without a link are printed unchanged.
 fn links(text: &str) -> Vec<&str> {
     let prose = text.split("\n```").step_by(2);
     let targets = prose.flat_map(|part| part.split("](").skip(1));
     targets.filter_map(|rest| rest.split(')').next()).collect()
 }
 
-/// Its reader may have no clone, where a path would lead to nothing.
+/// Readers may have no clone, so paths would be useless.
 #[test]
 fn links_between_guides_name_the_command_and_others_are_their_words() {
     let sockets = stdout(&["guide", "sockets"]);
@@ -68,7 +68,7 @@ fn each_guide_is_printed_whole() {
     fails(&["guide", "ns3"], 2, &["there is no guide \"ns3\"", "hint: did you mean `ns2`?"]);
 }
 
-/// An installed program is no clone: a path there is nothing that its reader can open.
+/// An installed program has no clone, so a path there is useless.
 #[test]
 fn errors_and_help_name_guides_by_the_command_that_prints_them() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");

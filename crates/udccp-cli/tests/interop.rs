@@ -1,5 +1,5 @@
-//! `udccp interop`: a run is a function of its cell and its seed. Where there is no kernel for
-//! guests, or a program is missing, the test says so and skips.
+//! `udccp interop`: a run depends only on its entry and seed. Without a kernel for guests, or if a
+//! program is missing, the test skips with a message.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::print_stderr, reason = "a test that skips says so")]
@@ -11,11 +11,11 @@ use std::path::Path;
 
 use common::udccp;
 
-/// A cell whose path loses, reorders and copies, and the one that comes before it in the matrix.
+/// An entry whose path loses, reorders and duplicates packets, and its predecessor in the matrix.
 const CELL: &str = "ours-linux-ccid2-ipv4-rough-server-close";
 const BEFORE: &str = "ours-linux-ccid2-ipv4-rough-client-close";
 
-/// What the cell leaves where these run: report and capture. `None` where nothing can run here.
+/// The report and capture of the entry after running these entries; `None` if nothing can run here.
 fn left(folder: &Path, entries: &[&str], jobs: &str) -> Option<[Vec<u8>; 2]> {
     let keep = folder.display().to_string();
     let mut args = vec!["interop", "--seeds", "1", "--jobs", jobs, "--keep", &keep];

@@ -1,5 +1,5 @@
-//! `kill -9` of a campaign loses nothing: whatever the moments, tables, pages and exports of the
-//! finished campaign are those of one that nothing disturbed. Two campaigns may share a store.
+//! `kill -9` of a campaign loses nothing: whenever it happens, the finished campaign's tables,
+//! pages and exports equal those of an undisturbed one. Two campaigns may share a store.
 
 mod common;
 
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use common::lab::{Lab, SMALL};
 use udccp_base::Seed;
 
-/// What is made of the small experiment: thirty runs, two tables and a figure.
+/// Additions to the small experiment: thirty runs, two tables and a figure.
 const MANY: &str = r#"[grid]
 second = ["tcp/newreno", "tcp/cubic"]
 rtt = ["20 ms", "30 ms", "40 ms"]
@@ -53,7 +53,7 @@ fn start(lab: &Lab, store: &str) -> Child {
         .expect("the program starts")
 }
 
-/// Everything that a reader can get out of a store, by name.
+/// All outputs derived from a store, by name.
 fn all(lab: &Lab, store: &str) -> BTreeMap<String, Vec<u8>> {
     let folder = format!("{store}.out");
     let out = lab.path(&folder);

@@ -1,5 +1,5 @@
-//! `udccp sim` and `udccp lab` as a user meets them: results on standard output, errors with their
-//! line and a hint, campaigns that survive being killed.
+//! `udccp sim` and `udccp lab` from a user's view: results on standard output, errors with a line
+//! number and a hint, campaigns that survive being killed.
 
 mod common;
 
@@ -66,7 +66,7 @@ fn sim_prints_a_table_and_writes_captures() {
     }
 }
 
-/// The packets of a capture: their length, and how much of them is there.
+/// The packets of a capture: their lengths, and how many bytes were captured.
 fn packets(file: &Path) -> Vec<(usize, usize)> {
     let bytes = std::fs::read(file).expect("a capture");
     let (mut rest, mut packets) = (&bytes[24..], Vec::new());

@@ -7,7 +7,7 @@ mod common;
 use common::lab::Lab;
 use common::udccp;
 
-/// What a command says, without this machine's folders and this build's version.
+/// The messages of a command, without this machine's folders and this build's version.
 fn says(lab: &Lab, args: &[&str], stdin: &str) -> String {
     let experiments = lab.path("experiments");
     let mut all = vec!["lab"];
@@ -35,10 +35,10 @@ fn version(lab: &Lab) -> String {
     plan(lab)[0]["version"].as_str().expect("a version").to_owned()
 }
 
-/// A task with one thing changed.
+/// A task with one change.
 fn task(lab: &Lab, change: impl Fn(&mut serde_json::Value)) -> String {
     let mut task = plan(lab).remove(0);
-    // The key is of this build; what is said about it is not.
+    // The key depends on this build; the message about it does not.
     let key = task["key"].as_str().expect("a key").to_owned();
     change(&mut task);
     task.to_string().replace(&key, "0123456789abcdef0123456789abcdef")
@@ -83,7 +83,7 @@ fn no_runs_of_a_kernel_to_keep() {
     assert!(!lab.folder.path().join("experiments/kept").exists());
 }
 
-/// A name with a slip once became an empty store.
+/// Regression: a mistyped name created an empty store.
 #[test]
 fn commands_that_read_never_make_a_store() {
     let lab = Lab::new();

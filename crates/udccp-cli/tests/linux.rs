@@ -1,5 +1,5 @@
-//! `udccp linux`: what is said where it cannot be, and, where the guest's kernel is set up, that
-//! a seed gives one record. Where it is not, the tests of that say so and skip.
+//! `udccp linux`: errors where it is impossible, and, if the guest's kernel is installed, that a
+//! seed determines the record. Otherwise those tests skip with a message.
 
 #![cfg(target_os = "linux")]
 

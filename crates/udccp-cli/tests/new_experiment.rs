@@ -1,4 +1,4 @@
-//! `udccp lab new`: what it writes runs as it stands, and it destroys nothing.
+//! `udccp lab new`: its files run unchanged, and it overwrites nothing.
 
 mod common;
 
@@ -26,8 +26,7 @@ fn a_new_experiment_runs_as_it_stands() {
     assert!(folder.path().join(page).exists());
 }
 
-/// Of an experiment of one's own and of a built-in one: a file that two share would be changed for
-/// both.
+/// Copies a user's experiment and a built-in one. With a shared file, a change would affect both.
 #[test]
 fn a_copy_has_published_numbers_of_its_own() {
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -1,4 +1,4 @@
-//! `udccp ns2` and campaigns on ns-2: what is said where it cannot be, and a run where it can.
+//! `udccp ns2` and campaigns on ns-2: errors where it is missing, and a run where it is installed.
 
 #![cfg(target_os = "linux")]
 

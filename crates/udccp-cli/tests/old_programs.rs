@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-/// A folder of brokers of its own for each test.
+/// A separate folder for the brokers of each test.
 struct Place(TempDir);
 
 impl Place {
@@ -26,7 +26,7 @@ impl Place {
             .unwrap()
     }
 
-    /// A broker that keeps a socket of a program that is gone never ends.
+    /// Regression: a broker that keeps a socket of a dead program never exits.
     #[expect(clippy::disallowed_methods, reason = "another process ends in its own time")]
     fn wait_until_the_broker_ends(&self) {
         let is_there = || {
@@ -101,7 +101,7 @@ fn processes_without_descriptors_and_waits_that_others_end() {
     place.wait_until_the_broker_ends();
 }
 
-/// The seed of a failure is in its text: `lives.py SEED 1` plays it again.
+/// Failures print their seed: `lives.py SEED 1` repeats one.
 #[test]
 fn random_lives_of_shared_connections_are_those_of_linux() {
     let place = Place::new();
@@ -131,7 +131,8 @@ fn a_broker_has_no_limits_of_the_program_that_starts_it() {
     }
 }
 
-/// The thread's first call of `write` found the loader's lock taken, by who waited for the thread.
+/// Regression: the thread's first `write` waited for the loader's lock, whose holder waited for the
+/// thread.
 #[test]
 fn a_library_that_waits_for_its_thread_while_it_is_loaded_goes_on() {
     let (place, folder) = (Place::new(), TempDir::new().unwrap());
@@ -171,7 +172,7 @@ fn a_killed_broker_is_an_error_and_never_a_hang() {
     succeeds(&place.run(&["--udp-port", &free_port()], &program));
 }
 
-/// Runs a script over raw IP, in a network of its own.
+/// Runs a script over raw IP, in a separate network.
 fn over_raw_ip(name: &str) {
     let place = Place::new();
     let namespace = |command: &str| {
@@ -245,7 +246,7 @@ fn programs_as_linux_documents_them() {
     place.wait_until_the_broker_ends();
 }
 
-/// A program in C with the note that Go's linker writes: it is warned of, and runs.
+/// A C program with the note of Go's linker: it runs, with a warning.
 #[test]
 fn a_go_program_is_warned_of_and_runs() {
     let (place, folder) = (Place::new(), TempDir::new().unwrap());
@@ -267,8 +268,8 @@ fn a_go_program_is_warned_of_and_runs() {
     }
 }
 
-/// In the first, each `socket` of the program tried for seconds to start a broker, which could not
-/// listen there; in the others, the loader did not find the library.
+/// Regression: in the first case, each `socket` call tried for seconds to start a broker that could
+/// not listen there; in the others, the loader did not find the library.
 #[test]
 fn a_folder_whose_path_cannot_be_used_is_refused() {
     let place = Place::new();

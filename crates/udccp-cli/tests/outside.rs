@@ -1,5 +1,5 @@
-//! An installed program, outside of a clone: experiments, published numbers and scenarios come with
-//! it, and files of one's own win over them.
+//! An installed program without a clone: experiments, published numbers and scenarios are built in,
+//! and the user's files take precedence.
 
 mod common;
 
@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use common::udccp;
 
-/// Reading all experiments without optimisation takes seconds, and on a busy machine far more.
+/// Reading all experiments in a debug build takes seconds, and much longer on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(900);
 
-/// Runs the program in a folder, and returns what it prints and what it says.
+/// Runs the program in a folder. Returns its standard output and standard error.
 fn at(folder: &Path, args: &[&str]) -> (String, String) {
     let mut command = udccp(args);
     let output = command.timeout(PATIENCE).current_dir(folder).output().expect("the program runs");
@@ -21,7 +21,7 @@ fn at(folder: &Path, args: &[&str]) -> (String, String) {
     (String::from_utf8(output.stdout).expect("text"), says)
 }
 
-/// What a failing command says in a folder.
+/// The messages of a command that fails in a folder.
 fn fails_at(folder: &Path, args: &[&str]) -> String {
     let mut command = udccp(args);
     let output = command.timeout(PATIENCE).current_dir(folder).output().expect("the program runs");
@@ -74,7 +74,7 @@ fn a_scenario_runs_by_its_name_or_its_path_in_the_clone() {
     }
     let says = fails_at(folder.path(), &["sim", "two-flow"]);
     assert!(says.contains("did you mean `two-flows`?"), "{says}");
-    // A scenario that reads another file: both come with the program.
+    // A scenario that reads another file: both are built in.
     let media = ["sim", "media", "--set", "time.duration=32 s", "--set", "time.measure.to=32 s"];
     at(folder.path(), &media);
 }
@@ -128,7 +128,7 @@ fn files_of_ones_own_win_and_the_program_says_so() {
     assert!(list.contains("Mine: ") && list.contains("bhatti-2008-fairness"), "{list}");
     let built_in = says.lines().find(|l| l.starts_with("built in: ")).expect("which are");
     assert!(!built_in.contains("nor-2012") && built_in.contains("ecn"), "{built_in}");
-    // A folder that is named is all that is meant.
+    // If a folder is given, only its experiments are listed.
     let (list, _) = at(folder.path(), &["lab", "list", "--experiments", "experiments"]);
     assert_eq!(list.lines().count(), 2, "{list}");
 }

@@ -1,10 +1,10 @@
-//! The code that is simulated is the code that is deployed: one scenario through the simulator, the
-//! async sockets, the blocking sockets and raw IP.
+//! Simulated and deployed code are the same: runs one scenario in the simulator, over async
+//! sockets, over blocking sockets and over raw IP.
 //!
-//! A client sends 1.5 MB over a path of 4 Mbit/s, 40 ms and 20 packets of queue, and closes. The
-//! simulator runs it in virtual time. Sockets run it in real time, through the same links, in a
-//! relay on the loopback interface. What is compared is what an observer on the path sees: the
-//! types of the packets, in the phases of a connection, and the rate at which data arrives.
+//! A client sends 1.5 MB over a path of 4 Mbit/s, 40 ms and a queue of 20 packets, and closes. The
+//! simulator runs it in virtual time. Sockets run it in real time through the same links, in a
+//! relay on the loopback interface. The test compares what an observer on the path sees: the packet
+//! types in each phase of the connection, and the rate at which data arrive.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::print_stderr, reason = "a skipped check says so")]
@@ -34,7 +34,7 @@ use udccp_wire::{PacketType, PacketView, ResetCode};
 const SERVICE: ServiceCode = ServiceCode(u32::from_be_bytes(*b"PERF"));
 const PORT: u16 = 5004;
 const BYTES: usize = 1_500_000;
-/// IP packets of data.
+/// Size of data packets, including IP headers.
 const PACKET_BYTES: u16 = 1040;
 
 const SCENARIO: &str = r#"
@@ -59,7 +59,7 @@ traffic = { kind = "transfer", size = "1500 kB" }
 dccp = { ecn = false }
 "#;
 
-/// A packet as an observer sees it.
+/// A packet as seen by an observer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Passed {
     at: Instant,
@@ -89,15 +89,15 @@ impl Passed {
 /// What is the same in every run of the scenario, whatever the timing.
 #[derive(Debug, PartialEq, Eq)]
 struct Story {
-    /// Every packet before the first with data, in order. The client may confirm the Response by
-    /// its first data.
+    /// Every packet before the first data, in order. The client may confirm the Response with its
+    /// first data.
     opening: Vec<String>,
-    /// Types of packet from the first data to the last. The client's own acknowledgements, of the
-    /// server's, travel with data, unless the window is shut just then.
+    /// Packet types from the first data to the last. The client acknowledges the server's
+    /// acknowledgements on data packets, unless the window is closed at that moment.
     middle: BTreeSet<String>,
-    /// Every packet after the last data but acknowledgements that were still on their way.
+    /// Every packet after the last data, except acknowledgements that were in flight.
     closing: Vec<String>,
-    /// Data packets sent, and bytes in them.
+    /// Number of data packets sent, and their bytes.
     data: (usize, usize),
 }
 
@@ -123,7 +123,7 @@ impl Story {
     }
 }
 
-/// Rate of the data that arrived, between the first and the last packet of it, in Mbit/s.
+/// Rate of the received data between its first and last packet, in Mbit/s.
 fn goodput(delivered: &[Passed]) -> f64 {
     let data: Vec<_> = delivered.iter().filter(|p| p.is_clients && p.data_len > 0).collect();
     let (first, last) = (data[0], data[data.len() - 1]);
@@ -131,8 +131,8 @@ fn goodput(delivered: &[Passed]) -> f64 {
     bytes as f64 * 8e3 / (last.at - first.at).as_nanos() as f64
 }
 
-/// The settings of both sides, which are those of the simulated ones. Messages over UDP are as long
-/// as over raw IP where packets are longer by a UDP header.
+/// The options of both sides, equal to the simulated ones. Messages have the same length over UDP
+/// as over raw IP, since packets are longer by a UDP header.
 fn options(is_raw: bool) -> Options {
     let path_mtu = if is_raw { PACKET_BYTES } else { PACKET_BYTES + 8 };
     let mut options = Options::new();
@@ -141,7 +141,7 @@ fn options(is_raw: bool) -> Options {
     options
 }
 
-/// One direction of the path. The return path of the dumbbell is as fast.
+/// One direction of the path. The dumbbell's return path has the same rate.
 fn link() -> LinkConfig {
     LinkConfig {
         rate: Some(DataRate::from_bits_per_sec(4_000_000)),
@@ -151,7 +151,7 @@ fn link() -> LinkConfig {
     }
 }
 
-/// The simulator, and what its hosts saw: the sender of what passed, the receiver of what arrived.
+/// Runs the simulator. Returns the packets seen by the sender and by the receiver.
 fn simulated() -> (Vec<Passed>, Vec<Passed>) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("parity.toml");
@@ -166,7 +166,7 @@ fn simulated() -> (Vec<Passed>, Vec<Passed>) {
         .into()
 }
 
-/// Classic pcap in nanoseconds, raw IP, of this machine's byte order.
+/// Reads a classic pcap file with nanoseconds, raw IP, in native byte order.
 fn captured(file: &Path) -> Vec<Passed> {
     let bytes = std::fs::read(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
     let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
@@ -183,7 +183,7 @@ fn captured(file: &Path) -> Vec<Passed> {
     passed
 }
 
-/// Sizes of the messages that 1.5 MB are sent in.
+/// The sizes of the messages that make up 1.5 MB.
 fn pieces(max: usize) -> impl Iterator<Item = Vec<u8>> {
     (0..BYTES).step_by(max).map(move |from| vec![0; max.min(BYTES - from)])
 }
@@ -238,7 +238,7 @@ fn over_blocking_udp() -> Report {
 }
 
 fn over_raw_ip() -> Report {
-    // An endpoint keeps its port until its connections have ended, which another try may not await.
+    // An endpoint keeps its port until its connections have ended, so each attempt uses a new port.
     static PORTS: AtomicU16 = AtomicU16::new(PORT);
     let port = PORTS.fetch_add(1, Ordering::Relaxed);
     let raw = EndpointOptions::new().raw_ip(true);
@@ -249,9 +249,8 @@ fn over_raw_ip() -> Report {
     relay.finish()
 }
 
-/// The packets have to be the simulation's, and the rate within 10 % of it. Where this machine is
-/// too slow for its relay to be a path of 40 ms, three times over, only the data counts: timers may
-/// have run out.
+/// Packets must equal the simulation's, and the rate must be within 10 % of it. If this machine is
+/// three times too slow to relay with 40 ms, only the data are compared: timers may have expired.
 fn compare(what: &str, run: impl Fn() -> Report) {
     let (passed, arrived) = simulated();
     let story = Story::of(&passed);

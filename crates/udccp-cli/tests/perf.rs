@@ -1,5 +1,5 @@
-//! `udccp perf` that does not end as planned: signals and servers that die. What was measured is
-//! kept, the exit code says what happened, and the other side knows.
+//! `udccp perf` that ends early, by a signal or the death of its server. It keeps what was
+//! measured, its exit code tells what happened, and the other side is informed.
 
 mod common;
 
@@ -11,7 +11,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-/// A client that prints a JSON object a line, and what it has printed so far.
+/// A client that prints one JSON object per line, with its output so far.
 struct Client {
     child: Child,
     out: BufReader<ChildStdout>,
@@ -42,8 +42,8 @@ impl Client {
         self.events.last()
     }
 
-    /// Reads until so many messages went this way (`sent`: and were acknowledged), however long a
-    /// busy machine takes for that.
+    /// Reads until `count` messages were transferred in this direction (for `sent`: and
+    /// acknowledged), however long that takes.
     fn wait_for_messages(&mut self, way: &str, count: u64) {
         let what = if way == "sent" { "acked" } else { "messages" };
         while self.sum(way, what) < count {
@@ -64,7 +64,8 @@ impl Client {
         kill(Pid::from_raw(self.child.id().cast_signed()), signal).unwrap();
     }
 
-    /// Reads to the end: exit code, the last event's data, standard error.
+    /// Reads to the end. Returns the exit status, the last event's data, all events, and standard
+    /// error.
     fn end(mut self) -> (ExitStatus, Value, Vec<Value>, String) {
         while self.next().is_some() {}
         let mut says = String::new();
@@ -76,7 +77,7 @@ impl Client {
     }
 }
 
-/// What the server says of the test when it has ended.
+/// The server's output about the test after it has ended.
 fn server_says(mut server: Background) -> Value {
     let mut line = String::new();
     BufReader::new(server.child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
@@ -87,7 +88,7 @@ fn bytes_of(events: &[Value], way: &str) -> u64 {
     sum(events, way, "bytes")
 }
 
-/// A count over all intervals and streams.
+/// The sum of a count over all intervals and streams.
 fn sum(events: &[Value], way: &str, what: &str) -> u64 {
     let intervals = events.iter().filter(|e| e["event"] == "interval");
     let streams = intervals.flat_map(|e| e["data"]["streams"].as_array().unwrap());
@@ -189,7 +190,7 @@ fn a_killed_server_leaves_the_client_its_own_totals() {
         assert!(end["reason"].is_string(), "{end}");
         let way = &end["streams"][0]["reverse"];
         assert!(way["receiver"]["messages"].as_u64().unwrap() > 10, "{end}");
-        // Nobody is left who knows.
+        // The sender is dead, so its values are unknown.
         assert_eq!(way["sender"], Value::Null);
         assert_eq!(end["reverse"]["messages_sent"], Value::Null);
         assert_eq!(end["server_cpu_percent"], Value::Null);
@@ -218,7 +219,7 @@ fn a_server_that_is_told_to_end_tells_its_clients_and_keeps_its_totals() {
         assert!(out["streams"][0]["received"]["messages"].as_u64().unwrap() > 0, "{out}");
         let (status, end, _, says) = client.end();
         assert_eq!(status.code(), Some(8), "{says}");
-        // By a packet, and not because nothing came for a long time.
+        // The end came as a packet, and not as a timeout.
         let reason = end["reason"].as_str().unwrap();
         assert!(reason.contains("reset by the peer") || reason.contains("server ended"), "{end}");
         assert!(end["forward"]["messages_sent"].as_u64().unwrap() > 10, "{end}");

@@ -1,4 +1,4 @@
-//! All JSON that `udccp perf` prints conforms to `docs/reference/perf.schema.json`: of tests that
+//! All JSON output of `udccp perf` conforms to `docs/reference/perf.schema.json`: for tests that
 //! finish, that are stopped, and whose server dies.
 
 mod common;
@@ -12,15 +12,15 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-/// The schema, to check with.
+/// The compiled schema.
 struct Schema {
     schemas: Schemas,
     index: SchemaIndex,
 }
 
 impl Schema {
-    /// The committed schema, made strict: readers must accept fields to come, but what is printed
-    /// today has to be in it.
+    /// Loads the committed schema and makes it strict: readers must accept future fields, but
+    /// today's output may only have documented ones.
     fn load() -> Self {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference");
         let text = std::fs::read_to_string(path.join("perf.schema.json")).unwrap();
@@ -46,7 +46,7 @@ impl Schema {
     }
 }
 
-/// Refuses fields that an object of the schema does not name.
+/// Forbids fields that an object's schema does not list.
 fn forbid_more(schema: &mut Value) {
     match schema {
         Value::Object(map) => {

@@ -11,7 +11,7 @@ use common::{Background, noise, perf_server, temporary, udccp, wait_until_bound}
 use serde_json::Value;
 use udccp_testkit::ports;
 
-/// A listening `udccp cat` that reads `from` and writes to `to`, and its port.
+/// Starts a listening `udccp cat` that reads `from` and writes to `to`. Returns it with its port.
 fn listening(from: Stdio, to: &tempfile::NamedTempFile, extra: &[&str]) -> (Child, u16) {
     let port = ports::free();
     let child = Command::new(env!("CARGO_BIN_EXE_udccp"))
@@ -54,7 +54,7 @@ fn a_file_arrives_whole_and_the_report_says_so() {
     assert_eq!(server["received"]["bytes"], 10_000_000);
 }
 
-/// They served DCCP port 0, over a UDP port that `cat` did not tell.
+/// Regression: they served DCCP port 0, over a UDP port that `cat` did not print.
 #[test]
 fn a_server_on_any_port_tells_one_that_leads_there() {
     let here = ["--bind", "127.0.0.1"];
@@ -74,7 +74,7 @@ fn a_server_on_any_port_tells_one_that_leads_there() {
     }
 }
 
-/// Each side waited for the other to say that it was all.
+/// Regression: each side waited for the other's end marker.
 #[test]
 fn an_input_that_cannot_be_read_ends_both_sides() {
     let got = temporary(b"");
@@ -129,9 +129,9 @@ fn a_receiver_that_only_receives_needs_no_end_of_its_input() {
     drop(never_ends);
 }
 
-/// Forwards datagrams between any number of clients and `server`, and loses every `n`-th large one
-/// on the way to the server. RFC 6773 has no checksum over addresses, so this is a NAT as any
-/// other.
+/// Forwards datagrams between any number of clients and `server`, and drops every `n`-th large one
+/// toward the server. Changing addresses is allowed, as RFC 6773 does not cover them with a
+/// checksum: this is a NAT.
 fn lossy_path(server: u16, n: u32) -> u16 {
     let front = udp();
     let port = front.local_addr().unwrap().port();
@@ -207,7 +207,7 @@ fn perf_measures_every_direction_on_one_server() {
     let (_server, port) = perf_server(&[]);
     let forward = perf(&port, &["-t", "0.6", "-i", "0.2"]);
     assert_eq!(forward["start"]["test"]["direction"], "forward");
-    // Three, unless the machine is so busy that some of them are late.
+    // There are three, unless the machine is so busy that some are late.
     assert!(!forward["intervals"].as_array().unwrap().is_empty());
     let sum = &forward["end"]["forward"];
     assert!(sum["mbit_per_s"].as_f64().unwrap() > 1.0, "{sum}");
@@ -227,7 +227,7 @@ fn perf_measures_every_direction_on_one_server() {
     }
 }
 
-/// Both ends name the experiment; the client says which CCID carried the data.
+/// Both ends name the experimental CCID; the client reports which CCID carried the data.
 #[test]
 fn perf_runs_over_an_experimental_ccid() {
     for (name, number) in [("cubic", 249), ("bbr", 250)] {

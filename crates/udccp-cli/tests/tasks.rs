@@ -1,4 +1,4 @@
-//! Tasks for workers elsewhere: planned, run and stored one by one they give what a campaign gives.
+//! Tasks for remote workers: planned, run and imported one by one, they give a campaign's results.
 
 mod common;
 
@@ -30,7 +30,7 @@ fn tasks_run_one_by_one_give_the_tables_of_a_campaign() {
     assert_eq!(tasks[0]["point"]["rtt"], "20 ms");
     assert_eq!(tasks[0]["scenario"]["topology"]["bottleneck"]["rtt"], "20 ms");
 
-    // A worker has neither the experiment files nor the store.
+    // A worker has neither experiment files nor a store.
     let nowhere = lab.path("nowhere");
     std::fs::create_dir(&nowhere).expect("a folder");
     let mut results = String::new();
@@ -47,7 +47,7 @@ fn tasks_run_one_by_one_give_the_tables_of_a_campaign() {
     let key = tasks[0]["key"].as_str().expect("a key");
     assert!(missing.starts_with(key) && missing.lines().count() == 1, "{missing}");
 
-    // One by its key, as a file; importing it all again changes nothing.
+    // Run one task by its key, read from a file; importing everything again changes nothing.
     let one = out(&place(&lab, "tasks.sqlite", &["task", &key[..8]]), "");
     let file = lab.path("results.jsonl");
     std::fs::write(&file, one + &results).expect("a file");

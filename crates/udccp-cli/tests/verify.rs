@@ -16,7 +16,7 @@ fn verify(lab: &Lab, store: &str, more: &[&str]) -> (Option<i32>, String) {
 fn a_run_that_differs_from_the_committed_one_is_found_and_named() {
     let lab = Lab::new();
     assert_eq!(verify(&lab, "a.sqlite", &["--write"]).0, Some(0));
-    // Another store: everything is run again.
+    // With a new store, everything is run again.
     let (code, text) = verify(&lab, "b.sqlite", &[]);
     assert_eq!(code, Some(0), "{text}");
     assert!(text.contains("ok        small: 8 of 8 runs equal"), "{text}");
@@ -42,7 +42,8 @@ fn without_committed_results_nothing_is_verified() {
     assert!(says.contains("--write"), "{says}");
 }
 
-/// Before the runs of `gigabit`, which would take minutes; and no folder is made for what has none.
+/// The error comes before the runs of `gigabit`, which would take minutes, and no folder is
+/// created.
 #[test]
 fn a_built_in_experiment_without_expected_results_is_told_at_once() {
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -1,4 +1,4 @@
-//! `udccp agent`: one end of one flow, told by lines on standard input what to play.
+//! `udccp agent`: runs one end of one flow, controlled through standard input.
 
 use std::io::{self, BufReader};
 
@@ -10,14 +10,14 @@ pub(crate) struct Args {}
 
 /// Runs the command.
 pub(crate) fn run(_args: Args) -> CliResult<Exit> {
-    // A report may be half written when the orchestrator dies: nobody reads it then.
+    // If the orchestrator dies, no one reads the report, so it may be left half written.
     let orphaned = || std::process::exit(Exit::Failure.code().into());
     let orders = BufReader::new(io::stdin());
     udccp_agent::serve(orders, io::stdout().lock(), orphaned).map_err(failure)?;
     Ok(Exit::Success)
 }
 
-/// An error of an agent, with the exit code that says it.
+/// An agent's error with its exit code.
 fn failure(error: udccp_agent::AgentError) -> Failure {
     let exit = Exit::of_code(error.exit_code());
     Failure::new(exit, error.to_string()).hint(error.hint())

@@ -1,4 +1,4 @@
-//! Flags of captures, for all commands that write some.
+//! Flags for all commands that write captures.
 
 use std::path::PathBuf;
 
@@ -14,11 +14,11 @@ pub(crate) struct CaptureArgs {
     pub(crate) snaplen: Snaplen,
 }
 
-/// Bytes that are kept of each packet; `None`: all of them.
+/// Bytes to keep of each packet; `None` keeps all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Snaplen(pub(crate) Option<u32>);
 
-/// A snap length given on the command line; 0 is all, as for tcpdump.
+/// Parses a snap length; 0 means all, as in tcpdump.
 fn snaplen(text: &str) -> Result<Snaplen, String> {
     match text {
         "full" | "0" => Ok(Snaplen(None)),

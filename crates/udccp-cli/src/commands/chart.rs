@@ -1,21 +1,21 @@
-//! Goodput over time as a figure of text: a strip of bars for each flow, all to one scale.
+//! Draws goodput over time as text: a strip of bars for each flow, all with the same scale.
 
 use std::fmt::Write as _;
 
 use udccp_scenario::{FlowRecord, Record};
 
-/// Most bars side by side.
+/// Most bars in a strip.
 const WIDTH: usize = 60;
-/// Lines of a strip, where there are few flows or many.
+/// Lines per strip, for few flows and for many.
 const HEIGHTS: (usize, usize) = (3, 1);
-/// More flows than this are many.
+/// Up to this number, flows count as few.
 const FEW: usize = 4;
-/// More flows than this are not drawn.
+/// With more flows than this, nothing is drawn.
 const MOST: usize = 16;
-/// Eighths of a line.
+/// Characters for eighths of a line.
 const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// The figure; empty where there is nothing to draw.
+/// The chart, or an empty string if there is nothing to draw.
 pub(crate) fn goodput(record: &Record) -> String {
     let flows: Vec<(&FlowRecord, Vec<f64>)> =
         record.flows.iter().take(MOST).map(|f| (f, bars(&f.series.goodput_mbps))).collect();
@@ -26,14 +26,14 @@ pub(crate) fn goodput(record: &Record) -> String {
         return String::new();
     }
     let width = flows.iter().map(|(_, bars)| bars.len()).max().unwrap_or(0);
-    // A series begins with the run.
+    // A series starts with the run.
     let (from, to) = ("0 s", format!("{last_s:.0} s"));
     let digits = if top < 10.0 { 2 } else { 0 };
     let mut out = format!("\ngoodput over time, 0 to {top:.digits$} Mbit/s\n");
     let height = if flows.len() <= FEW { HEIGHTS.0 } else { HEIGHTS.1 };
     for (flow, bars) in &flows {
         for line in (0..height).rev() {
-            // The name stands beside the foot of its strip.
+            // The name is next to the bottom line of its strip.
             let name = if line == 0 { flow.name.as_str() } else { "" };
             let strip: String = bars.iter().map(|v| mark(v / top, line, height)).collect();
             let _ = writeln!(out, "{}", format!("{name:10} {strip}").trim_end());
@@ -47,16 +47,16 @@ pub(crate) fn goodput(record: &Record) -> String {
     out
 }
 
-/// The samples as at most [`WIDTH`] means of equally many.
+/// Reduces the samples to at most [`WIDTH`] means of equally many samples.
 fn bars(samples: &[f64]) -> Vec<f64> {
     let each = samples.len().div_ceil(WIDTH).max(1);
     samples.chunks(each).map(|c| c.iter().sum::<f64>() / c.len() as f64).collect()
 }
 
-/// What a bar of `part` of the full height shows in a line, counted from the foot.
+/// The character of a bar of height `part` in a line, counted from the bottom.
 fn mark(part: f64, line: usize, height: usize) -> char {
     let eighths = (part * (8 * height) as f64).round() as usize;
-    // What is there at all is seen.
+    // Any value above zero is visible.
     let eighths = if part > 0.0 { eighths.max(1) } else { 0 };
     BARS[eighths.saturating_sub(8 * line).min(8)]
 }
@@ -99,7 +99,7 @@ mod tests {
         assert!(figure.lines().all(|l| l.chars().count() <= 11 + WIDTH), "{figure}");
     }
 
-    /// With a mean interval the axis of this short last one would begin at 0.7 - 0.72 s: "-0 s".
+    /// Regression: computed with a mean interval, the axis started at 0.7 - 0.72 s: "-0 s".
     #[test]
     fn the_axis_begins_at_the_begin_whatever_the_last_interval() {
         let mut record = record(&[("a", &[1.0; 30])]);

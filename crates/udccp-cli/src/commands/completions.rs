@@ -1,4 +1,4 @@
-//! `udccp completions`: what a shell completes after `udccp`.
+//! `udccp completions`: shell completions.
 
 use std::io;
 

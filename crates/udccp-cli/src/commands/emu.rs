@@ -1,4 +1,4 @@
-//! `udccp emu`: one scenario file in real time, between programs on hosts of their own.
+//! `udccp emu`: one scenario file in real time, between programs on separate hosts.
 
 use udccp_agent::OurTransport;
 use udccp_emu::{EmuError, EmuOptions, Emulation, Emulator, IpVersion, Path, TestbedError};
@@ -74,7 +74,7 @@ pub(crate) fn run(args: Args) -> CliResult<Exit> {
             .hint(format!("leave out {flag} or --path netem")));
     }
     let chosen = args.choice.load()?;
-    // Before there are threads.
+    // Must happen before there are threads.
     acquire(path)?;
     on_interrupt(|| output::note("interrupted; everything was removed"))?;
     let options = EmuOptions {
@@ -105,7 +105,7 @@ pub(crate) fn run(args: Args) -> CliResult<Exit> {
     verdict(&emulation)
 }
 
-/// A run that did not keep time says so on standard error too.
+/// The exit code. If the run is invalid, also prints the reason to standard error.
 fn verdict(emulation: &Emulation) -> CliResult<Exit> {
     match &emulation.invalid {
         None => Ok(Exit::Success),
@@ -114,7 +114,7 @@ fn verdict(emulation: &Emulation) -> CliResult<Exit> {
     }
 }
 
-/// Gets the rights that this kind of path needs.
+/// Acquires the privileges that this kind of path needs.
 fn acquire(path: Path) -> CliResult<()> {
     let done = match path {
         Path::Own => udccp_emu::acquire(),
@@ -123,14 +123,14 @@ fn acquire(path: Path) -> CliResult<()> {
     done.map(drop).map_err(failure)
 }
 
-/// The backend of this name for campaigns.
+/// The backend for campaigns.
 pub(super) fn backend(path: Path) -> CliResult<Emulator> {
-    // Before there are threads.
+    // Must happen before there are threads.
     acquire(path)?;
     Ok(Emulator::new(std::env::current_exe()?, path))
 }
 
-/// An error of the emulator.
+/// Converts an error of the emulator.
 pub(super) fn failure(error: EmuError) -> Failure {
     let exit = match &error {
         error if let Some(code) = error.agent_code() => Exit::of_code(code),

@@ -1,4 +1,4 @@
-//! Finding scenarios and experiments: one's own files first, then those that come with the program.
+//! Finds scenarios and experiments: first the user's files, then those built into the program.
 
 use std::path::{Path, PathBuf};
 
@@ -7,12 +7,12 @@ use udccp_lab::{library, suggest};
 use crate::exit::{CliResult, Exit, Failure};
 use crate::output;
 
-/// Where experiments are looked for, if no other folder is named.
+/// Default folder of experiments.
 pub(crate) const EXPERIMENTS: &str = "experiments";
-/// Where scenarios are looked for.
+/// Folder of scenarios.
 const SCENARIOS: &str = "scenarios";
 
-/// The file of a scenario that was given by its path or its name.
+/// The file of a scenario that was given by path or name.
 pub(crate) fn scenario(given: &Path) -> CliResult<PathBuf> {
     if given.is_file() {
         return Ok(given.to_owned());
@@ -28,19 +28,20 @@ pub(crate) fn scenario(given: &Path) -> CliResult<PathBuf> {
     Ok(by_path(given))
 }
 
-/// A path, or the built-in file of this path where there is none: scenarios/two-flows.toml.
+/// The given path if it exists, otherwise the built-in file with that path
+/// (scenarios/two-flows.toml).
 pub(crate) fn by_path(given: &Path) -> PathBuf {
     match library::path(given) {
         Some(path) if !given.is_file() => {
-            tell_built_in(&given.display().to_string());
+            note_built_in(&given.display().to_string());
             path
         }
         _ => given.to_owned(),
     }
 }
 
-/// The file of this name in `folder`, here or built in; says which it took where both could be
-/// meant, or where it is the built-in one.
+/// The file of this name in `folder`, on disk or built in. Prints which one is used if it is built
+/// in or if both exist.
 pub(crate) fn by_name(folder: &str, name: &str) -> Option<PathBuf> {
     let path = Path::new(folder).join(format!("{name}.toml"));
     let built_in = library::text(&path);
@@ -52,15 +53,15 @@ pub(crate) fn by_name(folder: &str, name: &str) -> Option<PathBuf> {
         return Some(path);
     }
     built_in?;
-    tell_built_in(name);
+    note_built_in(name);
     library::path(&path)
 }
 
-fn tell_built_in(name: &str) {
+fn note_built_in(name: &str) {
     output::note(&format!("{name}: the built-in one is used"));
 }
 
-/// The name, if it is not meant as a path.
+/// The name, unless it looks like a path.
 fn plain(given: &Path) -> Option<&str> {
     let name = given.to_str()?;
     (!name.is_empty() && !name.contains(['/', '\\', '.'])).then_some(name)
@@ -76,7 +77,7 @@ fn unknown(name: &str) -> Failure {
     Failure::new(Exit::BadInput, message).hint(suggest(name, "choose from", &known))
 }
 
-/// The names of a folder's TOML files, sorted; none where it cannot be read.
+/// The names of a folder's TOML files, sorted; empty if it cannot be read.
 pub(crate) fn names_in(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let paths = entries.map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "toml"));

@@ -1,12 +1,12 @@
-//! `udccp guide`: the guides of the documentation, which an installed program has no other way to
-//! show. Errors and help name a guide by this command, never by its path in a clone.
+//! `udccp guide`: prints the guides of the documentation, for installed programs without a clone.
+//! Errors and help refer to a guide by this command, never by a path in a clone.
 
 use include_dir::{Dir, include_dir};
 
 use crate::exit::{CliResult, Exit, Failure};
 use crate::output;
 
-/// The build script has it read again when a page changes.
+/// The build script triggers a rebuild when a page changes.
 static PAGES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../docs/guides");
 
 /// Flags of `udccp guide`.
@@ -42,20 +42,20 @@ pub(crate) fn run(args: &Args) -> CliResult<Exit> {
     Ok(Exit::Success)
 }
 
-/// A page as its reader without a clone can use it: a link to a guide names the command that prints
-/// it, and of one to another file, or within the page, the words are left. Code stays as it is.
+/// Converts links for readers without a clone: a link to a guide becomes the command that prints
+/// it; other links are replaced by their text. Code is not changed.
 fn without_links(page: &str) -> String {
-    // Code between fences is every other part.
+    // Fenced code is every other part.
     let parts = page.split("\n```").enumerate();
     let parts: Vec<_> =
         parts.map(|(i, part)| if i % 2 == 0 { unlinked(part) } else { part.to_owned() }).collect();
     parts.join("\n```")
 }
 
-/// The same of text without fenced code.
+/// Converts links in text without fenced code.
 fn unlinked(text: &str) -> String {
     let mut out = String::new();
-    // Where the words of a link begin that is not over yet, an exclamation mark of a picture too.
+    // Where the text of an open link begins, including an image's exclamation mark.
     let mut begin = None;
     let mut is_code = false;
     let mut rest = text;
@@ -83,13 +83,13 @@ fn unlinked(text: &str) -> String {
     out
 }
 
-/// The guide that a link leads to.
+/// The guide that a link points to.
 fn guide_of(target: &str) -> Option<&str> {
     let (file, _) = target.split_once('#').unwrap_or((target, ""));
     file.strip_suffix(".md").filter(|name| PAGES.contains(format!("{name}.md")))
 }
 
-/// Names and texts, sorted.
+/// Names and texts of all guides, sorted.
 fn pages() -> Vec<(&'static str, &'static str)> {
     let page = |file: &'static include_dir::File<'_>| {
         Some((file.path().file_stem()?.to_str()?, file.contents_utf8()?))

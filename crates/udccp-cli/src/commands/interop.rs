@@ -55,9 +55,9 @@ pub(crate) struct Args {
     cache: Option<PathBuf>,
 }
 
-/// The file beside kept captures and reports that says what made them.
+/// The file next to kept captures and reports that describes their environment.
 const ABOUT: &str = "about.md";
-/// Wall-clock time for a guest.
+/// Wall-clock time limit for a guest.
 const DEADLINE: Duration = Duration::from_secs(3600);
 
 /// Runs the command.
@@ -82,7 +82,7 @@ pub(crate) fn run(args: Args) -> CliResult<Exit> {
     let (mut all, about) = match &args.judge {
         Some(folder) => {
             let verdict = trials.iter().filter_map(|trial| judge(trial, folder).transpose());
-            // What they were made with is told by whoever kept them.
+            // The kept file describes what the results were made with.
             let about = fs::read_to_string(folder.join(ABOUT)).unwrap_or_default();
             (verdict.collect::<Result<_, _>>()?, about)
         }
@@ -101,14 +101,14 @@ pub(crate) fn run(args: Args) -> CliResult<Exit> {
     report(&all, trials.len())
 }
 
-/// Programs that the cells need and this machine lacks, each with its Debian package. Those of the
-/// set-up (`ip`, `tc`) are looked for where the guest starts.
+/// Programs that the entries need and this machine lacks, each with its Debian package. `ip` and
+/// `tc` are checked where the guest starts.
 fn missing(
     entries: &[MatrixEntry],
     plays: bool,
     is_there: impl Fn(&str) -> bool,
 ) -> Vec<(&'static str, &'static str)> {
-    // Keeps the kernel's DCCP quiet where a host has ours.
+    // Needed to suppress the kernel's DCCP on hosts that run ours.
     let filters = |entry: &MatrixEntry| entry.client == Stack::Ours || entry.server == Stack::Ours;
     let traces = |entry: &MatrixEntry| entry.case == TestCase::Traceroute;
     let needed = [
@@ -138,7 +138,7 @@ fn about(kernel: &Kernel) -> String {
     )
 }
 
-/// Runs every trial in a guest of its own, some at once, and judges what each leaves.
+/// Runs every trial in a separate guest, some in parallel, and judges the results.
 fn play(args: &Args, trials: &[Trial]) -> CliResult<(Vec<Verdict>, Kernel)> {
     let cache = match &args.cache {
         Some(cache) => cache.clone(),
@@ -158,7 +158,7 @@ fn play(args: &Args, trials: &[Trial]) -> CliResult<(Vec<Verdict>, Kernel)> {
     };
     let jobs =
         args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    // The long transfers come last in the matrix; they go first.
+    // Long transfers are last in the matrix; start them first.
     let (long, short): (Vec<Trial>, Vec<Trial>) =
         trials.iter().partition(|trial| trial.entry.case == TestCase::Bulk);
     let todo = Mutex::new(long.into_iter().chain(short));
@@ -184,7 +184,7 @@ fn play(args: &Args, trials: &[Trial]) -> CliResult<(Vec<Verdict>, Kernel)> {
     Ok((verdict, kernel))
 }
 
-/// One guest, and what it shows.
+/// Runs one guest and judges its results.
 fn one(errand: &Errand, trial: &Trial, keep: Option<&Path>) -> CliResult<Verdict> {
     let errand = Errand { seed: trial.seed(), ..errand.clone() };
     let order = serde_json::to_vec(trial).map_err(std::io::Error::from)?;
@@ -219,7 +219,7 @@ fn report(all: &[Verdict], trials: usize) -> CliResult<Exit> {
     Ok(if good { Exit::Success } else { Exit::CheckFailed })
 }
 
-/// `udccp interop-init FOLDER`: the first program of a guest.
+/// `udccp interop-init FOLDER`: a guest's init.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Init {
     /// The folder that the guest shares with its host, by its path there
@@ -228,7 +228,7 @@ pub(crate) struct Init {
     rest: Vec<String>,
 }
 
-/// Runs the hidden command. It ends with the guest.
+/// Runs the hidden command, which ends with the guest.
 pub(crate) fn init(args: &Init) -> CliResult<Exit> {
     udccp_linux::in_guest(&args.folder, |shared| match shared {
         Ok(shared) => udccp_interop::serve(shared),

@@ -97,7 +97,7 @@ pub(crate) fn run(args: Args) -> CliResult<Exit> {
         return Err(Failure::new(Exit::Usage, "which scenario?").hint("or --setup"));
     };
     let chosen = choice.load()?;
-    // What can be said without a guest is said first.
+    // Report errors that need no guest first.
     udccp_linux::fits(&chosen.scenario, chosen.seed, args.dccp.stack()).map_err(failure)?;
     let kernel = Kernel::find(&cache).map_err(failure)?;
     let deadline = args.deadline.map(Duration::from_secs);
@@ -127,7 +127,7 @@ pub(crate) fn run(args: Args) -> CliResult<Exit> {
         .hint("use smaller buffers, fewer flows, or a lower rate"))
 }
 
-/// The backend of this name for campaigns.
+/// The backend for campaigns.
 pub(crate) fn backend(id: &str) -> CliResult<Linux> {
     let kernel = cache_folder().and_then(|cache| Kernel::find(&cache)).map_err(failure)?;
     for folder in udccp_linux::sweep() {
@@ -160,7 +160,7 @@ fn set_up(args: Args, cache: &Path, program: PathBuf) -> CliResult<Exit> {
     Ok(Exit::Success)
 }
 
-/// What a failure of the guest means for the shell.
+/// Converts an error of the guest.
 pub(super) fn failure(error: LinuxError) -> Failure {
     let exit = match error {
         LinuxError::Missing { .. } => Exit::Unsupported,
@@ -174,7 +174,7 @@ pub(super) fn failure(error: LinuxError) -> Failure {
     }
 }
 
-/// `udccp linux-init FOLDER`: the first program of a guest.
+/// `udccp linux-init FOLDER`: a guest's init.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Init {
     /// The folder that the guest shares with its host, by its path there
@@ -183,7 +183,7 @@ pub(crate) struct Init {
     rest: Vec<String>,
 }
 
-/// Runs the hidden command. It ends with the guest.
+/// Runs the hidden command, which ends with the guest.
 pub(crate) fn init(args: &Init) -> CliResult<Exit> {
     udccp_linux::init(&args.folder);
     Ok(Exit::Failure)

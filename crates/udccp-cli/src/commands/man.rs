@@ -1,4 +1,4 @@
-//! `udccp man`: the manual pages, made from the flags and their help.
+//! `udccp man`: manual pages, generated from flags and help texts.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! One module a command: its flags, its help, its work.
+//! One module per command, with its flags, help and implementation.
 
 #[cfg(target_os = "linux")]
 pub(crate) mod agent;

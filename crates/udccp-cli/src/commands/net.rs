@@ -1,4 +1,4 @@
-//! Flags and steps that all commands with sockets share.
+//! Flags and functions that all commands with sockets share.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use udccp::{Address, EndpointOptions, Options, ServiceCode};
 use super::numbers::whole;
 use crate::exit::{CliResult, Exit, Failure};
 
-/// Silence of the peer after which it is asked whether it lives, and after which it is gone.
+/// How long a peer may be silent before it is probed, and before the connection ends.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 const IDLE_LIMIT: Duration = Duration::from_secs(30);
 
@@ -42,7 +42,7 @@ pub(crate) struct NetArgs {
 }
 
 impl NetArgs {
-    /// Settings of connections.
+    /// Options of connections.
     pub(crate) fn options(&self) -> Options {
         let options = Options::new().ecn(!self.no_ecn);
         let options = options.keep_alive(Some(KEEP_ALIVE)).idle_limit(Some(IDLE_LIMIT));
@@ -52,7 +52,7 @@ impl NetArgs {
         }
     }
 
-    /// Settings of sockets.
+    /// Options of endpoints.
     pub(crate) fn endpoint_options(&self) -> EndpointOptions {
         let options = EndpointOptions::new()
             .raw_ip(self.raw)
@@ -64,13 +64,13 @@ impl NetArgs {
         }
     }
 
-    /// What packets travel over, for a person.
+    /// The carrier of packets, for messages.
     pub(crate) fn carrier(&self, local: SocketAddr) -> String {
         if self.raw { format!("raw IP at {}", local.ip()) } else { format!("UDP {local}") }
     }
 
-    /// The addresses to try to listen at, best first. Over UDP, IPv6 serves IPv4 too, where the
-    /// system has it.
+    /// The addresses to try to listen on, in order of preference. Over UDP, IPv6 serves IPv4 too,
+    /// if the system has it.
     pub(crate) fn listen_at(&self, port: u16) -> Vec<SocketAddr> {
         let udp_port = self.udp_port.unwrap_or(port);
         match self.bind {
@@ -83,7 +83,7 @@ impl NetArgs {
         }
     }
 
-    /// The local UDP address of a client of `peer`.
+    /// The local UDP address of a client that connects to `peer`.
     pub(crate) fn client_at(&self, peer: &Address) -> SocketAddr {
         let any: IpAddr = match peer.udp {
             SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -103,7 +103,7 @@ impl NetArgs {
     }
 }
 
-/// Tries each address in turn; the last failure counts.
+/// Tries each address in turn and returns the last failure if none works.
 pub(crate) fn first_that_works<A, T>(
     all: &[A],
     mut attempt: impl FnMut(&A) -> Result<T, udccp::Error>,
@@ -112,9 +112,10 @@ pub(crate) fn first_that_works<A, T>(
     for one in all {
         match attempt(one) {
             Ok(done) => return Ok(done),
-            // A server may listen at one address of its host only.
+            // A server may listen on only one address of its host.
             Err(e @ udccp::Error::PortClosed { .. }) => last = e.into(),
-            // A refusal is the service's answer; another address of the same host has the same.
+            // A refusal comes from the service; other addresses of the same host would give the
+            // same answer.
             Err(e) if e.is_refusal() => return Err(e.into()),
             Err(e) => last = e.into(),
         }
@@ -122,7 +123,7 @@ pub(crate) fn first_that_works<A, T>(
     Err(last)
 }
 
-/// A CCID given on the command line, by number or by the name of an experiment.
+/// Parses a CCID: a number or the name of an experiment.
 fn ccid(text: &str) -> Result<u8, String> {
     match text {
         "cubic" => Ok(experimental::CUBIC),
@@ -133,7 +134,7 @@ fn ccid(text: &str) -> Result<u8, String> {
     }
 }
 
-/// A CCID as `--ccid` takes it.
+/// A CCID in the form that `--ccid` accepts.
 pub(crate) fn ccid_name(ccid: u8) -> String {
     match ccid {
         experimental::CUBIC => "cubic".to_owned(),
@@ -142,13 +143,13 @@ pub(crate) fn ccid_name(ccid: u8) -> String {
     }
 }
 
-/// A service code given on the command line.
+/// Parses a service code.
 pub(crate) fn service(text: &str) -> Result<ServiceCode, String> {
     let code: ServiceCode = text.parse().map_err(|e| format!("{e}"))?;
     if code.is_valid() { Ok(code) } else { Err("this code is reserved and invalid".into()) }
 }
 
-/// A time in seconds, as a decimal number.
+/// Parses a time in seconds, as a decimal number.
 pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     let value: f64 = text.parse().map_err(|_| format!("\"{text}\" is not a number of seconds"))?;
     Duration::try_from_secs_f64(value).map_err(|_| "must be 0 or more seconds".to_owned())

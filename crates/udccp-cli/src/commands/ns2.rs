@@ -32,7 +32,7 @@ Examples:
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> CliResult<Exit> {
     let chosen = args.choice.load()?;
-    // What can be said without ns-2 is said first.
+    // Report errors that do not need ns-2 first.
     udccp_ns2::fits(&chosen.scenario).map_err(failure)?;
     if args.script {
         output::line(udccp_ns2::script(&chosen.scenario, chosen.seed).trim_end())?;
@@ -58,7 +58,7 @@ pub(crate) fn backend() -> CliResult<Ns2> {
     Ns2::find().map_err(failure)
 }
 
-/// What a failure of ns-2 means for the shell.
+/// Converts an error of ns-2.
 fn failure(error: Ns2Error) -> Failure {
     let exit = match error {
         Ns2Error::Missing => Exit::Unsupported,

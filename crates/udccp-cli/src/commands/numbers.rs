@@ -3,8 +3,8 @@
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-/// A reader of the whole numbers in `range`, whose error tells the range; clap adds the flag and
-/// what was written. The words of the standard library tell neither.
+/// A parser for whole numbers in `range` whose error names the range; clap adds the flag and the
+/// value. The standard library's error names neither.
 pub(crate) fn whole<T>(
     range: RangeInclusive<T>,
 ) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static

@@ -1,4 +1,4 @@
-//! One run of a scenario file, whatever plays it: which run is meant, and its record as text.
+//! Flags that choose a run of a scenario file, for any backend, and its record as text.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -32,19 +32,19 @@ pub(crate) struct Choice {
     variant: Option<String>,
 }
 
-/// The run that was chosen.
+/// The chosen run.
 #[derive(Debug)]
 pub(crate) struct Chosen {
     /// The file.
     pub(crate) experiment: Experiment,
-    /// What to run.
+    /// The scenario to run.
     pub(crate) scenario: Scenario,
-    /// With which seed.
+    /// The seed.
     pub(crate) seed: u64,
 }
 
 impl Choice {
-    /// Reads the file and finds the run in it.
+    /// Reads the file and finds the run.
     pub(crate) fn load(&self) -> CliResult<Chosen> {
         let experiment = Experiment::load(&found::scenario(&self.scenario)?).map_err(bad_input)?;
         let variant = variant(&experiment, self.variant.as_deref())?;
@@ -58,12 +58,12 @@ impl Choice {
     }
 }
 
-/// An error in a file; its hints are part of its text.
+/// Converts errors in a file, whose text includes hints.
 pub(crate) fn bad_input(errors: udccp_scenario::Diagnostics) -> Failure {
     Failure::new(Exit::BadInput, errors.to_string())
 }
 
-/// The case that was asked for, or that of the variant, or the file itself.
+/// The requested case, or that of the variant, or the file itself.
 fn part<'a>(
     experiment: &'a Experiment,
     case: Option<&str>,
@@ -93,7 +93,7 @@ fn part<'a>(
     })
 }
 
-/// A variant of the experiment.
+/// Finds a variant of the experiment.
 fn variant<'a>(experiment: &'a Experiment, name: Option<&str>) -> CliResult<Option<&'a Variant>> {
     let Some(name) = name else { return Ok(None) };
     let found = experiment.variants.iter().find(|v| v.id == name);
@@ -107,7 +107,7 @@ fn variant<'a>(experiment: &'a Experiment, name: Option<&str>) -> CliResult<Opti
     })
 }
 
-/// The grid point and the changes that the `--set` flags ask for.
+/// Splits the `--set` flags into a grid point and changes of keys.
 fn choose(grid: &Grid, set: &[String]) -> CliResult<(Point, Vec<Override>)> {
     let mut changes = Vec::new();
     let mut point = Point::new();
@@ -149,7 +149,7 @@ fn choose(grid: &Grid, set: &[String]) -> CliResult<(Point, Vec<Override>)> {
     Ok((point, changes))
 }
 
-/// The record as a reader wants it.
+/// Formats a record for readers.
 pub(crate) fn summary(chosen: &Chosen, record: &Record) -> String {
     let Chosen { experiment, scenario, .. } = chosen;
     let mut out = format!("{}: {}\n", experiment.id, experiment.asks);
@@ -191,7 +191,7 @@ pub(crate) fn summary(chosen: &Chosen, record: &Record) -> String {
         cost.packets, cost.events, cost.cpu_s
     );
     match &record.timing {
-        // Only what happens in virtual time can happen again.
+        // Only runs in virtual time are reproducible.
         None => {
             let _ = writeln!(out, "; event hash {}", record.event_hash);
         }
@@ -230,12 +230,12 @@ fn flow_lines(out: &mut String, record: &Record) {
     }
 }
 
-/// A number, or a dash where there is none.
+/// Formats a number, or a dash if there is none.
 fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or_else(|| "–".to_owned(), |v| format!("{v:.digits$}"))
 }
 
-/// How well a run in real time kept time; of one in virtual time, why it is not valid.
+/// Formats how well a real-time run kept time; for a run in virtual time, why it is invalid.
 fn kept_time(timing: &TimingRecord) -> String {
     if let (None, None, Some(why)) = (timing.delay_p50_ms, timing.rate_error_percent, &timing.why) {
         return format!("INVALID: {why}");

@@ -1,4 +1,4 @@
-//! A laboratory in a temporary folder.
+//! A temporary folder with a small experiment.
 
 use super::stdout;
 

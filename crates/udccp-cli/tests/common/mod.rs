@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use udccp_testkit::ports;
 
-/// A scenario that any backend plays: a path of 10 Mbit/s and 20 ms, two flows, two seconds.
+/// A scenario for any backend: a path of 10 Mbit/s and 20 ms, two flows, two seconds.
 pub const TWO_FLOWS: &str = r#"schema = 1
 id = "small"
 asks = "Does it run?"
@@ -33,14 +33,14 @@ protocol = "tcp/newreno"
 traffic = "bulk"
 "#;
 
-/// The program, for one run.
+/// The command for one run of the program.
 pub fn udccp(args: &[&str]) -> assert_cmd::Command {
     let mut command = assert_cmd::Command::new(env!("CARGO_BIN_EXE_udccp"));
     command.args(args).timeout(Duration::from_secs(60));
     command
 }
 
-/// A failure: its exit code, and a message and a hint that say the right things.
+/// Checks that a command fails with this exit code, and that its output contains these texts.
 pub fn fails(args: &[&str], code: i32, says: &[&str]) -> String {
     let output = udccp(args).output().unwrap();
     let text = String::from_utf8(output.stderr).unwrap();
@@ -51,7 +51,7 @@ pub fn fails(args: &[&str], code: i32, says: &[&str]) -> String {
     text
 }
 
-/// The program in the background, ended when the test is over.
+/// The program running in the background, killed when the test is over.
 pub struct Background {
     pub child: Child,
 }
@@ -68,14 +68,15 @@ impl Background {
         Self { child }
     }
 
-    /// Waits for a line on standard error, and returns it.
+    /// Waits for a line on standard error that contains `part`, and returns it.
     pub fn wait_for(&mut self, part: &str) -> String {
         let stderr = self.child.stderr.as_mut().unwrap();
         let mut lines = BufReader::new(stderr).lines().map(Result::unwrap);
         lines.find(|line| line.contains(part)).unwrap_or_else(|| panic!("never said {part:?}"))
     }
 
-    /// Waits for the end: exit code, the rest of standard output and of standard error.
+    /// Waits for the end. Returns the exit code, and the rest of standard output and standard
+    /// error.
     pub fn output(mut self) -> (Option<i32>, String, String) {
         let (mut out, mut says) = (String::new(), String::new());
         self.child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
@@ -84,7 +85,7 @@ impl Background {
     }
 }
 
-/// A perf server on a free port, and the port.
+/// Starts a perf server on a free port. Returns it with the port.
 pub fn perf_server(extra: &[&str]) -> (Background, String) {
     let port = ports::free().to_string();
     let fixed = ["perf", "server", "--bind", "127.0.0.1", "-p", &port];
@@ -111,7 +112,7 @@ pub fn wait_until_bound(port: u16) {
     panic!("nothing listens on port {port}");
 }
 
-/// A file that is gone when the test is over.
+/// A temporary file, deleted when the test is over.
 pub fn temporary(contents: &[u8]) -> tempfile::NamedTempFile {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), contents).unwrap();
@@ -122,13 +123,13 @@ pub fn capture(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../captures").join(name)
 }
 
-/// Bytes that no compression or repetition would give by chance.
+/// Random bytes, which no bug could produce by chance.
 pub fn noise(len: usize) -> Vec<u8> {
     let mut rng = udccp_base::Seed(1).stream("noise");
     (0..len.div_ceil(8)).flat_map(|_| rng.next_u64().to_le_bytes()).take(len).collect()
 }
 
-/// What a command that succeeds prints.
+/// The standard output of a command that succeeds.
 pub fn stdout(args: &[&str]) -> String {
     let output = udccp(args).output().expect("the program runs");
     let says = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -1,6 +1,6 @@
-"""Listening sockets of several addresses and both IP versions, side by side, as on Linux.
+"""Listening sockets with several addresses and both IP versions side by side, as on Linux.
 
-Each case takes DCCP ports of its own, so that no case meets another one's connections.
+Each case uses new DCCP ports, so that cases do not see each other's connections.
 """
 
 import errno
@@ -28,7 +28,7 @@ def listening(family, address, port, v6_only=None):
 
 
 def serves(server, others, family, address, port):
-    """The server alone gets the connection, and it carries messages both ways."""
+    """Checks that only the server gets the connection, and that messages pass both ways."""
     client = socket.socket(family, 6, 33)
     client.connect((address, port))
     ready = select.select([server, *others], [], [], 10)[0]
@@ -71,7 +71,7 @@ def close_all(*sockets):
 
 
 def test_nobody_listens_there():
-    # The first case: the broker has had no listener yet.
+    # The first case: the broker has not had a listener yet.
     refused(V4, "127.0.0.1", new_port())
     refused(V6, "::1", new_port())
     port = new_port()

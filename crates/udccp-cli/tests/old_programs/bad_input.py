@@ -19,7 +19,7 @@ wrong = []
 
 
 def expect(what, want, result):
-    """`result` is the return value of a C call; `want` is an errno's name, or None."""
+    """Checks the result of a C call; `want` is the expected errno's name, or None."""
     global rows
     rows += 1
     got = ctypes.get_errno() if result < 0 else 0
@@ -39,13 +39,13 @@ def listening():
 
 
 def states():
-    """A socket in each state, and those that keep it there."""
+    """Returns a socket in each state, with the sockets that keep it there."""
     closed, bound, server = new(), new(), listening()
     bound.bind((LOCAL, 0))
     client = new()
     client.connect(server.getsockname())
     accepted, _ = server.accept()
-    # An address from which nobody answers.
+    # An address that does not answer.
     connecting = new()
     connecting.setblocking(False)
     silent = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

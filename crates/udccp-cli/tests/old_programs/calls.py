@@ -1,7 +1,7 @@
 """Every socket call on a SOCK_DCCP socket, as old programs make them. Run by udccp run.
 
-Each function whose name begins with `test` is a test; the first argument picks one, no argument
-runs all. Numbers are Linux's: see docs/guides/old-programs.md.
+Each function whose name begins with `test` is a test. The first argument selects one; without an
+argument, all run. Numbers are Linux's: see docs/guides/old-programs.md.
 """
 
 import ctypes
@@ -28,7 +28,7 @@ def test_what_a_socket_is():
     assert new(socket.AF_INET6).family == socket.AF_INET6
     assert socket.socket(socket.AF_INET, 6, 0).getsockopt(socket.SOL_SOCKET, socket.SO_TYPE) == 6
     assert listening().getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) == 1
-    # Other sockets are the kernel's.
+    # Other sockets are handled by the kernel.
     u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     assert u.getsockopt(socket.SOL_SOCKET, socket.SO_TYPE) == 2
     x, y = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -46,7 +46,7 @@ def test_a_refused_connect():
     assert polled(client, select.POLLOUT, 10_000) & select.POLLOUT
     assert client.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == errno.ECONNREFUSED
     assert client.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
-    # It can be tried again, elsewhere.
+    # The socket can connect again, to another address.
     client.setblocking(True)
     client.connect(keep.getsockname())
     client.send(b"x")
@@ -63,7 +63,7 @@ def test_who_reads_no_more_holds_no_sender_up():
         for i in range(3_000):
             assert client.send(b"%04d" % i) == 4
         assert polled(client, select.POLLOUT, 20_000) == select.POLLOUT
-        # The other way is as it was.
+        # The other direction is not affected.
         server.send(b"back")
         assert client.recv(10) == b"back"
         server.close()
@@ -83,7 +83,7 @@ def test_service_codes():
     client.connect(server.getsockname())
     accepted, _ = server.accept()
     assert accepted.getsockopt(SOL_DCCP, 2, 4) == other
-    # A server can serve others while it listens.
+    # A server can change its services while it listens.
     server.setsockopt(SOL_DCCP, 2, struct.pack("!I", 9))
     client = new()
     client.setsockopt(SOL_DCCP, 2, other)
@@ -159,7 +159,7 @@ def test_fork_dup_and_exec():
     arguments = [sys.executable, "-c", program, str(copy.fileno()), str(port)]
     subprocess.run(arguments, pass_fds=[copy.fileno()], check=True)
     assert b.recv(10) == b"executed"
-    # Passed over a Unix socket, and everything else closed.
+    # Passed over a Unix socket, with all other descriptors closed.
     x, y = socket.socketpair()
     socket.send_fds(x, [b"!"], [copy.fileno()])
     copy.close()
@@ -202,7 +202,7 @@ def test_ipv6():
 
 def test_options_of_the_system():
     server = listening(options=[(socket.SOL_IP, socket.IP_TOS, 0xB8)])
-    # What a listener has, its connections have.
+    # Accepted connections inherit the listener's options.
     client = new()
     client.setsockopt(socket.SOL_IP, socket.IP_TOS, 0x2B)
     client.setsockopt(socket.SOL_IP, socket.IP_TTL, 7)
@@ -215,7 +215,7 @@ def test_options_of_the_system():
     fails("ENOTCONN", new().getsockopt, socket.SOL_IP, 14)
     fails("EINVAL", client.setsockopt, socket.SOL_IP, socket.IP_TTL, 256)
     fails("ENOPROTOOPT", client.setsockopt, socket.IPPROTO_IPV6, socket.IPV6_TCLASS, 1)
-    # A filter that would not filter is refused, and nobody sets a type.
+    # A filter would have no effect, so it is refused; SO_TYPE cannot be set.
     fails("ENOPROTOOPT", client.setsockopt, socket.SOL_SOCKET, 26, bytes(16))
     fails("ENOPROTOOPT", client.setsockopt, socket.SOL_SOCKET, socket.SO_TYPE, 6)
     assert client.getsockopt(socket.SOL_SOCKET, socket.SO_TYPE) == 6
@@ -269,7 +269,7 @@ def test_ccids():
                 "QQIIIIII", a.getsockopt(SOL_DCCP, 192, 40)
             )
             assert min(x, x_recv, rtt, rto, ipi) > 0 == x_calc == p, (x, x_recv, rtt, rto, ipi)
-            # x_recv counts from the last report, which may just have left.
+            # x_recv covers the time since the last report, which may have just been sent.
             _, rtt, p = struct.unpack("III", b.getsockopt(SOL_DCCP, 128, 12))
             assert rtt > 0 == p, (rtt, p)
             fails("EINVAL", a.getsockopt, SOL_DCCP, 192, 39)
@@ -290,7 +290,7 @@ def test_names_need_a_length():
         for length, number in [(less_than_nothing, errno.EINVAL), (None, errno.EFAULT)]:
             result = getattr(libc, call)(sock.fileno(), room, length)
             assert (result, ctypes.get_errno()) == (-1, number), (call, result)
-    # A connection that was accepted, and whose address could not be told, is lost.
+    # A connection is lost if its address could not be written after it was accepted.
     for client in waiting:
         assert polled(client, select.POLLIN, 20_000) & select.POLLHUP
 
@@ -338,13 +338,13 @@ def test_splice_into_a_pipe_and_out_of_it():
     fails("ESPIPE", splice, b.fileno(), into, 100, None, place)
     fails("EINVAL", splice, b.fileno(), a.fileno(), 100)
     fails("EINVAL", splice, b.fileno(), into, 100, None, None, 16)
-    # It will never be writable.
+    # The read end never becomes writable.
     fails("EBADF", splice, b.fileno(), out, 100)
     os.set_blocking(into, False)
     with open(into, "wb", buffering=0, closefd=False) as pipe:
         while pipe.write(bytes(4096)):
             pass
-    # A full pipe: the message stays where it is.
+    # The pipe is full: the message stays queued.
     fails("EAGAIN", splice, b.fileno(), into, 100)
     assert b.recv(100) == b"stays"
     a.close()
@@ -378,7 +378,7 @@ def test_addresses_in_use():
             again.bind(address)
             break
         except OSError:
-            # The broker learns of a close a moment later.
+            # The broker learns of a close slightly later.
             time.sleep(0.05)
     again.listen()
 

@@ -1,7 +1,7 @@
-"""Makes the socket calls of DCCP in every state, and prints what each gave: one line a call.
+"""Makes every DCCP socket call in every state, and prints one line per call with its result.
 
 The same calls run under `udccp run` and on a kernel with DCCP; scripts/kernel_calls.py compares the
-lines. The network has an address at which nobody answers, 192.0.2.1 or 2001:db8::1.
+output. The network has an address that does not answer: 192.0.2.1 or 2001:db8::1.
 
     every_call.py [IPv6]
 """
@@ -30,7 +30,7 @@ KEEP = []
 
 
 def say(state, call, result, value=""):
-    """One line: the state of the socket, the call, its result, and what it wrote."""
+    """Prints the state of the socket, the call, its result, and its output."""
     if result < 0:
         code = ctypes.get_errno()
         result, value = errno.errorcode.get(code, code), ""
@@ -57,7 +57,7 @@ def pair():
     client.connect(server.getsockname()[:2])
     accepted = server.accept()[0]
     KEEP.append(accepted)
-    # The client is open, and no longer waits for the first packet of the server.
+    # The connection is open, and the client has received the server's first packet.
     accepted.send(b"open")
     client.recv(10)
     return client, accepted
@@ -181,7 +181,7 @@ def put(s, level, name, value, length=None):
 
 
 def address(host, port, family=FAMILY):
-    """A `struct sockaddr` of the host's IP version, with another family written in it if asked."""
+    """A `struct sockaddr` for the host's IP version, or with `family` instead."""
     head = struct.pack("=H", family) + struct.pack("!H", port)
     if ":" in host:
         return head + bytes(4) + socket.inet_pton(10, host) + bytes(4)
@@ -189,7 +189,7 @@ def address(host, port, family=FAMILY):
 
 
 def foreign_family():
-    """An address of the other IP version, as long as one."""
+    """An address of the other IP version, with the length of this one."""
     host = "127.0.0.1" if IS_V6 else "::1"
     return address(host, 9, OTHER_FAMILY), ADDRESS_BYTES[OTHER_FAMILY]
 
@@ -204,7 +204,7 @@ def name_of(s, call):
 
 
 def message(pieces, control=b""):
-    """A `struct msghdr` and what it points to."""
+    """A `struct msghdr` with the data that it points to."""
     class Piece(ctypes.Structure):
         _fields_ = [("base", ctypes.c_char_p), ("len", ctypes.c_size_t)]
 
@@ -313,7 +313,7 @@ def binding():
 
 
 def v6_only(value, then):
-    """A call of a socket that takes IPv6 only, or IPv4 too."""
+    """Makes a call on a socket with IPV6_V6ONLY set to `value`."""
     def call(s):
         put(s, 41, 26, number(value))
         return then(s.fileno(), address("::ffff:127.0.0.1", 0), LENGTH), ""
@@ -322,7 +322,7 @@ def v6_only(value, then):
 
 
 def probes():
-    """Each call by its name; it gets a socket of its own."""
+    """All calls by name; each takes a new socket."""
     all_calls = binding() | {
         "getsockname": lambda s: name_of(s, C.getsockname),
         "getpeername": lambda s: name_of(s, C.getpeername),

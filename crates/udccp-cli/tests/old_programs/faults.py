@@ -1,4 +1,4 @@
-"""What each fault of Linux changes: the arguments are its name, and `on` or `off`."""
+"""Checks the effect of each fault of Linux. Arguments: its name, and `on` or `off`."""
 
 import errno
 import select
@@ -22,7 +22,7 @@ def send_eagain(is_on):
     a, _ = pair()
     if not is_on:
         a.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", 0, 300_000))
-    # With the fault, a send that waits for ever fails this test.
+    # With the fault, a send that blocks forever must fail this test.
     signal.alarm(20)
     try:
         while True:

@@ -1,4 +1,4 @@
-"""A broker that is killed at random moments. Run by udccp run with a folder of its own."""
+"""Kills the broker at random moments. Run by udccp run with a separate folder."""
 
 import errno
 import glob
@@ -18,7 +18,7 @@ def new():
 
 
 def broker():
-    """The pid of the broker of this folder, by its command line."""
+    """The pid of this folder's broker, found by its command line."""
     folder = os.environ["UDCCP_RUN_DIR"]
     for name in glob.glob("/proc/[0-9]*/cmdline"):
         try:
@@ -50,7 +50,7 @@ def fails(wanted, call, *arguments):
 
 
 def kill_while(name, call, wanted):
-    """Kills the broker while a call waits in a child; the child's call has to return."""
+    """Kills the broker while a call blocks in a child process; the call must return."""
     child = os.fork()
     if child == 0:
         signal.alarm(20)
@@ -69,7 +69,7 @@ def main():
     for _ in range(int(sys.argv[1])):
         server, client, accepted = pair()
         kill_while("recv", lambda: client.recv(10), [errno.ECONNRESET])
-        # Both ends show it, once as an error, then as the end.
+        # Both ends report it once as an error, then as end-of-file.
         poll = select.poll()
         poll.register(accepted, select.POLLIN)
         assert poll.poll(5000)[0][1] & select.POLLHUP

@@ -1,5 +1,6 @@
-"""Processes without descriptors, and waits that something else ends. Run by udccp run; the first
-argument picks one test, no argument runs all whose names begin with `test`.
+"""Processes without descriptors, and blocked calls that another event ends. Run by udccp run. The
+first argument selects one test; without an argument, all functions whose names begin with `test`
+run.
 """
 
 import contextlib
@@ -19,13 +20,13 @@ from sockets import LOCAL, SOL_DCCP, fails, listening, new, pair, polled, the_br
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 QPOLICY_TXQLEN = 17
-# An address where nobody answers (RFC 5737).
+# An address that does not answer (RFC 5737).
 NOWHERE = ("192.0.2.77", 5004)
 
 
 @contextlib.contextmanager
 def no_descriptors(left=0):
-    """The process has only so many."""
+    """Limits the process to `left` free descriptors."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     free = [os.open(os.devnull, os.O_RDONLY) for _ in range(left + 1)]
     for fd in free:
@@ -73,7 +74,7 @@ def test_messages_and_errors_without_descriptors():
         fails("EMFILE", new)
     assert failed.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == errno.ECONNREFUSED
     assert failed.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
-    # Back in the usual way.
+    # Now messages work normally again.
     for n in range(100):
         client.send(b"%d" % n)
         assert accepted.recv(10) == b"%d" % n
@@ -104,14 +105,14 @@ def test_a_passed_socket_is_one_of_dccp_although_nobody_could_be_asked():
 
 
 def test_a_reader_without_descriptors_takes_no_bell_for_a_message():
-    """Another thread has some later, so that messages go through shared memory."""
+    """Another thread frees descriptors later, so messages move to shared memory."""
     a, b = pair()
     got = []
     threads = [threading.Thread(target=lambda: got.append(b.recv(100))) for _ in range(2)]
     with no_descriptors():
         for thread in threads:
             thread.start()
-        # Both wait for a packet, mostly.
+        # By now both usually wait for a packet.
         time.sleep(0.2)
     fails("EAGAIN", b.recv, 100, socket.MSG_DONTWAIT)
     a.send(b"one")
@@ -124,13 +125,13 @@ def test_a_reader_without_descriptors_takes_no_bell_for_a_message():
 
 
 def test_a_reader_without_memory_takes_no_bell_for_a_message():
-    """Another process has some."""
+    """Another process has free descriptors."""
     a, b = pair()
     child = os.fork()
     if child == 0:
         soft, hard = resource.getrlimit(resource.RLIMIT_AS)
         resource.setrlimit(resource.RLIMIT_AS, (1000, hard))
-        # Nothing: it is not an error yet.
+        # Nothing has arrived, which is not an error yet.
         buffer = ctypes.create_string_buffer(100)
         LIBC.recv(b.fileno(), buffer, 100, socket.MSG_DONTWAIT)
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
@@ -144,7 +145,7 @@ def test_a_reader_without_memory_takes_no_bell_for_a_message():
 
 
 def alone_a_broker_has_no_limits_and_no_folder_of_the_program_that_starts_it():
-    """Others use it, too: a file of its own that is too large would end it."""
+    """Other programs use the broker too: exceeding the file size limit would kill it."""
     for limit in (resource.RLIMIT_FSIZE, resource.RLIMIT_CPU):
         _, hard = resource.getrlimit(limit)
         resource.setrlimit(limit, (20, hard))
@@ -160,8 +161,8 @@ def alone_a_broker_has_no_limits_and_no_folder_of_the_program_that_starts_it():
 
 
 def alone_a_broker_without_room_for_files_lives_on():
-    """Its memory is that of a file for the system."""
-    # Python ignores it, and so would what it starts.
+    """The system treats the broker's shared memory as a file."""
+    # Python ignores the signal, and so would its child processes.
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, 2_000_000))
     a, b = pair()
@@ -173,7 +174,7 @@ def alone_a_broker_without_room_for_files_lives_on():
 
 
 def alone_a_broker_without_descriptors_says_so():
-    """It has the limit of the program that starts it."""
+    """The broker starts with the limits of the program that starts it."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
     server = listening()
     clients = []
@@ -188,7 +189,7 @@ def alone_a_broker_without_descriptors_says_so():
     clients[0].send(b"on")
     assert accepted.recv(10) == b"on"
     for _ in range(3):
-        # Either is full: what is asked for, or the broker at all.
+        # Depending on which is exhausted, the new socket fails or the broker refuses.
         fails("ENFILE", lambda: new().connect(server.getsockname()))
     for client in clients:
         client.close()
@@ -216,12 +217,12 @@ def test_a_longer_queue_does_not_make_a_socket_writable_that_cannot_send():
 
 
 def unread_pair():
-    """Two ends, of which the second one can keep little."""
+    """A pair whose second end has a small receive buffer."""
     return pair(server_options=[(socket.SOL_SOCKET, socket.SO_RCVBUF, 4000)])
 
 
 def fill(a):
-    """Sends until a blocking send would wait, since the peer reads nothing."""
+    """Sends until a blocking send would wait, since the peer does not read."""
     a.setblocking(False)
     quiet_since = time.monotonic()
     while time.monotonic() < quiet_since + 0.3:
@@ -234,14 +235,14 @@ def fill(a):
 
 
 def filled():
-    """A socket whose peer reads nothing, so that a blocking send waits."""
+    """A socket whose peer does not read, so that a blocking send waits."""
     a, b = unread_pair()
     fill(a)
     return a, b
 
 
 def shut_while_sending(a, how):
-    """Shuts a socket down while another thread waits to send; what that thread gets."""
+    """Shuts a socket down while another thread waits to send. Returns that thread's result."""
     found = []
 
     def send():
@@ -265,16 +266,16 @@ def test_a_shutdown_ends_the_send_of_another_thread():
         found = shut_while_sending(a, how)
         assert found == errno.EPIPE, found
         if how == socket.SHUT_WR:
-            # The other way goes on.
+            # The other direction still works.
             b.send(b"back")
             assert a.recv(10) == b"back"
 
 
 def test_a_shutdown_ends_it_without_shared_memory_too():
     a, b = unread_pair()
-    # So much that the end of the sending does not make room soon.
+    # So long a queue that sending does not make room soon.
     a.setsockopt(SOL_DCCP, QPOLICY_TXQLEN, 200)
-    # None is left for the memory.
+    # No descriptor is left for the shared memory.
     with no_descriptors():
         fill(a)
         found = shut_while_sending(a, socket.SHUT_WR)
@@ -284,7 +285,8 @@ def test_a_shutdown_ends_it_without_shared_memory_too():
 
 
 def found_by(call, *arguments):
-    """Starts a call in another thread; that thread, and the list that gets its result or errno."""
+    """Starts a call in a thread. Returns the thread, and a list that receives its result or errno.
+    """
     found = []
 
     def run():
@@ -311,14 +313,14 @@ def test_a_shutdown_of_a_listener_ends_accept_and_refuses_clients():
         fails("EINVAL", server.accept)
         assert server.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) == 0
         assert polled(server, select.POLLIN) & select.POLLHUP
-        # As in Linux, it can listen there again.
+        # As in Linux, the socket can listen on the address again.
         server.listen()
         client = new()
         client.connect(address)
         accepted, _ = server.accept()
         client.send(b"again")
         assert accepted.recv(10) == b"again"
-        # Or connect.
+        # Or it can connect.
         server.shutdown(how)
         other = listening()
         server.connect(other.getsockname())
@@ -375,7 +377,7 @@ def test_a_close_leaves_the_call_of_another_thread_and_what_has_the_number_next(
     assert number in (x.fileno(), y.fileno())
     for one in (x, y):
         one.send(b"of another")
-    # As in Linux, the call has kept the socket.
+    # As in Linux, the blocked call keeps the socket alive.
     a.send(b"last")
     reading.join()
     for one in (x, y):
@@ -384,7 +386,9 @@ def test_a_close_leaves_the_call_of_another_thread_and_what_has_the_number_next(
 
 
 def replaced(sock):
-    """Gives the number of a socket to another one; the socket's duplicate, and the other's ends."""
+    """Replaces a socket's descriptor by another one. Returns a duplicate of the socket and the
+    other ends.
+    """
     kept = sock.dup()
     x, y = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     os.dup2(x.fileno(), sock.fileno())
@@ -404,7 +408,7 @@ def test_a_close_ends_the_send_of_another_thread_and_leaves_what_has_the_number_
     while before != len(sent):
         before = len(sent)
         time.sleep(0.5)
-    # It waits.
+    # The send is blocked.
     is_over.append(True)
     kept, x, y = replaced(a)
     while sending.is_alive():
@@ -417,11 +421,12 @@ def test_a_close_ends_the_send_of_another_thread_and_leaves_what_has_the_number_
 
 
 def send_interrupted(sock, restarts):
-    """Sends until all has gone or a call fails, while signals are handled; errno, 0 if all went."""
+    """Sends until done or until a call fails, while signals are handled. Returns the errno, or 0.
+    """
     signal.signal(signal.SIGALRM, lambda *_: None)
     signal.siginterrupt(signal.SIGALRM, not restarts)
     signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
-    # Python's own call would go on whatever the handler is.
+    # Python's own call would be restarted whatever the handler.
     results = (LIBC.send(sock.fileno(), bytes(1000), 1000, 0) for _ in range(5000))
     number = next((ctypes.get_errno() for result in results if result != 1000), 0)
     signal.setitimer(signal.ITIMER_REAL, 0)
@@ -432,13 +437,13 @@ def send_interrupted(sock, restarts):
 def test_a_send_that_is_interrupted_goes_on_if_all_handlers_say_so():
     a, b = filled()
     assert send_interrupted(a, restarts=False) == errno.EINTR
-    # With a timeout, no call goes on.
+    # With a timeout, calls are never restarted.
     a.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", 3600, 0))
     assert send_interrupted(a, restarts=True) == errno.EINTR
     a.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", 0, 0))
     signals, written = socket.socketpair()
     written.setblocking(False)
-    # Each signal is a byte, although Python's own handlers do not run during a call of C.
+    # Each signal writes a byte, even while Python's handlers cannot run during a C call.
     signal.set_wakeup_fd(written.fileno(), warn_on_full_buffer=False)
 
     def read():

@@ -1,5 +1,5 @@
-"""Random socket calls on connections that several processes share, each checked against a model of
-Linux's rules. Run by udccp run.
+"""Makes random socket calls on connections that several processes share, and checks each against a
+model of Linux's rules. Run by udccp run.
 
     lives.py SEED LIVES
 """
@@ -19,19 +19,19 @@ from sockets import SOL_DCCP, pair
 IN, HUP = select.POLLIN, select.POLLHUP
 DONTWAIT, PEEK, TRUNC = socket.MSG_DONTWAIT, socket.MSG_PEEK, socket.MSG_TRUNC
 FIONREAD = 0x541B
-# Longer than anything takes; only a hang fails.
+# Longer than any operation: only a hang fails.
 PATIENCE_MS = 30_000
 
 
 def short(value):
-    """For people: messages by their length."""
+    """Shortens messages to their length, for printing."""
     if isinstance(value, tuple):
         return tuple(map(short, value))
     return f"{len(value)} bytes" if isinstance(value, bytes) else value
 
 
 class Process:
-    """A process with its own descriptors of both ends, which makes the calls that it is told."""
+    """A process with its own descriptors of both ends, which makes calls on request."""
 
     def __init__(self, ends, others):
         self.told, tells = os.pipe()
@@ -110,7 +110,7 @@ class Process:
         return s[0].shutdown(how)
 
     def dup(self, s):
-        # Python's own would change whether the socket waits.
+        # Python's dup would change whether the socket blocks.
         s.append(socket.socket(fileno=os.dup(s[0].fileno())))
 
     def swap(self, s):
@@ -134,7 +134,7 @@ class Process:
 
 
 class End:
-    """What Linux would know of one end."""
+    """The expected state of one end."""
 
     def __init__(self, name, mps):
         self.name, self.mps = name, mps
@@ -142,7 +142,7 @@ class End:
         self.copies = {}
         self.shut = set()
         self.is_nonblocking = False
-        # What came after the messages, "end" or "reset"; whether a call has said so.
+        # What followed the messages, "end" or "reset", and whether a call has reported it.
         self.ended = None
         self.is_told = self.is_unsure = False
 
@@ -151,7 +151,7 @@ class End:
 
 
 class Life:
-    """One connection, from its handshake to the last close."""
+    """A connection, from its handshake to the last close."""
 
     def __init__(self, rng):
         self.rng = rng
@@ -236,11 +236,11 @@ class Life:
                 expected = (length, data, len(message) > size)
                 return self.expect(expected, process, "recvmsg", which, sizes, flags)
             if flags & TRUNC:
-                # Python cannot have more than it has room for.
+                # Python returns no more than its buffer holds.
                 flags, length = flags & ~TRUNC, len(data)
             return self.expect((length, data), process, "recv", which, size, flags)
         if end.ended == "reset" and "rd" in end.shut:
-            # It is readable before the Reset has come.
+            # It may be readable before the Reset has arrived.
             return None
         if "rd" in end.shut or end.ended == "end":
             self.wait_readable(which, process)
@@ -289,7 +289,7 @@ class Life:
         if how != socket.SHUT_RD:
             end.shut.add("wr")
         if end.shut == {"rd", "wr"}:
-            # Here this is a close; on Linux it only sets flags.
+            # Here this closes the connection; on Linux it only sets flags.
             peer.ended, peer.is_told = "end", True
 
     def duplicate(self, which, process):
@@ -300,14 +300,14 @@ class Life:
     def close(self, which, process):
         end, peer = self.ends[which], self.ends[1 - which]
         if end.inbox and not end.is_unsure:
-            # It depends on what has arrived whether the peer is told that something was unread.
+            # Whether the peer sees an abort because of unread data depends on what has arrived.
             self.wait_readable(which, process)
         end.copies[process] -= 1
         self.expect(end.copies[process], process, "close", which)
         if not end.is_open() and peer.ended is None:
             peer.ended = "reset" if end.inbox else "end"
             peer.is_told = False
-            # A Reset overtakes what had not left yet.
+            # A Reset overtakes data that have not been sent yet.
             peer.is_unsure = bool(end.inbox and peer.inbox)
 
 

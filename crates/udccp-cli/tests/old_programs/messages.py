@@ -34,7 +34,7 @@ def test_flags_of_receiving():
     assert b.recv(4, socket.MSG_PEEK) == b"0123"
     data, _, flags, _ = b.recvmsg(4)
     assert (data, flags & socket.MSG_TRUNC) == (b"0123", socket.MSG_TRUNC)
-    # What was cut off is lost.
+    # Data beyond the buffer are lost.
     data, _, flags, source = b.recvmsg(100)
     assert (data, flags, source) == (b"next", 0, a.getsockname())
     fails("EAGAIN", b.recv, 10, socket.MSG_DONTWAIT)
@@ -43,12 +43,12 @@ def test_flags_of_receiving():
     assert b.recv_into(bytearray(4), 4, socket.MSG_TRUNC) == 10
     a.send(b"from")
     assert b.recvfrom(10) == (b"from", a.getsockname())
-    # There is no urgent data: the flag has no effect.
+    # DCCP has no urgent data, so the flag has no effect.
     assert a.send(b"plain", socket.MSG_OOB) == 5 and b.recv(10, socket.MSG_OOB) == b"plain"
 
 
 def test_calls_of_files_for_nothing():
-    """As for each socket of the kernel, they do not look at it."""
+    """With length 0, they do not check the socket, as for all kernel sockets."""
     libc = ctypes.CDLL(None, use_errno=True)
     (a, b), unconnected = pair(), new()
     assert libc.read(b.fileno(), None, 0) == 0 and libc.readv(b.fileno(), None, 0) == 0
@@ -58,11 +58,11 @@ def test_calls_of_files_for_nothing():
     a.send(b"whole")
     polled(b, select.POLLIN, 5000)
     assert libc.read(b.fileno(), None, 0) == 0 and b.recv(10) == b"whole"
-    # `write` sends, and what is for sockets receives.
+    # `write` sends an empty message, and the socket calls receive it.
     assert libc.write(a.fileno(), None, 0) == 0
     assert b.recv(10) == b""
     a.send(b"lost")
-    # The method of Python does not call for no bytes.
+    # Python's method makes no call for zero bytes.
     assert libc.recv(b.fileno(), None, 0, 0) == 0
     fails("EAGAIN", b.recv, 10, socket.MSG_DONTWAIT)
     many = (ctypes.c_char * 16 * 1025)()
@@ -78,7 +78,7 @@ def test_pieces_that_cannot_be_are_found_before_anything_is_waited_for():
         (b, None, 1, errno.EFAULT),
         (new(), 1, 1025, errno.EMSGSIZE),
     ):
-        # Of `struct msghdr` the pieces and their number.
+        # Only the pieces of `struct msghdr` and their number are set.
         message = (ctypes.c_size_t * 7)(0, 0, pieces or 0, count)
         assert libc.recvmsg(name.fileno(), message, 0) == -1
         assert ctypes.get_errno() == wanted, (pieces, count)
@@ -190,11 +190,11 @@ def test_sendfile():
         begin = file.read(120)
         assert os.sendfile(a.fileno(), file.fileno(), 20, 100) == 100
         assert b.recv(2000) == begin[20:]
-        # Without an offset, it begins at the position of the file, and moves it.
+        # Without an offset, sendfile starts at the file's position and advances it.
         os.lseek(file.fileno(), 10, os.SEEK_SET)
         assert os.sendfile(a.fileno(), file.fileno(), None, 5) == 5
         assert b.recv(2000) == begin[10:15] and os.lseek(file.fileno(), 0, os.SEEK_CUR) == 15
-        # A page is one message.
+        # Each page becomes one message.
         fails("EMSGSIZE", os.sendfile, a.fileno(), file.fileno(), 0, 4096)
         size = os.fstat(file.fileno()).st_size
         assert os.sendfile(a.fileno(), file.fileno(), size, 100) == 0
@@ -241,7 +241,7 @@ def test_many_messages_a_call():
     sent, buffers, keep = messages(lengths)
     for i, buffer in enumerate(buffers):
         ctypes.memset(buffer, i, max(lengths[i], 1))
-    # More than the queue holds: it waits.
+    # More than the queue holds, so the call blocks.
     n = c.sendmmsg(a.fileno(), sent, count, 0)
     assert n == count, (n, ctypes.get_errno())
     assert [one.len for one in sent] == lengths
@@ -250,7 +250,7 @@ def test_many_messages_a_call():
     assert [one.len for one in came] == lengths
     for i, buffer in enumerate(got):
         assert buffer.raw[: lengths[i]] == bytes([i]) * lengths[i], i
-    # It stops at what cannot go, and says why when that is the first.
+    # The call stops at a message that cannot be sent, and returns the error if it is the first.
     sent, _, keep = messages([10, 20, 5000, 30])
     assert c.sendmmsg(a.fileno(), sent, 4, 0) == 2
     assert c.sendmmsg(a.fileno(), ctypes.byref(sent, 2 * ctypes.sizeof(Message)), 2, 0) == -1
@@ -262,7 +262,7 @@ def test_many_messages_a_call():
     assert n == 2
     assert c.recvmmsg(b.fileno(), came, count, socket.MSG_DONTWAIT, None) == -1
     assert ctypes.get_errno() == errno.EAGAIN
-    # Without waiting, as many go as the queue holds. Then the end is one message of nothing.
+    # Non-blocking: as many as the queue holds. Then the end of the stream, as one empty message.
     sent, _, keep = messages([1000] * count)
     many = c.sendmmsg(a.fileno(), sent, count, socket.MSG_DONTWAIT)
     assert 40 <= many <= count, many
@@ -275,7 +275,7 @@ def test_many_messages_a_call():
             assert data == n - 1 and came[n - 1].len == 0
             break
     assert n > 0 and total == many, (n, total, many)
-    # What cannot be read is the kernel's to find out.
+    # The kernel detects unreadable memory.
     a, b = pair()
     sent, _, keep = messages([10])
     keep[0].base = 1

@@ -1,4 +1,4 @@
-/* A program that is linked to musl: a connection to itself, and a message. */
+/* A program linked to musl: connects to itself and sends a message. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +25,7 @@ int main(void)
     int server = socket(AF_INET, 6, 33), client = socket(AF_INET, 6, 33), accepted;
     if (server < 0 || client < 0)
         return failed("socket");
-    /* Beside lengths that are ints in musl, there may be anything. */
+    /* The padding next to lengths that are ints in musl may contain anything. */
     memset(&message, 0xff, sizeof message);
     message.msg_name = NULL;
     message.msg_namelen = 0;

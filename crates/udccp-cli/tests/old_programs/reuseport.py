@@ -1,7 +1,9 @@
-"""SO_REUSEPORT: the kernel's own test reuseport_addr_any, for DCCP, and sockets that share all.
+"""SO_REUSEPORT: the kernel's own test reuseport_addr_any for DCCP, and sockets that share
+everything.
 
-A socket that listens at one address gets its connections, whatever others listen at all addresses,
-and were opened before or after it. Sockets with the same address share their connections.
+A socket that listens on one address gets its connections, whatever other sockets listen on all
+addresses, and whether they were opened before or after it. Sockets with the same address share
+their connections.
 """
 
 import errno
@@ -22,7 +24,7 @@ def listening(family, address, port, shares=True):
 
 
 def accepted_by(sockets, family, address, port):
-    """The listening socket that gets a connection which carries a message."""
+    """Returns the listening socket that gets a connection, which must carry a message."""
     client = socket.socket(family, 6, 33)
     client.connect((address, port))
     ready = select.select(sockets, [], [], 10)[0]

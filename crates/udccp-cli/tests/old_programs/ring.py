@@ -1,6 +1,6 @@
-"""Messages in shared memory: many threads and processes at one socket, killed ones, programs that
-bypass the library, and a program that spoils the memory. Run by udccp run; the first argument picks
-one test, no argument runs all.
+"""Messages in shared memory: many threads and processes on one socket, killed ones, programs that
+bypass the library, and a program that corrupts the memory. Run by udccp run. The first argument
+selects one test; without an argument, all run.
 """
 
 import ctypes
@@ -24,7 +24,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 READ, WRITE = {"x86_64": (0, 1), "aarch64": (63, 64)}[platform.machine()]
 SEED = int(os.environ.get("SEED", random.SystemRandom().randrange(1 << 32)))
 RANDOM = random.Random(SEED)
-# Places of a ring, each a bit.
+# Number of places in a ring.
 PLACES = 1024
 
 
@@ -93,9 +93,9 @@ def test_writable_exactly_while_a_message_goes():
 
 
 def test_a_writable_socket_takes_a_message_though_less_is_granted_than_before():
-    """Congestion control has lowered its window since the last message went."""
+    """Congestion control has reduced its window since the last message was sent."""
     a, b = pair()
-    # The window grows where it is used.
+    # The window only grows while it is used.
     thread = threading.Thread(target=lambda: [a.send(b"%d" % n) for n in range(300)])
     thread.start()
     for n in range(300):
@@ -104,7 +104,7 @@ def test_a_writable_socket_takes_a_message_though_less_is_granted_than_before():
     taken, grant = (ctypes.c_uint64.from_address(ring_of(a)[0] + at) for at in (128, 144))
     queue = a.getsockopt(269, 17)
     a.setblocking(False)
-    # All is acknowledged, and the whole window granted.
+    # By now all messages are acknowledged, and the whole window is granted.
     time.sleep(0.5)
     broker = the_broker()
     os.kill(broker, signal.SIGSTOP)
@@ -118,7 +118,7 @@ def test_a_writable_socket_takes_a_message_though_less_is_granted_than_before():
         grant.value = 0
         assert polled(a) & select.POLLOUT
         a.send(b"%d" % count)
-        # One is all that was promised.
+        # Only one message was promised.
         assert not polled(a) & select.POLLOUT
         try:
             raise AssertionError(a.send(b"more"))
@@ -159,7 +159,7 @@ def test_threads_share_both_ends():
     def receive():
         while len(data := b.recv(100)) == 8:
             got.append(struct.unpack("=II", data))
-        # The others end too.
+        # Let the other receivers end too.
         a.send(b"end")
 
     receivers = [threading.Thread(target=receive) for _ in range(3)]
@@ -183,7 +183,7 @@ def test_a_waiting_thread_each_gets_a_message():
 
     def receive():
         b.recv(10)
-        # Whoever has a message does not come back for the other's.
+        # A process that has got a message does not take the other's.
         both.wait(10)
         release.wait(10)
 
@@ -200,7 +200,7 @@ def test_a_waiting_thread_each_gets_a_message():
 
 
 def test_killed_processes_at_a_socket():
-    """Senders and receivers that share sockets are killed at any moment; the others go on."""
+    """Kills senders and receivers that share sockets at random moments; the others continue."""
     for _ in range(12):
         a, b = pair()
         children = []
@@ -243,7 +243,7 @@ def test_system_calls_past_the_library():
     assert readable(b, 10)
     assert LIBC.syscall(READ, b.fileno(), buffer, 100) == 14
     assert buffer.raw[:14] == b"by the library"
-    # What is written past the library arrives, whatever the other side does.
+    # Messages written without the library arrive, whatever the other side does.
     assert LIBC.syscall(WRITE, a.fileno(), b"past it", 7) == 7
     assert b.recv(100) == b"past it"
     a.send(b"after")
@@ -258,7 +258,7 @@ def test_system_calls_past_the_library():
 
 
 def test_a_bell_that_somebody_took_and_did_not_report_is_rung_again():
-    """As by a process that is killed between the two."""
+    """As if a process were killed between the two steps."""
     a, b = pair()
     a.send(b"first")
     assert b.recv(10) == b"first"
@@ -286,7 +286,7 @@ def test_messages_before_the_first_read_come_first():
 
 
 def mapped_rings():
-    """Where this process has mapped messages: begin, end, and KiB that are resident."""
+    """The mapped rings of this process: start, end, and resident KiB."""
     found = []
     with open("/proc/self/smaps", encoding="utf-8") as maps:
         is_ring = False
@@ -300,11 +300,11 @@ def mapped_rings():
 
 
 def ring_of(sock):
-    """Where this process has mapped a socket's messages: begin and end."""
+    """The mapped ring of a socket: start and end."""
     cookie = sock.getsockopt(socket.SOL_SOCKET, 57, 8)
     found = mapped_rings()
     for begin, end, resident in found:
-        # To look at memory that was given back would take it again.
+        # Reading freed memory would allocate it again.
         if resident and ctypes.string_at(begin, 8) == cookie:
             return begin, end
     raise AssertionError(found)
@@ -338,14 +338,14 @@ def test_nonsense_in_the_memory_ends_its_connection_alone():
                     except OSError:
                         pass
             os._exit(7)
-        # It may also turn in circles, until its alarm: that is its own affair.
+        # It may also loop until its alarm, which is fine.
         assert os.waitstatus_to_exitcode(os.wait()[1]) in (7, -signal.SIGALRM)
         good[0].send(b"after %d" % turn)
         assert good[1].recv(20) == b"after %d" % turn
 
 
 def test_a_ring_whose_places_are_gone_ends_and_holds_nobody_up():
-    """As if senders that were killed had taken all of them."""
+    """As if senders had been killed while they held all places."""
     for waits in (True, False):
         a, b = pair()
         a.send(b"before")
@@ -363,7 +363,7 @@ def test_a_ring_whose_places_are_gone_ends_and_holds_nobody_up():
             except OSError as e:
                 ended = e.errno
         assert ended in (errno.ECONNRESET, errno.EPIPE), ended
-        # One that comes back in time ends nothing.
+        # A sender that continues in time does no harm.
         a, b = pair()
         a.send(b"before")
         assert b.recv(10) == b"before"
@@ -378,8 +378,8 @@ def test_a_ring_whose_places_are_gone_ends_and_holds_nobody_up():
 
 
 def test_memory_is_given_back():
-    """Of sockets of this test, and of those before."""
-    # So much at once that the ring to the program is used up to its end.
+    """For sockets of this test and of earlier ones."""
+    # So many messages at once that the whole ring to the program is used.
     a, b = pair()
     thread = threading.Thread(target=lambda: [a.send(bytes(1200)) for _ in range(2000)])
     thread.start()
@@ -407,12 +407,12 @@ def test_memory_is_given_back():
 
 
 def alone_a_program_of_real_time_priority_sends():
-    """On one core with the broker, which gets its turn only where the program waits."""
+    """On the broker's core, so that the broker runs only when the program waits."""
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     a, b = pair()
     receiver = os.fork()
     if receiver == 0:
-        # The limit of main is the parent's alone; without one this process may outlive it.
+        # Main's time limit applies to the parent only; this process needs its own.
         signal.alarm(120)
         a.close()
         numbers = [struct.unpack("=I", data[:4])[0] for data in iter(lambda: b.recv(2000), b"")]
@@ -433,7 +433,7 @@ def alone_a_program_of_real_time_priority_sends():
 def main():
     tests = [name for name in globals() if name.startswith("test")]
     for name in sys.argv[1:] or tests:
-        # Wherever it hangs, even in the library.
+        # Print the traceback wherever it hangs, even inside the library.
         faulthandler.dump_traceback_later(120, exit=True)
         try:
             globals()[name]()

@@ -1,4 +1,4 @@
-"""Sockets of programs as the tests of calls need them."""
+"""Helpers to create sockets for the tests of calls."""
 
 import errno
 import os
@@ -53,7 +53,7 @@ def polled(sock, events=select.POLLIN | select.POLLOUT, timeout=0):
 
 
 def the_broker():
-    """Its pid, by its command line."""
+    """The broker's pid, found by its command line."""
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{pid}/cmdline", "rb") as line:

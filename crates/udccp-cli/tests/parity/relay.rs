@@ -1,4 +1,4 @@
-//! A path between two sockets: the laboratory's links, by the clock, and a list of what passed.
+//! A path between two sockets: the laboratory's links in real time, and a record of the packets.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
@@ -15,45 +15,45 @@ use udccp_link::{Link, LinkConfig};
 
 use super::Passed;
 
-/// The client, the relay as the client sees it, the relay as the server sees it, the server. Over
-/// raw IP the relay changes the addresses and not the packet; that keeps the DCCP checksum right
-/// because source and destination add up to the same on both sides.
+/// The client, the relay's addresses toward the client and toward the server, and the server. Over
+/// raw IP, the relay changes only the addresses. The DCCP checksum stays valid because source and
+/// destination have the same sum on both sides.
 pub(crate) const CLIENT: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 pub(crate) const FRONT: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 9);
 const BACK: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 8);
 pub(crate) const SERVER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 3);
 
-/// IPv4 header without options, which raw sockets give with each packet.
+/// The IPv4 header without options that raw sockets return with each packet.
 const IPV4_HEADER_BYTES: usize = 20;
 
 /// One side of the relay.
 struct Side {
-    /// A raw socket passes for one of UDP: what is called is the same.
+    /// Raw sockets are used as UDP sockets, since the calls are the same.
     socket: UdpSocket,
     peer: Option<SocketAddr>,
     is_raw: bool,
 }
 
-/// A relay at work.
+/// A running relay.
 pub(crate) struct Relay {
-    /// Where the client connects to: a UDP address, or port 0 over raw IP.
+    /// The address for the client: a UDP address, or port 0 over raw IP.
     pub(crate) front: SocketAddr,
     stop: Arc<AtomicBool>,
     thread: JoinHandle<Report>,
 }
 
-/// What the relay saw.
+/// The packets that the relay saw.
 pub(crate) struct Report {
-    /// What came in.
+    /// Packets received.
     pub(crate) passed: Vec<Passed>,
-    /// What went out.
+    /// Packets forwarded.
     pub(crate) delivered: Vec<Passed>,
-    /// How late packets left, at worst.
+    /// The largest delay of a packet beyond its due time.
     pub(crate) worst_delay: Duration,
 }
 
 impl Relay {
-    /// Joins clients to the server at a UDP address.
+    /// Connects clients with the server at a UDP address.
     pub(crate) fn udp(link: &LinkConfig, server: SocketAddr) -> Self {
         let side = |peer| {
             let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -62,7 +62,7 @@ impl Relay {
         Self::start(link, [side(None), side(Some(server))])
     }
 
-    /// Joins `CLIENT` to `SERVER` over raw IP.
+    /// Connects `CLIENT` with `SERVER` over raw IP.
     pub(crate) fn raw(link: &LinkConfig) -> Self {
         let side = |at: Ipv4Addr, peer: Ipv4Addr| {
             let dccp = Protocol::from(i32::from(Datagram::DCCP));
@@ -86,7 +86,7 @@ impl Relay {
         Self { front, stop, thread }
     }
 
-    /// Ends it.
+    /// Stops the relay.
     pub(crate) fn finish(self) -> Report {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().unwrap()
@@ -136,7 +136,7 @@ fn wait(sides: &[Side; 2], at_most: Duration) {
     let _ = ppoll(&mut fds, Some(TimeSpec::from_duration(at_most)), None);
 }
 
-/// The packet as the links of the simulator see it: IPv4 without UDP.
+/// The packet as the simulator's links see it: IPv4 without UDP.
 fn datagram(bytes: Vec<u8>) -> Datagram {
     let at = SocketAddr::new(IpAddr::V4(CLIENT), 0);
     let (ecn, payload) = (Ecn::NotEct, Payload::EMPTY);

@@ -1,4 +1,4 @@
-//! Standard input, cut into messages.
+//! Splits standard input into messages.
 
 use std::io::{self, IsTerminal, Read};
 
@@ -6,12 +6,12 @@ use bytes::{Bytes, BytesMut};
 
 use crate::exit::{CliResult, Exit, Failure};
 
-/// Messages handed over at once, so that they leave in few writes.
+/// Bytes to pass on at once, so that they leave in few writes.
 const BATCH_BYTES: usize = 256 << 10;
-/// Fits one packet on nearly every path.
+/// A size that fits one packet on nearly every path.
 const DEFAULT_SIZE: usize = 1400;
 
-/// Where one message ends and the next begins.
+/// How input is split into messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Framing {
     /// Messages of this many bytes; the last may be shorter.
@@ -21,7 +21,7 @@ pub(super) enum Framing {
 }
 
 impl Framing {
-    /// The framing that the flags ask for, for a path that takes `max` bytes.
+    /// The framing for these flags on a path that accepts `max` bytes.
     pub(super) fn choose(lines: bool, size: Option<usize>, max: usize) -> CliResult<Self> {
         match size {
             Some(0) => Err(Failure::new(Exit::Usage, "a message needs at least one byte")
@@ -38,12 +38,12 @@ impl Framing {
     }
 }
 
-/// Cuts a stream into batches of messages.
+/// Splits a stream into batches of messages.
 #[derive(Debug)]
 pub(super) struct Messages<R> {
     input: R,
     framing: Framing,
-    /// Read, but not a whole message yet.
+    /// Input that is not yet a whole message.
     pending: BytesMut,
 }
 
@@ -73,7 +73,7 @@ impl<R: Read> Messages<R> {
         }
     }
 
-    /// The whole messages in `pending`, and at the end of the input the rest, too.
+    /// Removes the whole messages from `pending`; at the end of the input, also the rest.
     fn cut(&mut self, end: bool) -> Vec<Bytes> {
         let mut batch = Vec::new();
         while let Some(len) = self.whole_message() {

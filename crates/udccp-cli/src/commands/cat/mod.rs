@@ -1,4 +1,4 @@
-//! `udccp cat`: standard input to the peer, what the peer sends to standard output.
+//! `udccp cat`: sends standard input to the peer, and writes the peer's data to standard output.
 
 mod input;
 mod report;
@@ -74,7 +74,7 @@ pub(crate) fn run(args: Args) -> CliResult<Exit> {
     let open = Arc::new(OnceLock::<Connection>::new());
     let interrupted = Arc::clone(&open);
     on_interrupt(move || {
-        // A close would tell the peer that this was all.
+        // A normal close would tell the peer that the data are complete, so abort.
         match interrupted.get() {
             Some(connection) => {
                 connection.abort();
@@ -99,7 +99,7 @@ pub(crate) fn run(args: Args) -> CliResult<Exit> {
     Ok(if done.lost_anything() { Exit::MessagesLost } else { Exit::Success })
 }
 
-/// Which side of the connection this is.
+/// The side of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Client,

@@ -18,7 +18,7 @@ pub(super) struct Report {
     congestion_events: u64,
 }
 
-/// The way out.
+/// The sending direction.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(super) struct Sent {
     /// Messages handed to the connection.
@@ -32,14 +32,14 @@ pub(super) struct Sent {
     pub(super) mbit_per_s: f64,
 }
 
-/// The way in.
+/// The receiving direction.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(super) struct Received {
     /// Messages written to standard output.
     pub(super) messages: u64,
     /// Their bytes.
     pub(super) bytes: u64,
-    /// Messages that arrived and found no room in the receive queue.
+    /// Messages dropped because the receive queue was full.
     pub(super) overflowed: u64,
     pub(super) mbit_per_s: f64,
 }
@@ -66,7 +66,7 @@ impl Report {
         }
     }
 
-    /// Whether either way lost a message.
+    /// Whether a message was lost in either direction.
     pub(super) fn lost_anything(&self) -> bool {
         self.sent.lost > 0 || self.received.overflowed > 0
     }

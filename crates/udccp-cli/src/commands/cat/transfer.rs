@@ -1,4 +1,5 @@
-//! Both ways at once: one thread reads standard input and sends, this one receives and writes.
+//! Transfers in both directions: one thread reads standard input and sends; this one receives and
+//! writes.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
@@ -15,29 +16,29 @@ use super::input::{Framing, Messages};
 use super::report::{Received, Report, Sent};
 use crate::exit::{CliResult, Exit, Failure};
 
-/// Messages taken from the connection at once.
+/// Messages read from the connection at once.
 const BATCH_MESSAGES: usize = 256;
-/// The end of the data is told again until the peer acts on it: the message may be lost.
+/// Interval for repeating the end marker until the peer reacts: the message may be lost.
 const END_INTERVAL: Duration = Duration::from_millis(250);
-/// How long a server waits for the client to close, when both ways are done.
+/// How long a server waits for the client to close when both directions are done.
 const CLIENT_CLOSES_WITHIN: Duration = Duration::from_secs(2);
-/// How long the last messages may take to be accounted for.
+/// How long to wait until the last messages are accounted for.
 const DRAIN_WITHIN: Duration = Duration::from_secs(10);
-/// How long a sender may take to notice that the connection is over. One that waits for a
+/// How long to wait for the sender to notice the end of the connection. A sender that waits for a
 /// terminal never does.
 const NOTICE_WITHIN: Duration = Duration::from_millis(500);
 
-/// What the two threads know of each other.
+/// State shared by the two threads.
 #[derive(Debug, Default)]
 struct Progress {
     messages: AtomicU64,
     bytes: AtomicU64,
-    /// Messages that the peer reported received, once all is accounted for.
+    /// Messages that the peer reported received, once all are accounted for.
     delivered: AtomicU64,
     accounted: AtomicBool,
-    /// The peer said that it sends no more.
+    /// Whether the peer has sent its end marker.
     peer_is_done: AtomicBool,
-    /// Standard input cannot be read, and so the connection was reset.
+    /// Whether standard input failed, so that the connection was reset.
     input_has_failed: AtomicBool,
 }
 
@@ -56,12 +57,12 @@ pub(super) fn run(
     };
     let received = receive_all(connection, &progress);
     if received.is_err() {
-        // Nobody reads our output any more: the peer should know.
+        // No one reads our output any more: let the peer know.
         connection.abort();
     }
     let sent = sender.recv_timeout(NOTICE_WITHIN).unwrap_or(Ok(()));
     let received = match sent {
-        // How the connection ended follows from that.
+        // The end of the connection is only a consequence.
         Err(failure) if progress.input_has_failed.load(Ordering::Acquire) => return Err(failure),
         sent => received.and_then(|received| sent.map(|()| received))?,
     };
@@ -89,8 +90,8 @@ impl Progress {
     }
 }
 
-/// Runs `work` on a thread of its own; its result comes through the channel. The thread is not
-/// joined: a read from a terminal cannot be ended from outside.
+/// Runs `work` on a new thread and returns its result through a channel. The thread is not joined:
+/// a read from a terminal cannot be interrupted.
 fn start<T: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> T + Send + 'static,
@@ -102,7 +103,7 @@ fn start<T: Send + 'static>(
     Ok(hear)
 }
 
-/// Sends standard input, tells the peer that it was all, and closes when both ways are done.
+/// Sends standard input and the end marker, and closes when both directions are done.
 fn send_all(
     connection: &Connection,
     role: Role,
@@ -114,8 +115,8 @@ fn send_all(
         send_input(connection, framing, progress)?;
     }
     account(connection, progress);
-    // The peer may have closed already, which is no failure once everything is accounted for.
-    while tell_end(connection).is_ok() {
+    // The peer may have closed already, which is not a failure once everything is accounted for.
+    while send_end(connection).is_ok() {
         if progress.peer_is_done.load(Ordering::Acquire) {
             return finish(connection, role);
         }
@@ -130,7 +131,8 @@ fn send_all(
 fn send_input(connection: &Connection, framing: Framing, progress: &Progress) -> CliResult<()> {
     let mut input = Messages::new(io::stdin().lock(), framing);
     let unreadable = |e: io::Error| {
-        // Both sides would wait for each other; a close would tell the peer that this was all.
+        // Otherwise both sides would wait for each other, and a close would tell the peer that the
+        // data are complete.
         progress.input_has_failed.store(true, Ordering::Release);
         connection.abort();
         Failure::new(Exit::BadInput, format!("cannot read standard input: {e}"))
@@ -155,9 +157,9 @@ fn send_input(connection: &Connection, framing: Framing, progress: &Progress) ->
     Ok(())
 }
 
-/// Waits until the peer has reported what it received, and takes note of how much that is.
+/// Waits until the peer has reported what it received, and records the number.
 fn account(connection: &Connection, progress: &Progress) {
-    // Whatever is not reported by then counts as lost.
+    // What is not reported by then counts as lost.
     let _ = connection.acknowledged(Some(DRAIN_WITHIN));
     if let Some(stats) = connection.stats() {
         progress.delivered.store(stats.counters.data_packets_acked, Ordering::Release);
@@ -165,17 +167,17 @@ fn account(connection: &Connection, progress: &Progress) {
     }
 }
 
-/// An empty message: no more data this way.
-fn tell_end(connection: &Connection) -> Result<(), Error> {
+/// Sends the end marker: an empty message.
+fn send_end(connection: &Connection) -> Result<(), Error> {
     connection.send(Bytes::new())
 }
 
-/// The client closes; the server does if the client fails to.
+/// The client closes; if it fails to, the server does.
 fn finish(connection: &Connection, role: Role) -> CliResult<()> {
     if role == Role::Server && connection.closed(Some(CLIENT_CLOSES_WITHIN)).is_ok() {
         return Ok(());
     }
-    // The data is accounted for; how the connection ends changes nothing about it.
+    // All data are accounted for, so errors of the close do not matter.
     let _ = connection.close();
     Ok(())
 }
@@ -191,7 +193,7 @@ fn receive_all(connection: &Connection, progress: &Progress) -> CliResult<Receiv
         match connection.recv_batch(&mut batch, BATCH_MESSAGES) {
             Ok(0) => break,
             Ok(_) => {}
-            // Once all data is in, it does not matter how the connection ends.
+            // Once all data have arrived, it does not matter how the connection ends.
             Err(_) if progress.peer_is_done.load(Ordering::Acquire) => break,
             Err(e) => return Err(e.into()),
         }
@@ -206,7 +208,7 @@ fn receive_all(connection: &Connection, progress: &Progress) -> CliResult<Receiv
         }
         out.flush()?;
         if at_terminal && progress.peer_is_done.load(Ordering::Acquire) {
-            // Whoever sits at the terminal has nothing to add to a finished transfer.
+            // A user at the terminal has nothing to add to a finished transfer.
             let _ = connection.close();
         }
     }

@@ -1,4 +1,4 @@
-//! `udccp decode`: the DCCP packets of a capture file as text.
+//! `udccp decode`: prints the DCCP packets of a capture file.
 
 mod render;
 #[cfg(test)]
@@ -98,7 +98,7 @@ fn bad_file(name: &str, e: &CaptureError, counts: &Counts) -> Failure {
     Failure::new(Exit::BadInput, format!("{name}: {e}")).hint(hint)
 }
 
-/// What was seen.
+/// Counts of frames and packets.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Counts {
     frames: u64,
@@ -107,7 +107,7 @@ struct Counts {
     bad_checksums: u64,
 }
 
-/// Turns frames into lines.
+/// Converts frames to lines.
 struct Decoder {
     udp_ports: Vec<u16>,
     json: bool,
@@ -121,7 +121,7 @@ impl Decoder {
         Self { udp_ports, json, counts: Counts::default(), first_ns: None }
     }
 
-    /// Writes every DCCP packet of a file. Returns what is wrong with the file, if anything is.
+    /// Prints every DCCP packet of a file. Returns the file's error, if any.
     fn decode(
         &mut self,
         input: impl Read,
@@ -161,7 +161,7 @@ impl Decoder {
         }
     }
 
-    /// The DCCP packet of a frame, if it is one.
+    /// Finds the DCCP packet in a frame.
     fn open_envelope<'a>(&mut self, frame: &'a Frame) -> Option<Envelope<'a>> {
         let link = LinkType::from_number(frame.link)?;
         match Envelope::parse(link, &frame.bytes, &self.udp_ports) {
@@ -173,7 +173,8 @@ impl Decoder {
         }
     }
 
-    /// Takes UDP for DCCP where it carries what can only be a Request, and remembers the port.
+    /// Recognises UDP ports that carry DCCP by a packet that can only be a Request, and remembers
+    /// them.
     fn learn_port<'a>(&mut self, link: LinkType, frame: &'a Frame) -> Option<Envelope<'a>> {
         let all: Vec<u16> = udp_ports_of(link, &frame.bytes)?.into();
         let envelope = Envelope::parse(link, &frame.bytes, &all).ok()?;
@@ -186,8 +187,8 @@ impl Decoder {
     }
 }
 
-/// A Request inside UDP has 48-bit sequence numbers and no checksum of its own (RFC 6773
-/// section 3.3), and options that can be read.
+/// Whether a packet can only be a Request inside UDP: it has 48-bit sequence numbers, no checksum
+/// (RFC 6773 section 3.3), and valid options.
 fn looks_like_request(packet: &PacketView<'_>) -> bool {
     packet.packet_type() == PacketType::Request
         && packet.x()
@@ -195,7 +196,7 @@ fn looks_like_request(packet: &PacketView<'_>) -> bool {
         && packet.options().all(|o| o.is_ok())
 }
 
-/// Source and destination port of a UDP datagram, whatever it carries.
+/// Source and destination port of a UDP datagram with any content.
 fn udp_ports_of(link: LinkType, frame: &[u8]) -> Option<[u16; 2]> {
     let packet = IpPacket::parse(link.ip_packet(frame).ok()?).ok()?;
     let (header, _) = UdpHeader::read(packet.payload)?;

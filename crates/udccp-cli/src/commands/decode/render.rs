@@ -1,10 +1,10 @@
-//! A captured DCCP packet as a line of text or as JSON.
+//! Formats a captured DCCP packet as a line of text or as JSON.
 
 use serde::Serialize;
 use udccp_wire::ip::{ChecksumState, Envelope};
 use udccp_wire::{OptionRef, PacketView};
 
-/// A packet for `--json`: one object a line.
+/// A packet for `--json`: one object per line.
 #[derive(Serialize)]
 pub(super) struct Record {
     number: u64,
@@ -118,7 +118,7 @@ fn option(option: Result<OptionRef<'_>, udccp_wire::OptionError>) -> Option<Opti
     }
 }
 
-/// Whether the packet or one of its options breaks the rules of the format.
+/// Whether the packet or one of its options is malformed.
 pub(super) fn is_malformed(envelope: &Envelope<'_>) -> bool {
     envelope.packet().map_or(true, |view| view.options().any(|o| o.is_err()))
 }

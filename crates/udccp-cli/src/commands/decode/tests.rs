@@ -110,7 +110,7 @@ fn json_is_one_object_a_packet() {
     assert_eq!(text.lines().count(), 82);
 }
 
-/// The captured DCCP packets again, inside UDP between other ports, as raw IP.
+/// The DCCP packets of the capture, inside UDP with other ports, as raw IP.
 fn encapsulated() -> Vec<u8> {
     let mut file = [0xa1b2_c3d4_u32.to_be_bytes().as_slice(), &[0, 2, 0, 4]].concat();
     file.extend([0; 8]);

@@ -1,4 +1,4 @@
-//! The things looked at. Each check does what it asks about, where it can, instead of guessing.
+//! The checks. Where possible, each check tries the operation instead of inferring support.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use super::Check;
 use super::linux::real_kernels;
 use crate::about::About;
 
-/// Every check, in the order in which they are printed.
+/// Every check, in the order of printing.
 pub(super) fn all() -> Vec<Check> {
     let mut checks = vec![loopback(false), loopback(true)];
     checks.extend(offloads());
@@ -26,14 +26,14 @@ pub(super) fn all() -> Vec<Check> {
     checks
 }
 
-/// Kernel and processors, in a line.
+/// Kernel and processors in one line.
 pub(super) fn system() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let kernel = About::new().kernel.unwrap_or_else(|| std::env::consts::OS.to_owned());
     format!("{kernel}, {cores} core(s)")
 }
 
-/// A whole connection over the loopback interface.
+/// Opens a connection over the loopback interface.
 fn loopback(v6: bool) -> Check {
     let check = if v6 {
         Check::new("DCCP over UDP, IPv6", "peers that have IPv6 addresses")
@@ -67,7 +67,7 @@ pub(super) fn localhost(v6: bool) -> SocketAddr {
     if v6 { ([0, 0, 0, 0, 0, 0, 0, 1], 0).into() } else { ([127, 0, 0, 1], 0).into() }
 }
 
-/// Segmentation on the way out and merging on the way in.
+/// Checks segmentation of sent packets and merging of received ones.
 fn offloads() -> [Check; 2] {
     let gso = Check::new("UDP GSO", "sending many packets with one call");
     let gro = Check::new("UDP GRO", "receiving many packets with one call");
@@ -90,7 +90,7 @@ fn offloads() -> [Check; 2] {
     ]
 }
 
-/// Whether a mark set on a packet can be read where it arrives.
+/// Checks whether the ECN mark of a sent packet can be read by the receiver.
 fn ecn() -> Check {
     let check = Check::new("ECN marks", "learning of congestion before packets are lost");
     match udccp::probe_ecn(localhost(false)) {
@@ -103,14 +103,14 @@ fn ecn() -> Check {
     }
 }
 
-/// Raw IP, all backends but the simulator, and `udccp run`.
+/// Raw IP, all backends except the simulator, and `udccp run`.
 #[cfg(not(target_os = "linux"))]
 fn real_kernels() -> [Check; 1] {
     let check = Check::new("real kernels", "raw IP, emulated networks, guests, old programs");
     [check.missing("this is not Linux", "use a machine or a container with Linux")]
 }
 
-/// A program in the search path.
+/// Looks for a program in the search path.
 fn tool(name: &'static str, needed_for: &'static str, package: &str) -> Check {
     let check = Check::new(name, needed_for);
     match find_in_path(name) {

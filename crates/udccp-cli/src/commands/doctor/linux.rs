@@ -1,4 +1,4 @@
-//! What only Linux has: raw IP, namespaces, its own DCCP and TCP, guests.
+//! Checks for Linux only: raw IP, namespaces, the kernel's DCCP and TCP, guests.
 
 use std::fs;
 use std::path::Path;
@@ -11,12 +11,12 @@ use udccp::{Address, EndpointOptions, Options, ServiceCode};
 use super::Check;
 use super::checks::{find_in_path, localhost};
 
-/// Receive buffer with which a fast sender fits between two turns of the driver.
+/// A receive buffer that holds what a fast sender sends between two turns of the driver.
 const GOOD_RMEM: u64 = 4 << 20;
 /// IP protocol number of DCCP.
 const DCCP: i32 = 33;
 
-/// What fast receivers, emulated networks, guests and comparisons need.
+/// Requirements of fast receivers, emulated networks, guests and comparisons.
 pub(super) fn real_kernels() -> Vec<Check> {
     vec![
         receive_memory(),
@@ -45,7 +45,7 @@ fn receive_memory() -> Check {
     check.limited(found, format!("sysctl -w net.core.rmem_max={GOOD_RMEM} (as root)"))
 }
 
-/// Raw sockets carry DCCP without UDP.
+/// Checks raw sockets, which carry DCCP without UDP.
 fn raw_socket() -> Check {
     let check = Check::new("DCCP over raw IP", "peers that run DCCP without UDP");
     if udccp::kernel_has_dccp() {
@@ -102,7 +102,7 @@ fn namespaces() -> Check {
     }
 }
 
-/// What lets a user be root over a network of their own.
+/// Checks user namespaces, in which a user is root of a private network.
 fn user_namespaces() -> Check {
     let check = Check::new("user namespaces", "emulated networks without root");
     if number("/proc/sys/user/max_user_namespaces").unwrap_or(0) == 0 {
@@ -143,7 +143,7 @@ fn tun() -> Check {
     }
 }
 
-/// The kernel's own emulator is not needed: the project has its own links.
+/// Checks netem, which is optional: the project has its own links.
 fn netem() -> Check {
     let check = Check::new("kernel netem", "the kernel as the path (udccp emu --path netem)");
     let release = read("/proc/sys/kernel/osrelease").unwrap_or_default();
@@ -161,7 +161,7 @@ fn netem() -> Check {
     )
 }
 
-/// `udccp linux` uses these programs of the host in its guest.
+/// Programs of the host that `udccp linux` uses in its guest.
 fn guest_tools() -> Check {
     let check = Check::new("guest's tools", "scenarios in a Linux kernel with DCCP (udccp linux)");
     let missing = udccp_linux::missing_tools(false);
@@ -172,7 +172,7 @@ fn guest_tools() -> Check {
     check.missing(format!("no {}", names.join(", ")), format!("apt-get install {package}"))
 }
 
-/// The guest's kernel is built once.
+/// Whether the guest's kernel has been built.
 fn guest_kernel() -> Check {
     let check = Check::new("guest's kernel", "scenarios in a Linux kernel with DCCP (udccp linux)");
     let found = udccp_linux::cache_folder().and_then(|cache| udccp_linux::Kernel::find(&cache));
@@ -186,7 +186,7 @@ fn guest_kernel() -> Check {
     }
 }
 
-/// A simulator of others, as a second opinion.
+/// A third-party simulator, for comparison.
 fn ns2() -> Check {
     let check = Check::new("ns-2", "scenarios in another simulator (udccp ns2)");
     match find_in_path("ns") {
@@ -205,7 +205,7 @@ fn tcp_congestion_controls() -> Check {
     }
 }
 
-/// Whether privileged ports and devices are ours: root is user 0.
+/// Whether this user is root and may use privileged ports and devices.
 fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }

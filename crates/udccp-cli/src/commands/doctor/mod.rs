@@ -1,4 +1,4 @@
-//! `udccp doctor`: what this machine can do, and how to get the rest.
+//! `udccp doctor`: checks what this machine supports, and how to get the rest.
 
 mod checks;
 #[cfg(target_os = "linux")]
@@ -27,19 +27,19 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// How a check came out.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum State {
-    /// There, and good.
+    /// Available.
     Ok,
-    /// Works, but less well than it could.
+    /// Works, but not as well as possible.
     Limited,
-    /// Not there.
+    /// Not available.
     Missing,
 }
 
-/// One thing looked at.
+/// A check with its result.
 #[derive(Clone, Debug, Serialize)]
 struct Check {
     name: &'static str,
@@ -48,10 +48,10 @@ struct Check {
     found: String,
     /// What needs it.
     needed_for: &'static str,
-    /// How to get it, where it is missing or limited.
+    /// How to get it, if it is missing or limited.
     #[serde(skip_serializing_if = "Option::is_none")]
     advice: Option<String>,
-    /// Nothing works without it.
+    /// Whether nothing works without it.
     #[serde(skip)]
     essential: bool,
 }

@@ -1,10 +1,10 @@
-//! The day and the machine, for the index page of a report.
+//! The date and the machine, for the index page of a report.
 
 use udccp_lab::report::About;
 
 use super::progress::cores;
 
-/// Today, here.
+/// Describes today and this machine.
 pub(super) fn about() -> About {
     let cores = cores();
     let plural = if cores == 1 { "" } else { "s" };
@@ -16,7 +16,7 @@ pub(super) fn about() -> About {
     }
 }
 
-/// The processor by its maker's name, where the system tells it.
+/// The processor's model name, if the system reports it.
 fn processor() -> Option<String> {
     let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
     let line = text.lines().find(|line| line.starts_with("model name"))?;

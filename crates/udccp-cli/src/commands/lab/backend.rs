@@ -1,4 +1,4 @@
-//! Makes the backend that runs the scenarios of a campaign, and checks that it can run here.
+//! Creates the backend for a campaign, and checks that it can run here.
 
 use udccp_lab::{BACKENDS, Backend, SIM, Simulator, suggest};
 
@@ -12,7 +12,7 @@ pub(super) fn ready(id: &str) -> CliResult<Box<dyn Backend>> {
     system::ready(id)?.ok_or_else(|| absent(id))
 }
 
-/// Ends what backends have started.
+/// Stops what backends have started.
 pub(super) fn stop_all() {
     system::stop_all();
 }
@@ -54,7 +54,7 @@ mod system {
     }
 }
 
-/// No other system has them.
+/// Other systems have none of these backends.
 #[cfg(not(target_os = "linux"))]
 mod system {
     use udccp_lab::Backend;

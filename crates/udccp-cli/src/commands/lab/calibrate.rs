@@ -1,4 +1,4 @@
-//! `udccp lab calibrate`: which set-up gives a study's tables.
+//! `udccp lab calibrate`: finds the set-up that reproduces a study's tables.
 
 use std::path::Path;
 
@@ -51,7 +51,7 @@ Examples:
   udccp lab calibrate bhatti-2008 --quick
   udccp lab calibrate bhatti-2008 --set time.duration=\"120 s\" --set time.measure.to=\"120 s\"";
 
-/// Fits, tests and prints.
+/// Fits, tests and prints the result.
 pub(super) fn run(args: &Args) -> CliResult<Exit> {
     let options = PlanOptions::from(args.amount);
     let path = args.files.find(&args.name)?;
@@ -81,7 +81,7 @@ fn load(args: &Args, path: &Path) -> CliResult<Experiment> {
     args.part.of(Experiment::load(path).map_err(bad_input)?)
 }
 
-/// Runs the tables with each set-up, and judges what came out.
+/// Runs the tables with each set-up, and judges the results.
 fn judged(
     args: &Args,
     path: &Path,

@@ -1,4 +1,4 @@
-//! `udccp lab export`: stored runs for other programs.
+//! `udccp lab export`: exports stored runs for other programs.
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -55,7 +55,7 @@ Examples:
   udccp lab export bhatti-2008 --csv --series -o out/tables
   udccp lab export bhatti-2008 --json | jq '.[0].flows[0].goodput_mbps'";
 
-/// Writes what was asked for.
+/// Exports what was requested.
 pub(super) fn run(args: &Args) -> CliResult<Exit> {
     let experiments = args.part.of_all(args.files.experiments(&args.names)?)?;
     if args.output.is_none() && experiments.len() > 1 {
@@ -123,7 +123,7 @@ fn parquet(frame: &Frame) -> CliResult<Vec<u8>> {
     frame.parquet().map_err(plain)
 }
 
-/// The program that `make demo` builds first does without.
+/// Without Parquet, as in the program that `make demo` builds first.
 #[cfg(not(feature = "parquet"))]
 fn parquet(_: &Frame) -> CliResult<Vec<u8>> {
     let message = "this program was built without Parquet";

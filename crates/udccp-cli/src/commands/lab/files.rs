@@ -49,7 +49,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// What is left of an experiment.
+    /// The selected part of an experiment.
     pub(super) fn of(&self, mut experiment: Experiment) -> CliResult<Experiment> {
         let asked = Selection { tables: self.tables.clone(), set: self.set.clone() };
         if !asked.is_empty() {
@@ -58,7 +58,7 @@ impl Part {
         Ok(experiment)
     }
 
-    /// What is left of several.
+    /// The selected part of each experiment.
     pub(super) fn of_all(&self, experiments: Vec<Experiment>) -> CliResult<Vec<Experiment>> {
         experiments.into_iter().map(|experiment| self.of(experiment)).collect()
     }
@@ -71,12 +71,12 @@ impl From<Amount> for PlanOptions {
 }
 
 impl LabFiles {
-    /// The store, made where there is none.
+    /// Opens the store, and creates it if it does not exist.
     pub(super) fn open(&self) -> CliResult<Store> {
         Store::open(&self.store).map_err(store_failure)
     }
 
-    /// The store, if there is one.
+    /// Opens the store if it exists.
     pub(super) fn open_if_there(&self) -> CliResult<Option<Store>> {
         match Store::open_existing(&self.store) {
             Ok(store) => Ok(Some(store)),
@@ -85,7 +85,7 @@ impl LabFiles {
         }
     }
 
-    /// The stored runs of an experiment; a store has to be there.
+    /// The stored runs of an experiment; the store must exist.
     pub(super) fn results(
         &self,
         experiment: &Experiment,
@@ -96,7 +96,7 @@ impl LabFiles {
             .map_err(|e| Failure::new(Exit::BadInput, e.to_string()))
     }
 
-    /// The experiment files, by name: one's own, and those built in whose names are still free.
+    /// The experiment files by name: the user's, and the built-in ones whose names are not taken.
     pub(super) fn files(&self) -> CliResult<Vec<PathBuf>> {
         let mut paths = self.own()?.unwrap_or_default();
         if self.experiments.is_none() {
@@ -111,8 +111,7 @@ impl LabFiles {
         Ok(paths)
     }
 
-    /// What is meant where nothing is named: the files of the folder, or the built-in ones where
-    /// there is no folder.
+    /// The default files: those of the folder, or the built-in ones if there is no folder.
     fn all(&self) -> CliResult<Vec<PathBuf>> {
         match self.own()? {
             Some(own) => Ok(own),
@@ -120,7 +119,7 @@ impl LabFiles {
         }
     }
 
-    /// The files of the folder, if there is one.
+    /// The files of the folder, if it exists.
     fn own(&self) -> CliResult<Option<Vec<PathBuf>>> {
         let folder = self.folder();
         if self.experiments.is_none() && !folder.exists() {
@@ -137,12 +136,13 @@ impl LabFiles {
         Ok(Some(paths))
     }
 
-    /// The folder of one's own experiments.
+    /// The folder of the user's experiments.
     pub(super) fn folder(&self) -> &Path {
         self.experiments.as_deref().unwrap_or(Path::new(EXPERIMENTS))
     }
 
-    /// The experiments of these names or paths, each once; all of the folder where there are none.
+    /// The experiments with these names or paths, without duplicates; with none given, all of the
+    /// folder.
     pub(super) fn experiments(&self, names: &[String]) -> CliResult<Vec<Experiment>> {
         let paths = match names {
             [] => self.all()?,
@@ -151,8 +151,8 @@ impl LabFiles {
         load_all(paths)
     }
 
-    /// The experiments that a report is of: those named, or else those of the folder and every
-    /// built-in one that was run.
+    /// The experiments for a report: those named, otherwise those of the folder and every built-in
+    /// one that has been run.
     pub(super) fn to_report(
         &self,
         names: &[String],
@@ -175,7 +175,7 @@ impl LabFiles {
         Ok(experiments)
     }
 
-    /// The file of an experiment that was given by its name or its path.
+    /// The file of an experiment given by name or path.
     pub(super) fn find(&self, name: &str) -> CliResult<PathBuf> {
         if Path::new(name).extension().is_some_and(|e| e == "toml") {
             return Ok(found::by_path(Path::new(name)));
@@ -213,7 +213,7 @@ fn load_all(paths: Vec<PathBuf>) -> CliResult<Vec<Experiment>> {
     Ok(experiments)
 }
 
-/// Whether the store has a run of an experiment.
+/// Whether the store has any run of an experiment.
 fn was_run(experiment: &Experiment, store: &Store, options: PlanOptions) -> CliResult<bool> {
     for task in plan(experiment, options).map_err(bad_input)? {
         if store.has(&task.key).map_err(store_failure)? {
@@ -223,13 +223,13 @@ fn was_run(experiment: &Experiment, store: &Store, options: PlanOptions) -> CliR
     Ok(false)
 }
 
-/// Two files whose tables and pages would have the same names.
+/// The error for two files whose tables and pages would have the same names.
 pub(super) fn same_id(id: &str, one: &Path, other: &Path) -> Failure {
     let message = format!("{} and {} have the same id \"{id}\"", one.display(), other.display());
     Failure::new(Exit::BadInput, message).hint("give one of them another `id`")
 }
 
-/// A store that cannot be used.
+/// Converts an error of the store.
 pub(super) fn store_failure(error: StoreError) -> Failure {
     let hint = match error {
         StoreError::Missing { .. } => "`udccp lab run` creates one; --store names another file",

@@ -1,4 +1,4 @@
-//! `udccp lab import`: results of tasks into the store.
+//! `udccp lab import`: adds results of tasks to the store.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};

@@ -1,4 +1,4 @@
-//! `udccp lab keep`: results of real kernels, kept beside an experiment's file.
+//! `udccp lab keep`: saves results of real kernels next to an experiment's file.
 
 use udccp_lab::{Kept, KeptError, KeptRun, PlanOptions, library};
 
@@ -24,7 +24,7 @@ the store has none, as long as the case in the experiment's file is unchanged.
 
 Shortened runs, runs of variants and invalid runs are not kept.";
 
-/// Adds what the store has.
+/// Adds the store's results.
 pub(super) fn run(args: &Args) -> CliResult<Exit> {
     for experiment in args.files.experiments(&args.names)? {
         let id = &experiment.id;

@@ -32,20 +32,20 @@ struct Listed {
     id: String,
     asks: String,
     path: PathBuf,
-    /// Whether it comes with the program.
+    /// Whether it is built into the program.
     built_in: bool,
-    /// Grid points, those of variants counted too.
+    /// Grid points, including those of variants.
     points: usize,
     runs: usize,
     stored: usize,
     missing: usize,
-    /// Processor seconds that the missing runs are expected to take.
+    /// Expected processor time of the missing runs, in seconds.
     expected_s: f64,
-    /// Runs that other backends than the simulator have done.
+    /// Number of runs done by each backend other than the simulator.
     others: BTreeMap<String, usize>,
 }
 
-/// Lists every experiment; a file that does not load is told and does not hide the others.
+/// Lists every experiment. A file that does not load is reported and does not hide the others.
 pub(super) fn run(args: &Args, status: bool) -> CliResult<Exit> {
     let store = args.files.open_if_there()?;
     let costs =
@@ -110,7 +110,7 @@ fn listed(
     Ok(Listed { id, asks, path, built_in, points, runs, stored, missing, expected_s, others })
 }
 
-/// One more in a list, unless another file of one's own has its name.
+/// Checks that no other file of the user has the same name.
 fn alone(all: &[Listed], listed: Listed) -> CliResult<Listed> {
     let is_same = |other: &&Listed| other.id == listed.id && !other.built_in && !listed.built_in;
     match all.iter().find(is_same) {
@@ -143,7 +143,7 @@ fn text(all: &[Listed], status: bool) -> Result<(), Failure> {
         }
         output::line(&format!("{line}  {left:>10}{asks}"))?;
     }
-    // In a folder without experiments all are built in: nothing to tell apart.
+    // If all experiments are built in, there is nothing to distinguish.
     let built_in: Vec<&str> = all.iter().filter(|l| l.built_in).map(|l| l.id.as_str()).collect();
     if !built_in.is_empty() && built_in.len() < all.len() {
         output::note(&format!("built in: {}", built_in.join(", ")));

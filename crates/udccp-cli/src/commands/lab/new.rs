@@ -1,4 +1,4 @@
-//! `udccp lab new`: a paper to be added.
+//! `udccp lab new`: creates an experiment.
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ Examples:
   udccp lab new --from bhatti-2008
   udccp lab new my-cuts --from nor-2012";
 
-/// Writes the files and says what comes next.
+/// Writes the files and prints the next steps.
 pub(super) fn run(args: &Args) -> CliResult<Exit> {
     let from = args.from.as_deref().map(|from| LabFiles::default().find(from)).transpose()?;
     let stem = || from.as_ref()?.file_stem()?.to_str().map(str::to_owned);
@@ -63,7 +63,7 @@ pub(super) fn run(args: &Args) -> CliResult<Exit> {
     Ok(Exit::Success)
 }
 
-/// The nearest name that would do.
+/// The nearest valid name.
 fn tame(name: &str) -> String {
     let small = name.to_ascii_lowercase();
     let small = small.strip_suffix(".toml").unwrap_or(&small);

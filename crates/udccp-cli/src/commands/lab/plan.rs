@@ -1,4 +1,4 @@
-//! `udccp lab plan`: the grid as a list of tasks.
+//! `udccp lab plan`: lists the grid as tasks.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! Shows the progress of a campaign on standard error: on a terminal a bar with the time left, the
-//! last runs and the first table as far as it is known; elsewhere a line now and then.
+//! Shows the progress of a campaign on standard error. On a terminal: a bar with the remaining
+//! time, the latest runs and the first table so far. Elsewhere: an occasional line.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,19 +13,20 @@ use udccp_lab::{Outlook, PlanOptions, Progress, Record, Start, Task, label, repo
 use super::files::LabFiles;
 use crate::output;
 
-/// Finished runs that are shown.
+/// Number of finished runs to show.
 const RECENT: usize = 3;
-/// Lines of the table that are shown.
+/// Number of table lines to show.
 const TABLE_LINES: usize = 16;
-/// The table is made again after this long, or this many times as long as making it took.
+/// Minimum interval between updates of the table: a fixed time, and a multiple of the last update's
+/// duration.
 const TABLE_EVERY: (Duration, u32) = (Duration::from_secs(1), 20);
 
-/// Cores of this machine.
+/// Number of processor cores.
 pub(super) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// A time as people say it.
+/// Formats a duration for readers.
 pub(super) fn time(seconds: f64) -> String {
     let whole = seconds.round() as u64;
     match whole {
@@ -43,7 +44,7 @@ pub(super) struct Bars<'a> {
     shared: Arc<Shared>,
 }
 
-/// What a signal handler needs too.
+/// State shared with a signal handler.
 struct Shared {
     bar: ProgressBar,
     below: ProgressBar,
@@ -55,12 +56,12 @@ struct Shared {
 struct State {
     begun: Instant,
     start: Start,
-    /// Runs that are there, those of the store counted too.
+    /// Finished runs, including those of the store.
     there: usize,
-    /// How far the campaign is.
+    /// The campaign's progress.
     outlook: Outlook,
-    /// Tenths of the work that were told, where there is no terminal.
-    told: u64,
+    /// Tenths of the work already reported, without a terminal.
+    reported: u64,
     recent: VecDeque<String>,
     table: String,
     next_table: Instant,
@@ -72,7 +73,7 @@ fn now() -> Instant {
 }
 
 impl<'a> Bars<'a> {
-    /// Nothing is shown yet.
+    /// Creates the display; nothing is shown yet.
     pub(super) fn new(
         experiments: &'a [Experiment],
         files: &'a LabFiles,
@@ -93,7 +94,7 @@ impl<'a> Bars<'a> {
             start: Start::default(),
             there: 0,
             outlook: Outlook::default(),
-            told: 0,
+            reported: 0,
             recent: VecDeque::new(),
             table: String::new(),
             next_table: begun + TABLE_EVERY.0,
@@ -102,12 +103,12 @@ impl<'a> Bars<'a> {
         Self { experiments, files, options, shared }
     }
 
-    /// Removes what is shown.
+    /// Removes the display.
     pub(super) fn end(&self) {
         self.shared.clear();
     }
 
-    /// What to do when the user leaves.
+    /// The action for an interrupt.
     pub(super) fn leave(&self) -> impl FnOnce() + Send + 'static {
         let shared = Arc::clone(&self.shared);
         move || {
@@ -120,7 +121,7 @@ impl<'a> Bars<'a> {
         }
     }
 
-    /// Makes the table of the experiment of this run again, if it is time to.
+    /// Updates the table of this run's experiment if it is due.
     fn table(&self, task: &Task) {
         let begun = now();
         if self.shared.bar.is_hidden() || self.shared.state().next_table > begun {
@@ -129,7 +130,7 @@ impl<'a> Bars<'a> {
         let Some(experiment) = self.experiments.iter().find(|e| e.id == task.experiment) else {
             return;
         };
-        // Nobody else is to begin while this one is at work.
+        // Prevent other threads from starting an update meanwhile.
         self.shared.state().next_table = begun + Duration::from_secs(3600);
         let table = match self.files.results(experiment, self.options) {
             Ok(results) => first_table(&report::text(&Analysis::of(experiment, results))),
@@ -150,7 +151,7 @@ fn first_table(text: &str) -> String {
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        // What is shown may be a little wrong after a panic, which ends the campaign anyway.
+        // After a panic, the display may be slightly wrong, but the campaign ends anyway.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -160,7 +161,7 @@ impl Shared {
         let _ = self.all.clear();
     }
 
-    /// One more run is behind us.
+    /// Counts a finished run.
     fn advance(&self, outlook: Outlook) {
         let mut state = self.state();
         state.there += 1;
@@ -168,7 +169,7 @@ impl Shared {
         let left = format!("about {} left", time(self.left_s(&state)));
         let says = format!("{} of {} runs, {left}", state.there, state.start.total);
         if !self.bar.is_hidden() {
-            // A forecast that grows does not take back what was shown.
+            // A forecast that grows must not move the bar backwards.
             let position = (1000.0 * outlook.part()) as u64;
             self.bar.set_position(self.bar.position().max(position));
             self.bar.set_message(says);
@@ -177,13 +178,13 @@ impl Shared {
             return;
         }
         let tenths = (10.0 * outlook.part() + 1e-6) as u64;
-        if tenths > state.told || state.there == state.start.total {
-            state.told = tenths;
+        if tenths > state.reported || state.there == state.start.total {
+            state.reported = tenths;
             output::note(&says);
         }
     }
 
-    /// Real seconds left.
+    /// Remaining time in seconds.
     fn left_s(&self, state: &State) -> f64 {
         state.outlook.left_s(state.begun.elapsed().as_secs_f64(), self.jobs)
     }
@@ -234,7 +235,7 @@ impl Progress for Bars<'_> {
     }
 }
 
-/// A run in a few words: what each flow got (or the sum of many), and how equally.
+/// A run in a few words: each flow's goodput (or the sum if there are many), and the fairness.
 fn result(record: &Record) -> String {
     let rates: Vec<f64> = record.flows.iter().filter_map(|f| f.goodput_mbps).collect();
     let goodput = match rates.len() {

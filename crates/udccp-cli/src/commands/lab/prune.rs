@@ -1,4 +1,4 @@
-//! `udccp lab prune`: results that no report uses any more.
+//! `udccp lab prune`: deletes results that no report uses any more.
 
 use super::files::{LabFiles, store_failure};
 use crate::exit::{CliResult, Exit};
@@ -10,7 +10,7 @@ pub(super) struct Args {
     files: LabFiles,
 }
 
-/// Deletes the results of other versions.
+/// Deletes the results of other program versions.
 pub(super) fn run(args: &Args) -> CliResult<Exit> {
     let deleted = match args.files.open_if_there()? {
         Some(store) => store.prune().map_err(store_failure)?,

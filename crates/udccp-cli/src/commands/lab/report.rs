@@ -1,4 +1,4 @@
-//! `udccp lab report`: pages from the store, without running.
+//! `udccp lab report`: writes pages from the store, without running anything.
 
 use std::path::PathBuf;
 

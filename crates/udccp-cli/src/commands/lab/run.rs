@@ -1,4 +1,4 @@
-//! `udccp lab run`: one campaign over all the experiments that were asked for.
+//! `udccp lab run`: runs one campaign over all requested experiments.
 
 use udccp_lab::analysis::Analysis;
 use udccp_lab::schema::Experiment;
@@ -37,14 +37,14 @@ pub(super) struct Args {
     files: LabFiles,
 }
 
-/// Runs what is missing, and prints the tables.
+/// Runs the missing tasks, and prints the tables.
 pub(super) fn run(args: &Args) -> CliResult<Exit> {
     if args.names.is_empty() && !args.all {
         let none = Failure::new(Exit::Usage, "no experiment is named");
         return Err(none.hint("`udccp lab list` shows them; `--all` runs all of them"));
     }
     let experiments = args.part.of_all(args.files.experiments(&args.names)?)?;
-    // Some backends have to begin before there are threads.
+    // Some backends must start before there are threads.
     let backend = backend::ready(&args.backend)?;
     let options = PlanOptions::from(args.amount);
     let mut tasks: Vec<Task> = Vec::new();
@@ -78,7 +78,7 @@ pub(super) fn run(args: &Args) -> CliResult<Exit> {
     Ok(Exit::Success)
 }
 
-/// How many runs a campaign did, and how many it found done.
+/// Prints how many runs a campaign did, and how many were already done.
 pub(super) fn done(what: &[&str], outcome: &CampaignSummary, files: &LabFiles) {
     let found = match outcome.found {
         0 => String::new(),
@@ -93,7 +93,7 @@ pub(super) fn done(what: &[&str], outcome: &CampaignSummary, files: &LabFiles) {
     ));
 }
 
-/// What the backend did not do, and what of its runs is no measurement.
+/// Prints which runs the backend refused, and which were invalid.
 fn left_out(outcome: &CampaignSummary, backend: &str) {
     let mut reasons: Vec<(&str, usize)> = Vec::new();
     let words: Vec<String> = outcome.unplayable.iter().map(|r| r.error.to_string()).collect();

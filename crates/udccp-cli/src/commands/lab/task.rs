@@ -1,4 +1,4 @@
-//! `udccp lab task`: one run, wherever it is to be done.
+//! `udccp lab task`: runs one task, on any machine.
 
 use std::io::Read;
 use std::path::Path;
@@ -29,7 +29,7 @@ A task's JSON (a line of `udccp lab plan --json`) is all that a worker needs, wi
 files or a store. Traces that its scenario names are read from the current folder. The result is one
 line for `udccp lab import`.";
 
-/// Shortest beginning of a key that is taken for one.
+/// Shortest prefix of a key that is accepted.
 const KEY_LENGTH: usize = 6;
 
 /// Runs the task and prints its result.
@@ -73,7 +73,7 @@ fn by_key(key: &str, files: &LabFiles) -> CliResult<TaskFile> {
         .hint("keys change with the program and the files: `udccp lab plan` lists them"))
 }
 
-/// A task or result that cannot be used.
+/// Converts the error for an unusable task or result.
 pub(super) fn failure(error: TaskError) -> Failure {
     let hint = match &error {
         TaskError::Read { .. } => Some("give the path of a file, or - for standard input"),

@@ -1,4 +1,4 @@
-//! `udccp lab verify`: whether this machine gives the committed results, event by event.
+//! `udccp lab verify`: checks that this machine reproduces the committed results, event by event.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use crate::commands::scenario::bad_input;
 use crate::exit::{CliResult, Exit, Failure};
 use crate::{interrupt, output};
 
-/// Differences that are printed for an experiment.
+/// Most differences to print for an experiment.
 const SHOWN: usize = 5;
 
 #[derive(Debug, clap::Args)]
@@ -37,7 +37,7 @@ machine, so each run must be equal event by event. Runs in the store are not rep
 
 Exit code 0: all runs are equal. Exit code 1: at least one is not.";
 
-/// Runs what is missing and compares.
+/// Runs the missing tasks and compares.
 pub(super) fn run(args: &Args) -> CliResult<Exit> {
     let mut experiments = args.files.experiments(&args.names)?;
     if args.names.is_empty() && !args.write {
@@ -47,7 +47,7 @@ pub(super) fn run(args: &Args) -> CliResult<Exit> {
         return Err(Failure::new(Exit::BadInput, "there are no expected results".to_owned())
             .hint("name an experiment and add --write to create them"));
     }
-    // Before the runs, which may take long.
+    // Read before the runs, which may take long.
     let mut expected = Vec::new();
     for experiment in &experiments {
         match args.write {
@@ -94,13 +94,13 @@ fn run_all(
     outcome.map(|_| ()).map_err(failure)
 }
 
-/// Where the expected results of an experiment are.
+/// The file of an experiment's expected results.
 fn expected_path(experiment: &Experiment) -> PathBuf {
     let folder = experiment.path.parent().unwrap_or(Path::new(""));
     folder.join("expected").join(format!("{}.csv", experiment.id))
 }
 
-/// Refuses to write beside an experiment that has no file of its own.
+/// Refuses to write next to a built-in experiment, which has no file on disk.
 fn check_own(experiment: &Experiment) -> CliResult<()> {
     if !library::is_built_in(&experiment.path) {
         return Ok(());

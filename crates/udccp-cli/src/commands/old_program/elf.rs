@@ -1,4 +1,4 @@
-//! Finds out whether a library can be preloaded into a program.
+//! Checks whether a library can be preloaded into a program.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -8,20 +8,20 @@ use std::path::{Path, PathBuf};
 use crate::exit::{CliResult, Exit, Failure};
 use crate::output;
 
-/// Scripts that name scripts as their interpreters, at most.
+/// Most nested interpreters of scripts.
 const MAX_INTERPRETERS: usize = 4;
 
 /// Why a library cannot be preloaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Obstacle {
     Static,
-    /// It can be loaded, but only the program's parts in C call it.
+    /// It can be loaded, but only the program's C parts call it.
     Go,
     OtherMachine,
     Foreign,
 }
 
-/// Refuses a program that would run without the library, and so without DCCP.
+/// Refuses a program that would ignore the library and so run without DCCP.
 pub(super) fn check(program: &Path) -> CliResult<()> {
     let mut file = program.to_owned();
     for _ in 0..=MAX_INTERPRETERS {
@@ -70,7 +70,7 @@ pub(super) fn check(program: &Path) -> CliResult<()> {
     Err(Failure::new(Exit::BadInput, "too many nested script interpreters"))
 }
 
-/// The system preloads nothing into programs that give privileges.
+/// The system does not preload libraries into programs that change privileges.
 fn check_privileges(open: &File, file: &Path) -> CliResult<()> {
     const SET_UID: u32 = 0o4000;
     const SET_GID: u32 = 0o2000;
@@ -102,13 +102,13 @@ fn read_up_to(file: &mut File, into: &mut [u8]) -> io::Result<usize> {
     Ok(len)
 }
 
-/// The interpreter of a script.
+/// The interpreter of a script, from its first line.
 fn interpreter_of(start: &[u8]) -> Option<PathBuf> {
     let line = start.strip_prefix(b"#!")?.split(|b| *b == b'\n').next()?;
     let text = std::str::from_utf8(line).ok()?;
     let mut words = text.split_ascii_whitespace();
     let first = words.next()?;
-    // `env` becomes the program that it is given.
+    // `env` executes its first argument.
     let name = words.find(|w| !w.starts_with('-')).filter(|_| first.ends_with("/env"));
     match name {
         None => Some(first.into()),
@@ -116,7 +116,7 @@ fn interpreter_of(start: &[u8]) -> Option<PathBuf> {
     }
 }
 
-/// Looks for the dynamic linker among a program's headers, and for the mark of Go's linker.
+/// Checks for a dynamic linker in the program's headers, and for the note of Go's linker.
 fn obstacle_of(file: &mut File, start: &[u8]) -> io::Result<Option<Obstacle>> {
     const PT_INTERP: u32 = 3;
     const PT_NOTE: u32 = 4;
@@ -137,7 +137,7 @@ fn obstacle_of(file: &mut File, start: &[u8]) -> io::Result<Option<Obstacle>> {
     let len = read_up_to(file, &mut headers)?;
     let mut has_linker = false;
     let mut notes = Vec::new();
-    // A header of another size is none of 64 bits.
+    // A header of another size is not a 64-bit one.
     for header in headers[..len].chunks_exact(size.max(1)).filter(|h| h.len() >= 56) {
         let long = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| header[at + i]));
         match u32::from_le_bytes(std::array::from_fn(|i| header[i])) {
@@ -157,10 +157,10 @@ fn obstacle_of(file: &mut File, start: &[u8]) -> io::Result<Option<Obstacle>> {
     Ok(None)
 }
 
-/// Whether one of these notes is of Go's linker.
+/// Whether one of these notes is from Go's linker.
 fn has_note_of_go(file: &mut File, at: u64, len: u64) -> io::Result<bool> {
     const HEADER: usize = 12;
-    /// More than the notes of a program take.
+    /// More than the notes of any program.
     const MOST: u64 = 4096;
     let mut notes = vec![0; len.min(MOST) as usize];
     file.seek(SeekFrom::Start(at))?;
@@ -190,8 +190,8 @@ mod tests {
         assert_eq!(interpreter_of(b"\x7fELF"), None);
     }
 
-    /// A program with a dynamic linker and notes of these linkers, all in one segment or each in
-    /// one of its own.
+    /// A program with a dynamic linker and notes of these linkers, in one segment or in separate
+    /// ones.
     fn program_with_notes(linkers: [&[u8; 4]; 2], apart: bool) -> tempfile::NamedTempFile {
         const NOTES_AT: u64 = 64 + 3 * 56;
         let mut bytes = vec![0; NOTES_AT as usize];

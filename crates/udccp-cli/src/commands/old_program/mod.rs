@@ -1,4 +1,4 @@
-//! `udccp run`: starts a program that opens SOCK_DCCP, with the library that gives it ours.
+//! `udccp run`: runs a program that opens SOCK_DCCP with our preloaded library.
 
 mod elf;
 
@@ -57,7 +57,7 @@ pub(crate) struct BrokerArgs {
     folder: PathBuf,
 }
 
-/// Runs the command: this process becomes the program.
+/// Runs the command: executes the program in place of this process.
 pub(crate) fn run(args: Args) -> CliResult<Exit> {
     let (name, arguments) = args.program.split_first().expect("clap asks for one");
     let program = find(name)?;
@@ -85,7 +85,7 @@ pub(crate) fn run(args: Args) -> CliResult<Exit> {
     Err(Failure::new(Exit::Failure, format!("cannot run {}: {error}", program.display())))
 }
 
-/// Runs the hidden command that the library starts.
+/// Runs the hidden command, which the library starts.
 pub(crate) fn broker(args: &BrokerArgs) -> CliResult<Exit> {
     udccp_broker::serve(&args.folder).map_err(|e| Failure::new(Exit::Failure, e.to_string()))?;
     Ok(Exit::Success)
@@ -106,7 +106,7 @@ fn settings(args: &Args) -> Settings {
     settings
 }
 
-/// The file of a program, as a shell finds it.
+/// Finds a program's file as a shell does.
 fn find(name: &OsString) -> CliResult<PathBuf> {
     let given = Path::new(name);
     if given.components().count() > 1 {
@@ -124,8 +124,8 @@ fn is_executable(file: &Path) -> bool {
     fs::metadata(file).is_ok_and(|status| status.permissions().mode() & 0o111 != 0)
 }
 
-/// Writes the library that this program carries into the broker's folder, under a name made from
-/// its contents: programs that run keep the one they have.
+/// Writes the embedded library to the broker's folder, under a name derived from its contents:
+/// running programs keep the version that they loaded.
 fn install(folder: &Path) -> CliResult<PathBuf> {
     if udccp_preload::LIBRARY.is_empty() {
         let message = "there is no preload library for this processor";
@@ -144,7 +144,7 @@ fn install(folder: &Path) -> CliResult<PathBuf> {
     Ok(path)
 }
 
-/// A number made from bytes (FNV-1a): another library has another name.
+/// A hash of bytes (FNV-1a), so that a different library gets a different name.
 fn fingerprint(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
         (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)

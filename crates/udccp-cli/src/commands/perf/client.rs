@@ -1,11 +1,11 @@
-//! The client: agrees on a test, runs its side of it, reports both.
+//! The client: agrees on a test, runs its side, and reports both sides.
 
 use std::time::{Duration, Instant};
 
 use cpu_time::ProcessTime;
 use udccp::{Address, Connection, Endpoint, Error, Options, ServiceCode};
 
-use super::control::{Answer, Ask, Asker, StreamResult};
+use super::control::{Reply, Request, Requester, StreamResult};
 use super::grid::Grid;
 use super::messages::{HEADER_BYTES, Header, Kind};
 use super::report::{End, Ending, Interval, Reporter, Start, StreamEnd};
@@ -16,32 +16,32 @@ use crate::exit::{CliResult, Exit, Failure};
 use crate::interrupt::{Signal, Signals};
 use crate::output;
 
-/// The message that attaches a stream is repeated after this time.
+/// Interval for repeating the message that attaches a stream.
 const ATTACH_AGAIN: Duration = Duration::from_millis(200);
-/// How long a connection may take to close at the end.
+/// Time limit for closing a connection at the end.
 const CLOSE_WITHIN: Duration = Duration::from_secs(3);
-/// How long the server may take to say what it saw of a test that was stopped. It knows by then.
+/// Time limit for the server's results after a stopped test. They are ready by then.
 const STOP_WITHIN: Duration = Duration::from_secs(3);
-/// How long the control connection of such a test may take to close.
+/// Time limit for closing the control connection of a stopped test.
 const CLOSE_STOPPED_WITHIN: Duration = Duration::from_millis(500);
 
-/// Why a test ended before its time.
+/// Why a test ended early.
 enum Stop {
     Signal(Signal),
     Failure(Failure),
 }
 
-/// A test that the server agreed to.
+/// A test that the server has accepted.
 struct Test<'a> {
     args: &'a ClientArgs,
     spec: Spec,
     options: Options,
     peer: Address,
     number: u64,
-    asker: Asker<'a>,
+    requester: Requester<'a>,
     reporter: Reporter,
     streams: Vec<Stream>,
-    /// Since the streams began to send.
+    /// When the streams started to send.
     began: Option<(Instant, ProcessTime)>,
     /// Where the last row ended.
     seen: Instant,
@@ -58,9 +58,9 @@ pub(super) async fn run(args: &ClientArgs) -> CliResult<Exit> {
     let agreed = async {
         let (control, peer) = connect_first(&all, args, &options).await?;
         check_length(args, &control)?;
-        let mut asker = Asker::new(&control);
-        match asker.ask(Ask::Start(spec.clone())).await? {
-            Answer::Ready(test) => Ok::<_, Failure>((control, peer, test)),
+        let mut requester = Requester::new(&control);
+        match requester.request(Request::Start(spec.clone())).await? {
+            Reply::Ready(test) => Ok::<_, Failure>((control, peer, test)),
             other => Err(refused(&other)),
         }
     };
@@ -74,7 +74,7 @@ pub(super) async fn run(args: &ClientArgs) -> CliResult<Exit> {
     let start = Start::new(&spec, &control);
     let mut test = Test {
         reporter: Reporter::new(args.json, args.json_stream, start)?,
-        asker: Asker::after(&control, 1),
+        requester: Requester::after(&control, 1),
         streams: Vec::new(),
         began: None,
         seen: clock(),
@@ -94,15 +94,15 @@ pub(super) async fn run(args: &ClientArgs) -> CliResult<Exit> {
 }
 
 impl Test<'_> {
-    /// The test from its first stream to what the server says of the last.
+    /// Runs the test from its first stream to the server's last result.
     async fn conduct(&mut self) -> CliResult<()> {
         for n in 0..self.spec.streams {
             let connection = connect(&self.peer, self.args, STREAM, &self.options).await?;
             attach(&connection, self.number, n).await?;
             self.streams.push(Stream::new(n, connection, self.spec.direction));
         }
-        match self.asker.ask(Ask::Go).await? {
-            Answer::Going => {}
+        match self.requester.request(Request::Go).await? {
+            Reply::Going => {}
             other => return Err(refused(&other)),
         }
         let began = clock();
@@ -114,20 +114,20 @@ impl Test<'_> {
         self.note_cpu();
         for stream in &mut self.streams {
             stream.finish().await?;
-            stream.server = Some(ask_stream(&mut self.asker, stream.n).await?);
+            stream.server = Some(request_stream(&mut self.requester, stream.n).await?);
         }
-        if let Answer::Cpu(percent) = self.asker.ask(Ask::Cpu).await? {
+        if let Reply::Cpu(percent) = self.requester.request(Request::Cpu).await? {
             self.server_cpu_percent = Some(percent);
         }
         for stream in &mut self.streams {
             let _ = tokio::time::timeout(CLOSE_WITHIN, stream.connection.close()).await;
             stream.received().await;
         }
-        // What went or came since the time was over.
+        // Report what was sent or received after the time was over.
         self.row(true)
     }
 
-    /// Reports at every interval until the time is over.
+    /// Prints a row after every interval until the time is over.
     async fn measure(&mut self, began: Instant) -> CliResult<()> {
         let grid = Grid::new(began, self.args.interval, self.spec.duration());
         while !grid.is_over(clock()) {
@@ -144,7 +144,7 @@ impl Test<'_> {
                 failure = Stream::any_failure(streams) => return Err(failure),
             }
             if grid.is_over(clock()) {
-                // What has just been handed over belongs to this row.
+                // Messages just passed to the connection belong to this row.
                 let soon = (self.args.interval / 20).max(Duration::from_millis(20));
                 let left = async {
                     for s in &mut self.streams {
@@ -158,7 +158,7 @@ impl Test<'_> {
         Ok(())
     }
 
-    /// Reports what happened since the last row; `if_any`: unless nothing did.
+    /// Prints what happened since the last row; with `if_any`, only if anything did.
     fn row(&mut self, if_any: bool) -> CliResult<()> {
         let Some((began, _)) = self.began.filter(|_| !self.args.interval.is_zero()) else {
             return Ok(());
@@ -181,7 +181,7 @@ impl Test<'_> {
         });
     }
 
-    /// Says what was measured, however the test ended, and lets go of the server.
+    /// Prints the results, however the test ended, and closes the connections to the server.
     async fn end(
         mut self,
         stop: Option<Stop>,
@@ -195,7 +195,7 @@ impl Test<'_> {
         };
         let mut printed = Ok(());
         if let Some(reason) = &reason {
-            // The Resets leave now, behind all that was sent: the server then knows the whole.
+            // Send the Resets now, after all data: the server's results are then complete.
             self.streams.iter_mut().for_each(Stream::abort);
             self.note_cpu();
             for stream in &mut self.streams {
@@ -203,8 +203,8 @@ impl Test<'_> {
             }
             printed = self.row(true);
             tokio::select! {
-                _ = tokio::time::timeout(STOP_WITHIN, self.ask_the_rest(reason)) => {}
-                // Whoever asks twice does not want to wait.
+                _ = tokio::time::timeout(STOP_WITHIN, self.request_results(reason)) => {}
+                // A second signal means that the user does not want to wait.
                 _ = signals.next() => {}
             }
         }
@@ -231,13 +231,13 @@ impl Test<'_> {
         }
     }
 
-    /// Tells the server that the test is over, and asks what it has not said yet.
-    async fn ask_the_rest(&mut self, reason: &str) -> CliResult<()> {
-        self.asker.ask(Ask::Stopped(reason.to_owned())).await?;
+    /// Tells the server that the test is over, and requests its remaining results.
+    async fn request_results(&mut self, reason: &str) -> CliResult<()> {
+        self.requester.request(Request::Stopped(reason.to_owned())).await?;
         for stream in self.streams.iter_mut().filter(|s| s.server.is_none()) {
-            stream.server = Some(ask_stream(&mut self.asker, stream.n).await?);
+            stream.server = Some(request_stream(&mut self.requester, stream.n).await?);
         }
-        if let Answer::Cpu(percent) = self.asker.ask(Ask::Cpu).await? {
+        if let Reply::Cpu(percent) = self.requester.request(Request::Cpu).await? {
             self.server_cpu_percent = Some(percent);
         }
         Ok(())
@@ -283,7 +283,7 @@ async fn connect_first(
     Err(last)
 }
 
-/// A connection over a UDP port of its own.
+/// Opens a connection from a separate UDP port.
 async fn connect(
     peer: &Address,
     args: &ClientArgs,
@@ -307,7 +307,7 @@ fn check_length(args: &ClientArgs, connection: &Connection) -> CliResult<()> {
     Ok(())
 }
 
-/// Tells the server which stream this connection is, until it says that it knows.
+/// Tells the server which stream this connection is, until it confirms.
 async fn attach(connection: &Connection, test: u64, stream: u16) -> CliResult<()> {
     let header = Header { kind: Kind::Attach, stream, test, number: 0, made_ns: 0 };
     for _ in 0..25 {
@@ -328,19 +328,19 @@ async fn attach(connection: &Connection, test: u64, stream: u16) -> CliResult<()
         .hint("run the same version of udccp on both sides"))
 }
 
-fn refused(answer: &Answer) -> Failure {
+fn refused(answer: &Reply) -> Failure {
     let why = match answer {
-        Answer::Refused(why) => why.as_str(),
+        Reply::Refused(why) => why.as_str(),
         _ => "unexpected answer",
     };
     Failure::new(Exit::Refused, format!("the server refused this test: {why}"))
         .hint("change the flag that the message names, or run the same version on both sides")
 }
 
-/// What the server saw of a stream.
-async fn ask_stream(asker: &mut Asker<'_>, n: u16) -> CliResult<StreamResult> {
-    match asker.ask(Ask::Stream(n)).await? {
-        Answer::Stream(result) => Ok(result),
+/// Requests the server's result for a stream.
+async fn request_stream(requester: &mut Requester<'_>, n: u16) -> CliResult<StreamResult> {
+    match requester.request(Request::Stream(n)).await? {
+        Reply::Stream(result) => Ok(result),
         other => Err(refused(&other)),
     }
 }

@@ -1,5 +1,5 @@
-//! Questions and answers over a connection that may lose either: a question is asked again until
-//! it is answered, and a repeated question gets the answer that it got before.
+//! Requests and replies over an unreliable connection. A request is repeated until it is answered,
+//! and a repeated request gets the same reply as before.
 
 use std::time::Duration;
 
@@ -12,39 +12,39 @@ use super::meter::Received;
 use super::spec::Spec;
 use crate::exit::{CliResult, Exit, Failure};
 
-/// What the client asks.
+/// Requests of the client.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Ask {
-    /// Will you run this?
+pub(super) enum Request {
+    /// Prepare this test.
     Start(Spec),
-    /// All streams are attached: begin.
+    /// All streams are attached: start.
     Go,
-    /// How did this stream go, on your side?
+    /// Return your result for this stream.
     Stream(u16),
-    /// How much processor time did it take?
+    /// Return the processor time used.
     Cpu,
-    /// The test ends before its time, for this reason: send no more.
+    /// The test ends early, for this reason: stop sending.
     Stopped(String),
 }
 
-/// What the server answers.
+/// Replies of the server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Answer {
-    /// Yes; the test has this number.
+pub(super) enum Reply {
+    /// The test was accepted and has this number.
     Ready(u64),
-    /// No.
+    /// The test was refused, for this reason.
     Refused(String),
     Going,
-    /// It is over here too.
+    /// The test has stopped here too.
     Stopped,
     Stream(StreamResult),
-    /// Percent of one core since the beginning.
+    /// Percent of one core since the start.
     Cpu(f64),
 }
 
-/// One side's view of a stream.
+/// One side's result for a stream.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct StreamResult {
     pub(super) sent: Option<Sent>,
@@ -57,35 +57,35 @@ struct Numbered<T> {
     body: T,
 }
 
-const ASK_AGAIN: Duration = Duration::from_millis(250);
-/// A stream's result may have to wait for its last messages.
-const GIVE_UP: Duration = Duration::from_secs(20);
+const RETRY_AFTER: Duration = Duration::from_millis(250);
+/// Time limit for a reply: a stream's result may have to wait for its last messages.
+const REPLY_WITHIN: Duration = Duration::from_secs(20);
 
-/// The client's end.
-pub(super) struct Asker<'a> {
+/// The client's side.
+pub(super) struct Requester<'a> {
     connection: &'a Connection,
     n: u64,
 }
 
-impl<'a> Asker<'a> {
+impl<'a> Requester<'a> {
     pub(super) fn new(connection: &'a Connection) -> Self {
         Self { connection, n: 0 }
     }
 
-    /// Goes on after `n` questions.
+    /// Continues after `n` requests.
     pub(super) fn after(connection: &'a Connection, n: u64) -> Self {
         Self { connection, n }
     }
 
-    /// Asks until there is an answer.
-    pub(super) async fn ask(&mut self, body: Ask) -> CliResult<Answer> {
+    /// Repeats a request until it is answered.
+    pub(super) async fn request(&mut self, body: Request) -> CliResult<Reply> {
         self.n += 1;
-        let question = encode(&Numbered { n: self.n, body })?;
-        let rounds = GIVE_UP.as_millis() / ASK_AGAIN.as_millis();
+        let request = encode(&Numbered { n: self.n, body })?;
+        let rounds = REPLY_WITHIN.as_millis() / RETRY_AFTER.as_millis();
         for _ in 0..rounds {
-            self.connection.send(question.clone()).await?;
-            match tokio::time::timeout(ASK_AGAIN, self.answer()).await {
-                Ok(answer) => return answer,
+            self.connection.send(request.clone()).await?;
+            match tokio::time::timeout(RETRY_AFTER, self.reply()).await {
+                Ok(reply) => return reply,
                 Err(_elapsed) => {}
             }
         }
@@ -93,52 +93,52 @@ impl<'a> Asker<'a> {
             .hint("check whether it still runs, and whether the path still works"))
     }
 
-    async fn answer(&self) -> CliResult<Answer> {
+    async fn reply(&self) -> CliResult<Reply> {
         while let Some(message) = self.connection.recv().await? {
-            let answer: Numbered<Answer> = decode(&message)?;
-            if answer.n == self.n {
-                return Ok(answer.body);
+            let reply: Numbered<Reply> = decode(&message)?;
+            if reply.n == self.n {
+                return Ok(reply.body);
             }
         }
         Err(Failure::new(Exit::ConnectionLost, "the server ended the test"))
     }
 }
 
-/// The server's end.
-pub(super) struct Answerer<'a> {
+/// The server's side.
+pub(super) struct Responder<'a> {
     connection: &'a Connection,
     last: Option<(u64, Bytes)>,
-    asked: u64,
+    current: u64,
 }
 
-impl<'a> Answerer<'a> {
+impl<'a> Responder<'a> {
     pub(super) fn new(connection: &'a Connection) -> Self {
-        Self { connection, last: None, asked: 0 }
+        Self { connection, last: None, current: 0 }
     }
 
-    /// The next question that has not been answered; `None` when the client is done.
-    pub(super) async fn next(&mut self) -> CliResult<Option<Ask>> {
+    /// The next new request; `None` when the client is done.
+    pub(super) async fn next(&mut self) -> CliResult<Option<Request>> {
         while let Some(message) = self.connection.recv().await? {
-            let Ok(question) = decode::<Numbered<Ask>>(&message) else { continue };
+            let Ok(request) = decode::<Numbered<Request>>(&message) else { continue };
             match &self.last {
-                Some((n, answer)) if *n == question.n => {
-                    self.connection.send(answer.clone()).await?;
+                Some((n, reply)) if *n == request.n => {
+                    self.connection.send(reply.clone()).await?;
                 }
-                Some((n, _)) if *n > question.n => {}
+                Some((n, _)) if *n > request.n => {}
                 _ => {
-                    self.asked = question.n;
-                    return Ok(Some(question.body));
+                    self.current = request.n;
+                    return Ok(Some(request.body));
                 }
             }
         }
         Ok(None)
     }
 
-    /// Answers the last question.
-    pub(super) async fn answer(&mut self, body: Answer) -> CliResult<()> {
-        let answer = encode(&Numbered { n: self.asked, body })?;
-        self.last = Some((self.asked, answer.clone()));
-        self.connection.send(answer).await?;
+    /// Answers the latest request.
+    pub(super) async fn reply(&mut self, body: Reply) -> CliResult<()> {
+        let reply = encode(&Numbered { n: self.current, body })?;
+        self.last = Some((self.current, reply.clone()));
+        self.connection.send(reply).await?;
         Ok(())
     }
 }

@@ -12,17 +12,17 @@ use super::messages::{BATCH, Mint};
 use super::meter::Meter;
 use super::spec::SEND_QUEUE_BYTES;
 
-/// Messages taken from the connection at once.
+/// Messages read from the connection at once.
 const RECEIVE_BATCH: usize = 512;
-/// How long the last messages may take to leave, and then to be accounted for.
+/// Time limit for the last messages to be sent, and then to be accounted for.
 const DRAIN_WITHIN: Duration = Duration::from_secs(5);
-/// A send queue that takes longer than this to empty does not outlive the time of the test.
+/// If the send queue takes longer than this to empty, its messages expire at the end of the test.
 const LONG_QUEUE_SECONDS: f64 = 0.1;
 
-/// A sender's view of a stream.
+/// The sender's result for a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Sent {
-    /// Messages that left.
+    /// Messages sent.
     pub(super) messages: u64,
     pub(super) bytes: u64,
     /// Messages that the peer reported received.
@@ -33,12 +33,12 @@ pub(super) struct Sent {
     pub(super) cwnd_packets: Option<u32>,
     pub(super) congestion_events: u64,
     pub(super) timeouts: u64,
-    /// Until the last message had left.
+    /// Time until the last message was sent.
     pub(super) seconds: f64,
 }
 
 impl Sent {
-    /// The stream so far.
+    /// The result so far.
     pub(super) fn of(connection: &Connection, seconds: f64) -> Self {
         let Some(stats) = connection.stats() else { return Self::default() };
         Self {
@@ -54,7 +54,7 @@ impl Sent {
         }
     }
 
-    /// What went since an earlier look; `seconds` is the time between the looks.
+    /// The difference from an earlier result; `seconds` is the time between them.
     pub(super) fn since(&self, earlier: &Self, seconds: f64) -> Self {
         Self {
             messages: self.messages.saturating_sub(earlier.messages),
@@ -69,20 +69,20 @@ impl Sent {
     }
 }
 
-/// What to send.
+/// The traffic to send.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Load {
     pub(super) test: u64,
     pub(super) stream: u16,
     pub(super) length: usize,
     pub(super) bits_per_s: Option<u64>,
-    /// `None`: until the connection ends.
+    /// `None` means until the connection ends.
     pub(super) duration: Option<Duration>,
 }
 
 impl Load {
-    /// A message for the queue. On a slow path it may wait there for many seconds: it is thrown
-    /// away where it has not left when the time is over.
+    /// A message for the send queue. On a slow path it may wait there for many seconds, so it
+    /// expires when the test's time is over.
     fn message(&self, data: bytes::Bytes, mint: &Mint, elapsed: Duration) -> Outgoing {
         let Some(duration) = self.duration else { return data.into() };
         let left = mint.bytes_made().saturating_sub(SEND_QUEUE_BYTES as u64) as f64;
@@ -93,8 +93,8 @@ impl Load {
     }
 }
 
-/// Sends for the time that the load says, until the last message has left. Returns how many seconds
-/// that took, whatever ended it.
+/// Sends for the load's duration, until the last message has been sent. Returns how many seconds
+/// that took, however it ended.
 pub(super) async fn send(connection: &Connection, load: Load) -> (f64, Result<(), Error>) {
     let began = clock();
     let sending = async {
@@ -121,7 +121,7 @@ pub(super) async fn account(connection: &Connection) {
     let _ = tokio::time::timeout(DRAIN_WITHIN, connection.acknowledged()).await;
 }
 
-/// As fast as it goes.
+/// Sends as fast as possible.
 async fn flood(
     connection: &Connection,
     load: Load,
@@ -135,7 +135,7 @@ async fn flood(
     }
 }
 
-/// At a rate: every millisecond, what is due by then.
+/// Sends at a rate: every millisecond, whatever is due.
 async fn pace(
     connection: &Connection,
     load: Load,
@@ -166,7 +166,7 @@ fn nanos(elapsed: Duration) -> u64 {
     u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Counts what arrives until the connection ends.
+/// Counts received messages until the connection ends.
 pub(super) async fn receive(connection: &Connection, meter: &Arc<Meter>) -> Result<(), Error> {
     let mut batch = Vec::with_capacity(RECEIVE_BATCH);
     while connection.recv_batch(&mut batch, RECEIVE_BATCH).await? > 0 {

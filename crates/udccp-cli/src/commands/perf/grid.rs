@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-/// Multiples of the interval since the beginning. A row that comes late does not move those after
-/// it, and the row after a late one is shorter by what the late one was longer.
+/// Rows are due at multiples of the interval since the start. A late row does not delay later ones:
+/// the next row is shorter by the same amount.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Grid {
     began: Instant,
@@ -12,7 +12,8 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    /// Rows `every` so often (zero: none but the last) until `duration` is over (`None`: for ever).
+    /// Rows at intervals of `every` (zero: only the last) until `duration` is over (`None`:
+    /// forever).
     pub(super) fn new(began: Instant, every: Duration, duration: Option<Duration>) -> Self {
         Self { began, every, end: duration.and_then(|d| began.checked_add(d)) }
     }
@@ -22,15 +23,16 @@ impl Grid {
         self.end.is_some_and(|end| now >= end)
     }
 
-    /// When the row that begins now is due; `None` where it never is.
+    /// When the row that starts now is due; `None` if never.
     pub(super) fn next(&self, now: Instant) -> Option<Instant> {
         if self.every.is_zero() {
             return self.end;
         }
-        // A row of less than a tenth of the interval would say little: it joins the next.
+        // A row shorter than a tenth of the interval would be meaningless: it is merged with the
+        // next.
         let since = (now - self.began + self.every / 10).as_nanos();
         let number = u32::try_from(since / self.every.as_nanos() + 1).unwrap_or(u32::MAX);
-        // What is beyond the clock never comes.
+        // A time beyond the clock's range never comes.
         let due = self.began.checked_add(self.every.saturating_mul(number));
         due.into_iter().chain(self.end).min()
     }

@@ -4,36 +4,36 @@ use std::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
 
-/// Bytes of a message that the measurement itself needs.
+/// Bytes of a message's header.
 pub(super) const HEADER_BYTES: usize = 32;
-/// Messages made at once.
+/// Messages created at once.
 pub(super) const BATCH: usize = 64;
 
 /// First bytes of every message of a stream.
 const MAGIC: [u8; 4] = *b"udpf";
 
-/// What a message is for.
+/// The purpose of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Client to server: this connection is that stream of that test.
+    /// Client to server: this connection carries a stream of a test.
     Attach,
-    /// Server to client: understood.
+    /// Server to client: confirmed.
     Attached,
-    /// What is measured.
+    /// Measured data.
     Data,
 }
 
-/// The beginning of a message.
+/// The header of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) kind: Kind,
-    /// Stream of the test, from 0.
+    /// Number of the stream in its test, from 0.
     pub(super) stream: u16,
-    /// The test, by the number that the server gave it.
+    /// Number of the test, assigned by the server.
     pub(super) test: u64,
     /// Number of the message, from 0.
     pub(super) number: u64,
-    /// When it was made, in nanoseconds by the sender's clock.
+    /// Creation time in nanoseconds, on the sender's clock.
     pub(super) made_ns: u64,
 }
 
@@ -52,7 +52,7 @@ impl Header {
         to[24..32].copy_from_slice(&self.made_ns.to_be_bytes());
     }
 
-    /// The header of a message; `None` for anything else.
+    /// Parses the header of a message; `None` if it is not one.
     pub(super) fn read(message: &[u8]) -> Option<Self> {
         let header: &[u8; HEADER_BYTES] = message.first_chunk()?;
         if header[..4] != MAGIC {
@@ -70,7 +70,7 @@ impl Header {
         Some(Self { kind, stream: n16(6), test, number, made_ns })
     }
 
-    /// A message that is only this header.
+    /// A message that consists of this header only.
     pub(super) fn message(&self) -> Bytes {
         let mut bytes = BytesMut::zeroed(HEADER_BYTES);
         self.write(&mut bytes);
@@ -78,7 +78,7 @@ impl Header {
     }
 }
 
-/// Makes data messages in memory that is used again once they have left.
+/// Creates data messages in memory that is reused once they have been sent.
 #[derive(Debug)]
 pub(super) struct Mint {
     length: usize,
@@ -92,12 +92,12 @@ impl Mint {
         Self { length, next, lent: VecDeque::new() }
     }
 
-    /// Bytes of all messages made so far.
+    /// Total bytes of the messages created so far.
     pub(super) fn bytes_made(&self) -> u64 {
         self.next.number * self.length as u64
     }
 
-    /// The next messages, at most [`BATCH`].
+    /// Creates the next messages, at most [`BATCH`].
     pub(super) fn make(
         &mut self,
         count: usize,
@@ -116,7 +116,7 @@ impl Mint {
         (0..count).map(move |n| block.slice(n * length..(n + 1) * length))
     }
 
-    /// Memory for a batch: the oldest block, if nothing of it is queued any more.
+    /// Memory for a batch: the oldest block, unless part of it is still queued.
     fn block(&mut self) -> BytesMut {
         if let Some(oldest) = self.lent.pop_front() {
             match oldest.try_into_mut() {

@@ -1,4 +1,4 @@
-//! Counts what arrives.
+//! Counts received messages.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::messages::{Header, Kind};
 
-/// Counts the messages of one stream where they arrive.
+/// Counts the received messages of one stream.
 #[derive(Debug)]
 pub(super) struct Meter {
     epoch: Instant,
@@ -18,27 +18,27 @@ pub(super) struct Meter {
 struct State {
     messages: u64,
     bytes: u64,
-    /// One more than the highest number seen.
+    /// One more than the highest number received.
     expected: u64,
     out_of_order: u64,
-    /// RFC 3550 section 6.4.1, in nanoseconds.
+    /// Jitter of RFC 3550 section 6.4.1, in nanoseconds.
     jitter_ns: f64,
     last_transit_ns: Option<i128>,
     first_ns: Option<u64>,
     last_ns: u64,
 }
 
-/// A stream so far, or between two looks at it.
+/// The receiver's result for a stream, so far or between two readings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Received {
     pub(super) messages: u64,
     pub(super) bytes: u64,
-    /// Messages sent before the latest that have not arrived.
+    /// Messages missing below the highest number received.
     pub(super) lost: u64,
     pub(super) out_of_order: u64,
     /// `None` before the second message.
     pub(super) jitter_ms: Option<f64>,
-    /// From the first message to the last.
+    /// Time from the first message to the last.
     pub(super) seconds: f64,
 }
 
@@ -58,7 +58,7 @@ impl Meter {
         }
     }
 
-    /// Everything so far.
+    /// The result so far.
     pub(super) fn total(&self) -> Received {
         let s = *self.state.lock().unwrap_or_else(PoisonError::into_inner);
         Received {
@@ -81,7 +81,7 @@ impl State {
         } else {
             self.out_of_order += 1;
         }
-        // The clocks of the two sides differ by a constant, which the difference takes out.
+        // The offset between the two clocks cancels out in the difference.
         let transit = i128::from(now_ns) - i128::from(header.made_ns);
         if let Some(last) = self.last_transit_ns.replace(transit) {
             self.jitter_ns += ((transit - last).unsigned_abs() as f64 - self.jitter_ns) / 16.0;
@@ -92,12 +92,12 @@ impl State {
 }
 
 impl Received {
-    /// What came since an earlier look; `seconds` is the time between the looks.
+    /// The difference from an earlier result; `seconds` is the time between them.
     pub(super) fn since(&self, earlier: &Self, seconds: f64) -> Self {
         Self {
             messages: self.messages - earlier.messages,
             bytes: self.bytes - earlier.bytes,
-            // A late arrival takes a loss back.
+            // A message that arrives late reduces the losses.
             lost: self.lost.saturating_sub(earlier.lost),
             out_of_order: self.out_of_order - earlier.out_of_order,
             jitter_ms: self.jitter_ms,

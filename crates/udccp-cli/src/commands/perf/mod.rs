@@ -1,7 +1,7 @@
 //! `udccp perf`: throughput, loss, jitter and round-trip time between two machines.
 //!
-//! A control connection (service code `SC:pfct`) agrees on the test and carries the results; each
-//! stream is a connection of its own (`SC:pfda`), whose messages say which test they belong to.
+//! A control connection (service code `SC:pfct`) agrees on the test and carries the results. Each
+//! stream is a separate connection (`SC:pfda`), whose messages identify the test.
 
 mod client;
 mod control;
@@ -23,7 +23,7 @@ use super::net::{NetArgs, seconds};
 use super::numbers::whole;
 use crate::exit::{CliResult, Exit};
 
-/// DCCP port of the server unless another is given.
+/// Default DCCP port of the server.
 const DEFAULT_PORT: u16 = 5011;
 /// Service code of control connections, `SC:pfct`.
 const CONTROL: ServiceCode = ServiceCode(u32::from_be_bytes(*b"pfct"));
@@ -119,8 +119,8 @@ struct ClientArgs {
 
 /// Runs the command.
 pub(crate) fn run(args: Args) -> CliResult<Exit> {
-    // One thread: packets of all streams go through one lock and mostly one core anyway, and
-    // nothing is spent on passing them between threads.
+    // One thread: the packets of all streams go through one lock and usually one core anyway, and
+    // passing them between threads would only add cost.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     match args.side {
         Side::Server(args) => runtime.block_on(server::run(&args)),
@@ -128,7 +128,7 @@ pub(crate) fn run(args: Args) -> CliResult<Exit> {
     }
 }
 
-/// The clock of jitter and rates.
+/// The clock for jitter and rates.
 #[expect(clippy::disallowed_methods, reason = "a measurement needs a clock")]
 fn clock() -> std::time::Instant {
     std::time::Instant::now()

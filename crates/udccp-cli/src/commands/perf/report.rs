@@ -1,5 +1,5 @@
-//! The result of a test as JSON. `docs/reference/perf-json.md` and the schema beside it describe
-//! every field. What this end cannot see is null.
+//! The result of a test as JSON. `docs/reference/perf-json.md` and the schema next to it describe
+//! every field. Values unknown to this end are null.
 
 use serde::Serialize;
 
@@ -48,7 +48,7 @@ impl Interval {
         }
     }
 
-    /// Whether anything went or came.
+    /// Whether anything was sent or received.
     pub(super) fn has_bytes(&self) -> bool {
         let bytes = |s: &StreamInterval| {
             s.sent.map_or(0, |s| s.bytes) + s.received.map_or(0, |received| received.bytes)
@@ -57,7 +57,7 @@ impl Interval {
     }
 }
 
-/// One direction of one stream, from both sides as far as they are known.
+/// One direction of one stream, with the results of both sides as far as known.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Way {
     pub(super) sender: Option<Sent>,
@@ -69,8 +69,8 @@ pub(super) struct Way {
 impl Way {
     fn new(sender: Option<Sent>, mut receiver: Option<Received>, complete: bool) -> Self {
         if let (Some(s), Some(r), true) = (&sender, &mut receiver, complete) {
-            // The receiver does not see that the very last messages are missing; the sender does.
-            // Where a test was stopped, some of them were still on their way.
+            // The receiver cannot see that the very last messages are missing; the sender can. If a
+            // test was stopped, some were still in flight.
             r.lost = s.messages.saturating_sub(r.messages);
         }
         Self {
@@ -82,7 +82,7 @@ impl Way {
     }
 }
 
-/// A stream at the end.
+/// The final result of a stream.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct StreamEnd {
     pub(super) stream: u16,
@@ -95,7 +95,7 @@ pub(super) struct StreamEnd {
 }
 
 impl StreamEnd {
-    /// A stream from both sides; `server` is `None` where it could not be asked.
+    /// Combines both sides' results of a stream; `server` is `None` if the server did not report.
     pub(super) fn new(
         stream: u16,
         direction: Direction,
@@ -113,7 +113,7 @@ impl StreamEnd {
     }
 }
 
-/// One direction of all streams. What is not known of one of them is not known of all.
+/// The sum of all streams in one direction. A value unknown for one stream is unknown for the sum.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Sum {
     pub(super) mbit_per_s: Option<f64>,
@@ -121,7 +121,7 @@ pub(super) struct Sum {
     pub(super) messages_received: Option<u64>,
     pub(super) lost: Option<u64>,
     pub(super) lost_percent: Option<f64>,
-    /// Of the stream that has most.
+    /// Jitter of the stream with the most.
     pub(super) jitter_ms: Option<f64>,
 }
 
@@ -145,9 +145,9 @@ impl Sum {
 /// How a test ended.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Ending {
-    /// Whether it ran for its time and both sides told what they saw.
+    /// Whether the test ran for its full time and both sides reported their results.
     pub(super) complete: bool,
-    /// Why not.
+    /// If not, the reason.
     pub(super) reason: Option<String>,
     /// The exit code of the client.
     pub(super) exit_code: u8,
@@ -189,18 +189,18 @@ impl End {
     }
 }
 
-/// What the client says before the first interval.
+/// Printed by the client before the first interval.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Start {
     schema: u32,
-    /// RFC 3339.
+    /// Time in RFC 3339 format.
     time_utc: String,
     #[serde(flatten)]
     about: crate::about::About,
     argv: Vec<String>,
     local: String,
     peer: String,
-    /// What fits in one packet of the path, as far as it is known now.
+    /// Largest message in one packet of the path, as known now.
     max_message_bytes: usize,
     test: Spec,
 }
@@ -220,7 +220,7 @@ impl Start {
     }
 }
 
-/// Prints as the test goes on.
+/// Prints results during the test.
 pub(super) struct Reporter {
     json: bool,
     json_stream: bool,
@@ -274,7 +274,7 @@ fn event(name: &str, data: &impl Serialize) -> CliResult<()> {
     output::json(&serde_json::json!({ "event": name, "data": data }))
 }
 
-/// What the server prints of a test; `reason` says why it did not run to its end.
+/// Prints the server's result of a test; `reason` says why it did not run to its end.
 pub(super) fn print_server(
     peer: &str,
     spec: &Spec,
@@ -295,7 +295,7 @@ pub(super) fn print_server(
     text::server(peer, results, reason)
 }
 
-/// `None` where there was no time.
+/// `None` if no time has passed.
 pub(super) fn mbit_per_s(bytes: u64, seconds: f64) -> Option<f64> {
     (seconds > 0.0).then(|| bytes as f64 * 8.0 / seconds / 1e6)
 }
@@ -304,7 +304,7 @@ fn percent(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 * 100.0 / whole as f64)
 }
 
-/// The sum, where all are known.
+/// The sum, if all parts are known.
 fn total(mut parts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
     parts.try_fold(0, |sum, part| Some(sum + part?))
 }
@@ -324,7 +324,7 @@ mod tests {
 
     #[test]
     fn losses_are_what_both_ends_say_and_unknown_where_nobody_received() {
-        // The receiver saw one gap; the sender knows that two more were lost at the end.
+        // The receiver saw one gap; the sender knows that two more messages were lost at the end.
         let both = Way::new(sent(10), received(7, 1), true);
         assert_eq!((both.receiver.map(|r| r.lost), both.lost_percent), (Some(3), Some(30.0)));
         let heard = Way::new(None, received(9, 1), true);

@@ -1,4 +1,4 @@
-//! The server: any number of tests at once.
+//! The server, which runs any number of tests at once.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use udccp::{Connection, Endpoint, Error};
 
-use super::control::{Answer, Answerer, Ask, StreamResult};
+use super::control::{Reply, Request, Responder, StreamResult};
 use super::flow::{self, Load, Sent};
 use super::messages::{Header, Kind};
 use super::meter::Meter;
@@ -22,11 +22,11 @@ use crate::exit::{CliResult, Exit};
 use crate::interrupt::{Signal, Signals};
 use crate::output;
 
-/// A stream that does not say what it is within this time is dropped.
+/// Time limit for a stream to identify itself.
 const ATTACH_WITHIN: Duration = Duration::from_secs(10);
-/// How long a result may have to wait for its last messages.
+/// Time limit for a result that waits for its last messages.
 const RESULT_WITHIN: Duration = Duration::from_secs(15);
-/// How long a stream of a stopped test may take to end.
+/// Time limit for a stream of a stopped test to end.
 const STOP_WITHIN: Duration = Duration::from_secs(1);
 
 /// Tests in progress, by number.
@@ -38,23 +38,23 @@ struct Test {
     number: u64,
     spec: Spec,
     began: watch::Sender<Option<(Instant, ProcessTime)>>,
-    /// Why it ends before its time.
+    /// Why the test is stopped early.
     stopped: watch::Sender<Option<String>>,
-    /// Whether the client has asked all that it asks of a test.
-    asked_all: AtomicBool,
+    /// Whether the client has made all requests of the test.
+    all_requested: AtomicBool,
     streams: Vec<Stream>,
 }
 
 #[derive(Debug)]
 struct Stream {
     meter: Arc<Meter>,
-    /// How sending went, once it is over.
+    /// The sender's result, once sending is over.
     sent: watch::Sender<Option<Sent>>,
-    /// Whether the connection has ended and all that arrived is counted.
+    /// Whether the connection has ended and all received messages are counted.
     over: watch::Sender<bool>,
 }
 
-/// Serves tests until the process is asked to end.
+/// Serves tests until a signal ends the process.
 pub(super) async fn run(args: &ServerArgs) -> CliResult<Exit> {
     let mut signals = Signals::new()?;
     let options = with_queues(args.net.options().backlog(2048));
@@ -71,7 +71,7 @@ pub(super) async fn run(args: &ServerArgs) -> CliResult<Exit> {
         args.net.carrier(listener.local_addr())
     ));
     let (tests, json) = (Tests::default(), args.json);
-    let asked_to_end = watch::Sender::new(None);
+    let stop_signal = watch::Sender::new(None);
     let mut serving = JoinSet::new();
     let (tell, mut over) = tokio::sync::mpsc::channel(1);
     let signal = loop {
@@ -82,10 +82,10 @@ pub(super) async fn run(args: &ServerArgs) -> CliResult<Exit> {
             Some(_) = serving.join_next() => continue,
         };
         let (tests, tell) = (Arc::clone(&tests), tell.clone());
-        let asked_to_end = asked_to_end.subscribe();
+        let stop_signal = stop_signal.subscribe();
         serving.spawn(async move {
             if connection.service_code() == CONTROL {
-                serve_control(&connection, &tests, json, asked_to_end).await;
+                serve_control(&connection, &tests, json, stop_signal).await;
                 let _ = tell.send(()).await;
             } else {
                 serve_stream(connection, &tests).await;
@@ -93,24 +93,24 @@ pub(super) async fn run(args: &ServerArgs) -> CliResult<Exit> {
         });
     };
     output::note(&signal.to_string());
-    asked_to_end.send_replace(Some(signal));
+    stop_signal.send_replace(Some(signal));
     let all = async { while serving.join_next().await.is_some() {} };
-    // Connections that are left by then are closed as they are dropped.
+    // Remaining connections are closed when they are dropped.
     let _ = tokio::time::timeout(2 * STOP_WITHIN, all).await;
     Ok(signal.exit())
 }
 
-/// One client, from its question to its end.
+/// Serves one client from its first request to its end.
 async fn serve_control(
     connection: &Connection,
     tests: &Tests,
     json: bool,
-    mut asked_to_end: watch::Receiver<Option<Signal>>,
+    mut stop_signal: watch::Receiver<Option<Signal>>,
 ) {
     let peer = connection.peer_addr();
     output::note(&format!("client {peer}"));
     let mut test = None;
-    let signal = async { asked_to_end.wait_for(Option::is_some).await.ok().and_then(|s| *s) };
+    let signal = async { stop_signal.wait_for(Option::is_some).await.ok().and_then(|s| *s) };
     let failure = tokio::select! {
         end = answer_all(connection, tests, &mut test) => end.err().map(|e| e.to_string()),
         Some(signal) = signal => Some(format!("the server was {signal}")),
@@ -120,13 +120,14 @@ async fn serve_control(
     }
     let Some(test) = test else { return };
     locked(tests).remove(&test.number);
-    let left = || (!test.asked_all.load(Ordering::Relaxed)).then(|| "the client left".to_owned());
+    let left =
+        || (!test.all_requested.load(Ordering::Relaxed)).then(|| "the client left".to_owned());
     if let Some(reason) = failure.or_else(left) {
         test.stop(reason).await;
     }
     let reason = test.stopped.borrow().clone();
     let results: Vec<StreamResult> = test.streams.iter().map(|s| s.result(&test.spec)).collect();
-    // A closed standard output ends the printing and not the serving.
+    // Even if standard output is closed, the server continues.
     let peer = peer.to_string();
     let _ = report::print_server(&peer, &test.spec, &results, reason.as_deref(), json);
 }
@@ -136,44 +137,44 @@ async fn answer_all(
     tests: &Tests,
     current: &mut Option<Arc<Test>>,
 ) -> CliResult<()> {
-    let mut answerer = Answerer::new(connection);
-    while let Some(ask) = answerer.next().await? {
-        let answer = match (ask, &current) {
-            (Ask::Start(spec), None) => match spec.objection() {
-                Some(why) => Answer::Refused(why),
+    let mut responder = Responder::new(connection);
+    while let Some(request) = responder.next().await? {
+        let reply = match (request, &current) {
+            (Request::Start(spec), None) => match spec.objection() {
+                Some(why) => Reply::Refused(why),
                 None => {
                     let test = Arc::new(Test::new(spec));
                     locked(tests).insert(test.number, Arc::clone(&test));
-                    Answer::Ready(current.insert(test).number)
+                    Reply::Ready(current.insert(test).number)
                 }
             },
-            (Ask::Go, Some(test)) => {
+            (Request::Go, Some(test)) => {
                 let peer = connection.peer_addr();
                 output::note(&format!("client {peer}: {}", test.spec.describe(test.spec.who())));
                 test.began.send_replace(Some((clock(), ProcessTime::now())));
-                Answer::Going
+                Reply::Going
             }
-            (Ask::Stream(n), Some(test)) => match test.streams.get(usize::from(n)) {
-                Some(stream) => Answer::Stream(stream.final_result(&test.spec).await),
-                None => Answer::Refused(format!("there is no stream {n}")),
+            (Request::Stream(n), Some(test)) => match test.streams.get(usize::from(n)) {
+                Some(stream) => Reply::Stream(stream.final_result(&test.spec).await),
+                None => Reply::Refused(format!("there is no stream {n}")),
             },
-            // The last question of a test.
-            (Ask::Cpu, Some(test)) => {
-                test.asked_all.store(true, Ordering::Relaxed);
-                Answer::Cpu(test.cpu_percent())
+            // The last request of a test.
+            (Request::Cpu, Some(test)) => {
+                test.all_requested.store(true, Ordering::Relaxed);
+                Reply::Cpu(test.cpu_percent())
             }
-            (Ask::Stopped(why), Some(test)) => {
+            (Request::Stopped(why), Some(test)) => {
                 test.stop(format!("the client stopped it: {why}")).await;
-                Answer::Stopped
+                Reply::Stopped
             }
-            _ => Answer::Refused("this is not the next step of a test".into()),
+            _ => Reply::Refused("this is not the next step of a test".into()),
         };
-        answerer.answer(answer).await?;
+        responder.reply(reply).await?;
     }
     Ok(())
 }
 
-/// One stream: finds its test, then runs both its directions.
+/// Serves one stream: finds its test, then runs both directions.
 async fn serve_stream(connection: Connection, tests: &Tests) {
     let attached = tokio::time::timeout(ATTACH_WITHIN, attach(&connection, tests)).await;
     let Ok(Ok(Some((test, n)))) = attached else {
@@ -186,7 +187,7 @@ async fn serve_stream(connection: Connection, tests: &Tests) {
             let before = Sent::of(&connection, 0.0);
             let mut began = test.began.subscribe();
             if began.wait_for(Option::is_some).await.is_ok() {
-                // What was sent counts, however sending ended.
+                // Whatever ended the sending, what was sent counts.
                 let (seconds, _) = flow::send(&connection, test.load(n)).await;
                 flow::account(&connection).await;
                 let sent = Sent::of(&connection, seconds).since(&before, seconds);
@@ -194,7 +195,7 @@ async fn serve_stream(connection: Connection, tests: &Tests) {
             }
         }
     };
-    // The end of a connection is the client's business.
+    // How the connection ends is up to the client.
     let receiving = flow::receive(&connection, &stream.meter);
     let both = async { tokio::join!(sending, receiving) };
     tokio::pin!(both);
@@ -210,7 +211,7 @@ async fn serve_stream(connection: Connection, tests: &Tests) {
     stream.over.send_replace(true);
 }
 
-/// Waits for the message that says which stream this is, and confirms it.
+/// Waits for the message that identifies the stream, and confirms it.
 async fn attach(connection: &Connection, tests: &Tests) -> Result<Option<(Arc<Test>, u16)>, Error> {
     while let Some(message) = connection.recv().await? {
         let Some(header) = Header::read(&message).filter(|h| h.kind == Kind::Attach) else {
@@ -240,13 +241,13 @@ impl Test {
             over: watch::Sender::new(false),
         };
         let streams = (0..spec.streams).map(|_| stream()).collect();
-        // Unlike any other in this process; nobody gains by guessing it.
+        // Unique in this process; it need not be secret.
         let number = u64::from(std::process::id()) << 32 ^ NEXT.fetch_add(1, Ordering::Relaxed);
         let (began, stopped) = (watch::Sender::new(None), watch::Sender::new(None));
-        Self { number, spec, began, stopped, asked_all: AtomicBool::new(false), streams }
+        Self { number, spec, began, stopped, all_requested: AtomicBool::new(false), streams }
     }
 
-    /// Ends the streams before their time, and waits until that is done. The first reason counts.
+    /// Stops the streams early, and waits until they have ended. The first reason is kept.
     async fn stop(&self, reason: String) {
         self.stopped.send_if_modified(|first| {
             let is_first = first.is_none();
@@ -280,7 +281,7 @@ impl Test {
 }
 
 impl Stream {
-    /// What is known now.
+    /// The current result.
     fn result(&self, spec: &Spec) -> StreamResult {
         StreamResult {
             sent: *self.sent.borrow(),
@@ -288,7 +289,7 @@ impl Stream {
         }
     }
 
-    /// What is known when sending is over.
+    /// The result when sending is over.
     async fn final_result(&self, spec: &Spec) -> StreamResult {
         if spec.direction.server_sends() {
             let mut sent = self.sent.subscribe();
@@ -303,8 +304,8 @@ mod tests {
     use super::super::spec::{Direction, PROTOCOL};
     use super::*;
 
-    /// Two tests at once had the same number now and then, and the streams of one went to the
-    /// other.
+    /// Regression: two concurrent tests occasionally had the same number, and the streams of one
+    /// were assigned to the other.
     #[test]
     fn each_test_has_a_number_of_its_own() {
         let spec = Spec {

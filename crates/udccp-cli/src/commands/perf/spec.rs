@@ -7,9 +7,9 @@ use udccp::Options;
 
 use super::messages::HEADER_BYTES;
 
-/// Version of what client and server say to each other.
+/// Version of the protocol between client and server.
 pub(super) const PROTOCOL: u32 = 2;
-/// Bytes that wait to be sent at most, on each stream.
+/// Most bytes in the send queue of each stream.
 pub(super) const SEND_QUEUE_BYTES: usize = 1 << 20;
 
 /// Who sends.
@@ -34,30 +34,30 @@ impl Direction {
     }
 }
 
-/// A test, as the client asks for it and the server runs its part of it.
+/// A test, as requested by the client.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Spec {
     pub(super) protocol: u32,
     pub(super) direction: Direction,
     pub(super) streams: u16,
-    /// 0: until it is stopped.
+    /// 0 means until stopped.
     pub(super) duration_s: f64,
     pub(super) length: usize,
     pub(super) bits_per_s: Option<u64>,
     pub(super) ccid: u8,
 }
 
-/// Longest test that a server agrees to.
+/// Longest test that a server accepts.
 const MAX_SECONDS: f64 = 86_400.0;
 
 impl Spec {
-    /// How long to send; `None` until it is stopped.
+    /// How long to send; `None` until stopped.
     pub(super) fn duration(&self) -> Option<Duration> {
         let duration = Duration::from_secs_f64(self.duration_s.clamp(0.0, MAX_SECONDS));
         (!duration.is_zero()).then_some(duration)
     }
 
-    /// Who sends, as the server says it.
+    /// The direction, from the server's point of view.
     pub(super) const fn who(&self) -> &'static str {
         match self.direction {
             Direction::Forward => "receiving",
@@ -66,7 +66,7 @@ impl Spec {
         }
     }
 
-    /// The test in words.
+    /// Describes the test.
     pub(super) fn describe(&self, who: &str) -> String {
         let rate = self.bits_per_s.map_or("as fast as possible".into(), |bits| {
             format!("at {:.2} Mbit/s each", bits as f64 / 1e6)
@@ -81,7 +81,7 @@ impl Spec {
         )
     }
 
-    /// Why a server would not run this.
+    /// Why a server would refuse this test.
     pub(super) fn objection(&self) -> Option<String> {
         if self.protocol != PROTOCOL {
             let theirs = self.protocol;
@@ -102,12 +102,12 @@ impl Spec {
     }
 }
 
-/// Queues that keep a fast path busy and are empty soon on a slow one.
+/// Adds queues large enough for a fast path that still empty quickly on a slow one.
 pub(super) fn with_queues(options: Options) -> Options {
     options.send_queue(SEND_QUEUE_BYTES, 1024).recv_queue(4 << 20, 4096)
 }
 
-/// A rate in bits per second: `20M`, `1.5G`, or with its unit written out.
+/// Parses a rate in bits per second: `20M`, `1.5G`, or with its unit written out.
 pub(super) fn rate(text: &str) -> Result<u64, String> {
     if let Ok(rate) = text.parse::<udccp_base::DataRate>() {
         return nonzero(rate.bits_per_sec());

@@ -1,4 +1,4 @@
-//! A stream at the client: a connection, what goes and what comes.
+//! A stream at the client: a connection with its sender and receiver.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -17,7 +17,7 @@ use super::report::StreamInterval;
 use super::spec::{Direction, Spec};
 use crate::exit::{CliResult, Exit, Failure};
 
-/// How long what has arrived may take to be read when the connection has ended.
+/// Time limit for reading what has arrived when the connection has ended.
 const READ_WITHIN: Duration = Duration::from_secs(2);
 
 /// One stream of the test.
@@ -25,26 +25,26 @@ pub(super) struct Stream {
     /// Its number, from 0.
     pub(super) n: u16,
     pub(super) connection: Arc<Connection>,
-    /// What the server says of it, once it was asked.
+    /// The server's result, once received.
     pub(super) server: Option<StreamResult>,
     direction: Direction,
     meter: Arc<Meter>,
     sending: Option<JoinHandle<(f64, Result<(), Error>)>>,
     receiving: Option<JoinHandle<Result<(), Error>>>,
-    /// Why it ended before its time.
+    /// Why it ended early.
     failure: Option<Failure>,
     began: Instant,
-    /// From the beginning until the last message had left.
+    /// Time from the start until the last message was sent.
     seconds: Option<f64>,
-    /// Messages that attached the stream are not part of the load.
+    /// Messages sent before the test, to attach the stream; they are not part of the load.
     before: Sent,
-    /// At the last row.
+    /// Counts at the last row.
     seen_sent: Sent,
     seen_received: Received,
 }
 
 impl Stream {
-    /// A stream that the server knows.
+    /// A stream that the server has confirmed.
     pub(super) fn new(n: u16, connection: Connection, direction: Direction) -> Self {
         let now = clock();
         let (connection, meter) = (Arc::new(connection), Arc::new(Meter::new(now)));
@@ -70,7 +70,7 @@ impl Stream {
         }
     }
 
-    /// Begins to send, where that is the client's part.
+    /// Starts sending, if the client sends.
     pub(super) fn start(&mut self, spec: &Spec, test: u64) {
         self.began = clock();
         if !self.direction.client_sends() {
@@ -87,7 +87,7 @@ impl Stream {
         self.sending = Some(tokio::spawn(async move { flow::send(&connection, load).await }));
     }
 
-    /// Waits until one of the streams ends before its time.
+    /// Waits until one of the streams ends early.
     pub(super) async fn any_failure(streams: &mut [Self]) -> Failure {
         poll_fn(|cx| {
             for stream in &mut *streams {
@@ -102,7 +102,7 @@ impl Stream {
         .await
     }
 
-    /// Waits until the last message has left.
+    /// Waits until the last message has been sent.
     pub(super) async fn left(&mut self) {
         poll_fn(|cx| self.poll_left(cx)).await;
     }
@@ -135,7 +135,7 @@ impl Stream {
         Poll::Ready(())
     }
 
-    /// Waits until all that was sent has left and is accounted for.
+    /// Waits until all messages have been sent and are accounted for.
     pub(super) async fn finish(&mut self) -> CliResult<()> {
         self.left().await;
         if let Some(failure) = self.failure.take() {
@@ -145,7 +145,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Sends no more; the server learns of it at once.
+    /// Stops sending; the server learns of it at once.
     pub(super) fn abort(&mut self) {
         if let Some(sending) = self.sending.take() {
             sending.abort();
@@ -155,7 +155,7 @@ impl Stream {
         self.seconds.get_or_insert_with(|| began.elapsed().as_secs_f64());
     }
 
-    /// What went and came since the last look.
+    /// Counts since the last row.
     pub(super) fn look(&mut self, seconds: f64) -> StreamInterval {
         let (sent, received) = (Sent::of(&self.connection, seconds), self.meter.total());
         let interval = StreamInterval {
@@ -170,7 +170,7 @@ impl Stream {
         interval
     }
 
-    /// All that this side saw.
+    /// This side's result.
     pub(super) fn result(&self) -> StreamResult {
         let sent = || {
             let total = Sent::of(&self.connection, 0.0);
@@ -183,7 +183,7 @@ impl Stream {
     }
 }
 
-/// Why a stream that should go on does not.
+/// Why a stream ended that should have continued.
 fn ended(result: Result<(), Error>) -> Failure {
     match result {
         Ok(()) | Err(Error::Closed) => {

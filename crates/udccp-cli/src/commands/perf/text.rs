@@ -91,7 +91,7 @@ pub(super) fn end(end: &End) -> CliResult<()> {
     if cpus.is_empty() { Ok(()) } else { line(&format!("CPU: {} of a core", cpus.join(", "))) }
 }
 
-/// What is known of one direction of a stream.
+/// Formats what is known of one direction of a stream.
 fn way_line(way: &Way) -> String {
     let mut parts = Vec::new();
     match (way.sender, way.receiver) {
@@ -139,7 +139,7 @@ fn sum_line(sum: &Sum) -> String {
     parts.join(", ")
 }
 
-/// What the server prints of a test.
+/// Prints the server's results of a test.
 pub(super) fn server(peer: &str, results: &[StreamResult], reason: Option<&str>) -> CliResult<()> {
     if let Some(reason) = reason {
         line(&format!("{peer} not complete: {reason}"))?;
@@ -165,7 +165,7 @@ pub(super) fn server(peer: &str, results: &[StreamResult], reason: Option<&str>)
     Ok(())
 }
 
-/// A number, or a dash where there is none.
+/// Formats a number, or a dash if there is none.
 fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or_else(|| "-".to_owned(), |v| format!("{v:.digits$}"))
 }

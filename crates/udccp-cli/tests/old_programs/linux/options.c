@@ -40,7 +40,7 @@ static void coverage(int fd)
     must(set(fd, DCCP_SOCKOPT_RECV_CSCOV, 2) == 0);
 }
 
-/* What is only known once there is a connection. */
+/* Options that only exist for a connection. */
 static void connected(int client, int accepted)
 {
     uint64_t info[5];
@@ -82,7 +82,7 @@ int main(void)
     connected(client, accepted);
     char words[20];
     must(recv(accepted, words, sizeof words, 0) == 9 && memcmp(words, "two words", 9) == 0);
-    /* The server closes, and keeps the state of the connection as it was told to. */
+    /* The server closes, and holds TIMEWAIT as requested. */
     must(close(accepted) == 0);
     must(recv(client, &end, 1, 0) == 0);
     return 0;

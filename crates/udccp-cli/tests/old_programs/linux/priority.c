@@ -20,7 +20,7 @@ static ssize_t send_with(int fd, uint32_t number, uint32_t priority)
     return sendmsg(fd, &header, 0);
 }
 
-/* Counts what arrives: all, and what was urgent. */
+/* Counts the received messages, and the urgent ones among them. */
 static void receive(int fd, int *all, int *urgent)
 {
     uint32_t message[250], before = 0;
