@@ -11,12 +11,13 @@ use crate::emulate::{EmuOptions, Path, emulate};
 use crate::error::EmuError;
 use crate::kernel::release;
 
-/// The emulator's name among the backends.
+/// The emulator's name as a backend.
 pub const ID: &str = "emu";
-/// The same with [`Path::Netem`].
+/// The name of the emulator with [`Path::Netem`].
 pub const NETEM_ID: &str = "emu-netem";
 
-/// The emulator, one run at a time. Its maker has [acquired](crate::acquire) the right to it.
+/// The emulator, which does one run at a time. The caller has [acquired](crate::acquire) the
+/// required privileges.
 #[derive(Clone, Debug)]
 pub struct Emulator {
     program: PathBuf,
@@ -24,7 +25,7 @@ pub struct Emulator {
 }
 
 impl Emulator {
-    /// Agents are processes of this program, which is `udccp`.
+    /// `program` is `udccp`; agents are processes of it.
     pub const fn new(program: PathBuf, path: Path) -> Self {
         Self { program, path }
     }
@@ -38,7 +39,7 @@ impl Backend for Emulator {
         }
     }
 
-    /// The kernel, whose TCP plays, and the code that has it play.
+    /// The kernel's release, because its TCP runs flows, and the version of the agents' code.
     fn version(&self) -> String {
         format!("{} {}", release(), udccp_agent::CODE)
     }
@@ -60,7 +61,7 @@ impl Backend for Emulator {
             path: self.path,
         };
         let emulation = emulate(name, scenario, seed, &options).map_err(|error| {
-            // Other scenarios of a campaign may well be for this machine.
+            // Other scenarios of a campaign may fit this machine.
             let is_of_scenario = error.is_of_scenario()
                 || matches!(
                     error,

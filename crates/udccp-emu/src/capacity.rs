@@ -1,4 +1,4 @@
-//! Compares the packets a second of a scenario with what this machine can forward.
+//! Compares a scenario's packet rate with what this machine can forward.
 
 use std::io;
 use std::net::UdpSocket;
@@ -12,25 +12,25 @@ use crate::clock::Clock;
 use crate::host_namespace::HostNamespace;
 use crate::tun::Tun;
 
-/// Packets that are moved for the measurement, in bursts that every buffer has room for.
+/// Packets sent for the measurement, in bursts that fit into every buffer.
 const BURSTS: u32 = 20;
 const BURST: u32 = 50;
-/// Parts of a processor, in percent, that the devices may cost: what is left is for the network,
-/// for waiting exactly, and for the kernel's end of the devices.
+/// Share of a processor that the devices may use, in percent. The rest is needed for the network,
+/// for precise waiting, and for the kernel's side of the devices.
 const SHARE_PERCENT: u64 = 40;
 /// The port of the measurement.
 const PORT: u16 = 9;
 
-/// Packets a second that this machine moves from one device to another.
+/// The packets per second that this machine can forward between two devices.
 ///
 /// # Errors
-/// Packets that do not come through.
+/// Packets do not arrive.
 pub(crate) fn able(
     namespaces: &[HostNamespace; 2],
     at: PairAddresses,
     packet: DataSize,
 ) -> io::Result<u64> {
-    // Headers of IP and UDP.
+    // IP and UDP headers.
     let headers = if at.sender.is_ipv4() { 28 } else { 48 };
     let data = vec![0; packet.bytes() as usize - headers];
     let (from, to) = (at.sender, at.receiver);
@@ -42,7 +42,7 @@ pub(crate) fn able(
     let _sink = namespaces[1].host.run(move || UdpSocket::bind((to, PORT)))?;
     let mut buffer = vec![0; 65_535];
     let clock = Clock::in_future(udccp_base::Duration::ZERO);
-    // The best of all: somebody else may have had the processor in the others.
+    // Use the best burst: another process may have used the processor during the others.
     let mut best = 0;
     for _ in 0..BURSTS {
         for _ in 0..BURST {
@@ -59,7 +59,7 @@ pub(crate) fn able(
     Ok(best * SHARE_PERCENT / 100)
 }
 
-/// All packets that wait at one device go to the other.
+/// Forwards all packets that wait at one device to the other.
 fn pass_on(from: &Arc<Tun>, to: &Arc<Tun>, buffer: &mut [u8]) -> io::Result<u64> {
     let mut moved = 0;
     while let Some(len) = from.read(buffer)? {
@@ -69,8 +69,9 @@ fn pass_on(from: &Arc<Tun>, to: &Arc<Tun>, buffer: &mut [u8]) -> io::Result<u64>
     Ok(moved)
 }
 
-/// Packets a second that a scenario moves at most: over every link between routers and in each
-/// direction what the link or its flows can, and an acknowledgement for every second packet.
+/// The most packets per second that a scenario moves: for every link between routers and each
+/// direction, what the link or its flows can carry, plus one acknowledgement for every second
+/// packet.
 pub(crate) fn wanted(scenario: &Scenario) -> u64 {
     let last = scenario.topology.routers() as u64;
     let mut packets = 0;
@@ -94,7 +95,7 @@ pub(crate) fn wanted(scenario: &Scenario) -> u64 {
 fn over<'a>(link: &Link, flows: impl Iterator<Item = &'a Flow>) -> u64 {
     let (mut room, mut packets) = (link.rate.bits_per_sec(), 0);
     let mut offers: Vec<(u64, u64)> = flows.map(offer).collect();
-    // Small packets first: that is the most packets that there can be.
+    // Small packets first, which gives the upper bound of the number of packets.
     offers.sort_unstable_by_key(|(_, bits)| *bits);
     for (rate, bits) in offers {
         let taken = rate.min(room);
@@ -104,9 +105,9 @@ fn over<'a>(link: &Link, flows: impl Iterator<Item = &'a Flow>) -> u64 {
     packets
 }
 
-/// Bits a second that a flow offers at most, and bits of a packet.
+/// The most bits per second that a flow offers, and the bits of a packet.
 fn offer(flow: &Flow) -> (u64, u64) {
-    // Headers of IP, UDP and DCCP.
+    // IP, UDP and DCCP headers.
     let framed = |size: DataSize| (size.bytes() + 52) * 8;
     let messages = |rate: DataRate, size: DataSize| {
         (rate.bits_per_sec() / (size.bytes() * 8).max(1) * framed(size), framed(size))

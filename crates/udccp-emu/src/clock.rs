@@ -3,14 +3,14 @@
 use rustix::time::{ClockId, clock_gettime};
 use udccp_base::{Duration, Instant};
 
-/// `CLOCK_MONOTONIC`, which all processes of a kernel share, counted from the begin of a run.
+/// `CLOCK_MONOTONIC`, which all processes on a kernel share, counted from the start of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     zero_ns: u64,
 }
 
 impl Clock {
-    /// A clock whose zero is so far in the future.
+    /// A clock whose time zero is `wait` from now.
     pub fn in_future(wait: Duration) -> Self {
         Self { zero_ns: monotonic_ns() + wait.as_nanos() }
     }
@@ -20,13 +20,13 @@ impl Clock {
         self.zero_ns
     }
 
-    /// The time of the run now; zero before its begin.
+    /// The time since the start of the run, or zero before it.
     #[inline]
     pub(crate) fn now(self) -> Instant {
         Instant::from_nanos(monotonic_ns().saturating_sub(self.zero_ns))
     }
 
-    /// Time since the begin of the run; zero before it.
+    /// The time since the start of the run, or zero before it.
     pub fn elapsed(self) -> Duration {
         self.now().saturating_since(Instant::ZERO)
     }

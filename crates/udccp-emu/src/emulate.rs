@@ -1,4 +1,5 @@
-//! A scenario from its begin to its record: hosts, agents on them, the network, what all saw.
+//! Runs a scenario from start to record: creates hosts, agents and the network, and collects
+//! results.
 
 use std::path::{self, PathBuf};
 use std::process::Command;
@@ -21,33 +22,33 @@ use crate::sys;
 use crate::testnet::{PORT, Testnet};
 use crate::timing::{DEADLINE, Timing};
 
-/// From the word to go until time zero.
+/// Time between the start order and time zero.
 const LEAD: Duration = Duration::from_millis(100);
-/// How long agents may take to bind their sockets, and to report after the end.
+/// Time limit for agents to bind their sockets, and to report after the end.
 const PATIENCE: time::Duration = time::Duration::from_secs(20);
 
-/// The niceness of agents, where that is all that is allowed.
+/// The niceness of agents if real-time scheduling is not permitted.
 const NICE: i32 = -15;
 
-/// How to emulate.
+/// Options of an emulated run.
 #[derive(Clone, Debug)]
 pub struct EmuOptions<'a> {
     /// Captures.
     pub run: RunOptions<'a>,
-    /// The program `udccp`, whose agents play the flows.
+    /// The program `udccp`, whose agents run the flows.
     pub program: PathBuf,
     /// How packets of our DCCP travel.
     pub dccp: OurTransport,
-    /// Which addresses hosts have; with [`Path::Netem`] only IPv4.
+    /// The hosts' IP version; with [`Path::Netem`] only IPv4.
     pub ip: IpVersion,
-    /// What makes the path.
+    /// What implements the path.
     pub path: Path,
 }
 
-/// What makes the path between hosts.
+/// What implements the path between hosts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Path {
-    /// The simulator's links, in step with the clock.
+    /// The simulator's links, run in real time.
     #[default]
     Own,
     /// `tbf`, `netem` and queues of this machine's kernel. There are no captures.
@@ -57,19 +58,19 @@ pub enum Path {
 /// An emulated run.
 #[derive(Clone, Debug)]
 pub struct Emulation {
-    /// What was found out.
+    /// The results.
     pub record: Record,
-    /// Why it is no measurement, where it is none.
+    /// Why the run is not a valid measurement, if it is not.
     pub invalid: Option<String>,
-    /// What agents could not do as asked, and what went wrong on the way.
+    /// What agents could not do as requested, and problems during the run.
     pub notes: Vec<String>,
 }
 
-/// Plays a scenario in real time between programs on hosts of their own. It takes as long as the
-/// scenario says. The caller has [acquired](crate::acquire) the right to it.
+/// Runs a scenario in real time between programs on separate hosts. It takes as long as the
+/// scenario specifies. The caller has [acquired](crate::acquire) the required privileges.
 ///
 /// # Errors
-/// What the machine lacks, what it cannot keep up with, what an agent says.
+/// What the machine lacks or cannot keep up with; errors of agents.
 pub fn emulate(
     name: &str,
     scenario: &Scenario,
@@ -102,7 +103,7 @@ fn on_own_links(
     let mut all_play = || agents.iter_mut().flatten().all(|agent| !agent.has_failed());
     let run = testnet.run(seed, options.run, clock, &mut all_play);
     let (mut result, timing) = match run {
-        // Somebody gave up: they will say why.
+        // An agent failed; its report has the reason.
         Err(EmuError::Stopped) => {
             let said = reports(scenario, &mut agents, time::Duration::ZERO);
             return Err(said.err().unwrap_or(EmuError::Stopped));
@@ -141,7 +142,7 @@ fn timing_record(timing: &Timing, invalid: Option<String>) -> TimingRecord {
     }
 }
 
-/// Before anything is set up: what no agent could have.
+/// Checks, before anything is set up, that the kernel has the flows' congestion controls.
 fn check_congestion_controls(scenario: &Scenario) -> Result<(), EmuError> {
     let there = udccp_agent::available_congestion();
     let of_tcp = scenario.flows.iter().filter(|f| f.protocol.family == Family::Tcp);
@@ -158,7 +159,7 @@ fn check_congestion_controls(scenario: &Scenario) -> Result<(), EmuError> {
     Ok(())
 }
 
-/// The agents of all flows, ready: sender and receiver of each.
+/// Starts the sender and receiver of each flow and waits until they are ready.
 fn start(
     scenario: &Scenario,
     seed: u64,
@@ -191,7 +192,7 @@ fn specs(
     transport: OurTransport,
 ) -> Result<[AgentSpec; 2], EmuError> {
     let at = [End::Sender, End::Receiver].map(|end| testnet.address(number, end));
-    // The first device cuts what the kernel hands on in one piece.
+    // Offload is fine: the first device splits large packets.
     let dccp = PlayDccp::Ours { transport, offload: true };
     let mut specs = AgentSpec::pair(scenario, flow, Seed(seed), at, PORT, dccp)
         .map_err(|error| EmuError::Flow { flow: flow.name.clone(), why: error.to_string() })?;
@@ -199,7 +200,7 @@ fn specs(
     Ok(specs)
 }
 
-/// A process on a host of the network; it dies with this one.
+/// Starts a process on a host of the network; it dies with this one.
 fn spawn(
     testnet: &Testnet,
     number: usize,
@@ -211,8 +212,9 @@ fn spawn(
     command.arg("agent");
     let (flow, role) = (spec.flow.clone(), spec.role);
     let spawned = testnet.on_host(number, end, move || {
-        // What a thread is, its children are. A host that waits for programs of this machine is
-        // none: our DCCP is a program, and a kernel's TCP acknowledges what programs have read.
+        // Child processes inherit a thread's priority. Agents need it: a host that waits for other
+        // programs of this machine is not realistic, since our DCCP is a program and a kernel's TCP
+        // acknowledges what programs have read.
         if sys::run_first(1).is_err() {
             let _ = setpriority_process(None, NICE);
         }
@@ -237,7 +239,8 @@ fn reports(
         };
         match (of(Role::Sender, sender), of(Role::Receiver, receiver)) {
             (Ok(sender), Ok(receiver)) => all.push([sender, receiver]),
-            // One end that fails makes the other fail or wait: who says most is right.
+            // If one end fails, the other fails or waits; the error with the most information is
+            // returned.
             (Err(error), other) | (other, Err(error)) => {
                 let others = other.err();
                 silent = silent.or(Some(match others {

@@ -5,138 +5,138 @@ use std::io;
 use udccp_scenario::RunError;
 use udccp_testbed::Error as TestbedError;
 
-/// Why a scenario could not be emulated. Nothing of it is left behind.
+/// Why a scenario could not be emulated. Everything that was set up has been removed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EmuError {
-    /// There is no device to make TUN devices from, or it is not ours to open.
+    /// The device for creating TUN devices does not exist, or may not be opened.
     #[error("cannot open {}: {error}", crate::tun::DEVICE)]
     Tun {
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
-    /// No right to make network namespaces, and no user namespaces.
+    /// The user may not create network namespaces, and there are no user namespaces.
     #[error("this user can create neither a network namespace nor a user namespace: {error}")]
     UserNamespace {
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
-    /// The kernel has no network namespaces, or no more of them.
+    /// The kernel has no network namespaces, or its limit is reached.
     #[error("cannot create a network namespace: {error}")]
     Namespaces {
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
     /// A host could not be set up.
     #[error("cannot set up the {role} of flow \"{flow}\": {error}")]
     Host {
-        /// The flow.
+        /// The name of the flow.
         flow: String,
         /// Sender or receiver.
         role: &'static str,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
     /// The kernel lacks the congestion control of a flow.
     #[error("flow \"{flow}\": this kernel has no congestion control {wanted} (for {protocol})")]
     CongestionControl {
-        /// The flow.
+        /// The name of the flow.
         flow: String,
-        /// The protocol that it names.
+        /// The flow's protocol.
         protocol: &'static str,
-        /// What the kernel would call it.
+        /// The kernel's name for it.
         wanted: String,
-        /// Those that the kernel has.
+        /// The congestion controls that the kernel has.
         there: Vec<String>,
     },
-    /// A flow that real programs cannot play.
+    /// A flow that real programs cannot run.
     #[error("flow \"{flow}\" cannot be emulated: {why}")]
     Flow {
-        /// The flow.
+        /// The name of the flow.
         flow: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// The kernel has no IPv6.
     #[error("this kernel has no IPv6")]
     NoIpv6,
-    /// Packets of a flow are shorter than what every device of IPv6 has to carry.
+    /// Packets of a flow are smaller than the MTU that IPv6 requires.
     #[error(
         "flow \"{flow}\" has packets of at most {bytes} B; devices with IPv6 carry at least {} B",
         crate::testnet::IPV6_MTU
     )]
     ShortPackets {
-        /// The flow.
+        /// The name of the flow.
         flow: String,
         /// Its largest packet.
         bytes: u64,
     },
-    /// More hosts than namespaces.
+    /// The scenario has more hosts than there can be namespaces.
     #[error("the scenario has {hosts} hosts; the emulator has room for {limit}")]
     TooManyHosts {
         /// Hosts of the scenario.
         hosts: usize,
-        /// Most there can be.
+        /// The limit.
         limit: usize,
     },
-    /// More packets than this machine moves.
+    /// The scenario sends more packets than this machine can move.
     #[error(
         "the scenario sends {wanted} packets a second over its links; this machine can move about \
          {}",
         rounded(*able)
     )]
     TooFast {
-        /// Packets a second at the configured rates.
+        /// Packets per second at the configured rates.
         wanted: u64,
-        /// Packets a second that this machine moves.
+        /// Packets per second that this machine moves.
         able: u64,
     },
-    /// The kernel's traffic control has no means for the scenario; each a clause.
+    /// What the kernel's traffic control cannot do, each as a clause.
     #[error("traffic control cannot build the path of this scenario: {}", .0.join("; "))]
     NotForTc(Vec<String>),
-    /// The kernel has not all that the path needs.
+    /// The kernel lacks features that the path needs.
     #[error("Linux {release} has no {}", words(lacks))]
     KernelLacks {
         /// Release of the kernel.
         release: String,
-        /// What it has not, and what that is for.
+        /// The missing features, and what each is used for.
         lacks: Vec<(&'static str, &'static str)>,
     },
-    /// The scenario was not played in the kernel.
+    /// The scenario could not be run in the kernel.
     #[error(transparent)]
     Testbed(TestbedError),
-    /// A program that plays an end of a flow failed.
+    /// A program that runs an end of a flow failed.
     #[error("the {role} of flow \"{flow}\": {message}")]
     Agent {
-        /// The flow.
+        /// The name of the flow.
         flow: String,
         /// Sender or receiver.
         role: &'static str,
-        /// What it said.
+        /// Its message.
         message: String,
-        /// Its advice.
+        /// Its hint.
         hint: Option<String>,
         /// Its exit code.
         code: u8,
     },
-    /// A run that was ended before its time.
+    /// The run was stopped before its end.
     #[error("the run was ended early")]
     Stopped,
-    /// The network could not be made or run.
+    /// The network could not be set up or run.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// Something of the system failed.
+    /// A system call failed.
     #[error("{what}: {error}")]
     System {
-        /// What was to be done.
+        /// What was being done.
         what: &'static str,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
 }
 
 impl EmuError {
-    /// Whether the machine lacks something, and the scenario would run on another.
+    /// Whether the machine lacks something, so that the scenario might run on another.
     pub fn is_of_machine(&self) -> bool {
         matches!(
             self,
@@ -151,7 +151,7 @@ impl EmuError {
         )
     }
 
-    /// Whether the scenario asks for what cannot be.
+    /// Whether the scenario asks for something impossible.
     pub fn is_of_scenario(&self) -> bool {
         matches!(
             self,
@@ -163,7 +163,7 @@ impl EmuError {
         )
     }
 
-    /// The exit code of the program that failed, where one did.
+    /// The exit code of the agent that failed, if one did.
     pub const fn agent_code(&self) -> Option<u8> {
         match self {
             Self::Agent { code, .. } => Some(*code),
@@ -216,19 +216,19 @@ impl EmuError {
     }
 }
 
-/// To two digits: what was measured differs from time to time.
+/// Rounds to two digits: measurements vary from run to run.
 fn rounded(n: u64) -> u64 {
     let unit = 10_u64.pow(n.checked_ilog10().unwrap_or(0).saturating_sub(1));
     n / unit * unit
 }
 
-/// What is lacking, as words.
+/// The missing features in words.
 fn words(lacks: &[(&str, &str)]) -> String {
     let one = |(name, serves): &(&str, &str)| format!("{name} (for: {serves})");
     lacks.iter().map(one).collect::<Vec<_>>().join(", no ")
 }
 
-/// Modules of the kernel are called after what they are, queues with a prefix.
+/// Kernel modules are named after the feature; those of queues have a prefix.
 fn lacks_advice(lacks: &[(&str, &str)]) -> String {
     let module = |name: &str| match name {
         "veth" | "ifb" => name.to_owned(),

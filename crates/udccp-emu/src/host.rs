@@ -1,5 +1,5 @@
-//! A host of the network that is really a TUN device: what its kernel sends goes into the network,
-//! what the network delivers goes to its kernel.
+//! A host of the network that stands for a TUN device: packets from its kernel enter the network,
+//! and packets that the network delivers go to its kernel.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -14,21 +14,21 @@ use crate::input::TunInput;
 use crate::packet;
 use crate::timing::Meter;
 
-/// The door between the network and a TUN device.
+/// Connects the network with a TUN device.
 #[derive(Debug)]
 pub(crate) struct TunHost {
     input: Rc<RefCell<TunInput>>,
-    /// Its number.
+    /// The host's number.
     number: usize,
     clock: Clock,
     meter: Rc<RefCell<Meter>>,
-    /// Time to live of what arrives.
+    /// Time to live of packets that arrive.
     ttl: u8,
     identification: u16,
 }
 
 impl TunHost {
-    /// For the host of this number, with so many routers on the way of its flow.
+    /// Creates the host with this number; its flow passes this many routers.
     pub(crate) fn new(
         number: usize,
         routers: u8,
@@ -71,7 +71,7 @@ impl Machine for TunHost {
     }
 }
 
-/// The application is a program in the host's namespace; there is none here.
+/// The application is a program in the host's namespace, so there is none here.
 impl AppPort for TunHost {
     fn send(&mut self, _now: Instant, message: Message) -> SendOutcome {
         SendOutcome::Closed(message)
@@ -104,7 +104,7 @@ impl Transport for TunHost {
     }
 }
 
-/// The source of a flow whose application is a program elsewhere.
+/// The source of a flow whose application runs in another program.
 #[derive(Debug)]
 pub(crate) struct Elsewhere;
 

@@ -1,4 +1,4 @@
-//! A host: a namespace with a TUN device in it, set up for one end of a flow.
+//! A host: a namespace with a TUN device, configured for one end of a flow.
 
 use std::io;
 use std::net::IpAddr;
@@ -9,8 +9,8 @@ use udccp_scenario::schema::{Flow, TcpOptions, TcpProfile};
 
 use crate::tun::{Card, NAME, Tun};
 
-/// Buffers that TCP may grow to where a flow does not say: twice the largest path of 1 Gbit/s and
-/// 200 ms. The kernel's own limit (4 to 6 MB) would be felt on long fast paths.
+/// Limit of TCP's buffers unless a flow sets one: twice the largest path of 1 Gbit/s and 200 ms.
+/// The kernel's default limit (4 to 6 MB) would restrict long fast paths.
 const TCP_BUFFER: u64 = 64 << 20;
 
 /// A host of the network.
@@ -21,7 +21,7 @@ pub(crate) struct HostNamespace {
 }
 
 impl HostNamespace {
-    /// One end of a flow, at this address.
+    /// Creates a host for one end of a flow, with this address.
     pub(crate) fn new(flow: &Flow, address: IpAddr) -> io::Result<Self> {
         let card = card(flow, address)?;
         let host = Host::new()?;
@@ -37,7 +37,7 @@ impl HostNamespace {
 
 fn card(flow: &Flow, address: IpAddr) -> io::Result<Card> {
     let mtu = u32::try_from(flow.packet.bytes()).map_err(io::Error::other)?;
-    // Headers of IP and TCP.
+    // IP and TCP headers.
     let segment = mtu.saturating_sub(if address.is_ipv4() { 40 } else { 60 });
     let metrics = metrics(&flow.tcp, segment);
     let mut settings = settings(&flow.tcp);
@@ -45,7 +45,7 @@ fn card(flow: &Flow, address: IpAddr) -> io::Result<Card> {
     Ok(Card { address, mtu, metrics, settings })
 }
 
-/// What a scenario says of a TCP that a route can say too.
+/// TCP options of a scenario that a route can set.
 fn metrics(tcp: &TcpOptions, segment: u32) -> TcpMetrics {
     let millis = tcp.min_rto.map(|least| u32::try_from(least.as_millis()).unwrap_or(u32::MAX));
     TcpMetrics {
@@ -56,12 +56,12 @@ fn metrics(tcp: &TcpOptions, segment: u32) -> TcpMetrics {
     }
 }
 
-/// Settings of a host. Its namespace is new, so that nothing else is changed by them, and nothing
-/// was learnt from earlier connections.
+/// Settings of a host. Its namespace is new, so the settings affect nothing else, and TCP has no
+/// cached metrics of earlier connections.
 fn settings(tcp: &TcpOptions) -> Vec<(String, String)> {
     let most = |own: Option<udccp_base::DataSize>| own.map_or(TCP_BUFFER, |size| size.bytes());
     let range = |most: u64| format!("4096 {} {most}", most.min(131_072));
-    // They are those of TCP over IPv6 too.
+    // They apply to TCP over IPv6 too.
     vec![
         ("ipv4/tcp_rmem".to_owned(), range(most(tcp.receive_buffer))),
         ("ipv4/tcp_wmem".to_owned(), range(most(tcp.send_buffer))),
@@ -69,8 +69,8 @@ fn settings(tcp: &TcpOptions) -> Vec<(String, String)> {
     ]
 }
 
-/// Nothing but the traffic of flows is to be on the way: no router is looked for, and no address is
-/// made up that its neighbours would hear of.
+/// Only the flows' traffic may be on the path: disables router solicitation, and address
+/// configuration, which neighbours would see.
 fn ipv6_settings(is_used: bool) -> Vec<(String, String)> {
     let of = |device: &str, key: &str, value: u8| {
         (format!("ipv6/conf/{device}/{key}"), value.to_string())
@@ -82,12 +82,12 @@ fn ipv6_settings(is_used: bool) -> Vec<(String, String)> {
         of("all", "disable_ipv6", 0),
         of(NAME, "accept_ra", 0),
         of(NAME, "router_solicitations", 0),
-        // None.
+        // Mode 1: no automatic addresses.
         of(NAME, "addr_gen_mode", 1),
     ]
 }
 
-/// What a scenario asks of a flow's TCP and a kernel cannot be told; each as a sentence.
+/// TCP options of a flow that cannot be set in a kernel, each as a sentence.
 pub(crate) fn gaps(flow: &Flow) -> Vec<String> {
     let TcpOptions {
         profile,

@@ -1,4 +1,4 @@
-//! Reads what a host's kernel sends, and holds it until the network takes it.
+//! Reads packets that a host's kernel sends, and queues them for the network.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -13,25 +13,27 @@ use crate::packet;
 use crate::timing::Meter;
 use crate::tun::Tun;
 
-/// Most packets that one call reads, so that a host which never stops does not stop the others.
+/// Most packets read in one call, so that a host that sends without pause does not block the
+/// others.
 const BATCH: usize = 256;
-/// Room for packets, taken at once.
+/// Buffer for packets, allocated at once.
 const ARENA: usize = 256 << 10;
 /// The longest IP packet.
 const LONGEST: usize = 65_535;
 
-/// Packets of one TUN device. They enter the network no earlier than they were read: a packet
-/// that came while others were read would be ahead of its time else.
+/// Packets of one TUN device. None enters the network before the time at which the reading ended;
+/// otherwise a packet that came during the reading would enter too early.
 #[derive(Debug)]
 pub(crate) struct TunInput {
     tun: Arc<Tun>,
     meter: Rc<RefCell<Meter>>,
-    /// UDP port around DCCP, if the flow has one: only to know data from acknowledgements.
+    /// UDP port of encapsulated DCCP, if the flow has one. It is needed only to tell data from
+    /// acknowledgements.
     dccp_udp_port: Option<u16>,
     buffer: Box<[u8]>,
     arena: BytesMut,
     waiting: VecDeque<Datagram>,
-    /// When the last of them had been read.
+    /// When the last of them was read.
     read_at: Instant,
 }
 
@@ -56,8 +58,8 @@ impl TunInput {
         &self.tun
     }
 
-    /// Reads what waits in the device, unless packets of an earlier call wait here. Returns the
-    /// time after that; `None` where there is no packet.
+    /// Reads the packets waiting in the device, unless packets of an earlier call are still queued.
+    /// Returns the time after reading, or `None` if there is no packet.
     pub(crate) fn read(&mut self, clock: Clock) -> Option<Instant> {
         if self.waiting.is_empty() {
             for _ in 0..BATCH {
@@ -69,7 +71,7 @@ impl TunInput {
         (!self.waiting.is_empty()).then_some(self.read_at)
     }
 
-    /// The next packet that had been read by `now`.
+    /// The next packet, if it was read by `now`.
     pub(crate) fn next(&mut self, now: Instant) -> Option<Datagram> {
         if self.read_at > now {
             return None;
@@ -115,7 +117,7 @@ mod tests {
         let sender = thread::spawn(move || {
             for _ in 0..PACKETS {
                 let sent_at = clock.now().as_nanos().to_be_bytes();
-                // UDP, with the time at which it was sent as data.
+                // UDP; the payload is the time of sending.
                 let udp = [[0, 1, 0, 2, 0, 16, 0, 0], sent_at].concat();
                 host.send(&packet(17, &udp)).unwrap();
             }

@@ -1,5 +1,5 @@
-//! The path made by this machine's kernel instead of the emulator's own links: `tbf`, `netem` and
-//! queues between namespaces, as the testbeds of the studies had it, to compare.
+//! Uses this machine's kernel as the path instead of the emulator's links, for comparison: `tbf`,
+//! `netem` and queues between namespaces, as in the studies' testbeds.
 
 use std::fs;
 use std::thread;
@@ -16,11 +16,11 @@ use crate::error::EmuError;
 use crate::sys;
 use crate::timing::RATE_ERROR_PERCENT;
 
-/// A run in which one program used more than this of a processor, or all together of all, only
-/// shows how fast this machine is.
+/// A run only shows how fast this machine is if one program used more than this of a processor, or
+/// all programs together more than this of all processors.
 const BUSY_PERCENT: f64 = 80.0;
 
-/// Plays a scenario over the kernel's own queues.
+/// Runs a scenario over the kernel's own queues.
 pub(crate) fn emulate(
     name: &str,
     scenario: &Scenario,
@@ -51,7 +51,7 @@ pub(crate) fn emulate(
     Ok(Emulation { record, invalid, notes })
 }
 
-/// Goes from namespace to namespace in a thread that ends with it.
+/// Runs a job that moves between namespaces in a temporary thread.
 fn in_a_thread<T: Send>(job: impl FnOnce() -> Result<T, EmuError> + Send) -> Result<T, EmuError> {
     let gone = || EmuError::System {
         what: "cannot play in a thread",
@@ -68,7 +68,8 @@ fn play(built: &Built, options: &EmuOptions<'_>) -> Result<(Observations, Vec<u8
     }
     let mut packets = Vec::new();
     let mut say = |_: &str| ();
-    // As over the emulator's own links: a host that waits for programs of this machine is none.
+    // As over the emulator's own links: a host that waits for other programs of this machine is not
+    // realistic.
     let _ = sys::run_first(1);
     let context = RunContext {
         program: &options.program,
@@ -80,7 +81,7 @@ fn play(built: &Built, options: &EmuOptions<'_>) -> Result<(Observations, Vec<u8
     Ok((played, packets))
 }
 
-/// Nobody watches when the kernel hands packets on; how fast its links were is known.
+/// Timing record. When the kernel forwards packets is not observed, but its links' rates are.
 fn timing(played: &Observations, built: &Built, packets: u64) -> TimingRecord {
     let error = played.rate_error_percent(&built.links);
     let too_slow = error.filter(|error| *error > RATE_ERROR_PERCENT).map(|error| {
@@ -99,7 +100,8 @@ fn timing(played: &Observations, built: &Built, packets: u64) -> TimingRecord {
     }
 }
 
-/// Programs without a rest would send more on a faster machine; the kernel forwards in their time.
+/// Programs that use all their processor time would send more on a faster machine; the kernel's
+/// forwarding also counts as their time.
 fn too_busy(agents: &[f64], processors: usize) -> Option<String> {
     let most = agents.iter().copied().fold(0.0, f64::max);
     let all = agents.iter().sum::<f64>() / processors as f64;

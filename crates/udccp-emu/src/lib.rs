@@ -1,14 +1,14 @@
-//! Real-time network emulator: the network of the simulator, between hosts that are real.
+//! Real-time network emulator: the simulator's network between real hosts.
 //!
-//! A host is an anonymous network namespace with a TUN device: what programs in it send goes as
-//! real packets into the network of the scenario, the very links, queues and recorders of
-//! `udccp sim`, and what comes out goes back to the kernel of the other host. The network is the
-//! simulator's engine in step with `CLOCK_MONOTONIC` ([`udccp_sim::Chain::run_paced`]).
+//! A host is an anonymous network namespace with a TUN device. Packets that its programs send enter
+//! the network of the scenario, which has the same links, queues and recorders as `udccp sim`;
+//! packets that leave the network go to the kernel of the other host. The network is the
+//! simulator's engine, run in step with `CLOCK_MONOTONIC` ([`udccp_sim::Chain::run_paced`]).
 //!
-//! Or this machine's kernel makes the path ([`Path::Netem`]).
+//! Alternatively, this machine's kernel provides the path ([`Path::Netem`]).
 //!
 //! Nothing has a name outside of this process: namespaces belong to its threads, devices to its
-//! open files, and programs on hosts end with it. However it ends, the kernel takes all away.
+//! open files, and programs on hosts die with it. However it ends, the kernel removes everything.
 //!
 //! Linux only; on other systems the crate is empty.
 

@@ -1,4 +1,4 @@
-//! Keeps the network in step with the clock, and brings in what hosts send.
+//! Keeps the network in step with the clock, and feeds it packets from hosts.
 
 use std::cell::RefCell;
 use std::io;
@@ -12,32 +12,32 @@ use udccp_sim::{Pace, Turn};
 use crate::clock::Clock;
 use crate::input::TunInput;
 
-/// The last part of a wait is spent looking at clock and devices, as a sleep may end late by this.
-/// Not longer: a processor that is never free is taken from the emulator now and then, by the
-/// kernel, for tens of milliseconds.
+/// The end of a wait is spent polling clock and devices, since a sleep may end this late. It must
+/// be short: the kernel occasionally suspends a process that never sleeps, for tens of
+/// milliseconds.
 const SPIN: Duration = Duration::from_micros(10);
 /// The longest sleep.
 const NAP: Duration = Duration::from_millis(50);
-/// How often it is asked whether the run goes on.
-const ASK: Duration = Duration::from_millis(100);
-/// Devices looked at in one call.
+/// How often to check whether the run continues.
+const CHECK: Duration = Duration::from_millis(100);
+/// Most devices handled per call.
 const EVENTS: usize = 64;
 
-/// Waits for the clock and for TUN devices.
+/// Waits for the clock and TUN devices.
 pub(crate) struct Pacer<'a> {
     clock: Clock,
     inputs: Vec<Rc<RefCell<TunInput>>>,
     epoll: OwnedFd,
     events: [epoll::Event; EVENTS],
-    /// Hosts with packets that wait, as of the last look.
+    /// Hosts with waiting packets, as of the last poll.
     ready: Vec<usize>,
     goes_on: &'a mut dyn FnMut() -> bool,
-    ask_at: Instant,
+    check_at: Instant,
 }
 
 impl<'a> Pacer<'a> {
-    /// For the hosts with these inputs, in the order of their numbers. It ends a run when
-    /// `goes_on` says so.
+    /// A pacer for hosts with these inputs, in the order of their numbers. It ends the run when
+    /// `goes_on` returns false.
     pub(crate) fn new(
         clock: Clock,
         inputs: Vec<Rc<RefCell<TunInput>>>,
@@ -57,11 +57,11 @@ impl<'a> Pacer<'a> {
             events: [none; EVENTS],
             ready: Vec::new(),
             goes_on,
-            ask_at: Instant::ZERO,
+            check_at: Instant::ZERO,
         })
     }
 
-    /// Waits for packets, at most so long; none where a signal came first.
+    /// Waits for packets for at most `patience`. None are found if a signal interrupts.
     fn look(&mut self, patience: Duration) {
         let timeout = Timespec {
             tv_sec: (patience.as_nanos() / 1_000_000_000) as i64,
@@ -76,7 +76,7 @@ impl Pace for Pacer<'_> {
     fn wait(&mut self, due: Instant) -> Turn {
         loop {
             let now = self.clock.now();
-            // What is due comes first: what hosts say now, the network hears after that.
+            // Due events come first: the network sees packets that hosts send now after them.
             if now >= due {
                 return Turn::Due;
             }
@@ -85,12 +85,12 @@ impl Pace for Pacer<'_> {
                 if at < due {
                     return Turn::Input { host, at };
                 }
-                // An event came due meanwhile: it is first, and the packets wait for it.
+                // An event became due meanwhile. It comes first, and the packets wait.
                 self.ready.push(host);
                 return Turn::Due;
             }
-            if now >= self.ask_at {
-                self.ask_at = now + ASK;
+            if now >= self.check_at {
+                self.check_at = now + CHECK;
                 if !(self.goes_on)() {
                     return Turn::Stop;
                 }

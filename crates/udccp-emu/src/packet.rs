@@ -6,10 +6,10 @@ use udccp_packet::ip::{HeaderFields, IpHeader, IpPacket, Ipv4Header, Ipv6Header}
 use udccp_packet::udp::{self, UdpHeader};
 use udccp_wire::PacketType;
 
-/// The datagram of an IP packet; `None` for anything else, and for what the network could not
-/// deliver as it is: options of IPv4, extension headers of IPv6, fragments. Transport header and
-/// data are the packet's own bytes with their checksum; where data begin is known for TCP, UDP, and
-/// DCCP with or without UDP.
+/// Converts an IP packet to a datagram. `None` for other packets, and for those that the network
+/// could not deliver unchanged: IPv4 options, IPv6 extension headers, fragments. Transport header
+/// and data are the packet's bytes, with their checksum. The start of data is known for TCP, UDP,
+/// and DCCP with or without UDP.
 pub(crate) fn datagram(mut packet: Bytes, dccp_udp_port: Option<u16>) -> Option<Datagram> {
     let IpPacket { pseudo, protocol, ecn, is_fragment, len, header_len, .. } =
         IpPacket::parse(&packet).ok()?;
@@ -27,8 +27,8 @@ pub(crate) fn datagram(mut packet: Bytes, dccp_udp_port: Option<u16>) -> Option<
     Some(Datagram { src, dst, protocol, ecn, header: packet.into(), payload })
 }
 
-/// The IP header of a datagram which arrives with this time to live; `None` where its addresses are
-/// of two families.
+/// The IP header of a datagram that arrives with this time to live; `None` if its addresses are of
+/// different families.
 pub(crate) fn ip_header(datagram: &Datagram, identification: u16, ttl: u8) -> Option<IpHeader> {
     let (protocol, ecn) = (datagram.protocol, datagram.ecn as u8);
     let payload_len = datagram.transport_len();
@@ -50,13 +50,13 @@ fn transport_header(protocol: u8, transport: &[u8], dccp_udp_port: Option<u16>) 
             let dccp = UdpHeader::read(transport).and_then(carries_dccp);
             udp::HEADER_LEN + dccp.map_or(0, dccp_header_len)
         }
-        // What is not understood carries no data that counts.
+        // Treat unknown protocols as carrying no data.
         _ => transport.len(),
     }
 }
 
-/// Bytes before the application data of a DCCP packet (RFC 4340 section 5.1); all of one whose
-/// type has none.
+/// Bytes before the application data of a DCCP packet (RFC 4340 section 5.1); the whole length if
+/// its type has no data.
 fn dccp_header_len(dccp: &[u8]) -> usize {
     let offset = dccp.get(4).map_or(0, |words| usize::from(*words) * 4);
     match PacketType::peek(dccp) {
@@ -69,7 +69,7 @@ fn dccp_header_len(dccp: &[u8]) -> usize {
 pub(crate) mod tests {
     use super::*;
 
-    /// An IPv4 packet of 10.1.0.1 to 10.2.0.1.
+    /// An IPv4 packet from 10.1.0.1 to 10.2.0.1.
     pub(crate) fn packet(protocol: u8, transport: &[u8]) -> Vec<u8> {
         let mut packet = vec![0x45, 2, 0, 20 + transport.len() as u8, 0, 1, 0x40, 0, 64, protocol];
         packet.extend([0, 0, 10, 1, 0, 1, 10, 2, 0, 1]);
@@ -101,7 +101,7 @@ pub(crate) mod tests {
         assert_eq!(lens(1, &[3, 3, 0, 0]), (4, 0), "ICMP");
     }
 
-    /// From fd00:1::1 to fd00:2::1, ECT(0).
+    /// An IPv6 packet from fd00:1::1 to fd00:2::1, ECT(0).
     fn packet_v6(next_header: u8, transport: &[u8]) -> Vec<u8> {
         let mut packet = vec![0x60, 0x20, 0, 0, 0, transport.len() as u8, next_header, 64];
         for net in [1, 2] {

@@ -1,4 +1,4 @@
-//! The right to make network namespaces: as root, or as root of a user namespace of one's own.
+//! The privilege to create network namespaces, as root or as root of a user namespace.
 
 use std::fs;
 use std::io;
@@ -11,20 +11,20 @@ use crate::error::EmuError;
 use crate::tun::DEVICE;
 use udccp_netns::Host;
 
-/// How often a move into a user namespace is tried, a millisecond apart.
+/// How often moving into a user namespace is tried, a millisecond apart.
 const PATIENCE: u32 = 50;
 
-/// Where the right to make namespaces comes from.
+/// Where the privilege comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Privileges {
-    /// The program has it.
+    /// The program has it already.
     Own,
-    /// The program is root in a user namespace that it made for itself.
+    /// The program is root in a user namespace that it created.
     UserNamespace,
 }
 
-/// Gets the right to make network namespaces and TUN devices; where the program does not have it,
-/// it moves into a user namespace of its own, which only a program with a single thread can.
+/// Gets the privilege to create network namespaces and TUN devices. If the program does not have
+/// it, it moves into a new user namespace, which is only possible with a single thread.
 ///
 /// # Errors
 /// What is missing, and how to get it.
@@ -34,7 +34,8 @@ pub fn acquire() -> Result<Privileges, EmuError> {
     tun.map(|_| found).map_err(|error| EmuError::Tun { error })
 }
 
-/// The right to make network namespaces alone, which is what [`Path::Netem`](crate::Path) needs.
+/// Gets the privilege to create network namespaces only, which is enough for
+/// [`Path::Netem`](crate::Path).
 ///
 /// # Errors
 /// What is missing, and how to get it.
@@ -53,7 +54,7 @@ fn enter_user_namespace() -> Result<(), EmuError> {
     let (user, group) = (getuid(), getgid());
     let refused = |error: Errno| EmuError::UserNamespace { error: error.into() };
     let mut moved = unshare(CloneFlags::CLONE_NEWUSER);
-    // A thread that was joined may still count for a moment.
+    // A thread that was just joined may still count.
     for _ in 0..PATIENCE {
         if moved != Err(Errno::EINVAL) {
             break;

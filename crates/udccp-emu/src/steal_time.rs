@@ -1,12 +1,12 @@
-//! Processor time that the host of a virtual machine kept for others: nothing that runs inside
-//! shows it, and no deadline is met without it.
+//! Steal time: processor time that a virtual machine's host gave to others. Nothing else inside the
+//! guest shows it, and it makes the emulator miss deadlines.
 
 use std::fs;
 
-/// From this share of all processors' time on, in percent, it is worth a word.
+/// Steal time above this share of all processors' time, in percent, is reported.
 const NOTABLE_PERCENT: f64 = 1.0;
 
-/// What all processors had to give so far, in ticks (proc(5), `/proc/stat`).
+/// The processors' total time so far, in ticks (proc(5), `/proc/stat`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Processors {
     steal_time: u64,
@@ -14,20 +14,20 @@ pub(crate) struct Processors {
 }
 
 impl Processors {
-    /// Until now; zero where the kernel does not tell.
+    /// The times so far, or zero if the kernel does not report them.
     pub(crate) fn now() -> Self {
         Self::read(&fs::read_to_string("/proc/stat").unwrap_or_default())
     }
 
-    /// The first line: a name; user, nice, system, idle, iowait, irq, softirq, steal; then times
-    /// that are part of others.
+    /// Parses the first line: a name; user, nice, system, idle, iowait, irq, softirq, steal; then
+    /// times that are included in others.
     fn read(stat: &str) -> Self {
         let fields = stat.lines().next().unwrap_or_default().split_whitespace().skip(1);
         let ticks: Vec<u64> = fields.take(8).filter_map(|field| field.parse().ok()).collect();
         Self { steal_time: ticks.get(7).copied().unwrap_or_default(), all: ticks.iter().sum() }
     }
 
-    /// A word on what was stolen between then and `now`, where it was much.
+    /// A message about the time stolen between `self` and `now`, if it was much.
     pub(crate) fn stolen_until(self, now: Self) -> Option<String> {
         let (steal_time, all) =
             (now.steal_time.saturating_sub(self.steal_time), now.all.saturating_sub(self.all));

@@ -24,14 +24,14 @@ use crate::timing::{Meter, Timing};
 /// Most hosts of a scenario: each is a network namespace and a thread.
 pub const MAX_HOSTS: usize = 256;
 
-/// The port that receivers serve, of TCP, UDP, DCCP, and of the UDP around DCCP.
+/// The port that receivers listen on: of TCP, UDP and DCCP, and of the UDP around DCCP.
 pub const PORT: u16 = 5001;
 
-/// What every IPv6 device carries at least (RFC 8200 section 5).
+/// The smallest MTU of IPv6 (RFC 8200 section 5).
 pub(crate) const IPV6_MTU: u64 = 1_280;
 
-/// The hosts of a scenario, two for each flow, set up and idle: what plays the flows is started
-/// inside of them. They are gone when this is dropped, or when the program ends in any way.
+/// The hosts of a scenario, two for each flow, set up and idle. Programs that run the flows are
+/// started on them. They are removed when this is dropped, or when the program ends in any way.
 #[derive(Debug)]
 pub struct Testnet {
     scenario: Scenario,
@@ -40,18 +40,18 @@ pub struct Testnet {
 }
 
 impl Testnet {
-    /// Sets the hosts up, with IPv4 addresses.
+    /// Sets up the hosts with IPv4 addresses.
     ///
     /// # Errors
-    /// What the machine lacks, or cannot keep up with.
+    /// What the machine lacks or cannot keep up with.
     pub fn new(scenario: &Scenario) -> Result<Self, EmuError> {
         Self::with_ip(scenario, IpVersion::V4)
     }
 
-    /// Sets the hosts up, with addresses of this kind.
+    /// Sets up the hosts with addresses of this IP version.
     ///
     /// # Errors
-    /// What the machine lacks, or cannot keep up with; packets that are too short for IPv6.
+    /// What the machine lacks or cannot keep up with; packets that are too small for IPv6.
     pub fn with_ip(scenario: &Scenario, ip: IpVersion) -> Result<Self, EmuError> {
         if ip == IpVersion::V6 {
             check_ipv6(scenario)?;
@@ -72,7 +72,7 @@ impl Testnet {
     fn pair(at: PairAddresses, flow: &Flow) -> Result<[HostNamespace; 2], EmuError> {
         let namespace = |role, address| {
             HostNamespace::new(flow, address).map_err(|error| match error.kind() {
-                // So the kernel says that there are as many namespaces as it allows.
+                // The kernel's error when its limit of namespaces is reached.
                 io::ErrorKind::StorageFull => EmuError::Namespaces { error },
                 _ => EmuError::Host { flow: flow.name.clone(), role, error },
             })
@@ -80,7 +80,8 @@ impl Testnet {
         Ok([namespace("sender", at.sender)?, namespace("receiver", at.receiver)?])
     }
 
-    /// A scenario that asks for more than this machine moves would only show its limits.
+    /// Refuses a scenario that needs more packets per second than this machine can move: its
+    /// results would only show the machine's limits.
     fn check_speed(&self) -> Result<(), EmuError> {
         let Some((namespaces, flow)) = self.namespaces.first().zip(self.scenario.flows.first())
         else {
@@ -93,7 +94,7 @@ impl Testnet {
         if wanted > able { Err(EmuError::TooFast { wanted, able }) } else { Ok(()) }
     }
 
-    /// The address of an end of the flow with this number.
+    /// The address of one end of a flow.
     pub fn address(&self, flow: usize, end: End) -> core::net::IpAddr {
         let at = PairAddresses::of(flow, self.ip);
         match end {
@@ -102,11 +103,11 @@ impl Testnet {
         }
     }
 
-    /// Does a job on the host of an end of the flow with this number: sockets and processes that
-    /// it makes are of that host. The job runs on a thread that lives as long as the host.
+    /// Runs a job on the host of one end of a flow: its sockets and processes belong to that host.
+    /// The job runs on a thread that lives as long as the host.
     ///
     /// # Errors
-    /// Those of the job; a flow that there is not.
+    /// Errors of the job; no such flow.
     pub fn on_host<T: Send + 'static>(
         &self,
         flow: usize,
@@ -117,14 +118,14 @@ impl Testnet {
         pair[usize::from(end == End::Receiver)].host.run(job)
     }
 
-    /// Runs the network from `clock`'s zero to the end of the scenario. It ends early, with an
-    /// error, when `goes_on` says so; it is asked some times a second.
+    /// Runs the network from `clock`'s time zero to the end of the scenario. It calls `goes_on`
+    /// several times a second and ends early, with an error, when that returns false.
     ///
-    /// The result has what the network saw. What only applications know is empty: goodput,
+    /// The result contains what the network saw. What only applications know is empty: goodput,
     /// congestion state, messages.
     ///
     /// # Errors
-    /// Settings that contradict each other; a capture that cannot be written; a stop.
+    /// Contradictory settings; a capture that cannot be written; a stop.
     pub fn run(
         &self,
         seed: u64,
@@ -133,15 +134,15 @@ impl Testnet {
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<(RunResult, Timing), EmuError> {
         let meter = Rc::new(RefCell::new(Meter::new(2 * self.namespaces.len())));
-        let mut doors =
-            Doors { testnet: self, clock, meter: Rc::clone(&meter), inputs: Vec::new() };
-        let chain = network(&self.scenario, Seed(seed), &mut doors)?;
+        let mut hosts =
+            HostFactory { testnet: self, clock, meter: Rc::clone(&meter), inputs: Vec::new() };
+        let chain = network(&self.scenario, Seed(seed), &mut hosts)?;
         let config = run_config(&self.scenario, seed, options)?;
         let system = |what| move |error| EmuError::System { what, error };
-        let mut pacer = Pacer::new(clock, doors.inputs, goes_on)
+        let mut pacer = Pacer::new(clock, hosts.inputs, goes_on)
             .map_err(system("cannot wait for the TUN devices"))?;
         let before = self.unread().map_err(system("cannot count lost packets"))?;
-        // Where that is not allowed, the result's timing shows whether it was needed.
+        // If this is not permitted, the result's timing shows whether it was needed.
         let is_first = sys::run_first(2).is_ok();
         let result = chain.run_paced(config, &mut pacer);
         if is_first {
@@ -161,7 +162,7 @@ impl Testnet {
     }
 }
 
-/// Whether there is IPv6, and room in it for the scenario's packets.
+/// Checks that IPv6 exists and has room for the scenario's packets.
 fn check_ipv6(scenario: &Scenario) -> Result<(), EmuError> {
     if !Path::new("/proc/sys/net/ipv6").exists() {
         return Err(EmuError::NoIpv6);
@@ -172,24 +173,24 @@ fn check_ipv6(scenario: &Scenario) -> Result<(), EmuError> {
     })
 }
 
-/// A host needs a few open files; the limit that a shell sets is low.
+/// Raises the limit of open files: each host needs a few, and the limit that a shell sets is low.
 fn open_many_files() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    // Where it stays as it was, it may do.
+    // If this fails, the limit may still be enough.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 
-/// Makes the doors to the hosts, in the order of the flows.
-struct Doors<'a> {
+/// Creates the network's side of the hosts, in the order of the flows.
+struct HostFactory<'a> {
     testnet: &'a Testnet,
     clock: Clock,
     meter: Rc<RefCell<Meter>>,
-    /// What each host sends, by its number.
+    /// The packets that each host sends, by its number.
     inputs: Vec<Rc<RefCell<TunInput>>>,
 }
 
-impl Hosts for Doors<'_> {
+impl Hosts for HostFactory<'_> {
     fn pair(&mut self, flow: &Flow, _: PairAddresses, _: Seed) -> Result<HostPair, String> {
         let namespaces =
             self.testnet.namespaces.get(self.inputs.len() / 2).ok_or("it has no hosts")?;

@@ -3,43 +3,43 @@
 use udccp_base::{Duration, Instant};
 use udccp_link::DelayHistogram;
 
-/// A packet that a host gets so much later than the network meant is late.
+/// A packet is late if the host gets it this long after its scheduled time.
 pub const DEADLINE: Duration = Duration::from_millis(1);
-/// A run is no measurement where more than this share of its packets was late, in percent.
+/// A run is invalid if more than this share of its packets was late, in percent.
 pub const LATE_PERCENT: f64 = 1.0;
-/// A run is no measurement where the rate error is above this, in percent.
+/// A run is invalid if its rate error is above this, in percent.
 pub const RATE_ERROR_PERCENT: f64 = 1.0;
-/// Rates are compared over stretches of this length.
+/// Length of the periods over which rates are compared.
 const STRETCH: Duration = Duration::from_secs(1);
-/// A host that gets nothing for so long has no service to compare.
+/// If a host gets nothing for this long, it has no service to compare.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How well a run kept time. All packets of the run count, of all flows and both directions.
+/// How well a run kept time, over all packets of all flows in both directions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timing {
-    /// Packets given to hosts.
+    /// Packets delivered to hosts.
     pub packets: u64,
-    /// Of these, given later than [`DEADLINE`] after their time.
+    /// Packets delivered more than [`DEADLINE`] after their time.
     pub late: u64,
-    /// Scheduling delay: from the time when the network meant a host to get a packet, to the time
-    /// when it got it.
+    /// Scheduling delay, from the time at which a host should get a packet to the time at which it
+    /// gets it.
     pub delay_p50: Duration,
     /// The same, 99th percentile.
     pub delay_p99: Duration,
     /// The same, the longest.
     pub delay_max: Duration,
-    /// Rate error: the service that hosts got by the clock, against the service as configured, over
-    /// stretches of a second; 99th percentile of its amount, in percent.
+    /// Rate error: how much the service by the clock differs from the configured service, over
+    /// periods of a second; 99th percentile of the absolute value, in percent.
     pub rate_error_percent: f64,
     /// Packets that the kernel dropped before the emulator read them.
     pub unread: u64,
-    /// Packets from hosts that the network does not carry (other than IP, fragments), and those
-    /// that a host's kernel did not take.
+    /// Packets from hosts that the network does not carry (not IP, or fragments), and packets that
+    /// a host's kernel refused.
     pub refused: u64,
 }
 
 impl Timing {
-    /// Why the run is no measurement; `None` where it is one.
+    /// Why the run is invalid, or `None` if it is valid.
     pub fn invalid_reason(&self) -> Option<String> {
         let late_percent = 100.0 * self.late as f64 / self.packets.max(1) as f64;
         if late_percent > LATE_PERCENT {
@@ -60,7 +60,7 @@ impl Timing {
     }
 }
 
-/// Notes when packets are given to hosts.
+/// Records when packets are delivered to hosts.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
     delay: DelayHistogram,
@@ -69,24 +69,24 @@ pub(crate) struct Meter {
     hosts: Vec<Stretches>,
 }
 
-/// One host's packets in stretches: each goes from the first packet of one to the first of the
-/// next, so that the same packets are served in it by the network's time and by the clock.
+/// Divides one host's packets into periods. Each goes from the first packet of one period to the
+/// first of the next, so that the same packets are served in it by network time and by clock time.
 #[derive(Clone, Debug, Default)]
 struct Stretches {
-    /// By the network's time and by the clock.
+    /// Start of the period in network time and in clock time.
     begin: Option<(Instant, Instant)>,
     last: Instant,
-    /// In parts of a million.
+    /// In millionths.
     errors: DelayHistogram,
 }
 
 impl Meter {
-    /// For so many hosts.
+    /// A meter for this many hosts.
     pub(crate) fn new(hosts: usize) -> Self {
         Self { hosts: vec![Stretches::default(); hosts], ..Self::default() }
     }
 
-    /// A host got a packet that it was to get at `meant`.
+    /// Records that a host got a packet scheduled for `meant`.
     #[inline]
     pub(crate) fn delivered(&mut self, host: usize, meant: Instant, at: Instant) {
         let delay = at.saturating_since(meant);
@@ -97,7 +97,7 @@ impl Meter {
         }
     }
 
-    /// A packet that is not carried, or not taken.
+    /// Records a packet that was not carried or not accepted.
     #[cold]
     pub(crate) fn refused(&mut self) {
         self.refused += 1;
@@ -148,7 +148,7 @@ mod tests {
         Instant::from_nanos(us * 1_000)
     }
 
-    /// A packet a millisecond, each as late as `late_us` says.
+    /// A run with one packet per millisecond, each late by `late_us`.
     fn run(seconds: u64, late_us: impl Fn(u64) -> u64) -> Timing {
         let mut meter = Meter::new(1);
         for ms in 0..1_000 * seconds {

@@ -1,4 +1,4 @@
-//! TUN devices: where packets leave the kernel and come back.
+//! TUN devices, through which packets leave and enter the kernel.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, IoSlice, Write};
@@ -11,13 +11,13 @@ use netlink_packet_route::link::LinkAttribute;
 use crate::sys;
 use udccp_netns::{LOOPBACK, Tables, TcpMetrics};
 
-/// Where TUN devices come from.
+/// The device from which TUN devices are created.
 pub(crate) const DEVICE: &str = "/dev/net/tun";
 
-/// The name of the one interface of a host.
+/// The name of a host's only interface.
 pub(crate) const NAME: &str = "udccp0";
 
-/// Packets that wait for the emulator before the kernel drops: a second of 1 Gbit/s and more.
+/// Packets that may wait for the emulator before the kernel drops: more than a second at 1 Gbit/s.
 const QUEUE: u32 = 100_000;
 
 /// All hosts are in one of these networks; see [`udccp_sim::PairAddresses`].
@@ -32,21 +32,21 @@ pub(crate) struct Card {
     pub(crate) address: IpAddr,
     /// Largest IP packet.
     pub(crate) mtu: u32,
-    /// What TCP is told about the way to all others.
+    /// TCP's parameters for the route to all others.
     pub(crate) metrics: TcpMetrics,
     /// Settings of the namespace, by their path below `/proc/sys/net`.
     pub(crate) settings: Vec<(String, String)>,
 }
 
-/// An open TUN device. Packets are read and written one at a time and whole; reading never waits.
+/// An open TUN device. Each call reads or writes one whole packet; reading never blocks.
 #[derive(Debug)]
 pub(crate) struct Tun {
     file: fs::File,
 }
 
 impl Tun {
-    /// A new device in the calling thread's namespace, up and with its address. Packets are as they
-    /// are on a wire: the kernel cuts them to the MTU and fills in all checksums.
+    /// Creates a device in the calling thread's namespace and gives it its address. Packets are as
+    /// on a wire: the kernel splits them to the MTU and fills in all checksums.
     pub(crate) fn open(card: &Card) -> io::Result<Self> {
         let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
         let file =
@@ -54,7 +54,7 @@ impl Tun {
         sys::attach_tun(file.as_fd(), NAME)?;
         for (path, value) in &card.settings {
             match fs::write(format!("/proc/sys/net/{path}"), value) {
-                // A kernel without IPv6 need not be told to leave it out.
+                // A kernel without IPv6 need not disable it.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 done => done?,
             }
@@ -71,13 +71,13 @@ impl Tun {
         Ok(Self { file })
     }
 
-    /// What stands for a device in a test.
+    /// A file in place of a device, for tests.
     #[cfg(test)]
     pub(crate) fn of_file(file: fs::File) -> Self {
         Self { file }
     }
 
-    /// Reads one packet; `None` where none waits.
+    /// Reads one packet, or returns `None` if none is waiting.
     #[inline]
     pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         match rustix::io::read(&self.file, buffer) {
@@ -87,13 +87,13 @@ impl Tun {
         }
     }
 
-    /// Writes one packet, of these parts.
+    /// Writes one packet that consists of these parts.
     #[inline]
     pub(crate) fn write(&self, parts: [&[u8]; 3]) -> io::Result<()> {
         (&self.file).write_vectored(&parts.map(IoSlice::new)).map(|_| ())
     }
 
-    /// Packets that the kernel dropped before the emulator read them, by the device's line in
+    /// Packets that the kernel dropped before the emulator read them, from the device's line in
     /// `/proc/net/dev`.
     pub(crate) fn dropped(table: &str) -> io::Result<u64> {
         let line = table.lines().find_map(|l| l.trim().strip_prefix(NAME)?.strip_prefix(':'));

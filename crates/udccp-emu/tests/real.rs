@@ -1,5 +1,5 @@
-//! Real traffic over emulated networks. Where the machine does not allow it, these tests say that
-//! they skip, and why.
+//! Real traffic over emulated networks. If the machine does not permit it, these tests skip and
+//! print why.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::disallowed_methods, reason = "real programs run in real time")]
@@ -27,7 +27,7 @@ fn scenario(change: impl Fn(&mut Scenario)) -> Scenario {
     scenario
 }
 
-/// The hosts of a scenario; `None` where this machine has no room for them.
+/// The hosts of a scenario, or `None` if this machine lacks the capacity.
 fn testnet(scenario: &Scenario) -> Option<Testnet> {
     match Testnet::new(scenario) {
         Ok(testnet) => Some(testnet),
@@ -39,7 +39,7 @@ fn testnet(scenario: &Scenario) -> Option<Testnet> {
     }
 }
 
-/// Runs the network while `programs` do what they do.
+/// Runs the network while `programs` run.
 fn run(testnet: &Testnet, programs: impl FnOnce(&Testnet, Clock) + Send) -> (RunResult, Timing) {
     let clock = Clock::in_future(Duration::from_millis(50));
     thread::scope(|scope| {
@@ -48,7 +48,7 @@ fn run(testnet: &Testnet, programs: impl FnOnce(&Testnet, Clock) + Send) -> (Run
     })
 }
 
-/// A run that kept time; `None`, and a word, where this machine does not get there in five.
+/// A run that kept time. After five failed attempts, prints a message and returns `None`.
 fn in_time(programs: impl Fn(&Testnet, Clock) + Send + Sync) -> Option<(RunResult, Timing)> {
     let scenario = scenario(|_| {});
     let mut fault = String::new();
@@ -86,7 +86,7 @@ fn kernel_tcp_fills_the_bottleneck_and_no_more() {
     let sum: f64 = rates.iter().sum();
     assert!((8.0..10.01).contains(&sum), "{rates:?} of 10 Mbit/s, {timing:?}");
     assert!(result.system.forward.utilisation > 0.8, "{timing:?}");
-    // A full queue of 50 packets is 60 ms.
+    // A full queue of 50 packets takes 60 ms.
     let delay = result.flows[0].measured.delay.max().unwrap();
     assert!((Duration::from_millis(10)..Duration::from_millis(75)).contains(&delay), "{delay}");
     assert!(result.flows[0].reverse.delivered.packets > 100, "acknowledgements come back");
@@ -129,13 +129,13 @@ fn datagrams_take_the_time_of_the_path_both_ways() {
                 let _ = echo.send_to(&buffer[..len], from);
             }
         });
-        // The network begins 50 ms from now.
+        // The network starts 50 ms from now.
         thread::sleep(time::Duration::from_millis(100));
         for i in 0..DATAGRAMS {
             let begun = time::Instant::now();
             ask.send_to(&[i; 72], to).unwrap();
             let mut answer = [0; 100];
-            // The network may end before a busy machine has come to the last of them.
+            // The network may end before a busy machine has sent the last datagrams.
             let Ok((len, _)) = ask.recv_from(&mut answer) else { return };
             assert_eq!((len, answer[0]), (72, i));
             *least_of = begun.elapsed().min(*least_of);
@@ -151,7 +151,7 @@ fn datagrams_take_the_time_of_the_path_both_ways() {
     for delivered in [&flow.forward, &flow.reverse].map(|way| way.delivered.packets) {
         assert!((answered..=u64::from(DATAGRAMS)).contains(&delivered), "{delivered}");
     }
-    // By the network's own time, which no machine stretches, the way takes exactly as long.
+    // In network time, which does not depend on the machine, the path takes exactly this long.
     let delays = [flow.measured.delay.mean(), flow.measured.delay.max()];
     assert_eq!(delays, [Some(way), Some(way)], "{timing:?}");
 }
@@ -174,7 +174,7 @@ fn a_run_ends_when_it_is_told_to() {
 #[test]
 fn hosts_have_one_interface_and_their_addresses_cannot_clash() {
     let scenario = scenario(|_| {});
-    // Two networks with equal addresses live side by side: each host is alone in its namespace.
+    // Two networks with the same addresses can coexist: each host has its own namespace.
     let (Some(one), Some(other)) = (testnet(&scenario), testnet(&scenario)) else { return };
     for testnet in [&one, &other] {
         let at = address(testnet, 0, End::Sender);
@@ -190,7 +190,7 @@ fn hosts_have_one_interface_and_their_addresses_cannot_clash() {
         let odd: Vec<_> = names.iter().filter(|n| n.starts_with("eth")).collect();
         assert!(virtual_ones.iter().all(|v| names.contains(v)) && odd.is_empty(), "{names:?}");
     }
-    // Nothing of it is to be seen from here.
+    // Nothing of them is visible outside.
     let here = std::fs::read_to_string("/proc/self/net/dev").unwrap();
     assert!(!here.contains("udccp0"));
 }
