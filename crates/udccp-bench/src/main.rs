@@ -1,9 +1,9 @@
-//! Measures the sockets beside plain UDP, the kernel's TCP, QUIC (quinn) and the least that a
-//! datagram can cost.
+//! Compares the sockets with plain UDP, the kernel's TCP, QUIC (quinn) and a minimal datagram
+//! program.
 //!
-//! Each figure is of one process that runs both ends on one core, between two network namespaces.
-//! Peers take turns, round by round, and ratios are of one round: other work on the machine then
-//! meets all of them alike.
+//! Each figure comes from one process that runs both ends on one core, between two network
+//! namespaces. Peers take turns in rounds, and ratios are computed within a round, so other work on
+//! the machine affects all of them alike.
 
 #![cfg(target_os = "linux")]
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! Counts processor time of this process.
+//! Measures the processor time of this process.
 
 use std::time::{Duration, Instant};
 
@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::ALLOCATOR;
 
-/// Processor time and wall time since some moment.
+/// Processor time and wall time since the start of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Meter {
     cpu: Duration,
     began: Instant,
 }
 
-/// What one peer did in one turn. Times are of both ends together.
+/// The result of one peer in one turn. Times are the sum of both ends.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Measured {
     /// Messages delivered, round trips, or connections.
@@ -27,23 +27,23 @@ pub(crate) struct Measured {
     pub(crate) wall_s: f64,
     /// Median and 99th percentile of a round trip in microseconds.
     pub(crate) percentiles_us: Option<(f64, f64)>,
-    /// Of one end of an idle connection: bytes of the heap that it holds, and allocations that were
-    /// made for it, freed ones too.
+    /// For one end of an idle connection: bytes that it holds on the heap, and its number of
+    /// allocations, including freed ones.
     pub(crate) heap: Option<(f64, f64)>,
 }
 
 impl Meter {
-    /// Begins now.
+    /// Starts a measurement.
     pub(crate) fn start() -> Self {
         Self { cpu: processor_time(), began: Instant::now() }
     }
 
-    /// The moment at which this much time has passed.
+    /// The instant `seconds` after the start.
     pub(crate) fn after(&self, seconds: f64) -> Instant {
         self.began + Duration::from_secs_f64(seconds)
     }
 
-    /// Ends now.
+    /// Ends the measurement.
     pub(crate) fn stop(self, sent: u64, arrived: u64) -> Measured {
         Measured {
             count: arrived,
@@ -56,12 +56,12 @@ impl Meter {
 }
 
 impl Measured {
-    /// Processor time of one message, round trip or connection, in nanoseconds.
+    /// Processor time per message, round trip or connection, in nanoseconds.
     pub(crate) fn each_ns(&self) -> f64 {
         self.cpu_s * 1e9 / self.count.max(1) as f64
     }
 
-    /// With percentiles of these round trips.
+    /// Adds the percentiles of these round trips.
     pub(crate) fn with_round_trips(self, mut times: Vec<Duration>) -> Self {
         times.sort_unstable();
         let at = |permille: usize| {
@@ -81,7 +81,7 @@ fn processor_time() -> Duration {
     of(usage.user_time()) + of(usage.system_time())
 }
 
-/// What the heap held at some moment.
+/// The state of the heap at some instant.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Heap {
     bytes: usize,
@@ -89,12 +89,12 @@ pub(crate) struct Heap {
 }
 
 impl Heap {
-    /// Now.
+    /// The state now.
     pub(crate) fn now() -> Self {
         Self { bytes: ALLOCATOR.held_bytes(), allocations: ALLOCATOR.allocations() }
     }
 
-    /// Bytes held more than then, and allocations since then, for each of `n`.
+    /// Growth in bytes and number of allocations since then, divided by `n`.
     pub(crate) fn since(self, n: usize) -> (f64, f64) {
         let now = Self::now();
         let bytes = now.bytes.saturating_sub(self.bytes);

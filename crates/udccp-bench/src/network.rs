@@ -1,4 +1,4 @@
-//! Makes two hosts with a cable between them, both on one core.
+//! Creates two hosts with a cable between them, both on one core.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -11,17 +11,17 @@ use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
 use udccp_netns::{Namespace, Tables, interface};
 
-/// What lies between the ends.
+/// The path between the ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Path {
-    /// A veth pair, which carries merged packets whole.
+    /// A veth pair, which carries merged packets unsplit.
     Veth,
-    /// A veth pair for which the kernel cuts merged packets of UDP into datagrams.
+    /// A veth pair for which the kernel splits merged UDP packets into datagrams.
     VethSegmented,
 }
 
 impl Path {
-    /// Whether this machine has what it takes to make it.
+    /// Checks that this machine can create the path.
     ///
     /// # Errors
     /// What is missing.
@@ -38,31 +38,31 @@ const CARD: &str = "eth0";
 const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 9, 0, 2));
 const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 9, 0, 1));
 
-/// A server at work in its thread.
+/// A server running in a thread.
 #[derive(Debug)]
 pub(crate) struct Server<R>(JoinHandle<Result<R>>);
 
 impl<R> Server<R> {
-    /// Waits for what it returns.
+    /// Waits for the server's result.
     ///
     /// # Errors
-    /// Those of its job, and a panic.
+    /// An error of its job, or a panic.
     pub(crate) fn join(self) -> Result<R> {
         self.0.join().map_err(|_| anyhow!("the server panicked"))?
     }
 }
 
-/// A client's host, which the calling thread is in, and a server's.
+/// A client's host, which the calling thread is in, and a server's host.
 #[derive(Debug)]
 pub(crate) struct Network {
     server: Namespace,
 }
 
 impl Network {
-    /// Makes it, and keeps this process on core 0.
+    /// Creates the network and pins this process to core 0.
     ///
     /// # Errors
-    /// No right to make network namespaces, or what the kernel refuses.
+    /// No permission to create network namespaces, or the kernel's error.
     pub(crate) fn new(path: Path) -> Result<Self> {
         let mut core = CpuSet::new();
         core.set(0)?;
@@ -82,27 +82,27 @@ impl Network {
         Ok(network)
     }
 
-    /// Waits until the hosts know each other's hardware address: no first packet waits for that.
+    /// Waits until address resolution is complete, so that no first packet waits for it.
     fn meet(&self) -> Result<()> {
         let listener = self.server.run(|| TcpListener::bind(Self::server_addr()))?;
         TcpStream::connect(listener.local_addr()?).context("reaching the server's host")?;
         Ok(())
     }
 
-    /// Where a server binds: any port of its host.
+    /// The address for a server to bind: any port of its host.
     pub(crate) fn server_addr() -> SocketAddr {
         SocketAddr::new(SERVER, 0)
     }
 
-    /// Where a client binds: any port of its host.
+    /// The address for a client to bind: any port of its host.
     pub(crate) fn client_addr() -> SocketAddr {
         SocketAddr::new(CLIENT, 0)
     }
 
-    /// Runs a server in a thread of its own.
+    /// Runs a server in a separate thread.
     ///
     /// # Errors
-    /// No more open files.
+    /// Too many open files.
     pub(crate) fn serve<R: Send + 'static>(
         &self,
         job: impl FnOnce() -> Result<R> + Send + 'static,

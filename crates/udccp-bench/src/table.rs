@@ -1,4 +1,4 @@
-//! Has the peers take turns and prints their figures in tables.
+//! Runs the peers in turns and prints their figures as tables.
 
 use std::io::{self, Write};
 use std::process::Command;
@@ -11,18 +11,18 @@ use crate::network::Path;
 use crate::peers::Peer;
 use crate::work::Work;
 
-/// How much is measured.
+/// The extent of the measurement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Turns {
-    /// How often each peer has its turn.
+    /// Number of turns per peer.
     pub(crate) rounds: u32,
-    /// How long each turn takes.
+    /// Length of a turn.
     pub(crate) seconds: f64,
-    /// Connections where many are held.
+    /// Number of connections for loads with many.
     pub(crate) connections: usize,
 }
 
-/// One table: a load, its network and its peers. Ratios are to `peers[0]` and to quinn.
+/// A table: a load, its path and its peers. Ratios are relative to `peers[0]` and to quinn.
 struct Table {
     work: Work,
     path: Path,
@@ -93,10 +93,10 @@ const TABLES: [Table; 7] = [
     },
 ];
 
-/// Measures these loads, or all of them.
+/// Measures these loads, or all of them if none is given.
 ///
 /// # Errors
-/// A turn that failed, and a reader of the output that has gone.
+/// A turn failed, or the output's reader is gone.
 pub(crate) fn print(out: &mut impl Write, works: &[Work], turns: Turns) -> Result<()> {
     let Turns { rounds, seconds, connections } = turns;
     writeln!(out, "{rounds} interleaved rounds of {seconds} s on {}.", std::env::consts::ARCH)?;
@@ -112,7 +112,7 @@ pub(crate) fn print(out: &mut impl Write, works: &[Work], turns: Turns) -> Resul
     Ok(())
 }
 
-/// What the peers of a table did, round by round.
+/// The results of a table's peers, round by round.
 struct Rounds(Vec<Vec<Measured>>);
 
 impl Table {
@@ -121,7 +121,7 @@ impl Table {
         (0..turns.rounds).map(|_| round()).collect::<Result<_>>().map(Rounds)
     }
 
-    /// One turn, in a process of its own.
+    /// Runs one turn in a separate process.
     fn turn(&self, peer: Peer, turns: Turns) -> Result<Measured> {
         let word = |value: clap::builder::PossibleValue| value.get_name().to_owned();
         let named = |value: Option<_>| value.map(word).unwrap_or_default();
@@ -141,12 +141,12 @@ impl Table {
 }
 
 impl Rounds {
-    /// One figure of a peer in each round.
+    /// One figure of a peer from each round.
     fn of(&self, peer: usize, figure: impl Fn(&Measured) -> f64) -> Vec<f64> {
         self.0.iter().map(|round| figure(&round[peer])).collect()
     }
 
-    /// How many times another peer's cost a peer's is: the median of the rounds' ratios.
+    /// A peer's cost divided by another's: the median of the rounds' ratios.
     fn ratio(&self, peer: usize, other: usize) -> f64 {
         let each = |round: &Vec<Measured>| round[peer].each_ns() / round[other].each_ns();
         median(self.0.iter().map(each).collect())
@@ -213,7 +213,7 @@ impl Rounds {
     }
 }
 
-/// The words of a label before its explanation.
+/// The start of a label, before its explanation.
 fn short(label: &str) -> &str {
     label.split([':', ',']).next().unwrap_or(label).trim_matches('*')
 }

@@ -1,4 +1,4 @@
-//! Names what is measured, and who takes part in it.
+//! Lists the loads and the peers that support them.
 
 use std::time::Duration;
 
@@ -10,54 +10,54 @@ use crate::meter::Measured;
 use crate::network::Network;
 use crate::peers::{Peer, dccp, dccp_blocking, floor, quic, tcp, udp};
 
-/// Bytes of a message in bulk.
+/// Bytes of a bulk message.
 pub(crate) const BULK_BYTES: usize = 1200;
-/// Messages handed over at once in bulk.
+/// Messages sent at once in bulk.
 pub(crate) const BULK_BATCH: usize = 128;
-/// Bytes of a message that is answered.
+/// Bytes of a message for round trips.
 pub(crate) const PING_BYTES: usize = 100;
-/// Connections under way at once where handshakes are measured.
+/// Concurrent connections for the handshake load.
 pub(crate) const HANDSHAKES_AT_ONCE: usize = 32;
-/// Connections on which a question waits for its answer at all times.
+/// Connections with a pending question at all times.
 pub(crate) const QUESTIONS_AT_ONCE: usize = 100;
-/// Bytes of a message of one of many connections.
+/// Bytes of a message for the load with many connections.
 pub(crate) const MANY_BYTES: usize = 200;
-/// What the last messages get to arrive.
+/// Time for the last messages to arrive.
 pub(crate) const SETTLE: Duration = Duration::from_millis(100);
 
 /// A kind of load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 pub(crate) enum Work {
-    /// Messages of 1,200 bytes as fast as they go.
+    /// Messages of 1,200 bytes as fast as possible.
     Bulk,
-    /// A message of 100 bytes, sent back, over and over.
+    /// A message of 100 bytes, sent back, repeatedly.
     Ping,
     /// The same on 100 connections at once.
     Questions,
     /// Connect, accept, close; 32 at once.
     Handshakes,
-    /// Many connections with 100 messages of 200 bytes a second each.
+    /// Many connections with 100 messages of 200 bytes per second each.
     Many,
     /// Connections that do nothing.
     Idle,
 }
 
-/// One turn of a peer.
+/// A turn of one peer.
 #[derive(Debug)]
 pub(crate) struct Turn {
     /// The hosts.
     pub(crate) network: Network,
-    /// How long it takes.
+    /// Length in seconds.
     pub(crate) seconds: f64,
-    /// Connections where many are held.
+    /// Number of connections for loads with many.
     pub(crate) connections: usize,
 }
 
 impl Turn {
-    /// Measures a peer at a kind of load.
+    /// Measures a peer with a load.
     ///
     /// # Errors
-    /// A peer that does not do this, and whatever its sockets refuse.
+    /// The peer does not support the load, or an error of its sockets.
     pub(crate) fn measure(&self, work: Work, peer: Peer) -> Result<Measured> {
         match (work, peer) {
             (Work::Bulk, Peer::Floor) => floor::bulk(self),

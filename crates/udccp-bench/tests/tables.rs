@@ -1,4 +1,4 @@
-//! The program measures every peer at every load, and no figure of its tables is missing.
+//! Checks that the program measures every peer with every load, and that its tables are complete.
 
 #![cfg(target_os = "linux")]
 
@@ -12,7 +12,7 @@ fn every_peer_has_its_figures() {
         .expect("the program runs");
     let (out, err) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
     if err.contains("making network namespaces") {
-        // No right to make hosts, as in some containers.
+        // No permission to create namespaces, as in some containers.
         return;
     }
     assert!(done.status.success(), "{err}");
@@ -41,7 +41,7 @@ fn a_peer_that_cannot_do_a_load_is_named() {
     assert!(!done.status.success());
 }
 
-/// What each of many connections costs shows here, and not only in the tables.
+/// Limits the memory of each of many connections.
 #[test]
 fn an_idle_connection_is_small() {
     let done = Command::new(env!("CARGO_BIN_EXE_udccp-bench"))
@@ -53,7 +53,7 @@ fn an_idle_connection_is_small() {
     }
     let figures: serde_json::Value = serde_json::from_slice(&done.stdout).expect("JSON");
     let [bytes, allocations] = [0, 1].map(|n| figures["heap"][n].as_f64().expect("a number"));
-    // Builds with debug assertions unpack the settled feature values to compare them.
+    // Builds with debug assertions also unpack the negotiated feature values, to compare them.
     let compared = if cfg!(debug_assertions) { 2.0 } else { 0.0 };
     assert!(bytes < 2100.0 && allocations < 6.0 + compared, "{bytes} bytes, {allocations}");
 }

@@ -12,9 +12,9 @@ use crate::engine::{Engine, Event};
 use crate::handshake::transmit;
 use crate::{DtlsOptions, Error, Fingerprint, Version, handshake, pump, records};
 
-/// Messages that wait here to be read. If there are more, DCCP's own queue slows the peer down.
+/// Most received messages that wait here. Beyond that, DCCP's own queue slows the peer down.
 const INCOMING_MESSAGES: usize = 64;
-/// How often a close_notify that DCCP reports lost is sent in all.
+/// How often a close_notify that DCCP reports lost is sent in total.
 const CLOSE_NOTIFIES: u32 = 3;
 /// How long each close_notify may take to be reported received or lost.
 const CLOSE_NOTIFY_WITHIN: Duration = Duration::from_secs(2);
@@ -53,7 +53,7 @@ pub(crate) struct Shared {
     end: OnceLock<Result<(), Error>>,
     /// Our close_notify, once it exists, so that a close that was cancelled can be continued.
     notify: OnceLock<Vec<Bytes>>,
-    /// A send has set a timer of the engine.
+    /// Notified when a send has set a timer of the engine.
     pub(crate) due_changed: Notify,
     pub(crate) counts: Counts,
 }
@@ -79,7 +79,7 @@ impl Counts {
 
 impl Shared {
     pub(crate) fn engine(&self) -> MutexGuard<'_, Engine> {
-        // A panic elsewhere leaves the engine between two calls.
+        // A panic elsewhere cannot leave the engine inconsistent: it happens between two calls.
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -101,16 +101,16 @@ impl Shared {
         })
     }
 
-    /// How long what was sent before a close may take.
+    /// Time limit for data sent before a close to be delivered.
     fn linger(&self) -> Duration {
         self.connection.linger().unwrap_or_default().max(CLOSE_NOTIFY_WITHIN)
     }
 
-    /// Sends close_notify until DCCP reports it received, up to a number of times.
-    async fn say_goodbye(&self) {
+    /// Sends a close_notify until DCCP reports it received, at most [`CLOSE_NOTIFIES`] times.
+    async fn send_close_notify(&self) {
         let (connection, notify) = (&self.connection, self.close_notify());
         let acked = || connection.stats().map_or(0, |s| s.counters.data_packets_acked);
-        // Wait first for what was sent before, so that the next acknowledgement is that of the
+        // Wait first for earlier messages, so that the next acknowledgement is that of the
         // close_notify. A slow path may need all the time for that; the close_notify is sent
         // nevertheless.
         if let Ok(Err(_)) = tokio::time::timeout(self.linger(), connection.acknowledged()).await {
@@ -118,7 +118,7 @@ impl Shared {
         }
         for _ in 0..CLOSE_NOTIFIES {
             let before = acked();
-            let told = async {
+            let reported = async {
                 for packet in notify {
                     transmit(connection, packet.clone()).await?;
                 }
@@ -126,15 +126,16 @@ impl Shared {
                 Ok::<_, udccp::Error>(acked() >= before + notify.len() as u64)
             };
             // The connection has ended, or the peer has received everything.
-            if let Ok(Err(_) | Ok(true)) = tokio::time::timeout(CLOSE_NOTIFY_WITHIN, told).await {
+            if let Ok(Err(_) | Ok(true)) = tokio::time::timeout(CLOSE_NOTIFY_WITHIN, reported).await
+            {
                 return;
             }
         }
     }
 
-    /// Makes sure that the close_notify of a dropped connection arrives, whether it was `queued` or
-    /// not.
-    async fn say_goodbye_behind(self: Arc<Self>, queued: bool) {
+    /// Makes sure that the close_notify of a dropped connection arrives, whether or not it was
+    /// `queued`.
+    async fn ensure_close_notify(self: Arc<Self>, queued: bool) {
         let missed = || self.connection.stats().map(|s| (s.counters.data_packets_lost, s.timeouts));
         let before = missed();
         if queued {
@@ -144,9 +145,9 @@ impl Shared {
             let c = s.counters;
             c.data_packets_acked + c.data_packets_lost >= c.data_packets_sent
         });
-        // What a timeout gave up is in neither count, and what was late is in both.
+        // Packets given up by a timeout are in neither count, and late ones are in both.
         if !queued || !is_settled || missed() != before {
-            self.say_goodbye().await;
+            self.send_close_notify().await;
         }
     }
 }
@@ -188,7 +189,7 @@ impl DtlsConnection {
     ) -> Result<Self, Error> {
         let done = handshake::run(&connection, options, is_client).await?;
         let room = INCOMING_MESSAGES.max(done.early.len());
-        let (tell, incoming) = mpsc::channel(room);
+        let (tx, incoming) = mpsc::channel(room);
         let shared = Arc::new(Shared {
             connection,
             engine: Mutex::new(done.engine),
@@ -200,15 +201,15 @@ impl DtlsConnection {
             counts: Counts { handshake: done.packets_sent, ..Counts::default() },
         });
         for message in done.early {
-            // There is room for all of them.
-            if tell.try_send(message).is_ok() {
+            // The channel has room for all of them.
+            if tx.try_send(message).is_ok() {
                 shared.counts.received();
             }
         }
         if done.closed_by_peer {
             shared.end(Ok(()));
         } else {
-            tokio::spawn(pump::run(Arc::clone(&shared), tell));
+            tokio::spawn(pump::run(Arc::clone(&shared), tx));
         }
         Ok(Self { shared, incoming: tokio::sync::Mutex::new(incoming) })
     }
@@ -229,7 +230,7 @@ impl DtlsConnection {
         if len > max {
             return Err(Error::MessageTooLarge { len, max });
         }
-        // A record that was made must be sent, so wait for room first.
+        // A record that was created must be sent, so wait for room first.
         self.connection_open(self.shared.connection.writable().await)?;
         let mut events = Vec::new();
         {
@@ -295,7 +296,7 @@ impl DtlsConnection {
     /// # Errors
     /// As [`Connection::close`].
     pub async fn close(&self) -> Result<(), Error> {
-        self.shared.say_goodbye().await;
+        self.shared.send_close_notify().await;
         Ok(self.shared.connection.close().await?)
     }
 
@@ -364,7 +365,7 @@ impl DtlsConnection {
         }
     }
 
-    /// If DTLS has announced an end, that counts, and not the end of DCCP that follows.
+    /// If DTLS has announced an end, report that instead of the end of DCCP that follows.
     fn connection_open(&self, done: Result<(), udccp::Error>) -> Result<(), Error> {
         done.map_err(|e| self.check_open().err().unwrap_or_else(|| e.into()))
     }
@@ -373,7 +374,7 @@ impl DtlsConnection {
 impl Drop for DtlsConnection {
     fn drop(&mut self) {
         let connection = &self.shared.connection;
-        // Sent at once, in case the runtime is ending; a task does the rest.
+        // Sent at once, in case the runtime is shutting down; a task does the rest.
         let mut queued = true;
         for packet in self.shared.close_notify() {
             match connection.try_send(packet.clone()) {
@@ -385,8 +386,8 @@ impl Drop for DtlsConnection {
         let is_patient = connection.linger().is_some_and(|linger| !linger.is_zero());
         let runtime = tokio::runtime::Handle::try_current();
         if let Some(runtime) = runtime.ok().filter(|_| is_patient) {
-            runtime.spawn(Arc::clone(&self.shared).say_goodbye_behind(queued));
+            runtime.spawn(Arc::clone(&self.shared).ensure_close_notify(queued));
         }
-        // The pump ends with its receiver, and the DCCP connection closes in order with both.
+        // The pump ends with its receiver. The DCCP connection closes in order when both are gone.
     }
 }

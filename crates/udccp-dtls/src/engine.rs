@@ -17,7 +17,7 @@ const LARGEST_PACKET_BYTES: usize = 18 << 10;
 const HANDSHAKE_BUFFER_BYTES: usize = ENGINE_QUEUE_PACKETS * LARGEST_PACKET_BYTES;
 
 /// The machine replaces a key after three quarters of its records at the earliest, but only when it
-/// is given the time or a packet. A sender that receives nothing has to do that itself.
+/// processes a timeout or a packet. A sender that receives nothing has to trigger that itself.
 const LOOKS_PER_KEY: u64 = 16;
 
 /// Output of the machine.
@@ -35,10 +35,10 @@ pub(crate) enum Event {
     CloseNotify,
 }
 
-/// The machine's time, which stops while a flight waits to be sent.
+/// The machine's clock, which stops while a flight is queued for sending.
 #[derive(Debug, Default)]
 pub(crate) struct Clock {
-    /// How long it has been stopped before.
+    /// The total time for which it was stopped.
     lag: Duration,
     stopped: Option<Instant>,
 }
@@ -48,12 +48,12 @@ impl Clock {
         self.at(real_now())
     }
 
-    /// Stops time.
+    /// Stops the clock.
     pub(crate) fn stop(&mut self) {
         self.stop_at(real_now());
     }
 
-    /// Lets time run again.
+    /// Continues the clock.
     pub(crate) fn go_on(&mut self) {
         self.go_on_at(real_now());
     }
@@ -76,7 +76,7 @@ impl Clock {
         }
     }
 
-    /// The real time of the machine's `at`, if time runs from now on.
+    /// Converts the machine's time `at` to real time, assuming that the clock runs from now on.
     fn to_real(&self, at: Instant) -> Instant {
         at + self.lag
     }
@@ -92,7 +92,7 @@ pub(crate) struct Engine {
     pub(crate) clock: Clock,
     due: Instant,
     buffer: Vec<u8>,
-    /// Number of messages after which the machine checks the age of its key, and how many remain.
+    /// How many messages between checks of the key's age, and how many remain until the next.
     look_every: u64,
     until_look: u64,
 }
@@ -126,7 +126,7 @@ impl Engine {
         }
     }
 
-    /// Call when it is due, and to begin the handshake.
+    /// To be called when due, and to start the handshake.
     pub(crate) fn tick(&mut self, events: &mut Vec<Event>) -> Result<(), Error> {
         let done = self.machine.handle_timeout(self.clock.now());
         self.drain(events);
@@ -143,14 +143,14 @@ impl Engine {
                 return Err(Error::PeerAlert(alert));
             }
             if !records::tells_version(packet) {
-                // Later parts of a flight came first, which the machine could not interpret.
+                // Later parts of a flight arrived first, which the machine could not interpret.
                 return Ok(false);
             }
         }
         self.tick(events)?;
         let (before, due) = (events.len(), self.due);
-        // The machine drops a whole packet if its beginning was read before. A repeated flight with
-        // new records behind old ones would then never arrive.
+        // The machine drops a whole packet if its first record was read before, so a repeated
+        // flight with new records after old ones would never arrive. Pass records one by one.
         let mut records = records::each(packet);
         let done = records.try_for_each(|record| match self.machine.handle_packet(record) {
             // Dropped like any other packet.
@@ -177,7 +177,7 @@ impl Engine {
         }
     }
 
-    /// Ends sending: makes a close_notify.
+    /// Ends sending: creates a close_notify.
     pub(crate) fn close(&mut self, events: &mut Vec<Event>) {
         if self.machine.close().is_ok() {
             self.drain(events);
@@ -252,7 +252,7 @@ mod tests {
         assert_eq!(clock.to_real(after(3)), after(8));
     }
 
-    /// Two ends with keys, each of which is good for about `records`.
+    /// Two connected ends, whose keys last for about `records` each.
     fn connected(records: u64) -> (Engine, Engine) {
         let me = crate::Identity::self_signed("server.example").unwrap();
         let versions = Version::Dtls13..=Version::Dtls13;
@@ -283,7 +283,7 @@ mod tests {
         events.drain(..).filter_map(packet).collect()
     }
 
-    /// An end of a handshake of DTLS 1.3 with packets of so many bytes.
+    /// One end of a DTLS 1.3 handshake with packets of this size.
     fn end(is_client: bool, packet_bytes: usize) -> Engine {
         let me = crate::Identity::self_signed("server.example").unwrap();
         let options = DtlsOptions::new().versions(Version::Dtls13..=Version::Dtls13);
@@ -295,11 +295,11 @@ mod tests {
         Engine::new(&options, is_client, packet_bytes).unwrap()
     }
 
-    /// The client confirms the first part of a message whose second part is lost. The server then
-    /// repeats the second part behind messages that the client has long read.
+    /// The client acknowledges the first part of a message whose second part is lost. The server
+    /// then repeats the second part after messages that the client has already read.
     #[test]
     fn a_packet_that_begins_with_what_is_known_is_read_to_its_end() {
-        // Wherever a packet ends: in the certificate, between two messages, in what proves the key.
+        // Packets end in the certificate, between two messages, or in CertificateVerify.
         for packet_bytes in (420..660).step_by(20) {
             let mut ends = [end(true, packet_bytes), end(false, packet_bytes)];
             let (mut events, mut done, mut lost) = (Vec::new(), [false; 2], false);
@@ -338,7 +338,7 @@ mod tests {
         for n in 0..500_u32 {
             a.send(&n.to_be_bytes(), &mut events).unwrap();
             let sent = packets(&mut events);
-            // A timer sends it again if it is lost.
+            // The update is repeated by a timer if it is lost.
             updates += usize::from(a.due() < idle);
             for packet in sent {
                 b.feed(&packet, &mut answers).unwrap();

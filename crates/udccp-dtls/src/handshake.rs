@@ -9,12 +9,12 @@ use crate::engine::{Engine, Event};
 use crate::{Alert, DtlsOptions, Error, Version, records};
 
 //= 5238-3.5-1
-/// Handshake packets fit the smallest path that IPv6 allows, 1280 bytes, with the headers of IPv6,
-/// UDP and DCCP and room for DCCP's options. So a flight never has to be split again.
+/// Handshake packets fit the smallest MTU of IPv6, 1280 bytes, with the headers of IPv6, UDP and
+/// DCCP and room for DCCP's options. So a flight never has to be split again.
 const PACKET_BYTES: usize = 1100;
 /// With smaller packets a handshake is impractical.
 const LEAST_PACKET_BYTES: usize = 256;
-/// How long a refusal may take to reach the peer.
+/// Time limit for an alert to reach the peer.
 const REFUSAL_WITHIN: Duration = Duration::from_millis(500);
 
 /// The result of a handshake.
@@ -30,7 +30,7 @@ pub(crate) struct Established {
     pub(crate) packets_sent: u64,
 }
 
-/// Runs the handshake within the allowed time. A peer that is refused is told so.
+/// Runs the handshake within its time limit. If it fails, the peer is sent.
 pub(crate) async fn run(
     connection: &Connection,
     options: &DtlsOptions,
@@ -76,7 +76,7 @@ pub(crate) async fn run(
     }
 }
 
-/// A close by the peer is reported in the same way at any stage.
+/// Reports a close by the peer in the same way at any stage.
 fn closed(e: Error) -> Error {
     match &e {
         Error::Dccp(below) if matches!(**below, udccp::Error::Closed) => {
@@ -101,15 +101,15 @@ struct Handshake<'a> {
 impl Handshake<'_> {
     async fn run(&mut self) -> Result<(), Error> {
         let mut events = Vec::new();
-        // The machine's time starts here, when DCCP's handshake is over.
+        // The machine's clock starts here, after DCCP's handshake.
         //= 5238-3.2-4
         //= 5238-3.2-5
         let mut done = self.engine.tick(&mut events);
         loop {
-            // A machine that failed may still have an alert to send.
+            // Even after an error, the machine may have an alert to send.
             self.take(&mut events).await?;
             done?;
-            // The last flight leaves first, because after this nothing stops its timer.
+            // Send the last flight before returning: nothing stops its timer afterwards.
             if self.connected && !self.engine.clock.is_stopped() {
                 return Ok(());
             }
@@ -123,7 +123,7 @@ impl Handshake<'_> {
         tokio::select! {
             received = self.connection.recv() => match received {
                 Ok(Some(packet)) => self.feed(&packet, events),
-                // The next read reports it; what came before can still be read.
+                // The next read reports the error; earlier messages can still be read.
                 _ if self.connected => {
                     self.engine.clock.go_on();
                     Ok(())
@@ -160,7 +160,7 @@ impl Handshake<'_> {
                     transmit(self.connection, packet).await?;
                 }
                 Event::Certificate(der) => {
-                    self.options.judge(&der)?;
+                    self.options.check_certificate(&der)?;
                     self.certificate = Some(der);
                 }
                 Event::Connected => self.connected = true,
@@ -178,7 +178,7 @@ impl Handshake<'_> {
         Ok(())
     }
 
-    /// The negotiated version, if the peer has sent everything that it has to.
+    /// The negotiated version; an error if the peer has not sent everything required.
     fn version(&self) -> Result<Version, Error> {
         if self.options.needs_certificate() && self.certificate.is_none() {
             return Err(Error::NoCertificate);
@@ -186,8 +186,8 @@ impl Handshake<'_> {
         self.engine.version().ok_or_else(|| Error::Handshake("no version was agreed on".into()))
     }
 
-    /// Tells the peer that the handshake has failed: by an alert if there are no keys yet, and by a
-    /// DCCP-Reset in any case.
+    /// Tells the peer that the handshake has failed: with an alert if there are no keys yet, and
+    /// with a DCCP-Reset in any case.
     async fn refuse(&self, error: &Error) {
         let alert = match error {
             Error::Dccp(_) | Error::PeerAlert(_) => None,
@@ -196,14 +196,14 @@ impl Handshake<'_> {
             Error::WrongKey => Some(Alert::DECRYPT_ERROR),
             _ => Some(Alert::HANDSHAKE_FAILURE),
         };
-        // With DTLS 1.3 the peer has keys by then and ignores alerts in the clear.
+        // With DTLS 1.3, the peer has keys by now and ignores unencrypted alerts.
         let has_keys = self.engine.version() == Some(Version::Dtls13);
         if let Some(alert) = alert.filter(|&a| a == Alert::PROTOCOL_VERSION || !has_keys) {
-            let told = async {
+            let sent = async {
                 self.connection.send(records::alert(alert)).await?;
                 self.connection.acknowledged().await
             };
-            let _ = tokio::time::timeout(REFUSAL_WITHIN, told).await;
+            let _ = tokio::time::timeout(REFUSAL_WITHIN, sent).await;
         }
         self.connection.abort();
     }
@@ -213,8 +213,7 @@ impl Handshake<'_> {
 //= 5238-3-2
 //= 5238-3-3
 //= 5238-3.5-7
-/// Sends a packet of the engine; as several, split between records, if the path MTU has become
-/// smaller.
+/// Sends a packet of the engine. If the path MTU has become smaller, splits it between records.
 pub(crate) async fn transmit(connection: &Connection, packet: Bytes) -> Result<(), udccp::Error> {
     let mps = connection.max_message_size();
     if packet.len() <= mps {

@@ -63,7 +63,7 @@ impl Identity {
         let profile = SelfSigned::new(&names).map_err(|e| text(&e))?;
         let public =
             SubjectPublicKeyInfoOwned::from_key(key.verifying_key()).map_err(|e| text(&e))?;
-        // 16 bytes of a new public key are as unique as the key.
+        // The first 16 bytes of a new public key are unique enough.
         let serial = &public.subject_public_key.raw_bytes()[1..17];
         let serial = SerialNumber::new(serial).map_err(|e| text(&e))?;
         let validity = Validity::from_now(VALID_FOR).map_err(|e| text(&e))?;
@@ -139,15 +139,15 @@ impl fmt::Debug for Identity {
     }
 }
 
-/// A host name, a pattern of host names, or an address, without characters that have a meaning in a
-/// distinguished name.
+/// Whether the name is a host name, a pattern of host names, or an address, without characters that
+/// are special in a distinguished name.
 fn is_host_name(name: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || "-._*:".contains(c);
     !name.is_empty() && name.chars().all(fits)
 }
 
-/// From the first `BEGIN` line that ends in `what` to its `END` line; the whole text if there is
-/// none.
+/// The text from the first `BEGIN` line that ends in `what` to its `END` line; the whole text if
+/// there is none.
 fn first_block<'a>(text: &'a str, what: &str) -> &'a str {
     let mut from = 0;
     for line in text.split_inclusive('\n') {

@@ -15,15 +15,15 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
 const FLIGHT_TIMEOUT: Duration = Duration::from_secs(1);
 /// RFC 9147 section 4.5.3: the limit of the weakest cipher suite.
 const RECORDS_PER_KEY: u64 = 1 << 23;
-/// Most transmissions of one flight; the handshake timeout is what limits them.
+/// Most transmissions of one flight; in practice the handshake timeout ends it earlier.
 const FLIGHT_RETRIES: usize = 32;
-/// Longest timeout of the engine: ten years stand for ever.
+/// A timeout of ten years, which stands for no timeout.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(3650 * 24 * 3600);
 /// Most packets that the engine holds: more than a handshake with normal certificates needs.
 pub(crate) const ENGINE_QUEUE_PACKETS: usize = 256;
-/// The library keeps 12 records of a DTLS 1.3 flight; five are ServerHello, EncryptedExtensions,
-/// CertificateRequest, CertificateVerify and Finished, and a certificate may begin in the rest of
-/// a packet.
+/// The library keeps 12 records of a DTLS 1.3 flight. ServerHello, EncryptedExtensions,
+/// CertificateRequest, CertificateVerify and Finished need five, and a certificate may begin in the
+/// rest of a packet.
 const LARGEST_CERTIFICATE_RECORDS_13: usize = 6;
 /// Headers of a record and of a handshake fragment, and the overhead of protection.
 const RECORD_ROOM_BYTES: usize = 64;
@@ -38,7 +38,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// The version with this number in a handshake; `None` for older ones, and for those of TLS.
+    /// The version with this wire number; `None` for older ones, and for those of TLS.
     pub(crate) fn from_wire(number: &[u8]) -> Option<Self> {
         match number {
             [0xfe, 0xfd] => Some(Self::Dtls12),
@@ -62,7 +62,7 @@ type Lookup = dyn Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync;
 
 /// How the peer's certificate is verified.
 #[derive(Clone)]
-enum Judge {
+enum Verification {
     Pins(Vec<Fingerprint>),
     Check(Arc<Check>),
     AcceptAny,
@@ -91,7 +91,7 @@ struct Psk {
 #[derive(Clone)]
 pub struct DtlsOptions {
     identity: Option<Identity>,
-    judge: Option<Judge>,
+    verification: Option<Verification>,
     psk: Option<Psk>,
     oldest: Version,
     newest: Version,
@@ -106,7 +106,7 @@ impl Default for DtlsOptions {
     fn default() -> Self {
         Self {
             identity: None,
-            judge: None,
+            verification: None,
             psk: None,
             oldest: Version::Dtls12,
             newest: Version::Dtls13,
@@ -136,9 +136,9 @@ impl DtlsOptions {
     /// [`Self::verify`].
     #[must_use]
     pub fn pin(mut self, fingerprint: Fingerprint) -> Self {
-        match &mut self.judge {
-            Some(Judge::Pins(pins)) => pins.push(fingerprint),
-            _ => self.judge = Some(Judge::Pins(vec![fingerprint])),
+        match &mut self.verification {
+            Some(Verification::Pins(pins)) => pins.push(fingerprint),
+            _ => self.verification = Some(Verification::Pins(vec![fingerprint])),
         }
         self
     }
@@ -150,7 +150,7 @@ impl DtlsOptions {
         mut self,
         check: impl Fn(&[u8]) -> Result<(), String> + Send + Sync + 'static,
     ) -> Self {
-        self.judge = Some(Judge::Check(Arc::new(check)));
+        self.verification = Some(Verification::Check(Arc::new(check)));
         self
     }
 
@@ -158,7 +158,7 @@ impl DtlsOptions {
     /// everything.
     #[must_use]
     pub fn dangerous_accept_any(mut self) -> Self {
-        self.judge = Some(Judge::AcceptAny);
+        self.verification = Some(Verification::AcceptAny);
         self
     }
 
@@ -220,21 +220,23 @@ impl DtlsOptions {
     }
 
     /// Verifies the certificate of a peer.
-    pub(crate) fn judge(&self, der: &[u8]) -> Result<(), Error> {
-        let judged = match &self.judge {
-            Some(Judge::Pins(pins)) if pins.contains(&Fingerprint::of(der)) => Ok(()),
-            Some(Judge::Pins(_)) => Err("it is not among the pinned fingerprints".to_owned()),
-            Some(Judge::Check(check)) => check(der),
-            // A server without a check has not asked for it.
-            Some(Judge::AcceptAny) | None => Ok(()),
+    pub(crate) fn check_certificate(&self, der: &[u8]) -> Result<(), Error> {
+        let checked = match &self.verification {
+            Some(Verification::Pins(pins)) if pins.contains(&Fingerprint::of(der)) => Ok(()),
+            Some(Verification::Pins(_)) => {
+                Err("it is not among the pinned fingerprints".to_owned())
+            }
+            Some(Verification::Check(check)) => check(der),
+            // A server without verification has not requested the certificate.
+            Some(Verification::AcceptAny) | None => Ok(()),
         };
         let fingerprint = Fingerprint::of(der);
-        judged.map_err(|reason| Error::CertificateRefused { fingerprint, reason })
+        checked.map_err(|reason| Error::CertificateRefused { fingerprint, reason })
     }
 
     /// Whether a connection without a certificate of the peer is refused.
     pub(crate) fn needs_certificate(&self) -> bool {
-        self.psk.is_none() && self.judge.is_some()
+        self.psk.is_none() && self.verification.is_some()
     }
 
     /// The DTLS state machine of one side.
@@ -249,12 +251,12 @@ impl DtlsOptions {
             .mtu(packet_bytes)
             .max_queue_rx(ENGINE_QUEUE_PACKETS)
             .max_queue_tx(ENGINE_QUEUE_PACKETS)
-            .require_client_certificate(self.judge.is_some())
+            .require_client_certificate(self.verification.is_some())
             .use_server_cookie(self.cookie_exchange)
             .flight_start_rto(self.flight_timeout.min(LONGEST_TIMEOUT))
             .flight_retries(FLIGHT_RETRIES)
             .aead_encryption_limit(self.records_per_key)
-            // Our timeout applies: the engine's stops with the clock.
+            // Our own timeout applies: the engine's stops with its clock.
             .handshake_timeout(LONGEST_TIMEOUT);
         if let Some(psk) = &self.psk {
             let keys = Arc::new(Keys(AssertUnwindSafe(Arc::clone(&psk.lookup))));
@@ -313,7 +315,7 @@ impl DtlsOptions {
             return Err(Error::Options("the timeout of a flight must be above zero"));
         }
         match &self.psk {
-            Some(_) if self.identity.is_some() || self.judge.is_some() => {
+            Some(_) if self.identity.is_some() || self.verification.is_some() => {
                 Err(Error::Options("pre-shared keys and certificates cannot be combined"))
             }
             Some(_) if self.oldest > Version::Dtls12 => {
@@ -326,7 +328,7 @@ impl DtlsOptions {
             None if self.oldest > self.newest => {
                 Err(Error::Options("the range of versions is empty"))
             }
-            None if is_client && self.judge.is_none() => Err(Error::NoVerification),
+            None if is_client && self.verification.is_none() => Err(Error::NoVerification),
             None if !is_client && self.identity.is_none() => Err(Error::NoIdentity),
             None => Ok(()),
         }
@@ -335,15 +337,15 @@ impl DtlsOptions {
 
 impl fmt::Debug for DtlsOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let judge = match &self.judge {
+        let accepts = match &self.verification {
             None => "nobody",
-            Some(Judge::Pins(_)) => "pinned",
-            Some(Judge::Check(_)) => "by a check",
-            Some(Judge::AcceptAny) => "anybody",
+            Some(Verification::Pins(_)) => "pinned",
+            Some(Verification::Check(_)) => "by a check",
+            Some(Verification::AcceptAny) => "anybody",
         };
         f.debug_struct("DtlsOptions")
             .field("identity", &self.identity)
-            .field("accepts", &judge)
+            .field("accepts", &accepts)
             .field("psk", &self.psk.is_some())
             .field("versions", &(self.oldest..=self.newest))
             .field("handshake_timeout", &self.handshake_timeout)
@@ -351,7 +353,7 @@ impl fmt::Debug for DtlsOptions {
     }
 }
 
-/// The library requires types that survive a panic; a lookup that panics ends its task.
+/// The library requires unwind-safe types. A panic in a lookup ends the task that runs it.
 struct Keys(AssertUnwindSafe<Arc<Lookup>>);
 
 impl dimpl::PskResolver for Keys {

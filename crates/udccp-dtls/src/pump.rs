@@ -1,4 +1,4 @@
-//! The task that receives: it feeds the engine, sends its answers, and passes on messages.
+//! The receiving task: feeds the engine, sends its answers, and passes on messages.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use crate::connection::Shared;
 use crate::engine::Event;
 use crate::handshake::transmit;
 
-/// Runs until the connection ends or is dropped. Messages received wait in `incoming`; while that
-/// is full, nothing is read from DCCP, which slows the peer down.
+/// Runs until the connection ends or is dropped. Received messages are queued in `incoming`; while
+/// that is full, nothing is read from DCCP, which slows the peer down.
 pub(crate) async fn run(shared: Arc<Shared>, incoming: mpsc::Sender<Bytes>) {
     loop {
         let due = shared.engine().due();
@@ -44,7 +44,7 @@ fn feed(shared: &Shared, packet: &[u8], events: &mut Vec<Event>) -> Result<(), E
     Ok(())
 }
 
-/// Takes a packet in. Returns whether more will come.
+/// Processes a packet. Returns whether more can follow.
 async fn take(
     shared: &Shared,
     incoming: &mpsc::Sender<Bytes>,

@@ -4,17 +4,17 @@ use bytes::Bytes;
 
 use crate::{Alert, Version};
 
-/// Content type of handshake messages, and one of them with its header.
+/// Content type of handshake messages, and the type of a ClientHello.
 const HANDSHAKE: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
 const HANDSHAKE_HEADER_BYTES: usize = 12;
-/// Number of that extension.
+/// Number of the extension supported_versions.
 const SUPPORTED_VERSIONS: [u8; 2] = [0, 43];
-/// Header of a record of DTLS 1.2, and of DTLS 1.3 in the clear.
+/// Header of an unencrypted record, or of any record of DTLS 1.2.
 const HEADER_BYTES: usize = 13;
-/// DTLS 1.2: that header, 8 bytes of nonce and 16 of tag (AES-GCM); the other suites need less.
+/// DTLS 1.2: the record header, 8 bytes of nonce and 16 of tag (AES-GCM); other suites need less.
 const OVERHEAD_12: usize = HEADER_BYTES + 8 + 16;
-/// DTLS 1.3: header of 5 bytes, the content type, 16 bytes of tag.
+/// DTLS 1.3: a header of 5 bytes, the content type, 16 bytes of tag.
 const OVERHEAD_13: usize = 5 + 1 + 16;
 
 /// The most that protection adds to a message, in bytes.
@@ -41,7 +41,7 @@ fn first_record(packet: &[u8]) -> Option<usize> {
     Some(3 + seq_bytes + usize::from(u16::from_be_bytes([length[0], length[1]])))
 }
 
-/// The records of a packet. A rest that is not a record is returned as it is.
+/// The records of a packet. A remainder that is not a record is returned as it is.
 pub(crate) fn each(packet: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = packet;
     std::iter::from_fn(move || {
@@ -53,7 +53,7 @@ pub(crate) fn each(packet: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Packs the records of `packet`, in order, into packets of at most `max` bytes. Records are not
-/// split: a larger one gets a packet of its own.
+/// split: a larger one becomes a packet by itself.
 pub(crate) fn repack(packet: Bytes, max: usize) -> Vec<Bytes> {
     let mut packets = Vec::new();
     let mut rest = packet;
@@ -79,14 +79,14 @@ pub(crate) fn repack(packet: Bytes, max: usize) -> Vec<Bytes> {
     packets
 }
 
-/// Whether a packet begins with a ServerHello or a HelloVerifyRequest, the only ones that tell a
-/// client which version the server chose.
+/// Whether a packet begins with a ServerHello or a HelloVerifyRequest, the only messages that tell
+/// a client which version the server chose.
 pub(crate) fn tells_version(packet: &[u8]) -> bool {
     packet.first() == Some(&HANDSHAKE) && matches!(packet.get(HEADER_BYTES), Some(2 | 3))
 }
 
-/// The versions that a client offers, if the packet begins with all of its ClientHello (RFC 8446
-/// section 4.2.1: without the extension supported_versions it is the one before 1.3).
+/// The versions that a client offers, if the packet begins with a complete ClientHello. Without the
+/// extension supported_versions, the legacy version counts (RFC 8446 section 4.2.1).
 pub(crate) fn offered_versions(packet: &[u8]) -> Option<Vec<Version>> {
     let record = packet.get(HEADER_BYTES..first_record(packet)?)?;
     let length = usize::from(u16::from_be_bytes([*record.get(2)?, *record.get(3)?]));
@@ -96,7 +96,7 @@ pub(crate) fn offered_versions(packet: &[u8]) -> Option<Vec<Version>> {
         return None;
     }
     let mut body = Fields(record.get(HANDSHAKE_HEADER_BYTES..HANDSHAKE_HEADER_BYTES + length)?);
-    // Version and random; session, cookie, cipher suites and compression.
+    // Skip version and random, then session, cookie, cipher suites and compression.
     body.take(2 + 32)?;
     for length_bytes in [1, 1, 2, 1] {
         body.vector(length_bytes)?;
@@ -122,22 +122,22 @@ impl<'a> Fields<'a> {
         Some(field)
     }
 
-    /// A field with its length before it.
+    /// Reads a field that is preceded by its length.
     fn vector(&mut self, length_bytes: usize) -> Option<&'a [u8]> {
         let length = self.take(length_bytes)?.iter().fold(0, |n, &b| n << 8 | usize::from(b));
         self.take(length)
     }
 }
 
-/// The alert with which a packet begins, if it does and the alert is not encrypted.
+/// The alert at the start of a packet, if there is one and it is not encrypted.
 pub(crate) fn clear_alert(packet: &[u8]) -> Option<Alert> {
     let is_alert = packet.first() == Some(&21) && packet.get(3..5) == Some(&[0, 0]);
     let fatal = packet.get(HEADER_BYTES) == Some(&2);
     packet.get(HEADER_BYTES + 1).filter(|_| is_alert && fatal).map(|&d| Alert(d))
 }
 
-/// A fatal alert without encryption, as sent before there are keys. Its sequence number is above
-/// those of a handshake, so that it is not taken for a replay.
+/// A fatal unencrypted alert, as sent before there are keys. Its sequence number is above those of
+/// a handshake, so that it does not count as a replay.
 pub(crate) fn alert(alert: Alert) -> Bytes {
     let mut record = vec![21, 0xfe, 0xfd, 0, 0];
     record.extend_from_slice(&[0, 0, 0, 0xff, 0, 0]);

@@ -11,7 +11,7 @@ use udccp::{ConnectionEvent, DropReason, MessageFate, Options, Outgoing};
 use udccp_dtls::{DtlsConnection, DtlsOptions, Error, Identity, Version};
 use udccp_testkit::{Fate, by_chance, pass};
 
-/// The number of a message, if it is whole.
+/// Returns the number of a message, and checks its content.
 fn number_of(message: &[u8]) -> u32 {
     let n = u32::from_be_bytes(message[..4].try_into().unwrap());
     assert!(message[4..].iter().all(|&b| b == n as u8), "message {n} is damaged");
@@ -69,7 +69,7 @@ fn the_fate_of_a_message_is_told() {
         for _ in 0..20 {
             client.send("lost").await.unwrap();
         }
-        // They take the window. What comes then waits for too long.
+        // These fill the window, so the next message waits longer than its lifetime.
         tokio::time::sleep(Duration::from_millis(50)).await;
         let late = Outgoing::new("late").lifetime(Duration::from_millis(20)).priority(1);
         client.send(late.token(2)).await.unwrap();
@@ -96,7 +96,7 @@ fn nothing_readable_is_on_the_wire() {
     });
 }
 
-/// DCCP's partial checksums let damage to the data pass; DTLS does not.
+/// DCCP's partial checksums accept damaged data; DTLS does not.
 #[test]
 fn damaged_messages_are_dropped_and_counted() {
     for version in [Version::Dtls12, Version::Dtls13] {
@@ -142,8 +142,8 @@ fn dtls_13_withstands_loss_disorder_and_copies() {
     rough(Version::Dtls13, 3);
 }
 
-/// A path that is hard on the handshake and gentle to the data, so that the test is short: the
-/// handshake takes longer, and of the messages some are lost and none is damaged or repeated.
+/// A path that is rough during the handshake and mild afterwards, which keeps the test short. The
+/// handshake takes longer; some messages are lost, and none is damaged or duplicated.
 fn rough(version: Version, seed: u64) {
     let (mut hard, mut gentle) = (by_chance(seed, 0.15, 0.2, 0.1), by_chance(seed, 0.02, 0.1, 0.1));
     let mut count = 0;
@@ -166,7 +166,7 @@ fn rough(version: Version, seed: u64) {
             for n in 0..30 {
                 client.send(numbered(n, 800)).await.unwrap();
             }
-            // Most of it has left by then, whatever the path did to the rest.
+            // By then most has been sent, whatever happened to the rest.
             let _ = tokio::time::timeout(Duration::from_secs(2), client.acknowledged()).await;
             client.close().await
         };
@@ -184,7 +184,7 @@ fn rough(version: Version, seed: u64) {
 }
 
 //= 5238-3.2-5 test
-/// RFC 5238 section 3.2: DTLS's timer does not run while DCCP shakes hands.
+/// RFC 5238 section 3.2: DTLS's timer does not run during DCCP's handshake.
 #[test]
 fn a_slow_handshake_of_dccp_makes_dtls_repeat_nothing() {
     run(async {
@@ -210,7 +210,7 @@ fn a_slow_handshake_of_dccp_makes_dtls_repeat_nothing() {
 }
 
 //= 5238-3.3-1 test
-/// RFC 5238 section 3.3: flights that congestion control holds back are not sent again.
+/// RFC 5238 section 3.3: flights held back by congestion control are not retransmitted.
 #[test]
 fn a_flight_that_waits_in_the_send_queue_is_not_repeated() {
     run(async {
@@ -224,7 +224,7 @@ fn a_flight_that_waits_in_the_send_queue_is_not_repeated() {
             .identity(identity)
             .versions(Version::Dtls12..=Version::Dtls12)
             .flight_timeout(impatient);
-        // Acknowledgements take long, so the first window is all that leaves for long.
+        // Acknowledgements take long, so only the first window leaves for a long time.
         let mut seen = 0;
         let slow = move |from_client: bool, _: &mut Vec<u8>| {
             seen += u32::from(from_client);
@@ -238,8 +238,8 @@ fn a_flight_that_waits_in_the_send_queue_is_not_repeated() {
         let both = shake((a, b), &client, &server).await;
         let (_client, server) = (both.0.unwrap(), both.1.unwrap());
         let sent = server.stats().handshake_packets_sent;
-        // The flight has 9 packets, of which the last leave when the first are acknowledged. With
-        // the timer running it would have been repeated five times by then.
+        // The flight has 9 packets; the last leave when the first are acknowledged. With a running
+        // timer it would have been retransmitted five times by then.
         assert!(sent <= 9 * 3, "{sent} packets for a flight of 9");
     });
 }
@@ -268,7 +268,7 @@ fn a_certificate_larger_than_the_packets_is_sent_in_parts() {
             assert!(identity.certificate_der().len() > 2500);
             let client = DtlsOptions::new().pin(identity.fingerprint()).versions(version..=version);
             let server = DtlsOptions::new().identity(identity.clone()).versions(version..=version);
-            // A narrow path: the handshake has to fit it too.
+            // A narrow path, which the handshake has to fit too.
             let options = Options::default().path_mtu(700);
             let (a, b, _relay) = dccp_over(&options, rule).await;
             let both = shake((a, b), &client, &server).await;
@@ -336,7 +336,7 @@ fn a_lost_close_notify_is_repeated() {
         let lose = Arc::new(std::sync::atomic::AtomicU32::new(0));
         let left = Arc::clone(&lose);
         let rule = move |from_client: bool, packet: &mut Vec<u8>| {
-            // Data Offset (RFC 4340 section 5.1): what follows is a record, or nothing.
+            // Data Offset (RFC 4340 section 5.1): after it comes a record, or nothing.
             let take = from_client
                 && packet.len() > usize::from(packet[4]) * 4
                 && left
@@ -354,8 +354,8 @@ fn a_lost_close_notify_is_repeated() {
 }
 
 //= 5238-3.3-1 test
-/// The last flight of a client with a large certificate is larger than the first window, so that
-/// its end waits in the send queue when the client has all that it needs.
+/// The last flight of a client with a large certificate is larger than the first window, so its end
+/// is still queued when the client has received everything.
 #[test]
 fn a_last_flight_that_waited_and_was_lost_is_repeated() {
     run(async {
@@ -370,7 +370,7 @@ fn a_last_flight_that_waited_and_was_lost_is_repeated() {
         let rule = move |from_client: bool, packet: &mut Vec<u8>| {
             records += u32::from(from_client && packet.len() > 100);
             match from_client {
-                // Of the two packets of the hello and five of the flight the last but one.
+                // The hello takes two packets and the flight five; this is the last but one.
                 true if records == 7 && packet.len() > 100 => Fate::Drop,
                 true => Fate::Pass,
                 false => Fate::Late(Duration::from_millis(50)),
@@ -420,7 +420,7 @@ fn a_slow_reader_slows_the_sender_down_and_loses_nothing() {
     });
 }
 
-/// Two tasks may send and receive at once.
+/// Two tasks can send and receive at the same time.
 #[test]
 fn both_ways_at_once() {
     run(async {

@@ -1,4 +1,4 @@
-//! Goodbyes: what was sent before a close or a drop arrives, and the peer learns that it was all.
+//! Closing and dropping: messages sent before arrive, and the peer learns that none is missing.
 
 mod common;
 
@@ -12,7 +12,7 @@ use udccp::{Ccid2Options, Options};
 use udccp_dtls::{DtlsConnection, Error};
 use udccp_testkit::{Fate, Relay};
 
-/// A path of a pinned server whose acknowledgements take `delay` once it is told so.
+/// A connection to a pinned server over a path whose acknowledgements are delayed once enabled.
 async fn slow_path(
     options: &Options,
     delay: Duration,
@@ -28,7 +28,7 @@ async fn slow_path(
     (client, server, is_slow, relay)
 }
 
-/// Reads to the end: the messages, and how it ended.
+/// Reads to the end. Returns the number of messages, and how the connection ended.
 async fn read_to_the_end(connection: &DtlsConnection) -> (usize, Option<Error>) {
     let mut messages = 0;
     loop {
@@ -61,7 +61,7 @@ fn a_close_that_was_given_up_says_goodbye_later() {
     }
 }
 
-/// The first window takes longer than all goodbyes may.
+/// The first window takes longer than all attempts to send close_notify.
 #[test]
 fn a_close_says_goodbye_behind_what_waits_on_a_slow_path() {
     run(async {
@@ -104,7 +104,7 @@ fn a_dropped_connection_repeats_a_goodbye_that_is_lost() {
         let lose = Arc::new(AtomicBool::new(false));
         let now = Arc::clone(&lose);
         let rule = move |from_client: bool, packet: &mut Vec<u8>| {
-            // Data Offset (RFC 4340 section 5.1): what follows is a record, or nothing.
+            // Data Offset (RFC 4340 section 5.1): after it comes a record, or nothing.
             let is_record = packet.len() > usize::from(packet[4]) * 4;
             if from_client && is_record && now.swap(false, Ordering::Relaxed) {
                 Fate::Drop
@@ -121,7 +121,7 @@ fn a_dropped_connection_repeats_a_goodbye_that_is_lost() {
     });
 }
 
-/// Messages that leave at once.
+/// Messages sent at once.
 const BURST: u32 = 32;
 
 #[test]
@@ -134,8 +134,7 @@ fn a_lost_goodbye_is_repeated_though_a_message_was_late_before() {
             count += u32::from(from_client && is_data);
             let is_record = packet.len() > usize::from(packet[4]) * 4;
             match from_client {
-                // The report of the late one has to come before that of a later one is
-                // acknowledged.
+                // The late packet's acknowledgement must come before that of a later one.
                 false => Fate::Late(Duration::from_millis(30)),
                 true if is_record && now.swap(false, Ordering::Relaxed) => Fate::Drop,
                 true if is_data && count % BURST == BURST - 5 => {
@@ -148,7 +147,7 @@ fn a_lost_goodbye_is_repeated_though_a_message_was_late_before() {
         let options = Options::default().ccid(2).ccid2(ccid2);
         let (client, server, _relay) = pair_over(&options, rule).await;
         let counters = || client.dccp_stats().unwrap().counters;
-        // Until one was judged lost and arrived all the same.
+        // Until a packet was judged lost and arrived nevertheless.
         while counters().data_packets_acked + counters().data_packets_lost
             <= counters().data_packets_sent
         {

@@ -1,4 +1,4 @@
-//! Handshakes that succeed, and handshakes that are refused.
+//! Handshakes that succeed, and handshakes that fail.
 
 mod common;
 
@@ -20,7 +20,7 @@ fn identity() -> Identity {
 #[test]
 fn both_versions_connect_on_one_service_code() {
     use Version::{Dtls12, Dtls13};
-    // What the client allows, what the server allows, what comes out.
+    // The client's versions, the server's versions, the negotiated one.
     for (client, server, agreed) in [
         (Dtls12..=Dtls12, Dtls12..=Dtls12, Dtls12),
         (Dtls13..=Dtls13, Dtls13..=Dtls13, Dtls13),
@@ -51,7 +51,7 @@ fn both_versions_connect_on_one_service_code() {
     }
 }
 
-/// RFC 6347 section 4.2.1, RFC 9147 section 5.1: the client says hello again, with the cookie.
+/// RFC 6347 section 4.2.1, RFC 9147 section 5.1: the client repeats its hello with the cookie.
 #[test]
 fn a_cookie_costs_the_client_a_second_hello() {
     for version in [Version::Dtls12, Version::Dtls13] {
@@ -104,7 +104,7 @@ fn a_wrong_pin_is_refused_and_the_peer_is_told() {
                 (Version::Dtls12, e) => {
                     assert!(matches!(e, Error::PeerAlert(Alert::BAD_CERTIFICATE)), "{e}");
                 }
-                // An alert in the clear would not be heeded: DCCP tells.
+                // An unencrypted alert would be ignored, so the peer sees the end of DCCP.
                 (Version::Dtls13, e) => assert!(matches!(e, Error::Dccp(_)), "{e}"),
             }
         });
@@ -143,7 +143,7 @@ fn a_client_that_is_refused_hears_of_it() {
             let both = shake(dccp(&Options::default()).await, &client, &server).await;
             let refused = both.1.unwrap_err();
             assert!(refused.to_string().contains("not today"), "{refused}");
-            // With DTLS 1.3 the client is done before the server has judged.
+            // With DTLS 1.3, the client completes before the server has verified its certificate.
             let told = match both.0 {
                 Ok(client) => client.recv().await.unwrap_err(),
                 Err(e) => e,
@@ -253,7 +253,7 @@ fn a_peer_that_does_not_speak_dtls_is_given_up() {
 
 //= 5238-3.6-1 test
 //= 5238-3.6-2 test
-/// One port serves a service with and without DTLS, told apart by the service code.
+/// One port serves a service with and without DTLS, distinguished by the service code.
 #[test]
 fn plain_and_protected_use_have_service_codes_of_their_own_on_one_port() {
     const PLAIN: ServiceCode = ServiceCode(u32::from_be_bytes(*b"tele"));

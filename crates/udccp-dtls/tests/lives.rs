@@ -1,5 +1,5 @@
-//! Random lives of protected connections: whatever the path, the peer and the application do, what
-//! is alive when the path is calm again goes on, and what is not ends with an error.
+//! Random connections: whatever path, peer and application do, a connection that survives works
+//! once the path is calm again, and any other ends with an error.
 
 mod common;
 
@@ -14,25 +14,25 @@ use udccp_base::{Rng, Seed};
 use udccp_dtls::{DtlsConnection, DtlsOptions, Error, Identity, Version};
 use udccp_testkit::{Fate, Relay, lives};
 
-/// Lives in a usual run; `UDCCP_LIVES` and `UDCCP_TEST_SEED` run others.
+/// Connections in a normal run; `UDCCP_LIVES` and `UDCCP_TEST_SEED` select others.
 const LIVES: u64 = 40;
 
-/// What the path does now.
+/// The current state of the path.
 const CALM: u32 = 0;
 const STORM: u32 = 1;
 const SILENCE: u32 = 2;
-/// A storm that also damages data, as a path may where checksums are partial.
+/// A storm that also damages data, which can pass partial checksums.
 const HAIL: u32 = 3;
 
 type Path = Arc<AtomicU32>;
 
-/// What one life is made of.
+/// The parameters of one random connection.
 struct Plan {
     rng: Rng,
     client: DtlsOptions,
     server: DtlsOptions,
     options: Options,
-    /// The two can agree.
+    /// Whether the two sides' options are compatible.
     fits: bool,
 }
 
@@ -40,7 +40,7 @@ fn any<T: Copy>(rng: &mut Rng, from: &[T]) -> T {
     from[rng.below(from.len() as u64) as usize]
 }
 
-/// Whether a NAT gives an end another port after the handshake, which ends a connection (RFC 6773
+/// Whether a NAT changes an end's port after the handshake, which ends a connection (RFC 6773
 /// section 3.8).
 fn moves(seed: u64) -> bool {
     Seed(seed).stream("whether it moves").chance(0.15)
@@ -102,7 +102,7 @@ fn plan(seed: u64) -> Plan {
     Plan { rng, client: set(client), server: set(server), options, fits }
 }
 
-/// A path that storms and falls silent as it is told.
+/// A path whose storms and silences are controlled by `path`.
 fn weather(seed: u64, path: Path) -> impl FnMut(bool, &mut Vec<u8>) -> Fate + Send + 'static {
     let mut rng: Rng = Seed(seed).stream("weather");
     let (loss, late, twice) = (rng.below(30) as f64 / 100.0, 0.2, 0.1);
@@ -120,7 +120,7 @@ fn weather(seed: u64, path: Path) -> impl FnMut(bool, &mut Vec<u8>) -> Fate + Se
     }
 }
 
-/// Whether a handshake is given up after a random time.
+/// Gives a handshake up after a random time, or lets it run.
 async fn perhaps<T>(rng: &mut Rng, job: impl Future<Output = T>) -> Option<T> {
     if rng.chance(0.8) {
         return Some(job.await);
@@ -144,7 +144,7 @@ async fn read(connection: &DtlsConnection, seed: u64, count: usize, seen: &mut B
     }
 }
 
-/// Sends and receives for a while, then reads to the end. All has an end that is told.
+/// Sends and receives for a while, then reads to the end. Every end must be reported.
 async fn live(
     connection: DtlsConnection,
     mut rng: Rng,
@@ -187,7 +187,7 @@ async fn live(
         }
     }
     path.store(CALM, Ordering::Relaxed);
-    // One end at least has to close.
+    // At least one end has to close.
     let closes = match rng.below(if must_close { 3 } else { 4 }) {
         0 => {
             drop(connection);
@@ -211,10 +211,10 @@ async fn live(
     read(&connection, seed, usize::MAX, &mut seen).await;
 }
 
-/// How one end comes out of the handshake; `None` where it was given up.
+/// The result of one end's handshake; `None` if it was given up.
 type Outcome = Option<Result<DtlsConnection, Error>>;
 
-/// A connection through the weather, and its handshake.
+/// Opens a connection over the random path and runs the handshake.
 async fn meet(plan: &mut Plan, seed: u64, path: &Path, calm: bool) -> (Outcome, Outcome, Relay) {
     let (a, b, relay) = dccp_over(&plan.options, weather(seed, Arc::clone(path))).await;
     let before_silence = Duration::from_micros(plan.rng.below(20_000));
@@ -237,7 +237,7 @@ async fn meet(plan: &mut Plan, seed: u64, path: &Path, calm: bool) -> (Outcome, 
     (client, server, relay)
 }
 
-/// Moves an end at a moment of its own, if this life has one that moves.
+/// Changes an end's port at a random time, if this connection moves.
 async fn wander(relay: &Relay, seed: u64) {
     if moves(seed) {
         let mut rng: Rng = Seed(seed).stream("moves");
@@ -258,7 +258,7 @@ async fn life(seed: u64) {
     let both_open = is_open(&client) && is_open(&server);
     assert!(plan.fits || !both_open, "seed {seed}: {client:?} {server:?}");
     let given_up = client.is_none() || server.is_none();
-    // Once the path is calm, a handshake has seconds to go on.
+    // Once the path is calm, a handshake has several seconds to complete.
     assert!(both_open || given_up || !plan.fits, "seed {seed}: {client:?} {server:?}");
     let go_on = |end: Outcome, name, must_close| {
         let (path, rng) = (Arc::clone(&path), Seed(seed).stream(name));

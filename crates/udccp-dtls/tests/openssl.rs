@@ -1,5 +1,5 @@
-//! OpenSSL at the other end, through a relay between UDP and DCCP. Skips, and says so, where the
-//! program `openssl` is not there.
+//! Interoperability with OpenSSL, through a relay between UDP and DCCP. Skips with a message if the
+//! program `openssl` is missing.
 
 mod common;
 
@@ -12,13 +12,13 @@ use tokio::process::{Child, Command};
 use udccp::{Connection, Listener};
 use udccp_dtls::{DtlsConnection, DtlsOptions, Identity, Version};
 
-/// Each DCCP message is one UDP datagram.
+/// Relays: each DCCP message is one UDP datagram.
 async fn relay(udp: UdpSocket, dccp: Connection) {
     let mut buffer = vec![0; 65_536];
     loop {
         tokio::select! {
             read = udp.recv(&mut buffer) => {
-                // Refused while OpenSSL is starting: DTLS tries again.
+                // Refused while OpenSSL is starting: DTLS retransmits.
                 let Ok(len) = read else { continue };
                 if dccp.send(buffer[..len].to_vec()).await.is_err() {
                     return;
@@ -47,7 +47,7 @@ fn openssl(args: &[&str]) -> Option<Child> {
     child.ok()
 }
 
-/// A line each way.
+/// Exchanges a line in each direction.
 async fn talk(child: &mut Child, connection: &DtlsConnection) {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     connection.send("from udccp\n").await.unwrap();

@@ -13,11 +13,11 @@ use udccp_netns::Namespace;
 use udccp_packet::ip::LinkType;
 use udccp_packet::pcap::Writer;
 
-/// ETH_P_ALL, in network order, as packet sockets want it.
+/// ETH_P_ALL in network byte order, as packet sockets expect it.
 const EVERYTHING: i32 = 0x0003_u16.to_be() as i32;
 const BUFFER_BYTES: usize = 32 << 20;
 
-/// A capture that goes on.
+/// A running capture.
 #[derive(Debug)]
 pub(crate) struct Capture {
     stop: Arc<AtomicBool>,
@@ -25,7 +25,7 @@ pub(crate) struct Capture {
 }
 
 impl Capture {
-    /// Begins, and keeps at most `snaplen` bytes of each packet.
+    /// Starts a capture that keeps at most `snaplen` bytes of each packet.
     pub(crate) fn start(host: &Namespace, file: &Path, snaplen: usize) -> io::Result<Self> {
         let file = BufWriter::new(File::create(file)?);
         let stop = Arc::new(AtomicBool::new(false));
@@ -42,7 +42,7 @@ impl Capture {
         Ok(Self { stop, thread })
     }
 
-    /// Ends.
+    /// Stops the capture.
     pub(crate) fn finish(self) -> io::Result<()> {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().map_err(|_| io::Error::other("a capture panicked"))?

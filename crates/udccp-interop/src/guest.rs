@@ -1,4 +1,4 @@
-//! The part of a guest that runs a cell.
+//! Runs a matrix entry inside a guest.
 
 use std::fs;
 use std::io::{self, Write};
@@ -7,13 +7,13 @@ use std::path::Path;
 use crate::plan::Trial;
 use crate::run::play;
 
-/// The file in the shared folder that names the cell to run, as JSON.
+/// The file in the shared folder with the trial to run, as JSON.
 pub const TRIAL: &str = "trial.json";
-/// The file in the shared folder that says why the guest gave up.
+/// The file in the shared folder with the reason if the guest failed.
 pub const FAILED: &str = "failed";
 
-/// Runs the cell that [`TRIAL`] in `shared` names and leaves there what it leaves; [`FAILED`] says
-/// why where it cannot.
+/// Runs the trial that [`TRIAL`] in `shared` names and writes its files there. If it fails, writes
+/// the reason to [`FAILED`].
 pub fn serve(shared: &Path) {
     if let Err(e) = entry(shared) {
         say(&e.to_string());
@@ -28,7 +28,7 @@ fn entry(shared: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A line on the console.
+/// Prints a line on the console.
 fn say(what: &str) {
     let _ = writeln!(io::stderr(), "udccp: {what}");
 }

@@ -7,8 +7,8 @@ use udccp_netns::{Namespace, RoutedPair};
 
 use crate::plan::{Condition, MatrixEntry, Stack};
 
-/// What keeps the kernel's DCCP quiet on a host of ours: packets that no socket sends are its
-/// answers to packets that it knows no connection of.
+/// Rules that keep the kernel's DCCP quiet on a host that runs our stack: they drop packets that
+/// belong to no socket, which are the kernel's answers to packets of unknown connections.
 const MUTE: &str = "\
 table inet udccp {
   chain output {
@@ -48,7 +48,7 @@ fn impair(router: &Namespace, condition: Condition) -> io::Result<()> {
     Ok(())
 }
 
-/// Runs a program with something to read; an error where it fails.
+/// Runs a program with an input. Returns an error if it fails.
 fn feed(program: &str, args: &[&str], input: &str) -> io::Result<()> {
     let mut child = Command::new(program)
         .args(args)

@@ -1,4 +1,4 @@
-//! Judges a matrix entry by its capture, as tshark reads it, and by the output of both programs.
+//! Judges a matrix entry from its capture, decoded by tshark, and from the output of both programs.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,20 +11,20 @@ use udccp_wire::{PacketType, ResetCode};
 use crate::plan::{Condition, Stack, TestCase, Trial};
 use crate::run::{Played, capture_file, report_file};
 
-/// A cell with its verdict.
+/// A run with its verdict.
 #[derive(Clone, Debug)]
 pub struct Verdict {
-    /// What happened.
+    /// The reports of the run.
     pub played: Played,
-    /// What should not have happened; none in a good cell.
+    /// What went wrong; empty if the run is good.
     pub failures: Vec<String>,
-    /// What should not have happened either, and is known of Linux, as the capture shows.
+    /// What went wrong because of a known error of Linux, as the capture shows.
     pub let_pass: Vec<String>,
     /// Packets of each side by type, client first.
     pub packets: [BTreeMap<u8, u64>; 2],
 }
 
-/// A packet as tshark reads it.
+/// A packet as decoded by tshark.
 struct Seen {
     is_clients: bool,
     ty: Option<PacketType>,
@@ -32,18 +32,18 @@ struct Seen {
     is_wrong: bool,
     /// Types of its options.
     options: Vec<u8>,
-    /// The inverse of the Loss Event Rate that it reports; the greatest number means none.
+    /// The inverse of the Loss Event Rate that it reports; the largest number means no loss.
     loss_event_rate: Option<u32>,
 }
 
-/// What the option Loss Event Rate holds before the first loss (RFC 4342 section 8.5).
+/// The value of the Loss Event Rate option before the first loss (RFC 4342 section 8.5).
 const NO_LOSS: u32 = u32::MAX;
 
-/// Reads what a run left in `folder`, and judges it, but for the goodput of long transfers
-/// ([`compare_goodputs`]); `None` where it was not run.
+/// Reads the files of a run in `folder` and judges it, except for the goodput of long transfers
+/// ([`compare_goodputs`]). `None` if it was not run.
 ///
 /// # Errors
-/// tshark is missing or fails, a report cannot be read.
+/// tshark is missing or fails, or a report cannot be read.
 pub fn judge(trial: &Trial, folder: &Path) -> io::Result<Option<Verdict>> {
     let text = match std::fs::read(folder.join(report_file(trial))) {
         Ok(text) => text,
@@ -74,7 +74,7 @@ fn tshark(capture: &Path) -> io::Result<Vec<Seen>> {
 impl Seen {
     fn read(line: &str) -> Self {
         let mut fields = line.split('\t');
-        // A packet inside an ICMP error may follow.
+        // A packet inside an ICMP error may add a second value.
         let first = |field: &str| field.split(',').next().and_then(|f| f.parse::<u32>().ok());
         let mut number = || fields.next().and_then(first);
         let (port, ty, reset, checksum) = (number(), number(), number(), number());
@@ -85,7 +85,7 @@ impl Seen {
             is_clients: port.is_some_and(|port| port > 10_000),
             ty: ty.and_then(|ty| PacketType::from_number(ty as u8)),
             reset: reset.map(|code| code as u8),
-            // 0 is "bad"; what was not captured whole is "unverified".
+            // 0 means "bad"; truncated packets are "unverified".
             is_wrong: is_malformed || checksum == Some(0),
             options: options.filter_map(|o| o.parse().ok()).collect(),
             loss_event_rate,
@@ -93,7 +93,7 @@ impl Seen {
     }
 }
 
-/// Collects failures.
+/// Collects the failures of a run.
 struct Bench<'a> {
     played: &'a Played,
     packets: &'a [Seen],
@@ -135,16 +135,17 @@ impl Bench<'_> {
         }
     }
 
-    /// For what a known error of Linux, which the capture shows, excuses.
+    /// Like `expect`, if a known error of Linux, which the capture shows, is an excuse.
     fn expect_or_let_pass(&mut self, holds: bool, says: impl Into<String>) {
         if !holds {
             self.let_pass.push(says.into());
         }
     }
 
-    /// Whether this side is a receiver of Linux that reports a Loss Event Rate of 1/2 or more from
-    /// its first loss to the end, as departures.md has it. The equation then gives the sender a
-    /// packet a second at most (RFC 5348 section 3.1, with a round-trip time of 40 ms).
+    /// Whether this side is a Linux receiver that reports a Loss Event Rate of 1/2 or more from its
+    /// first loss to the end, as described in departures.md. The throughput equation then allows
+    /// the sender at most one packet per second (RFC 5348 section 3.1, with a round-trip time of 40
+    /// ms).
     fn keeps_its_first_loss(&self, by_client: bool) -> bool {
         const AT_LEAST_HALF: u32 = 2;
         let entry = self.played.entry;
@@ -185,11 +186,11 @@ impl Bench<'_> {
         }
     }
 
-    /// What was sent arrives, but for what the path loses. The kernel delivers copies twice.
+    /// Checks that data arrive, except for the path's losses. The kernel delivers duplicates twice.
     fn data(&mut self) {
         let Played { entry, client, server, .. } = self.played;
         let least = match entry.condition {
-            // What is queued at an abort is dropped.
+            // An abort drops queued data.
             _ if entry.case == TestCase::Abort => 0.1,
             // Slow start may overflow the queue.
             Condition::Clean => 0.94,
@@ -213,8 +214,8 @@ impl Bench<'_> {
         }
     }
 
-    /// Acknowledgements are those of the CCID that was asked for (RFC 4341 section 6, RFC 4342
-    /// section 8). CCID 2 needs Ack Vectors; CCID 3 may have them too, and its own options.
+    /// Checks that acknowledgements fit the CCID (RFC 4341 section 6, RFC 4342 section 8). CCID 2
+    /// needs Ack Vectors; CCID 3 may have them too, in addition to its own options.
     fn ccid(&mut self) {
         const ACK_VECTORS: [u8; 2] = [38, 39];
         const LOSS_EVENT_RATE: u8 = 192;
@@ -233,7 +234,7 @@ impl Bench<'_> {
         }
     }
 
-    /// The router answers, then the server: traceroute's own service code is not served.
+    /// Expects answers of the router and the server: traceroute's service code is not served.
     fn traceroute(&mut self) {
         let Played { entry, client, .. } = self.played;
         let [_, server] = RoutedPair::addresses(entry.v6);
@@ -243,7 +244,8 @@ impl Bench<'_> {
         self.resets(false, &[ResetCode::BadServiceCode]);
     }
 
-    /// Every Reset of a side has one of these codes, and, over a clean path, there is one.
+    /// Checks that every Reset of a side has one of these codes and, over a clean path, that there
+    /// is one.
     fn resets(&mut self, is_clients: bool, codes: &[ResetCode]) {
         self.no_other_resets(is_clients, codes);
         if !codes.is_empty() && self.is_clean() {
@@ -277,8 +279,8 @@ impl Bench<'_> {
         self.resets(true, &[]);
     }
 
-    /// Resets of a server that answered the Close: that answer, and those to what was still on its
-    /// way, or to a Close that came again.
+    /// Resets of a server that answered the Close: the answer itself, and answers to packets that
+    /// were still in flight or to a repeated Close.
     fn answers_to_close(&mut self) {
         let mut resets = self.packets.iter().filter(|p| !p.is_clients).filter_map(|p| p.reset);
         let first = resets.next();
@@ -302,8 +304,9 @@ impl Bench<'_> {
         }
         self.expect(self.has(true, PacketType::Close), "no Close of the client");
         self.answers_to_close();
-        // Linux forgets a connection when it has answered CloseReq, where RFC 4340 section 8.3 has
-        // it wait in CLOSING; what comes before the Reset is then answered so.
+        // Linux forgets a connection once it has answered CloseReq; RFC 4340 section 8.3 requires
+        // it to wait in CLOSING. Packets that arrive before the Reset are then answered with this
+        // code.
         let forgets: &[_] = match self.played.entry.client {
             Stack::Linux => &[ResetCode::NoConnection],
             Stack::Ours => &[],
@@ -314,8 +317,8 @@ impl Bench<'_> {
     fn aborts(&mut self) {
         let said = self.played.server.end.clone();
         self.expect(said != "closed", "the server reports an orderly end");
-        // A client that has let go of its connection has none for what was still on its way
-        // (RFC 4340 section 8.5, step 2); ours remembers for a while and says nothing.
+        // A client that has forgotten its connection answers packets still in flight (RFC 4340
+        // section 8.5, step 2). Ours remembers the connection for a while and does not answer.
         let codes: &[_] = match self.played.entry.client {
             Stack::Linux => &[ResetCode::Aborted, ResetCode::NoConnection],
             Stack::Ours => &[ResetCode::Aborted],
@@ -342,7 +345,7 @@ impl Bench<'_> {
         };
         let tells = words.iter().any(|word| says.contains(word));
         self.expect(tells, format!("the client says: {says}"));
-        // Either side may be the one that finds no CCID in common.
+        // Either side may be the one that detects that no CCID is in common.
         let by_client = entry.case == TestCase::NoCommonCcid && self.any_reset(true);
         self.resets(by_client, codes);
         if !by_client {
@@ -350,22 +353,23 @@ impl Bench<'_> {
         }
     }
 
-    /// What RFC 4340 section 6.6.9 has the side send that finds no CCID in common, and the words of
-    /// the client's sockets for it.
+    /// The Resets that RFC 4340 section 6.6.9 allows the side that finds no common CCID, and the
+    /// client's errors for them.
     fn nothing_in_common(&self) -> (&'static [ResetCode], &'static [&'static str]) {
         let entry = self.played.entry;
         let by_client = self.any_reset(true);
         let finder = if by_client { entry.client } else { entry.server };
         let codes: &[ResetCode] = match finder {
             Stack::Ours => &[ResetCode::OptionError, ResetCode::MandatoryError],
-            // A server of Linux gives up before it has looked at the reason.
+            // A Linux server gives up before it has determined the reason.
             Stack::Linux => {
                 &[ResetCode::OptionError, ResetCode::MandatoryError, ResetCode::TooBusy]
             }
         };
         let words: &[&str] = match (entry.client, by_client) {
             (Stack::Ours, _) => &["does not offer CCID", "OptionError", "Mandatory", "TooBusy"],
-            // It resets the connection and does not tell its program, which waits in vain.
+            // It resets the connection without telling its program, which waits until its time
+            // limit.
             (Stack::Linux, true) => &["EINPROGRESS"],
             (Stack::Linux, false) => &["EILSEQ", "EOPNOTSUPP", "ECOMM", "EUSERS"],
         };
@@ -377,7 +381,7 @@ impl Bench<'_> {
     }
 }
 
-/// Long transfers: within 10 % of Linux to Linux with the seed of the same number, or faster.
+/// Checks long transfers: at most 10 % slower than Linux to Linux with the same seed number.
 pub fn compare_goodputs(all: &mut [Verdict]) {
     let rate = |j: &Verdict| j.played.server.goodput;
     let which = |j: &Verdict| (j.played.entry.ccid, j.played.number);

@@ -1,9 +1,9 @@
-//! Interoperability with the DCCP that Linux had until 6.15: a matrix of cells, each a connection
-//! between our stack over raw IP and the kernel's, judged by the programs at both ends and by
-//! tshark from what passed.
+//! Interoperability with the DCCP that Linux had until 6.15: a matrix of connections between our
+//! stack over raw IP and the kernel's. Each is judged from the programs at both ends and from its
+//! packets, decoded by tshark.
 //!
-//! [`play`] runs a cell on a kernel that has DCCP (in a guest, [`serve`]); [`judge()`] looks at
-//! what it left behind, anywhere; [`page`] makes the table of it.
+//! [`play`] runs an entry on a kernel that has DCCP (in a guest, [`serve`]); [`judge()`] evaluates
+//! its files, on any machine; [`page`] writes the table of results.
 
 #![cfg(target_os = "linux")]
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! The page of the documentation.
+//! Writes the documentation page.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -6,11 +6,11 @@ use std::fmt::Write;
 use crate::judge::Verdict;
 use crate::plan::{Condition, MatrixEntry, Stack, TestCase};
 
-/// What the judge lets pass, because it is known of Linux and does no harm here.
+/// Known departures of Linux that the judge accepts.
 const DEPARTURES: &str = include_str!("departures.md");
 
-/// Markdown: a table of the matrix, one of the long transfers, and what went wrong with its reason.
-/// `about` says what it was run on, and how.
+/// The page in Markdown: a table of the matrix, one of the long transfers, and the failures with
+/// their reasons. `about` describes the environment of the runs.
 pub fn page(all: &[Verdict], about: &str) -> String {
     let mut text = String::from("# Interoperability with Linux\n\n");
     text.push_str(about);
@@ -31,7 +31,7 @@ fn name(stack: Stack) -> &'static str {
     }
 }
 
-/// In how many of its runs a cell is as it should be.
+/// How many of an entry's runs were good.
 fn mark(all: &[Verdict], found: impl Fn(&Verdict) -> bool) -> String {
     let runs: Vec<&Verdict> = all.iter().filter(|j| found(j)).collect();
     let good = runs.iter().filter(|j| j.failures.is_empty()).count();
@@ -113,7 +113,7 @@ fn long_transfers(text: &mut String, all: &[Verdict]) {
     text.push('\n');
 }
 
-/// Runs in which something was let pass.
+/// Lists the runs in which known errors of Linux were accepted.
 fn let_pass(text: &mut String, all: &[Verdict]) {
     let passed: Vec<&Verdict> = all.iter().filter(|j| !j.let_pass.is_empty()).collect();
     if passed.is_empty() {
@@ -139,7 +139,7 @@ fn traceroute(text: &mut String, all: &[Verdict]) {
     let _ = writeln!(text, "Over IPv4: {ipv4}; over IPv6: {ipv6}.\n");
 }
 
-/// How many cells there are, and how many of them are as they should be.
+/// The number of entries, and how many of them are good.
 pub fn summary(all: &[Verdict]) -> String {
     let mut entries: BTreeMap<MatrixEntry, bool> = BTreeMap::new();
     for verdict in all {

@@ -1,11 +1,11 @@
-//! The matrix: who talks to whom, over what, and what happens.
+//! The matrix: which stacks, over which path, in which test case.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use udccp_base::Seed;
 
-/// Whose DCCP a host has.
+/// The DCCP stack of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stack {
@@ -15,15 +15,15 @@ pub enum Stack {
     Linux,
 }
 
-/// What the path between client and server does. Both ways 10 Mbit/s and 20 ms.
+/// The path between client and server. Both directions have 10 Mbit/s and 20 ms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Condition {
-    /// Nothing more.
+    /// No impairments.
     Clean,
     /// 1 % of packets are lost each way.
     Lossy,
-    /// 5 % are lost, 5 % overtake others, 2 % come twice.
+    /// 5 % are lost, 5 % are reordered, 2 % are duplicated.
     Rough,
 }
 
@@ -35,30 +35,30 @@ pub enum TestCase {
     ClientClose,
     /// The client sends, the server closes.
     ServerClose,
-    /// The client sends and ends the connection at once.
+    /// The client sends and aborts the connection.
     Abort,
-    /// The client asks for a service that is not served.
+    /// The client requests a service that is not served.
     BadService,
-    /// The client asks at a port where nobody listens.
+    /// The client connects to a port where nothing listens.
     Refused,
-    /// The client has one CCID and the server another.
+    /// Client and server have different CCIDs.
     NoCommonCcid,
     /// As `ClientClose`; the client's checksums cover headers and eight bytes of data.
     PartialChecksum,
     /// Both send; the client closes.
     BothWays,
-    /// The client sends for 60 s as fast as it may.
+    /// The client sends for 60 s as fast as possible.
     Bulk,
-    /// `traceroute -D` asks the way to the server.
+    /// `traceroute -D` traces the path to the server.
     Traceroute,
 }
 
-/// One cell.
+/// One entry of the matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct MatrixEntry {
-    /// Whose DCCP the client has.
+    /// The client's stack.
     pub client: Stack,
-    /// Whose DCCP the server has.
+    /// The server's stack.
     pub server: Stack,
     /// CCID of both directions.
     pub ccid: u8,
@@ -66,14 +66,14 @@ pub struct MatrixEntry {
     pub v6: bool,
     /// The path.
     pub condition: Condition,
-    /// What happens.
+    /// The test case.
     pub case: TestCase,
 }
 
-/// Seeds that every cell is run with.
+/// Seeds with which every entry is run.
 pub const SEEDS: u8 = 5;
 
-/// A cell with one of its seeds.
+/// An entry with one of its seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Trial {
     /// The cell.
@@ -83,8 +83,8 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// All chance in the run comes from it. It follows from the names of cell and number alone, so
-    /// that a run is the same whatever runs before or beside it.
+    /// The seed of all randomness in the run. It depends only on the names of entry and number, so
+    /// a run is the same whatever runs before or beside it.
     pub fn seed(&self) -> u64 {
         Seed(self.number.into()).derive(&self.entry.to_string()).0
     }
@@ -97,7 +97,7 @@ impl fmt::Display for Trial {
 }
 
 impl TestCase {
-    /// Stories that go with every condition.
+    /// Test cases for every condition.
     pub const EVERYWHERE: [Self; 6] = [
         Self::ClientClose,
         Self::ServerClose,
@@ -107,7 +107,7 @@ impl TestCase {
         Self::NoCommonCcid,
     ];
 
-    /// Its name for a person.
+    /// Its name for readers.
     pub const fn title(self) -> &'static str {
         match self {
             Self::ClientClose => "client closes",
@@ -128,7 +128,7 @@ impl Condition {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Clean, Self::Lossy, Self::Rough];
 
-    /// Its name for a person.
+    /// Its name for readers.
     pub const fn title(self) -> &'static str {
         match self {
             Self::Clean => "clean",
@@ -137,7 +137,7 @@ impl Condition {
         }
     }
 
-    /// What `tc` is told, after `netem`.
+    /// The parameters of `tc` after `netem`.
     pub(crate) const fn netem(self) -> &'static str {
         match self {
             Self::Clean => "delay 20ms rate 10mbit limit 120",
@@ -164,7 +164,7 @@ impl fmt::Display for MatrixEntry {
     }
 }
 
-/// Every cell, in the order in which they are run.
+/// All entries, in the order in which they are run.
 pub fn matrix() -> Vec<MatrixEntry> {
     let mut entries = Vec::new();
     for (client, server) in [(Stack::Ours, Stack::Linux), (Stack::Linux, Stack::Ours)] {
@@ -188,7 +188,7 @@ pub fn matrix() -> Vec<MatrixEntry> {
             }
         }
     }
-    // It needs SOCK_DCCP where it runs.
+    // traceroute needs SOCK_DCCP on its host.
     entries.extend([false, true].map(|v6| MatrixEntry {
         client: Stack::Linux,
         server: Stack::Ours,
@@ -226,7 +226,7 @@ mod tests {
         seeds.sort_unstable();
         seeds.dedup();
         assert_eq!(seeds.len(), matrix().len() * usize::from(SEEDS));
-        // A cell alone has the seeds that it has in the whole matrix; they never change.
+        // A single entry has the seeds that it has in the whole matrix; they never change.
         let rough = "ours-linux-ccid3-ipv4-rough-server-close";
         let one: Vec<MatrixEntry> =
             matrix().into_iter().filter(|c| c.to_string() == rough).collect();

@@ -1,4 +1,4 @@
-//! Runs cells on a kernel that has DCCP.
+//! Runs matrix entries on a kernel that has DCCP.
 
 use std::io;
 use std::path::Path;
@@ -11,28 +11,28 @@ use crate::hosts::network_of;
 use crate::peer::{self, PeerReport, Side};
 use crate::plan::{MatrixEntry, TestCase, Trial};
 
-/// What happened in a cell.
+/// The reports of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Played {
     /// The cell.
     pub entry: MatrixEntry,
     /// The number of its seed.
     pub number: u8,
-    /// What the client did and saw.
+    /// What the client did and observed.
     pub client: PeerReport,
-    /// What the server did and saw.
+    /// What the server did and observed.
     pub server: PeerReport,
 }
 
 impl Played {
-    /// The cell, and the number of its seed.
+    /// The entry and the number of its seed.
     pub const fn which(&self) -> (MatrixEntry, u8) {
         (self.entry, self.number)
     }
 }
 
 impl Trial {
-    /// Names of the files that the run leaves: its reports, and its packets.
+    /// Names of the run's files: its reports and its packets.
     pub fn files(&self) -> [String; 2] {
         [report_file(self), capture_file(self)]
     }
@@ -48,11 +48,11 @@ pub(crate) fn capture_file(trial: &Trial) -> String {
     format!("{trial}.pcap")
 }
 
-/// Runs a cell; leaves a capture and a report in `folder`. Chance is this kernel's own: a guest
-/// that was booted with the trial's seed gives it to one cell alone.
+/// Runs an entry and writes a capture and a report to `folder`. Randomness comes from this kernel:
+/// a guest booted with the trial's seed runs only one entry.
 ///
 /// # Errors
-/// The network cannot be made, or the folder cannot be written.
+/// The network cannot be created, or the folder is not writable.
 pub fn play(trial: &Trial, folder: &Path) -> io::Result<Played> {
     let (Trial { entry, number }, file) = (*trial, folder.join(capture_file(trial)));
     let (client, server) =
@@ -62,12 +62,12 @@ pub fn play(trial: &Trial, folder: &Path) -> io::Result<Played> {
     Ok(played)
 }
 
-/// What client and server did and saw.
+/// Runs client and server and returns their reports.
 fn one(entry: &MatrixEntry, file: &Path) -> io::Result<(PeerReport, PeerReport)> {
     let network = network_of(entry)?;
     let [client, server] = Side::of(entry, RoutedPair::addresses(entry.v6));
     let (case, entry) = (entry.case, *entry);
-    // A long transfer is looked at for its packets' types only.
+    // Of a long transfer, only packet types are evaluated.
     let snaplen = if case == TestCase::Bulk { 128 } else { 65_535 };
     let capture = Capture::start(&network.client, file, snaplen)?;
     let (tell, hear) = std::sync::mpsc::channel();
@@ -88,9 +88,9 @@ fn one(entry: &MatrixEntry, file: &Path) -> io::Result<(PeerReport, PeerReport)>
     ready.map_err(|why| io::Error::other(format!("the server cannot listen: {why}")))?;
     let calling = network.client.spawn(move || peer::client(case, entry.client, &client))?;
     let client = calling.join().map_err(|_| io::Error::other("the client panicked"))?;
-    // The listener stays until the client has its answer.
+    // Keep the listener until the client has its answer.
     let (server, listener) = serving.join().map_err(|_| io::Error::other("the server panicked"))?;
-    // The last words may still be on their way.
+    // The last packets may still be in flight.
     peer::wait(std::time::Duration::from_millis(500));
     drop(listener);
     capture.finish()?;

@@ -1,4 +1,4 @@
-//! Puts the loads on the async sockets.
+//! Runs the loads on the async sockets.
 
 use std::cell::{Cell, RefCell};
 use std::iter::repeat_n;
@@ -22,10 +22,10 @@ use crate::work::{
     Turn,
 };
 
-/// The service of all of them.
+/// The service code of all benchmarks.
 pub(crate) const SERVICE: ServiceCode = ServiceCode(0x6265_6e63);
 
-/// What a connection is asked for: queues that bulk does not overrun, and the peer's CCID.
+/// Connection options: queues large enough for bulk, and the peer's CCID.
 pub(crate) fn options(peer: Peer) -> Options {
     let options = Options::default().send_queue(2 << 20, 2048).recv_queue(4 << 20, 4096);
     let with = |algorithm| Ccid2Options::default().algorithm(algorithm);
@@ -37,23 +37,23 @@ pub(crate) fn options(peer: Peer) -> Options {
     }
 }
 
-/// Messages of one chunk, without a copy.
+/// A batch of messages that share one chunk, without a copy.
 pub(crate) fn messages(chunk: &Bytes) -> impl Iterator<Item = Bytes> {
     (0..BULK_BATCH).map(|n| chunk.slice(n * BULK_BYTES..(n + 1) * BULK_BYTES))
 }
 
-/// What [`messages`] come from.
+/// The chunk for [`messages`].
 pub(crate) fn chunk() -> Bytes {
     BytesMut::zeroed(BULK_BYTES * BULK_BATCH).freeze()
 }
 
-/// Messages in batches until the time is over.
+/// Sends batches of messages until the time is over.
 pub(crate) fn bulk(turn: &Turn, peer: Peer) -> Result<Measured> {
-    let (tell, heard) = channel();
+    let (tx, rx) = channel();
     let server = turn.network.serve(move || {
         runtime()?.block_on(async {
             let listener = Listener::bind_with(Network::server_addr(), [SERVICE], &options(peer))?;
-            tell.send(listener.local_addr())?;
+            tx.send(listener.local_addr())?;
             let connection = listener.accept().await?;
             let (mut batch, mut arrived) = (Vec::with_capacity(1024), 0);
             while connection.recv_batch(&mut batch, 1024).await? > 0 {
@@ -63,7 +63,7 @@ pub(crate) fn bulk(turn: &Turn, peer: Peer) -> Result<Measured> {
             Ok(arrived)
         })
     })?;
-    let address = heard.recv()?;
+    let address = rx.recv()?;
     let (meter, sent) = runtime()?.block_on(async {
         let connection = Connection::connect_with(address, SERVICE, &options(peer)).await?;
         let chunk = chunk();
@@ -90,14 +90,14 @@ async fn answer(connection: Connection) -> Result<()> {
     Ok(())
 }
 
-/// One round trip.
+/// Performs one round trip.
 async fn ask(connection: &Connection) -> Result<()> {
     connection.send(Bytes::from_static(&[7; PING_BYTES])).await?;
     connection.recv().await?.context("the server closed")?;
     Ok(())
 }
 
-/// Round trips.
+/// Measures round trips.
 pub(crate) fn ping(turn: &Turn) -> Result<Measured> {
     let address = serve_many(turn, answer)?;
     runtime()?.block_on(async {
@@ -109,7 +109,7 @@ pub(crate) fn ping(turn: &Turn) -> Result<Measured> {
     })
 }
 
-/// Round trips on many connections at once.
+/// Measures round trips on many connections at once.
 pub(crate) fn questions(turn: &Turn) -> Result<Measured> {
     let address = serve_many(turn, answer)?;
     runtime()?.block_on(async {
@@ -127,7 +127,7 @@ pub(crate) fn questions(turn: &Turn) -> Result<Measured> {
     })
 }
 
-/// Connections that are accepted and closed.
+/// Measures accepting and closing of connections.
 pub(crate) fn handshakes(turn: &Turn) -> Result<Measured> {
     let address = serve_many(turn, |connection| async move { Ok(connection.closed().await?) })?;
     runtime()?.block_on(async {
@@ -147,7 +147,7 @@ pub(crate) fn handshakes(turn: &Turn) -> Result<Measured> {
     })
 }
 
-/// An endpoint, and another one before its ephemeral ports are used up: those of closed connections
+/// A client endpoint, replaced before its ephemeral ports are used up: those of closed connections
 /// stay in TIMEWAIT.
 struct Ports {
     client: RefCell<Option<Endpoint>>,
@@ -167,7 +167,7 @@ impl Ports {
     }
 }
 
-/// Few messages on each of many connections.
+/// Sends few messages on each of many connections.
 pub(crate) fn many(turn: &Turn) -> Result<Measured> {
     let arrived = Arc::new(AtomicU64::new(0));
     let counter = arrived.clone();
@@ -187,7 +187,7 @@ pub(crate) fn many(turn: &Turn) -> Result<Measured> {
         let meter = Meter::start();
         let mut sent = 0;
         pace::by_the_clock(turn.connections, turn.seconds, |n| {
-            // One that may not send now, by congestion control, has its turn later.
+            // If congestion control does not allow a message now, that connection is skipped.
             sent += u64::from(connections[n].try_send(message.clone()).is_ok());
         })
         .await;
@@ -196,25 +196,26 @@ pub(crate) fn many(turn: &Turn) -> Result<Measured> {
     })
 }
 
-/// What one end of an idle connection holds on the heap.
+/// Measures the heap of one end of an idle connection.
 pub(crate) fn idle(turn: &Turn) -> Result<Measured> {
-    let (tell, heard) = channel();
-    // Without a task for each, which would count as the connection's.
+    let (tx, rx) = channel();
+    // Without a task per connection, which would count as the connection's heap.
     let expected = 2 * turn.connections;
     turn.network.serve::<()>(move || {
         runtime()?.block_on(async {
             let listener = Listener::bind(Network::server_addr(), SERVICE)?;
-            tell.send(listener.local_addr())?;
+            tx.send(listener.local_addr())?;
             let mut held = Vec::with_capacity(expected);
             loop {
                 held.push(listener.accept().await?);
             }
         })
     })?;
-    let address = heard.recv()?;
+    let address = rx.recv()?;
     runtime()?.block_on(async {
         let client = Endpoint::bind(Network::client_addr())?;
-        // As many before: then both sockets have their buffers, which are not a connection's.
+        // Open as many before: then both sockets have their buffers, which do not belong to a
+        // connection.
         let first = connect(&client, address, turn.connections).await?;
         let before = Heap::now();
         let held = connect(&client, address, turn.connections).await?;
@@ -233,16 +234,17 @@ async fn connect(client: &Endpoint, to: SocketAddr, n: usize) -> Result<Vec<Conn
     Ok(all)
 }
 
-/// A server that does this with each connection, for as long as the process lives; its address.
+/// Starts a server that handles each connection with `with` as long as the process lives. Returns
+/// its address.
 fn serve_many<F>(turn: &Turn, with: impl Fn(Connection) -> F + Send + 'static) -> Result<SocketAddr>
 where
     F: Future<Output = Result<()>> + 'static,
 {
-    let (tell, heard) = channel();
+    let (tx, rx) = channel();
     turn.network.serve::<()>(move || {
         runtime()?.block_on(async {
             let listener = Listener::bind(Network::server_addr(), SERVICE)?;
-            tell.send(listener.local_addr())?;
+            tx.send(listener.local_addr())?;
             let serving = async {
                 loop {
                     tokio::task::spawn_local(with(listener.accept().await?));
@@ -251,5 +253,5 @@ where
             tokio::task::LocalSet::new().run_until(serving).await
         })
     })?;
-    Ok(heard.recv()?)
+    Ok(rx.recv()?)
 }

@@ -1,4 +1,4 @@
-//! Puts the loads on the blocking sockets.
+//! Runs the loads on the blocking sockets.
 
 use std::sync::mpsc::channel;
 use std::time::Instant;
@@ -13,14 +13,14 @@ use crate::meter::{Measured, Meter};
 use crate::network::Network;
 use crate::work::{BULK_BATCH, PING_BYTES, Turn};
 
-/// Messages in batches until the time is over.
+/// Sends batches of messages until the time is over.
 pub(crate) fn bulk(turn: &Turn) -> Result<Measured> {
     let options = options(Peer::UdccpBlocking);
-    let (tell, heard) = channel();
+    let (tx, rx) = channel();
     let theirs = options.clone();
     let server = turn.network.serve(move || {
         let listener = Listener::bind_with(Network::server_addr(), [SERVICE], &theirs)?;
-        tell.send(listener.local_addr())?;
+        tx.send(listener.local_addr())?;
         let connection = listener.accept()?;
         let (mut batch, mut arrived) = (Vec::with_capacity(1024), 0);
         while connection.recv_batch(&mut batch, 1024)? > 0 {
@@ -29,7 +29,7 @@ pub(crate) fn bulk(turn: &Turn) -> Result<Measured> {
         }
         Ok(arrived)
     })?;
-    let connection = Connection::connect_with(heard.recv()?, SERVICE, &options, None)?;
+    let connection = Connection::connect_with(rx.recv()?, SERVICE, &options, None)?;
     let chunk = chunk();
     let meter = Meter::start();
     let end = meter.after(turn.seconds);
@@ -44,19 +44,19 @@ pub(crate) fn bulk(turn: &Turn) -> Result<Measured> {
     Ok(meter.stop(sent, arrived))
 }
 
-/// Round trips.
+/// Measures round trips.
 pub(crate) fn ping(turn: &Turn) -> Result<Measured> {
-    let (tell, heard) = channel();
+    let (tx, rx) = channel();
     turn.network.serve::<()>(move || {
         let listener = Listener::bind(Network::server_addr(), SERVICE)?;
-        tell.send(listener.local_addr())?;
+        tx.send(listener.local_addr())?;
         let connection = listener.accept()?;
         while let Some(message) = connection.recv()? {
             connection.send(message)?;
         }
         Ok(())
     })?;
-    let connection = Connection::connect(heard.recv()?, SERVICE)?;
+    let connection = Connection::connect(rx.recv()?, SERVICE)?;
     let message = Bytes::from_static(&[7; PING_BYTES]);
     let meter = Meter::start();
     let times = pace::round_trips_blocking(meter.after(turn.seconds), || {

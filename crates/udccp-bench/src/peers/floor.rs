@@ -1,5 +1,5 @@
-//! Does the least that a datagram can cost: batches by segmentation offload, each acknowledged by
-//! one small datagram, at most a few on their way, and no protocol.
+//! A lower bound for the cost of a datagram: batches with segmentation offload, each acknowledged
+//! by one small datagram, few of them in flight, and no protocol.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSliceMut};
@@ -16,13 +16,13 @@ use crate::meter::{Measured, Meter};
 use crate::network::Network;
 use crate::work::{BULK_BYTES, Turn};
 
-/// As many datagrams as one packet of the stack holds: 65,507 bytes of UDP payload.
+/// Datagrams that fit into one packet of the network stack: 65,507 bytes of UDP payload.
 const BATCH: usize = 65_507 / BULK_BYTES;
-/// Batches that may be on their way.
+/// Most batches in flight.
 const WINDOW: usize = 8;
-/// A message of this length says that no more will come.
+/// A message of this length ends the transfer.
 const END: [u8; 1] = [0];
-/// An acknowledgement: how many datagrams arrived.
+/// An acknowledgement: the number of datagrams received.
 const ACK_BYTES: usize = 8;
 
 struct Socket {
@@ -62,7 +62,7 @@ impl Socket {
     }
 }
 
-/// Buffers for one call that receives.
+/// Buffers for one receive call.
 struct Buffers {
     bytes: Vec<Vec<u8>>,
     metas: [RecvMeta; BATCH_SIZE],
@@ -73,15 +73,15 @@ impl Buffers {
         Self { bytes: vec![vec![0; 65_536]; BATCH_SIZE], metas: [RecvMeta::default(); BATCH_SIZE] }
     }
 
-    /// Waits for acknowledgements, and returns the number in the newest one.
+    /// Waits for acknowledgements and returns the number in the latest one.
     fn newest_ack(&mut self, from: &Socket) -> Result<u64> {
         let last = self.recv(from)?.len() - 1;
-        // Equal ones in a row are merged.
+        // Consecutive datagrams of equal size are merged.
         let at = self.metas[last].len - ACK_BYTES;
         Ok(u64::from_le_bytes(self.bytes[last][at..at + ACK_BYTES].try_into()?))
     }
 
-    /// Waits for datagrams; what the kernel says of each run of them.
+    /// Waits for datagrams. Returns the kernel's metadata of each run of them.
     fn recv(&mut self, from: &Socket) -> io::Result<&[RecvMeta]> {
         let mut slices: Vec<_> = self.bytes.iter_mut().map(|b| IoSliceMut::new(b)).collect();
         loop {
@@ -94,15 +94,15 @@ impl Buffers {
     }
 }
 
-/// Batches of datagrams until the time is over.
+/// Sends batches of datagrams until the time is over.
 pub(crate) fn bulk(turn: &Turn) -> Result<Measured> {
-    let (tell, heard) = channel();
+    let (tx, rx) = channel();
     let server = turn.network.serve(move || {
         let socket = Socket::bind(Network::server_addr())?;
-        tell.send(socket.socket.local_addr()?)?;
+        tx.send(socket.socket.local_addr()?)?;
         serve(&socket)
     })?;
-    let peer = heard.recv()?;
+    let peer = rx.recv()?;
     let socket = Socket::bind(Network::client_addr())?;
     let batch = vec![7; BATCH * BULK_BYTES];
     let mut buffers = Buffers::new();
@@ -124,7 +124,7 @@ pub(crate) fn bulk(turn: &Turn) -> Result<Measured> {
     Ok(meter.stop(sent, arrived))
 }
 
-/// Counts what arrives, and says each time how much it was.
+/// Counts received datagrams and acknowledges their number.
 fn serve(socket: &Socket) -> Result<u64> {
     let mut buffers = Buffers::new();
     let mut arrived = 0_u64;

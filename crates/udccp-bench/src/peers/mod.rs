@@ -1,4 +1,4 @@
-//! Puts the same loads on each of the peers.
+//! Runs the same loads on each of the peers.
 
 pub(crate) mod dccp;
 pub(crate) mod dccp_blocking;
@@ -11,14 +11,14 @@ pub(crate) mod udp;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-/// Who is measured.
+/// The programs that are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 pub(crate) enum Peer {
-    /// UDP with segmentation offload, acknowledged once a batch.
+    /// UDP with segmentation offload, acknowledged once per batch.
     Floor,
     /// The kernel's TCP.
     Tcp,
-    /// Plain UDP, one call a datagram.
+    /// Plain UDP, one system call per datagram.
     Udp,
     /// The same in tokio.
     UdpTokio,
@@ -37,7 +37,7 @@ pub(crate) enum Peer {
 }
 
 impl Peer {
-    /// As the tables have it.
+    /// The label in tables.
     pub(crate) fn label(self) -> &'static str {
         match self {
             Self::Floor => "floor program: UDP in batches, acknowledged once a batch",
@@ -53,14 +53,14 @@ impl Peer {
         }
     }
 
-    /// Whether it is one of ours.
+    /// Whether it uses udccp.
     pub(crate) fn is_udccp(self) -> bool {
         use Peer::{Udccp, UdccpBbr, UdccpBlocking, UdccpCcid3, UdccpCubic};
         matches!(self, Udccp | UdccpBlocking | UdccpCcid3 | UdccpCubic | UdccpBbr)
     }
 }
 
-/// A runtime of this thread.
+/// A single-threaded runtime.
 pub(crate) fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()
 }

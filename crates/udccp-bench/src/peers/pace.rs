@@ -1,4 +1,4 @@
-//! Repeats work: several tasks at once, or messages by the clock.
+//! Repeats work: several tasks at once, or messages at a fixed rate.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use anyhow::Result;
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
-/// Repeats each work until `end`, all of them at once; how often one was done.
+/// Repeats all works concurrently until `end`. Returns the total number of repetitions.
 pub(crate) async fn at_once<W, F>(works: impl IntoIterator<Item = W>, end: Instant) -> Result<u64>
 where
     W: Fn() -> F + 'static,
@@ -34,8 +34,8 @@ where
     local.run_until(tasks).await
 }
 
-/// Sends a message on each of `n` connections a hundred times a second for some seconds: a tenth of
-/// the connections each millisecond.
+/// Sends a message on each of `n` connections a hundred times per second: on a tenth of the
+/// connections each millisecond.
 pub(crate) async fn by_the_clock(n: usize, seconds: f64, mut send: impl FnMut(usize)) {
     let mut tick = tokio::time::interval(Duration::from_millis(1));
     tick.set_missed_tick_behavior(MissedTickBehavior::Burst);
@@ -47,7 +47,7 @@ pub(crate) async fn by_the_clock(n: usize, seconds: f64, mut send: impl FnMut(us
     }
 }
 
-/// Sends a question and awaits its answer until `end`; how long each took.
+/// Performs round trips until `end`. Returns how long each took.
 pub(crate) async fn round_trips<F>(end: Instant, ask: impl Fn() -> F) -> Result<Vec<Duration>>
 where
     F: Future<Output = Result<()>>,
@@ -61,7 +61,7 @@ where
     Ok(times)
 }
 
-/// The same where calls wait.
+/// The same with blocking calls.
 pub(crate) fn round_trips_blocking(
     end: Instant,
     mut ask: impl FnMut() -> Result<()>,

@@ -1,5 +1,5 @@
-//! Puts the loads on datagrams of quinn. QUIC cannot do without TLS; of a datagram's cost that is a
-//! small part.
+//! Runs the loads on datagrams of quinn. QUIC requires TLS, which is a small part of a datagram's
+//! cost.
 
 use std::iter::repeat_n;
 use std::net::SocketAddr;
@@ -22,19 +22,19 @@ use crate::work::{HANDSHAKES_AT_ONCE, MANY_BYTES, PING_BYTES, QUESTIONS_AT_ONCE,
 
 const NAME: &str = "server.test";
 
-/// Buffers that bulk does not overrun, and no end by silence while connections are made.
+/// Buffers large enough for bulk, and a long idle timeout while connections are opened.
 fn transport() -> Arc<TransportConfig> {
     let mut config = TransportConfig::default();
     config.datagram_receive_buffer_size(Some(4 << 20)).datagram_send_buffer_size(2 << 20);
-    // Messages of bulk fit from the beginning, and go on fitting: quinn takes losses in a row for a
-    // path that passes less, and would come down to 1,200 bytes with headers.
+    // Bulk messages fit from the start, and continue to fit: quinn takes consecutive losses as a
+    // sign of a smaller path MTU, and would reduce packets to 1,200 bytes including headers.
     config.initial_mtu(1400).min_mtu(1400);
     config.max_idle_timeout(Some(VarInt::from_u32(60_000).into()));
     Arc::new(config)
 }
 
-/// A server that does this with each connection, for as long as the process lives; its address, and
-/// a client that trusts it.
+/// Starts a server that handles each connection as long as the process lives. Returns its address,
+/// and the configuration of a client that trusts it.
 fn serve<F>(
     turn: &Turn,
     with: impl Fn(Connection) -> F + Clone + Send + 'static,
@@ -53,11 +53,11 @@ where
     let mut client = ClientConfig::with_root_certificates(Arc::new(roots))?;
     client.transport_config(transport());
 
-    let (tell, heard) = channel();
+    let (tx, rx) = channel();
     turn.network.serve::<()>(move || {
         runtime()?.block_on(async {
             let endpoint = Endpoint::server(server, Network::server_addr())?;
-            tell.send(endpoint.local_addr()?)?;
+            tx.send(endpoint.local_addr()?)?;
             let serving = async {
                 while let Some(incoming) = endpoint.accept().await {
                     let (connecting, with) = (incoming.accept()?, with.clone());
@@ -72,7 +72,7 @@ where
             tokio::task::LocalSet::new().run_until(serving).await
         })
     })?;
-    Ok((heard.recv()?, client))
+    Ok((rx.recv()?, client))
 }
 
 fn endpoint(config: ClientConfig) -> Result<Endpoint> {
@@ -88,7 +88,7 @@ async fn count(connection: Connection, counter: Arc<AtomicU64>) {
     }
 }
 
-/// Messages until the time is over.
+/// Sends messages until the time is over.
 pub(crate) fn bulk(turn: &Turn) -> Result<Measured> {
     let arrived = Arc::new(AtomicU64::new(0));
     let counter = arrived.clone();
@@ -119,14 +119,14 @@ async fn answer(connection: Connection) {
     }
 }
 
-/// One round trip.
+/// Performs one round trip.
 async fn ask(connection: &Connection) -> Result<()> {
     connection.send_datagram(Bytes::from_static(&[7; PING_BYTES]))?;
     connection.read_datagram().await?;
     Ok(())
 }
 
-/// Round trips.
+/// Measures round trips.
 pub(crate) fn ping(turn: &Turn) -> Result<Measured> {
     let (address, config) = serve(turn, answer)?;
     runtime()?.block_on(async {
@@ -138,7 +138,7 @@ pub(crate) fn ping(turn: &Turn) -> Result<Measured> {
     })
 }
 
-/// Round trips on many connections at once.
+/// Measures round trips on many connections at once.
 pub(crate) fn questions(turn: &Turn) -> Result<Measured> {
     let (address, config) = serve(turn, answer)?;
     runtime()?.block_on(async {
@@ -156,7 +156,7 @@ pub(crate) fn questions(turn: &Turn) -> Result<Measured> {
     })
 }
 
-/// Connections that are accepted and closed.
+/// Measures accepting and closing of connections.
 pub(crate) fn handshakes(turn: &Turn) -> Result<Measured> {
     let (address, config) = serve(turn, |connection| async move {
         connection.closed().await;
@@ -185,7 +185,7 @@ async fn connect(client: &Endpoint, to: SocketAddr, n: usize) -> Result<Vec<Conn
     Ok(all)
 }
 
-/// Few messages on each of many connections.
+/// Sends few messages on each of many connections.
 pub(crate) fn many(turn: &Turn) -> Result<Measured> {
     let arrived = Arc::new(AtomicU64::new(0));
     let counter = arrived.clone();
@@ -205,7 +205,7 @@ pub(crate) fn many(turn: &Turn) -> Result<Measured> {
     })
 }
 
-/// What one end of an idle connection holds on the heap.
+/// Measures the heap of one end of an idle connection.
 pub(crate) fn idle(turn: &Turn) -> Result<Measured> {
     let held = Arc::new(Mutex::new(Vec::with_capacity(2 * turn.connections)));
     let (address, config) = serve(turn, move |connection| {

@@ -1,4 +1,4 @@
-//! Puts the loads on the kernel's TCP.
+//! Runs the loads on the kernel's TCP.
 
 use std::io::{Read, Write};
 use std::iter::repeat_n;
@@ -16,15 +16,15 @@ use crate::meter::{Measured, Meter};
 use crate::network::Network;
 use crate::work::{BULK_BYTES, HANDSHAKES_AT_ONCE, PING_BYTES, QUESTIONS_AT_ONCE, Turn};
 
-/// Bytes of one call, about as many as go into one packet of the stack.
+/// Bytes per call: about as many as fit into one packet of the network stack.
 const BLOCK: usize = 64 * 1024;
 
-/// A stream, counted in messages of 1,200 bytes.
+/// Sends a byte stream, counted in messages of 1,200 bytes.
 pub(crate) fn bulk(turn: &Turn) -> Result<Measured> {
-    let (tell, heard) = channel();
+    let (tx, rx) = channel();
     let server = turn.network.serve(move || {
         let listener = TcpListener::bind(Network::server_addr())?;
-        tell.send(listener.local_addr()?)?;
+        tx.send(listener.local_addr()?)?;
         let (mut stream, _) = listener.accept()?;
         let (mut buffer, mut arrived) = (vec![0; BLOCK], 0_u64);
         loop {
@@ -34,7 +34,7 @@ pub(crate) fn bulk(turn: &Turn) -> Result<Measured> {
             }
         }
     })?;
-    let mut stream = TcpStream::connect(heard.recv()?)?;
+    let mut stream = TcpStream::connect(rx.recv()?)?;
     let block = vec![7; BLOCK];
     let meter = Meter::start();
     let end = meter.after(turn.seconds);
@@ -46,7 +46,7 @@ pub(crate) fn bulk(turn: &Turn) -> Result<Measured> {
     Ok(meter.stop(messages, messages))
 }
 
-/// A server in tokio that does this with each connection, for as long as the process lives; its
+/// Starts a tokio server that handles each connection as long as the process lives. Returns its
 /// address.
 fn serve<F>(
     turn: &Turn,
@@ -55,21 +55,21 @@ fn serve<F>(
 where
     F: Future<Output = Result<()>> + Send + 'static,
 {
-    let (tell, heard) = channel();
+    let (tx, rx) = channel();
     turn.network.serve::<()>(move || {
         runtime()?.block_on(async {
             let listener = tokio::net::TcpListener::bind(Network::server_addr()).await?;
-            tell.send(listener.local_addr()?)?;
+            tx.send(listener.local_addr()?)?;
             loop {
                 let (stream, _) = listener.accept().await?;
                 tokio::spawn(with(stream));
             }
         })
     })?;
-    Ok(heard.recv()?)
+    Ok(rx.recv()?)
 }
 
-/// Round trips in tokio on many connections at once.
+/// Measures round trips in tokio on many connections at once.
 pub(crate) fn questions(turn: &Turn) -> Result<Measured> {
     let peer = serve(turn, |mut stream| async move {
         stream.set_nodelay(true)?;
@@ -103,7 +103,7 @@ pub(crate) fn questions(turn: &Turn) -> Result<Measured> {
     })
 }
 
-/// Connections in tokio that are accepted and closed.
+/// Measures accepting and closing of connections in tokio.
 pub(crate) fn handshakes(turn: &Turn) -> Result<Measured> {
     let peer = serve(turn, |stream| {
         drop(stream);
@@ -113,7 +113,8 @@ pub(crate) fn handshakes(turn: &Turn) -> Result<Measured> {
         let meter = Meter::start();
         let handshake = move || async move {
             let mut stream = tokio::net::TcpStream::connect(peer).await?;
-            // Nothing but the end: the server closes first, and no port stays in TIMEWAIT here.
+            // Only waits for the end: the server closes first, so no port of the client stays in
+            // TIMEWAIT.
             stream.read_to_end(&mut Vec::new()).await?;
             Ok(())
         };

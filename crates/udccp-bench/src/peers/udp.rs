@@ -1,4 +1,4 @@
-//! Puts the loads on plain UDP sockets.
+//! Runs the loads on plain UDP sockets.
 
 use std::net::UdpSocket;
 use std::sync::mpsc::channel;
@@ -11,19 +11,19 @@ use crate::meter::{Measured, Meter};
 use crate::network::Network;
 use crate::work::{BULK_BYTES, PING_BYTES, Turn};
 
-/// Datagrams that are acknowledged together.
+/// Datagrams per acknowledgement.
 const BATCH: u64 = 32;
-/// Batches that may be on their way.
+/// Most batches in flight.
 const WINDOW: u64 = 1;
-/// A datagram that says that no more will come.
+/// A datagram that ends the transfer.
 const END: [u8; 1] = [0];
 
-/// Datagrams by one call each, acknowledged in batches so that none is lost.
+/// Sends datagrams with one call each, acknowledged in batches so that none is lost.
 pub(crate) fn bulk(turn: &Turn) -> Result<Measured> {
-    let (tell, heard) = channel();
+    let (tx, rx) = channel();
     let server = turn.network.serve(move || {
         let socket = UdpSocket::bind(Network::server_addr())?;
-        tell.send(socket.local_addr()?)?;
+        tx.send(socket.local_addr()?)?;
         let (mut buffer, mut arrived) = ([0; BULK_BYTES], 0);
         loop {
             let (bytes, peer) = socket.recv_from(&mut buffer)?;
@@ -37,7 +37,7 @@ pub(crate) fn bulk(turn: &Turn) -> Result<Measured> {
         }
     })?;
     let socket = UdpSocket::bind(Network::client_addr())?;
-    socket.connect(heard.recv()?)?;
+    socket.connect(rx.recv()?)?;
     let (message, mut ack) = ([7; BULK_BYTES], [0; 8]);
     let (mut sent, mut batches) = (0, 0);
     let meter = Meter::start();
@@ -57,12 +57,12 @@ pub(crate) fn bulk(turn: &Turn) -> Result<Measured> {
     Ok(meter.stop(sent, arrived))
 }
 
-/// Round trips of blocking sockets.
+/// Measures round trips of blocking sockets.
 pub(crate) fn ping(turn: &Turn) -> Result<Measured> {
-    let (tell, heard) = channel();
+    let (tx, rx) = channel();
     turn.network.serve::<()>(move || {
         let socket = UdpSocket::bind(Network::server_addr())?;
-        tell.send(socket.local_addr()?)?;
+        tx.send(socket.local_addr()?)?;
         let mut buffer = [0; PING_BYTES];
         loop {
             let (bytes, peer) = socket.recv_from(&mut buffer)?;
@@ -70,7 +70,7 @@ pub(crate) fn ping(turn: &Turn) -> Result<Measured> {
         }
     })?;
     let socket = UdpSocket::bind(Network::client_addr())?;
-    socket.connect(heard.recv()?)?;
+    socket.connect(rx.recv()?)?;
     let (message, mut buffer) = ([7; PING_BYTES], [0; PING_BYTES]);
     let meter = Meter::start();
     let times = pace::round_trips_blocking(meter.after(turn.seconds), || {
@@ -82,13 +82,13 @@ pub(crate) fn ping(turn: &Turn) -> Result<Measured> {
     Ok(meter.stop(count, count).with_round_trips(times))
 }
 
-/// Round trips of tokio's sockets.
+/// Measures round trips of tokio's sockets.
 pub(crate) fn ping_tokio(turn: &Turn) -> Result<Measured> {
-    let (tell, heard) = channel();
+    let (tx, rx) = channel();
     turn.network.serve::<()>(move || {
         runtime()?.block_on(async {
             let socket = tokio::net::UdpSocket::bind(Network::server_addr()).await?;
-            tell.send(socket.local_addr()?)?;
+            tx.send(socket.local_addr()?)?;
             let mut buffer = [0; PING_BYTES];
             loop {
                 let (bytes, peer) = socket.recv_from(&mut buffer).await?;
@@ -96,7 +96,7 @@ pub(crate) fn ping_tokio(turn: &Turn) -> Result<Measured> {
             }
         })
     })?;
-    let peer = heard.recv()?;
+    let peer = rx.recv()?;
     runtime()?.block_on(async {
         let socket = tokio::net::UdpSocket::bind(Network::client_addr()).await?;
         socket.connect(peer).await?;

@@ -10,10 +10,10 @@ use udccp::{Connection, Listener, Options, ServiceCode};
 use udccp_dtls::{DtlsConnection, DtlsOptions, Error, Identity};
 use udccp_testkit::{Relay, Rule};
 
-/// The service that the tests serve.
+/// The service code of the tests.
 pub const SERVICE: ServiceCode = ServiceCode(0x7465_7374);
 
-/// A test that hangs fails instead.
+/// Runs a test with a time limit, so that a hang fails.
 pub fn run<T>(test: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -35,7 +35,7 @@ pub async fn dccp(options: &Options) -> (Connection, Connection) {
     (connected.unwrap(), accepted.unwrap())
 }
 
-/// The same with a relay between, which does to each packet what `rule` says.
+/// The same with a relay between them that applies `rule` to each packet.
 pub async fn dccp_over(options: &Options, rule: impl Rule) -> (Connection, Connection, Relay) {
     let listener = Listener::bind_with(localhost(), [SERVICE], options).unwrap();
     let server = listener.local_addr();
@@ -47,7 +47,7 @@ pub async fn dccp_over(options: &Options, rule: impl Rule) -> (Connection, Conne
     (connected.unwrap(), accepted.unwrap(), relay)
 }
 
-/// Both sides of the DTLS handshake at once.
+/// Runs both sides of the DTLS handshake at once.
 pub async fn shake(
     (client, server): (Connection, Connection),
     client_options: &DtlsOptions,
@@ -59,12 +59,12 @@ pub async fn shake(
     )
 }
 
-/// A pinned server and its client, connected.
+/// A connected client and server; the client has pinned the server's certificate.
 pub async fn pair() -> (DtlsConnection, DtlsConnection) {
     pinned(dccp(&Options::default()).await).await
 }
 
-/// The same with a relay between, which does to each packet what `rule` says.
+/// The same with a relay between them that applies `rule` to each packet.
 pub async fn pair_over(
     options: &Options,
     rule: impl Rule,
@@ -82,7 +82,7 @@ async fn pinned(ends: (Connection, Connection)) -> (DtlsConnection, DtlsConnecti
     (client.unwrap(), server.unwrap())
 }
 
-/// A message each way.
+/// Sends a message in each direction.
 pub async fn echo(client: &DtlsConnection, server: &DtlsConnection) {
     client.send("ping").await.unwrap();
     assert_eq!(server.recv().await.unwrap().as_deref(), Some(&b"ping"[..]));
@@ -90,7 +90,7 @@ pub async fn echo(client: &DtlsConnection, server: &DtlsConnection) {
     assert_eq!(client.recv().await.unwrap().as_deref(), Some(&b"pong"[..]));
 }
 
-/// A message that says its number, in at least four bytes.
+/// A message of at least four bytes that begins with its number.
 pub fn numbered(n: u32, len: usize) -> Vec<u8> {
     let mut message = n.to_be_bytes().to_vec();
     message.resize(len.max(4), n as u8);

@@ -19,9 +19,9 @@ struct Port(Socket);
 
 /// Longer than any message.
 const BUFFER_BYTES: usize = 2048;
-/// For what waits to be sent; time of the guest.
+/// Time limit for sending queued data, in guest time.
 const DRAIN: Duration = Duration::from_secs(10);
-/// A server that was refused may leave its client waiting in the kernel.
+/// Time limit for accepting: a refused server may leave its client waiting in the kernel.
 const ACCEPT: Duration = Duration::from_secs(5);
 
 fn socket(side: &Side, is_client: bool) -> io::Result<Socket> {
@@ -30,7 +30,7 @@ fn socket(side: &Side, is_client: bool) -> io::Result<Socket> {
     socket.set_reuse_address(true)?;
     socket.set_dccp_service(side.service.to_be())?;
     socket.set_dccp_ccid(side.ccid)?;
-    // As much as the send buffer holds may wait; a full one blocks, which a full queue does not.
+    // Let the send buffer limit the queue: a full buffer blocks the caller, a full queue does not.
     socket.set_dccp_qpolicy_txqlen(0)?;
     if side.is_bulk {
         socket.set_send_buffer_size(64 << 10)?;
@@ -99,7 +99,7 @@ impl Connection for Open {
     fn recv(&self) -> Read {
         let mut bytes = vec![0; BUFFER_BYTES];
         match (&*self.socket).read(&mut bytes) {
-            // The end reads as nothing, whatever it was; the error tells.
+            // Every end reads as zero bytes; the pending error tells the reason.
             Ok(0) => match self.socket.take_error() {
                 Ok(None) => Read::Closed,
                 Ok(Some(e)) | Err(e) => Read::Lost(text(&e)),
@@ -118,8 +118,8 @@ impl Connection for Open {
     }
 
     fn close(self: Box<Self>) -> Result<(), String> {
-        // A close drops what waits to be sent: at once, or, with SO_LINGER, where CCID 2 does not
-        // let it go just then. So it is given the time to leave before.
+        // A close drops queued data: at once, or, with SO_LINGER, if CCID 2 does not allow it to be
+        // sent just then. So give the data time to leave first.
         if self.has_sent.load(Ordering::Relaxed) {
             super::wait(DRAIN);
         }
@@ -136,7 +136,7 @@ impl Connection for Open {
     }
 }
 
-/// The error by its name where `errno` has one that says more than its text.
+/// The error by its errno name, if that is clearer than its text.
 fn text(e: &io::Error) -> String {
     let name = match e.raw_os_error() {
         Some(32) => "EPIPE",

@@ -1,4 +1,4 @@
-//! One end of a connection, whatever DCCP it has: what the stories do with it.
+//! One end of a connection with either stack, and the test cases that it runs.
 
 mod linux;
 mod ours;
@@ -16,29 +16,29 @@ const PORT: u16 = 5004;
 /// Service code that servers serve, and one that they do not.
 const SERVICE: u32 = 42;
 const OTHER_SERVICE: u32 = 99;
-/// Messages of a story, and bytes in each.
+/// Messages of a test case, and bytes in each.
 const MESSAGES: u64 = 300;
 const MESSAGE_BYTES: usize = 700;
 /// Bytes in the messages of a long transfer.
 const BULK_BYTES: usize = 1400;
 const BULK_TIME: Duration = Duration::from_secs(60);
-/// A call that waits longer has failed; time of the guest.
+/// A call that takes longer has failed; guest time.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
-/// A server that closes does so when nothing has come for this time: a CCID 3 sender whose receiver
-/// is Linux may send a packet in several seconds for a while.
+/// A closing server closes when nothing has arrived for this time: a CCID 3 sender whose receiver
+/// is Linux may send only one packet in several seconds for a while.
 const SILENCE: Duration = Duration::from_secs(60);
-/// The same of a client that closes, over a path that loses nothing.
+/// The same for a closing client, over a path without losses.
 const PAUSE: Duration = Duration::from_secs(5);
-/// A client waits so long for the end of a server that closes.
+/// How long a client waits for a closing server.
 const END: Duration = Duration::from_secs(900);
-/// From the last message handed over to an abort.
+/// Time between the last message and an abort.
 const BEFORE_ABORT: Duration = Duration::from_secs(20);
-/// How an end is told that did not come.
+/// The reported end if none was observed.
 const SILENT: &str = "silence";
-/// Checksum coverage of the story about it: headers, and two words of data.
+/// Checksum coverage of the partial-checksum case: headers, and two words of data.
 const COVERAGE: u8 = 3;
 
-/// What one end is.
+/// The configuration of one end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Side {
     pub(crate) local: IpAddr,
@@ -46,64 +46,64 @@ pub(crate) struct Side {
     pub(crate) port: u16,
     pub(crate) service: u32,
     pub(crate) ccid: u8,
-    /// Checksum coverage of data: of what is sent, or the least that is taken.
+    /// Checksum coverage of data: of sent packets, and the minimum for received ones.
     pub(crate) coverage: u8,
     pub(crate) is_bulk: bool,
 }
 
-/// What one end did and saw.
+/// What one end did and observed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PeerReport {
-    /// The handshake was done.
+    /// Whether the handshake succeeded.
     pub connected: bool,
-    /// Why it was not, in the words of this end's sockets.
+    /// If it did not, the error of this end's sockets.
     pub refusal: Option<String>,
-    /// Messages sent, and received.
+    /// Messages sent.
     pub sent: u64,
     /// Messages received.
     pub received: u64,
-    /// Messages received whose bytes were not those sent.
+    /// Messages received whose bytes differ from those sent.
     pub damaged: u64,
-    /// How the connection ended, in the words of this end's sockets; `closed` in order. Of a
+    /// How the connection ended: the error of this end's sockets, or `closed` if orderly. For
     /// `traceroute`, the hosts that it found.
     pub end: String,
-    /// Data received per second, of a long transfer, in bit/s: from the first 5 s on.
+    /// For a long transfer: data rate received in bit/s, without the first 5 s.
     pub goodput: Option<f64>,
 }
 
-/// How a connection ended for its reader.
+/// The result of reading from a connection.
 pub(crate) enum Read {
     Message(Vec<u8>),
     Closed,
     Lost(String),
-    /// Nothing came for as long as one waits.
+    /// Nothing arrived within the time limit.
     Silence,
 }
 
 /// An open connection.
 pub(crate) trait Connection: Send + Sync {
-    /// Sends, waiting for room; an error once the connection ended.
+    /// Sends a message, waiting for room. Returns an error once the connection has ended.
     fn send(&self, message: &[u8]) -> Result<(), String>;
-    /// The next message or the end.
+    /// Returns the next message or the end.
     fn recv(&self) -> Read;
-    /// How long `recv` waits from now on.
+    /// Sets the time limit of `recv`.
     fn set_patience(&mut self, patience: Duration);
-    /// Closes in order; `Ok` where this end knows that all went well.
+    /// Closes in order. `Ok` if this end knows that everything was delivered.
     fn close(self: Box<Self>) -> Result<(), String>;
-    /// Ends at once.
+    /// Aborts.
     fn abort(self: Box<Self>);
-    /// Another handle, to read with while one writes.
+    /// Another handle, for reading and writing at the same time.
     fn handle(&self) -> Box<dyn Connection>;
 }
 
-/// A port that is served.
+/// A listening port.
 pub(crate) trait Listener: Send {
-    /// The next connection, within [`PATIENCE`].
+    /// Accepts the next connection within [`PATIENCE`].
     fn accept(&self) -> Option<Box<dyn Connection>>;
 }
 
 impl Side {
-    /// The ends of a cell, client first.
+    /// The two ends of an entry, client first.
     pub(crate) fn of(entry: &MatrixEntry, addresses: [IpAddr; 2]) -> [Self; 2] {
         let side = |local, remote| Self {
             local,
@@ -144,7 +144,7 @@ impl Side {
     }
 }
 
-/// A message that says its number, and so its bytes.
+/// A message that starts with its number, from which all its bytes follow.
 fn message(n: u64, len: usize) -> Vec<u8> {
     let mut bytes = n.to_be_bytes().to_vec();
     bytes.resize(len, n as u8);
@@ -156,7 +156,7 @@ fn is_whole(bytes: &[u8]) -> bool {
     number.is_some_and(|n| bytes[8..].iter().all(|b| *b == n as u8))
 }
 
-/// The client's part.
+/// Runs the client.
 pub(crate) fn client(case: TestCase, stack: Stack, side: &Side) -> PeerReport {
     let mut report = PeerReport::default();
     if case == TestCase::Traceroute {
@@ -183,7 +183,7 @@ pub(crate) fn client(case: TestCase, stack: Stack, side: &Side) -> PeerReport {
         }
         TestCase::Abort => {
             let _ = send_until(&*connection, &mut report, MESSAGES);
-            // Much of what was sent is to arrive before the end does.
+            // Much of the data should arrive before the abort.
             wait(BEFORE_ABORT);
             connection.abort();
             report.end = "aborted".into();
@@ -216,14 +216,14 @@ pub(crate) fn client(case: TestCase, stack: Stack, side: &Side) -> PeerReport {
     report
 }
 
-/// The server's part, of one connection.
+/// Runs the server for one connection.
 pub(crate) fn server(case: TestCase, listener: &dyn Listener) -> PeerReport {
     let mut report = PeerReport::default();
     let Some(mut connection) = listener.accept() else { return report };
     report.connected = true;
     match case {
         TestCase::ServerClose => {
-            // Linux answers a close with data unread by an abort: nothing is left to be read.
+            // Linux answers a Close with an abort if data are unread, so read everything first.
             connection.set_patience(SILENCE);
             let end = drain(&*connection, &mut report);
             report.end = if end == SILENT { closed(connection.close()) } else { end };
@@ -243,7 +243,7 @@ pub(crate) fn server(case: TestCase, listener: &dyn Listener) -> PeerReport {
     report
 }
 
-/// Lets time pass: that of the guest.
+/// Waits, in guest time.
 #[expect(clippy::disallowed_methods, reason = "a peer owns its time")]
 pub(crate) fn wait(time: Duration) {
     std::thread::sleep(time);
@@ -276,7 +276,7 @@ fn send_for(connection: &dyn Connection, report: &mut PeerReport, time: Duration
     }
 }
 
-/// Takes one message; whether there was one.
+/// Reads one message. Returns whether there was one.
 fn take(connection: &dyn Connection, report: &mut PeerReport) -> bool {
     match connection.recv() {
         Read::Message(bytes) => {
@@ -299,13 +299,13 @@ fn take(connection: &dyn Connection, report: &mut PeerReport) -> bool {
     }
 }
 
-/// Takes all that comes; how it ended.
+/// Reads all messages. Returns how the connection ended.
 fn drain(connection: &dyn Connection, report: &mut PeerReport) -> String {
     while take(connection, report) {}
     std::mem::take(&mut report.end)
 }
 
-/// The same, and the rate from five seconds after the first message to the last.
+/// The same; also measures the rate from five seconds after the first message to the last.
 #[expect(clippy::disallowed_methods, reason = "a rate needs a clock")]
 fn measure(connection: &dyn Connection, report: &mut PeerReport) -> String {
     const SKIP: Duration = Duration::from_secs(5);

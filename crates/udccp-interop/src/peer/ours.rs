@@ -25,7 +25,7 @@ fn options(side: &Side, is_client: bool) -> Options {
 }
 
 fn endpoint(side: &Side) -> Result<Endpoint, String> {
-    // The kernel has a DCCP, whose answers do not leave: it is us who speak for this host.
+    // The kernel has DCCP too, but its answers are filtered: our stack answers for this host.
     let raw = EndpointOptions::new().raw_ip(true).answer_for_host(AnswerForHost::Always);
     Endpoint::bind_with(SocketAddr::new(side.local, 0), &raw).map_err(|e| e.to_string())
 }

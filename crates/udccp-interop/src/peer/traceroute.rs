@@ -1,16 +1,16 @@
-//! `traceroute -D`: a Request for each hop, which the last host answers.
+//! `traceroute -D`: sends a Request to each hop; the last host answers.
 
 use std::io;
 use std::process::Command;
 
 use super::Side;
 
-/// The hosts on the way to the other side, as `traceroute` prints them, the nearest first; `*`
-/// where nobody answered.
+/// The hosts on the path to the other side as printed by `traceroute`, nearest first; `*` for no
+/// answer.
 pub(super) fn way(side: &Side) -> io::Result<String> {
     let mut command = Command::new("traceroute");
     command.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
-    // Names of hosts are not asked for; one probe a hop, one at a time.
+    // Without name resolution; one probe per hop, one at a time.
     command.args(["-D", "-n", "-q", "1", "-N", "1", "-w", "5", "-m", "4", "-p"]);
     command.arg(side.port.to_string()).arg(side.remote.to_string());
     let output =
@@ -22,7 +22,7 @@ pub(super) fn way(side: &Side) -> io::Result<String> {
     Ok(hosts(&String::from_utf8_lossy(&output.stdout)))
 }
 
-/// The second word of each line but the first, which is a title.
+/// The second word of each line except the title.
 fn hosts(printed: &str) -> String {
     let found = printed.lines().skip(1).filter_map(|line| line.split_whitespace().nth(1));
     found.collect::<Vec<_>>().join(" ")
