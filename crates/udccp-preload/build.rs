@@ -1,8 +1,8 @@
 //! Compiles this crate a second time, as the shared library that `udccp run` preloads.
 //!
-//! The library links to nothing: `dlsym`, `getenv` and the address of `errno` come from whatever C
-//! library the program has, so that one file serves glibc and musl. Cargo has no way to embed one
-//! crate's cdylib in another crate, so the compiler is called here.
+//! The library links to nothing: it takes `dlsym`, `getenv` and the address of `errno` from
+//! whatever C library the program has, so one file serves glibc and musl. Cargo cannot embed one
+//! crate's cdylib in another crate, so this calls the compiler.
 
 use std::env;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Socket addresses as C programs write them.
+//! Socket addresses in the format of C programs.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
 
@@ -9,14 +9,14 @@ const AF_INET: u16 = 2;
 const AF_INET6: u16 = 10;
 /// Bytes of `struct sockaddr_in`.
 const V4_BYTES: usize = 16;
-/// Bytes of `struct sockaddr_in6` without the scope, which RFC 2133 did not have.
+/// Bytes of `struct sockaddr_in6` without the scope id, which RFC 2133 did not have.
 const V6_LEAST_BYTES: usize = 24;
 const V6_BYTES: usize = 28;
 
-/// Reads an address for a socket of one family.
+/// Reads an address for a socket of the given family.
 ///
 /// # Errors
-/// EINVAL if it is too short, EAFNOSUPPORT for another family.
+/// EINVAL if it is too short, EAFNOSUPPORT if it has another family.
 pub(crate) fn read(bytes: &[u8], is_v6: bool) -> Result<SocketAddr, Errno> {
     let family = bytes.get(..2).map(|f| u16::from_ne_bytes([f[0], f[1]])).ok_or(Errno::INVAL)?;
     let port = |bytes: &[u8]| u16::from_be_bytes([bytes[2], bytes[3]]);
@@ -37,7 +37,7 @@ pub(crate) fn read(bytes: &[u8], is_v6: bool) -> Result<SocketAddr, Errno> {
     Ok(SocketAddrV6::new(Ipv6Addr::from(ip), port(bytes), 0, scope).into())
 }
 
-/// Reads an address to bind to: in it, no family with no address is IPv4.
+/// Reads an address to bind to. AF_UNSPEC with the wildcard address counts as IPv4.
 ///
 /// # Errors
 /// As [`read`].
@@ -49,10 +49,10 @@ pub(crate) fn read_to_bind(bytes: &[u8], is_v6: bool) -> Result<SocketAddr, Errn
     Ok((Ipv4Addr::UNSPECIFIED, u16::from_be_bytes([bytes[2], bytes[3]])).into())
 }
 
-/// Whether the system knows a way from an address, if one is chosen, to another.
+/// Checks that the system has a route to `to`, from the address `from` if the program chose one.
 ///
 /// # Errors
-/// ENETUNREACH, EHOSTUNREACH, or EINVAL from an address of which no way leads there.
+/// ENETUNREACH or EHOSTUNREACH; EINVAL if there is no route from `from`.
 pub(crate) fn route(from: Option<SocketAddr>, to: SocketAddr) -> Result<(), Errno> {
     let any: IpAddr = match to {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -63,7 +63,7 @@ pub(crate) fn route(from: Option<SocketAddr>, to: SocketAddr) -> Result<(), Errn
     tried.map_err(|e| e.raw_os_error().map_or(Errno::NETUNREACH, Errno::from_raw_os_error))
 }
 
-/// Writes an address for a socket of one family.
+/// Writes an address for a socket of the given family.
 pub(crate) fn write(address: SocketAddr, is_v6: bool) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(V6_BYTES);
     let family = if is_v6 { AF_INET6 } else { AF_INET };
@@ -77,7 +77,7 @@ pub(crate) fn write(address: SocketAddr, is_v6: bool) -> Vec<u8> {
         (false, IpAddr::V6(_)) => bytes.resize(V4_BYTES, 0),
         (true, ip) => {
             let (ip, scope) = match (ip, address) {
-                // The wildcard of one family is the wildcard of the other.
+                // The wildcard address of one family stands for that of the other.
                 (IpAddr::V4(ip), _) if ip.is_unspecified() => (Ipv6Addr::UNSPECIFIED, 0),
                 (IpAddr::V4(ip), _) => (ip.to_ipv6_mapped(), 0),
                 (IpAddr::V6(ip), SocketAddr::V6(a)) => (ip, a.scope_id()),
@@ -91,14 +91,14 @@ pub(crate) fn write(address: SocketAddr, is_v6: bool) -> Vec<u8> {
     bytes
 }
 
-/// Whether a socket at `local` serves an IP version. All addresses of IPv6 are those of IPv4 as
-/// well, unless the socket takes IPv6 only.
+/// Whether a socket at `local` serves an IP version. The IPv6 wildcard includes IPv4, unless the
+/// socket accepts only IPv6.
 pub(crate) fn serves(local: SocketAddr, is_v6_only: bool, is_v4: bool) -> bool {
     let serves_both = local.is_ipv6() && local.ip().is_unspecified() && !is_v6_only;
     serves_both || local.is_ipv4() == is_v4
 }
 
-/// A mapped IPv4 address as IPv4.
+/// Converts an IPv4-mapped address to IPv4.
 pub(crate) fn plain(address: SocketAddr) -> SocketAddr {
     match address {
         SocketAddr::V6(v6) => match v6.ip().to_ipv4_mapped() {

@@ -1,4 +1,4 @@
-//! The broker's life: what it holds, and when it ends.
+//! The broker's state, its start and its end.
 
 use std::collections::HashMap;
 use std::io;
@@ -19,20 +19,20 @@ use crate::slabs::Slabs;
 use crate::socket::Socket;
 use crate::{place, requests};
 
-/// Time without any socket after which a broker ends.
+/// A broker exits after this time without sockets.
 const IDLE: Duration = Duration::from_secs(5);
-/// Time between two looks at what has ended.
+/// Interval between sweeps for ended sockets.
 const SWEEP: Duration = Duration::from_millis(500);
 
-/// Why a broker does not run.
+/// Why a broker cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Something that it needs was refused.
+    /// A system call failed.
     #[error("{what}: {source}")]
     Io {
         /// What was being done.
         what: &'static str,
-        /// The system's reason.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -41,7 +41,7 @@ fn io_error(what: &'static str) -> impl FnOnce(io::Error) -> Error {
     move |source| Error::Io { what, source }
 }
 
-/// What all requests and sockets share.
+/// The state that all requests and sockets share.
 #[derive(Debug)]
 pub(crate) struct Broker {
     pub(crate) region: Region,
@@ -49,15 +49,15 @@ pub(crate) struct Broker {
     sockets: Mutex<HashMap<u64, Arc<Socket>>>,
     pub(crate) gates: Mutex<Gates>,
     closing: AtomicUsize,
-    /// Where messages of programs are copied to.
+    /// Memory to which programs' messages are copied.
     pub(crate) slabs: Slabs,
 }
 
-/// Serves the programs of this user and network namespace until none needs it any more. Returns at
-/// once where another broker does so already.
+/// Serves the programs of this user and network namespace until none needs a broker. Returns at
+/// once if another broker is already running.
 ///
 /// # Errors
-/// The folder, the lock or the socket cannot be had.
+/// The folder, the lock or the socket is not available.
 pub fn serve(folder: &Path) -> Result<(), Error> {
     let folder = &std::path::absolute(folder).map_err(io_error("cannot use the folder"))?;
     place::check(folder).map_err(io_error("cannot use the folder"))?;
@@ -72,8 +72,9 @@ pub fn serve(folder: &Path) -> Result<(), Error> {
     runtime.block_on(run(&place::socket(folder)))
 }
 
-/// The first program has started this broker, which serves others as well: its limits are lifted as
-/// far as the system lets us, and its folder can be unmounted.
+/// The program that started this broker set its limits and working directory, but the broker serves
+/// other programs too. Raises the limits as far as the system allows, and leaves the directory so
+/// that it can be unmounted.
 fn leave_program() {
     let limits = [Resource::Nofile, Resource::Fsize, Resource::Cpu, Resource::As, Resource::Data];
     for resource in limits {
@@ -85,11 +86,11 @@ fn leave_program() {
 }
 
 async fn run(path: &Path) -> Result<(), Error> {
-    // Memory that is shared is a file for the system. One that is too large is then an error, and
-    // not the end.
+    // Shared memory counts as a file. Exceeding its size limit then returns an error instead of
+    // killing the broker.
     let too_large = SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
     let _ = signal(too_large).map_err(io_error("cannot start"))?;
-    // What a broker left that was killed.
+    // A broker that was killed may have left its socket behind.
     let _ = std::fs::remove_file(path);
     let listener = UnixListener::bind(path).map_err(io_error("cannot listen for programs"))?;
     let region = Region::new().map_err(io_error("cannot make shared memory"))?;
@@ -108,12 +109,12 @@ async fn run(path: &Path) -> Result<(), Error> {
         _ = ask_to_end.recv() => {}
     }
     let _ = std::fs::remove_file(path);
-    // Whoever connected meanwhile sees the connection end, and starts another broker.
+    // Programs that connected meanwhile see the connection end, and start another broker.
     Ok(())
 }
 
 impl Broker {
-    /// Frees what ended; ends itself when nobody has needed the broker for some time.
+    /// Frees ended sockets, and ends the broker after some time without use.
     async fn watch(&self) {
         let mut busy = Instant::now();
         loop {
@@ -131,7 +132,7 @@ impl Broker {
         }
     }
 
-    /// Frees the slots of ended sockets that no program has open any more.
+    /// Frees the slots of ended sockets that no program has open.
     pub(crate) fn sweep(&self) {
         let mut sockets = self.sockets.lock().expect("never poisoned");
         if !sockets.values().any(|s| s.has_ended()) {
@@ -152,28 +153,29 @@ impl Broker {
         });
     }
 
-    /// The socket of a program's end.
+    /// Finds a socket by the cookie of the program's end.
     pub(crate) fn find(&self, cookie: u64) -> Option<Arc<Socket>> {
         self.sockets.lock().expect("never poisoned").get(&cookie).map(Arc::clone)
     }
 
-    /// What the first socket gives for which `f` gives something.
+    /// Returns the first result of `f` that is not `None`.
     pub(crate) fn find_map<T>(&self, f: impl FnMut(&Arc<Socket>) -> Option<T>) -> Option<T> {
         self.sockets.lock().expect("never poisoned").values().find_map(f)
     }
 
-    /// What sockets give for which `f` gives something.
+    /// Returns all results of `f` that are not `None`.
     pub(crate) fn filter_map<T>(&self, f: impl FnMut(&Arc<Socket>) -> Option<T>) -> Vec<T> {
         self.sockets.lock().expect("never poisoned").values().filter_map(f).collect()
     }
 
-    /// Keeps a new socket.
+    /// Adds a new socket.
     pub(crate) fn add(&self, socket: &Arc<Socket>) {
         let mut sockets = self.sockets.lock().expect("never poisoned");
         sockets.insert(socket.cookie(), Arc::clone(socket));
     }
 
-    /// Counts a connection that closes after its program, so that the broker waits for it.
+    /// Counts connections that are still closing after their program ended: the broker waits for
+    /// them.
     pub(crate) fn count_closing(&self, begins: bool) {
         if begins {
             self.closing.fetch_add(1, Ordering::Relaxed);

@@ -1,10 +1,10 @@
-//! Errors of the sockets as Linux's DCCP reports them.
+//! Errors of the sockets, as Linux's DCCP reports them.
 
 use rustix::io::Errno;
 use udccp::{Error, errno};
 
-/// The errno of an error, by the table of the sockets; `None` for an end in order, and for a Reset
-/// whose code stands for none.
+/// The errno of an error, from the table of the sockets. `None` for an orderly end and for a Reset
+/// whose code has no errno.
 pub(crate) fn of(error: &Error) -> Option<Errno> {
     let number = match error {
         Error::Closed | Error::Unsent { .. } => 0,
@@ -14,7 +14,8 @@ pub(crate) fn of(error: &Error) -> Option<Errno> {
     (number != 0).then(|| of_programs(Errno::from_raw_os_error(number)))
 }
 
-/// The same error for a program: what the broker lacks, the program has.
+/// Maps the error for the program: if the broker is out of descriptors, that is ENFILE for the
+/// program.
 pub(crate) fn of_programs(error: Errno) -> Errno {
     if error == Errno::MFILE { Errno::NFILE } else { error }
 }

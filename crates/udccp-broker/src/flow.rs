@@ -19,26 +19,28 @@ use crate::shared::SharedRing;
 use crate::socket::Socket;
 use crate::taken::{Inbox, Taken};
 
-/// Messages taken from a connection at once.
+/// Most messages read from a connection at once.
 const BATCH: usize = 1024;
-/// Messages taken from a program for one write to the network: as many of 1,200 bytes as it takes.
+/// Most messages of a program in one write to the network: with 1,200 bytes each, one write takes
+/// as many.
 const TRAIN: usize = 53;
-/// Writes to the network after which others have their turn.
+/// After this many writes to the network, other tasks get a turn.
 const TRAINS: usize = 18;
-/// Time after which the ring to a program is looked at again that was full, should the program's
-/// bell have found no room. Each time twice as long: the program may read nothing for hours.
+/// Initial interval for polling a full ring to a program, in case the program could not send its
+/// bell. The interval doubles each time: the program may read nothing for hours.
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
-/// The same for a socket pair that has to be read empty before the ring is used.
+/// The same for a socket pair, which the program must empty before the ring is used.
 const UNTIL_EMPTY: Duration = Duration::from_millis(1);
-/// The longest of these times.
+/// The longest polling interval.
 const LONGEST: Duration = Duration::from_millis(32);
 
-/// Time after which a ring is looked at again whose places are all in use, and how often. To fill a
-/// place takes less than a microsecond.
+/// Interval and number of attempts for a ring whose places are all in use. Filling a place takes
+/// less than a microsecond.
 const UNTIL_PLACES: Duration = Duration::from_millis(20);
 const PLACE_LOOKS: usize = 50;
 
-/// Time after which a bell that somebody has taken is rung again, unless he has said so.
+/// A bell that was taken from the socket pair is sent again after this time, unless the program
+/// says that it took it.
 const UNTIL_LOST: Duration = Duration::from_millis(100);
 
 /// Who ended a connection.
@@ -46,20 +48,20 @@ const UNTIL_LOST: Duration = Duration::from_millis(100);
 pub(crate) enum Ending {
     /// The program closed its socket.
     Program,
-    /// The program closed its socket, and had not read all.
+    /// The program closed its socket and left messages unread.
     ProgramLeftUnread,
-    /// The peer or the network: in order, or with an error.
+    /// The peer or the network ended it: orderly, or with an error.
     Peer(Option<Error>),
 }
 
-/// Says that the program has sent a packet, to both directions.
+/// Tells both directions that the program has sent a packet.
 #[derive(Debug, Default)]
 struct News {
     to_peer: Notify,
     to_program: Notify,
 }
 
-/// Carries messages both ways until one side ends.
+/// Carries messages in both directions until one side ends.
 pub(crate) async fn carry(socket: &Socket, connection: &Connection, pair: &Pair) -> Ending {
     let is_unread = AtomicBool::new(false);
     let news = News::default();
@@ -79,7 +81,7 @@ pub(crate) async fn carry(socket: &Socket, connection: &Connection, pair: &Pair)
     }
 }
 
-/// Tells both directions of packets from the program.
+/// Wakes both directions when the program has sent a packet.
 async fn watch(socket: &Socket, pair: &Pair, news: &News) -> Ending {
     let mut has_ended = false;
     loop {
@@ -87,17 +89,17 @@ async fn watch(socket: &Socket, pair: &Pair, news: &News) -> Ending {
         news.to_peer.notify_one();
         news.to_program.notify_one();
         if has_ended {
-            // Who waits for room to send may have had his turn before this.
+            // The task that waits for room to send may have run before this notification.
             tokio::task::yield_now().await;
         }
         if let Some(ring) = socket.ring().filter(|ring| ring.is_on()) {
-            // The program may have lost a bell. Where it cannot be rung, the program has closed.
+            // The program may have lost a bell. An error means that it has closed.
             let _ = ring_bells(socket, pair, &ring, 0).await;
         }
     }
 }
 
-/// Takes what the program sends, as far as the connection has room for it.
+/// Sends the program's messages, as far as the connection has room for them.
 async fn to_peer(socket: &Socket, connection: &Connection, pair: &Pair, news: &News) -> Ending {
     let inbox = Inbox::new(socket, pair);
     let (mut published, mut trains, mut is_refused) = (0, 0, false);
@@ -110,7 +112,7 @@ async fn to_peer(socket: &Socket, connection: &Connection, pair: &Pair, news: &N
             }
             Some(Packet::Reset) => return Ending::ProgramLeftUnread,
             Some(_) => {
-                // It may only have shut down sending: then reading goes on.
+                // The program may only have shut down sending; then the other direction goes on.
                 pair.hung_up().await;
                 return Ending::Program;
             }
@@ -137,15 +139,15 @@ async fn to_peer(socket: &Socket, connection: &Connection, pair: &Pair, news: &N
                 biased;
                 sent = connection.send_batch(&mut taken) => sent,
                 () = pair.hung_up() => drain(socket, connection, &inbox).await,
-                // Polled where the connection has no room for more.
+                // Polled while the connection has no room.
                 never = unplug(&inbox) => never,
             }
         };
         match sent {
-            // Too large only if the path's MTU fell since the program was told.
+            // MessageTooLarge can only happen if the path MTU fell after the program learned it.
             Ok(()) | Err(Error::MessageTooLarge { .. }) => {}
-            // The peer reads no more: as in Linux, the program may send on, to nobody. Or the
-            // connection is over, and who reads from it reports that.
+            // The peer reads no more. As in Linux, the program may go on sending, and the messages
+            // are dropped. If the connection is over, the reading side reports that.
             Err(_) => is_refused = true,
         }
         inbox.grant(window_room(connection));
@@ -153,13 +155,13 @@ async fn to_peer(socket: &Socket, connection: &Connection, pair: &Pair, news: &N
         trains = if taken.are_all() { trains + 1 } else { 0 };
         if trains >= TRAINS {
             trains = 0;
-            // Others have their turn.
+            // Let other tasks run.
             tokio::task::yield_now().await;
         }
     }
 }
 
-/// Waits for whoever has all places of the ring; whether any came back.
+/// Waits until a place of the ring is free again. Returns whether one is.
 async fn finds_places(inbox: &Inbox<'_>) -> bool {
     for _ in 0..PLACE_LOOKS {
         sleep(UNTIL_PLACES).await;
@@ -171,7 +173,7 @@ async fn finds_places(inbox: &Inbox<'_>) -> bool {
     false
 }
 
-/// Waits until there may be something to take.
+/// Waits until there may be a message from the program.
 async fn wait_for_program(inbox: &Inbox<'_>, connection: &Connection, pair: &Pair, news: &News) {
     while !inbox.has_some() && !pair.may_have_packets() && inbox.sleep() {
         tokio::select! {
@@ -182,7 +184,7 @@ async fn wait_for_program(inbox: &Inbox<'_>, connection: &Connection, pair: &Pai
     }
 }
 
-/// Once the network has accounted for all messages, grants the whole window; never ends.
+/// Grants the whole window once the network has acknowledged all messages. Never returns.
 async fn grant_all(inbox: &Inbox<'_>, connection: &Connection) {
     if connection.acknowledged().await.is_ok() {
         inbox.grant(window_room(connection));
@@ -190,7 +192,7 @@ async fn grant_all(inbox: &Inbox<'_>, connection: &Connection) {
     std::future::pending().await
 }
 
-/// Makes the program's end writable where it can be; never ends.
+/// Makes the program's end writable where possible. Never returns.
 async fn unplug(inbox: &Inbox<'_>) -> Result<(), Error> {
     poll_fn(|_| {
         inbox.unplug();
@@ -199,27 +201,27 @@ async fn unplug(inbox: &Inbox<'_>) -> Result<(), Error> {
     .await
 }
 
-/// How many messages congestion control lets go at once.
+/// How many messages congestion control would send at once now.
 fn window_room(connection: &Connection) -> usize {
     let state = connection.sender_state().unwrap_or_default();
     let window = state.cwnd_packets.unwrap_or(0);
     window.saturating_sub(state.pipe_packets.unwrap_or(window)) as usize
 }
 
-/// Has the connection take at once what congestion control lets go at once, so that few system
-/// calls send it. What has to wait stays with the program, as far as `tx_qlen` allows. Gives the
-/// number of messages: once they are taken the window may have room for more than it had.
+/// Sizes the connection's queue for what congestion control would send at once, so that few system
+/// calls send it. Other messages stay with the program, up to `tx_qlen`. Returns how many messages
+/// to take: sending them may open the window further.
 fn fit_queue(socket: &Socket, connection: &Connection) -> usize {
     let messages = window_room(connection).min(TRAIN * TRAINS).max(socket.queued_messages());
     connection.set_send_queue(QUEUE_BYTES, messages);
     messages
 }
 
-/// Sends under the policy that drops the lowest priority.
+/// Sends under the queue policy that drops the message of lowest priority.
 fn displace(connection: &Connection, taken: &mut Taken<'_>) -> Result<(), Error> {
     for message in taken {
         match connection.try_send(message) {
-            // The new message is the lowest.
+            // The new message had the lowest priority and was dropped.
             Ok(()) | Err(TrySendError::Full(_)) => {}
             Err(TrySendError::Failed(e)) => return Err(e),
         }
@@ -227,7 +229,7 @@ fn displace(connection: &Connection, taken: &mut Taken<'_>) -> Result<(), Error>
     Ok(())
 }
 
-/// The program has closed while its last messages wait: there is not for ever time for them.
+/// Sends the last messages of a program that has closed, within a time limit.
 async fn drain(socket: &Socket, connection: &Connection, inbox: &Inbox<'_>) -> Result<(), Error> {
     let limit = socket.linger().map_or(LINGER, Duration::from_secs);
     let mut slab = None;
@@ -241,7 +243,7 @@ async fn drain(socket: &Socket, connection: &Connection, inbox: &Inbox<'_>) -> R
     tokio::time::timeout(limit, all).await.unwrap_or(Err(Error::TimedOut))
 }
 
-/// Gives the program what arrives.
+/// Passes received messages to the program.
 async fn to_program(
     socket: &Socket,
     connection: &Connection,
@@ -257,7 +259,7 @@ async fn to_program(
             never = watch_bell(socket, pair) => never,
         };
         match received {
-            // The program reads no more; it may still send.
+            // The program reads no more, but may still send.
             Ok(0) if socket.reads_no_more() => {
                 return Ending::Peer(connection.closed().await.err());
             }
@@ -279,13 +281,13 @@ async fn to_program(
     }
 }
 
-/// Rings again where messages wait and the bell for them is gone; never ends.
+/// Sends a bell again if messages wait and the bell is gone. Never returns.
 async fn watch_bell(socket: &Socket, pair: &Pair) -> Result<usize, Error> {
     if let Some(ring) = socket.ring().filter(|ring| ring.is_on()) {
         while ring.has_unread() {
             sleep(UNTIL_LOST).await;
             if !pair.has_unread() {
-                // Where the program cannot be rung, it has closed.
+                // An error means that the program has closed.
                 let _ = send_bells(socket, pair, ring.bells_again()).await;
             }
         }
@@ -293,12 +295,12 @@ async fn watch_bell(socket: &Socket, pair: &Pair) -> Result<usize, Error> {
     std::future::pending().await
 }
 
-/// Why the program gets no more messages.
+/// Why messages can no longer be delivered to the program.
 #[derive(Clone, Copy, Debug)]
 enum Undelivered {
-    /// It has closed, or reads no more.
+    /// The program has closed or reads no more.
     Closed,
-    /// It has written into the ring what cannot be.
+    /// The program has corrupted the ring.
     Nonsense,
 }
 
@@ -351,7 +353,7 @@ async fn deliver(
     Ok(ring_bells(socket, pair, &ring, put).await?)
 }
 
-/// Rings for messages that were put into the ring.
+/// Sends the bells for messages that were put into the ring.
 async fn ring_bells(socket: &Socket, pair: &Pair, ring: &SharedRing, put: usize) -> io::Result<()> {
     send_bells(socket, pair, ring.bells(put)).await
 }

@@ -1,4 +1,4 @@
-//! The sockets below listeners: which of them a listener needs.
+//! The UDP and raw sockets on which listeners receive, shared between listeners.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -15,33 +15,33 @@ use crate::{address, errno};
 const ANY_V4: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 const ANY_V6: IpAddr = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
 
-/// Where packets of listeners arrive.
+/// Where a listener's packets arrive.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Gate {
     ip: IpAddr,
     udp_port: u16,
     is_raw: bool,
-    /// The only network interface, if it is bound to one.
+    /// The network interface that it is bound to, if any.
     device: Option<String>,
-    /// Whether it belongs to one DCCP port, and so ends with it. The UDP port that all share is the
-    /// broker's as long as it lives.
+    /// Whether it serves one DCCP port only, and closes with it. The shared UDP port stays open as
+    /// long as the broker runs.
     is_of_one_port: bool,
 }
 
 #[derive(Debug)]
 struct Open {
     endpoint: Endpoint,
-    /// The socket below, to change its options; none over raw IP.
+    /// The UDP socket, to change its options; `None` over raw IP.
     socket: Option<UdpSocket>,
 }
 
-/// What a listener asks for.
+/// What a listener requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
     pub(crate) transport: Transport,
-    /// The bound address; a mapped one is written as IPv4.
+    /// The bound address. IPv4-mapped addresses are converted to IPv4.
     pub(crate) local: SocketAddr,
-    /// Whether all addresses are those of IPv6 alone.
+    /// Whether the wildcard address covers only IPv6.
     pub(crate) is_v6_only: bool,
     pub(crate) device: Option<String>,
 }
@@ -51,7 +51,7 @@ impl Wanted {
         self.local.ip().is_unspecified()
     }
 
-    /// Whether it serves an IP version at all.
+    /// Whether it serves an IP version.
     pub(crate) fn serves(&self, is_v4: bool) -> bool {
         address::serves(self.local, self.is_v6_only, is_v4)
     }
@@ -70,7 +70,7 @@ impl Wanted {
         }
     }
 
-    /// Whether some packets for it arrive at a gate beside the one for all addresses.
+    /// Whether some of its packets arrive at a gate other than the one for all addresses.
     fn shares(&self, gate: &Gate) -> bool {
         let ours = self.gate(gate.ip);
         self.is_for_all()
@@ -80,22 +80,22 @@ impl Wanted {
     }
 }
 
-/// All sockets below listeners.
+/// All open gates.
 #[derive(Debug, Default)]
 pub(crate) struct Gates {
     open: HashMap<Gate, Open>,
 }
 
 impl Gates {
-    /// The endpoints at which packets for a listener arrive. Where there is a socket for all
-    /// addresses, it serves each of them; over UDP it serves IPv4 and IPv6.
+    /// The endpoints at which a listener's packets arrive. If a socket for all addresses is open,
+    /// it serves each of them; over UDP, it serves both IPv4 and IPv6.
     pub(crate) fn of(&mut self, wanted: &Wanted) -> Result<Vec<Endpoint>, Errno> {
         if wanted.transport == Transport::Raw {
             return self.raw(wanted);
         }
         let (own, all) = (wanted.gate(wanted.local.ip()), wanted.gate(ANY_V6));
         if !wanted.is_for_all() {
-            // A packet for the address goes to the socket that is bound to it, if there is one.
+            // A packet goes to the socket that is bound to its address, if there is one.
             let there = self.open.get(&own).or_else(|| self.open.get(&all));
             let there = there.map(|open| open.endpoint.clone());
             return Ok(vec![there.map_or_else(|| self.open_udp(own), Ok)?]);
@@ -110,8 +110,8 @@ impl Gates {
         Ok(endpoints)
     }
 
-    /// Over raw IP a socket for all addresses of an IP version serves each of them, since all
-    /// sockets get all packets.
+    /// Over raw IP, a socket for all addresses of an IP version serves each of them, since every
+    /// raw socket gets all packets.
     fn raw(&mut self, wanted: &Wanted) -> Result<Vec<Endpoint>, Errno> {
         let mut endpoints = Vec::new();
         for ip in [ANY_V4, ANY_V6] {
@@ -120,7 +120,7 @@ impl Gates {
             }
             match self.open_raw(wanted.gate(ip)) {
                 Ok(endpoint) => endpoints.push(endpoint),
-                // A machine with one IP version.
+                // The machine has only one IP version.
                 Err(Errno::AFNOSUPPORT | Errno::ADDRNOTAVAIL) if wanted.is_for_all() => {}
                 Err(e) => return Err(e),
             }
@@ -132,14 +132,16 @@ impl Gates {
         if let Some(open) = self.open.get(&gate) {
             return Ok(open.endpoint.clone());
         }
-        // A program expects that its host refuses whom nobody serves, as a kernel with DCCP does.
+        // Programs expect their host to refuse connections to unserved ports, as a kernel with DCCP
+        // does.
         let options = options(&gate).raw_ip(true).answer_for_host(AnswerForHost::WhileOpen);
         let endpoint = Endpoint::bind_with((gate.ip, 0).into(), &options).map_err(refused)?;
         self.open.insert(gate, Open { endpoint: endpoint.clone(), socket: None });
         Ok(endpoint)
     }
 
-    /// Refuses whom nobody serves at an address of this host, which no kernel does over raw IP.
+    /// Answers for this host at `ip`: refuses connections to unserved ports, which no kernel does
+    /// over raw IP.
     pub(crate) fn answer_for_host(&mut self, ip: IpAddr) -> Result<(), Errno> {
         let is_ours = UdpSocket::bind((ip, 0)).is_ok();
         let any = if ip.is_ipv4() { ANY_V4 } else { ANY_V6 };
@@ -149,7 +151,7 @@ impl Gates {
 
     fn open_udp(&mut self, gate: Gate) -> Result<Endpoint, Errno> {
         let socket = match self.bind(gate.ip, gate.udp_port) {
-            // A machine without IPv6.
+            // The machine has no IPv6.
             Err(Errno::AFNOSUPPORT | Errno::ADDRNOTAVAIL) if gate.ip == ANY_V6 => {
                 self.bind(ANY_V4, gate.udp_port)?
             }
@@ -161,8 +163,8 @@ impl Gates {
         Ok(endpoint)
     }
 
-    /// Binds a UDP socket beside those of the same port that are open here. The kernel gives each
-    /// packet to the one whose address fits best.
+    /// Binds a UDP socket next to the sockets already open on that port. The kernel gives each
+    /// packet to the socket with the most specific address.
     fn bind(&self, ip: IpAddr, udp_port: u16) -> Result<UdpSocket, Errno> {
         let family = if ip.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let socket = socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
@@ -176,7 +178,7 @@ impl Gates {
             all.chain([sockopt::set_socket_reuseport(&socket, is_shared)]).collect()
         };
         if !beside.is_empty() {
-            // For this moment alone, so that no other process can share the port.
+            // Only during the bind, so that no other process can share the port.
             share(true)?;
         }
         let bound = bind(&socket, &SocketAddr::new(ip, udp_port));
@@ -186,7 +188,7 @@ impl Gates {
         bound.map(|()| UdpSocket::from(socket))
     }
 
-    /// Endpoints that belong to one DCCP port.
+    /// The endpoints that belong to one DCCP port.
     fn of_one_port(&self) -> Vec<(Gate, Endpoint)> {
         let open = self.open.iter().filter(|(gate, _)| gate.is_of_one_port);
         open.map(|(gate, open)| (gate.clone(), open.endpoint.clone())).collect()
@@ -209,8 +211,8 @@ fn of_io(e: &std::io::Error) -> Errno {
     Errno::from_io_error(e).unwrap_or(Errno::IO)
 }
 
-/// Lets go of UDP ports that no listener and no connection uses. `is_used` tells whether some
-/// listener is at an address.
+/// Closes UDP ports that no listener and no connection uses. `is_used` tells whether a listener
+/// uses an address.
 pub(crate) async fn shut_idle(
     gates: &std::sync::Mutex<Gates>,
     is_used: impl Fn(SocketAddr) -> bool,
@@ -218,7 +220,7 @@ pub(crate) async fn shut_idle(
     let of_one_port = gates.lock().expect("never poisoned").of_one_port();
     for (gate, endpoint) in of_one_port {
         let is_idle = timeout(Duration::ZERO, endpoint.wait_idle()).await.is_ok();
-        // Nothing happens between this look and the removal: the broker has one thread.
+        // Nothing runs between this check and the removal: the broker has one thread.
         if is_idle && !is_used(endpoint.local_addr()) {
             gates.lock().expect("never poisoned").open.remove(&gate);
         }
@@ -258,7 +260,7 @@ mod tests {
         assert_eq!(count(&mut gates, at("0.0.0.0:2", false)), Ok(3));
         assert_eq!(count(&mut gates, at("[::]:3", true)), Ok(2));
         assert_eq!(count(&mut gates, at("[::]:4", false)), Ok(4));
-        // From here on there is a socket for each address.
+        // From here on, each address has its own socket.
         assert_eq!(count(&mut gates, at("127.0.0.3:1", false)), Ok(1));
         assert_eq!(gates.open.len(), 4);
         let other = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None);

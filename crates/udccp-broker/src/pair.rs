@@ -1,9 +1,9 @@
 //! The broker's end of a program's socket.
 //!
-//! The kernel keeps what the program sent until the broker reads it, and charges it to the
-//! program's send buffer. Every frame is charged the same, and a socket is writable while a quarter
-//! of its buffer or less is in use: so a buffer size is a number of frames. The broker reads a
-//! frame only when the connection can take it.
+//! The kernel queues the program's packets until the broker reads them, and charges them to the
+//! program's send buffer. Every frame is charged the same amount, and a socket is writable while at
+//! most a quarter of its buffer is in use. So a buffer size corresponds to a number of frames. The
+//! broker reads a frame only when the connection can take it.
 
 use std::collections::HashMap;
 use std::io::{self, IoSlice};
@@ -25,26 +25,26 @@ use tokio::io::unix::AsyncFd;
 use udccp_preload::protocol::{FRAME_BELL, FRAME_BYTES, MAX_PAIR_FRAMES, frame_header};
 use udccp_preload::sys;
 
-/// Largest packet that is read: more than any message that a connection takes.
+/// Buffer for one packet: more than the largest message of any connection.
 pub(crate) const PACKET_BYTES: usize = 4096;
 
-/// What the program's end brings.
+/// What arrives from the program's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Packet {
     /// A packet of this length.
     Bytes(usize),
-    /// Nothing more: the program sends no more, or has closed.
+    /// The program sends no more, or has closed.
     End,
-    /// The program has closed, and left something unread.
+    /// The program has closed and left messages unread.
     Reset,
 }
 
 /// The broker's end.
 #[derive(Debug)]
 pub(crate) struct Pair {
-    // Not watched for room: each packet that the program reads would wake the broker.
+    // Not watched for writability: each packet that the program reads would wake the broker.
     fd: AsyncFd<OwnedFd>,
-    /// Whether something may have come since the queue was found empty: then there was news.
+    /// Whether packets may have arrived since the queue was last found empty.
     has_come: AtomicBool,
 }
 
@@ -59,7 +59,7 @@ fn watched(fd: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
 }
 
 impl Pair {
-    /// A pair whose program's end is writable while it holds less than `frames`.
+    /// Opens a pair whose program's end is writable while fewer than `frames` are queued.
     pub(crate) fn open(frames: usize) -> io::Result<(Self, OwnedFd)> {
         let (ours, programs) = open_pair()?;
         set_socket_send_buffer_size(&programs, buffer_for(frames)?)?;
@@ -69,9 +69,9 @@ impl Pair {
         Ok((Self { fd, has_come }, programs))
     }
 
-    /// Waits until no program has the other end open any more, or it was shut down both ways.
+    /// Waits until no program has the other end open, or it was shut down both ways.
     pub(crate) async fn hung_up(&self) {
-        // Errors are those of a runtime that ends.
+        // Errors only occur when the runtime shuts down.
         while let Ok(mut guard) = self.fd.ready(Interest::WRITABLE).await {
             if guard.ready().is_write_closed() {
                 return;
@@ -89,7 +89,7 @@ impl Pair {
         }
     }
 
-    /// The next packet, if there is one now. Somebody has to wait for [`Self::news`].
+    /// Returns the next packet, if one has arrived. Another task must wait for [`Self::news`].
     pub(crate) fn recv_now(&self, into: &mut [u8]) -> Option<Packet> {
         if !self.may_have_packets() {
             return None;
@@ -99,15 +99,15 @@ impl Pair {
         packet
     }
 
-    /// Whether there may be a packet to read, or the end.
+    /// Whether there may be a packet to read, or the end of the stream.
     pub(crate) fn may_have_packets(&self) -> bool {
         self.has_come.load(Ordering::Relaxed)
     }
 
-    /// Waits until a packet has come, whether it was read since or not. At the end it is the end,
-    /// once.
+    /// Waits for the next arrival of a packet, even if it has been read since. At the end of the
+    /// stream it returns once, with `has_ended` set, and never again.
     pub(crate) async fn news(&self, has_ended: &mut bool) {
-        // Errors are those of a runtime that ends.
+        // Errors only occur when the runtime shuts down.
         match self.fd.ready(Interest::READABLE).await {
             Ok(mut guard) if !*has_ended => {
                 *has_ended = guard.ready().is_read_closed();
@@ -118,12 +118,12 @@ impl Pair {
         }
     }
 
-    /// Whether the program has not read all that was sent.
+    /// Whether the program has left sent packets unread.
     pub(crate) fn has_unread(&self) -> bool {
         sys::unread_bytes(self.fd.as_raw_fd()) > 0
     }
 
-    /// Gives the program a bell.
+    /// Sends the program a bell.
     ///
     /// # Errors
     /// As [`Self::send_all`].
@@ -132,16 +132,16 @@ impl Pair {
         self.send_all(&[bell]).await
     }
 
-    /// Reads and forgets what is there.
+    /// Reads and discards all queued packets.
     pub(crate) fn drain(&self) {
         let mut nothing = [0; PACKET_BYTES];
         while let Ok(Packet::Bytes(_)) = self.try_recv(&mut nothing) {}
     }
 
-    /// Gives the program messages in order, one packet each, waiting while its queue is full.
+    /// Sends the program messages in order, one packet each, and waits while its queue is full.
     ///
     /// # Errors
-    /// The program has closed, or reads no more.
+    /// The program has closed or reads no more.
     pub(crate) async fn send_all(&self, messages: &[Bytes]) -> io::Result<()> {
         let mut sent = 0;
         while sent < messages.len() {
@@ -150,7 +150,7 @@ impl Pair {
         Ok(())
     }
 
-    /// Gives the program one packet with a descriptor.
+    /// Sends the program one packet with a descriptor.
     ///
     /// # Errors
     /// As [`Self::send_all`].
@@ -171,13 +171,13 @@ impl Pair {
         room.async_io(Interest::WRITABLE, |to| Ok(send(to)?)).await
     }
 
-    /// Bounds what waits for the program to read it.
+    /// Limits the bytes that are queued for the program.
     pub(crate) fn set_queue_bytes(&self, bytes: usize) {
         let _ = set_socket_send_buffer_size(&self.fd, bytes);
     }
 }
 
-/// Writes messages with one system call; how many went.
+/// Writes messages with one system call. Returns how many were written.
 fn put(to: impl AsFd, messages: &[Bytes]) -> Result<usize, Errno> {
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
     if let [message] = messages {
@@ -210,8 +210,8 @@ fn is_ready(fd: BorrowedFd<'_>, events: PollFlags) -> bool {
     poll(&mut polled, Some(&at_once)).is_ok() && polled[0].revents().intersects(events)
 }
 
-/// The send buffer with which a socket holds `frames` and is then no longer writable. What a frame
-/// is charged differs between kernels: it is found out once.
+/// The send buffer with which a socket holds `frames` and is then no longer writable. Kernels
+/// charge different amounts for a frame, so it is measured once for each number.
 pub(crate) fn buffer_for(frames: usize) -> io::Result<usize> {
     static FOUND: OnceLock<Mutex<HashMap<usize, usize>>> = OnceLock::new();
     let found = FOUND.get_or_init(Mutex::default);
@@ -224,13 +224,14 @@ pub(crate) fn buffer_for(frames: usize) -> io::Result<usize> {
     Ok(bytes)
 }
 
-/// What the kernel charges for a frame, in bytes of a send buffer.
+/// What the kernel charges for a frame, in bytes of send buffer.
 pub(crate) fn charge() -> io::Result<usize> {
-    // Writable means that a quarter is in use; and the kernel doubles what it is asked for.
+    // A socket is writable while a quarter of its buffer is in use, and the kernel doubles
+    // requested sizes.
     Ok(buffer_for(MAX_PAIR_FRAMES)? / (2 * (MAX_PAIR_FRAMES - 1)))
 }
 
-/// The least buffer with which one frame less leaves the socket writable.
+/// The smallest buffer with which the socket is still writable after one frame less.
 fn find_buffer(frames: usize) -> io::Result<usize> {
     const MOST: usize = 1 << 18;
     let (from, _to) = open_pair()?;
@@ -305,7 +306,7 @@ mod tests {
                 recv(&programs, &mut [0; FRAME_BYTES], RecvFlags::empty()).unwrap();
             }
         });
-        // So long that only a wait for ever exceeds it.
+        // So long that only a deadlock exceeds it.
         let sent = tokio::time::timeout(Duration::from_secs(30), pair.send_all(&frames)).await;
         sent.expect("there is room").unwrap();
         reader.await.unwrap();

@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 
 /// The folder for the user of this process: `XDG_RUNTIME_DIR/udccp`, or `/tmp/udccp-UID`. It is
-/// made with mode 0700.
+/// created with mode 0700.
 ///
 /// # Errors
-/// It cannot be made, or somebody else can write to it.
+/// The folder cannot be created, or another user can write to it.
 pub fn folder() -> io::Result<PathBuf> {
     let uid = rustix::process::geteuid().as_raw();
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    // `sudo` may leave another user's.
+    // With `sudo`, the variable may name another user's folder.
     let own = runtime.filter(|dir| dir.metadata().is_ok_and(|m| m.is_dir() && m.uid() == uid));
     let folder = own.map_or_else(|| format!("/tmp/udccp-{uid}").into(), |dir| dir.join("udccp"));
     match DirBuilder::new().mode(0o700).create(&folder) {
@@ -28,16 +28,16 @@ pub fn folder() -> io::Result<PathBuf> {
     Ok(folder)
 }
 
-/// Bytes of the longest path of a socket.
+/// Longest path of a Unix socket in bytes.
 const LONGEST: usize = 107;
 
-/// Refuses a folder that another user owns or can enter, and one whose path is too long for the
-/// sockets in it or would be divided in LD_PRELOAD.
+/// Refuses a folder that another user owns or can enter, one whose path is too long for the sockets
+/// in it, and one whose path LD_PRELOAD would split.
 ///
 /// # Errors
-/// That is so.
+/// The folder is refused.
 pub fn check(folder: &Path) -> io::Result<()> {
-    // The kernel numbers namespaces in 32 bits.
+    // The kernel numbers namespaces with 32 bits.
     let longest = folder.join(format!("net-{}.sock", u32::MAX));
     if longest.as_os_str().len() > LONGEST {
         let text = format!("the path {} is too long for a socket in it", folder.display());
@@ -56,18 +56,18 @@ pub fn check(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The number of this process's network namespace, 0 where there is no /proc.
+/// The number of this process's network namespace, or 0 without /proc.
 pub fn network_namespace() -> u64 {
     std::fs::metadata("/proc/self/ns/net").map_or(0, |status| status.ino())
 }
 
-/// The socket that takes requests.
+/// The path of the socket for requests.
 pub fn socket(folder: &Path) -> PathBuf {
     folder.join(format!("net-{}.sock", network_namespace()))
 }
 
-/// Claims the namespace for this process; `None` where another broker has it. The claim ends with
-/// the file, and so with the process.
+/// Claims the namespace for this process, or returns `None` if another broker holds it. The claim
+/// lasts until the file is closed, at the latest when the process ends.
 pub(crate) fn claim(folder: &Path) -> io::Result<Option<File>> {
     let path = folder.join(format!("net-{}.lock", network_namespace()));
     let mut options = OpenOptions::new();

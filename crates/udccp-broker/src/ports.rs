@@ -7,7 +7,7 @@ use rustix::io::Errno;
 
 use crate::address;
 
-/// Ports that `bind` and `listen` pick.
+/// Port range from which `bind` and `listen` pick.
 const EPHEMERAL: std::ops::RangeInclusive<u16> = 32_768..=49_151;
 
 #[derive(Debug)]
@@ -26,7 +26,7 @@ impl Bound {
         address::serves(self.address, self.is_v6_only, other.address.is_ipv4())
     }
 
-    /// Whether some connection could be for either.
+    /// Whether a connection could match both addresses.
     fn overlaps(&self, other: &Self) -> bool {
         let has_same_ip = self.address.ip() == other.address.ip();
         let is_within = |all: &Self, one: &Self| all.is_for_all() && all.has_version_of(one);
@@ -43,8 +43,8 @@ pub(crate) struct Ports {
 }
 
 impl Ports {
-    /// Gives a socket an address; port 0 picks a free one. All addresses of IPv6 are those of IPv4
-    /// as well, unless `is_v6_only`.
+    /// Binds a socket to an address; port 0 picks a free one. The IPv6 wildcard includes IPv4,
+    /// unless `is_v6_only`.
     ///
     /// # Errors
     /// EADDRINUSE, EACCES for ports below the system's limit, EADDRNOTAVAIL.
@@ -68,7 +68,7 @@ impl Ports {
         Ok(address)
     }
 
-    /// Frees what a socket has.
+    /// Releases a socket's address.
     pub(crate) fn release(&mut self, cookie: u64) {
         self.bound.remove(&cookie);
     }
@@ -91,12 +91,12 @@ impl Ports {
     }
 }
 
-/// Whether any socket may have an address.
+/// Checks whether a program may bind an address at all.
 ///
 /// # Errors
 /// EADDRNOTAVAIL, EACCES.
 pub(crate) fn may_bind(address: SocketAddr) -> Result<(), Errno> {
-    // The system knows its addresses.
+    // Ask the system, which knows the addresses of this host.
     if !address.ip().is_unspecified() && std::net::UdpSocket::bind((address.ip(), 0)).is_err() {
         return Err(Errno::ADDRNOTAVAIL);
     }
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn each_ip_version_has_ports_of_its_own_unless_one_socket_has_both() {
-        // Each row: two addresses, whether they are those of IPv6 alone, and whether they meet.
+        // Each row: two addresses, whether each is IPv6 only, and whether they overlap.
         for (one, one_only, other, other_only, meet) in [
             ("0.0.0.0:5004", false, "[::]:5004", true, false),
             ("0.0.0.0:5004", false, "[::]:5004", false, true),

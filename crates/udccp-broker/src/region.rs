@@ -1,6 +1,6 @@
-//! Shared memory that tells programs about their sockets without a request.
+//! Shared memory in which programs read the state of their sockets without a request.
 //!
-//! The broker writes with `pwrite`, field by field; programs get a descriptor that only reads.
+//! The broker writes with `pwrite`, field by field; programs get a read-only descriptor.
 
 use std::fs::File;
 use std::io;
@@ -20,7 +20,7 @@ pub(crate) struct Region {
 }
 
 impl Region {
-    /// Makes an empty one.
+    /// Creates an empty region.
     pub(crate) fn new() -> io::Result<Self> {
         let file = rustix::fs::memfd_create("udccp", MemfdFlags::CLOEXEC)?;
         rustix::fs::ftruncate(&file, REGION_BYTES as u64)?;
@@ -41,7 +41,7 @@ impl Region {
         Ok(region)
     }
 
-    /// The key that frames begin with.
+    /// The key at the start of frames.
     pub(crate) const fn key(&self) -> u64 {
         self.key
     }
@@ -52,13 +52,13 @@ impl Region {
     }
 
     fn write(&self, at: usize, bytes: &[u8]) {
-        // Memory of this process: it fails only where the machine has none left.
+        // The write goes to memory, so it fails only if the machine has none left.
         if let Err(e) = rustix::io::pwrite(&self.file, bytes, at as u64) {
             tracing::error!("cannot write to the shared region: {e}");
         }
     }
 
-    /// Takes a free slot; `None` where all are in use.
+    /// Takes a free slot, or returns `None` if all are in use.
     pub(crate) fn take(&self) -> Option<usize> {
         self.free.lock().expect("never poisoned").pop()
     }
@@ -74,7 +74,7 @@ impl Region {
         self.write(REGION_HEADER + slot * SLOT_BYTES + at, &value.to_ne_bytes());
     }
 
-    /// Writes whose slot it is.
+    /// Sets the owner of a slot.
     pub(crate) fn set_cookie(&self, slot: usize, cookie: u64) {
         let at = REGION_HEADER + slot * SLOT_BYTES + SLOT_COOKIE_AT;
         self.write(at, &cookie.to_ne_bytes());
@@ -97,7 +97,7 @@ impl Region {
     }
 }
 
-/// The lock of a broker, held as long as it lives.
+/// The broker's lock, held while it runs.
 #[derive(Debug)]
 pub(crate) struct Claim(
     #[expect(dead_code, reason = "its descriptor is the lock")] pub(crate) File,

@@ -1,4 +1,4 @@
-//! Answers programs: one connection, one request, one reply.
+//! Answers programs: each connection carries one request and one reply.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -16,14 +16,14 @@ use crate::errno;
 use crate::settings::Settings;
 use crate::socket::Socket;
 
-/// Time for a program to write its request.
+/// Time limit for a program to write its request.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How often a `listen` is tried again whose port is in use, and after how long.
+/// How often `listen` is retried while its port is in use, and at which interval.
 const LISTEN_RETRIES: usize = 5;
 const LISTEN_PAUSE: Duration = Duration::from_millis(30);
 
-/// What goes back.
+/// The content of a reply.
 #[derive(Default)]
 struct Answer {
     value: i32,
@@ -37,7 +37,7 @@ impl Answer {
     }
 }
 
-/// Serves for ever.
+/// Accepts connections for ever.
 pub(crate) async fn serve(broker: &Arc<Broker>, listener: &UnixListener) {
     let mut spare = a_spare();
     loop {
@@ -46,8 +46,8 @@ pub(crate) async fn serve(broker: &Arc<Broker>, listener: &UnixListener) {
                 let broker = Arc::clone(broker);
                 tokio::spawn(async move { answer_in_time(&broker, stream).await });
             }
-            // Out of descriptors, mostly. One by one, requests are answered all the same: most need
-            // none, and the others learn why they fail.
+            // Usually the process is out of descriptors. With the spare one, requests are answered
+            // one at a time: most need no descriptor, and the others get an error.
             Err(_) if spare.is_some() => {
                 drop(spare.take());
                 if let Ok((stream, _)) = listener.accept().await {
@@ -64,7 +64,7 @@ pub(crate) async fn serve(broker: &Arc<Broker>, listener: &UnixListener) {
     }
 }
 
-/// A descriptor that is given up for a request when there are no others.
+/// A spare descriptor, closed to accept a request when no other is left.
 fn a_spare() -> Option<OwnedFd> {
     std::fs::File::open("/dev/null").ok().map(OwnedFd::from)
 }
@@ -85,14 +85,14 @@ async fn answer(broker: &Arc<Broker>, mut stream: UnixStream) -> io::Result<()> 
     let request = match Request::decode(&header) {
         Ok(request) => request,
         Err(_) => {
-            // The version in the header says why.
+            // The version in the reply's header tells the reason.
             return reply(&mut stream, Err(Errno::PROTO)).await;
         }
     };
     let mut payload = vec![0; request.len as usize];
     stream.read_exact(&mut payload).await?;
     let mut result = obey(broker, &request, &payload);
-    // The system frees a UDP port a moment after its endpoint was dropped.
+    // The system frees a UDP port a moment after its endpoint is dropped.
     for _ in 0..LISTEN_RETRIES {
         if request.op != Op::Listen || !matches!(result, Err(Errno::ADDRINUSE)) {
             break;
@@ -119,7 +119,7 @@ async fn reply(stream: &mut UnixStream, result: Result<Answer, Errno>) -> io::Re
         Some(fd) => {
             stream.writable().await?;
             tracing::trace!("passing descriptor {}", fd.as_raw_fd());
-            // A fresh connection has room for so little.
+            // A new connection always has room for so few bytes.
             crate::pair::pass(&*stream, &bytes, fd.as_fd(), rustix::net::SendFlags::DONTWAIT)?;
             Ok(())
         }

@@ -9,7 +9,7 @@ use udccp_preload::protocol::FAULTS;
 pub enum Transport {
     /// In UDP, all servers behind one port; the DCCP port tells them apart (RFC 6773).
     Udp(u16),
-    /// In UDP, each server behind the UDP port of the same number.
+    /// In UDP; each server has the UDP port with the same number.
     SamePort,
     /// Raw IP.
     Raw,
@@ -22,7 +22,7 @@ pub struct Settings {
     pub transport: Transport,
     /// Faults of Linux to copy, as bits of [`udccp_preload::protocol`].
     pub faults: u32,
-    /// Messages that may wait to be sent, unless the program says otherwise.
+    /// Messages that may wait to be sent, unless the program sets another number.
     pub tx_qlen: u32,
 }
 
@@ -34,7 +34,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Reads what [`fmt::Display`] wrote; what it does not know is left out.
+    /// Parses the output of [`fmt::Display`], ignoring unknown words.
     pub(crate) fn parse(text: &str) -> Self {
         let mut settings = Self::default();
         for word in text.split(',') {
@@ -52,7 +52,7 @@ impl Settings {
         settings
     }
 
-    /// Copies a fault of Linux by name; whether there is one of that name.
+    /// Copies a fault of Linux by name. Returns whether the name is known.
     pub fn copy_fault(&mut self, name: &str) -> bool {
         let bit = FAULTS.iter().find(|f| f.0 == name).map_or(0, |f| f.1);
         self.faults |= bit;

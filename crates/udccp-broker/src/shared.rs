@@ -1,4 +1,4 @@
-//! The shared memory of one connection's messages.
+//! The shared memory that carries one connection's messages.
 
 use std::io;
 use std::ops::Deref;
@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 use udccp_preload::ring::{BrokerRing, RING_BYTES};
 
-/// A ring with its file, which is passed to programs.
+/// A ring with its file, whose descriptor is passed to programs.
 #[derive(Debug)]
 pub(crate) struct SharedRing {
     ring: BrokerRing,
@@ -15,12 +15,12 @@ pub(crate) struct SharedRing {
 }
 
 impl SharedRing {
-    /// Makes an empty one for a program's end.
+    /// Creates an empty ring for a program's end.
     pub(crate) fn new(cookie: u64) -> io::Result<Self> {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let file = rustix::fs::memfd_create("udccp-ring", flags)?;
         rustix::fs::ftruncate(&file, RING_BYTES as u64)?;
-        // A program that made it shorter would kill the broker with its next access.
+        // If a program could truncate the file, the broker's next access would kill it.
         let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
         rustix::fs::fcntl_add_seals(&file, seals)?;
         Ok(Self { ring: BrokerRing::map(file.as_fd(), cookie)?, file })
@@ -42,7 +42,7 @@ impl Deref for SharedRing {
 
 impl Drop for SharedRing {
     fn drop(&mut self) {
-        // Programs keep the mapping until they need its address again.
+        // Frees the memory now: programs keep the mapping until they need its address again.
         let all = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         let _ = rustix::fs::fallocate(&self.file, all, 0, RING_BYTES as u64);
     }

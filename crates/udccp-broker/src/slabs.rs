@@ -1,17 +1,17 @@
-//! Memory that messages of programs are copied to, many into one piece of it.
+//! Memory to which programs' messages are copied, many to a slab.
 
 use std::sync::{Mutex, MutexGuard};
 
 use bytes::BytesMut;
 use udccp_preload::protocol::MAX_MESSAGE;
 
-/// Bytes of a slab. As many as one write to a socket of UDP takes.
+/// Bytes of a slab: as many as one write to a UDP socket can carry.
 const SLAB_BYTES: usize = 1 << 16;
-/// Most slabs that are remembered: what a batch of one connection fills, and some.
+/// Most slabs to keep: slightly more than a batch of one connection fills.
 const REMEMBERED: usize = 20;
 
-/// Slabs that no connection fills, the one used last at the end. A full one is filled again once
-/// all its messages have left.
+/// Slabs that no connection is filling, most recently used last. A full slab is reused once all its
+/// messages have left.
 #[derive(Debug, Default)]
 pub(crate) struct Slabs(Mutex<Vec<BytesMut>>);
 
@@ -20,7 +20,7 @@ impl Slabs {
         self.0.lock().expect("never poisoned")
     }
 
-    /// The slab that a connection fills, which has room for any message.
+    /// The slab that a connection is filling, with room for any message.
     pub(crate) fn with_room<'a>(&self, slab: &'a mut Option<BytesMut>) -> &'a mut BytesMut {
         if !slab.as_ref().is_some_and(has_room) {
             let mut all = self.all();
@@ -30,7 +30,7 @@ impl Slabs {
         slab.get_or_insert_with(|| BytesMut::with_capacity(SLAB_BYTES))
     }
 
-    /// Takes a slab back from a connection that has nothing to send now.
+    /// Takes back a slab from a connection that has nothing to send now.
     pub(crate) fn give_back(&self, slab: &mut Option<BytesMut>) {
         remember(&mut self.all(), slab.take());
     }
@@ -43,7 +43,7 @@ fn remember(all: &mut Vec<BytesMut>, slab: Option<BytesMut>) {
     }
 }
 
-/// The last one whose messages have left: a cache may still have it.
+/// The most recently used slab whose messages have left: it may still be in a cache.
 fn last_free(all: &mut Vec<BytesMut>) -> Option<BytesMut> {
     let is_free = |slab: &mut BytesMut| has_room(slab) || slab.try_reclaim(SLAB_BYTES);
     let at = all.iter_mut().rposition(is_free)?;

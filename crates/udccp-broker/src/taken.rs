@@ -1,4 +1,4 @@
-//! What a program sends, message by message.
+//! Takes the messages of a program one by one.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,19 +14,19 @@ use crate::shared::SharedRing;
 use crate::slabs::Slabs;
 use crate::socket::Socket;
 
-/// The messages of a program in the ring and in the pair.
+/// A program's messages in the ring and in the pair.
 #[derive(Debug)]
 pub(crate) struct Inbox<'a> {
     socket: &'a Socket,
     pair: &'a Pair,
-    /// The ring, once the program has rung for it: what it sent before is in the pair.
+    /// The ring, once the program has sent a bell for it. Earlier messages are in the pair.
     ring: OnceLock<Arc<SharedRing>>,
     found: Mutex<Found>,
-    /// Whether anything is in `found`.
+    /// Whether `found` has anything.
     has_found: AtomicBool,
 }
 
-/// What was found in the pair.
+/// Messages and the end, as read from the pair.
 #[derive(Debug, Default)]
 struct Found {
     messages: VecDeque<Outgoing>,
@@ -34,7 +34,6 @@ struct Found {
 }
 
 impl<'a> Inbox<'a> {
-    /// Of one socket.
     pub(crate) fn new(socket: &'a Socket, pair: &'a Pair) -> Self {
         Self {
             socket,
@@ -45,19 +44,20 @@ impl<'a> Inbox<'a> {
         }
     }
 
-    /// Why there will be no more. What is in the ring when the pair has ended still comes.
+    /// Why there will be no more messages. Those in the ring when the pair ends are still
+    /// delivered.
     pub(crate) fn ended(&self) -> Option<Packet> {
         let ended = self.found()?.ended;
         ended.filter(|end| *end == Packet::Reset || !self.has_some())
     }
 
-    /// Whether there is a message, the pair not counted.
+    /// Whether a message is ready, not counting those in the pair.
     pub(crate) fn has_some(&self) -> bool {
         let is_found = self.found().is_some_and(|found| !found.messages.is_empty());
         is_found || self.ring.get().is_some_and(|ring| ring.has_messages())
     }
 
-    /// What was found in the pair, if anything was.
+    /// What was read from the pair, if anything was.
     fn found(&self) -> Option<MutexGuard<'_, Found>> {
         let has_found = self.has_found.load(Ordering::Relaxed);
         has_found.then(|| self.found.lock().expect("never poisoned"))
@@ -68,7 +68,7 @@ impl<'a> Inbox<'a> {
         self.has_found.store(true, Ordering::Relaxed);
     }
 
-    /// The first message that was found in the pair.
+    /// The first message that was read from the pair.
     fn next_found(&self) -> Option<Outgoing> {
         let mut found = self.found()?;
         let message = found.messages.pop_front();
@@ -77,31 +77,31 @@ impl<'a> Inbox<'a> {
         message
     }
 
-    /// Says that the program has to ring; whether nothing came meanwhile.
+    /// Requests a bell for the next message. Returns whether none arrived meanwhile.
     pub(crate) fn sleep(&self) -> bool {
         self.ring.get().is_none_or(|ring| ring.sleep())
     }
 
-    /// Says that the program has not to ring.
+    /// Tells the program that no bell is needed.
     pub(crate) fn wake(&self) {
         if let Some(ring) = self.ring.get() {
             ring.wake();
         }
     }
 
-    /// Says how many messages congestion control would send at once now.
+    /// Publishes how many messages congestion control would send at once now.
     pub(crate) fn grant(&self, messages: usize) {
         if let Some(ring) = self.ring.get() {
             ring.grant(messages.saturating_sub(self.socket.pair_messages()));
         }
     }
 
-    /// Whether the ring had no places for messages when that was last counted.
+    /// Whether the ring had no free places when they were last counted.
     pub(crate) fn was_starved(&self) -> bool {
         self.ring.get().is_some_and(|ring| ring.was_starved())
     }
 
-    /// Makes the program's end writable again where the ring has room.
+    /// Makes the program's end writable again if the ring has room.
     pub(crate) fn unplug(&self) {
         let queue = self.socket.pair_messages();
         if self.ring.get().is_some_and(|ring| ring.must_unplug(queue)) {
@@ -111,11 +111,12 @@ impl<'a> Inbox<'a> {
         }
     }
 
-    /// The next packet of the pair that is a message; `None` where there is none, or the ring has
-    /// messages, which come first.
+    /// The next message in the pair. `None` if there is none, or if the ring has messages, which
+    /// come first.
     fn next_packet(&self) -> Option<Outgoing> {
         let mut packet = [0; PACKET_BYTES];
-        // Where a plug goes, a program may run at once: it has to find room, or it plugs again.
+        // As soon as the plug is read, a program may try to send: it must find a place, or it plugs
+        // again.
         if self.ring.get().is_some_and(|ring| ring.is_starved()) {
             return None;
         }
@@ -154,7 +155,7 @@ impl<'a> Inbox<'a> {
         self.ring.get().map(|ring| &**ring)
     }
 
-    /// Where messages are copied to.
+    /// The memory to which messages are copied.
     pub(crate) fn slabs(&self) -> &Slabs {
         &self.socket.broker().slabs
     }
@@ -186,7 +187,7 @@ impl<'a> Inbox<'a> {
         if self.has_found.load(Ordering::Relaxed) {
             return self.next_after_found(slab);
         }
-        // As it is, not by a combinator: a message that was just written is slow to copy.
+        // Not as a chain of combinators: copying a message that was just written is slow.
         if let Some(message) = self.next_of_ring(slab) {
             return Some(message);
         }
@@ -198,19 +199,19 @@ impl<'a> Inbox<'a> {
         if self.found().is_some_and(|found| found.ended == Some(Packet::Reset)) {
             return None;
         }
-        // What is in the ring when the pair has ended is the last.
+        // Messages in the ring when the pair ends are the last ones.
         let first = self.next_found().or_else(|| self.next_of_ring(slab));
         first.or_else(|| self.next_of_pair(slab))
     }
 
-    /// Where the ring is empty; a packet may be the bell for what has come there since.
+    /// Called when the ring is empty: a packet in the pair may be the bell for a new message in it.
     #[cold]
     fn next_of_pair(&self, slab: &mut Option<BytesMut>) -> Option<Outgoing> {
         self.next_packet().or_else(|| self.next_of_ring(slab))
     }
 }
 
-/// Some messages of an inbox, each taken out when it is asked for.
+/// Iterates over messages of an inbox, taking each one when it is requested.
 #[derive(Debug)]
 pub(crate) struct Taken<'a> {
     inbox: &'a Inbox<'a>,
@@ -219,7 +220,7 @@ pub(crate) struct Taken<'a> {
 }
 
 impl<'a> Taken<'a> {
-    /// At most so many, copied to a slab.
+    /// At most `left` messages, copied to a slab.
     pub(crate) const fn new(
         inbox: &'a Inbox<'a>,
         most: usize,
@@ -228,7 +229,7 @@ impl<'a> Taken<'a> {
         Self { inbox, left: most, slab }
     }
 
-    /// Whether all were taken, and there may be more.
+    /// Whether the full number was taken, so that there may be more.
     pub(crate) const fn are_all(&self) -> bool {
         self.left == 0
     }

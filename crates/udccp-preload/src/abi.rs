@@ -1,4 +1,4 @@
-//! The C types and numbers of Linux that the calls need, as the kernel has them on 64-bit machines.
+//! The C types and constants of Linux that the calls need, as on 64-bit machines.
 
 #![expect(missing_docs, reason = "the names are those of Linux's headers")]
 
@@ -61,7 +61,7 @@ pub const F_SETFL: c_int = 4;
 pub const FIONREAD: u64 = 0x541b;
 pub const SIOCOUTQ: u64 = 0x5411;
 pub const SIOCATMARK: u64 = 0x8905;
-/// SIOCADDRT, and the last number before those of protocols.
+/// SIOCADDRT and the last request number for interfaces; those of protocols follow.
 pub const FIRST_OF_INTERFACES: u64 = 0x890b;
 pub const LAST_OF_INTERFACES: u64 = 0x89df;
 pub const SHUT_RD: c_int = 0;
@@ -99,13 +99,13 @@ pub struct IoVec {
     pub len: usize,
 }
 
-/// Bytes of all pieces.
+/// Sum of the pieces' lengths.
 pub fn length(pieces: &[IoVec]) -> usize {
     pieces.iter().fold(0, |sum, p| sum.saturating_add(p.len))
 }
 
-/// `struct msghdr`. musl declares two of its lengths as `int` with padding, which on little-endian
-/// machines is the low half of what stands here.
+/// `struct msghdr`. musl declares two of its lengths as `int` plus padding; on little-endian
+/// machines, the `int` is the low half of the field here.
 #[repr(C)]
 #[derive(Debug)]
 pub struct MsgHdr {
@@ -119,12 +119,12 @@ pub struct MsgHdr {
 }
 
 impl MsgHdr {
-    /// Pieces that the program gave. What is above an int is musl's padding.
+    /// Number of pieces that the program gave. Bits above an int are musl's padding.
     pub const fn iov_count(&self) -> usize {
         self.iov_len & 0xffff_ffff
     }
 
-    /// Bytes of control data that the program gave, likewise.
+    /// Bytes of control data that the program gave, read likewise.
     pub const fn control_bytes(&self) -> usize {
         self.control_len & 0xffff_ffff
     }
@@ -144,7 +144,7 @@ pub struct MMsgHdr {
 }
 
 impl MMsgHdr {
-    /// A header of nothing.
+    /// An empty header.
     pub const fn empty() -> Self {
         Self { header: MsgHdr::of(core::ptr::null_mut(), 0), len: 0 }
     }

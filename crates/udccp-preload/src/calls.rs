@@ -9,7 +9,7 @@ use crate::rpc::{self, Control};
 use crate::sys::{self, Raw};
 use crate::{data, receive, rings, start};
 
-/// Within which the broker makes a socket writable again whose handshake has ended.
+/// Time limit for the broker to make a socket writable again after an aborted handshake.
 const UNTIL_DRAINED: TimeSpec = TimeSpec { sec: 5, nsec: 0 };
 
 const fn fail(errno: c_int) -> Raw {
@@ -28,15 +28,15 @@ pub fn is_mismatch(domain: c_int, kind: c_int, protocol: c_int) -> bool {
     is_dccp(domain, kind, 0) && (1..256).contains(&protocol) && protocol != IPPROTO_DCCP
 }
 
-/// Opens a DCCP socket; `like` has the options it begins with.
+/// Opens a DCCP socket, with the options of the socket `like` if it is not 0.
 pub fn open(domain: c_int, kind: c_int, like: u64) -> Raw {
-    match rpc::ask(Op::Socket, like, domain, 0, start::settings()) {
+    match rpc::call(Op::Socket, like, domain, 0, start::settings()) {
         Ok(answer) => settle(answer.fd, answer.reply.value, kind),
         Err(e) => fail(e),
     }
 }
 
-/// Makes a descriptor from the broker what the program asked for.
+/// Applies the program's flags to a descriptor from the broker.
 fn settle(fd: c_int, slot: i32, kind: c_int) -> Raw {
     const F_SETFD: c_int = 2;
     if kind & SOCK_CLOEXEC == 0 {
@@ -53,7 +53,7 @@ fn settle(fd: c_int, slot: i32, kind: c_int) -> Raw {
     fd as Raw
 }
 
-/// The bytes of an address that the program gave.
+/// Checks and returns the address that the program gave.
 unsafe fn address<'a>(at: *const c_void, len: u32) -> Result<&'a [u8], c_int> {
     if at.is_null() {
         return Err(EFAULT);
@@ -61,7 +61,7 @@ unsafe fn address<'a>(at: *const c_void, len: u32) -> Result<&'a [u8], c_int> {
     if (len as usize) < 2 || len as usize > MAX_PAYLOAD {
         return Err(EINVAL);
     }
-    // SAFETY: the program's promise to `bind` and `connect`.
+    // SAFETY: the promise of the callers of `bind` and `connect`.
     Ok(unsafe { core::slice::from_raw_parts(at.cast(), len as usize) })
 }
 
@@ -76,7 +76,7 @@ fn done(answer: Result<rpc::Answer, c_int>) -> Raw {
 pub unsafe fn bind(s: &Socket, at: *const c_void, len: u32) -> Raw {
     // SAFETY: the caller's promise.
     match unsafe { address(at, len) } {
-        Ok(bytes) => done(rpc::ask(Op::Bind, s.cookie, 0, 0, bytes)),
+        Ok(bytes) => done(rpc::call(Op::Bind, s.cookie, 0, 0, bytes)),
         Err(e) => fail(e),
     }
 }
@@ -94,7 +94,7 @@ pub fn listen(s: &Socket, backlog: c_int) -> Raw {
         // A listening socket is never writable.
         data::plug(&s);
     }
-    done(rpc::ask(Op::Listen, s.cookie, backlog, 0, &[]))
+    done(rpc::call(Op::Listen, s.cookie, backlog, 0, &[]))
 }
 
 /// `connect`.
@@ -119,21 +119,21 @@ pub unsafe fn connect(s: &Socket, at: *const c_void, len: u32) -> Raw {
     }
     match s.state() {
         STATE_ENDED => return fail(EISCONN),
-        // What an earlier call began.
+        // Report the result of an earlier call.
         STATE_CLOSED if s.has_error() => return -(s.take_error() as Raw),
         _ => {}
     }
     if s.state() == STATE_CLOSED {
         data::plug(&s);
     }
-    match rpc::ask(Op::Connect, s.cookie, 0, 0, bytes) {
+    match rpc::call(Op::Connect, s.cookie, 0, 0, bytes) {
         Err(EINPROGRESS) if s.is_blocking(0) => wait_connected(&s),
         Err(e) => fail(e),
         Ok(_) => 0,
     }
 }
 
-/// `connect` to no address: the socket can be used for another connection.
+/// `connect` to AF_UNSPEC: the socket can then be used for another connection.
 fn disconnect(s: &Socket) -> Raw {
     if s.state() == STATE_CLOSED && !s.is_orphan() {
         s.take_error();
@@ -142,7 +142,7 @@ fn disconnect(s: &Socket) -> Raw {
     renew(s).map_or_else(fail, |_| 0)
 }
 
-/// A socket that was connected gets a new pair under its descriptor. Its duplicates keep the old.
+/// Gives the descriptor of a socket that was connected a new pair. Its duplicates keep the old one.
 fn renew(s: &Socket) -> Result<Socket, c_int> {
     let flags = sys::fcntl(s.fd, F_GETFL, 0) as c_int & O_NONBLOCK;
     let cloexec = if sys::fcntl(s.fd, 1, 0) & 1 != 0 { SOCK_CLOEXEC } else { 0 };
@@ -155,17 +155,17 @@ fn renew(s: &Socket) -> Result<Socket, c_int> {
     find::socket(s.fd).ok_or(ECONNRESET)
 }
 
-/// Whether the socket was shut down while it listened: it can be used again.
+/// Whether the socket was shut down while it listened; such a socket can be used again.
 fn has_stopped_listening(s: &Socket) -> bool {
     s.state() == STATE_ENDED && s.address(SLOT_PEER_AT, &mut [0; ADDRESS_BYTES]) == 0
 }
 
-/// A socket with the address at which this one listened.
+/// A new socket with the address at which this one listened.
 fn listen_again(s: &Socket) -> Result<Socket, c_int> {
     let mut name = [0; ADDRESS_BYTES];
     let len = s.address(SLOT_LOCAL_AT, &mut name);
     let new = renew(s)?;
-    rpc::ask(Op::Bind, new.cookie, 0, 0, &name[..len])?;
+    rpc::call(Op::Bind, new.cookie, 0, 0, &name[..len])?;
     Ok(new)
 }
 
@@ -197,7 +197,7 @@ pub unsafe fn accept(s: &Socket, to: *mut c_void, len: *mut u32, kind: c_int) ->
     }
     let (fd, slot) = match next_connection(s) {
         Ok(next) => next,
-        // It was shut down meanwhile, and the broker has let go of its end.
+        // The listener was shut down meanwhile, and the broker has closed its end.
         Err(ECONNRESET) if s.state() == STATE_ENDED => return fail(EINVAL),
         Err(e) => return fail(e),
     };
@@ -207,7 +207,7 @@ pub unsafe fn accept(s: &Socket, to: *mut c_void, len: *mut u32, kind: c_int) ->
     // SAFETY: the caller's promise.
     match unsafe { give_name(&accepted, SLOT_PEER_AT, to, len) } {
         0 => result,
-        // As in Linux, the connection is lost.
+        // As in Linux, the connection is lost if its address cannot be written.
         e => {
             sys::close(fd);
             e
@@ -215,8 +215,8 @@ pub unsafe fn accept(s: &Socket, to: *mut c_void, len: *mut u32, kind: c_int) ->
     }
 }
 
-/// The descriptor and the slot of a listener's next connection. A connection that comes where this
-/// process has no descriptor left would be lost: it stays where it is instead.
+/// Returns the descriptor and the slot of a listener's next connection. If this process has no free
+/// descriptor, the connection stays queued: receiving it would lose it.
 fn next_connection(s: &Socket) -> Result<(c_int, i32), c_int> {
     loop {
         sys::may_have_descriptor()?;
@@ -226,13 +226,13 @@ fn next_connection(s: &Socket) -> Result<(c_int, i32), c_int> {
             return Err(-n as c_int);
         }
         if !s.is_there() {
-            // Closed by another thread: what has its number now is left alone.
+            // Another thread has closed the socket. Its number may already mean another file.
             return Err(EBADF);
         }
         if n == 0 {
             return Err(if s.is_orphan() { ECONNRESET } else { EINVAL });
         }
-        // Others may have taken the last descriptor while this waited.
+        // Other threads may have taken the last descriptor while this one waited.
         sys::may_have_descriptor()?;
         match take_connection(s) {
             Err(EAGAIN) if s.is_blocking(0) => {}
@@ -257,14 +257,15 @@ fn take_connection(s: &Socket) -> Result<(c_int, i32), c_int> {
     }
 }
 
-/// What any socket of the Internet tells of interfaces and routes, and one of Unix does not.
-fn ask_of_interfaces(s: &Socket, request: u64, to: *mut c_void) -> Raw {
-    let asked = sys::socket(s.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if asked < 0 {
-        return asked;
+/// Answers requests about interfaces and routes from an Internet socket: a Unix socket does not
+/// support them.
+fn answer_from_inet(s: &Socket, request: u64, to: *mut c_void) -> Raw {
+    let inet = sys::socket(s.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if inet < 0 {
+        return inet;
     }
-    let result = sys::ioctl(asked as c_int, request, to);
-    sys::close(asked as c_int);
+    let result = sys::ioctl(inet as c_int, request, to);
+    sys::close(inet as c_int);
     result
 }
 
@@ -315,16 +316,16 @@ pub fn shutdown(s: &Socket, how: c_int) -> Raw {
     match s.state() {
         STATE_CLOSED => fail(ENOTCONN),
         STATE_CONNECTING => {
-            let _ = rpc::ask(Op::Disconnect, s.cookie, 0, 0, &[]);
-            // Another `connect` finds the socket as it is before the first.
+            let _ = rpc::call(Op::Disconnect, s.cookie, 0, 0, &[]);
+            // The next `connect` must find the socket writable again.
             let _ = sys::poll(s.fd, POLLOUT, Some(UNTIL_DRAINED));
             0
         }
-        // It never sends.
+        // A listening socket never sends, so there is nothing to do.
         STATE_LISTENING if how == SHUT_WR => 0,
         STATE_LISTENING => {
-            // Before `accept` of another thread wakes up, which asks for the state.
-            let _ = rpc::ask(Op::Disconnect, s.cookie, 0, 0, &[]);
+            // Before this wakes an `accept` in another thread, which then reads the state.
+            let _ = rpc::call(Op::Disconnect, s.cookie, 0, 0, &[]);
             while let Ok((fd, _)) = take_connection(s) {
                 sys::close(fd);
             }
@@ -335,7 +336,7 @@ pub fn shutdown(s: &Socket, how: c_int) -> Raw {
 }
 
 fn shut_connection(s: &Socket, how: c_int) -> Raw {
-    let _ = rpc::ask(Op::Shutdown, s.cookie, how, 0, &[]);
+    let _ = rpc::call(Op::Shutdown, s.cookie, how, 0, &[]);
     if how == SHUT_RD {
         return sys::shutdown(s.fd, how);
     }
@@ -358,9 +359,9 @@ pub unsafe fn control(s: &Socket, request: u64, to: *mut c_void) -> Option<Raw> 
             return Some(fail(ENOTCONN));
         }
         FIONREAD => receive::next_len(s) as c_int,
-        SIOCOUTQ => rpc::ask(Op::Unsent, s.cookie, 0, 0, &[]).map_or(0, |a| a.reply.value),
+        SIOCOUTQ => rpc::call(Op::Unsent, s.cookie, 0, 0, &[]).map_or(0, |a| a.reply.value),
         SIOCATMARK => return Some(fail(ENOTTY)),
-        FIRST_OF_INTERFACES..=LAST_OF_INTERFACES => return Some(ask_of_interfaces(s, request, to)),
+        FIRST_OF_INTERFACES..=LAST_OF_INTERFACES => return Some(answer_from_inet(s, request, to)),
         _ => return None,
     };
     if to.is_null() {

@@ -15,27 +15,28 @@ const fn fail(errno: c_int) -> Raw {
     -(errno as Raw)
 }
 
-/// What follows a message in its frame, so that the kernel charges the same for every message.
+/// Pads each frame after its message, so that the kernel charges the same for every message.
 static PADDING: [u8; MAX_MESSAGE] = [0; MAX_MESSAGE];
-/// Pieces of a message that go to the kernel as they are; more are copied together first.
+/// Most pieces of a message that are passed to the kernel as they are. With more, they are copied
+/// together first.
 const PIECES: usize = 6;
 
-/// No limit to the messages that wait, but for the places that there are.
+/// Only the number of places limits the queue.
 const NO_QUEUE: u64 = u64::MAX;
 
-/// Most messages of one system call.
+/// Most messages in one system call.
 const AT_ONCE: usize = 16;
 
-/// The sockets, by place, that this process has shut down for sending: their cookies.
+/// Cookies of the sockets, by place, that this process has shut down for sending.
 static SHUT: [AtomicU64; PLACES] = [const { AtomicU64::new(0) }; PLACES];
 
-/// Sends no more.
+/// Marks a socket as shut down for sending.
 pub fn shut_sending(s: &Socket) {
     SHUT[s.place].store(s.cookie, Ordering::Relaxed);
 }
 
-/// Ends the calls of others that wait for room, now that the socket is shut down for sending: the
-/// kernel says only of a socket with room that sending fails.
+/// Wakes senders that wait for room after the socket was shut down for sending: the kernel reports
+/// the error only on a socket with room.
 pub fn wake_senders(s: &Socket) {
     let most = c_int::MAX;
     sys::setsockopt(s.fd, SOL_SOCKET, SO_SNDBUF, core::ptr::from_ref(&most).cast(), 4);
@@ -55,8 +56,8 @@ impl Frame {
         Self { header: [0; FRAME_HEADER], pieces: [Self::NONE; PIECES + 2] }
     }
 
-    /// Puts a message in; it has to stay where it is until the frame has gone. What was given is
-    /// the frame's header for the kernel.
+    /// Fills in a message, which must stay in place until the frame is sent. Returns the kernel's
+    /// header for the frame.
     fn fill(&mut self, key: u64, kind: u32, priority: u32, message: &[IoVec]) -> MsgHdr {
         let len = length(message);
         self.header = frame_header(key, kind, priority, len);
@@ -131,16 +132,16 @@ unsafe fn send_by_ring(
     }
 }
 
-/// Tells the broker of what was sent, if it has to be told; keeps the socket from being writable
-/// where the ring is full.
+/// Wakes the broker if it sleeps. If the ring is full, plugs the socket instead, so that it is not
+/// writable.
 fn wake_broker(s: &Socket, ring: Ring, is_full: bool) -> Result<(), c_int> {
     if is_full {
         return plug_ring(s, ring);
     }
     let Some(sleep) = ring.sleep() else { return Ok(()) };
-    let told = tell(s);
+    let sent = send_bell(s);
     ring.end_sleep(sleep);
-    told
+    sent
 }
 
 fn plug_ring(s: &Socket, ring: Ring) -> Result<(), c_int> {
@@ -156,29 +157,30 @@ fn plug_ring(s: &Socket, ring: Ring) -> Result<(), c_int> {
     if let Some(sleep) = sleep {
         ring.end_sleep(sleep);
     }
-    told(s, result)
+    check_sent(s, result)
 }
 
-/// Has the broker look at the ring.
+/// Sends the broker a bell, so that it looks at the ring.
 ///
 /// # Errors
-/// The connection has ended, and why.
-pub fn tell(s: &Socket) -> Result<(), c_int> {
+/// The error with which the connection has ended.
+pub fn send_bell(s: &Socket) -> Result<(), c_int> {
     let mut bell = frame_header(s.key(), FRAME_BELL, 0, 0);
     let mut piece = IoVec { base: bell.as_mut_ptr().cast(), len: FRAME_HEADER };
-    told(s, put_frame(s, &MsgHdr::of(&raw mut piece, 1)))
+    check_sent(s, put_frame(s, &MsgHdr::of(&raw mut piece, 1)))
 }
 
-/// Where the socket pair is full, what fills it has woken the broker.
-fn told(s: &Socket, result: Raw) -> Result<(), c_int> {
+/// Maps the result of sending a bell or plug. A full socket pair is fine: what fills it has woken
+/// the broker.
+fn check_sent(s: &Socket, result: Raw) -> Result<(), c_int> {
     match result {
         e if e == fail(ECONNRESET) || e == fail(EPIPE) => Err(why_ended(s)),
         _ => Ok(()),
     }
 }
 
-/// Waits until the ring may have room, where a queue of so many waits, or says why that is not to
-/// be waited for.
+/// Waits until the ring may have room and returns the queue length to use, or the error if the call
+/// does not wait.
 fn wait_for_room(s: &Socket, ring: Ring, flags: c_int) -> Result<u64, c_int> {
     let waits = s.is_blocking(flags) && !s.has_fault(FAULT_EAGAIN);
     let time = if waits { s.timeout(SO_SNDTIMEO) } else { Some(TimeSpec::default()) };
@@ -190,18 +192,18 @@ fn wait_for_room(s: &Socket, ring: Ring, flags: c_int) -> Result<u64, c_int> {
         return Ok(s.queue());
     }
     if ready & POLLOUT != 0 {
-        // The broker grants less than before, or whoever filled the ring was killed before it could
-        // plug the socket. A writable socket is a promise: one message more goes.
+        // The broker grants less than before, or the thread that filled the ring was killed before
+        // it could plug the socket. A writable socket has promised room: send one more message.
         if !ring.is_full(NO_QUEUE) && ring.has_place() {
             return Ok(NO_QUEUE);
         }
-        // Somebody was killed with its places.
+        // A sender was killed while it held places.
         plug_ring(s, ring)?;
     }
     if waits && ready != 0 { Ok(s.queue()) } else { Err(EAGAIN) }
 }
 
-/// Sends one message of a few pieces, which the kernel checks.
+/// Sends one message of a few pieces through the pair; the kernel checks the pointers.
 fn send_pieces(s: &Socket, pieces: &[IoVec], priority: u32, flags: c_int) -> Raw {
     let mut frame = Frame::empty();
     let message = frame.fill(s.key(), FRAME_DATA, priority, pieces);
@@ -219,8 +221,8 @@ fn send_pieces(s: &Socket, pieces: &[IoVec], priority: u32, flags: c_int) -> Raw
     }
 }
 
-/// Sends the first of many messages with one system call, as far as the queue has room for them;
-/// how many went. Where none did, [`send`] says why, or waits.
+/// Sends as many of these messages as the queue has room for, with one system call. Returns how
+/// many. If none could be sent, [`send`] returns the error or waits.
 ///
 /// # Safety
 /// The messages are the program's, readable as its call promises.
@@ -254,7 +256,7 @@ pub unsafe fn send_some(s: &Socket, all: &mut [MMsgHdr]) -> usize {
     sent
 }
 
-/// The broker is told once.
+/// Sends messages through the ring and wakes the broker once.
 unsafe fn send_some_by_ring(s: &Socket, ring: Ring, all: &mut [MMsgHdr]) -> usize {
     if ring.is_shut() {
         return 0;
@@ -263,13 +265,13 @@ unsafe fn send_some_by_ring(s: &Socket, ring: Ring, all: &mut [MMsgHdr]) -> usiz
     // SAFETY: the caller's promise; `plain` checks the lengths.
     let count = unsafe { ring.send_many(queue, all, |message| plain(s, message)) };
     if count > 0 {
-        // The next call reports what is wrong.
+        // An error shows in the next call.
         let _ = wake_broker(s, ring, ring.is_full(queue));
     }
     count
 }
 
-/// The pieces and the priority of a message that can go as it is.
+/// The pieces and the priority of a message that needs no special treatment.
 unsafe fn plain<'a>(s: &Socket, message: &'a MsgHdr) -> Option<(&'a [IoVec], u32)> {
     // SAFETY: the caller's promise.
     let (pieces, priority) = unsafe { (pieces(message).ok()?, priority(s, message).ok()?) };
@@ -277,7 +279,7 @@ unsafe fn plain<'a>(s: &Socket, message: &'a MsgHdr) -> Option<(&'a [IoVec], u32
     fits.then_some((pieces, priority))
 }
 
-/// The pieces of a message, or why there are none.
+/// The pieces of a message, or the error.
 ///
 /// # Safety
 /// `message` is the program's.
@@ -286,7 +288,7 @@ pub unsafe fn pieces(message: &MsgHdr) -> Result<&[IoVec], c_int> {
     unsafe { vector(message.iov, message.iov_count()) }
 }
 
-/// The pieces of a vector, or why there are none.
+/// The pieces of a vector, or the error.
 ///
 /// # Safety
 /// The vector is the program's, and has `count` pieces.
@@ -305,7 +307,7 @@ pub unsafe fn vector<'a>(iov: *const IoVec, count: usize) -> Result<&'a [IoVec],
     Ok(unsafe { slice::from_raw_parts(iov, count) })
 }
 
-/// Waits until a message may go, or says why none may.
+/// Waits until a message can be sent, or returns the error.
 fn may_send(s: &Socket, flags: c_int) -> Result<(), c_int> {
     loop {
         if SHUT[s.place].load(Ordering::Relaxed) == s.cookie {
@@ -336,12 +338,12 @@ fn may_send(s: &Socket, flags: c_int) -> Result<(), c_int> {
     }
 }
 
-/// What sending a message gives that Linux refuses once it has found that it could send.
+/// The result for a message that Linux refuses only after it has checked that the socket can send.
 pub fn refuse(s: &Socket, flags: c_int, errno: c_int) -> Raw {
     fail(may_send(s, flags).err().unwrap_or(errno))
 }
 
-/// `sendfile`: what lies on one page is one message.
+/// `sendfile`: each page of the file becomes one message.
 ///
 /// # Safety
 /// As `sendfile`.
@@ -391,7 +393,7 @@ pub fn pending_error(s: &Socket) -> Option<c_int> {
     Some(s.take_error()).filter(|e| *e != 0)
 }
 
-/// What sending gives when it cannot go on: the pending error once, then EPIPE.
+/// The error when sending is over: the pending error once, then EPIPE.
 fn why_ended(s: &Socket) -> c_int {
     if s.is_orphan() {
         return if s.report_orphan() { ECONNRESET } else { EPIPE };
@@ -409,7 +411,7 @@ fn put_frame(s: &Socket, frame: &MsgHdr) -> Raw {
     }
 }
 
-/// Keeps the socket from being writable until the broker reads what this writes.
+/// Writes a plug, so that the socket is not writable until the broker reads it.
 pub fn plug(s: &Socket) {
     let mut frame = Frame::empty();
     let message = frame.fill(s.key(), FRAME_PLUG, 0, &[]);
@@ -422,7 +424,7 @@ pub fn plug(s: &Socket) {
     }
 }
 
-/// The priority that control data carry.
+/// The priority in the control data of a message.
 ///
 /// # Safety
 /// `message` is the program's.

@@ -1,6 +1,6 @@
-//! Tells whether a descriptor is a DCCP socket, and reads what the broker says of it.
+//! Finds out whether a descriptor is a DCCP socket, and reads the state that the broker publishes.
 //!
-//! Nothing here allocates or locks: the calls may come from signal handlers and forked children.
+//! Nothing here allocates or locks: calls may come from signal handlers and forked children.
 
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -9,34 +9,35 @@ use crate::abi::*;
 use crate::protocol::*;
 use crate::{rpc, sys};
 
-/// Brokers that a process can have had: each that dies makes room for another one.
+/// Most broker regions that a process can map: each broker that dies is followed by another.
 const REGIONS: usize = 16;
-/// Slots of all of them.
+/// Slots of all regions.
 pub const PLACES: usize = REGIONS * SLOTS;
-/// Sockets remembered, ours and others, by a number made from their cookies. What does not fit is
+/// Entries of the cache of sockets, DCCP and others, indexed by cookie. Sockets that collide are
 /// looked up again.
 const REMEMBERED: usize = 4096;
-/// In place of a slot: a remembered socket that is none of ours.
+/// In place of a slot: the socket is not a DCCP socket.
 const FOREIGN: usize = PLACES;
-/// Bits of that. What is above them in an entry is the cookie.
+/// Bits of the place in an entry. The higher bits are the cookie.
 const PLACE_BITS: u32 = usize::BITS - FOREIGN.leading_zeros();
 
 static MAPPED: [AtomicPtr<u8>; REGIONS] =
     [const { AtomicPtr::new(core::ptr::null_mut()) }; REGIONS];
-/// Cookies and slots. Both are in one number, so that whoever remembers another socket at the same
-/// time, in a thread or a signal handler, never leaves the one of this and the other of that.
+/// The cache. An entry holds both cookie and place in one number, so that threads or signal
+/// handlers that write the same entry never mix those of two sockets.
 static ENTRIES: [AtomicU64; REMEMBERED] = [const { AtomicU64::new(0) }; REMEMBERED];
-/// Sockets whose broker died, once that was reported to the program. By cookie, as above.
+/// Sockets whose broker's death has been reported to the program; indexed by cookie, like the
+/// cache.
 static REPORTED: [AtomicU8; REMEMBERED] = [const { AtomicU8::new(0) }; REMEMBERED];
 
 /// A DCCP socket of this program.
 #[derive(Clone, Copy, Debug)]
 pub struct Socket {
-    /// The descriptor it was found by.
+    /// The descriptor by which it was found.
     pub fd: c_int,
-    /// The kernel's number of it.
+    /// The kernel's number for it (SO_COOKIE).
     pub cookie: u64,
-    /// Its slot among those of all brokers, less than [`PLACES`].
+    /// The index of its slot among those of all regions, less than [`PLACES`].
     pub place: usize,
     slot: *const u8,
     region: *const u8,
@@ -62,7 +63,7 @@ fn known(fd: c_int, cookie: u64, place: usize) -> Option<Socket> {
     (socket.cookie_of_slot() == cookie).then_some(socket)
 }
 
-/// The slot of a socket that was remembered, or [`FOREIGN`].
+/// The place of a cached socket, or [`FOREIGN`].
 fn remembered(cookie: u64) -> Option<usize> {
     let entry = ENTRIES[(cookie as usize) % REMEMBERED].load(Ordering::Acquire);
     (entry >> PLACE_BITS == cookie).then_some((entry & ((1 << PLACE_BITS) - 1)) as usize)
@@ -71,7 +72,7 @@ fn remembered(cookie: u64) -> Option<usize> {
 fn remember(cookie: u64, place: usize) {
     let entry = cookie << PLACE_BITS | place as u64;
     if entry >> PLACE_BITS != cookie {
-        // It does not fit: it is looked up again.
+        // The cookie is too large for an entry, so the socket is looked up each time.
         return;
     }
     let at = (cookie as usize) % REMEMBERED;
@@ -79,14 +80,14 @@ fn remember(cookie: u64, place: usize) {
     ENTRIES[at].store(entry, Ordering::Release);
 }
 
-/// A socket that this process has not met: inherited, or passed by another process.
+/// Looks up a socket that is not in the cache: inherited, or passed by another process.
 fn look_up(fd: c_int, cookie: u64) -> Option<Socket> {
     let is_like_ours = sys::option(fd, SOL_SOCKET, SO_DOMAIN) == Ok(AF_UNIX)
         && sys::option(fd, SOL_SOCKET, SO_TYPE) == Ok(SOCK_SEQPACKET);
-    let answer = if is_like_ours { rpc::ask(Op::Attach, cookie, 0, 0, &[]) } else { Err(ENOENT) };
+    let answer = if is_like_ours { rpc::call(Op::Attach, cookie, 0, 0, &[]) } else { Err(ENOENT) };
     match answer {
         Ok(answer) => adopt(fd, cookie, answer.reply.value),
-        // Nobody could be asked: the next call asks again.
+        // The broker could not be reached; the next call tries again.
         Err(EMFILE | ENFILE) => None,
         Err(_) => {
             remember(cookie, FOREIGN);
@@ -95,7 +96,7 @@ fn look_up(fd: c_int, cookie: u64) -> Option<Socket> {
     }
 }
 
-/// Remembers a socket that the broker opened.
+/// Caches a socket that the broker opened.
 pub fn adopt(fd: c_int, cookie: u64, slot: i32) -> Option<Socket> {
     let slot = usize::try_from(slot).ok().filter(|slot| *slot < SLOTS)?;
     let find = || {
@@ -111,9 +112,9 @@ pub fn adopt(fd: c_int, cookie: u64, slot: i32) -> Option<Socket> {
     known(fd, cookie, place)
 }
 
-/// Maps the region of the broker that runs now.
+/// Maps the region of the running broker.
 fn map_region() {
-    let Ok(answer) = rpc::ask(Op::Region, 0, 0, 0, &[]) else { return };
+    let Ok(answer) = rpc::call(Op::Region, 0, 0, 0, &[]) else { return };
     let at = sys::map_to_read(answer.fd, REGION_BYTES).cast_mut();
     sys::close(answer.fd);
     if at.is_null() {
@@ -125,13 +126,13 @@ fn map_region() {
             return;
         }
     }
-    // The oldest broker is long dead; its sockets read as foreign from now on.
+    // The oldest broker died long ago. From now on its sockets count as foreign.
     MAPPED[0].store(at, Ordering::Release);
 }
 
 impl Socket {
     fn number(&self, at: usize) -> u32 {
-        // SAFETY: within the slot, aligned; the broker writes whole numbers.
+        // SAFETY: within the slot and aligned; the broker writes whole numbers.
         unsafe { &*self.slot.add(at).cast::<AtomicU32>() }.load(Ordering::Acquire)
     }
 
@@ -140,7 +141,7 @@ impl Socket {
         unsafe { &*self.slot.add(SLOT_COOKIE_AT).cast::<AtomicU64>() }.load(Ordering::Acquire)
     }
 
-    /// The key that frames begin with.
+    /// The key at the start of frames.
     pub fn key(&self) -> u64 {
         // SAFETY: the region's header, aligned.
         unsafe { &*self.region.add(REGION_KEY_AT).cast::<AtomicU64>() }.load(Ordering::Acquire)
@@ -156,12 +157,12 @@ impl Socket {
         (self.number(SLOT_MPS_AT) as usize).min(MAX_MESSAGE)
     }
 
-    /// Whether an error waits to be taken.
+    /// Whether an error is pending.
     pub fn has_error(&self) -> bool {
         self.number(SLOT_ERROR_AT) != 0
     }
 
-    /// Whether a fault of Linux is asked for.
+    /// Whether a fault of Linux is to be copied.
     pub fn has_fault(&self, fault: u32) -> bool {
         self.number(SLOT_FAULTS_AT) & fault != 0
     }
@@ -171,7 +172,7 @@ impl Socket {
         self.number(SLOT_PRIO_AT) != 0
     }
 
-    /// How many messages may wait.
+    /// How many messages may be queued.
     pub fn queue(&self) -> u64 {
         self.number(SLOT_FRAMES_AT).into()
     }
@@ -190,7 +191,7 @@ impl Socket {
         if self.number(SLOT_V6_AT) != 0 { AF_INET6 } else { AF_INET }
     }
 
-    /// Our address or the peer's; gives its length, 0 where there is none.
+    /// Copies the local or the peer's address. Returns its length, or 0 if there is none.
     pub fn address(&self, at: usize, into: &mut [u8; ADDRESS_BYTES]) -> usize {
         let len = (self.number(at) as usize).min(ADDRESS_BYTES);
         for (i, word) in into.chunks_exact_mut(4).enumerate() {
@@ -199,21 +200,21 @@ impl Socket {
         len
     }
 
-    /// Takes the pending error from the broker; 0 where there is none.
+    /// Takes the pending error from the broker, or 0 if there is none.
     pub fn take_error(&self) -> c_int {
         let error = self.number(SLOT_ERROR_AT);
         if error == 0 {
             return 0;
         }
-        match rpc::ask(Op::TakeError, self.cookie, 0, 0, &[]) {
+        match rpc::call(Op::TakeError, self.cookie, 0, 0, &[]) {
             Ok(answer) => answer.reply.value,
-            // It stays, but it is not kept from the program.
+            // The error stays pending, but the program sees it.
             Err(EMFILE | ENFILE) => error as c_int,
             Err(_) => 0,
         }
     }
 
-    /// Whether the broker's end is gone although the socket was in use: the broker died.
+    /// Whether the broker has died: its end is gone although the socket was in use.
     pub fn is_orphan(&self) -> bool {
         let was_in_use =
             matches!(self.state(), STATE_CONNECTING | STATE_OPEN | STATE_LISTENING | STATE_CLOSED);
@@ -221,33 +222,32 @@ impl Socket {
             && sys::poll(self.fd, 0, Some(TimeSpec::default())).is_ok_and(|e| e & POLLHUP != 0)
     }
 
-    /// Whether this is the first time that the death of its broker is reported.
+    /// Returns true only the first time: whether to report the broker's death now.
     pub fn report_orphan(&self) -> bool {
         REPORTED[(self.cookie as usize) % REMEMBERED].swap(1, Ordering::AcqRel) == 0
     }
 
-    /// Whether the descriptor is still this socket. Another thread may close it while a call waits,
-    /// and then open something else with its number.
+    /// Whether the descriptor still refers to this socket. Another thread may close it while a call
+    /// waits, and its number may then be reused.
     pub fn is_there(&self) -> bool {
         sys::option(self.fd, SOL_SOCKET, SO_COOKIE) == Ok(self.cookie)
     }
 
-    /// Waits until the socket is writable or has ended, as [`sys::wait_writable`].
+    /// Waits until the socket is writable or has ended, like [`sys::wait_writable`].
     ///
     /// # Errors
-    /// EINTR; EBADF where another thread has closed it meanwhile: what has its number now is left
-    /// alone.
+    /// EINTR; EBADF if another thread has closed it meanwhile and its number may have been reused.
     pub fn wait_writable(&self, timeout: Option<TimeSpec>) -> Result<i16, c_int> {
         let ready = sys::wait_writable(self.fd, timeout)?;
         if self.is_there() { Ok(ready) } else { Err(EBADF) }
     }
 
-    /// Whether calls wait.
+    /// Whether calls block.
     pub fn is_blocking(&self, flags: c_int) -> bool {
         flags & MSG_DONTWAIT == 0 && sys::fcntl(self.fd, F_GETFL, 0) as c_int & O_NONBLOCK == 0
     }
 
-    /// The socket's own timeout for one direction; `None` waits for ever.
+    /// The socket's timeout for one direction; `None` waits for ever.
     pub fn timeout(&self, name: c_int) -> Option<TimeSpec> {
         let time: [i64; 2] = sys::option(self.fd, SOL_SOCKET, name).ok()?;
         (time != [0, 0]).then_some(TimeSpec { sec: time[0], nsec: time[1] * 1000 })
@@ -260,7 +260,7 @@ mod tests {
 
     use super::*;
 
-    /// Cookie and slot were two numbers: a socket got the slot of another one, for good.
+    /// Regression: cookie and place were two numbers, and a socket could get another one's place.
     #[test]
     fn threads_that_remember_sockets_at_one_place_never_mix_them() {
         const THREADS: u64 = 4;

@@ -1,5 +1,5 @@
-//! The C names. Each gives a DCCP socket to this library, and all else to the next definition of
-//! the name, which is mostly the C library's.
+//! The C names. Each handles DCCP sockets here and passes all others to the next definition of the
+//! name, usually that of the C library.
 
 use core::ffi::{CStr, c_int, c_uint, c_ulong, c_void};
 use core::mem::transmute;
@@ -10,8 +10,8 @@ use crate::find::{self, Socket};
 use crate::sys::{Raw, TimeSpecPointer, to_c};
 use crate::{calls, data, options, receive, sys};
 
-/// The next definition of a name, looked up once: as the program starts, since the loader has a
-/// lock for that, which a thread may hold that waits for another one's call.
+/// The next definition of a name. It is looked up when the program starts: the loader takes a lock
+/// for the lookup, and a later call could wait for a thread that holds it.
 struct Next {
     name: &'static CStr,
     found: AtomicPtr<c_void>,
@@ -22,7 +22,7 @@ impl Next {
         Self { name, found: AtomicPtr::new(core::ptr::null_mut()) }
     }
 
-    /// Null where the C library does not have it.
+    /// Looks the name up. Null if the C library does not have it.
     fn look_up(&self) -> *mut c_void {
         let found = sys::next_symbol(self.name);
         self.found.store(found, Ordering::Relaxed);
@@ -34,10 +34,10 @@ impl Next {
         if !found.is_null() {
             return found;
         }
-        // The constructor of another library, which ran first.
+        // Called by another library's constructor, which ran before ours.
         let found = self.look_up();
         if found.is_null() {
-            // The program could not have called the name without this library.
+            // The program cannot have called a name that the C library lacks.
             sys::complain(b"udccp: the C library lacks a socket call\n");
             sys::abort();
         }
@@ -62,7 +62,7 @@ macro_rules! next {
     }};
 }
 
-/// Defines a C name: what a DCCP socket does; all else goes to the next definition.
+/// Defines a C name: how it handles DCCP sockets. All others go to the next definition.
 macro_rules! name {
     (
         $(#[$doc:meta])* $c_name:literal $name:ident($($a:ident: $t:ty),*) -> $r:ty,
@@ -149,7 +149,7 @@ name!(/// `ioctl`. Its third argument is of any type, and passed like a pointer.
     c"ioctl" ioctl(fd: c_int, request: c_ulong, to: Void) -> c_int, s, fd =>
     calls::control(s, request & 0xffff_ffff, to));
 
-/// One piece of the program's memory.
+/// A single piece of the program's memory.
 fn one(base: Const, len: usize) -> [IoVec; 1] {
     [IoVec { base: base.cast_mut(), len }]
 }
@@ -187,7 +187,7 @@ unsafe fn receive_from(
     result
 }
 
-/// `read`. Of nothing, it does not look at the socket.
+/// `read`. With length 0, it does not check the socket, as in Linux.
 unsafe fn read_one(s: &Socket, to: Void, len: usize) -> Raw {
     if len == 0 {
         return 0;
@@ -196,13 +196,13 @@ unsafe fn read_one(s: &Socket, to: Void, len: usize) -> Raw {
     unsafe { receive_one(s, to, len, 0) }
 }
 
-/// The pieces of `readv` and `writev`; `Err` has what they give without looking at the socket.
+/// The pieces of `readv` and `writev`, or the result if they return without checking the socket.
 unsafe fn file_pieces<'a>(iov: *const IoVec, count: c_int) -> Result<&'a [IoVec], Raw> {
     // SAFETY: the caller's promise.
     match unsafe { data::vector(iov, count as usize) } {
         Ok(pieces) if length(pieces) == 0 => Err(0),
         Ok(pieces) => Ok(pieces),
-        // Calls of files have an error of their own for too many.
+        // File calls return EINVAL for too many pieces.
         Err(EMSGSIZE) => Err(-(EINVAL as Raw)),
         Err(e) => Err(-(e as Raw)),
     }
@@ -226,13 +226,13 @@ unsafe fn read_pieces(s: &Socket, iov: *mut IoVec, count: c_int, flags: c_int) -
     }
 }
 
-/// The flags of a socket's call for those of `preadv2` and `pwritev2`.
+/// Converts the flags of `preadv2` and `pwritev2` to those of socket calls.
 fn of_file(flags: c_int) -> Result<c_int, Raw> {
     const RWF_NOWAIT: c_int = 8;
     const RWF_APPEND: c_int = 0x10;
     const RWF_NOAPPEND: c_int = 0x20;
     const RWF_NOSIGNAL: c_int = 0x100;
-    // Those before RWF_NOWAIT say how a file is written to its disk.
+    // The flags below RWF_NOWAIT concern how files are written to disk.
     const KNOWN: c_int = 7 | RWF_NOWAIT | RWF_APPEND | RWF_NOAPPEND | RWF_NOSIGNAL;
     if flags & !KNOWN != 0 {
         return Err(-(EOPNOTSUPP as Raw));
@@ -243,7 +243,7 @@ fn of_file(flags: c_int) -> Result<c_int, Raw> {
     Ok(if flags & RWF_NOWAIT != 0 { MSG_DONTWAIT } else { 0 })
 }
 
-/// A socket has no other place than the one where it is, which is -1.
+/// A socket has no file positions; only -1, the current one, is allowed.
 fn is_here(at: i64) -> Result<(), Raw> {
     match at {
         -1 => Ok(()),
@@ -428,7 +428,7 @@ unsafe fn receive_many(
     }
 }
 
-/// The array of `sendmmsg` and `recvmmsg`, of which Linux takes no more.
+/// The array of `sendmmsg` and `recvmmsg`, cut to Linux's limit.
 unsafe fn messages<'a>(all: *mut MMsgHdr, count: c_uint) -> Result<&'a mut [MMsgHdr], Raw> {
     const UIO_MAXIOV: usize = 1024;
     match count as usize {

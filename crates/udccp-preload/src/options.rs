@@ -1,8 +1,9 @@
 //! The socket options.
 //!
-//! Those of DCCP are the broker's. Those of all sockets of the Internet are the system's: a socket
-//! of another protocol, opened for the call, takes or refuses them, and the broker keeps what it
-//! took. So lengths, values, errors and defaults are those of the kernel that runs.
+//! The broker handles DCCP's options. Options that all Internet sockets share are handled by the
+//! system: a socket of another protocol, opened for the call, accepts or refuses them, and the
+//! broker keeps what was accepted. So lengths, values, errors and defaults are those of the running
+//! kernel.
 
 use core::ffi::{c_int, c_void};
 
@@ -12,12 +13,11 @@ use crate::protocol::*;
 use crate::rpc;
 use crate::sys::{self, Raw};
 
-/// Largest value of an option of the system that is kept, in bytes.
+/// Largest value of a system option to keep, in bytes.
 const SYSTEM_VALUE: usize = 64;
-/// Options of SOL_SOCKET that the broker answers, or that must not seem to work: a filter has to
-/// filter.
+/// Options of SOL_SOCKET that the broker answers or refuses: a filter must not seem to work.
 const OURS: [c_int; 11] = [SO_SNDBUF, SO_RCVBUF, SO_LINGER, 26, 27, 32, 33, 44, 50, 51, 52];
-/// Those of which this library knows the value, and which nobody can set.
+/// Options whose value this library knows and which cannot be set.
 const KNOWN: [c_int; 5] = [SO_TYPE, SO_ERROR, SO_ACCEPTCONN, SO_PROTOCOL, SO_DOMAIN];
 /// Options of DCCP that Linux accepts and ignores.
 const WITHOUT_EFFECT: [c_int; 3] = [1, 3, 4];
@@ -34,11 +34,11 @@ fn is_of_the_system(level: c_int, name: c_int) -> bool {
     }
 }
 
-/// A socket of the same family, to ask about an option. At the level of IP, that of TCP is the most
-/// alike; but it leaves the bits of ECN out of the traffic class, and knows no multicast.
-struct Asked(c_int);
+/// A socket of the same family, used to try an option. At the IP level, a TCP socket is the most
+/// similar, but it drops the ECN bits of the traffic class and has no multicast.
+struct ProxySocket(c_int);
 
-impl Asked {
+impl ProxySocket {
     fn open(s: &Socket, level: c_int, name: c_int) -> Result<Self, c_int> {
         let has_ecn = matches!((level, name), (SOL_IP, IP_TOS) | (SOL_IPV6, IPV6_TCLASS));
         let is_mtu = matches!((level, name), (SOL_IP, IP_MTU) | (SOL_IPV6, IPV6_MTU));
@@ -56,25 +56,25 @@ impl Asked {
         let mut peer = [0; ADDRESS_BYTES];
         let len = if is_mtu { s.address(SLOT_PEER_AT, &mut peer) } else { 0 };
         if len > 0 {
-            // What the system knows of the path to the same host.
+            // Connected, so that the option reflects the path to the same host.
             sys::connect(fd as c_int, &peer[..len]);
         }
         Ok(Self(fd as c_int))
     }
 }
 
-impl Drop for Asked {
+impl Drop for ProxySocket {
     fn drop(&mut self) {
         sys::close(self.0);
     }
 }
 
-/// Whether only sockets of TCP and UDP have an option: no other can become one of IPv4.
+/// Whether only TCP and UDP sockets have an option: no others can change from IPv6 to IPv4.
 const fn is_of_tcp_and_udp(level: c_int, name: c_int) -> bool {
     matches!((level, name), (SOL_IPV6, IPV6_ADDRFORM))
 }
 
-/// The kernel's result as a result.
+/// Converts the kernel's result.
 fn checked(result: Raw) -> Result<(), c_int> {
     if result < 0 { Err(-result as c_int) } else { Ok(()) }
 }
@@ -86,19 +86,19 @@ fn set_of_the_system(
     of: *const c_void,
     len: u32,
 ) -> Result<(), c_int> {
-    let asked = Asked::open(s, level, name)?;
-    checked(sys::setsockopt(asked.0, level, name, of, len)).map_err(|e| {
+    let proxy = ProxySocket::open(s, level, name)?;
+    checked(sys::setsockopt(proxy.0, level, name, of, len)).map_err(|e| {
         if is_of_tcp_and_udp(level, name) && e == ENOTCONN { ENOPROTOOPT } else { e }
     })?;
     let mut value = [0u8; SYSTEM_VALUE];
     let mut len = SYSTEM_VALUE as u32;
     let to = value.as_mut_ptr().cast();
-    if sys::getsockopt(asked.0, level, name, to, core::ptr::from_mut(&mut len)) < 0 {
-        // It cannot be read, so nobody misses it.
+    if sys::getsockopt(proxy.0, level, name, to, core::ptr::from_mut(&mut len)) < 0 {
+        // The option cannot be read, so it need not be kept.
         return Ok(());
     }
     let bytes = &value[..(len as usize).min(SYSTEM_VALUE)];
-    rpc::ask(Op::SetOption, s.cookie, level, name, bytes).map(|_| ())
+    rpc::call(Op::SetOption, s.cookie, level, name, bytes).map(|_| ())
 }
 
 unsafe fn get_of_the_system(
@@ -111,16 +111,16 @@ unsafe fn get_of_the_system(
     if is_of_tcp_and_udp(level, name) {
         return Err(ENOPROTOOPT);
     }
-    let asked = Asked::open(s, level, name)?;
+    let proxy = ProxySocket::open(s, level, name)?;
     let most = (SYSTEM_VALUE as u32).to_ne_bytes();
-    if let Ok(kept) = rpc::ask(Op::GetOption, s.cookie, level, name, &most) {
+    if let Ok(kept) = rpc::call(Op::GetOption, s.cookie, level, name, &most) {
         let bytes = kept.bytes();
-        sys::setsockopt(asked.0, level, name, bytes.as_ptr().cast(), bytes.len() as u32);
+        sys::setsockopt(proxy.0, level, name, bytes.as_ptr().cast(), bytes.len() as u32);
     }
-    checked(sys::getsockopt(asked.0, level, name, to, len))
+    checked(sys::getsockopt(proxy.0, level, name, to, len))
 }
 
-/// Options that the socket pair has itself, with the meaning that DCCP sockets give them.
+/// Options that the socket pair supports itself, with the same meaning as for DCCP.
 fn is_of_the_pair(name: c_int) -> bool {
     matches!(name, SO_RCVTIMEO | SO_SNDTIMEO | SO_RCVTIMEO_NEW | SO_SNDTIMEO_NEW | SO_COOKIE)
 }
@@ -170,7 +170,7 @@ pub unsafe fn get_option(
             number_bytes = number.to_ne_bytes();
             (&number_bytes, (room as usize).min(4))
         }
-        None => match rpc::ask(Op::GetOption, s.cookie, level, name, &room.to_ne_bytes()) {
+        None => match rpc::call(Op::GetOption, s.cookie, level, name, &room.to_ne_bytes()) {
             Ok(got) => {
                 answer = got;
                 (answer.bytes(), answer.reply.value.max(0) as usize)
@@ -221,9 +221,9 @@ pub unsafe fn set_option(
         // SAFETY: the caller's promise.
         _ => unsafe { core::slice::from_raw_parts(of.cast(), len as usize) },
     };
-    match rpc::ask(Op::SetOption, s.cookie, level, name, bytes) {
+    match rpc::call(Op::SetOption, s.cookie, level, name, bytes) {
         Ok(answer) => {
-            // More room would make a socket writable that is plugged because it cannot send.
+            // A larger buffer would make a socket writable that is plugged because it cannot send.
             let is_plugged = matches!(s.state(), STATE_CONNECTING | STATE_LISTENING);
             if answer.reply.value > 0 && !is_plugged {
                 let buffer = answer.reply.value;

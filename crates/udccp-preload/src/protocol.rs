@@ -1,15 +1,15 @@
 //! The protocol between the preload library and the broker.
 //!
-//! - Requests: one connection to the broker's socket (stream), one [`Request`] with its payload,
-//!   one [`Reply`] with its payload and at most one descriptor.
-//! - Frames: what the program sends over its socket pair; those with a message are all
-//!   [`FRAME_BYTES`] long. A bell, which is only a header, goes both ways.
-//! - The region: shared memory that the broker writes and programs read: one slot a socket.
+//! - Requests: each uses one stream connection to the broker's socket, with one [`Request`] and its
+//!   payload, answered by one [`Reply`] with its payload and at most one descriptor.
+//! - Frames: packets that the program sends over its socket pair. Those with a message are all
+//!   [`FRAME_BYTES`] long. A bell is only a header, and both sides send it.
+//! - The region: shared memory that the broker writes and programs read, with one slot per socket.
 //!
-//! Numbers are in the machine's byte order; both ends run on the same machine. [`VERSION`] changes
-//! with any of this, and both ends refuse another one.
+//! Numbers are in native byte order: both ends run on the same machine. [`VERSION`] changes with
+//! any of this, and both ends refuse another version.
 
-/// Version of everything in this module.
+/// Version of this module's protocol.
 pub const VERSION: u16 = 9;
 /// First bytes of requests, replies and the region.
 pub const MAGIC: u32 = u32::from_ne_bytes(*b"uDCP");
@@ -18,32 +18,33 @@ pub const HEADER_BYTES: usize = 32;
 /// Largest payload of a request or a reply in bytes.
 pub const MAX_PAYLOAD: usize = 1024;
 
-/// Bytes of a frame: with them the kernel charges the same for every message up to
-/// [`MAX_MESSAGE`], and a page holds two.
+/// Bytes of a frame. With this size, the kernel charges the same for every message up to
+/// [`MAX_MESSAGE`], and a page holds two frames.
 pub const FRAME_BYTES: usize = 1700;
 /// Bytes of a frame before its data.
 pub const FRAME_HEADER: usize = 24;
-/// Largest message in a frame in bytes; the path MTU of the sockets is below.
+/// Largest message in a frame in bytes. The path MTU of the sockets is smaller.
 pub const MAX_MESSAGE: usize = FRAME_BYTES - FRAME_HEADER;
-/// Frame that carries a message.
+/// A frame that carries a message.
 pub const FRAME_DATA: u32 = 1;
-/// Frame that only keeps the socket from being writable.
+/// A plug: a frame that only keeps the socket from being writable.
 pub const FRAME_PLUG: u32 = 2;
-/// Frame without data: there is something new in the shared memory of the [`crate::ring`]. From the
-/// broker it has a number in place of the priority.
+/// A bell: a frame without data that announces news in the shared memory of the [`crate::ring`]. In
+/// a bell from the broker, a number replaces the priority.
 pub const FRAME_BELL: u32 = 3;
-/// Bytes of a plug where messages go through the ring: it is charged more than a frame.
+/// Bytes of a plug where messages go through the ring. The kernel charges more for it than for a
+/// frame.
 pub const RING_PLUG_BYTES: usize = 6000;
-/// Frames that the socket pair holds where messages go through the ring.
+/// Capacity of the socket pair in frames where messages go through the ring.
 pub const RING_PAIR_FRAMES: usize = 2;
-/// Most frames that a socket pair can be asked to hold.
+/// Largest capacity of a socket pair in frames.
 pub const MAX_PAIR_FRAMES: usize = 40;
 
-/// Environment: the folder of the broker's sockets.
+/// Environment variable: the folder of the broker's sockets.
 pub const ENV_DIR: &str = "UDCCP_RUN_DIR";
-/// Environment: the program that becomes the broker.
+/// Environment variable: the program that runs as the broker.
 pub const ENV_BROKER: &str = "UDCCP_RUN_BROKER";
-/// Environment: settings of new sockets, as `udccp run` wrote them.
+/// Environment variable: settings of new sockets, written by `udccp run`.
 pub const ENV_SETTINGS: &str = "UDCCP_RUN_SETTINGS";
 
 /// Sockets of a region.
@@ -56,9 +57,9 @@ pub const SLOT_BYTES: usize = 128;
 pub const REGION_BYTES: usize = REGION_HEADER + SLOTS * SLOT_BYTES;
 /// Offset in the region: magic and version, as one number.
 pub const REGION_MAGIC_AT: usize = 0;
-/// Offset in the region: the key that frames begin with.
+/// Offset in the region: the key at the start of frames.
 pub const REGION_KEY_AT: usize = 8;
-/// Offset in the region: bytes of a send buffer that the kernel charges a frame.
+/// Offset in the region: what the kernel charges for a frame, in bytes of send buffer.
 pub const REGION_CHARGE_AT: usize = 16;
 /// Offset in a slot: the cookie of the program's end, 0 in a free slot.
 pub const SLOT_COOKIE_AT: usize = 0;
@@ -66,7 +67,7 @@ pub const SLOT_COOKIE_AT: usize = 0;
 pub const SLOT_STATE_AT: usize = 8;
 /// Offset in a slot: largest message in bytes.
 pub const SLOT_MPS_AT: usize = 12;
-/// Offset in a slot: the error that waits to be taken, or 0.
+/// Offset in a slot: the pending error, or 0.
 pub const SLOT_ERROR_AT: usize = 16;
 /// Offset in a slot: faults of Linux to copy, as the bits below.
 pub const SLOT_FAULTS_AT: usize = 20;
@@ -74,11 +75,11 @@ pub const SLOT_FAULTS_AT: usize = 20;
 pub const SLOT_V6_AT: usize = 24;
 /// Offset in a slot: whether the queue policy has priorities.
 pub const SLOT_PRIO_AT: usize = 28;
-/// Offset in a slot: length of our address, then the address.
+/// Offset in a slot: length of the local address, then the address.
 pub const SLOT_LOCAL_AT: usize = 32;
 /// Offset in a slot: length of the peer's address, then the address.
 pub const SLOT_PEER_AT: usize = 64;
-/// Offset in a slot: frames that the socket pair holds.
+/// Offset in a slot: capacity of the socket pair in frames.
 pub const SLOT_FRAMES_AT: usize = 96;
 /// Bytes of the largest address (IPv6).
 pub const ADDRESS_BYTES: usize = 28;
@@ -91,16 +92,16 @@ pub const STATE_CONNECTING: u32 = 1;
 pub const STATE_OPEN: u32 = 2;
 /// Listening.
 pub const STATE_LISTENING: u32 = 3;
-/// Was connected.
+/// Was connected, and has ended.
 pub const STATE_ENDED: u32 = 4;
 
-/// A blocking send gives EAGAIN where the queue is full.
+/// A blocking send returns EAGAIN if the queue is full.
 pub const FAULT_EAGAIN: u32 = 1;
-/// A reset connection reads as closed; the error stays in SO_ERROR.
+/// Reading from a reset connection returns end-of-file; the error stays in SO_ERROR.
 pub const FAULT_RESET_IS_END: u32 = 2;
-/// recvfrom gives no address.
+/// recvfrom returns no address.
 pub const FAULT_NO_SOURCE: u32 = 4;
-/// close drops what is queued, unless SO_LINGER gives a time.
+/// close discards queued messages, unless SO_LINGER sets a time.
 pub const FAULT_CLOSE_DROPS: u32 = 8;
 /// The faults by name.
 pub const FAULTS: [(&str, u32); 4] = [
@@ -110,37 +111,38 @@ pub const FAULTS: [(&str, u32); 4] = [
     ("close-drops", FAULT_CLOSE_DROPS),
 ];
 
-/// What a request asks for.
+/// The operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub enum Op {
-    /// The region's descriptor.
+    /// Get the region. Reply: its descriptor.
     Region = 1,
-    /// A socket of family `a`; payload: settings. A cookie names the socket whose options it gets.
-    /// Reply: descriptor, `value` is the slot.
+    /// Open a socket of family `a`; payload: settings. If a cookie is given, its socket's options
+    /// are copied. Reply: descriptor; `value` is the slot.
     Socket = 2,
-    /// The slot of a socket that somebody else opened. Reply: `value`.
+    /// Get the slot of a socket that another process opened. Reply: `value`.
     Attach = 3,
-    /// Payload: address.
+    /// Bind. Payload: address.
     Bind = 4,
-    /// `a` is the backlog.
+    /// Listen; `a` is the backlog.
     Listen = 5,
-    /// Payload: address. Reply: EINPROGRESS, or why not.
+    /// Connect. Payload: address. Reply: EINPROGRESS or another error.
     Connect = 6,
-    /// Level `a`, option `b`; payload: length as `u32`. Reply: value, `value` is its true length.
+    /// Get option `b` of level `a`; payload: buffer length as `u32`. Reply: the value; `value` is
+    /// its full length.
     GetOption = 7,
-    /// Level `a`, option `b`; payload: value. Reply: `value` is the send buffer to set, or 0.
+    /// Set option `b` of level `a`; payload: value. Reply: `value` is the send buffer to set, or 0.
     SetOption = 8,
-    /// Takes the pending error. Reply: `value`.
+    /// Take the pending error. Reply: `value`.
     TakeError = 9,
-    /// `shutdown` of a connection, `a` is how: reads no more, or sends no more, or both.
+    /// `shutdown` of a connection; `a` says whether for reading, sending or both.
     Shutdown = 10,
-    /// Unsent bytes. Reply: `value`.
+    /// Get the number of unsent bytes. Reply: `value`.
     Unsent = 11,
-    /// The shared memory of a connection's messages. Reply: descriptor, `value` is the send buffer
-    /// to set.
+    /// Get the shared memory for a connection's messages. Reply: descriptor; `value` is the send
+    /// buffer to set.
     Ring = 12,
-    /// Ends a handshake, which fails with ECONNRESET, or stops listening.
+    /// Abort a handshake, which fails with ECONNRESET, or stop listening.
     Disconnect = 13,
 }
 
@@ -150,7 +152,7 @@ impl Op {
         matches!(self, Op::Region | Op::Socket | Op::Ring)
     }
 
-    /// The operation of a number.
+    /// The operation with a number.
     pub fn of(number: u16) -> Option<Self> {
         const ALL: [Op; 13] = [
             Op::Region,
@@ -174,7 +176,7 @@ impl Op {
 /// A request without its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// What is asked for.
+    /// The operation.
     pub op: Op,
     /// The program's end of the socket, by its SO_COOKIE.
     pub cookie: u64,
@@ -189,7 +191,7 @@ pub struct Request {
 /// A reply without its payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reply {
-    /// 0, or why not.
+    /// The error, or 0.
     pub errno: i32,
     /// Result.
     pub value: i32,
@@ -197,10 +199,10 @@ pub struct Reply {
     pub len: u32,
 }
 
-/// Why a header cannot be read.
+/// Why a header is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unreadable {
-    /// It is not of this protocol, or too long.
+    /// It does not belong to this protocol, or is too long.
     Garbage,
     /// The other end has another version.
     Version(u16),
@@ -223,14 +225,14 @@ fn check(bytes: &[u8; HEADER_BYTES]) -> Result<u32, Unreadable> {
     if version != VERSION { Err(Unreadable::Version(version)) } else { Ok(len) }
 }
 
-/// The number at an offset.
+/// Reads a number.
 pub fn u32_at(bytes: &[u8], at: usize) -> u32 {
     let mut number = [0; 4];
     number.copy_from_slice(&bytes[at..at + 4]);
     u32::from_ne_bytes(number)
 }
 
-/// The number at an offset.
+/// Reads a number.
 pub fn u64_at(bytes: &[u8], at: usize) -> u64 {
     let mut number = [0; 8];
     number.copy_from_slice(&bytes[at..at + 8]);
@@ -238,7 +240,7 @@ pub fn u64_at(bytes: &[u8], at: usize) -> u64 {
 }
 
 impl Request {
-    /// As bytes.
+    /// Encodes the header.
     pub fn encode(&self) -> [u8; HEADER_BYTES] {
         let mut bytes = header(self.op as u16);
         bytes[8..16].copy_from_slice(&self.cookie.to_ne_bytes());
@@ -248,7 +250,7 @@ impl Request {
         bytes
     }
 
-    /// From bytes.
+    /// Decodes a header.
     ///
     /// # Errors
     /// Another version, or not a request.
@@ -261,7 +263,7 @@ impl Request {
 }
 
 impl Reply {
-    /// As bytes.
+    /// Encodes the header.
     pub fn encode(&self) -> [u8; HEADER_BYTES] {
         let mut bytes = header(0);
         bytes[8..12].copy_from_slice(&self.errno.to_ne_bytes());
@@ -270,7 +272,7 @@ impl Reply {
         bytes
     }
 
-    /// From bytes.
+    /// Decodes a header.
     ///
     /// # Errors
     /// Another version, or not a reply.
@@ -281,7 +283,7 @@ impl Reply {
     }
 }
 
-/// The first bytes of a frame: key, kind, priority, length of the data.
+/// The header of a frame: key, kind, priority, length of the data.
 pub fn frame_header(key: u64, kind: u32, priority: u32, len: usize) -> [u8; FRAME_HEADER] {
     let mut bytes = [0; FRAME_HEADER];
     bytes[..8].copy_from_slice(&key.to_ne_bytes());
@@ -291,19 +293,19 @@ pub fn frame_header(key: u64, kind: u32, priority: u32, len: usize) -> [u8; FRAM
     bytes
 }
 
-/// What a packet from the program is.
+/// A packet from the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
     /// A message with its priority.
     Data(&'a [u8], u32),
-    /// Nothing.
+    /// Only keeps the socket from being writable.
     Plug,
-    /// There is something in the ring.
+    /// The ring has news.
     Bell,
 }
 
-/// Reads a packet from the program. One without our key was not written by the library (io_uring,
-/// the C library's own buffered streams): it is a message as it stands.
+/// Parses a packet from the program. Without our key, it was not written by the library (but by
+/// io_uring or the C library's buffered streams), and the whole packet is a message.
 pub fn read_frame(key: u64, packet: &[u8]) -> Frame<'_> {
     if packet.len() < FRAME_HEADER || u64_at(packet, 0) != key {
         return Frame::Data(packet, 0);

@@ -3,7 +3,7 @@
 use core::ffi::{c_int, c_void};
 
 use crate::abi::*;
-use crate::data::{pending_error, pieces, tell, vector};
+use crate::data::{pending_error, pieces, send_bell, vector};
 use crate::find::Socket;
 use crate::protocol::*;
 use crate::ring::{Into, Ring};
@@ -14,77 +14,84 @@ const fn fail(errno: c_int) -> Raw {
     -(errno as Raw)
 }
 
-/// Receives one message, as `recvmsg` does; the address is filled in.
+/// Receives one message like `recvmsg`, and fills in the address.
 ///
 /// # Safety
 /// `message` and what it points to are the program's.
 pub unsafe fn receive(s: &Socket, message: &mut MsgHdr, flags: c_int) -> Raw {
     // SAFETY: the caller's promise.
     match unsafe { receive_or_end(s, message, flags) } {
-        Ok(Came::Message(len)) => len as Raw,
-        Ok(Came::End) => 0,
+        Ok(Received::Message(len)) => len as Raw,
+        Ok(Received::End) => 0,
         Err(e) => fail(e),
     }
 }
 
 /// What a call received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Came {
-    /// A message, and what the call returns for it.
+enum Received {
+    /// A message, with the call's return value.
     Message(usize),
-    /// There is and will be nothing.
+    /// The end of the stream.
     End,
 }
 
-unsafe fn receive_or_end(s: &Socket, message: &mut MsgHdr, flags: c_int) -> Result<Came, c_int> {
+unsafe fn receive_or_end(
+    s: &Socket,
+    message: &mut MsgHdr,
+    flags: c_int,
+) -> Result<Received, c_int> {
     let flags = flags & !MSG_OOB;
-    // As the kernel, before it looks at the socket.
-    // SAFETY: the caller's promise.
+    // The kernel checks the pieces before the socket. SAFETY: the caller's promise.
     unsafe { pieces(message) }?;
     let (name, name_len) = (message.name, message.name_len);
     (message.name, message.name_len) = (core::ptr::null_mut(), 0);
     // SAFETY: the caller's promise.
     let result = unsafe { next_message(s, message, flags) };
     (message.name, message.name_len) = (name, name_len);
-    let came = match result? {
-        Came::End => match end_of_reading(s, flags) {
-            0 => Came::End,
+    let received = match result? {
+        Received::End => match end_of_reading(s, flags) {
+            0 => Received::End,
             e => return Err(-e as c_int),
         },
         message => message,
     };
-    // No control data in this direction: what Unix sockets have of it is not DCCP's.
+    // There is no control data in this direction: that of Unix sockets does not apply to DCCP.
     message.control_len = 0;
     message.flags &= MSG_TRUNC;
     // SAFETY: the caller's promise.
     message.name_len = unsafe { give_source(s, name, name_len) };
-    Ok(came)
+    Ok(received)
 }
 
-unsafe fn next_message(s: &Socket, message: &mut MsgHdr, flags: c_int) -> Result<Came, c_int> {
+unsafe fn next_message(s: &Socket, message: &mut MsgHdr, flags: c_int) -> Result<Received, c_int> {
     loop {
         may_receive(s, flags)?;
-        let came = match rings::of(s) {
+        let received = match rings::of(s) {
             // SAFETY: the caller's promise.
             Some(ring) => unsafe { by_ring(s, ring, message, flags) }?,
             // SAFETY: the caller's promise.
             None => unsafe { by_pair(s, message, flags) }?,
         };
-        if let Some(came) = came {
-            return Ok(came);
+        if let Some(received) = received {
+            return Ok(received);
         }
     }
 }
 
-/// Receives what came through the pair; `None` where that has to be tried again.
-unsafe fn by_pair(s: &Socket, message: &mut MsgHdr, flags: c_int) -> Result<Option<Came>, c_int> {
-    // Not into the program's memory: it may be a bell.
+/// Receives from the pair. `None` means: try again.
+unsafe fn by_pair(
+    s: &Socket,
+    message: &mut MsgHdr,
+    flags: c_int,
+) -> Result<Option<Received>, c_int> {
+    // Not into the program's memory: the packet may be a bell.
     let mut packet = [0; MAX_MESSAGE];
     let len = match read_packet(s, &mut packet, flags & (MSG_PEEK | MSG_DONTWAIT)) {
-        // The kernel's word for the broker's end being closed, before what waits to be read.
+        // The kernel reports that the broker's end is closed before it returns queued packets.
         e if e == fail(ECONNRESET) => return Ok(None),
         e if e < 0 => return Err(-e as c_int),
-        0 if has_ended(s) => return Ok(Some(Came::End)),
+        0 if has_ended(s) => return Ok(Some(Received::End)),
         len => len as usize,
     };
     let packet = &packet[..len];
@@ -95,33 +102,33 @@ unsafe fn by_pair(s: &Socket, message: &mut MsgHdr, flags: c_int) -> Result<Opti
     let into = Into { pieces: unsafe { pieces(message) }?, fd: s.fd };
     // SAFETY: the caller's promise.
     unsafe { into.fill(packet) }?;
-    Ok(Some(came(message, len, flags)))
+    Ok(Some(received(message, len, flags)))
 }
 
-/// Messages go through the ring since another thread or process has asked for that.
+/// Handles a bell: another thread or process has switched this socket to the ring.
 fn found_bell(s: &Socket, bell: u32, is_taken: bool) -> Result<(), c_int> {
     // Without the ring, nothing can be received.
     let ring = rings::of(s).ok_or(ENOMEM)?;
     if is_taken && ring.bell_gone(bell) {
-        // Where the broker is gone, the next call says so.
-        let _ = tell(s);
+        // If the broker is gone, the next call reports it.
+        let _ = send_bell(s);
     }
     Ok(())
 }
 
-/// Whether nothing comes any more but what is there.
+/// Whether nothing more will arrive.
 fn has_ended(s: &Socket) -> bool {
     let events = sys::poll(s.fd, POLLRDHUP, Some(TimeSpec::default()));
     s.state() == STATE_ENDED || events.is_ok_and(|e| e & (POLLRDHUP | POLLHUP) != 0)
 }
 
-/// Receives what came through the ring, or waits for it; `None` where that has to be tried again.
+/// Receives from the ring, or waits for a message. `None` means: try again.
 unsafe fn by_ring(
     s: &Socket,
     ring: Ring,
     message: &mut MsgHdr,
     flags: c_int,
-) -> Result<Option<Came>, c_int> {
+) -> Result<Option<Received>, c_int> {
     if !ring.is_on() {
         ring.want();
     } else {
@@ -130,7 +137,7 @@ unsafe fn by_ring(
         // SAFETY: the caller's promise.
         if let Some(taken) = unsafe { ring.receive(&into, flags & MSG_PEEK != 0) }? {
             after_taking(s, ring, taken.was_last, taken.has_room);
-            return Ok(Some(came(message, taken.len, flags)));
+            return Ok(Some(received(message, taken.len, flags)));
         }
         take_bell(s, ring);
     }
@@ -156,7 +163,7 @@ unsafe fn by_ring(
     }
     if ring.is_on() {
         let is_end = len == 0 && ring.is_empty();
-        return Ok(is_end.then_some(Came::End));
+        return Ok(is_end.then_some(Received::End));
     }
     // SAFETY: the caller's promise.
     match unsafe { by_pair(s, message, flags | MSG_DONTWAIT) } {
@@ -165,27 +172,28 @@ unsafe fn by_ring(
     }
 }
 
-/// Another thread has closed the descriptor while this call waited. As in Linux, it still gives the
-/// message that came; what has the descriptor's number now is left alone.
+/// Another thread has closed the descriptor while this call waited. As in Linux, the call still
+/// returns a message that has arrived. The descriptor's number may mean another file now, so it is
+/// not used.
 unsafe fn after_close(
     s: &Socket,
     ring: Ring,
     message: &mut MsgHdr,
     flags: c_int,
-) -> Result<Came, c_int> {
+) -> Result<Received, c_int> {
     // SAFETY: the caller's promise.
     let into = Into { pieces: unsafe { pieces(message) }?, fd: s.fd };
     // SAFETY: the caller's promise.
     let taken = unsafe { ring.receive(&into, flags & MSG_PEEK != 0) }?.ok_or(EBADF)?;
-    Ok(came(message, taken.len, flags))
+    Ok(received(message, taken.len, flags))
 }
 
-/// What a call gives for a message of this length, and says of it.
-fn came(message: &mut MsgHdr, len: usize, flags: c_int) -> Came {
-    // SAFETY: the caller has looked at the pieces just now.
+/// Sets the flags for a received message of length `len`, and the call's return value.
+fn received(message: &mut MsgHdr, len: usize, flags: c_int) -> Received {
+    // SAFETY: the caller has just checked the pieces.
     let room = unsafe { pieces(message) }.map_or(0, length);
     message.flags = if len > room { MSG_TRUNC } else { 0 };
-    Came::Message(if flags & MSG_TRUNC != 0 { len } else { len.min(room) })
+    Received::Message(if flags & MSG_TRUNC != 0 { len } else { len.min(room) })
 }
 
 fn after_taking(s: &Socket, ring: Ring, was_last: bool, has_room: bool) {
@@ -193,15 +201,15 @@ fn after_taking(s: &Socket, ring: Ring, was_last: bool, has_room: bool) {
         take_bell(s, ring);
     }
     if has_room {
-        // Where the broker is gone, the next call says so.
-        let _ = tell(s);
+        // If the broker is gone, the next call reports it.
+        let _ = send_bell(s);
     }
 }
 
-/// Takes the bell out of the pair, if the ring is empty and it is there.
+/// Takes the bell out of the pair if the ring is empty and the bell has arrived.
 fn take_bell(s: &Socket, ring: Ring) {
-    /// The broker says that it rings, and then does. Longer than it takes from the one to the
-    /// other, unless whoever took the bell was killed before it could say so.
+    /// The broker announces a bell before it sends it. The total wait is longer than that takes,
+    /// unless the thread that took the bell was killed before it could say so.
     const WAITS: usize = 50;
     const WAIT: TimeSpec = TimeSpec { sec: 0, nsec: 20_000_000 };
     let Some(bell) = ring.release() else { return };
@@ -213,25 +221,25 @@ fn take_bell(s: &Socket, ring: Ring) {
         waits += 1;
         let events = sys::poll(s.fd, POLLIN, Some(WAIT));
         if !s.is_there() {
-            // Another thread has closed it meanwhile: what has its number now is left alone.
+            // Another thread has closed the socket, and its number may mean another file now.
             return;
         }
         if events.is_ok_and(|events| events & POLLHUP != 0) {
-            // What is in the pair is all there will be.
+            // Nothing more will arrive in the pair.
             waits = WAITS;
             while drop_bell(s, ring).is_some() {}
         }
     }
 }
 
-/// Takes a packet out of the pair that is a bell which nobody needs; its number.
+/// Takes a bell that is no longer needed out of the pair and returns its number.
 fn drop_bell(s: &Socket, ring: Ring) -> Option<u32> {
     let mut packet = [0; FRAME_HEADER];
     let len = read_packet(s, &mut packet, MSG_DONTWAIT);
     let bell = read_bell(s.key(), packet.get(..usize::try_from(len).ok()?)?)?;
-    // Another thread took the one that was meant, and this one was needed.
+    // Another thread took the intended bell; this one was still needed.
     if ring.bell_gone(bell) {
-        let _ = tell(s);
+        let _ = send_bell(s);
     }
     Some(bell)
 }
@@ -241,7 +249,7 @@ fn read_packet(s: &Socket, into: &mut [u8], flags: c_int) -> Raw {
     sys::recvmsg(s.fd, &mut MsgHdr::of(&raw mut piece, 1), flags)
 }
 
-/// Looks at the next packet of the pair.
+/// Reads the next packet of the pair without removing it.
 fn peek(s: &Socket, into: &mut [u8], flags: c_int) -> Raw {
     read_packet(s, into, flags | MSG_PEEK)
 }
@@ -257,7 +265,7 @@ pub unsafe fn receive_many(
     time: sys::TimeSpecPointer,
 ) -> Raw {
     if !time.is_null() {
-        // For no messages, all that the kernel does is to check the timeout.
+        // With no messages, the kernel only checks the timeout.
         let checked = sys::recvmmsg(s.fd, &mut [], flags, time);
         if checked < 0 {
             return checked;
@@ -280,10 +288,10 @@ pub unsafe fn receive_many(
         let flags = if waits { flags } else { flags | MSG_DONTWAIT };
         // SAFETY: the caller's promise.
         match unsafe { receive_or_end(s, &mut rest[0].header, flags) } {
-            Ok(Came::Message(len)) => rest[0].len = len as u32,
-            // At the end, each of the rest would read as nothing.
-            Ok(Came::End) if done > 0 => break,
-            Ok(Came::End) => {
+            Ok(Received::Message(len)) => rest[0].len = len as u32,
+            // After the end of the stream, every further message would read as empty.
+            Ok(Received::End) if done > 0 => break,
+            Ok(Received::End) => {
                 rest[0].len = 0;
                 return 1;
             }
@@ -298,8 +306,8 @@ pub unsafe fn receive_many(
     done as Raw
 }
 
-/// Receives messages that are in the ring; how many. Where there are none, [`receive`] says why, or
-/// waits; `None` where only that can receive.
+/// Receives messages that are in the ring and returns how many. With 0, [`receive`] returns the
+/// error or waits; `None` means that only [`receive`] can handle this call.
 unsafe fn at_once(s: &Socket, all: &mut [MMsgHdr], flags: c_int) -> Option<usize> {
     let is_plain = flags & !(MSG_DONTWAIT | MSG_WAITFORONE | MSG_TRUNC) == 0;
     if !is_plain || !matches!(s.state(), STATE_OPEN | STATE_ENDED) {
@@ -325,13 +333,13 @@ unsafe fn at_once(s: &Socket, all: &mut [MMsgHdr], flags: c_int) -> Option<usize
     Some(many.count)
 }
 
-/// The pieces of a message, for as long as the call lasts.
+/// The pieces of a message, for the duration of the call.
 unsafe fn room_of<'a>(one: &MMsgHdr) -> Option<&'a [IoVec]> {
     // SAFETY: the caller's promise.
     unsafe { vector(one.header.iov, one.header.iov_count()) }.ok()
 }
 
-/// The timeout of `recvmmsg`, which Linux looks at after each message alone.
+/// The timeout of `recvmmsg`, which Linux checks only after each message.
 struct Clock {
     time: sys::TimeSpecPointer,
     end: TimeSpec,
@@ -343,14 +351,14 @@ impl Clock {
             return Self { time, end: TimeSpec::default() };
         }
         let now = sys::monotonic();
-        // SAFETY: the kernel has read it just now.
+        // SAFETY: the kernel has just read it.
         let limit = unsafe { time.read_unaligned() };
         let nsec = now.nsec + limit.nsec;
         let sec = now.sec.saturating_add(limit.sec).saturating_add(nsec / 1_000_000_000);
         Self { time, end: TimeSpec { sec, nsec: nsec % 1_000_000_000 } }
     }
 
-    /// Whether the time is over; what is left is written where the program has its timeout.
+    /// Whether the time has run out. Writes the remaining time into the program's timeout.
     fn is_over(&mut self) -> bool {
         if self.time.is_null() {
             return false;
@@ -361,13 +369,13 @@ impl Clock {
         let left = TimeSpec { sec, nsec: nsec.rem_euclid(1_000_000_000) };
         let is_over = sec < 0 || (left.sec == 0 && left.nsec == 0);
         let left = if is_over { TimeSpec::default() } else { left };
-        // SAFETY: the program's, which Linux writes as well.
+        // SAFETY: it belongs to the program, and Linux writes it as well.
         unsafe { self.time.write_unaligned(left) };
         is_over
     }
 }
 
-/// Writes the peer's address; gives its true length.
+/// Writes the peer's address and returns its full length.
 unsafe fn give_source(s: &Socket, name: *mut c_void, room: u32) -> u32 {
     let mut address = [0; ADDRESS_BYTES];
     if name.is_null() || s.has_fault(FAULT_NO_SOURCE) {
@@ -398,7 +406,7 @@ fn may_receive(s: &Socket, flags: c_int) -> Result<(), c_int> {
     }
 }
 
-/// What a read of nothing means: a message of length zero, the end, or an error.
+/// What a read of zero bytes means: an empty message, the end of the stream, or an error.
 fn end_of_reading(s: &Socket, flags: c_int) -> Raw {
     if s.is_orphan() {
         return if s.report_orphan() { fail(ECONNRESET) } else { 0 };
@@ -414,7 +422,8 @@ fn is_more_to_read(s: &Socket) -> bool {
     peek(s, &mut [0], MSG_DONTWAIT) > 0
 }
 
-/// `splice` into a pipe: one message, or as much of it as is asked for. Neither has places.
+/// `splice` into a pipe: one message, or the first `len` bytes of it. Neither end has a file
+/// position.
 pub fn into_pipe(s: &Socket, at: [*mut i64; 2], pipe: c_int, len: usize, flags: c_int) -> Raw {
     const F_GETPIPE_SZ: c_int = 1032;
     const SPLICE_F_NONBLOCK: c_int = 2;
@@ -428,13 +437,13 @@ pub fn into_pipe(s: &Socket, at: [*mut i64; 2], pipe: c_int, len: usize, flags: 
         () if flags & !SPLICE_F_ALL != 0 => return fail(EINVAL),
         () if of_pipe < 0 => return fail(EBADF),
         () if is_pipe && !at[1].is_null() => return fail(ESPIPE),
-        // It would never be writable.
+        // The read end of a pipe never becomes writable.
         () if of_pipe & O_ACCMODE == O_RDONLY => return fail(EBADF),
         () if !is_pipe || !at[0].is_null() => return fail(EINVAL),
         () => {}
     }
     let waits = flags & SPLICE_F_NONBLOCK == 0 && of_pipe & O_NONBLOCK == 0;
-    // A pipe that is writable has room for every message.
+    // A writable pipe has room for every message.
     let time = if waits { None } else { Some(TimeSpec::default()) };
     match sys::wait_writable(pipe, time) {
         Err(e) => return fail(e),
@@ -451,7 +460,7 @@ pub fn into_pipe(s: &Socket, at: [*mut i64; 2], pipe: c_int, len: usize, flags: 
     }
 }
 
-/// Bytes of the next message, 0 where there is none.
+/// Length of the next message, or 0 if there is none.
 pub fn next_len(s: &Socket) -> Raw {
     let has_connection = matches!(s.state(), STATE_OPEN | STATE_ENDED);
     let ring = if has_connection { rings::of(s) } else { None };

@@ -1,4 +1,4 @@
-//! The rings that this process has mapped, by slot.
+//! The rings that this process has mapped, by place.
 
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -9,15 +9,15 @@ use crate::protocol::Op;
 use crate::ring::{RING_BYTES, Ring};
 use crate::{rpc, sys};
 
-/// The address of a slot's ring, or 0. Mappings are never taken away, since another thread may be
-/// in one: the next ring of the slot takes its place.
+/// The address of a socket's ring, or 0. A mapping is never removed, since another thread may be
+/// using it: the place's next ring is mapped over it.
 static MAPPED: [AtomicUsize; PLACES] = [const { AtomicUsize::new(0) }; PLACES];
 
-/// Whose ring that is: twice the socket's cookie, and one more for a socket that gets none. To
-/// look into the ring of a socket that is gone would bring back memory that the broker gave back.
+/// The owner of that ring: twice the socket's cookie, plus one if the socket has no ring. Reading
+/// the ring of a socket that is gone would allocate memory again that the broker has freed.
 static OWNER: [AtomicU64; PLACES] = [const { AtomicU64::new(0) }; PLACES];
 
-/// The ring of a connected socket. The first call asks the broker for it.
+/// The ring of a connected socket. The first call requests it from the broker.
 pub fn of(s: &Socket) -> Option<Ring> {
     let (own, without) = (s.cookie << 1, s.cookie << 1 | 1);
     let owner = OWNER[s.place].load(Ordering::Acquire);
@@ -30,7 +30,7 @@ pub fn of(s: &Socket) -> Option<Ring> {
         return Some(unsafe { Ring::at(known) });
     }
     let ring = match map(s, known) {
-        // It may have some later.
+        // A descriptor may become free later, so do not record a failure.
         Err(EMFILE | ENFILE) => return None,
         mapped => mapped.ok().map(|at| {
             MAPPED[s.place].store(at as usize, Ordering::Release);
@@ -44,7 +44,7 @@ pub fn of(s: &Socket) -> Option<Ring> {
 }
 
 fn map(s: &Socket, old: *mut u8) -> Result<*mut u8, c_int> {
-    let answer = rpc::ask(Op::Ring, s.cookie, 0, 0, &[])?;
+    let answer = rpc::call(Op::Ring, s.cookie, 0, 0, &[])?;
     let at = sys::map_to_write(answer.fd, old, RING_BYTES);
     sys::close(answer.fd);
     if at.is_null() {

@@ -1,4 +1,4 @@
-//! One request to the broker: connect, ask, read the reply, disconnect.
+//! One request to the broker: connect, send, read the reply, disconnect.
 
 use core::ffi::{c_int, c_void};
 
@@ -6,16 +6,16 @@ use crate::abi::*;
 use crate::protocol::{HEADER_BYTES, MAX_PAYLOAD, Op, Reply, Request, Unreadable};
 use crate::{start, sys};
 
-/// Time to wait for a broker that was just started, in steps of [`STEP_MS`].
+/// Time to wait for a new broker, in steps of [`STEP_MS`].
 const START_STEPS: usize = 1000;
 const STEP_MS: i64 = 5;
 /// Seconds after which a broker that does not reply counts as dead.
 const REPLY_LIMIT_S: i64 = 30;
 
-/// What the broker replied.
+/// The broker's reply.
 #[derive(Debug)]
 pub struct Answer {
-    /// The header; its errno is 0.
+    /// The header, whose errno is 0.
     pub reply: Reply,
     /// The payload.
     pub payload: [u8; MAX_PAYLOAD],
@@ -30,17 +30,17 @@ impl Answer {
     }
 }
 
-/// Asks the broker. Where none runs, a request for a socket starts one.
+/// Sends a request and returns the reply. A request for a socket starts a broker if none runs.
 ///
 /// # Errors
-/// The broker's errno; ECONNRESET where it died or is gone.
-pub fn ask(op: Op, cookie: u64, a: i32, b: i32, payload: &[u8]) -> Result<Answer, c_int> {
+/// The broker's errno; ECONNRESET if it has died.
+pub fn call(op: Op, cookie: u64, a: i32, b: i32, payload: &[u8]) -> Result<Answer, c_int> {
     let request = Request { op, cookie, a, b, len: payload.len() as u32 };
     let is_first = op == Op::Socket && cookie == 0;
     let mut tries = 0;
     let mut was_started = false;
     loop {
-        match ask_once(&request, payload) {
+        match call_once(&request, payload) {
             Err(Failed::NoBroker) if is_first && tries < START_STEPS => {
                 if !was_started {
                     was_started = true;
@@ -52,7 +52,7 @@ pub fn ask(op: Op, cookie: u64, a: i32, b: i32, payload: &[u8]) -> Result<Answer
                     sys::sleep_ms(STEP_MS);
                 }
                 tries += 1;
-                // One that ends at this moment, because its last program did, makes room.
+                // The broker may just be exiting, because its last program did; start another one.
                 if tries % 100 == 0 {
                     was_started = false;
                 }
@@ -75,7 +75,7 @@ pub fn ask(op: Op, cookie: u64, a: i32, b: i32, payload: &[u8]) -> Result<Answer
             }
             Err(Failed::Errno(e)) => return Err(e),
             Ok(answer) if answer.reply.errno != 0 => return Err(answer.reply.errno),
-            // It came, and this process had no room for it.
+            // The descriptor was sent, but this process had no room for it.
             Ok(answer) if answer.fd < 0 && op.gives_descriptor() => return Err(EMFILE),
             Ok(answer) => return Ok(answer),
         }
@@ -89,7 +89,7 @@ enum Failed {
     Errno(c_int),
 }
 
-fn ask_once(request: &Request, payload: &[u8]) -> Result<Answer, Failed> {
+fn call_once(request: &Request, payload: &[u8]) -> Result<Answer, Failed> {
     let fd = sys::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if fd < 0 {
         return Err(Failed::Errno(-fd as c_int));
@@ -119,7 +119,7 @@ fn exchange(fd: c_int, request: &Request, payload: &[u8]) -> Result<Answer, Fail
     ];
     let message = MsgHdr::of(pieces.as_mut_ptr(), 2);
     loop {
-        // Less than the smallest buffer: it goes whole.
+        // The request is smaller than any send buffer, so it is sent whole.
         match sys::sendmsg(fd, &message, MSG_NOSIGNAL) {
             e if e == -EINTR as isize => {}
             e if e < 0 => return Err(Failed::NoBroker),
@@ -142,7 +142,7 @@ fn read_answer(fd: c_int) -> Result<Answer, Failed> {
     Ok(answer)
 }
 
-/// Fills a buffer; gives the descriptor that came with it, or -1.
+/// Fills a buffer. Returns the descriptor that came with the data, or -1.
 fn read_exactly(fd: c_int, into: &mut [u8]) -> Result<c_int, Failed> {
     let mut passed = -1;
     let mut at = 0;
@@ -163,7 +163,7 @@ fn read_exactly(fd: c_int, into: &mut [u8]) -> Result<c_int, Failed> {
     Ok(passed)
 }
 
-/// Room for one descriptor.
+/// Control data with room for one descriptor.
 #[repr(C, align(8))]
 pub struct Control {
     header: CMsgHdr,
@@ -177,13 +177,13 @@ impl Control {
         Self { header: CMsgHdr { len: 0, level: 0, kind: 0 }, fd: -1, pad: 0 }
     }
 
-    /// Has a message bring its descriptor here.
+    /// Makes a message receive its descriptor here.
     pub fn attach(&mut self, message: &mut MsgHdr) {
         message.control = core::ptr::from_mut(self).cast::<c_void>();
         message.control_len = size_of::<Self>();
     }
 
-    /// The descriptor that came.
+    /// The received descriptor.
     pub fn descriptor(&self, message: &MsgHdr) -> Option<c_int> {
         let came = message.control_len >= size_of::<CMsgHdr>() + size_of::<c_int>();
         let is_ours = self.header.level == SOL_SOCKET && self.header.kind == SCM_RIGHTS;

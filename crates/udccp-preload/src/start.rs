@@ -1,4 +1,4 @@
-//! Knows where the broker is, and starts it on demand.
+//! Finds the broker and starts it on demand.
 
 use core::ffi::{c_char, c_int};
 use core::ptr::null;
@@ -10,7 +10,7 @@ use crate::sys;
 
 const LONGEST: usize = 1024;
 
-/// A variable as it was when the program started: programs clear their environment.
+/// An environment variable, saved at program start because programs clear their environment.
 struct Saved {
     bytes: core::cell::UnsafeCell<[u8; LONGEST]>,
     is_set: AtomicBool,
@@ -33,7 +33,7 @@ impl Saved {
         if value.is_null() {
             return;
         }
-        // SAFETY: getenv's strings end with a zero byte; only the constructor comes here.
+        // SAFETY: strings from getenv end with a zero byte; only the constructor calls this.
         unsafe {
             let len = sys::length(value);
             if len < LONGEST {
@@ -43,12 +43,12 @@ impl Saved {
         }
     }
 
-    /// The value, which ends before its first zero byte; `None` where it was not set.
+    /// The value up to its first zero byte; `None` if it was not set.
     fn get(&self) -> Option<&[u8]> {
         if !self.is_set.load(Ordering::Acquire) {
             return None;
         }
-        // SAFETY: nobody writes after `is_set`.
+        // SAFETY: nothing writes after `is_set` is true.
         let bytes = unsafe { &*self.bytes.get() };
         let len = bytes.iter().position(|b| *b == 0).unwrap_or(LONGEST);
         Some(&bytes[..len])
@@ -64,7 +64,7 @@ static DIR: Saved = Saved::new();
 static BROKER: Saved = Saved::new();
 static SETTINGS: Saved = Saved::new();
 
-/// Reads the environment before the program can change it.
+/// Saves the environment before the program can change it.
 pub extern "C" fn remember() {
     DIR.save(ENV_DIR);
     BROKER.save(ENV_BROKER);
@@ -81,7 +81,7 @@ pub fn settings() -> &'static [u8] {
     SETTINGS.get().unwrap_or_default()
 }
 
-/// The address of this namespace's broker.
+/// The address of the broker for this namespace.
 pub fn address() -> Option<SockAddrUn> {
     let mut address = SockAddrUn { family: AF_UNIX as u16, path: [0; 108] };
     let mut name = [0u8; 40];
@@ -108,7 +108,7 @@ fn decimal(mut number: u64, into: &mut [u8; 40]) -> &[u8] {
     }
 }
 
-/// Starts a broker that is no child of the program; whether that could be tried.
+/// Starts a broker that is not a child of the program. Returns whether it could try.
 pub fn broker() -> bool {
     if BROKER.get().is_none() {
         return false;
@@ -118,7 +118,7 @@ pub fn broker() -> bool {
         return false;
     }
     if child == 0 {
-        // The broker's parent ends at once, so that nobody has to wait for the broker.
+        // The broker's parent exits at once, so no process has to wait for the broker.
         if sys::fork_silently() == 0 {
             become_broker();
         }
@@ -128,7 +128,7 @@ pub fn broker() -> bool {
     true
 }
 
-/// Without the program's environment, this library in particular.
+/// Runs the broker without the program's environment, in particular without this library.
 fn become_broker() -> ! {
     sys::detach();
     let arguments = [BROKER.as_c(), c"broker".as_ptr(), DIR.as_c(), null()];

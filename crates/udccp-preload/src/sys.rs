@@ -1,4 +1,4 @@
-//! System calls, straight to the kernel: the library must not call the names that it replaces.
+//! System calls made directly: the library must not call the names that it replaces.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::mem::size_of;
@@ -8,7 +8,7 @@ use crate::abi::{
     SockAddrUn, TimeSpec,
 };
 
-/// A C string that `getenv` gave, or null.
+/// A C string from `getenv`, or null.
 pub type CString = *const c_char;
 
 #[cfg(target_arch = "x86_64")]
@@ -83,13 +83,13 @@ mod nr {
     pub(super) const GETRANDOM: i64 = 278;
 }
 
-/// The result of a system call; negative errors as the kernel gives them.
+/// The result of a system call: a negative errno on failure.
 pub type Raw = isize;
 
 #[cfg(target_arch = "x86_64")]
 unsafe fn syscall(number: i64, a: [usize; 6]) -> Raw {
     let result;
-    // SAFETY: the kernel's calling convention; what the arguments point to is the caller's promise.
+    // SAFETY: the kernel's calling convention; the caller vouches for pointers.
     unsafe {
         core::arch::asm!(
             "syscall",
@@ -106,7 +106,7 @@ unsafe fn syscall(number: i64, a: [usize; 6]) -> Raw {
 #[cfg(target_arch = "aarch64")]
 unsafe fn syscall(number: i64, a: [usize; 6]) -> Raw {
     let result;
-    // SAFETY: the kernel's calling convention; what the arguments point to is the caller's promise.
+    // SAFETY: the kernel's calling convention; the caller vouches for pointers.
     unsafe {
         core::arch::asm!(
             "svc 0",
@@ -124,8 +124,8 @@ macro_rules! call {
         let given = [$($argument as usize),*];
         let mut all = [0usize; 6];
         all[..given.len()].copy_from_slice(&given);
-        // SAFETY: the numbers and arguments are those of this call; pointers come from references,
-        // or from the program, and then the kernel checks them.
+        // SAFETY: number and arguments belong to this call. Pointers come from references, or from
+        // the program and are checked by the kernel.
         unsafe { syscall(nr::$number, all) }
     }};
 }
@@ -138,10 +138,10 @@ unsafe extern "C" {
     fn dlerror() -> CString;
 }
 
-/// Turns a result into what C callers expect: -1 and `errno`.
+/// Converts a result for C callers: -1 and `errno` on failure.
 pub fn to_c(result: Raw) -> isize {
     if result < 0 {
-        // SAFETY: every C library gives the address of the thread's errno.
+        // SAFETY: every C library returns the address of the thread's errno.
         unsafe { *errno_location() = (-result) as c_int };
         return -1;
     }
@@ -160,21 +160,21 @@ pub fn next_symbol(name: &CStr) -> *mut c_void {
     // SAFETY: `name` ends with a zero byte.
     let found = unsafe { dlsym(RTLD_NEXT, name.as_ptr()) };
     if found.is_null() {
-        // The program would take this error for that of a call of its own.
-        // SAFETY: it may be called at any time.
+        // The program would take this error for one of its own. SAFETY: it may be called at any
+        // time.
         unsafe { dlerror() };
     }
     found
 }
 
-/// Ends the process as `abort` does, roughly.
+/// Ends the process much as `abort` does.
 pub fn abort() -> ! {
     loop {
         call!(EXIT_GROUP, 134);
     }
 }
 
-/// Ends a child that could not become another program.
+/// Exits from a child that could not execute another program.
 pub fn exit(code: c_int) -> ! {
     loop {
         call!(EXIT_GROUP, code);
@@ -196,7 +196,7 @@ pub fn connect_unix(fd: c_int, address: &SockAddrUn) -> Raw {
     call!(CONNECT, fd, core::ptr::from_ref(address), size_of::<SockAddrUn>())
 }
 
-/// `connect` to an address as the kernel has it.
+/// `connect` to an address in the kernel's format.
 pub fn connect(fd: c_int, address: &[u8]) -> Raw {
     call!(CONNECT, fd, address.as_ptr(), address.len())
 }
@@ -216,7 +216,7 @@ pub fn sendmmsg(fd: c_int, messages: &mut [MMsgHdr], flags: c_int) -> Raw {
     call!(SENDMMSG, fd, messages.as_mut_ptr(), messages.len(), flags)
 }
 
-/// `recvmmsg` with the program's timeout, which the kernel checks.
+/// `recvmmsg` with the program's timeout pointer, which the kernel checks.
 pub fn recvmmsg(
     fd: c_int,
     messages: &mut [MMsgHdr],
@@ -231,7 +231,7 @@ pub fn pread(fd: c_int, into: &mut [u8], at: i64) -> Raw {
     call!(PREAD64, fd, into.as_mut_ptr(), into.len(), at)
 }
 
-/// Moves the position in a file, and gives the new one.
+/// Moves the position in a file and returns the new one.
 pub fn seek_by(fd: c_int, bytes: i64) -> Raw {
     const SEEK_CUR: c_int = 1;
     call!(LSEEK, fd, bytes, SEEK_CUR)
@@ -247,7 +247,7 @@ pub fn getsockopt(fd: c_int, level: c_int, name: c_int, to: *mut c_void, len: *m
     call!(GETSOCKOPT, fd, level, name, to, len)
 }
 
-/// `getsockopt` of a number.
+/// `getsockopt` for a fixed-size value.
 pub fn option<T: Copy + Default>(fd: c_int, level: c_int, name: c_int) -> Result<T, c_int> {
     let mut value = T::default();
     let mut len = size_of::<T>() as u32;
@@ -268,7 +268,7 @@ pub fn fcntl(fd: c_int, command: c_int, argument: c_int) -> Raw {
     call!(FCNTL, fd, command, argument)
 }
 
-/// Whether the process can have another descriptor now.
+/// Checks that the process can open another descriptor now.
 ///
 /// # Errors
 /// EMFILE, ENFILE.
@@ -287,8 +287,8 @@ pub fn ioctl(fd: c_int, request: u64, argument: *mut c_void) -> Raw {
     call!(IOCTL, fd, request, argument)
 }
 
-/// What the kernel charges for what a socket has sent and the other end has not read, in bytes of a
-/// send buffer.
+/// What the kernel charges for bytes that a socket has sent and the other end has not read, in
+/// bytes of send buffer.
 pub fn unread_bytes(fd: c_int) -> u32 {
     let mut held: c_int = 0;
     if ioctl(fd, SIOCOUTQ, core::ptr::from_mut(&mut held).cast()) < 0 {
@@ -297,7 +297,7 @@ pub fn unread_bytes(fd: c_int) -> u32 {
     held.max(0).unsigned_abs()
 }
 
-/// `poll` of one descriptor; no timeout waits for ever.
+/// `poll` of one descriptor; without a timeout it waits for ever.
 pub fn poll(fd: c_int, events: i16, timeout: Option<TimeSpec>) -> Result<i16, c_int> {
     let mut polled = PollFd { fd, events, revents: 0 };
     let mut time = timeout.unwrap_or_default();
@@ -308,8 +308,8 @@ pub fn poll(fd: c_int, events: i16, timeout: Option<TimeSpec>) -> Result<i16, c_
     }
 }
 
-/// Waits until a socket is writable or has ended, as a call that the kernel restarts: a handler
-/// that was installed with SA_RESTART does not end it, unless there is a timeout.
+/// Waits until a socket is writable or has ended, like a call that the kernel restarts: signal
+/// handlers installed with SA_RESTART do not interrupt it, unless there is a timeout.
 pub fn wait_writable(fd: c_int, timeout: Option<TimeSpec>) -> Result<i16, c_int> {
     loop {
         match poll(fd, POLLOUT, timeout) {
@@ -319,18 +319,18 @@ pub fn wait_writable(fd: c_int, timeout: Option<TimeSpec>) -> Result<i16, c_int>
     }
 }
 
-/// Whether calls go on after each signal that this thread can handle. Which one has come cannot be
-/// known: where some end calls and others do not, all do.
+/// Whether calls continue after every signal that this thread can handle. Which signal arrived is
+/// unknown, so if any handler interrupts calls, all count as interrupting.
 fn handlers_restart_calls() -> bool {
     const SIG_SETMASK: c_int = 2;
     const SIG_DFL_OR_IGN: u64 = 1;
     const SA_RESTART: u64 = 0x1000_0000;
     let mut blocked = 0u64;
     call!(SIGPROCMASK, SIG_SETMASK, 0, core::ptr::from_mut(&mut blocked), 8);
-    // Those from 32 to 34 are the C library's own.
+    // Signals 32 to 34 are used by the C library.
     let signals = (1..=64).filter(|n| !(32..=34).contains(n) && blocked >> (n - 1) & 1 == 0);
     let mut handled = signals.filter_map(|n| {
-        // The handler, its flags, and what does not matter here.
+        // The handler, its flags, and two fields that are not used.
         let mut action = [0u64; 4];
         call!(SIGACTION, n, 0, action.as_mut_ptr(), 8);
         (action[0] > SIG_DFL_OR_IGN).then_some(action[1] & SA_RESTART != 0)
@@ -346,14 +346,14 @@ pub fn sleep_ms(ms: i64) {
 const PROT_READ: c_int = 1;
 const MAP_SHARED: c_int = 1;
 
-/// Maps a file to read it; null where that fails.
+/// Maps a file read-only. Returns null on failure.
 pub fn map_to_read(fd: c_int, len: usize) -> *const u8 {
     let at = call!(MMAP, 0, len, PROT_READ, MAP_SHARED, fd, 0);
     if at < 0 { core::ptr::null() } else { at as *const u8 }
 }
 
-/// Maps a file to read and write it, in place of what is at an address unless that is null; null
-/// where that fails.
+/// Maps a file read-write, in place of the mapping at an address unless that is null. Returns null
+/// on failure.
 pub fn map_to_write(fd: c_int, instead_of: *mut u8, len: usize) -> *mut u8 {
     const PROT_WRITE: c_int = 2;
     const MAP_FIXED: c_int = 0x10;
@@ -362,21 +362,21 @@ pub fn map_to_write(fd: c_int, instead_of: *mut u8, len: usize) -> *mut u8 {
     if at < 0 { core::ptr::null_mut() } else { at as *mut u8 }
 }
 
-/// Takes a mapping away.
+/// Removes a mapping.
 #[cfg(not(udccp_shim))]
 pub fn unmap(at: *mut u8, len: usize) {
     call!(MUNMAP, at, len);
 }
 
-/// Whether eight bytes at an address, which is a multiple of eight, can be read. The kernel reads a
-/// set of signals there before it finds that nothing is to be done with it.
+/// Whether eight bytes at an address, which is a multiple of eight, can be read. For this call, the
+/// kernel reads a signal set there before it rejects the operation.
 pub fn can_read(at: usize) -> bool {
     const NOTHING: c_int = -1;
     const EFAULT: isize = -14;
     call!(SIGPROCMASK, NOTHING, at, 0, 8) != EFAULT
 }
 
-/// Whether the byte at an address can be written, which is another one then. `fd` is a socket.
+/// Whether the byte at an address can be written; this overwrites it. `fd` is a socket.
 pub fn can_write(at: usize, fd: c_int) -> bool {
     const SOL_SOCKET: c_int = 1;
     const SO_TYPE: c_int = 3;
@@ -386,12 +386,12 @@ pub fn can_write(at: usize, fd: c_int) -> bool {
     match getsockopt(fd, SOL_SOCKET, SO_TYPE, at as *mut c_void, core::ptr::from_mut(&mut len)) {
         0 => true,
         EFAULT => false,
-        // Another thread has closed it meanwhile, and perhaps opened something else.
+        // Another thread has closed `fd`, whose number may be in use again.
         _ => call!(GETRANDOM, at, 1, GRND_NONBLOCK) != EFAULT,
     }
 }
 
-/// The time of a clock that is never set.
+/// The time of the monotonic clock.
 pub fn monotonic() -> TimeSpec {
     const CLOCK_MONOTONIC: c_int = 1;
     let mut time = TimeSpec::default();
@@ -399,7 +399,7 @@ pub fn monotonic() -> TimeSpec {
     time
 }
 
-/// The number of the network namespace, 0 where there is no /proc.
+/// The number of the network namespace, or 0 without /proc.
 pub fn network_namespace() -> u64 {
     const AT_FDCWD: c_int = -100;
     const STATX_INO: c_int = 0x100;
@@ -413,7 +413,7 @@ pub fn network_namespace() -> u64 {
     }
 }
 
-/// Makes one descriptor another name of an open file.
+/// Duplicates a descriptor to a given number.
 pub fn dup3(from: c_int, to: c_int, flags: c_int) -> Raw {
     call!(DUP3, from, to, flags)
 }
@@ -428,19 +428,20 @@ pub fn complain(text: &[u8]) {
     write(2, text);
 }
 
-/// Makes a child of this process of which it gets no signal, and which only `wait_for_child` sees.
+/// Forks a child that sends no signal when it exits and that only `wait_for_child` sees.
 pub fn fork_silently() -> Raw {
     call!(CLONE, 0, 0, 0, 0, 0)
 }
 
-/// Waits for the end of a child that `fork_silently` made.
+/// Waits for a child from `fork_silently` to exit.
 pub fn wait_for_child(pid: c_int) {
     const WCLONE: u32 = 0x8000_0000;
     const EINTR: isize = -4;
     while call!(WAIT4, pid, 0, WCLONE, 0) == EINTR {}
 }
 
-/// Leaves the program's session and signals, and every descriptor but /dev/null behind.
+/// Leaves the program's session and signal mask, and closes all descriptors; standard ones
+/// become /dev/null.
 pub fn detach() {
     const AT_FDCWD: c_int = -100;
     const O_RDWR: c_int = 2;
@@ -457,7 +458,7 @@ pub fn detach() {
     call!(CLOSE_RANGE, 3, u32::MAX, 0);
 }
 
-/// `execve`; returns only where it fails.
+/// `execve`; returns only on failure.
 ///
 /// # Safety
 /// The lists end with null, and their strings with a zero byte.
@@ -468,7 +469,7 @@ pub unsafe fn execve(path: CString, arguments: *const CString, environment: *con
 /// The length of a C string.
 ///
 /// # Safety
-/// It ends with a zero byte.
+/// The string ends with a zero byte.
 pub unsafe fn length(text: CString) -> usize {
     // SAFETY: the caller's promise.
     unsafe { CStr::from_ptr(text) }.to_bytes().len()

@@ -1,4 +1,4 @@
-//! What the options of a socket do to its connection.
+//! How a socket's options affect its connection.
 
 use std::time::Duration;
 
@@ -8,14 +8,15 @@ use udccp::{Ccid2Options, Connection, EndpointOptions};
 use super::names::*;
 use super::{ARRIVED, ARRIVED_BYTES, LINGER, QUEUE_BYTES, SocketOptions};
 
-/// Most acknowledgements of a window. A batch of data is answered by one, which lets the window
-/// grow by half of the Ack Ratio: with a ratio of two, a window of hundreds of packets would come
-/// about one by one. Linux, too, raises its ratio with the window. Over raw IP the peer may be a
-/// Linux, whose receiver has no timer for the last packets of a burst: there the ratio stays low.
+/// Most acknowledgements per window. One acknowledgement answers a batch of data and lets the
+/// window grow by half the Ack Ratio: with a ratio of two, a window of hundreds of packets would
+/// grow one by one. Linux, too, raises its ratio with the window. Over raw IP, the peer may be a
+/// Linux, whose receiver has no timer for the last packets of a burst, so the ratio stays low
+/// there.
 const WINDOW_ACKS: u16 = 5;
 
 impl SocketOptions {
-    /// How packets to an address of one family leave.
+    /// Options of the socket below, for addresses of one family.
     pub(crate) fn below(&self, is_v6: bool, is_raw: bool) -> EndpointOptions {
         let (level, ttl, class) = if is_v6 {
             (SOL_IPV6, IPV6_UNICAST_HOPS, IPV6_TCLASS)
@@ -36,21 +37,22 @@ impl SocketOptions {
         }
     }
 
-    /// How many messages wait in the kernel's queue to the broker, and in the connection's.
+    /// How many messages may wait in the kernel's queue to the broker, and in the connection's
+    /// queue.
     pub(crate) fn queues(&self) -> (usize, usize) {
         const UNBOUNDED: u32 = 1024;
         let all = if self.tx_qlen == 0 { UNBOUNDED } else { self.tx_qlen.min(UNBOUNDED) } as usize;
         if self.has_priorities {
-            // Only the connection's queue knows priorities.
+            // Only the connection's queue has priorities.
             return (1, all);
         }
-        // A burst of `tx_qlen` messages is taken even while the broker sleeps. One more is on its
-        // way from the one queue to the other.
+        // Even while the broker sleeps, the kernel's queue takes a burst of `tx_qlen` messages. One
+        // more may be moving between the two queues.
         let in_kernel = all.min(udccp_preload::protocol::MAX_PAIR_FRAMES);
         (in_kernel, all.saturating_sub(in_kernel + 1).max(1))
     }
 
-    /// The settings of a connection.
+    /// The options for a new connection.
     pub(crate) fn connection(&self, is_raw: bool) -> udccp::Options {
         let policy = if self.has_priorities {
             udccp::QueuePolicy::DropLowest
@@ -74,18 +76,18 @@ impl SocketOptions {
         options.close_linger(self.close_linger())
     }
 
-    /// The time that a close may take.
+    /// Time limit for a close.
     fn close_linger(&self) -> Duration {
         self.linger().map_or(LINGER, |seconds| Duration::from_secs(seconds.min(3600)))
     }
 
-    /// Passes on what may have been set since the connection began.
+    /// Applies options that may have been set since the connection was opened.
     pub(crate) fn apply_all(&self, connection: &Connection) {
         let live = [(SOL_SOCKET, SO_LINGER), (SOL_DCCP, QPOLICY_TXQLEN)];
         live.into_iter().for_each(|(level, name)| self.apply(level, name, connection));
     }
 
-    /// Passes an option that was set on to the connection that lives already.
+    /// Applies a changed option to an open connection.
     pub(crate) fn apply(&self, level: i32, name: i32, connection: &Connection) {
         match (level, name) {
             (SOL_SOCKET, SO_LINGER) => connection.set_linger(self.close_linger()),

@@ -1,4 +1,4 @@
-//! Every socket option: its value, and what is wrong with a call of it.
+//! Every socket option: its value and the errors of invalid calls.
 
 mod effect;
 mod names;
@@ -12,21 +12,21 @@ use rustix::io::Errno;
 use udccp::{Connection, ServiceCode};
 use udccp_preload::protocol::{STATE_CLOSED, STATE_CONNECTING, STATE_ENDED, STATE_LISTENING};
 
-/// The time that a close may take, where the program set no SO_LINGER.
+/// Time limit for a close, unless the program set SO_LINGER.
 pub(crate) const LINGER: Duration = Duration::from_secs(5);
-/// What may wait in a connection's send queue.
+/// Most bytes in a connection's send queue.
 pub(crate) const QUEUE_BYTES: usize = 1 << 20;
-/// What may wait between a connection and the ring to its program. At a quarter of it the peer is
-/// asked to slow down, and so many messages arrive in one batch.
+/// Most bytes queued between a connection and the ring to its program. At a quarter of it, the peer
+/// is asked to slow down; messages up to there arrive in one batch.
 pub(crate) const ARRIVED_BYTES: usize = 4 << 20;
-/// The same in messages.
+/// The same limit in messages.
 pub(crate) const ARRIVED: usize = 4096;
-/// Services that a socket can have.
+/// Most service codes of a socket.
 const MAX_SERVICES: usize = 32;
 const NO_SERVICE: u32 = u32::MAX;
 /// CCIDs that a program can choose.
 const CCIDS: [u8; 3] = [2, 3, 4];
-/// Options of the system that one socket keeps, at most.
+/// Most system options that one socket keeps.
 const KEPT: usize = 64;
 
 /// The options of one socket.
@@ -43,9 +43,9 @@ pub(crate) struct SocketOptions {
     linger: (i32, i32),
     send_buffer: i32,
     recv_buffer: i32,
-    /// Bytes of messages that may wait to be read, where the program has set a buffer.
+    /// Most bytes of unread messages, if the program has set a buffer size.
     recv_queue: Option<usize>,
-    /// What the system took for options of its own, as it gives it back.
+    /// Options that the system accepted, with the values that it returned.
     kept: BTreeMap<(i32, i32), Vec<u8>>,
 }
 
@@ -54,22 +54,22 @@ pub(crate) struct SocketOptions {
 pub(crate) struct Around<'a> {
     /// The socket's state.
     pub(crate) state: u32,
-    /// Whether it was accepted.
+    /// Whether the socket was accepted.
     pub(crate) is_server: bool,
-    /// Whether it was bound.
+    /// Whether the socket is bound.
     pub(crate) is_bound: bool,
-    /// Its connection.
+    /// The socket's connection.
     pub(crate) connection: Option<&'a Connection>,
 }
 
 impl Around<'_> {
-    /// Whether the socket has a local address, chosen by the program or by the system.
+    /// Whether the socket has a local address, chosen by the program or the system.
     const fn has_address(&self) -> bool {
         self.is_bound || !matches!(self.state, STATE_CLOSED | STATE_ENDED)
     }
 }
 
-/// The value of an option and its true length.
+/// The value of an option and its full length.
 pub(crate) type Value = (Vec<u8>, usize);
 
 fn int(bytes: &[u8]) -> Result<i32, Errno> {
@@ -77,13 +77,13 @@ fn int(bytes: &[u8]) -> Result<i32, Errno> {
     Ok(i32::from_ne_bytes(*four))
 }
 
-/// The size of a buffer that a program asks for, as Linux bounds and doubles it.
+/// The buffer size for a program's request, clamped and doubled as in Linux.
 fn buffer(bytes: &[u8], least: u32) -> Result<i32, Errno> {
     Ok((int(bytes)?.cast_unsigned().clamp(least, 212_992) * 2).cast_signed())
 }
 
 impl SocketOptions {
-    /// What a new socket has.
+    /// The options of a new socket.
     pub(crate) fn new(tx_qlen: u32) -> Self {
         Self {
             services: vec![0],
@@ -115,7 +115,7 @@ impl SocketOptions {
             SOL_SOCKET if name == SO_LINGER => {
                 let seconds = bytes.get(4..).ok_or(Errno::INVAL).and_then(int)?;
                 let is_on = int(bytes)? != 0;
-                // Turned off, the time stays.
+                // When SO_LINGER is turned off, its time is kept.
                 self.linger = (is_on.into(), if is_on { seconds } else { self.linger.1 });
                 Ok(())
             }
@@ -125,7 +125,7 @@ impl SocketOptions {
             }
             SOL_SOCKET if name == SO_RCVBUF => {
                 self.recv_buffer = buffer(bytes, 1152)?;
-                // The kernel doubles what the program asks for.
+                // The kernel doubles the requested size.
                 self.recv_queue = Some(self.recv_buffer() / 2);
                 Ok(())
             }
@@ -134,7 +134,7 @@ impl SocketOptions {
         }
     }
 
-    /// Keeps what the system took.
+    /// Keeps an option that the system accepted.
     fn keep(&mut self, level: i32, name: i32, bytes: &[u8]) -> Result<(), Errno> {
         let is_refused = level == SOL_SOCKET && REFUSED.contains(&name);
         if !matches!(level, SOL_SOCKET | SOL_IP | SOL_IPV6) || is_refused {
@@ -224,7 +224,7 @@ impl SocketOptions {
         Ok(())
     }
 
-    /// A number that the system took.
+    /// The value of a system option as a number.
     fn number(&self, level: i32, name: i32) -> Option<i32> {
         let kept = self.kept.get(&(level, name))?;
         let mut bytes = [0; 4];
@@ -233,17 +233,17 @@ impl SocketOptions {
         Some(i32::from_ne_bytes(bytes))
     }
 
-    /// Service codes, the one to connect with first.
+    /// The service codes; `connect` uses the first.
     pub(crate) fn services(&self) -> &[u32] {
         &self.services
     }
 
-    /// What a listener serves.
+    /// The service codes that a listener serves.
     pub(crate) fn service_codes(&self) -> Vec<ServiceCode> {
         self.services.iter().map(|code| ServiceCode(*code)).collect()
     }
 
-    /// The service code of an accepted connection.
+    /// Sets the service code of an accepted connection.
     pub(crate) fn set_service(&mut self, code: u32) {
         self.services = vec![code];
     }
@@ -253,17 +253,17 @@ impl SocketOptions {
         self.has_priorities
     }
 
-    /// SO_LINGER, if it is on, in seconds.
+    /// The time of SO_LINGER in seconds, if it is on.
     pub(crate) fn linger(&self) -> Option<u64> {
         (self.linger.0 != 0).then_some(self.linger.1.max(0) as u64)
     }
 
-    /// The receive buffer in bytes, as the kernel accounts it.
+    /// The size of the receive buffer in bytes, in the kernel's accounting.
     pub(crate) const fn recv_buffer(&self) -> usize {
         self.recv_buffer as usize
     }
 
-    /// Bytes of messages that may wait to be read, where the ring has room for them.
+    /// Most bytes of unread messages, if the ring has room for them.
     pub(crate) fn recv_queue(&self) -> usize {
         self.recv_queue.unwrap_or(usize::MAX)
     }
@@ -273,17 +273,17 @@ impl SocketOptions {
         [SO_REUSEADDR, SO_REUSEPORT].iter().any(|n| self.number(SOL_SOCKET, *n).unwrap_or(0) != 0)
     }
 
-    /// Whether another socket may listen at the same port.
+    /// Whether another socket may listen on the same port.
     pub(crate) fn shares_port(&self) -> bool {
         self.number(SOL_SOCKET, SO_REUSEPORT).unwrap_or(0) != 0
     }
 
-    /// Takes IPv6 only, as a socket with an address of IPv6 does.
+    /// Makes the socket IPv6 only, like a socket bound to an IPv6 address.
     pub(crate) fn take_v6_only(&mut self) {
         self.kept.insert((SOL_IPV6, IPV6_V6ONLY), 1i32.to_ne_bytes().to_vec());
     }
 
-    /// Whether an IPv6 socket takes IPv6 only.
+    /// Whether an IPv6 socket accepts only IPv6.
     pub(crate) fn is_v6_only(&self) -> bool {
         self.number(SOL_IPV6, IPV6_V6ONLY).unwrap_or(0) != 0
     }
@@ -301,7 +301,7 @@ pub(crate) const fn may_listen(state: u32) -> bool {
     matches!(state, STATE_CLOSED | STATE_LISTENING)
 }
 
-/// What `connect` says in a state, `None` where it may go on.
+/// The error of `connect` in this state, or `None` if it may proceed.
 pub(crate) const fn connect_refusal(state: u32) -> Option<Errno> {
     match state {
         STATE_CLOSED => None,

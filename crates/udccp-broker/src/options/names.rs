@@ -1,4 +1,4 @@
-//! Levels and names of options, by the number that Linux gives them.
+//! Levels and names of options, with Linux's numbers.
 
 pub(super) const SOL_IP: i32 = 0;
 pub(super) const SOL_SOCKET: i32 = 1;
@@ -18,7 +18,8 @@ pub(super) const IPV6_UNICAST_HOPS: i32 = 16;
 pub(super) const IPV6_V6ONLY: i32 = 26;
 pub(super) const IPV6_TCLASS: i32 = 67;
 
-/// Options of SOL_SOCKET that would have no effect, and so are refused: filters, forced buffers.
+/// Options of SOL_SOCKET that are refused because they would have no effect: filters, forced buffer
+/// sizes.
 pub(super) const REFUSED: [i32; 8] = [26, 27, 32, 33, 44, 50, 51, 52];
 pub(super) const PACKET_SIZE: i32 = 1;
 pub(super) const SERVICE: i32 = 2;

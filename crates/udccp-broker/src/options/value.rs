@@ -1,4 +1,4 @@
-//! What reading an option gives.
+//! Returns the values of options.
 
 use std::time::Duration;
 

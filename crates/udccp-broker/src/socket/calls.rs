@@ -1,4 +1,4 @@
-//! What a program asks of its socket: names, connecting and listening, options.
+//! The calls of a program on its socket: addresses, connect, listen, options.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::shared::SharedRing;
 use crate::{address, pair, ports};
 
 impl Socket {
-    /// Takes the pending error; 0 where there is none.
+    /// Takes the pending error, or 0 if there is none.
     pub(crate) fn take_error(&self) -> i32 {
         let error = self.inner().error.take();
         self.publish(SLOT_ERROR_AT, 0);
@@ -31,7 +31,7 @@ impl Socket {
             (is_free, inner.options.shares_address(), inner.options.is_v6_only())
         };
         let is_mapped = local != written;
-        // Linux looks at the address first for IPv4, and at the socket first for IPv6.
+        // For IPv4, Linux checks the address first; for IPv6, the socket.
         if self.is_v6 && (!is_free || is_mapped && is_v6_only) {
             return Err(Errno::INVAL);
         }
@@ -76,7 +76,7 @@ impl Socket {
         Ok(())
     }
 
-    /// `connect`: EINPROGRESS where it goes on.
+    /// `connect`: returns EINPROGRESS if the handshake starts.
     pub(crate) fn connect(&self, bytes: &[u8]) -> Errno {
         let state = self.inner().state;
         if let Some(e) = options::connect_refusal(state) {
@@ -89,7 +89,7 @@ impl Socket {
         let is_mapped = address::plain(to) != to;
         let mut to = address::plain(to);
         if to.ip().is_unspecified() {
-            // As Linux: this host.
+            // As in Linux, the wildcard address means this host.
             to.set_ip(match to.ip() {
                 IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
                 IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
@@ -116,7 +116,7 @@ impl Socket {
         Errno::INPROGRESS
     }
 
-    /// A `connect` that cannot begin.
+    /// Handles a `connect` that cannot start.
     fn refuse(&self, state: u32, e: Errno) -> Errno {
         if state == STATE_CLOSED {
             self.unplug();
@@ -124,7 +124,7 @@ impl Socket {
         e
     }
 
-    /// Makes the program's end writable again, which it plugged for a call that did not succeed.
+    /// Makes the program's end writable again after a call for which the program plugged it failed.
     pub(crate) fn unplug(&self) {
         self.changed.notify_one();
     }
@@ -151,7 +151,7 @@ impl Socket {
         self.with_around(|options, around| options.get(level, name, room, around))
     }
 
-    /// `setsockopt`: the send buffer that the program's end needs now, if it is another.
+    /// `setsockopt`. Returns the new send buffer size of the program's end, if it changes.
     pub(crate) fn set_option(
         &self,
         level: i32,
@@ -172,7 +172,7 @@ impl Socket {
             (inner.options.service_codes(), inner.listening.clone())
         };
         listening.set_services(&services)?;
-        // Beside a ring, the pair holds no messages.
+        // With a ring, the pair holds no messages.
         if before.0 == after.0 || self.ring().is_some() {
             Ok(None)
         } else {
@@ -180,8 +180,8 @@ impl Socket {
         }
     }
 
-    /// The shared memory of a connection's messages, and the send buffer that the program's end
-    /// needs beside it.
+    /// Returns the shared memory for a connection's messages, and the send buffer size that the
+    /// program's end needs with it.
     pub(crate) fn open_ring(&self) -> Result<(Arc<SharedRing>, usize), Errno> {
         let buffer = pair::buffer_for(RING_PAIR_FRAMES).map_err(errno_of)?;
         let mut inner = self.inner();
@@ -203,7 +203,8 @@ impl Socket {
             (inner.connection.clone(), inner.reads_no_more && inner.sends_no_more)
         };
         if is_over {
-            // That the pair hangs up is no sign then that the broker is gone.
+            // Publish the state first, so that the hang-up of the pair does not look like a dead
+            // broker.
             self.publish(SLOT_STATE_AT, STATE_ENDED);
         }
         if let Some(connection) = connection.filter(|_| how != SHUT_WR) {
@@ -211,7 +212,7 @@ impl Socket {
         }
     }
 
-    /// `shutdown` of a socket without a connection: its handshake ends, or it stops listening.
+    /// `shutdown` without a connection: aborts the handshake or stops listening.
     pub(crate) fn disconnect(&self) {
         let state = self.inner().state;
         match state {
@@ -225,7 +226,7 @@ impl Socket {
         }
     }
 
-    /// Waits until the handshake that is under way is given up.
+    /// Waits until the current handshake is aborted.
     pub(super) async fn given_up(&self) {
         let goes_on = || {
             let inner = self.inner();
@@ -241,7 +242,7 @@ impl Socket {
         self.inner().reads_no_more
     }
 
-    /// Bytes that have not left yet.
+    /// Bytes that have not been sent yet.
     pub(crate) fn unsent_bytes(&self) -> usize {
         let inner = self.inner();
         inner.connection.as_ref().and_then(|c| c.stats()).map_or(0, |s| s.send_queue_bytes)

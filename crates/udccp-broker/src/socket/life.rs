@@ -1,5 +1,5 @@
-//! The task of a socket: waits for what the program asks, connects or serves, carries messages,
-//! and ends.
+//! The task of a socket: waits for the program's calls, connects or listens, carries messages, and
+//! ends.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::settings::Transport;
 use crate::{address, errno, flow};
 
 impl Socket {
-    /// The socket's life, from its opening until nobody has it open any more.
+    /// Runs from the opening of the socket until no program has it open.
     pub(super) async fn live(self: Arc<Self>, pair: Pair) {
         loop {
             tokio::select! {
@@ -38,7 +38,7 @@ impl Socket {
                         () = pair.hung_up() => break,
                         () = self.given_up() => {
                             pair.drain();
-                            // What the program asks for next may have come already.
+                            // The program's next call may have arrived already.
                             self.changed.notify_one();
                             continue;
                         }
@@ -74,7 +74,7 @@ impl Socket {
             (inner.options.connection(is_raw), service, inner.bound, below)
         };
         if is_raw {
-            // A host that cannot answer leaves the caller to its time limit.
+            // If the host cannot answer, the caller's time limit ends the attempt.
             let _ = self.broker.gates.lock().expect("never poisoned").answer_for_host(to.ip());
         }
         let peer = Address::new(to.ip(), to.port()).over_udp_port(udp_port);
@@ -91,7 +91,7 @@ impl Socket {
         endpoint.connect(peer, service, &options).await
     }
 
-    /// Publishes what an open connection is.
+    /// Publishes the addresses and the state of an open connection.
     pub(super) fn show(&self, connection: &Connection) {
         let name = |address: Address| SocketAddr::new(address.ip(), address.port);
         let mut local = name(connection.local_addr());
@@ -105,7 +105,7 @@ impl Socket {
         self.set_state(STATE_OPEN);
     }
 
-    /// Carries messages until either side ends it.
+    /// Carries messages until either side ends the connection.
     pub(super) async fn carry(self: Arc<Self>, connection: Connection, pair: Pair) {
         self.show(&connection);
         let connection = Arc::new(connection);
@@ -120,7 +120,7 @@ impl Socket {
             flow::Ending::Peer(error) => error.as_ref().and_then(errno::of),
             flow::Ending::Program | flow::Ending::ProgramLeftUnread => None,
         };
-        // The program must know why before its end hangs up.
+        // The program must see the error before its end hangs up.
         self.end(error);
         drop(pair);
         self.finish(&connection, &ending).await;
@@ -128,7 +128,7 @@ impl Socket {
     }
 
     async fn finish(&self, connection: &Connection, ending: &flow::Ending) {
-        /// Closes to a peer that is gone leave for longer, but not for this process.
+        /// A close to a dead peer is retried for longer, but this process does not wait for that.
         const LIMIT: Duration = Duration::from_secs(60);
         let drops = self.settings.faults & FAULT_CLOSE_DROPS != 0 && self.linger().is_none();
         match ending {
@@ -144,7 +144,7 @@ impl Socket {
         }
     }
 
-    /// Nothing happens to it any more.
+    /// Marks the socket as ended and releases its address.
     pub(super) fn end(&self, error: Option<Errno>) {
         self.broker.ports.lock().expect("never poisoned").release(self.cookie);
         if error.is_some() {

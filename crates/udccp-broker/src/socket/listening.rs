@@ -1,4 +1,4 @@
-//! Listening sockets. Several of them share a listener where all have SO_REUSEPORT.
+//! Listening sockets. Sockets that all have SO_REUSEPORT share a listener.
 
 use std::future::{Future, poll_fn};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -16,7 +16,7 @@ use crate::requests::errno_of;
 use crate::settings::Transport;
 use crate::{address, errno};
 
-/// Connections that wait for a program which accepts none, while others accept theirs.
+/// Most connections that wait for a program that does not accept, while other programs do.
 const MOST_ACCEPTED: usize = 128;
 
 /// The listeners of one socket, each with the UDP address of its endpoint.
@@ -24,7 +24,7 @@ const MOST_ACCEPTED: usize = 128;
 pub(super) struct Listening(Vec<(Arc<Listener>, SocketAddr)>);
 
 impl Listening {
-    /// Whether one of them is at the endpoint with this address.
+    /// Whether one of the listeners is at the endpoint with this address.
     pub(super) fn is_at(&self, at: SocketAddr) -> bool {
         self.0.iter().any(|(_, its)| *its == at)
     }
@@ -33,7 +33,7 @@ impl Listening {
         self.0.iter().any(|(its, _)| Arc::ptr_eq(its, listener))
     }
 
-    /// Serves other service codes from here on.
+    /// Replaces the service codes.
     pub(super) fn set_services(&self, services: &[ServiceCode]) -> Result<(), Errno> {
         for (listener, _) in &self.0 {
             listener.set_services(services).map_err(|_| Errno::INVAL)?;
@@ -41,7 +41,7 @@ impl Listening {
         Ok(())
     }
 
-    /// The next connection of any of them.
+    /// Accepts the next connection of any of the listeners.
     async fn accept(&self) -> Result<(&Arc<Listener>, Connection), udccp::Error> {
         let mut all: Vec<_> =
             self.0.iter().map(|(listener, _)| (listener, Box::pin(listener.accept()))).collect();
@@ -58,7 +58,7 @@ impl Listening {
 }
 
 impl Socket {
-    /// Listens wherever packets for the socket's address arrive.
+    /// Listens at every endpoint where packets for the socket's address arrive.
     pub(super) fn start_listening(
         &self,
         local: SocketAddr,
@@ -76,7 +76,7 @@ impl Socket {
         };
         let mut options = options.backlog(usize::try_from(backlog).unwrap_or(0).clamp(1, 4096));
         let serves_both = wanted.serves(true) && wanted.serves(false);
-        // Sockets that share a port may have other addresses: `route` tells them apart.
+        // Sockets that share a port may have different addresses: `route` selects the socket.
         if !shares_port && !serves_both {
             options = options.local_ip(local.ip());
         }
@@ -91,7 +91,7 @@ impl Socket {
         Ok(Listening(listeners))
     }
 
-    /// The listener of other sockets that this one shares, if all want that.
+    /// The listener of other sockets that this one shares, if all of them allow sharing.
     fn listener_to_share(
         &self,
         at: SocketAddr,
@@ -110,7 +110,7 @@ impl Socket {
         })
     }
 
-    /// Passes new connections to programs: this socket's through its pair.
+    /// Passes new connections to programs; those for this socket go through its pair.
     pub(super) async fn serve(&self, listening: &Listening, pair: &Pair) {
         loop {
             while let Some(connection) = self.next_accepted() {
@@ -132,8 +132,8 @@ impl Socket {
         self.inner().accepted.pop_front()
     }
 
-    /// Gives a connection to the socket whose address fits best. Among equal ones the peer's
-    /// address decides.
+    /// Passes a connection to the socket with the most specific address. Among equals, a hash of
+    /// the peer's address decides.
     fn route(&self, listener: &Arc<Listener>, connection: Connection) {
         let peer = connection.peer_addr();
         let local = address::plain(connection.local_addr().udp).ip();
@@ -158,8 +158,9 @@ impl Socket {
         }
     }
 
-    /// How well the socket's address fits a connection; `None` where it does not. One address is
-    /// better than all, and the connection's IP version better than both.
+    /// How specifically the socket's address matches a connection, or `None` if it does not. A
+    /// single address ranks above the wildcard, and the connection's IP version above both
+    /// versions.
     fn fit(&self, local: IpAddr, peer: IpAddr) -> Option<(bool, bool)> {
         let inner = self.inner();
         let only = inner.bound.map(|bound| bound.ip()).filter(|ip| !ip.is_unspecified());
@@ -178,7 +179,7 @@ impl Socket {
             inner.options.set_service(connection.service_code().0);
             inner.bound = self.inner().bound;
         }
-        // Before the program has it, so that its first calls find it connected.
+        // Publish the connection first, so that the program's first calls find it connected.
         child.show(&connection);
         let slot = (child.slot as i32).to_ne_bytes();
         tokio::spawn(Arc::clone(&child).carry(connection, own));

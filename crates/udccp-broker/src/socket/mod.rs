@@ -1,4 +1,4 @@
-//! A program's socket in the broker: its state and what is published of it.
+//! A program's socket in the broker: its state, and the part that is published.
 
 mod calls;
 mod life;
@@ -23,7 +23,7 @@ use crate::settings::Settings;
 use crate::shared::SharedRing;
 use listening::Listening;
 
-/// What a request leaves to the socket's task.
+/// Work that a request passes to the socket's task.
 #[derive(Debug)]
 enum Command {
     Connect(SocketAddr),
@@ -41,7 +41,7 @@ struct Inner {
     reads_no_more: bool,
     sends_no_more: bool,
     listening: Listening,
-    /// Connections for a listening socket that its program has not got yet.
+    /// Connections of a listening socket that its program has not accepted yet.
     accepted: VecDeque<Connection>,
     command: Option<Command>,
     ring: Option<Arc<SharedRing>>,
@@ -61,7 +61,7 @@ pub(crate) struct Socket {
 }
 
 impl Socket {
-    /// A new socket with the options of another one, and the program's end of it.
+    /// Opens a socket with the options of `like`, if given. Returns it with the program's end.
     pub(crate) fn open(
         broker: &Arc<Broker>,
         is_v6: bool,
@@ -130,7 +130,7 @@ impl Socket {
         self.inner.lock().expect("never poisoned")
     }
 
-    /// The kernel's number of the program's end.
+    /// The cookie of the program's end: the kernel's number for it.
     pub(crate) const fn cookie(&self) -> u64 {
         self.cookie
     }
@@ -140,12 +140,12 @@ impl Socket {
         self.inode
     }
 
-    /// Its slot in the region.
+    /// The socket's slot in the region.
     pub(crate) const fn slot(&self) -> usize {
         self.slot
     }
 
-    /// Whether nothing will happen to it any more.
+    /// Whether the socket has ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.inner().state == STATE_ENDED
     }
@@ -160,32 +160,32 @@ impl Socket {
         self.inner().options.has_priorities()
     }
 
-    /// How many messages wait in the connection itself.
+    /// Capacity of the connection's queue in messages.
     pub(crate) fn queued_messages(&self) -> usize {
         self.inner().options.queues().1
     }
 
-    /// How many messages may wait before the broker.
+    /// Capacity of the kernel's queue to the broker in messages.
     pub(crate) fn pair_messages(&self) -> usize {
         self.inner().options.queues().0
     }
 
-    /// The shared memory of its messages, once a program has asked for it.
+    /// The shared memory of its messages, once the program has requested it.
     pub(crate) fn ring(&self) -> Option<Arc<SharedRing>> {
         self.inner().ring.clone()
     }
 
-    /// Bytes of messages that may wait for the program to read them.
+    /// Most bytes of messages that may wait for the program to read them.
     pub(crate) fn recv_queue_bytes(&self) -> usize {
         self.inner().options.recv_queue()
     }
 
-    /// What the broker shares.
+    /// The broker's shared state.
     pub(crate) fn broker(&self) -> &Arc<Broker> {
         &self.broker
     }
 
-    /// SO_LINGER, if it is on, in seconds.
+    /// The time of SO_LINGER in seconds, if it is on.
     pub(crate) fn linger(&self) -> Option<u64> {
         self.inner().options.linger()
     }
@@ -199,7 +199,7 @@ impl Socket {
         self.broker.region.set_address(self.slot, SLOT_LOCAL_AT, &bytes);
     }
 
-    /// Publishes what sending has to know of the queue.
+    /// Publishes what the program must know of the queue to send.
     fn publish_queue(&self) {
         let (has_priorities, frames) = {
             let inner = self.inner();
@@ -214,7 +214,7 @@ impl Socket {
         self.publish(SLOT_STATE_AT, state);
     }
 
-    /// Has an error wait for the program.
+    /// Sets the pending error.
     fn set_error(&self, error: Option<Errno>) {
         self.inner().error = error;
         self.publish(SLOT_ERROR_AT, error.map_or(0, |e| e.raw_os_error().unsigned_abs()));

@@ -1,4 +1,4 @@
-//! The broker's side of a ring: it believes nothing that a program wrote.
+//! The broker's side of a ring. It trusts nothing that a program wrote.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -9,18 +9,18 @@ use bytes::{BufMut, BytesMut};
 use super::*;
 use crate::sys;
 
-/// A program wrote what the library does not write.
+/// A program wrote data that the library never writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nonsense;
 
-/// The broker's mapping, and what it does not trust a program to keep.
+/// The broker's mapping, with its own copy of the state that programs could corrupt.
 #[derive(Debug)]
 pub struct BrokerRing {
     ring: Ring,
     tx_head: AtomicU64,
-    /// Places of messages that were taken, which programs do not know yet.
+    /// Places of messages that were taken and not yet published as free.
     tx_freed: [AtomicU64; TX_PLACES as usize / 64],
-    /// For how many messages there were places.
+    /// How many messages there were places for when they were last counted.
     tx_room: AtomicU64,
     sleep: AtomicU32,
     rx_tail: AtomicU64,
@@ -29,8 +29,8 @@ pub struct BrokerRing {
     rx_is_on: AtomicBool,
 }
 
-// SAFETY: the mapping belongs to this value and is shared with other processes anyway: all that is
-// in it is read and written as atomics, or copied.
+// SAFETY: this value owns the mapping. The memory is shared with other processes anyway: all
+// accesses are atomic or copies.
 unsafe impl Send for BrokerRing {}
 // SAFETY: as above.
 unsafe impl Sync for BrokerRing {}
@@ -42,16 +42,16 @@ impl Drop for BrokerRing {
 }
 
 impl BrokerRing {
-    /// Maps a file of [`RING_BYTES`] zeros, which nobody can make shorter.
+    /// Maps a file of [`RING_BYTES`] zeros that cannot be truncated.
     ///
     /// # Errors
-    /// The system has no memory.
+    /// The system is out of memory.
     pub fn map(file: BorrowedFd<'_>, cookie: u64) -> io::Result<Self> {
         let at = sys::map_to_write(file.as_raw_fd(), core::ptr::null_mut(), RING_BYTES);
         if at.is_null() {
             return Err(io::ErrorKind::OutOfMemory.into());
         }
-        // SAFETY: it was mapped just now, and is until the value is dropped.
+        // SAFETY: it was just mapped, and stays mapped until the value is dropped.
         let ring = unsafe { Ring::at(at) };
         ring.free().for_each(|(bits, _)| bits.store(u64::MAX, Ordering::Relaxed));
         ring.long(TX_ROOM_AT).store(TX_MOST as u64, Ordering::Relaxed);
@@ -78,17 +78,17 @@ impl BrokerRing {
         is_there.then_some(entry & ((1 << PLACE_BITS) - 1))
     }
 
-    /// Whether a program has sent something.
+    /// Whether a program has sent a message.
     pub fn has_messages(&self) -> bool {
         self.next().is_some()
     }
 
-    /// Takes the next message of the program, and adds its bytes to those of `room`; its length
-    /// and its priority. Programs have its room with the next
-    /// [`Self::tell_taken`], which all that grants room or waits does.
+    /// Takes the next message of the program and appends its bytes to `room`. Returns its length
+    /// and priority. Programs can reuse its place after the next [`Self::publish_taken`], which
+    /// every method that grants room or waits calls.
     ///
     /// # Errors
-    /// It is none.
+    /// The entry is invalid.
     pub fn take(&self, room: &mut BytesMut) -> Result<Option<(usize, u32)>, Nonsense> {
         let Some(index) = self.next() else { return Ok(None) };
         if index >= TX_PLACES {
@@ -105,8 +105,8 @@ impl BrokerRing {
             return Err(Nonsense);
         }
         room.reserve(len);
-        // SAFETY: as many bytes are in the place, and now in the room. A program that writes them
-        // meanwhile sends other bytes.
+        // SAFETY: the place has `len` bytes, and `room` has reserved as many. If a program writes
+        // them meanwhile, other bytes are sent.
         unsafe {
             let to = room.spare_capacity_mut().as_mut_ptr();
             core::ptr::copy_nonoverlapping(place.add(PLACE_HEADER), to.cast(), len);
@@ -118,8 +118,8 @@ impl BrokerRing {
         Ok(Some((len, priority)))
     }
 
-    /// Tells programs of what was taken: there is room for as many.
-    pub fn tell_taken(&self) {
+    /// Publishes the places and the number of messages taken so far, which gives programs room.
+    pub fn publish_taken(&self) {
         for (n, freed) in self.tx_freed.iter().enumerate() {
             let bits = freed.load(Ordering::Relaxed);
             if bits != 0 {
@@ -131,14 +131,15 @@ impl BrokerRing {
         self.ring.long(TX_HEAD_AT).store(head, Ordering::Release);
     }
 
-    /// Tells programs for how many messages there are places: all but those that somebody fills, or
-    /// was killed with.
-    fn tell_places(&self) {
+    /// Publishes how many messages there are places for: all places except those that a sender is
+    /// filling, or held when it was killed.
+    fn publish_places(&self) {
         let tail = self.ring.long(TX_TAIL_AT);
         let before = tail.load(Ordering::SeqCst);
         let free = self.ring.free_places() as u64;
         if tail.load(Ordering::SeqCst) != before {
-            // The places of what was sent meanwhile are in neither number: they would be missing.
+            // Messages were sent during the count. Their places would be in neither number, so the
+            // count is too low.
             return;
         }
         let waiting = before.saturating_sub(self.tx_head.load(Ordering::Relaxed)).min(TX_PLACES);
@@ -147,30 +148,30 @@ impl BrokerRing {
         self.tx_room.store(room, Ordering::Relaxed);
     }
 
-    /// Whether nobody can send any more, unless somebody is still about to fill a place.
+    /// Whether no program can send any more, except one that is filling a place right now.
     pub fn is_starved(&self) -> bool {
-        self.tell_taken();
-        self.tell_places();
+        self.publish_taken();
+        self.publish_places();
         self.was_starved()
     }
 
-    /// The same, as of when places were last counted.
+    /// The same, as of the last count of places.
     pub fn was_starved(&self) -> bool {
         self.tx_room.load(Ordering::Relaxed) == 0
     }
 
-    /// Lets programs send this many messages beyond those taken so far and the queue.
+    /// Lets programs send this many messages in addition to those taken so far and the queue.
     pub fn grant(&self, messages: usize) {
-        self.tell_taken();
-        self.tell_places();
+        self.publish_taken();
+        self.publish_places();
         let grant = self.tx_head.load(Ordering::Relaxed) + messages.min(TX_MOST) as u64;
         self.ring.long(TX_GRANT_AT).store(grant, Ordering::SeqCst);
     }
 
-    /// Whether a plug is in the socket pair although programs can send, or none will any more: then
-    /// who waits for room has to learn that.
+    /// Whether the socket pair has a plug although programs can send, or sending is shut down: then
+    /// those that wait for room must be woken.
     pub fn must_unplug(&self, queue: usize) -> bool {
-        self.tell_taken();
+        self.publish_taken();
         fence(Ordering::SeqCst);
         if !self.ring.is_plugged() {
             return false;
@@ -178,13 +179,14 @@ impl BrokerRing {
         if self.ring.is_shut() {
             return true;
         }
-        self.tell_places();
+        self.publish_places();
         !self.ring.is_full(queue as u64)
     }
 
-    /// Says that the broker will wait for a bell; whether it may, because nothing came meanwhile.
+    /// Announces that the broker will wait for a bell. Returns whether it may: no message has come
+    /// meanwhile.
     pub fn sleep(&self) -> bool {
-        self.tell_taken();
+        self.publish_taken();
         let sleep = self.sleep.load(Ordering::Relaxed).wrapping_add(1).max(1);
         self.sleep.store(sleep, Ordering::Relaxed);
         self.ring.int(TX_SLEEPS_AT).store(sleep, Ordering::SeqCst);
@@ -196,12 +198,12 @@ impl BrokerRing {
         true
     }
 
-    /// Says that the broker is awake: no bell is necessary.
+    /// Announces that the broker is awake and needs no bell.
     pub fn wake(&self) {
         self.ring.int(TX_SLEEPS_AT).store(0, Ordering::SeqCst);
     }
 
-    /// Says that the plug was read.
+    /// Records that the plug was read.
     pub fn unplug(&self) {
         self.ring.int(TX_PLUGGED_AT).store(0, Ordering::SeqCst);
     }
@@ -216,13 +218,13 @@ impl BrokerRing {
         self.ring.int(RX_IS_WANTED_AT).load(Ordering::SeqCst) != 0
     }
 
-    /// Has messages to the program go through the ring from now on.
+    /// Switches messages to the program to the ring.
     pub fn turn_on(&self) {
         self.rx_is_on.store(true, Ordering::Relaxed);
         self.ring.int(RX_IS_ON_AT).store(1, Ordering::SeqCst);
     }
 
-    /// Bytes that the program has not read.
+    /// Bytes that the program has not read yet.
     fn unread(&self) -> Result<usize, Nonsense> {
         let tail = self.rx_tail.load(Ordering::Relaxed);
         let head = self.ring.long(RX_HEAD_AT).load(Ordering::SeqCst);
@@ -232,16 +234,16 @@ impl BrokerRing {
         }
     }
 
-    /// Whether the program has something to read here.
+    /// Whether the ring has unread messages.
     pub fn has_unread(&self) -> bool {
         self.unread() != Ok(0)
     }
 
-    /// Puts a message into the ring, where no more than `most` bytes wait, and at least one
-    /// message; whether it had room.
+    /// Puts a message into the ring, unless more than `most` bytes would then be unread; the first
+    /// message is accepted whatever its size. Returns whether there was room.
     ///
     /// # Errors
-    /// What the program wrote of its reading cannot be.
+    /// The program has written an impossible read position.
     pub fn put(&self, message: &[u8], most: usize) -> Result<bool, Nonsense> {
         let unread = self.unread()?;
         let need = record(message.len());
@@ -250,14 +252,14 @@ impl BrokerRing {
         }
         let tail = self.rx_tail.load(Ordering::Relaxed);
         if unread == 0 {
-            // Whoever still copies what was read finds that it was read.
+            // A reader that is still copying an old message will find that it was taken.
             self.rx_base.store(tail, Ordering::Relaxed);
             self.ring.long(RX_BASE_AT).store(tail, Ordering::Release);
         }
         let place = tail - self.rx_base.load(Ordering::Relaxed);
         let (header, _) = self.ring.rx(place);
-        // SAFETY: records are aligned to eight bytes and fit; the program does not read them yet,
-        // and what it does instead changes bytes that only it reads.
+        // SAFETY: records are aligned to eight bytes and fit. The program does not read this part
+        // yet; if it does, only it sees the changed bytes.
         unsafe {
             (*header.cast::<AtomicU64>()).store(message.len() as u64, Ordering::Relaxed);
             let (to, room) = self.ring.rx(place + RECORD_HEADER as u64);
@@ -269,13 +271,13 @@ impl BrokerRing {
             }
         }
         self.rx_tail.store(tail + need as u64, Ordering::Relaxed);
-        // `bells` and `want_room` have the fence.
+        // The fence for this store is in `bells` and `want_room`.
         self.ring.long(RX_TAIL_AT).store(tail + need as u64, Ordering::Release);
         Ok(true)
     }
 
-    /// How many bells a program needs now that this many messages were put in, and the number of
-    /// the first.
+    /// How many bells the program needs after this many messages were put in, and the first bell's
+    /// number.
     pub fn bells(&self, put: usize) -> (u32, u32) {
         fence(Ordering::SeqCst);
         let rung = self.rx_rung.load(Ordering::Relaxed);
@@ -283,7 +285,7 @@ impl BrokerRing {
         self.ring_bells(put, is_released)
     }
 
-    /// The same where nothing is in the socket pair: whoever took the last bell was killed before
+    /// The same if the socket pair is empty: the reader that took the last bell was killed before
     /// it could say so, or is about to say so.
     pub fn bells_again(&self) -> (u32, u32) {
         fence(Ordering::SeqCst);
@@ -292,7 +294,7 @@ impl BrokerRing {
 
     fn ring_bells(&self, put: usize, is_released: bool) -> (u32, u32) {
         let rung = self.rx_rung.load(Ordering::Relaxed);
-        // A bell wakes one thread: where several wait, each gets its own.
+        // A bell wakes one thread; if several wait, each gets its own.
         let waiters = self.ring.int(RX_WAITERS_AT).load(Ordering::SeqCst) as usize;
         let count = match (is_released, waiters) {
             _ if !self.has_unread() => 0,
@@ -305,10 +307,11 @@ impl BrokerRing {
         (rung.wrapping_add(1), count as u32)
     }
 
-    /// Asks for a bell once the program has read half of what waits; whether that is still to come.
+    /// Requests a bell once the program has read half of the unread bytes. Returns false if it
+    /// already has.
     ///
     /// # Errors
-    /// What the program wrote of its reading cannot be.
+    /// The program has written an impossible read position.
     pub fn want_room(&self) -> Result<bool, Nonsense> {
         let unread = self.unread()? as u64;
         let tail = self.rx_tail.load(Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Many messages with few atomic exchanges, for `sendmmsg` and `recvmmsg`.
+//! Handles many messages with few atomic exchanges, for `sendmmsg` and `recvmmsg`.
 
 use core::sync::atomic::Ordering;
 
@@ -6,10 +6,10 @@ use super::*;
 use crate::abi::{IoVec, MMsgHdr, MsgHdr, length};
 use crate::probe;
 
-/// Most places that a sender has at once, and takes with it when it is killed.
+/// Most places that a sender holds at once, and that are lost if it is killed.
 pub(super) const AT_ONCE: usize = 4;
 
-/// Places that were reserved, one after the other.
+/// Reserved places with consecutive numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Places {
     first: usize,
@@ -26,19 +26,19 @@ impl Iterator for Places {
     }
 }
 
-/// What several calls of [`Ring::receive`] would have taken.
+/// The combined result of several calls of [`Ring::receive`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TakenMany {
     /// Messages.
     pub count: usize,
-    /// Whether nothing was left behind them.
+    /// Whether the ring was empty afterwards.
     pub was_last: bool,
     /// Whether the broker waits for room.
     pub has_room: bool,
 }
 
 impl Ring {
-    /// Reserves places: at most so many, and none only where all are in use.
+    /// Reserves at most `count` places; none only if all are in use.
     pub(super) fn reserve(self, count: usize) -> Places {
         for (free, first) in self.free() {
             let mut bits = free.load(Ordering::Relaxed);
@@ -53,12 +53,12 @@ impl Ring {
         Places { first: 0, bits: 0 }
     }
 
-    /// Sends messages as long as there is room where a queue of `queue` waits, and writes their
-    /// lengths; how many. `plain` gives the pieces of a message and its priority, and `None` where
-    /// it cannot go like this.
+    /// Sends messages while there is room for a queue of `queue`, and writes their lengths. Returns
+    /// how many were sent. `plain` returns the pieces and the priority of a message, or `None` if
+    /// it needs special treatment.
     ///
     /// # Safety
-    /// The pieces are the program's; the sum of each message is at most [`MAX_MESSAGE`].
+    /// The pieces belong to the program; each message is at most [`MAX_MESSAGE`] long.
     pub unsafe fn send_many(
         self,
         queue: u64,
@@ -94,11 +94,11 @@ impl Ring {
         sent
     }
 
-    /// Takes messages as long as there are some, each into one of `all`, whose lengths become those
-    /// of the messages; `None` where there is none, or the first cannot go like this.
+    /// Takes as many messages as there are, each into one of `all`, and writes their lengths.
+    /// `None` if there is no message or the first needs special treatment.
     ///
     /// # Safety
-    /// The pieces are the program's.
+    /// The pieces belong to the program.
     pub unsafe fn receive_many<'a>(
         self,
         all: &mut [MMsgHdr],
@@ -113,7 +113,7 @@ impl Ring {
                 if at == tail {
                     break;
                 }
-                // Where somebody else takes these meanwhile, this is any number.
+                // If another reader takes these messages meanwhile, the value is arbitrary.
                 let place = place.wrapping_add(at - begin);
                 let len = self.len_at(place);
                 let Some(into) = into(one) else { break };

@@ -1,37 +1,39 @@
-//! Shared memory that carries the messages of one connection, beside its descriptor.
+//! Shared memory that carries the messages of one connection, next to its descriptor.
 //!
-//! Two rings: one from the programs to the broker, one back. Any thread of any process that has the
-//! descriptor may send and receive at any time, be interrupted by a signal, and be killed: so there
-//! are no locks. A message is first copied and then taken or published by one atomic exchange;
-//! where somebody else was faster, the copy is thrown away.
+//! There are two rings: one from the programs to the broker, one back. Any thread of any process
+//! that has the descriptor may send and receive at any time, be interrupted by a signal, or be
+//! killed, so there are no locks. A message is first copied, and then taken or published by one
+//! atomic exchange. If another thread was faster, the copy is discarded.
 //!
-//! # The descriptor stays what poll, select and epoll ask
-//! - It is readable while the ring to the program has messages, because the broker then has a
-//!   *bell* in the socket pair: a packet with a number. Whoever takes the last message takes the
-//!   bell too. It first writes the bell's number to `RX_RELEASED`. From then on the broker rings a
-//!   new bell for a new message; so a bell may be there a moment too long, and never too short.
-//!   Where it took a newer bell than it meant, it says so, and the broker rings again; the broker
-//!   also does so some time later by itself, because who took the bell may have been killed.
-//! - The ring to the broker is full when the socket's queue of messages waits in it. What
-//!   congestion control would send at once does not wait: the broker says up to which message that
-//!   goes.
-//! - The descriptor is not writable while the ring is full, because whoever filled it puts a *plug*
-//!   into the socket pair: a packet that is charged more than a quarter of the send buffer. The
+//! # How poll, select and epoll stay correct
+//! - The descriptor is readable while the ring to the program has messages: the broker keeps a
+//!   *bell* in the socket pair, a packet with a number. The reader that takes the last message also
+//!   takes the bell. It first writes the bell's number to `RX_RELEASED`; from then on, the broker
+//!   sends a new bell for a new message. So a bell may stay a moment too long, but never disappears
+//!   too early. If a reader takes a newer bell than it intended, it reports that, and the broker
+//!   sends another. The broker also does so by itself after some time, because the reader may have
+//!   been killed.
+//! - The ring to the broker is full when the socket's queue of messages is waiting in it. Messages
+//!   that congestion control would send at once do not count as waiting: the broker publishes the
+//!   position up to which it would send.
+//! - The descriptor is not writable while the ring is full: the sender that fills it puts a *plug*
+//!   into the socket pair, a packet that is charged more than a quarter of the send buffer. The
 //!   broker reads it once the ring has room.
-//! - A descriptor that is writable is a promise, which the broker does not know of when congestion
-//!   control lets fewer go than before. Whoever finds the ring full and the descriptor writable
-//!   sends one message more, and plugs.
-//! - Senders that are killed take the places of a few messages with them. The broker counts what is
-//!   left, so that a ring without places is full as well; one without any ends.
-//! - Whenever the program has read all, the ring to it begins anew at the begin of its memory, so
-//!   that no more of that is used than messages wait, and caches keep it.
-//! - The broker sleeps on the socket pair. `TX_SLEEPS` says so, and who sends then sends a bell.
-//!   Each sleep has a number, so that nobody declares a later sleep ended.
+//! - A writable descriptor promises room for a message, but the broker does not know of such
+//!   promises when congestion control allows fewer messages than before. A sender that finds the
+//!   ring full and the descriptor writable sends one more message, and plugs.
+//! - When a sender is killed, it keeps the places of a few messages. The broker counts the
+//!   remaining ones: a ring without free places counts as full, and a connection whose places are
+//!   all lost is ended.
+//! - When the program has read everything, the ring to it restarts at the beginning of its memory.
+//!   So only as much memory is used as messages wait, and it stays in the cache.
+//! - The broker sleeps on the socket pair. `TX_SLEEPS` says so, and the next sender sends a bell.
+//!   Each sleep has a number, so that no sender ends a later sleep by mistake.
 //!
 //! # Trust
 //! A program can write anything anywhere in this memory. The broker keeps its own positions, reads
-//! each number once and checks it, and ends the connection of a program that writes nonsense. The
-//! memory cannot shrink (its file is sealed).
+//! each number once and validates it, and ends the connection if the data are invalid. The memory
+//! cannot shrink (its file is sealed).
 
 #[cfg(not(udccp_shim))]
 mod broker;
@@ -53,7 +55,7 @@ use crate::protocol::MAX_MESSAGE;
 const COOKIE_AT: usize = 0;
 /// Messages published by programs. Written by programs.
 const TX_TAIL_AT: usize = 64;
-/// Whether a plug is in the socket pair, or is about to be. Written by both.
+/// Whether a plug is in the socket pair or about to be. Written by both.
 const TX_PLUGGED_AT: usize = 80;
 /// Whether the program has shut down sending. Written by programs.
 const TX_SHUT_AT: usize = 84;
@@ -61,8 +63,8 @@ const TX_SHUT_AT: usize = 84;
 const TX_HEAD_AT: usize = 128;
 /// Position up to which congestion control would send at once. Written by the broker.
 const TX_GRANT_AT: usize = 144;
-/// The number of the broker's sleep, in which it waits for a bell; 0 while it is awake. Written by
-/// both.
+/// The number of the broker's current sleep, in which it waits for a bell; 0 while it is awake.
+/// Written by both.
 const TX_SLEEPS_AT: usize = 136;
 /// How many messages there are places for. Written by the broker.
 const TX_ROOM_AT: usize = 152;
@@ -70,45 +72,46 @@ const TX_ROOM_AT: usize = 152;
 const TX_FREE_AT: usize = 192;
 /// Bytes taken by programs. Written by programs.
 const RX_HEAD_AT: usize = 768;
-/// The last bell that somebody takes away. Written by programs.
+/// The last bell that a reader is about to take. Written by programs.
 const RX_RELEASED_AT: usize = 776;
 /// Threads that wait for a message. Written by programs.
 const RX_WAITERS_AT: usize = 780;
-/// The last bell that somebody has taken out of the socket pair. Written by programs.
+/// The last bell that was taken out of the socket pair. Written by programs.
 const RX_GONE_AT: usize = 792;
 /// Bytes published by the broker. Written by the broker.
 const RX_TAIL_AT: usize = 832;
-/// The position at which the broker wants a bell, because the ring was full. Written by both.
+/// The read position at which the broker wants a bell, because the ring was full. Written by both.
 const RX_ROOM_AT: usize = 840;
 /// The last bell that the broker sent. Written by the broker.
 const RX_RUNG_AT: usize = 848;
-/// Whether messages come this way. Written by the broker.
+/// Whether messages to the program go through the ring. Written by the broker.
 const RX_IS_ON_AT: usize = 852;
-/// Whether a program can receive this way. Written by programs.
+/// Whether a program can receive through the ring. Written by programs.
 const RX_IS_WANTED_AT: usize = 788;
 
-/// The position that is at the begin of the ring's memory. Written by the broker.
+/// The position at the beginning of the ring's memory. Written by the broker.
 const RX_BASE_AT: usize = 856;
 
 /// Places for messages to the broker; more than a socket's queue may hold.
 const TX_PLACES: u64 = 1024;
-/// For each position, modulo [`TX_PLACES`]: the position plus one, and the place.
+/// For each position, modulo [`TX_PLACES`]: the position plus one, and the place's index.
 const TX_ORDER_AT: usize = 4096;
-/// Bits of the place in an entry of the order.
+/// Bits of the place's index in an entry of the order.
 const PLACE_BITS: u32 = 16;
 const TX_PLACES_AT: usize = TX_ORDER_AT + TX_PLACES as usize * 8;
-/// Most messages that wait, whatever congestion control would send at once. Places that are left
-/// are for senders that were killed while they had some.
+/// Most messages that wait, in addition to what congestion control allows. The other places
+/// compensate for those lost with killed senders.
 pub const TX_MOST: usize = 960;
-/// Length and priority of a message before its bytes.
+/// Bytes before a message: its length and priority.
 const PLACE_HEADER: usize = 16;
 const PLACE_BYTES: usize = (PLACE_HEADER + MAX_MESSAGE).next_multiple_of(64);
 const RX_AT: usize = TX_PLACES_AT + TX_PLACES as usize * PLACE_BYTES;
 /// Bytes of the ring to the program; a power of two.
 pub const RX_BYTES: usize = 1 << 21;
-/// Length of a message before its bytes.
+/// Bytes before a message: its length.
 const RECORD_HEADER: usize = 8;
-/// Bytes of the shared memory: whole pages of any size, since the system gives back no part of one.
+/// Bytes of the shared memory: a multiple of every page size, since the system cannot free part of
+/// a page.
 pub const RING_BYTES: usize = (RX_AT + RX_BYTES).next_multiple_of(1 << 16);
 /// No position.
 const NEVER: u64 = u64::MAX;
@@ -128,7 +131,7 @@ impl Ring {
     /// A ring at an address.
     ///
     /// # Safety
-    /// [`RING_BYTES`] are mapped there, to read and write, as long as the ring is used.
+    /// [`RING_BYTES`] are mapped there, readable and writable, as long as the ring is used.
     pub const unsafe fn at(at: *mut u8) -> Self {
         Self { at }
     }
@@ -139,7 +142,7 @@ impl Ring {
     }
 
     fn long<'a>(self, at: usize) -> &'a AtomicU64 {
-        // SAFETY: within the mapping, aligned; both sides use atomics alone.
+        // SAFETY: within the mapping and aligned; both sides use only atomics.
         unsafe { &*self.at.add(at).cast::<AtomicU64>() }
     }
 
@@ -148,33 +151,34 @@ impl Ring {
         unsafe { &*self.at.add(at).cast::<AtomicU32>() }
     }
 
-    /// The bits of 64 places, and the first of them.
+    /// The free bits of 64 places each, with the index of the first.
     fn free<'a>(self) -> impl Iterator<Item = (&'a AtomicU64, usize)> {
         (0..TX_PLACES as usize / 64).map(move |n| (self.long(TX_FREE_AT + n * 8), n * 64))
     }
 
-    /// Says that places are free: bits of the 64 from `first` on.
+    /// Marks places as free: bits of the 64 from `first` on.
     fn set_free(self, first: usize, bits: u64) {
         self.long(TX_FREE_AT + first / 8).fetch_or(bits, Ordering::AcqRel);
     }
 
-    /// What is at a position of the order of messages.
+    /// The entry at a position of the order of messages.
     fn order<'a>(self, position: u64) -> &'a AtomicU64 {
         self.long(TX_ORDER_AT + (position % TX_PLACES) as usize * 8)
     }
 
-    /// The first position that has no room where a queue of `queue` may wait.
+    /// The first position without room if `queue` messages may wait.
     fn limit(self, queue: u64) -> u64 {
         let head = self.long(TX_HEAD_AT).load(Ordering::SeqCst);
         let grant = self.long(TX_GRANT_AT).load(Ordering::SeqCst);
         let room = self.long(TX_ROOM_AT).load(Ordering::SeqCst).min(TX_MOST as u64);
-        // The broker asks as well: a program's numbers may be anything.
+        // The broker calls this too, and a program can write any number here, so the sum saturates.
         grant.max(head).saturating_add(queue).min(head.saturating_add(room))
     }
 
-    /// Whether no message can be sent where a queue of `queue` may wait.
+    /// Whether no message can be sent if `queue` messages may wait.
     pub fn is_full(self, queue: u64) -> bool {
-        // The tail may be behind by what a killed sender had no time to count.
+        // The tail may lack messages that a sender published and did not count before it was
+        // killed.
         self.long(TX_TAIL_AT).load(Ordering::SeqCst) >= self.limit(queue)
     }
 
@@ -190,18 +194,19 @@ impl Ring {
 
     /// The place of a message to the broker.
     const fn place(self, index: usize) -> *mut u8 {
-        // SAFETY: callers have checked that there are so many places.
+        // SAFETY: callers have checked the index.
         unsafe { self.at.add(TX_PLACES_AT + index * PLACE_BYTES) }
     }
 
-    /// How far behind the begin of its memory a position of the ring to the program is. The base
-    /// is right as long as nobody has read what is there.
+    /// The offset of a position of the ring to the program from the base. The base is correct as
+    /// long as the message there is unread.
     fn rx_place(self, position: u64) -> u64 {
         let base = self.long(RX_BASE_AT).load(Ordering::SeqCst);
         position.wrapping_sub(base) & !7
     }
 
-    /// The bytes of the ring to the program at a place, up to where the memory begins anew.
+    /// The address of an offset in the ring to the program, and the bytes up to the end of its
+    /// memory.
     const fn rx(self, place: u64) -> (*mut u8, usize) {
         let at = place as usize % RX_BYTES;
         // SAFETY: within the mapping.

@@ -1,4 +1,4 @@
-//! The programs' side of a ring. `data` and `receive` use it, which know the descriptor.
+//! The program's side of a ring, used by `data` and `receive`, which have the descriptor.
 
 use core::sync::atomic::{Ordering, fence};
 
@@ -6,34 +6,34 @@ use super::*;
 use crate::abi::{EAGAIN, EFAULT, IoVec, length};
 use crate::probe;
 
-/// A message that was taken, or looked at.
+/// A message that was taken, or read and left there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
     /// Its length.
     pub len: usize,
-    /// Whether nothing was left behind it.
+    /// Whether the ring was empty afterwards.
     pub was_last: bool,
     /// Whether the broker waits for room.
     pub has_room: bool,
 }
 
-/// Where a message goes: pieces of the program's memory.
+/// The destination of a message: pieces of the program's memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Into<'a> {
     /// The pieces.
     pub pieces: &'a [IoVec],
-    /// The descriptor, to ask the kernel about the memory.
+    /// The descriptor, used to check the memory with the kernel.
     pub fd: core::ffi::c_int,
 }
 
 impl Into<'_> {
-    /// Copies a message here, as far as there is room; how much room there is.
+    /// Copies as much of a message as fits. Returns the size of the destination.
     ///
     /// # Errors
-    /// EFAULT where the program's memory cannot be written.
+    /// EFAULT if the program's memory is not writable.
     ///
     /// # Safety
-    /// The pieces are the program's.
+    /// The pieces belong to the program.
     pub unsafe fn fill(&self, message: &[u8]) -> Result<usize, i32> {
         let mut rest = message;
         for piece in self.pieces {
@@ -42,7 +42,7 @@ impl Into<'_> {
             if !probe::is_writable(&part, self.fd) {
                 return Err(EFAULT);
             }
-            // SAFETY: the program's memory, which the kernel has let us write just now.
+            // SAFETY: the program's memory, which the kernel has just found writable.
             unsafe { fast_copy(now.as_ptr(), part.base.cast(), now.len()) };
             rest = later;
         }
@@ -51,13 +51,13 @@ impl Into<'_> {
 }
 
 impl Ring {
-    /// Sends one message; whether the ring is full now.
+    /// Sends one message. Returns whether the ring is full now.
     ///
     /// # Errors
-    /// EAGAIN where a queue of `queue` waits; EFAULT where the program's memory cannot be read.
+    /// EAGAIN if `queue` messages wait; EFAULT if the program's memory is not readable.
     ///
     /// # Safety
-    /// The pieces are the program's; their sum is at most [`MAX_MESSAGE`].
+    /// The pieces belong to the program; together they are at most [`MAX_MESSAGE`] long.
     pub unsafe fn send(
         self,
         pieces: &[IoVec],
@@ -73,7 +73,7 @@ impl Ring {
         }
         let mut places = self.reserve(1);
         let place = places.next().ok_or(EAGAIN)?;
-        // SAFETY: the caller's promise; the place is this call's alone until it is published.
+        // SAFETY: the caller's promise; only this call has the place until it is published.
         unsafe { self.fill(place, pieces, len, priority) };
         let mut position = self.long(TX_TAIL_AT).load(Ordering::SeqCst);
         let published = self.publish(&mut position, place, queue);
@@ -87,7 +87,7 @@ impl Ring {
     /// Writes a message into a place.
     ///
     /// # Safety
-    /// As [`Self::send`]; the place is the caller's.
+    /// As [`Self::send`]; the caller has reserved the place.
     pub(super) unsafe fn fill(self, place: usize, pieces: &[IoVec], len: usize, priority: u32) {
         // SAFETY: the caller's promise.
         unsafe {
@@ -102,13 +102,14 @@ impl Ring {
         }
     }
 
-    /// Publishes a place at a position that is free or at one behind it, and steps over that.
+    /// Publishes a place at `position` or the next free one, and sets `position` to the one after
+    /// it.
     pub(super) fn publish(self, position: &mut u64, place: usize, queue: u64) -> Result<(), i32> {
         loop {
             let order = self.order(*position);
             let found = order.load(Ordering::SeqCst);
             if found >> PLACE_BITS == *position + 1 {
-                // Somebody published it and did not count it yet.
+                // Another sender has published this position and not counted it yet.
                 *position += 1;
                 continue;
             }
@@ -116,7 +117,7 @@ impl Ring {
                 return Err(EAGAIN);
             }
             if found >> PLACE_BITS != (*position + 1).saturating_sub(TX_PLACES) {
-                // The position is long taken.
+                // The position was taken long ago.
                 let tail = self.long(TX_TAIL_AT).load(Ordering::SeqCst);
                 *position = tail.max(self.long(TX_HEAD_AT).load(Ordering::SeqCst));
                 continue;
@@ -129,12 +130,12 @@ impl Ring {
         }
     }
 
-    /// Counts what was published before a position.
+    /// Counts all messages published before a position.
     pub(super) fn count_to(self, position: u64) {
         self.long(TX_TAIL_AT).fetch_max(position, Ordering::SeqCst);
     }
 
-    /// The broker's sleep out of which the caller must ring it.
+    /// The broker's current sleep, if it must be woken with a bell.
     pub fn sleep(self) -> Option<u32> {
         fence(Ordering::SeqCst);
         match self.int(TX_SLEEPS_AT).load(Ordering::SeqCst) {
@@ -143,18 +144,18 @@ impl Ring {
         }
     }
 
-    /// Says that a bell or a plug was sent that ends a sleep of the broker.
+    /// Records that a bell or a plug was sent, which ends a sleep of the broker.
     pub fn end_sleep(self, sleep: u32) {
         let order = Ordering::SeqCst;
         let _ = self.int(TX_SLEEPS_AT).compare_exchange(sleep, 0, order, order);
     }
 
-    /// Whether a plug is in the socket pair, or is about to be.
+    /// Whether a plug is in the socket pair or about to be.
     pub fn is_plugged(self) -> bool {
         self.int(TX_PLUGGED_AT).load(Ordering::SeqCst) != 0
     }
 
-    /// Says that a plug follows.
+    /// Records that a plug is about to be sent.
     pub fn plug(self) {
         self.int(TX_PLUGGED_AT).store(1, Ordering::SeqCst);
     }
@@ -169,7 +170,7 @@ impl Ring {
         self.int(TX_SHUT_AT).load(Ordering::SeqCst) != 0
     }
 
-    /// Whether messages come through the ring.
+    /// Whether messages arrive through the ring.
     pub fn is_on(self) -> bool {
         self.int(RX_IS_ON_AT).load(Ordering::SeqCst) != 0
     }
@@ -191,19 +192,19 @@ impl Ring {
 
     pub(super) fn len_at(self, place: u64) -> usize {
         let (header, _) = self.rx(place);
-        // SAFETY: places of records are multiples of eight. Where somebody else took this one
-        // meanwhile, the number is anything: it is bounded, and then not used.
+        // SAFETY: places of records are multiples of eight. If another reader took this one
+        // meanwhile, the number is arbitrary; it is bounded here and not used then.
         let len = unsafe { &*header.cast::<AtomicU64>() }.load(Ordering::Relaxed);
         (len as usize).min(RX_BYTES - RECORD_HEADER)
     }
 
-    /// Takes the next message, or copies it and leaves it there; `None` where there is none.
+    /// Takes the next message, or copies it if `is_peek`. `None` if there is none.
     ///
     /// # Errors
-    /// EFAULT where the program's memory cannot be written.
+    /// EFAULT if the program's memory is not writable.
     ///
     /// # Safety
-    /// The pieces are the program's.
+    /// The pieces belong to the program.
     pub unsafe fn receive(self, into: &Into<'_>, is_peek: bool) -> Result<Option<Taken>, i32> {
         let head = self.long(RX_HEAD_AT);
         loop {
@@ -230,10 +231,10 @@ impl Ring {
         }
     }
 
-    /// Copies a message to the program's memory, as far as that has room.
+    /// Copies as much of a message to the program's memory as fits.
     ///
     /// # Safety
-    /// The pieces are the program's.
+    /// The pieces belong to the program.
     pub(super) unsafe fn copy(self, mut from: u64, len: usize, into: &Into<'_>) -> Result<(), i32> {
         let mut left = len;
         for piece in into.pieces {
@@ -245,7 +246,7 @@ impl Ring {
             while done < part.len {
                 let (at, room) = self.rx(from);
                 let some = room.min(part.len - done);
-                // SAFETY: the program's memory, which the kernel has let us write just now.
+                // SAFETY: the program's memory, which the kernel has just found writable.
                 unsafe {
                     fast_copy(at, part.base.cast::<u8>().add(done), some);
                 }
@@ -257,7 +258,8 @@ impl Ring {
         Ok(())
     }
 
-    /// Whether the broker waits for the ring to be read up to here. Only one caller is told.
+    /// Whether the broker waits for the ring to be read up to here. Returns true to one caller
+    /// only.
     pub(super) fn gives_room(self, position: u64) -> bool {
         let wanted = self.long(RX_ROOM_AT);
         let at = wanted.load(Ordering::SeqCst);
@@ -265,13 +267,13 @@ impl Ring {
             && wanted.compare_exchange(at, NEVER, Ordering::SeqCst, Ordering::Relaxed).is_ok()
     }
 
-    /// Whether the ring to the program has nothing.
+    /// Whether the ring to the program is empty.
     pub fn is_empty(self) -> bool {
         let head = self.long(RX_HEAD_AT).load(Ordering::SeqCst);
         self.long(RX_TAIL_AT).load(Ordering::SeqCst) == head
     }
 
-    /// Counts a thread that waits for a message, or no longer does.
+    /// Counts threads that wait for a message.
     pub fn count_waiter(self, begins: bool) {
         let waiters = self.int(RX_WAITERS_AT);
         if begins {
@@ -281,8 +283,8 @@ impl Ring {
         }
     }
 
-    /// The bell that the caller has to take out of the socket pair, because the ring is empty; all
-    /// before it go too.
+    /// The bell that the caller must take out of the socket pair, with all before it, because the
+    /// ring is empty.
     pub fn release(self) -> Option<u32> {
         let released = self.int(RX_RELEASED_AT);
         let rung = self.int(RX_RUNG_AT).load(Ordering::SeqCst);
@@ -298,31 +300,31 @@ impl Ring {
         if self.is_empty() {
             return Some(rung);
         }
-        // A message came before the broker could know: its bell is the one that is there.
+        // A message came before the broker saw the release, so the existing bell is the one for it.
         let _ = released.compare_exchange(rung, before, order, order);
         None
     }
 
-    /// Whether a bell has to stay where it is.
+    /// Whether a bell must stay in the socket pair.
     pub fn is_rung(self, bell: u32) -> bool {
         is_after(bell, self.int(RX_RELEASED_AT).load(Ordering::SeqCst))
     }
 
-    /// Says that a bell was taken out of the socket pair; whether the broker has to ring again,
-    /// because it should have stayed.
+    /// Records that a bell was taken out of the socket pair. Returns whether the broker must send
+    /// another, because that bell was still needed.
     pub fn bell_gone(self, bell: u32) -> bool {
         raise(self.int(RX_GONE_AT), bell);
         raise(self.int(RX_RELEASED_AT), bell) && !self.is_empty()
     }
 
-    /// Whether a bell was taken out of the socket pair, or one after it.
+    /// Whether this bell or a later one was taken out of the socket pair.
     pub fn is_gone(self, bell: u32) -> bool {
         !is_after(bell, self.int(RX_GONE_AT).load(Ordering::SeqCst))
     }
 }
 
-/// Copies bytes with `memmove`. This library asks for `memcpy` without a version, and would get
-/// that of the oldest glibc, which serves the oldest processors.
+/// Copies bytes with `memmove`. This library requests `memcpy` without a symbol version, and would
+/// get the oldest glibc's version, which is written for the oldest processors.
 ///
 /// # Safety
 /// As [`core::ptr::copy`].
@@ -331,7 +333,7 @@ unsafe fn fast_copy(from: *const u8, to: *mut u8, len: usize) {
     unsafe { core::ptr::copy(from, to, len) }
 }
 
-/// Makes a number that of a bell, unless that of a later one is there; whether it did.
+/// Raises a number to that of a bell, unless it is later already. Returns whether it did.
 fn raise(number: &AtomicU32, bell: u32) -> bool {
     let mut before = number.load(Ordering::SeqCst);
     while is_after(bell, before) {

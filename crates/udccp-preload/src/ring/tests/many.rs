@@ -1,9 +1,9 @@
-//! The calls for many messages, where something stops them or others work at the same ring.
+//! Calls for many messages that are cut short, or that run while others use the same ring.
 
 use super::*;
 
 impl Both {
-    /// Receives with one call; `None` is a message that cannot be received like this.
+    /// Receives with one call; `None` stands for a message that needs special treatment.
     fn receive_into(&self, rooms: &[Option<IoVec>]) -> (Vec<u32>, Option<TakenMany>) {
         let mut all: Vec<MMsgHdr> =
             rooms.iter().map(|_| MMsgHdr { len: 9999, ..MMsgHdr::empty() }).collect();
@@ -17,7 +17,7 @@ impl Both {
             let piece = unsafe { one.header.iov.as_ref() }?;
             Some(Into { pieces: core::slice::from_ref(piece), fd: self.socket.as_raw_fd() })
         };
-        // SAFETY: the pieces live, or cannot be written.
+        // SAFETY: the pieces are valid, or not writable.
         let many = unsafe { self.ring.receive_many(&mut all, into) };
         (all.iter().map(|one| one.len).collect(), many)
     }
@@ -46,7 +46,7 @@ fn a_message_that_cannot_be_received_ends_the_call_before_it_and_stays() {
     assert_eq!(both.receive(8, false).unwrap().0, b"three");
 }
 
-/// Receives with one call, while `meanwhile` happens after the first look at the ring.
+/// Receives with one call, and runs `meanwhile` after the first read of the ring.
 fn receive_while(both: &Both, meanwhile: impl Fn()) -> (Vec<u8>, Option<TakenMany>) {
     let mut data = [0; 16];
     let (first, second) = data.split_at_mut(8);
@@ -62,7 +62,7 @@ fn receive_while(both: &Both, meanwhile: impl Fn()) -> (Vec<u8>, Option<TakenMan
         let pieces = unsafe { core::slice::from_raw_parts(one.header.iov, 1) };
         Some(Into { pieces, fd: both.socket.as_raw_fd() })
     };
-    // SAFETY: the pieces live.
+    // SAFETY: the pieces are valid.
     let many = unsafe { both.ring.receive_many(&mut all, into) };
     (data.to_vec(), many)
 }
@@ -75,7 +75,7 @@ fn what_somebody_else_took_meanwhile_is_not_received_again() {
     put(b"two");
     let (data, many) = receive_while(&both, || assert!(both.receive(8, false).is_some()));
     assert_eq!((&data[..3], many.unwrap().count), (&b"two"[..], 1));
-    // The memory may be used from its begin again by then.
+    // By then, the memory may be used from its beginning again.
     put(b"one");
     put(b"two");
     let (data, many) = receive_while(&both, || {
@@ -114,7 +114,7 @@ fn a_call_has_few_places_at_once() {
         let taken = TX_PLACES as usize - both.ring.free_places() - sent.get();
         assert!((1..=AT_ONCE).contains(&taken), "{taken} after {} messages", sent.get());
         sent.set(sent.get() + 1);
-        // SAFETY: the piece lives.
+        // SAFETY: the piece is valid.
         Some((unsafe { core::slice::from_raw_parts(message.iov, 1) }, 3))
     });
     // SAFETY: as above.
@@ -126,13 +126,13 @@ fn a_call_has_few_places_at_once() {
 fn places_that_were_not_needed_come_back_and_no_others() {
     let both = Both::new();
     let bad = core::ptr::without_provenance::<u8>(8);
-    // SAFETY: nobody reads it: the kernel is asked first.
+    // SAFETY: never read: the kernel is asked first.
     let bad = unsafe { core::slice::from_raw_parts(bad, 5) };
     let messages: Vec<Vec<u8>> = (0..100u8).map(|n| vec![n; 9]).collect();
     for message in &messages[..70] {
         both.send(message, 200).unwrap();
     }
-    // Not those of the messages that wait in the first 64.
+    // Not the places of the messages that wait in the first 64.
     assert_eq!(both.send_many(&[&messages[70], bad, bad], 200), [9]);
     for message in &messages[71..] {
         assert_eq!(both.send_many(&[message], 200), [9]);
@@ -150,7 +150,7 @@ fn what_a_call_sent_is_counted_for_the_next_one() {
     assert!(!both.ring.is_full(3));
     assert_eq!(both.send_many(&[b"c", b"d"], 3), [1]);
     assert!(both.ring.is_full(3));
-    // Where others have taken the ring's end meanwhile, the call goes on behind them.
+    // If other senders have taken the end of the ring meanwhile, the call continues after them.
     assert!(both.take().unwrap().is_some());
     both.ring.long(TX_TAIL_AT).store(0, Ordering::SeqCst);
     assert_eq!(both.send_many(&[b"e"], 3), [1]);
@@ -160,7 +160,7 @@ fn what_a_call_sent_is_counted_for_the_next_one() {
     }
 }
 
-/// Sends its numbers in calls of one to five.
+/// Sends its numbers in calls of one to five messages.
 fn send_numbers(both: &Both, from: u32, to: u32) {
     let mut next = from;
     while next < to {
@@ -173,7 +173,7 @@ fn send_numbers(both: &Both, from: u32, to: u32) {
     }
 }
 
-/// Receives numbers in calls of up to six until `left` is none.
+/// Receives numbers in calls of up to six messages until `left` is 0.
 fn receive_numbers(both: &Both, left: &AtomicU32) -> Vec<u32> {
     let mut got = Vec::new();
     while left.load(Ordering::SeqCst) > 0 {

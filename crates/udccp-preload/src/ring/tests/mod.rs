@@ -11,14 +11,14 @@ use crate::sys;
 
 mod many;
 
-/// Both sides of a ring, and a socket for the library to ask about memory.
+/// Both sides of a ring, and a socket with which the library checks memory.
 struct Both {
     broker: BrokerRing,
     ring: Ring,
     socket: std::net::UdpSocket,
 }
 
-// SAFETY: as programs, which share a ring among threads.
+// SAFETY: like programs, which share a ring among threads.
 unsafe impl Sync for Both {}
 
 impl Both {
@@ -32,7 +32,7 @@ impl Both {
         file.set_len(RING_BYTES as u64).unwrap();
         let broker = BrokerRing::map(file.as_fd(), 7).unwrap();
         let at = sys::map_to_write(file.as_raw_fd(), core::ptr::null_mut(), RING_BYTES);
-        // SAFETY: mapped just now, and never taken away.
+        // SAFETY: just mapped, and never unmapped.
         let ring = unsafe { Ring::at(at) };
         assert_eq!(ring.cookie(), 7);
         Self { broker, ring, socket: std::net::UdpSocket::bind("127.0.0.1:0").unwrap() }
@@ -42,11 +42,11 @@ impl Both {
         let (head, tail) = message.split_at(message.len() / 2);
         let pieces = [head, tail]
             .map(|part| IoVec { base: part.as_ptr().cast_mut().cast(), len: part.len() });
-        // SAFETY: the pieces live.
+        // SAFETY: the pieces are valid.
         unsafe { self.ring.send(&pieces, message.len(), 3, queue) }
     }
 
-    /// Sends messages with one call; their lengths as the call gives them.
+    /// Sends messages with one call. Returns the lengths that it reports.
     fn send_many(&self, messages: &[&[u8]], queue: u64) -> Vec<usize> {
         let piece = |m: &&[u8]| IoVec { base: m.as_ptr().cast_mut().cast(), len: m.len() };
         let pieces: Vec<IoVec> = messages.iter().map(piece).collect();
@@ -57,13 +57,13 @@ impl Both {
             // SAFETY: each has the one piece that it was made of.
             Some((unsafe { core::slice::from_raw_parts(message.iov, 1) }, 3))
         }
-        // SAFETY: the pieces live.
+        // SAFETY: the pieces are valid.
         let sent = unsafe { self.ring.send_many(queue, &mut all, plain) };
         all[..sent].iter().map(|one| one.len as usize).collect()
     }
 
-    /// Receives with one call for `rooms` messages of so many bytes: each as its buffer holds it,
-    /// and its length.
+    /// Receives with one call into buffers of `rooms` bytes each. Returns each buffer's content and
+    /// the message's length.
     fn receive_many(&self, rooms: &[usize]) -> (Vec<(Vec<u8>, usize)>, Option<TakenMany>) {
         let mut data: Vec<Vec<u8>> = rooms.iter().map(|room| vec![0; *room]).collect();
         let mut all: Vec<MMsgHdr> = rooms.iter().map(|_| MMsgHdr::empty()).collect();
@@ -79,7 +79,7 @@ impl Both {
             let pieces = unsafe { core::slice::from_raw_parts(one.header.iov, 1) };
             Some(Into { pieces, fd: self.socket.as_raw_fd() })
         };
-        // SAFETY: the pieces live.
+        // SAFETY: the pieces are valid.
         let many = unsafe { self.ring.receive_many(&mut all, into) };
         let count = many.map_or(0, |many| many.count);
         (data.into_iter().zip(all.iter().map(|one| one.len as usize)).take(count).collect(), many)
@@ -88,7 +88,7 @@ impl Both {
     fn take(&self) -> Result<Option<(Vec<u8>, u32)>, Nonsense> {
         let mut room = BytesMut::from(&b"before"[..]);
         let taken = self.broker.take(&mut room)?;
-        self.broker.tell_taken();
+        self.broker.publish_taken();
         assert_eq!(room.len(), 6 + taken.map_or(0, |(len, _)| len));
         Ok(taken.map(|(_, priority)| (room[6..].to_vec(), priority)))
     }
@@ -99,7 +99,7 @@ impl Both {
         let pieces =
             [head, tail].map(|part| IoVec { base: part.as_mut_ptr().cast(), len: part.len() });
         let into = Into { pieces: &pieces, fd: self.socket.as_raw_fd() };
-        // SAFETY: the pieces live.
+        // SAFETY: the pieces are valid.
         let taken = unsafe { self.ring.receive(&into, is_peek) }.unwrap()?;
         data.truncate(taken.len);
         Some((data, taken))
@@ -128,7 +128,7 @@ fn a_queue_is_full_by_its_length_the_grant_and_the_most_there_is() {
     assert!(!both.broker.must_unplug(5), "it is full");
     assert!(both.take().unwrap().is_some());
     assert!(both.broker.must_unplug(5));
-    // Four wait; congestion control would send three of them and two more.
+    // Four messages wait. Congestion control would send three of them and two more.
     both.broker.grant(3 + 2);
     for n in 1..=6 {
         assert_eq!(both.send(b"x", 5), Ok(n == 6));
@@ -152,10 +152,10 @@ fn a_ring_is_no_larger_than_it_is_whatever_is_written_there() {
 #[test]
 fn a_sender_killed_at_any_step_stops_nobody() {
     let both = Both::new();
-    // It had taken a place.
+    // A killed sender had reserved a place.
     let _ = both.ring.long(TX_FREE_AT).fetch_and(!1, Ordering::SeqCst);
     assert_eq!(both.send(b"a", 5), Ok(false));
-    // It had published its message, and not counted it.
+    // A killed sender had published its message and not counted it.
     both.ring.long(TX_TAIL_AT).fetch_sub(1, Ordering::SeqCst);
     assert!(!both.ring.is_full(1 + 1));
     assert_eq!(both.send(b"b", 5), Ok(false));
@@ -169,7 +169,7 @@ fn a_sender_killed_at_any_step_stops_nobody() {
 #[test]
 fn places_that_killed_senders_took_are_no_room() {
     let both = Both::new();
-    // Each had taken as many as one can have.
+    // Each killed sender held the most places that one can hold.
     for _ in 0..30 {
         assert_eq!(both.ring.reserve(AT_ONCE).count(), AT_ONCE);
     }
@@ -192,7 +192,7 @@ fn places_that_killed_senders_took_are_no_room() {
     assert_eq!((0..1000).take_while(|_| both.send(b"x", 5).is_ok()).count(), 5);
 }
 
-/// Else the ring is full, and nobody has plugged the socket.
+/// Otherwise the ring is full although no sender has plugged the socket.
 #[test]
 fn what_is_sent_while_places_are_counted_takes_none_away() {
     const MESSAGES: usize = 50_000;
@@ -238,7 +238,7 @@ fn a_call_sends_as_many_messages_as_have_room() {
     let messages: Vec<Vec<u8>> = (0..100usize).map(|n| vec![n as u8; n * 10]).collect();
     let all: Vec<&[u8]> = messages.iter().map(Vec::as_slice).collect();
     for round in 0..20 {
-        // Some wait already, sent alone.
+        // Some messages, sent one by one, wait already.
         let before = round % 3;
         for _ in 0..before {
             assert_eq!(both.send(b"first", 40), Ok(false));
@@ -261,7 +261,7 @@ fn a_call_sends_as_many_messages_as_have_room() {
 fn a_message_that_cannot_go_ends_the_call_before_it_and_costs_no_place() {
     let both = Both::new();
     let bad = core::ptr::without_provenance::<u8>(8);
-    // SAFETY: nobody reads it: the kernel is asked first.
+    // SAFETY: never read: the kernel is asked first.
     let bad = unsafe { core::slice::from_raw_parts(bad, 5) };
     assert_eq!(both.send_many(&[b"a", b"bc", bad, b"d"], 40), [1, 2]);
     assert_eq!(both.take(), Ok(Some((b"a".to_vec(), 3))));
@@ -291,7 +291,7 @@ fn messages_to_the_program_wrap_around_and_are_cut_or_looked_at() {
     let both = Both::new();
     let message =
         |turn: usize| -> Vec<u8> { (0..turn * 31 % 3000).map(|n| (n + turn) as u8).collect() };
-    // One is always there: else the memory is used from its begin again.
+    // One message is always unread: otherwise the memory is used from its beginning again.
     assert_eq!(both.broker.put(&message(0), RX_BYTES), Ok(true));
     for turn in 0..1000usize {
         assert_eq!(both.broker.put(&message(turn + 1), RX_BYTES), Ok(true));
@@ -325,7 +325,7 @@ fn the_ring_to_the_program_begins_anew_whenever_all_was_read() {
     both.broker.put(b"one", RX_BYTES).unwrap();
     both.broker.put(b"two", RX_BYTES).unwrap();
     assert_eq!(both.receive(3, false).unwrap().0, b"one");
-    // One that still copies this has to find that it was read.
+    // A reader that is still copying this must find that it was taken.
     both.broker.put(b"six", RX_BYTES).unwrap();
     assert_eq!(first(&both), b"one", "a message waits");
     assert_eq!(both.receive_many(&[3; 2]).0.len(), 2);
@@ -346,7 +346,7 @@ fn what_waits_for_the_program_is_limited_and_room_is_told() {
         assert_eq!(both.receive(1000, false).unwrap().1.has_room, n == 5, "{n}");
     }
     assert_eq!(both.broker.want_room(), Ok(false), "there is room");
-    // One message always goes, unless the memory is too small for it.
+    // One message is always accepted, unless the memory is too small for it.
     assert_eq!(both.broker.put(&[1; 20_000], 10_000), Ok(true));
     assert_eq!(both.broker.put(b"", 10_000), Ok(false));
     both.receive(1000, false).unwrap();
@@ -403,7 +403,7 @@ fn a_sleep_of_the_broker_ends_with_a_bell_for_it_and_not_for_an_earlier_one() {
 fn memory_that_the_kernel_cannot_read_or_write_is_an_error() {
     let both = Both::new();
     let bad = [IoVec { base: 4096 as *mut _, len: 10 }];
-    // SAFETY: that it is not readable is what is tested.
+    // SAFETY: the test checks that it is not readable.
     assert_eq!(unsafe { both.ring.send(&bad, 10, 0, 5) }, Err(EFAULT));
     both.broker.put(b"0123456789", RX_BYTES).unwrap();
     let into = Into { pieces: &bad, fd: both.socket.as_raw_fd() };
