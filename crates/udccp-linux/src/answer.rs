@@ -3,22 +3,22 @@
 use serde::{Deserialize, Serialize};
 use udccp_testbed::Observations;
 
-/// File names in the folder that host and guest share.
+/// File names in the folder that host and guest share: the plan.
 pub(crate) const PLAN: &str = "plan.json";
 /// The guest's answer.
 pub(crate) const ANSWER: &str = "answer.json";
-/// The packets.
+/// The recorded packets.
 pub(crate) const EVENTS: &str = "packets.bin";
 
-/// The end of a run.
+/// The outcome of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "outcome")]
 pub(crate) enum Answer {
-    /// It was played to its end.
+    /// The run is complete.
     Done(Box<Observations>),
-    /// It was not.
+    /// The run failed.
     Failed {
-        /// Why not.
+        /// The error.
         what: String,
         /// What to do about it.
         hint: Option<String>,

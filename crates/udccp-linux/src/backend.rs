@@ -7,12 +7,12 @@ use udccp_testbed::DccpStack;
 use crate::error::LinuxError;
 use crate::run::Linux;
 
-/// Names among the backends: the DCCP of the kernel, and ours in that kernel.
+/// Names as backends: with the kernel's DCCP, and with ours in that kernel.
 pub const IDS: [&str; 2] = ["linux", "linux-udccp"];
-/// Wall-clock seconds that a second of a scenario takes, about.
+/// Approximate wall-clock seconds per second of a scenario.
 const PACE: f64 = 0.3;
 
-/// The backend's name where this code plays the DCCP flows.
+/// The backend's name for the implementation of the DCCP flows.
 pub const fn id(dccp: DccpStack) -> &'static str {
     match dccp {
         DccpStack::Linux => IDS[0],

@@ -1,4 +1,4 @@
-//! Boots a guest, waits for its end, and leaves nothing behind.
+//! Boots a guest, waits for its end, and cleans up.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -20,42 +20,41 @@ use crate::error::LinuxError;
 use crate::kernel::{Kernel, last_lines};
 use crate::reservation::{self, CpuReservation};
 
-/// Names of the folders that guests share with their host begin so; the number of the host's
-/// process follows.
+/// Prefix of the folders that guests share with their host; the host's process id follows.
 const PREFIX: &str = "udccp-linux-";
-/// Wall-clock time of the guest's begin: a fixed one, so that runs are equal.
+/// Wall-clock time at which the guest starts: fixed, so that runs are equal.
 const START_NS: u64 = 1_500_000_000_000_000_000;
-/// What the guest says while it runs.
+/// The file with the guest's console output.
 const CONSOLE: &str = "console";
-/// The folder, as the guest's own process on the host sees it.
+/// The folder, as seen by the guest's process on the host.
 const HERE: &str = "/proc/self/cwd";
-/// Lines of the console that an error shows.
+/// Console lines to show in an error.
 const CONSOLE_LINES: usize = 15;
-/// Begins the word that names the guest's processor, where it is given one.
+/// Prefix of the argument that names the guest's processor, if it has one.
 const ON_PROCESSOR: &str = "processor=";
-/// Time between two looks whether the guest has ended.
+/// Interval at which to check whether the guest has ended.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// What to boot, and how.
+/// The configuration of a guest.
 #[derive(Clone, Debug)]
 pub(crate) struct Guest {
     pub(crate) kernel: Kernel,
-    /// The program `udccp`, which is the guest's first program too.
+    /// The program `udccp`, which is also the guest's init.
     pub(crate) program: PathBuf,
     pub(crate) memory_mib: u64,
-    /// All chance in the kernel comes from it.
+    /// The seed of all randomness in the kernel.
     pub(crate) seed: u64,
-    /// Parts of the kernel that do not start.
+    /// Kernel initcalls to skip.
     pub(crate) without: &'static [&'static str],
-    /// Wall-clock time after which it is killed.
+    /// Wall-clock time limit, after which it is killed.
     pub(crate) deadline: Duration,
-    /// Further words of the kernel's command line.
+    /// Additional arguments for the kernel's command line.
     pub(crate) more: Vec<String>,
-    /// Where plan, answer, packets and console are copied to.
+    /// Folder to which plan, answer, packets and console are copied.
     pub(crate) keep: Option<PathBuf>,
 }
 
-/// A run that is over: its folder lives as long as this.
+/// A completed run. Its folder exists as long as this value.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) played: Observations,
@@ -64,11 +63,12 @@ pub(crate) struct Ended {
     pub(crate) wall: Duration,
 }
 
-/// Guests that run now, for [`stop_all`]: process group and folder.
+/// Running guests, for [`stop_all`]: process group and folder.
 static RUNNING: Mutex<Vec<(i32, PathBuf)>> = Mutex::new(Vec::new());
 
-/// Kills every guest of this process and removes its folder. For the end of the process by a
-/// signal; a guest whose process is killed dies with it, and the next run removes its folder.
+/// Kills every guest of this process and removes its folder. To be called when a signal ends the
+/// process. If the process is killed instead, its guests die with it, and the next run removes
+/// their folders.
 pub fn stop_all() {
     let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
     for (group, folder) in running.drain(..) {
@@ -77,7 +77,7 @@ pub fn stop_all() {
     }
 }
 
-/// Removes folders of processes that are gone. Returns them.
+/// Removes the folders of processes that have ended, and returns them.
 pub fn sweep() -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(std::env::temp_dir()) else { return Vec::new() };
     let stale = |entry: &fs::DirEntry| {
@@ -89,15 +89,15 @@ pub fn sweep() -> Vec<PathBuf> {
     stale.filter(|folder| fs::remove_dir_all(folder).is_ok()).collect()
 }
 
-/// Whether a process has ended (a zombie has, only nobody asked).
+/// Whether a process has ended; zombies count as ended.
 fn is_gone(pid: u32) -> bool {
     let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return true };
     let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
     matches!(state, Some('Z' | 'X') | None)
 }
 
-/// Becomes another program (the guest, or a tool of its set-up) that dies with this process's
-/// parent (hidden command `udccp linux-boot`). Returns only on failure.
+/// Executes another program (the guest, or a build tool) that dies with this process's parent. Used
+/// by the hidden command `udccp linux-boot`. Returns only on failure.
 pub fn boot(mut arguments: Vec<OsString>) -> std::io::Error {
     let word = arguments.first().and_then(|word| word.to_str()?.strip_prefix(ON_PROCESSOR));
     let processor: Option<usize> = word.and_then(|number| number.parse().ok());
@@ -114,39 +114,39 @@ pub fn boot(mut arguments: Vec<OsString>) -> std::io::Error {
     if getppid() != parent {
         return std::io::Error::other("the parent is gone");
     }
-    // The guest's memory, and with it the size of its tables, depends on where its process lies.
+    // Without address randomisation: the guest's memory layout, and so the size of its tables,
+    // depends on the addresses of its process.
     let persona = personality::get().map(|now| now | Persona::ADDR_NO_RANDOMIZE);
     if let Err(error) = persona.and_then(personality::set) {
         return error.into();
     }
     if let Some(processor) = processor {
-        // Without, all is as before, only slower.
+        // Failure only makes the guest slower.
         let _ = reservation::pin_to(processor);
     }
     let kernel = arguments.remove(0);
     Command::new(kernel).args(arguments).exec()
 }
 
-/// A guest with another task than to play a plan: its first program is the program with these
-/// words. It mounts what it needs, leaves what it finds in the folder, and switches the machine
-/// off.
+/// A guest with a task other than running a plan: its init is `program` with these arguments. It
+/// mounts what it needs, writes its results to the folder, and powers the machine off.
 #[derive(Clone, Debug)]
 pub struct Errand {
     /// The guest's kernel.
     pub kernel: Kernel,
-    /// The guest's first program.
+    /// The guest's init.
     pub program: PathBuf,
-    /// Its words; the path of the folder, as a guest mounts it, follows them.
+    /// Its arguments; the path of the folder, as a guest mounts it, is appended.
     pub words: Vec<String>,
-    /// All chance in the kernel comes from it.
+    /// The seed of all randomness in the kernel.
     pub seed: u64,
-    /// Wall-clock time after which it is killed.
+    /// Wall-clock time limit, after which it is killed.
     pub deadline: Duration,
 }
 
 impl Errand {
-    /// Boots a guest in a new folder with these files, and waits for its end. The folder lives as
-    /// long as what is returned.
+    /// Boots a guest in a new folder with these files, and waits for its end. The folder exists as
+    /// long as the returned value.
     ///
     /// # Errors
     /// The guest does not end in time, or is killed.
@@ -186,14 +186,14 @@ fn new_folder() -> Result<TempDir, LinuxError> {
 }
 
 impl Guest {
-    /// Boots in a folder, with this command of the program as the first one, and waits for the end:
-    /// how it ended, how long it took, and what the console said last.
+    /// Boots the guest with a folder and a command for its init, and waits for its end. Returns its
+    /// exit status, how long it took, and the end of its console output.
     fn run(
         &self,
         path: &Path,
         words: &[String],
     ) -> Result<(Option<std::process::ExitStatus>, Duration, String), LinuxError> {
-        // A path without anything that a kernel's command line cannot hold.
+        // A path without characters that are special on a kernel's command line.
         let program = path.join("udccp");
         std::os::unix::fs::symlink(&self.program, &program).map_err(LinuxError::file(&program))?;
         let console = path.join(CONSOLE);
@@ -207,7 +207,7 @@ impl Guest {
         Ok((status, begun.elapsed(), console))
     }
 
-    /// Plays a plan.
+    /// Runs a plan.
     pub(crate) fn play(&self, plan: &Plan) -> Result<Ended, LinuxError> {
         let folder = new_folder()?;
         let path = folder.path();
@@ -235,7 +235,7 @@ impl Guest {
         Err(LinuxError::Guest { what, console })
     }
 
-    /// Copies what is of interest, if anybody wants it.
+    /// Copies the result files, if requested.
     fn keep(&self, folder: &Path) -> Result<(), LinuxError> {
         let Some(keep) = &self.keep else { return Ok(()) };
         fs::create_dir_all(keep).map_err(LinuxError::file(keep))?;
@@ -265,7 +265,7 @@ impl Guest {
         command.arg(&self.kernel.binary).args(self.arguments(words));
         command.current_dir(folder);
         command.process_group(0).stdin(Stdio::null()).stdout(log).stderr(errors);
-        // What the host's user has set is not for the guest's programs.
+        // The guest's programs must not depend on the user's environment.
         command.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").env("HOME", folder);
         if let Some(temporary) = std::env::var_os("TMPDIR") {
             command.env("TMPDIR", temporary);
@@ -273,8 +273,8 @@ impl Guest {
         command.spawn().map_err(LinuxError::io("cannot start the guest"))
     }
 
-    /// The kernel's command line. It seeds the kernel's chance, so no name in it differs from run
-    /// to run: the folder is where the process is.
+    /// The kernel's command line. It seeds the kernel's random generator, so it must not contain
+    /// names that differ between runs: the folder is given as the process's working directory.
     fn arguments(&self, words: &[String]) -> Vec<String> {
         let mut all = vec![
             format!("mem={}M", self.memory_mib),
@@ -304,7 +304,7 @@ impl Guest {
     }
 }
 
-/// Waits for the end of the guest; `None` where it had to be killed.
+/// Waits for the guest to end; `None` if it had to be killed.
 #[expect(clippy::disallowed_methods, reason = "the guest is killed by the host's clock")]
 fn wait(
     mut child: Child,
@@ -322,7 +322,7 @@ fn wait(
             Err(error) => break Err(LinuxError::io("waiting for the guest")(error)),
         }
     };
-    // What it started ends with it; nothing else is in its group.
+    // Kill what it started too; nothing else is in its process group.
     let _ = killpg(Pid::from_raw(group), Signal::SIGKILL);
     let _ = child.wait();
     list().retain(|(running, _)| *running != group);

@@ -1,4 +1,4 @@
-//! Errors of the Linux backend, each with a way out.
+//! Errors of the Linux backend, with hints.
 
 use std::io;
 use std::path::Path;
@@ -9,12 +9,12 @@ pub enum LinuxError {
     /// This machine lacks something.
     #[error("{what}")]
     Missing {
-        /// What, in words.
+        /// What is missing.
         what: String,
         /// How to get it.
         hint: String,
     },
-    /// The scenario asks for what a Linux kernel (or its traffic control) does not have.
+    /// The scenario needs something that Linux, or its traffic control, lacks.
     #[error("this scenario cannot run in Linux: {}", .0.join("; "))]
     Scenario(Vec<String>),
     /// The kernel could not be built.
@@ -22,30 +22,30 @@ pub enum LinuxError {
     Build {
         /// What was being done.
         step: String,
-        /// What the tool said last.
+        /// The end of the tool's output.
         why: String,
     },
-    /// The guest did not do its work.
+    /// The guest failed.
     #[error("the guest {what}")]
     Guest {
-        /// What it did instead.
+        /// What happened.
         what: String,
         /// The end of its console.
         console: String,
     },
-    /// A file or a process of this machine.
+    /// An operation on a file or process failed.
     #[error("{what}: {error}")]
     Io {
         /// What was being done.
         what: String,
-        /// What the system says.
+        /// The system's error.
         #[source]
         error: io::Error,
     },
 }
 
 impl LinuxError {
-    /// What the reader can do.
+    /// What to do about it, if known.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Missing { hint, .. } => Some(hint.clone()),

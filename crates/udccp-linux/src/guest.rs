@@ -1,4 +1,4 @@
-//! Inside the guest: its first program.
+//! The guest's init.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -11,12 +11,11 @@ use udccp_testbed::{Error as TestbedError, Observations, Plan, RunContext, SCHEM
 
 use crate::answer::{ANSWER, Answer, EVENTS, PLAN};
 
-/// Where the folder of the host is in the guest.
+/// Mount point of the host's folder in the guest.
 const SHARED: &str = "/run/udccp";
 
-/// The life of a guest, of which this is the first program: mounts what programs expect and
-/// `folder` (a path of the host), does the job with the latter, and switches the machine off. It
-/// does not return.
+/// Runs as the init of a guest: mounts the usual file systems and `folder` (a path of the host),
+/// runs the job with the latter's mount point, and powers the machine off. Does not return.
 pub fn in_guest(folder: &str, job: impl FnOnce(Result<&Path, TestbedError>)) {
     job(file_systems(folder).map(|()| Path::new(SHARED)));
     nix::unistd::sync();
@@ -24,7 +23,7 @@ pub fn in_guest(folder: &str, job: impl FnOnce(Result<&Path, TestbedError>)) {
     say(&format!("cannot switch off: {error}"));
 }
 
-/// Plays the plan in `folder` (a path of the host) and leaves the answer there: a guest's life.
+/// Runs the plan in `folder` (a path of the host) and writes the answer there, as a guest's init.
 pub fn init(folder: &str) {
     in_guest(folder, |shared| {
         let answer = match shared.and_then(run) {
@@ -44,12 +43,12 @@ pub fn init(folder: &str) {
     });
 }
 
-/// A line on the console.
+/// Prints a line on the console.
 fn say(what: &str) {
     let _ = writeln!(std::io::stderr(), "udccp: {what}");
 }
 
-/// File systems that programs expect, and the folder of the host.
+/// Mounts the usual file systems and the host's folder.
 fn file_systems(folder: &str) -> Result<(), TestbedError> {
     let put = |source: &str, at: &str, kind: &str, data: Option<&str>| {
         mount(Some(source), at, Some(kind), MsFlags::empty(), data)
@@ -72,8 +71,9 @@ fn run(shared: &Path) -> Result<Observations, TestbedError> {
     }
     let mut events = File::create(shared.join(EVENTS))?;
     let program = Path::new("/proc/self/exe");
-    // All hosts share one kernel. A timer with slack goes off with any other that does so in time,
-    // mostly with that of the bottleneck: a program would know when a packet has left there.
+    // All hosts share one kernel. A timer with slack may expire together with another one, usually
+    // that of the bottleneck; a program would then wake up exactly when a packet leaves the
+    // bottleneck.
     prctl::set_timerslack(1).map_err(std::io::Error::from)?;
     let context = RunContext { program, owns_kernel: true, events: &mut events, say: &mut say };
     udccp_testbed::play(&plan, context)

@@ -1,11 +1,11 @@
-//! Scenarios in a real Linux kernel: the last one that has DCCP, as User-Mode Linux, in virtual
-//! time.
+//! Runs scenarios in a real Linux kernel, in virtual time: the last one that has DCCP, as User-Mode
+//! Linux.
 //!
-//! A run boots a guest of its own. In it every host and router of the scenario is a network
-//! namespace, links are `tbf` and `netem` and the kernel's own queues, and agents
-//! ([`udccp_agent`]) play the flows: the kernel's TCP and DCCP, UDP, or the sockets of crate
-//! `udccp`. Time stands still while anything computes, so that a run does not depend on how fast
-//! or busy the host is; chance in the guest comes from the run's seed. Same seed, same record.
+//! Each run boots a new guest. In it, every host and router of the scenario is a network namespace,
+//! links are `tbf`, `netem` and the kernel's own queues, and agents ([`udccp_agent`]) run the
+//! flows: the kernel's TCP and DCCP, UDP, or the sockets of crate `udccp`. Time stands still during
+//! computation, so a run does not depend on how fast or busy the host is. Randomness in the guest
+//! comes from the run's seed: the same seed gives the same record.
 //!
 //! ```text
 //! host:  scenario -> Plan -> guest -> packets and answer -> udccp_sim::RunResult -> Record

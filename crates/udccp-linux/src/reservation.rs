@@ -1,8 +1,8 @@
-//! A processor for each guest.
+//! Reserves a processor for each guest.
 //!
-//! A guest's kernel and its programs are processes of the host that take turns, thousands of times
-//! a second. Where they share one processor a turn takes less than half the time, and results are
-//! the same.
+//! A guest's kernel and its programs are processes of the host that alternate thousands of times
+//! per second. On one shared processor, a switch takes less than half the time, and results are the
+//! same.
 
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
@@ -10,8 +10,8 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 
-/// A processor that no other guest of this machine is given while this lives. What holds it is a
-/// socket of an abstract name: it leaves no file, and is gone with the process, however that ends.
+/// A processor reserved for one guest as long as this value exists. The reservation is a socket
+/// with an abstract name: it leaves no file, and ends with the process in any case.
 #[derive(Debug)]
 pub(crate) struct CpuReservation {
     processor: usize,
@@ -19,14 +19,14 @@ pub(crate) struct CpuReservation {
 }
 
 impl CpuReservation {
-    /// A free one of those that this process may use; none where each has a guest.
+    /// Reserves a free processor among those that this process may use; `None` if each has a guest.
     pub(crate) fn take() -> Option<Self> {
         let allowed = sched_getaffinity(Pid::from_raw(0)).ok()?;
         let allowed = (0..CpuSet::count()).filter(|n| allowed.is_set(*n).unwrap_or(false));
         Self::take_of(allowed, "udccp/guest-on-processor")
     }
 
-    /// A free one of these; who holds one is known by this name.
+    /// Reserves one of these processors; `of` names the set of reservations.
     fn take_of(mut processors: impl Iterator<Item = usize>, of: &str) -> Option<Self> {
         processors.find_map(|processor| {
             let name = format!("{of}/{processor}");
@@ -42,7 +42,7 @@ impl CpuReservation {
     }
 }
 
-/// Keeps this process, and what it starts, to a processor.
+/// Pins this process, and what it starts, to a processor.
 pub(crate) fn pin_to(processor: usize) -> nix::Result<()> {
     let mut one = CpuSet::new();
     one.set(processor)?;
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn no_two_guests_share_a_processor() {
-        // Under a name of its own: guests that run on this machine now hold none of these.
+        // Under a separate name, independent of guests that run on this machine now.
         let name = format!("udccp/test-of-seats-{}", std::process::id());
         let take = || CpuReservation::take_of(0..3, &name);
         let mut reservations: Vec<CpuReservation> = std::iter::from_fn(take).collect();

@@ -1,4 +1,4 @@
-//! One scenario and one seed in the guest.
+//! Runs one scenario with one seed in the guest.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -12,11 +12,11 @@ use crate::boot::Guest;
 use crate::error::LinuxError;
 use crate::kernel::{Kernel, missing_tools};
 
-/// What of the kernel does not start where a userspace DCCP has the protocol for itself.
+/// Initcalls to skip if a userspace DCCP needs the protocol for itself.
 const KERNEL_DCCP: &[&str] = &["dccp_init", "dccp_v4_init", "dccp_v6_init"];
-/// Wall-clock time for a guest to boot and set up.
+/// Wall-clock time limit for a guest to boot and set up.
 const BOOT: Duration = Duration::from_secs(60);
-/// Wall-clock seconds that a second of the scenario may take.
+/// Most wall-clock seconds per second of the scenario.
 const SLOWEST: u64 = 30;
 
 /// The backend.
@@ -24,41 +24,42 @@ const SLOWEST: u64 = 30;
 pub struct Linux {
     /// The guest's kernel.
     pub kernel: Kernel,
-    /// The program `udccp`, which plays in the guest too.
+    /// The program `udccp`, which also runs in the guest.
     pub program: PathBuf,
-    /// Which code plays the DCCP flows.
+    /// Which implementation runs the DCCP flows.
     pub dccp: DccpStack,
-    /// Wall-clock time after which a guest is killed; long enough where absent.
+    /// Wall-clock time limit for a guest; if absent, one that is long enough.
     pub deadline: Option<Duration>,
-    /// Further words of the kernel's command line (`tcp_cubic.hystart=0`).
+    /// Additional arguments for the kernel's command line (`tcp_cubic.hystart=0`).
     pub arguments: Vec<String>,
-    /// Where plan, answer, recorded packets and console of the guest are copied to.
+    /// Folder to which plan, answer, recorded packets and console of the guest are copied.
     pub keep: Option<PathBuf>,
 }
 
 /// A run.
 #[derive(Clone, Debug)]
 pub struct GuestRun {
-    /// What was found.
+    /// The results.
     pub record: Record,
-    /// Why it is no measurement, where it is none: the guest's kernel was short of memory, or lost
-    /// packets that the network did not.
+    /// Why the run is invalid, if it is: the guest's kernel was short of memory, or lost packets
+    /// that the network did not lose.
     pub invalid: Option<String>,
-    /// Where the guest differs from what the scenario says; each a clause.
+    /// Where the guest differs from the scenario, each as a clause.
     pub departures: Vec<String>,
-    /// How long it took by the host's clock, from boot to end.
+    /// Wall-clock time on the host, from boot to end.
     pub wall: Duration,
     /// Release of the guest's kernel.
     pub release: String,
 }
 
 impl Linux {
-    /// Runs a scenario. `name` is what the record calls it.
+    /// Runs a scenario. `name` is the scenario's name in the record.
     ///
-    /// A pure function of scenario, seed, kernel and program, but for `cost.cpu_s`.
+    /// The result depends only on scenario, seed, kernel and program, except for `cost.cpu_s`.
     ///
     /// # Errors
-    /// A tool is missing, the scenario has what Linux has not, the guest fails or hangs.
+    /// A tool is missing, the scenario needs something that Linux lacks, or the guest fails or
+    /// hangs.
     pub fn run(&self, name: &str, scenario: &Scenario, seed: u64) -> Result<GuestRun, LinuxError> {
         let built = built(scenario, seed, self.dccp)?;
         need_tools()?;
@@ -84,7 +85,7 @@ impl Linux {
         let record = record_of(name, scenario, seed, &result, ended.wall.as_secs_f64());
         let backend = crate::backend::id(self.dccp).to_owned();
         let invalid = ended.played.invalid_reason();
-        // Virtual time is always kept, so a valid record says nothing of it.
+        // Virtual time is always exact, so a valid run has no timing record.
         let timing = invalid.clone().map(|why| TimingRecord {
             packets: record.cost.packets,
             valid: false,
@@ -107,10 +108,10 @@ impl Linux {
     }
 }
 
-/// Whether Linux has all that a scenario asks for; needs nothing of this machine.
+/// Checks that Linux supports everything that a scenario needs, without using this machine.
 ///
 /// # Errors
-/// All that it has not.
+/// Everything that is missing.
 pub fn fits(scenario: &Scenario, seed: u64, dccp: DccpStack) -> Result<(), LinuxError> {
     built(scenario, seed, dccp).map(drop)
 }
@@ -129,7 +130,7 @@ fn need_tools() -> Result<(), LinuxError> {
     })
 }
 
-/// Boots a kernel and looks whether it has what scenarios need.
+/// Boots a kernel and checks that it has what scenarios need.
 ///
 /// # Errors
 /// It does not boot, or lacks something.

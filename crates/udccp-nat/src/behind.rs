@@ -9,16 +9,16 @@ use udccp_base::{
 use crate::nat::{Nat, Side};
 
 /// A transport whose packets pass a NAT: from outside, the two are one host at the NAT's external
-/// address. Between them no time passes.
+/// address. Passing the NAT takes no time.
 pub struct Behind {
     inner: Box<dyn Transport>,
     nat: Nat,
-    /// What leaves the NAT to the outside.
+    /// Packets that leave the NAT to the outside.
     leaving: VecDeque<Datagram>,
 }
 
 impl Behind {
-    /// `inner`, which knows its private address only, behind `nat`.
+    /// Puts `inner`, which knows only its private address, behind `nat`.
     pub fn new(inner: Box<dyn Transport>, nat: Nat) -> Self {
         Self { inner, nat, leaving: VecDeque::new() }
     }
@@ -28,7 +28,7 @@ impl Behind {
         &self.nat
     }
 
-    /// Lets the NAT say all.
+    /// Passes on all packets that the NAT has ready.
     fn pump(&mut self, now: Instant) {
         while let Some((side, datagram)) = self.nat.poll_transmit() {
             match side {

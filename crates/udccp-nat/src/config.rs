@@ -12,11 +12,11 @@ use udccp_base::Duration;
 pub enum Filtering {
     /// All: most transparent to applications.
     EndpointIndependent,
-    /// Those from addresses that the endpoint has sent to: stricter, and the default.
+    /// Those from addresses to which the endpoint has sent: stricter, and the default.
     #[default]
     AddressDependent,
-    /// Those from addresses and ports that the endpoint has sent to. RFC 5597 recommends one of
-    /// the others; many NATs are like this.
+    /// Those from addresses and ports to which the endpoint has sent. RFC 5597 recommends one of
+    /// the others, but many NATs do this.
     AddressAndPortDependent,
 }
 
@@ -27,13 +27,13 @@ pub struct NatConfig {
     pub external: IpAddr,
     /// External ports, first and last (default 1024 to 65535).
     pub ports: (u16, u16),
-    /// Filtering of DCCP; nothing else is filtered by it.
+    /// How DCCP is filtered; other protocols are not filtered by this.
     pub filtering: Filtering,
-    /// Idle time after which an established connection is forgotten (default 124 min).
+    /// Idle time after which an established connection expires (default 124 min).
     pub established_idle: Duration,
-    /// Idle time after which a connection that opens or closes is forgotten (default 4 min).
+    /// Idle time after which a connection that opens or closes expires (default 4 min).
     pub transitory_idle: Duration,
-    /// Idle time after which DCCP inside UDP is forgotten (default 5 min, RFC 4787 section 4.3).
+    /// Idle time after which DCCP inside UDP expires (default 5 min, RFC 4787 section 4.3).
     pub udp_idle: Duration,
     /// Time from an unsolicited Listen or Sync to the ICMP error that answers it (default 6 s).
     pub unsolicited_wait: Duration,

@@ -1,4 +1,5 @@
-//! ICMP Destination Unreachable over IPv4 (RFC 792): sent, and translated with what it quotes.
+//! Creates ICMP Destination Unreachable messages over IPv4 (RFC 792), and translates them with the
+//! packet that they quote.
 
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -16,12 +17,12 @@ const PORT_UNREACHABLE: u8 = 3;
 const TTL: u8 = 64;
 /// ICMP header before the quoted packet.
 const ICMP_BYTES: usize = 8;
-/// Bytes of a DCCP packet that are quoted at most.
+/// Most bytes of a DCCP packet to quote.
 const QUOTE_BYTES: usize = 64;
 /// Where the quoted transport header begins, without IP options.
 const QUOTED_AT: usize = ICMP_BYTES + Ipv4Header::LEN;
 
-/// Whom a message is about.
+/// The packet that a message quotes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Quoted {
     pub(crate) ports: Ports,
@@ -29,7 +30,7 @@ pub(crate) struct Quoted {
     pub(crate) dst: SocketAddr,
 }
 
-/// Port Unreachable about `datagram`, from a router at `from`; `None` over IPv6.
+/// A Port Unreachable message about `datagram`, from a router at `from`; `None` over IPv6.
 pub(crate) fn port_unreachable(from: IpAddr, datagram: &Datagram) -> Option<Datagram> {
     let (IpAddr::V4(src), IpAddr::V4(dst)) = (datagram.src.ip(), datagram.dst.ip()) else {
         return None;
@@ -53,7 +54,7 @@ pub(crate) fn port_unreachable(from: IpAddr, datagram: &Datagram) -> Option<Data
     })
 }
 
-/// Whom a Destination Unreachable message is about; `None` for all other messages.
+/// The packet that a Destination Unreachable message quotes; `None` for other messages.
 pub(crate) fn quoted(message: &Datagram) -> Option<Quoted> {
     let bytes = &message.header[..];
     let ip = bytes.get(ICMP_BYTES..QUOTED_AT)?;
@@ -74,8 +75,8 @@ pub(crate) fn quoted(message: &Datagram) -> Option<Quoted> {
     Some(Quoted { ports, src, dst })
 }
 
-/// The message with one end of the packet that it quotes, and its own other end, changed to `to`;
-/// `None` where the addresses are not IPv4.
+/// Replaces one end of the quoted packet, and the opposite end of the message itself, with `to`;
+/// `None` if the addresses are not IPv4.
 pub(crate) fn translate(message: &Datagram, end: End, to: SocketAddr) -> Option<Datagram> {
     let about = quoted(message)?;
     let IpAddr::V4(address) = to.ip() else { return None };

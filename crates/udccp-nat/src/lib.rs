@@ -1,12 +1,12 @@
-//! A network address and port translator for DCCP, as RFC 5597 asks for, without clock or I/O.
+//! A network address and port translator for DCCP according to RFC 5597, without clock or I/O.
 //!
-//! A [`Nat`] takes datagrams on either [`Side`] and says what leaves on which. It translates native
-//! DCCP (addresses, ports, header checksum) and DCCP inside UDP (where the ports are UDP's), keeps
-//! one mapping for each endpoint behind it whatever that talks to, filters what comes from outside,
-//! and forgets what was idle for too long.
+//! A [`Nat`] takes datagrams that arrive on either [`Side`] and returns those that leave. It
+//! translates native DCCP (addresses, ports, header checksum) and DCCP inside UDP (with UDP's
+//! ports), keeps one mapping for each internal endpoint whatever its peers, filters incoming
+//! packets, and expires idle mappings.
 //!
-//! [`Behind`] is a host behind a NAT as one [`Transport`](udccp_base::Transport): what the
-//! simulator sees is the NAT's address. A `Behind` within a `Behind` is a host behind two of them.
+//! [`Behind`] combines a host and a NAT into one [`Transport`](udccp_base::Transport); the
+//! simulator sees only the NAT's address. A `Behind` within a `Behind` is a host behind two NATs.
 //!
 //! ```
 //! use udccp_nat::{Nat, NatConfig};

@@ -14,24 +14,24 @@ use crate::table::Table;
 /// A side of a NAT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Where the hosts with private addresses are.
+    /// The side of the hosts with private addresses.
     Inside,
     /// The rest of the network.
     Outside,
 }
 
-/// What a NAT has counted.
+/// Counters of a NAT.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NatStats {
-    /// Packets from inside that left.
+    /// Packets from inside that were forwarded.
     pub outbound: u64,
-    /// Packets from outside that were let in.
+    /// Packets from outside that were forwarded.
     pub inbound: u64,
-    /// Packets from inside to the NAT's own address that came back in.
+    /// Packets from inside to the NAT's own address that were forwarded to the inside.
     pub hairpinned: u64,
-    /// Packets from outside that were not let in.
+    /// Packets from outside that were filtered.
     pub filtered: u64,
-    /// Packets dropped because they are no DCCP, or because no external port is free.
+    /// Packets dropped because they are not DCCP, or because no external port is free.
     pub dropped: u64,
     /// ICMP errors sent for unsolicited Listens and Syncs.
     pub icmp_sent: u64,
@@ -39,7 +39,7 @@ pub struct NatStats {
     pub icmp_translated: u64,
 }
 
-/// An unsolicited Listen or Sync that waits for its answer.
+/// An unsolicited Listen or Sync that is to be answered later.
 #[derive(Debug)]
 struct Unsolicited {
     answer_at: Instant,
@@ -47,13 +47,13 @@ struct Unsolicited {
     seen: Seen,
 }
 
-/// Most unsolicited packets that wait for an answer; others get none.
+/// Most unsolicited packets that are kept to be answered; others are not answered.
 const MAX_UNSOLICITED: usize = 64;
 
 //= 5597-4.2-1
 //= 5597-4.2-2
 //= 5597-6-1
-/// A NAT. Its driver hands in a datagram or the time, then takes what leaves with
+/// A NAT. Its driver passes in datagrams and timeouts, and takes outgoing datagrams from
 /// [`Nat::poll_transmit`].
 #[derive(Debug)]
 pub struct Nat {
@@ -76,7 +76,7 @@ impl Nat {
         }
     }
 
-    /// A datagram arrived on one side.
+    /// Handles a datagram that arrived on one side.
     pub fn handle_datagram(&mut self, now: Instant, from: Side, datagram: Datagram) {
         if datagram.protocol == icmp::PROTOCOL {
             return self.translate_icmp(from, &datagram);
@@ -91,14 +91,14 @@ impl Nat {
         }
     }
 
-    /// The time that `poll_timeout` named has come.
+    /// Handles the timeout that `poll_timeout` announced.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(due) = self.unsolicited.pop_front_if(|u| u.answer_at <= now) {
             self.answer_unsolicited(&due);
         }
     }
 
-    /// The next datagram to put on the wire, and on which side.
+    /// The next datagram to send, with its side.
     pub fn poll_transmit(&mut self) -> Option<(Side, Datagram)> {
         self.leaving.pop_front()
     }
@@ -108,12 +108,12 @@ impl Nat {
         self.unsolicited.front().map(|u| u.answer_at)
     }
 
-    /// What was counted.
+    /// The counters.
     pub const fn stats(&self) -> NatStats {
         self.stats
     }
 
-    /// Mappings now.
+    /// Current number of mappings.
     pub fn mappings(&self) -> usize {
         self.table.len()
     }
@@ -167,8 +167,9 @@ impl Nat {
     }
 
     //= 5597-4.3-5
-    /// A Listen or Sync that may be the other half of a connection about to open from inside is
-    /// answered late, or never; anything else is dropped in silence.
+    /// Handles a packet without a mapping. A Listen or Sync may belong to a connection that is
+    /// about to open from inside, so it is answered late or never. Any other packet is dropped
+    /// silently.
     fn note_unsolicited(&mut self, now: Instant, datagram: Datagram, seen: Seen) {
         let is_early = matches!(seen.ty, Some(PacketType::Listen | PacketType::Sync));
         let is_answered = self.config.sends_icmp && seen.ports == Ports::Dccp;
@@ -188,7 +189,7 @@ impl Nat {
 
     //= 5597-7.3-1
     //= 5597-7.3-2
-    /// Passes an ICMP error on to whom it is about. It changes no mapping.
+    /// Forwards an ICMP error to the host concerned. It changes no mapping.
     fn translate_icmp(&mut self, from: Side, datagram: &Datagram) {
         let Some(quoted) = icmp::quoted(datagram) else {
             self.stats.dropped += 1;
@@ -220,7 +221,8 @@ impl Nat {
         }
     }
 
-    /// An ICMP message for the outside; one to our own address is about a packet of a host inside.
+    /// Sends an ICMP message outside, unless it is to our own address: then it concerns a packet of
+    /// an internal host.
     fn outward(&mut self, message: Datagram) {
         match message.dst.ip() == self.config.external {
             true => self.translate_icmp(Side::Outside, &message),

@@ -1,11 +1,11 @@
-//! Reads and rewrites addresses and ports in a datagram, with its checksums.
+//! Reads and rewrites the addresses and ports of a datagram, and updates its checksums.
 
 use core::net::{IpAddr, SocketAddr};
 
 use udccp_base::{Datagram, HeaderBytes};
 use udccp_wire::PacketType;
 
-/// Which ports a NAT translates.
+/// The ports that a NAT translates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Ports {
     /// Those of DCCP.
@@ -21,15 +21,15 @@ pub(crate) enum End {
     Destination,
 }
 
-/// A datagram as a NAT reads it.
+/// The fields of a datagram that a NAT uses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
     pub(crate) ports: Ports,
-    /// Address and port that it comes from.
+    /// Source address and port.
     pub(crate) src: SocketAddr,
-    /// Address and port that it goes to.
+    /// Destination address and port.
     pub(crate) dst: SocketAddr,
-    /// Its type; `None` where the number is reserved.
+    /// The packet type; `None` if the number is reserved.
     pub(crate) ty: Option<PacketType>,
 }
 
@@ -37,8 +37,7 @@ pub(crate) struct Seen {
 const MIN_HEADER: usize = 12;
 
 //= 5596-2.2.1-4
-/// Reads a datagram; `None` where it is no DCCP. Sequence numbers, options and data are left
-/// alone.
+/// Reads a datagram; `None` if it is not DCCP. Sequence numbers, options and data are ignored.
 pub(crate) fn read(d: &Datagram) -> Option<Seen> {
     if d.protocol != Datagram::DCCP || d.header.len() < MIN_HEADER {
         return None;
@@ -60,13 +59,14 @@ pub(crate) fn read(d: &Datagram) -> Option<Seen> {
 //= 5597-8.1-1
 //= 5597-8.1-2
 //= 5597-8.2-1
-/// Gives one end of a datagram another address and port. A valid DCCP checksum stays valid; its
-/// coverage and the Service Code stay what they are.
+/// Replaces the address and port of one end. A valid DCCP checksum stays valid; its coverage and
+/// the Service Code do not change.
 pub(crate) fn rewrite(mut d: Datagram, seen: &Seen, end: End, to: SocketAddr) -> Datagram {
     let from = if end == End::Source { seen.src } else { seen.dst };
     let outer = if end == End::Source { &mut d.src } else { &mut d.dst };
     match seen.ports {
-        // The UDP checksum is the driver's; DCCP's is not looked at (RFC 6773 section 3.3).
+        // The driver computes the UDP checksum; DCCP's is not checked inside UDP (RFC 6773 section
+        // 3.3).
         Ports::Udp => *outer = to,
         Ports::Dccp => {
             outer.set_ip(to.ip());
@@ -78,7 +78,7 @@ pub(crate) fn rewrite(mut d: Datagram, seen: &Seen, end: End, to: SocketAddr) ->
     d
 }
 
-/// Changes a port and brings the checksum along, as far as the header is there.
+/// Changes a port and updates the checksum, as far as the header is present.
 pub(crate) fn rewrite_header(header: &mut [u8], end: End, from: SocketAddr, to: SocketAddr) {
     let at = if end == End::Source { 0 } else { 2 };
     header[at..at + 2].copy_from_slice(&to.port().to_be_bytes());
@@ -88,7 +88,7 @@ pub(crate) fn rewrite_header(header: &mut [u8], end: End, from: SocketAddr, to: 
     }
 }
 
-/// The checksum after the change of one address and port (RFC 1624, equation 3).
+/// The checksum after a change of address and port (RFC 1624, equation 3).
 fn updated(checksum: u16, from: SocketAddr, to: SocketAddr) -> u16 {
     let mut sum = u32::from(!checksum);
     each_word(from, |word| sum += u32::from(!word));

@@ -1,4 +1,4 @@
-//! Mappings, and the connections that keep them alive.
+//! Mappings, and the connections that keep them.
 
 use core::net::SocketAddr;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use udccp_wire::PacketType;
 use crate::config::{Filtering, NatConfig};
 use crate::packet::Ports;
 
-/// How far a connection is, by the types of its packets.
+/// The phase of a connection, judged by its packet types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Opening,
@@ -24,12 +24,12 @@ struct Session {
     last: Instant,
 }
 
-/// What one endpoint inside looks like from outside.
+/// The external port of an internal endpoint, with its connections.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     pub(crate) external: u16,
     ports: Ports,
-    /// By the address and port of the other end.
+    /// Keyed by the address and port of the other end.
     sessions: BTreeMap<SocketAddr, Session>,
 }
 
@@ -38,15 +38,15 @@ pub(crate) struct Mapping {
 /// All mappings.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
-    /// One for each endpoint inside, whatever it talks to.
+    /// One mapping per internal endpoint, whatever its peers.
     by_internal: BTreeMap<(Ports, SocketAddr), Mapping>,
-    /// One endpoint for each external port.
+    /// The endpoint of each external port.
     by_external: BTreeMap<(Ports, u16), SocketAddr>,
 }
 
 impl Session {
-    /// Follows the connection. Nothing that ends it takes the mapping away at once: what comes
-    /// after a Reset is for the idle time to decide.
+    /// Updates the phase. The end of a connection does not remove the mapping at once: the idle
+    /// time decides about packets after a Reset.
     fn note(&mut self, now: Instant, ty: Option<PacketType>) {
         self.last = now;
         self.phase = match ty {
@@ -66,7 +66,7 @@ impl Mapping {
     //= 5597-5-1
     //= 5597-5-2
     //= 5597-5-3
-    /// Forgets connections that were idle for too long.
+    /// Removes connections that were idle for too long.
     fn expire(&mut self, now: Instant, config: &NatConfig) {
         let ports = self.ports;
         self.sessions.retain(|_, session| {
@@ -100,7 +100,7 @@ impl Table {
         self.by_internal.len()
     }
 
-    /// The external port of an endpoint that sends to `remote`; `None` where none is free.
+    /// The external port of an endpoint that sends to `remote`; `None` if none is free.
     pub(crate) fn outbound(
         &mut self,
         now: Instant,
@@ -123,7 +123,7 @@ impl Table {
         Some(mapping.external)
     }
 
-    /// The endpoint behind an external port, if `remote` may reach it.
+    /// The endpoint of an external port, if `remote` may reach it.
     pub(crate) fn inbound(
         &mut self,
         now: Instant,
@@ -146,17 +146,17 @@ impl Table {
         Some(internal)
     }
 
-    /// The endpoint behind an external port; nothing changes.
+    /// The endpoint of an external port, without changing anything.
     pub(crate) fn peek_internal(&self, ports: Ports, external: u16) -> Option<SocketAddr> {
         self.by_external.get(&(ports, external)).copied()
     }
 
-    /// The external port of an endpoint; nothing changes.
+    /// The external port of an endpoint, without changing anything.
     pub(crate) fn peek_external(&self, ports: Ports, internal: SocketAddr) -> Option<u16> {
         self.by_internal.get(&(ports, internal)).map(|mapping| mapping.external)
     }
 
-    /// The same port as inside where it is free, else the next one that is.
+    /// The internal port number if it is free externally, otherwise the next free one.
     fn free_port(&self, config: &NatConfig, ports: Ports, wished: u16) -> Option<u16> {
         let (first, last) = config.ports;
         let start = if (first..=last).contains(&wished) { wished } else { first };
@@ -164,7 +164,7 @@ impl Table {
         candidates.find(|&port| !self.by_external.contains_key(&(ports, port)))
     }
 
-    /// Forgets mappings that nothing uses.
+    /// Removes unused mappings.
     fn expire(&mut self, now: Instant, config: &NatConfig) {
         let by_external = &mut self.by_external;
         self.by_internal.retain(|&(ports, _), mapping| {

@@ -1,4 +1,4 @@
-//! Random lives of a NAT: whatever arrives on either side, in whatever order, a few things hold.
+//! Runs a NAT with random packets on both sides and checks its invariants.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -25,7 +25,7 @@ const TYPES: [PacketType; 11] = [
     PacketType::Listen,
 ];
 
-/// Addresses of one family: of the NAT, of hosts inside, of hosts outside.
+/// The addresses of the NAT, of internal hosts and of external hosts, all of one family.
 struct World {
     external: IpAddr,
     inside: Vec<IpAddr>,
@@ -74,7 +74,7 @@ fn packet(rng: &mut Rng, src: SocketAddr, dst: SocketAddr, is_udp: bool) -> Data
     }
 }
 
-/// Port Unreachable about a packet, from the host that it went to.
+/// A Port Unreachable about a packet, from the packet's destination.
 fn unreachable(about: &Datagram) -> Option<Datagram> {
     let mut host = Nat::new(NatConfig::new(about.dst.ip()));
     host.handle_datagram(Instant::ZERO, Side::Outside, about.clone());
@@ -82,7 +82,7 @@ fn unreachable(about: &Datagram) -> Option<Datagram> {
     host.poll_transmit().map(|(_, icmp)| icmp)
 }
 
-/// What comes out goes to where it belongs, with what was valid still valid.
+/// Checks that a packet goes to the right host and that valid checksums stay valid.
 fn check(world: &World, nat: &Nat, (side, d): &(Side, Datagram), seed: u64) {
     let is_inside = |ip: IpAddr| world.inside.contains(&ip);
     match side {
@@ -157,7 +157,7 @@ fn life(seed: u64) {
         let about = rng.chance(0.2).then(|| seen.last().and_then(unreachable)).flatten();
         let is_icmp = about.is_some();
         let datagram = about.unwrap_or_else(|| packet(&mut rng, src, dst, is_udp));
-        // An error comes from where its packet went.
+        // An error comes from the side of its packet's destination.
         let from = match world.inside.contains(&datagram.src.ip()) {
             true => Side::Inside,
             false => Side::Outside,
@@ -182,11 +182,11 @@ fn life(seed: u64) {
             }
         }
     }
-    // Native ones, and those of UDP.
+    // Native mappings, and those of UDP.
     assert!(nat.mappings() <= 2 * 6, "seed {seed}");
 }
 
-/// The seed of a life that fails is in the message.
+/// Failure messages contain the seed.
 #[test]
 fn a_nat_is_consistent_whatever_passes() {
     for seed in 0..300 {

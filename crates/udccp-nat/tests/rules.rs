@@ -62,7 +62,7 @@ fn filtering(filtering: Filtering) -> Nat {
     Nat::new(NatConfig { filtering, ..NatConfig::new(NAT.parse().unwrap()) })
 }
 
-/// What comes out for a packet that goes in: the side, and its ends.
+/// Passes a packet in and returns what comes out: the side and both ends.
 fn pass(
     nat: &mut Nat,
     now: Instant,
@@ -140,7 +140,7 @@ fn filtering_is_a_setting_of_its_own() {
 //= 5597-4.2-1 test
 //= 5597-4.2-2 test
 //= 5596-2.2.1-4 test
-/// A Listen makes a mapping as a Request does, and opens the way in.
+/// A Listen creates a mapping, like a Request, and permits incoming packets.
 #[test]
 fn every_packet_type_passes_both_ways_and_a_listen_opens_the_way() {
     for opener in PacketType::ALL {
@@ -246,7 +246,7 @@ fn a_connection_that_was_forgotten_opens_anew() {
 fn two_hosts_behind_one_nat_reach_each_other_by_external_addresses() {
     let mut nat = filtering(Filtering::AddressAndPortDependent);
     let (a, b) = ("10.0.0.2:4000", "10.0.0.3:5001");
-    // The server invites the client at its external address; nothing is there yet.
+    // The server sends a Listen to the client's external address, which has no mapping yet.
     assert_eq!(
         pass(&mut nat, secs(1), Side::Inside, packet(b, "192.0.2.1:4000", PacketType::Listen)),
         None
@@ -287,7 +287,7 @@ fn icmp_errors_are_translated_and_end_nothing() {
     }
     let late = packet(outside, "192.0.2.1:4000", PacketType::Data);
     assert!(pass(&mut nat, secs(8), Side::Outside, late).is_some(), "the mapping is still there");
-    // About a packet that came in, from inside to out.
+    // An error from inside about a packet from outside.
     let stranger = packet(outside, "192.0.2.1:4000", PacketType::Data);
     nat.handle_datagram(secs(8), Side::Outside, stranger);
     let (_, inner) = nat.poll_transmit().unwrap();
@@ -307,7 +307,7 @@ fn icmp_errors_are_translated_and_end_nothing() {
 
 //= 5597-7.2-1 test
 //= 5597-7.3-1 test
-/// Both ends are behind the NAT and know each other by external addresses: errors too.
+/// Both ends are behind the NAT and use each other's external addresses, for errors too.
 #[test]
 fn icmp_errors_between_two_hosts_inside_stay_inside() {
     let mut nat = nat();
@@ -319,7 +319,7 @@ fn icmp_errors_between_two_hosts_inside_stay_inside() {
     assert_eq!((side, icmp.src, icmp.dst), (Side::Inside, at("192.0.2.1:0"), at("10.0.0.3:0")));
     assert_eq!(&icmp.header[20..24], &[10, 0, 0, 3], "the quoted source");
     assert_eq!(&icmp.header[28..48], &sent.header[..20], "with its port and checksum");
-    // About a packet that came in, by the host that it came to.
+    // An error about an incoming packet, from the host that received it.
     let request = packet(a, "192.0.2.1:5001", PacketType::Request);
     nat.handle_datagram(secs(8), Side::Inside, request.clone());
     let (_, inner) = nat.poll_transmit().unwrap();
@@ -362,7 +362,7 @@ fn coverage_service_code_and_data_are_left_alone_and_checksums_follow() {
             assert_eq!((went.ecn, &went.payload), (sent.ecn, &sent.payload));
         }
     }
-    // A wrong checksum is not made right.
+    // A wrong checksum stays wrong.
     let mut bad = packet("10.0.0.2:4000", "198.51.100.7:5001", PacketType::Data).header.to_vec();
     bad[7] ^= 1;
     let like = packet("10.0.0.2:4000", "198.51.100.7:5001", PacketType::Data);

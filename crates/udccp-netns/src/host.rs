@@ -1,4 +1,4 @@
-//! Runs jobs in a namespace, in one thread that belongs to it.
+//! Runs jobs in a namespace, on a thread that belongs to it.
 
 use std::fs;
 use std::io;
@@ -9,8 +9,8 @@ use rustix::thread::{Pid, gettid};
 
 use crate::namespace::Namespace;
 
-/// A host: a network namespace without a name, empty at first, with a thread that does its jobs.
-/// It lives as long as a thread, process, or device of it is open to anybody: nothing of it can
+/// A host: an unnamed network namespace, empty at first, with a thread that runs its jobs. It lives
+/// as long as a thread, process or open file refers to it, so nothing of it outlives this program.
 /// outlive this program.
 #[derive(Debug)]
 pub struct Host {
@@ -40,26 +40,26 @@ impl Host {
         Ok(Self { jobs: Some(jobs), thread: Some(thread), id })
     }
 
-    /// Reads a file of `/proc/net` as it is inside, even while a job there takes its time.
+    /// Reads a file of the namespace's `/proc/net`, even while a job is running.
     ///
     /// # Errors
-    /// A file that is not there.
+    /// The file does not exist.
     pub fn read_net(&self, file: &str) -> io::Result<String> {
         fs::read_to_string(format!("/proc/self/task/{}/net/{file}", self.id.as_raw_nonzero()))
     }
 
-    /// Does a job inside. Sockets, devices and processes that it makes are of this namespace, and
-    /// a process stays bound to the thread that made it: the kernel signals it when the host ends.
+    /// Runs a job in the namespace, to which its sockets, devices and processes belong. A process
+    /// stays tied to the thread that started it: the kernel signals it when the host ends.
     ///
     /// # Errors
-    /// Those of the job, and a job that panicked.
+    /// The job's error, or that it panicked.
     pub fn run<T: Send + 'static>(
         &self,
         job: impl FnOnce() -> io::Result<T> + Send + 'static,
     ) -> io::Result<T> {
         let (done, answer) = channel();
         let job: Job = Box::new(move || {
-            // Nobody listens any more only where the caller is gone.
+            // Sending fails only if the caller is gone.
             let _ = done.send(job());
         });
         let jobs = self.jobs.as_ref().ok_or(io::ErrorKind::NotConnected)?;
@@ -72,7 +72,7 @@ impl Drop for Host {
     fn drop(&mut self) {
         self.jobs = None;
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked has said so.
+            // A panic has been printed already.
             let _ = thread.join();
         }
     }

@@ -1,8 +1,7 @@
-//! Makes hosts out of Linux network namespaces, without names and without programs: namespaces,
-//! their cables, addresses and routes, and the counters of their queues, by netlink.
+//! Creates hosts from Linux network namespaces by netlink, without names and without external
+//! programs: namespaces, cables, addresses, routes, and queue counters.
 //!
-//! Nothing of a namespace outlives this program: it ends with the last thread, process, device or
-//! open file of it.
+//! No namespace outlives this program: it ends with its last thread, process, device or open file.
 
 #![cfg(target_os = "linux")]
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! Makes, opens and enters network namespaces.
+//! Creates, opens and enters network namespaces.
 
 use std::fs::File;
 use std::io;
@@ -15,24 +15,24 @@ impl Namespace {
     /// The namespace of this thread.
     ///
     /// # Errors
-    /// A kernel without network namespaces.
+    /// The kernel has no network namespaces.
     pub fn current() -> io::Result<Self> {
         File::open("/proc/thread-self/ns/net").map(Self)
     }
 
-    /// A new, empty one; this thread is in it from now on.
+    /// Creates an empty namespace and moves this thread into it.
     ///
     /// # Errors
-    /// No right to make one, or as many as the kernel allows.
+    /// No permission, or the kernel's limit is reached.
     pub fn unshare() -> io::Result<Self> {
         unshare(CloneFlags::CLONE_NEWNET)?;
         Self::current()
     }
 
-    /// A new, empty one. This thread stays where it is; `job` runs in the namespace first.
+    /// Creates a namespace and runs `job` in it. This thread stays in its namespace.
     ///
     /// # Errors
-    /// As [`Self::unshare`], and as `job`.
+    /// As [`Self::unshare`], and errors of `job`.
     pub fn with(job: impl FnOnce() -> io::Result<()> + Send + 'static) -> io::Result<Self> {
         let made = thread(|| {
             let namespace = Self::unshare()?;
@@ -41,34 +41,34 @@ impl Namespace {
         made.join().map_err(|_| io::Error::other("a thread in a namespace panicked"))?
     }
 
-    /// Moves this thread to it, with the programs that it starts.
+    /// Moves this thread, and programs that it starts, to the namespace.
     ///
     /// # Errors
-    /// No right to: root of a user namespace may not go back to the namespace of the machine.
+    /// No permission: root of a user namespace cannot return to the machine's namespace.
     pub fn enter(&self) -> io::Result<()> {
         Ok(setns(self.0.as_fd(), CloneFlags::CLONE_NEWNET)?)
     }
 
-    /// Starts a job in the namespace, in a thread of its own.
+    /// Starts a job in the namespace, on a new thread.
     ///
     /// # Errors
-    /// No more open files.
+    /// Too many open files.
     pub fn spawn<R: Send + 'static>(
         &self,
         job: impl FnOnce() -> R + Send + 'static,
     ) -> io::Result<JoinHandle<R>> {
         let space = self.0.try_clone()?;
         Ok(thread(move || {
-            // Cannot fail for a namespace that we made; the job would fail on the wrong host.
+            // This cannot fail for a namespace that we created.
             let _ = setns(space.as_fd(), CloneFlags::CLONE_NEWNET);
             job()
         }))
     }
 
-    /// Does a job in the namespace, and waits for it.
+    /// Runs a job in the namespace and waits for it.
     ///
     /// # Errors
-    /// Those of the job, and a job that panicked.
+    /// The job's error, or that it panicked.
     pub fn run<R: Send + 'static>(
         &self,
         job: impl FnOnce() -> io::Result<R> + Send + 'static,

@@ -13,41 +13,41 @@ use nix::libc;
 
 /// Length of the header of a traffic control message; attributes follow.
 const HEADER_LEN: usize = size_of::<netlink_packet_route::tc::TcMessageBuffer>();
-/// The attributes that are read (linux/rtnetlink.h, linux/gen_stats.h).
+/// The attributes to read (linux/rtnetlink.h, linux/gen_stats.h).
 const TCA_STATS2: u16 = 7;
 const TCA_STATS_BASIC: u16 = 1;
 const TCA_STATS_QUEUE: u16 = 3;
 
-/// A queueing discipline of a device, and its counters since it was made.
+/// A queueing discipline of a device, with its counters since its creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Discipline {
     /// Number of its device in the namespace.
     pub device: u32,
     /// The major number of its handle: `3` of `3:`.
     pub handle: u16,
-    /// IP bytes that have left.
+    /// IP bytes sent.
     pub sent_bytes: u64,
-    /// Packets that have left.
+    /// Packets sent.
     pub sent_packets: u64,
-    /// Packets that wait.
+    /// Packets in the queue.
     pub waiting: u64,
-    /// Bytes that wait.
+    /// Bytes in the queue.
     pub waiting_bytes: u64,
     /// Packets dropped.
     pub drops: u64,
 }
 
-/// Reads the disciplines of the namespace in which it was made.
+/// Reads the disciplines of the namespace in which it was opened.
 pub struct QueueReader {
     socket: Socket,
     request: Vec<u8>,
 }
 
 impl QueueReader {
-    /// Opens it in the namespace of this thread.
+    /// Opens a reader in this thread's namespace.
     ///
     /// # Errors
-    /// What the kernel refuses.
+    /// The kernel's error.
     pub fn open() -> io::Result<Self> {
         let mut socket = Socket::new(NETLINK_ROUTE)?;
         socket.bind_auto()?;
@@ -61,10 +61,10 @@ impl QueueReader {
         Ok(Self { socket, request })
     }
 
-    /// Calls `take` for each discipline that there is now.
+    /// Calls `take` for each discipline.
     ///
     /// # Errors
-    /// What the kernel refuses, and answers that cannot be read.
+    /// The kernel's error, or an invalid answer.
     pub fn read(&mut self, mut take: impl FnMut(Discipline)) -> io::Result<()> {
         self.socket.send(&self.request, 0)?;
         loop {
@@ -89,7 +89,7 @@ impl QueueReader {
     }
 }
 
-/// The discipline of a message; `None` where the message has no counters.
+/// Parses a message; `None` if it has no counters.
 fn discipline(message: &[u8]) -> Option<Discipline> {
     let header = TcHeader::parse(message).ok()?;
     let device = u32::try_from(header.index).ok()?;

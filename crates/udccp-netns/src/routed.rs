@@ -1,4 +1,4 @@
-//! Joins a client and a server by a router.
+//! Connects a client and a server through a router.
 
 use std::fs;
 use std::io;
@@ -11,29 +11,30 @@ use crate::tables::{CableEnd, LOOPBACK, Tables, interface};
 /// The interface of client and server.
 const CARD: &str = "eth0";
 
-/// Name and hardware address of an interface; without one the kernel draws it.
+/// Name and hardware address of an interface; without an address, the kernel picks one.
 type Card<'a> = (&'a str, Option<[u8; 6]>);
 
 /// A client and a server with a router between them, over IPv4 and IPv6.
 ///
-/// Each has the card `eth0`: the client 10.1.0.1 and fd01::1, the server 10.2.0.1 and fd02::1. The
-/// router's are `left` with 10.1.0.9 and fd01::9, and `right` with 10.2.0.9 and fd02::9. They know
-/// each other's hardware addresses, so that no question for one is lost where packets are.
+/// Client and server each have the interface `eth0`: the client with 10.1.0.1 and fd01::1, the
+/// server with 10.2.0.1 and fd02::1. The router has `left` with 10.1.0.9 and fd01::9, and `right`
+/// with 10.2.0.9 and fd02::9. Neighbour entries are permanent, so packet loss cannot affect address
+/// resolution.
 #[derive(Debug)]
 pub struct RoutedPair {
     /// The host on the left.
     pub client: Namespace,
-    /// What forwards between them.
+    /// The router between them.
     pub router: Namespace,
     /// The host on the right.
     pub server: Namespace,
 }
 
 impl RoutedPair {
-    /// A pair that can talk.
+    /// Creates a pair that is ready to use.
     ///
     /// # Errors
-    /// No right to make namespaces, or what the kernel refuses.
+    /// No permission to create namespaces, or another error of the kernel.
     pub fn new() -> io::Result<Self> {
         let [client, router, server] = [Namespace::host()?, Namespace::host()?, Namespace::host()?];
         for (host, net, device) in [(&client, 1, "left"), (&server, 2, "right")] {
@@ -51,14 +52,15 @@ impl RoutedPair {
         [address(v6, 1, 1), address(v6, 2, 1)]
     }
 
-    /// Address of the router, at the client's side.
+    /// Address of the router on the client's side.
     pub const fn gateway(v6: bool) -> IpAddr {
         address(v6, 1, 9)
     }
 }
 
 impl Namespace {
-    /// A new one with its loopback interface switched on, where IPv6 addresses are good at once.
+    /// Creates a namespace with its loopback interface up, in which IPv6 addresses are usable at
+    /// once.
     ///
     /// # Errors
     /// As [`Self::unshare`].
@@ -76,15 +78,15 @@ impl Namespace {
         })
     }
 
-    /// Joins two by a cable with interfaces of these names, which are switched on.
+    /// Connects two namespaces by a cable with interfaces of these names, and switches them on.
     ///
     /// # Errors
-    /// What the kernel refuses.
+    /// The kernel's error.
     pub fn join(&self, own: &str, other: &Self, others: &str) -> io::Result<()> {
         self.join_cards((own, None), other, (others, None))
     }
 
-    /// As [`Self::join`], of interfaces with these hardware addresses.
+    /// Like [`Self::join`], with hardware addresses.
     fn join_cards(&self, own: Card<'_>, other: &Self, others: Card<'_>) -> io::Result<()> {
         let space = other.as_fd().try_clone_to_owned()?;
         let (own, far) = ((own.0.to_owned(), own.1), (others.0.to_owned(), others.1));
@@ -102,7 +104,7 @@ impl Namespace {
     }
 }
 
-/// Joins a host and a router, with addresses of this network, and the way out of it.
+/// Connects a host to a router, with addresses of this network and a default route.
 fn connect(host: &Namespace, router: &Namespace, net: u8, device: &'static str) -> io::Result<()> {
     let hardware = |host| Some(hardware(net, host));
     host.join_cards((CARD, hardware(1)), router, (device, hardware(9)))?;
@@ -115,7 +117,7 @@ fn connect(host: &Namespace, router: &Namespace, net: u8, device: &'static str) 
     })
 }
 
-/// Gives an interface its addresses, and tells it whom it is joined to.
+/// Gives an interface its addresses, and the neighbour entries for the other end.
 fn configure(tables: &Tables, device: &str, net: u8, [own, other]: [u8; 2]) -> io::Result<()> {
     let index = interface(device)?;
     for (v6, prefix) in [(false, 24), (true, 64)] {
@@ -125,7 +127,7 @@ fn configure(tables: &Tables, device: &str, net: u8, [own, other]: [u8; 2]) -> i
     Ok(())
 }
 
-/// A hardware address, administered locally.
+/// A locally administered hardware address.
 const fn hardware(net: u8, host: u8) -> [u8; 6] {
     [2, 0, 0, 0, net, host]
 }

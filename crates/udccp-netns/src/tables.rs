@@ -19,7 +19,7 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
 
-/// A socket to the kernel's tables of the namespace in which it was made.
+/// A netlink socket for the links, addresses and routes of the namespace in which it was opened.
 pub struct Tables {
     socket: Socket,
 }
@@ -27,18 +27,18 @@ pub struct Tables {
 /// The loopback interface of a namespace.
 pub const LOOPBACK: u32 = 1;
 
-/// One end of a cable between two namespaces, as an interface that has yet to be made.
+/// One end of a cable between two namespaces: an interface to be created.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CableEnd<'a> {
     /// Name of the interface.
     pub name: &'a str,
-    /// Where it belongs; `None` is the namespace of the [`Tables`].
+    /// Its namespace; `None` is that of the [`Tables`].
     pub namespace: Option<BorrowedFd<'a>>,
-    /// Its hardware address; `None` lets the kernel draw one.
+    /// Its hardware address; with `None`, the kernel picks one.
     pub hardware: Option<[u8; 6]>,
     /// Largest IP packet in bytes; `None` is 1500.
     pub mtu: Option<u32>,
-    /// Segments that one packet of the stack may stand for; `None` is the kernel's choice.
+    /// Most segments in one large packet of the stack (GSO); with `None`, the kernel decides.
     pub gso_max_segments: Option<u32>,
 }
 
@@ -53,14 +53,14 @@ impl CableEnd<'_> {
     }
 }
 
-/// What the kernel's TCP is told with a route; `None` leaves it to the kernel.
+/// Parameters of a route for the kernel's TCP; with `None`, the kernel decides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpMetrics {
-    /// First congestion window in packets.
+    /// Initial congestion window in packets.
     pub initial_window: Option<u32>,
     /// Largest congestion window in packets.
     pub max_window: Option<u32>,
-    /// Least retransmission timeout in milliseconds.
+    /// Minimum retransmission timeout in milliseconds.
     pub least_rto_ms: Option<u32>,
     /// Acknowledge each segment at once.
     pub quick_ack: bool,
@@ -68,7 +68,7 @@ pub struct TcpMetrics {
 
 impl TcpMetrics {
     fn attributes(self) -> Vec<RouteMetric> {
-        /// RTAX_CWND and RTAX_RTO_MIN: TCP obeys these only where they are locked.
+        /// RTAX_CWND and RTAX_RTO_MIN: TCP honours these only if they are locked.
         const LOCKS: [u32; 2] = [1 << 7, 1 << 13];
         let locks = [self.max_window, self.least_rto_ms];
         let locks = locks.iter().zip(LOCKS).filter(|(value, _)| value.is_some());
@@ -92,10 +92,10 @@ pub fn interface(name: &str) -> io::Result<u32> {
 }
 
 impl Tables {
-    /// Of the calling thread's namespace.
+    /// Opens a socket in the calling thread's namespace.
     ///
     /// # Errors
-    /// What the kernel refuses.
+    /// The kernel's error.
     pub fn open() -> io::Result<Self> {
         let mut socket = Socket::new(NETLINK_ROUTE)?;
         socket.bind_auto()?;
@@ -106,28 +106,28 @@ impl Tables {
     /// Switches an interface on, with these settings.
     ///
     /// # Errors
-    /// What the kernel refuses.
+    /// The kernel's error.
     pub fn link_up(&self, index: u32, settings: Vec<LinkAttribute>) -> io::Result<()> {
         let mut message = LinkMessage::default();
         message.header.index = index;
         message.header.flags = LinkFlags::Up;
         message.header.change_mask = LinkFlags::Up;
         message.attributes = settings;
-        self.ask(RouteNetlinkMessage::SetLink(message), 0)
+        self.request(RouteNetlinkMessage::SetLink(message), 0)
     }
 
-    /// Sets the largest IP packet of an interface, in bytes.
+    /// Sets the MTU of an interface, in bytes.
     ///
     /// # Errors
-    /// What the kernel refuses.
+    /// The kernel's error.
     pub fn set_mtu(&self, index: u32, bytes: u32) -> io::Result<()> {
         self.link_up(index, vec![LinkAttribute::Mtu(bytes)])
     }
 
-    /// Makes a cable (a veth pair) with these ends.
+    /// Creates a cable (a veth pair) with these ends.
     ///
     /// # Errors
-    /// What the kernel refuses.
+    /// The kernel's error.
     pub fn add_cable(&self, one: &CableEnd<'_>, other: &CableEnd<'_>) -> io::Result<()> {
         let mut far = LinkMessage::default();
         far.attributes = other.attributes();
@@ -136,10 +136,10 @@ impl Tables {
         self.add_link(one, info.to_vec())
     }
 
-    /// Makes an intermediate functional block: a device whose queue shapes what arrives.
+    /// Creates an intermediate functional block: a device whose queue shapes received packets.
     ///
     /// # Errors
-    /// What the kernel refuses.
+    /// The kernel's error.
     pub fn add_ifb(&self, device: &CableEnd<'_>) -> io::Result<()> {
         self.add_link(device, vec![LinkInfo::Kind(InfoKind::Ifb)])
     }
@@ -148,35 +148,35 @@ impl Tables {
         let mut message = LinkMessage::default();
         message.attributes = device.attributes();
         message.attributes.push(LinkAttribute::LinkInfo(info));
-        self.ask(RouteNetlinkMessage::NewLink(message), NLM_F_CREATE | NLM_F_EXCL)
+        self.request(RouteNetlinkMessage::NewLink(message), NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    /// Switches an interface on that asks nobody for hardware addresses.
+    /// Switches an interface on without ARP.
     ///
     /// # Errors
-    /// What the kernel refuses.
+    /// The kernel's error.
     pub fn link_up_without_arp(&self, index: u32) -> io::Result<()> {
         let mut message = LinkMessage::default();
         message.header.index = index;
         message.header.flags = LinkFlags::Up | LinkFlags::Noarp;
         message.header.change_mask = message.header.flags;
-        self.ask(RouteNetlinkMessage::SetLink(message), 0)
+        self.request(RouteNetlinkMessage::SetLink(message), 0)
     }
 
-    /// Gives an interface an address that is alone in its network. Nobody is asked whether it is
-    /// taken: an IPv6 address could not be used for a second otherwise (RFC 4862 section 5.4).
+    /// Adds an address with the full prefix length to an interface. There is no duplicate address
+    /// detection, with which an IPv6 address could not be used for a second (RFC 4862 section 5.4).
     ///
     /// # Errors
-    /// What the kernel refuses.
+    /// The kernel's error.
     pub fn add_address(&self, index: u32, address: IpAddr) -> io::Result<()> {
         self.add_address_in(index, address, if address.is_ipv4() { 32 } else { 128 })
     }
 
-    /// Gives an interface an address in a network with a prefix of so many bits, to which it is the
-    /// way; as [`Self::add_address`] otherwise.
+    /// Adds an address with a prefix length and a route to its network; otherwise like
+    /// [`Self::add_address`].
     ///
     /// # Errors
-    /// What the kernel refuses.
+    /// The kernel's error.
     pub fn add_address_in(&self, index: u32, address: IpAddr, prefix: u8) -> io::Result<()> {
         let mut message = AddressMessage::default();
         message.header.family = family_of(address);
@@ -185,13 +185,13 @@ impl Tables {
         message.header.index = index;
         message.attributes =
             vec![AddressAttribute::Local(address), AddressAttribute::Address(address)];
-        self.ask(RouteNetlinkMessage::NewAddress(message), NLM_F_CREATE | NLM_F_EXCL)
+        self.request(RouteNetlinkMessage::NewAddress(message), NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    /// Says for good which hardware address a neighbour has, so that nobody asks for it.
+    /// Adds a permanent neighbour entry, so that the address is never resolved.
     ///
     /// # Errors
-    /// What the kernel refuses.
+    /// The kernel's error.
     pub fn add_neighbour(&self, index: u32, address: IpAddr, hardware: [u8; 6]) -> io::Result<()> {
         let mut message = NeighbourMessage::default();
         message.header.family = family_of(address);
@@ -201,13 +201,13 @@ impl Tables {
             NeighbourAttribute::Destination(address.into()),
             NeighbourAttribute::LinkLayerAddress(hardware.to_vec()),
         ];
-        self.ask(RouteNetlinkMessage::NewNeighbour(message), NLM_F_CREATE | NLM_F_EXCL)
+        self.request(RouteNetlinkMessage::NewNeighbour(message), NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    /// Sends all of a network out of an interface, with metrics for TCP.
+    /// Adds a route to a network through an interface, with metrics for TCP.
     ///
     /// # Errors
-    /// What the kernel refuses.
+    /// The kernel's error.
     pub fn add_route(
         &self,
         (network, prefix): (IpAddr, u8),
@@ -222,10 +222,10 @@ impl Tables {
         self.new_route((family_of(network), prefix), RouteScope::Link, attributes)
     }
 
-    /// Sends all that has no other way to a router.
+    /// Adds a default route through a router.
     ///
     /// # Errors
-    /// What the kernel refuses.
+    /// The kernel's error.
     pub fn add_gateway(&self, router: IpAddr) -> io::Result<()> {
         let attributes = vec![RouteAttribute::Gateway(router.into())];
         self.new_route((family_of(router), 0), RouteScope::Universe, attributes)
@@ -248,11 +248,11 @@ impl Tables {
             ..RouteHeader::default()
         };
         message.attributes = attributes;
-        self.ask(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_EXCL)
+        self.request(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    /// One request and its acknowledgement.
-    fn ask(&self, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
+    /// Sends a request and waits for its acknowledgement.
+    fn request(&self, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
         let mut message = NetlinkMessage::from(message);
         message.header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
         message.finalize();

@@ -6,7 +6,7 @@ use udccp_scenario::{Backend, BackendError, Record};
 use crate::error::Ns2Error;
 use crate::run::Ns2;
 
-/// Its name among the backends.
+/// Its name as a backend.
 pub const ID: &str = "ns2";
 
 impl Backend for Ns2 {
@@ -22,7 +22,7 @@ impl Backend for Ns2 {
         match Self::run(self, name, scenario, seed) {
             Ok(run) => Ok(run.record),
             Err(error) => {
-                // Where it aborts depends on the scenario: others may run.
+                // Whether ns-2 aborts depends on the scenario: others may run.
                 let is_of_scenario =
                     matches!(error, Ns2Error::Scenario(_) | Ns2Error::Ended { .. });
                 let hint = error.hint().map(str::to_owned);

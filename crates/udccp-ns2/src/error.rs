@@ -1,4 +1,4 @@
-//! Errors of this backend, each with a way out.
+//! Errors of this backend, with hints.
 
 use std::io;
 
@@ -8,18 +8,18 @@ pub enum Ns2Error {
     /// There is no `ns` on this machine.
     #[error("there is no program `ns` (ns-2) on this machine")]
     Missing,
-    /// The scenario asks for what ns-2 does not have; each a clause that names the key.
+    /// The scenario needs something that ns-2 lacks; each a clause that names the key.
     #[error("this scenario cannot run in ns-2: {}", .0.join("; "))]
     Scenario(Vec<String>),
     /// ns-2 ended before the end of the scenario.
     #[error("ns-2 ended early ({status}): {said}")]
     Ended {
-        /// How, as the system says it.
+        /// Its exit status.
         status: String,
-        /// Its last words.
+        /// The end of its output.
         said: String,
     },
-    /// A line of the trace that cannot be.
+    /// A line of the trace is invalid.
     #[error("line {number} of the trace of ns-2: {why}")]
     Trace {
         /// Its number, counted from 1.
@@ -27,19 +27,19 @@ pub enum Ns2Error {
         /// What is wrong with it.
         why: String,
     },
-    /// A file, a pipe or a process of this machine.
+    /// An operation on a file, a pipe or a process failed.
     #[error("{what}: {error}")]
     Io {
         /// What was being done.
         what: &'static str,
-        /// What the system says.
+        /// The system's error.
         #[source]
         error: io::Error,
     },
 }
 
 impl Ns2Error {
-    /// What the reader can do.
+    /// What to do about it, if known.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Missing => Some("apt-get install ns2"),

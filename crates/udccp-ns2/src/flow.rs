@@ -1,4 +1,4 @@
-//! What plays a flow in ns-2, and with which settings.
+//! Selects the ns-2 agent for a flow, and its settings.
 
 use udccp_base::{DataRate, Duration};
 use udccp_cc::InitialWindow;
@@ -6,7 +6,7 @@ use udccp_link::{LinkConfig, QueueLimit};
 use udccp_scenario::schema::{Flow, Scenario, TcpProfile, Traffic};
 use udccp_scenario::{Family, hop_configs, routers_of};
 
-/// Bytes of a TCP header with its IP header, and of the timestamps that ns-2 adds to data.
+/// Bytes of TCP and IP header, and of the timestamps that ns-2 adds to data packets.
 const TCP_HEADER_BYTES: u64 = 40;
 const TCP_TIMESTAMP_BYTES: u64 = 10;
 /// Header of a DCCP data packet in ns-2. It has no IP header.
@@ -15,12 +15,12 @@ const DCCP_HEADER_BYTES: u64 = 16;
 const UDP_HEADER_BYTES: u64 = 28;
 /// Largest Ack Vector that one option holds, in bytes.
 const ACK_VECTOR_BYTES: u64 = 253;
-/// A queue without limit counts as this many packets where windows are derived from it.
+/// Packets assumed for an unlimited queue where windows are derived from it.
 const UNLIMITED_PACKETS: u64 = 1000;
-/// Part of what the path holds at which the slow start of CCID 2 ends where it must.
+/// Slow start of CCID 2, where it must be limited, ends at this fraction of the path's capacity.
 const SLOW_START_PART: u64 = 4;
 
-/// The code of ns-2 that plays a flow.
+/// The ns-2 agent that runs a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Player {
     /// `Agent/TCP/Sack1`: NewReno with SACK, ns-2's own.
@@ -35,7 +35,7 @@ pub(crate) enum Player {
     Udp,
 }
 
-/// Which code plays a flow; `None` where ns-2 has none.
+/// The agent for a flow; `None` if ns-2 has none.
 pub(crate) fn player(flow: &Flow) -> Option<Player> {
     Some(match flow.protocol.name {
         "tcp/newreno" if flow.tcp.profile == TcpProfile::Rfc => Player::Sack,
@@ -68,7 +68,7 @@ pub(crate) fn payload_bytes(flow: &Flow) -> u64 {
     }
 }
 
-/// What ns-2 is told as `packetSize_`: it adds its own headers to that.
+/// The value of `packetSize_`, to which ns-2 adds its own headers.
 pub(crate) fn packet_size(flow: &Flow) -> u64 {
     match flow.protocol.family {
         Family::Udp => payload_bytes(flow) + UDP_HEADER_BYTES,
@@ -85,17 +85,17 @@ fn header_bytes(flow: &Flow) -> u64 {
     }
 }
 
-/// Whether TCP has timestamps; all profiles have them.
+/// Whether TCP uses timestamps; all profiles do.
 pub(crate) fn timestamps(flow: &Flow) -> bool {
     flow.tcp.timestamps.unwrap_or(true)
 }
 
-/// Whether every second segment is acknowledged; all profiles do that.
+/// Whether TCP delays acknowledgements; all profiles do.
 pub(crate) fn delays_acks(flow: &Flow) -> bool {
     flow.tcp.delayed_ack.unwrap_or(true)
 }
 
-/// First window of a TCP flow in packets.
+/// Initial window of a TCP flow in packets.
 pub(crate) fn initial_window(flow: &Flow) -> u32 {
     let segment = u32::try_from(flow.packet.bytes().saturating_sub(TCP_HEADER_BYTES));
     let own = match flow.tcp.profile {
@@ -115,7 +115,7 @@ pub(crate) fn min_rto(flow: &Flow) -> Duration {
     flow.tcp.min_rto.unwrap_or(own)
 }
 
-/// Largest window of a TCP flow in packets: what buffers and limits leave.
+/// Largest window of a TCP flow in packets, from buffers and limits.
 pub(crate) fn max_window(scenario: &Scenario, flow: &Flow, player: Player) -> u64 {
     // Three quarters of 4 MiB in Linux 2.6.22.
     let (receive, send) = match flow.tcp.profile {
@@ -128,19 +128,19 @@ pub(crate) fn max_window(scenario: &Scenario, flow: &Flow, player: Player) -> u6
     let limit = flow.tcp.max_window.map_or(u64::MAX, |window| window.0.into());
     let window = buffers.min(limit).max(1);
     match player {
-        // They storm after a slow start that overshoots by much.
+        // These retransmit endlessly after a slow start that overshoots by much.
         Player::Linux("bic" | "cubic") => window.min(held_packets(scenario, flow) * 5 / 4),
         _ => window,
     }
 }
 
-/// Where the first slow start of CCID 2 ends, where it has to end early.
+/// The slow start threshold of CCID 2, if slow start must end early.
 pub(crate) fn ccid2_threshold(scenario: &Scenario, flow: &Flow) -> Option<u64> {
     let held = held_packets(scenario, flow);
     (held > ACK_VECTOR_BYTES).then_some(held / SLOW_START_PART)
 }
 
-/// Packets that the path and the queue of its bottleneck hold.
+/// Packets that the path and the bottleneck's queue can hold.
 fn held_packets(scenario: &Scenario, flow: &Flow) -> u64 {
     let link = bottleneck(scenario, flow);
     let bytes = flow.packet.bytes().max(1);

@@ -1,4 +1,5 @@
-//! The queues between the routers: from looks at their counters to what the simulator tells.
+//! The queues between the routers: converts samples of their counters to results like the
+//! simulator's.
 
 use udccp_base::Duration;
 use udccp_link::{Backlog, DropReason, LinkConfig, LinkStats, QueueConfig, Tally};
@@ -7,10 +8,10 @@ use udccp_sim::{LinkResult, LinkSample};
 
 use crate::trace::Counters;
 
-/// Counters of ns-2 begin again after this many.
+/// Counters of ns-2 wrap around at this value.
 const WRAP: i64 = 1 << 32;
 
-/// One direction of a link, as far as it was looked at.
+/// One direction of a link, as sampled so far.
 #[derive(Debug)]
 pub(crate) struct Watched {
     name: String,
@@ -48,8 +49,8 @@ impl Watched {
         }
     }
 
-    /// A look at the queue. Its delay is what waits over the rate, once for each packet that left
-    /// since the look before.
+    /// Adds a sample of the queue. Its delay is the queue's length divided by the rate, counted
+    /// once for each packet that left since the previous sample.
     pub(crate) fn look(&mut self, now: &Counters) {
         let rate = self.config.rate.unwrap_or(udccp_base::DataRate::from_mbps(1));
         let departed = since(now.departed, self.last.departed);
@@ -100,7 +101,7 @@ impl Watched {
     }
 }
 
-/// Packets and bytes since an earlier look.
+/// Packets and bytes since an earlier sample.
 fn since(now: [i64; 2], before: [i64; 2]) -> Tally {
     let step = |i: usize| (now[i] - before[i]).rem_euclid(WRAP) as u64;
     Tally { packets: step(0), bytes: step(1) }

@@ -10,19 +10,19 @@ use crate::error::Ns2Error;
 
 /// The program.
 const NAME: &str = "ns";
-/// Gives the pipe to `ns` as descriptor 3, and drops what it prints to standard output.
+/// Passes the pipe to `ns` as descriptor 3, and discards standard output.
 const SHELL: &str = "exec 3>&1 1>/dev/null; exec \"$0\" \"$1\"";
-/// Bytes of its last words that are kept.
+/// Bytes to keep of the end of its output.
 const LAST_WORDS: usize = 400;
 
-/// The program, where it is in the path.
+/// Finds the program in the path.
 pub(crate) fn find() -> Result<PathBuf, Ns2Error> {
     let path = env::var_os("PATH").unwrap_or_default();
     let mut places = env::split_paths(&path).map(|folder| folder.join(NAME));
     places.find(|place| place.is_file()).ok_or(Ns2Error::Missing)
 }
 
-/// Its version, as it says it.
+/// Asks the program for its version.
 pub(crate) fn version(ns: &Path) -> Result<String, Ns2Error> {
     let mut version = String::new();
     run(ns, "puts [open /dev/fd/3 w] [ns-version]; exit 0\n", |line| {
@@ -32,7 +32,7 @@ pub(crate) fn version(ns: &Path) -> Result<String, Ns2Error> {
     Ok(version)
 }
 
-/// Runs a script, and gives each line of its trace to `each`, without the line's end.
+/// Runs a script, and passes each line of its trace to `each`, without the newline.
 pub(crate) fn run(
     ns: &Path,
     script: &str,
@@ -74,7 +74,7 @@ fn read(
         line.clear();
         let bytes =
             trace.read_until(b'\n', &mut line).map_err(Ns2Error::io("reading the trace"))?;
-        // A line without an end was cut off by a crash, of which the status tells.
+        // A line without newline was cut off by a crash, which the exit status reports.
         match line.split_last() {
             Some((b'\n', whole)) => each(whole)?,
             _ if bytes == 0 => return Ok(()),

@@ -1,4 +1,4 @@
-//! What of a scenario ns-2 does not have, and where it differs.
+//! What a scenario needs and ns-2 lacks, and where ns-2 differs.
 
 use udccp_link::{Gather, LinkConfig, LossConfig, QueueConfig, QueueLimit, Variation};
 use udccp_scenario::schema::{DccpOptions, Flow, GrowthAfterCut, Scenario, TcpOptions, Traffic};
@@ -7,10 +7,10 @@ use udccp_scenario::{Family, access_links, hop_configs};
 use crate::error::Ns2Error;
 use crate::flow::{Player, ccid2_threshold, player};
 
-/// Whether ns-2 has all that a scenario asks for; needs nothing of this machine.
+/// Checks that ns-2 supports everything that a scenario needs. It does not need ns-2 installed.
 ///
 /// # Errors
-/// [`Ns2Error::Scenario`] with everything that it has not, each with its key.
+/// [`Ns2Error::Scenario`] with everything that is missing, each with its key.
 pub fn fits(scenario: &Scenario) -> Result<(), Ns2Error> {
     let mut gaps = Vec::new();
     if scenario.topology.hops().count() > 1 {
@@ -25,7 +25,7 @@ pub fn fits(scenario: &Scenario) -> Result<(), Ns2Error> {
     }
     for flow in &scenario.flows {
         for link in access_links(scenario, flow) {
-            // The timing of a host is not played: see `notes`.
+            // A host's timing is not reproduced: see `notes`.
             let quiet =
                 LinkConfig { variation: Variation::None, gather: Gather::default(), ..link };
             link_gaps("topology.access", &quiet, &mut gaps);
@@ -106,7 +106,7 @@ fn tcp_gaps(tcp: &TcpOptions) -> Vec<&'static str> {
     keys.into_iter().filter(|(_, asked)| *asked).map(|(gap, _)| gap).collect()
 }
 
-/// What a CCID does not look at, because it is for another point of the grid, is no gap.
+/// Options that a CCID ignores, because they are for another point of the grid, are no gap.
 fn dccp_gaps(dccp: &DccpOptions, player: Player) -> Vec<&'static str> {
     let is_tfrc = player == Player::Ccid3;
     let keys = [
@@ -135,7 +135,7 @@ fn dccp_gaps(dccp: &DccpOptions, player: Player) -> Vec<&'static str> {
     keys.into_iter().filter(|(_, asked)| *asked).map(|(gap, _)| gap).collect()
 }
 
-/// Where ns-2 differs from what the scenario says; each a clause.
+/// Where ns-2 differs from the scenario, each as a clause.
 pub(crate) fn notes(scenario: &Scenario) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     let mut note = |text: String| {

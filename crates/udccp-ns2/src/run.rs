@@ -1,4 +1,4 @@
-//! One scenario and one seed in ns-2.
+//! Runs one scenario with one seed in ns-2.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -23,36 +23,36 @@ pub struct Ns2 {
 /// A run.
 #[derive(Clone, Debug)]
 pub struct Ns2Run {
-    /// What was found.
+    /// The results.
     pub record: Record,
-    /// Where ns-2 differs from what the scenario says; each a clause.
+    /// Where ns-2 differs from the scenario, each as a clause.
     pub notes: Vec<String>,
     /// How long it took.
     pub wall: Duration,
 }
 
 impl Ns2 {
-    /// Looks for `ns` in the path, and asks for its version.
+    /// Finds `ns` in the path, and asks for its version.
     ///
     /// # Errors
-    /// [`Ns2Error::Missing`] where there is none; it does not start.
+    /// [`Ns2Error::Missing`] if it is not found; an error if it does not start.
     pub fn find() -> Result<Self, Ns2Error> {
         let program = process::find()?;
         let version = process::version(&program)?;
         Ok(Self { program, version })
     }
 
-    /// Its version, as it says it.
+    /// Its version, as it reports it.
     pub fn version(&self) -> &str {
         &self.version
     }
 
-    /// Runs a scenario. `name` is what the record calls it.
+    /// Runs a scenario. `name` is the scenario's name in the record.
     ///
-    /// A pure function of scenario, seed and version, but for `cost.cpu_s`.
+    /// The result depends only on scenario, seed and version, except for `cost.cpu_s`.
     ///
     /// # Errors
-    /// The scenario has what ns-2 has not; ns-2 ends early.
+    /// The scenario needs something that ns-2 lacks; ns-2 ends early.
     pub fn run(&self, name: &str, scenario: &Scenario, seed: u64) -> Result<Ns2Run, Ns2Error> {
         fits(scenario)?;
         let begin = now();

@@ -14,13 +14,13 @@ use crate::flow::{
 };
 
 const PRELUDE: &str = include_str!("prelude.tcl");
-/// Packets that stand for no limit.
+/// A number of packets that stands for no limit.
 const UNLIMITED: u64 = 1_000_000;
-/// Time between two looks at a queue, at most.
+/// Longest time between two samples of a queue.
 const LOOK: Duration = Duration::from_millis(50);
-/// Seconds between two looks at the window of a CCID 2: to count cuts, and to change them.
+/// Seconds between two polls of CCID 2's window: to count cuts, and to change them.
 const POLL_S: [&str; 2] = ["0.01", "0.001"];
-/// How long a delayed acknowledgement waits, in seconds: as in the TCP model.
+/// Delay of a delayed acknowledgement in seconds, as in the TCP model.
 const DELAYED_ACK_S: &str = "0.04";
 /// Seeds of ns-2's generator are in `1..=SEEDS`.
 const SEEDS: u64 = (1 << 31) - 2;
@@ -36,8 +36,7 @@ pub(crate) const fn samples(scenario: &Scenario) -> u64 {
     time.duration.as_nanos().div_ceil(time.measure.every.as_nanos())
 }
 
-/// The script that plays a scenario, of which [`fits`](crate::fits) has nothing to say, with this
-/// seed.
+/// The script for a scenario that [`fits`](crate::fits) accepts, with this seed.
 pub fn script(scenario: &Scenario, seed: u64) -> String {
     let mut text = String::from(PRELUDE);
     let number = 1 + Seed(seed).stream("ns-2").below(SEEDS);
@@ -88,7 +87,7 @@ fn wire(text: &mut String, from: usize, to: usize, link: &LinkConfig) {
     let _ = writeln!(text, "wire {from} {to} {rate} {delay} {kind} {limit} {{{settings}}}");
 }
 
-/// Class, limit and settings of a link's queue. Drop-tail queues of ns-2 hold one packet (or byte)
+/// Class, limit and settings of a link's queue. ns-2's drop-tail queues hold one packet (or byte)
 /// less than their limit.
 fn queue(link: &LinkConfig) -> (&'static str, u64, String) {
     match (&link.queue, link.limit) {
@@ -146,7 +145,7 @@ fn agents(text: &mut String, scenario: &Scenario, i: usize, flow: &Flow, player:
     let peer = receiver_settings(flow, player);
     let (source, traffic) = match flow.traffic {
         Traffic::ConstantRate { rate, .. } => {
-            // The rate is that of payload, the size what leaves the application of ns-2.
+            // The rate is that of the payload; the size is what ns-2's application sends.
             let payload = crate::flow::payload_bytes(flow).max(1);
             let size = packet_size(flow);
             let bits = rate.bits_per_sec() as f64 * size as f64 / payload as f64;
@@ -221,7 +220,7 @@ fn receiver_settings(flow: &Flow, player: Player) -> String {
     }
 }
 
-/// When a flow starts and stops, and when its window is looked at.
+/// When a flow starts and stops, and when its window is polled.
 fn times(text: &mut String, scenario: &Scenario, i: usize, flow: &Flow, of: (Player, u64)) {
     let (player, seed) = of;
     let start = start_of(scenario, flow, Seed(seed));
@@ -234,7 +233,7 @@ fn times(text: &mut String, scenario: &Scenario, i: usize, flow: &Flow, of: (Pla
         let changes = (keep - 0.5_f64).abs() > f64::EPSILON;
         let step = POLL_S[usize::from(changes)];
         let _ = writeln!(text, "set cuts({i}) 0; set timeouts({i}) 0");
-        // Not before the connection is set up, which sets the window anew.
+        // Not before the connection is set up, which resets the window.
         let begin = seconds(start + scenario.topology.rtt());
         let _ = writeln!(text, "$ns at {begin} \"poll_ccid2 {i} {step} {keep}\"");
     }

@@ -1,4 +1,4 @@
-//! Runs of `ns` itself. Where it is not installed, these tests say so and skip.
+//! Runs of `ns` itself. If it is not installed, these tests print that and skip.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::tests_outside_test_module, reason = "all of it is tests")]

@@ -1,4 +1,4 @@
-//! Scripts as text, and what is refused.
+//! Scripts as text, and refused scenarios.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::tests_outside_test_module, reason = "all of it is tests")]
@@ -10,7 +10,7 @@ use udccp_ns2::{Ns2Error, fits, script};
 use udccp_scenario::protocol;
 use udccp_scenario::schema::Scenario;
 
-/// The part of a script that is not the same for all.
+/// The part of a script that differs between scenarios.
 fn own_part(scenario: &Scenario) -> String {
     fits(scenario).unwrap();
     let text = script(scenario, 1);
@@ -124,7 +124,7 @@ fn what_ns_2_has_not_is_refused_by_its_key() {
     for key in ["delay_tick", "interrupt_moderation"] {
         let together = format!(r#"{key} = "1 ms""#);
         assert!(link(&together).contains(&format!("topology.bottleneck.{key}")));
-        // That of a host is left out with a note, as its noise is.
+        // That of a host is ignored with a note, like its noise.
         let host = bulk("a", "tcp/newreno", &format!("access = {{ {together} }}"));
         fits(&scenario(USUAL, &host)).unwrap();
     }
@@ -148,7 +148,7 @@ fn what_ns_2_has_not_is_refused_by_its_key() {
     assert!(gaps(USUAL, &transfer).contains("flow \"a\": traffic: "));
 }
 
-/// A key stands in the file for the CCID of another point of its grid.
+/// A key may be in the file for the CCID of another point of the grid.
 #[test]
 fn keys_that_a_ccid_ignores_are_no_gaps() {
     for (of, key, at) in [

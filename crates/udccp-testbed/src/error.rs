@@ -1,21 +1,21 @@
-//! Why a plan was not played.
+//! Why a plan failed.
 
 use udccp_agent::HostError;
 
-/// Why a plan was not played to its end. Nothing of it is left.
+/// Why a plan could not be run to its end. Everything that was set up for it has been removed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// An agent said why, or nothing.
+    /// An agent failed or did not answer.
     #[error(transparent)]
     Agent(#[from] HostError),
-    /// A program that is not there.
+    /// A required program is not installed.
     #[error("there is no program `{0}`")]
     Program(String),
-    /// So many packets were not recorded.
+    /// This many packets were not recorded.
     #[error("{0} packets were not recorded")]
     Holes(u64),
-    /// The kernel or `tc` did not do what the plan says.
+    /// The kernel or `tc` rejected a part of the plan.
     #[error("{0}")]
     Kernel(String),
 }
@@ -25,7 +25,7 @@ impl Error {
         Self::Kernel(what.into())
     }
 
-    /// What to do about it, where anything is known.
+    /// What to do about it, if known.
     pub fn hint(&self) -> Option<&str> {
         match self {
             Self::Agent(error) => error.hint(),

@@ -1,4 +1,4 @@
-//! Records packets: sixteen bytes each, in a file.
+//! Records packets in a file, with sixteen bytes each.
 
 use std::net::IpAddr;
 
@@ -13,19 +13,20 @@ pub(crate) const BYTES: usize = 16;
 /// A packet at a host's device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PacketEvent {
-    /// When, since time zero (48 bits: three days).
+    /// Time since time zero (48 bits: three days).
     pub(crate) at_ns: u64,
-    /// Which device, by the number of the tap.
+    /// The device, as the number of its tap.
     pub(crate) tap: u16,
-    /// Equal at both ends of the way, and different for packets near each other.
+    /// A hash that is equal at both ends of the path and differs between packets sent close
+    /// together.
     pub(crate) key: u32,
     /// Length of the IP packet.
     pub(crate) bytes: u16,
-    /// It leaves the host.
+    /// Whether it leaves the host.
     pub(crate) is_out: bool,
-    /// It carries data.
+    /// Whether it carries data.
     pub(crate) has_data: bool,
-    /// It is marked "congestion experienced".
+    /// Whether it is marked "congestion experienced".
     pub(crate) is_marked: bool,
 }
 
@@ -56,10 +57,10 @@ impl PacketEvent {
     }
 }
 
-/// The event of a packet, without its time and device; `None` for one that is not IPv4.
+/// The event of a packet, without time and device; `None` if it is not IPv4.
 ///
-/// `packet` begins with the IP header and may be cut short.
-pub(crate) fn look(packet: &[u8], own: [u8; 4], encapsulated: bool) -> Option<PacketEvent> {
+/// `packet` begins with the IP header and may be truncated.
+pub(crate) fn parse(packet: &[u8], own: [u8; 4], encapsulated: bool) -> Option<PacketEvent> {
     let ip = IpPacket::parse(packet).ok().filter(|ip| ip.pseudo.src.is_ipv4())?;
     let inner = packet.get(ip.header_len..)?;
     let has_data = match ip.protocol {
@@ -69,7 +70,7 @@ pub(crate) fn look(packet: &[u8], own: [u8; 4], encapsulated: bool) -> Option<Pa
         Datagram::DCCP => is_dccp_data(inner),
         _ => ip.payload_len() > 0,
     };
-    // All that no router changes: not the type of service, the time to live, the checksum.
+    // Hash only what routers do not change: without type of service, time to live and checksum.
     let parts = [&packet[2..8], &packet[9..10], &packet[12..]];
     let key =
         parts.iter().copied().flatten().fold(0x811c_9dc5_u32, |hash, byte| {
@@ -110,7 +111,7 @@ mod tests {
         assert_eq!(PacketEvent::parse(&other.emit()), other);
     }
 
-    /// IPv4 header from 10.1.0.1 to 10.2.0.1, and what follows.
+    /// A packet with an IPv4 header from 10.1.0.1 to 10.2.0.1.
     fn packet(protocol: u8, length: u16, ttl: u8, inner: &[u8]) -> Vec<u8> {
         let [high, low] = length.to_be_bytes();
         let mut packet = vec![
@@ -125,28 +126,28 @@ mod tests {
         let own = [10, 1, 0, 1];
         let mut tcp = [0; 32];
         tcp[12] = 8 << 4;
-        assert!(look(&packet(6, 1500, 64, &tcp), own, false).unwrap().has_data);
-        assert!(!look(&packet(6, 52, 64, &tcp), own, false).unwrap().has_data);
+        assert!(parse(&packet(6, 1500, 64, &tcp), own, false).unwrap().has_data);
+        assert!(!parse(&packet(6, 52, 64, &tcp), own, false).unwrap().has_data);
         let mut dccp = [0; 16];
         for (kind, is_data) in [(0, false), (2, true), (3, false), (4, true), (5, false)] {
             dccp[8] = kind << 1 | 1;
-            assert_eq!(look(&packet(33, 60, 64, &dccp), own, false).unwrap().has_data, is_data);
+            assert_eq!(parse(&packet(33, 60, 64, &dccp), own, false).unwrap().has_data, is_data);
             let mut udp = vec![0; 8];
             udp.extend(dccp);
-            assert_eq!(look(&packet(17, 68, 64, &udp), own, true).unwrap().has_data, is_data);
-            assert!(look(&packet(17, 68, 64, &udp), own, false).unwrap().has_data);
+            assert_eq!(parse(&packet(17, 68, 64, &udp), own, true).unwrap().has_data, is_data);
+            assert!(parse(&packet(17, 68, 64, &udp), own, false).unwrap().has_data);
         }
     }
 
     #[test]
     fn a_packet_is_known_again_after_a_router() {
         let inner = [9; 40];
-        let here = look(&packet(17, 60, 64, &inner), [10, 1, 0, 1], false).unwrap();
-        let there = look(&packet(17, 60, 62, &inner), [10, 2, 0, 1], false).unwrap();
+        let here = parse(&packet(17, 60, 64, &inner), [10, 1, 0, 1], false).unwrap();
+        let there = parse(&packet(17, 60, 62, &inner), [10, 2, 0, 1], false).unwrap();
         assert_eq!((here.key, here.is_out, there.is_out), (there.key, true, false));
-        let other = look(&packet(17, 60, 64, &[8; 40]), [10, 1, 0, 1], false).unwrap();
+        let other = parse(&packet(17, 60, 64, &[8; 40]), [10, 1, 0, 1], false).unwrap();
         assert_ne!(here.key, other.key);
-        assert_eq!(look(&[0x60; 40], [0; 4], false), None);
-        assert_eq!(look(&[0x45; 12], [0; 4], false), None);
+        assert_eq!(parse(&[0x60; 40], [0; 4], false), None);
+        assert_eq!(parse(&[0x45; 12], [0; 4], false), None);
     }
 }

@@ -1,13 +1,13 @@
-//! A scenario in a Linux kernel: hosts and routers are network namespaces, links are `tbf`, `netem`
-//! and the kernel's own queues, and agents ([`udccp_agent`]) play the flows.
+//! Runs a scenario in a Linux kernel: hosts and routers are network namespaces, links are `tbf`,
+//! `netem` and the kernel's own queues, and agents ([`udccp_agent`]) run the flows.
 //!
 //! ```text
-//! scenario -> Plan -> namespaces, wires, queues, taps, agents -> packets and looks -> RunResult
+//! scenario -> Plan -> namespaces, wires, queues, taps, agents -> packets and samples -> RunResult
 //! ```
 //!
-//! Which kernel that is, is not said here: that of a guest in virtual time, or this machine's own.
-//! Namespaces have no names. They live in files that this process has open, and in its agents, so
-//! that nothing of them is left when it ends.
+//! The kernel can be that of a guest in virtual time, or this machine's own. Namespaces have no
+//! names: only open files of this process and its agents refer to them, so nothing remains when it
+//! ends.
 
 #![cfg(target_os = "linux")]
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! Checks that this kernel has what a plan needs.
+//! Checks that this kernel supports what a plan needs.
 
 use udccp_netns::{CableEnd, Tables};
 
@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::plan::Plan;
 use crate::runner::{batch, in_own_space};
 
-/// Something of the kernel: by what word lines name it, how it is tried, and what is made of it.
+/// A kernel feature: the word for it in `tc` lines, how to test for it, and what it is used for.
 struct Part {
     word: &'static str,
     link: Link,
@@ -14,7 +14,7 @@ struct Part {
     serves: &'static str,
 }
 
-/// A device to try with.
+/// A device for the test.
 #[derive(Clone, Copy)]
 enum Link {
     /// A cable between `v` and `w`.
@@ -83,11 +83,11 @@ const PARTS: [Part; 14] = [
     },
 ];
 
-/// What a plan needs and the kernel at hand does not have; each as its name and what it is for.
-/// All is tried in namespaces that are gone then.
+/// What a plan needs and this kernel lacks, each with its name and use. The tests run in temporary
+/// namespaces.
 ///
 /// # Errors
-/// No namespaces, no `tc`.
+/// Namespaces or `tc` are not available.
 pub fn lacks(plan: &Plan) -> Result<Vec<(&'static str, &'static str)>, Error> {
     let mut lacking = Vec::new();
     for part in needed(plan) {
@@ -116,7 +116,7 @@ fn make(link: Link) -> Result<(), Error> {
     }?)
 }
 
-/// The parts whose words are in the lines of a plan.
+/// The parts whose words occur in the plan's lines.
 fn needed(plan: &Plan) -> impl Iterator<Item = &'static Part> {
     let spaces = plan.namespaces.iter().flat_map(|space| &space.tc);
     let steps = plan.steps.iter().flat_map(|step| &step.tc);

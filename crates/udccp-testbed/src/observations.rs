@@ -1,72 +1,73 @@
-//! Observations of a run: events of packets, queue samples, reports of agents.
+//! Observations of a run: packet events, queue samples, reports of agents.
 
 use serde::{Deserialize, Serialize};
 use udccp_agent::AgentReport;
 use udccp_base::Duration;
 use udccp_link::LinkConfig;
 
-/// What was seen.
+/// The observations of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Observations {
     /// Release of the kernel.
     pub release: String,
-    /// Of each agent, in the order of the plan.
+    /// The report of each agent, in the order of the plan.
     pub agents: Vec<AgentReport>,
-    /// Processor time of each, in percent of the run; empty in a guest, where time stands still.
+    /// Processor time of each agent, in percent of the run; empty in a guest, where time stands
+    /// still.
     #[serde(default)]
     pub busy_percent: Vec<f64>,
-    /// Packets that the kernel dropped between two devices, because they came faster than it took
-    /// them.
+    /// Packets that the kernel dropped between two devices because they came faster than it
+    /// processed them.
     #[serde(default)]
     pub backlog_drops: u64,
-    /// Packets may overtake each other anywhere: several processors hand them on.
+    /// Packets may overtake each other anywhere, because several processors forward them.
     #[serde(default)]
     pub(crate) overtakes: bool,
-    /// The looks at each watched queue.
+    /// The samples of each watched queue.
     pub(crate) looks: Vec<Vec<QueueSample>>,
-    /// Congestion controls that its TCP has.
+    /// Congestion controls of the kernel's TCP.
     pub congestion: String,
-    /// It has DCCP sockets.
+    /// Whether the kernel has DCCP sockets.
     pub has_dccp: bool,
 }
 
-/// One look at the queue of a link. Counters are since the queue was made.
+/// A sample of a link's queue. Counters count from the creation of the queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct QueueSample {
-    /// When, since time zero.
+    /// When it was due, since time zero.
     #[serde(rename = "t")]
     pub(crate) at_ns: u64,
-    /// When it really was, which on a real clock is later.
+    /// When it was taken, which on a real clock is later.
     #[serde(rename = "r", default)]
     pub(crate) really_ns: u64,
-    /// IP bytes that have left.
+    /// IP bytes sent.
     #[serde(rename = "b")]
     pub(crate) sent_bytes: u64,
-    /// Packets that have left.
+    /// Packets sent.
     #[serde(rename = "p")]
     pub(crate) sent_packets: u64,
-    /// Packets that wait.
+    /// Packets in the queue.
     #[serde(rename = "w")]
     pub(crate) waiting: u64,
-    /// Their IP bytes.
+    /// IP bytes in the queue.
     #[serde(rename = "wb")]
     pub(crate) waiting_bytes: u64,
-    /// Packets that netem has dropped, by chance or because the queue below did.
+    /// Packets dropped by netem: random losses and drops of the queue below.
     #[serde(rename = "ld")]
     pub(crate) line_drops: Option<u64>,
-    /// Packets that the token bucket has dropped, most of them because the queue below did.
+    /// Packets dropped by the token bucket, mostly drops of the queue below.
     #[serde(rename = "bd")]
     pub(crate) bucket_drops: u64,
-    /// Packets that the queue itself has dropped.
+    /// Packets dropped by the queue itself.
     #[serde(rename = "qd")]
     pub(crate) queue_drops: u64,
 }
 
-/// Service is compared over stretches of at least this length.
+/// Minimum length of the periods over which service is compared.
 const STRETCH: Duration = Duration::from_secs(1);
 
-/// Why the rates of some agents are not those of the network: the kernel of their hosts ran out of
-/// memory for TCP, which then holds back connections of any path, or their sockets had no room for
+/// Why the rates of some agents do not reflect the network: the kernel of their hosts ran out of
+/// memory for TCP, which slows down connections on any path, or their sockets had no room for
 /// packets that had arrived.
 pub fn short_of_buffers<'a>(
     agents: impl Iterator<Item = &'a AgentReport> + Clone,
@@ -84,8 +85,8 @@ pub fn short_of_buffers<'a>(
 }
 
 impl Observations {
-    /// Why the result is not that of the network, as far as the kernel counts it: it lost packets
-    /// between its devices, or was short of memory or of room in its sockets.
+    /// Why the result does not reflect the network, according to the kernel's counters: it lost
+    /// packets between its devices, or was short of memory or of socket buffers.
     pub fn invalid_reason(&self) -> Option<String> {
         let lost = self.backlog_drops;
         let lost =
@@ -93,9 +94,9 @@ impl Observations {
         lost.or_else(|| short_of_buffers(self.agents.iter()))
     }
 
-    /// How far the service of the links was from their rates, in percent: over stretches of a
-    /// second in which packets waited at every look, the worst of all. `None` where there is none,
-    /// or where a rate changes.
+    /// The largest deviation of the links' service from their rates, in percent, over periods of a
+    /// second in which every sample found packets queued. `None` if there is no such period, or if
+    /// a rate changes.
     pub fn rate_error_percent(&self, links: &[LinkConfig]) -> Option<f64> {
         let steady = links.iter().zip(&self.looks).filter(|(link, _)| link.changes.is_empty());
         let errors = steady.filter_map(|(link, looks)| {
@@ -106,7 +107,7 @@ impl Observations {
     }
 }
 
-/// The service, in bit/s, of each stretch that began and went on with packets waiting.
+/// The service in bit/s of each period in which packets were always queued.
 fn stretches(looks: &[QueueSample]) -> impl Iterator<Item = f64> {
     let mut begin: Option<QueueSample> = None;
     looks.iter().filter_map(move |look| {
@@ -165,7 +166,7 @@ mod tests {
         assert_eq!(error(observations(100_000, |_| 5)), Some(0.0));
         let slow = error(observations(98_000, |_| 5)).unwrap();
         assert!((slow - 2.0).abs() < 1e-9, "{slow}");
-        // Half of the rate, but nothing waits now and then: that was all there was to send.
+        // Half the rate, but the queue is empty now and then: there was no more to send.
         assert_eq!(error(observations(50_000, |i| i % 8)), None);
     }
 }

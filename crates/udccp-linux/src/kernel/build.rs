@@ -1,4 +1,4 @@
-//! From a bare machine to a kernel that has booted.
+//! Builds the kernel, including the installation of tools, and boots it.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -7,24 +7,24 @@ use std::process::{Command, Stdio};
 use super::{Kernel, recipe, tools};
 use crate::error::LinuxError;
 
-/// How to get a kernel.
+/// Options for getting a kernel.
 #[derive(Debug)]
 pub struct Setup {
-    /// Where kernels are kept.
+    /// The folder of built kernels.
     pub cache: PathBuf,
-    /// The program `udccp`, under which tools die with this process.
+    /// The program `udccp`, which starts tools so that they die with this process.
     pub program: PathBuf,
-    /// A tar file with the source of Linux 6.1; that of the Debian package where absent.
+    /// A tar file with the source of Linux 6.1; if absent, that of the Debian package.
     pub source: Option<PathBuf>,
-    /// Processes of the compiler at once.
+    /// Number of parallel compiler processes.
     pub jobs: usize,
     /// Whether missing packages may be installed (needs root).
     pub install: bool,
 }
 
 impl Setup {
-    /// Builds the kernel unless it is there, and boots it. `say` hears what is being done, `check`
-    /// boots a kernel and says whether it works. What was interrupted goes on where it stopped.
+    /// Builds the kernel unless it exists, and boots it. `say` gets progress messages; `check`
+    /// boots a kernel and checks that it works. An interrupted build continues where it stopped.
     ///
     /// # Errors
     /// Packages are missing and cannot be installed, the build fails, the kernel does not work.
@@ -61,7 +61,7 @@ impl Setup {
         self.source.clone().unwrap_or_else(|| PathBuf::from(recipe::TARBALL))
     }
 
-    /// Sees to it that all tools are there (and the source, for the build).
+    /// Makes sure that all tools are installed, and the source for the build.
     fn packages(&self, build: bool, say: &dyn Fn(&str)) -> Result<(), LinuxError> {
         let mut packages: Vec<&str> =
             tools::missing_tools(build).iter().map(|(_, package)| *package).collect();
@@ -99,7 +99,7 @@ impl Setup {
         if run(&mut command, "install packages", None).is_ok() {
             return Ok(());
         }
-        // A machine whose lists are old or empty does not know the package yet.
+        // Outdated or empty package lists may lack the package.
         run(Command::new(&apt).arg("update"), "update the package lists", None)?;
         run(&mut command, "install packages", None).map_err(|error| LinuxError::Missing {
             what: error.to_string(),
@@ -124,7 +124,7 @@ impl Setup {
             let mut command = self.tool("make");
             command.current_dir(&source).arg("ARCH=um").args(args);
             command.env("KCONFIG_ALLCONFIG", &fragment);
-            // What a caller's make says to its own children is not for this one.
+            // Variables of a calling make must not affect this one.
             command.env_remove("MAKEFLAGS").env_remove("MFLAGS").env_remove("MAKELEVEL");
             command
         };
@@ -146,7 +146,7 @@ impl Setup {
         self.keep(&source.join("linux"), &version)
     }
 
-    /// A tool that dies with this process, so that none goes on where the next set-up works.
+    /// A command that dies with this process, so that it cannot interfere with the next build.
     fn tool(&self, name: &str) -> Command {
         let mut command = Command::new(&self.program);
         command.arg("linux-boot").arg(name);
@@ -166,8 +166,8 @@ impl Setup {
         fs::rename(&partial, source).map_err(LinuxError::file(source))
     }
 
-    /// Puts a finished kernel in its place: under another name first, so that what is there is
-    /// whole.
+    /// Installs a finished kernel. It is copied under another name and then renamed, so that an
+    /// installed kernel is always complete.
     fn keep(&self, built: &Path, version: &str) -> Result<Kernel, LinuxError> {
         let folder = recipe::folder(&self.cache);
         fs::create_dir_all(&folder).map_err(LinuxError::file(&folder))?;
@@ -180,7 +180,7 @@ impl Setup {
     }
 }
 
-/// Runs a tool to its end; its output goes to the log, or is kept for the error.
+/// Runs a tool to its end. Its output goes to the log, or is kept for the error.
 fn run(command: &mut Command, step: &str, log: Option<&Path>) -> Result<(), LinuxError> {
     let name = command.get_program().to_string_lossy().into_owned();
     command.stdin(Stdio::null());

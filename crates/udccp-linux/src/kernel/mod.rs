@@ -15,16 +15,16 @@ pub use tools::{missing_tools, tool};
 
 use crate::error::LinuxError;
 
-/// A kernel that was built and has booted.
+/// A kernel that was built and booted successfully.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernel {
-    /// The program.
+    /// The kernel as an executable.
     pub binary: PathBuf,
     /// Version of Linux, and of the recipe that it was built by: `6.1.192 um 3f2a91c0`.
     pub version: String,
 }
 
-/// Where kernels are kept: `$XDG_CACHE_HOME/udccp/linux`, or `~/.cache/udccp/linux`.
+/// The folder of built kernels: `$XDG_CACHE_HOME/udccp/linux`, or `~/.cache/udccp/linux`.
 ///
 /// # Errors
 /// Neither of the two variables is set.
@@ -40,14 +40,14 @@ pub fn cache_folder() -> Result<PathBuf, LinuxError> {
 /// Processor time of the build, in minutes, as measured with gcc 12.
 const BUILD_CPU_MINUTES: usize = 10;
 
-/// How long the build takes with so many processes at once, in words.
+/// The expected build time with this many parallel processes, in words.
 pub fn build_time(jobs: usize) -> String {
     let minutes = BUILD_CPU_MINUTES.div_ceil(jobs.max(1));
     let unit = if minutes == 1 { "minute" } else { "minutes" };
     format!("about {minutes} {unit} ({BUILD_CPU_MINUTES} of processor time)")
 }
 
-/// Processes of the compiler at once where nothing else is asked for.
+/// Default number of parallel compiler processes.
 fn jobs() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
@@ -56,7 +56,7 @@ impl Kernel {
     /// The kernel of this program's recipe in a cache folder.
     ///
     /// # Errors
-    /// It was not built yet.
+    /// It has not been built yet.
     pub fn find(cache: &Path) -> Result<Self, LinuxError> {
         let folder = recipe::folder(cache);
         let binary = folder.join("linux");

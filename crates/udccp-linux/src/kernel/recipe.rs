@@ -11,17 +11,17 @@ use crate::error::LinuxError;
 pub(super) const PACKAGE: &str = "linux-source-6.1";
 /// Where the package puts it.
 pub(super) const TARBALL: &str = "/usr/src/linux-source-6.1.tar.xz";
-/// The configuration: what is on.
+/// The options to enable in the configuration.
 pub(super) const FRAGMENT: &str = include_str!("fragment.config");
 
-/// One changed place of the source.
+/// One change of the source.
 struct Edit {
     file: &'static str,
     old: &'static str,
     new: &'static str,
 }
 
-/// Each with its reason.
+/// The changes, each with its reason.
 const EDITS: [Edit; 12] = [
     // CCID 2 of Linux measures time in ticks; 250 a second is what distributions have.
     Edit {
@@ -29,14 +29,14 @@ const EDITS: [Edit; 12] = [
         old: "config HZ\n\tint\n\tdefault 100\n",
         new: "config HZ\n\tint\n\tdefault 250\n",
     },
-    // Chance is an argument: the generator starts from the command line (which holds the seed),
-    // not from the host's random numbers.
+    // Randomness is an argument: the generator is seeded from the command line (which contains the
+    // seed), not from the host's random numbers.
     Edit {
         file: "arch/um/os-Linux/util.c",
         old: "\treturn getrandom(buf, len, flags);\n",
         new: "\tmemset(buf, 0x5a, len);\n\treturn len;\n",
     },
-    // A killed guest leaves no process behind.
+    // A killed guest must leave no process behind.
     Edit {
         file: "arch/um/os-Linux/skas/process.c",
         old: "(void *) PTRACE_O_TRACESYSGOOD) < 0) {",
@@ -47,9 +47,9 @@ const EDITS: [Edit; 12] = [
         old: "(void *)PTRACE_O_TRACESYSGOOD) < 0) {",
         new: "(void *)(PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL)) < 0) {",
     },
-    // A processor whose state of registers is larger than User-Mode Linux's 2,696 bytes (AMX: 11
-    // KiB) gets them back whole. The guest never uses what lies beyond, so it is left in its
-    // initial state: bits 17 and 18 of XSTATE_BV, the eight bytes at 512, say so. One buffer is
+    // A processor whose register state is larger than the 2,696 bytes of User-Mode Linux (AMX: 11
+    // KiB) gets it back complete. The guest never uses the part beyond, so it is left in its
+    // initial state: bits 17 and 18 of XSTATE_BV, in the eight bytes at 512, say so. One buffer is
     // enough: this kernel has one processor and is not preempted.
     Edit {
         file: "arch/x86/um/os-Linux/registers.c",
@@ -86,9 +86,9 @@ const EDITS: [Edit; 12] = [
               \t\thave_xstate_support = 1;\n\t\thost_xstate_bytes = iov.iov_len;\n\
               \t\tmemset(host_xstate, 0, sizeof(host_xstate));\n\t}\n",
     },
-    // Programs read the clock many times where virtual time stands still, and a system call costs
-    // the guest some 50 microseconds. So what the first reading gave is left at the end of the
-    // page of the vDSO, for all others, until time moves on.
+    // Programs often read the clock while virtual time stands still, and a system call costs the
+    // guest some 50 microseconds. So the first reading is stored at the end of the vDSO page and
+    // reused until time advances.
     Edit {
         file: "kernel/time/posix-timers.c",
         old: "\terror = kc->clock_get_timespec(which_clock, &kernel_tp);\n\n\
@@ -134,7 +134,7 @@ const EDITS: [Edit; 12] = [
     },
 ];
 
-/// Names the recipe: another fragment or edit makes another kernel.
+/// Identifies the recipe: another fragment or edit gives another kernel.
 pub(super) fn hash() -> String {
     let mut hash = Sha256::new();
     hash.update(FRAGMENT);
@@ -145,12 +145,12 @@ pub(super) fn hash() -> String {
     hash.finalize().iter().take(4).map(|b| format!("{b:02x}")).collect()
 }
 
-/// Where the kernel of this recipe is.
+/// The folder of this recipe's kernel.
 pub(super) fn folder(cache: &Path) -> PathBuf {
     cache.join(hash())
 }
 
-/// Changes the source; what is changed already stays.
+/// Applies the changes to the source, except those applied before.
 pub(super) fn edit(source: &Path) -> Result<(), LinuxError> {
     for edit in &EDITS {
         let path = source.join(edit.file);
@@ -169,7 +169,7 @@ pub(super) fn edit(source: &Path) -> Result<(), LinuxError> {
     Ok(())
 }
 
-/// Options of the fragment that the finished configuration does not have.
+/// Options of the fragment that are missing in the finished configuration.
 pub(super) fn lost(config: &str) -> Vec<&'static str> {
     let is_option = |line: &&str| line.starts_with("CONFIG_");
     let there = |line: &&str| config.lines().any(|l| l == *line);

@@ -1,5 +1,4 @@
-//! From the lines of a trace to what the simulator tells of a run, so that all metrics are
-//! computed by the same code.
+//! Converts a trace to a result like the simulator's, so that the same code computes all metrics.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +18,7 @@ use crate::links::Watched;
 use crate::script::host;
 use crate::trace::{Happened, Line, Packet, Sender};
 
-/// A run, as far as its trace was read.
+/// A run, as far as its trace has been read.
 pub(crate) struct Replay<'a> {
     scenario: &'a Scenario,
     flows: Vec<FlowReplay>,
@@ -27,7 +26,7 @@ pub(crate) struct Replay<'a> {
     schedule: Schedule,
     hash: Sha256,
     lines: u64,
-    /// Why a host's packets are dropped on the way.
+    /// The drop reason for a host's packets that the network loses.
     lost: DropReason,
     pub(crate) is_over: bool,
 }
@@ -55,7 +54,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Takes the next line.
+    /// Processes the next line.
     pub(crate) fn line(&mut self, line: &Line) -> Result<(), String> {
         self.lines += 1;
         match line {
@@ -102,7 +101,7 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    /// Does what recorders do up to a time.
+    /// Runs the recorders up to a time.
     fn until(&mut self, at: Instant) {
         let measure = &self.scenario.time.measure;
         let span = measure.to - measure.from;
@@ -112,7 +111,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// What the simulator would tell.
+    /// The result of the run.
     pub(crate) fn finish(mut self, seed: u64) -> RunResult {
         self.until(Instant::MAX);
         let digest = self.hash.finalize();
@@ -135,10 +134,10 @@ struct FlowReplay {
     forward: Way,
     reverse: Way,
     payload_bytes: u64,
-    /// Segments of a TCP that are delivered in order.
+    /// Counts segments of a TCP that are delivered in order.
     in_order: Option<InOrder>,
     series: Vec<FlowSample>,
-    /// What is known of the sender last.
+    /// The last known state of the sender.
     last_probe: Probe,
 }
 
@@ -146,21 +145,21 @@ struct FlowReplay {
 #[derive(Default)]
 struct Way {
     recorder: PathRecorder,
-    /// When packets on their way left, by their numbers.
+    /// When the packets in flight were sent, by their numbers.
     travelling: BTreeMap<u64, Instant>,
 }
 
-/// Counts segments that a receiver can give to its application.
+/// Counts the segments that a receiver can deliver to its application.
 #[derive(Debug)]
 struct InOrder {
-    /// The first one that has not come; the SYN has number 0.
+    /// The first missing segment; the SYN has number 0.
     next: u64,
-    /// Those beyond it that have.
+    /// Received segments beyond it.
     beyond: BTreeSet<u64>,
 }
 
 impl InOrder {
-    /// A segment arrived: how many can be delivered now.
+    /// Records a received segment. Returns how many more can be delivered.
     fn arrived(&mut self, segment: u64) -> u64 {
         if segment < self.next {
             return 0;
@@ -227,7 +226,7 @@ impl FlowReplay {
         }
     }
 
-    /// What was seen of the flow. On a way of one hop, what crosses it is what arrives.
+    /// The result of the flow. On a path of one hop, what crosses it is what arrives.
     fn finish(self, scenario: &Scenario, flow: &Flow, seed: Seed) -> FlowResult {
         let travelling = [&self.forward, &self.reverse].map(|way| way.travelling.len() as u64);
         let (forward, goodput_bytes, measured) = self.forward.recorder.finish(travelling[0]);

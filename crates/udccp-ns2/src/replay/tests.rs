@@ -47,7 +47,7 @@ fn result(lines: &str) -> Result<RunResult, String> {
     Ok(replay.finish(1))
 }
 
-/// Three segments, of which the second is lost and comes again; one acknowledgement.
+/// Three segments, of which the second is lost and retransmitted; one acknowledgement.
 const TCP: &str = "\
     L 0 0.000000000 0 0 0 0 0 0 0 0
     L 0 1.000000000 0 0 0 0 0 0 0 0
@@ -76,7 +76,7 @@ fn a_flow_is_what_its_packets_did() {
     assert_eq!((flow.forward.delivered.packets, flow.forward.dropped_total()), (3, 1));
     assert_eq!(flow.forward.in_flight, 1);
     assert_eq!(flow.reverse.delivered.bytes, 40);
-    // The third segment waits for the second: all three arrive, the last two at 2.53 s.
+    // The third segment waits for the second: all three are delivered, the last two at 2.53 s.
     assert_eq!(flow.goodput_bytes, 3 * 1460);
     let goodput: Vec<u64> = flow.series.iter().map(|s| s.goodput_bytes).collect();
     assert_eq!(goodput, [0, 1460, 2920]);

@@ -1,24 +1,24 @@
-//! Lines of the trace: packets as ns-2 writes them, and what the script adds.
+//! Lines of the trace: packets as written by ns-2, and lines that the script adds.
 
 use core::str::{self, FromStr};
 
 /// A line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Line {
-    /// Something happened to a packet.
+    /// An event of a packet.
     Packet(Packet),
     /// The state of a sender at the end of an interval.
     Flow(Sender),
     /// The counters of a queue.
     Queue(Counters),
-    /// The run is over.
+    /// The end of the run.
     End,
 }
 
-/// What happened to a packet.
+/// The kind of event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Happened {
-    /// It came to the queue of the sending host's link.
+    /// The packet entered the queue of the sending host's link.
     Sent,
     /// It reached the far end of a link.
     Arrived,
@@ -26,20 +26,20 @@ pub(crate) enum Happened {
     Dropped,
 }
 
-/// A packet, at one place.
+/// An event of a packet at one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Packet {
     pub(crate) happened: Happened,
     pub(crate) at_ns: u64,
     /// Number of its flow.
     pub(crate) flow: usize,
-    /// The node that made it.
+    /// The node that sent it.
     pub(crate) source: usize,
     pub(crate) bytes: u32,
     pub(crate) has_data: bool,
     /// Number of a TCP segment; the SYN has 0.
     pub(crate) segment: u64,
-    /// No other packet of the run has this number.
+    /// A number that no other packet of the run has.
     pub(crate) number: u64,
 }
 
@@ -61,14 +61,14 @@ pub(crate) struct Sender {
 pub(crate) struct Counters {
     pub(crate) link: usize,
     pub(crate) at_ns: u64,
-    /// Packets and bytes. Counters of ns-2 have 32 bits, and are negative half of the time.
+    /// Packets and bytes. ns-2's counters have 32 bits and wrap to negative numbers.
     pub(crate) arrived: [i64; 2],
     pub(crate) departed: [i64; 2],
     pub(crate) dropped: [i64; 2],
     pub(crate) waiting: [i64; 2],
 }
 
-/// Reads a line without its end.
+/// Parses a line without its newline.
 ///
 /// # Errors
 /// What is wrong with it.
@@ -104,7 +104,7 @@ impl<'a> Fields<'a> {
         self.next(what)?.parse().map_err(|_| self.bad(what))
     }
 
-    /// A number, or `-` for none. ns-2 has negative ones before the first sample.
+    /// A number, or `-` for none. Before the first sample, ns-2 prints negative numbers.
     fn maybe(&mut self, what: &str) -> Result<Option<f64>, String> {
         match self.next(what)? {
             "-" => Ok(None),
@@ -157,7 +157,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// `L link time`, then packets and bytes that came, left, were dropped, and wait.
+    /// `L link time`, then packets and bytes that arrived, left, were dropped, and are queued.
     fn counters(mut self) -> Result<Counters, String> {
         let (link, at_ns) = (self.number("link")?, self.time_ns()?);
         let mut pair = |what: &str| -> Result<[i64; 2], String> {
@@ -171,7 +171,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Seconds as ns-2 writes them, in nanoseconds: digits, or (below 0.1 ms) with an exponent.
+/// Converts ns-2's seconds to nanoseconds: digits, or (below 0.1 ms) with an exponent.
 fn time_ns(text: &str) -> Option<u64> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     let all_digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());

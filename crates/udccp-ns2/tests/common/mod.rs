@@ -32,10 +32,10 @@ measure = {{ from = "4 s", to = "10 s", every = "1 s" }}
     experiment.part(None).unwrap().scenario(&Vec::new(), &[]).unwrap()
 }
 
-/// A usual bottleneck.
+/// A typical bottleneck.
 pub const USUAL: &str = r#"rate = "10 Mbit/s", rtt = "40 ms", limit = "1.0 bdp""#;
 
-/// A bulk flow with more keys.
+/// A bulk flow with additional keys.
 pub fn bulk(name: &str, protocol: &str, more: &str) -> String {
     format!("[[flow]]\nname = \"{name}\"\nprotocol = \"{protocol}\"\ntraffic = \"bulk\"\n{more}\n")
 }

@@ -15,22 +15,22 @@ use udccp_agent::AgentSpec;
 pub(crate) use network::{IpStep, RouteMetrics, Wire, WireEnd};
 pub use scenario::{Built, DccpStack, PlanOptions, plan};
 
-/// Version of plans and of what is seen of them.
+/// Version of plans and observations.
 pub const SCHEMA: u32 = 1;
 
-/// A whole run. Times are since time zero of the scenario.
+/// A whole run. Times count from the scenario's time zero.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     /// [`SCHEMA`].
     pub schema: u32,
     pub(crate) duration_ns: u64,
-    /// Time between two looks at the queues.
+    /// Time between two samples of the queues.
     pub(crate) look_ns: u64,
     /// Settings of the kernel.
     pub(crate) files: Vec<Setting>,
     pub(crate) namespaces: Vec<Namespace>,
-    /// What joins the namespaces.
+    /// The connections between namespaces.
     pub(crate) wires: Vec<Wire>,
     pub(crate) steps: Vec<Step>,
     /// Devices whose packets are recorded.
@@ -40,7 +40,7 @@ pub struct Plan {
     pub(crate) agents: Vec<Agent>,
 }
 
-/// A file below `/proc/sys` and what is written to it.
+/// A file below `/proc/sys` and the value to write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Setting {
     pub(crate) path: String,
@@ -66,20 +66,20 @@ pub(crate) struct Step {
     pub(crate) tc: Vec<String>,
 }
 
-/// A device in a namespace (by its number).
+/// A device in a namespace, which is given by its number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Device {
     pub(crate) namespace: usize,
     pub(crate) name: String,
 }
 
-/// The device of a host, at which packets are recorded.
+/// A host's device on which packets are recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Tap {
     pub(crate) device: Device,
-    /// The host's address: what has it as its source goes out.
+    /// The host's address: packets with this source address are outgoing.
     pub(crate) address: IpAddr,
-    /// UDP datagrams are DCCP packets.
+    /// Whether UDP datagrams contain DCCP packets.
     pub(crate) encapsulated: bool,
 }
 
@@ -97,7 +97,7 @@ impl Setting {
 }
 
 impl Plan {
-    /// A small network without programs: what every plan needs of a kernel.
+    /// A small network without programs, to test what every plan needs of a kernel.
     pub fn trial() -> Self {
         let space = |name: &str, kind: &str| Namespace {
             name: name.into(),

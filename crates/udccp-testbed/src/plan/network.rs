@@ -1,12 +1,12 @@
-//! Joins namespaces and gives them addresses and routes. As text it is what the program `ip` would
-//! be told.
+//! Joins namespaces and gives them addresses and routes. Formatted as text, a step is the
+//! equivalent command of the program `ip`.
 
 use core::fmt;
 use core::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-/// Something between namespaces, or that has to be made before them.
+/// A connection between namespaces, or a device that must be created before them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Wire {
     /// A cable.
@@ -24,18 +24,18 @@ pub(crate) struct WireEnd {
     pub(crate) mtu: Option<u32>,
 }
 
-/// One step of a namespace's own.
+/// A configuration step inside a namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum IpStep {
-    /// A device is switched on; without `arp` it asks nobody for hardware addresses.
+    /// Switches a device on; without `arp`, it does not resolve hardware addresses.
     Up { device: String, arp: bool },
-    /// A device has an address that is alone in its network.
+    /// Gives a device an address with the full prefix length.
     Address { device: String, address: IpAddr },
-    /// The way to an address, or to all of IPv4.
+    /// Adds a route to an address, or the IPv4 default route.
     Route { to: Option<IpAddr>, device: String, metrics: RouteMetrics },
 }
 
-/// What TCP is told with a route.
+/// Parameters of a route for TCP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RouteMetrics {
     pub(crate) least_rto_ms: Option<u32>,

@@ -1,4 +1,4 @@
-//! From a scenario to the plan of its run.
+//! Derives the plan of a run from a scenario.
 
 use core::net::IpAddr;
 
@@ -15,24 +15,24 @@ use super::{
     Agent, Device, IpStep, Namespace, Plan, RouteMetrics, SCHEMA, Setting, Step, Tap, Wire, WireEnd,
 };
 
-/// The port that receivers serve.
+/// The port that receivers listen on.
 const PORT: u16 = 5001;
-/// Time between two looks at a queue.
+/// Time between two samples of a queue.
 const LOOK_NS: u64 = 50_000_000;
 /// A page of memory is 4 KiB.
 const PAGE_BITS: u32 = 12;
-/// Most bytes that a socket may ask for as its buffer.
+/// Largest buffer that a socket may request.
 const MAX_BUFFER_BYTES: u64 = 64 << 20;
-/// Most memory of a guest, in MiB: without buffers that flows ask for, and with them.
+/// Most memory of a guest in MiB: without and with buffers that flows request.
 const MAX_MEMORY_MIB: [u64; 2] = [4096, 12_288];
-/// Most hosts: each is a few programs that are started one after the other.
+/// Most flows: each needs a few programs, which are started one after the other.
 const MAX_FLOWS: usize = 200;
-/// Buffers of TCP as Linux 6.1 has them on a machine with memory enough: least, first, most.
+/// TCP buffers (minimum, default, maximum) of Linux 6.1 on a machine with enough memory.
 const MODERN: [&str; 2] = ["4096 131072 6291456", "4096 16384 4194304"];
-/// The same of Linux 2.6.22, of whose receive buffer three quarters become window.
+/// The same for Linux 2.6.22, which uses three quarters of the receive buffer as window.
 const OF_2007: [&str; 2] = ["4096 87380 4194304", "4096 16384 4194304"];
 
-/// Which code plays the DCCP flows.
+/// Which implementation runs the DCCP flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DccpStack {
     /// The kernel.
@@ -44,26 +44,26 @@ pub enum DccpStack {
     OursRaw,
 }
 
-/// How to make a plan.
+/// Options of a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlanOptions {
-    /// Which code plays the DCCP flows.
+    /// Which implementation runs the DCCP flows.
     pub dccp: DccpStack,
-    /// It is played on a real clock. A kernel then wakes up late, so that buckets hold what
-    /// goes in that time, and programs read at once.
+    /// Whether the run uses a real clock. The kernel then wakes up late, so token buckets hold what
+    /// is sent in that time, and programs read at once.
     pub real_time: bool,
 }
 
-/// A plan, with what its reader should know.
+/// A plan with additional information.
 #[derive(Clone, Debug)]
 pub struct Built {
     /// What to play.
     pub plan: Plan,
-    /// Where the kernel differs from what the scenario says; each a clause.
+    /// Where the kernel differs from the scenario, each as a clause.
     pub departures: Vec<String>,
     /// Memory that a guest needs for it, in MiB.
     pub memory_mib: u64,
-    /// One-way propagation delay of each watched queue's link that comes before the queue.
+    /// The configuration of each watched queue's link.
     pub links: Vec<LinkConfig>,
 }
 
@@ -71,8 +71,8 @@ impl DccpStack {
     const fn play(self) -> PlayDccp {
         match self {
             Self::Linux => PlayDccp::Linux,
-            // A token bucket that cuts what the kernel gets at once counts the pieces with their
-            // Ethernet headers, which no link of a scenario has.
+            // No offload: a token bucket that splits large packets counts the pieces with their
+            // Ethernet headers, which a scenario's links do not have.
             Self::OursUdp => PlayDccp::Ours { transport: OurTransport::UdpEncap, offload: false },
             Self::OursRaw => PlayDccp::Ours { transport: OurTransport::Raw, offload: false },
         }
@@ -82,7 +82,7 @@ impl DccpStack {
 /// The plan of a scenario's run with this seed.
 ///
 /// # Errors
-/// All that Linux has no means for; each a clause.
+/// Everything that Linux cannot do, each as a clause.
 pub fn plan(scenario: &Scenario, seed: u64, options: PlanOptions) -> Result<Built, Vec<String>> {
     let mut build = Build::new(scenario, options.real_time);
     build.routers(scenario);
@@ -104,7 +104,7 @@ struct Build {
     real_time: bool,
 }
 
-/// One end of a wire: where it is, how it is called there, and what it does to packets that leave.
+/// One end of a wire: its namespace, its device there, and the link for packets that leave.
 struct End<'a> {
     namespace: usize,
     device: &'a str,
@@ -166,7 +166,7 @@ impl Build {
             Setting::new("net/ipv6/conf/default/disable_ipv6", 1),
         ];
         if self.real_time {
-            // One processor takes all that arrives, so that no packet overtakes another.
+            // One processor receives everything, so no packet overtakes another.
             files.push(Setting::new("net/core/rps_default_mask", 1));
         }
         if forwards {
@@ -177,12 +177,12 @@ impl Build {
         self.plan.namespaces.len() - 1
     }
 
-    /// Joins two namespaces. Both ends have the same hardware address and ask for none, so that no
-    /// packet but those of the flows is ever on a wire.
+    /// Joins two namespaces. Both ends have the same hardware address and do not resolve others, so
+    /// only packets of the flows are on a wire.
     fn wire(&mut self, a: &End<'_>, b: &End<'_>, mtu: u64) {
         self.wires += 1;
         let [.., high, low] = self.wires.to_be_bytes();
-        // Without segmentation offload, so that what the wire carries are packets.
+        // Without segmentation offload, so that the wire carries single packets.
         let end = |end: &End<'_>| WireEnd {
             name: end.device.to_owned(),
             namespace: self.plan.namespaces[end.namespace].name.clone(),
@@ -211,7 +211,7 @@ impl Build {
         self.plan.namespaces[end.namespace].tc.extend(shaper.lines(end.device));
         let ifb = format!("ifb-{}", far.device);
         if shaper.has_far() && far.device == "eth0" {
-            // Packets are recorded before what is done to them there.
+            // Packets are recorded before the far end shapes them.
             self.gaps.push("reordering on an access link".into());
         } else if shaper.has_far() {
             let space = &mut self.plan.namespaces[far.namespace];
@@ -253,7 +253,7 @@ impl Build {
         for (k, (name, (address, router))) in names.into_iter().zip(ends).enumerate() {
             let host = self.namespace(name.clone(), false);
             let up = &links[k];
-            // The timing noise of a host is in what it sends.
+            // A host's timing noise only affects what it sends.
             let down = LinkConfig { variation: udccp_link::Variation::None, ..up.clone() };
             let own = End { namespace: host, device: "eth0", link: up };
             let other = End { namespace: router, device: &name, link: &down };
@@ -266,7 +266,7 @@ impl Build {
             self.plan.taps.push(Tap { device, address, encapsulated });
         }
         let hosts = self.plan.namespaces.len() - 2;
-        // Who serves starts first.
+        // The receiver starts first.
         let [sender, receiver] = specs;
         for (namespace, mut spec) in [(hosts + 1, receiver), (hosts, sender)] {
             spec.prompt = self.real_time;
@@ -290,7 +290,7 @@ impl Build {
         ip.push(IpStep::Route { to: None, device: device(), metrics });
     }
 
-    /// The way from every router to a host.
+    /// Routes from every router to a host.
     fn routes(&mut self, scenario: &Scenario, last: usize, device: &str, address: IpAddr) {
         for router in 0..scenario.topology.routers() {
             let device = match router.cmp(&last) {
@@ -326,13 +326,13 @@ impl Build {
         }
     }
 
-    /// What all of the kernel shares.
+    /// Settings that apply to the whole kernel.
     fn settings(&mut self, scenario: &Scenario, dccp: DccpStack) {
         let files = &mut self.plan.files;
         for key in ["rmem_max", "wmem_max"] {
             files.push(Setting::new(format!("net/core/{key}"), MAX_BUFFER_BYTES));
         }
-        // Several queues of one processor are one queue here.
+        // Queues that are separate on real machines share one processor here.
         files.push(Setting::new("net/core/netdev_max_backlog", 100_000));
         let is_dccp = |f: &&Flow| f.protocol.family == Family::Dccp;
         let mut windows: Vec<u64> =
@@ -353,10 +353,10 @@ impl Build {
         }
     }
 
-    /// Memory that a guest needs, in MiB. Its TCP may use all of it: the kernel's own limit is a
-    /// tenth, and what is beyond slows down every TCP of the guest, whatever its path.
+    /// Memory that a guest needs, in MiB. Its TCP may use all of it: the kernel's default limit is
+    /// a tenth, beyond which every TCP connection of the guest slows down.
     fn memory(&mut self, scenario: &Scenario) -> u64 {
-        // A packet's buffer is some 2 kB, whatever is in it; buffers of sockets come on top.
+        // A packet's buffer takes some 2 kB, whatever its size. Socket buffers come in addition.
         let packets = self.waiting_bytes / self.largest.max(1) + 1;
         let hosts = 2 * scenario.flows.len() as u64;
         let [most, most_with_buffers] = MAX_MEMORY_MIB;
@@ -395,7 +395,7 @@ impl Build {
     }
 }
 
-/// Memory that the buffers take which a TCP flow asks for; the kernel doubles both.
+/// Memory for the buffers that a TCP flow requests; the kernel doubles both.
 fn buffer_bytes(flow: &Flow) -> u64 {
     if flow.protocol.family != Family::Tcp {
         return 0;
@@ -404,7 +404,7 @@ fn buffer_bytes(flow: &Flow) -> u64 {
     both.map(|buffer| 2 * buffer.bytes().min(MAX_BUFFER_BYTES)).sum()
 }
 
-/// Bytes that may wait at a link: its queue, where it has a limit, and what its delay holds.
+/// Bytes that may be queued at a link: in its queue, if limited, and in its delay line.
 fn waiting(link: &LinkConfig, largest: u64) -> u64 {
     let queue = match link.limit {
         QueueLimit::Unlimited => 0,
@@ -421,12 +421,12 @@ fn clause(error: &AgentError, flow: &Flow) -> String {
     if named { text } else { format!("flow \"{}\": {text}", flow.name) }
 }
 
-/// The first window of a TCP flow, in segments, where it is not the kernel's 10.
+/// The initial window of a TCP flow in segments, if it differs from the kernel's 10.
 fn initial_window(flow: &Flow) -> Option<u32> {
     let mss = u32::try_from(flow.packet.bytes().saturating_sub(40)).unwrap_or(u32::MAX);
     match flow.tcp.initial_window {
         Some(window) => Some(window.0.packets(mss)),
-        // Linux had it until 2.6.39.
+        // Linux used this until 2.6.39.
         None if flow.tcp.profile == TcpProfile::Linux2622 => {
             Some(InitialWindow::Rfc3390.packets(mss))
         }
@@ -434,7 +434,7 @@ fn initial_window(flow: &Flow) -> Option<u32> {
     }
 }
 
-/// What of a TCP flow's options is the kernel's own, but for those that routes and settings hold.
+/// TCP options for which the kernel uses its own value, except those set by routes and settings.
 fn tcp_departures(flow: &Flow) -> Vec<String> {
     if flow.protocol.family != Family::Tcp {
         return Vec::new();
@@ -449,11 +449,10 @@ fn tcp_departures(flow: &Flow) -> Vec<String> {
     gaps
 }
 
-/// The send buffer of a socket of Linux, where nobody asks for another, in bytes
-/// (`net.core.wmem_default`).
+/// Default send buffer of a Linux socket in bytes (`net.core.wmem_default`).
 const SOCKET_SEND_BUFFER: u64 = 212_992;
 
-/// What of a DCCP flow's options the stack that plays it does not take.
+/// DCCP options that the flow's implementation does not support.
 fn dccp_departures(flow: &Flow, dccp: DccpStack) -> Vec<String> {
     if flow.protocol.family != Family::Dccp {
         return Vec::new();

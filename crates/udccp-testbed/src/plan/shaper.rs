@@ -1,10 +1,10 @@
-//! One direction of a link as Linux traffic control has it.
+//! One direction of a link, as Linux traffic control.
 //!
-//! A packet meets netem (loss, copies, delay, corruption), then a token bucket whose bucket is one
+//! A packet passes netem (loss, copies, delay, corruption), then a token bucket that holds one
 //! packet (the rate), then the queue. netem comes first because its delay then does not count
-//! against the queue's limit; on a path of fixed delay the order of the two changes nothing but
-//! when the queue is met. A delay that varies, and reordering, must come after the queue, which
-//! would smooth them: they are netem on a device of their own (`ifb`) at the far end.
+//! against the queue's limit; on a path of fixed delay, the order only affects when a packet
+//! reaches the queue. Variable delay and reordering must come after the queue, which would smooth
+//! them out: they use netem on a separate device (`ifb`) at the far end.
 
 use core::fmt::Write as _;
 
@@ -14,18 +14,18 @@ use udccp_link::{
     QueueLimit, RedConfig, RedUnit, Variation,
 };
 
-/// More packets than ever wait: what is unlimited.
+/// A limit in packets that is never reached.
 const UNLIMITED: u64 = 1_000_000;
-/// What Linux counts besides the IP packet; links of scenarios count IP bytes.
+/// Corrects for the Ethernet header that Linux counts; a scenario's links count IP bytes.
 const STAB: &str = "stab overhead -14 linklayer ethernet";
-/// A rate at which a packet takes no time worth naming: netem keeps the order of packets only of a
-/// link that has a rate.
+/// A rate so high that a packet's transmission time is negligible: netem keeps packets in order
+/// only if it has a rate.
 const KEEP_ORDER: &str = "rate 400gbit";
 
-/// So late a kernel wakes up on a real clock, and sends at once then what it missed.
+/// How late a kernel may wake up on a real clock; it then catches up in a burst.
 const LATENESS_MS: u64 = 2;
 
-/// What traffic control has no means for; each a clause.
+/// What traffic control cannot do, each as a clause.
 pub(super) type Gaps = Vec<String>;
 
 /// The state of one direction of a link on its device.
@@ -33,18 +33,18 @@ pub(super) type Gaps = Vec<String>;
 pub(super) struct Shaper {
     config: LinkConfig,
     rate: DataRate,
-    /// The longest packet, in IP bytes.
+    /// Size of the largest packet in IP bytes.
     largest: u64,
-    /// netem is there from the begin where it is ever needed.
+    /// Whether netem is needed at any time; it is then present from the start.
     netem: bool,
-    /// The delay is made at the far end.
+    /// Whether the delay is applied at the far end.
     has_far: bool,
     keeps_order: bool,
     is_down: bool,
     real_time: bool,
 }
 
-/// At which end of a link a line of `tc` belongs.
+/// The end of a link to which a `tc` line applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Near,
@@ -52,7 +52,7 @@ pub(super) enum Side {
 }
 
 impl Shaper {
-    /// A link on whose device packets of up to `largest` bytes travel.
+    /// Creates the shaper of a link for packets of up to `largest` bytes.
     pub(super) fn new(config: &LinkConfig, largest: u64, real_time: bool) -> Result<Self, Gaps> {
         let mut gaps = Gaps::new();
         if config.trace.is_some() {
@@ -108,7 +108,7 @@ impl Shaper {
         Ok(Self { config, rate, largest, netem, has_far, keeps_order, is_down: false, real_time })
     }
 
-    /// Whether something is done at the far end.
+    /// Whether the far end shapes packets.
     pub(super) const fn has_far(&self) -> bool {
         self.has_far
     }
@@ -124,7 +124,7 @@ impl Shaper {
         lines
     }
 
-    /// Lines that send all that comes in by `device`, at the far end, through `ifb`.
+    /// `tc` lines for the far end that redirect everything received on `device` through `ifb`.
     pub(super) fn far_lines(&self, device: &str, ifb: &str) -> Vec<String> {
         vec![
             format!("qdisc add dev {ifb} root handle 1: {}", self.far()),
@@ -136,7 +136,7 @@ impl Shaper {
         ]
     }
 
-    /// Lines that change it, with the end at which each belongs.
+    /// `tc` lines that change the link, each with its end.
     pub(super) fn change(
         &mut self,
         device: &str,
@@ -160,7 +160,7 @@ impl Shaper {
         let netem = self.netem();
         let mut lines = vec![near(format!("change dev {device} root handle 1: {STAB} {netem}"))];
         if matches!(change, Change::Down(true)) {
-            // What waits is dropped with its queue.
+            // Replacing a queue drops its packets.
             lines.push(near(format!("del dev {device} parent 2:1 handle 3:")));
             lines.push(near(format!("add dev {device} parent 2:1 handle 3: {}", self.queue())));
         }
@@ -195,7 +195,7 @@ impl Shaper {
         let mut out = format!("netem limit {UNLIMITED}");
         match config.variation {
             Variation::Uniform(below) => {
-                // netem is uniform around its mean.
+                // netem's distribution is uniform around the mean.
                 let half = below / 2;
                 let _ = write!(out, " delay {} {}", micros(config.delay + half), micros(half));
             }
@@ -216,10 +216,11 @@ impl Shaper {
         out
     }
 
-    /// A bucket of one packet: each leaves when the one before it would be through the wire. It
-    /// has room for the Ethernet header, which counts where a packet is cut from a larger one. On a
-    /// real clock there is room for what goes while a kernel wakes up late, which it would never
-    /// make up for. The limit is that of the queue below, in the units of that queue.
+    /// A bucket of one packet: each packet leaves when the previous one would have been
+    /// transmitted. It has room for the Ethernet header, which counts if a packet is split from a
+    /// larger one. On a real clock it also holds what is sent while the kernel wakes up late;
+    /// otherwise that service would be lost. The limit is that of the queue below, in the same
+    /// units.
     fn bucket(&self) -> String {
         let rate = self.rate.bits_per_sec();
         let limit = match (self.config.queue, self.config.limit) {
@@ -257,7 +258,7 @@ impl Shaper {
         }
     }
 
-    /// RED of Linux counts bytes. Where a scenario counts packets, each is as long as the longest.
+    /// Linux's RED counts bytes. If a scenario counts packets, each counts as the largest packet.
     fn red(&self, red: &RedConfig) -> String {
         let unit = red_unit(red, self.largest);
         let bytes = |packets: f64| (packets * unit as f64) as u64;
@@ -291,15 +292,15 @@ fn red_unit(red: &RedConfig, largest: u64) -> u64 {
     }
 }
 
-/// `tc` takes the weight of RED's average as the `burst` that it lets pass: the smallest that it
-/// turns into the power of two nearest to `weight`.
+/// `tc` takes the averaging weight of RED as the `burst` that it should allow. Returns the smallest
+/// burst that it converts to the power of two nearest to `weight`.
 fn red_burst(min: u64, unit: u64, weight: f64) -> Option<u32> {
     let wanted = (-libm::log2(weight)).round().clamp(1.0, 31.0) as u32;
     let first = min.div_ceil(unit) as u32;
     (first.max(1)..first + 100_000).find(|burst| red_wlog(min, *burst, unit) == Some(wanted))
 }
 
-/// As `tc` computes it (S. Floyd and V. Jacobson, "Random Early Detection Gateways for Congestion
+/// Computes as `tc` does (S. Floyd and V. Jacobson, "Random Early Detection Gateways for Congestion
 /// Avoidance", 1993, section 6): the largest weight with which a burst does not reach `min`.
 fn red_wlog(min: u64, burst: u32, unit: u64) -> Option<u32> {
     let (burst, least) = (f64::from(burst), min as f64 / unit as f64);
@@ -329,7 +330,7 @@ fn queue_gaps(config: &LinkConfig, gaps: &mut Gaps) {
     }
 }
 
-/// Where the kernel's queue differs from the one that the scenario means; each a clause.
+/// Where the kernel's queue differs from the scenario's, each as a clause.
 pub(super) fn departures(config: &LinkConfig) -> Vec<String> {
     let mut found = Vec::new();
     match config.queue {
@@ -363,7 +364,7 @@ fn codel_words(codel: &CoDelConfig) -> String {
     format!(" target {target} interval {interval} {ecn}")
 }
 
-/// PIE of Linux has its weights in sixteenths.
+/// Linux's PIE has its weights in sixteenths.
 fn pie_words(pie: &PieConfig) -> String {
     let sixteenths = |weight: f64| (weight * 16.0).round().clamp(0.0, 32.0) as u32;
     format!(
@@ -376,7 +377,7 @@ fn pie_words(pie: &PieConfig) -> String {
     )
 }
 
-/// Loss as netem has it; `None` where it has not.
+/// A loss model in netem's words; `None` if netem does not have it.
 fn loss_words(loss: &LossConfig) -> Option<String> {
     match *loss {
         LossConfig::None => Some(String::new()),

@@ -1,4 +1,4 @@
-//! Plans as text: what `ip` and `tc` are told.
+//! Plans as text: the commands for `ip` and `tc`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -28,7 +28,7 @@ traffic = "bulk"
 tcp = { profile = "linux-2.6.22" }
 "#;
 
-/// A scenario of two flows over this topology.
+/// A scenario of two flows on this topology.
 fn scenario(topology: &str, more: &str) -> Scenario {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("plan.toml");
@@ -85,7 +85,7 @@ fn text(built: &Built) -> String {
     out
 }
 
-/// The lines of `tc` for the bottleneck, left to right, at both of its ends.
+/// The `tc` lines for the bottleneck from left to right, at both ends.
 fn bottleneck(what: &str) -> String {
     let built = built(&dumbbell(what), DccpStack::Linux);
     let [near, far] = [0, 1].map(|router| built.plan.namespaces[router].tc.iter());
@@ -138,8 +138,8 @@ fn another_send_buffer_than_the_kernel_s_is_noted() {
     assert_eq!(all, [[0, 0], [1, 1]]);
 }
 
-/// Pieces that a token bucket cuts count 14 bytes more than packets do: a sender's own link was
-/// 0.9 % slower than its scenario says.
+/// Regression: pieces split by a token bucket count 14 bytes more than packets, which made a
+/// sender's own link 0.9 % too slow.
 #[test]
 fn our_dccp_hands_the_kernel_single_packets() {
     let scenario = dumbbell(r#"limit = "20 kB""#);
@@ -213,7 +213,7 @@ bottleneck = { rate = "10 Mbit/s", rtt = "40 ms", limit = "1.0 bdp" }
         built(&scenario(topology, &third), DccpStack::Linux)
     };
     let (usual, large) = (of(""), of(r#"receive_buffer = "32 MiB", send_buffer = "32 MiB""#));
-    // The kernel doubles each of the two.
+    // The kernel doubles both buffers.
     assert_eq!(large.memory_mib, usual.memory_mib + 4 * 32);
     let most = of(r#"receive_buffer = "256 MiB", send_buffer = "256 MiB""#);
     assert_eq!(most.memory_mib, usual.memory_mib + 4 * 64, "net.core.rmem_max is 64 MiB");

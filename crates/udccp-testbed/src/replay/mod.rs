@@ -1,5 +1,5 @@
-//! From what was recorded to what the simulator tells of a run, so that all metrics are
-//! computed by the same code.
+//! Converts recorded packets to a result like the simulator's, so that the same code computes all
+//! metrics.
 
 mod queue;
 mod route;
@@ -22,10 +22,10 @@ use crate::event::{BYTES, PacketEvent};
 use crate::observations::Observations;
 use route::Route;
 
-/// What the simulator would tell, of the recorded packets and of what else was seen.
+/// The result of a run, from its recorded packets and other observations.
 ///
 /// # Errors
-/// Packets that cannot be read; an agent that is missing.
+/// Packets cannot be read, or an agent's report is missing.
 pub fn result(
     scenario: &Scenario,
     seed: u64,
@@ -62,7 +62,7 @@ pub fn result(
     let mut results = Vec::new();
     for (i, (flow, replay)) in scenario.flows.iter().zip(replay.flows).enumerate() {
         let mut found = replay.finish(scenario, flow, Seed(seed));
-        // The receiver's program is the first of the two.
+        // The plan lists the receiver's program before the sender's.
         let [receiver, sender] = [2 * i, 2 * i + 1].map(|k| observations.agents.get(k));
         let both = receiver.zip(sender);
         let (receiver, sender) = both.ok_or_else(|| Error::new("not all programs reported"))?;
@@ -106,7 +106,7 @@ fn measured_span(scenario: &Scenario) -> Duration {
     scenario.time.measure.to - scenario.time.measure.from
 }
 
-/// All flows, and where the recorders are in time.
+/// All flows, with the schedule of the recorders.
 struct Replay {
     flows: Vec<FlowReplay>,
     schedule: Schedule,
@@ -116,7 +116,7 @@ struct Replay {
 
 impl Replay {
     fn packet(&mut self, mut packet: PacketEvent) {
-        // The clock of packets may have been set back a little.
+        // The packets' clock may have been set back slightly.
         self.last_ns = self.last_ns.max(packet.at_ns);
         packet.at_ns = self.last_ns;
         self.until(Instant::from_nanos(packet.at_ns));
@@ -130,7 +130,7 @@ impl Replay {
         }
     }
 
-    /// Does what recorders do up to a time.
+    /// Runs the recorders up to a time.
     fn until(&mut self, at: Instant) {
         while self.schedule.next() <= at && self.schedule.next() < Instant::MAX {
             let Some(mark) = self.schedule.take() else { return };
@@ -166,7 +166,8 @@ impl FlowReplay {
         }
     }
 
-    /// What the network saw of a flow. On a way of one hop, what crosses it is what arrives.
+    /// The network's part of a flow's result. On a path of one hop, what crosses it is what
+    /// arrives.
     fn finish(self, scenario: &Scenario, flow: &Flow, seed: Seed) -> FlowResult {
         let (travelling, returning) = (self.forward.travelling(), self.reverse.travelling());
         let (forward, _, measured) = self.forward.recorder.finish(travelling);

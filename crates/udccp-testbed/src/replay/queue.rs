@@ -1,4 +1,4 @@
-//! From looks at a queue to what the simulator tells of a link.
+//! Converts samples of a queue to a link's result like the simulator's.
 
 use udccp_base::{DataRate, Duration, Instant};
 use udccp_link::{Backlog, Change, DropReason, LinkConfig, LinkStats, QueueConfig, Tally};
@@ -7,8 +7,8 @@ use udccp_sim::{LinkResult, LinkSample};
 
 use crate::observations::QueueSample;
 
-/// The result of one direction of a link. Its queueing delay is what waits over the rate, once for
-/// each packet that left since the look before.
+/// The result of one direction of a link. Its queueing delay is the queue's length divided by the
+/// rate, counted once for each packet that left since the previous sample.
 pub(super) fn link(
     name: &str,
     config: &LinkConfig,
@@ -23,10 +23,10 @@ pub(super) fn link(
     let mut sampled = (Tally::default(), 0);
     let every = measure.every;
     let mut next = every.min(duration);
-    for look in looks {
-        let at = Duration::from_nanos(look.at_ns);
-        step(&mut stats, config, &last, look);
-        last = *look;
+    for sample in looks {
+        let at = Duration::from_nanos(sample.at_ns);
+        step(&mut stats, config, &last, sample);
+        last = *sample;
         if at <= measure.from {
             at_from = stats.clone();
         }
@@ -36,7 +36,7 @@ pub(super) fn link(
         if at >= next {
             let dropped = stats.dropped_total().packets;
             let departed = stats.departed - sampled.0;
-            let backlog = Backlog { packets: look.waiting, bytes: look.waiting_bytes };
+            let backlog = Backlog { packets: sample.waiting, bytes: sample.waiting_bytes };
             series.push(LinkSample { end: next, departed, dropped: dropped - sampled.1, backlog });
             sampled = (stats.departed, dropped);
             next = if next >= duration { Duration::MAX } else { (next + every).min(duration) };
@@ -47,33 +47,33 @@ pub(super) fn link(
     LinkResult { name: name.to_owned(), whole: stats, measured, utilisation, series }
 }
 
-/// A link that nobody looked at.
+/// The result of a link that was not sampled.
 pub(super) fn unseen(measure: &Measure) -> LinkResult {
     link("", &LinkConfig::default(), &[], measure, measure.to)
 }
 
-fn step(stats: &mut LinkStats, config: &LinkConfig, last: &QueueSample, look: &QueueSample) {
-    let rate = rate_at(config, look.at_ns);
-    let bytes = look.sent_bytes.saturating_sub(last.sent_bytes);
-    let packets = look.sent_packets.saturating_sub(last.sent_packets);
-    stats.departed = Tally { packets: look.sent_packets, bytes: look.sent_bytes };
+fn step(stats: &mut LinkStats, config: &LinkConfig, last: &QueueSample, sample: &QueueSample) {
+    let rate = rate_at(config, sample.at_ns);
+    let bytes = sample.sent_bytes.saturating_sub(last.sent_bytes);
+    let packets = sample.sent_packets.saturating_sub(last.sent_packets);
+    stats.departed = Tally { packets: sample.sent_packets, bytes: sample.sent_bytes };
     stats.busy += rate.time_for(bytes);
-    let delay = rate.time_for(look.waiting_bytes);
+    let delay = rate.time_for(sample.waiting_bytes);
     for _ in 0..packets {
         stats.queue_delay.record(delay);
     }
-    let mean = look.sent_bytes.checked_div(look.sent_packets).unwrap_or(0);
+    let mean = sample.sent_bytes.checked_div(sample.sent_packets).unwrap_or(0);
     let tally = |packets: u64| Tally { packets, bytes: packets * mean };
-    // Those of the queue are counted by all above it; what netem has beyond that is its own.
-    let below = look.bucket_drops.max(look.queue_drops);
-    let chance = look.line_drops.unwrap_or(below).saturating_sub(below);
+    // Disciplines above the queue count its drops too. What netem counts in addition is its own.
+    let below = sample.bucket_drops.max(sample.queue_drops);
+    let chance = sample.line_drops.unwrap_or(below).saturating_sub(below);
     let full = match config.queue {
         QueueConfig::DropTail | QueueConfig::DropHead => DropReason::QueueFull,
         _ => DropReason::EarlyDrop,
     };
     stats.dropped[full as usize] = tally(below);
     stats.dropped[DropReason::RandomLoss as usize] = tally(chance);
-    let waiting = Tally { packets: look.waiting, bytes: look.waiting_bytes };
+    let waiting = Tally { packets: sample.waiting, bytes: sample.waiting_bytes };
     stats.arrived = stats.departed;
     stats.arrived += waiting;
     stats.arrived += stats.dropped_total();

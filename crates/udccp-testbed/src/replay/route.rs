@@ -1,4 +1,4 @@
-//! One direction of one flow: which of the packets that left one host reached the other.
+//! One direction of a flow: matches packets that left one host with those that reached the other.
 
 use std::collections::VecDeque;
 
@@ -8,10 +8,10 @@ use udccp_sim::PathRecorder;
 
 use crate::event::PacketEvent;
 
-/// Where packets may overtake each other, one that is this late is lost.
+/// If packets may overtake each other, one that is this late counts as lost.
 const GIVEN_UP_NS: u64 = 5_000_000_000;
 
-/// Packets on their way, and the recorder of the direction.
+/// Packets in flight, and the recorder of the direction.
 #[derive(Debug)]
 pub(super) struct Route {
     pub(super) recorder: PathRecorder,
@@ -28,20 +28,21 @@ impl Route {
         Self { recorder, travelling, in_order, last_sent: Instant::ZERO, lost }
     }
 
-    /// A packet left.
+    /// Records a packet that left.
     pub(super) fn sent(&mut self, packet: PacketEvent) {
         self.recorder.sent(packet.bytes.into(), packet.has_data);
         self.travelling.push_back(packet);
         self.give_up(packet.at_ns);
     }
 
-    /// A packet arrived. Those that left before it are lost, unless packets overtake each other.
+    /// Records a packet that arrived. Those sent before it are lost, unless packets may overtake
+    /// each other.
     pub(super) fn arrived(&mut self, packet: PacketEvent) {
         let same = |other: &PacketEvent| other.key == packet.key && other.bytes == packet.bytes;
         let now = Instant::from_nanos(packet.at_ns);
         let (bytes, has_data) = (packet.bytes.into(), packet.has_data);
         let Some(place) = self.travelling.iter().position(same) else {
-            // A copy: it left with the one before it.
+            // A copy, sent together with the previous packet.
             self.recorder.duplicated(1);
             self.recorder.delivered(self.last_sent.min(now), now, bytes, has_data);
             return;
@@ -66,7 +67,7 @@ impl Route {
         }
     }
 
-    /// Packets that have not arrived.
+    /// Number of packets that have not arrived.
     pub(super) fn travelling(&self) -> u64 {
         self.travelling.len() as u64
     }

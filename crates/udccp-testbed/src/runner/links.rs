@@ -1,4 +1,4 @@
-//! Makes the cables, addresses and routes of a plan by netlink.
+//! Creates a plan's cables, addresses and routes by netlink.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
@@ -9,7 +9,7 @@ use udccp_netns::{CableEnd, Namespace, Tables, TcpMetrics, interface};
 use crate::error::Error;
 use crate::plan::{IpStep, Plan, RouteMetrics, Wire, WireEnd};
 
-/// Joins the namespaces, from the one of this thread.
+/// Connects the namespaces, working from this thread's namespace.
 pub(super) fn join(plan: &Plan, spaces: &[Namespace]) -> Result<(), Error> {
     let space = |name: &str| {
         let at = plan.namespaces.iter().position(|space| space.name == name)?;
@@ -39,7 +39,7 @@ pub(super) fn join(plan: &Plan, spaces: &[Namespace]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Does the steps of one namespace, which this thread is in.
+/// Executes the steps of the namespace that this thread is in.
 pub(super) fn steps(all: &[IpStep]) -> Result<(), Error> {
     let tables = Tables::open()?;
     for step in all {
@@ -99,18 +99,18 @@ mod tests {
         ]
     }
 
-    /// Everything that `ip` shows of a namespace.
+    /// All of a namespace's configuration that `ip` shows.
     fn shown() -> io::Result<String> {
         let all = ["-d addr", "route show table all", "-d link"].map(ip);
         let all = all.into_iter().collect::<io::Result<Vec<_>>>()?.join("\n");
-        // Who made a route makes no difference.
+        // Ignore which program created a route.
         Ok(all.replace(" proto static", ""))
     }
 
     #[test]
     #[expect(clippy::print_stderr, reason = "a skipped test says so")]
     fn netlink_makes_what_the_same_words_make_of_ip() {
-        // IPv6 gives itself addresses, at a time of its own.
+        // IPv6 assigns addresses by itself, at unpredictable times.
         let no_v6 = || std::fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
         let by_words = Namespace::with(move || {
             no_v6()?;

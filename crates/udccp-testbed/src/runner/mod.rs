@@ -1,4 +1,4 @@
-//! Playing a plan in the kernel at hand.
+//! Runs a plan in this kernel.
 
 mod links;
 mod queues;
@@ -24,28 +24,28 @@ pub(crate) use setup::{batch, in_own_space};
 use setup::{current, enter, unshare};
 use tap::Tap;
 
-/// Time from all agents being ready to time zero.
+/// Time between the last agent's readiness and time zero.
 const LEAD: Duration = Duration::from_millis(100);
-/// For an agent to bind its sockets, and to report after the end.
+/// Time limit for an agent to bind its sockets, and to report after the end.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Time between two readings of the recorded packets, and how long they are held back to be put in
-/// order: in a guest, whose memory is its own and where time stands still, and elsewhere.
+/// Time between two readings of recorded packets, and how long they are held back for sorting. In a
+/// guest, which owns its memory and where time stands still; and elsewhere.
 const IN_GUEST_NS: [u64; 2] = [100_000_000, 0];
 const ELSEWHERE_NS: [u64; 2] = [5_000_000, 2_000_000];
-/// Records are written this many bytes at a time.
+/// Records are written in chunks of this many bytes.
 const WRITE_BYTES: usize = 1 << 20;
-/// Time between two words on how far it is.
+/// Time between two progress messages.
 const SAY_NS: u64 = 10_000_000_000;
 
-/// What a plan is played with.
+/// The environment for running a plan.
 pub struct RunContext<'a> {
-    /// The program `udccp`, whose agents play the flows.
+    /// The program `udccp`, whose agents run the flows.
     pub program: &'a Path,
-    /// The kernel plays nothing else: settings that all of it shares may be changed.
+    /// Whether the kernel runs nothing else, so that kernel-wide settings may be changed.
     pub owns_kernel: bool,
-    /// Where the recorded packets go.
+    /// The destination of the recorded packets.
     pub events: &'a mut dyn Write,
-    /// Who hears how far it is.
+    /// Receives progress messages.
     pub say: &'a mut dyn FnMut(&str),
 }
 
@@ -55,11 +55,11 @@ impl core::fmt::Debug for RunContext<'_> {
     }
 }
 
-/// Sets the network of a plan up, has its agents play, and records what they do. The thread that
-/// calls it goes from namespace to namespace; after an error it is in any of them.
+/// Sets up the network of a plan, runs its agents and records their packets. The calling thread
+/// moves between namespaces; after an error it may be in any of them.
 ///
 /// # Errors
-/// What the kernel, `ip` or `tc` refuses, and what an agent says.
+/// What the kernel, `ip` or `tc` refuses, and errors of agents.
 pub fn play(plan: &Plan, context: RunContext<'_>) -> Result<Observations, Error> {
     if context.owns_kernel {
         setup::settings(&plan.files)?;
@@ -122,16 +122,16 @@ pub fn play(plan: &Plan, context: RunContext<'_>) -> Result<Observations, Error>
     })
 }
 
-/// Moves this thread to an empty namespace, from where it is allowed to go on and to come back to.
-/// Root of a user namespace of its own may not go back to the namespace of the machine.
+/// Moves this thread to an empty namespace, which it can leave and return to. Root of a user
+/// namespace cannot return to the machine's namespace.
 ///
 /// # Errors
-/// No namespaces.
+/// Namespaces are not available.
 pub fn leave() -> Result<(), Error> {
     unshare().map(drop)
 }
 
-/// The agents of a plan, ready.
+/// Starts a plan's agents and waits until they are ready.
 fn agents(plan: &Plan, spaces: &[Namespace], program: &Path) -> Result<Vec<AgentProcess>, Error> {
     let mut agents = Vec::new();
     for agent in &plan.agents {
@@ -145,8 +145,8 @@ fn agents(plan: &Plan, spaces: &[Namespace], program: &Path) -> Result<Vec<Agent
     Ok(agents)
 }
 
-/// Packets that the kernel has dropped on the way from one device to the next, because nobody took
-/// them in time: the second column of each processor's line.
+/// Packets that the kernel dropped between devices because they were not processed in time: the
+/// second column of each processor's line.
 fn backlog_drops() -> u64 {
     let text = fs::read_to_string("/proc/net/softnet_stat").unwrap_or_default();
     let dropped = |line: &str| u64::from_str_radix(line.split_whitespace().nth(1)?, 16).ok();
@@ -159,7 +159,8 @@ fn busy(plan: &Plan, agents: &[AgentProcess]) -> Vec<f64> {
     const TICKS: f64 = 100.0;
     let of = |agent: &AgentProcess| {
         let stat = fs::read_to_string(format!("/proc/{}/stat", agent.id())).ok()?;
-        // After the name: state, and from the twelfth on user and system time (proc(5)).
+        // Fields after the name: the state first, then user and system time from the twelfth on
+        // (proc(5)).
         let mut fields = stat.rsplit(") ").next()?.split(' ').skip(11);
         let mut ticks = || fields.next()?.parse::<f64>().ok();
         let used_s = (ticks()? + ticks()?) / TICKS;
@@ -168,7 +169,8 @@ fn busy(plan: &Plan, agents: &[AgentProcess]) -> Vec<f64> {
     agents.iter().map(|agent| of(agent).unwrap_or(0.0)).collect()
 }
 
-/// What all agents report. One that fails makes others fail or wait: who says most is right.
+/// Collects all reports. If one agent fails, others fail or wait; the error with the most
+/// information is returned.
 fn reports(agents: &mut [AgentProcess], patience: Duration) -> Result<Vec<AgentReport>, Error> {
     let mut all = Vec::new();
     let mut failed: Option<HostError> = None;
@@ -182,7 +184,7 @@ fn reports(agents: &mut [AgentProcess], patience: Duration) -> Result<Vec<AgentR
     failed.map_or(Ok(all), |error| Err(error.into()))
 }
 
-/// Packets in and out of a device, by its own count.
+/// Packets in and out of a device, from the device's counter.
 fn device_packets(name: &str) -> u64 {
     let text = fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
     let counts = text.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(':'));
@@ -191,8 +193,8 @@ fn device_packets(name: &str) -> u64 {
     counts.get(1).copied().unwrap_or(0) + counts.get(9).copied().unwrap_or(0)
 }
 
-/// What packet times are ahead of the clock of agents. Of a few looks at both clocks, that counts
-/// in which nothing came between.
+/// The difference between the clock of packet times and that of agents. Of several readings, the
+/// one with the least delay between both clocks counts.
 fn real_minus_monotonic() -> Result<u64, Error> {
     let read = || clock_gettime(ClockId::CLOCK_REALTIME).map_err(std::io::Error::from);
     let mut best = (u64::MAX, 0);
@@ -207,7 +209,7 @@ fn real_minus_monotonic() -> Result<u64, Error> {
     Ok(best.1)
 }
 
-/// Makes the changes of the plan when they are due, looks at queues, keeps packets.
+/// Makes the plan's changes when due, samples queues and stores packets.
 struct Recorder<'a> {
     plan: &'a Plan,
     spaces: &'a [Namespace],
@@ -219,12 +221,13 @@ struct Recorder<'a> {
     events: &'a mut dyn Write,
     say: &'a mut dyn FnMut(&str),
     out: Vec<u8>,
-    /// Packets kept, by tap.
+    /// Number of packets recorded by each tap.
     recorded: Vec<u64>,
 }
 
 impl Recorder<'_> {
-    /// Returns whether the run came to its end: where an agent fails, the others wait in vain.
+    /// Returns whether the run reached its end. If an agent fails, waiting for the others is
+    /// pointless.
     fn record(&mut self, [drain_ns, held_ns]: [u64; 2]) -> Result<bool, Error> {
         let end = self.plan.duration_ns;
         let mut steps = self.plan.steps.iter().peekable();
@@ -238,11 +241,11 @@ impl Recorder<'_> {
                 self.change(step)?;
             }
             if next_look <= due || due == end {
-                self.look(due)?;
+                self.sample(due)?;
                 next_look += self.plan.look_ns;
             }
             if next_drain <= due || due == end {
-                // What several processors note is in order only after a moment.
+                // With several processors, records are in order only after a moment.
                 let held_ns = if due == end { 0 } else { held_ns };
                 self.drain(&mut packets, held_ns)?;
                 next_drain += drain_ns;
@@ -278,7 +281,8 @@ impl Recorder<'_> {
         outcome
     }
 
-    /// A record with holes is no record. `left` are packets that came after the end.
+    /// Checks that no packets are missing from the record. `left` are packets that came after the
+    /// end.
     fn check_recorded(&mut self, left: &mut Vec<PacketEvent>) -> Result<(), Error> {
         let zero = self.t0 + real_minus_monotonic()?;
         let mut counted = 0;
@@ -288,27 +292,27 @@ impl Recorder<'_> {
             tap.read(zero, left)?;
         }
         let missing = counted.saturating_sub(self.recorded.iter().sum::<u64>() + left.len() as u64);
-        // What is between the device and its tap just now.
+        // A few packets may just be between the device and its tap.
         if missing > 64 {
             return Err(Error::Holes(missing));
         }
         Ok(())
     }
 
-    fn look(&mut self, at_ns: u64) -> Result<(), Error> {
+    fn sample(&mut self, at_ns: u64) -> Result<(), Error> {
         for queues in &mut self.watched {
             let really_ns = monotonic_ns().saturating_sub(self.t0);
-            for (queue, look) in queues.look(at_ns)? {
-                self.looks[queue].push(QueueSample { really_ns, ..look });
+            for (queue, sample) in queues.sample(at_ns)? {
+                self.looks[queue].push(QueueSample { really_ns, ..sample });
             }
         }
         Ok(())
     }
 
-    /// Keeps what was recorded, in the order of time. What came after the first device was read is
-    /// left for the next turn: another device may have had something before it.
+    /// Stores recorded packets in order of time. What came after the reading of the first device is
+    /// kept for the next turn: another device may have an earlier packet.
     fn drain(&mut self, packets: &mut Vec<PacketEvent>, held_ns: u64) -> Result<(), Error> {
-        // A clock that is corrected on the way runs away from the other.
+        // Read again each time: the two clocks drift apart if one is being corrected.
         let zero = self.t0 + real_minus_monotonic()?;
         let now = monotonic_ns().saturating_sub(self.t0);
         for tap in &mut self.taps {

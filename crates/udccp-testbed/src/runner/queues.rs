@@ -1,4 +1,4 @@
-//! Looks at the queues of a namespace: what waits in them, and what they have dropped so far.
+//! Samples the queues of a namespace: their lengths and drop counters.
 
 use std::io;
 
@@ -15,7 +15,7 @@ pub(super) struct Queues {
 }
 
 impl Queues {
-    /// Opens it in the namespace of this thread.
+    /// Opens a reader in this thread's namespace.
     pub(super) fn open(devices: &[(String, usize)]) -> io::Result<Self> {
         let reader = QueueReader::open()?;
         let numbered =
@@ -24,8 +24,8 @@ impl Queues {
         Ok(Self { reader, devices })
     }
 
-    /// One look at each: the number of the queue in the plan, and what was seen.
-    pub(super) fn look(&mut self, at_ns: u64) -> io::Result<Vec<(usize, QueueSample)>> {
+    /// Samples each queue. Returns its number in the plan with the sample.
+    pub(super) fn sample(&mut self, at_ns: u64) -> io::Result<Vec<(usize, QueueSample)>> {
         let begin =
             |&(_, queue): &(u32, usize)| (queue, QueueSample { at_ns, ..QueueSample::default() });
         let mut found: Vec<(usize, QueueSample)> = self.devices.iter().map(begin).collect();
@@ -39,17 +39,17 @@ impl Queues {
     }
 }
 
-/// netem is 1, the token bucket 2, the queue 3 (see the plan).
-fn note(look: &mut QueueSample, found: Discipline) {
+/// Handles: netem is 1, the token bucket 2, the queue 3 (see the plan).
+fn note(sample: &mut QueueSample, found: Discipline) {
     match found.handle {
-        1 => look.line_drops = Some(found.drops),
+        1 => sample.line_drops = Some(found.drops),
         2 => {
-            (look.sent_bytes, look.sent_packets) = (found.sent_bytes, found.sent_packets);
-            look.bucket_drops = found.drops;
+            (sample.sent_bytes, sample.sent_packets) = (found.sent_bytes, found.sent_packets);
+            sample.bucket_drops = found.drops;
         }
         3 => {
-            (look.waiting, look.waiting_bytes) = (found.waiting, found.waiting_bytes);
-            look.queue_drops = found.drops;
+            (sample.waiting, sample.waiting_bytes) = (found.waiting, found.waiting_bytes);
+            sample.queue_drops = found.drops;
         }
         _ => {}
     }
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn each_discipline_of_a_device_has_its_part_of_a_look() {
-        let mut look = QueueSample::default();
+        let mut sample = QueueSample::default();
         let counted = |handle| Discipline {
             handle,
             sent_bytes: 1000,
@@ -72,10 +72,13 @@ mod tests {
             ..Discipline::default()
         };
         for handle in [1, 2, 3, 9] {
-            note(&mut look, counted(handle));
+            note(&mut sample, counted(handle));
         }
-        assert_eq!((look.line_drops, look.bucket_drops, look.queue_drops), (Some(41), 42, 43));
-        assert_eq!((look.sent_bytes, look.sent_packets), (1000, 2));
-        assert_eq!((look.waiting, look.waiting_bytes), (7, 10_500));
+        assert_eq!(
+            (sample.line_drops, sample.bucket_drops, sample.queue_drops),
+            (Some(41), 42, 43)
+        );
+        assert_eq!((sample.sent_bytes, sample.sent_packets), (1000, 2));
+        assert_eq!((sample.waiting, sample.waiting_bytes), (7, 10_500));
     }
 }

@@ -1,4 +1,4 @@
-//! Builds the network of a plan.
+//! Sets up the network of a plan.
 
 use std::io::Write;
 use std::path::Path;
@@ -16,7 +16,7 @@ pub(crate) fn current() -> Result<Namespace, Error> {
     Namespace::current().map_err(|e| Error::new(format!("no network namespaces: {e}")))
 }
 
-/// A new namespace without a name, in which this thread is then.
+/// Creates an unnamed namespace and moves this thread into it.
 pub(crate) fn unshare() -> Result<Namespace, Error> {
     let failed = |e| Error::new(format!("cannot create a network namespace: {e}"));
     Namespace::unshare().map_err(failed)
@@ -27,7 +27,7 @@ pub(crate) fn enter(namespace: &Namespace) -> Result<(), Error> {
     namespace.enter().map_err(|e| Error::new(format!("cannot enter a network namespace: {e}")))
 }
 
-/// Does a job in a new namespace, and comes back.
+/// Runs a job in a new namespace, and returns to the current one.
 pub(crate) fn in_own_space<T>(job: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     let home = current()?;
     let _own = unshare()?;
@@ -36,13 +36,13 @@ pub(crate) fn in_own_space<T>(job: impl FnOnce() -> Result<T, Error>) -> Result<
     done
 }
 
-/// Writes settings of the kernel, or of the namespace of this thread.
+/// Writes settings of the kernel, or of this thread's namespace.
 pub(super) fn settings(all: &[Setting]) -> Result<(), Error> {
     for Setting { path, value } in all {
         let file = Path::new("/proc/sys").join(path);
         match fs::write(&file, value) {
-            // A kernel without IPv6 need not be told to leave it out, one without a choice of
-            // processors not which to take.
+            // A kernel without IPv6 need not disable it, and one without a choice of receive
+            // processors has only one.
             Err(e)
                 if e.kind() == io::ErrorKind::NotFound
                     && (path.contains("ipv6") || path.contains("rps")) => {}
@@ -54,16 +54,16 @@ pub(super) fn settings(all: &[Setting]) -> Result<(), Error> {
     Ok(())
 }
 
-/// All namespaces with their wires, queues and routes.
+/// Creates all namespaces with their wires, queues and routes.
 pub(super) fn network(plan: &Plan) -> Result<Vec<Namespace>, Error> {
     let home = current()?;
     let mut spaces = Vec::new();
     for namespace in &plan.namespaces {
         spaces.push(unshare()?);
-        // Addresses of a device are made with the device.
+        // Before devices exist: they get their addresses when they are created.
         settings(&namespace.files)?;
     }
-    // Wires are made from one of the plan's own: in others there may be no right to.
+    // Created from inside the plan's namespaces: elsewhere the right may be missing.
     links::join(plan, &spaces)?;
     for (namespace, space) in plan.namespaces.iter().zip(&spaces) {
         enter(space)?;
@@ -74,7 +74,7 @@ pub(super) fn network(plan: &Plan) -> Result<Vec<Namespace>, Error> {
     Ok(spaces)
 }
 
-/// Feeds lines to `tc`.
+/// Passes lines to `tc`.
 pub(crate) fn batch(lines: &[String]) -> Result<(), Error> {
     if lines.is_empty() {
         return Ok(());
@@ -102,7 +102,7 @@ fn feed(command: &mut Command, text: &str) -> Result<(), Error> {
     command.env("PATH", path).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(failed)?;
     if let Some(mut input) = child.stdin.take() {
-        // A program that ends early says why.
+        // If the program ends early, its output says why.
         let _ = input.write_all(text.as_bytes());
     }
     let output = child.wait_with_output().map_err(failed)?;

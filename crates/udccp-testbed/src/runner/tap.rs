@@ -1,4 +1,4 @@
-//! Records the packets of a device: headers and times, many a system call.
+//! Records the packets of a device, headers and times, with many per system call.
 
 use std::io::{self, IoSliceMut};
 use std::net::IpAddr;
@@ -13,11 +13,11 @@ use nix::sys::time::TimeSpec;
 
 use crate::event::{self, PacketEvent};
 
-/// What is kept of a packet: an IP header, a transport header, and what tells packets apart.
+/// Bytes kept of a packet: IP header, transport header, and enough to tell packets apart.
 const SNAP: usize = 96;
-/// Packets a call.
+/// Packets per system call.
 const BATCH: usize = 512;
-/// Kernel memory for packets that wait to be read.
+/// Kernel memory for packets that have not been read.
 const WAITING_BYTES: usize = 96 << 20;
 
 /// A packet socket on one device.
@@ -32,7 +32,7 @@ pub(super) struct Tap {
 }
 
 impl Tap {
-    /// Opens it in the namespace of this thread.
+    /// Opens a tap in this thread's namespace.
     pub(super) fn open(
         number: usize,
         device: &str,
@@ -46,7 +46,7 @@ impl Tap {
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         let all = Some(SockProtocol::EthAll);
         let socket = socket(AddressFamily::Packet, SockType::Datagram, flags, all)?;
-        // Root of a user namespace of its own may not; holes in the record are told at the end.
+        // Root of a user namespace may not force the size; missing packets are reported at the end.
         if setsockopt(&socket, sockopt::RcvBufForce, &WAITING_BYTES).is_err() {
             setsockopt(&socket, sockopt::RcvBuf, &WAITING_BYTES)?;
         }
@@ -62,7 +62,7 @@ impl Tap {
         })
     }
 
-    /// Reads all that waits; times are on the clock of the kernel, less `zero_ns`.
+    /// Reads all waiting packets. Times are those of the kernel's clock, minus `zero_ns`.
     pub(super) fn read(&mut self, zero_ns: u64, into: &mut Vec<PacketEvent>) -> io::Result<()> {
         loop {
             let fd = self.socket.as_raw_fd();
@@ -86,10 +86,10 @@ impl Tap {
                 let Some(time) = time.filter(|_| on_device) else { continue };
                 let at_ns = time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64;
                 let Some(packet) = message.iovs().next() else { continue };
-                let Some(event) = event::look(packet, self.address, self.encapsulated) else {
+                let Some(event) = event::parse(packet, self.address, self.encapsulated) else {
                     continue;
                 };
-                // Nothing of a scenario happens before its time zero.
+                // Ignore packets before the scenario's time zero.
                 let Some(at_ns) = at_ns.checked_sub(zero_ns) else { continue };
                 into.push(PacketEvent { at_ns, tap: self.number, ..event });
             }
