@@ -91,7 +91,7 @@ async fn stream(session: &RtpSession, samples: &[i16]) -> Done<()> {
     Ok(())
 }
 
-/// Puts packets in their places; what is missing is silence.
+/// Puts packets in order; missing ones become silence.
 async fn receive(listener: Listener, options: RtpOptions) -> Done<Vec<i16>> {
     let session = RtpSession::new(listener.accept().await?, &options)?;
     let (mut samples, mut start) = (Vec::new(), None);

@@ -1,26 +1,26 @@
 //! Reception statistics of a source: RFC 3550 appendices A.1, A.3 and A.8.
 
-/// A jump ahead of up to this counts as loss; after a larger one the sender has restarted.
+/// A forward jump of up to this counts as loss; after a larger one, the sender has restarted.
 const MAX_DROPOUT: u16 = 3000;
-/// A step back of up to this counts as reordering.
+/// A backward step of up to this counts as reordering.
 const MAX_MISORDER: u16 = 100;
 const SEQUENCE_MOD: u32 = 1 << 16;
 
-/// Reception of one source.
+/// Reception statistics of one source.
 #[derive(Clone, Debug)]
 pub(crate) struct Reception {
     max_seq: u16,
     /// Number of wraps of the sequence number, shifted by 16 bits.
     cycles: u32,
     base: u32,
-    /// The number after one that jumped. If it comes, the sender has restarted.
+    /// The number expected after a jump. If it arrives next, the sender has restarted.
     bad_seq: u32,
     received: u32,
     expected_prior: u32,
     received_prior: u32,
     /// Arrival minus timestamp of the last packet, modulo 2^32.
     transit: Option<u32>,
-    /// In units of 1/16 of the RTP clock.
+    /// In 1/16 units of the RTP clock.
     jitter: u64,
 }
 
@@ -46,7 +46,7 @@ impl Reception {
         self.received = self.received.wrapping_add(1);
         let transit = arrival.wrapping_sub(timestamp);
         if let Some(before) = self.transit.replace(transit) {
-            // Timestamps start anywhere, so a transit time may wrap from one packet to the next.
+            // Timestamps start at any value, so the transit time may wrap between two packets.
             let d = u64::from((transit.wrapping_sub(before) as i32).unsigned_abs());
             self.jitter = self.jitter + d - ((self.jitter + 8) >> 4);
         }
@@ -89,7 +89,7 @@ impl Reception {
 
     /// Packets lost so far; negative if there were duplicates.
     pub(crate) fn lost(&self) -> i32 {
-        // Both counts wrap, at different times.
+        // Both counts wrap, but at different times.
         self.expected().wrapping_sub(self.received) as i32
     }
 
@@ -140,14 +140,14 @@ mod tests {
         assert_eq!((first.highest(), first.lost()), (0, 0));
     }
 
-    /// After 2^32 packets, which take 50 days at 1,000 a second.
+    /// After 2^32 packets, which takes 50 days at 1,000 per second.
     #[test]
     fn counts_wrap_and_what_is_lost_stays_what_it_was() {
         let mut r = Reception::new(10);
         for seq in [10, 11, 13] {
             r.packet(seq, 0, 0);
         }
-        // As if all packets of many rounds had come since.
+        // As if all packets of many wraps had arrived meanwhile.
         let most = 0_u32.wrapping_sub(SEQUENCE_MOD);
         (r.cycles, r.received) = (most, r.received.wrapping_add(most));
         r.fraction_lost();

@@ -57,7 +57,7 @@ pub struct Report {
     pub blocks: Vec<Block>,
 }
 
-/// Sender information of a report (RFC 3550 section 6.4.1).
+/// Sender information in a report (RFC 3550 section 6.4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SenderInfo {
     /// Wall-clock time as an NTP timestamp (32 bits of seconds since 1900, 32 bits of fraction).
@@ -99,7 +99,7 @@ pub(crate) fn is_rtcp(packet: &[u8]) -> bool {
 
 //= 5762-4.1-2
 //= 5762-4.1-5
-/// An RTP packet with a header of 12 bytes: no extension, no contributors.
+/// Builds an RTP packet with a header of 12 bytes: no extension, no contributors.
 pub(crate) fn rtp(
     ssrc: u32,
     (payload_type, marker): (u8, bool),
@@ -114,11 +114,11 @@ pub(crate) fn rtp(
         .timestamp(timestamp)
         .ssrc(ssrc)
         .payload(payload);
-    // The payload type was checked before; nothing else can be invalid.
+    // The payload type was checked earlier; nothing else can be invalid.
     builder.write_vec_unchecked().into()
 }
 
-/// The packet of a source, without the wraps of its sequence number; `None` if it is not RTP.
+/// Parses a packet. The wraps of the sequence number are not included. `None` if it is not RTP.
 pub(crate) fn parse_rtp(bytes: &Bytes) -> Option<Packet> {
     let parsed = RtpPacket::parse(bytes).ok()?;
     Some(Packet {
@@ -132,12 +132,12 @@ pub(crate) fn parse_rtp(bytes: &Bytes) -> Option<Packet> {
     })
 }
 
-/// The content of a compound packet; `None` if it is not RTCP.
-pub(crate) fn parse_rtcp(bytes: &[u8]) -> Option<Vec<Heard>> {
-    let mut heard = Vec::new();
+/// Parses a compound packet; `None` if it is not RTCP.
+pub(crate) fn parse_rtcp(bytes: &[u8]) -> Option<Vec<RtcpPart>> {
+    let mut parts = Vec::new();
     for packet in Compound::parse(bytes).ok()? {
         match packet.ok()? {
-            Rtcp::Sr(sr) => heard.push(Heard::Event(Event::Report(Report {
+            Rtcp::Sr(sr) => parts.push(RtcpPart::Event(Event::Report(Report {
                 ssrc: sr.ssrc(),
                 sender: Some(SenderInfo {
                     ntp: sr.ntp_timestamp(),
@@ -147,7 +147,7 @@ pub(crate) fn parse_rtcp(bytes: &[u8]) -> Option<Vec<Heard>> {
                 }),
                 blocks: sr.report_blocks().map(|b| block(&b)).collect(),
             }))),
-            Rtcp::Rr(rr) => heard.push(Heard::Event(Event::Report(Report {
+            Rtcp::Rr(rr) => parts.push(RtcpPart::Event(Event::Report(Report {
                 ssrc: rr.ssrc(),
                 sender: None,
                 blocks: rr.report_blocks().map(|b| block(&b)).collect(),
@@ -156,31 +156,31 @@ pub(crate) fn parse_rtcp(bytes: &[u8]) -> Option<Vec<Heard>> {
                 for chunk in sdes.chunks() {
                     let name = chunk.items().find(|item| item.type_() == SdesItem::CNAME);
                     let name = name.and_then(|item| item.get_value_string().ok());
-                    heard.extend(name.map(|name| Heard::Name(chunk.ssrc(), name)));
+                    parts.extend(name.map(|name| RtcpPart::Name(chunk.ssrc(), name)));
                 }
             }
             Rtcp::Bye(bye) => {
                 let reason = bye.get_reason_string().and_then(Result::ok);
-                heard.extend(
+                parts.extend(
                     bye.ssrcs()
-                        .map(|ssrc| Heard::Event(Event::Bye { ssrc, reason: reason.clone() })),
+                        .map(|ssrc| RtcpPart::Event(Event::Bye { ssrc, reason: reason.clone() })),
                 );
             }
             // Unknown types are skipped (RFC 3550 section 6.1).
             _ => {}
         }
     }
-    Some(heard)
+    Some(parts)
 }
 
 /// A part of a compound packet.
-pub(crate) enum Heard {
+pub(crate) enum RtcpPart {
     Event(Event),
     Name(u32, String),
 }
 
 fn block(b: &ReportBlock<'_>) -> Block {
-    // A signed number of 24 bits.
+    // A signed 24-bit number.
     let lost = (b.cumulative_lost() << 8) as i32 >> 8;
     Block {
         ssrc: b.ssrc(),
@@ -194,7 +194,7 @@ fn block(b: &ReportBlock<'_>) -> Block {
     }
 }
 
-/// A report block about a source that we receive.
+/// Builds a report block about a source that we receive.
 pub(crate) fn report_block(b: &Block, fraction: u8) -> rtcp_types::ReportBlockBuilder {
     let lost = b.lost.clamp(-0x80_0000, 0x7f_ffff) as u32 & 0xff_ffff;
     ReportBlock::builder(b.ssrc)
@@ -210,8 +210,9 @@ pub(crate) fn report_block(b: &Block, fraction: u8) -> rtcp_types::ReportBlockBu
 pub(crate) const BLOCK_BYTES: usize = 24;
 
 //= 5762-4.2-3
-/// A compound packet: the report of a sender or receiver, our name, and optionally a BYE of ours or
-/// of an identifier that we gave up. No extended reports: DCCP's acknowledgements contain that
+/// Builds a compound packet: our sender or receiver report, our name, and optionally a BYE for us
+/// or for an identifier that we gave up. It has no extended reports, since DCCP's acknowledgements
+/// contain that information (RFC 5762 section 4.2).
 /// information (RFC 5762 section 4.2).
 pub(crate) fn compound(
     ssrc: u32,
@@ -274,7 +275,7 @@ mod tests {
     #[test]
     fn a_compound_packet_holds_report_name_and_goodbye_and_nothing_else() {
         let info = SenderInfo { ntp: 5 << 32, rtp_timestamp: 9, packets: 3, octets: 480 };
-        let heard = Block {
+        let block = Block {
             ssrc: 4,
             fraction_lost: 0.25,
             lost: -2,
@@ -285,7 +286,7 @@ mod tests {
             delay: 2,
         };
         let bytes =
-            compound(7, Some(info), vec![report_block(&heard, 64)], "me@here", Some((7, "done")));
+            compound(7, Some(info), vec![report_block(&block, 64)], "me@here", Some((7, "done")));
         let bytes = bytes.unwrap();
         assert!(is_rtcp(&bytes) && !is_rtcp(&rtp(7, (96, true), 1, 1, b"x")));
         let types: Vec<u8> = Compound::parse(&bytes)
@@ -299,14 +300,14 @@ mod tests {
             })
             .collect();
         assert_eq!(types, [200, 202, 203]);
-        let heard_back = parse_rtcp(&bytes).unwrap();
-        let [Heard::Event(Event::Report(report)), Heard::Name(7, name), Heard::Event(bye)] =
-            &heard_back[..]
+        let parsed = parse_rtcp(&bytes).unwrap();
+        let [RtcpPart::Event(Event::Report(report)), RtcpPart::Name(7, me), RtcpPart::Event(bye)] =
+            &parsed[..]
         else {
-            panic!("{} parts", heard_back.len());
+            panic!("{} parts", parsed.len());
         };
-        assert_eq!((report.sender, &report.blocks[..]), (Some(info), &[heard][..]));
-        assert_eq!(name, "me@here");
+        assert_eq!((report.sender, &report.blocks[..]), (Some(info), &[block][..]));
+        assert_eq!(me, "me@here");
         assert_eq!(*bye, Event::Bye { ssrc: 7, reason: Some("done".into()) });
     }
 

@@ -25,7 +25,7 @@ const LEAST_INTERVAL: Duration = Duration::from_secs(5);
 const LIFETIME: Duration = Duration::from_millis(200);
 /// Default of `bandwidth`: G.711 with its headers.
 const BANDWIDTH_BITS_PER_SEC: u32 = 80_000;
-/// RTCP has precedence over media that waits.
+/// RTCP has priority over queued media.
 const RTCP_PRIORITY: u32 = 1;
 /// Checksum Coverage: DCCP's header and options, and the 3 words of the RTP header (RFC 4340
 /// section 9.2).
@@ -111,7 +111,7 @@ impl RtpOptions {
         self
     }
 
-    /// `shares`: RTP and RTCP share a connection and are told apart by the payload type.
+    /// `shares`: RTP and RTCP share a connection and are distinguished by the payload type.
     fn setup(&self, shares: bool) -> Result<Setup, Error> {
         // RFC 5761 section 4: 64 to 95 look like RTCP.
         if self.payload_type > 127 || shares && (64..96).contains(&self.payload_type) {
@@ -173,7 +173,8 @@ pub struct RtpSession {
     lifetime: Duration,
     pending: Mutex<VecDeque<Event>>,
     rtcp_ended: AtomicBool,
-    /// They may be waiting for a path that has failed, and would keep the connections open.
+    /// Aborted on drop: they may be waiting for a path that has failed, and would keep the
+    /// connections open.
     tasks: Vec<AbortHandle>,
 }
 
@@ -264,7 +265,7 @@ impl RtpSession {
                     state.packet_sent(Instant::now(), timestamp, len);
                     return Ok(());
                 }
-                // Another task took the room.
+                // Another task has used the room.
                 Err(TrySendError::Full(_)) => {}
                 Err(TrySendError::Failed(udccp::Error::MessageTooLarge { .. })) => {
                     return Err(Error::PayloadTooLarge { len, max: self.max_payload_size() });
@@ -297,17 +298,17 @@ impl RtpSession {
             let now = Instant::now();
             let mut state = self.shared.state();
             if packet.is_empty() {
-                // It only keeps bindings open.
+                // An empty packet only keeps bindings open.
             } else if from_rtcp || (self.shared.rtcp.is_none() && is_rtcp(&packet)) {
-                let events = state.heard_rtcp(now, ntp_now(), &packet);
+                let events = state.receive_rtcp(now, ntp_now(), &packet);
                 lock(&self.pending).extend(events);
-            } else if let Some(event) = state.heard_packet(now, &packet) {
+            } else if let Some(event) = state.receive_packet(now, &packet) {
                 return Ok(Some(event));
             }
         }
     }
 
-    /// A packet, and whether it came on the connection of RTCP.
+    /// The next packet, and whether it came from RTCP's connection.
     async fn next_packet(&self) -> Result<Option<(Bytes, bool)>, Error> {
         let rtp = async { Ok(self.shared.rtp.recv().await?.map(|p| (p, false))) };
         match &self.shared.rtcp {
@@ -326,8 +327,8 @@ impl RtpSession {
         }
     }
 
-    /// What has arrived on the connection of RTCP: after the end of RTP's connection there may
-    /// still be a BYE.
+    /// Returns what has arrived on RTCP's connection: there may still be a BYE after the end of
+    /// RTP's connection.
     fn last_of_rtcp(&self) -> Option<Bytes> {
         self.shared.rtcp.as_ref()?.try_recv().ok()
     }
@@ -342,15 +343,15 @@ impl RtpSession {
         let max = self.shared.control().max_message_size();
         let bye = {
             let mut state = self.shared.state();
-            let speaks = state.has_spoken();
+            let has_sent = state.has_sent();
             let bye = || state.report(Instant::now(), ntp_now(), Some("session ends"), max);
-            speaks.then(bye).flatten()
+            has_sent.then(bye).flatten()
         };
         if let Some(bye) = bye {
             let control = self.shared.control();
-            // On a path that has failed there may never be room.
+            // If the path has failed, there may never be room.
             let linger = control.linger().unwrap_or_default();
-            // If the connection has ended already, no BYE is needed.
+            // If the connection has already ended, no BYE is needed.
             if let Ok(Ok(())) = tokio::time::timeout(linger, control.send(bye)).await {
                 self.shared.state().counts.reports_sent += 1;
             }
@@ -401,7 +402,7 @@ impl Shared {
         let due = Instant::now();
         let max = self.control().max_message_size();
         let report = self.state().report(due, ntp_now(), None, max);
-        // A path whose MTU is too small for our name may improve.
+        // The path MTU is too small for our name, but may grow.
         let Some(report) = report.filter(|report| report.len() <= max) else {
             self.state().report_passed(due);
             return Ok(());
@@ -436,7 +437,7 @@ async fn reports(session: Weak<Shared>) {
     loop {
         tokio::time::sleep_until(due).await;
         let Some(shared) = session.upgrade() else { return };
-        // RFC 3550 section 6.3.6: what was learned since may postpone it.
+        // RFC 3550 section 6.3.6: what was learned meanwhile may postpone it.
         due = shared.next_report();
         if due <= Instant::now() {
             if shared.send_report().await.is_err() {
@@ -471,7 +472,7 @@ async fn keep_alive(session: Weak<Shared>, rtcp: bool) {
     }
 }
 
-/// The beginning of a text, of up to `most` bytes.
+/// The beginning of a text, at most `most` bytes.
 fn cut(text: &str, most: usize) -> &str {
     let mut end = most.min(text.len());
     while !text.is_char_boundary(end) {
@@ -481,7 +482,7 @@ fn cut(text: &str, most: usize) -> &str {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic elsewhere leaves the data between two changes.
+    // A panic elsewhere cannot leave the data inconsistent: it happens between two changes.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -6,10 +6,10 @@ use std::time::Duration;
 const RTCP_SHARE: f64 = 0.05;
 /// Section 6.3.1: e - 3/2 compensates for timer reconsideration, which makes reports less frequent.
 const COMPENSATION: f64 = std::f64::consts::E - 1.5;
-/// The senders' share of RTCP's bandwidth, while they are few.
+/// The senders' share of RTCP's bandwidth while there are few senders.
 const SENDER_SHARE: f64 = 0.25;
 
-/// What the interval depends on.
+/// The parameters of the interval.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Interval {
     pub(crate) members: usize,
@@ -17,10 +17,10 @@ pub(crate) struct Interval {
     pub(crate) we_sent: bool,
     /// Session bandwidth in bits per second.
     pub(crate) bandwidth: u32,
-    /// Mean size of RTCP packets with their lower headers, in bytes.
+    /// Mean size of RTCP packets including lower headers, in bytes.
     pub(crate) average_bytes: f64,
     pub(crate) minimum: Duration,
-    /// Nothing has been sent yet.
+    /// Whether nothing has been sent yet.
     pub(crate) initial: bool,
 }
 
@@ -76,13 +76,13 @@ mod tests {
         assert_eq!(two().deterministic(), Duration::from_secs(5));
         let first = Interval { initial: true, ..two() };
         assert_eq!(first.deterministic(), Duration::from_millis(2500));
-        // 0.5 and 1.5 times, by 1.21828.
+        // 0.5 and 1.5 times the interval, divided by 1.21828.
         let (low, high) = (two().randomised(0.0), two().randomised(1.0));
         assert!((low.as_secs_f64() - 2.052).abs() < 0.001);
         assert!((high.as_secs_f64() - 6.156).abs() < 0.001);
     }
 
-    /// 64 kbit/s: RTCP has 400 bytes a second, three quarters of it for 99 receivers.
+    /// 64 kbit/s: RTCP has 400 bytes per second, three quarters of it for 99 receivers.
     #[test]
     fn a_large_session_shares_five_percent() {
         let many = Interval { members: 100, senders: 1, we_sent: false, ..two() };

@@ -20,8 +20,8 @@ fn run<T>(test: impl Future<Output = T>) -> T {
     run_within(30, test)
 }
 
-/// Whether a packet ends in 160 equal bytes, as the media of these tests do (probes of the path
-/// are padded with zeros).
+/// Whether a packet ends in 160 equal bytes, like the media of these tests (path probes are padded
+/// with zeros).
 fn is_media(packet: &[u8]) -> bool {
     let payload = &packet[packet.len().saturating_sub(160)..];
     payload.len() == 160 && payload[0] != 0 && payload.iter().all(|&b| b == payload[0])
@@ -74,7 +74,7 @@ fn one_packet_is_one_datagram_and_reports_share_the_connection() {
         let sent = a.connection().stats().unwrap().counters.data_packets_sent;
         let reports = a.stats().reports_sent;
         assert_eq!(sent, 50 + reports, "media and reports, each in a packet of its own");
-        // Reports of both, by their timers; earlier ones may have been sent on the way.
+        // Wait for a report of each side; earlier ones may already have been sent.
         let (from_b, from_a) = tokio::join!(
             report_that(&a, |report| !report.blocks.is_empty()),
             report_that(&b, |report| report.sender.is_some_and(|s| s.octets >= 50 * 160)),
@@ -99,7 +99,7 @@ fn one_packet_is_one_datagram_and_reports_share_the_connection() {
     });
 }
 
-/// RFC 3550 sections 6.2 and 6.3.1: by chance half the least interval at least, by 1.21828.
+/// RFC 3550 sections 6.2 and 6.3.1: at least half the minimum interval, divided by 1.21828.
 #[test]
 fn reports_are_no_closer_than_their_interval() {
     run(async {
@@ -130,7 +130,7 @@ fn without_keep_alives_a_silent_session_sends_nothing() {
 #[test]
 fn the_receiver_reports_what_was_lost() {
     run(async {
-        // Every tenth packet with media is lost; of 30 there are 3.
+        // Every tenth media packet is lost: 3 of 30.
         let mut count = 0;
         let rule = move |from_client: bool, packet: &mut Vec<u8>| {
             let media = from_client && is_media(packet);
@@ -198,7 +198,7 @@ fn an_idle_session_keeps_bindings_open_from_both_ends() {
 #[test]
 fn media_that_congestion_control_holds_back_too_long_is_dropped_and_reports_wait() {
     run(async {
-        // No acknowledgement comes back after the handshake: the window stays shut.
+        // No acknowledgement comes back after the handshake, so the window stays closed.
         let mut seen = 0;
         let rule = move |from_client: bool, _: &mut Vec<u8>| {
             seen += u32::from(!from_client);
@@ -215,7 +215,7 @@ fn media_that_congestion_control_holds_back_too_long_is_dropped_and_reports_wait
             a.send(n * 160, false, [n as u8; 160]).await.unwrap();
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        // Fresh ones go on as acknowledgements arrive.
+        // New packets are sent as acknowledgements arrive.
         let fresh = async {
             for n in 60.. {
                 a.send(n * 160, false, [60; 160]).await.unwrap();
@@ -226,7 +226,7 @@ fn media_that_congestion_control_holds_back_too_long_is_dropped_and_reports_wait
             while next_packet(&b).await.payload[0] != 60 {}
             let stats = a.stats();
             assert!(stats.packets_expired > 10, "{stats:?}");
-            // What is missing shows when something later arrives.
+            // Losses show when a later packet arrives.
             while (b.stats().sources[0].lost as u64) < stats.packets_expired {
                 next_packet(&b).await;
             }
@@ -238,7 +238,7 @@ fn media_that_congestion_control_holds_back_too_long_is_dropped_and_reports_wait
     });
 }
 
-/// Congestion control holds these back for more than two round trips of 800 ms.
+/// Congestion control holds these packets back for more than two round trips of 800 ms.
 #[test]
 fn media_with_time_to_wait_is_not_dropped() {
     run(async {
@@ -261,7 +261,7 @@ fn media_with_time_to_wait_is_not_dropped() {
     });
 }
 
-/// Two sessions whose reports have a connection of their own.
+/// Two sessions whose reports use a separate connection.
 async fn with_two_connections(options: &RtpOptions) -> (RtpSession, RtpSession) {
     let at = "127.0.0.1:0".parse().unwrap();
     let listener =
@@ -297,7 +297,7 @@ fn reports_can_have_a_connection_of_their_own() {
 }
 
 //= 5762-4.1-3 test
-/// Nothing is sent, and reports are further apart than the test is long.
+/// Nothing is sent, and the report interval is longer than the test.
 #[test]
 fn media_that_pauses_has_its_connection_kept_open_beside_that_of_reports() {
     run(async {
@@ -314,8 +314,8 @@ fn media_that_pauses_has_its_connection_kept_open_beside_that_of_reports() {
 
 //= 5762-4.1-6 test
 //= 5762-4.1-7 test
-/// The checksum of UDP covers all of a packet as well; a relay that makes it anew lets the damage
-/// be seen that DCCP's would let pass.
+/// UDP's checksum covers the whole packet too. The relay recomputes it, so that damage is visible
+/// which DCCP's checksum does not cover.
 #[test]
 fn a_partial_checksum_covers_the_headers_and_lets_damaged_media_pass() {
     run(async {

@@ -1,4 +1,4 @@
-//! Sessions under what goes wrong: bad settings, narrow and dead paths, goodbyes, random traffic.
+//! Sessions under adverse conditions: bad settings, narrow and dead paths, closes, random traffic.
 
 mod common;
 
@@ -18,7 +18,7 @@ fn run<T>(test: impl Future<Output = T>) -> T {
     run_within(60, test)
 }
 
-/// Two sessions, each with RTP and RTCP on connections of their own.
+/// Two sessions, each with separate connections for RTP and RTCP.
 async fn apart(options: &RtpOptions) -> (RtpSession, RtpSession) {
     let at = "127.0.0.1:0".parse().unwrap();
     let services = [SERVICE_AUDIO, SERVICE_RTCP];
@@ -57,7 +57,7 @@ fn an_interval_of_for_ever_is_allowed() {
     });
 }
 
-/// A packet of a source, as it is on the wire.
+/// A packet of a source in wire format.
 fn media(ssrc: u32, sequence: u16) -> Vec<u8> {
     let mut packet = vec![0x80, 0];
     packet.extend_from_slice(&sequence.to_be_bytes());
@@ -67,7 +67,7 @@ fn media(ssrc: u32, sequence: u16) -> Vec<u8> {
     packet
 }
 
-/// The sources that an RTCP packet reports on: a receiver's report comes first (RFC 3550 section
+/// The sources that an RTCP packet reports on. A receiver report comes first (RFC 3550 section
 /// 6.4.2).
 fn reported(rtcp: &[u8]) -> Vec<u32> {
     assert_eq!(rtcp[1], 201);
@@ -75,7 +75,7 @@ fn reported(rtcp: &[u8]) -> Vec<u32> {
     blocks.map(|block| u32::from_be_bytes(block[..4].try_into().unwrap())).collect()
 }
 
-/// A report on all of them is larger than the packets of this path.
+/// A report on all sources is larger than the packets of this path.
 #[test]
 fn reports_on_more_sources_than_fit_are_on_some_of_them_in_turn() {
     run(async {
@@ -191,7 +191,7 @@ fn what_is_not_sent_is_not_counted_and_takes_no_number() {
     });
 }
 
-/// A report waits for a path that is gone. It must not keep the connection from closing.
+/// A report waits for a path that is dead. It must not keep the connection from closing.
 #[test]
 fn a_session_dropped_on_a_dead_path_closes() {
     run(async {
@@ -220,12 +220,12 @@ fn a_session_dropped_on_a_dead_path_closes() {
     });
 }
 
-/// The goodbye waits for room in a queue that never empties. It must not keep the connection from
+/// The BYE waits for room in a queue that never empties. It must not keep the connection from
 /// closing.
 #[test]
 fn a_session_closed_on_a_dead_path_closes() {
     run(async {
-        // So short that no retransmission timeout makes room in it.
+        // So short that no retransmission timeout makes room in the queue.
         let linger = Duration::from_millis(1);
         let options = Options::default().close_linger(linger).send_queue(1 << 20, 2);
         let (a, _b, relay) = dccp(&options, pass).await;
@@ -243,8 +243,8 @@ fn a_session_closed_on_a_dead_path_closes() {
     });
 }
 
-/// The path takes large packets at first, and loses them later. Random lives saw it once: an
-/// application that measures a payload before it sends has to expect the refusal.
+/// The path carries large packets at first and loses them later. A random run found this once: an
+/// application that checks a payload's size before it sends may still be refused.
 #[test]
 fn a_payload_that_fitted_is_refused_once_the_path_is_narrower() {
     run(async {
@@ -278,7 +278,7 @@ fn a_payload_that_fitted_is_refused_once_the_path_is_narrower() {
     });
 }
 
-/// A NAT gives the connection of RTCP alone another port, which ends it (RFC 6773 section 3.8).
+/// A NAT changes the port of RTCP's connection only, which ends it (RFC 6773 section 3.8).
 #[test]
 fn media_goes_on_where_the_connection_of_rtcp_is_lost() {
     run(async {
@@ -304,10 +304,10 @@ fn media_goes_on_where_the_connection_of_rtcp_is_lost() {
     });
 }
 
-/// Payload type of packets that a stranger puts in.
+/// Payload type of packets that a third party injects.
 const NOISE: u8 = 1;
 
-/// What an end of a random session has to say.
+/// Sends for one end of a random session.
 async fn say(session: Arc<RtpSession>, mut rng: Rng) -> u32 {
     let mut sent = 0;
     for n in 0..rng.below(300) as u32 {
@@ -319,7 +319,7 @@ async fn say(session: Arc<RtpSession>, mut rng: Rng) -> u32 {
         match tokio::time::timeout(patience, sending).await {
             Ok(Ok(())) => sent += 1,
             Ok(Err(Error::Dccp(_))) => break,
-            // Where large packets alone are lost, the path is taken to have become narrower.
+            // If only large packets are lost, the path is assumed to have become narrower.
             Ok(Err(Error::PayloadTooLarge { len: refused, max })) => {
                 assert!(refused as u64 == len && max < refused && len <= most, "{refused} {max}");
             }
@@ -333,7 +333,7 @@ async fn say(session: Arc<RtpSession>, mut rng: Rng) -> u32 {
     sent
 }
 
-/// Hears the other end to its end: numbers come at most once, and payloads whole.
+/// Receives to the end: each number arrives at most once, and payloads are intact.
 async fn hear(session: Arc<RtpSession>, seed: u64) -> usize {
     let mut numbers = BTreeSet::new();
     loop {
@@ -358,8 +358,8 @@ async fn hear(session: Arc<RtpSession>, seed: u64) -> usize {
     }
 }
 
-/// Has a NAT give an end another port at a moment of its own, in some lives. That ends a connection
-/// (RFC 6773 section 3.8), unless the port comes back.
+/// In some sessions, a NAT changes an end's port at a random time. That ends a connection (RFC 6773
+/// section 3.8), unless the port comes back.
 async fn wander(relay: &Relay, seed: u64) {
     let mut rng: Rng = Seed(seed).stream("moves");
     if rng.chance(0.6) {
@@ -375,8 +375,8 @@ async fn wander(relay: &Relay, seed: u64) {
     }
 }
 
-/// Both ends speak through loss, disorder, copies, silence, new ports and packets of somebody else;
-/// then each closes or is dropped, and the other learns of it.
+/// Both ends send through loss, reordering, duplicates, silence, port changes and injected packets.
+/// Then each closes or is dropped, and the other learns of it.
 async fn life(seed: u64) {
     let mut rng: Rng = Seed(seed).stream("life");
     let mut weather = by_chance(seed, rng.below(20) as f64 / 100.0, 0.1, 0.1);
@@ -392,7 +392,7 @@ async fn life(seed: u64) {
     };
     let second = Duration::from_secs(1);
     let mut options = Options::default().silence_timeout(5 * second);
-    // The last packets of an end may be lost, all of them.
+    // All of the last packets of an end may be lost.
     options = options.keep_alive(Some(second)).idle_limit(Some(5 * second));
     options = options.close_linger(Duration::from_secs(2)).ccid(2 + rng.below(2) as u8);
     if rng.chance(0.3) {
@@ -419,9 +419,9 @@ async fn life(seed: u64) {
     };
     let (a, b) = (session(a, c), session(b, d));
     for n in 0..rng.below(50) {
-        // Noise that DCCP carries and RTP does not know.
+        // Noise that DCCP carries and that is not valid RTP.
         let noise = (0..rng.below(200)).map(|_| rng.below(256) as u8).collect::<Vec<_>>();
-        // What looks like RTCP is media where RTCP is apart.
+        // With RTCP on a separate connection, packets that look like RTCP are media.
         let is_media = n % 2 == 1 || control.is_some();
         let kind = [0x80, if is_media { NOISE } else { 200 + rng.below(8) as u8 }];
         let noise = [&kind[..], &noise].concat();
@@ -431,10 +431,10 @@ async fn life(seed: u64) {
     let (x, y) = (Seed(seed).stream("a"), Seed(seed).stream("b"));
     let hearing = tokio::spawn(hear(Arc::clone(&b), seed));
     let answering = tokio::spawn(say(Arc::clone(&b), y));
-    // Where RTCP is apart, it may move alone.
+    // With a separate connection, RTCP's port may change alone.
     let moving = control.as_ref().filter(|_| rng.chance(0.5)).unwrap_or(&relay);
     let (sent, ()) = tokio::join!(say(Arc::clone(&a), x), wander(moving, seed));
-    // Less where a collision began the count anew.
+    // Fewer if a collision reset the count.
     assert!(a.stats().packets_sent <= sent, "seed {seed}");
     if closes {
         let _ = a.close().await;

@@ -110,7 +110,7 @@ impl Media {
         let mut parts = line.splitn(4, ' ');
         let mut part = || parts.next().filter(|p| !p.is_empty()).ok_or_else(form);
         let (media, port, proto, formats) = (part()?, part()?, part()?, part()?);
-        // A number of ports, after a slash, is for multicast only.
+        // A port count, after a slash, is for multicast only.
         let port = port.split('/').next().and_then(|p| p.parse().ok()).ok_or_else(form)?;
         let (is_udp, rest) = match proto.strip_prefix("UDP/") {
             Some(rest) => (true, rest),

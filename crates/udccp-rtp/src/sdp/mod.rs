@@ -242,7 +242,7 @@ impl FromStr for MediaDescription {
         };
         let media = lines.find(is_dccp).ok_or(SdpError::NoMedia)?;
         let mut description = media_line(media)?;
-        // RFC 4145 allows both for the session too; the ones of the medium have precedence.
+        // RFC 4145 allows both attributes at session level; those of the medium take precedence.
         for line in text.lines().map(str::trim_end).take_while(|line| !line.starts_with("m=")) {
             let for_all = line.strip_prefix("a=");
             if let Some(attribute) = for_all.filter(|a| is_one_of(a, &["setup", "connection"])) {
@@ -307,7 +307,7 @@ impl MediaDescription {
                     format.map = Some(map.to_owned());
                 }
             }
-            // Compared as a number, in whatever form it is written.
+            // Compared as a number, whatever its notation.
             //= 5762-5.2-1
             "dccp-service-code" => self.service = value.parse().map_err(|_| bad())?,
             "setup" => self.setup = value.parse().map_err(|()| bad())?,
@@ -494,7 +494,7 @@ a=connection:new\r
         assert_eq!((read.setup, read.new_connection), (Setup::HoldConn, false));
         let wrong = all.replace("holdconn", "maybe").parse::<MediaDescription>();
         assert_eq!(wrong, Err(SdpError::Line("a=setup:maybe".into())));
-        // What belongs to another medium does not count.
+        // Attributes of another medium do not count.
         let other = "m=audio 9 RTP/AVP 0\na=setup:passive\nm=audio 5004 DCCP/RTP/AVP 0\n";
         assert_eq!(other.parse::<MediaDescription>().unwrap().setup, Setup::Active);
     }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use tokio::time::Instant;
 
 use crate::receiver::Reception;
-use crate::reports::{self, Block, Event, Heard, SenderInfo};
+use crate::reports::{self, Block, Event, RtcpPart, SenderInfo};
 use crate::timing::{self, Interval};
 
 /// IPv6, UDP and DCCP headers below an RTCP packet, counted in RTCP's bandwidth.
@@ -73,14 +73,14 @@ pub struct SourceStats {
 struct Source {
     reception: Option<Reception>,
     name: Option<String>,
-    last_heard: Instant,
+    last_received: Instant,
     last_media: Option<Instant>,
     /// When we last reported on it.
     reported: Option<Instant>,
     /// Middle 32 bits of the NTP time of its last sender report, and when that came.
     last_report: Option<(u32, Instant)>,
     hears_us: Option<Block>,
-    /// It sent a BYE: it is no longer a member, but its data is kept for a while.
+    /// It has sent a BYE and is no longer a member, but its data are kept for a while.
     left: bool,
 }
 
@@ -112,7 +112,7 @@ pub(crate) struct State {
     /// When the last RTCP packet was sent, and the one before.
     pub(crate) last_rtcp: Instant,
     previous_rtcp: Instant,
-    /// The identifier that collided, until its BYE is sent.
+    /// The identifier that collided, kept until its BYE is sent.
     given_up: Option<u32>,
     has_collided: bool,
     pub(crate) counts: SessionStats,
@@ -146,7 +146,7 @@ impl State {
         reports::rtp(setup.ssrc, kind, setup.sequence, timestamp, payload)
     }
 
-    /// That packet was handed to DCCP.
+    /// Counts a packet that was passed to DCCP.
     pub(crate) fn packet_sent(&mut self, now: Instant, timestamp: u32, payload_bytes: usize) {
         let setup = &mut self.setup;
         setup.sequence = setup.sequence.wrapping_add(1);
@@ -155,8 +155,9 @@ impl State {
         self.counts.octets_sent = self.counts.octets_sent.wrapping_add(payload_bytes as u32);
     }
 
-    /// Whether a packet of `ssrc` is from another source. If we use that identifier too, we choose
-    /// another (RFC 3550 section 8.2). After that, packets with ours come from us through a loop.
+    /// Whether a packet with `ssrc` is from another source. If we use that identifier too, we
+    /// choose another (RFC 3550 section 8.2). Later packets with the new one are our own, looped
+    /// back.
     fn is_other(&mut self, ssrc: u32) -> bool {
         if ssrc != self.setup.ssrc {
             return true;
@@ -166,7 +167,7 @@ impl State {
             return false;
         }
         self.has_collided = true;
-        if self.has_spoken() {
+        if self.has_sent() {
             self.given_up = Some(ssrc);
         }
         self.setup.ssrc = self.setup.spare_ssrc;
@@ -177,7 +178,7 @@ impl State {
     }
 
     /// Whether anything was sent, so that a BYE may follow (RFC 3550 section 6.3.7).
-    pub(crate) fn has_spoken(&self) -> bool {
+    pub(crate) fn has_sent(&self) -> bool {
         self.last_sent.is_some() || self.counts.reports_sent > 0
     }
 
@@ -185,7 +186,7 @@ impl State {
         if self.sources.len() < MAX_SOURCES || self.sources.contains_key(&ssrc) {
             return;
         }
-        let silent = self.sources.iter().min_by_key(|(_, source)| source.last_heard);
+        let silent = self.sources.iter().min_by_key(|(_, source)| source.last_received);
         if let Some(&ssrc) = silent.map(|(ssrc, _)| ssrc) {
             self.sources.remove(&ssrc);
         }
@@ -196,19 +197,19 @@ impl State {
         let source = self.sources.entry(ssrc).or_insert(Source {
             reception: None,
             name: None,
-            last_heard: now,
+            last_received: now,
             last_media: None,
             reported: None,
             last_report: None,
             hears_us: None,
             left: false,
         });
-        source.last_heard = now;
+        source.last_received = now;
         source
     }
 
     /// Counts an RTP packet and extends its sequence number.
-    pub(crate) fn heard_packet(&mut self, now: Instant, bytes: &Bytes) -> Option<Event> {
+    pub(crate) fn receive_packet(&mut self, now: Instant, bytes: &Bytes) -> Option<Event> {
         let Some(mut packet) = reports::parse_rtp(bytes) else {
             self.counts.malformed += 1;
             return None;
@@ -226,20 +227,20 @@ impl State {
     }
 
     /// Processes an RTCP packet.
-    pub(crate) fn heard_rtcp(&mut self, now: Instant, ntp: u64, bytes: &[u8]) -> Vec<Event> {
-        let Some(heard) = reports::parse_rtcp(bytes) else {
+    pub(crate) fn receive_rtcp(&mut self, now: Instant, ntp: u64, bytes: &[u8]) -> Vec<Event> {
+        let Some(parts) = reports::parse_rtcp(bytes) else {
             self.counts.malformed += 1;
             return Vec::new();
         };
         self.counts.reports_received += 1;
         self.average_bytes = timing::average(self.average_bytes, bytes.len() + LOWER_HEADER_BYTES);
         let mut events = Vec::new();
-        for part in heard {
+        for part in parts {
             match part {
-                Heard::Name(ssrc, name) => self.source(ssrc, now).name = Some(name),
-                Heard::Event(Event::Report(report)) if !self.is_other(report.ssrc) => break,
-                Heard::Event(mut event) => {
-                    self.heard_event(now, ntp, &mut event);
+                RtcpPart::Name(ssrc, name) => self.source(ssrc, now).name = Some(name),
+                RtcpPart::Event(Event::Report(report)) if !self.is_other(report.ssrc) => break,
+                RtcpPart::Event(mut event) => {
+                    self.receive_event(now, ntp, &mut event);
                     events.push(event);
                 }
             }
@@ -247,7 +248,7 @@ impl State {
         events
     }
 
-    fn heard_event(&mut self, now: Instant, ntp: u64, event: &mut Event) {
+    fn receive_event(&mut self, now: Instant, ntp: u64, event: &mut Event) {
         let us = self.setup.ssrc;
         match event {
             Event::Report(report) => {
@@ -276,7 +277,7 @@ impl State {
         }
     }
 
-    /// The compound packet that is due now, of up to `max_bytes` if possible.
+    /// Builds the compound packet that is due now, of at most `max_bytes` if possible.
     pub(crate) fn report(
         &mut self,
         now: Instant,
@@ -286,7 +287,7 @@ impl State {
     ) -> Option<Bytes> {
         self.forget_silent(now);
         let (ssrc, sender) = (self.setup.ssrc, self.sender_info(now, ntp));
-        // While we are in the session, the BYE is that of an identifier that we gave up.
+        // While we are in the session, a BYE is for an identifier that we gave up.
         let bye = bye.map(|reason| (ssrc, reason));
         let bye = bye.or_else(|| self.given_up.take().map(|given_up| (given_up, COLLISION)));
         let rest = reports::compound(ssrc, sender, Vec::new(), &self.setup.name, bye)?;
@@ -295,17 +296,17 @@ impl State {
         reports::compound(ssrc, sender, blocks, &self.setup.name, bye)
     }
 
-    /// Blocks about up to `most` of the sources received since we last reported on them; if there
-    /// are more, those that have waited longest.
+    /// Blocks about up to `most` of the sources received since we last reported on them. If there
+    /// are more, those that have waited longest come first.
     fn blocks(&mut self, now: Instant, most: usize) -> Vec<rtcp_types::ReportBlockBuilder> {
-        let is_heard = |source: &Source| match (source.last_media, source.reported) {
-            (Some(heard), Some(reported)) => heard >= reported,
-            (heard, _) => heard.is_some(),
+        let is_new = |source: &Source| match (source.last_media, source.reported) {
+            (Some(received), Some(reported)) => received >= reported,
+            (received, _) => received.is_some(),
         };
-        let heard = self.sources.iter_mut().filter(|(_, source)| is_heard(source));
-        let mut heard: Vec<_> = heard.collect();
-        heard.sort_by_key(|(_, source)| source.reported);
-        let blocks = heard.into_iter().take(most).filter_map(|(&ssrc, source)| {
+        let sources = self.sources.iter_mut().filter(|(_, source)| is_new(source));
+        let mut sources: Vec<_> = sources.collect();
+        sources.sort_by_key(|(_, source)| source.reported);
+        let blocks = sources.into_iter().take(most).filter_map(|(&ssrc, source)| {
             let (last_report, at) = source.last_report.unwrap_or((0, now));
             source.reported = Some(now);
             let reception = source.reception.as_mut()?;
@@ -341,7 +342,7 @@ impl State {
     }
 
     //= 5762-4.2-1
-    /// An RTCP packet was sent `delay` after it was due.
+    /// Records an RTCP packet that was sent `delay` after it was due.
     pub(crate) fn report_left(&mut self, now: Instant, bytes: usize, delay: Duration) {
         self.average_bytes = timing::average(self.average_bytes, bytes + LOWER_HEADER_BYTES);
         self.report_passed(now);
@@ -349,13 +350,13 @@ impl State {
         self.counts.report_delay = delay;
     }
 
-    /// The time of a report is over, whether or not it was sent.
+    /// Ends the interval of a report, whether or not it was sent.
     pub(crate) fn report_passed(&mut self, now: Instant) {
         self.previous_rtcp = std::mem::replace(&mut self.last_rtcp, now);
     }
 
     //= 5762-4.2-1
-    /// What the next interval of RTCP depends on.
+    /// The parameters of RTCP's next interval.
     pub(crate) fn interval(&self) -> Interval {
         let we_sent = self.we_sent();
         let present = self.sources.values().filter(|s| !s.left);
@@ -374,7 +375,7 @@ impl State {
 
     fn forget_silent(&mut self, now: Instant) {
         let limit = self.interval().deterministic() * TIMEOUT_INTERVALS;
-        self.sources.retain(|_, source| now - source.last_heard <= limit);
+        self.sources.retain(|_, source| now - source.last_received <= limit);
     }
 
     pub(crate) fn stats(&self) -> SessionStats {

@@ -1,4 +1,4 @@
-//! Tests of a session's state: reports, sources, and what RFC 3550 has to say of them.
+//! Tests of a session's state: reports, sources, and rules of RFC 3550.
 
 use super::*;
 use crate::reports::Packet;
@@ -34,7 +34,7 @@ fn packet_of(event: Option<Event>) -> Packet {
 fn exchange(a: &mut State, b: &mut State, at: Instant, ntp: u64) -> Vec<Event> {
     let report = a.report(at, ntp, None, 1200).unwrap();
     a.report_left(at, report.len(), Duration::ZERO);
-    b.heard_rtcp(at, ntp, &report)
+    b.receive_rtcp(at, ntp, &report)
 }
 
 #[test]
@@ -45,22 +45,22 @@ fn reports_tell_loss_and_round_trip_time() {
     for n in 0..10 {
         let packet = sent(&mut a, at(n * 20), n as u32 * 160, &[0; 160]);
         if n != 4 && n != 5 {
-            let packet = packet_of(b.heard_packet(at(n * 20 + 30), &packet));
+            let packet = packet_of(b.receive_packet(at(n * 20 + 30), &packet));
             assert_eq!(packet.sequence, 65_535 + n as u32);
             assert_eq!(packet.timestamp, 1000 + n as u32 * 160);
         }
     }
-    // A reports; 500 ms later B answers, and that takes 40 ms both ways in all.
+    // A reports; B answers 500 ms later; both paths together take 40 ms.
     let ntp = |ms: u64| (ms << 32) / 1000;
     let sr = a.report(at(200), ntp(200), None, 1200).unwrap();
-    let events = b.heard_rtcp(at(220), ntp(9_000), &sr);
+    let events = b.receive_rtcp(at(220), ntp(9_000), &sr);
     let Event::Report(report) = &events[0] else { panic!("{events:?}") };
     let info = report.sender.unwrap();
     assert_eq!((info.packets, info.octets), (10, 1600));
-    // The last packet had 9 * 160 at 180 ms; 20 ms later it is 160 more.
+    // The last packet had 9 * 160 at 180 ms; 20 ms later, the timestamp is 160 higher.
     assert_eq!(info.rtp_timestamp, 1000 + 1600);
     let rr = b.report(at(720), ntp(9_500), None, 1200).unwrap();
-    let events = a.heard_rtcp(at(740), ntp(740), &rr);
+    let events = a.receive_rtcp(at(740), ntp(740), &rr);
     let Event::Report(report) = &events[0] else { panic!("{events:?}") };
     let block = report.blocks[0];
     assert_eq!((block.ssrc, block.lost), (1, 2));
@@ -78,15 +78,15 @@ fn several_sources_on_one_connection_are_kept_apart() {
     let (mut a, mut b, mut us) = (state(1), state(2), state(3));
     let now = Instant::now();
     for n in 0..4 {
-        let _ = us.heard_packet(now, &sent(&mut a, now, n, b"a"));
-        let _ = us.heard_packet(now, &sent(&mut b, now, n, b"b"));
+        let _ = us.receive_packet(now, &sent(&mut a, now, n, b"a"));
+        let _ = us.receive_packet(now, &sent(&mut b, now, n, b"b"));
     }
-    let _ = us.heard_packet(now, &sent(&mut a, now, 4, b"a"));
+    let _ = us.receive_packet(now, &sent(&mut a, now, 4, b"a"));
     let received: Vec<_> =
         us.stats().sources.iter().map(|s| (s.ssrc, s.packets_received, s.lost)).collect();
     assert_eq!(received, [(1, 5, 0), (2, 4, 0)]);
     let report = us.report(now, 0, None, 1200).unwrap();
-    let Event::Report(report) = &a.heard_rtcp(now, 0, &report)[0] else { panic!() };
+    let Event::Report(report) = &a.receive_rtcp(now, 0, &report)[0] else { panic!() };
     assert_eq!(report.blocks.iter().map(|b| b.ssrc).collect::<Vec<_>>(), [1, 2]);
     assert_eq!((us.interval().members, us.interval().senders), (3, 2));
 }
@@ -99,7 +99,7 @@ fn silent_sources_are_forgotten_and_leaving_ones_at_once() {
     exchange(&mut b, &mut us, now, 0);
     assert_eq!(us.interval().members, 3);
     let bye = a.report(now, 0, Some("enough"), 1200).unwrap();
-    let events = us.heard_rtcp(now, 0, &bye);
+    let events = us.receive_rtcp(now, 0, &bye);
     assert_eq!(events.last(), Some(&Event::Bye { ssrc: 1, reason: Some("enough".into()) }));
     assert_eq!(us.interval().members, 2);
     let later = now + Duration::from_secs(60);
@@ -108,7 +108,7 @@ fn silent_sources_are_forgotten_and_leaving_ones_at_once() {
 }
 
 //= 5762-4.2-1 test
-/// RFC 5762 section 4.2: the time that counts is the one at which the packet left.
+/// RFC 5762 section 4.2: the time that counts is when the packet left.
 #[test]
 fn the_next_interval_starts_when_a_delayed_report_has_left() {
     let mut us = state(1);
@@ -118,25 +118,25 @@ fn the_next_interval_starts_when_a_delayed_report_has_left() {
     assert_eq!(us.stats().report_delay, Duration::from_secs(4));
 }
 
-fn heard(us: &mut State, at: Instant, bytes: &Bytes) -> Vec<Event> {
-    us.heard_rtcp(at, 0, bytes)
+fn received(us: &mut State, at: Instant, bytes: &Bytes) -> Vec<Event> {
+    us.receive_rtcp(at, 0, bytes)
 }
 
 fn sender_of(report: Option<Bytes>) -> Option<SenderInfo> {
-    match &state(9).heard_rtcp(Instant::now(), 0, &report.unwrap())[0] {
+    match &state(9).receive_rtcp(Instant::now(), 0, &report.unwrap())[0] {
         Event::Report(report) => report.sender,
         other => panic!("{other:?}"),
     }
 }
 
-/// RFC 3550 section 6.3.8: who has sent no media for two intervals is no sender.
+/// RFC 3550 section 6.3.8: a participant without media for two intervals is not a sender.
 #[test]
 fn who_falls_silent_reports_as_a_receiver() {
     let (mut us, mut them) = (state(1), state(2));
     let start = Instant::now();
     let at = |s| start + Duration::from_secs(s);
     let media = sent(&mut us, at(1), 0, b"media");
-    them.heard_packet(at(1), &media);
+    them.receive_packet(at(1), &media);
     for (time, sends) in [(5, true), (10, true), (15, false), (20, false)] {
         assert_eq!(sender_of(us.report(at(time), 0, None, 1200)).is_some(), sends, "at {time}");
         assert_eq!(us.interval().we_sent, sends);
@@ -156,14 +156,14 @@ fn all_of_many_sources_are_reported_in_turn() {
     for round in 0..9 {
         let now = start + Duration::from_secs(round);
         for ssrc in 100..150 {
-            us.heard_packet(now, &reports::rtp(ssrc, (0, false), round as u16, 0, b"media"));
+            us.receive_packet(now, &reports::rtp(ssrc, (0, false), round as u16, 0, b"media"));
         }
-        // Every other report has room for few blocks.
+        // Every other report only has room for a few blocks.
         let max = if round % 2 == 0 { 1200 } else { 300 };
         let report = us.report(now, 0, None, max).unwrap();
         assert!(report.len() <= max);
         us.report_left(now, report.len(), Duration::ZERO);
-        let Event::Report(report) = heard(&mut state(2), now, &report).remove(0) else {
+        let Event::Report(report) = received(&mut state(2), now, &report).remove(0) else {
             panic!("no report")
         };
         for block in report.blocks {
@@ -181,22 +181,22 @@ fn sources_with_one_identifier_part_and_a_loop_is_not_heard() {
     them.setup.spare_ssrc = 8;
     let now = Instant::now();
     let (ours, theirs) = (sent(&mut us, now, 0, b"ours"), sent(&mut them, now, 0, b"theirs"));
-    assert_eq!(packet_of(us.heard_packet(now, &theirs)).payload, &b"theirs"[..]);
-    assert_eq!(packet_of(them.heard_packet(now, &ours)).payload, &b"ours"[..]);
+    assert_eq!(packet_of(us.receive_packet(now, &theirs)).payload, &b"theirs"[..]);
+    assert_eq!(packet_of(them.receive_packet(now, &ours)).payload, &b"ours"[..]);
     assert_eq!((us.stats().ssrc, them.stats().ssrc), (1007, 8));
     assert_eq!((us.stats().collisions, us.stats().packets_sent), (1, 0));
-    // The old identifier is said goodbye to, once.
+    // A BYE for the old identifier is sent once.
     let report = us.report(now, 0, None, 1200).unwrap();
     let bye = Event::Bye { ssrc: 7, reason: Some(COLLISION.into()) };
-    assert_eq!(heard(&mut them, now, &report).last(), Some(&bye));
+    assert_eq!(received(&mut them, now, &report).last(), Some(&bye));
     let report = us.report(now, 0, None, 1200).unwrap();
-    assert!(!heard(&mut them, now, &report).contains(&bye));
-    let next = packet_of(them.heard_packet(now, &sent(&mut us, now, 0, b"more")));
+    assert!(!received(&mut them, now, &report).contains(&bye));
+    let next = packet_of(them.receive_packet(now, &sent(&mut us, now, 0, b"more")));
     assert_eq!(next.ssrc, 1007);
-    // What has the new one is our own, sent back.
+    // A packet with the new identifier is our own, looped back.
     let looped = sent(&mut us, now, 0, b"loop");
-    assert_eq!(us.heard_packet(now, &looped), None);
-    assert_eq!(heard(&mut us, now, &report), []);
+    assert_eq!(us.receive_packet(now, &looped), None);
+    assert_eq!(received(&mut us, now, &report), []);
     assert_eq!((us.stats().ssrc, us.stats().collisions), (1007, 3));
 }
 
@@ -206,9 +206,9 @@ fn a_flood_of_sources_takes_no_memory_without_end() {
     let start = Instant::now();
     for n in 0..5000_u32 {
         let now = start + Duration::from_micros(n.into());
-        us.heard_packet(now, &reports::rtp(100 + n, (0, false), 0, 0, b"x"));
-        // One that goes on speaking stays.
-        us.heard_packet(now, &reports::rtp(50, (0, false), n as u16, 0, b"x"));
+        us.receive_packet(now, &reports::rtp(100 + n, (0, false), 0, 0, b"x"));
+        // A source that continues to send stays.
+        us.receive_packet(now, &reports::rtp(50, (0, false), n as u16, 0, b"x"));
     }
     assert_eq!(us.sources.len(), MAX_SOURCES);
     assert_eq!(us.stats().sources[0].packets_received, 5000);

@@ -9,7 +9,7 @@ use udccp::{Connection, Listener, Options};
 use udccp_rtp::{RtpOptions, SERVICE_AUDIO, SERVICE_RTCP};
 use udccp_testkit::{Relay, Rule};
 
-/// A test that hangs for so long fails instead.
+/// Runs a test with a time limit, so that a hang fails.
 pub fn run_within<T>(seconds: u64, test: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -17,7 +17,7 @@ pub fn run_within<T>(seconds: u64, test: impl Future<Output = T>) -> T {
     })
 }
 
-/// Two ends of a DCCP connection with a relay between.
+/// Two ends of a DCCP connection with a relay between them.
 pub async fn dccp(options: &Options, rule: impl Rule) -> (Connection, Connection, Relay) {
     let at = "127.0.0.1:0".parse().unwrap();
     let listener = Listener::bind_with(at, [SERVICE_AUDIO, SERVICE_RTCP], options).unwrap();
@@ -30,7 +30,7 @@ pub async fn dccp(options: &Options, rule: impl Rule) -> (Connection, Connection
     (connected.unwrap(), accepted.unwrap(), relay)
 }
 
-/// G.711 with reports every 200 ms or so.
+/// G.711 with reports about every 200 ms.
 pub fn quick() -> RtpOptions {
     RtpOptions::new(0, 8000).least_interval(Duration::from_millis(200)).bandwidth(8_000_000)
 }
