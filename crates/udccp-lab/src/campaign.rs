@@ -167,21 +167,21 @@ fn ahead(task: &Task, expected_s: f64) -> Ahead {
 }
 
 impl Work<'_> {
-    /// Tells the forecast something, and asks where the campaign is.
-    fn tell(&self, what: impl FnOnce(&mut Forecast)) -> Outlook {
+    /// Updates the forecast and returns the campaign's progress.
+    fn update(&self, what: impl FnOnce(&mut Forecast)) -> Outlook {
         let mut forecast = self.forecast.lock().unwrap_or_else(PoisonError::into_inner);
         what(&mut forecast);
         forecast.outlook()
     }
 
     fn finish(&self, task: &Task, ahead: &Ahead) -> Result<(), StoreError> {
-        self.tell(|forecast| forecast.begun(ahead));
+        self.update(|forecast| forecast.begun(ahead));
         // A worker that panicked left no incomplete row: each is one transaction.
         let store = || self.store.lock().unwrap_or_else(PoisonError::into_inner);
         let mut key = key_of(task, self.backend);
         if store().has(&key)? {
             self.found.fetch_add(1, Ordering::Relaxed);
-            self.progress.found(self.tell(|forecast| forecast.found(ahead)));
+            self.progress.found(self.update(|forecast| forecast.found(ahead)));
             return Ok(());
         }
         let record = match self.backend.run(&task.experiment, &task.scenario, task.seed) {
@@ -189,7 +189,7 @@ impl Work<'_> {
             Err(error) => {
                 let failed = FailedRun { label: label(task), error };
                 self.failed.lock().unwrap_or_else(PoisonError::into_inner).push(failed);
-                self.progress.found(self.tell(|forecast| forecast.failed(ahead)));
+                self.progress.found(self.update(|forecast| forecast.failed(ahead)));
                 return Ok(());
             }
         };
@@ -206,7 +206,7 @@ impl Work<'_> {
         // The duration that a backend predicts is real time, not processor time.
         let known = self.backend.expected_s(&task.scenario);
         let took_s = known.unwrap_or(record.cost.cpu_s);
-        self.progress.done(task, &record, self.tell(|forecast| forecast.done(ahead, took_s)));
+        self.progress.done(task, &record, self.update(|forecast| forecast.done(ahead, took_s)));
         Ok(())
     }
 }

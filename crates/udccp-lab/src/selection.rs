@@ -1,26 +1,26 @@
-//! A part of an experiment, or all of it with something changed, as a command line asks.
+//! Selects a part of an experiment, or changes settings of it, from command line flags.
 
 use udccp_scenario::diagnostic::{Diagnostic, Diagnostics, suggestion};
 use udccp_scenario::document::Override;
 
 use crate::schema::{Axis, Experiment, Figure, FigureKind, check_change};
 
-/// What is asked for instead of a whole file.
+/// The selected part and the changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// Only these tables, with the runs that they need; empty is everything.
+    /// Only these tables, with the runs that they need; empty selects everything.
     pub tables: Vec<String>,
-    /// `KEY=VALUE`: a key of every run, or the values of an axis that are meant.
+    /// `KEY=VALUE`: a key of every run to change, or the values of an axis to select.
     pub set: Vec<String>,
 }
 
 impl Selection {
-    /// Whether the file is meant as it stands.
+    /// Whether the file is used unchanged.
     pub fn is_empty(&self) -> bool {
         self.tables.is_empty() && self.set.is_empty()
     }
 
-    /// This selection, and then another one of what it leaves.
+    /// Combines this selection with a later one.
     fn then(&self, later: &Self) -> Self {
         let key = |change: &str| change.split_once('=').map_or("", |(key, _)| key).to_owned();
         let again: Vec<String> = later.set.iter().map(|change| key(change)).collect();
@@ -31,7 +31,7 @@ impl Selection {
         }
     }
 
-    /// The words of a command line that ask for it, each with a blank before it.
+    /// The command line flags for it, each preceded by a space.
     pub fn words(&self) -> String {
         let tables = self.tables.iter().map(|id| format!(" --table {id}"));
         let set = self.set.iter().map(|change| match change.split_once('=') {
@@ -44,11 +44,11 @@ impl Selection {
 }
 
 impl Experiment {
-    /// Leaves what is asked for, of what an earlier call left. Results are found by what was run: a
-    /// run that the whole file has too is the same run.
+    /// Applies the selection, after those of earlier calls. Results are identified by what was run,
+    /// so a run that the whole file has too is the same run.
     ///
     /// # Errors
-    /// A table or a key that the file does not have, a value that does not fit.
+    /// The file does not have a table or key, or a value does not fit.
     pub fn narrow(&mut self, asked: &Selection) -> Result<(), Diagnostics> {
         if !asked.tables.is_empty() {
             self.only_tables(&asked.tables)?;
@@ -99,7 +99,7 @@ impl Experiment {
             FigureKind::Table(drawn) => ids.contains(&drawn.table),
             FigureKind::Time(_) | FigureKind::Curve(_) => false,
         };
-        // What needs runs that no table has goes.
+        // Drop what needs runs of tables that are not selected.
         self.figures.retain(draws_kept);
         self.explanations.clear();
         Ok(())

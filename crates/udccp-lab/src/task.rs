@@ -1,5 +1,5 @@
-//! Tasks and their results as JSON, for workers that have nothing but this program: a task carries
-//! its whole scenario, a result carries its task.
+//! Tasks and their results as JSON, for workers that have only this program: a task contains its
+//! whole scenario, a result contains its task.
 
 use std::io;
 
@@ -13,12 +13,12 @@ use udccp_scenario::{RunError, RunOptions};
 use crate::plan::{Task, digest, key};
 use crate::schema::{Case, Experiment, PARTS, SCHEMA, Scenario};
 
-/// A task as it is sent to a worker. Its key is a hash of scenario, seed and version: what was
-/// changed on the way, or is of another version, does not pass for the original.
+/// A task as sent to a worker. Its key is a hash of scenario, seed and version, so a changed task
+/// or one of another version is detected.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TaskFile {
-    /// Version of this shape.
+    /// Version of this format.
     pub schema: u64,
     /// The program that planned it.
     pub version: String,
@@ -26,10 +26,10 @@ pub struct TaskFile {
     pub key: String,
     /// The experiment's name.
     pub experiment: String,
-    /// The case; null is the file as it stands.
+    /// The case; null means the file without its cases.
     #[serde(default)]
     pub case: Option<String>,
-    /// The variant; null is the experiment as it stands.
+    /// The variant; null means the experiment without variants.
     #[serde(default)]
     pub variant: Option<String>,
     /// The grid point: the label of each axis.
@@ -42,36 +42,36 @@ pub struct TaskFile {
     /// Whether it is shortened for a first look.
     #[serde(default)]
     pub shortened: bool,
-    /// Processor seconds that it is expected to take.
+    /// Expected processor time in seconds.
     #[serde(default)]
     pub expected_s: f64,
-    /// The scenario with all axes put in, by the keys of a scenario file.
+    /// The scenario with the values of all axes inserted, with the keys of a scenario file.
     pub scenario: Value,
 }
 
-/// What a worker sends back.
+/// A worker's result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TaskResult {
-    /// What was asked.
+    /// The task.
     pub task: TaskFile,
-    /// What was found.
+    /// The record of the run.
     pub record: Record,
 }
 
 /// Why a task or a result cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TaskError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("{place}: {error}")]
     Read {
-        /// The file.
+        /// Name of the file.
         place: String,
-        /// Why not.
+        /// The system's error.
         #[source]
         error: io::Error,
     },
-    /// It is not the JSON that it should be.
+    /// It is not valid JSON of this format.
     #[error("{place}: this is not a {what}: {why}")]
     Json {
         /// File, line and column.
@@ -81,7 +81,7 @@ pub enum TaskError {
         /// What is wrong.
         why: String,
     },
-    /// It is of another version of the program.
+    /// It has another version of the program.
     #[error("{place}: task {key} is of version {found}, this program is {VERSION}")]
     Version {
         /// File and line.
@@ -91,7 +91,7 @@ pub enum TaskError {
         /// Its version.
         found: String,
     },
-    /// Its scenario is wrong.
+    /// Its scenario is invalid.
     #[error("{place}: the scenario of task {key} is invalid\nerror: {errors}")]
     Scenario {
         /// File and line.
@@ -111,12 +111,12 @@ pub enum TaskError {
         /// What does not fit.
         what: &'static str,
     },
-    /// It does not run.
+    /// The run failed.
     #[error("task {key}: {error}")]
     Run {
         /// The task.
         key: String,
-        /// Why not.
+        /// The error.
         #[source]
         error: RunError,
     },
@@ -148,18 +148,18 @@ impl TaskFile {
         })
     }
 
-    /// Reads a task from JSON; `place` is what messages call it.
+    /// Parses a task; `place` names its origin in errors.
     ///
     /// # Errors
-    /// A text that is no task, with line and column.
+    /// The text is not a task, with line and column.
     pub fn parse(place: &str, text: &str) -> Result<Self, TaskError> {
         serde_json::from_str(text).map_err(|e| no_json(place, 1, "task", &e))
     }
 
-    /// The task, checked: the same scenario, seed and version as were planned.
+    /// The task, verified: scenario, seed and version are those that were planned.
     ///
     /// # Errors
-    /// Another version, a scenario that is wrong, or one that does not fit to the key.
+    /// Another version, an invalid scenario, or one that does not match the key.
     pub fn task(&self, place: &str) -> Result<Task, TaskError> {
         let (place, id) = (place.to_owned(), self.key.clone());
         if self.version != VERSION || self.schema != SCHEMA {
@@ -191,7 +191,7 @@ impl TaskFile {
     /// Runs the task.
     ///
     /// # Errors
-    /// What [`TaskFile::task`] finds, or a run that fails.
+    /// Errors of [`TaskFile::task`], or of the run.
     pub fn run(self, place: &str) -> Result<TaskResult, TaskError> {
         let task = self.task(place)?;
         let options = RunOptions::default();
@@ -202,11 +202,10 @@ impl TaskFile {
 }
 
 impl TaskResult {
-    /// Reads line `line` of a file of results, and checks it: the record must be of the task that
-    /// it comes with.
+    /// Parses line `line` of a file of results, and verifies that the record belongs to the task.
     ///
     /// # Errors
-    /// A line that is no result, one of another version, or one whose parts do not belong together.
+    /// The line is not a result, has another version, or its parts do not belong together.
     pub fn parse(file: &str, line: usize, text: &str) -> Result<(Task, Record), TaskError> {
         let result: Self =
             serde_json::from_str(text).map_err(|e| no_json(file, line, "result", &e))?;
@@ -223,18 +222,18 @@ impl TaskResult {
 fn no_json(file: &str, line: usize, what: &'static str, error: &serde_json::Error) -> TaskError {
     let place = format!("{file}:{}:{}", line + error.line().max(1) - 1, error.column());
     let why = error.to_string();
-    // The library's own place counts from the beginning of the line that it was given.
+    // serde_json counts lines within this text, so its position is removed.
     let why = why.split(" at line ").next().unwrap_or_default().to_owned();
     TaskError::Json { place, what, why }
 }
 
-/// What makes up a run, as JSON.
+/// The settings of a run, as JSON.
 fn parts(tree: &Node) -> Value {
     let part = |key: &str| Some((key.to_owned(), json(tree.get(key)?)));
     Value::Object(PARTS.iter().filter_map(|p| part(p)).collect())
 }
 
-/// Hash over what the file says of a case's runs, with the axes by their names.
+/// Hash over the settings of a case's runs in the file, with axes by name.
 pub(crate) fn set_up(case: &Case) -> String {
     let mut parts = parts(case.template());
     parts.sort_all_objects();
@@ -243,7 +242,7 @@ pub(crate) fn set_up(case: &Case) -> String {
     hash
 }
 
-/// A tree of a TOML file as JSON.
+/// Converts a TOML tree to JSON.
 fn json(node: &Node) -> Value {
     match &node.value {
         document::Value::Text(text) => text.as_str().into(),
@@ -258,7 +257,7 @@ fn json(node: &Node) -> Value {
     }
 }
 
-/// The scenario again, read as TOML so that errors show where they are.
+/// Parses the scenario as TOML, so that errors have positions.
 fn scenario(value: &Value) -> Result<Scenario, String> {
     let text = toml::to_string(value).map_err(|e| e.to_string())?;
     let root = document::parse("the scenario as TOML", text).map_err(|e| e.to_string())?;

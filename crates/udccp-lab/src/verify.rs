@@ -1,5 +1,5 @@
-//! Whether runs give what they gave when the results were committed: the same seed gives the same
-//! events on every machine, so equality is exact.
+//! Compares runs with committed results. The same seed gives the same events on every machine, so
+//! the comparison is exact.
 
 use serde::{Deserialize, Serialize};
 use udccp_scenario::Record;
@@ -7,22 +7,21 @@ use udccp_scenario::Record;
 use crate::campaign::label;
 use crate::plan::Task;
 
-/// What one run gives on every machine.
+/// The result of one run, equal on every machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExpectedRun {
     /// The run in words: `case up, rtt 25 ms, run 3`.
     pub run: String,
     /// Its seed.
     pub seed: u64,
-    /// Hash over the log of all of its events.
+    /// Hash over all events.
     pub event_hash: String,
-    /// Goodput of each flow in Mbit/s with three digits, so that a reader sees what a difference
-    /// of the hash means.
+    /// Goodput of each flow in Mbit/s with three digits, to show what a different hash means.
     pub goodput_mbps: String,
 }
 
 impl ExpectedRun {
-    /// What a run gave.
+    /// The result of a run.
     pub fn of(task: &Task, record: &Record) -> Self {
         let of_flow = |rate: Option<f64>| rate.map_or("-".to_owned(), |rate| format!("{rate:.3}"));
         let rates: Vec<String> = record.flows.iter().map(|f| of_flow(f.goodput_mbps)).collect();
@@ -35,18 +34,18 @@ impl ExpectedRun {
     }
 }
 
-/// Reads the CSV that [`to_csv`] writes.
+/// Parses the CSV of [`to_csv`].
 ///
 /// # Errors
-/// A text that is not such a table, with the line.
+/// The text is not such a table, with the line.
 pub fn from_csv(text: &str) -> Result<Vec<ExpectedRun>, csv::Error> {
     csv::Reader::from_reader(text.as_bytes()).into_deserialize().collect()
 }
 
-/// The table as CSV, a line for each run.
+/// Formats the runs as CSV, one per line.
 ///
 /// # Errors
-/// None that a table in memory can meet.
+/// Does not occur for a table in memory.
 pub fn to_csv(runs: &[ExpectedRun]) -> Result<String, csv::Error> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     for run in runs {
@@ -56,21 +55,21 @@ pub fn to_csv(runs: &[ExpectedRun]) -> Result<String, csv::Error> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// How found runs compare with expected ones.
+/// The comparison of found and expected runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Comparison {
     /// Runs with the same events.
     pub equal: usize,
-    /// Runs with other events: expected and found.
+    /// Runs with different events: expected and found.
     pub different: Vec<(ExpectedRun, ExpectedRun)>,
-    /// Runs that are expected and were not found.
+    /// Expected runs that were not found.
     pub missing: Vec<ExpectedRun>,
-    /// Runs that were found and are not expected.
+    /// Found runs that are not expected.
     pub unexpected: Vec<ExpectedRun>,
 }
 
 impl Comparison {
-    /// Compares runs by what they are (words and seed), in any order.
+    /// Compares runs by name and seed, in any order.
     pub fn of(expected: Vec<ExpectedRun>, found: Vec<ExpectedRun>) -> Self {
         let mut comparison = Self::default();
         let mut found: Vec<Option<ExpectedRun>> = found.into_iter().map(Some).collect();
@@ -88,7 +87,7 @@ impl Comparison {
         comparison
     }
 
-    /// Whether every run is as expected, and no other was found.
+    /// Whether all runs are as expected, without missing or additional ones.
     pub fn is_equal(&self) -> bool {
         self.different.is_empty() && self.missing.is_empty() && self.unexpected.is_empty()
     }

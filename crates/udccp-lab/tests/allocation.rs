@@ -1,6 +1,6 @@
-//! No packet of a simulation allocates, whatever its protocol: what a run allocates is for its
-//! flows, its intervals, and the most packets that were ever under way. What it holds is for the
-//! transfers that are under way, not for all that come.
+//! No packet of a simulation allocates, whatever its protocol: a run allocates for its flows, its
+//! intervals, and the largest number of packets in flight. It holds memory for the transfers in
+//! progress, not for all that arrive.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -12,10 +12,10 @@ use udccp_testkit::CountingAllocator;
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator::new();
 
-/// Tests take turns: what another allocates would count too.
+/// Tests run one at a time, since allocations of others would count too.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Allocations and packets delivered in a run of so many seconds.
+/// Allocations and packets delivered in a run of this length.
 fn run(protocols: [&str; 2], seconds: u64) -> (u64, u64) {
     let mut text = format!(
         "schema = 1\nid = \"allocation\"\n[topology]\nshape = \"dumbbell\"\n\
@@ -49,11 +49,11 @@ fn twice_the_packets_cost_hardly_more_allocations() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let mixes = [["dccp/ccid2", "tcp/cubic"], ["dccp/ccid2", "dccp/ccid2"], ["tcp/newreno"; 2]];
     for protocols in mixes {
-        // After 15 s the flows have had their largest windows.
+        // After 15 s the flows have reached their largest windows.
         let (short, long) = (run(protocols, 20), run(protocols, 40));
         let (allocations, packets) = (long.0.saturating_sub(short.0), long.1 - short.1);
         assert!(packets > 30_000, "{packets}");
-        // Samples of intervals, and blocks that the few long headers are cut from.
+        // Samples of intervals, and blocks for the few long headers.
         assert!(
             allocations < packets / 100,
             "{protocols:?}: {allocations} allocations for {packets} packets"
@@ -61,7 +61,7 @@ fn twice_the_packets_cost_hardly_more_allocations() {
     }
 }
 
-/// Most bytes held, and transfers that completed, in a run of so many seconds.
+/// Peak memory in bytes, and completed transfers, in a run of this length.
 fn transfers(protocol: &str, seconds: u64) -> (usize, u64) {
     let text = format!(
         "schema = 1\nid = \"transfers\"\n[topology]\nshape = \"dumbbell\"\n\
@@ -85,8 +85,8 @@ fn a_transfer_that_is_over_holds_little() {
         let more = long.1 - short.1;
         assert!(more > 600, "{more}");
         let each = (long.0 - short.0) / more as usize;
-        // Places in tables, its links, and what the result needs. With its connection kept, a
-        // transfer of CCID 2 would hold 12 kB.
+        // Table entries, its links, and its result. If its connection were kept, a transfer of CCID
+        // 2 would hold 12 kB.
         assert!(each < 3_000, "{protocol}: {each} bytes a transfer");
     }
 }

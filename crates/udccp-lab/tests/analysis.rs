@@ -1,4 +1,4 @@
-//! Verdicts on made-up runs: agreement, reasons, claims, and what a page says of them.
+//! Verdicts on made-up runs: agreement, reasons, claims, and their text on a page.
 
 mod common;
 
@@ -6,7 +6,7 @@ use udccp_lab::analysis::{Agreement, Analysis, Results, Support};
 use udccp_lab::schema::Experiment;
 use udccp_lab::{FlowRecord, PlanOptions, Record, SeriesRecord, SystemRecord, Task, plan, report};
 
-/// What the index is made to be: by variant, second protocol and RTT, for two runs.
+/// The made-up index of a run: by variant, second protocol and RTT, for two runs.
 fn index(task: &Task) -> f64 {
     let label = |axis: &str| task.point.iter().find(|(a, _)| a == axis).map(|(_, l)| l.as_str());
     let mean = match (task.variant.as_deref(), label("second"), label("rtt")) {
@@ -61,7 +61,7 @@ fn cells_agree_differ_or_are_missing() {
     };
     let analysis = Analysis::of(&experiment, results(&experiment, no_cubic_at_50));
     let cells: Vec<Agreement> = analysis.tables[0].cells().map(|c| c.agreement).collect();
-    // Two runs have no interval that could hold the published value.
+    // Two runs have no interval that could contain the published value.
     let expected = [Agreement::Differs, Agreement::Differs, Agreement::Close, Agreement::Missing];
     assert_eq!(cells, expected);
     let rates = &analysis.tables[1];
@@ -118,7 +118,7 @@ fn the_text_of_a_terminal() {
     insta::assert_snapshot!(report::text(&analysis));
 }
 
-/// What a script copies: each line of a table has a field for each column.
+/// The embedded CSV: each line of a table has a field for each column.
 #[test]
 fn a_table_to_copy_has_a_value_for_each_of_its_columns() {
     let experiment = common::small();

@@ -1,4 +1,4 @@
-//! Answers to the questions of a study: on both pages, with the verdicts of the claims behind them.
+//! Answers to a study's questions appear on both pages, with the verdicts of their claims.
 
 mod common;
 
@@ -21,7 +21,7 @@ fn answering() -> Experiment {
     common::read(&text.replacen("[topology]", &format!("{answer}\n[topology]"), 1))
 }
 
-/// A study that asks.
+/// A study that asks the question.
 fn asking() -> Experiment {
     let study = "id = \"paper\"\n[study]\ntitle = \"A paper\"\nauthors = \"A. B.\"\n\
                  published = \"2008\"\n";
@@ -30,7 +30,7 @@ fn asking() -> Experiment {
     common::read(&text.replacen("schema = 1\n", &format!("schema = 1\n{study}"), 1))
 }
 
-/// Every run of the experiment has this index of fairness.
+/// An analysis in which every run has this fairness index.
 fn analysis(experiment: &Experiment, index: f64) -> Analysis<'_> {
     Analysis::of(experiment, results(experiment, "", |_| fairness(index)))
 }
@@ -52,7 +52,7 @@ fn the_answer_stands_on_its_own_page_and_on_that_of_the_study() {
         paper.contains("It is. <a class=\"chip close\" href=\"small.html#claim-1\""),
         "{paper}"
     );
-    // What stays as it is does not fall: the second sentence has a claim that fails, and one that
+    // A constant value does not fall: the second sentence has one claim that fails and one that
     // holds.
     assert!(paper.contains("<a class=\"chip differs\" href=\"small.html#claim-3\""), "{paper}");
     assert!(!report::page(&all[0]).contains("id=\"answers\""));

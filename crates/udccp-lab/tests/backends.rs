@@ -1,4 +1,4 @@
-//! Several backends: their results do not collide, are shown side by side and judged apart.
+//! Several backends: their results do not collide, appear side by side, and are judged separately.
 
 mod common;
 
@@ -20,12 +20,12 @@ impl Progress for Quiet {
     fn found(&self, _: Outlook) {}
 }
 
-/// The simulator with a factor: another kernel, for all that a report knows.
+/// The simulator times a factor, which a report cannot distinguish from another kernel.
 struct Kernel {
     id: &'static str,
     version: &'static str,
     factor: f64,
-    /// Runs of this seed do not keep time.
+    /// Runs with this seed do not keep time.
     late: Option<u64>,
 }
 

@@ -1,5 +1,5 @@
-//! Every wrong key, unit, name, axis and file gives its line, the error, and the nearest right
-//! thing. Each test changes one thing in a file that is right.
+//! Every wrong key, unit, name, axis and file gives an error with its line and the nearest valid
+//! alternative. Each test changes one thing in a valid file.
 
 use std::path::Path;
 
@@ -56,13 +56,13 @@ where = { second = ["tcp/newreno"] }
 every = { above = 0.9 }
 "#;
 
-/// The file as if it stood in `experiments/`, so that references are found.
+/// Reads the file as if it were in `experiments/`, so that references are found.
 fn read(text: &str) -> Result<Experiment, udccp_lab::Diagnostics> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/pair.toml");
     Experiment::from_node(document::parse("pair.toml", text.to_owned())?, &root)
 }
 
-/// What is said when `from` is replaced by `to`, without this machine's folders.
+/// The error if `from` is replaced by `to`, without this machine's folders.
 fn error(from: &str, to: &str) -> String {
     assert!(GOOD.contains(from), "the test no longer changes anything: {from}");
     let message = match read(&GOOD.replacen(from, to, 1)) {
@@ -233,7 +233,7 @@ fn a_wrong_override_points_into_the_argument() {
     insta::assert_snapshot!(say("time.durration=1 s"));
 }
 
-/// What an error tells to write, as `traffic = { kind = ... }`, can be written after `--set` too.
+/// What an error suggests, such as `traffic = { kind = ... }`, also works after `--set`.
 #[test]
 fn an_override_may_be_a_table_or_a_list() {
     let experiment = read(GOOD).unwrap();

@@ -1,4 +1,4 @@
-//! An error in the description of a link names its line, the error, and what would be right.
+//! An error in a link's description names its line, the problem, and the valid form.
 
 use udccp_lab::document;
 use udccp_lab::schema::Scenario;
@@ -30,13 +30,13 @@ protocol = "dccp/ccid2"
 traffic = "bulk"
 "#;
 
-/// What is said when `from` is replaced by `to`.
+/// The error if `from` is replaced by `to`.
 fn error(from: &str, to: &str) -> String {
     assert!(GOOD.contains(from), "the test no longer changes anything: {from}");
     said(GOOD.replacen(from, to, 1))
 }
 
-/// What is said of a scenario. Files are looked for beside it.
+/// The errors of a scenario. Files are looked for next to it.
 fn said(text: String) -> String {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/records/");
     let name = format!("{folder}wireless.toml");

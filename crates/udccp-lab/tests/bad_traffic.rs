@@ -1,4 +1,4 @@
-//! Wrong topologies and traffic: each test changes one thing in a file that is right.
+//! Invalid topologies and traffic: each test changes one thing in a valid file.
 
 use std::path::Path;
 
@@ -66,7 +66,7 @@ fn the_good_file_is_good_and_groups_have_numbers() {
         scenario.flows.iter().map(|f| (f.name.as_str(), f.start.as_millis() / 1000)).collect();
     assert_eq!(flows, [("long", 0), ("short-1", 0), ("short-2", 1), ("short-3", 2), ("call", 0)]);
     assert_eq!(scenario.topology.routers(), 4);
-    // Three hops of 10 ms and two access links, there and back.
+    // Three hops of 10 ms and two access links, in both directions.
     assert_eq!(scenario.topology.rtt().as_millis(), 64);
 }
 

@@ -1,4 +1,4 @@
-//! Campaigns: the same results for any number of workers, nothing done twice, nothing lost.
+//! Campaigns: the same results for any number of workers, no run repeated, none lost.
 
 mod common;
 
@@ -13,7 +13,7 @@ use udccp_lab::{
 };
 use udccp_scenario::CostRecord;
 
-/// Counts what it is told.
+/// Counts the progress messages.
 #[derive(Default)]
 struct Count(AtomicUsize, AtomicBool);
 
@@ -37,7 +37,7 @@ fn run(tasks: &[Task], store: &Path, jobs: usize) -> (usize, usize) {
     (outcome.ran, outcome.stored)
 }
 
-/// What a reader gets: the text of the tables, and every number but processor time.
+/// A reader's view: the text of the tables, and every number except processor time.
 fn read(experiment: &Experiment, store: &Path) -> (String, String) {
     let store = Store::open(store).expect("the store");
     let results = Results::load(experiment, &store, PlanOptions::default()).expect("results");
@@ -65,7 +65,7 @@ fn results_are_the_same_for_any_number_of_workers_and_after_any_interruption() {
     assert_eq!(read(&experiment, &pieces), reference);
 }
 
-/// What a campaign will take is told from what runs of the same scenario took.
+/// The expected duration comes from earlier runs of the same scenario.
 #[test]
 fn a_store_knows_what_its_runs_took() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -167,8 +167,8 @@ fn a_store_of_a_newer_program_is_refused() {
     assert!(error.contains("version 9"), "{error}");
 }
 
-/// An archive, or the folder of somebody else: the database can make no file beside the store, as
-/// here, where a link that leads nowhere has its name.
+/// An archive, or another user's folder: the database cannot create files next to the store. Here a
+/// dangling link has the file's name.
 #[cfg(unix)]
 #[test]
 fn a_store_in_a_folder_that_cannot_be_written_is_read() {
@@ -185,7 +185,7 @@ fn a_store_in_a_folder_that_cannot_be_written_is_read() {
     let error = Store::open(&path).expect_err("it cannot be written");
     assert!(error.is_of_the_place(), "{error}");
 
-    // What is not in the file yet would be missing.
+    // Data that are only in the log would be missing.
     std::fs::write(folder.path().join("50 % of? #1.sqlite-wal"), "runs").expect("a file");
     let error = Store::open_existing(&path).expect_err("a part of the store");
     assert!(error.is_of_the_place(), "{error}");

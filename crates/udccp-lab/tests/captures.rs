@@ -1,5 +1,5 @@
-//! Another reader can read captures of the simulator: tshark finds no malformed packet, no bad
-//! checksum and no protocol error. Skipped, with a message, where tshark is not installed.
+//! Other programs can read the simulator's captures: tshark finds no malformed packet, no bad
+//! checksum and no protocol error. Skips with a message if tshark is not installed.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,8 +8,8 @@ use udccp_lab::RunOptions;
 use udccp_lab::document;
 use udccp_lab::schema::Experiment;
 
-/// All three families, with losses by chance so that recovery is in the captures, and both ends of
-/// each flow: the handshake and the close.
+/// All three families, with random losses so that recovery is captured, at both ends of each flow:
+/// including handshake and close.
 const SCENARIO: &str = r#"schema = 1
 id = "captured"
 
@@ -42,7 +42,7 @@ stop = "6 s"
 traffic = { kind = "constant-rate", rate = "200 kbit/s", size = "333 B" }
 "#;
 
-/// Every kind of checksum is verified, whatever tshark's own defaults are.
+/// Verifies every kind of checksum, whatever tshark's defaults are.
 fn tshark(file: &Path, filter: &str) -> usize {
     let mut command = Command::new("tshark");
     for protocol in ["ip", "tcp", "udp", "dccp"] {

@@ -1,5 +1,5 @@
-//! Cases: parts of a file with grids of their own. What is right is planned as it says, and runs
-//! are shared; what contradicts itself gives its line and the nearest right thing.
+//! Cases: parts of a file with separate grids. Valid ones are planned as written, and runs are
+//! shared; contradictions give an error with the line and the nearest valid alternative.
 
 use std::path::Path;
 
@@ -123,7 +123,7 @@ fn a_case_changes_what_it_says_and_nothing_else() {
     assert_eq!(names, ["dccp/ccid2", "dccp/ccid2"]);
 }
 
-/// Put into the file: an axis of queues, of which two are tables, and a variant of one of them.
+/// Changes that add an axis of queues, two of which are tables, and a variant of one of them.
 const QUEUES: [(&str, &str); 4] = [
     ("limit = \"1.0 bdp\" }", "limit = \"1.0 bdp\", queue = \"$queue\" }"),
     ("[case.grid]\n", "[case.grid]\nqueue = [\"drop-tail\"]\n"),
@@ -150,7 +150,7 @@ set = { "topology.bottleneck.limit" = "99 packets" }
     ),
 ];
 
-/// A queue with its parameters is a table: on an axis its words tell it from the others.
+/// A queue with parameters is a table; on an axis, its words distinguish it from others.
 #[test]
 fn an_axis_may_have_tables() {
     let text = QUEUES.iter().fold(GOOD.to_owned(), |text, (from, to)| text.replace(from, to));
@@ -246,7 +246,7 @@ fn a_file_may_have_cases_only() {
     assert!(tasks.iter().all(|t| t.case.is_some()));
 }
 
-/// What is said when `from` is replaced by `to`.
+/// The error if `from` is replaced by `to`.
 fn error(from: &str, to: &str) -> String {
     assert!(GOOD.contains(from), "the test no longer changes anything: {from}");
     match read(&GOOD.replacen(from, to, 1)) {

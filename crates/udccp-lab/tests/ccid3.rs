@@ -1,4 +1,4 @@
-//! CCID 3 over simulated paths: it fills a link, shares one, keeps to the equation, and is smooth.
+//! CCID 3 over simulated paths: it fills a link, shares one, follows the equation, and is smooth.
 
 mod common;
 
@@ -43,7 +43,7 @@ fn it_keeps_to_the_equation_and_is_smoother_than_ccid_2() {
         let (three, two) = (&three[0], &two[0]);
         let sent = three.goodput_mbps.unwrap() * 1e6 / 8.0 / (1.0 - loss / 100.0);
         let p = three.loss_event_percent.unwrap() / 100.0;
-        // The access link's jitter is 50 us in the mean, each way.
+        // The access link's mean jitter is 50 us in each direction.
         let rtt = Duration::from_millis(rtt_ms) + Duration::from_micros(100);
         let expected = equation::throughput(SEGMENT, rtt, p).bytes_per_sec();
         let ratio = sent / expected;
@@ -53,8 +53,8 @@ fn it_keeps_to_the_equation_and_is_smoother_than_ccid_2() {
     }
 }
 
-/// What the sender believes over time explains its rate: X is what the equation gives for the
-/// round-trip time and the loss event rate beside it, and the flow sends X. A window has none.
+/// The sender's state explains its rate: X is the equation's value for the current round-trip time
+/// and loss event rate, and the flow sends at X. There is no window.
 #[test]
 fn its_beliefs_over_time_are_those_of_the_equation() {
     let path = r#"rate = "1 Gbit/s", rtt = "100 ms", limit = "10000 packets", loss = "1 %""#;
@@ -68,7 +68,7 @@ fn its_beliefs_over_time_are_those_of_the_equation() {
         let p = three.loss_event_percent[i].unwrap() / 100.0;
         let expected = equation::throughput(SEGMENT, rtt, p).bytes_per_sec() * 8e-6;
         let ratio = three.allowed_rate_mbps[i].unwrap() / expected;
-        // What was received limits it too, at times.
+        // At times, the receive rate limits it too.
         assert!(ratio < 1.01, "{ratio} of the equation at {i} s");
         of_equation += ratio / 30.0;
     }
@@ -80,8 +80,8 @@ fn its_beliefs_over_time_are_those_of_the_equation() {
     assert!(three.cwnd_packets.iter().all(Option::is_none) && two.srtt_ms[59].is_some());
 }
 
-/// Packets that leave evenly find the queue of a short path as it was before, and are never lost
-/// where TCP's bursts are. Those of a program on Linux do not leave so.
+/// Evenly spaced packets find the queue of a short path unchanged, and are never lost where TCP's
+/// bursts are. Programs on Linux do not send evenly.
 #[test]
 fn on_a_short_path_its_share_depends_on_how_its_host_waits() {
     let share = |timers: &str| {
@@ -116,7 +116,7 @@ tcp = {{ offload = false }}
     };
     let (exact, epoll) = (share(""), share(r#", timers = "epoll""#));
     assert!(exact > 0.9 && epoll < 0.8, "{exact}, {epoll}");
-    // Of an application that looks all the time, packets leave when they are due.
+    // If the application polls continuously, packets leave when due.
     let busy = share(r#", timers = "epoll", wakes_every = "10 us""#);
     assert!(busy > 0.9, "{busy}");
 }

@@ -1,5 +1,5 @@
-//! The same scenario and seed give the same packets at the same nanosecond: twice, in debug and in
-//! release builds, on every machine.
+//! The same scenario and seed give the same packets at the same nanosecond: repeatedly, in debug
+//! and release builds, on every machine.
 
 use std::path::Path;
 
@@ -18,8 +18,8 @@ fn run(second: &str, seed: u64, check: bool) -> Record {
     udccp_lab::run(&experiment.id, &scenario, seed, options).expect("a run")
 }
 
-/// Every change of a protocol, a link or the simulator changes these hashes: look at what changed
-/// in the results, then accept the new ones.
+/// Any change of a protocol, a link or the simulator changes these hashes. Check what changed in
+/// the results before you accept the new ones.
 #[test]
 fn the_same_seed_gives_the_committed_hashes() {
     let hash = |second| {

@@ -1,4 +1,4 @@
-//! The experimental CCIDs over simulated paths: they fill a link, and behave as their kind does.
+//! The experimental CCIDs over simulated paths: they fill a link, and behave like their kind.
 
 mod common;
 
@@ -15,7 +15,7 @@ fn alone_each_fills_a_link() {
     }
 }
 
-/// BBR keeps about a path's worth in flight; CUBIC fills the queue of two.
+/// BBR keeps about one BDP in flight; CUBIC fills a queue of two BDP.
 #[test]
 fn bbr_leaves_the_queue_short_and_cubic_does_not() {
     let [bbr, cubic] = ["dccp/bbr", "dccp/cubic"].map(|p| {
@@ -25,7 +25,7 @@ fn bbr_leaves_the_queue_short_and_cubic_does_not() {
     assert!(bbr < 30.0 && cubic > 60.0, "{bbr} ms, {cubic} ms");
 }
 
-/// BBR takes no notice of random loss that halves a loss-based window to nothing.
+/// BBR ignores random loss that reduces a loss-based window to almost nothing.
 #[test]
 fn bbr_fills_a_link_that_loses_packets() {
     let lossy = format!(r#"{PATH}, loss = "1 %""#);

@@ -1,4 +1,4 @@
-//! Exports: the same table in every format, and in the same bytes for the same runs.
+//! Exports: the same table in every format, and the same bytes for the same runs.
 
 mod common;
 
@@ -35,7 +35,7 @@ fn results_of(experiment: &Experiment, store: &Path) -> Results {
     Results::load(experiment, &store, options).expect("results")
 }
 
-/// A table of Parquet as texts, with its column names.
+/// Reads a Parquet table as texts, with its column names.
 fn read_parquet(bytes: Vec<u8>) -> Vec<Vec<String>> {
     let file = SerializedFileReader::new(bytes::Bytes::from(bytes)).expect("a Parquet file");
     let schema = file.metadata().file_metadata().schema().clone();
@@ -54,7 +54,7 @@ fn read_parquet(bytes: Vec<u8>) -> Vec<Vec<String>> {
     core::iter::once(names).chain(rows).collect()
 }
 
-/// The same of CSV.
+/// Reads a CSV table likewise.
 fn read_csv(text: &str) -> Vec<Vec<String>> {
     let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
     let fields = |record: csv::StringRecord| record.iter().map(str::to_owned).collect();
@@ -107,7 +107,7 @@ fn an_axis_may_be_named_like_a_value_of_flows() {
     assert_eq!(column(&runs, "flow_protocol")[..2], ["dccp/ccid2", "tcp/newreno"]);
 }
 
-/// An axis of quantities is a number in every format and its text stays. Text alone sorts "100 ms"
+/// An axis of quantities is numeric in every format, and its text is kept. As text, "100 ms" sorts
 /// before "50 ms".
 #[test]
 fn axes_of_quantities_are_numbers_with_their_unit_in_the_name() {
@@ -122,7 +122,7 @@ fn axes_of_quantities_are_numbers_with_their_unit_in_the_name() {
             "seed = 3\nrate = [\"5 Mbit/s\"]\nloss = [\"0.5 %\"]\nduration = [\"8 s\"]\n\
              limit = [\"20 packets\", \"0.5 bdp\"]",
         );
-    // Tables over two axes hold for the first point of the others only.
+    // Tables over two axes cover only the first point of the others.
     let (head, _) = text.split_once("[[table]]").expect("tables");
     let head =
         head.replace("second = [\"tcp/newreno\", \"tcp/cubic\"]", "second = [\"tcp/cubic\"]");

@@ -1,4 +1,4 @@
-//! The TCP family in the laboratory: how its members share a path, and what options do to one.
+//! The TCP family in the laboratory: how its members share a path, and the effect of options.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use udccp_lab::document::Override;
 use udccp_lab::schema::Experiment;
 use udccp_lab::{Record, RunOptions};
 
-/// The two flows of the short scenario, with these changes.
+/// Runs the two flows of the short scenario with these changes.
 fn run(changes: &[&str]) -> Record {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/two-flows-short.toml");
     let experiment = Experiment::load(&path).unwrap_or_else(|errors| panic!("{errors}"));
@@ -35,9 +35,9 @@ fn lp_leaves_the_path_to_newreno() {
     assert!(share < 0.15 && used > 90.0, "LP has {share} of {used} %");
 }
 
-/// Vegas keeps its few packets and gets little; BBR v1 holds two paths in flight and gets most. BIC
-/// gets most too: beside it NewReno of Linux 6.1 has 28 % at 25 ms and 12 % at 100 ms, with a queue
-/// of one path (docs/reference/sharing.md).
+/// Vegas keeps few packets queued and gets little. BBR v1 keeps two BDP in flight and gets most.
+/// BIC gets most too: next to it, NewReno of Linux 6.1 has 28 % at 25 ms and 12 % at 100 ms with a
+/// queue of one BDP (docs/reference/sharing.md).
 #[test]
 fn newreno_shares_with_others_as_is_known_of_them() {
     let found = ["bic", "compound", "vegas", "bbr"].map(|name| share("newreno", name, &[]));
@@ -47,7 +47,7 @@ fn newreno_shares_with_others_as_is_known_of_them() {
     assert!(vegas < 0.35 && bbr > 0.5, "{found:?}");
 }
 
-/// 160 ms of 10 Mbit/s are 133 packets.
+/// 160 ms at 10 Mbit/s are 133 packets.
 #[test]
 fn long_paths_are_taken_by_the_fast_ones() {
     for name in ["scalable", "highspeed", "hybla"] {

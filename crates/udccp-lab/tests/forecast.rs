@@ -1,13 +1,14 @@
-//! The time left of a campaign: right within a third from its first minute on, whatever the guesses
-//! of its runs were worth, and however busy the machine is. Played in virtual time.
+//! The forecast of a campaign's remaining time is correct within a third after the first minute,
+//! however wrong the estimates of its runs are and however busy the machine is. Simulated in
+//! virtual time.
 
 use udccp_base::Seed;
 use udccp_lab::forecast::{Ahead, Forecast, order};
 
-/// A run, and the seconds that it really takes of its worker.
+/// A run, and its actual duration in seconds of its worker.
 type Run = (Ahead, f64);
 
-/// A moment of a campaign: real seconds since its beginning, seconds said to be left, seconds left.
+/// A moment of a campaign: elapsed seconds, forecast remaining seconds, actual remaining seconds.
 #[derive(Debug)]
 struct Said {
     elapsed_s: f64,
@@ -15,8 +16,8 @@ struct Said {
     truth_s: f64,
 }
 
-/// Plays a campaign of `jobs` workers on a machine that gives each of them one `slow`-th of a core.
-/// Returns what is said after each run.
+/// Simulates a campaign of `jobs` workers on a machine that gives each worker 1/`slow` of a core.
+/// Returns the forecast after each run.
 fn play(mut runs: Vec<Run>, jobs: usize, slow: f64) -> Vec<Said> {
     order(&mut runs, |(ahead, _)| ahead);
     let mut forecast = Forecast::new(runs.iter().map(|(ahead, _)| ahead));
@@ -41,7 +42,7 @@ fn play(mut runs: Vec<Run>, jobs: usize, slow: f64) -> Vec<Said> {
     said.into_iter().map(truth).collect()
 }
 
-/// Whether what is said is right within a third, or within two longest runs at the very end.
+/// Checks that forecasts are correct within a third, or within two longest runs near the end.
 fn check(name: &str, said: &[Said], longest_s: f64) {
     let later = said.iter().filter(|s| s.elapsed_s >= 60.0);
     let mut seen = 0;
@@ -57,9 +58,9 @@ fn longest_s(runs: &[Run]) -> f64 {
     runs.iter().map(|(_, took_s)| *took_s).fold(0.0, f64::max)
 }
 
-/// What really happened: four experiments with all their runs, on a machine of two cores that was
-/// busy with other things too. A line has a scenario's kind, what was expected of a run of it, and
-/// what each of its runs took, in milliseconds.
+/// A recorded campaign: four experiments with all their runs, on a busy machine with two cores.
+/// Each line has a scenario's kind, its expected duration, and the duration of each run in
+/// milliseconds.
 const RECORDED: &str = include_str!("data/campaign.csv");
 
 fn recorded() -> Vec<Run> {
@@ -84,8 +85,8 @@ fn the_time_left_of_a_recorded_campaign_is_right_within_a_third_from_its_first_m
     }
 }
 
-/// Sixty kinds of runs. What is expected of a kind is wrong by a factor of up to `wrong` either
-/// way, of a scenario by up to a quarter more, and a seed makes a tenth.
+/// Sixty kinds of runs. The estimate for a kind is wrong by a factor of up to `wrong` in either
+/// direction, for a scenario by up to another quarter, and for a seed by a tenth.
 fn campaign(seed: u64, wrong: f64) -> Vec<Run> {
     let mut rng = Seed(seed).stream("campaign");
     let mut draw = || (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
@@ -121,7 +122,7 @@ fn the_time_left_is_right_within_a_third_from_the_first_minute_on() {
     }
 }
 
-/// The defect: guesses that are too low for what comes late, since the longest runs come first.
+/// Regression: estimates were too low for late runs, since the longest runs come first.
 #[test]
 fn guesses_that_are_wrong_for_the_short_runs_are_noticed_before_these_come() {
     let run = |kind: &str, n: usize, expected_s, took_s| {

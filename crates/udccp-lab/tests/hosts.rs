@@ -1,4 +1,4 @@
-//! What waits in a host, where it is as fast as the path, does not wait in the network.
+//! If a host is as fast as the path, packets queue in the host instead of the network.
 
 mod common;
 
@@ -11,8 +11,8 @@ fn run(access: &str, protocol: &str, options: &str, bottleneck: &str) -> FlowRec
     common::one_flow(access, bottleneck, &flow)
 }
 
-/// A host that is as fast as the path has the only queue. A kernel keeps segments out of it, and
-/// then a window that is not used does not grow, but up to twice what is in flight in slow start.
+/// A host as fast as the path has the only queue. A kernel keeps segments out of it; then an unused
+/// window does not grow, except up to twice what is in flight in slow start.
 #[test]
 fn a_host_as_fast_as_the_path_keeps_segments_in_the_socket() {
     let path = "rate = \"10 Mbit/s\", rtt = \"40 ms\", limit = \"50 packets\"";
@@ -23,7 +23,7 @@ fn a_host_as_fast_as_the_path_keeps_segments_in_the_socket() {
     for access in ["", ", token_bucket = \"1514 B\"", ", loss = \"0 %\""] {
         let flow = alone(access, "offload = false");
         let (rate, delay) = (flow.throughput_mbps.expect("a rate"), flow.delay_ms.expect("one"));
-        // 20 ms and three transmissions of 0.83 ms; two segments wait in the device.
+        // 20 ms and three transmissions of 0.83 ms; two segments are queued in the device.
         assert!(rate > 9.9 && delay < 26.0, "{rate} Mbit/s, {delay} ms");
         assert_eq!((flow.retransmits, flow.congestion_events), (0, 0));
         let cwnd = flow.series.cwnd_packets.iter().flatten().copied().fold(0.0, f64::max);
@@ -34,8 +34,8 @@ fn a_host_as_fast_as_the_path_keeps_segments_in_the_socket() {
     assert!(flow.delay_ms.expect("a delay") > 100.0 && flow.retransmits > 0);
 }
 
-/// What waits for the device leaves as soon as it can: a host that is faster than the path and does
-/// not pace sends the same with and without.
+/// Queued segments leave as soon as possible: a host that is faster than the path and does not pace
+/// sends the same with and without small queues.
 #[test]
 fn small_queues_change_nothing_of_a_path_that_is_slower_than_its_hosts() {
     let path = "rate = \"10 Mbit/s\", rtt = \"40 ms\", limit = \"50 packets\"";
@@ -48,9 +48,9 @@ fn small_queues_change_nothing_of_a_path_that_is_slower_than_its_hosts() {
     }
 }
 
-/// On the mean, a packet waits for half a tick, or at the first card for half the time between two
-/// interrupts. Of what that card gathered, the first interrupts the second card at once, and the
-/// rest waits for the next time.
+/// On average, a packet waits for half a tick, or at the first interface for half the interrupt
+/// interval. Of the packets that it gathers, the first causes an interrupt at the second interface
+/// immediately, and the rest waits for the next one.
 #[test]
 fn ticks_and_interrupts_hold_packets_back() {
     let delay_ms = |access: &str, bottleneck: &str| {
@@ -68,7 +68,7 @@ fn ticks_and_interrupts_hold_packets_back() {
     assert!((13.0..15.0).contains(&cards), "{cards} ms");
 }
 
-/// A socket with room for 40 packets: the host's queue is never longer, and nothing is lost in it.
+/// A socket with room for 40 packets: the host's queue is never longer, and loses nothing.
 #[test]
 fn a_send_buffer_limits_what_waits_in_the_host() {
     let path = "rate = \"10 Mbit/s\", rtt = \"40 ms\", limit = \"50 packets\"";
@@ -86,8 +86,8 @@ fn a_send_buffer_limits_what_waits_in_the_host() {
     assert!(flow.delay_ms.expect("a delay") > 100.0);
 }
 
-/// A packet that the host's own queue drops is out of the socket: a socket with room for more than
-/// the queue holds never waits, and sends the same as one with room for all.
+/// A packet dropped by the host's own queue has left the socket. A socket with room for more than
+/// the queue never blocks, and sends the same as one with unlimited room.
 #[test]
 fn what_the_host_drops_is_not_in_the_socket() {
     let path = "rate = \"10 Mbit/s\", rtt = \"40 ms\", limit = \"50 packets\"";
@@ -105,8 +105,8 @@ fn what_the_host_drops_is_not_in_the_socket() {
     }
 }
 
-/// A host that falls silent and begins again, and one whose peer answers: what waits for the
-/// device or for room in the socket never waits for ever, and all of it arrives.
+/// A host that pauses and resumes, and one whose peer answers: nothing queued for the device or for
+/// room in the socket waits forever, and all of it arrives.
 #[test]
 fn what_waits_in_a_host_leaves_after_silence_and_both_ways() {
     let path = "rate = \"2 Mbit/s\", rtt = \"40 ms\", limit = \"500 packets\"";
@@ -117,8 +117,8 @@ fn what_waits_in_a_host_leaves_after_silence_and_both_ways() {
     let dccp = |size: &str| format!("dccp = {{ send_buffer = \"{size}\" }}");
     let old =
         |size: &str| format!("tcp = {{ profile = \"linux-2.6.22\", send_buffer = \"{size}\" }}");
-    // With room for two packets in the host the window is hardly used, and hardly grows. 64 KiB of
-    // memory take a quarter of a burst of 200 kB.
+    // With room for two packets in the host, the window is barely used and barely grows. 64 KiB of
+    // memory hold a quarter of a burst of 200 kB.
     for (protocol, waits, free, least) in [
         ("tcp/newreno", String::new(), "tcp = { small_queues = false }", 0.95),
         ("tcp/newreno", old("4 MiB"), "tcp = { profile = \"linux-2.6.22\" }", 0.95),
@@ -136,14 +136,14 @@ fn what_waits_in_a_host_leaves_after_silence_and_both_ways() {
             let ratio = with.goodput_bytes as f64 / without.goodput_bytes as f64;
             assert!(without.goodput_bytes > 500_000, "{protocol}, {traffic}");
             assert!(ratio >= least, "{protocol}, {traffic}: {ratio}");
-            // It still goes on at the end.
+            // It is still sending at the end.
             let last = with.series.goodput_mbps.iter().rev().take(50).sum::<f64>();
             assert!(last > 0.0, "{protocol}, {traffic}");
         }
     }
 }
 
-/// Of 1 % DCCP loses 1 %, and TCP nothing.
+/// With 1 % loss, DCCP loses 1 % and TCP nothing.
 #[test]
 fn losses_of_a_dccp_host_hit_dccp_alone() {
     let path = "rate = \"100 Mbit/s\", rtt = \"40 ms\", limit = \"1000 packets\"";

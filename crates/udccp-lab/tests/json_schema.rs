@@ -1,5 +1,5 @@
-//! The JSON Schema of a scenario has the keys that the reader of files knows, and the committed
-//! copy is that of this code.
+//! The JSON Schema of a scenario has the same keys as the reader of files, and the committed copy
+//! matches this code.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,7 +11,7 @@ use udccp_lab::schema::Experiment;
 
 const COMMITTED: &str = "../../docs/reference/scenario.schema.json";
 
-/// A scenario with these parts; what is not given is as plain as can be.
+/// A scenario with these parts; the others are minimal.
 #[derive(Clone, Copy)]
 struct Parts {
     access: &'static str,
@@ -43,7 +43,7 @@ impl Parts {
     }
 }
 
-/// A scenario in which the table of this definition has the key `zzz`.
+/// A scenario whose table of this definition has the key `zzz`.
 fn with_unknown_key(table: &str) -> Option<Parts> {
     let p = PLAIN;
     let link = |text| Some(Parts { link: text, ..p });
@@ -186,7 +186,7 @@ fn drawn(table: &str) -> Option<&'static str> {
     })
 }
 
-/// The keys that the reader names when it meets one that it does not know.
+/// The known keys that the reader lists when it meets an unknown one.
 fn known_keys(parts: Parts) -> BTreeSet<String> {
     let text = parts.text();
     let root = document::parse("x.toml", text.clone()).expect("TOML");
@@ -214,11 +214,11 @@ fn every_table_has_the_keys_that_the_reader_knows() {
         let parts = with_unknown_key(name).unwrap_or_else(|| panic!("no example of {name}"));
         let mut known = known_keys(parts);
         match name {
-            // An experiment has keys of its own around the scenario.
+            // An experiment has additional keys around the scenario.
             "Scenario" => assert!(written.is_subset(&known), "{written:?}"),
             _ => {
-                // A pattern and a trace are two tables here; `rtt` is known to be wrong in a hop,
-                // whose other direction is read by itself.
+                // Pattern and trace are separate tables here; `rtt` is a special error in a hop,
+                // whose other direction is read separately.
                 if name == "Video" {
                     known.remove("trace");
                 }
@@ -234,7 +234,7 @@ fn every_table_has_the_keys_that_the_reader_knows() {
     assert!(looked_at > 40, "{looked_at}");
 }
 
-/// `UPDATE=1 cargo test -p udccp-lab --test json_schema` writes it again.
+/// To update it: `UPDATE=1 cargo test -p udccp-lab --test json_schema`.
 #[test]
 fn the_committed_schema_is_that_of_this_code() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(COMMITTED);

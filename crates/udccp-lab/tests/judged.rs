@@ -1,4 +1,4 @@
-//! Too few runs, or shortened ones, give no verdict: not in tables, not in claims, not in reasons.
+//! Too few or shortened runs give no verdict: not in tables, claims or reasons.
 
 mod common;
 
@@ -7,7 +7,7 @@ use udccp_lab::report::{About, write};
 use udccp_lab::schema::Experiment;
 use udccp_lab::{FlowRecord, PlanOptions, Record, SystemRecord, Task, plan, report};
 
-/// Runs of the small experiment: far from what is published, so that every verdict would be bad.
+/// A run of the small experiment far from the published values, so that every verdict would be bad.
 fn record(task: &Task) -> Record {
     let flow = |name: &str, protocol: &str| FlowRecord {
         name: name.to_owned(),
@@ -38,7 +38,7 @@ fn results(experiment: &Experiment, change: impl Fn(&mut Task) -> bool) -> Resul
     Results { runs: runs.collect(), planned, ..Results::default() }
 }
 
-/// What a page or a terminal says where it judges.
+/// Words and signs of verdicts on a page or terminal.
 const VERDICTS: [&str; 6] = ["✗", "✓", "Unexplained", "unexplained", "FAILS", " holds"];
 
 fn no_verdict(analysis: &Analysis<'_>, words: &str) {
@@ -50,7 +50,7 @@ fn no_verdict(analysis: &Analysis<'_>, words: &str) {
     let path = write(folder.path(), core::slice::from_ref(analysis), &About::default());
     let index = std::fs::read_to_string(path.expect("a report")).expect("its index");
     for (name, text) in [("text", report::text(analysis)), ("index", index)] {
-        // The paper's own numbers are judged: they do not get better with more runs.
+        // The paper's own numbers are judged: more runs would not change them.
         let ours: Vec<&str> = text.lines().filter(|l| !l.contains("paper's own")).collect();
         for verdict in VERDICTS {
             let line = ours.iter().find(|l| l.contains(verdict));
@@ -132,7 +132,7 @@ fn a_claim_over_a_cell_without_any_run_is_not_judged() {
     assert!(analysis.claims.iter().all(|c| c.ours.holds.is_none() && c.ours.early == basis));
 }
 
-/// The runs of a pair are all there, those of the flows among their own kind are not.
+/// The pair's runs are complete; the runs of flows among their own kind are missing.
 #[test]
 fn a_claim_over_weights_that_were_not_run_is_not_judged() {
     let weights = r#"

@@ -1,4 +1,4 @@
-//! Runs of real kernels that are kept beside an experiment's file.
+//! Runs of real kernels that are kept next to an experiment's file.
 
 mod common;
 
@@ -13,7 +13,7 @@ use udccp_lab::{
 };
 use udccp_scenario::TimingRecord;
 
-/// The small experiment with a table of shares, in a folder of its own.
+/// A folder with the small experiment and a table of shares.
 struct Place {
     folder: tempfile::TempDir,
     text: String,
@@ -50,7 +50,7 @@ impl Place {
         Results::load(&self.experiment(), &store, PlanOptions::default())
     }
 
-    /// Keeps these shares of the first flow, in both halves of the measured interval, of each run.
+    /// Keeps runs with these shares of the first flow in both halves of the measured interval.
     fn keep(&self, share: impl Fn(&Task) -> [f64; 2]) -> usize {
         let experiment = self.experiment();
         let mut kept = Kept::load(&experiment).expect("what is kept");
@@ -62,14 +62,14 @@ impl Place {
         kept.len()
     }
 
-    /// Two runs of four points, without those of the variant.
+    /// Two runs of four points, without the variant's.
     fn tasks(&self) -> Vec<Task> {
         let mut tasks = plan(&self.experiment(), PlanOptions::default()).expect("a plan");
         tasks.retain(|task| task.variant.is_none());
         tasks
     }
 
-    /// The scores, with a first flow that has this share in each simulated run.
+    /// The scores if the first flow has this share in each simulated run.
     fn scored(&self, share: f64) -> Vec<Vec<Scored>> {
         let experiment = self.experiment();
         let mut results = self.results().expect("results");
@@ -95,7 +95,7 @@ impl Progress for Quiet {
     fn found(&self, _: Outlook) {}
 }
 
-/// A kernel whose first flow has 80 %.
+/// A kernel in which the first flow gets 80 %.
 struct Linux;
 
 impl Backend for Linux {
@@ -196,7 +196,7 @@ fn what_is_wrong_in_the_file_is_told() {
     assert!(error.starts_with("cannot read ") && error.contains("kept/small.csv"), "{error}");
 }
 
-/// A change of an experiment's file takes its kept runs out of use: then they have to be made anew.
+/// A change of an experiment's file invalidates its kept runs, which must then be made again.
 #[test]
 fn every_kept_run_of_this_repository_is_compared() {
     let experiments = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");

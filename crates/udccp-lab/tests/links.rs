@@ -1,4 +1,4 @@
-//! The network follows the description of a link.
+//! The network behaves as a link's description says.
 
 mod common;
 
@@ -8,7 +8,7 @@ use udccp_lab::document::Override;
 use udccp_lab::schema::{Experiment, Scenario};
 use udccp_lab::{Record, RunOptions, document};
 
-/// A constant rate of UDP over a bottleneck with these lines, and what stands behind it.
+/// Runs a constant rate of UDP over a bottleneck with these lines, followed by `changes`.
 fn run(bottleneck: &str, changes: &str) -> Record {
     run_with("50 packets", bottleneck, changes)
 }
@@ -46,7 +46,7 @@ fn change(at: u64, what: &str) -> String {
     format!("[[topology.change]]\nat = \"{at} s\"\nlink = \"bottleneck\"\n{what}\n")
 }
 
-/// Mean wire rate of whole seconds.
+/// Mean wire rate over whole seconds.
 fn mean(record: &Record, seconds: core::ops::Range<usize>) -> f64 {
     let series = &record.flows[0].series.throughput_mbps[seconds.clone()];
     series.iter().sum::<f64>() / seconds.len() as f64
@@ -64,8 +64,8 @@ fn a_schedule_of_rates_is_followed() {
 #[test]
 fn a_limit_in_bdp_is_that_of_the_first_rate_whatever_the_rate_is_later() {
     let record = run_with("1.0 bdp", "rate = \"6 Mbit/s\"", &change(1, "rate = \"1.5 Mbit/s\""));
-    // 6 Mbit/s times 40 ms are 20 packets of 1500 bytes, here of 1028: 110 ms at 1.5 Mbit/s. A
-    // limit that followed the rate would be 5 packets: 27 ms.
+    // 6 Mbit/s times 40 ms are 20 packets of 1500 bytes, here of 1028: 110 ms at 1.5 Mbit/s. If the
+    // limit followed the rate, it would be 5 packets: 27 ms.
     let full = record.system.queue_delay_ms.p95.expect("a delay");
     assert!((full - 110.0).abs() < 6.0, "{full}");
 }
@@ -77,10 +77,10 @@ fn a_link_that_is_down_carries_nothing_and_its_record_says_why() {
     assert!(mean(&record, 6..8) < 1e-9);
     assert!(mean(&record, 9..20) > 8.0);
     let link = record.links.iter().find(|l| l.name == "bottleneck forward").expect("a link");
-    // Three seconds of 1000 packets.
+    // Three seconds at 1000 packets per second.
     let lost = link.dropped_by["link down"];
     assert!(lost.abs_diff(3_000) < 10, "{lost}");
-    // 20 ms of 1000 packets a second are propagating at the end.
+    // At the end, 20 ms of 1000 packets per second are in flight.
     assert!(link.packets_arrived.abs_diff(link.packets_departed + lost) <= 21);
 }
 
@@ -92,8 +92,8 @@ fn a_change_of_loss_is_one_of_the_forward_direction() {
     assert!(!record.links.iter().any(|l| l.name.ends_with("reverse") && l.packets_dropped > 0));
 }
 
-/// Each packet counts on three links: of the flow's own packets, a third of its loss; of those of
-/// two flows, as much less as the other sends.
+/// Each packet counts on three links. Relative to the flow's own packets this is a third of its
+/// loss; relative to those of two flows, it is less according to the other's share.
 #[test]
 fn a_loss_on_all_links_is_one_of_all_packets() {
     let record = run("rate = \"10 Mbit/s\"", &change(10, "loss = \"50 %\""));
@@ -121,7 +121,7 @@ fn a_mahimahi_trace_sets_the_rate() {
 fn a_trace_of_delays_adds_to_the_delay() {
     let step = "delay_distribution = { kind = \"trace\", file = \"step.txt\" }";
     let record = run(&format!("rate = \"10 Mbit/s\"\n{step}"), "");
-    // 20 ms, from 10 s on 40; serialisation takes 0.9 ms.
+    // 20 ms, and 40 ms after 10 s; serialisation takes 0.9 ms.
     let delay = record.flows[0].delay_ms.expect("a delay");
     assert!((delay - 30.9).abs() < 0.5, "{delay}");
 }
@@ -171,13 +171,13 @@ fn the_example_of_a_wireless_link_runs() {
     assert!(record.flows.iter().all(|f| f.goodput_bytes > 1_000_000));
 }
 
-/// A channel is bad after 1 % of the good packets and good after 10 % of the bad ones, so that it
-/// loses one in eleven; all of the bad and none of the good, where nothing else is said.
+/// The channel turns bad after 1 % of the good packets and good after 10 % of the bad ones, so it
+/// loses one in eleven: by default, all bad and no good ones.
 #[test]
 fn the_chances_of_a_channel_are_percents() {
     let model = "{ kind = \"gilbert-elliott\", p = \"1 %\", r = \"10 %\" }";
     let record = run(&format!("rate = \"10 Mbit/s\"\nloss = {model}"), "");
     let lost = record.flows[0].loss_percent.expect("a loss");
-    // 20,000 packets in some 180 bursts of 10: standard deviation 0.9 points.
+    // 20,000 packets in some 180 bursts of 10: the standard deviation is 0.9 points.
     assert!((lost - 100.0 / 11.0).abs() < 3.0, "{lost}");
 }

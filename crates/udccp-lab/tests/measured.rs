@@ -1,11 +1,11 @@
-//! What is measured does not depend on how finely the series is sampled, and agrees with itself.
+//! Measurements do not depend on the sampling interval of the series, and are consistent.
 
 use std::path::Path;
 
 use udccp_lab::schema::Scenario;
 use udccp_lab::{Record, RunOptions, document};
 
-/// A run of 10 s over 5 Mbit/s with these lines of `[topology.bottleneck]` and after it, of
+/// Runs 10 s over 5 Mbit/s with these lines for `[topology.bottleneck]` and below, these lines for
 /// `[time]`, and these flows.
 fn run(bottleneck: &str, time: &str, flows: &str) -> Record {
     let text = format!(
@@ -38,7 +38,7 @@ fn flow(name: &str, protocol: &str, traffic: &str) -> String {
     format!("[[flow]]\nname = \"{name}\"\nprotocol = \"{protocol}\"\ntraffic = {traffic}\n")
 }
 
-/// Congestion events count from the begin of the measured part to its end, wherever intervals end.
+/// Congestion events count from the start of the measured part to its end, wherever intervals end.
 #[test]
 fn loss_events_do_not_depend_on_the_length_of_intervals() {
     for protocol in ["tcp/newreno", "dccp/ccid2", "dccp/ccid3"] {
@@ -54,7 +54,7 @@ fn loss_events_do_not_depend_on_the_length_of_intervals() {
     }
 }
 
-/// The queue of a link that is set down is dropped in an interval in which little or nothing comes.
+/// The queue of a link that goes down is dropped in an interval in which little or nothing arrives.
 #[test]
 fn a_link_never_loses_more_than_all() {
     let change = |at, down| {
@@ -70,7 +70,7 @@ fn a_link_never_loses_more_than_all() {
     }
 }
 
-/// The shares of flows are those of the rates in the record, however slow a flow is.
+/// The flows' shares match the rates in the record, however slow a flow is.
 #[test]
 fn the_shares_are_those_of_the_rates() {
     let slow = "{ kind = \"constant-rate\", rate = \"10 bit/s\", size = \"1 B\" }";
@@ -87,7 +87,7 @@ fn the_shares_are_those_of_the_rates() {
     assert!((found - expected).abs() < 1e-12, "{found}, {expected}");
 }
 
-/// Transfers come until their flow stops or the run ends, whichever is first.
+/// Transfers arrive until their flow stops or the run ends, whichever is first.
 #[test]
 fn arrivals_that_go_on_after_the_end_are_cut_there() {
     let traffic = "{ kind = \"poisson\", every = \"100 ms\", size = \"2 kB\" }";
@@ -97,7 +97,8 @@ fn arrivals_that_go_on_after_the_end_are_cut_there() {
     assert!(cut.flows[0].transfers.as_ref().expect("transfers").begun > 50);
 }
 
-/// A link in order that drops one of several copies, which came with others between them, is right.
+/// An in-order link that drops one of several copies, which arrived with others between them, is
+/// correct.
 #[test]
 fn the_checker_takes_no_dropped_copy_for_a_wrong_order() {
     let copies = "duplicate = \"10 %\"\n\
@@ -108,7 +109,7 @@ fn the_checker_takes_no_dropped_copy_for_a_wrong_order() {
     assert!(record.links[0].packets_duplicated > 200);
 }
 
-/// The transfers of a `poisson` flow come and go, and UDP measures no time: neither has one value.
+/// Transfers of a `poisson` flow come and go, and UDP measures no time: neither has a single value.
 #[test]
 fn an_equation_without_a_round_trip_time_says_so() {
     let traffic = "{ kind = \"poisson\", size = \"20 kB\", every = \"100 ms\" }";
@@ -120,7 +121,7 @@ fn an_equation_without_a_round_trip_time_says_so() {
     }
 }
 
-/// The equation has no rate without loss: the reason is that of the list of metrics.
+/// Without loss the equation has no rate: the reason is the one in the list of metrics.
 #[test]
 fn an_equation_without_loss_says_so() {
     let slow = "{ kind = \"constant-rate\", rate = \"1 Mbit/s\", size = \"1000 B\" }";
@@ -130,8 +131,8 @@ fn an_equation_without_loss_says_so() {
     assert_eq!(record.undefined["flows.a.equation_ratio_of_events"], "no loss");
 }
 
-/// The square root law says 1.22 packets of 1448 bytes a round trip of 41 ms by the root of the
-/// loss: 3.4 Mbit/s, of which timeouts take some. A NewReno is its own measure.
+/// The square root law gives 1.22 packets of 1448 bytes per round trip of 41 ms, divided by the
+/// root of the loss: 3.4 Mbit/s, of which timeouts cost some. NewReno is the reference itself.
 #[test]
 fn a_newreno_takes_about_what_its_equation_says() {
     let time = "measure = { from = \"2 s\", to = \"10 s\" }";
@@ -140,7 +141,7 @@ fn a_newreno_takes_about_what_its_equation_says() {
     assert!((0.5..2.0).contains(&ratio), "{ratio}");
 }
 
-/// Each value of the series is the rate of its own interval.
+/// Each value of the series is the rate of its interval.
 #[test]
 fn the_series_of_a_link_has_the_mean_of_its_throughput() {
     let time = "measure = { from = \"0 s\", to = \"10 s\", every = \"500 ms\" }";
@@ -152,13 +153,13 @@ fn the_series_of_a_link_has_the_mean_of_its_throughput() {
     assert!((mean - link.throughput_mbps).abs() < 1e-6, "{mean}, {}", link.throughput_mbps);
 }
 
-/// What a flow sends over a link is counted in the measured part of the run alone.
+/// What a flow sends over a link counts only in the measured part of the run.
 #[test]
 fn what_crosses_a_link_before_it_is_measured_does_not_count() {
     let source = "{ kind = \"constant-rate\", rate = \"2 Mbit/s\", size = \"972 B\" }";
     let time = "measure = { from = \"8 s\", to = \"10 s\" }";
     let record = run("", time, &flow("a", "udp", source));
-    // With 28 bytes of headers.
+    // Including 28 bytes of headers.
     let found = record.flows[0].crossings[0].data_mbps;
     assert!((found - 2.0 * 1000.0 / 972.0).abs() < 0.02, "{found}");
 }

@@ -1,4 +1,4 @@
-//! Parts of an experiment: the same runs as of the whole file, and what a command line changes.
+//! Parts of an experiment: they have the same runs as the whole file, and command line changes.
 
 mod common;
 
@@ -95,7 +95,7 @@ fn what_the_file_does_not_have_is_told_with_the_nearest() {
     }
 }
 
-/// Cases of an experiment share most values of an axis.
+/// The cases of an experiment share most values of an axis.
 #[test]
 fn each_value_of_an_axis_is_told_once() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/bhatti-2008.toml");

@@ -1,4 +1,4 @@
-//! Hosts behind NATs find each other (RFC 5596 and RFC 5597) in the simulator.
+//! Hosts behind NATs connect (RFC 5596 and RFC 5597) in the simulator.
 
 use std::path::Path;
 
@@ -35,7 +35,7 @@ dccp = {{ {dccp} }}
         .expect("a run")
 }
 
-/// Seconds until the last byte of the transfer; `None` where it never came.
+/// Seconds until the last byte of the transfer; `None` if it never arrived.
 fn seconds(record: &Record) -> Option<f64> {
     let transfers = record.flows[0].transfers.as_ref()?;
     (record.flows[0].goodput_bytes >= 4_000).then(|| transfers.mean_ms.unwrap() / 1e3)

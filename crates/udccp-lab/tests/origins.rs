@@ -1,4 +1,4 @@
-//! Claims of a study are counted apart from those of this project.
+//! A study's claims are counted separately from this project's.
 
 mod common;
 
@@ -8,7 +8,7 @@ use std::path::Path;
 use udccp_lab::analysis::{Analysis, ClaimCount, Results, count_by_origin};
 use udccp_lab::schema::{Experiment, Origin};
 
-/// Every experiment of this repository, as it is written.
+/// Every experiment of this repository.
 fn experiments() -> Vec<Experiment> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
     let mut paths: Vec<_> =
@@ -19,7 +19,7 @@ fn experiments() -> Vec<Experiment> {
     paths.iter().map(load).collect()
 }
 
-/// What a source says in words, `origin` says to the count.
+/// The `origin` of a claim must match its `source`.
 #[test]
 fn a_claim_of_this_project_never_passes_for_one_of_a_study() {
     let (mut own, mut after, mut published) = (0, 0, 0);

@@ -1,5 +1,4 @@
-//! Pages show names instead of ids, significant digits only, links to every table, and numbers to
-//! copy.
+//! Pages show names instead of ids, only significant digits, links to every table, and CSV to copy.
 
 mod common;
 
@@ -10,7 +9,7 @@ use udccp_lab::report::{About, write};
 use udccp_lab::schema::Experiment;
 use udccp_lab::{FlowRecord, PlanOptions, Record, SeriesRecord, SystemRecord, Task, plan, report};
 
-/// A study of one flow that stops half-way, and one that does not.
+/// A study with one flow that stops half-way, and one that does not.
 const STUDY: &str = r#"
 [study]
 title = "A study of tests"
@@ -126,7 +125,7 @@ fn a_flow_that_does_not_run_has_a_dash_and_not_a_zero() {
 fn digits_are_as_many_as_the_interval_allows() {
     let page = page(&study());
     let small = part(&page, "small-numbers");
-    // Two runs 0.2 apart: the interval is wider than one.
+    // Two runs differ by 0.2, so the interval is wider than one.
     assert!(small.contains("<b>53.19</b>") && !small.contains("52.887"), "{small}");
 }
 
@@ -230,7 +229,7 @@ fn a_backend_that_was_not_run_is_named_with_its_command() {
     assert!(page.contains("Not run: Linux. <code>udccp lab run small --backend linux</code>"));
 }
 
-/// What is said of the small experiment with something added.
+/// The error for the small experiment with this addition.
 fn error(added: &str) -> String {
     let text = format!("{}{added}", common::SMALL);
     let root = udccp_lab::document::parse("small.toml", text).expect("TOML");

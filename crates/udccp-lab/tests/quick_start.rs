@@ -1,11 +1,11 @@
-//! Quick-Start (RFC 5634) in the simulator, whose routers take part.
+//! Quick-Start (RFC 5634) in the simulator, whose routers support it.
 
 use std::path::Path;
 
 use udccp_lab::schema::Experiment;
 use udccp_lab::{Record, RunOptions, document};
 
-/// A transfer over a path of 10 Mbit/s and 200 ms, beside `others`.
+/// A transfer over a path of 10 Mbit/s and 200 ms, next to `others`.
 fn run(protocol: &str, dccp: &str, path: &str, others: &str) -> Record {
     let text = format!(
         r#"schema = 1
@@ -50,7 +50,8 @@ fn a_short_transfer_ends_sooner_with_both_ccids() {
         let [without, with] = ["", ASK].map(|dccp| run(protocol, dccp, PATH, ""));
         let (slow, fast) = (seconds(&without), seconds(&with));
         assert!(fast < 0.75 * slow, "{protocol}: {fast} s, without {slow} s");
-        // A round-trip time for the handshake, one way, and the bytes at the approved 5.12 Mbit/s.
+        // A round-trip time for the handshake, one direction, and the bytes at the approved 5.12
+        // Mbit/s.
         assert!(fast > 0.2 + 0.1 + 0.2, "{protocol}: no faster than was approved: {fast}");
         assert_eq!(with.flow("short").unwrap().loss_percent.unwrap_or(0.0), 0.0);
     }
@@ -67,7 +68,7 @@ fn a_busy_link_approves_nothing_and_the_transfer_goes_as_without() {
     assert_eq!(a, b);
 }
 
-/// The path changes its mind: approved, then lost packets. The sender falls back and gets through.
+/// The path approves the request and then loses packets. The sender falls back and completes.
 #[test]
 fn a_path_that_breaks_its_promise_ends_quick_start() {
     let lossy = r#"rate = "10 Mbit/s", rtt = "200 ms", limit = "1.0 bdp", loss = "5 %""#;

@@ -1,5 +1,5 @@
-//! Reports of made-up runs: every kind of table, figure and claim once, and what they say.
-//! `UDCCP_REPORT_DIR=DIR cargo test -p udccp-lab --test report` leaves the pages there to look at.
+//! Reports of made-up runs: every kind of table, figure and claim once, and their text.
+//! `UDCCP_REPORT_DIR=DIR cargo test -p udccp-lab --test report` writes the pages there.
 
 mod common;
 
@@ -23,7 +23,8 @@ fn good() -> Experiment {
     read(FILE).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
-/// A rate that a reader can check: by protocol and RTT, a saw in time, a little by run.
+/// A verifiable rate: it depends on protocol and RTT, follows a sawtooth over time, and differs
+/// slightly by run.
 fn rate(task: &Task, protocol: &str, t: usize) -> f64 {
     let label = |axis: &str| task.point.iter().find(|(a, _)| a == axis).map(|(_, l)| l.as_str());
     let rtt: f64 = label("rtt").and_then(|l| l.strip_suffix(" ms")?.parse().ok()).unwrap_or(50.0);
@@ -100,7 +101,7 @@ fn the_text_parts() {
     insta::assert_snapshot!(report::text(&analysis(&good())));
 }
 
-/// The same runs by other backends, whose flows get a little less.
+/// The same runs from other backends, whose flows get slightly less.
 fn by_others(experiment: &Experiment, backends: &[(&str, f64)]) -> Results {
     let tasks = plan(experiment, PlanOptions::default()).expect("a plan");
     let of = |backend: &str, factor: f64| {
@@ -146,7 +147,7 @@ fn every_figure_is_drawn_and_nothing_is_loaded() {
     }
 }
 
-/// The caption of a figure, and the ends of the scale of y of each of its drawings.
+/// The caption of a figure, and the ends of the y scale of each drawing.
 fn panels(page: &str, id: &str) -> (String, Vec<String>) {
     let of = format!("data-csv=\"{id}\"");
     let figure = page.split("<figure ").find(|f| f.starts_with(&of)).expect("the figure");
@@ -172,7 +173,7 @@ fn a_figure_over_time_says_whether_its_values_are_means() {
     }
 }
 
-/// Goodput beside another flow, in a panel for each of those; one of them is `factor` times faster.
+/// Goodput next to another flow, with one panel for each; one of them is `factor` times faster.
 #[test]
 fn panels_share_a_scale_unless_one_would_be_flat() {
     let words = "Each panel has its own scale.";
@@ -211,7 +212,7 @@ fn a_published_dash_agrees_with_no_value_and_with_nothing_else() {
             })
             .expect("a cell")
     };
-    // No flow has its fair share at 125 ms, in the study and in these made-up runs.
+    // No flow has its fair share at 125 ms, neither in the study nor in these made-up runs.
     let fair = at_125("nru-fair");
     assert_eq!(fair.published.map(|p| p.value), Some(None));
     assert_eq!(fair.agreement, Agreement::Neither);
@@ -232,7 +233,7 @@ fn values_are_printed_in_the_unit_of_the_table_and_compared_in_it() {
     assert!((cell.ours.mean.expect("runs") - mean * 1000.0).abs() < 1e-9);
 }
 
-/// 1396.65 kbit/s are 1.39665 Mbit/s in print, where the product of two binary numbers is
+/// 1396.65 kbit/s are printed as 1.39665 Mbit/s, although the product of the binary numbers is
 /// 1.3966500000000002.
 #[test]
 fn published_values_print_in_another_unit_as_they_would_be_written() {
@@ -250,7 +251,7 @@ fn published_values_print_in_another_unit_as_they_would_be_written() {
     assert!(text.contains("309.94046") && text.contains("0.000146"), "{text}");
 }
 
-/// A table of one flow has nothing that its file would have to tell apart.
+/// In a table of one flow there are no flows to distinguish.
 #[test]
 fn a_table_of_one_flow_needs_no_column_for_it() {
     let rows = "rows = [\"cut\", \"flow\"]";
@@ -293,7 +294,7 @@ fn a_report_without_published_numbers_speaks_of_none() {
     }
 }
 
-/// What is said when `from` is replaced by `to`.
+/// The error if `from` is replaced by `to`.
 fn error(from: &str, to: &str) -> String {
     assert!(FILE.contains(from), "the test no longer changes anything: {from}");
     match read(&FILE.replacen(from, to, 1)) {

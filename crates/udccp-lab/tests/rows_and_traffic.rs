@@ -1,4 +1,4 @@
-//! The real protocols on chains of routers, and with the traffic of media and the web.
+//! The real protocols on chains of routers, and with media and web traffic.
 
 use std::path::Path;
 
@@ -82,19 +82,19 @@ fn requests_are_answered_over_tcp_and_dccp() {
     for protocol in ["tcp/newreno", "dccp/ccid2"] {
         let record = one(protocol, traffic, "");
         let found = record.flows[0].responses.as_ref().expect("responses");
-        // One every 200 ms and a round trip or two: less than 125 in 30 s.
+        // One every 200 ms plus one or two round trips: fewer than 125 in 30 s.
         assert!((80..=125).contains(&found.completed), "{protocol}: {found:?}");
         assert_eq!(found.given_up, 0, "{protocol}");
         let p50 = found.time_ms.p50.expect("a median");
         assert!((40.0..130.0).contains(&p50), "{protocol}: {p50}");
-        // What arrives at the server is requests and nothing else.
+        // The server receives only requests.
         let asked = record.flows[0].goodput_bytes;
         let bytes = found.completed * 200..=found.begun * 200;
         assert!(bytes.contains(&asked), "{protocol}: {asked} of {bytes:?}");
     }
 }
 
-/// An answer that no send buffer takes at once goes on as there is room.
+/// A response that exceeds the send buffer continues as room becomes free.
 #[test]
 fn long_answers_arrive_whole() {
     let traffic = "{ kind = \"request-response\", request = \"200 B\", \
@@ -102,7 +102,7 @@ fn long_answers_arrive_whole() {
     let record = one("tcp/newreno", traffic, "");
     let found = record.flows[0].responses.as_ref().expect("responses");
     assert!(found.completed >= 2, "{found:?}");
-    // At the 8 Mbit/s of the path.
+    // At the path's 8 Mbit/s.
     assert!(found.time_ms.p50.expect("a median") > 2000.0, "{found:?}");
 }
 
@@ -111,10 +111,10 @@ fn transfers_end_and_are_counted() {
     for protocol in ["tcp/newreno", "dccp/ccid2"] {
         let record = one(protocol, "{ kind = \"transfer\", size = \"1 MB\" }", "");
         let found = record.flows[0].transfers.as_ref().expect("transfers");
-        // DCCP repeats nothing: what the end of slow start lost makes its transfer end short.
+        // DCCP does not retransmit: losses at the end of slow start make its transfer incomplete.
         let is_short = u64::from(protocol.starts_with("dccp"));
         assert_eq!((found.begun, found.completed, found.given_up), (1, 1, is_short), "{protocol}");
-        // A second at the full rate of the path, and the start; losses at its end at most.
+        // A second at the full rate of the path plus the start; at the end, only losses.
         let ms = found.mean_ms.expect("a time");
         assert!((1_000.0..4_000.0).contains(&ms), "{protocol}: {ms}");
     }
@@ -122,7 +122,7 @@ fn transfers_end_and_are_counted() {
                size = { kind = \"exponential\", mean = \"20 kB\" } }";
     let record = one("tcp/newreno", web, "");
     let found = record.flows[0].transfers.as_ref().expect("transfers");
-    // 150 are expected; standard deviation 12.
+    // 150 are expected, with a standard deviation of 12.
     assert!(found.begun.abs_diff(150) < 40, "{found:?}");
     assert!(found.completed > found.begun - 10, "{found:?}");
     assert!(found.time_ms.p50 < found.time_ms.p95);

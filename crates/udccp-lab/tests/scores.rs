@@ -1,4 +1,4 @@
-//! What counts in a score: shares that are steady and near, whole points, links that are shared.
+//! What counts in a score: steady and near shares, whole points, shared links.
 
 mod common;
 
@@ -7,7 +7,7 @@ use udccp_lab::analysis::{Agreement, Analysis, Score, Scored, Support, scores};
 use udccp_lab::schema::Experiment;
 use udccp_lab::{Task, report};
 
-/// The small experiment with a table of shares, held against Linux, and three runs.
+/// The small experiment with a table of shares, compared with Linux, and three runs.
 fn sharing() -> Experiment {
     let (head, _) = common::SMALL.split_once("[[table]]").expect("tables");
     let head = head.replace("runs = 2", "runs = 3");
@@ -18,7 +18,8 @@ fn sharing() -> Experiment {
     ))
 }
 
-/// Scores of simulated shares beside those of Linux: of each point the first flow's, in percent.
+/// Scores of simulated shares against those of Linux: the first flow's share at each point, in
+/// percent.
 fn score_of(simulated: impl Fn(&Task) -> (f64, f64), linux: impl Fn(&Task) -> f64) -> Vec<Scored> {
     let experiment = sharing();
     let pair = |from: f64, to: f64| {
@@ -42,7 +43,7 @@ fn score_of(simulated: impl Fn(&Task) -> (f64, f64), linux: impl Fn(&Task) -> f6
     score.cells.clone()
 }
 
-/// 10 % of a share is 10 % of the smaller flow's: 80:20 is two points from 78:22, five from 75:25.
+/// 10 % of a share refers to the smaller flow: 80:20 is two points from 78:22 and five from 75:25.
 #[test]
 fn a_share_is_near_if_the_smaller_flow_has_what_it_has_in_linux() {
     let of = |task: &Task| match (label(task, "second"), label(task, "rtt")) {
@@ -55,7 +56,7 @@ fn a_share_is_near_if_the_smaller_flow_has_what_it_has_in_linux() {
     assert_eq!(found, [Scored::Near, Scored::Off, Scored::Near, Scored::Near]);
 }
 
-/// Runs of 70, 80 and 90 have an interval of 55 to 100; those of 79, 80 and 81 one of 77.5 to 82.5.
+/// Runs of 70, 80 and 90 have an interval from 55 to 100; runs of 79, 80 and 81 from 77.5 to 82.5.
 #[test]
 fn a_share_inside_the_interval_of_linux_agrees() {
     let wide = |task: &Task| 60.0 + 10.0 * task.run as f64;
@@ -65,7 +66,7 @@ fn a_share_inside_the_interval_of_linux_agrees() {
     assert_eq!(score_of(|_| (70.0, 70.0), narrow), [Scored::Off; 4]);
 }
 
-/// From 83:17 in the first half to 77:23 in the second is six points.
+/// From 83:17 in the first half to 77:23 in the second are six points.
 #[test]
 fn a_share_that_still_changes_is_not_scored() {
     assert_eq!(score_of(|_| (83.0, 77.0), |_| 80.0), [Scored::Unsteady; 4]);
@@ -129,7 +130,7 @@ variant = "grows"
 says = "It grows."
 "#;
 
-/// What the reasons of each cell are worth, by variant: the file's rates as they stand are `plain`.
+/// The support of each cell's reasons, by variant; `plain` has the file's rates unchanged.
 fn support(of: impl Fn(Option<&str>, &str) -> [f64; 2]) -> Vec<Vec<Option<Support>>> {
     let experiment = rates(BOTH);
     let all = results(&experiment, "", |task| {
@@ -141,7 +142,8 @@ fn support(of: impl Fn(Option<&str>, &str) -> [f64; 2]) -> Vec<Vec<Option<Suppor
     cells.map(|cell| cell.reasons.iter().map(|r| r.support).collect()).collect()
 }
 
-/// The variant brings the first flow of 25 ms near and the second far: that is no explanation.
+/// The variant makes the first flow at 25 ms agree and the second disagree, so it is no
+/// explanation.
 #[test]
 fn a_variant_that_mends_one_flow_of_a_point_explains_nothing() {
     let found = support(|variant, rtt| match (variant, rtt) {
@@ -154,8 +156,8 @@ fn a_variant_that_mends_one_flow_of_a_point_explains_nothing() {
     assert_eq!(found, [vec![here, no], vec![], vec![no, no], vec![]]);
 }
 
-/// Each variant mends one point: only one of them is the table's set-up. They put different tables
-/// in one place.
+/// Each variant fixes one point, but only one can be the table's set-up. They replace one table by
+/// different ones.
 #[test]
 fn one_set_up_is_credited_for_a_table() {
     let found = support(|variant, rtt| match (variant, rtt) {
@@ -168,7 +170,7 @@ fn one_set_up_is_credited_for_a_table() {
     assert_eq!(found, [at_25.clone(), at_50.clone(), at_25, at_50]);
 }
 
-/// The variant mends 25 ms and breaks 50 ms.
+/// The variant fixes 25 ms and breaks 50 ms.
 #[test]
 fn a_variant_that_breaks_a_point_explains_none() {
     let found = support(|variant, rtt| match (variant, rtt) {
@@ -185,7 +187,7 @@ fn a_variant_that_breaks_a_point_explains_none() {
     assert_eq!(found, [vec![here, no], vec![], vec![here, no], vec![]]);
 }
 
-/// One flow alone has the rate of the link, in the model and in the study alike.
+/// A single flow has the link's rate in both the model and the study.
 #[test]
 fn one_flow_that_fills_its_link_does_not_count() {
     let text = common::SMALL.replace("every = { above = 0.9 }", "every = { above = 0.5 }");
@@ -213,7 +215,7 @@ fn one_flow_that_fills_its_link_does_not_count() {
     assert_eq!(agreement(2.0, 99.0).0, Agreement::Differs, "a difference counts");
 }
 
-/// Agreements of the small experiment's indices of fairness, of which each run has the same.
+/// Agreements of the small experiment if every run has this fairness index.
 fn agreements(runs_of_the_study: &str, index: f64) -> Vec<Agreement> {
     let text = common::SMALL.replace("stddev = \"stddev\"\n", runs_of_the_study);
     let experiment = common::read(&text);
@@ -235,11 +237,11 @@ fn a_published_deviation_says_how_near_is_near() {
     assert_eq!(agreements("stddev = \"stddev\"\n", 0.90), [near, off, near, off]);
     // 0.04 of 0.045, 0.06 of 0.036, 0.10 of 0.080.
     assert_eq!(agreements("stddev = \"stddev\"\nruns = 5\n", 0.90), [near, off, near, off]);
-    // 0.05 of the default, and of 0.045; 0.09 of 0.080.
+    // 0.05 of the default and of 0.045; 0.09 of 0.080.
     assert_eq!(agreements("stddev = \"stddev\"\n", 0.89), [near, off, near, off]);
     assert_eq!(agreements("stddev = \"stddev\"\nruns = 5\n", 0.89), [off; 4]);
     // 0.07 of 0.080.
     assert_eq!(agreements("stddev = \"stddev\"\nruns = 5\n", 0.87), [off, off, off, near]);
-    // Of a million runs no more than the last digit remains.
+    // With a million runs, only the last digit remains as tolerance.
     assert_eq!(agreements("stddev = \"stddev\"\nruns = 1000000\n", 0.95), [near, near, near, off]);
 }

@@ -1,5 +1,5 @@
-//! Tasks as JSON: whatever the experiment files of this repository hold, a worker that has only the
-//! JSON runs the same scenario.
+//! Tasks as JSON: for all experiment files of this repository, a worker with only the JSON runs the
+//! same scenario.
 
 mod common;
 
@@ -37,8 +37,8 @@ fn every_task_of_every_experiment_survives_its_json() {
     }
 }
 
-/// A result may come from another computer: of another version, or of a run of another seed, it
-/// would be in the store under the wrong key.
+/// A result may come from another computer. With another version, or a run with another seed, it
+/// would be stored under the wrong key.
 #[test]
 fn a_result_of_another_version_or_seed_is_refused() {
     let experiment = common::small();

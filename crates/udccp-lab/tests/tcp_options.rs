@@ -1,4 +1,4 @@
-//! TCP's packets and windows follow the options in the file.
+//! TCP's packets and windows follow the file's options.
 
 mod common;
 
@@ -12,7 +12,7 @@ fn run(protocol: &str, tcp: &str, bottleneck: &str) -> FlowRecord {
     common::one_flow("rate = \"1 Gbit/s\"", bottleneck, &flow)
 }
 
-/// Twenty segments a round trip, each with its acknowledgement.
+/// Twenty segments per round trip, each with an acknowledgement.
 fn twenty(timestamps: bool) -> FlowRecord {
     let tcp = format!(
         "profile = \"rfc\", max_window = \"20 packets\", delayed_ack = false, \
@@ -32,7 +32,7 @@ fn without_timestamps_an_acknowledgement_has_forty_bytes() {
     }
 }
 
-/// A receiver opens the window to a buffer that is given, and answers each segment meanwhile.
+/// A receiver opens the window up to a given buffer, and acknowledges each segment meanwhile.
 #[test]
 fn a_receive_buffer_that_is_given_has_each_segment_acknowledged() {
     let acknowledgements = |tcp: &str| {
@@ -50,8 +50,8 @@ fn a_receive_buffer_that_is_given_has_each_segment_acknowledged() {
     }
 }
 
-/// The delay over both ways is the mean of data and acknowledgements. Each takes 50 ms and
-/// its own transmission.
+/// The delay over both directions is the mean of data and acknowledgements. Each takes 50 ms plus
+/// its transmission.
 #[test]
 fn the_delay_over_both_ways_counts_acknowledgements_too() {
     let flow = twenty(false);
@@ -61,15 +61,15 @@ fn the_delay_over_both_ways_counts_acknowledgements_too() {
     assert!((both - (data + acks) / 2.0).abs() < 0.05, "{both} of {data} and {acks}");
 }
 
-/// Kernel 2.6 adds a fiftieth of a packet for each acknowledgement: where every packet is
-/// acknowledged Scalable TCP grows twice as fast as the paper's, where every second is, alike.
+/// Kernel 2.6 adds a fiftieth of a packet per acknowledgement. If every packet is acknowledged,
+/// Scalable TCP grows twice as fast as the paper's; if every second, equally fast.
 #[test]
 fn scalable_of_kernel_2_6_grows_by_acknowledgements() {
     let growth = |tcp: &str| {
         let tcp = format!("{tcp}, receive_buffer = \"64 MiB\", send_buffer = \"64 MiB\"");
         let bottleneck = "rate = \"40 Mbit/s\", rtt = \"100 ms\", limit = \"120 packets\"";
         let flow = run("tcp/scalable", &tcp, bottleneck);
-        // From one round trip to the next, where it rises; the first slow start is over.
+        // Growth from one round trip to the next; the first slow start is over.
         let rise = |w: &[Option<f64>]| Some(w[1]? / w[0]?);
         let rises = flow.series.cwnd_packets[100..].windows(2).filter_map(rise);
         let mut rises: Vec<f64> = rises.filter(|r| *r > 1.001).collect();
@@ -83,7 +83,7 @@ fn scalable_of_kernel_2_6_grows_by_acknowledgements() {
     assert!((second / paper - 1.0).abs() < 0.3, "{second:.4} for each second, {paper:.4}");
 }
 
-/// BBR paces. On a path that never fills, the second segment of a train waits for the first.
+/// BBR paces. On a path that never fills, the second segment of a burst waits for the first.
 #[test]
 fn without_offload_paced_segments_leave_one_by_one() {
     let path = "rate = \"100 Mbit/s\", rtt = \"20 ms\", limit = \"1000 packets\"";
@@ -102,7 +102,7 @@ fn a_remembered_threshold_is_where_the_window_grows_slowly_from() {
         let windows = run("tcp/newreno", tcp, path).series.cwnd_packets;
         windows.into_iter().flatten().fold(0.0, f64::max)
     };
-    // A packet more each of at most 300 round trips.
+    // At most 300 round trips, each with one more packet.
     let (with, without) = (largest("initial_ssthresh = \"30 packets\""), largest(""));
     assert!(with > 30.0 && with < 330.0 && without > 1000.0, "{with} and {without}");
 }

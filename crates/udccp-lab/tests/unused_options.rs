@@ -1,4 +1,4 @@
-//! An option that no run looks at is an error, since whoever wrote it expects a difference.
+//! An option that no run uses is an error, since its author expects an effect.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ fn read(protocol: &str, lines: &str, rest: &str) -> Result<Experiment, Diagnosti
     Experiment::from_node(tree, Path::new("x.toml"))
 }
 
-/// What is said of such a file.
+/// The errors of such a file.
 fn said(protocol: &str, lines: &str, rest: &str) -> String {
     answer(read(protocol, lines, rest))
 }

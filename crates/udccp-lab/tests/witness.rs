@@ -1,5 +1,5 @@
-//! A backend that agrees with a whole table explains where the simulator does not; with a part of
-//! it, nothing.
+//! A backend that agrees with a whole table explains the simulator's differences; one that agrees
+//! with only a part of it explains nothing.
 
 mod common;
 
@@ -8,7 +8,7 @@ use udccp_lab::analysis::{Analysis, Results};
 use udccp_lab::schema::Experiment;
 use udccp_lab::{Task, report};
 
-/// The published index of a point, less `off` with CUBIC at 50 ms.
+/// The published index of a point, minus `off` for CUBIC at 50 ms.
 fn published(task: &Task, off: f64) -> f64 {
     match (made_up::label(task, "second"), made_up::label(task, "rtt")) {
         ("tcp/cubic", "50 ms") => 0.80 - off,
@@ -17,8 +17,8 @@ fn published(task: &Task, off: f64) -> f64 {
     }
 }
 
-/// The simulator far from every published value but one; another backend near them, off by this
-/// with CUBIC at 50 ms.
+/// The simulator differs from all published values but one. Another backend is near them, except
+/// for a difference of `off` for CUBIC at 50 ms.
 fn results(experiment: &Experiment, off: f64) -> Results {
     let near = |task: &Task| made_up::fairness(published(task, off));
     let far = |task: &Task| match made_up::label(task, "second") {

@@ -1,5 +1,5 @@
-//! A value of a kind that means nothing where it stands is refused, at every key of a file. A key
-//! that is read only by some other name, or only if it is a table, would be ignored without a word.
+//! A value of the wrong type is refused at every key of a file. A key that is read only under
+//! another name, or only if it is a table, would be silently ignored.
 
 use std::path::{Path, PathBuf};
 
@@ -186,7 +186,7 @@ source = "a guess"
 value = [{ id = "one" }, { id = "half", set = { "topology.bottleneck.limit" = "0.5 bdp" } }]
 "#;
 
-/// The ways from the root to all values of a tree.
+/// The paths from the root to all values of a tree.
 fn places(node: &Node, at: &mut Vec<usize>, found: &mut Vec<Vec<usize>>) {
     let inner: Vec<&Node> = match &node.value {
         Value::Table(entries) => entries.iter().map(|entry| &entry.node).collect(),
@@ -201,7 +201,7 @@ fn places(node: &Node, at: &mut Vec<usize>, found: &mut Vec<Vec<usize>>) {
     }
 }
 
-/// The tree with a date, which no key takes, at one place; and that place's name.
+/// The tree with a date, which no key accepts, at one place; and that place's name.
 fn with_a_date(tree: &Node, place: &[usize]) -> (Node, String) {
     let mut tree = tree.clone();
     let mut node = &mut tree;
@@ -223,7 +223,7 @@ fn with_a_date(tree: &Node, place: &[usize]) -> (Node, String) {
     (tree, name)
 }
 
-/// The places at which a date is taken for something.
+/// The places where a date is accepted.
 fn accepted(tree: &Node, is_read: impl Fn(Node) -> bool) -> Vec<String> {
     assert!(is_read(tree.clone()), "the file itself is wrong");
     let mut found = Vec::new();
@@ -241,7 +241,7 @@ fn of_an_experiment() {
     let tree = document::parse("pair.toml", EXPERIMENT.to_owned()).expect("TOML");
     let path = root().join("experiments/pair.toml");
     let mut found = accepted(&tree, |tree| Experiment::from_node(tree, &path).is_ok());
-    // `lab calibrate` reads what its set-ups change.
+    // `lab calibrate` reads the changes of set-ups.
     found.retain(|name| !name.contains(".set.topology"));
     assert_eq!(found, Vec::<String>::new());
 }

@@ -11,10 +11,10 @@ pub const THRESHOLD_DB: f64 = -0.46;
 /// Convergence time `T_U = t_U - t_e` in seconds of a set of flows: from the epoch to the first
 /// time at which each of them has at least `threshold`. Equations (11) and (12).
 ///
-/// One flow gives the flow's convergence time, a part of the flows the inter-flow one, all of them
-/// the system's. `flows` holds `U_n(t)` of each flow (decibels), `times_s` the end of each
-/// interval. Intervals that end at the epoch or before do not count. By the study's definition the
-/// first time is enough: a flow may fall back after it (see [`settling_time`]).
+/// With one flow this is the flow's convergence time, with some flows the inter-flow one, with all
+/// flows the system's. `flows` has `U_n(t)` of each flow in decibels, `times_s` the end of each
+/// interval. Intervals that end at or before the epoch do not count. By the study's definition, the
+/// first such time is enough: a flow may fall back later (see [`settling_time`]).
 ///
 /// # Errors
 /// [`Undefined::Never`] when there is no such time, [`Undefined::NoSamples`] without flows or
@@ -31,9 +31,9 @@ pub fn convergence_time(
     Ok(first.0 - epoch_s)
 }
 
-/// Settling time in seconds: as [`convergence_time`], but from the epoch to the first time from
-/// which on all flows have at least `threshold` in every later interval. This project's own, the
-/// stricter reading.
+/// Settling time in seconds: like [`convergence_time`], but until the first time after which all
+/// flows have at least `threshold` in every later interval. This is this project's own, stricter
+/// definition.
 ///
 /// # Errors
 /// As [`convergence_time`].
@@ -55,7 +55,7 @@ pub fn delta_fair_time(rates: [&[f64]; 2], times_s: &[f64], epoch_s: f64, delta:
     if !(0.0..=1.0).contains(&delta) {
         return Err(Undefined::BadInput);
     }
-    // Of the two the smaller share; an interval without packets has none.
+    // The smaller of the two shares; an interval without packets has none, which counts as zero.
     let share = |(a, b): (&f64, &f64)| if a + b > 0.0 { a.min(*b) / (a + b) } else { 0.0 };
     rates.iter().try_for_each(|r| check(r))?;
     if rates[0].len() != rates[1].len() {
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn delta_fair_at_a_tenth() {
-        // (1 - 0.1) / 2 = 0.45 of the link for the newcomer.
+        // The newcomer needs (1 - 0.1) / 2 = 0.45 of the link.
         let (old, new) = ([100.0, 60.0, 54.0], [1.0, 40.0, 46.0]);
         let times = [1.0, 2.0, 3.0];
         assert_eq!(delta_fair_time([&old, &new], &times, 0.0, 0.1), Ok(3.0));

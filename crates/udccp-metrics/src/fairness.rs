@@ -18,7 +18,8 @@ pub fn jain(shares: &[f64]) -> Measured {
     if shares.is_empty() {
         return Err(Undefined::NoSamples);
     }
-    // Scaled by the largest share: squares of very small or large shares stay representable.
+    // Scaled by the largest share, so that the squares of very small or large shares are
+    // representable.
     let largest = shares.iter().copied().fold(0.0, f64::max);
     if largest == 0.0 {
         return Err(Undefined::AllSilent);
@@ -28,15 +29,15 @@ pub fn jain(shares: &[f64]) -> Measured {
     Ok(sum * sum / (shares.len() as f64 * squares))
 }
 
-/// Fairness at every interval of a run, and its mean.
+/// Fairness in every interval of a run, and its mean.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JainOverTime {
-    /// J(t) for each interval; an interval in which no flow delivered anything has none.
+    /// J(t) of each interval; an error for an interval in which no flow delivered anything.
     pub values: Vec<Measured>,
 }
 
 impl JainOverTime {
-    /// The mean of the J(t) that exist: the J of the tables of Bhatti 2008 (section II.B).
+    /// The mean of the defined J(t): the J in the tables of Bhatti 2008 (section II.B).
     ///
     /// # Errors
     /// [`Undefined::NoSamples`] when no interval has a value.
@@ -51,7 +52,7 @@ impl JainOverTime {
     }
 }
 
-/// J(t): Jain's index of each interval, from one series of interval throughputs a flow.
+/// J(t): Jain's index of each interval, from one series of interval throughputs per flow.
 ///
 /// Series of different lengths are read up to the shortest. Source: Bhatti 2008, equation (2).
 pub fn jain_over_time(series: &[&[f64]]) -> JainOverTime {
@@ -71,7 +72,7 @@ mod tests {
 
     #[test]
     fn pairs_of_table_5_of_the_study() {
-        // BIC at 25 ms shares 40 to 54 Mbit/s, CUBIC at 125 ms shares 13 to 75.
+        // BIC at 25 ms shares 40 to 54 Mbit/s; CUBIC at 125 ms shares 13 to 75.
         close(jain(&[40.0, 54.0]), 0.9783);
         close(jain(&[13.0, 75.0]), 0.6683);
     }
@@ -94,7 +95,7 @@ mod tests {
 
     #[test]
     fn the_mean_over_time_is_below_the_index_of_the_means() {
-        // Two flows that take turns are fair on average and unfair at every instant.
+        // Two flows that alternate are fair on average and unfair in every interval.
         let turns = jain_over_time(&[&[10.0, 0.0, 0.0], &[0.0, 10.0, 0.0]]);
         close(turns.mean(), 0.5);
         assert_eq!(turns.values[2], Err(Undefined::AllSilent));

@@ -1,15 +1,16 @@
-//! Harm: how much worse a flow does beside another than alone.
+//! Harm: how much worse a flow does next to another than alone.
 //!
 //! Source: Ware, Mukerjee, Seshan and Sherry, "Beyond Jain's Fairness Index: Setting the Bar for
 //! the Deployment of Congestion Control Algorithms" (HotNets 2019), section 3.
 
 use crate::undefined::{Measured, Undefined, check};
 
-/// Harm to a quantity of which more is better (throughput): `(x - y) / x`, with `x` alone and `y`
-/// in competition. 0 is none, 1 is the most; below 0 the flow does better in company.
+/// Harm to a quantity for which more is better (throughput): `(x - y) / x`, with `x` alone and `y`
+/// in competition. 0 is no harm and 1 the maximum; a negative value means that the flow does better
+/// in competition.
 ///
 /// # Errors
-/// [`Undefined::ZeroReference`] when it had nothing alone, [`Undefined::BadInput`].
+/// [`Undefined::ZeroReference`] if the value alone is zero, [`Undefined::BadInput`].
 pub fn harm_more_is_better(alone: f64, beside: f64) -> Measured {
     check(&[alone, beside])?;
     if alone == 0.0 {
@@ -18,7 +19,7 @@ pub fn harm_more_is_better(alone: f64, beside: f64) -> Measured {
     Ok((alone - beside) / alone)
 }
 
-/// Harm to a quantity of which less is better (delay, loss, jitter): `(y - x) / y`, with `x` alone
+/// Harm to a quantity for which less is better (delay, loss, jitter): `(y - x) / y`, with `x` alone
 /// and `y` in competition.
 ///
 /// # Errors

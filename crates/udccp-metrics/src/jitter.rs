@@ -1,14 +1,14 @@
-//! Jitter, by the two definitions that are in use here.
+//! Jitter, by two definitions.
 
 use crate::summary::mean;
 use crate::undefined::{Measured, Undefined};
 
-/// Jitter of each packet by its gap of arrival, in nanoseconds:
-/// `|gap_n - gap_(n-1)|` with `gap_n = |arrival_n - arrival_(n-1)|`, from the third packet on.
+/// Jitter of each packet from its arrival gap, in nanoseconds: `|gap_n - gap_(n-1)|` with `gap_n =
+/// |arrival_n - arrival_(n-1)|`, from the third packet on.
 ///
-/// It knows nothing of when packets were sent, so a sender that sends in bursts has jitter on a
-/// path whose delay is constant. Source: Nor et al., "Performance Enhancement of DCCP TCP-like over
-/// Long Delay Link Networks" (2012), equation (4).
+/// It ignores when packets were sent, so a bursty sender has jitter even on a path with constant
+/// delay. Source: Nor et al., "Performance Enhancement of DCCP TCP-like over Long Delay Link
+/// Networks" (2012), equation (4).
 pub fn arrival_gap_jitter_ns(arrivals_ns: &[u64]) -> Vec<u64> {
     let gaps: Vec<u64> = arrivals_ns.windows(2).map(|w| w[1].abs_diff(w[0])).collect();
     gaps.windows(2).map(|w| w[1].abs_diff(w[0])).collect()
@@ -36,12 +36,12 @@ pub struct Rfc3550Jitter {
 }
 
 impl Rfc3550Jitter {
-    /// No packet yet.
+    /// An estimate without packets.
     pub const fn new() -> Self {
         Self { last_transit_ns: None, jitter_ns: 0.0, sum_ns: 0.0, samples: 0 }
     }
 
-    /// A packet was received after this time in transit.
+    /// Adds a received packet with this transit time.
     pub fn push(&mut self, transit_ns: u64) {
         if let Some(last) = self.last_transit_ns {
             let change = last.abs_diff(transit_ns) as f64;
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn equation_4_by_hand() {
-        // Arrivals 0, 10, 15 and 35 ms: gaps 10, 5, 20; changes 5 and 15.
+        // Arrivals at 0, 10, 15 and 35 ms: gaps 10, 5, 20; changes 5 and 15.
         let arrivals = [0, 10, 15, 35].map(|ms| ms * 1_000_000);
         assert_eq!(arrival_gap_jitter_ns(&arrivals), [5_000_000, 15_000_000]);
         assert_eq!(mean_arrival_gap_jitter_ms(&arrivals), Ok(10.0));

@@ -1,8 +1,8 @@
-//! Pure functions from measurements to numbers: fairness, throughput, loss, delay, jitter, and
-//! the statistics of repeated runs. Each cites the paper and the equation it computes.
+//! Pure functions from measurements to numbers: fairness, throughput, loss, delay, jitter, and the
+//! statistics of repeated runs. Each cites the paper and the equation that it computes.
 //!
-//! A value that does not exist (the fairness of two silent flows, the deviation of one run) is
-//! an [`Undefined`] that says why; no function returns NaN or infinity.
+//! A value that does not exist (the fairness of two silent flows, the deviation of one run) is an
+//! [`Undefined`] with the reason. No function returns NaN or infinity.
 
 #![forbid(unsafe_code)]
 

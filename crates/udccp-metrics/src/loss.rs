@@ -1,9 +1,10 @@
-//! Loss: of packets, and of events.
+//! Loss of packets, and loss events.
 
 use crate::undefined::{Measured, Undefined};
 
 /// Packets lost, `sent - received` (Nor et al., "Performance Enhancement of DCCP TCP-like over Long
-/// Delay Link Networks" (2012), equation (2)); zero when duplicates make more arrive than left.
+/// Delay Link Networks" (2012), equation (2)); zero if duplicates make more packets arrive than
+/// were sent.
 pub const fn packet_loss(sent: u64, received: u64) -> u64 {
     sent.saturating_sub(received)
 }
@@ -21,12 +22,12 @@ pub fn loss_percent(sent: u64, delivered: u64) -> Measured {
     Ok(100.0 * packet_loss(sent, delivered) as f64 / sent as f64)
 }
 
-/// Packets lost on the way, of all packets that enter a link, in percent: `100 * lost / entries`.
+/// Packets lost, as a percentage of all packets that enter a link: `100 * lost / entries`.
 ///
-/// `entries` counts each packet once for every link of its way, much as the lines of a trace of all
-/// links do: these lack the links behind the one that drops a packet. It gives the packet drop of
-/// Table I of Nor et al. (2012), whose definition (equation (2)) leaves open of how many packets:
-/// those of all flows, on all three links.
+/// `entries` counts each packet once for every link of its path. This is close to the lines of a
+/// trace of all links, which lack the links after the one that drops a packet. It reproduces the
+/// packet drop of Table I of Nor et al. (2012), whose definition (equation (2)) does not say which
+/// packets are the reference: those of all flows, on all three links.
 ///
 /// # Errors
 /// [`Undefined::NoSamples`] when no packet entered a link.
@@ -37,9 +38,9 @@ pub fn loss_on_all_links_percent(lost: u64, entries: u64) -> Measured {
     Ok(100.0 * lost as f64 / entries as f64)
 }
 
-/// Loss events among losses at these times (rising, nanoseconds): a loss belongs to the event
-/// before it when it is at most one round-trip time after that event's first loss
-/// (RFC 5348 section 5.2, RFC 5166 section 2.1.3).
+/// Counts the loss events among losses at these times (ascending, nanoseconds). A loss belongs to
+/// the previous event if it is at most one round-trip time after that event's first loss (RFC 5348
+/// section 5.2, RFC 5166 section 2.1.3).
 pub fn loss_events(times_ns: &[u64], rtt_ns: u64) -> u64 {
     let mut events = 0;
     let mut begun: Option<u64> = None;
@@ -63,7 +64,7 @@ pub fn loss_event_percent(events: u64, sent: u64) -> Measured {
     Ok(100.0 * events as f64 / sent as f64)
 }
 
-/// The goodput ratio in percent: useful bytes delivered of all bytes put on the network
+/// The goodput ratio in percent: useful bytes delivered relative to all bytes sent into the network
 /// (RFC 5166 section 2.4).
 ///
 /// # Errors
@@ -89,8 +90,8 @@ mod tests {
 
     #[test]
     fn loss_on_all_links_counts_a_packet_on_each_link() {
-        // 20 lost of 255,099 packets beside 25,520 of another flow, each on three links: ns-2 with
-        // the set-up of the study, which has 0.0024 %.
+        // 20 lost of 255,099 packets, next to 25,520 of another flow, each on three links: ns-2
+        // with the study's set-up, which has 0.0024 %.
         let percent = loss_on_all_links_percent(20, 3 * (255_099 + 25_520)).unwrap();
         assert!((percent - 0.0024).abs() < 0.000_03, "{percent}");
         assert_eq!(loss_on_all_links_percent(0, 0), Err(Undefined::NoSamples));
@@ -98,7 +99,7 @@ mod tests {
 
     #[test]
     fn losses_of_one_round_trip_are_one_event() {
-        // 100 ms: 0, 40 and 100 belong together; 101 begins the next, 201 still is in it.
+        // RTT 100 ms: 0, 40 and 100 form one event; 101 starts the next, which includes 201.
         let ms = |t: u64| t * 1_000_000;
         let times = [0, 40, 100, 101, 201, 300].map(ms);
         assert_eq!(loss_events(&times, ms(100)), 3);

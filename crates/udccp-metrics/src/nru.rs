@@ -1,4 +1,4 @@
-//! Normalised Resource Usage of a flow: what it gets against what it gets among its own kind.
+//! Normalised Resource Usage of a flow: its rate relative to its rate among flows of its own kind.
 //!
 //! Source: Bhatti, Bateman, Rehunathan, Henderson, Bigwood and Miras, "Revisiting inter-flow
 //! fairness" (2008), equations (3) to (5), (9), (13) and (14).
@@ -6,12 +6,12 @@
 use crate::summary::{Summary, mean};
 use crate::undefined::{Measured, Undefined, check, check_finite};
 
-/// The weight `w_n` of a flow that is expected to get `expected` among flows of its own kind:
-/// `1 / expected`. Equations (13), for one instant, and (14), for the mean of a self-run.
+/// The weight `w_n` of a flow with the rate `expected` among flows of its own kind: `1 / expected`.
+/// Equations (13), for one instant, and (14), for the mean of a self-run.
 ///
 /// # Errors
-/// [`Undefined::ZeroReference`] when nothing is expected, [`Undefined::BadInput`] when `expected`
-/// is negative or not finite.
+/// [`Undefined::ZeroReference`] if `expected` is zero, [`Undefined::BadInput`] if it is negative or
+/// not finite.
 pub fn weight(expected: f64) -> Measured {
     check(&[expected])?;
     if expected == 0.0 {
@@ -29,8 +29,8 @@ pub fn share_ratio(weight: f64, rate: f64) -> Measured {
     Ok(weight * rate)
 }
 
-/// The Normalised Resource Usage `U_n(t) = 10 log10 R_n(t)` in decibels; 0 is a fair share, below
-/// is less. Equation (3).
+/// The Normalised Resource Usage `U_n(t) = 10 log10 R_n(t)` in decibels; 0 is a fair share,
+/// negative is less. Equation (3).
 ///
 /// # Errors
 /// [`Undefined::Silent`] when the ratio is zero (minus infinity decibels),
@@ -45,21 +45,21 @@ pub fn usage_db(ratio: f64) -> Measured {
 
 /// `U_n(t)` of one flow over the measured intervals.
 ///
-/// The study does not say what an interval without a packet counts (its logarithm is minus
-/// infinity). Here it counts as the least that could have been measured, one packet: dropping
-/// such intervals would make a starved flow look better than it is, and any smaller value would
-/// let one empty second decide the mean. [`FlowNru::raised`] counts them.
+/// The study does not say how an interval without packets counts (its logarithm is minus infinity).
+/// Here it counts as one packet, the least that could have been measured: omitting such intervals
+/// would make a starved flow look better than it is, and with a smaller value one empty second
+/// would dominate the mean. [`FlowNru::raised`] counts them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowNru {
-    /// `U_n(t)` in decibels, one an interval.
+    /// `U_n(t)` in decibels, one per interval.
     pub values: Vec<f64>,
     /// How many intervals had less than one packet and were raised to one.
     pub raised: usize,
 }
 
 impl FlowNru {
-    /// From the rates of the intervals, the weight of the flow, and the rate of one packet in an
-    /// interval, all in the same unit.
+    /// Computes the usage from the rates of the intervals, the weight of the flow, and the rate of
+    /// one packet per interval, all in the same unit.
     ///
     /// # Errors
     /// [`Undefined::NoSamples`] without intervals, [`Undefined::ZeroReference`] when weight or
@@ -80,8 +80,8 @@ impl FlowNru {
 
     /// The flow NRU `U_n`: the mean of `U_n(t)` in decibels. Equation (5).
     ///
-    /// At most [`usage_of_mean`], and the less the more the rate varies: the mean of a logarithm
-    /// lies below the logarithm of the mean.
+    /// It is at most [`usage_of_mean`], and lower the more the rate varies: the mean of logarithms
+    /// is below the logarithm of the mean.
     ///
     /// # Errors
     /// [`Undefined::NoSamples`] without intervals.
@@ -89,8 +89,8 @@ impl FlowNru {
         mean(&self.values)
     }
 
-    /// The flow stability `S_n = |sigma_n / U_n|`; less is more stable. Equation (9). It grows
-    /// without bound where `U_n` is near zero, as the study says itself (section VII.A).
+    /// The flow stability `S_n = |sigma_n / U_n|`; smaller is more stable. Equation (9). It grows
+    /// without bound near `U_n` = 0, as the study notes (section VII.A).
     ///
     /// # Errors
     /// [`Undefined::TooFew`] for fewer than two intervals, [`Undefined::ZeroReference`] when
@@ -113,7 +113,7 @@ pub(crate) fn stability(values: &[f64]) -> Measured {
 
 /// The NRU of a flow's mean rate in decibels, `10 log10(w_n r_n)`: equations (3) and (4) on means.
 ///
-/// Not the flow NRU of equation (5), but what the tuples of Table VI follow from as far as they
+/// This is not the flow NRU of equation (5). The tuples of Table VI follow from it, as far as they
 /// follow from Tables III and IV.
 ///
 /// # Errors
@@ -134,8 +134,8 @@ mod tests {
     #[test]
     fn ccid2_and_cubic_at_100_ms_as_the_study_works_it_out() {
         // Tables III and IV: CCID 2 has 17 where it has 45 and 48 with itself; CUBIC has 73 where
-        // it has 44 and 48. Table VI prints 2.00 and -4.24; rates are printed as whole Mbit/s.
-        // Half of one is 0.13 dB at 17, and 0.02 dB more at the weight.
+        // it has 44 and 48. Table VI prints 2.00 and -4.24. Rates are printed as whole Mbit/s: an
+        // error of one half is 0.13 dB at 17, plus 0.02 dB from the weight.
         let rounding = 0.15;
         close(usage_of_mean(17.0, weight(46.5).unwrap()), -4.24, rounding);
         close(usage_of_mean(73.0, weight(46.0).unwrap()), 2.00, rounding);
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn an_empty_second_counts_as_one_packet() {
-        // Expected 10; one packet in a second is 0.01: 30 dB below.
+        // Expected 10; one packet per second is 0.01, which is 30 dB below.
         let nru = FlowNru::new(&[10.0, 0.0], 0.1, 0.01).unwrap();
         assert_eq!(nru.raised, 1);
         close(nru.mean(), -15.0, 1e-9);

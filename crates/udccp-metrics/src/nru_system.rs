@@ -9,7 +9,7 @@ use crate::nru::FlowNru;
 use crate::summary::{coefficient_of_variation, mean};
 use crate::undefined::{Measured, Undefined, check_finite};
 
-/// The system NRU tuple `<U_N+, U_N-, S_N>`, and the mean that the study's figures draw between.
+/// The system NRU tuple `<U_N+, U_N-, S_N>`, and the mean that the study's figures show in between.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SystemNru {
     /// `U_N+`, the fair system NRU in decibels: the mean of the `U_n` that are zero or more.
@@ -21,13 +21,13 @@ pub struct SystemNru {
     pub mean: Measured,
     /// `S_N`, the mean of the flows' stabilities. Equation (10).
     pub stability: Measured,
-    /// The coefficient of variation of the flows' `U_n`: sample deviation over the size of the
-    /// mean. The study's Table VI has this as its stability.
+    /// The coefficient of variation of the flows' `U_n`: sample deviation divided by the absolute
+    /// mean. The study's Table VI lists this as stability.
     pub variation: Measured,
 }
 
 impl SystemNru {
-    /// The tuple of flows whose usage is known over time.
+    /// The tuple for flows whose usage over time is known.
     ///
     /// All values are [`Undefined::NoSamples`] without flows; see [`Self::of_means`] for the rest.
     pub fn new(flows: &[FlowNru]) -> Self {
@@ -41,9 +41,9 @@ impl SystemNru {
         Self { stability: stabilities.and_then(|s| mean(&s)), ..tuple }
     }
 
-    /// The tuple of flows of which only one number `U_n` (in decibels) is known. It has no
-    /// stability; `fair` is [`Undefined::NoneFair`] when all flows are below zero, `unfair` is
-    /// [`Undefined::NoneUnfair`] when none is.
+    /// The tuple for flows of which only `U_n` (in decibels) is known. It has no stability. `fair`
+    /// is [`Undefined::NoneFair`] if all flows are below zero, `unfair` is
+    /// [`Undefined::NoneUnfair`] if none is.
     pub fn of_means(flow_nru_db: &[f64]) -> Self {
         if flow_nru_db.is_empty() {
             return Self::undefined(Undefined::NoSamples);
@@ -80,18 +80,18 @@ impl SystemNru {
     }
 }
 
-/// What a tuple says of the system. Table II.
+/// The case of a tuple. Table II.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Case {
     /// All flows have less than their fair share.
     A,
     /// Some flows have more than their fair share, some less.
     B,
-    /// Some flows have just their fair share, some less.
+    /// Some flows have exactly their fair share, some less.
     C,
     /// All flows have their fair share or more.
     D,
-    /// All flows have just their fair share.
+    /// All flows have exactly their fair share.
     E,
 }
 
@@ -100,7 +100,7 @@ impl Case {
     /// on that side); `None` when both are absent.
     ///
     /// A measured value is never exactly zero: within `zero_within_db` it counts as zero. The study
-    /// rounds to one decimal, which is 0.05.
+    /// rounds to one decimal, which means 0.05.
     pub fn of(fair: Option<f64>, unfair: Option<f64>, zero_within_db: f64) -> Option<Self> {
         match (fair, unfair) {
             (None, None) => None,
@@ -112,7 +112,7 @@ impl Case {
         }
     }
 
-    /// The study's comment on the case, in our words.
+    /// The study's comment on the case, paraphrased.
     pub const fn says(self) -> &'static str {
         match self {
             Self::A => "all flows get less than their fair share",
@@ -156,7 +156,7 @@ mod tests {
         // Table VI, NewReno at 125 ms, and Table IX at 125 ms ("to 1dp").
         assert_eq!(Case::of(None, Some(-0.27), 0.05), Some(Case::A));
         assert_eq!(Case::of(Some(0.02), Some(-15.57), 0.05), Some(Case::C));
-        // Section VI.C calls CUBIC at 25 ms case C "to 1dp", yet 0.06 rounds to 0.1.
+        // Section VI.C calls CUBIC at 25 ms case C "to 1dp", although 0.06 rounds to 0.1.
         assert_eq!(Case::of(Some(0.06), Some(-0.40), 0.05), Some(Case::B));
     }
 
@@ -173,8 +173,8 @@ mod tests {
 
     #[test]
     fn stabilities_of_table_6_are_variations_of_its_own_tuples() {
-        // Fair and unfair NRU and stability of CUBIC at 75, 100, 150 and 175 ms, of NewReno at 25
-        // and 50 ms. All are rounded, and with them the variation.
+        // Fair and unfair NRU and stability of CUBIC at 75, 100, 150 and 175 ms, and of NewReno at
+        // 25 and 50 ms. All are rounded, which affects the variation.
         for (fair, unfair, stability) in [
             (2.0, -4.27, 3.8),
             (2.0, -4.24, 3.83),

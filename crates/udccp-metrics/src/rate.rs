@@ -4,13 +4,13 @@ use crate::undefined::{Measured, Undefined, check};
 
 /// Mean rate of `bytes` over `span_s` seconds in Mbit/s (10^6 bit/s).
 ///
-/// Over the wire bytes (IP packets) this is throughput, over the payload it is goodput
-/// (RFC 5166 section 2.1.1). Also transfer size over transfer time, equation (1) of Nor et al.,
-/// "Performance Enhancement of DCCP TCP-like over Long Delay Link Networks" (2012), which counts
-/// the IP bytes of the flow on the link between the routers.
+/// With wire bytes (IP packets) this is throughput, with payload bytes goodput (RFC 5166 section
+/// 2.1.1). It is also transfer size over transfer time, equation (1) of Nor et al., "Performance
+/// Enhancement of DCCP TCP-like over Long Delay Link Networks" (2012), which counts the flow's IP
+/// bytes on the link between the routers.
 ///
 /// # Errors
-/// [`Undefined::EmptyInterval`] when the span is not longer than zero.
+/// [`Undefined::EmptyInterval`] if the span is zero.
 pub fn throughput_mbps(bytes: u64, span_s: f64) -> Measured {
     check(&[span_s])?;
     if span_s <= 0.0 {
@@ -19,8 +19,7 @@ pub fn throughput_mbps(bytes: u64, span_s: f64) -> Measured {
     Ok(bytes as f64 * 8.0 / 1e6 / span_s)
 }
 
-/// The part of a link of `capacity_mbps` that the given rates fill, in percent
-/// (RFC 5166 section 2.1.1).
+/// The percentage of a link of `capacity_mbps` that the given rates use (RFC 5166 section 2.1.1).
 ///
 /// # Errors
 /// [`Undefined::ZeroReference`] for a link without capacity, [`Undefined::BadInput`] on a

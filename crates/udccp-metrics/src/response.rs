@@ -2,7 +2,7 @@
 
 use crate::undefined::{Measured, Undefined, check};
 
-/// Power: throughput over delay, Mbit/s for each millisecond (RFC 5166 section 2.1).
+/// Power: throughput divided by delay, in Mbit/s per millisecond (RFC 5166 section 2.1).
 ///
 /// # Errors
 /// [`Undefined::ZeroReference`] without delay, [`Undefined::BadInput`].
@@ -14,9 +14,8 @@ pub fn power(throughput_mbps: f64, delay_ms: f64) -> Measured {
     Ok(throughput_mbps / delay_ms)
 }
 
-/// The rate in packets a second that a TCP without delayed acknowledgements has at this
-/// round-trip time and loss rate: `1.2 / (RTT sqrt(p))` (RFC 5166 section 2.1, Floyd and Fall
-/// 1999).
+/// The rate in packets per second of a TCP without delayed acknowledgements at this round-trip time
+/// and loss rate: `1.2 / (RTT sqrt(p))` (RFC 5166 section 2.1, Floyd and Fall 1999).
 ///
 /// # Errors
 /// [`Undefined::ZeroReference`] when the time is zero, [`Undefined::NoLoss`],
@@ -26,9 +25,9 @@ pub fn tcp_friendly_rate(rtt_s: f64, loss: f64) -> Measured {
     Ok(1.2 / (rtt_s * loss.sqrt()))
 }
 
-/// A sender's packets a second over those of the TCP throughput equation, `1 / (R f(p))` with
-/// `f(p) = sqrt(2p/3) + 12 sqrt(3p/8) p (1 + 32 p^2)` (RFC 5348 section 3.1, t_RTO = 4 R, b = 1):
-/// 1 where it keeps to the equation, more where it is faster. `p` is in 0..=1.
+/// A sender's packet rate relative to the TCP throughput equation, `1 / (R f(p))` with `f(p) =
+/// sqrt(2p/3) + 12 sqrt(3p/8) p (1 + 32 p^2)` (RFC 5348 section 3.1, t_RTO = 4 R, b = 1): 1 if it
+/// follows the equation, more if it is faster. `p` is in 0..=1.
 ///
 /// # Errors
 /// [`Undefined::ZeroReference`] when the time is zero, [`Undefined::NoLoss`],
@@ -39,7 +38,7 @@ pub fn equation_ratio(packets_per_s: f64, rtt_s: f64, p: f64) -> Measured {
     Ok(packets_per_s * rtt_s * f)
 }
 
-/// Refuses what no rate follows from.
+/// Refuses inputs for which the equation has no rate.
 fn check_equation(all: &[f64], rtt_s: f64, loss: f64) -> Result<(), Undefined> {
     check(all)?;
     match (rtt_s == 0.0, loss == 0.0) {
@@ -49,8 +48,8 @@ fn check_equation(all: &[f64], rtt_s: f64, loss: f64) -> Result<(), Undefined> {
     }
 }
 
-/// Responsiveness: round-trip times of lasting congestion until the sending rate has halved
-/// (RFC 5166 section 2.2.1). `rates` holds the rate before the congestion, then one a round trip.
+/// Responsiveness: round-trip times of persistent congestion until the sending rate has halved (RFC
+/// 5166 section 2.2.1). `rates` has the rate before the congestion, then one per round trip.
 ///
 /// # Errors
 /// [`Undefined::NoSamples`] without rates, [`Undefined::Never`] when it does not halve,
@@ -62,8 +61,8 @@ pub fn responsiveness(rates: &[f64]) -> Measured {
     halved.map(|n| n as f64).ok_or(Undefined::Never)
 }
 
-/// Aggressiveness: the largest rise of the rate from one round trip to the next without congestion
-/// (RFC 5166 section 2.2.1), in the unit of the rates; zero where it never rises.
+/// Aggressiveness: the largest increase of the rate between consecutive round trips without
+/// congestion (RFC 5166 section 2.2.1), in the unit of the rates; zero if it never increases.
 ///
 /// # Errors
 /// [`Undefined::TooFew`] for fewer than two round trips, [`Undefined::BadInput`].
@@ -71,8 +70,9 @@ pub fn aggressiveness(rates: &[f64]) -> Measured {
     largest_step(rates, |before, after| after - before)
 }
 
-/// Smoothness of one sender under periodic loss: the largest fall of the rate from one round trip
-/// to the next (RFC 5166 section 2.2.1), in the unit of the rates; zero where it never falls.
+/// Smoothness of one sender under periodic loss: the largest decrease of the rate between
+/// consecutive round trips (RFC 5166 section 2.2.1), in the unit of the rates; zero if it never
+/// decreases.
 ///
 /// # Errors
 /// [`Undefined::TooFew`] for fewer than two round trips, [`Undefined::BadInput`].
@@ -88,8 +88,8 @@ fn largest_step(rates: &[f64], step: fn(f64, f64) -> f64) -> Measured {
     Ok(rates.windows(2).map(|w| step(w[0], w[1])).fold(0.0, f64::max))
 }
 
-/// Time in seconds from a change at `epoch_s` until the rate of an interval is first back at
-/// `level` or more, for example after an outage or a burst of other traffic.
+/// Time in seconds from a change at `epoch_s` until the rate of an interval is first at `level` or
+/// above again, for example after an outage or a burst of other traffic.
 ///
 /// # Errors
 /// As [`crate::convergence_time`].

@@ -1,5 +1,5 @@
-//! Other measures of how a resource is shared: max-min and proportional fairness, the product
-//! measure, epsilon-fairness, potential delay.
+//! Other measures of sharing: max-min and proportional fairness, the product measure,
+//! epsilon-fairness, potential delay.
 //!
 //! Source: RFC 5166 section 2.3; Bhatti et al., "Revisiting inter-flow fairness" (2008), section
 //! II.B; Kelly, Maulloo and Tan 1998 for proportional fairness.
@@ -7,9 +7,9 @@
 use crate::summary::mean;
 use crate::undefined::{Measured, Undefined, check};
 
-/// The max-min fair shares of a link of `capacity`, by progressive filling: all rates grow
-/// alike, and a flow stops at its demand (`None` is a flow that takes all it gets).
-/// RFC 5166 section 2.3.2. Any unit, the same for all; empty for no flows.
+/// The max-min fair shares of a link of `capacity`, by progressive filling: all rates grow equally,
+/// and a flow stops at its demand (`None` for a flow without limit). RFC 5166 section 2.3.2. All
+/// values in the same unit; empty without flows.
 ///
 /// # Errors
 /// [`Undefined::BadInput`] on a negative or non-finite input.
@@ -30,8 +30,8 @@ pub fn max_min_shares(capacity: f64, demands: &[Option<f64>]) -> Result<Vec<f64>
     Ok(shares)
 }
 
-/// How far rates are from the max-min fair ones: the smallest `r_n / f_n`, at most 1 where the
-/// link is not overfull; 0 means that a flow starves.
+/// How far rates are from the max-min fair ones: the smallest `r_n / f_n`. It is at most 1 unless
+/// the link is overfull; 0 means that a flow starves.
 ///
 /// # Errors
 /// [`Undefined::NoSamples`] without flows, [`Undefined::DifferentLengths`],
@@ -48,9 +48,9 @@ pub fn max_min_ratio(rates: &[f64], fair: &[f64]) -> Measured {
     rates.iter().zip(fair).map(|(r, f)| r / f).reduce(f64::min).ok_or(Undefined::NoSamples)
 }
 
-/// Rates over an equal share of all rates: 1 is what is fair among flows that all want more
-/// (the normalised throughput of Floyd, Handley, Padhye and Widmer, "Equation-based congestion
-/// control for unicast applications" (2000), section 4.1). `all` holds `some` too.
+/// Rates divided by an equal share of all rates: 1 is fair among flows that all want more (the
+/// normalised throughput of Floyd, Handley, Padhye and Widmer, "Equation-based congestion control
+/// for unicast applications" (2000), section 4.1). `all` includes `some`.
 ///
 /// # Errors
 /// [`Undefined::Silent`] when all rates are zero, [`Undefined::NoSamples`] when there are none,
@@ -64,12 +64,12 @@ pub fn normalised(some: &[f64], all: &[f64]) -> Result<Vec<f64>, Undefined> {
     Ok(some.iter().map(|rate| rate / share).collect())
 }
 
-/// The utility that proportional fairness maximises: `sum ln T_n` over flows with throughput
-/// `T_n` (Bhatti et al. 2008 section II.B after Kelly et al. 1998). Its value depends on the
-/// unit of the rates: compare only values of equal units and numbers of flows.
+/// The utility that proportional fairness maximises: `sum ln T_n` over flows with throughput `T_n`
+/// (Bhatti et al. 2008 section II.B after Kelly et al. 1998). It depends on the unit of the rates:
+/// compare only values with equal units and numbers of flows.
 ///
 /// # Errors
-/// [`Undefined::NoSamples`] without flows, [`Undefined::Silent`] when a flow has nothing (minus
+/// [`Undefined::NoSamples`] without flows, [`Undefined::Silent`] if a flow has rate zero (minus
 /// infinity), [`Undefined::BadInput`].
 pub fn log_utility(rates: &[f64]) -> Measured {
     check(rates)?;
@@ -104,9 +104,9 @@ pub fn proportional_change(rates: &[f64], other: &[f64]) -> Measured {
     Ok(rates.iter().zip(other).map(|(x, o)| (o - x) / x).sum())
 }
 
-/// The product measure as a rate: the geometric mean of the flows' rates, `(prod x_i)^(1/n)`
-/// (RFC 5166 section 2.3.1 has the bare product). Zero when a flow starves; at equal sums it is
-/// largest when all are equal.
+/// The product measure as a rate: the geometric mean of the flows' rates, `(prod x_i)^(1/n)` (RFC
+/// 5166 section 2.3.1 has the plain product). Zero if a flow starves; for equal sums it is largest
+/// if all rates are equal.
 ///
 /// # Errors
 /// [`Undefined::NoSamples`] without flows, [`Undefined::BadInput`].
@@ -117,8 +117,8 @@ pub fn geometric_mean(rates: &[f64]) -> Measured {
     }
 }
 
-/// The least epsilon for which the rates are epsilon-fair: `1 - min / max`
-/// (RFC 5166 section 2.3.1). 0 is equal, 1 means that a flow starves.
+/// The smallest epsilon for which the rates are epsilon-fair: `1 - min / max` (RFC 5166 section
+/// 2.3.1). 0 means equal; 1 means that a flow starves.
 ///
 /// # Errors
 /// [`Undefined::NoSamples`] without flows, [`Undefined::AllSilent`] when all rates are zero,
@@ -133,11 +133,11 @@ pub fn epsilon(rates: &[f64]) -> Measured {
     Ok(1.0 - least / most)
 }
 
-/// Mean potential delay, `sum (1 / x_i) / n`: the mean time to move one unit of data
-/// (RFC 5166 section 2.3.2, there as a sum). Less is better.
+/// Mean potential delay, `sum (1 / x_i) / n`: the mean time to transfer one unit of data (RFC 5166
+/// section 2.3.2, there as a sum). Smaller is better.
 ///
 /// # Errors
-/// [`Undefined::NoSamples`] without flows, [`Undefined::Silent`] when a flow has nothing,
+/// [`Undefined::NoSamples`] without flows, [`Undefined::Silent`] if a flow has rate zero,
 /// [`Undefined::BadInput`].
 pub fn potential_delay(rates: &[f64]) -> Measured {
     check(rates)?;
@@ -164,7 +164,7 @@ mod tests {
     fn filling_a_link_with_small_and_greedy_flows() {
         let shares = max_min_shares(100.0, &[None, Some(10.0), None, Some(70.0)]).unwrap();
         assert_eq!(shares, [30.0, 10.0, 30.0, 30.0]);
-        // Demands below capacity are all met.
+        // If the sum of demands is below capacity, all are met.
         assert_eq!(max_min_shares(100.0, &[Some(10.0), Some(20.0)]), Ok(vec![10.0, 20.0]));
         assert_eq!(max_min_shares(1.0, &[]), Ok(vec![]));
         assert_eq!(max_min_shares(-1.0, &[None]), Err(Undefined::BadInput));

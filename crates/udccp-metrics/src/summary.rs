@@ -18,14 +18,14 @@ pub fn mean(values: &[f64]) -> Measured {
     Ok(values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// As many runs as an interval needs. Student's t of one degree of freedom is 12.7: two runs of
-/// 0.64 and 0.98 would give an interval from -1.35 to 2.97.
+/// Minimum number of runs for an interval. Student's t with one degree of freedom is 12.7: two runs
+/// of 0.64 and 0.98 would give an interval from -1.35 to 2.97.
 pub const INTERVAL_RUNS: usize = 3;
 
-/// What repeated runs say about one quantity.
+/// The statistics of one quantity over repeated runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
-    /// How many runs had a value.
+    /// Number of runs with a value.
     pub n: usize,
     /// Mean over the runs.
     pub mean: Measured,
@@ -34,12 +34,12 @@ pub struct Summary {
     /// Half the width of the 95 % confidence interval of the mean, by Student's t with `n - 1`
     /// degrees of freedom; needs [`INTERVAL_RUNS`].
     pub ci95: Measured,
-    /// The least and the largest value.
+    /// The smallest and the largest value.
     pub range: Option<(f64, f64)>,
 }
 
 impl Summary {
-    /// The summary of one value a run.
+    /// The summary of values, one per run.
     pub fn of(values: &[f64]) -> Self {
         let n = values.len();
         let mean = mean(values);
@@ -59,28 +59,30 @@ impl Summary {
         Self { n, mean, stddev, ci95, range }
     }
 
-    /// The interval as (low, high), where it exists.
+    /// The interval as (low, high), if it exists.
     pub fn interval(&self) -> Option<(f64, f64)> {
         let (mean, half) = (self.mean.ok()?, self.ci95.ok()?);
         Some((mean - half, mean + half))
     }
 }
 
-/// The 97.5 % quantile of Student's t distribution: what a two-sided 95 % interval multiplies the
-/// standard error by. `degrees` of zero is read as one.
+/// The 97.5 % quantile of Student's t distribution, by which a two-sided 95 % interval multiplies
+/// the standard error. Zero `degrees` count as one.
 pub fn student_t_975(degrees: usize) -> f64 {
     let degrees = degrees.max(1) as f64;
     match StudentsT::new(0.0, 1.0, degrees) {
         Ok(t) => t.inverse_cdf(0.975),
-        // Not reachable with a positive number of degrees; the normal value is the limit.
+        // Cannot happen with a positive number of degrees; the value is the normal limit.
         Err(_) => 1.959_963_984_540_054,
     }
 }
 
-/// Standard deviation over mean: the smoothness of a bit rate (RFC 5166 section 2.2.2). No unit.
+/// Standard deviation divided by mean: the smoothness of a bit rate (RFC 5166 section 2.2.2). No
+/// unit.
 ///
 /// # Errors
-/// [`Undefined::TooFew`] for fewer than two values, [`Undefined::ZeroReference`] for mean zero.
+/// [`Undefined::TooFew`] for fewer than two values, [`Undefined::ZeroReference`] if the mean is
+/// zero.
 pub fn coefficient_of_variation(values: &[f64]) -> Measured {
     let summary = Summary::of(values);
     let (stddev, mean) = (summary.stddev?, summary.mean?);
@@ -125,7 +127,7 @@ mod tests {
         assert_eq!(Summary::of(&[f64::NAN, 1.0]).stddev, Err(Undefined::BadInput));
     }
 
-    /// Two runs of a Jain index once gave 0.81 +- 2.16.
+    /// Regression: two runs of a Jain index gave 0.81 +- 2.16.
     #[test]
     fn two_runs_have_a_range_and_no_interval() {
         let s = Summary::of(&[0.98, 0.64]);

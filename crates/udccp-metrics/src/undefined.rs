@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// A number, or why there is none.
+/// A number, or why it does not exist.
 pub type Measured = Result<f64, Undefined>;
 
 /// Why a value does not exist.
@@ -10,33 +10,33 @@ pub type Measured = Result<f64, Undefined>;
 pub enum Undefined {
     /// Nothing was measured: no flow, no sample, or no packet.
     NoSamples,
-    /// The sender told no round-trip time: UDP, or a flow of many connections.
+    /// The sender reported no round-trip time: UDP, or a flow of many connections.
     NoRoundTripTime,
-    /// Nothing was lost, which the rate of an equation divides by.
+    /// Nothing was lost, and the equation divides by the loss.
     NoLoss,
     /// Every flow had zero throughput, so there is nothing to share.
     AllSilent,
-    /// A statistic needs more runs or samples than there were.
+    /// A statistic needs more runs or samples.
     TooFew {
-        /// How many the definition needs.
+        /// How many are needed.
         needed: usize,
         /// How many there were.
         got: usize,
     },
     /// The measuring interval has no length.
     EmptyInterval,
-    /// The reference value that divides the result is zero.
+    /// The reference value, by which the result is divided, is zero.
     ZeroReference,
-    /// A flow without any throughput: minus infinity decibels, minus infinity of utility.
+    /// A flow without any throughput, whose decibels or utility would be minus infinity.
     Silent,
     /// No flow has its fair share or more.
     NoneFair,
     /// No flow has less than its fair share.
     NoneUnfair,
-    /// The sender has no congestion control, or nobody asked it: a kernel's DCCP, or a flow of many
-    /// connections.
+    /// The sender has no congestion control or did not report it: a kernel's DCCP, or a flow of
+    /// many connections.
     NotControlled,
-    /// What was waited for never came within the measured time.
+    /// The event did not happen within the measured time.
     Never,
     /// Two lists that belong together have different lengths.
     DifferentLengths,

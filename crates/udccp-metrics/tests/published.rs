@@ -1,5 +1,6 @@
-//! The definitions against the numbers of "Revisiting inter-flow fairness" (Bhatti et al. 2008).
-//! Where a published number does not follow from its own definition, the test says by how much.
+//! Compares the definitions with the numbers of "Revisiting inter-flow fairness" (Bhatti et al.
+//! 2008). Where a published number does not follow from its definition, the test states the
+//! difference.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -47,7 +48,7 @@ fn table_6(rtts: &[u32], weights_at: impl Fn(u32) -> u32) -> Vec<[(f64, f64); 2]
 
 #[test]
 fn table_6_follows_from_tables_3_and_4_up_to_100_ms() {
-    // Rates are printed as whole Mbit/s: half of one at 17 is 0.13 dB.
+    // Rates are printed as whole Mbit/s: an error of one half at 17 is 0.13 dB.
     for [ours, theirs] in table_6(&[50, 75, 100], |rtt| rtt) {
         assert!((ours.0 - theirs.0).abs() < 0.15, "{ours:?} {theirs:?}");
         assert!((ours.1 - theirs.1).abs() < 0.15, "{ours:?} {theirs:?}");
@@ -58,11 +59,11 @@ fn table_6_follows_from_tables_3_and_4_up_to_100_ms() {
 fn table_6_beyond_125_ms_follows_from_the_weights_of_a_short_path() {
     let far = [150, 175, 200];
     for [ours, theirs] in table_6(&far, |rtt| rtt) {
-        // With the weights of Table III at the same RTT: more than 1 dB away.
+        // With the weights of Table III at the same RTT, the difference is more than 1 dB.
         assert!(ours.1 - theirs.1 > 1.0, "{ours:?} {theirs:?}");
     }
     for [ours, theirs] in table_6(&far, |_| 25) {
-        // With those of 25 ms (47 Mbit/s for both) it fits.
+        // With those of 25 ms (47 Mbit/s for both) it matches.
         assert!((ours.0 - theirs.0).abs() < 0.1, "{ours:?} {theirs:?}");
         assert!((ours.1 - theirs.1).abs() < 0.25, "{ours:?} {theirs:?}");
     }
@@ -70,12 +71,12 @@ fn table_6_beyond_125_ms_follows_from_the_weights_of_a_short_path() {
 
 #[test]
 fn stability_and_usage_of_table_6_are_not_of_the_same_series() {
-    // CUBIC at 100 ms: S_N = 3.83 at -4.24 and 2.00 dB is a deviation of at least
-    // 3.83 * 2 * 2.00 * 4.24 / (2.00 + 4.24) = 10.4 dB if both flows vary alike. For decibels that
-    // vary so, the mean lies decibels below the decibels of the mean; yet Table VI has the latter.
+    // CUBIC at 100 ms: S_N = 3.83 at -4.24 and 2.00 dB implies a deviation of at least 3.83 * 2 *
+    // 2.00 * 4.24 / (2.00 + 4.24) = 10.4 dB if both flows vary alike. With such variation, the mean
+    // of the decibels is several dB below the decibels of the mean; yet Table VI has the latter.
     let (fair, unfair, stability) = (2.00, 4.24, 3.83);
     let sigma = stability * 2.0 * fair * unfair / (fair + unfair);
-    // The gap of a series that spends half of its time at each of two levels, mean -+ sigma.
+    // The difference for a series that spends half its time at each of two levels, mean -+ sigma.
     let level = |db: f64| libm::pow(10.0, db / 10.0);
     let gap = 10.0 * libm::log10((level(sigma) + level(-sigma)) / 2.0);
     assert!(sigma > 10.0 && gap > 7.0, "{sigma} {gap}");
@@ -87,7 +88,7 @@ fn table_5_is_the_mean_over_time_and_not_the_index_of_table_4() {
     let published = table("004_table5_pair_jfi.csv");
     for (key, rates) in &pairs {
         let of_means = jain(&[rates[0].unwrap(), rates[1].unwrap()]).unwrap();
-        // The index of the means is an upper bound of the mean index, but for rounding.
+        // Except for rounding, the index of the means is an upper bound of the mean index.
         let mean_over_time = published[key][0].unwrap();
         assert!(of_means > mean_over_time - 0.04, "{key:?}: {of_means} {mean_over_time}");
     }
@@ -98,28 +99,30 @@ fn tuples_of_table_9_do_not_follow_from_the_indices_of_table_8() {
     let index = table_by_rtt("004_table8_jfi_14_flows.csv");
     let tuples = table_by_rtt("004_table9_nru_14_flows.csv");
     for (rtt, jfi) in &index {
-        // Of flows with index J the largest has at least 1/J of the mean: max >= sum r^2 / sum r.
+        // Among flows with index J, the largest has at least 1/J of the mean: max >= sum r^2 / sum
+        // r.
         let largest_db = -10.0 * libm::log10(jfi[0].unwrap());
-        // So somebody is far above a fourteenth of what all get; the fair side has at most 0.10 dB.
+        // So some flow is far above a fourteenth of the total, but the fair side has at most 0.10
+        // dB.
         let fair_db = tuples[rtt][0].unwrap_or(0.0);
         assert!(largest_db - fair_db > 2.9, "{rtt} ms: {largest_db} against {fair_db}");
     }
 }
 
-/// Eight times the weights are eight equal shares of fourteen, 57 % of the link: the fair side is
-/// there where the index allows one flow about that much.
+/// Eight times the weights are eight equal shares of fourteen, 57 % of the link. There is a fair
+/// side where the index allows one flow about that much.
 #[test]
 fn tuples_of_table_9_fit_eight_times_the_weights() {
     let index = table_by_rtt("004_table8_jfi_14_flows.csv");
     let tuples = table_by_rtt("004_table9_nru_14_flows.csv");
     for (rtt, jfi) in &index {
-        // The largest share m that an index J of 14 flows allows: the others are equal, and
-        // m^2 + (1 - m)^2 / 13 = 1 / (14 J).
+        // The largest share m that an index J of 14 flows allows, if the others are equal: m^2 + (1
+        // - m)^2 / 13 = 1 / (14 J).
         let squares = 1.0 / (14.0 * jfi[0].unwrap());
         let largest = (1.0 + libm::sqrt(13.0 * (14.0 * squares - 1.0))) / 14.0;
         let eighths_db = 10.0 * libm::log10(largest * 14.0 / 8.0);
         match tuples[rtt][0] {
-            // Indices have two digits, which is 0.1 dB here.
+            // Indices are printed with two digits, which is 0.1 dB here.
             Some(fair_db) => assert!(eighths_db > fair_db - 0.15, "{rtt} ms: {eighths_db}"),
             None => assert!(eighths_db < -0.3, "{rtt} ms: {eighths_db}"),
         }

@@ -1,8 +1,8 @@
-//! No metric makes a number of what is none.
+//! No metric returns a number for invalid input.
 
 use udccp_metrics::*;
 
-/// Every way to put `bad` in the place of one of the inputs.
+/// The results of all metrics with `bad` in place of one input.
 fn results(bad: f64) -> Vec<(&'static str, Result<(), Undefined>)> {
     let (good, with) = ([1.0, 2.0], [1.0, bad]);
     let none = |result: Measured| result.map(|_| ());
@@ -59,7 +59,7 @@ fn what_is_negative_or_no_number_is_a_bad_input_wherever_it_stands() {
     }
 }
 
-/// Decibels are negative, and so are delays between clocks that differ.
+/// Decibels can be negative, and so can delays between different clocks.
 #[test]
 fn quantiles_are_of_any_finite_values() {
     assert_eq!(quantile(&[-3.0, -2.0, 1.0], 0.25), Ok(-2.5));

@@ -1,4 +1,4 @@
-//! The simulator alone: links, events and recorders carry packets of no protocol at all.
+//! The simulator without a protocol: links, events and recorders with plain packets.
 
 use udccp_base::{
     AppPort, DataRate, Datagram, Duration, Ecn, HeaderBytes, Instant, Machine, Message, Payload,
@@ -10,7 +10,7 @@ use udccp_sim::{
 
 use crate::cost::Cost;
 
-/// Runs two constant rates that together nearly fill 100 Mbit/s at 100 ms; the time is counted from
+/// Runs two constant rates that together nearly fill 100 Mbit/s at 100 ms. Time is measured from
 /// the first event.
 pub(crate) fn run(duration: Duration) -> Cost {
     let rate = DataRate::from_mbps(100);
@@ -31,7 +31,7 @@ pub(crate) fn run(duration: Duration) -> Cost {
     Cost { delivered, events, cpu_s, heap_bytes: 0 }
 }
 
-/// Sends every message as one packet without a header; hands out what arrives.
+/// Sends every message as one packet without a header, and delivers received packets.
 #[derive(Debug)]
 struct Bare {
     at: PairAddresses,

@@ -1,4 +1,4 @@
-//! The cases: how many flows of which protocols, over what.
+//! The cases: number of flows, their protocols, and the path.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use udccp_lab::{Record, document};
 
 use crate::cost::{self, Cost};
 
-/// Protocols that take turns among the flows.
+/// The protocols of the flows, in rotation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mix {
     pub(crate) name: &'static str,
@@ -23,7 +23,7 @@ pub(crate) const MIXES: [Mix; 4] = [
     Mix { name: "CUBIC + CUBIC", protocols: ["tcp/cubic", "tcp/cubic"] },
 ];
 
-/// One row of the benchmark: bulk flows over a dumbbell with a queue of one BDP, all started within
+/// A row of the benchmark: bulk flows over a dumbbell with a queue of one BDP, all started within
 /// the first second.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Case {
@@ -50,7 +50,7 @@ impl Case {
         format!("{:17}{flows:4} flows {rate:>10} {rtt_ms:>4} ms", mix.name)
     }
 
-    /// The cheapest of so many runs.
+    /// The cheapest of `runs` runs.
     pub(crate) fn run(&self, runs: u64) -> Cost {
         cost::best((0..runs).map(|_| {
             let (record, heap) = cost::with_heap(|| self.record());
@@ -67,8 +67,8 @@ impl Case {
         run.expect("a run of the benchmark's scenario")
     }
 
-    /// The scenario. Access links are ten times as fast as the bottleneck, and no buffer of a
-    /// host limits a window.
+    /// The scenario. Access links are ten times as fast as the bottleneck, and no buffer of a host
+    /// limits a window.
     fn text(&self) -> String {
         let Self { mix, flows, mbps, rtt_ms, seconds } = self;
         let access = mbps * 10;
@@ -80,7 +80,7 @@ impl Case {
              [time]\nduration = \"{seconds} s\"\nphase = \"1 s\"\n\
              measure = {{ from = \"1 s\", to = \"{seconds} s\", every = \"1 s\" }}\n"
         );
-        // A buffer that is given has each segment acknowledged until the window is open.
+        // With a fixed buffer, each segment is acknowledged until the window is open.
         let buffers = match mbps * rtt_ms {
             ..30_000 => "",
             _ => "tcp = { receive_buffer = \"512 MB\", send_buffer = \"1 GB\" }\n",

@@ -3,14 +3,14 @@
 use udccp_lab::Record;
 use udccp_testkit::CountingAllocator;
 
-/// What one run cost.
+/// The cost of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cost {
-    /// Data packets (of flows from senders to receivers) that arrived.
+    /// Data packets (of flows from senders to receivers) delivered.
     pub(crate) delivered: u64,
     pub(crate) events: u64,
     pub(crate) cpu_s: f64,
-    /// Most heap memory that the run held at once.
+    /// Peak heap memory of the run.
     pub(crate) heap_bytes: usize,
 }
 
@@ -33,7 +33,7 @@ impl Cost {
     }
 }
 
-/// The cheapest of several runs: other load on the machine only ever adds.
+/// The cheapest of several runs: other load on the machine only adds cost.
 pub(crate) fn best(runs: impl Iterator<Item = Cost>) -> Cost {
     runs.min_by(|a, b| a.cpu_s.total_cmp(&b.cpu_s)).expect("at least one run")
 }
@@ -41,12 +41,12 @@ pub(crate) fn best(runs: impl Iterator<Item = Cost>) -> Cost {
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator::new();
 
-/// Runs something and reports how much more heap it held, at most, than was held before.
+/// Runs a function. Returns how far its peak heap use exceeded the use before it.
 pub(crate) fn with_heap<T>(run: impl FnOnce() -> T) -> (T, usize) {
     ALLOCATOR.peak_of(run)
 }
 
-/// Most memory that the process ever held, in MiB.
+/// Peak memory of the process, in MiB.
 pub(crate) fn peak_mib() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|l| l.starts_with("VmHWM:"))?;

@@ -1,13 +1,13 @@
-//! Speed of the whole simulation: data packets delivered per second of one core, memory of a flow,
-//! and how both move with the number of flows and with the window. The peer is the same simulator,
-//! links and recorders carrying the same packets with no protocol at all, in the same process.
+//! Speed of whole simulations: data packets delivered per second on one core, memory per flow, and
+//! how both change with the number of flows and with the window. The baseline is the same simulator
+//! with the same links, recorders and packets but without a protocol, in the same process.
 //!
-//! Where ns-2 is installed, it runs the same scenarios, and the last column is how many times as
-//! many packets a second this simulator delivers.
+//! If ns-2 is installed, it runs the same scenarios, and the last column is the ratio of packets
+//! per second to ns-2.
 //!
-//! `cargo bench -p udccp-lab --bench sim_speed`; `-- --quick` runs a fifth of the time once,
-//! `-- --only "CCID 2 + CUBIC" --seconds 10 --runs 1` chooses rows by a part of their name, and
-//! `-- --no-ns2` leaves ns-2 out.
+//! Run it with `cargo bench -p udccp-lab --bench sim_speed`. `-- --quick` simulates a fifth of the
+//! time, once; `-- --only "CCID 2 + CUBIC" --seconds 10 --runs 1` selects rows by a part of their
+//! names; `-- --no-ns2` omits ns-2.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its result")]
 
@@ -21,11 +21,11 @@ use cost::Cost;
 use ns2::Attempt;
 use udccp_base::Duration;
 
-/// What the command line asks for.
+/// Command line options.
 struct Options {
-    /// Only rows whose name has this part.
+    /// Only rows whose names contain this.
     only: Option<String>,
-    /// Simulated seconds instead of each row's own.
+    /// Simulated seconds, instead of each row's default.
     seconds: Option<u64>,
     runs: u64,
     quick: bool,
@@ -50,7 +50,7 @@ impl Options {
         self.only.as_ref().is_none_or(|part| name.contains(part.as_str()))
     }
 
-    /// The same in ns-2, and the ratio.
+    /// Runs the case in ns-2 and formats the ratio.
     fn beside_ns2(&self, case: &Case, cost: &Cost) -> String {
         if !self.ns2 {
             return String::new();
@@ -64,7 +64,7 @@ impl Options {
         }
     }
 
-    /// Runs a row and prints it, if it is wanted.
+    /// Runs and prints a row if it is selected.
     fn row(&self, mut case: Case) -> Option<Cost> {
         let name = case.name();
         if !self.wants(&name) {
@@ -127,7 +127,7 @@ fn two(mix: Mix, mbps: u64, rtt_ms: u64, seconds: u64) -> Case {
     Case { mix, flows: 2, mbps, rtt_ms, seconds }
 }
 
-/// How the cost of a packet moves with the window, with flows and with the rate.
+/// How the cost of a packet changes with the window, the number of flows and the rate.
 fn growth(by_rtt: [Option<Cost>; 3], many: [Option<Cost>; 2], fast: [Option<Cost>; 2]) {
     let [Some(short), Some(base), Some(long)] = by_rtt else { return };
     let times = |cost: Option<Cost>, base: Cost| {

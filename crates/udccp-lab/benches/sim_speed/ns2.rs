@@ -1,20 +1,20 @@
-//! The same scenario in ns-2, where it is installed (Debian: `apt-get install ns2`).
+//! Runs the same scenario in ns-2 if it is installed (Debian: `apt-get install ns2`).
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::case::Case;
 
-/// Clock ticks of `/proc` a second.
+/// Clock ticks per second in `/proc`.
 const TICKS: f64 = 100.0;
 
-/// What ns-2 made of a case.
+/// The result of ns-2 for a case.
 pub(crate) enum Attempt {
-    /// Data packets that crossed the bottleneck, a second of processor time.
+    /// Data packets over the bottleneck per second of processor time.
     PerSecond(f64),
-    /// It ended early, with these words.
+    /// ns-2 ended early, with this output.
     Ended(String),
-    /// There is no ns-2 here.
+    /// ns-2 is not installed.
     Absent,
 }
 
@@ -44,10 +44,10 @@ pub(crate) fn run(case: &Case) -> Attempt {
     }
 }
 
-/// Processor time of all children that have ended, in seconds; `None` where `/proc` says nothing.
+/// Processor time of all finished child processes in seconds; `None` without `/proc`.
 fn children_seconds() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The name, in parentheses, may hold spaces.
+    // The name, in parentheses, may contain spaces.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let ticks = |at: usize| fields.get(at)?.parse::<f64>().ok();
     Some((ticks(13)? + ticks(14)?) / TICKS)

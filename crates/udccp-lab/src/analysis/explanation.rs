@@ -57,7 +57,7 @@ struct Found {
 /// One explanation, with the results of its variant's runs in the order of the table's cells.
 struct Trial<'e> {
     given: &'e Explanation,
-    /// What the variant changes. Explanations with the same changes are one set-up.
+    /// What the variant changes. Explanations with the same changes belong to one set-up.
     set_up: String,
     found: Vec<Option<Found>>,
     /// Points of which every value is near with the variant, and at least one is off without it.

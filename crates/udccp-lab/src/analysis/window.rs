@@ -8,7 +8,7 @@ use crate::schema::{Metric, MetricSpec, Rates, Window};
 /// The share of the rate before a change at which a flow counts as recovered, by default.
 const RECOVERED: f64 = 0.9;
 
-/// The value of a metric of a part of the run; `None` if it is of the measured interval.
+/// The value of a metric over a part of the run; `None` if the metric covers the measured interval.
 pub(super) fn value(
     record: &Record,
     shown: &MetricSpec,
@@ -29,7 +29,7 @@ pub(super) fn value(
     })
 }
 
-/// The samples of a flow whose intervals end within a stretch of the run.
+/// The samples of a flow whose intervals end within a window.
 pub(crate) fn within(flow: &FlowRecord, metric: Metric, window: Window) -> Vec<f64> {
     let (from, to) = (window.from.as_secs_f64(), window.to.as_secs_f64());
     let series = match metric {
@@ -40,7 +40,7 @@ pub(crate) fn within(flow: &FlowRecord, metric: Metric, window: Window) -> Vec<f
     flow.series.t_s.iter().zip(series).filter(|(t, _)| inside(**t)).map(|(_, v)| *v).collect()
 }
 
-/// The metric whose series has these rates.
+/// The metric whose series contains these rates.
 fn metric_of(rates: Rates) -> Metric {
     match rates {
         Rates::Throughput => Metric::Throughput,
@@ -48,7 +48,7 @@ fn metric_of(rates: Rates) -> Metric {
     }
 }
 
-/// The rate of a flow of the rates of all in a stretch of the run, in percent.
+/// The share of a flow in all rates within a window, in percent.
 pub(super) fn share(
     record: &Record,
     rates: Rates,
@@ -61,7 +61,7 @@ pub(super) fn share(
     share_of(sum(own), record.flows.iter().map(sum).sum())
 }
 
-/// A part of a whole, in percent.
+/// A part as a percentage of the whole.
 pub(super) fn share_of(own: f64, all: f64) -> Result<f64, String> {
     if all > 0.0 { Ok(100.0 * own / all) } else { Err("all flows are silent".to_owned()) }
 }
@@ -73,7 +73,8 @@ fn jain(record: &Record, rates: Rates, window: Window) -> Result<f64, String> {
     jain_over_time(&slices).mean().map_err(|why| why.to_string())
 }
 
-/// Seconds from the change until the flow again has its share of the rate in the window before.
+/// Seconds from the change until the flow's rate is back at its share of the rate in the window
+/// before.
 fn recovery(record: &Record, shown: &MetricSpec, flow: Option<&str>) -> Result<f64, String> {
     let flow = flow.and_then(|name| record.flow(name)).ok_or("there is no such flow")?;
     let (Some(window), Some(epoch)) = (shown.window, shown.epoch) else {

@@ -1,15 +1,15 @@
-//! Differences that another backend does not have: where all of a table agrees with the published
-//! values in it, with the table's own set-up, what differs is the simulator's and not the study's.
+//! Other backends as witnesses: if another backend agrees with all published values of a table,
+//! with the table's own set-up, then a difference comes from the simulator and not from the study.
 
 use super::cell::{Agreement, Cell};
 use super::table::TableResult;
 use crate::schema::Reference;
 
-/// Names the backend that agrees with a whole table in each cell of it that needs a reason.
+/// Records, in each cell that needs a reason, the backend that agrees with the whole table.
 ///
-/// `others` has a title and the tables of each backend, in the order of `tables`. A part of a table
-/// is no witness: every cell with a published value has to be run, judged and near. Where the file
-/// says how many runs the study made (`witness_runs`), these are enough to be judged.
+/// `others` has the title and tables of each backend, in the order of `tables`. Part of a table is
+/// not enough: every cell with a published value must be run, judged and near. If the file says how
+/// many runs the study made (`witness_runs`), that many are enough to be judged.
 pub(super) fn name_witnesses(
     tables: &mut [TableResult<'_>],
     others: &[(&str, &[TableResult<'_>])],
@@ -27,7 +27,7 @@ pub(super) fn name_witnesses(
     }
 }
 
-/// Whether every published value of a table is met, and one of them in a way that counts.
+/// Whether all published values of a table agree, and at least one of them in a meaningful way.
 fn agrees(table: &TableResult<'_>) -> bool {
     let enough = table.table.reference.as_ref().and_then(Reference::witness_runs);
     let judged = |cell: &Cell| match (cell.agreement, enough) {

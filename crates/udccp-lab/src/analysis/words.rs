@@ -4,14 +4,14 @@ use udccp_scenario::protocol;
 
 use crate::schema::{CASE_AXIS, FLOW_KEY, Names};
 
-/// A number with this many digits after the point and a true minus.
+/// Formats a number with this many decimals and a typographic minus sign.
 pub(crate) fn fixed(value: f64, digits: usize) -> String {
     let text = format!("{value:.digits$}").replace('-', "\u{2212}");
     let is_zero = text.chars().all(|c| "\u{2212}0.".contains(c));
     if is_zero { text.trim_start_matches('\u{2212}').to_owned() } else { text }
 }
 
-/// What a flow is called beside its protocol; `None` where that says the same.
+/// A flow's name next to its protocol; `None` if it repeats the protocol.
 pub(crate) fn own_name<'n>(names: &'n Names, flow: &'n str, protocol: &str) -> Option<&'n str> {
     let letters = |text: &str| {
         let letters = text.chars().filter(|c| c.is_alphanumeric());
@@ -21,7 +21,7 @@ pub(crate) fn own_name<'n>(names: &'n Names, flow: &'n str, protocol: &str) -> O
     (!letters(protocol).contains(&letters(name))).then_some(name)
 }
 
-/// A label in words: what the file calls it, or a protocol's title.
+/// A label in words: the file's name for it, or a protocol's title.
 pub(crate) fn in_words(names: &Names, key: &str, label: &str) -> String {
     match (key, names.of(label)) {
         (_, Some(name)) => name.to_owned(),

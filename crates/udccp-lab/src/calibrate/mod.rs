@@ -1,8 +1,8 @@
-//! Finds the set-up that a study does not state: fitted on some of its tables, judged on others.
+//! Finds the set-up that a study does not state: fitted on some tables, tested on others.
 //!
-//! Every combination of the values of [`Calibration`] is run over the tables of `fit`. The one with
-//! the smallest mean distance wins; whatever is not further from the published values by more than
-//! chance cannot be told apart from it. The winner alone is then run over the tables of `test`.
+//! Every combination of the values of [`Calibration`] is run for the tables of `fit`. The
+//! combination with the smallest mean distance wins; others whose distance is not significantly
+//! larger count as equally good. Only the winner is then run for the tables of `test`.
 
 mod score;
 mod text;
@@ -18,7 +18,7 @@ use crate::schema::{Calibration, Experiment, Filter, Variant};
 use crate::selection::Selection;
 use crate::store::{Store, StoreError};
 
-/// An experiment whose tables of one kind are run with some set-ups.
+/// An experiment whose `fit` or `test` tables are run with some set-ups.
 #[derive(Debug)]
 pub struct Trial {
     experiment: Experiment,
@@ -28,7 +28,7 @@ pub struct Trial {
 /// The calibration of an experiment.
 ///
 /// # Errors
-/// The file has none.
+/// The file has no calibration.
 pub fn calibration(experiment: &Experiment) -> Result<&Calibration, Diagnostics> {
     experiment.calibration.as_ref().ok_or_else(|| {
         let error = Diagnostic::whole(format!("{} has no [calibrate]", experiment.id));
@@ -37,10 +37,10 @@ pub fn calibration(experiment: &Experiment) -> Result<&Calibration, Diagnostics>
 }
 
 impl Trial {
-    /// The tables `ids` of an experiment, to be run with these set-ups.
+    /// Prepares the tables `ids` of an experiment to be run with these set-ups.
     ///
     /// # Errors
-    /// A set-up with a key that a run does not have.
+    /// A set-up has a key that a run does not have.
     pub fn new(
         mut experiment: Experiment,
         calibration: &Calibration,
@@ -72,7 +72,7 @@ impl Trial {
         Ok(Self { experiment, set_ups: set_ups.to_vec() })
     }
 
-    /// The experiment with a variant for each set-up.
+    /// The experiment, with one variant per set-up.
     pub fn experiment(&self) -> &Experiment {
         &self.experiment
     }
@@ -85,7 +85,7 @@ impl Trial {
         let weighing = self.experiment.tables.iter().flat_map(|t| &t.shown);
         let weighing: Vec<_> = weighing.filter_map(|s| s.weights.as_ref()).collect();
         let mut tasks = plan(&self.experiment, options)?;
-        // As the file stands it is the first set-up; weights are of the file as it stands.
+        // The unchanged file is the first set-up; weights come from the unchanged file.
         tasks.retain(|task| {
             let weighs = |case: &String| weighing.iter().any(|w| w.case == *case);
             task.variant.is_some() || task.case.as_ref().is_some_and(weighs)
@@ -107,7 +107,7 @@ impl Trial {
         Ok(results)
     }
 
-    /// What the runs of each set-up are worth.
+    /// The distances of each set-up's runs.
     pub fn judge(&self, results: &Results) -> Vec<SetUp> {
         let of = |set_up: &Vec<usize>| {
             let id = name(set_up);
@@ -119,7 +119,7 @@ impl Trial {
     }
 }
 
-/// What a set-up is called among variants.
+/// The name of a set-up's variant.
 fn name(set_up: &[usize]) -> String {
     let values: Vec<String> = set_up.iter().map(ToString::to_string).collect();
     format!("set-up-{}", values.join("-"))

@@ -1,59 +1,59 @@
-//! How far a set-up is from what was published, and which set-ups cannot be told apart.
+//! Measures how far a set-up is from the published values, and which set-ups are equally good.
 
 use crate::analysis::{Cell, TableResult};
 use crate::schema::Point;
 
-/// No cell counts for more than this many tolerances: one that no set-up reaches decides nothing.
+/// Cap of a cell's distance in tolerances: a cell that no set-up reaches should decide nothing.
 const MOST: f64 = 4.0;
 
-/// How far the cells of a set-up are from the published values.
+/// The distance of a set-up's cells from the published values.
 #[derive(Clone, Debug)]
 pub struct SetUp {
-    /// The number of each knob's value.
+    /// The index of each parameter's value.
     pub values: Vec<usize>,
     /// The cells that have a published value.
     pub cells: Vec<Held>,
 }
 
-/// A cell held against its published value.
+/// A cell compared with its published value.
 #[derive(Clone, Debug)]
 pub struct Held {
     /// The table.
     pub table: String,
-    /// The case and the grid point: all flows and metrics of it are one point.
+    /// The case and the grid point. All flows and metrics there form one point.
     pub place: (Option<String>, Point),
-    /// The distance in tolerances; none for a value without runs.
+    /// The distance in tolerances; `None` without runs.
     pub distance: Option<f64>,
 }
 
-/// Whole points of a table: those whose every cell agrees.
+/// Whole points of a table: points whose cells all agree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Points {
-    /// All that have a published value.
+    /// Points that have a published value.
     pub of: usize,
-    /// Those that agree.
+    /// Points that agree.
     pub agree: usize,
-    /// Of these, points that do not agree with the set-up that this is compared with.
+    /// Of these, points that disagree with the other set-up.
     pub gained: usize,
-    /// Points that agree with that set-up alone.
+    /// Points that agree only with the other set-up.
     pub lost: usize,
 }
 
-/// Cells that agree, of those that have runs.
+/// Number of cells that agree, out of those with runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Judged {
     /// Within their tolerance.
     pub agree: usize,
-    /// With a published value and one of ours.
+    /// Cells with both a published value and one of ours.
     pub of: usize,
 }
 
-/// The order of the set-ups.
+/// The set-ups in order.
 #[derive(Clone, Debug)]
 pub struct Fit {
-    /// All set-ups, the nearest first.
+    /// All set-ups, nearest first.
     pub order: Vec<SetUp>,
-    /// How many of them, from the first, cannot be told apart from it.
+    /// For each, whether it is as good as the first.
     pub alike: Vec<bool>,
 }
 
@@ -70,13 +70,13 @@ impl SetUp {
         Self { values, cells: tables.iter().flat_map(of_table).collect() }
     }
 
-    /// Mean distance of the cells, in tolerances.
+    /// Mean distance of the cells in tolerances.
     pub fn mean(&self) -> f64 {
         let all: Vec<f64> = self.losses().collect();
         all.iter().sum::<f64>() / all.len().max(1) as f64
     }
 
-    /// Cells that agree; of one table, or of all.
+    /// Counts cells that agree, in one table or in all.
     pub fn judged(&self, table: Option<&str>) -> Judged {
         let meant = self.cells.iter().filter(|held| table.is_none_or(|t| t == held.table));
         let found: Vec<f64> = meant.filter_map(|held| held.distance).collect();
@@ -87,7 +87,7 @@ impl SetUp {
         self.cells.iter().map(|held| held.distance.unwrap_or(MOST).min(MOST))
     }
 
-    /// The whole points of a table, compared with another set-up.
+    /// Compares the whole points of a table with another set-up.
     pub fn points(&self, table: &str, other: &Self) -> Points {
         let mut places: Vec<_> = self.of_table(table).map(|held| &held.place).collect();
         places.sort();
@@ -111,8 +111,8 @@ impl SetUp {
         self.cells.iter().filter(move |held| held.table == table)
     }
 
-    /// Whether this is further away than `best` by more than chance: the mean of the differences
-    /// cell by cell is more than two standard errors.
+    /// Whether this is significantly worse than `best`: the mean difference per cell exceeds two
+    /// standard errors.
     fn is_worse_than(&self, best: &Self) -> bool {
         let differences: Vec<f64> =
             self.losses().zip(best.losses()).map(|(own, theirs)| own - theirs).collect();
@@ -125,7 +125,7 @@ impl SetUp {
 }
 
 impl Fit {
-    /// Sorts set-ups by their distance; among equals, that with fewer changes of the file is first.
+    /// Sorts set-ups by distance; with equal distances, the one with fewer changes comes first.
     pub fn of(mut set_ups: Vec<SetUp>) -> Self {
         let changed = |s: &SetUp| s.values.iter().filter(|v| **v > 0).count();
         set_ups.sort_by(|a, b| {
@@ -140,14 +140,14 @@ impl Fit {
         self.order.first()
     }
 
-    /// The set-ups that cannot be told apart from the nearest, with it.
+    /// The set-ups that are as good as the nearest, including it.
     pub fn alike(&self) -> impl Iterator<Item = &SetUp> {
         self.order.iter().zip(&self.alike).filter(|(_, alike)| **alike).map(|(s, _)| s)
     }
 }
 
-/// The distance of a cell in tolerances, where a value was published; `Some(None)` where ours has
-/// no value.
+/// The distance of a cell in tolerances, if a value was published; `Some(None)` if we have no
+/// value.
 fn distance(cell: &Cell) -> Option<Option<f64>> {
     let published = cell.published?;
     let value = published.value?;
@@ -159,7 +159,7 @@ fn distance(cell: &Cell) -> Option<Option<f64>> {
 mod tests {
     use super::*;
 
-    /// Cells at these distances, one a point, of one table.
+    /// A set-up with cells at these distances in one table, one per point.
     fn set_up(distances: impl IntoIterator<Item = f64>) -> SetUp {
         let held = |(i, d): (usize, f64)| Held {
             table: "t".to_owned(),
@@ -169,8 +169,8 @@ mod tests {
         SetUp { values: Vec::new(), cells: distances.into_iter().enumerate().map(held).collect() }
     }
 
-    /// A tenth of a tolerance further away, where cells differ by 1.6 and -1.4: the standard error
-    /// is 1.5 by the root of their number.
+    /// The mean is a tenth of a tolerance worse, while cells differ by 1.6 and -1.4: the standard
+    /// error is 1.5 divided by the root of their number.
     #[test]
     fn a_set_up_is_worse_where_chance_does_not_explain_it() {
         let best = |cells| set_up((0..cells).map(|_| 1.5));

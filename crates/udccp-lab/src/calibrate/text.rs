@@ -1,16 +1,15 @@
-//! A calibration in words.
+//! Formats a calibration as text.
 
 use std::fmt::Write as _;
 
 use super::score::{Fit, Judged, SetUp};
 use crate::schema::{Calibration, Experiment};
 
-/// Set-ups that are listed.
+/// Most set-ups to list.
 const LISTED: usize = 10;
 
-/// What the fit chose, what it cannot tell apart, and how the choice does on the other tables.
-/// `tested` is the set-up of the file and the chosen one on the tables of `test`, where these were
-/// run.
+/// The chosen set-up, those that are as good, and the result on the other tables. `tested` has the
+/// unchanged and the chosen set-up for the tables of `test`, if these were run.
 pub fn text(
     experiment: &Experiment,
     calibration: &Calibration,
@@ -58,7 +57,7 @@ pub fn text(
     out
 }
 
-/// A line for each knob: the value chosen, and those that some set-up has that is as good.
+/// One line per parameter: the chosen value, and those of set-ups that are as good.
 fn knobs(out: &mut String, calibration: &Calibration, fit: &Fit, best: &SetUp) {
     for (i, knob) in calibration.knobs.iter().enumerate() {
         let chosen = &knob.values[best.values[i]].id;
@@ -84,7 +83,7 @@ fn test(out: &mut String, calibration: &Calibration, own: &SetUp, chosen: &SetUp
     let _ = writeln!(out, "{:<22} {:>9.2} {:>25.2}", "distance", chosen.mean(), own.mean());
 }
 
-/// The values of a set-up that are not those of the file.
+/// The values of a set-up that differ from the file.
 fn title(calibration: &Calibration, set_up: &SetUp) -> String {
     let changed = calibration.knobs.iter().zip(&set_up.values).filter(|(_, value)| **value > 0);
     let words: Vec<String> =
@@ -96,8 +95,8 @@ fn words(judged: Judged) -> String {
     format!("{} of {}", judged.agree, judged.of)
 }
 
-/// Which set-ups explain a table: they bring whole points near that the file as it stands does not,
-/// and lose none.
+/// Lists the set-ups that explain a table: they make more whole points agree than the unchanged
+/// file, and lose none.
 pub fn whole_points(
     experiment: &Experiment,
     calibration: &Calibration,

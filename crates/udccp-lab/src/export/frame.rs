@@ -20,7 +20,7 @@ pub struct Column {
     pub values: Values,
 }
 
-/// Values of one type; `None` where a row has none.
+/// Values of one type; `None` for rows without a value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
     /// No row has a value yet.
@@ -31,11 +31,11 @@ pub enum Values {
     Integer(Vec<Option<i64>>),
     /// Numbers.
     Real(Vec<Option<f64>>),
-    /// Truth values.
+    /// Booleans.
     Flag(Vec<Option<bool>>),
 }
 
-/// One value on its way into a column.
+/// A value to be added to a column.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Cell {
     None,
@@ -46,7 +46,7 @@ pub(super) enum Cell {
 }
 
 impl From<&Value> for Cell {
-    /// Lists and objects are no cells.
+    /// Lists and objects cannot be cells.
     fn from(value: &Value) -> Self {
         match value {
             Value::Null | Value::Array(_) | Value::Object(_) => Self::None,
@@ -94,7 +94,7 @@ impl Values {
         }
     }
 
-    /// Changes the type so that `cell` fits: whole numbers become numbers, all else becomes text.
+    /// Changes the column's type so that `cell` fits: integers become reals, everything else text.
     fn become_fit(&mut self, cell: &Cell) {
         let n = self.len();
         *self = match (&*self, cell) {
@@ -111,7 +111,7 @@ impl Values {
         };
     }
 
-    /// The value of a row as text.
+    /// A row's value as text.
     pub fn text(&self, row: usize) -> Option<String> {
         match self {
             Self::Empty(_) => None,
@@ -129,12 +129,12 @@ impl Frame {
         &self.columns
     }
 
-    /// How many rows there are.
+    /// Number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// The column of this name, or a new one (with no values so far) right of all others.
+    /// The column with this name; a new column without values is added on the right.
     pub(super) fn column(&mut self, name: &str) -> usize {
         self.columns.iter().position(|c| c.name == name).unwrap_or_else(|| {
             self.columns.push(Column { name: name.to_owned(), values: Values::Empty(self.rows) });
@@ -142,7 +142,7 @@ impl Frame {
         })
     }
 
-    /// Adds a row: what no cell is given for has none.
+    /// Adds a row. Columns without a given cell have no value in it.
     pub(super) fn push(&mut self, cells: impl IntoIterator<Item = (usize, Cell)>) {
         for (column, cell) in cells {
             let column = &mut self.columns[column];
@@ -155,10 +155,10 @@ impl Frame {
         }
     }
 
-    /// The table as CSV (RFC 4180), with a header. What does not exist is an empty field.
+    /// The table as CSV (RFC 4180) with a header. Missing values are empty fields.
     pub fn csv(&self) -> String {
         let mut out = csv::Writer::from_writer(Vec::new());
-        // Writing into memory does not fail, and all rows are of one length.
+        // Writing to memory cannot fail, and all rows have the same length.
         let _ = out.write_record(self.columns.iter().map(|c| &c.name));
         for row in 0..self.rows {
             let fields = self.columns.iter().map(|c| c.values.text(row).unwrap_or_default());

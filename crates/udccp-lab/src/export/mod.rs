@@ -1,7 +1,7 @@
-//! Stored runs for other programs: two tables (a row for each flow of each run, and a row for each
-//! sample of each flow) as CSV or Parquet, or whole records as JSON.
+//! Exports stored runs for other programs: two tables (one row per flow of each run, and one row
+//! per sample of each flow) as CSV or Parquet, or whole records as JSON.
 //!
-//! Equal runs export to equal bytes: what a run cost in processor time is left out.
+//! Equal runs export to equal bytes: processor time is omitted.
 
 mod frame;
 #[cfg(feature = "parquet")]
@@ -20,16 +20,16 @@ pub use frame::{Column, Frame, Values};
 pub use parquet::ParquetError;
 pub use rows::{runs, series};
 
-/// The runs as CSV: [`runs`], for the commonest use.
+/// The table [`runs`] as CSV.
 pub fn csv(results: &Results) -> String {
     runs(results).csv()
 }
 
-/// All runs as one JSON list, a line for each. Axes that are quantities stand as labels in `point`
-/// and as numbers, with their unit in the name, in `point_numbers`.
+/// All runs as a JSON list, one per line. Axes that are quantities appear as labels in `point`, and
+/// as numbers with the unit in the name in `point_numbers`.
 ///
 /// # Errors
-/// A record that has no JSON form.
+/// A record cannot be converted to JSON.
 pub fn json(results: &Results) -> serde_json::Result<String> {
     let exported = |(task, record): (&Task, &Record)| -> serde_json::Result<String> {
         let mut value = Map::new();
@@ -55,7 +55,7 @@ pub fn json(results: &Results) -> serde_json::Result<String> {
     Ok(format!("[{}]", runs?.join(",\n")))
 }
 
-/// A record without what differs between equal runs.
+/// A record without the values that differ between equal runs.
 fn plain(record: &Record) -> serde_json::Result<Value> {
     let mut value = serde_json::to_value(record)?;
     if let Some(cost) = value.get_mut("cost").and_then(Value::as_object_mut) {

@@ -13,17 +13,17 @@ use udccp_scenario::VERSION;
 
 use super::frame::{Column, Frame, Values};
 
-/// Why a table has no Parquet form.
+/// Why a table cannot be written as Parquet.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write a Parquet file: {0}")]
 pub struct ParquetError(#[from] Failure);
 
 impl Frame {
-    /// The table as a Parquet file. Every column is optional: text, 64-bit whole number, double or
-    /// truth value.
+    /// The table as a Parquet file. Every column is optional: text, 64-bit integer, double or
+    /// boolean.
     ///
     /// # Errors
-    /// The format's library refuses.
+    /// An error of the Parquet library.
     pub fn parquet(&self) -> Result<Vec<u8>, ParquetError> {
         let fields: Result<Vec<_>, Failure> =
             self.columns().iter().map(|c| field(c).map(Arc::new)).collect();
@@ -70,7 +70,7 @@ fn write(writer: &mut SerializedColumnWriter<'_>, values: &Values) -> Result<(),
     }
 }
 
-/// Parquet has the values that exist, and for every row whether it has one.
+/// Writes a column: the existing values, and for every row whether it has one.
 fn put<D: DataType, T>(
     writer: &mut SerializedColumnWriter<'_>,
     values: &[Option<T>],

@@ -1,11 +1,11 @@
-//! Labels of axes as numbers: "100 ms" sorts before "50 ms", 0.1 does not sort before 0.05.
+//! Converts labels of axes to numbers, since as text "100 ms" sorts before "50 ms".
 
 use udccp_base::{DataRate, DataSize, Duration};
 
 use crate::schema::{Limit, Percent};
 
-/// The number in a label, in the unit that the name of its column ends with; `None` where the label
-/// names no quantity.
+/// The number in a label, with the unit that ends its column's name; `None` if the label is not a
+/// quantity.
 pub(super) fn number(label: &str) -> Option<(&'static str, f64)> {
     if let Ok(time) = label.parse::<Duration>() {
         return Some(("s", time.as_secs_f64()));
@@ -22,7 +22,7 @@ pub(super) fn number(label: &str) -> Option<(&'static str, f64)> {
         Ok(Limit::Bytes(size)) => return Some(("bytes", bytes(size))),
         Ok(Limit::BdpAndPackets(..) | Limit::Unlimited) | Err(_) => {}
     }
-    // Words such as "inf" and "nan" are numbers to the library, and none here.
+    // Rust also parses words such as "inf" and "nan" as numbers.
     let is_number = label.starts_with(|c: char| c.is_ascii_digit() || c == '-');
     let bare = label.parse::<f64>().ok().filter(|x| is_number && x.is_finite());
     bare.map(|x| ("number", x))

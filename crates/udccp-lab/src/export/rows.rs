@@ -9,24 +9,24 @@ use super::quantity::number;
 use crate::analysis::Results;
 use crate::plan::Task;
 
-/// Columns of a row's columns, beside those of the axes.
+/// Names of the identifying columns, except those of the axes.
 const PLACES: [&str; 8] =
     ["experiment", "case", "variant", "run", "backend", "seed", "flow", "t_s"];
 
-/// A row for each flow of each run. The columns: experiment, case, variant, one for each axis, run,
-/// backend, seed, flow, every value of the flow, every value of the whole system (`system_…`), and
-/// what tells the run from all others. An axis named like one of the first has `axis_` before its
-/// name; a value named like an axis has `flow_` or `run_`.
+/// One row per flow of each run. Columns: experiment, case, variant, one per axis, run, backend,
+/// seed, flow, every value of the flow, every value of the whole system (`system_…`), and what
+/// identifies the run. An axis named like one of the first columns gets the prefix `axis_`; a value
+/// named like an axis gets `flow_` or `run_`.
 ///
-/// An axis of quantities has a column of numbers behind that of its labels, with the unit at the
-/// end of the name: `rtt` and `rtt_s`. One that a value of flows is called like has `axis_` before
-/// its name.
+/// An axis of quantities also has a column of numbers after that of its labels, whose name ends
+/// with the unit: `rtt` and `rtt_s`. If a flow's value has that name, the column gets the prefix
+/// `axis_`.
 pub fn runs(results: &Results) -> Frame {
     let mut frame = Frame::default();
     let columns = RunColumns::new(&mut frame, results);
     let (seed, flow) = (frame.column("seed"), frame.column("flow"));
     for (task, record) in results.all() {
-        // A record is numbers and texts: it always has this form.
+        // A record consists of numbers and texts, so it always has a JSON form.
         let Ok(value) = plain(record) else { continue };
         let mut common = columns.cells(task, record);
         common.push((seed, Cell::Integer(record.seed as i64)));
@@ -54,8 +54,8 @@ pub fn runs(results: &Results) -> Frame {
     frame
 }
 
-/// A row for each sample of each flow of each run: where it belongs, its time, and one column for
-/// each quantity that is sampled. Samples of the whole system have no flow.
+/// One row per sample of each flow of each run: the identifying columns, the time, and one column
+/// per sampled quantity. Samples of the whole system have no flow.
 pub fn series(results: &Results) -> Frame {
     let mut frame = Frame::default();
     let columns = RunColumns::new(&mut frame, results);
@@ -73,7 +73,7 @@ pub fn series(results: &Results) -> Frame {
     frame
 }
 
-/// Where a row belongs.
+/// The identifying columns of a row.
 struct RunColumns {
     fixed: [usize; 3],
     axes: Vec<AxisColumns>,
@@ -85,7 +85,7 @@ struct RunColumns {
 struct AxisColumns {
     axis: String,
     labels: usize,
-    /// A column for each unit that its labels have, almost always one.
+    /// One column per unit of its labels, usually one.
     numbers: Vec<(&'static str, usize)>,
 }
 
@@ -94,7 +94,7 @@ impl RunColumns {
         let fixed = ["experiment", "case", "variant"].map(|name| frame.column(name));
         let mut labels: Vec<(&str, Vec<&str>)> = Vec::new();
         for (axis, label) in results.all().flat_map(|(task, _)| &task.point) {
-            // Cases have axes of their own, which other cases leave empty.
+            // Each case has its own axes; rows of other cases leave their columns empty.
             match labels.iter_mut().find(|(name, _)| name == axis) {
                 Some((_, known)) if known.contains(&label.as_str()) => {}
                 Some((_, known)) => known.push(label),
@@ -120,7 +120,7 @@ impl RunColumns {
         Self { fixed, axes, run, backend }
     }
 
-    /// The name of a value of a flow or a run, which may not be that of an axis.
+    /// The column name of a flow's or run's value, made different from all axes.
     fn apart(&self, what: &str, name: String) -> String {
         let is_axis = self.axes.iter().any(|of| of.axis == name);
         if is_axis { format!("{what}_{name}") } else { name }
@@ -144,7 +144,7 @@ impl RunColumns {
     }
 }
 
-/// The name of a column of numbers of an axis, which is nothing else's.
+/// The name for an axis's column of numbers, made unique.
 fn number_name(axis: &str, unit: &str, taken: &[String]) -> String {
     let name = format!("{axis}_{unit}");
     let is_taken = taken.contains(&name) || PLACES.contains(&name.as_str());
@@ -154,7 +154,7 @@ fn number_name(axis: &str, unit: &str, taken: &[String]) -> String {
 /// The names of all values of a flow or a run.
 fn values() -> Vec<String> {
     let example = Record { flows: vec![FlowRecord::default()], ..Record::default() };
-    // A record is numbers and texts: it always has this form.
+    // A record consists of numbers and texts, so it always has a JSON form.
     let value = plain(&example).unwrap_or_default();
     let mut named = Vec::new();
     flatten(&value["flows"][0], "", &mut named);
@@ -163,8 +163,7 @@ fn values() -> Vec<String> {
     named.into_iter().map(|(name, _)| name).collect()
 }
 
-/// Every value of an object, inner ones under `outer_inner`; lists and series have no columns
-/// in a row.
+/// Collects every value of an object, nested ones as `outer_inner`. Lists and series are omitted.
 fn flatten(value: &Value, prefix: &str, into: &mut Vec<(String, Cell)>) {
     let Value::Object(entries) = value else { return };
     for (key, value) in entries {
@@ -177,7 +176,7 @@ fn flatten(value: &Value, prefix: &str, into: &mut Vec<(String, Cell)>) {
     }
 }
 
-/// A row for each time of a series object; lists of another length are no samples at these times.
+/// One row per time of a series object. Lists of other lengths are not samples of these times.
 fn samples(frame: &mut Frame, series: &Value, columns: &[(usize, Cell)], time: usize) {
     let Some(times) = series["t_s"].as_array() else { return };
     let Value::Object(entries) = series else { return };

@@ -1,7 +1,7 @@
-//! Writes the JSON Schema of a scenario: what a program that makes scenarios has to know. The
-//! typed objects of the Python package are made from it.
+//! Writes the JSON Schema of a scenario, for programs that generate scenarios. The typed objects of
+//! the Python package are generated from it.
 //!
-//! A test compares it, table by table and key by key, with what the reader of files knows.
+//! A test compares it, table by table and key by key, with the reader of files.
 
 mod tables;
 mod topology;
@@ -11,24 +11,24 @@ use serde_json::{Map, Value, json};
 
 use crate::schema::SCHEMA;
 
-/// What a key may hold.
+/// The type of a key's value.
 #[derive(Clone, Debug)]
 enum Kind {
-    /// A quantity with its unit, by the name of its definition: `Time`.
+    /// A quantity with its unit; the name of its definition, such as `Time`.
     Quantity(&'static str),
     /// Any text.
     Text,
-    /// A whole number in this range.
+    /// An integer in this range.
     Whole(u64, Option<u64>),
     /// A number.
     Number,
-    /// A truth value.
+    /// A boolean.
     Flag,
     /// One of these words.
     Word(Vec<&'static str>),
-    /// The number or word that says which table this is.
+    /// A constant that identifies the table.
     Is(Value),
-    /// A table, by the name of its definition.
+    /// A table; the name of its definition.
     Table(&'static str),
     /// A list.
     List(Box<Kind>),
@@ -79,17 +79,17 @@ const LIMIT: Kind = Kind::Quantity("Limit");
 const START_WINDOW: Kind = Kind::Quantity("StartWindow");
 const SERVICE: Kind = Kind::Quantity("Service");
 
-/// A key that has to be there.
+/// A required key.
 fn need(name: &'static str, kind: Kind, about: &'static str) -> Key {
     Key { name, kind, is_needed: true, about }
 }
 
-/// A key that may be absent.
+/// An optional key.
 fn may(name: &'static str, kind: Kind, about: &'static str) -> Key {
     Key { name, kind, is_needed: false, about }
 }
 
-/// The word in `kind` that tells tables apart.
+/// The constant `kind` that distinguishes tables.
 fn kind(word: &'static str) -> Key {
     need("kind", Kind::Is(word.into()), "Selects the form of this table")
 }
@@ -147,7 +147,7 @@ impl Table {
     }
 }
 
-/// The schema of a scenario file (without the axes and cases of an experiment), by JSON Schema
+/// The schema of a scenario file (without the axes and cases of an experiment), in JSON Schema
 /// 2020-12.
 pub fn scenario() -> Value {
     let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! The file, its times, its flows and their options.
+//! The schema of the file, its times, flows and flow options.
 
 use udccp_scenario::PROTOCOLS;
 

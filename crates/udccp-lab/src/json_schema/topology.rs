@@ -1,4 +1,4 @@
-//! The network: links, queues, losses, changes.
+//! The schema of the network: links, queues, losses, changes.
 
 use super::{
     Key, Kind, LIMIT, PACKETS, PERCENT, RATE, SIZE, TIME, Table, kind, may, need, table, words,
@@ -34,7 +34,7 @@ fn topology() -> Table {
     )
 }
 
-/// What every link has, but for rate, delay and limit.
+/// The keys of every link except rate, delay and limit.
 fn common() -> Vec<Key> {
     let either = |tables: &[&'static str], other: Kind| {
         let mut kinds = vec![other];

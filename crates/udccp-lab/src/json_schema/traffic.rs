@@ -18,13 +18,13 @@ pub(super) fn all() -> Vec<Table> {
     all
 }
 
-/// A time, always the same or drawn.
+/// A constant or random time.
 fn random_time() -> Kind {
     let drawn = ["ConstantTime", "ExponentialTime", "ParetoTime", "LognormalTime"];
     Kind::Either(core::iter::once(TIME).chain(drawn.map(Kind::Table)).collect())
 }
 
-/// A size, always the same or drawn.
+/// A constant or random size.
 fn random_size() -> Kind {
     let drawn = ["ConstantSize", "ExponentialSize", "ParetoSize", "LognormalSize"];
     Kind::Either(core::iter::once(SIZE).chain(drawn.map(Kind::Table)).collect())

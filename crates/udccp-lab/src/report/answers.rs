@@ -1,5 +1,4 @@
-//! Answers to the open questions of a study: each sentence with the claims behind it, and what the
-//! runs say of them.
+//! Answers to the open questions of a study: each sentence with its claims and their verdicts.
 
 use core::fmt::Write as _;
 
@@ -8,8 +7,8 @@ use super::html::escape;
 use crate::analysis::{Analysis, JudgedClaim};
 use crate::schema::{Answer, Sentence};
 
-/// The paragraphs of a page: its own answer, or, of a study, those of every experiment of the
-/// report that answers one of its questions.
+/// The answer's paragraphs: the page's own answer or, for a study, those of all experiments in the
+/// report that answer one of its questions.
 pub(super) fn html(analysis: &Analysis<'_>, all: &[Analysis<'_>]) -> String {
     let experiment = analysis.experiment;
     let others = all.iter().filter(|other| other.experiment.id != experiment.id);
@@ -33,7 +32,7 @@ pub(super) fn html(analysis: &Analysis<'_>, all: &[Analysis<'_>]) -> String {
     }
 }
 
-/// The same answer as Markdown: the claims behind it follow as a list.
+/// The same answer as Markdown, followed by a list of its claims.
 pub(super) fn markdown(analysis: &Analysis<'_>) -> String {
     let Some(answer) = &analysis.experiment.answer else { return String::new() };
     let mut out = format!("### {}\n\n", answer.question);
@@ -73,7 +72,7 @@ fn paragraph(from: &Analysis<'_>, answer: &Answer, page: &str) -> String {
     out
 }
 
-/// The claims behind a sentence, each with its place among the claims of its page.
+/// The claims of a sentence, each with its number on its page.
 fn claims<'s>(
     from: &'s Analysis<'_>,
     sentence: &'s Sentence,

@@ -1,4 +1,4 @@
-//! The claims of a page: each with its verdicts and the comparisons that decide.
+//! The claims of a page, with their verdicts and the deciding comparisons.
 
 use core::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use super::html::escape;
 use crate::analysis::{Analysis, Check, JudgedClaim, Judgement};
 use crate::schema::Origin;
 
-/// Every claim; those of the study apart from this project's own.
+/// All claims; those of the study are separate from this project's.
 pub(super) fn claims(analysis: &Analysis<'_>) -> String {
     let has_study = analysis.experiment.study.is_some();
     let has_paper = analysis.claims.iter().any(|c| c.published.holds.is_some());
@@ -68,9 +68,9 @@ fn claim(analysis: &Analysis<'_>, judged: &JudgedClaim<'_>, index: usize) -> Str
     out
 }
 
-/// What runs say of a claim.
+/// The verdict of the runs on a claim.
 pub(super) struct Verdict {
-    /// Its class in the style sheet.
+    /// Its CSS class.
     pub(super) class: &'static str,
     pub(super) sign: &'static str,
     pub(super) words: &'static str,

@@ -1,4 +1,4 @@
-//! Tables and figures as CSV, kept in the page for who copies them.
+//! Tables and figures as CSV, embedded in the page for copying.
 
 use core::fmt::Write as _;
 
@@ -10,12 +10,12 @@ use super::svg::{Chart, Line};
 use crate::analysis::{Cell, TableResult};
 use crate::schema::METRIC_KEY;
 
-/// What a script copies; nothing to see.
+/// Hidden text for a script to copy.
 pub(super) fn hidden(text: &str) -> String {
     format!("<pre class=\"csv\" hidden>{}</pre>\n", escape(text))
 }
 
-/// A line for each value of each source.
+/// One line per value of each source.
 pub(super) fn table(result: &TableResult<'_>, others: &[(&str, &TableResult<'_>)]) -> String {
     let mut keys: Vec<&str> = Vec::new();
     for (key, _) in result.cells().flat_map(|c| &c.labels) {
@@ -42,7 +42,7 @@ pub(super) fn table(result: &TableResult<'_>, others: &[(&str, &TableResult<'_>)
 
 fn line(out: &mut String, keys: &[&str], source: &str, cell: &Cell) {
     let label = |key: &&str| cell.labels.iter().find(|(k, _)| k == key).map(|(_, l)| l.as_str());
-    // Four digits more than are printed: enough to compute with, and no noise.
+    // Four digits more than are printed: enough for computing, without noise.
     let digits = cell.shown.digits + 4;
     let number = |value: Option<f64>| {
         let text = value.map_or_else(String::new, |v| format!("{v:.digits$}"));
@@ -66,8 +66,8 @@ fn line(out: &mut String, keys: &[&str], source: &str, cell: &Cell) {
     let _ = writeln!(out, "{}", fields.join(","));
 }
 
-/// The points of charts: dense lines side by side, where they share their places; others a point
-/// a line.
+/// The points of charts: dense lines as columns if they share x values, other lines with one point
+/// per line.
 pub(super) fn charts(charts: &[Chart]) -> String {
     let mut out = String::new();
     for chart in charts {
@@ -117,7 +117,7 @@ fn lines(chart: &Chart) -> String {
     out
 }
 
-/// A field, in quotes where it has to be.
+/// A CSV field, quoted if necessary.
 fn field(text: &str) -> String {
     match text.contains([',', '"', '\n']) {
         true => format!("\"{}\"", text.replace('"', "\"\"")),

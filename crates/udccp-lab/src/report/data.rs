@@ -1,4 +1,4 @@
-//! Exports figures and tables of a report as JSON, for programs that draw their own.
+//! Exports a report's figures and tables as JSON, for programs that draw their own.
 
 use serde_json::{Value, json};
 use udccp_scenario::Protocol;
@@ -9,14 +9,15 @@ use super::svg::{Chart, Line, LinePoint, Shape, corners};
 use crate::analysis::{Agreement, Analysis, Cell, TableResult};
 use crate::schema::Figure;
 
-/// The charts of a figure, a list with one entry for each panel; `None` without runs.
+/// The charts of a figure as a list with one entry per panel; `None` without runs.
 ///
-/// Colours, markers and dashes are those of the page. A line of published values has `published`.
+/// Colours, markers and dashes are those of the page. Lines of published values have `published`
+/// set.
 pub fn charts(analysis: &Analysis<'_>, figure: &Figure) -> Option<Value> {
     figures::charts(analysis, figure).map(|charts| charts.iter().map(chart).collect())
 }
 
-/// A protocol with its look; `outline` has the corners of its marker, with y downwards, and is
+/// A protocol with its style. `outline` has the corners of its marker, with y downwards; it is
 /// empty for the circle, the cross, the plus and the arch.
 pub fn protocol(p: &Protocol) -> Value {
     let style = style_of(p);
@@ -31,8 +32,8 @@ pub fn protocol(p: &Protocol) -> Value {
     })
 }
 
-/// The cells of a table, a list with one entry for each value: its labels, our mean with its 95 %
-/// interval, the published value, and how the two compare.
+/// The cells of a table as a list with one entry per value: labels, our mean with its 95 %
+/// interval, the published value, and the comparison.
 pub fn cells(table: &TableResult<'_>) -> Value {
     table.cells().map(cell).collect()
 }
@@ -57,7 +58,7 @@ fn cell(cell: &Cell) -> Value {
     })
 }
 
-/// How a value compares with the published one, in a word; empty where there is nothing to compare.
+/// The result of a comparison as a word; empty if there is nothing to compare with.
 pub(super) fn verdict(agreement: Agreement) -> &'static str {
     match agreement {
         Agreement::Close => "agrees",
@@ -106,7 +107,7 @@ fn line(line: &Line) -> Value {
     })
 }
 
-/// A bar; its place is given in values of x and a shift in pixels of a chart 1040 wide.
+/// A bar, positioned by an x value and a shift in pixels of a chart 1040 wide.
 fn shape(shape: &Shape) -> Value {
     json!({
         "x": shape.x,

@@ -1,8 +1,8 @@
-//! The little of HTML that pages are made of.
+//! Helpers to write HTML.
 
 use core::fmt::Write as _;
 
-/// Text with the characters that HTML gives a meaning to written out.
+/// Escapes the characters that are special in HTML.
 pub(super) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -27,7 +27,7 @@ pub(super) fn heading(id: &str, title: &str) -> String {
     )
 }
 
-/// A whole page: everything it needs is inside it.
+/// A complete, self-contained page.
 pub(super) fn document(title: &str, body: &str) -> String {
     let mut page = String::with_capacity(body.len() + 16_384);
     let _ = write!(
@@ -47,7 +47,7 @@ pub(super) fn document(title: &str, body: &str) -> String {
     page
 }
 
-/// A number with a sign and a true minus.
+/// A number with a sign, using a typographic minus.
 pub(super) fn signed(value: f64, digits: usize) -> String {
     let text = format!("{:.digits$}", value.abs());
     let zero = text.chars().all(|c| c == '0' || c == '.');

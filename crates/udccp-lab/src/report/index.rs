@@ -1,5 +1,5 @@
-//! The index page: the published studies first, then this project's own questions, then how true
-//! the simulation is; and the look of each protocol.
+//! The index page: published studies first, then this project's questions, then the validation of
+//! the simulator; and a legend of protocols.
 
 use core::fmt::Write as _;
 
@@ -16,7 +16,7 @@ use super::svg::marker;
 use super::tally::Tally;
 use crate::analysis::Analysis;
 
-/// The parts of the page.
+/// The sections of the page.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     Studies,
@@ -37,7 +37,7 @@ impl Part {
         }
     }
 
-    /// Its heading, and what stands below it.
+    /// Its heading, and the text below it.
     fn title(self) -> [&'static str; 3] {
         match self {
             Self::Studies => [
@@ -86,7 +86,7 @@ pub(super) fn index(analyses: &[Analysis<'_>], about: &About) -> String {
     document("udccp lab", &body)
 }
 
-/// Everything together in one line.
+/// A summary of everything in one line.
 fn total(analyses: &[Analysis<'_>]) -> String {
     let studies = analyses.iter().filter(|a| a.experiment.study.is_some()).count();
     let runs: usize = analyses

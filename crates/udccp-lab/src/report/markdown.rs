@@ -1,4 +1,4 @@
-//! The tables of an experiment as Markdown: a line for each value, a column for each source.
+//! The tables of an experiment as Markdown, with one line per value and one column per source.
 
 use core::fmt::Write as _;
 
@@ -10,15 +10,15 @@ use super::tables::{measure, published};
 use crate::analysis::{Agreement, Analysis, Basis, Cell, Row, TableResult, in_words};
 use crate::schema::{METRIC_KEY, MetricSpec, Point};
 
-/// The backend that plays the simulator's protocol code, so that the two should agree.
+/// The backend that runs the simulator's protocol code, so both should agree.
 const OURS: &str = "linux-udccp";
-/// How near the two should be, in percent.
+/// How closely the two should agree, in percent.
 const NEAR_PERCENT: f64 = 5.0;
 
-/// Whose numbers a column has: the id of a backend, and what it found.
+/// A source of numbers: a backend's id and its results.
 type Source<'t, 'a> = (&'t str, &'t TableResult<'a>);
 
-/// The answer, the score, and every table that is printed.
+/// The answer, the score, and all printed tables.
 pub(super) fn markdown(analysis: &Analysis<'_>) -> String {
     let mut out = super::answers::markdown(analysis);
     out.push_str(&super::score::markdown(analysis));
@@ -72,7 +72,7 @@ fn head(table: &TableResult<'_>, sources: &[Source<'_, '_>]) -> String {
     format!("| {} |\n|{}|\n", words.join(" | "), rules.collect::<Vec<_>>().join("|"))
 }
 
-/// One value of all sources; nothing where none has a run.
+/// The line of one value with all sources; empty if none has a run.
 fn line(
     table: &TableResult<'_>,
     sources: &[Source<'_, '_>],
@@ -101,21 +101,21 @@ fn line(
     format!("| {} |\n", words.join(" | "))
 }
 
-/// Our protocol code in Linux and in simulation, where both have runs.
+/// Our protocol code in Linux and in simulation, if both have runs.
 fn pair<'t, 'a>(sources: &[Source<'t, 'a>]) -> Option<(&'t TableResult<'a>, &'t TableResult<'a>)> {
     let of = |id| sources.iter().find(|(found, _)| *found == id).map(|(_, table)| *table);
     of(OURS).zip(of(SIM))
 }
 
-/// What a source found at the place of a cell.
+/// A source's result for the place of a cell.
 fn find<'t>(table: &'t TableResult<'_>, cell: &Cell) -> Option<&'t Cell> {
     table.cells().find(|c| c.labels == cell.labels)
 }
 
-/// How far one is from the other: as printed, and in percent of it.
+/// The difference as printed, and in percent.
 fn apart(real_cell: &Cell, simulated: &Cell) -> Option<(String, f64)> {
     let (real, other) = (real_cell.ours.mean.ok()?, simulated.ours.mean.ok()?);
-    // What is printed as the same is the same: next to zero percents say nothing.
+    // Values that print the same are equal: percentages of nearly zero are meaningless.
     let is_same = real_cell.shown.print(real) == simulated.shown.print(other);
     let percent = if is_same { 0.0 } else { 100.0 * (real - other) / other.abs() };
     let text = match simulated.shown.unit.is_empty() || !percent.is_finite() {
@@ -125,7 +125,8 @@ fn apart(real_cell: &Cell, simulated: &Cell) -> Option<(String, f64)> {
     Some((text, percent.abs()))
 }
 
-/// How often each source agrees with what the table is held against, and ours with ours.
+/// How often each source agrees with the table's reference, and our code in Linux with the
+/// simulator.
 fn agreements(table: &TableResult<'_>, sources: &[Source<'_, '_>]) -> String {
     let words: Vec<String> = sources
         .iter()

@@ -1,5 +1,5 @@
-//! Reports: one self-contained HTML page an experiment, and an index page. No page loads anything:
-//! they read offline, in print, and on a phone.
+//! Reports: one self-contained HTML page per experiment, and an index page. Pages load nothing
+//! else, so they work offline, in print, and on a phone.
 
 mod answers;
 mod claims;
@@ -36,21 +36,21 @@ pub use data::{cells, charts, protocol};
 pub struct ReportError {
     /// The file or folder.
     pub path: PathBuf,
-    /// Why not.
+    /// The system's error.
     #[source]
     pub error: std::io::Error,
 }
 
-/// When and where a report is written, in words for its index page; what is empty is left out.
+/// When and where a report is written, for its index page; empty fields are omitted.
 #[derive(Clone, Debug, Default)]
 pub struct About {
-    /// The day.
+    /// The date.
     pub date: String,
     /// The machine.
     pub machine: String,
 }
 
-/// The page of one experiment as a text, without what other experiments say of it.
+/// The page of one experiment, without answers of other experiments.
 pub fn page(analysis: &Analysis<'_>) -> String {
     page::page(analysis, &[])
 }
@@ -60,16 +60,15 @@ pub fn text(analysis: &Analysis<'_>) -> String {
     text::text(analysis)
 }
 
-/// Tables as Markdown, a column for each source of numbers.
+/// Tables as Markdown, with one column per source.
 pub fn markdown(analysis: &Analysis<'_>) -> String {
     markdown::markdown(analysis)
 }
 
-/// Writes `index.html` and a page for each experiment into a folder, and returns the index page's
-/// path.
+/// Writes `index.html` and a page per experiment to a folder. Returns the path of the index page.
 ///
 /// # Errors
-/// A folder or file that cannot be written.
+/// A folder or file cannot be written.
 pub fn write(
     folder: &Path,
     analyses: &[Analysis<'_>],

@@ -14,7 +14,7 @@ use super::tables::table;
 use super::variants::variants;
 use crate::analysis::{Analysis, Other};
 
-/// The whole page; `all` are the experiments of the report, which may answer this one's questions.
+/// The whole page. `all` are the experiments of the report, which may answer this one's questions.
 pub(super) fn page(analysis: &Analysis<'_>, all: &[Analysis<'_>]) -> String {
     let experiment = analysis.experiment;
     let mut main = summary::numbers(analysis);
@@ -50,7 +50,7 @@ pub(super) fn page(analysis: &Analysis<'_>, all: &[Analysis<'_>]) -> String {
 /// The id and the title of a table or figure.
 type Entry<'a> = (&'a str, &'a str);
 
-/// Links to the parts that are there, with the tables and figures among them.
+/// Links to the existing sections, including tables and figures.
 fn contents(analysis: &Analysis<'_>, main: &str) -> String {
     let experiment = analysis.experiment;
     let printed = experiment.tables.iter().filter(|t| t.is_printed);
@@ -88,7 +88,7 @@ fn contents(analysis: &Analysis<'_>, main: &str) -> String {
     out
 }
 
-/// What was run: the file as it stands, and its cases.
+/// What was run: the file without its cases, and its cases.
 fn runs(analysis: &Analysis<'_>) -> String {
     let parts = &analysis.experiment.parts;
     if parts.iter().all(|p| p.id.is_none()) {
@@ -153,7 +153,7 @@ fn assumptions(analysis: &Analysis<'_>) -> String {
     out
 }
 
-/// Which numbers were not made where the page was.
+/// Which numbers come from kept runs.
 fn kept(analysis: &Analysis<'_>) -> String {
     let of = |other: &Other<'_>| {
         let kept = &other.results.kept;
@@ -173,7 +173,7 @@ fn kept(analysis: &Analysis<'_>) -> String {
     analysis.others.iter().filter_map(of).collect()
 }
 
-/// How to get this page again.
+/// The commands to reproduce this page.
 fn again(analysis: &Analysis<'_>) -> String {
     let experiment = analysis.experiment;
     let flows = analysis.results.runs.first().map(|(_, r)| &r.flows);

@@ -1,4 +1,4 @@
-//! Why cells are off: by reason, then what no run explains.
+//! Explains the cells that differ: grouped by reason, then the unexplained ones.
 
 use core::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use super::html::escape;
 use super::tables::{as_published, measure};
 use crate::analysis::{Cell, Reason, Support, TableResult};
 
-/// Why each cell that is off is off: by reason, then what no run explains.
+/// The section that explains a table's differing cells.
 pub(super) fn reasons(result: &TableResult<'_>, number: usize, notes: &[&Cell]) -> String {
     if notes.is_empty() {
         return String::new();
@@ -40,7 +40,7 @@ pub(super) fn reasons(result: &TableResult<'_>, number: usize, notes: &[&Cell]) 
     out
 }
 
-/// The cells of which another backend has all of the table, where one has.
+/// The cells that another backend, which agrees with the whole table, explains.
 fn witnessed(
     result: &TableResult<'_>,
     number: usize,
@@ -118,7 +118,7 @@ fn group(
     out
 }
 
-/// What a variant's runs found.
+/// The result of a variant's runs.
 fn value(reason: &Reason, cell: &Cell) -> String {
     match reason.found.mean {
         Ok(mean) => reason.spread.beside(mean, &cell.printed(), "± "),
@@ -126,7 +126,7 @@ fn value(reason: &Reason, cell: &Cell) -> String {
     }
 }
 
-/// One cell of a list, under the number that its table gives it.
+/// A list entry for a cell, with the number that the table shows.
 fn item(
     result: &TableResult<'_>,
     number: usize,
@@ -137,7 +137,7 @@ fn item(
 ) -> String {
     let cell = notes[index];
     let n = index + 1;
-    // A cell with two reasons is listed twice; the link leads to the first.
+    // A cell with two reasons is listed twice; the link goes to the first.
     let id =
         if placed.contains(&index) { String::new() } else { format!(" id=\"why-{number}-{n}\"") };
     placed.push(index);

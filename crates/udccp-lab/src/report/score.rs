@@ -7,7 +7,7 @@ use udccp_scenario::backend_title;
 use super::html::escape;
 use crate::analysis::{Analysis, Basis, STEADY_POINTS, Score, Scored, scores};
 
-/// What a line of a score holds.
+/// The columns of a score.
 const HEAD: [&str; 7] = [
     "table",
     "compared with",
@@ -18,7 +18,7 @@ const HEAD: [&str; 7] = [
     "runs",
 ];
 
-/// The rule in words.
+/// Describes the rule.
 fn rule(score: &Score<'_>) -> String {
     let close = score.table.shown.first().map(|shown| shown.close.words(&shown.unit));
     format!(
@@ -30,8 +30,7 @@ fn rule(score: &Score<'_>) -> String {
     )
 }
 
-/// One line for each table and backend, those that the tables are held against first, and the sum
-/// of these.
+/// One line per table and backend: first the tables' references with their sum, then the others.
 fn lines(scores: &[Score<'_>]) -> Vec<[String; 7]> {
     let (main, beside): (Vec<_>, Vec<_>) = scores.iter().partition(|s| s.is_main);
     let mut lines: Vec<[String; 7]> = main.iter().map(|score| line(score)).collect();
@@ -73,7 +72,7 @@ fn numbers(title: &str, with: String, scores: &[&Score<'_>]) -> [String; 7] {
     ]
 }
 
-/// The score as a section of a page; empty without one.
+/// The score as a section of a page; empty if there is none.
 pub(super) fn html(analysis: &Analysis<'_>) -> String {
     let scores = scores(analysis);
     let Some(first) = scores.first() else { return String::new() };
@@ -97,7 +96,7 @@ pub(super) fn html(analysis: &Analysis<'_>) -> String {
     out
 }
 
-/// The score as Markdown; empty without one.
+/// The score as Markdown; empty if there is none.
 pub(super) fn markdown(analysis: &Analysis<'_>) -> String {
     let scores = scores(analysis);
     let Some(first) = scores.first() else { return String::new() };
@@ -110,7 +109,7 @@ pub(super) fn markdown(analysis: &Analysis<'_>) -> String {
     out
 }
 
-/// The score for a terminal; empty without one.
+/// The score for a terminal; empty if there is none.
 pub(super) fn text(analysis: &Analysis<'_>) -> String {
     let scores = scores(analysis);
     let mut out = String::new();

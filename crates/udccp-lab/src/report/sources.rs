@@ -1,4 +1,4 @@
-//! Tables with the numbers of several backends: below each other in a row, the published first.
+//! Tables with several backends: their values are stacked in each row, published ones first.
 
 use core::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use super::tables::{
 };
 use crate::analysis::{Agreement, Cell, Row, TableResult};
 
-/// Whose numbers a line of a table has.
+/// The source of a line's numbers.
 #[derive(Clone, Copy)]
 struct Source<'t, 'a> {
     title: &'t str,
@@ -20,15 +20,15 @@ struct Source<'t, 'a> {
 
 #[derive(Clone, Copy)]
 enum Of<'t, 'a> {
-    /// A paper's.
+    /// A paper.
     Paper,
-    /// The simulator's, whose differences are accounted for.
+    /// The simulator, whose differences are explained.
     Sim,
-    /// Another backend's.
+    /// Another backend.
     Other(&'t TableResult<'a>),
 }
 
-/// The body of a table. `notes` collects the cells that need a reason.
+/// The body of a table. Adds the cells that need a reason to `notes`.
 pub(super) fn body<'t>(
     result: &'t TableResult<'_>,
     others: &[(&'t str, &'t TableResult<'_>)],
@@ -65,7 +65,7 @@ pub(super) fn body<'t>(
     out
 }
 
-/// Paper, simulator, others; what a table is held against comes first.
+/// Paper, simulator and others, with the table's reference first.
 fn sources<'t, 'a>(
     result: &TableResult<'_>,
     others: &[(&'t str, &'t TableResult<'a>)],
@@ -82,7 +82,7 @@ fn sources<'t, 'a>(
 }
 
 impl<'t> Source<'t, '_> {
-    /// The row of this source that has the labels of the given one.
+    /// This source's row with the labels of the given row.
     fn row<'r>(&self, row: &'r Row) -> Option<&'r Row>
     where
         't: 'r,
@@ -126,7 +126,7 @@ impl<'t> Source<'t, '_> {
     }
 }
 
-/// How far a value is from what it is compared with: as it is printed, or in percent of it.
+/// The distance of a value from its reference, in the printed unit or in percent.
 fn apart(cell: &Cell) -> String {
     match (cell.difference(), cell.published.and_then(|p| p.value)) {
         (Some(d), Some(value)) if !cell.shown.unit.is_empty() && value.abs() > 0.0 => {
@@ -137,7 +137,7 @@ fn apart(cell: &Cell) -> String {
     }
 }
 
-/// How often each backend agrees, where there is something to agree with.
+/// How often each backend agrees, if there is a reference.
 fn agreements(result: &TableResult<'_>, others: &[(&str, &TableResult<'_>)]) -> String {
     let all = core::iter::once((backend_title(SIM), result)).chain(others.iter().copied());
     let words: Vec<String> = all

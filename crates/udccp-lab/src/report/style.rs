@@ -2,7 +2,7 @@
 
 use udccp_scenario::Protocol;
 
-/// A mark of a point in a figure.
+/// Marker shapes of points in figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marker {
     /// ●
@@ -54,7 +54,7 @@ pub enum Marker {
 /// How figures and tables show a protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
-    /// Its colour (told apart also by readers who see few colours).
+    /// Its colour, chosen to be distinguishable with colour blindness too.
     pub colour: &'static str,
     /// Its marker.
     pub marker: Marker,
@@ -106,8 +106,8 @@ mod tests {
         assert_eq!(styled, all);
     }
 
-    /// The marker alone tells any two apart, for readers who see few colours or none; colours are
-    /// not so near each other that lines without markers look the same.
+    /// Any two markers differ, for readers with colour blindness. Colours differ enough to tell
+    /// lines without markers apart.
     #[test]
     fn no_two_styles_are_alike() {
         for (i, (a, a_colour, a_marker)) in STYLES.iter().enumerate() {

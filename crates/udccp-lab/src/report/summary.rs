@@ -1,5 +1,5 @@
-//! Writes the top of a page: its subject, the findings in a sentence each, the runs that are
-//! missing, and the result in numbers.
+//! Writes the top of a page: the subject, one sentence per finding, missing runs, and the result in
+//! numbers.
 
 use core::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use super::html::{counted, escape, grouped};
 use super::tally::Tally;
 use crate::analysis::{Agreement, Analysis};
 
-/// Title, authors, question and the sentences.
+/// Title, authors, question and findings.
 pub(super) fn header(analysis: &Analysis<'_>) -> String {
     let experiment = analysis.experiment;
     let mut out =
@@ -105,7 +105,7 @@ pub(super) fn numbers(analysis: &Analysis<'_>) -> String {
     out
 }
 
-/// What a reader has to know of the runs before the numbers.
+/// Warnings about the runs that a reader needs before the numbers.
 fn warnings(analysis: &Analysis<'_>, tally: &Tally) -> String {
     let experiment = analysis.experiment;
     let mut out = String::new();
@@ -157,7 +157,7 @@ fn warnings(analysis: &Analysis<'_>, tally: &Tally) -> String {
     out
 }
 
-/// Reasons, each once, with how often it was given where there are several.
+/// The distinct reasons, with their counts if there are several.
 fn reasons(all: &[String]) -> String {
     let mut counts: Vec<(&str, usize)> = Vec::new();
     for why in all {
@@ -175,7 +175,7 @@ fn reasons(all: &[String]) -> String {
     }
 }
 
-/// The backends that the experiment is made for and that have no run.
+/// Backends that the experiment is made for and that have no run.
 pub(super) fn not_run<'a>(analysis: &'a Analysis<'_>) -> Vec<&'a str> {
     let experiment = analysis.experiment;
     let mut meant: Vec<&str> = experiment.backends.clone();

@@ -1,5 +1,5 @@
-//! Headings of a table: one row of labels for each key across, one column for each key down, equal
-//! neighbours joined.
+//! Headers of a table: one row of labels per column key, one column per row key, with equal
+//! neighbours merged.
 
 use core::fmt::Write as _;
 use core::ops::Range;
@@ -11,20 +11,20 @@ use super::style::style_of;
 use crate::analysis::{TableResult, in_words, own_name};
 use crate::schema::{FLOW_KEY, METRIC_KEY};
 
-/// As many values side by side as a page holds without scrolling or cutting.
+/// Most values side by side that fit on a page without scrolling.
 const PAGE_COLUMNS: usize = 8;
 
-/// A key in a heading.
+/// The name of a key in a header.
 pub(super) fn axis_name(axis: &str) -> &str {
     if axis == "rtt" { "RTT" } else { axis }
 }
 
-/// The columns in blocks that fit a page, each a list of cells; of a tuple the columns of one
-/// cell.
+/// Splits the columns into blocks that fit on a page. Each block is a list of cells; a tuple's
+/// columns form one cell.
 pub(super) fn blocks(result: &TableResult<'_>) -> Vec<Vec<Range<usize>>> {
     let cells = cells(result);
     let levels = result.table.columns.len();
-    // A block ends where the outermost label changes, so that no group is torn.
+    // A block ends where the outermost label changes, so groups stay together.
     let outer = |c: &Range<usize>| result.columns[c.start].first().map(|(_, l)| l.clone());
     let groups: Vec<&[Range<usize>]> = if levels > usize::from(result.table.tuple) + 1 {
         cells.chunk_by(|a, b| outer(a) == outer(b)).collect()
@@ -42,7 +42,7 @@ pub(super) fn blocks(result: &TableResult<'_>) -> Vec<Vec<Range<usize>>> {
     blocks
 }
 
-/// The columns that share a cell: one each, or those of a tuple.
+/// The columns of each cell: one column, or those of a tuple.
 fn cells(result: &TableResult<'_>) -> Vec<Range<usize>> {
     let n = result.columns.len();
     if !result.table.tuple {
@@ -67,7 +67,7 @@ pub(super) fn head(result: &TableResult<'_>, block: &[Range<usize>]) -> String {
     head_with(result, block, None)
 }
 
-/// The same with a column of this class between the labels of rows and the cells.
+/// The same, with a column of this class between the row labels and the cells.
 pub(super) fn head_with(
     result: &TableResult<'_>,
     block: &[Range<usize>],
@@ -88,7 +88,7 @@ pub(super) fn head_with(
         let _ = write!(out, "<th scope=\"col\" rowspan=\"{height}\">{}</th>", escape(name));
     }
     if table.rows.is_empty() {
-        // Rows without a label still have their cell for one.
+        // Rows without labels still have an empty header cell.
         let _ = write!(out, "<td rowspan=\"{height}\"></td>");
     }
     if let Some(class) = between {
@@ -124,7 +124,7 @@ pub(super) fn head_with(
     out
 }
 
-/// Whether the labels of a key say nothing without the key's name.
+/// Whether the labels of a key are unclear without the key's name.
 fn needs_name(result: &TableResult<'_>, key: &str) -> bool {
     let says = |label: &String| protocol::find(label).is_some();
     ![FLOW_KEY, METRIC_KEY].contains(&key) && !result.table.labels(key).iter().all(says)
@@ -139,8 +139,8 @@ fn column_label(result: &TableResult<'_>, (key, label): &(String, String)) -> St
     in_words(result.names(), key, label)
 }
 
-/// The `<th>`s of a row of `height` lines: a label that goes on from the row above is not said
-/// again.
+/// The `<th>` elements of a row that spans `height` lines. A label that continues from the row
+/// above is not repeated.
 pub(super) fn row_heads(result: &TableResult<'_>, index: usize, height: usize) -> String {
     let row = &result.rows[index];
     let last = row.labels.len().saturating_sub(1);

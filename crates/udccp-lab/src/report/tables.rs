@@ -1,4 +1,4 @@
-//! Tables of a page: ours with its interval, the published value, the difference, the reasons.
+//! Tables of a page: our values with intervals, published values, differences, reasons.
 
 use core::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use super::table_header::{blocks, head, row_heads};
 use crate::analysis::{Agreement, Basis, Cell, TableResult, fixed};
 use crate::schema::{MetricSpec, Published, Table};
 
-/// A table with its colours explained and its differences accounted for; `others` are the same of
+/// A table with a legend and an explanation of its differences. `others` has the same table from
 /// other backends.
 pub(super) fn table(
     result: &TableResult<'_>,
@@ -58,12 +58,12 @@ pub(super) fn table(
     out
 }
 
-/// Many columns get smaller cells.
+/// Tables with many columns get smaller cells.
 pub(super) fn class_of(columns: usize) -> &'static str {
     if columns > 6 { "results wide" } else { "results" }
 }
 
-/// What the cells hold.
+/// Describes the content of the cells.
 fn what(result: &TableResult<'_>, is_several: bool) -> String {
     let table = result.table;
     let metrics: Vec<String> = table.shown.iter().map(MetricSpec::title_and_unit).collect();
@@ -82,7 +82,7 @@ fn what(result: &TableResult<'_>, is_several: bool) -> String {
     format!("{metrics}: our mean ± half the 95 % interval{compared}.")
 }
 
-/// One cell; of a tuple the values of its metrics.
+/// One cell; for a tuple, with the values of its metrics.
 fn cell_html(result: &TableResult<'_>, cells: &[&Cell], number: usize, notes: usize) -> String {
     let Some(first) = cells.first() else { return "<td class=\"none\"></td>".to_owned() };
     let worst = cells.iter().map(|c| c.agreement).max_by_key(|a| severity(*a));
@@ -110,12 +110,12 @@ fn cell_html(result: &TableResult<'_>, cells: &[&Cell], number: usize, notes: us
     out
 }
 
-/// A link to why a cell is off.
+/// A link to the reason of a cell's difference.
 pub(super) fn note_link(number: usize, note: usize) -> String {
     format!("<a class=\"note\" href=\"#why-{number}-{note}\">{note}</a>")
 }
 
-/// Values one after the other; a tuple in its brackets.
+/// Joins values; a tuple is put in brackets.
 pub(super) fn joined(values: impl Iterator<Item = String>, is_tuple: bool) -> String {
     let values: Vec<String> = values.collect();
     if is_tuple { format!("⟨{}⟩", values.join(", ")) } else { values.join(", ") }
@@ -162,10 +162,10 @@ pub(super) fn ours(cells: &[&Cell]) -> String {
     out
 }
 
-/// How far the runs lie apart, behind their means; `None` where no cell has more than one.
+/// The spreads of the runs, printed after their means; `None` if no cell has more than one run.
 fn spreads(cells: &[&Cell]) -> Option<String> {
     let none = || "–".to_owned();
-    // Values with intervals share one sign.
+    // If all values have intervals, they share one plus-minus sign.
     if cells.iter().all(|c| c.ours.n == 0 || c.spread.half().is_some()) {
         let halves = cells.iter().map(|c| c.spread.half().map_or_else(none, |h| c.print(h)));
         let halves: Vec<String> = halves.collect();
@@ -190,11 +190,11 @@ pub(super) fn published(cell: &Cell) -> String {
     format!("{}{stddev}", as_published(value, &cell.shown))
 }
 
-/// More decimals than this, after zeros, are in no paper.
+/// No paper prints more decimals than this after zeros.
 const MOST_DECIMALS: usize = 9;
 
-/// As many digits as were published: 45 stays 45, 0.0024 stays 0.0024, an index has two. What has
-/// more than a paper prints was computed, in another unit or by a backend.
+/// As many digits as were published: 45 stays 45, 0.0024 stays 0.0024, an index has two. Values
+/// with more digits were computed, by a conversion or by a backend.
 pub(super) fn as_published(value: f64, shown: &MetricSpec) -> String {
     let text = value.to_string();
     let decimals = text.split_once('.').map_or("", |(_, digits)| digits);
@@ -240,13 +240,13 @@ pub(super) fn look(agreement: Agreement) -> (&'static str, &'static str) {
     }
 }
 
-/// A table of a variant asks "what if": its differences are its point.
+/// A variant's table asks "what if", so its differences need no reason.
 pub(super) fn needs_reason(result: &TableResult<'_>, cell: &Cell) -> bool {
     let table = result.table;
     table.variant.is_none() && cell.needs_reason()
 }
 
-/// What the values of a table are compared with.
+/// The reference of a table's values.
 pub(super) fn measure(table: &Table) -> &str {
     match table.against.as_deref() {
         None => "the published value",
@@ -256,7 +256,7 @@ pub(super) fn measure(table: &Table) -> &str {
     }
 }
 
-/// What the colours and signs mean, with how often each occurs.
+/// The legend of colours and signs, with how often each occurs.
 fn key(result: &TableResult<'_>) -> String {
     let distances = distances(result);
     let measure = measure(result.table);
@@ -313,7 +313,7 @@ fn early_words(result: &TableResult<'_>) -> String {
     format!("not judged yet ({words})")
 }
 
-/// How near is near, for each metric that has a distance of its own.
+/// The tolerance of each metric that has its own.
 fn distances(result: &TableResult<'_>) -> String {
     let published = || result.cells().filter_map(|c| c.published);
     let is_sure = |p: &Published| p.value.is_none() || p.two_standard_errors().is_some();
@@ -329,7 +329,7 @@ fn distances(result: &TableResult<'_>) -> String {
     closes(&result.table.shown)
 }
 
-/// What the file counts as near, for each metric that has a distance of its own.
+/// The tolerance in the file of each metric that has its own.
 fn closes(shown: &[MetricSpec]) -> String {
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
     for shown in shown {
@@ -358,7 +358,7 @@ mod tests {
             ["45", "0.0024", "0.30994046"].map(|t| print(t.parse().unwrap())),
             ["45", "0.0024", "0.30994046"]
         );
-        // 100 s in minutes, and a mean of another backend.
+        // 100 s in minutes, and another backend's mean.
         assert_eq!([100.0 / 60.0, -47.123_456_789_012].map(print), ["1.7", "\u{2212}47.1"]);
     }
 }

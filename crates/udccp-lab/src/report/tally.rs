@@ -1,51 +1,51 @@
-//! A result in numbers: how many cells agree, how many claims hold, how much is not judged yet.
+//! A result in numbers: how many cells agree, how many claims hold, what is not judged yet.
 
 use super::html::counted;
 use super::tables::measure;
 use crate::analysis::{Agreement, Analysis, Basis, Cell, JudgedClaim, Judgement};
 
-/// What is counted of an experiment.
+/// Counts of an experiment.
 pub(super) struct Tally {
-    /// What cells are compared with.
+    /// The reference of the cells.
     pub measure: String,
-    /// Cells that have something to be compared with and enough runs.
+    /// Cells with a reference and enough runs.
     pub compared: usize,
-    /// Those of them that agree.
+    /// Of these, cells that agree.
     pub close: usize,
-    /// Cells that agree and are not compared: one flow fills its link, or neither has a value.
+    /// Cells that agree and are not scored: one flow fills its link, or neither has a value.
     pub unscored: usize,
-    /// Those that differ, with the published value inside our interval.
+    /// Cells that differ with the published value inside our interval.
     pub inside: usize,
-    /// Those that differ and ask for a reason.
+    /// Cells that differ and need a reason.
     pub off: usize,
-    /// Those for which a run supports one.
+    /// Of these, cells for which a run supports a reason.
     pub explained: usize,
-    /// Cells that have something to be compared with and too few runs.
+    /// Cells with a reference and too few runs.
     pub early: usize,
-    /// Cells that have something to be compared with and no run.
+    /// Cells with a reference and no run.
     pub missing: usize,
-    /// The weakest of all cells with too few runs.
+    /// The weakest basis of the cells with too few runs.
     pub basis: Option<Basis>,
-    /// What the next are called.
+    /// The word for the following claims.
     pub claims: &'static str,
-    /// Claims of the study, or of another publication.
+    /// Claims of the study or another publication.
     pub study: Claims,
     /// Claims of this project.
     pub own: Claims,
-    /// Claims about cells that the paper has numbers for.
+    /// Claims about cells for which the paper has numbers.
     pub judged_on_paper: usize,
-    /// Claims that hold on those.
+    /// Of these, claims that hold for the paper's numbers.
     pub hold_on_paper: usize,
 }
 
-/// What is counted of claims.
+/// Counts of claims.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Claims {
-    /// Claims that are judged.
+    /// Claims that have been judged.
     pub judged: usize,
     /// Claims that hold.
     pub hold: usize,
-    /// Claims that have too few runs.
+    /// Claims with too few runs.
     pub early: usize,
 }
 
@@ -97,12 +97,12 @@ impl Tally {
         }
     }
 
-    /// Claims that have too few runs.
+    /// Claims with too few runs.
     pub(super) fn early_claims(&self) -> usize {
         self.study.early + self.own.early
     }
 
-    /// The result in one line; what was not compared or claimed is not in it.
+    /// The result in one line, without what was not compared or claimed.
     pub(super) fn line(&self) -> String {
         let mut parts = Vec::new();
         if self.compared > 0 {
@@ -121,7 +121,7 @@ impl Tally {
         parts.join("; ")
     }
 
-    /// The cells as a bar: how many agree, differ, and are not judged yet; empty where none is
+    /// The cells as a bar of those that agree, differ, and are not judged yet; empty if none is
     /// judged.
     pub(super) fn bar(&self) -> String {
         if self.close + self.off + self.unscored == 0 {

@@ -12,10 +12,10 @@ use crate::schema::MetricSpec;
 
 /// Width of the first column.
 const NAME_WIDTH: usize = 26;
-/// Least width of the others.
+/// Minimum width of the other columns.
 const CELL_WIDTH: usize = 15;
 
-/// Tables, claims, and what is open.
+/// Tables, claims, and open points.
 pub(super) fn text(analysis: &Analysis<'_>) -> String {
     let mut out = String::new();
     let tables = analysis.tables.iter().enumerate();
@@ -107,7 +107,7 @@ fn table_text(result: &TableResult<'_>, others: &[(&str, &TableResult<'_>)]) -> 
     out
 }
 
-/// Wide enough for the longest of each column.
+/// The width of each column: that of its longest cell.
 fn widths(result: &TableResult<'_>, others: &[(&str, &TableResult<'_>)]) -> Vec<usize> {
     let of = |i: usize| {
         let all = core::iter::once(result).chain(others.iter().map(|(_, other)| *other));
@@ -141,7 +141,7 @@ fn published(cell: &Cell) -> String {
 fn difference(cell: &Cell) -> String {
     let mark = match cell.agreement {
         Agreement::Close => "ok",
-        // They agree, and do not count.
+        // These agree, but are not scored.
         Agreement::LinkLimited | Agreement::Neither => "= ",
         Agreement::InInterval => "~ ",
         Agreement::Differs => "! ",

@@ -1,4 +1,4 @@
-//! The same experiment with one thing changed.
+//! Variants: the experiment with one change.
 
 use core::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use super::table_header::{axis_name, blocks};
 use super::tables::{class_of, look};
 use crate::analysis::{Analysis, Row, TableResult, in_words, tabulate};
 
-/// The variants, and the first table under each.
+/// The variants, and the first table under each of them.
 pub(super) fn variants(analysis: &Analysis<'_>) -> String {
     let variants = &analysis.experiment.variants;
     if variants.is_empty() {
@@ -33,8 +33,8 @@ pub(super) fn variants(analysis: &Analysis<'_>) -> String {
     out
 }
 
-/// The first table that is compared with published values, under every variant of its case: a
-/// reason that helps in one cell and hurts in another can be seen to.
+/// The first table with published values, under every variant of its case. It shows whether a
+/// reason improves one cell and worsens another.
 fn under_variants(analysis: &Analysis<'_>) -> String {
     let experiment = analysis.experiment;
     let variants = |t: &TableResult<'_>| {

@@ -1,5 +1,5 @@
-//! `[answer]`: an open question of a study, and its answer, sentence by sentence with the claims
-//! that the runs have to confirm.
+//! `[answer]`: an open question of a study and its answer, where each sentence has claims that the
+//! runs must confirm.
 
 use udccp_scenario::diagnostic::{Diagnostic, suggestion};
 use udccp_scenario::document::{DiagnosticSink, Node, Reader};
@@ -7,11 +7,11 @@ use udccp_scenario::document::{DiagnosticSink, Node, Reader};
 /// The answer that an experiment gives to a question of a study.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// The experiment of the study, on whose page it stands too.
+    /// The study's experiment, whose page shows the answer too.
     pub study: String,
     /// The question.
     pub question: String,
-    /// The answer. Each sentence stands on claims of this file.
+    /// The answer, in sentences that are each based on claims of this file.
     pub sentences: Vec<Sentence>,
 }
 
@@ -20,7 +20,7 @@ pub struct Answer {
 pub struct Sentence {
     /// The sentence.
     pub says: String,
-    /// The claims that it stands on, by their `id`; one at least.
+    /// The claims on which it is based, by their `id`; at least one.
     pub claims: Vec<String>,
 }
 

@@ -6,9 +6,9 @@ use udccp_scenario::document::{DiagnosticSink, Entry, FromNode, Node, Reader, Va
 /// One axis.
 #[derive(Clone, Debug)]
 pub struct Axis {
-    /// Its name: `$name` in the file.
+    /// Its name, used as `$name` in the file.
     pub name: String,
-    /// Its values, to be put in for `$name`.
+    /// Its values, which replace `$name`.
     pub values: Vec<Node>,
 }
 
@@ -17,24 +17,24 @@ pub struct Axis {
 pub struct Grid {
     /// The axes in the order of the file.
     pub axes: Vec<Axis>,
-    /// Runs of each point, each with a seed of its own.
+    /// Runs of each point, each with a different seed.
     pub runs: u64,
-    /// Runs of each point with `--quick`; 0 leaves it out.
+    /// Runs of each point with `--quick`; 0 omits the point.
     pub quick_runs: u64,
-    /// The seed that all runs' seeds come from.
+    /// The seed from which all runs' seeds are derived.
     pub seed: u64,
 }
 
 /// One point of the grid: a value (as its label) for each axis, in the order of the axes.
 pub type Point = Vec<(String, String)>;
 
-/// Keys of `[grid]` that are no axes.
+/// Keys of `[grid]` that are not axes.
 const SETTINGS: [&str; 3] = ["runs", "quick_runs", "seed"];
 
-/// Runs of a point, as `--runs` takes them.
+/// Most runs of a point, as for `--runs`.
 const MAX_RUNS_OF_A_POINT: u64 = 100_000;
 
-/// Runs of a case that can be planned: their scenarios are in memory at once.
+/// Most runs of a case: all their scenarios are in memory at once.
 const MAX_RUNS: u64 = 1_000_000;
 
 impl Axis {
@@ -51,7 +51,7 @@ impl Default for Grid {
 }
 
 impl Grid {
-    /// All points; the last axis changes fastest. One empty point where there are no axes.
+    /// All points; the last axis changes fastest. Without axes there is one empty point.
     pub fn points(&self) -> Vec<Point> {
         let mut points = vec![Point::new()];
         for axis in &self.axes {
@@ -77,8 +77,8 @@ impl Grid {
         self.axes.iter().filter_map(first).collect()
     }
 
-    /// Notes a grid that is too large to be planned: one zero or axis too many stopped even `lab
-    /// status` until memory was exhausted.
+    /// Reports a grid that is too large to plan: one zero or axis too many made even `lab status`
+    /// exhaust the memory.
     pub(super) fn check_size(&self, node: &Node, errors: &DiagnosticSink) -> Option<()> {
         let values = self.axes.iter().map(|axis| axis.values.len() as u64);
         let points = values.fold(1, u64::saturating_mul);
@@ -109,7 +109,7 @@ impl Grid {
             .collect()
     }
 
-    /// The part of a list of labels that is a grid point.
+    /// The labels that belong to axes.
     pub fn on_axes(&self, labels: &[(String, String)]) -> Point {
         labels.iter().filter(|(name, _)| self.axis(name).is_some()).cloned().collect()
     }
@@ -132,7 +132,7 @@ impl FromNode for Grid {
     }
 }
 
-/// Reads `runs`, of which there is at least one, and not more than can be planned.
+/// Reads `runs`, which must be at least one and small enough to plan.
 pub(super) fn read_runs(reader: &mut Reader<'_>, node: &Node) -> Option<u64> {
     let runs = reader.want("runs");
     if let (Some(0), Some(at)) = (runs, node.get("runs")) {
@@ -147,7 +147,7 @@ pub(super) fn read_runs(reader: &mut Reader<'_>, node: &Node) -> Option<u64> {
 }
 
 impl Grid {
-    /// Reads the axes of a case, whose runs and seed stand beside its grid.
+    /// Reads the axes of a case, whose runs and seed are given next to its grid.
     pub(super) fn read_axes(node: &Node, errors: &DiagnosticSink) -> Option<Vec<Axis>> {
         Reader::new(node, "case.grid", errors)?;
         let mut axes = Vec::new();
@@ -184,40 +184,40 @@ fn read_axis(entry: &Entry, errors: &DiagnosticSink) -> Option<Axis> {
     Some(Axis { name: name.clone(), values: values.clone() })
 }
 
-/// A choice of points: for each named axis the values that are meant. Empty means all.
+/// A selection of points: the selected values of each named axis. Empty selects all.
 #[derive(Clone, Debug, Default)]
 pub struct Filter(pub Vec<(String, Vec<String>)>);
 
 impl Filter {
-    /// Whether a point (or any list of key and value) is meant.
+    /// Whether it selects a point (or any list of keys and values).
     pub fn matches(&self, point: &[(String, String)]) -> bool {
         self.0.iter().all(|(axis, values)| {
             point.iter().any(|(name, label)| name == axis && values.contains(label))
         })
     }
 
-    /// Whether a label of a key is meant: a key that is not named is not restricted.
+    /// Whether it selects a label of a key. Keys that it does not name are not restricted.
     pub fn allows(&self, key: &str, label: &String) -> bool {
         self.0.iter().all(|(axis, values)| axis != key || values.contains(label))
     }
 
-    /// Whether every key is allowed that a list of labels has; keys that it lacks do not matter.
+    /// Whether it selects all of these labels; keys that are absent do not matter.
     pub fn allows_all(&self, labels: &[(String, String)]) -> bool {
         labels.iter().all(|(key, label)| self.allows(key, label))
     }
 
-    /// The parts that name one of these keys.
+    /// The part that restricts these keys.
     pub fn of_keys(&self, keys: &[&str]) -> Self {
         Self(self.0.iter().filter(|(k, _)| keys.contains(&k.as_str())).cloned().collect())
     }
 
-    /// Reads `{ axis = ["value"], ... }`, with every axis and value checked. `flows` are the names
-    /// that the key `flow` may have.
+    /// Reads `{ axis = ["value"], ... }` and checks every axis and value. `flows` are the allowed
+    /// values of the key `flow`.
     pub fn read(node: &Node, grid: &Grid, flows: &[String], errors: &DiagnosticSink) -> Self {
         Self::read_with(node, grid, flows, &[], errors)
     }
 
-    /// The same with the names that the key `metric` may have.
+    /// The same, with the allowed values of the key `metric`.
     pub fn read_with(
         node: &Node,
         grid: &Grid,
@@ -264,7 +264,7 @@ impl Filter {
 
 fn check_value(value: &Node, axis: &str, known: &[String], errors: &DiagnosticSink) {
     let label = value.label();
-    // An axis without values is an error of its own, told where the axis stands.
+    // An axis without values is reported at the axis itself.
     if !known.is_empty() && !known.contains(&label) {
         let names: Vec<&str> = known.iter().map(String::as_str).collect();
         let error = format!("`{axis}` has no value \"{label}\"");

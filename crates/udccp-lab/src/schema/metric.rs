@@ -4,47 +4,47 @@ use super::choice::words;
 use super::close::Close;
 
 words! {
-    /// What a table shows. Definitions are in `udccp-metrics` and `docs/reference/metrics.md`.
+    /// A metric of a table. Definitions are in `udccp-metrics` and `docs/reference/metrics.md`.
     Metric, "metric":
     /// Mean over time of Jain's index of the flows' rates.
     Jain = "jain",
     /// Jain's index of the flows' mean rates.
     JainOfMeans = "jain-of-means",
-    /// The least mean goodput against an equal share.
+    /// The smallest mean goodput relative to an equal share.
     MaxMin = "max-min",
-    /// How far the least mean goodput is below the largest.
+    /// How far the smallest mean goodput is below the largest.
     Epsilon = "epsilon",
     /// Sum of the logarithms of the mean goodputs: what proportional fairness maximises.
     LogUtility = "log-utility",
-    /// Mean throughput of a group of flows over an equal share of all.
+    /// Mean throughput of a group of flows divided by an equal share.
     Normalised = "normalised",
-    /// The same of the group's slowest flow.
+    /// The same for the group's slowest flow.
     NormalisedLeast = "normalised-least",
-    /// The same of the group's fastest flow.
+    /// The same for the group's fastest flow.
     NormalisedMost = "normalised-most",
     /// Wire rate (IP bytes) delivered to the receiver.
     Throughput = "throughput",
     /// Payload rate delivered to the receiving application.
     Goodput = "goodput",
-    /// Rate of a flow, of the rates of all flows together.
+    /// A flow's rate as a share of the rates of all flows.
     Share = "share",
     /// Wire rate of the data direction over the first link between routers.
     RouterThroughput = "router-throughput",
-    /// The same with the acknowledgements.
+    /// The same plus the acknowledgements.
     RouterBothWays = "router-both-ways",
-    /// Payload delivered, of all bytes sent.
+    /// Payload delivered as a share of all bytes sent.
     GoodputRatio = "goodput-ratio",
     /// Coefficient of variation of the throughputs of the intervals.
     Smoothness = "smoothness",
     /// Packets sent and not delivered.
     Loss = "loss",
-    /// Packets lost, of the data packets of all flows on all links.
+    /// Packets lost as a share of the data packets of all flows on all links.
     LossOnAllLinks = "loss-on-all-links",
-    /// Congestion events of the sender, of packets sent.
+    /// Congestion events of the sender as a share of packets sent.
     LossEvents = "loss-events",
-    /// Packets sent, of those that the throughput equation allows at the packet loss.
+    /// Packets sent relative to what the throughput equation allows for the packet loss.
     EquationRatio = "equation-ratio",
-    /// The same at the loss event rate.
+    /// The same for the loss event rate.
     EquationRatioOfEvents = "equation-ratio-of-events",
     /// Mean one-way delay.
     Delay = "delay",
@@ -60,9 +60,10 @@ words! {
     JitterTransit = "jitter-transit",
     /// Mean change of the gap between arrivals.
     JitterArrivalGap = "jitter-arrival-gap",
-    /// Mean change of the transit time from packet to packet, over that of their numbers in ns-2.
+    /// Mean change of the transit time between packets, divided by the difference of their numbers
+    /// in ns-2.
     JitterPerNumber = "jitter-per-number",
-    /// Part of the bottleneck that is filled.
+    /// Utilisation of the bottleneck.
     Utilisation = "utilisation",
     /// Median of the queueing delay at the bottleneck.
     QueueDelayP50 = "queue-delay-p50",
@@ -90,15 +91,15 @@ words! {
     NruVariationOfMeans = "nru-variation-of-means",
     /// Time from the epoch until all flows have their fair share for the first time.
     Convergence = "convergence",
-    /// Time from the epoch until all flows have their fair share for good.
+    /// Time from the epoch until all flows have their fair share permanently.
     Settling = "settling",
-    /// Part of its goodput alone that a flow loses beside others.
+    /// Share of its goodput alone that a flow loses next to others.
     Harm = "harm",
-    /// Time from a change until a flow is first back at a part of its rate before it.
+    /// Time from a change until a flow is first back at a share of its previous rate.
     Recovery = "recovery-time",
 }
 
-/// What kind of number a metric is.
+/// The kind of quantity of a metric.
 enum Kind {
     Index,
     Rate,
@@ -156,7 +157,7 @@ impl Metric {
         }
     }
 
-    /// The unit in words, empty for a bare number.
+    /// The unit; empty for a plain number.
     pub const fn unit(self) -> &'static str {
         match self.kind() {
             Kind::Index => "",
@@ -250,7 +251,7 @@ impl Metric {
         )
     }
 
-    /// Whether it says only how full the link is where one flow fills it.
+    /// Whether, if one flow fills the link, it only shows how full the link is.
     pub const fn is_of_one_link(self) -> bool {
         matches!(
             self,
@@ -262,17 +263,17 @@ impl Metric {
         )
     }
 
-    /// Whether it can be of a stretch of a run: `from` and `to`.
+    /// Whether it can cover a part of a run: `from` and `to`.
     pub const fn has_stretches(self) -> bool {
         matches!(self, Self::Jain | Self::Throughput | Self::Goodput | Self::Share | Self::Recovery)
     }
 
-    /// Whether it is of one group of flows: `group`.
+    /// Whether it needs a group of flows: `group`.
     pub const fn needs_group(self) -> bool {
         matches!(self, Self::Normalised | Self::NormalisedLeast | Self::NormalisedMost)
     }
 
-    /// Whether a flow is compared with runs of another case: the table says which (`weights`).
+    /// Whether it compares a flow with runs of another case, which the table names (`weights`).
     pub const fn needs_weights(self) -> bool {
         matches!(
             self,
@@ -291,7 +292,7 @@ impl Metric {
         )
     }
 
-    /// Digits after the point in a table.
+    /// Number of decimals in a table.
     pub const fn digits(self) -> usize {
         match self {
             Self::LossEvents => 3,
@@ -306,14 +307,14 @@ impl Metric {
         }
     }
 
-    /// The values that it can have in a run of so many flows, in its own unit: from, to.
+    /// The possible values in a run with this many flows, in its own unit: minimum, maximum.
     pub fn bounds(self, flows: usize) -> (f64, f64) {
         let all = flows.max(1) as f64;
         match self {
             Self::Jain | Self::JainOfMeans => (1.0 / all, 1.0),
             Self::MaxMin | Self::Epsilon => (0.0, 1.0),
             Self::Normalised | Self::NormalisedLeast | Self::NormalisedMost => (0.0, all),
-            // Of the flow's own goodput alone: below 0 where it does better in company.
+            // Relative to the flow's goodput alone: below 0 if it does better next to others.
             Self::Harm => (f64::NEG_INFINITY, 1.0),
             Self::LogUtility | Self::Nru | Self::NruOfMean | Self::NruMean => {
                 (f64::NEG_INFINITY, f64::INFINITY)
@@ -326,7 +327,7 @@ impl Metric {
         }
     }
 
-    /// How far from the published value still counts as agreement, where a file does not say.
+    /// The default distance from the published value that counts as agreement.
     pub const fn default_close(self) -> Close {
         match self {
             Self::NruStability | Self::NruVariationOfMeans => Close::Within(0.5),
@@ -334,7 +335,7 @@ impl Metric {
             _ => match self.kind() {
                 Kind::Index => Close::Within(0.05),
                 Kind::Decibels => Close::Within(0.5),
-                // Paths differ too much in rate and length for one distance.
+                // Paths differ too much in rate and delay for an absolute distance.
                 Kind::Rate | Kind::Time => Close::Part(0.05),
                 Kind::Percent => Close::Within(5.0),
                 Kind::Seconds => Close::Within(15.0),
@@ -344,7 +345,7 @@ impl Metric {
 }
 
 words! {
-    /// Which rates a fairness index is computed from.
+    /// The rates from which a fairness index is computed.
     Rates, "kind of rate":
     /// IP bytes.
     Throughput = "throughput",

@@ -41,7 +41,7 @@ pub use udccp_scenario::schema::{
     TcpOptions, TcpProfile, Time, Topology, Trace, Traffic,
 };
 
-/// The names of the flows as a file writes them.
+/// The names of the flows as written in a file.
 fn flow_names(flows: &udccp_scenario::document::Node) -> Vec<String> {
     let udccp_scenario::document::Value::List(flows) = &flows.value else { return Vec::new() };
     flows.iter().filter_map(|f| f.get("name")).map(udccp_scenario::document::Node::label).collect()

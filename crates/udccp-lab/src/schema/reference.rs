@@ -1,4 +1,4 @@
-//! Published numbers: a CSV file, and which of its columns mean what.
+//! Published numbers: a CSV file, and the meaning of its columns.
 
 use core::num::NonZeroU64;
 use std::collections::BTreeMap;
@@ -20,22 +20,22 @@ use super::unit::{unit_factor, unit_of_header};
 /// A CSV with its mapping.
 #[derive(Clone, Debug)]
 pub struct Reference {
-    /// The file as the experiment names it.
+    /// The file's name in the experiment.
     pub file: String,
-    /// Which column holds each key: an axis, `flow`, `metric` or `case`.
+    /// The column of each key: an axis, `flow`, `metric` or `case`.
     matches: Vec<(String, usize, String)>,
-    /// What the file calls a label.
+    /// The CSV's names for labels.
     names: Vec<(String, String)>,
     /// The columns of values.
     values: Vec<ValueColumn>,
-    /// How many runs the study made of each value with a spread.
+    /// Number of the study's runs behind each value with a spread.
     runs: Option<NonZeroU64>,
-    /// How many runs of another backend are enough for a witness.
+    /// Number of runs of another backend that are enough for a witness.
     witness_runs: Option<NonZeroU64>,
     rows: Vec<Vec<String>>,
 }
 
-/// A column of values, and the flow or metric that it is of.
+/// A column of values, with its flow or metric.
 #[derive(Clone, Debug)]
 struct ValueColumn {
     labels: Vec<String>,
@@ -44,7 +44,7 @@ struct ValueColumn {
     spread: Option<(usize, Spread)>,
 }
 
-/// What is published about the spread of the study's runs.
+/// The published measure of spread over the study's runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Spread {
     /// A standard deviation.
@@ -55,13 +55,13 @@ enum Spread {
 
 impl Reference {
     /// How many runs of another backend at each point are enough for a witness: as many as the
-    /// study made there. `None`: as many as the file asks for.
+    /// study made. `None` means as many as the file asks for.
     pub fn witness_runs(&self) -> Option<usize> {
         self.witness_runs.and_then(|runs| usize::try_from(runs.get()).ok())
     }
 
-    /// What was published for a cell, by its labels: values of axes, and `flow`, `metric`, `case`
-    /// where the table has them.
+    /// The published value of a cell, by its labels: values of axes, and `flow`, `metric` and
+    /// `case` if the table has them.
     pub fn lookup(&self, labels: &[(String, String)]) -> Option<Published> {
         let row = self.rows.iter().find(|row| self.is_at(row, labels))?;
         let is_of = |v: &&ValueColumn| v.labels.iter().all(|l| labels.iter().any(|(_, o)| o == l));
@@ -96,7 +96,7 @@ impl Reference {
         self.name_of(label) == cell
     }
 
-    /// What the file calls a label.
+    /// The CSV's name for a label.
     fn name_of<'a>(&'a self, label: &'a str) -> &'a str {
         let mapped = self.names.iter().find(|(ours, _)| ours == label);
         mapped.map_or(label, |(_, theirs)| theirs)
@@ -161,7 +161,8 @@ impl Reference {
         Some(reference)
     }
 
-    /// A flow or metric that neither `match` nor `value` tells apart would get another's number.
+    /// Reports flows or metrics that neither `match` nor `value` distinguishes: they would get the
+    /// same number.
     fn check_values(&self, node: &Node, context: &Context<'_>, table: &Table) -> Option<()> {
         let keys = [(FLOW_KEY, table.is_per_flow()), (METRIC_KEY, table.shown.len() > 1)];
         for (key, is_there) in keys {
@@ -183,7 +184,8 @@ impl Reference {
         Some(())
     }
 
-    /// What is neither a number nor a mark for "no value" would be no value without a word.
+    /// Reports fields that are neither a number nor a "no value" mark, instead of silently ignoring
+    /// them.
     fn check_numbers(&self, csv: &Csv, span: &Span, errors: &DiagnosticSink) -> Option<()> {
         let of = |v: &ValueColumn| [Some(v.column), v.spread.map(|(column, _)| column)];
         let columns = || self.values.iter().flat_map(of).flatten();
@@ -207,7 +209,7 @@ impl Reference {
         is_fine.then_some(())
     }
 
-    /// Of two lines for one cell only the first would ever be read.
+    /// Reports two lines for one cell: only the first would be used.
     fn check_doubles(&self, csv: &Csv, span: &Span, errors: &DiagnosticSink) -> Option<()> {
         let key = |row: &[String]| {
             self.matches.iter().map(|(_, column, _)| row[*column].clone()).collect::<Vec<_>>()
@@ -227,14 +229,16 @@ impl Reference {
         is_fine.then_some(())
     }
 
-    /// A value of a named axis that the file never mentions is a slip, not a missing number.
+    /// Reports values of an axis that the CSV never mentions: probably a mistake, not a missing
+    /// number.
     fn check_names(&self, context: &Context<'_>, table: &Table, span: &Span) {
         for (key, column, header) in &self.matches {
             let labels = table.labels(key);
             let cells: Vec<&str> = self.rows.iter().map(|r| r[*column].as_str()).collect();
             let is_told = |label: &String| cells.iter().any(|cell| self.same(label, cell, header));
             for label in labels.iter().filter(|label| !is_told(label)) {
-                // A study may have published a part of an axis of numbers, but not nothing of it.
+                // For a numeric axis, a study may have published a part of the values, but not none
+                // of them.
                 if in_unit_of(label, header).is_some() && labels.iter().any(is_told) {
                     continue;
                 }
@@ -256,7 +260,7 @@ impl Reference {
         }
     }
 
-    /// A key of `names` that is no label of a matched key maps nothing.
+    /// Reports keys of `names` that are not labels of a matched key: they have no effect.
     fn check_mapping(&self, context: &Context<'_>, table: &Table, names: &[Entry]) {
         let keys = self.matches.iter().map(|(key, _, _)| key);
         let labels: Vec<String> = keys.flat_map(|key| table.all_labels(key)).collect();
@@ -265,14 +269,14 @@ impl Reference {
         }
     }
 
-    /// The point's labels as the file would say them, for messages.
+    /// The point's labels in the CSV's words, for messages.
     pub fn describe(&self, point: &Point) -> String {
         let labels: Vec<&str> = point.iter().map(|(_, l)| self.name_of(l)).collect();
         labels.join(", ")
     }
 }
 
-/// How many runs the study made of each value. Alone it says nothing: it divides a deviation.
+/// Number of the study's runs behind each value. Only used to divide a deviation.
 fn read_runs(
     reader: &mut Reader<'_>,
     node: &Node,
@@ -293,7 +297,7 @@ fn read_runs(
     None
 }
 
-/// Notes a key of `match` that the table does not have.
+/// Reports a key of `match` that the table does not have.
 fn check_key(context: &Context<'_>, table: &Table, entry: &Entry) {
     let extra = [(FLOW_KEY, table.is_per_flow()), (METRIC_KEY, table.shown.len() > 1)];
     if !extra.iter().any(|(key, is_there)| *is_there && entry.key == *key) {
@@ -301,12 +305,12 @@ fn check_key(context: &Context<'_>, table: &Table, entry: &Entry) {
     }
 }
 
-/// A published "no value". An empty field is a number that is not in print.
+/// Whether a field is a published "no value". An empty field is a number that was not published.
 fn is_dash(cell: &str) -> bool {
     matches!(cell, "-" | "\u{2013}" | "\u{2014}")
 }
 
-/// An axis value as a number in the unit that a column's header ends with (`rtt_ms`).
+/// An axis value as a number in the unit at the end of a column's header (`rtt_ms`).
 fn in_unit_of(label: &str, header: &str) -> Option<f64> {
     match unit_of_header(header)? {
         "ms" => label.parse::<Duration>().ok().map(Duration::as_millis_f64),
@@ -319,7 +323,7 @@ fn in_unit_of(label: &str, header: &str) -> Option<f64> {
     }
 }
 
-/// Reads `"column"`, `{ flow = "column" }`, `{ metric = "column" }` or one inside the other.
+/// Reads `"column"`, `{ flow = "column" }`, `{ metric = "column" }` or a nested form.
 struct Columns<'a> {
     csv: &'a Csv,
     context: &'a Context<'a>,
@@ -355,7 +359,7 @@ impl Columns<'_> {
         known.contains(&entry.key).then_some(())
     }
 
-    /// From the unit of a column, where its header names one, to the table's.
+    /// The factor from a column's unit, if its header has one, to the table's unit.
     fn factor(&self, header: &str, labels: &[String], span: &Span) -> Option<f64> {
         let of = |s: &&super::MetricSpec| labels.contains(&s.name);
         let shown = self.table.shown.iter().find(of).or_else(|| self.table.shown.first())?;
@@ -373,18 +377,18 @@ impl Columns<'_> {
     }
 }
 
-/// A number in another unit, as it would be written: 6850 kbit/s are 6.85 Mbit/s, where the product
-/// of the binary numbers is 6.8500000000000005.
+/// A converted number as it would be written: 6850 kbit/s are 6.85 Mbit/s, although the product of
+/// the binary numbers is 6.8500000000000005.
 fn decimal(converted: f64) -> f64 {
     format!("{converted:.13e}").parse().unwrap_or(converted)
 }
 
-/// A CSV file: a header line and rows, fields without quotes.
+/// A CSV file with a header line and rows of unquoted fields.
 struct Csv {
     name: String,
     headers: Vec<String>,
     rows: Vec<Vec<String>>,
-    /// The line of each row, from 1.
+    /// The line number of each row, from 1.
     lines: Vec<usize>,
 }
 
@@ -422,7 +426,7 @@ impl Csv {
         Some(Self { name: name.to_owned(), headers, rows, lines: numbers })
     }
 
-    /// The index of the column that `node` names.
+    /// The index of the column named by `node`.
     fn column(&self, node: &Node, errors: &DiagnosticSink) -> Option<(usize, String)> {
         let name = node.as_text().unwrap_or_default();
         let found = self.headers.iter().position(|h| h == name);

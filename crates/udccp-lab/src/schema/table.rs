@@ -1,4 +1,4 @@
-//! Tables: metrics laid out over axes, beside the published values.
+//! Tables: metrics arranged over axes, next to the published values.
 
 use udccp_scenario::BACKENDS;
 use udccp_scenario::diagnostic::{Diagnostic, suggestion};
@@ -10,13 +10,13 @@ use super::grid::{Filter, Point};
 use super::metric_spec::MetricSpec;
 use super::reference::Reference;
 
-/// The key of rows and columns that tells flows apart.
+/// The key of rows and columns that distinguishes flows.
 pub const FLOW_KEY: &str = "flow";
-/// The key of rows and columns that tells the metrics of a table apart.
+/// The key of rows and columns that distinguishes the metrics of a table.
 pub const METRIC_KEY: &str = "metric";
 
-/// A table. Its keys are the axes of its cases, and `flow`, `metric` and `case` where there are
-/// several; each key stands in rows, in columns, or is fixed by `where`.
+/// A table. Its keys are the axes of its cases, and `flow`, `metric` and `case` if there are
+/// several. Each key is in rows, in columns, or fixed by `where`.
 #[derive(Clone, Debug)]
 pub struct Table {
     /// Its name in claims and figures.
@@ -25,26 +25,26 @@ pub struct Table {
     pub title: String,
     /// Its cases, with their axes and flows.
     pub view: View,
-    /// What it shows.
+    /// The metrics that it shows.
     pub shown: Vec<MetricSpec>,
-    /// The keys that run down, the outermost first.
+    /// The keys of rows, outermost first.
     pub rows: Vec<String>,
-    /// The keys that run across, the outermost first. Of a tuple the last one is `metric`.
+    /// The keys of columns, outermost first. For a tuple, the last one is `metric`.
     pub columns: Vec<String>,
     /// Whether the metrics of a point share one cell: ⟨a, b, c⟩.
     pub tuple: bool,
-    /// Which points are in it.
+    /// The selected points.
     pub filter: Filter,
     /// The published values.
     pub reference: Option<Reference>,
-    /// The backend whose numbers the others are compared with, instead of published values.
+    /// The backend that is the reference instead of published values.
     pub against: Option<String>,
-    /// The variant whose runs it shows: a table that asks "what if", whose differences need no
-    /// reason. `None` is the experiment as it stands.
+    /// The variant whose runs it shows. Such a table asks "what if", so its differences need no
+    /// reason. `None` is the experiment without variants.
     pub variant: Option<String>,
-    /// What a reader should see in it.
+    /// What the reader should notice.
     pub says: Option<String>,
-    /// Whether it is printed; otherwise only figures and claims use it.
+    /// Whether it is printed; otherwise it is only used by figures and claims.
     pub is_printed: bool,
 }
 
@@ -55,7 +55,7 @@ impl Table {
         self.all_labels(key).into_iter().filter(meant).collect()
     }
 
-    /// The labels of a key, those that `where` leaves out with them.
+    /// The labels of a key, including those excluded by `where`.
     pub(super) fn all_labels(&self, key: &str) -> Vec<String> {
         match key {
             METRIC_KEY => self.shown.iter().map(|s| s.name.clone()).collect(),
@@ -93,20 +93,20 @@ impl Table {
         }
     }
 
-    /// Reads which of its cells are meant: `{ axis = ["value"], flow = "name", metric = "name" }`.
+    /// Reads a selection of its cells: `{ axis = ["value"], flow = "name", metric = "name" }`.
     pub(super) fn filter_of(&self, node: &Node, errors: &DiagnosticSink) -> Filter {
         let names: Vec<String> = self.shown.iter().map(|s| s.name.clone()).collect();
         let flows: &[String] = if self.is_per_flow() { &self.view.flows } else { &[] };
         Filter::read_with(node, &self.view.grid, flows, &names, errors)
     }
 
-    /// The same under a key, all cells where it is absent.
+    /// The same from a key; all cells if the key is absent.
     pub(super) fn filter_of_key(&self, reader: &mut Reader<'_>, key: &'static str) -> Filter {
         let errors = reader.errors();
         reader.raw(key).map(|n| self.filter_of(n, errors)).unwrap_or_default()
     }
 
-    /// Whether its values are of flows.
+    /// Whether its values belong to flows.
     pub fn is_per_flow(&self) -> bool {
         self.shown.iter().any(|s| s.metric.is_per_flow())
     }
@@ -163,7 +163,7 @@ impl Table {
         Some(table)
     }
 
-    /// Checks the keys of rows and columns, and adds those that need not be written.
+    /// Checks the keys of rows and columns, and adds the implied ones.
     fn place_keys(&mut self, node: &Node, context: &Context<'_>) -> Option<()> {
         let many = |keys: &[String], key: &str| keys.iter().any(|k| k == key);
         let several = self.labels(METRIC_KEY).len() > 1;
@@ -248,7 +248,7 @@ fn read_against(node: &Node, errors: &DiagnosticSink) -> Option<String> {
     choose(node, errors, "backend", &ids).map(str::to_owned)
 }
 
-/// Reads `rows = "key"` or `rows = ["outer", "inner"]`; none where it is absent.
+/// Reads `rows = "key"` or `rows = ["outer", "inner"]`; empty if absent.
 fn read_keys(reader: &mut Reader<'_>, key: &'static str) -> Vec<String> {
     let errors = reader.errors();
     let Some(node) = reader.raw(key) else { return Vec::new() };

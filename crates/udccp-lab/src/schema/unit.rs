@@ -1,6 +1,6 @@
-//! Units that are printed, and the factors between them.
+//! Printed units and the factors between them.
 
-/// Printed units by the unit that a metric is computed in, each with its factor.
+/// The printed units for each base unit, with their factors.
 const UNITS: [(&str, &[(&str, f64)]); 4] = [
     (
         "Mbit/s",
@@ -11,7 +11,7 @@ const UNITS: [(&str, &[(&str, f64)]); 4] = [
     ("%", &[("", 1e-2)]),
 ];
 
-/// The factor from one unit to another; `None` where they measure different things.
+/// The factor from one unit to another; `None` if they measure different things.
 pub(super) fn unit_factor(from: &str, to: &str) -> Option<f64> {
     if from == to {
         return Some(1.0);
@@ -29,13 +29,13 @@ pub(super) fn unit_factor(from: &str, to: &str) -> Option<f64> {
     of(from, to).or_else(|| of(to, from).map(|f| 1.0 / f)).or_else(through_base)
 }
 
-/// The units that a metric computed in this one prints in, its own first.
+/// The units in which a metric with this base unit can be printed, the base unit first.
 pub(super) fn units_like(base: &str) -> Vec<&str> {
     let others = UNITS.iter().find(|(known, _)| *known == base).map_or(&[][..], |(_, units)| units);
     core::iter::once(base).chain(others.iter().map(|(unit, _)| *unit)).collect()
 }
 
-/// The unit at the end of a column's header: `throughput_kbps` is in kbit/s.
+/// The unit at the end of a column's header: `throughput_kbps` means kbit/s.
 pub(super) fn unit_of_header(header: &str) -> Option<&'static str> {
     Some(match header.rsplit('_').next()? {
         "ms" => "ms",

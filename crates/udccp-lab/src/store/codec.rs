@@ -1,34 +1,34 @@
-//! Records as they lie in the store: JSON, compressed. Series are most of a record; their numbers
-//! repeat, so that a run of two flows and 300 samples takes some kilobytes.
+//! The stored form of records: compressed JSON. Series make up most of a record and compress well:
+//! a run with two flows and 300 samples takes some kilobytes.
 
 use std::io;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Fast, and within a tenth of what the slow levels reach.
+/// Fast, and at most 10 % larger than with slow levels.
 const LEVEL: i32 = 3;
 
-/// A value as compressed JSON.
+/// Compresses a value as JSON.
 ///
 /// # Errors
-/// A value that has no JSON form.
+/// The value has no JSON form.
 pub(super) fn pack(value: &impl Serialize) -> io::Result<Vec<u8>> {
     pack_text(&serde_json::to_string(value)?)
 }
 
-/// A text, compressed.
+/// Compresses a text.
 ///
 /// # Errors
-/// None that a text can cause.
+/// Does not occur for text in memory.
 pub(super) fn pack_text(text: &str) -> io::Result<Vec<u8>> {
     zstd::encode_all(text.as_bytes(), LEVEL)
 }
 
-/// The value again.
+/// Decompresses a value.
 ///
 /// # Errors
-/// Bytes that are not what [`pack`] gave.
+/// The bytes are not the output of [`pack`].
 pub(super) fn unpack<T: DeserializeOwned>(packed: &[u8]) -> io::Result<T> {
     Ok(serde_json::from_slice(&zstd::decode_all(packed)?)?)
 }

@@ -1,4 +1,4 @@
-//! Why a store cannot be used.
+//! The errors of a store.
 
 use std::path::{Path, PathBuf};
 
@@ -7,36 +7,36 @@ use super::tables::TABLES;
 /// Why a store cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The folder of the store cannot be made.
+    /// The folder of the store cannot be created.
     #[error("cannot create the folder of {path}: {error}")]
     Folder {
         /// The store.
         path: PathBuf,
-        /// Why not.
+        /// The system's error.
         #[source]
         error: std::io::Error,
     },
-    /// There is none to read from.
+    /// The store does not exist.
     #[error("there is no result store {path}")]
     Missing {
-        /// Where one was looked for.
+        /// Its expected path.
         path: PathBuf,
     },
-    /// The file that marks the store as in use cannot be made.
+    /// The file that marks the store as in use cannot be created.
     #[error("cannot write {path} next to the result store: {error}")]
     Mark {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The system's error.
         #[source]
         error: std::io::Error,
     },
-    /// The database does not work.
+    /// An error of the database.
     #[error("result store {path}: {error}")]
     Database {
         /// The store.
         path: PathBuf,
-        /// What it said.
+        /// The database's error.
         #[source]
         error: rusqlite::Error,
     },
@@ -48,7 +48,7 @@ pub enum StoreError {
         /// Its version.
         found: i64,
     },
-    /// A stored record does not read.
+    /// A stored record cannot be read.
     #[error("result store {path}, run {key}: {why}")]
     Damaged {
         /// The store.
@@ -65,14 +65,14 @@ impl StoreError {
         Self::Database { path: path.to_owned(), error }
     }
 
-    /// Whether the disk failed, as it does when it is full, and not the store.
+    /// Whether the disk failed, for example because it is full, and not the store.
     pub fn is_of_the_disk(&self) -> bool {
         use rusqlite::ErrorCode::{DiskFull, SystemIoFailure};
         let Self::Database { error, .. } = self else { return false };
         matches!(error.sqlite_error_code(), Some(DiskFull | SystemIoFailure))
     }
 
-    /// Whether the file or its folder cannot be written, and that was needed.
+    /// Whether a needed file or folder is not writable.
     pub fn is_of_the_place(&self) -> bool {
         use rusqlite::ErrorCode::{CannotOpen, ReadOnly};
         let Self::Database { error, .. } = self else { return false };

@@ -1,5 +1,5 @@
-//! Results on disk: an embedded database, one row a run, each written in a transaction of its own.
-//! Killing the program at any moment loses no finished run.
+//! Stores results in an embedded database with one row per run, each written in a separate
+//! transaction. Killing the program at any time loses no finished run.
 
 mod codec;
 mod error;
@@ -22,25 +22,26 @@ pub use error::StoreError;
 
 /// An open store.
 ///
-/// Several programs may use one file at once; a write waits up to half a minute for another's.
+/// Several programs can use one file at the same time; a write waits up to half a minute for
+/// another.
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
     database: Connection,
 }
 
-/// What past runs took, to tell how long the next take.
+/// Durations of past runs, to predict those of new runs.
 #[derive(Clone, Debug, Default)]
 pub struct Costs {
-    /// Processor seconds of a run of a scenario, by the scenario's hash.
+    /// Processor seconds per run, by the scenario's hash.
     scenarios: BTreeMap<String, f64>,
-    /// Processor seconds of a unit of work.
+    /// Processor seconds per unit of work.
     speed: Option<f64>,
 }
 
 impl Costs {
-    /// Expected processor time of a task in seconds: the mean of what the same scenario took with
-    /// other seeds, or else its size times the speed of the runs in the store.
+    /// Expected processor time of a task in seconds: the mean of runs of the same scenario with
+    /// other seeds, otherwise its size times the speed of the stored runs.
     pub fn expected_s(&self, task: &Task) -> f64 {
         let known = self.scenarios.get(&task.scenario_hash()).copied();
         let speed = self.speed.unwrap_or(expected::SECONDS_PER_PACKET);
@@ -48,7 +49,7 @@ impl Costs {
     }
 }
 
-/// A result ready to be written: packing takes longer than writing, and needs no store.
+/// A result ready to be written. Packing takes longer than writing, and needs no store.
 #[derive(Debug)]
 pub(crate) struct Packed {
     hash: String,
@@ -60,7 +61,7 @@ impl Packed {
     /// Packs a result.
     ///
     /// # Errors
-    /// A record that has no JSON form.
+    /// The record has no JSON form.
     pub(crate) fn of(task: &Task, record: &Record) -> std::io::Result<Self> {
         let text = task.scenario_text();
         let scenario = codec::pack_text(&text)?;
@@ -68,14 +69,14 @@ impl Packed {
     }
 }
 
-/// Whether everything that was written is in the file itself.
+/// Whether all data are in the file itself, with nothing left in the write-ahead log.
 fn is_at_rest(path: &Path) -> bool {
     let mut log = path.to_owned().into_os_string();
     log.push("-wal");
     std::fs::metadata(log).map_or(true, |log| log.len() == 0)
 }
 
-/// The address under which the database takes a file for one that nobody writes.
+/// The URI with which the database treats a file as immutable.
 fn uri_at_rest(path: &Path) -> String {
     let mut uri = "file:".to_owned();
     for byte in path.as_os_str().as_encoded_bytes() {
@@ -90,10 +91,10 @@ fn uri_at_rest(path: &Path) -> String {
 }
 
 impl Store {
-    /// Opens a store, and makes it where there is none.
+    /// Opens a store, and creates it if it does not exist.
     ///
     /// # Errors
-    /// A folder or file that cannot be written, a file that is no store, or one of a newer program.
+    /// The folder or file is not writable, or the file is not a store or has a newer version.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
             std::fs::create_dir_all(folder)
@@ -104,11 +105,11 @@ impl Store {
         Ok(store)
     }
 
-    /// Opens a store that is there; where there is none, none is made. One in a folder that cannot
-    /// be written, such as an archive, can be read.
+    /// Opens an existing store; does not create one. A store in a read-only folder, such as an
+    /// archive, can be read.
     ///
     /// # Errors
-    /// No file or an empty one, a file that is no store, or one of a newer program.
+    /// The file is missing, empty, not a store, or has a newer version.
     pub fn open_existing(path: &Path) -> Result<Self, StoreError> {
         let missing = || StoreError::Missing { path: path.to_owned() };
         if !path.exists() {
@@ -126,8 +127,8 @@ impl Store {
         Ok(store)
     }
 
-    /// Opens a store beside which the database cannot make the files by which those who read and
-    /// those who write keep out of each other's way. Without them nobody writes here.
+    /// Opens a store in a folder where the database cannot create its lock and log files. Without
+    /// those, no other program can write to the store.
     fn connect_at_rest(path: &Path) -> Result<Self, StoreError> {
         let database = |error| StoreError::database(path, error);
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
@@ -142,7 +143,7 @@ impl Store {
 
     fn connect(path: &Path, further: OpenFlags) -> Result<Self, StoreError> {
         let database = |error| StoreError::database(path, error);
-        // As the library opens a file by itself, but for making it.
+        // The library's default flags, except for creating files.
         let flags = OpenFlags::default().difference(OpenFlags::SQLITE_OPEN_CREATE).union(further);
         let connection = Connection::open_with_flags(path, flags).map_err(database)?;
         connection.busy_timeout(Duration::from_secs(30)).map_err(database)?;
@@ -151,7 +152,7 @@ impl Store {
 
     fn prepare(&self) -> Result<(), StoreError> {
         match self.database.pragma_update(None, "journal_mode", "wal") {
-            // Another program opens the same new file and is at this line.
+            // Another program is opening the same new file at this moment.
             Err(e) if e.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {}
             other => other.map_err(|e| self.error(e))?,
         }
@@ -172,11 +173,11 @@ impl Store {
         &self.path
     }
 
-    /// Marks this store as being filled, until the returned file is dropped or the process ends in
-    /// whatever way. `None` where another process has done so.
+    /// Marks this store as being filled, until the returned file is dropped or the process ends.
+    /// `None` if another process has marked it.
     ///
     /// # Errors
-    /// The mark, a file beside the store, cannot be made.
+    /// The marker file next to the store cannot be created.
     pub fn mark(&self) -> Result<Option<File>, StoreError> {
         let mut name = self.path.clone().into_os_string();
         name.push(".lock");
@@ -191,7 +192,7 @@ impl Store {
         }
     }
 
-    /// Keeps a result of the simulator, if the store does not have it yet.
+    /// Stores a result of the simulator, unless the store has it already.
     ///
     /// # Errors
     /// The database cannot be written.
@@ -200,7 +201,7 @@ impl Store {
         self.put_packed(&task.key, task, record, &packed)
     }
 
-    /// [`Store::put`] under a key, with the packing done.
+    /// [`Store::put`] with a key and a packed result.
     pub(crate) fn put_packed(
         &self,
         key: &str,
@@ -238,10 +239,10 @@ impl Store {
         write().map_err(|e| self.error(e))
     }
 
-    /// The result of a task, if it was run.
+    /// The result of a task, if it has been run.
     ///
     /// # Errors
-    /// The database cannot be read, or the record in it does not read.
+    /// The database or the record cannot be read.
     pub fn get(&self, key: &str) -> Result<Option<Record>, StoreError> {
         let packed: Option<Vec<u8>> = self
             .database
@@ -251,10 +252,10 @@ impl Store {
         packed.map(|p| codec::unpack(&p).map_err(|e| self.damaged(key, e))).transpose()
     }
 
-    /// The results of a task by other backends than the simulator, the newest first.
+    /// A task's results from backends other than the simulator, newest first.
     ///
     /// # Errors
-    /// The database cannot be read, or a record in it does not read.
+    /// The database or a record cannot be read.
     pub(crate) fn by_others(&self, task: &str) -> Result<Vec<Record>, StoreError> {
         let read = || -> rusqlite::Result<Vec<Vec<u8>>> {
             self.database
@@ -266,7 +267,7 @@ impl Store {
         packed.iter().map(|p| codec::unpack(p).map_err(|e| self.damaged(task, e))).collect()
     }
 
-    /// Which other backends than the simulator did a task.
+    /// The backends other than the simulator that have run a task.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -280,7 +281,7 @@ impl Store {
         read().map_err(|e| self.error(e))
     }
 
-    /// How many results of this version of the program each backend has.
+    /// The number of results of each backend with this version of the program.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -297,7 +298,7 @@ impl Store {
         Ok(counts)
     }
 
-    /// Whether a task was run.
+    /// Whether a task has been run.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -308,7 +309,7 @@ impl Store {
             .map_err(|e| self.error(e))
     }
 
-    /// How many results there are: of this version of the program, and of others.
+    /// The number of results: of this version of the program, and of others.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -320,7 +321,7 @@ impl Store {
             .map_err(|e| self.error(e))
     }
 
-    /// What the runs of a backend in the store took, those of other versions of the program too.
+    /// The durations of a backend's stored runs, including those of other program versions.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -344,8 +345,7 @@ impl Store {
         read().map_err(|e| self.error(e))
     }
 
-    /// Deletes the results of other versions of the program, which no report uses, and returns how
-    /// many there were.
+    /// Deletes the results of other program versions, which no report uses. Returns their number.
     ///
     /// # Errors
     /// The database cannot be written.

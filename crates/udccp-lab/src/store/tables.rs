@@ -1,4 +1,4 @@
-//! The tables of the database, and how older ones become these.
+//! The database schema, and upgrades from older versions.
 
 use std::path::Path;
 
@@ -8,11 +8,11 @@ use super::codec;
 use super::error::StoreError;
 use crate::plan::digest;
 
-/// Version of the tables, in the database's `user_version`.
+/// Version of the schema, in the database's `user_version`.
 pub(super) const TABLES: i64 = 3;
 
-/// Version 3: results of several backends. `task` is the key of the task, where that is not the
-/// result's own.
+/// Version 3: results of several backends. `task` is the key of the task, if it differs from the
+/// result's key.
 const CREATE: &str = "
 CREATE TABLE records (
     key TEXT NOT NULL UNIQUE,
@@ -33,7 +33,7 @@ CREATE TABLE scenarios (
 ) WITHOUT ROWID;
 PRAGMA user_version = 3;";
 
-/// Version 2 knew the simulator alone.
+/// Version 2 had only the simulator.
 const FROM_2: &str = "
 ALTER TABLE records ADD COLUMN backend TEXT NOT NULL DEFAULT 'sim';
 ALTER TABLE records ADD COLUMN task TEXT;
@@ -42,17 +42,17 @@ CREATE INDEX records_by_scenario ON records (scenario, backend, cpu_s);
 CREATE INDEX records_by_task ON records (task) WHERE task IS NOT NULL;
 PRAGMA user_version = 3;";
 
-/// Makes the tables, or brings those of an older program up to date.
+/// Creates the tables, or upgrades those of an older program.
 ///
 /// # Errors
-/// A file that is no database or of a newer program; what it holds is left alone.
+/// The file is not a database or has a newer version; it is not changed.
 pub(super) fn prepare(database: &Connection, path: &Path) -> Result<(), StoreError> {
     let failed = |error| StoreError::database(path, error);
     database.pragma_update(None, "synchronous", "normal").map_err(failed)?;
     if version(database).map_err(failed)? == TABLES {
         return Ok(());
     }
-    // Two programs may come here at once: the second waits, and then finds the work done.
+    // If two programs get here at the same time, the second waits and finds the work done.
     let transaction = Transaction::new_unchecked(database, TransactionBehavior::Immediate);
     let transaction = transaction.map_err(failed)?;
     match version(&transaction).map_err(failed)? {
@@ -65,7 +65,7 @@ pub(super) fn prepare(database: &Connection, path: &Path) -> Result<(), StoreErr
     transaction.commit().map_err(failed)
 }
 
-/// Whether the file holds nothing at all.
+/// Whether the file is empty.
 pub(super) fn is_absent(database: &Connection) -> rusqlite::Result<bool> {
     let tables: i64 =
         database.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
@@ -76,7 +76,7 @@ fn version(database: &Connection) -> rusqlite::Result<i64> {
     database.query_row("PRAGMA user_version", [], |row| row.get(0))
 }
 
-/// Version 1 had all of a run as text in one table, `runs`.
+/// Version 1 stored each run as text in one table, `runs`.
 fn upgrade(database: &Transaction<'_>) -> rusqlite::Result<()> {
     database.execute_batch(CREATE)?;
     let mut old = database.prepare("SELECT key, version, seed, scenario, record FROM runs")?;

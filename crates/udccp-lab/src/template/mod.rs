@@ -1,4 +1,4 @@
-//! A new experiment: a file that runs as it stands, with a hint at every place.
+//! Creates a new experiment: a file that runs unchanged, with hints everywhere.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -9,20 +9,20 @@ use udccp_scenario::diagnostic::Diagnostics;
 use udccp_scenario::document::{self, Node, Value};
 use udccp_scenario::library;
 
-/// The files, with `PAPER` where the name belongs.
+/// The files, with `PAPER` as a placeholder for the name.
 const EXPERIMENT: &str = include_str!("experiment.toml");
 const REFERENCE: &str = include_str!("reference.csv");
 
-/// Why an experiment cannot be begun.
+/// Why an experiment cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum NewError {
-    /// The name is not a file name that works everywhere.
+    /// The name is not a portable file name.
     #[error("\"{0}\" is not a valid name for an experiment")]
     Name(String),
-    /// The experiment to begin from cannot be read.
+    /// The experiment to copy cannot be read.
     #[error(transparent)]
     From(#[from] Diagnostics),
-    /// There is a file already.
+    /// A file exists already.
     #[error("{} already exists", .0.display())]
     There(PathBuf),
     /// A file cannot be written.
@@ -30,18 +30,18 @@ pub enum NewError {
     Write {
         /// The file or folder.
         path: PathBuf,
-        /// Why not.
+        /// The system's error.
         #[source]
         error: io::Error,
     },
 }
 
-/// Writes the template of an experiment into `folder`, and the stub of its published numbers into
-/// the folder `reference` beside it. Returns both paths.
+/// Writes the template of an experiment to `folder`, and a stub of its published numbers to the
+/// folder `reference` next to it. Returns both paths.
 ///
 /// # Errors
-/// A name of other characters than small letters, digits and dashes; files that are there already
-/// (nothing is written then) or cannot be written.
+/// The name has characters other than lower-case letters, digits and dashes; a file exists (then
+/// nothing is written) or cannot be written.
 pub fn new_experiment(folder: &Path, name: &str) -> Result<Vec<PathBuf>, NewError> {
     check_name(name)?;
     let files = [
@@ -51,15 +51,14 @@ pub fn new_experiment(folder: &Path, name: &str) -> Result<Vec<PathBuf>, NewErro
     write_all(&files)
 }
 
-/// Writes a copy of the experiment at `from` (a file, or one that comes with the program) into
-/// `folder` under the name `name`, and the files that it refers to beside the folder. Tables of
-/// published numbers are copied under a name of their own, so that a change in one experiment does
-/// not change the other. Returns the paths of the files that are new; a file that it refers to may
-/// be there already.
+/// Copies the experiment `from` (a file, or a built-in one) to `folder` under the name `name`, and
+/// the files that it refers to next to that folder. Tables of published numbers get a new name, so
+/// that a change in one experiment does not affect the other. Returns the paths of new files; other
+/// files that it refers to may exist already.
 ///
 /// # Errors
-/// A bad name; an experiment that cannot be read; a file that is there already and says something
-/// else (nothing is written then), or that cannot be written.
+/// An invalid name; an experiment that cannot be read; a file that exists with other content (then
+/// nothing is written) or cannot be written.
 pub fn copy_experiment(folder: &Path, name: &str, from: &Path) -> Result<Vec<PathBuf>, NewError> {
     check_name(name)?;
     let root = document::load(from)?;
@@ -92,7 +91,7 @@ pub fn copy_experiment(folder: &Path, name: &str, from: &Path) -> Result<Vec<Pat
     write_all(&files)
 }
 
-/// The file of a table of the experiment `old` in its copy `new`.
+/// The name of a table file of the experiment `old` in its copy `new`.
 fn own_table(file: &str, old: &str, new: &str) -> String {
     let path = Path::new(file);
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
@@ -109,13 +108,13 @@ fn check_name(name: &str) -> Result<(), NewError> {
     if is_fine { Ok(()) } else { Err(NewError::Name(name.to_owned())) }
 }
 
-/// The folder that the experiments of `folder` name their files relative to.
+/// The folder to which paths in experiments of `folder` are relative.
 fn beside(folder: &Path) -> PathBuf {
     let base = document::base_folder(&folder.join("x.toml"));
     base.strip_prefix(".").map(Path::to_owned).unwrap_or(base)
 }
 
-/// The text of an experiment with another `id`, and other names of its files.
+/// The text of an experiment with another `id` and renamed files.
 fn renamed(
     root: &Node,
     name: &str,
@@ -128,7 +127,7 @@ fn renamed(
     };
     let id = root.get("id").map(|id| (id.span.range.clone(), name));
     let mut changes: Vec<_> = nodes.iter().copied().filter_map(new).chain(id).collect();
-    // From the end, so that what comes before stays in its place.
+    // From the end, so that earlier positions remain valid.
     changes.sort_by_key(|(range, _)| core::cmp::Reverse(range.start));
     let mut text = root.span.source.text.clone();
     for (range, new) in changes {
@@ -147,7 +146,7 @@ fn texts_of<'a>(node: &'a Node, texts: &mut Vec<(&'a str, &'a Node)>) {
     }
 }
 
-/// Writes files, none of which may be there.
+/// Writes files, none of which may exist.
 fn write_all(files: &[(PathBuf, String)]) -> Result<Vec<PathBuf>, NewError> {
     if let Some((there, _)) = files.iter().find(|(path, _)| path.exists()) {
         return Err(NewError::There(there.clone()));

@@ -1,10 +1,10 @@
-//! Made-up results of runs, for tests of what is said about them.
+//! Made-up results of runs.
 
 use udccp_lab::analysis::Results;
 use udccp_lab::schema::Experiment;
 use udccp_lab::{FlowRecord, PlanOptions, Record, SeriesRecord, SystemRecord, Task, plan};
 
-/// A flow whose rate goes from one value to another halfway through the measured 3 to 7 s.
+/// A flow whose rate changes halfway through the measured interval from 3 to 7 s.
 pub(crate) fn flow(name: &str, from: f64, to: f64) -> FlowRecord {
     let rates = vec![from, from, to, to];
     let mean = (from + to) / 2.0;
@@ -47,7 +47,7 @@ pub(crate) fn label<'t>(task: &'t Task, axis: &str) -> &'t str {
     task.point.iter().find(|(a, _)| a == axis).map(|(_, l)| l.as_str()).expect("an axis")
 }
 
-/// A run of two flows with this index of fairness.
+/// A run of two flows with this fairness index.
 pub(crate) fn fairness(index: f64) -> Record {
     let mut record = record(vec![flow("first", 50.0, 50.0), flow("second", 50.0, 50.0)]);
     record.system.jain = Some(index);

@@ -1,4 +1,4 @@
-//! A small experiment for tests: seconds of a slow path, four points.
+//! A small experiment for tests: a few seconds over a slow path, at four points.
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
@@ -109,7 +109,7 @@ choice = "1500 bytes"
 reason = "the MTU is given"
 "#;
 
-/// The experiment, as if its file stood in `experiments/` of this repository.
+/// The experiment, as if its file were in `experiments/`.
 pub(crate) fn small() -> Experiment {
     read(SMALL)
 }
@@ -120,12 +120,12 @@ pub(crate) fn read(text: &str) -> Experiment {
     Experiment::from_node(root, &path()).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
-/// Where its file would stand.
+/// The path that its file would have.
 pub(crate) fn path() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/small.toml")
 }
 
-/// One bulk flow of each of `protocols` for so many seconds, measured from the tenth on.
+/// One bulk flow per protocol for this many seconds, measured from the tenth second on.
 pub(crate) fn bulk_flows(bottleneck: &str, seconds: u64, protocols: &[&str]) -> Record {
     let mut text = format!(
         r#"schema = 1
@@ -152,7 +152,7 @@ measure = {{ from = "10 s", to = "{seconds} s", every = "1 s" }}
     udccp_lab::run("bulk-flows", &scenario, 7, RunOptions::default()).expect("a run")
 }
 
-/// A checked run of the scenario of this text.
+/// Runs this scenario with checks.
 pub(crate) fn scenario(text: String) -> Record {
     let tree = document::parse("scenario.toml", text).expect("TOML");
     let scenario = Scenario::read(&tree).unwrap_or_else(|errors| panic!("{errors}"));
@@ -160,8 +160,8 @@ pub(crate) fn scenario(text: String) -> Record {
     udccp_lab::run("scenario", &scenario, 1, options).expect("a run")
 }
 
-/// One flow for 30 s from a host with this access link, measured from 10 s on; `flow` is all of its
-/// table but its name.
+/// One flow for 30 s from a host with this access link, measured from 10 s on. `flow` has all of
+/// its table except the name.
 pub(crate) fn one_flow(access: &str, bottleneck: &str, flow: &str) -> FlowRecord {
     let text = format!(
         r#"

@@ -1,4 +1,4 @@
-//! Changes of links in the words of a figure.
+//! Describes changes of links for a figure.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use udccp_sim::Change;
 
 use crate::schema::{LinkChange, Scenario};
 
-/// When links change, in seconds, and what then: `bottleneck 5 Mbit/s`, `bottleneck down`.
+/// When links change, in seconds, with a description: `bottleneck 5 Mbit/s`, `bottleneck down`.
 pub(super) fn events(scenario: &Scenario) -> Vec<(f64, String)> {
     let mut groups: Vec<(Duration, String, BTreeSet<&str>)> = Vec::new();
     for LinkChange { at, link, change } in &scenario.changes {
@@ -35,7 +35,7 @@ fn words(change: &Change) -> String {
     }
 }
 
-/// Links that change alike: a hop whose two directions do by its name, many by their number.
+/// A name for links that change alike: a hop's name for both directions, or a count for many.
 fn name(links: &BTreeSet<&str>) -> String {
     let whole = |link: &&str| {
         let (hop, way) = link.rsplit_once(' ').unwrap_or((link, ""));

@@ -1,4 +1,4 @@
-//! Computed curves: what a definition gives, without any run.
+//! Curves computed from a definition, without runs.
 
 use udccp_metrics::jain;
 
@@ -6,7 +6,7 @@ use super::super::svg::{Chart, Line, LinePoint, Scale};
 use super::Drawing;
 use crate::schema::{Curve, CurveFunction};
 
-/// Points of a curve, evenly by factors.
+/// Points of a curve, at equal ratios.
 const POINTS: usize = 201;
 
 pub(super) fn draw(curve: &Curve) -> Drawing {

@@ -1,16 +1,16 @@
-//! Colours and dashes: one colour a protocol everywhere; lines that share a protocol are told apart
-//! by dash and lightness.
+//! Colours and dashes: a protocol has the same colour everywhere; its lines are distinguished by
+//! dashes and lightness.
 
 use udccp_scenario::Protocol;
 
 use super::super::style::{Marker, style_of};
 use super::super::svg::DASHES;
 
-/// Colours of lines that belong to no protocol, in an order that reads as one.
+/// Colours of lines without a protocol, as an ordered ramp.
 const RAMP: [&str; 8] =
     ["#2878b5", "#5a68c0", "#8559bf", "#ad4bb0", "#cb4391", "#dd4a68", "#df6340", "#d1861f"];
 
-/// How a line looks.
+/// The style of a line.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct LineStyle {
     pub(super) colour: String,
@@ -18,7 +18,7 @@ pub(super) struct LineStyle {
     pub(super) marker: Marker,
 }
 
-/// A look for each line, by the protocol that it is of.
+/// A style for each line, given its protocol.
 pub(super) fn looks(protocols: &[Option<&'static Protocol>]) -> Vec<LineStyle> {
     let n = protocols.len();
     let look = |(i, protocol): (usize, &Option<&'static Protocol>)| {
@@ -40,8 +40,8 @@ pub(super) fn looks(protocols: &[Option<&'static Protocol>]) -> Vec<LineStyle> {
     protocols.iter().enumerate().map(look).collect()
 }
 
-/// A colour `part` of the way to its darkest shade; one that is dark itself, to its lightest. No
-/// shade is too pale to be read on white.
+/// Blends a colour by `part` toward its darkest shade, or a dark colour toward its lightest. Every
+/// shade is readable on white.
 fn shade(colour: &str, part: f64) -> String {
     let channel = |i: usize| colour.get(i..i + 2).and_then(|h| u8::from_str_radix(h, 16).ok());
     let (Some(r), Some(g), Some(b)) = (channel(1), channel(3), channel(5)) else {
@@ -78,7 +78,7 @@ mod tests {
         }
     }
 
-    /// Contrast of at least 2.5 to white, or that of the protocol's own colour.
+    /// The contrast to white is at least 2.5, or that of the protocol's own colour.
     #[test]
     fn no_shade_is_pale() {
         let light = |colour: &str| {

@@ -1,4 +1,4 @@
-//! The figures of an experiment: tables drawn against one of their keys, runs over time, computed
+//! The figures of an experiment: tables plotted against one of their keys, runs over time, computed
 //! curves.
 
 mod change;
@@ -16,7 +16,7 @@ use super::svg::{Chart, Line, Scale, Size};
 use crate::analysis::{Analysis, own_name};
 use crate::schema::{Figure, FigureKind, Names};
 
-/// What a figure is made of: one chart, or several panels.
+/// The content of a figure: one chart, or several panels.
 struct Drawing {
     charts: Vec<Chart>,
     caption: String,
@@ -58,29 +58,29 @@ fn draw(analysis: &Analysis<'_>, figure: &Figure) -> Option<Drawing> {
     }
 }
 
-/// A small drawing of the figure that stands for an experiment; nothing without runs.
+/// A small drawing of the experiment's representative figure; empty without runs.
 pub(super) fn thumbnail(analysis: &Analysis<'_>) -> String {
     let experiment = analysis.experiment;
     let asked = experiment.summary.as_ref().and_then(|s| s.figure.as_ref());
-    // A computed curve is no picture of what was run.
+    // A computed curve does not represent runs.
     let is_of_runs = |f: &&Figure| !matches!(f.kind, FigureKind::Curve(_));
     let all = experiment.figures.iter().filter(is_of_runs);
     let chosen = all.clone().filter(|f| Some(&f.id) == asked).chain(all);
-    // Nor are the published lines alone.
+    // Nor do published lines alone.
     let has_ours = |c: &Chart| c.lines.iter().any(|l| !l.published && !l.points.is_empty());
     let drawn = chosen.filter_map(|f| draw(analysis, f));
     let mut charts = drawn.filter_map(|d| d.charts.into_iter().next());
     charts.find(|c| has_ours(c) || !c.shapes.is_empty()).map_or_else(String::new, |c| c.thumbnail())
 }
 
-/// The panels of one label, each of another backend: one scale for a quantity, so that heights
-/// compare.
+/// Gives the panels of one label with different backends the same scale per quantity, so that
+/// heights are comparable.
 fn share_scale(charts: &mut [Chart]) {
     share_scale_within(f64::INFINITY, charts);
 }
 
-/// All panels of a figure: one scale for a quantity, unless it would press the smallest panel flat.
-/// Returns what the caption says where scales differ.
+/// Gives all panels the same scale per quantity, unless one would become too flat. Returns a note
+/// for the caption if scales differ.
 fn share_scale_of_all(charts: &mut [Chart]) -> &'static str {
     match share_scale_within(10.0, charts) {
         true => "",
@@ -88,8 +88,8 @@ fn share_scale_of_all(charts: &mut [Chart]) -> &'static str {
     }
 }
 
-/// One scale for all panels of a quantity, if the highest marks of one stand at most `factor` times
-/// as high as those of another. Returns whether all were so near.
+/// Gives the panels of a quantity the same scale if their heights differ by at most `factor`.
+/// Returns whether this applied to all.
 fn share_scale_within(factor: f64, charts: &mut [Chart]) -> bool {
     let of = |c: &Chart| (c.y_name.clone(), c.y, height(c));
     let all: Vec<(String, Scale, f64)> = charts.iter().map(of).collect();
@@ -110,14 +110,14 @@ fn share_scale_within(factor: f64, charts: &mut [Chart]) -> bool {
     are_near
 }
 
-/// How high the marks of a panel stand; its scale ends at a round number above.
+/// The highest mark of a panel; its scale ends at a round number above it.
 fn height(chart: &Chart) -> f64 {
     let marks = chart.lines.iter().flat_map(|l| &l.points).map(|p| p.y);
     let highest = marks.chain(chart.shapes.iter().map(|s| s.high)).fold(chart.y.min, f64::max);
     highest - chart.y.min
 }
 
-/// A flow by its protocol and what the file calls it.
+/// A flow's protocol and its name in the file.
 fn flow_words(names: &Names, protocol: &str, flow: &str) -> String {
     match own_name(names, flow, protocol) {
         Some(name) => format!("{protocol} ({name})"),
@@ -125,7 +125,7 @@ fn flow_words(names: &Names, protocol: &str, flow: &str) -> String {
     }
 }
 
-/// Says whose numbers a panel shows.
+/// Names the source of a panel's numbers.
 fn name_panel(chart: &mut Chart, backend: Option<&str>) {
     if let Some(title) = backend {
         let words = chart.panel.take().map(|panel| format!("{panel}, {title}"));
@@ -146,7 +146,7 @@ fn body(charts: &[Chart]) -> String {
         }
     }
     let mut out = legend(&lines, false);
-    // Two and four panels stand in pairs, others in threes: either fills the page.
+    // Two or four panels are arranged in pairs, others in threes, to fill the page.
     let in_pairs = matches!(charts.len(), 2 | 4);
     let (class, size) = if in_pairs { ("panels two", Size::Half) } else { ("panels", Size::Panel) };
     let _ = writeln!(out, "<div class=\"{class}\">");
@@ -160,8 +160,8 @@ fn body(charts: &[Chart]) -> String {
     out
 }
 
-/// What the lines are. Where they are labelled at their ends, the wide drawing needs no more than
-/// what is hollow.
+/// The legend of the lines. If lines are labelled at their ends, the wide drawing only needs an
+/// explanation of hollow ones.
 fn legend(lines: &[Line], labels_ends: bool) -> String {
     if lines.len() < 2 {
         return String::new();

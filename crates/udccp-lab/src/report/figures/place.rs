@@ -4,7 +4,7 @@ use udccp_base::{DataRate, DataSize, Duration};
 
 use super::super::table_header::axis_name;
 
-/// Where labels stand: at their quantity in ms, Mbit/s, kB or percent, else evenly.
+/// The positions of labels: by value in ms, Mbit/s, kB or percent, otherwise evenly spaced.
 pub(super) fn places(labels: &[String]) -> Vec<(f64, String)> {
     let number = |label: &String| {
         let time = label.parse::<Duration>().ok().map(Duration::as_millis_f64);
@@ -19,7 +19,7 @@ pub(super) fn places(labels: &[String]) -> Vec<(f64, String)> {
     places.into_iter().zip(labels.iter().cloned()).collect()
 }
 
-/// The unit that all labels share, as in `25 ms` and `50 ms`.
+/// The unit shared by all labels, as in `25 ms` and `50 ms`.
 fn common_unit(places: &[(f64, String)]) -> Option<&str> {
     let unit = |label: &'_ str| label.find(' ').map(|i| i + 1);
     let first = places.first()?.1.as_str();
@@ -29,7 +29,7 @@ fn common_unit(places: &[(f64, String)]) -> Option<&str> {
     (is_number && places.iter().all(same)).then_some(shared)
 }
 
-/// Ticks without the unit that they share: the axis has it.
+/// Tick labels without the shared unit, which the axis title has.
 pub(super) fn ticks(places: &[(f64, String)]) -> Vec<(f64, String)> {
     let Some(unit) = common_unit(places) else {
         let title = |l: &String| udccp_scenario::protocol::title_of(l).to_owned();
@@ -39,7 +39,7 @@ pub(super) fn ticks(places: &[(f64, String)]) -> Vec<(f64, String)> {
     places.iter().map(|(x, label)| (*x, bare(label))).collect()
 }
 
-/// An axis in words where it is well known, with the unit that its labels share.
+/// The title of an axis, with the unit shared by its labels.
 pub(super) fn axis_title(axis: &str, places: &[(f64, String)]) -> String {
     let name = if axis == "rtt" { "round-trip time" } else { axis_name(axis) };
     common_unit(places).map_or_else(|| name.to_owned(), |unit| format!("{name}, {unit}"))

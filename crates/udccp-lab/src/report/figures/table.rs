@@ -1,4 +1,4 @@
-//! Tables as figures: lines, bars or ranges against one of their keys, ours and the published.
+//! Tables as figures: lines, bars or ranges against one of their keys, ours and published.
 
 use core::fmt::Write as _;
 
@@ -15,7 +15,7 @@ use crate::schema::{
     FLOW_KEY, METRIC_KEY, Metric, MetricSpec, Names, Point, TableFigure, TableForm,
 };
 
-/// Cells that differ in nothing but the key across (and the metric of a range).
+/// Cells that differ only in the key on the x axis (and, for a range, in the metric).
 struct Group<'c> {
     labels: Point,
     cells: Vec<&'c Cell>,
@@ -122,7 +122,7 @@ fn chart(
     let given = table.names();
     let names: Vec<String> = groups.iter().map(|g| g.name(&groups, given)).collect();
     let (mut lines, mut shapes) = (Vec::new(), Vec::new());
-    // What a table is held against has a panel of its own.
+    // A table's reference has a separate panel.
     let both: &[bool] = if table.table.against.is_some() { &[false] } else { &[false, true] };
     for &published in both {
         for (i, (group, look)) in groups.iter().zip(&looks).enumerate() {
@@ -154,7 +154,7 @@ fn chart(
         x_name: axis_title(&figure.x, &places),
         y_name: match figure.form {
             TableForm::Ranges => with_unit(&table.table.title, &shown.unit),
-            // Lines of several metrics share the axis; the table's title is that of them all.
+            // Lines of several metrics share the axis, whose title is the table's.
             _ if several => with_unit(&table.table.title, &shown.unit),
             _ => shown.title_and_unit(),
         },
@@ -180,7 +180,7 @@ fn panel_name(table: &TableResult<'_>, key: &str, label: &str) -> String {
     shown.map_or_else(|| in_words(names, key, label), |s| s.title().to_owned())
 }
 
-/// A scale that holds every mark and bar.
+/// A scale that contains every mark and bar.
 fn y_scale(lines: &[Line], shapes: &[Shape], shown: &MetricSpec) -> Option<Scale> {
     let of_lines = lines.iter().flat_map(|l| &l.points).flat_map(|p| {
         let (low, high) = p.bar.unwrap_or((p.y, p.y));
@@ -200,11 +200,11 @@ fn y_scale(lines: &[Line], shapes: &[Shape], shown: &MetricSpec) -> Option<Scale
         return None;
     }
     Some(match shown.metric {
-        // An index of few flows lies far above zero: the figure shows where in that range.
+        // An index of few flows is far above zero, so the scale starts near its lowest value.
         Metric::Jain | Metric::JainOfMeans if shapes.is_empty() => {
             Scale::new(((low.max(0.0) * 10.0 - 0.2).floor() / 10.0).max(0.0), 1.0)
         }
-        // The interval of a few runs reaches below zero, where no value can lie.
+        // With few runs an interval can extend below zero, where no value is possible.
         _ if is_never_negative => Scale::rounded(0.0, high.max(0.0), 6),
         _ => Scale::rounded(low.min(0.0), high.max(0.0), 6),
     })
@@ -239,7 +239,7 @@ fn groups<'c>(
     groups
 }
 
-/// Where a group stands among the others, and whose numbers are drawn.
+/// The position of a group among the others, and whose numbers are drawn.
 struct Slot<'a> {
     index: usize,
     of: usize,
@@ -249,7 +249,7 @@ struct Slot<'a> {
 }
 
 impl Slot<'_> {
-    /// Sideways, so that bars of one x stand beside each other: ours, then the published.
+    /// Horizontal shift, so that bars at the same x are side by side: ours, then published.
     fn shift_px(&self) -> f64 {
         let slots = (self.of * 2) as f64;
         let mine = (self.index * 2 + usize::from(self.published)) as f64;
@@ -268,7 +268,7 @@ impl Group<'_> {
         self.cells.iter().all(|c| c.protocol == Some(first)).then_some(first)
     }
 
-    /// What tells it from the other groups, in words.
+    /// What distinguishes it from the other groups.
     fn name(&self, all: &[Self], names: &Names) -> String {
         let varies = |key: &str| {
             let of = |g: &Self| g.labels.iter().find(|(k, _)| k == key).map(|(_, l)| l.clone());
@@ -358,7 +358,7 @@ impl Group<'_> {
         shapes
     }
 
-    /// The middles of ranges, joined by a line.
+    /// The middle values of ranges, joined by a line.
     fn middles(
         &self,
         slot: &Slot<'_>,
@@ -395,7 +395,7 @@ impl LineStyle {
         }
     }
 
-    /// A line that stands in the legend alone.
+    /// A line that appears only in the legend.
     fn legend(&self, name: &str) -> Line {
         Line { marker: None, ..self.line(name, false, Vec::new()) }
     }
@@ -403,7 +403,7 @@ impl LineStyle {
 
 type Value = (f64, Option<(f64, f64)>, String);
 
-/// The value to draw, its bar, and both in words.
+/// The value to draw, its bar, and both as text.
 fn value(cell: &Cell, published: bool) -> Option<Value> {
     let shown = &cell.shown;
     let unit = if shown.unit.is_empty() { String::new() } else { format!(" {}", shown.unit) };

@@ -1,4 +1,4 @@
-//! Runs over time: one line a flow, or one a value of an axis; of one run, or the mean of all.
+//! Runs over time, with one line per flow or per value of an axis, of one run or the mean of all.
 
 use udccp_base::Duration;
 use udccp_metrics::{Summary, jain};
@@ -16,7 +16,7 @@ use crate::schema::{
     CASE_AXIS, FLOW_KEY, METRIC_KEY, Metric, Names, Point, Rates, TimeFigure, TimeMetric,
 };
 
-/// Colours of backends, in their order.
+/// Colours of backends, in order.
 const BACKEND_COLOURS: [&str; 4] = ["#0072b2", "#d55e00", "#117733", "#aa4499"];
 
 /// One line before it is drawn.
@@ -57,7 +57,7 @@ pub(super) fn draw(analysis: &Analysis<'_>, figure: &TimeFigure) -> Option<Drawi
     Some(Drawing { charts, caption: caption(figure, task, n, early) + beyond + scales })
 }
 
-/// The weakest of the points whose mean is drawn, where one has too few runs.
+/// The weakest basis among the points whose mean is drawn, if one has too few runs.
 fn early(analysis: &Analysis<'_>, figure: &TimeFigure) -> Option<Basis> {
     let experiment = analysis.experiment;
     let tasks = analysis.results.runs.iter().map(|(t, _)| t).filter(|t| is_run(figure, t));
@@ -69,7 +69,7 @@ fn early(analysis: &Analysis<'_>, figure: &TimeFigure) -> Option<Basis> {
     first.filter_map(of).filter(|basis| !basis.is_enough()).reduce(Basis::weaker)
 }
 
-/// A note where a flow reads faster than the link carries.
+/// A note if a flow's rate exceeds the link's rate.
 fn beyond_the_link(figure: &TimeFigure, task: &Task, charts: &[Chart]) -> &'static str {
     if !task.scenario.changes.is_empty() {
         return "";
@@ -86,7 +86,8 @@ fn beyond_the_link(figure: &TimeFigure, task: &Task, charts: &[Chart]) -> &'stat
     ""
 }
 
-/// Charts of several backends: as one where each has one line, else a panel each.
+/// Combines the charts of several backends: into one chart if each has one line, otherwise as
+/// panels.
 fn together(charts: Vec<(Option<&str>, Chart)>) -> Vec<Chart> {
     let is_one_each = charts.len() > 1 && charts.iter().all(|(_, c)| c.lines.len() == 1);
     if !is_one_each {
@@ -111,7 +112,7 @@ fn together(charts: Vec<(Option<&str>, Chart)>) -> Vec<Chart> {
     vec![all]
 }
 
-/// Calls a line by its backend, which then has one look in all panels.
+/// Names a line after its backend, which then has the same style in all panels.
 fn name_line(chart: &mut Chart, title: Option<&str>, index: usize) {
     for line in &mut chart.lines {
         line.label = title.unwrap_or_default().to_owned();
@@ -120,7 +121,7 @@ fn name_line(chart: &mut Chart, title: Option<&str>, index: usize) {
     }
 }
 
-/// The backends that have runs to draw, each with what it is called where there are several.
+/// The backends with runs to draw, with their names if there are several.
 fn backends<'a>(
     analysis: &'a Analysis<'_>,
     figure: &TimeFigure,
@@ -153,7 +154,7 @@ fn caption(figure: &TimeFigure, task: &Task, drawn: usize, early: Option<Basis>)
     format!("{of}. {values}. The shaded interval is measured.{shortened}")
 }
 
-/// What the values of a figure with these metrics are.
+/// Describes the values of a figure with these metrics.
 fn values_words(metrics: &[TimeMetric], every: Duration) -> String {
     let of_interval = metrics.iter().filter(|m| m.is_of_interval()).count();
     match of_interval {
@@ -170,7 +171,7 @@ fn is_run(figure: &TimeFigure, task: &Task) -> bool {
         && figure.run.is_none_or(|run| task.run == run)
 }
 
-/// A task's point, with its case where the figure joins several.
+/// A task's point, with its case if the figure combines several.
 fn labels(figure: &TimeFigure, task: &Task) -> Point {
     let mut labels = task.point.clone();
     if figure.view.cases.len() > 1 {
@@ -248,7 +249,7 @@ fn chart(
     })
 }
 
-/// Starts and stops of flows and changes of links, within the time that is drawn.
+/// Starts and stops of flows and changes of links, within the plotted time.
 fn events(names: &Names, task: &Task, begin: f64, end: f64) -> Vec<(f64, String)> {
     let mut events = change::events(&task.scenario);
     for flow in &task.scenario.flows {
@@ -259,7 +260,7 @@ fn events(names: &Names, task: &Task, begin: f64, end: f64) -> Vec<(f64, String)
     }
     events.retain(|(at, _)| *at > begin + 0.5 && *at < end);
     events.sort_by(|a, b| a.0.total_cmp(&b.0));
-    // Several at one time are one rule.
+    // Simultaneous events share one line.
     let mut joined: Vec<(f64, String)> = Vec::new();
     for (at, words) in events {
         match joined.last_mut() {
@@ -357,7 +358,7 @@ fn series(
     Series { label, protocol, points, band }
 }
 
-/// The values of one run, one an interval.
+/// The values of one run, one per interval.
 fn values(
     record: &Record,
     metric: TimeMetric,

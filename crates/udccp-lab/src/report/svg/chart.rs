@@ -6,11 +6,10 @@ use super::super::html::escape;
 use super::line::Line;
 use super::scale::Scale;
 
-/// How large a figure is: each is drawn for its size, so that the text stays as large as the
-/// page's.
+/// The size of a figure. Each size is drawn separately, so that text is as large as the page's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Size {
-    /// For windows and paper.
+    /// For desktop windows and print.
     Wide,
     /// For a phone.
     Narrow,
@@ -23,9 +22,9 @@ pub(crate) enum Size {
 /// A figure with two axes.
 #[derive(Clone, Debug)]
 pub(crate) struct Chart {
-    /// What it shows, for those who cannot see it.
+    /// A description for readers who cannot see it.
     pub(crate) description: String,
-    /// The panel's own heading.
+    /// The panel's heading.
     pub(crate) panel: Option<String>,
     /// Name and unit of x.
     pub(crate) x_name: String,
@@ -33,21 +32,21 @@ pub(crate) struct Chart {
     pub(crate) y_name: String,
     /// Range of x.
     pub(crate) x: Scale,
-    /// Ticks of x, where they are not the round ones.
+    /// Ticks of x, if they differ from round numbers.
     pub(crate) x_ticks: Option<Vec<(f64, String)>>,
     /// Range of y.
     pub(crate) y: Scale,
-    /// Digits and unit of a value of y.
+    /// Decimals and unit of y values.
     pub(crate) y_print: (usize, String),
-    /// A value of y that is marked: fair, or full.
+    /// A marked y value: the fair share or the full rate.
     pub(crate) level: Option<f64>,
-    /// A shaded stretch of x, which the caption explains.
+    /// A shaded range of x, which the caption explains.
     pub(crate) shaded: Option<(f64, f64)>,
-    /// What happens at an x, in words.
+    /// Events at x values, with their descriptions.
     pub(crate) events: Vec<(f64, String)>,
     /// The lines.
     pub(crate) lines: Vec<Line>,
-    /// Drawing before the lines, in values of x and y: bars and ranges.
+    /// Shapes drawn before the lines, in x and y values: bars and ranges.
     pub(crate) shapes: Vec<Shape>,
 }
 
@@ -56,7 +55,7 @@ pub(crate) struct Chart {
 pub(crate) struct Shape {
     /// Its middle.
     pub(crate) x: f64,
-    /// How far from the middle, in pixels.
+    /// Its distance from that x, in pixels.
     pub(crate) shift_px: f64,
     /// Half its width in pixels.
     pub(crate) half_px: f64,
@@ -64,13 +63,13 @@ pub(crate) struct Shape {
     pub(crate) low: f64,
     /// Its upper end.
     pub(crate) high: f64,
-    /// The interval of the end that is a value.
+    /// The interval of the end that represents a value.
     pub(crate) interval: Option<(f64, f64)>,
     /// Its colour.
     pub(crate) colour: String,
     /// Whether only its outline is drawn (published values).
     pub(crate) is_hollow: bool,
-    /// What hovering says.
+    /// The tooltip.
     pub(crate) title: String,
 }
 
@@ -83,13 +82,13 @@ struct Frame {
     bottom: f64,
 }
 
-/// Most lines that are labelled at their ends.
+/// Most lines to label at their ends.
 const LABELLED: usize = 8;
 /// Height of a label.
 const LABEL_PX: f64 = 15.0;
-/// Height of the name of a panel.
+/// Height of a panel's name.
 const PANEL_NAME_PX: f64 = 20.0;
-/// Most events whose words are written.
+/// Most events whose descriptions are written.
 const WORDED: usize = 8;
 
 impl Size {
@@ -126,7 +125,7 @@ impl Chart {
     pub(crate) fn draw(&self, size: Size) -> String {
         let mut frame = size.frame();
         if self.panel.is_some() && !matches!(size, Size::Panel | Size::Half) {
-            // A panel that stands alone is drawn like a figure without panels, below its name.
+            // A single panel is drawn like a figure without panels, below its name.
             frame.top += PANEL_NAME_PX;
         }
         let is_labelled = size == Size::Wide && self.labels_ends();
@@ -211,7 +210,7 @@ impl Chart {
         };
         for (value, label) in self.shown_ticks(x, wanted) {
             let px = x.px(value);
-            // A long label at the right end would be cut off by the edge.
+            // A long label at the right end must not be cut off by the edge.
             let half = label.chars().count() as f64 * 3.7;
             let at = px.min(frame.width - half - 1.0);
             let _ = writeln!(
@@ -239,7 +238,7 @@ impl Chart {
         }
     }
 
-    /// Ticks whose labels do not run into each other.
+    /// Ticks whose labels do not overlap.
     fn shown_ticks(&self, x: Scale, wanted: usize) -> Vec<(f64, String)> {
         let ticks = self.x_ticks.clone().unwrap_or_else(|| x.ticks(wanted));
         let mut shown: Vec<(f64, String)> = Vec::new();
@@ -254,13 +253,13 @@ impl Chart {
         shown
     }
 
-    /// Events in as many rows as keep their words apart.
+    /// Number of rows needed so that event descriptions do not overlap.
     fn event_rows(&self, frame: &Frame) -> usize {
         let x = self.x.over(frame.left, frame.right);
         self.event_places(x, frame.right).iter().map(|(_, row)| row + 1).max().unwrap_or(0)
     }
 
-    /// The left end and the row of each event's words; none where there are too many for words.
+    /// The left end and the row of each event's description; empty if there are too many.
     fn event_places(&self, x: Scale, right: f64) -> Vec<(f64, usize)> {
         if self.events.len() > WORDED {
             return Vec::new();
@@ -304,13 +303,13 @@ impl Chart {
         }
     }
 
-    /// How much room the labels at the ends need.
+    /// The width of the labels at line ends.
     fn label_width(&self) -> f64 {
         let longest = self.lines.iter().filter(|l| !l.published).map(|l| l.label.chars().count());
         (longest.max().unwrap_or(0) as f64 * 6.6 + 52.0).min(290.0)
     }
 
-    /// A label at the end of each line, moved up or down so that none covers another.
+    /// Draws a label at the end of each line, shifted vertically so that none overlaps.
     fn draw_labels(&self, svg: &mut String, frame: &Frame, y: Scale) {
         let end = |l: &Line| {
             let last = &l.points[l.points.len() - l.points.len().div_ceil(10)..];
@@ -318,7 +317,7 @@ impl Chart {
         };
         let ours = self.lines.iter().filter(|l| !l.published && !l.points.is_empty());
         let mut places: Vec<(f64, &Line)> = ours.map(|l| (y.px(end(l)), l)).collect();
-        // Lines that end as one keep their order.
+        // Lines that end at the same height keep their order.
         let row = |py: f64| (py / 3.0).round();
         places.sort_by(|a, b| row(a.0).total_cmp(&row(b.0)));
         for i in 1..places.len() {

@@ -6,26 +6,26 @@ use super::super::html::escape;
 use super::super::style::Marker;
 use super::scale::Scale;
 
-/// More points than this are thinned to the lowest and highest of each stretch.
+/// Lines with more points than this are reduced to the minimum and maximum of each section.
 const DENSE: usize = 480;
 
-/// How the lines of one colour are told apart, the first is solid.
+/// Dash patterns that distinguish lines of one colour; the first is solid.
 pub(crate) const DASHES: [&str; 6] = ["", "7 3", "2 3", "9 3 2 3", "4 2 1 2", "1 4"];
 
 /// One line of a figure.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
-    /// What it is, in the legend.
+    /// Its name in the legend.
     pub(crate) label: String,
     /// Its colour.
     pub(crate) colour: String,
-    /// Which of [`DASHES`] it has.
+    /// Index into [`DASHES`].
     pub(crate) dash: usize,
-    /// Its marker; none for dense series.
+    /// Its marker; `None` for dense series.
     pub(crate) marker: Option<Marker>,
     /// Whether it is drawn hollow and dashed (published values).
     pub(crate) published: bool,
-    /// Its points in the order of x.
+    /// Its points, sorted by x.
     pub(crate) points: Vec<LinePoint>,
     /// A band around it: x, low, high.
     pub(crate) band: Vec<(f64, f64, f64)>,
@@ -34,13 +34,13 @@ pub(crate) struct Line {
 /// One point.
 #[derive(Clone, Debug)]
 pub(crate) struct LinePoint {
-    /// Where across.
+    /// Its x value.
     pub(crate) x: f64,
-    /// Where up.
+    /// Its y value.
     pub(crate) y: f64,
     /// The interval.
     pub(crate) bar: Option<(f64, f64)>,
-    /// What hovering says, where it is more than the value.
+    /// The tooltip, if it is more than the value.
     pub(crate) title: Option<String>,
 }
 
@@ -52,13 +52,13 @@ impl LinePoint {
 }
 
 impl Line {
-    /// The dashes of its stroke.
+    /// The dash pattern of its stroke.
     pub(crate) fn dashes(&self) -> &'static str {
         let own = DASHES[self.dash % DASHES.len()];
         if self.published && own.is_empty() { "5 4" } else { own }
     }
 
-    /// A short piece of it with its dash and marker, for a legend: 30 pixels wide.
+    /// A short sample with its dash and marker for a legend, 30 pixels wide.
     pub(crate) fn sample(&self, x: f64, y: f64) -> String {
         let dash = match self.dashes() {
             "" => String::new(),
@@ -73,7 +73,7 @@ impl Line {
         )
     }
 
-    /// The line alone, as in a small drawing.
+    /// Only the line, for a small drawing.
     pub(super) fn bare_path(&self, x: Scale, y: Scale, width: f64) -> String {
         let place = |p: &LinePoint| format!("{:.1},{:.1}", x.px(p.x), y.px(p.y));
         let path: Vec<String> = thinned(&self.points).into_iter().map(place).collect();
@@ -86,7 +86,8 @@ impl Line {
         )
     }
 
-    /// Draws the line; `shift_px` moves it sideways so that bars at the same x stay apart.
+    /// Draws the line, shifted horizontally by `shift_px` so that bars at the same x do not
+    /// overlap.
     pub(super) fn draw(&self, svg: &mut String, x: Scale, y: Scale, shift_px: f64) {
         let _ = writeln!(svg, "<g class=\"line\" data-l=\"{}\">", escape(&self.label));
         self.draw_band(svg, x, y);
@@ -156,7 +157,7 @@ impl Line {
     }
 }
 
-/// The points that can be seen: of many in one stretch the lowest and the highest.
+/// The visible points: of each section with many, the lowest and the highest.
 fn thinned(points: &[LinePoint]) -> Vec<&LinePoint> {
     if points.len() <= DENSE {
         return points.iter().collect();
@@ -176,7 +177,7 @@ fn thinned(points: &[LinePoint]) -> Vec<&LinePoint> {
     kept
 }
 
-/// A marker of half-width `r`; hollow ones are filled with the paper's colour.
+/// A marker of half-width `r`; hollow ones are filled with the page's background colour.
 pub(crate) fn marker(shape: Marker, x: f64, y: f64, r: f64, colour: &str, hollow: bool) -> String {
     let fill = if hollow { "var(--paper)" } else { colour };
     let paint = format!("fill=\"{fill}\" stroke=\"{colour}\" stroke-width=\"1.8\"");
@@ -209,7 +210,7 @@ pub(crate) fn marker(shape: Marker, x: f64, y: f64, r: f64, colour: &str, hollow
     }
 }
 
-/// The corners of a marker of half-width 1 that is a polygon.
+/// The corners of a polygonal marker of half-width 1.
 pub(crate) fn corners(shape: Marker) -> &'static [(f64, f64)] {
     match shape {
         Marker::Circle | Marker::Cross | Marker::Plus | Marker::Arch => &[],

@@ -1,4 +1,4 @@
-//! Figures as SVG, written by hand: they scale, print, and tell their values on hover.
+//! Figures as hand-written SVG: they scale, print, and show values in tooltips.
 
 mod chart;
 mod line;

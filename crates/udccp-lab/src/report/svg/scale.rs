@@ -1,18 +1,18 @@
-//! From values to pixels, and round numbers for the ticks.
+//! Maps values to pixels, and chooses round numbers for ticks.
 
 /// A scale from values to pixels.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scale {
     pub(crate) min: f64,
     pub(crate) max: f64,
-    /// Whether equal steps are equal factors.
+    /// Whether the scale is logarithmic.
     pub(crate) is_log: bool,
     pub(crate) from_px: f64,
     pub(crate) to_px: f64,
 }
 
 impl Scale {
-    /// A scale over `min..=max`; a range without length is widened.
+    /// A scale over `min..=max`; an empty range is widened.
     pub(crate) fn new(min: f64, max: f64) -> Self {
         let max = if max > min { max } else { min + 1.0 };
         Self { min, max, is_log: false, from_px: 0.0, to_px: 1.0 }
@@ -23,7 +23,7 @@ impl Scale {
         Self { is_log: true, ..Self::new(min, max) }
     }
 
-    /// The same from the first round number below to the first above.
+    /// The same, extended to round numbers at both ends.
     pub(crate) fn rounded(min: f64, max: f64, ticks: usize) -> Self {
         let plain = Self::new(min, max);
         let step = plain.step(ticks);
@@ -45,7 +45,7 @@ impl Scale {
         self.from_px + part * (self.to_px - self.from_px)
     }
 
-    /// The distance of about `ticks` round ticks: 1, 2 or 5 times a power of ten.
+    /// The interval of about `ticks` round ticks: 1, 2 or 5 times a power of ten.
     fn step(self, ticks: usize) -> f64 {
         let rough = (self.max - self.min) / ticks.max(1) as f64;
         let power = libm::exp10(libm::log10(rough).floor());
@@ -75,7 +75,7 @@ impl Scale {
         ticks
     }
 
-    /// Powers of ten inside a logarithmic scale.
+    /// Powers of ten within a logarithmic scale.
     fn powers(self) -> Vec<(f64, String)> {
         let mut ticks = Vec::new();
         for exponent in -12..=12 {

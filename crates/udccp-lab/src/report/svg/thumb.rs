@@ -1,4 +1,4 @@
-//! A figure as a small picture: its lines and bars without words.
+//! A figure as a thumbnail: its lines and bars without text.
 
 use core::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use super::chart::Chart;
 const WIDTH: f64 = 240.0;
 const HEIGHT: f64 = 120.0;
 const MARGIN: f64 = 6.0;
-/// Lines with fewer points are drawn stronger.
+/// Lines with fewer points are drawn thicker.
 const SPARSE: usize = 40;
 
 impl Chart {

@@ -1,4 +1,4 @@
-//! One quantity of a table or figure: a metric, how it is computed, and how it is printed.
+//! A metric of a table or figure, with how it is computed and printed.
 
 mod settings;
 mod weights;
@@ -13,45 +13,45 @@ use super::metric::{Metric, Rates};
 
 pub use self::weights::Weights;
 
-/// A metric with everything that its value and its print depend on.
+/// A metric with everything that determines its value and its printed form.
 #[derive(Clone, Debug)]
 pub struct MetricSpec {
-    /// What rows, columns and claims call it: the metric's word unless the file gives a name.
+    /// Its name in rows, columns and claims: the metric's word unless the file gives another.
     pub name: String,
     /// The metric.
     pub metric: Metric,
-    /// Which rates a fairness index is of.
+    /// The rates from which a fairness index is computed.
     pub rates: Rates,
-    /// The unit that is printed.
+    /// The printed unit.
     pub unit: String,
-    /// From the metric's own unit to the printed one.
+    /// Factor from the metric's own unit to the printed one.
     pub factor: f64,
-    /// Digits after the point.
+    /// Number of decimals.
     pub digits: usize,
-    /// How far from the published value still counts as agreement.
+    /// The distance from the published value that counts as agreement.
     pub close: Close,
-    /// The stretch of a run that the value is of, where it is not the measured one.
+    /// The part of the run that the value covers, if it is not the measured interval.
     pub window: Option<Window>,
-    /// The change from which a time is counted.
+    /// The time of the change from which a duration is measured.
     pub epoch: Option<Duration>,
-    /// The level that has to be reached: a part of the value before the change, or decibels.
+    /// The level to be reached: a fraction of the value before the change, or decibels.
     pub level: Option<f64>,
-    /// The group of flows that the value is of.
+    /// The group of flows that the value covers.
     pub group: Option<String>,
-    /// Where the weights of a normalised metric come from.
+    /// The source of the weights of a normalised metric.
     pub weights: Option<Weights>,
 }
 
-/// A stretch of a run.
+/// A part of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Begin.
+    /// Start.
     pub from: Duration,
     /// End.
     pub to: Duration,
 }
 
-/// The `[[flow]]` that a flow is of: `bulk-3` is the third of `bulk`.
+/// The `[[flow]]` to which a flow belongs: `bulk-3` is the third of `bulk`.
 pub fn group_of(flow: &str) -> &str {
     match flow.rsplit_once('-') {
         Some((group, number)) if number.parse::<u32>().is_ok() => group,
@@ -60,7 +60,7 @@ pub fn group_of(flow: &str) -> &str {
 }
 
 impl MetricSpec {
-    /// A metric as it prints by default.
+    /// A metric with its default settings.
     pub fn plain(metric: Metric) -> Self {
         Self {
             name: metric.word().to_owned(),
@@ -78,7 +78,7 @@ impl MetricSpec {
         }
     }
 
-    /// The heading: what the file calls it, or the metric's title.
+    /// The heading: the file's name for it, or the metric's title.
     pub fn title(&self) -> &str {
         if self.name == self.metric.word() { self.metric.title() } else { &self.name }
     }
@@ -91,14 +91,15 @@ impl MetricSpec {
         }
     }
 
-    /// The values that it can have in a run of so many flows, in the printed unit: from, to.
+    /// The possible values in a run with this many flows, in the printed unit: minimum, maximum.
     pub fn bounds(&self, flows: usize) -> (f64, f64) {
         let (low, high) = self.metric.bounds(flows);
         (low * self.factor, high * self.factor)
     }
 
-    /// How far from this published value still counts as agreement, in the printed unit. A part of
-    /// a share is one of the smaller side, so that it holds for the flow and for the others.
+    /// The distance from this published value that counts as agreement, in the printed unit. A
+    /// relative distance of a share refers to the smaller side, so that it holds for the flow and
+    /// for the others.
     pub fn distance(&self, published: f64) -> f64 {
         match self.metric {
             Metric::Share => {
@@ -109,19 +110,19 @@ impl MetricSpec {
         }
     }
 
-    /// One in the last printed digit.
+    /// One unit of the last printed digit.
     pub(crate) fn last_digit(&self) -> f64 {
         (0..self.digits).fold(1.0, |unit, _| unit / 10.0)
     }
 
-    /// A value as it prints, with a true minus.
+    /// A value as printed, with a typographic minus.
     pub fn print(&self, value: f64) -> String {
         let text = format!("{value:.*}", self.digits).replace('-', "\u{2212}");
         let is_zero = text.chars().all(|c| "\u{2212}0.".contains(c));
         if is_zero { text.trim_start_matches('\u{2212}').to_owned() } else { text }
     }
 
-    /// Reads `metric = "word"` with the keys beside it, or `metrics = [...]`.
+    /// Reads `metric = "word"` with its related keys, or `metrics = [...]`.
     pub(super) fn read_all(
         reader: &mut Reader<'_>,
         node: &Node,
@@ -136,7 +137,7 @@ impl MetricSpec {
 mod tests {
     use super::*;
 
-    /// 10 % of 80:20 are two points either way: eight would let the small flow be 40 % off.
+    /// 10 % of 80:20 are two points in either direction: eight would allow 40 % for the small flow.
     #[test]
     fn a_part_of_a_share_is_one_of_the_smaller_side() {
         let mut shown = MetricSpec { close: Close::Part(0.1), ..MetricSpec::plain(Metric::Share) };

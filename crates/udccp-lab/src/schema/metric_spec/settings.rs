@@ -1,4 +1,4 @@
-//! What a file says beside a metric, and in a list of metrics.
+//! Reads the keys that accompany a metric or a list of metrics.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use super::super::metric::{Metric, Rates};
 use super::super::unit::{unit_factor, units_like};
 use super::{MetricSpec, Weights, Window, group_of};
 
-/// The keys beside a metric.
+/// The keys that accompany a metric.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Settings {
     rates: Option<Rates>,
@@ -29,7 +29,7 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Reads `metric = "word"` with the keys beside it, or `metrics = [...]`.
+    /// Reads `metric = "word"` with its related keys, or `metrics = [...]`.
     pub(super) fn read_all(
         reader: &mut Reader<'_>,
         node: &Node,
@@ -113,7 +113,7 @@ impl Settings {
         Some(settings)
     }
 
-    /// These, and where one is absent that of the table.
+    /// These settings, with those of the table for missing ones.
     fn over(self, table: &Self) -> Self {
         let window = self.from.is_some() || self.to.is_some();
         Self {
@@ -175,7 +175,7 @@ impl Settings {
 }
 
 impl Settings {
-    /// A stretch, a change: what the metric needs, and nothing that it cannot use.
+    /// Checks windows and changes: those that the metric needs are present, and no others.
     fn check_times(
         &self,
         metric: Metric,

@@ -1,18 +1,18 @@
-//! Where the weights of a normalised metric come from.
+//! The source of the weights of a normalised metric.
 
 use udccp_scenario::diagnostic::{Diagnostic, suggestion};
 use udccp_scenario::document::{Node, Reader};
 
 use super::super::context::{Context, View};
 
-/// Runs in which each protocol is among its own kind.
+/// Runs in which each protocol is among flows of its own kind.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Weights {
-    /// The case that holds them.
+    /// The case with these runs.
     pub case: String,
-    /// The axis of that case that names the protocol.
+    /// The axis of that case that selects the protocol.
     pub axis: String,
-    /// How many times what they found counts as expected: 1, unless a study's numbers say more.
+    /// Factor from the measured to the expected rate: 1, unless a study's numbers suggest more.
     pub times: f64,
 }
 
@@ -38,7 +38,7 @@ impl Weights {
             context.errors.push(Diagnostic::at(at, error).hint(hint));
             return None;
         };
-        // Every other axis of the self-runs has to be told by the point that is weighted.
+        // Every other axis of the self-runs must be determined by the point to be weighted.
         for other in part.grid.axes.iter().filter(|a| a.name != axis) {
             if other.values.len() > 1 && view.grid.axis(&other.name).is_none() {
                 let error = format!(
