@@ -19,6 +19,19 @@ Server listening on UDP port 5001
 [  3]  0.0- 3.0 sec  2.98 MBytes  8.33 Mbits/sec   0.011 ms    4/ 2127 (0.19%)
 """
 
+IPERF2_CLIENT = """------------------------------------------------------------
+Client connecting to 127.0.0.1, UDP port 5298
+[  1] local 127.0.0.1 port 42500 connected with 127.0.0.1 port 5298
+[ ID] Interval       Transfer     Bandwidth
+[  1] 0.0000-1.0000 sec   635 KBytes  5.20 Mbits/sec
+[  1] 1.0000-2.0000 sec   647 KBytes  5.30 Mbits/sec
+[  1] 0.0000-2.0035 sec  1.25 MBytes  5.25 Mbits/sec
+[  1] Sent 895 datagrams
+[  1] Server Report:
+[ ID] Interval       Transfer     Bandwidth        Jitter   Lost/Total Datagrams
+[  1] 0.0000-2.0037 sec  1.25 MBytes  5.25 Mbits/sec   0.001 ms 0/894 (0%)
+"""
+
 SS = """1700000000.0
 ESTAB 0 0 10.0.0.1:40000 10.0.0.2:5001
 \t cubic wscale:7,7 rto:204 rtt:20.5/1.0 mss:1448 cwnd:10 bytes_acked:1000 retrans:0/0
@@ -105,6 +118,23 @@ def test_iperf2(tmp_path: Path) -> None:
     assert flow.mean_mbps == pytest.approx(25 / 3)
 
 
+def test_iperf2_at_a_client_of_udp(tmp_path: Path) -> None:
+    """Its line of the whole test, and that of the server's report, are no intervals."""
+    path = tmp_path / "iperf.txt"
+    path.write_text(IPERF2_CLIENT)
+    [flow] = logs.iperf2(path)
+    assert flow.protocol == "udp"
+    assert (flow.t_s, flow.rate_mbps, flow.lost) == ([1.0, 2.0], [5.2, 5.3], [])
+
+
+def test_iperf2_with_one_number_for_two_tests(tmp_path: Path) -> None:
+    """A server of iperf 2.0 gives the number of the first test to the second."""
+    path = tmp_path / "iperf.txt"
+    path.write_text(IPERF2 + IPERF2.replace("10.0 Mbits", "9.0 Mbits"))
+    first, second = logs.iperf2(path)
+    assert (first.rate_mbps, second.rate_mbps) == ([10.0, 5.0, 10.0], [9.0, 5.0, 9.0])
+
+
 def test_ss(tmp_path: Path) -> None:
     """Rates between samples that are not evenly spaced."""
     path = tmp_path / "ss.log"
@@ -114,6 +144,43 @@ def test_ss(tmp_path: Path) -> None:
     assert (flow.t_s, flow.rate_mbps) == ([0.5, 1.5], [2.0, 2.0])
     assert (flow.cwnd_packets, flow.rtt_ms) == ([20.0, 30.0], [21.0, 22.0])
     assert flow.retransmits == [2, 1]
+
+
+def test_ss_in_one_line(tmp_path: Path) -> None:
+    """``ss -tinHO``, with and without the state: each connection is a flow of its own."""
+    one_line = SS.replace("\n\t", " ")
+    other = one_line.replace("40000", "40001").replace("000000", "000001")
+    for text in (one_line, one_line.replace("ESTAB ", "")):
+        path = tmp_path / "ss.log"
+        path.write_text(text + other)
+        assert [flow.name for flow in logs.ss(path)] == [
+            "10.0.0.1:40000 > 10.0.0.2:5001",
+            "10.0.0.1:40001 > 10.0.0.2:5001",
+        ]
+
+
+def test_pcap_ends_with_its_last_packet(tmp_path: Path) -> None:
+    """A capture of 2.2 s has the rate of 2.2 s, not that of three whole seconds."""
+    traffic = {"kind": "constant-rate", "rate": "1 Mbit/s", "size": "1222 B"}
+    record = lab.run(
+        {
+            "schema": 1,
+            "id": "short",
+            "asks": "What is the rate of a short capture?",
+            "topology": {
+                "shape": "dumbbell",
+                "access": {"rate": "1 Gbit/s", "delay": "1 ms"},
+                "bottleneck": {"rate": "10 Mbit/s", "rtt": "10 ms", "limit": "100 packets"},
+            },
+            "time": {"duration": "2.2 s", "measure": {"from": "1 s", "to": "2 s"}},
+            "flow": [{"name": "cbr", "protocol": "udp", "traffic": traffic}],
+        },
+        pcap=tmp_path,
+    )
+    [flow] = logs.pcap(tmp_path / "cbr-receiver.pcap")
+    assert flow.t_s == [1.0, pytest.approx(2.2, abs=0.02)]
+    assert flow.mean_mbps == pytest.approx(record.flow("cbr")["throughput_mbps"], rel=0.01)
+    assert logs.pcap(tmp_path / "cbr-receiver.pcap", every_s=10.0)[0].mean_mbps == flow.mean_mbps
 
 
 def test_pcap_has_the_rates_of_the_record(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ rates in Mbit/s (10^6 bit/s), times in s since the start.
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -142,6 +141,7 @@ _IPERF2 = re.compile(
     r"[\d.]+ [KMG]?Bytes\s+(?P<rate>[\d.]+) (?P<unit>[KMG]?)bits/sec"
     r"(?:\s+(?P<jitter>[\d.]+) ms\s+(?P<lost>\d+)/\s*(?P<all>\d+))?"
 )
+_IPERF2_BEGINS = re.compile(r"^\[\s*(?P<id>\*?\d+)\] local \S+ port \d+ connected")
 _FACTOR = {"": 1e-6, "K": 1e-3, "M": 1.0, "G": 1e3}
 
 
@@ -160,29 +160,35 @@ def iperf2(path: str | PathLike[str]) -> list[FlowLog]:
     LogError
         It contains no line for an interval.
     """
-    found: dict[str, list[re.Match[str]]] = {}
-    for line in _text(path).splitlines():
+    text = _text(path)
+    protocol = "udp" if "UDP port" in text or "Datagrams" in text else "tcp"
+    flows: list[FlowLog] = []
+    last: dict[str, FlowLog] = {}
+    for line in text.splitlines():
         match = _IPERF2.match(line)
         if match and match["id"] != "SUM":
-            found.setdefault(match["id"], []).append(match)
-    flows: list[FlowLog] = []
-    for number, lines in found.items():
-        # The last line covers all intervals again.
-        if len(lines) > 2 and float(lines[-1]["from"]) == 0.0:
-            lines = lines[:-1]
-        has_loss = any(row["lost"] for row in lines)
-        flow = FlowLog(f"stream {number}", "udp" if has_loss else "tcp", [], [])
-        for row in lines:
-            flow.t_s.append(float(row["to"]))
-            flow.rate_mbps.append(float(row["rate"]) * _FACTOR[row["unit"]])
-            if row["lost"]:
-                flow.jitter_ms.append(float(row["jitter"]))
-                flow.lost.append(int(row["lost"]))
-                flow.packets.append(int(row["all"]))
-        flows.append(flow)
+            flow = last.get(match["id"])
+            if flow is None:
+                flow = last[match["id"]] = FlowLog(f"stream {match['id']}", protocol, [], [])
+                flows.append(flow)
+            # A line that begins before the last one ended is for the whole test.
+            if not flow.t_s or float(match["from"]) >= flow.t_s[-1]:
+                _add_iperf2(flow, match)
+        elif begun := _IPERF2_BEGINS.match(line):
+            # Versions before 2.1 give the number of a stream that has ended to the next one.
+            last.pop(begun["id"], None)
     if not flows:
         raise LogError(f"{fspath(path)} has no line of an interval; run iperf with -i 1")
     return flows
+
+
+def _add_iperf2(flow: FlowLog, line: re.Match[str]) -> None:
+    flow.t_s.append(float(line["to"]))
+    flow.rate_mbps.append(float(line["rate"]) * _FACTOR[line["unit"]])
+    if line["lost"]:
+        flow.jitter_ms.append(float(line["jitter"]))
+        flow.lost.append(int(line["lost"]))
+        flow.packets.append(int(line["all"]))
 
 
 _PROTOCOLS = {6: "tcp", 17: "udp", 33: "dccp", 132: "sctp", 136: "udplite"}
@@ -196,7 +202,9 @@ def pcap(path: str | PathLike[str], *, every_s: float = 1.0) -> list[FlowLog]:
     path
         The file.
     every_s
-        Length of an interval in s. Time counts from the first packet of the file.
+        Length of an interval in s. Time counts from the first packet of the file. The last
+        interval ends with the last packet; if it were less than half as long, it is part of the
+        one before.
 
     Returns
     -------
@@ -211,19 +219,22 @@ def pcap(path: str | PathLike[str], *, every_s: float = 1.0) -> list[FlowLog]:
     if not every_s > 0:
         raise ValueError(f"intervals of {every_s} s: they must be above 0 s")
     ways, times_s, of, lengths = _native.read_capture(fspath(path))
-    count = math.floor(max(times_s, default=0.0) / every_s) + 1
+    span_s = max(times_s, default=0.0)
+    count = max(round(span_s / every_s), 1)
     volume = [[0] * count for _ in ways]
     packets = [[0] * count for _ in ways]
     for at, way, length in zip(times_s, of, lengths, strict=True):
-        interval = int(at / every_s)
+        interval = min(int(at / every_s), count - 1)
         volume[way][interval] += length
         packets[way][interval] += 1
-    ends = [every_s * (i + 1) for i in range(count)]
+    # All packets of a capture at one time: how long it took is not known.
+    ends = [every_s * (i + 1) for i in range(count - 1)] + [span_s or every_s]
+    long_s = [end - begin for begin, end in zip([0.0, *ends], ends, strict=False)]
     flows: list[tuple[int, FlowLog]] = []
     for way, (source, sport, target, dport, number) in enumerate(ways):
         protocol = _PROTOCOLS.get(number, str(number))
         name = f"{source}:{sport} > {target}:{dport}"
-        rates = [8e-6 * size / every_s for size in volume[way]]
+        rates = [8e-6 * size / long for size, long in zip(volume[way], long_s, strict=True)]
         log = FlowLog(name, protocol, list(ends), rates, packets=packets[way])
         flows.append((sum(volume[way]), log))
     flows.sort(key=lambda pair: -pair[0])
@@ -231,7 +242,8 @@ def pcap(path: str | PathLike[str], *, every_s: float = 1.0) -> list[FlowLog]:
 
 
 _STAMP = re.compile(r"^\s*(\d{9,11}(?:\.\d+)?)\s*$")
-_PEERS = re.compile(r"(\S+:\S+)\s+(\S+:\S+)\s*$")
+# `ss` leaves the state out where it is selected, and with -O the rest follows in the same line.
+_PEERS = re.compile(r"^\s*(?:[A-Z]\S*\s+)?\d+\s+\d+\s+(\S+:\S+)\s+(\S+:\S+)")
 
 
 def ss(path: str | PathLike[str]) -> list[FlowLog]:
@@ -260,7 +272,9 @@ def ss(path: str | PathLike[str]) -> list[FlowLog]:
         if stamp:
             now = float(stamp[1])
             first = now if first is None else first
-        elif "cwnd:" in line and now is not None and first is not None:
+        elif found := _PEERS.match(line):
+            peers = f"{found[1]} > {found[2]}"
+        if "cwnd:" in line and now is not None and first is not None:
             fields = dict(part.split(":", 1) for part in line.split() if ":" in part)
             total = int(fields.get("bytes_acked", "0"))
             again = int(fields.get("retrans", "0/0").split("/")[-1])
@@ -274,9 +288,6 @@ def ss(path: str | PathLike[str]) -> list[FlowLog]:
                 flow.cwnd_packets.append(float(fields["cwnd"]))
                 flow.rtt_ms.append(float(fields.get("rtt", "nan").split("/")[0]))
             acked[peers] = (at, total, again)
-        else:
-            found = _PEERS.search(line)
-            peers = f"{found[1]} > {found[2]}" if found else peers
     if first is None or not flows:
         raise LogError(
             f"{fspath(path)} is not a log of ss: write `date +%s.%N; ss -tinH` again and again"

@@ -1,7 +1,9 @@
 //! Reads the packets of a capture file, for metrics of measurements that were made elsewhere.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::BufReader;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use pyo3::prelude::*;
@@ -14,13 +16,14 @@ use crate::{border, error};
 const WITH_PORTS: [u8; 5] = [6, 17, 33, 132, 136];
 
 /// One way of a flow: addresses, IP protocol and ports (0 where there are none).
-type Way = (String, u16, String, u16, u8);
+type Way = (IpAddr, u16, IpAddr, u16, u8);
 
 /// The packets of a file: their ways, and for each packet the time in seconds since the first, the
 /// number of its way, and its length in bytes with the IP header.
 #[derive(Default)]
 struct Packets {
     ways: Vec<Way>,
+    numbers: HashMap<Way, usize>,
     times_s: Vec<f64>,
     of: Vec<usize>,
     bytes: Vec<u64>,
@@ -39,9 +42,8 @@ impl Packets {
             }
             _ => (0, 0),
         };
-        let (src, dst) = (packet.pseudo.src.to_string(), packet.pseudo.dst.to_string());
-        let way = (src, ports.0, dst, ports.1, packet.protocol);
-        let number = self.ways.iter().position(|known| *known == way).unwrap_or_else(|| {
+        let way = (packet.pseudo.src, ports.0, packet.pseudo.dst, ports.1, packet.protocol);
+        let number = *self.numbers.entry(way).or_insert_with(|| {
             self.ways.push(way);
             self.ways.len() - 1
         });
@@ -62,8 +64,8 @@ impl Packets {
     }
 }
 
-/// What [`read_capture`] returns.
-type Columns = (Vec<Way>, Vec<f64>, Vec<usize>, Vec<u64>);
+/// What [`read_capture`] returns: the addresses as text.
+type Columns = (Vec<(String, u16, String, u16, u8)>, Vec<f64>, Vec<usize>, Vec<u64>);
 
 /// The IP packets of a capture file, pcap or pcapng.
 #[pyfunction]
@@ -71,6 +73,10 @@ pub(crate) fn read_capture(py: Python<'_>, path: PathBuf) -> PyResult<Columns> {
     border::guard(py, || {
         let packets = py.detach(|| Packets::read(&path));
         let packets = packets.map_err(|e| error::raise(py, "LogError", e))?;
-        Ok((packets.ways, packets.times_s, packets.of, packets.bytes))
+        let text = |(src, sport, dst, dport, protocol): Way| {
+            (src.to_string(), sport, dst.to_string(), dport, protocol)
+        };
+        let ways = packets.ways.into_iter().map(text).collect();
+        Ok((ways, packets.times_s, packets.of, packets.bytes))
     })
 }
