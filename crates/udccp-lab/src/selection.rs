@@ -108,7 +108,14 @@ impl Experiment {
     /// Changes a key of every run.
     fn change(&mut self, change: &Override) -> Result<(), Diagnostics> {
         check_change(change, self.parts.iter().flat_map(|part| part.grid.names()))?;
-        self.parts.iter_mut().try_for_each(|part| part.change(change))
+        self.parts.iter_mut().try_for_each(|part| part.change(change))?;
+        let figures = self.figures.iter_mut().filter_map(|figure| match &mut figure.kind {
+            FigureKind::Time(time) => Some(&mut time.view),
+            FigureKind::Table(_) | FigureKind::Curve(_) => None,
+        });
+        let views = self.tables.iter_mut().map(|table| &mut table.view);
+        views.chain(figures).for_each(|view| view.renew_flows(&self.parts));
+        Ok(())
     }
 }
 

@@ -197,13 +197,19 @@ impl Filler<'_, '_> {
             true => Some(named(FLOW_KEY).or_else(|| self.table.labels(FLOW_KEY).pop())?),
             false => None,
         };
-        if flow.as_ref().is_some_and(|f| !part.flows.contains(f)) {
+        let changes = self.variant.map_or(&[][..], |v| &v.changes);
+        let scenario = part.scenario(point, changes).ok();
+        let has = |flow: &String| match &scenario {
+            Some(scenario) => scenario.flows.iter().any(|f| f.name == *flow),
+            None => part.flows.contains(flow),
+        };
+        if !flow.as_ref().is_none_or(has) {
             return None;
         }
         let mut labels = at.clone();
         labels.extend(flow.iter().map(|f| (FLOW_KEY.to_owned(), f.clone())));
         labels.extend(named(METRIC_KEY).map(|m| (METRIC_KEY.to_owned(), m)));
-        Some(self.fill(part, point, labels, shown, flow.as_deref()))
+        Some(self.fill((part, point, scenario.as_ref()), labels, shown, flow.as_deref()))
     }
 
     /// The point that these labels name.
@@ -214,8 +220,7 @@ impl Filler<'_, '_> {
 
     fn fill(
         &self,
-        part: &Case,
-        point: &Point,
+        (part, point, scenario): (&Case, &Point, Option<&Scenario>),
         labels: Point,
         shown: &MetricSpec,
         flow: Option<&str>,
@@ -242,14 +247,12 @@ impl Filler<'_, '_> {
         let fills_link = shown.metric.is_of_one_link() && runs().all(fills_link);
         let agreement = agreement((&ours, &spread), without, basis, published, shown);
         let agreement = agreement.on_link(fills_link);
-        let changes = self.variant.map_or(&[][..], |v| &v.changes);
-        let scenario = part.scenario(point, changes).ok();
         let is_zero = ours.mean.is_ok_and(|mean| mean.abs() < f64::MIN_POSITIVE);
         Cell {
             labels,
             place: (part.id.clone(), point.clone()),
-            protocol: protocol(scenario.as_ref(), point, flow),
-            idle: is_zero && scenario.is_some_and(|s| !runs_in(&s, shown, flow)),
+            protocol: protocol(scenario, point, flow),
+            idle: is_zero && scenario.is_some_and(|s| !runs_in(s, shown, flow)),
             shown: shown.clone(),
             ours,
             spread,

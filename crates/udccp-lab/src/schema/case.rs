@@ -9,6 +9,7 @@ use super::Scenario;
 use super::experiment::Variant;
 use super::flow_names;
 use super::grid::{Axis, Grid, Point, read_runs};
+use super::metric_spec::group_of;
 
 /// The tables that make up a run; a case can replace each.
 pub(crate) const PARTS: [&str; 3] = ["topology", "time", "flow"];
@@ -84,16 +85,46 @@ impl Case {
         Some(case.with_flows())
     }
 
-    /// The names of the flows at the first point or, if that is invalid, as written in the file.
     fn with_flows(mut self) -> Self {
-        let first = self.grid.first_point();
-        let written = || self.template.get("flow").map(flow_names).unwrap_or_default();
-        let names = self.scenario(&first, &[]).map_or_else(
-            |_| written(),
-            |scenario| scenario.flows.into_iter().map(|f| f.name).collect(),
-        );
-        self.flows = names;
+        self.find_flows();
         self
+    }
+
+    /// Notes the names of the flows of all points, those of a group side by side or, if no point is
+    /// valid, as written in the file.
+    fn find_flows(&mut self) {
+        self.flows.clear();
+        for point in self.points_of_flows() {
+            let Ok(scenario) = self.scenario(&point, &[]) else { continue };
+            for name in scenario.flows.into_iter().map(|f| f.name) {
+                if !self.flows.contains(&name) {
+                    let of_group = |known: &String| group_of(known) == group_of(&name);
+                    let at = self.flows.iter().rposition(of_group);
+                    self.flows.insert(at.map_or(self.flows.len(), |i| i + 1), name);
+                }
+            }
+        }
+        if self.flows.is_empty() {
+            self.flows = self.template.get("flow").map(flow_names).unwrap_or_default();
+        }
+    }
+
+    /// The points that may differ in their flows: each axis at its first value, except those that
+    /// name or count flows.
+    fn points_of_flows(&self) -> Vec<Point> {
+        let flows = match self.template.get("flow").map(|node| &node.value) {
+            Some(Value::List(flows)) => &flows[..],
+            _ => &[],
+        };
+        let told = || flows.iter().flat_map(|flow| [flow.get("name"), flow.get("count")]).flatten();
+        let tells = |axis: &Axis| told().any(|node| mentions(node, &format!("${}", axis.name)));
+        let mut grid = self.grid.clone();
+        for axis in &mut grid.axes {
+            if !tells(axis) {
+                axis.values.truncate(1);
+            }
+        }
+        grid.points()
     }
 
     /// The scenario at a grid point, with changes.
@@ -162,7 +193,9 @@ impl Case {
     /// The path goes through a value that is not a table.
     pub(crate) fn change(&mut self, change: &Override) -> Result<(), Diagnostics> {
         self.quick.retain(|quick| quick.path != change.path);
-        document::set(&mut self.template, change)
+        document::set(&mut self.template, change)?;
+        self.find_flows();
+        Ok(())
     }
 
     /// The axes that neither the scenario nor one of these changes uses.

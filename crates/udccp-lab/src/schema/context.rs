@@ -218,11 +218,23 @@ impl View {
                 }
             }
         }
+        self.add_flows(part);
+    }
+
+    fn add_flows(&mut self, part: &Case) {
         for flow in &part.flows {
             if !self.flows.contains(flow) {
                 self.flows.push(flow.clone());
             }
         }
+    }
+
+    /// Takes the flows of its cases anew, which a command line may have changed.
+    pub(crate) fn renew_flows(&mut self, parts: &[Case]) {
+        self.flows.clear();
+        let of = |case: &Option<String>| parts.iter().find(|part| part.id == *case);
+        let cases: Vec<&Case> = self.cases.iter().filter_map(of).collect();
+        cases.into_iter().for_each(|part| self.add_flows(part));
     }
 
     fn axes_are(&self) -> &'static str {

@@ -71,12 +71,6 @@ impl Grid {
         points
     }
 
-    /// The first point: each axis at its first value.
-    pub fn first_point(&self) -> Point {
-        let first = |axis: &Axis| Some((axis.name.clone(), axis.values.first()?.label()));
-        self.axes.iter().filter_map(first).collect()
-    }
-
     /// Reports a grid that is too large to plan: one zero or axis too many made even `lab status`
     /// exhaust the memory.
     pub(super) fn check_size(&self, node: &Node, errors: &DiagnosticSink) -> Option<()> {
