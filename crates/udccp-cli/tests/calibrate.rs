@@ -131,3 +131,16 @@ fn a_calibration_is_checked_like_the_rest_of_the_file() {
     assert!(says(&nothing).contains("only the first value of a knob changes nothing"));
     assert!(says("[calibrate]\nfit = [\"shares\"]\n").contains("[calibrate] has no knobs"));
 }
+
+#[test]
+fn the_example_of_the_guide_is_read() {
+    const GUIDE: &str = include_str!("../../../docs/guides/calibrate.md");
+    let example = GUIDE.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
+    let example = example.expect("an example").replace("table3", "shares");
+    let table = |id: &str| FAIRNESS.replace("fairness", id);
+    let text = format!("{SMALL}{}{}{example}", table("table1"), table("table4"));
+    let lab = Lab::new();
+    std::fs::write(lab.folder.path().join("experiments/small.toml"), text).expect("a file");
+    let plan = lab.run("plan", "lab.sqlite", &["small"]);
+    assert_eq!(plan.lines().count(), 8, "{plan}");
+}

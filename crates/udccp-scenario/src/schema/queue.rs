@@ -111,24 +111,39 @@ fn pie(reader: &mut Reader<'_>) -> PieConfig {
 }
 
 /// Thresholds are given, or follow from a target delay as Adaptive RED has it.
+fn thresholds(
+    reader: &mut Reader<'_>,
+    node: &Node,
+    adaptive: bool,
+    automatic: impl Fn(Duration) -> (f64, f64),
+) -> Option<(f64, f64)> {
+    let errors = reader.errors();
+    let target = reader.want::<Duration>("target");
+    if node.get("min").is_none() && node.get("max").is_none() {
+        reader.knows(&["min", "max"]);
+        if !adaptive && target.is_none() {
+            let error = Diagnostic::at(&node.span, "RED has no thresholds");
+            errors.push(error.hint(
+                "write { kind = \"red\", adaptive = true }, or give `min` and `max` in packets",
+            ));
+            return None;
+        }
+        return Some(automatic(target.unwrap_or(Duration::from_millis(5))));
+    }
+    let (min, max) = (reader.need::<Packets>("min"), reader.need::<Packets>("max"));
+    if let (Some(_), Some(span)) = (target, node.get("target").map(|n| &n.span)) {
+        let error = Diagnostic::at(span, "RED has a `target` in addition to its thresholds");
+        errors.push(error.hint("`target` sets `min` and `max`: keep one or the other"));
+    }
+    Some((f64::from(min?.0), f64::from(max?.0)))
+}
+
 fn red(reader: &mut Reader<'_>, node: &Node, rate: DataRate) -> Option<RedConfig> {
     let errors = reader.errors();
     let adaptive = reader.or("adaptive", false);
     let mean_packet = packet(reader, "mean_packet", 1000);
-    let target = reader.want::<Duration>("target");
-    let given = ["min", "max"].map(|key| node.get(key).is_some());
-    let (min, max) = if given == [false; 2] && (adaptive || target.is_some()) {
-        let target = target.unwrap_or(Duration::from_millis(5));
-        reader.knows(&["min", "max"]);
-        RedConfig::automatic_thresholds(rate, mean_packet, target)
-    } else {
-        let (min, max) = (reader.need::<Packets>("min"), reader.need::<Packets>("max"));
-        if let (Some(_), Some(span)) = (target, node.get("target").map(|n| &n.span)) {
-            let error = Diagnostic::at(span, "RED has a `target` in addition to its thresholds");
-            errors.push(error.hint("`target` sets `min` and `max`: keep one or the other"));
-        }
-        (f64::from(min?.0), f64::from(max?.0))
-    };
+    let automatic = |target| RedConfig::automatic_thresholds(rate, mean_packet, target);
+    let (min, max) = thresholds(reader, node, adaptive, automatic)?;
     if min >= max {
         let span = node.get("min").map_or(&node.span, |n| &n.span);
         let error = format!("`min` is {min} packets, `max` {max}");
