@@ -1,11 +1,13 @@
 //! What a scenario needs and ns-2 lacks, and where ns-2 differs.
 
 use udccp_link::{Gather, LinkConfig, LossConfig, QueueConfig, QueueLimit, Variation};
-use udccp_scenario::schema::{DccpOptions, Flow, GrowthAfterCut, Scenario, TcpOptions, Traffic};
+use udccp_scenario::schema::{
+    AckCounting, DccpOptions, Flow, GrowthAfterCut, Scenario, TcpOptions, Traffic,
+};
 use udccp_scenario::{Family, access_links, hop_configs};
 
 use crate::error::Ns2Error;
-use crate::flow::{Player, ccid2_threshold, player};
+use crate::flow::{Player, ccid2_threshold, delays_acks, player};
 
 /// Checks that ns-2 supports everything that a scenario needs. It does not need ns-2 installed.
 ///
@@ -82,18 +84,20 @@ fn flow_gaps(flow: &Flow) -> Vec<String> {
         });
     }
     match flow.protocol.family {
-        Family::Tcp => gaps.extend(tcp_gaps(&flow.tcp)),
+        Family::Tcp => gaps.extend(tcp_gaps(&flow.tcp, player)),
         Family::Dccp => gaps.extend(dccp_gaps(&flow.dccp, player)),
         Family::Udp => {}
     }
     gaps.into_iter().map(str::to_owned).collect()
 }
 
-fn tcp_gaps(tcp: &TcpOptions) -> Vec<&'static str> {
+fn tcp_gaps(tcp: &TcpOptions, player: Player) -> Vec<&'static str> {
+    // The way of counting that Sack1 has.
+    let counts_alike = player == Player::Sack && tcp.ack_counting == Some(AckCounting::OnePerAck);
     let keys = [
         (
             "tcp.ack_counting: each congestion control counts its own way",
-            tcp.ack_counting.is_some(),
+            tcp.ack_counting.is_some() && !counts_alike,
         ),
         (
             "tcp.initial_ssthresh: its first slow start ends at a loss",
@@ -165,6 +169,13 @@ pub(crate) fn notes(scenario: &Scenario) -> Vec<String> {
             }
             Some(Player::Ccid3) => {
                 note("DCCP packets have 16 bytes of headers and no IP header".to_owned());
+            }
+            Some(Player::Sack) if delays_acks(flow) && flow.tcp.ack_counting.is_none() => {
+                note(format!(
+                    "flow \"{}\": its window grows by acknowledgements, half as fast as that of \
+                     the profile; tcp.ack_counting = \"one-per-ack\" does so everywhere",
+                    flow.name
+                ));
             }
             Some(Player::Linux(name @ ("bic" | "cubic"))) => note(format!(
                 "flow \"{}\": the window is limited a quarter above what path and queue hold, \

@@ -106,3 +106,19 @@ fn what_cannot_run_is_refused_before_ns_2_starts() {
     let error = ns2.run("test", &scenario, 1).unwrap_err();
     assert!(matches!(&error, Ns2Error::Scenario(gaps) if gaps.len() == 1), "{error}");
 }
+
+/// ns-2 alone counted acknowledgements where receivers delay them, and nothing said so.
+#[test]
+fn sack_tcp_counts_acknowledgements_and_a_note_says_so() {
+    let Some(ns2) = ns2() else { return };
+    let run = |more: &str| {
+        let flow = bulk("a", "tcp/newreno", &format!("tcp = {{ profile = \"rfc\"{more} }}"));
+        ns2.run("test", &scenario(USUAL, &flow), 1).unwrap()
+    };
+    let (usual, same) = (run(""), run(", ack_counting = \"one-per-ack\""));
+    assert_eq!(usual.record.event_hash, same.record.event_hash);
+    assert!(usual.notes.iter().any(|note| note.contains("one-per-ack")), "{:?}", usual.notes);
+    for quiet in [same, run(", delayed_ack = false")] {
+        assert!(!quiet.notes.iter().any(|note| note.contains("one-per-ack")), "{:?}", quiet.notes);
+    }
+}
