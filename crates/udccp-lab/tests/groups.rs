@@ -14,7 +14,7 @@ metric = "goodput"
 rows = ["n", "flow"]
 "#;
 
-/// The rows of a table of one group, of `counts` flows, and one more flow, with a change from outside.
+/// The rows of a table of a group, of `counts` flows, and one more flow, with changes from outside.
 fn rows(counts: &str, set: &[&str]) -> Vec<String> {
     let grid = common::SMALL.find("[grid]").expect("a grid");
     let scenario = common::SMALL[..grid]
