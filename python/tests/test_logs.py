@@ -89,6 +89,38 @@ def test_iperf3_without_what_it_omits(tmp_path: Path) -> None:
     assert (second.t_s, second.mean_mbps) == ([1.0, 2.0], 10.0)
 
 
+def test_iperf3_at_a_server(tmp_path: Path) -> None:
+    """A server writes one result after the other, and an error when it is stopped."""
+    stopped = json.dumps({"start": {}, "intervals": [], "error": "interrupt - terminated"})
+    path = tmp_path / "iperf3.json"
+    path.write_text(f"{iperf3_json()}\n{iperf3_json()}\n{stopped}\n")
+    assert [flow.mean_mbps for flow in logs.iperf3(path)] == [30.0, 10.0, 30.0, 10.0]
+    path.write_text(stopped)
+    with pytest.raises(logs.LogError, match=r"iperf3 says: interrupt - terminated$"):
+        logs.iperf3(path)
+
+
+def test_iperf3_in_events(tmp_path: Path) -> None:
+    """``--json-stream`` writes a line for each event."""
+    whole = json.loads(iperf3_json())
+    events: list[tuple[str, object]] = [("start", whole["start"])]
+    events += [*(("interval", one) for one in whole["intervals"]), ("end", None)]
+    lines = [json.dumps({"event": event, "data": data}) for event, data in events]
+    path = tmp_path / "iperf3.json"
+    path.write_text("\n".join(lines))
+    assert [flow.mean_mbps for flow in logs.iperf3(path)] == [30.0, 10.0]
+    broken = json.dumps({"event": "error", "data": "the server has closed"})
+    for text in (broken, "\n".join([*lines[:-1], broken])):
+        path.write_text(text)
+        with pytest.raises(logs.LogError, match=r"iperf3 says: the server has closed$"):
+            logs.iperf3(path)
+    path.write_text("\n".join([*lines, broken]))
+    assert len(logs.iperf3(path)) == 2, "the test had ended"
+    path.write_text(lines[1])
+    with pytest.raises(logs.LogError, match=r"is not JSON of iperf3: IndexError"):
+        logs.iperf3(path)
+
+
 def test_both_ways_of_iperf2(tmp_path: Path) -> None:
     """An asterisk marks the reverse direction."""
     path = tmp_path / "iperf.txt"

@@ -85,8 +85,9 @@ def _text(path: str | PathLike[str]) -> str:
 
 
 def iperf3(path: str | PathLike[str]) -> list[FlowLog]:
-    """Read the JSON of ``iperf3 -J`` (TCP or UDP, any number of streams).
+    """Read the JSON of ``iperf3 -J`` or ``--json-stream`` (TCP or UDP, any number of streams).
 
+    The log of a server may have several tests, of which the flows are returned one after the other.
     Intervals that ``iperf3 -O`` leaves out of its own results are left out.
 
     Parameters
@@ -100,23 +101,54 @@ def iperf3(path: str | PathLike[str]) -> list[FlowLog]:
         It is not a result of iperf3, or iperf3 failed; the text says which.
     """
     try:
-        log: dict[str, Any] = json.loads(_text(path))
-        if "error" in log:
-            raise LogError(f"{fspath(path)}: iperf3 says: {log['error']}")
-        begin = log["start"]
-        protocol = str(begin["test_start"]["protocol"]).lower()
-        mss = float(begin.get("tcp_mss_default") or begin.get("tcp_mss") or 0)
-        flows: dict[int, FlowLog] = {}
-        for interval in log["intervals"]:
-            # Times begin again after those that are omitted.
-            for stream in (s for s in interval["streams"] if not s.get("omitted")):
-                name = f"stream {stream['socket']}"
-                flow = flows.setdefault(stream["socket"], FlowLog(name, protocol, [], []))
-                _add_iperf3(flow, stream, mss)
+        parts = _iperf3_tests(_text(path))
+        # A server that is stopped ends its log with an error, and no test.
+        tests = [part for part in parts if part.get("intervals")] or parts
+        failed = [str(part["error"]) for part in tests if "error" in part]
+        if failed:
+            raise LogError(f"{fspath(path)}: iperf3 says: {failed[0]}")
+        return [flow for test in tests for flow in _iperf3_flows(test)]
     except LogError:
         raise
-    except (KeyError, RecursionError, TypeError, ValueError) as error:
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise LogError(f"{fspath(path)} is not JSON of iperf3: {error!r}") from error
+
+
+def _iperf3_tests(text: str) -> list[dict[str, Any]]:
+    """Split a log into the results of its tests; those of ``--json-stream`` come in events."""
+    decoder, tests, rest = json.JSONDecoder(), list[dict[str, Any]](), text.strip()
+    while rest or not tests:
+        part, end = decoder.raw_decode(rest)
+        rest = rest[end:].lstrip()
+        match part:
+            case {"event": "start", "data": start}:
+                tests.append({"start": start, "intervals": []})
+            case {"event": "interval", "data": interval}:
+                tests[-1]["intervals"].append(interval)
+            case {"event": "end", "data": end_of_test}:
+                tests[-1]["end"] = end_of_test
+            case {"event": "error", "data": error}:
+                if not tests or "end" in tests[-1]:
+                    tests.append({})
+                tests[-1]["error"] = error
+            case {"event": _}:
+                pass
+            case _:
+                tests.append(part)
+    return tests
+
+
+def _iperf3_flows(test: dict[str, Any]) -> list[FlowLog]:
+    begin = test["start"]
+    protocol = str(begin["test_start"]["protocol"]).lower()
+    mss = float(begin.get("tcp_mss_default") or begin.get("tcp_mss") or 0)
+    flows: dict[int, FlowLog] = {}
+    for interval in test["intervals"]:
+        # Times begin again after those that are omitted.
+        for stream in (s for s in interval["streams"] if not s.get("omitted")):
+            name = f"stream {stream['socket']}"
+            flow = flows.setdefault(stream["socket"], FlowLog(name, protocol, [], []))
+            _add_iperf3(flow, stream, mss)
     return list(flows.values())
 
 
