@@ -297,12 +297,10 @@ impl Metric {
         match self {
             Self::LossEvents => 3,
             Self::Loss => 2,
-            // Half a second matters here, and intervals may be that short.
-            Self::Recovery => 1,
             _ => match self.kind() {
                 Kind::Index | Kind::Decibels => 2,
-                Kind::Rate | Kind::Percent | Kind::Time => 1,
-                Kind::Seconds => 0,
+                // Half a second matters too: intervals may be that short, and means lie between.
+                Kind::Rate | Kind::Percent | Kind::Time | Kind::Seconds => 1,
             },
         }
     }
@@ -351,4 +349,17 @@ words! {
     Throughput = "throughput",
     /// Payload bytes.
     Goodput = "goodput",
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Metric;
+
+    /// The mean of 1, 3, 3 and 3 s printed as 2 s.
+    #[test]
+    fn times_in_seconds_have_a_digit_after_the_point() {
+        for metric in [Metric::Convergence, Metric::Settling, Metric::Recovery] {
+            assert_eq!(metric.digits(), 1, "{}", metric.word());
+        }
+    }
 }
