@@ -158,6 +158,7 @@ impl Connection {
         }
         //= 4340-11.7.2-5
         self.drop_unsent(ctx, DropReason::PeerShutdownRead);
+        self.after_data(ctx);
     }
 
     /// Keeps Sequence Window and Ack Ratio where the connection's speed needs them.

@@ -137,15 +137,22 @@ impl Connection {
         }
     }
 
+    /// The same for some that the queue threw out. Who waits for room or for the last message
+    /// goes on: nothing may be left that leaves.
+    pub(super) fn after_discards(&mut self, ctx: &mut Ctx<'_>, discarded: Vec<Discarded>) {
+        for d in discarded {
+            self.report_discarded(ctx, d);
+        }
+        self.note_writable(ctx);
+        self.after_data(ctx);
+    }
+
     /// Throws out messages that grew too old.
     pub(super) fn purge_expired(&mut self, ctx: &mut Ctx<'_>) {
         let mut discarded = Vec::new();
         // A deadline is the last instant at which a message may leave.
         self.send.queue_mut().purge_expired(ctx.now, &mut |d| discarded.push(d));
-        for d in discarded {
-            self.report_discarded(ctx, d);
-        }
-        self.note_writable(ctx);
+        self.after_discards(ctx, discarded);
     }
 
     /// Says `Writable` where a refused application waits for it.

@@ -71,9 +71,7 @@ impl Connection {
         let mut discarded = Vec::new();
         //= 4340-14.2-8
         self.send.queue_mut().remove_larger(max, &mut |d| discarded.push(d));
-        for d in discarded {
-            self.report_discarded(ctx, d);
-        }
+        self.after_discards(ctx, discarded);
     }
 
     /// The path has changed: what congestion control learnt of it holds no more. Both halves begin

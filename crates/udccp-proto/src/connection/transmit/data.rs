@@ -11,14 +11,8 @@ use crate::state::State;
 impl Connection {
     /// Sends the first message of the queue if congestion control lets it go.
     pub(super) fn transmit_data(&mut self, ctx: &mut Ctx<'_>, out: &mut Option<Datagram>) -> bool {
-        if !matches!(self.state, State::PartOpen | State::Open) || !self.has_what_it_needs() {
-            return false;
-        }
         let Some(size) = self.front_len(ctx) else { return false };
-        if !self.handshake.cookies().is_empty() && !self.cookies_fit(size) {
-            return false;
-        }
-        if !self.cc.may_send(ctx.now, size as u32) {
+        if !self.may_leave(ctx, size) {
             self.start_deadline_timer();
             return false;
         }
@@ -31,6 +25,14 @@ impl Connection {
         self.note_writable(ctx);
         self.after_data(ctx);
         true
+    }
+
+    /// Whether data of this many bytes may leave now.
+    fn may_leave(&mut self, ctx: &Ctx<'_>, size: usize) -> bool {
+        matches!(self.state, State::PartOpen | State::Open)
+            && self.has_what_it_needs()
+            && (self.handshake.cookies().is_empty() || self.cookies_fit(size))
+            && self.cc.may_send(ctx.now, size as u32)
     }
 
     /// Whether the peer agreed to the features that congestion control cannot do without, such as
@@ -58,11 +60,7 @@ impl Connection {
         let mut discarded = Vec::new();
         let size = self.send.queue_mut().front_len(ctx.now, &mut |d| discarded.push(d));
         if !discarded.is_empty() {
-            for d in discarded {
-                self.report_discarded(ctx, d);
-            }
-            self.note_writable(ctx);
-            self.after_data(ctx);
+            self.after_discards(ctx, discarded);
         }
         size
     }
@@ -104,7 +102,7 @@ impl Connection {
     }
 
     /// After the last message, a close that waited for it goes on.
-    pub(super) fn after_data(&mut self, ctx: &mut Ctx<'_>) {
+    pub(in super::super) fn after_data(&mut self, ctx: &mut Ctx<'_>) {
         if self.ending.is_closed_by_us() && self.send.queue().is_empty() {
             self.finish_close(ctx);
         }

@@ -18,14 +18,12 @@ impl Connection {
         if !self.outbox.has_no_control() && self.transmit_control(ctx, out) {
             return true;
         }
-        if !self.state.transfers() {
-            return false;
-        }
+        // Before the handshake is done nothing leaves, but messages may grow too old.
         if !self.send.queue().is_empty() && self.transmit_data(ctx, out) {
             return true;
         }
         // Deciding about data or an acknowledgement may call for a Close or a Sync instead.
-        self.transmit_ack(ctx, out)
+        (self.state.transfers() && self.transmit_ack(ctx, out))
             || (!self.outbox.has_no_control() && self.transmit_control(ctx, out))
     }
 }
