@@ -34,6 +34,8 @@ const RTP_HEADER_COVERAGE: u8 = 1 + (HEADER_BYTES / 4) as u8;
 const LONGEST_INTERVAL: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 /// RFC 3550 section 6.5: the length of a name is one byte.
 const MAX_NAME_BYTES: usize = 255;
+/// How often a report that waits to be sent is looked after.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// Seconds from NTP's epoch, 1900, to that of Unix.
 const NTP_UNIX_SECONDS: u64 = 2_208_988_800;
 
@@ -407,7 +409,7 @@ impl Shared {
             self.state().report_passed(due);
             return Ok(());
         };
-        let len = report.len();
+        let (len, before) = (report.len(), self.packets_of_control());
         match self.control().send(Outgoing::new(report).priority(RTCP_PRIORITY)).await {
             Err(udccp::Error::MessageTooLarge { .. }) => {
                 self.state().report_passed(due);
@@ -415,9 +417,26 @@ impl Shared {
             }
             sent => sent?,
         }
-        self.control().flushed().await?;
+        self.has_left(before).await?;
         let left = Instant::now();
         self.state().report_left(left, len, left - due);
+        Ok(())
+    }
+
+    /// Packets sent on the connection that carries RTCP.
+    fn packets_of_control(&self) -> u64 {
+        self.control().stats().map_or(0, |stats| stats.counters.data_packets_sent)
+    }
+
+    /// Waits until a report has left, before which so many packets had. It goes ahead of media, of
+    /// which some may be waiting at all times.
+    async fn has_left(&self, before: u64) -> Result<(), udccp::Error> {
+        while self.packets_of_control() == before {
+            let flushed = tokio::time::timeout(LOOK_AGAIN, self.control().flushed()).await;
+            if let Ok(flushed) = flushed {
+                return flushed;
+            }
+        }
         Ok(())
     }
 

@@ -191,6 +191,38 @@ fn what_is_not_sent_is_not_counted_and_takes_no_number() {
     });
 }
 
+/// More media than the path carries: the send queue is never empty.
+#[test]
+fn reports_go_on_while_media_waits_all_the_time() {
+    run(async {
+        let rule = |_: bool, _: &mut Vec<u8>| Fate::Late(Duration::from_millis(50));
+        let window = udccp::Ccid2Options::new().max_window(2);
+        let (a, b, _relay) = dccp(&Options::default().ccid(2).ccid2(window), rule).await;
+        let a = RtpSession::new(a, &quick()).unwrap();
+        let b = RtpSession::new(b, &quick()).unwrap();
+        let speaking = async {
+            for n in 0.. {
+                for part in 0..4 {
+                    a.send(n * 4 + part, false, b"media").await.unwrap();
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let hearing = async {
+            let mut reports = 0;
+            while reports < 5 {
+                let event = b.recv().await.unwrap().unwrap();
+                reports += u32::from(matches!(event, Event::Report(_)));
+            }
+        };
+        tokio::select! {
+            () = speaking => {}
+            () = hearing => {}
+        }
+        assert!(a.stats().packets_expired > 0 && a.stats().reports_sent >= 4, "{:?}", a.stats());
+    });
+}
+
 /// A report waits for a path that is dead. It must not keep the connection from closing.
 #[test]
 fn a_session_dropped_on_a_dead_path_closes() {
