@@ -82,6 +82,43 @@ fn acknowledgements_that_were_held_leave_when_the_reader_has_taken_all_at_once()
     }
 }
 
+/// While acknowledgements wait, one leaves with data, so that none is owed when the reader has read.
+/// From then on they wait no more: the next message has its acknowledgement in time.
+#[test]
+fn acknowledgements_do_not_wait_once_the_reader_has_caught_up() {
+    let reads: [fn(&mut Pair); 2] = [
+        |pair| assert!(!pair.received(SERVER).is_empty()),
+        |pair| {
+            let (now, id) = (pair.now, pair.id(SERVER));
+            pair.ends[SERVER].shutdown_read(now, id);
+        },
+    ];
+    for read in reads {
+        let config = ConnectionConfig { recv_queue_packets: 16, ..ConnectionConfig::default() };
+        let mut pair = Pair::connected_with(Net::new(2), config);
+        while pair.stats(SERVER).counters.acks_held == 0 {
+            pair.send(CLIENT, b"waits to be read");
+            pair.pass(ms(100));
+        }
+        let is_all_acked = |pair: &Pair| {
+            let c = pair.stats(CLIENT).counters;
+            c.data_packets_acked == c.data_packets_sent
+        };
+        while !is_all_acked(&pair) {
+            pair.send(SERVER, b"may carry one");
+            pair.pass(ms(100));
+        }
+        let before = pair.stats(CLIENT);
+        read(&mut pair);
+        pair.pass(ms(1000));
+        pair.send(CLIENT, b"one message");
+        pair.pass(ms(1000));
+        let after = pair.stats(CLIENT);
+        assert_eq!(after.counters.data_packets_acked, before.counters.data_packets_acked + 1);
+        assert_eq!(after.timeouts, before.timeouts);
+    }
+}
+
 #[test]
 fn a_reader_that_stalls_for_an_hour_loses_neither_data_nor_the_connection() {
     let mut net = Net::new(3);

@@ -84,7 +84,7 @@ impl Connection {
     #[inline]
     pub(crate) fn take_received(&mut self) -> (u64, bool) {
         let (messages, bytes) = self.recv.take_all();
-        (bytes as u64, messages > 0 && self.acks.held_until().is_some())
+        (bytes as u64, messages > 0 && self.resumes())
     }
 
     /// Queues a message for which others have to go.
@@ -252,9 +252,14 @@ impl Connection {
         (count, count > 0 && self.resumes())
     }
 
-    /// Whether acknowledgements were held back that may leave now.
-    fn resumes(&self) -> bool {
-        self.acks.held_until().is_some() && self.recv.pressure() < Pressure::Slow
+    /// Whether acknowledgements were held back that may leave now. If none is owed, the next one
+    /// must not wait either.
+    fn resumes(&mut self) -> bool {
+        let resumes = self.acks.held_until().is_some() && self.recv.pressure() < Pressure::Slow;
+        if resumes {
+            self.acks.end_hold();
+        }
+        resumes
     }
 
     /// Whether `recv` would give a message or the end.
@@ -291,6 +296,7 @@ impl Connection {
     /// Reads no more.
     pub(crate) fn shutdown_read(&mut self) {
         self.recv.shut();
+        self.resumes();
     }
 
     /// The application can hardly keep up, or can again (section 11.6).

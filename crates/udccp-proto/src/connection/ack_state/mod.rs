@@ -204,6 +204,11 @@ impl AckState {
         }
     }
 
+    /// The reader has caught up.
+    pub(super) fn end_hold(&mut self) {
+        self.held_until = MaybeInstant::NONE;
+    }
+
     /// Until when acknowledgements are held back.
     #[inline]
     pub(super) fn held_until(&self) -> Option<Instant> {
