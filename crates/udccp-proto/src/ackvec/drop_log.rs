@@ -39,7 +39,7 @@ pub struct DropLog {
     runs: Vec<Drops>,
     max_runs: usize,
     forgotten: u64,
-    /// Oldest and newest drop that were last written in full.
+    /// Oldest and newest drop that were last written.
     written: Option<(Seqno, Seqno)>,
 }
 
@@ -130,11 +130,12 @@ impl DropLog {
             let kind = 0x80 | (run.code.number() << 4);
             let blocks = fill(&mut out[at..], kind, MAX_DROP, run.count);
             at += blocks;
-            if blocks < run.count.div_ceil(MAX_DROP) as usize {
+            let said = run.count.min(blocks as u64 * MAX_DROP);
+            let newest = self.written.map_or(run.newest, |w| w.1);
+            self.written = Some((run.newest.sub(said).next(), newest));
+            if said < run.count {
                 break;
             }
-            let newest = self.written.map_or(run.newest, |w| w.1);
-            self.written = Some((run.oldest(), newest));
             next = run.oldest().prev();
         }
         at
@@ -143,10 +144,24 @@ impl DropLog {
     /// Our packet `our_seq` left with what `write_blocks` wrote last.
     pub fn on_ack_sent(&mut self, our_seq: Seqno) {
         let Some((oldest, newest)) = self.written.take() else { return };
+        self.part_at(oldest);
         for run in &mut self.runs {
             if run.reported.is_none() && run.newest.in_window(oldest, newest) {
                 run.reported = Some(our_seq);
             }
+        }
+    }
+
+    /// Parts a run that was written up to the packet `oldest` only: the rest has to be said later,
+    /// or a run too long for one option would be repeated for ever.
+    fn part_at(&mut self, oldest: Seqno) {
+        let is_it = |run: &Drops| run.reported.is_none() && run.holds(oldest);
+        let Some(index) = self.runs.iter().position(is_it) else { return };
+        let run = self.runs[index];
+        let count = oldest.distance_from(run.oldest()).unsigned_abs();
+        if count > 0 {
+            self.runs[index].count -= count;
+            self.runs.insert(index, Drops { newest: oldest.prev(), count, ..run });
         }
     }
 

@@ -116,6 +116,25 @@ fn what_was_not_said_is_not_forgotten() {
     assert_eq!(blocks(&mut log, 401), [0xa0]);
 }
 
+/// As where a fast peer learns only once in a round-trip time that nobody reads.
+#[test]
+fn a_run_that_is_longer_than_the_option_is_said_in_parts() {
+    let mut log = DropLog::new(64);
+    (1..=1000).for_each(|n| log.on_drop(seq(n), ApplicationNotListening));
+    let (mut said, mut acks) = (0, 0);
+    while !log.is_empty() {
+        let mut out = [0; 32];
+        let len = log.write_blocks(seq(1000), &mut out);
+        let is_drop = |run: &&(DropState, u64, u64)| run.0 != DropState::Normal;
+        said += read(1000, &out[..len]).iter().filter(is_drop).map(|r| r.1 - r.2 + 1).sum::<u64>();
+        acks += 1;
+        assert!(acks < 10, "the peer never knows all");
+        log.on_ack_sent(seq(5000 + acks));
+        log.on_ack_of_ack(seq(5000 + acks));
+    }
+    assert_eq!((said, acks), (1000, 3));
+}
+
 //= 4340-11.7-11 test
 #[test]
 fn a_drop_can_only_become_more_serious_and_only_before_it_is_said() {
