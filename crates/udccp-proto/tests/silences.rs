@@ -173,6 +173,22 @@ fn a_host_that_has_slept_for_long_sends_as_before() {
     }
 }
 
+/// Where acknowledgements may wait for ever for a second packet, a timer still tells that the first
+/// was lost.
+#[test]
+fn acknowledgements_without_a_time_limit_silence_nobody() {
+    let mut config = lasting(2, None);
+    config.ccid2.delayed_ack = Duration::MAX;
+    config.ccid2.initial_window = udccp_cc::InitialWindow::Packets(1);
+    let pair = Pair::connected_with(Net::new(1), config);
+    let mut life = Life { pair, ..Life::with(1, 2, Net::new(1), None) };
+    life.pair.mute(CLIENT);
+    life.pair.send(CLIENT, b"is lost");
+    life.pair.pass(SECOND);
+    life.pair.filter = None;
+    life.is_heard(CLIENT);
+}
+
 #[test]
 fn when_the_path_is_mended_the_next_datagram_comes_in_time() {
     lives::seeds(LIVES).for_each(life);

@@ -78,7 +78,7 @@ pub struct Ccid2Config {
     /// Congestion control of acknowledgements (default: an adaptive Ack Ratio, at least 2).
     pub ack_ratio: AckRatioConfig,
     /// Longest delay of an acknowledgement (default 200 ms, RFC 4340 section 11.3). The sender half
-    /// allows the peer the same.
+    /// allows the peer the same, up to 64 s.
     pub delayed_ack: Duration,
 }
 

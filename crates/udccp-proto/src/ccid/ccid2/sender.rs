@@ -23,6 +23,8 @@ use crate::ccid::{
 const WINDOWS_IN_SEQUENCE_WINDOW: u64 = 5;
 /// The Sequence Window of new connections (RFC 4340 section 7.5.2).
 const LEAST_SEQUENCE_WINDOW: u64 = 100;
+/// The transmit timer allows the peer's acknowledgements no longer delay, or it might never fire.
+const LONGEST_ACK_DELAY: Duration = Duration::from_secs(64);
 
 /// The sender half of CCID 2.
 #[derive(Clone, Debug)]
@@ -82,7 +84,7 @@ impl Ccid2Sender {
             trains: Trains::new(config.max_train),
             packet_size_bytes,
             quick_start: None,
-            peer_ack_delay: config.delayed_ack,
+            peer_ack_delay: config.delayed_ack.min(LONGEST_ACK_DELAY),
             pipe: 0,
             pipe_floor: None,
             last_sent: None,
