@@ -60,9 +60,18 @@ impl ReceivedInto {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outgoing {
     pub(crate) payload: Bytes,
-    lifetime: Option<std::time::Duration>,
+    lifetime: Option<Lifetime>,
     priority: u32,
     token: Option<u64>,
+}
+
+/// How long a message may wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lifetime {
+    /// So long from the call that sends it.
+    From(std::time::Duration),
+    /// Until then: the call has begun, and waits for room.
+    Until(Instant),
 }
 
 impl Outgoing {
@@ -75,7 +84,7 @@ impl Outgoing {
     /// has not left by then, it is dropped and counted in `stats().counters.drops.send_expired`.
     #[must_use]
     pub fn lifetime(mut self, lifetime: std::time::Duration) -> Self {
-        self.lifetime = Some(lifetime);
+        self.lifetime = Some(Lifetime::From(lifetime));
         self
     }
 
@@ -125,21 +134,31 @@ impl Outgoing {
     pub(crate) fn into_message(self, now: Instant) -> Message {
         Message {
             payload: Payload::Bytes(self.payload),
-            deadline: self.lifetime.map(|d| now + d.into()),
+            deadline: self.lifetime.map(|lifetime| match lifetime {
+                Lifetime::From(span) => now + span.into(),
+                Lifetime::Until(deadline) => deadline,
+            }),
             priority: self.priority,
             token: self.token,
         }
     }
 
-    /// The message again, after a queue refused it.
-    pub(crate) fn from_message(message: Message, now: Instant) -> Self {
-        let remaining = message.deadline.map(|d| d.saturating_since(now).to_std());
+    /// The message again, after a queue refused it. Its time goes on while the call waits.
+    pub(crate) fn from_message(message: Message) -> Self {
         Self {
             payload: message.payload.to_bytes(),
-            lifetime: remaining,
+            lifetime: message.deadline.map(Lifetime::Until),
             priority: message.priority,
             token: message.token,
         }
+    }
+
+    /// The message for another call, from which its time counts.
+    pub(crate) fn for_another_call(mut self, now: Instant) -> Self {
+        if let Some(Lifetime::Until(deadline)) = self.lifetime {
+            self.lifetime = Some(Lifetime::From(deadline.saturating_since(now).to_std()));
+        }
+        self
     }
 }
 

@@ -155,3 +155,27 @@ fn blocking_sockets_have_the_same_fates() {
     }
     assert!(fates.values().all(|fate| *fate == MessageFate::Acknowledged), "{fates:?}");
 }
+
+/// The lifetime counts from the call that sends, whether the message waits in it or in the queue.
+#[test]
+fn a_message_that_has_waited_for_room_for_too_long_does_not_leave() {
+    run(async {
+        let options = of(2).send_queue(1 << 20, 2);
+        let (client, server, relay) = over_relay(&options, pass).await;
+        client.send(message(0)).await.unwrap();
+        client.acknowledged().await.unwrap();
+        relay.cut();
+        while client.try_send("fills window and queue").is_ok() {}
+        let late = async {
+            client.send(message(7).lifetime(Duration::from_millis(20))).await.unwrap();
+        };
+        let mend = async {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            relay.mend();
+        };
+        tokio::join!(late, mend);
+        let fates = fates(&client, 2).await;
+        assert_eq!(fates[&7], MessageFate::Dropped(DropReason::Expired));
+        drop(server);
+    });
+}

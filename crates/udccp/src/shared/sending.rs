@@ -79,7 +79,7 @@ impl ConnHandle {
         self.check_driven(core)?;
         let mut messages = messages.map(|message| message.into_message(now));
         let sent = core.endpoint.send_many(now, self.id, &mut messages);
-        sent.map_err(|e| self.refused(core, now, e))
+        sent.map_err(|e| self.refused(core, e))
     }
 
     /// Whether the next message has to stay where it is until there is room for it.
@@ -112,7 +112,9 @@ impl ConnHandle {
                 core.flush_burst(io, now);
                 Ok(())
             }
-            Err(Refused::Full(message)) => Err(crate::TrySendError::Full(message)),
+            Err(Refused::Full(message)) => {
+                Err(crate::TrySendError::Full(message.for_another_call(now)))
+            }
             Err(Refused::Never(e)) => Err(crate::TrySendError::Failed(e)),
         });
         sent?
@@ -135,7 +137,7 @@ impl ConnHandle {
             }
             other => other,
         };
-        sent.map_err(|e| self.refused(core, now, e))
+        sent.map_err(|e| self.refused(core, e))
     }
 
     /// Without a driver, nothing would report what happens to a message.
@@ -143,9 +145,9 @@ impl ConnHandle {
         if core.driver.stopped { Err(Refused::Never(self.ended(core))) } else { Ok(()) }
     }
 
-    fn refused(&self, core: &Core, now: Instant, e: proto::SendError) -> Refused {
+    fn refused(&self, core: &Core, e: proto::SendError) -> Refused {
         match e {
-            proto::SendError::Full(m) => Refused::Full(Outgoing::from_message(m, now)),
+            proto::SendError::Full(m) => Refused::Full(Outgoing::from_message(m)),
             proto::SendError::TooLarge { max, message } => {
                 Refused::Never(Error::MessageTooLarge { len: message.payload.len(), max })
             }
