@@ -82,8 +82,8 @@ fn acknowledgements_that_were_held_leave_when_the_reader_has_taken_all_at_once()
     }
 }
 
-/// While acknowledgements wait, one leaves with data, so that none is owed when the reader has read.
-/// From then on they wait no more: the next message has its acknowledgement in time.
+/// While acknowledgements wait, one leaves with data, so that none is owed when the reader has
+/// read. From then on they wait no more: the next message has its acknowledgement in time.
 #[test]
 fn acknowledgements_do_not_wait_once_the_reader_has_caught_up() {
     let reads: [fn(&mut Pair); 2] = [
