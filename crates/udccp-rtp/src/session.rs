@@ -257,12 +257,14 @@ impl RtpSession {
         if len > max {
             return Err(Error::PayloadTooLarge { len, max });
         }
+        let begun = Instant::now();
         loop {
             // A sequence number that was assigned must be sent, so wait for room first.
             self.shared.rtp.writable().await?;
             let mut state = self.shared.state();
             let packet = state.packet(timestamp, marker, payload);
-            match self.shared.rtp.try_send(Outgoing::new(packet).lifetime(self.lifetime)) {
+            let lifetime = self.lifetime.saturating_sub(begun.elapsed());
+            match self.shared.rtp.try_send(Outgoing::new(packet).lifetime(lifetime)) {
                 Ok(()) => {
                     state.packet_sent(Instant::now(), timestamp, len);
                     return Ok(());

@@ -225,6 +225,31 @@ fn reports_go_on_while_media_waits_all_the_time() {
 
 /// A report waits for a path that is dead. It must not keep the connection from closing.
 #[test]
+fn media_that_waited_for_room_for_longer_than_it_lives_is_dropped() {
+    run(async {
+        let options = Options::default().ccid(2).send_queue(1 << 20, 2);
+        let (a, b, relay) = dccp(&options, pass).await;
+        let a = RtpSession::new(a, &quick().lifetime(Duration::from_millis(20))).unwrap();
+        a.send(0, false, b"in time").await.unwrap();
+        a.connection().acknowledged().await.unwrap();
+        relay.cut();
+        while a.connection().try_send("fills window and queue").is_ok() {}
+        let late = async { a.send(160, false, b"late").await.unwrap() };
+        let mend = async {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            relay.mend();
+        };
+        tokio::join!(late, mend);
+        while a.stats().packets_expired == 0 {
+            let acked = a.connection().acknowledged();
+            tokio::time::timeout(Duration::from_secs(20), acked).await.unwrap().unwrap();
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        drop(b);
+    });
+}
+
+#[test]
 fn a_session_dropped_on_a_dead_path_closes() {
     run(async {
         let closes = Arc::new(AtomicU32::new(0));
