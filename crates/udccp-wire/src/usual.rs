@@ -1,8 +1,7 @@
 //! Writes the headers of most packets from registers: the same bytes as [`crate::Emitter`], without
 //! a buffer that grows.
 
-use crate::IP_PROTOCOL;
-use crate::checksum::PseudoHeader;
+use crate::checksum::Sum;
 use crate::emit::{Header, HeaderKind};
 use crate::option::kind;
 use crate::seq::Seqno;
@@ -15,20 +14,21 @@ const ACK_LEN: usize = 24;
 
 /// How the Checksum is computed for a packet without data, with zeros as data, or inside UDP.
 #[derive(Clone, Copy, Debug)]
-pub enum Checksum<'a> {
-    /// Over the addresses, the header and this many zero bytes of data.
-    OfZeros(&'a PseudoHeader, usize),
+pub enum Checksum {
+    /// Over the pseudo-header, whose sum with a length of 0 this is, the header and this many zero
+    /// bytes of data.
+    OfZeros(Sum, usize),
     //= 6773-3.3-1
     /// Not at all: inside UDP the field is zero (RFC 6773 section 3.3).
     Zero,
 }
 
-impl Checksum<'_> {
+impl Checksum {
     /// The field's value for a header of these words and options.
     #[inline]
     fn of(self, words: &[u64], options: &[u8]) -> u64 {
-        let Self::OfZeros(pseudo, zeros) = self else { return 0 };
-        let mut sum = pseudo.sum(IP_PROTOCOL, words.len() * 8 + options.len() + zeros);
+        let Self::OfZeros(mut sum, zeros) = self else { return 0 };
+        sum.add_length(words.len() * 8 + options.len() + zeros);
         words.iter().for_each(|&word| sum.add_u64(word));
         sum.add(options);
         u64::from(sum.checksum())
@@ -54,7 +54,7 @@ impl Header {
     /// The whole header of a Data packet without options, as in most packets; `None` for any other
     /// header. The bytes are the same as [`crate::Emitter`] writes.
     #[inline]
-    pub fn plain_data(&self, checksum: Checksum<'_>) -> Option<[u8; DATA_LEN]> {
+    pub fn plain_data(&self, checksum: Checksum) -> Option<[u8; DATA_LEN]> {
         if !matches!(self.kind, HeaderKind::Data) || !self.is_usual() {
             return None;
         }
@@ -81,7 +81,7 @@ impl Header {
     pub fn usual_ack<'r>(
         &self,
         options: &UsualAck<'_>,
-        checksum: Checksum<'_>,
+        checksum: Checksum,
         room: &'r mut [u8; UsualAck::ROOM],
     ) -> Option<&'r [u8]> {
         let (HeaderKind::Ack { ack } | HeaderKind::DataAck { ack }) = self.kind else {

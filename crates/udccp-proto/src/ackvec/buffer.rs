@@ -61,15 +61,22 @@ impl AckVectorBuffer {
     }
 
     /// A valid packet of any type arrived and its options were processed.
+    #[inline(always)]
     pub fn on_packet(&mut self, seq: Seqno, ecn: Ecn) -> Arrival {
         //= 4340-11.4-1
         //= 4340-11.4-2
-        let state = state_of(ecn);
-        let ahead = self.ackno.map_or(1, |newest| seq.distance_from(newest));
-        if ahead == 1 && ecn != Ecn::Ect1 && self.cells.extend_newest(state) {
+        let is_next = self.ackno.is_some_and(|newest| seq == newest.next());
+        if is_next && ecn != Ecn::Ect1 && self.cells.extend_newest(state_of(ecn)) {
             self.ackno = Some(seq);
             return Arrival::InOrder;
         }
+        self.on_any_packet(seq, ecn)
+    }
+
+    #[inline(never)]
+    fn on_any_packet(&mut self, seq: Seqno, ecn: Ecn) -> Arrival {
+        let state = state_of(ecn);
+        let ahead = self.ackno.map_or(1, |newest| seq.distance_from(newest));
         if ahead <= 0 {
             return self.on_older(seq, ahead.unsigned_abs(), state, ecn);
         }

@@ -26,6 +26,7 @@ impl Connection {
 
     /// Gives an acknowledgement to the sender half, and to whoever waits for our own
     /// acknowledgements to be known.
+    #[inline(always)]
     pub(super) fn process_acknowledgement(
         &mut self,
         ctx: &mut Ctx<'_>,

@@ -44,7 +44,7 @@ mod transmit;
 mod unreachable;
 
 use udccp_base::Instant;
-use udccp_wire::{PseudoHeader, Seqno, ServiceCode};
+use udccp_wire::{IP_PROTOCOL, PseudoHeader, Seqno, ServiceCode, checksum::Sum};
 
 use crate::event::{Event, EventKind};
 use crate::features::{Negotiator, Role};
@@ -76,6 +76,7 @@ use send_side::SendSide;
 use seq::Sequence;
 use timers::Timers;
 use timing::Timing;
+pub(crate) use transmit::Sent;
 
 /// Sequence Window of a new connection (RFC 4340 section 7.5.2).
 const INITIAL_SEQUENCE_WINDOW: u64 = 100;
@@ -96,6 +97,8 @@ pub(crate) struct Identity {
 pub(crate) struct Connection {
     pub(crate) who: Identity,
     config: SharedConfig,
+    /// Of the pseudo-header of what leaves, with a length of 0.
+    addresses: Sum,
     // What most packets touch.
     state: State,
     seq: Sequence,
@@ -135,8 +138,10 @@ impl Connection {
         let (c, tuple) = (&config, &who.tuple);
         let mut seq = Sequence::new(iss, INITIAL_SEQUENCE_WINDOW);
         seq.window_local = c.sequence_window.max(INITIAL_SEQUENCE_WINDOW);
+        let pseudo = PseudoHeader::new(tuple.local.ip(), tuple.remote.ip());
         Self {
             path: PathMtu::new(tuple, c),
+            addresses: pseudo.sum(IP_PROTOCOL, 0),
             state,
             seq,
             negotiation: Negotiation::new(features, c.sequence_window),

@@ -14,7 +14,8 @@ impl Connection {
     /// When to call `handle_timeout`.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let mut at = self.timers.next();
-        let earliest = |a: Option<Instant>, at: Instant| a.map_or(at, |a| a.min(at));
+        // None is later than all.
+        let earliest = |a: Option<Instant>, at: Instant| a.unwrap_or(Instant::MAX).min(at);
         if !self.state.is_over() {
             at = earliest(self.cc.sender_timer(), at);
             at = earliest(self.silent_until(), at);

@@ -1,8 +1,9 @@
 //! Implements `Machine`, which drives the endpoint.
 
-use udccp_base::{Datagram, Instant, Machine};
+use udccp_base::{Datagram, Instant, Machine, MaybeInstant};
 
 use super::Endpoint;
+use crate::connection::Sent;
 use crate::state::State;
 
 /// Packets that a connection sends in one turn: enough for one batch of a driver.
@@ -53,16 +54,10 @@ impl Machine for Endpoint {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let timer = self.timers.peek().map(|(at, _)| at);
-        let rare = earlier(self.table.next_end(), self.listeners.next_invitation().map(|i| i.0));
-        earlier(earlier(timer, rare), self.quiet_until)
-    }
-}
-
-fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
+        let timer = MaybeInstant::from(self.timers.peek().map(|(at, _)| at));
+        let timewait = self.table.next_end().into();
+        let invitation = self.listeners.next_invitation().map(|i| i.0).into();
+        timer.earlier(timewait).earlier(invitation).earlier(self.quiet_until.into()).get()
     }
 }
 
@@ -102,17 +97,21 @@ impl Endpoint {
     #[inline]
     fn poll_connections(&mut self, now: Instant, out: &mut Option<Datagram>) -> bool {
         while let Some(&index) = self.ready.front() {
-            let wrote = self
-                .connection_at(now, index)
-                .is_some_and(|(connection, mut ctx)| connection.poll_transmit(&mut ctx, out));
-            if wrote {
+            let sent = match self.connection_at(now, index) {
+                Some((connection, mut ctx)) => connection.poll_transmit(&mut ctx, out),
+                None => Sent::Nothing,
+            };
+            if sent == Sent::One {
                 self.took_turn(index, 1);
                 return true;
             }
             self.ready.pop_front();
             self.turn = 0;
-            self.slots.replace_ready(index, false);
             self.settle(index);
+            if sent == Sent::Last {
+                self.last_sender = index;
+                return true;
+            }
         }
         false
     }
@@ -130,13 +129,22 @@ impl Endpoint {
     }
 
     /// A connection has nothing more to send: sets its timer, and removes it if it has ended.
+    #[inline]
     fn settle(&mut self, index: u32) {
-        let Some(connection) = self.slots.at(index) else { return };
+        let Some(slot) = self.slots.slot(index) else { return };
+        slot.is_ready = false;
+        let Some(connection) = &slot.connection else { return };
         let at = connection.poll_timeout();
         if connection.is_alive() {
             self.timers.set(index, at);
-            return;
+        } else {
+            self.settle_ended(index, at);
         }
+    }
+
+    #[cold]
+    fn settle_ended(&mut self, index: u32, at: Option<Instant>) {
+        let Some(connection) = self.slots.at(index) else { return };
         let (tuple, state) = (*connection.tuple(), connection.state());
         let never_accepted = connection.who.listener.is_some() && !connection.was_open();
         let released = connection.is_released() || (never_accepted && state.is_over());

@@ -122,8 +122,10 @@ impl Endpoint {
 
     /// Marks a connection that may have something to send, or a new timer.
     fn make_ready(&mut self, index: u32) {
-        if !self.slots.replace_ready(index, true) {
-            self.ready.push_back(index);
+        if let Some(slot) = self.slots.slot(index) {
+            if !core::mem::replace(&mut slot.is_ready, true) {
+                self.ready.push_back(index);
+            }
         }
     }
 

@@ -6,11 +6,11 @@ use crate::tuple::FourTuple;
 
 /// A place for one connection after another.
 #[derive(Clone, Debug, Default)]
-struct Slot {
+pub(super) struct Slot {
     generation: u32,
     /// Whether the connection is in the ready queue.
-    is_ready: bool,
-    connection: Option<Box<Connection>>,
+    pub(super) is_ready: bool,
+    pub(super) connection: Option<Box<Connection>>,
 }
 
 /// Connections by index, with generations so that an old id finds nothing.
@@ -65,6 +65,12 @@ impl Slots {
         self.slots.get(index as usize)?.connection.as_deref()
     }
 
+    /// The place at this index.
+    #[inline]
+    pub(super) fn slot(&mut self, index: u32) -> Option<&mut Slot> {
+        self.slots.get_mut(index as usize)
+    }
+
     /// The connection at this index.
     pub(super) fn at(&mut self, index: u32) -> Option<&mut Connection> {
         self.slots.get_mut(index as usize)?.connection.as_deref_mut()
@@ -74,13 +80,6 @@ impl Slots {
     #[inline]
     pub(super) fn tuple(&self, index: u32) -> Option<&FourTuple> {
         Some(self.look(index)?.tuple())
-    }
-
-    /// Notes that the connection has, or has no longer, something to send; returns what was
-    /// noted before.
-    pub(super) fn replace_ready(&mut self, index: u32, ready: bool) -> bool {
-        let slot = self.slots.get_mut(index as usize);
-        slot.is_some_and(|s| core::mem::replace(&mut s.is_ready, ready))
     }
 
     /// All connections.

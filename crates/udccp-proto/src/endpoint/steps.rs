@@ -5,7 +5,7 @@ use udccp_wire::{PacketType, PacketView, PseudoHeader, ResetCode, ServiceCode};
 
 use super::listeners::{Intake, Served};
 use super::{Endpoint, out_of_the_blue};
-use crate::connection::{Arrival, Connection, Handled, Identity, Received};
+use crate::connection::{Arrival, Connection, Ctx, Handled, Identity, Received};
 use crate::features::{Negotiator, Role};
 use crate::ids::{ConnectionId, ListenerId};
 use crate::tuple::FourTuple;
@@ -34,7 +34,8 @@ impl Endpoint {
             return;
         }
         match PacketView::of_usual(&datagram.header, datagram.transport_len()) {
-            Some(view) => self.run_steps(now, &view, &arrival),
+            Some(view) if self.take_in_order(now, &view, &arrival) => {}
+            Some(view) => self.run_steps(now, &view.clone(), &arrival.clone()),
             None => self.take_unusual(now, &arrival),
         }
     }
@@ -49,7 +50,34 @@ impl Endpoint {
         }
     }
 
-    #[inline]
+    /// Takes the next packet in order of the connection that the packet before was of; whether it
+    /// did. Nothing else happens to nearly all packets, so it is all in line.
+    #[inline(always)]
+    fn take_in_order(
+        &mut self,
+        now: Instant,
+        view: &PacketView<'_>,
+        arrival: &Arrival<'_>,
+    ) -> bool {
+        if !self.is_verified(arrival.datagram) {
+            return false;
+        }
+        let Some(index) = self.table.last(|tuple| is_of(view, arrival.datagram, tuple)) else {
+            return false;
+        };
+        let Some(slot) = self.slots.slot(index) else { return false };
+        let Some(connection) = slot.connection.as_deref_mut() else { return false };
+        let (events, arena) = (&mut self.events, &mut self.arena);
+        let mut ctx = Ctx { now, events, arena, registry: &self.config.ccids };
+        if !connection.take_in_order(&mut ctx, view, arrival) {
+            return false;
+        }
+        if !core::mem::replace(&mut slot.is_ready, true) {
+            self.ready.push_back(index);
+        }
+        true
+    }
+
     fn run_steps(&mut self, now: Instant, view: &PacketView<'_>, arrival: &Arrival<'_>) {
         if !self.step_1_check_header(view, arrival.datagram) {
             return;
@@ -231,6 +259,15 @@ impl Endpoint {
     ) -> Identity {
         Identity { id: self.slots.next_id(), tuple, role, service, listener }
     }
+}
+
+/// Whether a packet is of the connection with this tuple.
+#[inline(always)]
+fn is_of(view: &PacketView<'_>, datagram: &Datagram, tuple: &FourTuple) -> bool {
+    view.src_port() == tuple.remote_port
+        && view.dst_port() == tuple.local_port
+        && datagram.src == tuple.remote
+        && datagram.dst == tuple.local
 }
 
 fn has_right_checksum(view: &PacketView<'_>, datagram: &Datagram) -> bool {

@@ -14,18 +14,22 @@ pub(super) struct TimerHeap {
 
 impl TimerHeap {
     /// The earliest wake-up and whose it is.
+    #[inline]
     pub(super) fn peek(&self) -> Option<(Instant, u32)> {
-        self.heap.first().copied()
+        self.heap.first().copied().filter(|(at, _)| *at != Instant::MAX)
     }
 
-    /// Sets, moves or (`None`) removes the wake-up of connection `who`.
+    /// Sets, moves or (`None`) removes the wake-up of connection `who`. A lone one is not taken
+    /// out, since it soon comes back: it then waits for ever.
+    #[inline]
     pub(super) fn set(&mut self, who: u32, at: Option<Instant>) {
-        if let (Some(at), [(due, whose)]) = (at, &mut self.heap[..]) {
-            if *whose == who {
-                *due = at;
-                return;
-            }
+        match &mut self.heap[..] {
+            [(due, whose)] if *whose == who => *due = at.unwrap_or(Instant::MAX),
+            _ => self.set_among_others(who, at),
         }
+    }
+
+    fn set_among_others(&mut self, who: u32, at: Option<Instant>) {
         let needed = who as usize + 1;
         if self.place.len() < needed {
             self.place.resize(needed, NOWHERE);
@@ -42,9 +46,6 @@ impl TimerHeap {
                 let place = place as usize;
                 if self.heap[place].0 != at {
                     self.heap[place].0 = at;
-                    if self.heap.len() == 1 {
-                        return;
-                    }
                     self.up(place);
                     self.down(self.place[who as usize] as usize);
                 }

@@ -52,6 +52,7 @@ impl AckRatio {
         self.wanted
     }
 
+    #[inline(always)]
     pub(super) fn on_peer_packet(&mut self, packet: &ReceivedInfo) {
         self.congested |= self.peer.on_packet(packet);
     }

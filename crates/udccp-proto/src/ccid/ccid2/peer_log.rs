@@ -23,29 +23,36 @@ impl PeerLog {
     ///
     /// A hole counts once three later packets arrived, and as an acknowledgement unless the
     /// NDP Count of the packet after it shows that it was data (RFC 4341 section 6.1.1).
+    #[inline(always)]
     pub(super) fn on_packet(&mut self, packet: &ReceivedInfo) -> bool {
         let marked = !packet.is_data && packet.ecn == Ecn::Ce;
-        let Some(newest) = self.newest else {
-            (self.newest, self.received, self.settled) = (Some(packet.seq), 1, !1);
-            return marked;
-        };
-        let step = packet.seq.distance_from(newest);
-        if step == 1 && self.is_whole() {
+        if self.is_whole() && self.newest.is_some_and(|newest| packet.seq == newest.next()) {
             // The normal case.
-            self.skip_to(packet.seq, 1);
+            (self.newest, self.settled) = (Some(packet.seq), self.settled << 1);
             return marked;
         }
+        self.on_other(packet.seq, packet.ndp_count == Some(0)) || marked
+    }
+
+    /// The same for a packet beside a hole.
+    #[inline(never)]
+    fn on_other(&mut self, seq: Seqno, follows_data: bool) -> bool {
+        let Some(newest) = self.newest else {
+            (self.newest, self.received, self.settled) = (Some(seq), 1, !1);
+            return false;
+        };
+        let step = seq.distance_from(newest);
         if step <= 0 {
             let age = step.unsigned_abs();
             self.received |= if age < DEPTH { 1 << age } else { 0 };
-            return marked;
+            return false;
         }
-        self.newest = Some(packet.seq);
+        self.newest = Some(seq);
         let overflow = self.shift(step.unsigned_abs());
-        if packet.ndp_count == Some(0) && self.received & 2 == 0 {
+        if follows_data && self.received & 2 == 0 {
             self.settled |= 2;
         }
-        self.count_holes() || overflow || marked
+        self.count_holes() || overflow
     }
 
     /// Whether no hole is in sight.

@@ -286,6 +286,23 @@ impl Ccid2Sender {
         self.trains.wait_for_room(now, room, cwnd, self.rtt.srtt())
     }
 
+    #[inline(never)]
+    fn on_data_sent(&mut self, now: Instant, packet: SentInfo) {
+        if let Some(pace) = self.pace(packet.size_bytes) {
+            self.trains.on_sent(now, pace, &mut self.pacer);
+        }
+        self.history.push(packet.seq, now);
+        if packet.ecn == Ecn::Ce {
+            self.probes.push(packet.seq);
+        }
+        self.pipe += 1;
+        self.sent_total += 1;
+        self.window.on_sent(now, &packet, self.pipe, self.rtt.rto());
+        if self.timer == MaybeInstant::NONE {
+            self.restart_timer(now);
+        }
+    }
+
     fn on_timeout(&mut self, now: Instant) {
         let next = self.next_seq();
         self.window.on_timeout(now, self.pipe, next);
@@ -345,25 +362,13 @@ impl CcidSender for Ccid2Sender {
         SendVerdict::Now
     }
 
+    #[inline(always)]
     fn on_sent(&mut self, now: Instant, packet: SentInfo) {
         self.last_sent = Some(packet.seq);
         self.ack_of_ack.on_sent(packet.is_data, packet.has_ack);
         //= 4341-5-5
-        if !packet.is_data {
-            return;
-        }
-        if let Some(pace) = self.pace(packet.size_bytes) {
-            self.trains.on_sent(now, pace, &mut self.pacer);
-        }
-        self.history.push(packet.seq, now);
-        if packet.ecn == Ecn::Ce {
-            self.probes.push(packet.seq);
-        }
-        self.pipe += 1;
-        self.sent_total += 1;
-        self.window.on_sent(now, &packet, self.pipe, self.rtt.rto());
-        if self.timer == MaybeInstant::NONE {
-            self.restart_timer(now);
+        if packet.is_data {
+            self.on_data_sent(now, packet);
         }
     }
 

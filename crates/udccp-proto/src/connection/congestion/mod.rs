@@ -183,7 +183,7 @@ impl CongestionControl {
     }
 
     /// A packet left.
-    #[inline]
+    #[inline(always)]
     pub(super) fn on_sent(&mut self, now: Instant, packet: SentInfo) {
         if let Some(tx) = &mut self.tx {
             of_sender!(tx, tx => tx.on_sent(now, packet));
@@ -194,13 +194,19 @@ impl CongestionControl {
     }
 
     /// A valid packet arrived for the first time.
-    #[inline]
-    pub(super) fn on_packet(&mut self, now: Instant, packet: &ReceivedInfo) {
-        if let Some(rx) = &mut self.rx {
-            of_receiver!(rx, rx => rx.on_packet(now, packet));
+    #[inline(always)]
+    pub(super) fn on_packet(&mut self, now: Instant, packet: ReceivedInfo) {
+        match &mut self.rx {
+            Some(ReceiverHalf::Ccid2(rx)) => rx.on_packet(now, &packet),
+            Some(ReceiverHalf::Tfrc(rx)) => rx.on_packet(now, &packet.clone()),
+            Some(ReceiverHalf::Other(rx)) => rx.on_packet(now, &packet.clone()),
+            None => {}
         }
-        if let Some(tx) = &mut self.tx {
-            of_sender!(tx, tx => tx.on_peer_packet(now, packet));
+        match &mut self.tx {
+            Some(SenderHalf::Ccid2(tx)) => tx.on_peer_packet(now, &packet),
+            Some(SenderHalf::Tfrc(tx)) => tx.on_peer_packet(now, &packet.clone()),
+            Some(SenderHalf::Other(tx)) => tx.on_peer_packet(now, &packet.clone()),
+            None => {}
         }
     }
 

@@ -10,7 +10,16 @@ use udccp_base::Payload;
 #[derive(Clone, Default)]
 pub(super) struct Messages {
     waiting: VecDeque<Waiting>,
+    /// Behind all of these.
+    zeros: Zeros,
     count: usize,
+}
+
+/// Messages of zeros, all of one size: what a source without data of its own sends.
+#[derive(Clone, Copy, Default)]
+struct Zeros {
+    bytes: u32,
+    count: u32,
 }
 
 #[derive(Clone)]
@@ -68,21 +77,33 @@ impl Messages {
     #[inline]
     pub(super) fn push(&mut self, payload: Payload) {
         self.count += 1;
-        self.waiting.push_back(Waiting::One(payload));
+        match payload {
+            Payload::Zeros(bytes) if self.zeros.count == 0 || self.zeros.bytes == bytes => {
+                self.zeros = Zeros { bytes, count: self.zeros.count + 1 };
+            }
+            other => self.push_other(Waiting::One(other)),
+        }
+    }
+
+    fn push_other(&mut self, other: Waiting) {
+        let Zeros { bytes, count } = core::mem::take(&mut self.zeros);
+        self.waiting.extend((0..count).map(|_| Waiting::One(Payload::Zeros(bytes))));
+        self.waiting.push_back(other);
     }
 
     /// Adds those of a buffer, at least one.
     pub(super) fn push_packets(&mut self, packets: Packets) {
         self.count += packets.bytes.len().div_ceil(usize::from(packets.stride));
-        self.waiting.push_back(Waiting::Several(packets));
+        self.push_other(Waiting::Several(packets));
     }
 
     /// The oldest, which stays.
     pub(super) fn front(&self) -> Option<Payload> {
-        Some(match self.waiting.front()? {
-            Waiting::One(payload) => payload.clone(),
-            Waiting::Several(packets) => packets.clone().take_first(),
-        })
+        match self.waiting.front() {
+            Some(Waiting::One(payload)) => Some(payload.clone()),
+            Some(Waiting::Several(packets)) => Some(packets.clone().take_first()),
+            None => (self.count > 0).then_some(Payload::Zeros(self.zeros.bytes)),
+        }
     }
 
     /// The oldest. In line, so that it is made where it is used: a message that was just written
@@ -95,11 +116,17 @@ impl Messages {
                 return Some(packets.take_first());
             }
         }
-        let oldest = self.waiting.pop_front()?;
+        if self.count == 0 {
+            return None;
+        }
         self.count -= 1;
-        Some(match oldest {
-            Waiting::One(payload) => payload,
-            Waiting::Several(mut packets) => packets.take_first(),
+        Some(match self.waiting.pop_front() {
+            Some(Waiting::One(payload)) => payload,
+            Some(Waiting::Several(mut packets)) => packets.take_first(),
+            None => {
+                self.zeros.count -= 1;
+                Payload::Zeros(self.zeros.bytes)
+            }
         })
     }
 
@@ -122,8 +149,10 @@ impl Messages {
     /// Takes all out.
     #[inline]
     pub(super) fn clear(&mut self) {
-        self.waiting.clear();
-        self.count = 0;
+        if !self.waiting.is_empty() {
+            self.waiting.clear();
+        }
+        (self.zeros.count, self.count) = (0, 0);
     }
 }
 

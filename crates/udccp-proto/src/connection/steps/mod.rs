@@ -22,7 +22,7 @@ use core::ops::ControlFlow;
 
 use udccp_wire::PacketType;
 
-use super::{Connection, Ctx, Handled, Received};
+use super::{Arrival, Connection, Ctx, Handled, Received};
 use crate::state::State;
 
 /// Whether the next step follows. `Break`: the packet is done with.
@@ -41,13 +41,21 @@ impl Connection {
         ctx: &mut Ctx<'_>,
         packet: &mut Received<'_>,
     ) -> Handled {
-        self.recv.set_outside(packet.arrival.pressure);
-        self.credit.on_received(packet.arrival.datagram.transport_len());
-        if self.take_in_order(ctx, packet) {
+        if self.take_in_order(ctx, packet.view, packet.arrival) {
             return Handled::Done;
         }
+        self.note_arrival(packet.arrival, packet.arrival.datagram.transport_len());
         match self.run_steps(ctx, packet) {
             ControlFlow::Continue(handled) | ControlFlow::Break(handled) => handled,
+        }
+    }
+
+    /// A packet of `len` bytes arrived, valid or not.
+    #[inline(always)]
+    fn note_arrival(&mut self, arrival: &Arrival<'_>, len: usize) {
+        self.recv.set_outside(arrival.pressure);
+        if self.credit.is_limited() {
+            self.credit.on_received(len);
         }
     }
 

@@ -46,6 +46,7 @@ impl Connection {
     }
 
     /// So many packets like this one are the peer's.
+    #[inline(always)]
     pub(super) fn note_valid(&mut self, ctx: &Ctx<'_>, packet: &Received<'_>, count: u64) {
         self.timing.last_valid = ctx.now;
         self.timing.unanswered_since = MaybeInstant::NONE;
@@ -65,6 +66,7 @@ impl Connection {
     }
 
     /// Enters the packet into the Ack Vector and notifies congestion control.
+    #[inline(always)]
     pub(super) fn mark_acknowledgeable(
         &mut self,
         ctx: &Ctx<'_>,
@@ -87,11 +89,11 @@ impl Connection {
             return;
         }
         let info = self.received_info(packet, ndp);
-        self.cc.on_packet(ctx.now, &info);
+        self.cc.on_packet(ctx.now, info);
     }
 
     /// What congestion control learns of a packet.
-    #[inline]
+    #[inline(always)]
     pub(super) fn received_info(&self, packet: &Received<'_>, ndp: u64) -> ReceivedInfo {
         ReceivedInfo {
             seq: packet.seq,

@@ -1,8 +1,9 @@
 //! Step 16: process data.
 
-use udccp_wire::PacketType;
+use udccp_base::Payload;
+use udccp_wire::{PacketType, PacketView};
 
-use super::super::{Connection, Ctx, Received};
+use super::super::{Arrival, Connection, Ctx, Received};
 use crate::ackvec::DropCode;
 use crate::event::EventKind;
 
@@ -12,8 +13,13 @@ impl Connection {
         if packet.is_duplicate {
             return;
         }
-        let is_corrupt = !packet.data_is_intact();
-        //= 4340-11.7-3
+        self.take_data(ctx, packet, !packet.data_is_intact());
+    }
+
+    /// The same for data that is not here for the second time.
+    //= 4340-11.7-3
+    #[inline(always)]
+    pub(super) fn take_data(&mut self, ctx: &mut Ctx<'_>, packet: &Received<'_>, is_corrupt: bool) {
         if let Err(code) = self.accept_data(packet, is_corrupt) {
             // What the application would have taken corrupt is still more than one drop among
             // others.
@@ -27,7 +33,7 @@ impl Connection {
         if !packet.carries_message() {
             return;
         }
-        let payload = packet.payload();
+        let payload = message(packet);
         self.counters.data_bytes_received += payload.len() as u64;
         if is_corrupt {
             //= 4340-9.3-2
@@ -42,6 +48,7 @@ impl Connection {
     }
 
     /// Whether the packet's data, if it has any, may be delivered.
+    #[inline(always)]
     fn accept_data(&mut self, packet: &Received<'_>, is_corrupt: bool) -> Result<(), DropCode> {
         let waits_for_confirm = self.waits_for_ecn_confirm();
         //= 4340-11.7.2-3
@@ -94,4 +101,20 @@ impl Connection {
     pub(super) fn waits_for_ecn_confirm(&self) -> bool {
         !self.config.ecn && self.negotiation.waits_for_ecn_confirm()
     }
+}
+
+/// The application data; zeros, which need no copy, in line.
+#[inline(always)]
+fn message(packet: &Received<'_>) -> Payload {
+    match packet.arrival.datagram.payload {
+        Payload::Zeros(zeros) if packet.view.payload_in_header().is_empty() => {
+            Payload::Zeros(zeros)
+        }
+        _ => any_message(*packet.view, *packet.arrival),
+    }
+}
+
+#[inline(never)]
+fn any_message(view: PacketView<'_>, arrival: Arrival<'_>) -> Payload {
+    Received::new(&view, &arrival).payload()
 }

@@ -19,11 +19,15 @@ impl Connection {
         self.acks.ackno().unwrap_or(self.seq.gsr)
     }
 
-    /// Sends an Ack if one is owed now and no data carried it.
-    pub(super) fn transmit_ack(&mut self, ctx: &mut Ctx<'_>, out: &mut Option<Datagram>) -> bool {
-        if self.outbox.is_ack_held || !self.ack_is_due(ctx.now) {
-            return false;
-        }
+    /// Whether an Ack is owed now that no data carried.
+    #[inline]
+    pub(super) fn owes_ack_now(&mut self, now: Instant) -> bool {
+        !self.outbox.is_ack_held && self.ack_is_due(now)
+    }
+
+    /// Sends an Ack.
+    #[inline(never)]
+    pub(super) fn transmit_ack(&mut self, ctx: &mut Ctx<'_>, out: &mut Option<Datagram>) {
         let ack = self.ackno();
         self.counters.acks_sent += 1;
         self.write_usual(ctx, out, HeaderKind::Ack { ack }, Payload::EMPTY);
@@ -37,7 +41,6 @@ impl Connection {
             self.outbox.sync = Some(ack);
             self.outbox.sync_with_vector = true;
         }
-        true
     }
 
     /// Has an acknowledgement that is owed now wait; whether one is, and may. Where many messages
@@ -59,6 +62,7 @@ impl Connection {
         core::mem::take(&mut self.outbox.is_ack_held)
     }
 
+    #[inline]
     fn ack_is_due(&mut self, now: Instant) -> bool {
         if self.outbox.ack || self.negotiation.take_packet_request(now) {
             return true;
@@ -69,10 +73,15 @@ impl Connection {
 
     /// Whether feedback waits because the receive queue is full. Now and then a Sync shows the peer
     /// that we live.
+    #[inline]
     pub(super) fn feedback_is_held(&mut self, now: Instant) -> bool {
-        if !self.config.hold_acks_when_full {
-            return false;
-        }
+        // Nearly always nothing waits to be read.
+        let may_be = self.recv.waiting().0 > 0 || self.acks.held_until().is_some();
+        may_be && self.config.hold_acks_when_full && self.holds_feedback(now)
+    }
+
+    #[inline(never)]
+    fn holds_feedback(&mut self, now: Instant) -> bool {
         let hold = self.acks.hold(now, self.recv.pressure());
         match hold {
             Hold::No | Hold::Continues => {}

@@ -10,6 +10,7 @@ use crate::state::State;
 
 impl Connection {
     /// Sends the first message of the queue if congestion control lets it go.
+    #[inline(never)]
     pub(super) fn transmit_data(&mut self, ctx: &mut Ctx<'_>, out: &mut Option<Datagram>) -> bool {
         let Some(size) = self.front_len(ctx) else { return false };
         if !self.may_leave(ctx, size) {
@@ -18,7 +19,10 @@ impl Connection {
         }
         let kind = self.data_kind(ctx, size);
         let Some((payload, token)) = self.send.queue_mut().pop() else { return false };
-        self.write_usual(ctx, out, kind, payload);
+        match kind {
+            HeaderKind::Data => self.write_usual(ctx, out, HeaderKind::Data, payload),
+            other => self.write_data_ack(ctx, out, other, payload),
+        }
         if let Some(token) = token {
             self.send.follow(self.seq.gss, token);
         }

@@ -70,6 +70,18 @@ impl Connection {
         }
     }
 
+    /// The same for a DataAck, which few packets are.
+    #[inline(never)]
+    pub(super) fn write_data_ack(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        out: &mut Option<Datagram>,
+        kind: HeaderKind,
+        payload: Payload,
+    ) {
+        self.write_usual(ctx, out, kind, payload);
+    }
+
     /// A header of this kind with the next sequence number.
     #[inline(always)]
     fn next_header(&mut self, now: Instant, kind: HeaderKind) -> Header {
@@ -148,7 +160,10 @@ impl Connection {
         let ecn = self.ecn_of(now, ty);
         self.account(now, ty, header.seq, payload.len(), ecn, written);
         let (src, dst) = (self.who.tuple.local, self.who.tuple.remote);
-        *out = Some(Datagram { src, dst, protocol: Datagram::DCCP, ecn, header: bytes, payload });
+        let protocol = Datagram::DCCP;
+        let datagram = Datagram { src, dst, protocol, ecn, header: bytes, payload };
+        // It is empty: there is nothing to drop.
+        core::mem::forget(out.replace(datagram));
     }
 
     /// The header of Data without options, or of an acknowledgement with the usual ones, for the
@@ -163,10 +178,9 @@ impl Connection {
         if self.needs_long_way() {
             return None;
         }
-        let pseudo = self.pseudo_header();
         let checksum = match payload {
             _ if self.path.is_encapsulated() => Checksum::Zero,
-            &Payload::Zeros(zeros) => Checksum::OfZeros(&pseudo, zeros as usize),
+            &Payload::Zeros(zeros) => Checksum::OfZeros(self.addresses, zeros as usize),
             Payload::Bytes(_) => return None,
         };
         match header.kind {
@@ -219,6 +233,7 @@ impl Connection {
     }
 
     /// Data and acknowledgements are congestion controlled, and may be marked.
+    #[inline(always)]
     pub(super) fn ecn_of(&mut self, now: Instant, ty: PacketType) -> Ecn {
         let controlled = matches!(ty, PacketType::Data | PacketType::DataAck | PacketType::Ack);
         //= 4340-12-1
