@@ -126,8 +126,8 @@ impl NewCwv {
     }
 
     fn decide_phase(&mut self, now: Instant, cwnd: u32) {
-        let used = self.used(now);
-        if used.is_none_or(|used| u64::from(used) * 2 >= u64::from(cwnd)) {
+        let is_used = |pipe_ack: &PipeAck| pipe_ack.reaches(now, self.srtt, cwnd.div_ceil(2));
+        if self.pipe_ack.as_deref().is_none_or(is_used) {
             self.non_validated_since = MaybeInstant::NONE;
         } else if self.non_validated_since == MaybeInstant::NONE {
             // After silence, the phase began when acknowledgements stopped.

@@ -69,6 +69,15 @@ impl PipeAck {
         Some(recent.map(|s| s.packets).max().unwrap_or(0))
     }
 
+    /// Whether the value is at least this, or undefined. Mostly the last complete sample says so.
+    #[inline]
+    pub fn reaches(&self, now: Instant, srtt: Duration, least: u32) -> bool {
+        let last = self.slots[self.current];
+        let is_recent = now - last.start <= SHORTEST_PERIOD;
+        last.packets >= least && is_recent
+            || self.value(now, srtt).is_none_or(|value| value >= least)
+    }
+
     /// Makes the value undefined again, as after loss recovery.
     pub fn reset(&mut self) {
         *self = Self::default();

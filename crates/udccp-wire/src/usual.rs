@@ -24,13 +24,15 @@ pub enum Checksum {
 }
 
 impl Checksum {
-    /// The field's value for a header of these words and options.
-    #[inline]
-    fn of(self, words: &[u64], options: &[u8]) -> u64 {
+    /// The field's value for a header of `len` bytes: these words, and more of them as bytes, zero
+    /// beyond the header.
+    #[inline(always)]
+    fn of(self, words: &[u64], more: &[u8], len: usize) -> u64 {
         let Self::OfZeros(mut sum, zeros) = self else { return 0 };
-        sum.add_length(words.len() * 8 + options.len() + zeros);
+        sum.add_length(len + zeros);
         words.iter().for_each(|&word| sum.add_u64(word));
-        sum.add(options);
+        let more = more.chunks_exact(8).filter_map(<[u8]>::first_chunk);
+        more.for_each(|&word| sum.add_u64(u64::from_be_bytes(word)));
         u64::from(sum.checksum())
     }
 }
@@ -53,13 +55,13 @@ pub struct UsualAck<'a> {
 impl Header {
     /// The whole header of a Data packet without options, as in most packets; `None` for any other
     /// header. The bytes are the same as [`crate::Emitter`] writes.
-    #[inline]
+    #[inline(always)]
     pub fn plain_data(&self, checksum: Checksum) -> Option<[u8; DATA_LEN]> {
         if !matches!(self.kind, HeaderKind::Data) || !self.is_usual() {
             return None;
         }
         let words = self.first_words(DATA_LEN);
-        let first = words[0] | checksum.of(&words, &[]);
+        let first = words[0] | checksum.of(&words, &[], DATA_LEN);
         let mut bytes = [0; DATA_LEN];
         bytes.copy_from_slice([first, words[1]].map(u64::to_be_bytes).as_flattened());
         Some(bytes)
@@ -93,7 +95,8 @@ impl Header {
         let (fixed, rest) = room.split_first_chunk_mut::<ACK_LEN>()?;
         let len = (ACK_LEN + options.write(rest)?).next_multiple_of(4);
         let [mut first, number] = self.first_words(len);
-        first |= checksum.of(&[first, number, ack.value()], rest.get(..len - ACK_LEN)?);
+        let rest = rest.get(..(len - ACK_LEN).next_multiple_of(8))?;
+        first |= checksum.of(&[first, number, ack.value()], rest, len);
         fixed.copy_from_slice([first, number, ack.value()].map(u64::to_be_bytes).as_flattened());
         room.get(..len)
     }

@@ -69,7 +69,7 @@ impl Cells {
     }
 
     /// Puts one packet before all others where the newest cell has room for it: the normal case.
-    #[inline]
+    #[inline(always)]
     pub(super) fn extend_newest(&mut self, state: CellState) -> bool {
         match self.buf[self.head..self.tail].first_mut() {
             Some(first) if CellState::of_cell(*first) == state && packets_of(*first) < FULL => {

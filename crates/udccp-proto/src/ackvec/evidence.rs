@@ -14,7 +14,7 @@ pub(crate) struct Evidence {
 
 impl Evidence {
     /// Adds the newest of a run, `wanted` at most; returns how many are still wanted.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn add_run(&mut self, newest: Seqno, oldest: Seqno, wanted: usize) -> usize {
         let is_newest = self.known == 0 || newest.at_least(self.newest[0]);
         let is_long = newest.distance_from(oldest) >= NUMDUPACK as i64 - 1;
@@ -27,6 +27,7 @@ impl Evidence {
         self.add_each(newest, oldest, wanted)
     }
 
+    #[inline(never)]
     fn add_each(&mut self, newest: Seqno, oldest: Seqno, mut wanted: usize) -> usize {
         let mut seq = newest;
         while wanted > 0 && seq.at_least(oldest) {

@@ -124,7 +124,7 @@ impl Connection {
     }
 
     fn tell_sender_half(&mut self, ctx: &mut Ctx<'_>, info: &AckInfo<'_>) {
-        let Some(outcome) = self.cc.on_ack(ctx.now, info) else { return };
+        let outcome = self.cc.on_ack(ctx.now, info);
         let c = &mut self.counters;
         c.data_packets_acked += u64::from(outcome.newly_acked) + u64::from(outcome.late);
         c.data_packets_lost += u64::from(outcome.newly_lost);

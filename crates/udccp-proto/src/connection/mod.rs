@@ -185,6 +185,12 @@ impl Connection {
     }
 
     fn emit(&self, ctx: &mut Ctx<'_>, kind: EventKind) {
+        self.emit_here(ctx, kind);
+    }
+
+    /// The same in line, for what happens with most packets.
+    #[inline(always)]
+    fn emit_here(&self, ctx: &mut Ctx<'_>, kind: EventKind) {
         // Before the application has accepted, it knows no id.
         let is_known = self.who.listener.is_none() || matches!(kind, EventKind::Incoming(_));
         if is_known && !self.ending.is_released() {

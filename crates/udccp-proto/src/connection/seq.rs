@@ -102,13 +102,16 @@ impl Sequence {
 
     /// Takes `seq` where it is the next number, with an acknowledgement number that is valid;
     /// whether it did. Then the check of step 6 would have passed.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take_next_in_order(&mut self, seq: Seqno, ackno: Option<Seqno>) -> bool {
         if seq != self.gsr.next() || ackno.is_some_and(|ackno| !self.ack_in_window(ackno)) {
             return false;
         }
-        // Both note when a window no longer reaches back to the first number, as in step 6.
-        let _ = (self.swl(), self.awl());
+        if seq.low24() == 0 {
+            // Both note when a window no longer reaches back to the first number, as in step 6.
+            // Once in so many packets is enough, since that number is far further back.
+            let _ = (self.swl(), self.awl());
+        }
         self.gsr = seq;
         if let Some(ackno) = ackno {
             self.on_valid_ack(ackno);

@@ -16,7 +16,7 @@ impl Connection {
             return None;
         }
         Some(match self.has_what_it_needs() {
-            true => self.cc.sender_timer(),
+            true => self.cc.sender_timer().get(),
             false => self.negotiation.poll_timeout(),
         })
     }

@@ -1,6 +1,6 @@
 //! Acts when timers fire.
 
-use udccp_base::Instant;
+use udccp_base::{Instant, MaybeInstant};
 
 use super::handshake::PARTOPEN_TIMER;
 use super::timers::{Timer, backed_off};
@@ -13,23 +13,24 @@ use crate::state::State;
 impl Connection {
     /// When to call `handle_timeout`.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        let mut at = self.timers.next();
-        // None is later than all.
-        let earliest = |a: Option<Instant>, at: Instant| a.unwrap_or(Instant::MAX).min(at);
+        let mut at = MaybeInstant::some(self.timers.next());
         if !self.state.is_over() {
-            at = earliest(self.cc.sender_timer(), at);
-            at = earliest(self.silent_until(), at);
+            at = at.earlier(self.cc.sender_timer()).earlier(self.silent_until());
         }
         // Before and after, no acknowledgement can leave, whoever owes one.
         if self.state.transfers() {
             // While acknowledgements are held back, what is due waits for the next sign of life.
-            let rx = self
-                .cc
-                .receiver_timer()
-                .map(|at| self.acks.held_until().map_or(at, |until| at.max(until)));
-            at = earliest(rx, earliest(self.negotiation.poll_timeout(), at));
+            let held = self.acks.held_until();
+            let rx = match (self.cc.receiver_timer(), held) {
+                (timer, None) => timer,
+                (timer, Some(until)) => timer.get().map(|at| at.max(until)).into(),
+            };
+            at = at.earlier(rx);
+            if !self.negotiation.is_settled() {
+                at = at.earlier(self.negotiation.poll_timeout().into());
+            }
         }
-        (at != Instant::MAX).then_some(at)
+        at.get()
     }
 
     /// Acts on every timer that is due.
@@ -74,12 +75,12 @@ impl Connection {
 
     /// Whether data has left for too long without a sign of life.
     fn is_unanswered(&self, now: Instant) -> bool {
-        self.silent_until().is_some_and(|until| until <= now)
+        self.silent_until().get().is_some_and(|until| until <= now)
     }
 
     /// How long the peer may stay silent after what has left.
-    fn silent_until(&self) -> Option<Instant> {
-        self.timing.unanswered_since.get().map(|t| t + self.config.silence_timeout)
+    fn silent_until(&self) -> MaybeInstant {
+        self.timing.unanswered_since.get().map(|t| t + self.config.silence_timeout).into()
     }
 
     fn on_request_timeout(&mut self, ctx: &mut Ctx<'_>) {

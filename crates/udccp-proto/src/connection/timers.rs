@@ -160,6 +160,12 @@ impl Timers {
         *self = Self::new();
     }
 
+    /// Whether any runs.
+    #[inline]
+    pub(crate) fn is_any(&self) -> bool {
+        self.earliest != Instant::MAX
+    }
+
     /// The earliest; `Instant::MAX` where none runs.
     pub(crate) fn next(&self) -> Instant {
         self.earliest

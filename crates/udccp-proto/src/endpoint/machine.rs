@@ -96,7 +96,7 @@ impl Endpoint {
     /// Lets the connections that may have something to send do so, in turn.
     #[inline]
     fn poll_connections(&mut self, now: Instant, out: &mut Option<Datagram>) -> bool {
-        while let Some(&index) = self.ready.front() {
+        while let Some(index) = self.ready.front() {
             let sent = match self.connection_at(now, index) {
                 Some((connection, mut ctx)) => connection.poll_transmit(&mut ctx, out),
                 None => Sent::Nothing,
@@ -123,7 +123,7 @@ impl Endpoint {
         self.turn += packets;
         self.last_sender = index;
         if self.turn >= PACKETS_PER_TURN {
-            self.ready.rotate_left(1);
+            self.ready.rotate();
             self.turn %= PACKETS_PER_TURN;
         }
     }

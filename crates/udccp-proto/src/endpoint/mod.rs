@@ -14,6 +14,7 @@ mod open;
 mod out_of_the_blue;
 mod path_report;
 mod quick_start;
+mod ready;
 mod recent_resets;
 mod slots;
 mod stall;
@@ -41,6 +42,7 @@ use listeners::Listeners;
 use numbers::Secrets;
 use out_of_the_blue::Answers;
 pub use path_report::PathReport;
+use ready::Ready;
 use recent_resets::RecentResets;
 use slots::Slots;
 use table::Table;
@@ -58,7 +60,7 @@ pub struct Endpoint {
     slots: Slots,
     timers: TimerHeap,
     /// Connections that may have something to send, in order of their turns.
-    ready: VecDeque<u32>,
+    ready: Ready,
     events: VecDeque<Event>,
     /// Answers to packets that belong to no connection.
     answers: Answers,
@@ -91,7 +93,7 @@ impl Endpoint {
             table: Table::new(table_hash, config.max_timewaits),
             listeners: Listeners::default(),
             timers: TimerHeap::default(),
-            ready: VecDeque::new(),
+            ready: Ready::new(),
             held_acks: Vec::new(),
             turn: 0,
             events: VecDeque::new(),

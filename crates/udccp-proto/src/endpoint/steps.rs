@@ -129,7 +129,7 @@ impl Endpoint {
     /// section 3.3).
     #[inline]
     pub(super) fn is_verified(&self, datagram: &Datagram) -> bool {
-        datagram.dst.port() != 0 || self.config.receive_checksum_offload
+        self.config.receive_checksum_offload || datagram.dst.port() != 0
     }
 
     /// Step 2: check ports and process TIMEWAIT state.

@@ -21,8 +21,8 @@ impl Endpoint {
     /// following packets to the train too, while they are Data packets without options on the same
     /// path, with the same ECN codepoint. Returns how many; `poll_transmit` continues after them.
     pub fn poll_run(&mut self, now: Instant, last: &Datagram, train: &mut impl Train) -> u32 {
-        let Some(&index) = self.ready.front().filter(|_| self.answers.is_empty()) else { return 0 };
-        let most = if self.ready.len() > 1 { PACKETS_PER_TURN - self.turn } else { u32::MAX };
+        let Some(index) = self.ready.front().filter(|_| self.answers.is_empty()) else { return 0 };
+        let most = if self.ready.has_others() { PACKETS_PER_TURN - self.turn } else { u32::MAX };
         let Some((connection, mut ctx)) = self.connection_at(now, index) else { return 0 };
         let count = connection.transmit_run(&mut ctx, last, most, train);
         if count > 0 {

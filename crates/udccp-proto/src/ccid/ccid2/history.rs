@@ -53,8 +53,12 @@ impl Sent {
     }
 
     fn state(&self) -> PacketState {
-        [PacketState::Open, PacketState::Received, PacketState::Marked, PacketState::Lost]
-            [(self.packed & STATE_BITS) as usize]
+        match self.packed & STATE_BITS {
+            0 => PacketState::Open,
+            1 => PacketState::Received,
+            2 => PacketState::Marked,
+            _ => PacketState::Lost,
+        }
     }
 
     fn set_state(&mut self, state: PacketState) {
@@ -139,28 +143,30 @@ impl History {
         }
     }
 
-    /// When `seq` left, if it is a data packet of which nothing is known yet.
-    pub(super) fn open_since(&self, seq: Seqno) -> Option<Instant> {
-        let sent = self.ring.get(self.position(seq).checked_sub(1)?)?;
+    /// When `seq` left, if it is a data packet of which nothing is known yet; `end` is its
+    /// [`Self::position`].
+    #[inline]
+    pub(super) fn open_since(&self, seq: Seqno, end: usize) -> Option<Instant> {
+        let sent = self.ring.get(end.checked_sub(1)?)?;
         (sent.seq() == seq && sent.state() == PacketState::Open).then_some(sent.at)
     }
 
     //= 4340-11.4-11
     //= 4340-11.4.1-2
-    /// Reads an Ack Vector whose first cell begins at `ackno`, then infers losses; `visit` is
-    /// called for every packet whose state changes. But packets newly received without a mark,
-    /// which nearly all are, are only counted where `is_plain` says of their numbers that no more
-    /// is asked of them. Returns how many these were.
+    /// Reads an Ack Vector whose first cell begins at `ackno`, of which `end` is the
+    /// [`Self::position`], then infers losses; `visit` is called for every packet whose state
+    /// changes. But packets newly received without a mark, which nearly all are, are only counted
+    /// where `is_plain` says of their numbers that no more is asked of them. Returns how many these
+    /// were.
     pub(super) fn read_ack_vector(
         &mut self,
-        ackno: Seqno,
+        (ackno, mut end): (Seqno, usize),
         cells: &[u8],
         is_plain: impl Fn(Seqno) -> bool,
         mut visit: impl FnMut(&Sent, Change),
     ) -> u32 {
         let mut counted = 0;
         let low = self.oldest_of_interest();
-        let mut end = self.position(ackno);
         let mut newest = ackno;
         let mut witnesses = NUMDUPACK;
         for &cell in cells {
@@ -192,6 +198,44 @@ impl History {
         }
         self.infer_losses(visit);
         counted
+    }
+
+    /// The same where the first cell says of all packets of interest that they arrived without a
+    /// mark, no more is asked of those that are new, and none is lost. False where it is otherwise:
+    /// the rest is then left to [`Self::read_ack_vector`]. What was read counts in `counted`.
+    #[inline(always)]
+    pub(super) fn read_one_cell(
+        &mut self,
+        (ackno, end): (Seqno, usize),
+        cells: &[u8],
+        is_plain: impl Fn(Seqno) -> bool,
+        counted: &mut u32,
+    ) -> bool {
+        let low = self.oldest_of_interest();
+        let (Some(&cell), Some(first)) = (cells.first(), self.ring.get(low)) else { return false };
+        let oldest = ackno.sub(u64::from(cell));
+        let is_all =
+            CellState::of_cell(cell) == CellState::Received && first.seq().at_least(oldest);
+        if !is_all || end <= low {
+            return false;
+        }
+        self.evidence.add_run(ackno, oldest, NUMDUPACK);
+        for index in (low..end).rev() {
+            let sent = &mut self.ring[index];
+            match sent.state() {
+                PacketState::Open if is_plain(sent.seq()) => {
+                    sent.set_state(PacketState::Received);
+                    *counted += 1;
+                }
+                PacketState::Received => {}
+                _ => return false,
+            }
+        }
+        // All before `end` is settled.
+        self.open = self.open.max(end as u32);
+        self.skip_settled();
+        let (third, open) = (self.evidence.third_newest(), self.ring.get(self.open()));
+        !matches!((third, open), (Some(third), Some(open)) if open.seq().is_before(third))
     }
 
     //= 4340-11.7-10
@@ -235,9 +279,16 @@ impl History {
                 self.open += 1;
             }
         }
-        while self.ring.get(self.open()).is_some_and(|sent| sent.state() != PacketState::Open) {
-            self.open += 1;
+        self.skip_settled();
+    }
+
+    #[inline]
+    fn skip_settled(&mut self) {
+        let mut open = self.open;
+        while self.ring.get(open as usize).is_some_and(|sent| sent.state() != PacketState::Open) {
+            open += 1;
         }
+        self.open = open;
     }
 
     /// Index at which reading an Ack Vector may stop: the oldest open packet, or a little before
@@ -252,7 +303,7 @@ impl History {
 
     /// How many packets have numbers up to `seq`. Numbers without data leave gaps, so the index
     /// follows from the number up to a search as wide as the gaps are.
-    fn position(&self, seq: Seqno) -> usize {
+    pub(super) fn position(&self, seq: Seqno) -> usize {
         let Some(first) = self.ring.front() else { return 0 };
         let Ok(offset) = usize::try_from(seq.distance_from(first.seq())) else { return 0 };
         let guess = offset.min(self.ring.len() - 1);

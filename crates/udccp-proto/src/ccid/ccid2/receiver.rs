@@ -68,6 +68,7 @@ impl Ccid2Receiver {
     }
 
     /// Takes the number, and returns whether it is out of order: after a gap, or filling one.
+    #[inline(always)]
     fn note_order(&mut self, now: Instant, seq: Seqno) -> bool {
         let Some((newest, _)) = self.newest else {
             self.newest = Some((seq, now));
@@ -90,6 +91,12 @@ impl Ccid2Receiver {
         Some(u32::try_from(waited.as_nanos() / ELAPSED_UNIT.as_nanos()).unwrap_or(u32::MAX))
     }
 
+    /// When an acknowledgement is due at the latest.
+    #[inline]
+    pub(crate) fn next_wake(&self) -> MaybeInstant {
+        self.deadline
+    }
+
     /// Whether a mark is worth an acknowledgement at once: the first in a round-trip time is.
     fn note_mark(&mut self, now: Instant) -> bool {
         if self.last_mark.get().is_some_and(|at| now - at < self.rtt) {
@@ -105,7 +112,7 @@ impl CcidReceiver for Ccid2Receiver {
         self.number
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_packet(&mut self, now: Instant, packet: &ReceivedInfo) {
         let out_of_order = self.note_order(now, packet.seq);
         if packet.is_data {

@@ -114,8 +114,8 @@ impl Ccid2Sender {
 
     /// Round-trip time by the acknowledged packet, or else by a timestamp. The averages take one
     /// sample a window (RFC 4341 section 5); the minimum takes all.
-    fn measure_rtt(&mut self, now: Instant, ack: &AckInfo<'_>) -> Option<Duration> {
-        let sent_at = ack.ack_vector.and_then(|_| self.history.open_since(ack.ackno));
+    fn measure_rtt(&mut self, now: Instant, ack: &AckInfo<'_>, end: usize) -> Option<Duration> {
+        let sent_at = ack.ack_vector.and_then(|_| self.history.open_since(ack.ackno, end));
         let by_packet = sent_at.map(|sent_at| {
             let total = now - sent_at;
             let elapsed = ack.elapsed.unwrap_or_default();
@@ -131,26 +131,50 @@ impl Ccid2Sender {
         Some(rtt)
     }
 
-    /// Reads the Ack Vector: pipe loses what arrived and what is inferred lost.
+    /// Reads the Ack Vector: pipe loses what arrived and what is inferred lost. `end` is the place
+    /// of the packet that it begins with.
+    #[inline]
     fn read_ack_vector(
         &mut self,
         now: Instant,
         ack: &AckInfo<'_>,
+        end: usize,
         tally: &mut Tally,
         out: &mut AckOutcome,
     ) {
         let Some((cells, _)) = ack.ack_vector else { return };
         self.ack_of_ack.on_ack_vector();
-        let (window, floor) = (&mut self.window, self.pipe_floor);
-        let probes = &mut self.probes;
+        let (window, at) = (&self.window, (ack.ackno, end));
+        let (floor, recover) = (self.pipe_floor, window.recover());
         // Without marks of our own, what was sent since the last cut only counts as received.
-        let (is_unmarked, is_observed) = (probes.is_empty(), window.observes());
-        let recover = window.recover();
-        let is_after = |seq: Seqno, from: Option<Seqno>| from.is_none_or(|f| seq.at_least(f));
-        let is_plain = |seq| is_unmarked && is_after(seq, recover) && is_after(seq, floor);
+        let is_unmarked = self.probes.is_empty();
+        let is_plain = move |seq| is_unmarked && is_from(seq, recover) && is_from(seq, floor);
+        let mut plain = 0;
+        if window.observes() || !self.history.read_one_cell(at, cells, is_plain, &mut plain) {
+            plain += self.read_cells(now, at, cells, is_plain, tally, out);
+        }
+        out.newly_acked += plain;
+        tally.left_pipe += plain;
+        tally.counted += plain;
+        (tally.received, tally.lost) = (out.newly_acked, out.newly_lost);
+    }
+
+    /// Reads any Ack Vector; how many of the packets newly received are plain ones.
+    #[inline(never)]
+    fn read_cells(
+        &mut self,
+        now: Instant,
+        at: (Seqno, usize),
+        cells: &[u8],
+        is_plain: impl Fn(Seqno) -> bool,
+        tally: &mut Tally,
+        out: &mut AckOutcome,
+    ) -> u32 {
+        let (window, floor) = (&mut self.window, self.pipe_floor);
+        let (probes, is_observed) = (&mut self.probes, window.observes());
         let counts = |seq| !is_observed && is_plain(seq);
         let mut observed = 0;
-        let plain = self.history.read_ack_vector(ack.ackno, cells, counts, |sent, change| {
+        let plain = self.history.read_ack_vector(at, cells, counts, |sent, change| {
             let seq = sent.seq();
             if change == Change::Received && is_plain(seq) {
                 window.on_packet_state(now, seq, change);
@@ -188,11 +212,7 @@ impl Ccid2Sender {
                 Change::Late => out.late += 1,
             }
         });
-        let plain = plain + observed;
-        out.newly_acked += plain;
-        tally.left_pipe += plain;
-        tally.counted += plain;
-        (tally.received, tally.lost) = (out.newly_acked, out.newly_lost);
+        plain + observed
     }
 
     /// Reads Data Dropped blocks (RFC 4340 section 11.7.2). Reports about packets that the Ack
@@ -274,6 +294,27 @@ impl Ccid2Sender {
             && self.is_unpaced()
     }
 
+    /// Whether the window has room for no more.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        u64::from(self.pipe) >= u64::from(self.window.cwnd()).min(self.in_flight_limit)
+    }
+
+    /// Data waits because it has not.
+    #[inline]
+    pub(crate) fn on_full(&mut self) {
+        if let Some(last) = self.last_sent {
+            self.window.on_blocked(last, self.pipe);
+        }
+        self.trains.on_full();
+    }
+
+    /// When the next of its timers fires.
+    #[inline]
+    pub(crate) fn next_wake(&self) -> MaybeInstant {
+        self.timer.earlier(self.pacing_wake)
+    }
+
     /// Until when what the window has room for waits for more.
     #[inline]
     fn wait_for_train(&mut self, now: Instant) -> Option<Instant> {
@@ -315,6 +356,12 @@ impl Ccid2Sender {
     }
 }
 
+/// Whether a packet was sent from this one on, or from the beginning.
+#[inline]
+fn is_from(seq: Seqno, from: Option<Seqno>) -> bool {
+    from.is_none_or(|from| seq.at_least(from))
+}
+
 /// What a report of a packet says of the path, where we may have marked it as a probe: it should
 /// have come with that mark.
 fn without_probe(change: Change, is_probe: bool, out: &mut AckOutcome) -> Change {
@@ -340,11 +387,8 @@ impl CcidSender for Ccid2Sender {
         self.window.before_send(now, self.rtt.rto());
         self.pacing_wake = MaybeInstant::NONE;
         //= 4341-5-1
-        if u64::from(self.pipe) >= u64::from(self.window.cwnd()).min(self.in_flight_limit) {
-            if let Some(last) = self.last_sent {
-                self.window.on_blocked(last, self.pipe);
-            }
-            self.trains.on_full();
+        if self.is_full() {
+            self.on_full();
             return SendVerdict::Blocked;
         }
         if let Some(at) = self.wait_for_train(now) {
@@ -374,8 +418,9 @@ impl CcidSender for Ccid2Sender {
 
     fn on_ack(&mut self, now: Instant, ack: &AckInfo<'_>) -> AckOutcome {
         let (mut tally, mut out) = (Tally::default(), AckOutcome::default());
-        let sample = self.measure_rtt(now, ack);
-        self.read_ack_vector(now, ack, &mut tally, &mut out);
+        let end = ack.ack_vector.map_or(0, |_| self.history.position(ack.ackno));
+        let sample = self.measure_rtt(now, ack, end);
+        self.read_ack_vector(now, ack, end, &mut tally, &mut out);
         if !ack.data_dropped.is_empty() {
             self.read_data_dropped(ack, &mut tally, &mut out);
         }
@@ -451,7 +496,7 @@ impl CcidSender for Ccid2Sender {
 
     #[inline]
     fn poll_timeout(&self) -> Option<Instant> {
-        self.timer.earlier(self.pacing_wake).get()
+        self.next_wake().get()
     }
 
     fn handle_timeout(&mut self, now: Instant) -> TimeoutOutcome {

@@ -64,12 +64,17 @@ impl AckRecords {
     /// The newest of our packets with a vector that the peer has, by its acknowledgement number or
     /// its Ack Vector. What is older needs no more asking; nor does one that the peer reports
     /// missing, since a packet after it arrived: were it only late, a newer one would do as well.
+    #[inline]
     pub(super) fn newest_known(&mut self, ackno: Seqno, cells: Option<&[u8]>) -> Option<Seqno> {
-        let cells = cells.unwrap_or_default();
-        let len = self.len;
-        if len == 0 {
+        let (len, oldest) = (self.len, self.places().first());
+        if len == 0 || oldest.is_some_and(|oldest| oldest.is_after(ackno)) {
             return None;
         }
+        self.newest_known_of(len, ackno, cells.unwrap_or_default())
+    }
+
+    #[inline(never)]
+    fn newest_known_of(&mut self, len: usize, ackno: Seqno, cells: &[u8]) -> Option<Seqno> {
         let mut candidates = self.places()[..len].partition_point(|seq| seq.at_most(ackno));
         while candidates > 0 {
             let seq = self.places()[candidates - 1];

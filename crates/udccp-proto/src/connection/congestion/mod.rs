@@ -152,6 +152,22 @@ impl CongestionControl {
         may_send
     }
 
+    /// Whether the window of the sender half is known to be full.
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        matches!(&self.tx, Some(SenderHalf::Ccid2(tx)) if tx.is_full())
+    }
+
+    /// After `may_send` let data leave at this very instant, the window is full: the same as asking
+    /// again.
+    #[inline]
+    pub(super) fn on_full(&mut self, now: Instant) {
+        if let Some(SenderHalf::Ccid2(tx)) = &mut self.tx {
+            tx.on_full();
+        }
+        self.kept_at = MaybeInstant::some(now);
+    }
+
     /// After `may_send` let data leave at this very instant: whether it is known to let more leave.
     #[inline]
     pub(super) fn may_follow(&self) -> bool {
@@ -165,19 +181,28 @@ impl CongestionControl {
     }
 
     /// CCVal of the data packet that is being written.
-    #[inline]
+    #[inline(always)]
     pub(super) fn ccval(&mut self, now: Instant) -> u8 {
-        self.tx.as_mut().map_or(0, |tx| of_sender!(tx, tx => tx.ccval(now)))
+        match &mut self.tx {
+            Some(SenderHalf::Tfrc(tx)) => tx.ccval(now),
+            Some(SenderHalf::Other(tx)) => tx.ccval(now),
+            // It has none.
+            Some(SenderHalf::Ccid2(_)) | None => 0,
+        }
     }
 
     /// ECN codepoint of the packet that leaves; `probe` is how often a data packet is to be marked,
     /// to see whether the peer reports it. ECT(0), since ECT(1) as a nonce is history (RFC 8311).
-    #[inline]
+    #[inline(always)]
     pub(super) fn ecn(&mut self, now: Instant, probe: Option<NonZeroU32>) -> Ecn {
         if self.mark_probe.has_given_up() {
             return Ecn::NotEct;
         }
-        let Some(every) = probe else { return Ecn::Ect0 };
+        probe.map_or(Ecn::Ect0, |every| self.probing_ecn(now, every))
+    }
+
+    #[cold]
+    fn probing_ecn(&mut self, now: Instant, every: NonZeroU32) -> Ecn {
         let rtt = self.rtt().unwrap_or(DEFAULT_RTT);
         if self.mark_probe.is_due(now, every, rtt) { Ecn::Ce } else { Ecn::Ect0 }
     }
@@ -228,18 +253,20 @@ impl CongestionControl {
         }
     }
 
-    /// An acknowledgement arrived; `None` before there is a sender half.
+    /// An acknowledgement arrived. It says nothing before there is a sender half.
     #[inline]
-    pub(super) fn on_ack(&mut self, now: Instant, ack: &AckInfo<'_>) -> Option<AckOutcome> {
-        let tx = self.tx.as_mut()?;
+    pub(super) fn on_ack(&mut self, now: Instant, ack: &AckInfo<'_>) -> AckOutcome {
+        let Some(tx) = &mut self.tx else { return AckOutcome::default() };
         let outcome = of_sender!(tx, tx => tx.on_ack(now, ack));
-        self.mark_probe.on_reports(outcome.probes_reported, outcome.probes_hidden);
+        if outcome.probes_reported | outcome.probes_hidden != 0 {
+            self.mark_probe.on_reports(outcome.probes_reported, outcome.probes_hidden);
+        }
         if let (Some(rx), Some(rtt)) =
             (&mut self.rx, of_sender!(tx, tx => tx.rtt()).filter(|_| outcome.newly_acked > 0))
         {
             of_receiver!(rx, rx => rx.set_rtt(rtt));
         }
-        Some(outcome)
+        outcome
     }
 
     /// What an acknowledgement without an Ack Vector reports of single packets, newest first.
@@ -330,14 +357,22 @@ impl CongestionControl {
 
     /// When to call `handle_sender_timeout`.
     #[inline]
-    pub(super) fn sender_timer(&self) -> Option<Instant> {
-        self.tx.as_ref().and_then(|tx| of_sender!(tx, tx => tx.poll_timeout()))
+    pub(super) fn sender_timer(&self) -> MaybeInstant {
+        match &self.tx {
+            Some(SenderHalf::Ccid2(tx)) => tx.next_wake(),
+            Some(other) => of_sender!(other, tx => tx.poll_timeout()).into(),
+            None => MaybeInstant::NONE,
+        }
     }
 
     /// When to call `handle_receiver_timeout`.
     #[inline]
-    pub(super) fn receiver_timer(&self) -> Option<Instant> {
-        self.rx.as_ref().and_then(|rx| of_receiver!(rx, rx => rx.poll_timeout()))
+    pub(super) fn receiver_timer(&self) -> MaybeInstant {
+        match &self.rx {
+            Some(ReceiverHalf::Ccid2(rx)) => rx.next_wake(),
+            Some(other) => of_receiver!(other, rx => rx.poll_timeout()).into(),
+            None => MaybeInstant::NONE,
+        }
     }
 
     /// The time of the sender half may have come.

@@ -233,9 +233,10 @@ impl PathMtu {
     /// larger than odd ICMP messages allow shows that they are false.
     #[inline]
     pub(super) fn on_ack(&mut self, ackno: Seqno, cells: Option<&[u8]>, lost: u64) {
-        let odd = self.odd_reports.as_mut();
-        if odd.is_some_and(|odd| !odd.survives(ackno, cells, lost)) {
-            self.odd_reports = None;
+        if let Some(odd) = &mut self.odd_reports {
+            if !odd.survives(ackno, cells, lost) {
+                self.odd_reports = None;
+            }
         }
     }
 

@@ -74,7 +74,7 @@ impl Messages {
     }
 
     /// Adds one.
-    #[inline]
+    #[inline(always)]
     pub(super) fn push(&mut self, payload: Payload) {
         self.count += 1;
         match payload {
@@ -85,6 +85,7 @@ impl Messages {
         }
     }
 
+    #[inline(never)]
     fn push_other(&mut self, other: Waiting) {
         let Zeros { bytes, count } = core::mem::take(&mut self.zeros);
         self.waiting.extend((0..count).map(|_| Waiting::One(Payload::Zeros(bytes))));

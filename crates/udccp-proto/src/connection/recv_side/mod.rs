@@ -70,7 +70,7 @@ impl RecvSide {
     }
 
     /// Whether arriving packets count as congestion-marked.
-    #[inline]
+    #[inline(always)]
     pub(super) fn is_marking(&self) -> bool {
         self.queue.is_marking()
     }
@@ -82,7 +82,7 @@ impl RecvSide {
     }
 
     /// Queues a message for which there is room; whether it is the only one.
-    #[inline]
+    #[inline(always)]
     pub(super) fn push(&mut self, payload: Payload, is_corrupt: bool) -> bool {
         let is_first = self.queue.is_empty();
         if is_corrupt {

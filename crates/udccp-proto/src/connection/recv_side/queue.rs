@@ -105,6 +105,7 @@ impl RecvQueue {
     }
 
     /// Queues a message for which there is room.
+    #[inline(always)]
     pub(super) fn push(&mut self, payload: Payload) {
         self.bytes += payload.len();
         self.waiting.push(payload);
@@ -198,8 +199,10 @@ impl RecvQueue {
     }
 
     /// Whether arriving packets count as congestion-marked.
+    #[inline(always)]
     pub(super) fn is_marking(&self) -> bool {
-        self.own_pressure() >= Pressure::Mark || self.outside >= Pressure::Hold
+        (!self.is_empty() && self.own_pressure() >= Pressure::Mark)
+            || self.outside >= Pressure::Hold
     }
 }
 

@@ -29,8 +29,11 @@ impl Connection {
                 self.take_data_in_order(ctx, view, arrival)
             }
             // The address of a copy is given away, so that the original stays in registers.
-            PacketType::Ack | PacketType::DataAck => {
-                self.take_ack_in_order(ctx, &view.clone(), &arrival.clone())
+            PacketType::Ack => {
+                self.take_ack_in_order::<false>(ctx, &view.clone(), &arrival.clone())
+            }
+            PacketType::DataAck => {
+                self.take_ack_in_order::<true>(ctx, &view.clone(), &arrival.clone())
             }
             _ => false,
         }
@@ -55,14 +58,15 @@ impl Connection {
     }
 
     #[inline(never)]
-    fn take_ack_in_order(
+    fn take_ack_in_order<const WITH_DATA: bool>(
         &mut self,
         ctx: &mut Ctx<'_>,
         view: &PacketView<'_>,
         arrival: &Arrival<'_>,
     ) -> bool {
         let Some(options) = AckOptions::usual(view.option_bytes()) else { return false };
-        let mut packet = Received::new(view, arrival);
+        let ty = if WITH_DATA { PacketType::DataAck } else { PacketType::Ack };
+        let mut packet = Received { ty, ..Received::new(view, arrival) };
         if !self.seq.take_next_in_order(packet.seq, packet.ackno) {
             return false;
         }
@@ -71,7 +75,7 @@ impl Connection {
         self.negotiate_begin(&packet);
         self.mark_acknowledgeable(ctx, &mut packet, 0);
         self.process_acknowledgement(ctx, &packet, &options);
-        if packet.ty == PacketType::DataAck {
+        if WITH_DATA {
             self.step_16_process_data(ctx, &packet);
         }
         true

@@ -43,7 +43,7 @@ impl Connection {
         }
         //= 4340-5.4-2
         if self.recv.push(payload, is_corrupt) {
-            self.emit(ctx, EventKind::Readable);
+            self.emit_here(ctx, EventKind::Readable);
         }
     }
 
@@ -98,6 +98,7 @@ impl Connection {
     }
 
     /// Whether we cannot read ECN marks and the peer has not confirmed that it knows.
+    #[inline(always)]
     pub(super) fn waits_for_ecn_confirm(&self) -> bool {
         !self.config.ecn && self.negotiation.waits_for_ecn_confirm()
     }

@@ -1,6 +1,6 @@
 //! Sends data: one message, one packet.
 
-use udccp_base::{Datagram, Duration};
+use udccp_base::{Datagram, Duration, Instant};
 use udccp_wire::HeaderKind;
 
 use super::super::timers::Timer;
@@ -26,7 +26,9 @@ impl Connection {
         if let Some(token) = token {
             self.send.follow(self.seq.gss, token);
         }
-        self.note_writable(ctx);
+        if self.send.queue().awaits_change() {
+            self.note_writable(ctx);
+        }
         self.after_data(ctx);
         true
     }
@@ -37,6 +39,24 @@ impl Connection {
             && self.has_what_it_needs()
             && (self.handshake.cookies().is_empty() || self.cookies_fit(size))
             && self.cc.may_send(ctx.now, size as u32)
+    }
+
+    /// After data left, with which nothing else is to leave: whether nothing more is, because none
+    /// waits or the window is full. Then all is as if the rest had been asked for, in vain.
+    #[inline(always)]
+    pub(super) fn was_last_data(&mut self, now: Instant) -> bool {
+        let waits = !self.send.queue().is_empty();
+        if waits && !self.cc.is_full() || !self.is_drained(now) {
+            return false;
+        }
+        if waits {
+            if self.send.queue().has_deadlines() || !self.handshake.cookies().is_empty() {
+                return false;
+            }
+            self.cc.on_full(now);
+            self.start_deadline_timer();
+        }
+        true
     }
 
     /// Whether the peer agreed to the features that congestion control cannot do without, such as
@@ -106,6 +126,7 @@ impl Connection {
     }
 
     /// After the last message, a close that waited for it goes on.
+    #[inline]
     pub(in super::super) fn after_data(&mut self, ctx: &mut Ctx<'_>) {
         if self.ending.is_closed_by_us() && self.send.queue().is_empty() {
             self.finish_close(ctx);
@@ -116,6 +137,8 @@ impl Connection {
         // A message may still leave at its deadline, so it expires just after.
         let just_after = Duration::from_nanos(1);
         let at = self.send.queue().next_deadline().map(|d| d + just_after);
-        self.timers.set_or_stop(Timer::Deadline, at);
+        if at.is_some() || self.timers.is_any() {
+            self.timers.set_or_stop(Timer::Deadline, at);
+        }
     }
 }

@@ -121,6 +121,12 @@ impl SendQueue {
         self.watched = Some(is_writable);
     }
 
+    /// Whether somebody waits for room, or for any change.
+    #[inline]
+    pub(in super::super) fn awaits_change(&self) -> bool {
+        self.was_refused || self.watched.is_some()
+    }
+
     /// Whether the next change is to be reported.
     #[inline]
     pub(in super::super) fn is_watched(&self) -> bool {

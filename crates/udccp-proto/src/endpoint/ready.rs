@@ -1,0 +1,89 @@
+//! Orders connections that may have something to send.
+
+use std::collections::VecDeque;
+
+/// No connection.
+const NOBODY: u32 = u32::MAX;
+
+/// Indices of connections in order of their turns. Mostly there is one at most, which is kept apart
+/// from the others.
+#[derive(Clone, Debug)]
+pub(super) struct Ready {
+    first: u32,
+    others: VecDeque<u32>,
+}
+
+impl Ready {
+    /// None is ready.
+    pub(super) const fn new() -> Self {
+        Self { first: NOBODY, others: VecDeque::new() }
+    }
+
+    /// Whether none is.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.first == NOBODY
+    }
+
+    /// Whose turn it is.
+    #[inline]
+    pub(super) fn front(&self) -> Option<u32> {
+        (self.first != NOBODY).then_some(self.first)
+    }
+
+    /// Whether others wait for their turns.
+    #[inline]
+    pub(super) fn has_others(&self) -> bool {
+        !self.others.is_empty()
+    }
+
+    /// Adds one that is not in it, behind all others.
+    #[inline]
+    pub(super) fn push_back(&mut self, index: u32) {
+        if self.first == NOBODY {
+            self.first = index;
+        } else {
+            self.others.push_back(index);
+        }
+    }
+
+    /// Ends a turn; the connection is then out.
+    #[inline]
+    pub(super) fn pop_front(&mut self) {
+        self.first = match self.others.is_empty() {
+            true => NOBODY,
+            false => self.others.pop_front().unwrap_or(NOBODY),
+        };
+    }
+
+    /// Ends a turn; the connection waits for its next.
+    pub(super) fn rotate(&mut self) {
+        let index = self.first;
+        self.pop_front();
+        self.push_back(index);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_go_round_in_the_order_of_arrival() {
+        let mut ready = Ready::new();
+        assert!(ready.is_empty() && ready.front().is_none());
+        ready.push_back(7);
+        ready.rotate();
+        assert!(ready.front() == Some(7) && !ready.has_others());
+        ready.push_back(3);
+        ready.push_back(5);
+        ready.rotate();
+        let mut turns = Vec::new();
+        while let Some(index) = ready.front() {
+            turns.push((index, ready.has_others()));
+            ready.pop_front();
+        }
+        assert_eq!(turns, [(3, true), (5, true), (7, false)]);
+        assert!(ready.is_empty());
+    }
+}
