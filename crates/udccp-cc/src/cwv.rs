@@ -50,17 +50,28 @@ impl NewCwv {
 
     /// A packet is about to be sent: reduces a window that was kept too long (RFC 7661 section
     /// 4.4.3), to at most `initial_window` packets.
+    #[inline]
     pub fn before_send(
         &mut self,
         now: Instant,
         initial_window: u32,
         cc: &mut dyn CongestionControl,
     ) {
+        // Until acknowledgements have stopped for a while, the last one settled the phase.
+        let is_settled = self.last_ack.get().is_none_or(|at| now - at < SHORTEST_PERIOD);
+        if !is_settled || self.is_non_validated() {
+            self.before_unsettled_send(now, initial_window, cc);
+        }
+    }
+
+    #[inline(never)]
+    fn before_unsettled_send(
+        &mut self,
+        now: Instant,
+        initial_window: u32,
+        cc: &mut dyn CongestionControl,
+    ) {
         if self.non_validated_since == MaybeInstant::NONE {
-            // Until acknowledgements have stopped for a while, the last one settled the phase.
-            if self.last_ack.get().is_none_or(|at| now - at < SHORTEST_PERIOD) {
-                return;
-            }
             self.decide_phase(now, cc.cwnd());
         }
         let Some(mut since) = self.non_validated_since.get() else { return };

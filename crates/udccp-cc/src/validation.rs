@@ -66,11 +66,21 @@ impl WindowValidation {
     }
 
     /// A packet is about to be sent; the timeout is `rto`.
+    #[inline]
     pub fn before_send(&mut self, now: Instant, rto: Duration, cc: &mut dyn CongestionControl) {
-        if let Policy::NewCwv(cwv) = &mut self.policy {
-            cwv.before_send(now, self.initial_window, cc);
-            return;
+        match &mut self.policy {
+            Policy::NewCwv(cwv) => cwv.before_send(now, self.initial_window, cc),
+            _ => self.before_send_after_idle(now, rto, cc),
         }
+    }
+
+    #[inline(never)]
+    fn before_send_after_idle(
+        &mut self,
+        now: Instant,
+        rto: Duration,
+        cc: &mut dyn CongestionControl,
+    ) {
         let idle = now - self.last_sent.get().unwrap_or(now);
         if idle < rto || rto.is_zero() {
             return;
@@ -90,6 +100,7 @@ impl WindowValidation {
     }
 
     /// A packet was sent, and `in_flight` packets are now outstanding.
+    #[inline]
     pub fn on_sent(
         &mut self,
         now: Instant,
@@ -98,6 +109,19 @@ impl WindowValidation {
         cc: &mut dyn CongestionControl,
     ) {
         self.last_sent = MaybeInstant::some(now);
+        if matches!(self.policy, Policy::OldCwv { .. }) {
+            self.note_use(now, in_flight, rto, cc);
+        }
+    }
+
+    #[inline(never)]
+    fn note_use(
+        &mut self,
+        now: Instant,
+        in_flight: u32,
+        rto: Duration,
+        cc: &mut dyn CongestionControl,
+    ) {
         let Policy::OldCwv { used, filled_at } = &mut self.policy else { return };
         let cwnd = cc.cwnd();
         if in_flight >= cwnd {

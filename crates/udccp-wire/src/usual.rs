@@ -79,7 +79,7 @@ impl Header {
     /// Writes the whole header of an Ack or DataAck with an Ack Vector and optionally a short
     /// Elapsed Time to `room`, which must be zero; `None` for any other header, or longer options.
     /// The bytes are the same as [`crate::Emitter`] writes.
-    #[inline]
+    #[inline(always)]
     pub fn usual_ack<'r>(
         &self,
         options: &UsualAck<'_>,
@@ -132,7 +132,7 @@ impl UsualAck<'_> {
     pub const ROOM: usize = 96;
 
     /// Writes the options, and returns their length in bytes; `None` where they do not fit.
-    #[inline]
+    #[inline(always)]
     fn write(&self, out: &mut [u8]) -> Option<usize> {
         let kind = if self.nonce { kind::ACK_VECTOR_1 } else { kind::ACK_VECTOR_0 };
         let vector = 2 + self.cells.len();

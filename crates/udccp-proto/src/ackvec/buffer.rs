@@ -216,7 +216,7 @@ impl AckVectorBuffer {
     /// Whether more than three quarters of the cells are in use: time to ask for an
     /// acknowledgement of an acknowledgement, for example with a Sync (RFC 4340 section 11.2).
     pub fn is_nearly_full(&self) -> bool {
-        4 * self.cells().len() > 3 * self.cells.max()
+        4 * self.cells.len() > 3 * self.cells.max()
     }
 
     /// Packets forgotten for want of room before the peer confirmed that it knows of them.

@@ -49,6 +49,12 @@ impl Cells {
         &self.buf[self.head..self.tail]
     }
 
+    /// Cells in use.
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.tail - self.head
+    }
+
     /// Cells at most.
     pub(super) fn max(&self) -> usize {
         self.max

@@ -26,6 +26,7 @@ impl Connection {
     }
 
     /// The connection is open: begins to look for the path's MTU.
+    #[inline(never)]
     pub(super) fn start_probing(&mut self, ctx: &mut Ctx<'_>) {
         let change = self.path.start_search(ctx.now, self.config.pmtu_probing);
         self.follow_path(ctx, change);

@@ -123,6 +123,7 @@ impl Endpoint {
     }
 
     /// Marks a connection that may have something to send, or a new timer.
+    #[inline(never)]
     fn make_ready(&mut self, index: u32) {
         if let Some(slot) = self.slots.slot(index) {
             if !core::mem::replace(&mut slot.is_ready, true) {

@@ -38,7 +38,7 @@ impl Ready {
     }
 
     /// Adds one that is not in it, behind all others.
-    #[inline]
+    #[inline(always)]
     pub(super) fn push_back(&mut self, index: u32) {
         if self.first == NOBODY {
             self.first = index;

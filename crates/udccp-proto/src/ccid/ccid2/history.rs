@@ -120,7 +120,17 @@ impl History {
     }
 
     /// A data packet left; its number is greater than all before.
+    #[inline]
     pub(super) fn push(&mut self, seq: Seqno, at: Instant) {
+        let len = self.ring.len();
+        if len >= self.most as usize || len == self.ring.capacity() {
+            self.make_room();
+        }
+        self.ring.push_back(Sent::new(seq, at));
+    }
+
+    #[inline(never)]
+    fn make_room(&mut self) {
         if self.ring.len() >= self.most as usize {
             // Settled, or given up by a timeout: as many as are in the network are younger.
             self.ring.pop_front();
@@ -131,7 +141,6 @@ impl History {
             // By more than the usual doubling: while it grows, both places are taken.
             self.ring.reserve_exact((self.most as usize - len).min(3 * len));
         }
-        self.ring.push_back(Sent::new(seq, at));
     }
 
     /// Forgets settled packets but the newest `keep`, and a twelfth of the largest window.

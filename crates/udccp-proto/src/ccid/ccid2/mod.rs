@@ -11,6 +11,7 @@ mod ack_ratio;
 mod config;
 mod history;
 mod observer;
+mod pacing;
 mod peer_log;
 mod quick_start;
 mod receiver;

@@ -10,7 +10,7 @@ use crate::ackvec::{DropCode, DropState, for_each_drop};
 use crate::ccid::ccid2::ack_of_ack::AckOfAck;
 use crate::ccid::ccid2::ack_ratio::AckRatio;
 use crate::ccid::ccid2::history::{Change, History};
-use crate::ccid::ccid2::trains::{Pace, Trains};
+use crate::ccid::ccid2::trains::Trains;
 use crate::ccid::ccid2::window::{AckContext, Tally, Window};
 use crate::ccid::ccid2::{Ccid2Config, NUMBER, Pacing};
 use crate::ccid::probes::Probes;
@@ -37,9 +37,9 @@ pub struct Ccid2Sender {
     pub(super) rtt: RttEstimator,
     pub(super) ack_ratio: AckRatio,
     ack_of_ack: AckOfAck,
-    pacer: Pacer,
-    pacing: Pacing,
-    trains: Trains,
+    pub(super) pacer: Pacer,
+    pub(super) pacing: Pacing,
+    pub(super) trains: Trains,
     /// Size of a whole packet of data, without headers.
     pub(super) packet_size_bytes: u32,
     /// In Quick-Start: time between packets, and the window before.
@@ -52,7 +52,7 @@ pub struct Ccid2Sender {
     last_sent: Option<Seqno>,
     /// Acknowledgements of packets from here on may give the next round-trip time sample.
     next_sample: Option<Seqno>,
-    in_flight_limit: u64,
+    pub(super) in_flight_limit: u64,
     timer: MaybeInstant,
     pacing_wake: MaybeInstant,
     sent_total: u64,
@@ -242,58 +242,6 @@ impl Ccid2Sender {
         });
     }
 
-    /// How packets are spread, where they are paced now.
-    #[inline]
-    fn pace(&mut self, size_bytes: u32) -> Option<Pace> {
-        if self.is_unpaced() { None } else { self.any_pace(size_bytes) }
-    }
-
-    #[inline(always)]
-    fn is_unpaced(&self) -> bool {
-        let by_window = match self.pacing {
-            Pacing::Off => false,
-            Pacing::NonValidated => self.window.is_non_validated(),
-            Pacing::Always => true,
-        };
-        let by_rate = self.quick_start.is_some() || self.window.algorithm().pacing_rate().is_some();
-        !by_window && !by_rate
-    }
-
-    fn any_pace(&mut self, size_bytes: u32) -> Option<Pace> {
-        //= 5634-3.1.3-3
-        if let Some(quick_start) = &self.quick_start {
-            return Some(self.trains.pace(quick_start.0));
-        }
-        if let Some(rate) = self.window.algorithm().pacing_rate() {
-            let trains = &self.trains;
-            let pace = || trains.pace(rate.time_for(u64::from(size_bytes)));
-            return Some(self.window.pace(rate, size_bytes, pace));
-        }
-        let paced = match self.pacing {
-            Pacing::Off => false,
-            Pacing::NonValidated => self.window.is_non_validated() && !self.sends_one_by_one(),
-            Pacing::Always => true,
-        };
-        let srtt = self.rtt.srtt().filter(|_| paced)?;
-        Some(self.trains.pace(srtt / u64::from(self.window.cwnd())))
-    }
-
-    /// Whether the next packet is alone in the network, as a question or an answer is. It is no
-    /// burst, and must not wait because an earlier one took long.
-    fn sends_one_by_one(&self) -> bool {
-        self.trains.are_on() && self.pipe == 0
-    }
-
-    /// After `poll_send` let a packet leave, and it left at this very instant: whether it is sure
-    /// to let another. The window has been validated, and is being filled.
-    #[inline]
-    pub(crate) fn may_follow(&self) -> bool {
-        self.pipe > 0
-            && u64::from(self.pipe) < u64::from(self.window.cwnd()).min(self.in_flight_limit)
-            && self.trains.fill()
-            && self.is_unpaced()
-    }
-
     /// Whether the window has room for no more.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
@@ -315,22 +263,10 @@ impl Ccid2Sender {
         self.timer.earlier(self.pacing_wake)
     }
 
-    /// Until when what the window has room for waits for more.
-    #[inline]
-    fn wait_for_train(&mut self, now: Instant) -> Option<Instant> {
-        // With nothing in the network, no acknowledgement will make more room.
-        if !self.trains.are_on() || self.pipe == 0 {
-            return None;
-        }
-        let cwnd = self.window.cwnd();
-        let room = u64::from(cwnd).min(self.in_flight_limit).saturating_sub(self.pipe.into());
-        self.trains.wait_for_room(now, room, cwnd, self.rtt.srtt())
-    }
-
     #[inline(never)]
     fn on_data_sent(&mut self, now: Instant, packet: SentInfo) {
-        if let Some(pace) = self.pace(packet.size_bytes) {
-            self.trains.on_sent(now, pace, &mut self.pacer);
+        if !self.is_unpaced() {
+            self.on_paced(now, packet.size_bytes);
         }
         self.history.push(packet.seq, now);
         if packet.ecn == Ecn::Ce {
@@ -396,9 +332,8 @@ impl CcidSender for Ccid2Sender {
             return SendVerdict::At(at);
         }
         //= 4341-5-6
-        if let Some(pace) = self.pace(size_bytes) {
-            let at = self.trains.next_paced(now, pace, &self.pacer);
-            if at > now {
+        if !self.is_unpaced() {
+            if let Some(at) = self.wait_for_pace(now, size_bytes) {
                 self.pacing_wake = MaybeInstant::some(at);
                 return SendVerdict::At(at);
             }

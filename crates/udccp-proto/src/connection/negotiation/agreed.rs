@@ -34,6 +34,9 @@ pub(in super::super) struct Agreed {
     pub(in super::super) sequence_window: u64,
     /// Our Ack Ratio that the peer confirmed.
     pub(in super::super) ack_ratio: u16,
+    /// Our packets have long numbers; data is fully covered by the Checksum, and has no Data
+    /// Checksum.
+    pub(in super::super) is_plain: bool,
 }
 
 //= 4340-15-7
@@ -52,6 +55,7 @@ impl Default for Agreed {
             peer_checks_data: false,
             sequence_window: 100,
             ack_ratio: 2,
+            is_plain: true,
         }
     }
 }
@@ -76,6 +80,8 @@ impl Agreed {
             (FeatureNumber::ACK_RATIO, Location::Local) => self.ack_ratio = value as u16,
             _ => {}
         }
+        let is_covered = self.peer_min_cscov == 0 && !self.peer_checks_data;
+        self.is_plain = !self.may_send_short() && is_covered;
     }
 
     //= 4340-5.1-10

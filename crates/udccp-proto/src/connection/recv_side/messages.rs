@@ -151,9 +151,14 @@ impl Messages {
     #[inline]
     pub(super) fn clear(&mut self) {
         if !self.waiting.is_empty() {
-            self.waiting.clear();
+            self.clear_others();
         }
         (self.zeros.count, self.count) = (0, 0);
+    }
+
+    #[inline(never)]
+    fn clear_others(&mut self) {
+        self.waiting.clear();
     }
 }
 

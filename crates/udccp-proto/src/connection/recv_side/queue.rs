@@ -166,8 +166,15 @@ impl RecvQueue {
     pub(super) fn take_all(&mut self) {
         self.popped += self.waiting.len() as u64;
         self.waiting.clear();
-        self.corrupt = None;
+        if self.corrupt.is_some() {
+            self.forget_corrupt();
+        }
         self.bytes = 0;
+    }
+
+    #[cold]
+    fn forget_corrupt(&mut self) {
+        self.corrupt = None;
     }
 
     /// Drops everything and gives the memory back.

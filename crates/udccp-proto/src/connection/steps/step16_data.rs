@@ -16,8 +16,8 @@ impl Connection {
         self.take_data(ctx, packet, !packet.data_is_intact());
     }
 
-    /// The same for data that is not here for the second time.
     //= 4340-11.7-3
+    /// The same for data that is not here for the second time.
     #[inline(always)]
     pub(super) fn take_data(&mut self, ctx: &mut Ctx<'_>, packet: &Received<'_>, is_corrupt: bool) {
         if let Err(code) = self.accept_data(packet, is_corrupt) {

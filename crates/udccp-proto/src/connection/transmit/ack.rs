@@ -1,7 +1,7 @@
 //! Sends acknowledgements without data.
 
-use udccp_base::{Datagram, Instant, Payload};
-use udccp_wire::{HeaderKind, Seqno};
+use udccp_base::{Datagram, Instant};
+use udccp_wire::Seqno;
 
 use super::super::ack_state::Hold;
 use super::super::{Connection, Ctx};
@@ -20,7 +20,7 @@ impl Connection {
     }
 
     /// Whether an Ack is owed now that no data carried.
-    #[inline]
+    #[inline(always)]
     pub(super) fn owes_ack_now(&mut self, now: Instant) -> bool {
         !self.outbox.is_ack_held && self.ack_is_due(now)
     }
@@ -30,7 +30,7 @@ impl Connection {
     pub(super) fn transmit_ack(&mut self, ctx: &mut Ctx<'_>, out: &mut Option<Datagram>) {
         let ack = self.ackno();
         self.counters.acks_sent += 1;
-        self.write_usual(ctx, out, HeaderKind::Ack { ack }, Payload::EMPTY);
+        self.write_ack(ctx, out, ack);
         let is_told = self.negotiation.agreed().send_ack_vector;
         if is_told
             && self.acks.is_nearly_full()
@@ -62,7 +62,7 @@ impl Connection {
         core::mem::take(&mut self.outbox.is_ack_held)
     }
 
-    #[inline]
+    #[inline(always)]
     fn ack_is_due(&mut self, now: Instant) -> bool {
         if self.outbox.ack || self.negotiation.take_packet_request(now) {
             return true;

@@ -1,7 +1,7 @@
 //! Sends data: one message, one packet.
 
 use udccp_base::{Datagram, Duration, Instant};
-use udccp_wire::HeaderKind;
+use udccp_wire::Seqno;
 
 use super::super::timers::Timer;
 use super::super::{Connection, Ctx};
@@ -17,11 +17,11 @@ impl Connection {
             self.start_deadline_timer();
             return false;
         }
-        let kind = self.data_kind(ctx, size);
+        let ack = self.ack_on_data(ctx, size);
         let Some((payload, token)) = self.send.queue_mut().pop() else { return false };
-        match kind {
-            HeaderKind::Data => self.write_usual(ctx, out, HeaderKind::Data, payload),
-            other => self.write_data_ack(ctx, out, other, payload),
+        match ack {
+            None => self.write_data(ctx, out, payload),
+            Some(ack) => self.write_data_ack(ctx, out, ack, payload),
         }
         if let Some(token) = token {
             self.send.follow(self.seq.gss, token);
@@ -89,29 +89,30 @@ impl Connection {
         size
     }
 
-    /// Data, which is cheaper, or DataAck where an acknowledgement is owed and fits next to it.
-    fn data_kind(&mut self, ctx: &Ctx<'_>, size: usize) -> HeaderKind {
-        let ack = self.ackno();
+    /// What data acknowledges, where an acknowledgement is owed and fits next to it; Data, without
+    /// one, is cheaper.
+    #[inline(always)]
+    fn ack_on_data(&mut self, ctx: &Ctx<'_>, size: usize) -> Option<Seqno> {
         // Before the handshake is done, only an acknowledgement shows the server that its Response
         // arrived (RFC 4340 section 8.1.5).
         //= 4340-4.3-1
         //= 4340-8.1.5-1
         //= 4340-8.1.4-5
         if self.state == State::PartOpen {
-            return HeaderKind::DataAck { ack };
+            return Some(self.ackno());
         }
         if !self.wants_to_acknowledge(ctx) {
-            return HeaderKind::Data;
+            return None;
         }
         //= 4340-11.2-1
         //= 4340-11.3-1
         if self.acknowledgement_fits(size) {
-            return HeaderKind::DataAck { ack };
+            return Some(self.ackno());
         }
         //= 4340-11.2-2
         // A separate Ack follows (section 11.2).
         self.outbox.ack = true;
-        HeaderKind::Data
+        None
     }
 
     fn wants_to_acknowledge(&mut self, ctx: &Ctx<'_>) -> bool {

@@ -54,20 +54,32 @@ impl Connection {
         self.write_any(ctx, out, &header, payload);
     }
 
-    /// The same for Data, Ack and DataAck, mostly by a short way.
+    /// Writes a Data packet, mostly by a short way.
     #[inline(always)]
-    pub(super) fn write_usual(
+    pub(super) fn write_data(
         &mut self,
         ctx: &mut Ctx<'_>,
         out: &mut Option<Datagram>,
-        kind: HeaderKind,
         payload: Payload,
     ) {
-        let header = self.next_header(ctx.now, kind);
-        match self.usual_header(ctx, &header, &payload) {
-            Some((bytes, written)) => self.put(ctx.now, out, &header, bytes, payload, written),
+        let checksum = self.usual_checksum(&payload).filter(|_| !self.needs_long_way());
+        let Some(checksum) = checksum else {
+            return self.write_packet(ctx, out, HeaderKind::Data, payload);
+        };
+        let ccval = self.cc.ccval(ctx.now);
+        let header = self.usual_header(HeaderKind::Data, ccval);
+        match header.plain_data(checksum).map(HeaderBytes::of) {
+            Some(bytes) => {
+                self.put(ctx.now, out, &header, bytes, payload, WrittenOptions::default());
+            }
             None => self.write_any(ctx, out, &header, payload),
         }
+    }
+
+    /// Writes an Ack, mostly by a short way.
+    #[inline(always)]
+    pub(super) fn write_ack(&mut self, ctx: &mut Ctx<'_>, out: &mut Option<Datagram>, ack: Seqno) {
+        self.write_usual_ack(ctx, out, HeaderKind::Ack { ack }, 0, Payload::EMPTY);
     }
 
     /// The same for a DataAck, which few packets are.
@@ -76,10 +88,64 @@ impl Connection {
         &mut self,
         ctx: &mut Ctx<'_>,
         out: &mut Option<Datagram>,
-        kind: HeaderKind,
+        ack: Seqno,
         payload: Payload,
     ) {
-        self.write_usual(ctx, out, kind, payload);
+        let kind = HeaderKind::DataAck { ack };
+        if self.state != State::Open {
+            // In PARTOPEN it leaves whether or not all its options fit.
+            return self.write_packet(ctx, out, kind, payload);
+        }
+        let ccval = self.cc.ccval(ctx.now);
+        self.write_usual_ack(ctx, out, kind, ccval, payload);
+    }
+
+    #[inline(always)]
+    fn write_usual_ack(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        out: &mut Option<Datagram>,
+        kind: HeaderKind,
+        ccval: u8,
+        payload: Payload,
+    ) {
+        let checksum = self.usual_checksum(&payload).filter(|_| !self.needs_long_way());
+        let Some(checksum) = checksum else {
+            return self.write_packet(ctx, out, kind, payload);
+        };
+        let header = self.usual_header(kind, ccval);
+        let mut room = [0; UsualAck::ROOM];
+        let bytes = match self.usual_ack(ctx.now) {
+            Some(options) => header.usual_ack(&options, checksum, &mut room),
+            None => None,
+        };
+        match bytes {
+            Some(bytes) => {
+                let bytes = ctx.arena.copy(bytes);
+                let written = WrittenOptions { vector: true, ..WrittenOptions::default() };
+                self.put(ctx.now, out, &header, bytes, payload, written);
+            }
+            None => self.write_any(ctx, out, &header, payload),
+        }
+    }
+
+    /// A header with the next sequence number, where no long way is needed.
+    #[inline(always)]
+    fn usual_header(&mut self, kind: HeaderKind, ccval: u8) -> Header {
+        let (src_port, dst_port) = (self.who.tuple.local_port, self.who.tuple.remote_port);
+        //= 5348-3.2.1-1
+        let seq = self.seq.take_next();
+        Header { src_port, dst_port, ccval, cscov: 0, x: true, seq, kind }
+    }
+
+    /// The Checksum of a packet with this data; `None` where it has to be read for it.
+    #[inline(always)]
+    fn usual_checksum(&self, payload: &Payload) -> Option<Checksum> {
+        match payload {
+            _ if self.path.is_encapsulated() => Some(Checksum::Zero),
+            &Payload::Zeros(zeros) => Some(Checksum::OfZeros(self.addresses, zeros as usize)),
+            Payload::Bytes(_) => None,
+        }
     }
 
     /// A header of this kind with the next sequence number.
@@ -166,59 +232,16 @@ impl Connection {
         core::mem::forget(out.replace(datagram));
     }
 
-    /// The header of Data without options, or of an acknowledgement with the usual ones, for the
-    /// price of what these need; `None` where there is more to write.
-    #[inline(always)]
-    fn usual_header(
-        &self,
-        ctx: &mut Ctx<'_>,
-        header: &Header,
-        payload: &Payload,
-    ) -> Option<(HeaderBytes, WrittenOptions)> {
-        if self.needs_long_way() {
-            return None;
-        }
-        let checksum = match payload {
-            _ if self.path.is_encapsulated() => Checksum::Zero,
-            &Payload::Zeros(zeros) => Checksum::OfZeros(self.addresses, zeros as usize),
-            Payload::Bytes(_) => return None,
-        };
-        match header.kind {
-            HeaderKind::Data if !self.sends_data_checksum() => {
-                let bytes = header.plain_data(checksum)?;
-                Some((HeaderBytes::of(bytes), WrittenOptions::default()))
-            }
-            HeaderKind::Ack { .. } | HeaderKind::DataAck { .. } => {
-                // In PARTOPEN a DataAck leaves whether or not all its options fit.
-                let is_data = matches!(header.kind, HeaderKind::DataAck { .. });
-                if is_data && (self.state != State::Open || self.sends_data_checksum()) {
-                    return None;
-                }
-                let mut room = [0; UsualAck::ROOM];
-                let options = self.usual_ack(ctx.now)?;
-                let bytes = header.usual_ack(&options, checksum, &mut room)?;
-                let written = WrittenOptions { vector: true, ..WrittenOptions::default() };
-                Some((ctx.arena.copy(bytes), written))
-            }
-            _ => None,
-        }
-    }
-
-    /// Whether the next packet has options that few packets have.
+    /// Whether the next packet has, or may have, what few packets have.
     #[inline(always)]
     pub(super) fn needs_long_way(&self) -> bool {
-        let has_ndp_count = self.send.ndp_count(self.negotiation.agreed()).is_some();
-        self.timing.owes_echo() || has_ndp_count || self.config.long_way_only
-    }
-
-    /// Whether data has a Data Checksum.
-    #[inline(always)]
-    pub(super) fn sends_data_checksum(&self) -> bool {
-        self.config.data_checksum && self.negotiation.agreed().peer_checks_data
+        let agreed = self.negotiation.agreed();
+        let has_ndp_count = self.send.ndp_count(agreed).is_some();
+        !agreed.is_plain || has_ndp_count || self.timing.owes_echo() || self.config.long_way_only
     }
 
     /// The options of the acknowledgement that is being written, where they are the usual ones.
-    #[inline]
+    #[inline(always)]
     fn usual_ack(&self, now: Instant) -> Option<UsualAck<'_>> {
         let has_others = self.quick_start.is_some()
             || self.credit.is_limited()

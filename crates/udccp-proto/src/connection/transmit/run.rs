@@ -63,7 +63,7 @@ impl Connection {
         let owes_nothing = !self.outbox.ack
             && !self.negotiation.has_due(now)
             && self.cc.feedback(now) == Feedback::None;
-        let is_plain = !self.needs_long_way() && !self.sends_data_checksum();
+        let is_plain = !self.needs_long_way();
         // Some packet may be marked as a probe.
         let same_ecn =
             self.config.ecn_probe.is_none() && self.ecn_of(now, PacketType::Data) == like.ecn;

@@ -1,0 +1,87 @@
+//! Decides when packets that the window has room for leave: at once, in trains, or spread.
+
+use udccp_base::Instant;
+
+use crate::ccid::ccid2::Pacing;
+use crate::ccid::ccid2::sender::Ccid2Sender;
+use crate::ccid::ccid2::trains::Pace;
+
+impl Ccid2Sender {
+    /// A packet left that may be paced.
+    #[inline(never)]
+    pub(super) fn on_paced(&mut self, now: Instant, size_bytes: u32) {
+        if let Some(pace) = self.pace(size_bytes) {
+            self.trains.on_sent(now, pace, &mut self.pacer);
+        }
+    }
+
+    /// When a packet that may be paced leaves, if not now.
+    #[inline(never)]
+    pub(super) fn wait_for_pace(&mut self, now: Instant, size_bytes: u32) -> Option<Instant> {
+        let pace = self.pace(size_bytes)?;
+        let at = self.trains.next_paced(now, pace, &self.pacer);
+        (at > now).then_some(at)
+    }
+
+    /// Whether nothing spreads packets now.
+    #[inline(always)]
+    pub(super) fn is_unpaced(&self) -> bool {
+        let by_window = match self.pacing {
+            Pacing::Off => false,
+            Pacing::NonValidated => self.window.is_non_validated(),
+            Pacing::Always => true,
+        };
+        let by_rate = self.quick_start.is_some() || self.window.algorithm().pacing_rate().is_some();
+        !by_window && !by_rate
+    }
+
+    /// How packets are spread, where they are paced now.
+    fn pace(&mut self, size_bytes: u32) -> Option<Pace> {
+        //= 5634-3.1.3-3
+        if let Some(quick_start) = &self.quick_start {
+            return Some(self.trains.pace(quick_start.0));
+        }
+        if let Some(rate) = self.window.algorithm().pacing_rate() {
+            let trains = &self.trains;
+            let pace = || trains.pace(rate.time_for(u64::from(size_bytes)));
+            return Some(self.window.pace(rate, size_bytes, pace));
+        }
+        let paced = match self.pacing {
+            Pacing::Off => false,
+            Pacing::NonValidated => self.window.is_non_validated() && !self.sends_one_by_one(),
+            Pacing::Always => true,
+        };
+        let srtt = self.rtt.srtt().filter(|_| paced)?;
+        Some(self.trains.pace(srtt / u64::from(self.window.cwnd())))
+    }
+
+    /// Whether the next packet is alone in the network, as a question or an answer is. It is no
+    /// burst, and must not wait because an earlier one took long.
+    fn sends_one_by_one(&self) -> bool {
+        self.trains.are_on() && self.pipe == 0
+    }
+
+    /// After `poll_send` let a packet leave, and it left at this very instant: whether it is sure
+    /// to let another. The window has been validated, and is being filled.
+    #[inline]
+    pub(crate) fn may_follow(&self) -> bool {
+        self.pipe > 0 && !self.is_full() && self.trains.fill() && self.is_unpaced()
+    }
+
+    /// Until when what the window has room for waits for more.
+    #[inline]
+    pub(super) fn wait_for_train(&mut self, now: Instant) -> Option<Instant> {
+        // With nothing in the network, no acknowledgement will make more room.
+        if !self.trains.are_on() || self.pipe == 0 {
+            return None;
+        }
+        self.train_leaves(now)
+    }
+
+    #[inline(never)]
+    fn train_leaves(&mut self, now: Instant) -> Option<Instant> {
+        let cwnd = self.window.cwnd();
+        let room = u64::from(cwnd).min(self.in_flight_limit).saturating_sub(self.pipe.into());
+        self.trains.wait_for_room(now, room, cwnd, self.rtt.srtt())
+    }
+}
