@@ -20,13 +20,12 @@ pub(crate) struct Transmission {
 #[derive(Clone, Debug)]
 pub(crate) struct Serializer {
     bits_per_sec: u64,
-    free_ns: u64,
-    free_remainder: u64,
-    /// The first whole nanosecond at which all is transmitted.
+    /// The first whole nanosecond at which all is transmitted: with a remainder, the last of them
+    /// has begun when it is.
     free_at: u64,
-    /// When the busy period that ends at `free_ns` began, and how long all before it were.
-    busy_since_ns: u64,
-    busy_before_ns: u64,
+    free_remainder: u64,
+    /// How long it was idle before the busy period that ends at `free_at`.
+    idle_ns: u64,
     cost: Cost,
 }
 
@@ -43,11 +42,9 @@ impl Serializer {
     pub(crate) fn new(rate: Option<DataRate>) -> Self {
         Self {
             bits_per_sec: rate.map_or(0, |r| r.bits_per_sec().max(1)),
-            free_ns: 0,
-            free_remainder: 0,
             free_at: 0,
-            busy_since_ns: 0,
-            busy_before_ns: 0,
+            free_remainder: 0,
+            idle_ns: 0,
             cost: Cost::default(),
         }
     }
@@ -61,37 +58,49 @@ impl Serializer {
         if self.cost.len != len {
             self.cost = self.cost_of(len);
         }
-        let mut begin = self.free_at;
         if !self.is_busy(now) {
-            begin = now.as_nanos();
-            self.busy_before_ns += self.free_ns - self.busy_since_ns;
-            self.busy_since_ns = begin;
-            self.free_ns = begin;
-            self.free_remainder = 0;
+            self.idle_ns += now.as_nanos() - self.free_ns();
+            (self.free_at, self.free_remainder) = (now.as_nanos(), 0);
         }
-        let mut free_ns = self.free_ns.saturating_add(self.cost.whole_ns);
-        let mut remainder = self.free_remainder + self.cost.remainder;
+        let begin = self.free_at;
+        let remainder = self.free_remainder + self.cost.remainder;
         if remainder == 0 {
             // Packets of whole nanoseconds: nearly all.
-            (self.free_ns, self.free_at) = (free_ns, free_ns);
-            let [begin, end] = [begin, free_ns].map(Instant::from_nanos);
-            return Transmission { begin, end };
+            self.free_at = begin.saturating_add(self.cost.whole_ns);
+        } else {
+            self.add_fraction(remainder);
         }
+        let [begin, end] = [begin, self.free_at].map(Instant::from_nanos);
+        Transmission { begin, end }
+    }
+
+    /// Adds the cost of a packet; `remainder` is that of both together, not yet reduced.
+    #[inline]
+    fn add_fraction(&mut self, mut remainder: u64) {
+        let mut free_ns = self.free_ns().saturating_add(self.cost.whole_ns);
         if remainder >= self.bits_per_sec {
             remainder -= self.bits_per_sec;
             free_ns = free_ns.saturating_add(1);
         }
-        self.free_ns = free_ns;
         self.free_remainder = remainder;
         self.free_at = free_ns.saturating_add(u64::from(remainder > 0));
-        let [begin, end] = [begin, self.free_at].map(Instant::from_nanos);
-        Transmission { begin, end }
+    }
+
+    /// The last whole nanosecond at which not more than all was transmitted.
+    #[inline]
+    const fn free_ns(&self) -> u64 {
+        self.free_at - (self.free_remainder > 0) as u64
     }
 
     /// Whether a packet that arrives at `now` would have to wait.
     #[inline]
     pub(crate) const fn is_busy(&self, now: Instant) -> bool {
         self.free_at > now.as_nanos()
+    }
+
+    /// The rate; `None` where transmission takes no time.
+    pub(crate) fn rate(&self) -> Option<DataRate> {
+        (self.bits_per_sec > 0).then(|| DataRate::from_bits_per_sec(self.bits_per_sec))
     }
 
     /// When all that it has taken is transmitted.
@@ -102,8 +111,8 @@ impl Serializer {
 
     /// Time that the transmitter has been busy up to `now`.
     pub(crate) fn busy(&self, now: Instant) -> Duration {
-        let ahead = self.free_ns.saturating_sub(now.as_nanos());
-        let begun = self.busy_before_ns + (self.free_ns - self.busy_since_ns);
+        let ahead = self.free_ns().saturating_sub(now.as_nanos());
+        let begun = self.free_ns() - self.idle_ns;
         Duration::from_nanos(begun.saturating_sub(ahead))
     }
 

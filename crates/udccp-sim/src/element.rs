@@ -6,7 +6,8 @@ use udccp_link::{Backlog, Change, Drops, Link, LinkStats, QueueLimit, RateDelay}
 use crate::packet::Parcel;
 
 /// A link element. Nearly all links are plain; for those the compiler can inline every call, which
-/// makes a hop a third cheaper.
+/// makes a hop a third cheaper. No observer looks at a plain one, and nothing else has a part in
+/// what enters.
 #[derive(Debug)]
 pub(crate) enum Element {
     /// Loss, a drop-tail queue, rate and delay.

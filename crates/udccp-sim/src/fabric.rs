@@ -6,7 +6,7 @@ use udccp_link::{DropReason, Drops, Link, RateDelay};
 use crate::element::Element;
 use crate::events::EventQueue;
 use crate::hash::{EventHash, Kind};
-use crate::network::{Network, Node, Routes};
+use crate::network::{LinkSpec, Node, Routes};
 use crate::observe::Observer;
 use crate::packet::{Meta, PacketStore, Parcel};
 use crate::quick_start::QuickStartLink;
@@ -25,8 +25,13 @@ pub(crate) struct Fabric {
     pub(crate) cost: Cost,
     pub(crate) observer: Option<Box<Observer>>,
     pub(crate) drops: Drops<Parcel>,
+    /// When the first packet that the host sends now leaves its link, which was idle;
+    /// [`Instant::MAX`] where it was not. The event is not in the queue yet.
+    pub(crate) leaves: Instant,
     /// For each pair, the packets between its hosts that were dropped, less the copies made.
     pub(crate) balance: Vec<i32>,
+    /// No observer looks, no packet has an option, and each is in the network once.
+    pub(crate) is_simple: bool,
     /// Number of the first link among the components (hosts come first).
     pub(crate) first_link: usize,
 }
@@ -35,14 +40,27 @@ pub(crate) struct Fabric {
 pub(crate) struct RunningLink {
     pub(crate) element: Element,
     pub(crate) to: Node,
-    /// The element is plain, no observer looks, and nothing else has a part in what enters.
-    pub(crate) is_simple: bool,
     /// Between two routers.
     pub(crate) is_bottleneck: bool,
-    /// The copies that it has made so far, where it makes any.
-    pub(crate) copies: Option<u64>,
+    pub(crate) special: Option<Box<Special>>,
+}
+
+/// What few links have.
+pub(crate) struct Special {
+    /// The copies that it has made so far.
+    copies: u64,
     /// The router at its near end takes part in Quick-Start.
-    pub(crate) quick_start: Option<Box<QuickStartLink>>,
+    quick_start: Option<QuickStartLink>,
+}
+
+impl Special {
+    /// Of a link that makes copies, or where all routers take part in Quick-Start.
+    pub(crate) fn of(spec: &LinkSpec, quick_start: bool) -> Option<Box<Self>> {
+        let takes_part = quick_start && matches!(spec.from, Node::Router(_));
+        let quick_start = takes_part.then(|| QuickStartLink::new(spec.config.rate));
+        let is_special = takes_part || spec.duplicates();
+        is_special.then(|| Box::new(Self { copies: 0, quick_start }))
+    }
 }
 
 impl RunningLink {
@@ -50,8 +68,8 @@ impl RunningLink {
     #[inline(always)]
     fn simple(&mut self) -> Option<&mut RateDelay<Parcel>> {
         match &mut self.element {
-            Element::Plain(plain) if self.is_simple => Some(plain),
-            _ => None,
+            Element::Plain(plain) => Some(plain),
+            Element::Other(_) => None,
         }
     }
 }
@@ -82,7 +100,7 @@ impl Fabric {
             };
             plain.hold(times, parcel);
             if was_idle {
-                self.events.set(self.first_link + index, times.deliver);
+                self.leaves = times.deliver;
             }
             return true;
         }
@@ -117,12 +135,13 @@ impl Fabric {
         };
         let element = &mut link.element;
         element.handle_packet(now, parcel, &mut self.drops);
-        if let Some(quick_start) = &mut link.quick_start {
-            quick_start.on_packet(now, parcel.len());
-        }
         let mut times = 1;
-        if let Some(before) = &mut link.copies {
-            let copies = element.duplicated() - core::mem::replace(before, element.duplicated());
+        if let Some(special) = &mut link.special {
+            if let Some(quick_start) = &mut special.quick_start {
+                quick_start.on_packet(now, parcel.len());
+            }
+            let before = core::mem::replace(&mut special.copies, element.duplicated());
+            let copies = special.copies - before;
             if copies > 0 {
                 times += copies;
                 self.packets.share(parcel.slot(), copies as u32);
@@ -150,51 +169,52 @@ impl Fabric {
         &mut self,
         now: Instant,
         router: u32,
-        parcel: &mut Parcel,
+        parcel: Parcel,
         horizon: Instant,
         is_behind_first: bool,
     ) -> Hop {
-        parcel.lower_ttl();
         let index = self.routes.link(router, parcel.to()) as usize;
         let Some(link) = self.links.get_mut(index) else {
             let component = self.first_link + self.links.len();
-            self.discard(now, component, *parcel, DropReason::NoRoute);
+            self.discard(now, component, parcel, DropReason::NoRoute);
             return Hop::Stays;
         };
         let to = link.to;
         let Some(plain) = link.simple() else {
-            return self.forward_observed(now, index, *parcel, horizon, is_behind_first);
+            return self.forward_any(now, index, parcel, horizon, is_behind_first);
         };
         let was_idle = plain.next() == Instant::MAX;
         let times = match plain.accept(now, parcel.len()) {
             Ok(times) => times,
             Err(reason) => {
-                self.discard(now, self.first_link + index, *parcel, reason);
+                self.discard(now, self.first_link + index, parcel, reason);
                 return Hop::Stays;
             }
         };
         if !was_idle {
-            plain.hold(times, *parcel);
+            plain.hold(times, parcel);
             return Hop::Stays;
         }
         let at = times.deliver;
         if at < horizon && at > now && at < self.events.next(is_behind_first) {
             return Hop::Crosses { index, at, to };
         }
-        plain.hold(times, *parcel);
+        plain.hold(times, parcel);
         self.events.set(self.first_link + index, at);
         Hop::Stays
     }
 
-    /// The general case of [`Self::forward`].
-    fn forward_observed(
+    /// The general case of [`Self::forward`]. Where anybody reads the time to live, all links are of
+    /// this kind.
+    fn forward_any(
         &mut self,
         now: Instant,
         index: usize,
-        parcel: Parcel,
+        mut parcel: Parcel,
         horizon: Instant,
         is_behind_first: bool,
     ) -> Hop {
+        parcel.lower_ttl();
         if !self.packets.options.is_empty() {
             self.consider_option(now, index, parcel.slot());
         }
@@ -209,7 +229,8 @@ impl Fabric {
     #[cold]
     fn consider_option(&mut self, now: Instant, index: usize, slot: u32) {
         let option = self.packets.options.get_mut(&slot);
-        let link = self.links.get_mut(index).and_then(|link| link.quick_start.as_mut());
+        let special = self.links.get_mut(index).and_then(|link| link.special.as_mut());
+        let link = special.and_then(|special| special.quick_start.as_mut());
         if let (Some(option), Some(link)) = (option, link) {
             link.on_option(now, option);
         }
@@ -266,16 +287,6 @@ impl Fabric {
         self.hash.log(now, self.first_link + index, Kind::Departed, parcel.len());
         if crosses {
             self.crossings.count(index, parcel.path(), parcel.len());
-        }
-    }
-
-    /// All routers take part in Quick-Start from here on.
-    pub(crate) fn start_quick_start(&mut self, network: &Network) {
-        for (link, spec) in self.links.iter_mut().zip(&network.links) {
-            if matches!(spec.from, Node::Router(_)) {
-                link.quick_start = Some(Box::new(QuickStartLink::new(spec.config.rate)));
-                link.is_simple = false;
-            }
         }
     }
 
@@ -337,7 +348,6 @@ impl Fabric {
     }
 
     /// A packet reached a host. If it is for that host, it can now be taken out of the store.
-    #[inline]
     pub(crate) fn arrive(&mut self, now: Instant, host: u32, parcel: Parcel) -> bool {
         if parcel.to() != host {
             self.discard(now, host as usize, parcel, DropReason::NoRoute);

@@ -147,15 +147,15 @@ impl LinkSpec {
         matches!((self.from, self.to), (Node::Router(_), Node::Router(_)))
     }
 
-    /// Builds the element; its chance comes from streams of its own.
-    pub(crate) fn build(&self, seed: Seed) -> Element {
-        if self.config.is_plain() {
-            let plain = self.config.plain(seed, &self.name);
-            // Nobody reads how long packets waited before access links.
-            Element::Plain(if self.is_bottleneck() { plain } else { plain.without_delay_record() })
-        } else {
-            Element::Other(self.config.build(seed, &self.name))
+    /// Builds the element; its chance comes from streams of its own. Only where nothing `else` has
+    /// a part in what enters and leaves can it be a plain one.
+    pub(crate) fn build(&self, seed: Seed, else_too: bool) -> Element {
+        if else_too || !self.config.is_plain() {
+            return Element::Other(self.config.build(seed, &self.name));
         }
+        let plain = self.config.plain(seed, &self.name);
+        // Nobody reads what access links count.
+        Element::Plain(if self.is_bottleneck() { plain } else { plain.without_records() })
     }
 
     /// Whether packets come out of it twice.

@@ -1,6 +1,6 @@
 //! Packets in the network: the datagrams stay where they are, handles travel.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use udccp_base::{Datagram, Ecn, Instant, QuickStart};
 use udccp_link::Packet;
@@ -110,8 +110,8 @@ impl Packet for Parcel {
 pub(crate) struct Meta {
     /// When it left its transport.
     pub(crate) sent: Instant,
-    /// Its number among all packets of the run.
-    pub(crate) uid: u64,
+    /// Its number among all packets of the run, modulo 2^32.
+    pub(crate) uid: u32,
     /// Number of the path (flow and direction) that it is on.
     pub(crate) path: u32,
     /// Whether it carries data.
@@ -142,20 +142,31 @@ pub(crate) struct PacketStore {
     pub(crate) next_option: Option<QuickStart>,
 }
 
-/// Slots without a packet.
-#[derive(Debug, Default)]
+/// No slot.
+const NONE: u32 = u32::MAX;
+
+/// Slots without a packet, as a list through them: used from the front, freed to the front or the
+/// back.
+#[derive(Debug)]
 struct FreeSlots {
-    /// The one for the next packet.
-    next: Option<u32>,
-    others: VecDeque<u32>,
+    first: u32,
+    last: u32,
+}
+
+impl Default for FreeSlots {
+    fn default() -> Self {
+        Self { first: NONE, last: NONE }
+    }
 }
 
 /// The place of a packet.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Slot {
     /// Its content: long, so it is written and read where it lies.
     pub(crate) datagram: Option<Datagram>,
     pub(crate) meta: Meta,
+    /// Of a free slot, the next one.
+    next: u32,
 }
 
 impl PacketStore {
@@ -163,49 +174,37 @@ impl PacketStore {
     #[inline(always)]
     pub(crate) fn vacant(&mut self, path: u32) -> (u32, &mut Slot) {
         let side = path as usize & 1;
-        if self.free[side].next.is_none() {
-            self.find_next(side);
+        if self.free[side].first == NONE {
+            self.grow(side);
         }
-        let slot = self.free[side].next.unwrap_or_default();
+        let slot = self.free[side].first;
         (slot, &mut self.slots[slot as usize])
     }
 
-    /// There was no free slot when the last one was taken.
-    #[inline(never)]
-    fn find_next(&mut self, side: usize) {
-        self.free[side].next = self.free[side].others.pop_front();
-        if self.free[side].next.is_none() {
-            self.grow(side);
-        }
-    }
-
+    /// There is no free slot.
     #[cold]
     fn grow(&mut self, side: usize) {
         let first = self.slots.len() as u32;
-        let others = first + 1..first + NEW_SLOTS;
-        self.slots.resize_with(others.end as usize, Slot::default);
-        let free = &mut self.free[side];
-        free.next = Some(first);
-        if self.slots.len() >= IN_TURN_FROM {
-            free.others.extend(others);
-        } else {
-            free.others.extend(others.rev());
+        let last = first + NEW_SLOTS - 1;
+        for slot in first..=last {
+            let next = if slot == last { NONE } else { slot + 1 };
+            self.slots.push(Slot { datagram: None, meta: Meta::default(), next });
         }
+        self.free[side] = FreeSlots { first, last };
     }
 
-    /// Where the datagram of a slot lies.
+    /// The slot of this number.
     #[inline(always)]
-    pub(crate) fn place(&mut self, slot: u32) -> &mut Option<Datagram> {
-        &mut self.slots[slot as usize].datagram
+    pub(crate) fn slot(&mut self, slot: u32) -> &mut Slot {
+        &mut self.slots[slot as usize]
     }
 
     /// Keeps the packet that was written to the [vacant](Self::vacant) slot.
     #[inline(always)]
     pub(crate) fn keep(&mut self, slot: u32, path: u32) {
-        let is_in_turn = self.slots.len() >= IN_TURN_FROM;
-        let FreeSlots { next, others } = &mut self.free[path as usize & 1];
-        debug_assert_eq!(*next, Some(slot));
-        *next = if is_in_turn { others.pop_front() } else { others.pop_back() };
+        let first = &mut self.free[path as usize & 1].first;
+        debug_assert_eq!(*first, slot);
+        *first = self.slots[slot as usize].next;
         if self.next_option.is_some() {
             self.keep_option(slot);
         }
@@ -216,16 +215,22 @@ impl PacketStore {
         self.options.extend(self.next_option.take().map(|option| (slot, option)));
     }
 
-    /// Whether each packet is in the network once, and none has an option.
-    #[inline(always)]
-    pub(crate) fn is_simple(&self) -> bool {
-        self.shared.is_empty() && self.options.is_empty()
-    }
-
-    /// The packet of a slot was taken from its place, where [`Self::is_simple`].
+    /// The packet of a slot was taken from its place; it was in the network once.
     #[inline(always)]
     pub(crate) fn release(&mut self, slot: u32, path: u32) {
-        self.free[path as usize & 1].others.push_back(slot);
+        let is_in_turn = self.slots.len() >= IN_TURN_FROM;
+        let FreeSlots { first, last } = &mut self.free[path as usize & 1];
+        if is_in_turn && *first != NONE {
+            self.slots[slot as usize].next = NONE;
+            self.slots[*last as usize].next = slot;
+            *last = slot;
+        } else {
+            if *first == NONE {
+                *last = slot;
+            }
+            self.slots[slot as usize].next = *first;
+            *first = slot;
+        }
     }
 
     /// The packet in a slot. A slot that holds none is a defect of the simulator.
@@ -248,7 +253,7 @@ impl PacketStore {
         if !self.options.is_empty() {
             self.options.remove(&slot);
         }
-        let Slot { datagram, meta } = &mut self.slots[slot as usize];
+        let Slot { datagram, meta, .. } = &mut self.slots[slot as usize];
         let (datagram, path) = (datagram.take(), meta.path);
         self.release(slot, path);
         datagram
@@ -302,8 +307,7 @@ mod tests {
         assert_eq!([put(&mut store), put(&mut store), put(&mut store)], [0, 1, 2]);
         store.release(0, PATH);
         store.release(1, PATH);
-        // The slot for the next packet is chosen when the one before leaves.
-        assert_eq!([put(&mut store), put(&mut store), put(&mut store)], [3, 1, 0]);
+        assert_eq!([put(&mut store), put(&mut store), put(&mut store)], [1, 0, 3]);
 
         while put(&mut store) < IN_TURN_FROM as u32 {}
         let newest = store.slots.len() as u32 - 1;
@@ -324,7 +328,6 @@ mod tests {
         assert_ne!(mine, theirs);
         store.release(theirs, PATH + 1);
         assert_ne!(put(&mut store), theirs);
-        store.keep(theirs + 1, PATH + 1);
         assert_eq!(store.vacant(PATH + 1).0, theirs);
     }
 

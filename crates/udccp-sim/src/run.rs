@@ -7,12 +7,11 @@ use crate::address::{IpVersion, PairAddresses};
 use crate::application::Application;
 use crate::chain::{Chain, FlowOf};
 use crate::config::{PairConfig, RunConfig};
-use crate::element::Element;
 use crate::ends::Ends;
 use crate::engine::{Engine, Parts};
 use crate::error::SimError;
 use crate::events::EventQueue;
-use crate::fabric::{Fabric, RunningLink};
+use crate::fabric::{Fabric, RunningLink, Special};
 use crate::hash::EventHash;
 use crate::host::Host;
 use crate::names::Names;
@@ -51,10 +50,7 @@ pub(crate) fn run(
         flows.into_iter().zip(routes).map(|(of, route)| FlowPlan { of, route }).collect();
     let is_late = |flow: usize| makers.contains_key(&flow);
     let hosts = hosts(&network, pairs, &plans, &flows, (ip, &is_late));
-    let mut fabric = fabric(&network, &flows, run.seed, observer);
-    if quick_start {
-        fabric.start_quick_start(&network);
-    }
+    let fabric = fabric(&network, &flows, run.seed, (observer, quick_start));
     // Of many flows it is a large part of all memory.
     drop(network);
     let senders = flows.iter().map(FlowPlan::sender).collect();
@@ -137,19 +133,15 @@ fn fabric(
     network: &Network,
     flows: &[FlowPlan],
     seed: Seed,
-    observer: Option<Box<Observer>>,
+    (observer, quick_start): (Option<Box<Observer>>, bool),
 ) -> Fabric {
     let running = |spec: &LinkSpec| {
-        let (element, copies) = (spec.build(seed), spec.duplicates().then_some(0));
-        let is_simple =
-            matches!(element, Element::Plain(_)) && copies.is_none() && observer.is_none();
+        let special = Special::of(spec, quick_start);
         RunningLink {
-            element,
+            element: spec.build(seed, observer.is_some() || special.is_some()),
             to: spec.to,
-            is_simple,
             is_bottleneck: spec.is_bottleneck(),
-            copies,
-            quick_start: None,
+            special,
         }
     };
     let path = |path: usize| match path % 2 {
@@ -168,8 +160,12 @@ fn fabric(
         hash: EventHash::new(),
         cost: Cost::default(),
         balance: vec![0; network.hosts / 2],
+        is_simple: observer.is_none()
+            && !quick_start
+            && !network.links.iter().any(LinkSpec::duplicates),
         observer,
         drops: Vec::new(),
+        leaves: Instant::MAX,
         first_link: network.hosts,
     }
 }

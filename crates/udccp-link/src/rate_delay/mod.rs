@@ -34,8 +34,9 @@ pub struct RateDelayConfig {
 /// few nanoseconds per packet, however long the line is.
 #[derive(Debug)]
 pub struct RateDelay<P> {
-    config: RateDelayConfig,
     serializer: Serializer,
+    delay: Duration,
+    limit: QueueLimit,
     /// In the order of their delivery.
     line: VecDeque<Held<P>>,
     /// When the first in line is delivered; [`Instant::MAX`] if there is none.
@@ -46,11 +47,17 @@ pub struct RateDelay<P> {
     waiting_bytes: u64,
     /// Few links have any, and they are large.
     extras: Option<Box<Extras>>,
+    /// Where somebody reads them.
+    records: Option<Box<Records>>,
+}
+
+/// What is counted.
+#[derive(Debug, Default)]
+struct Records {
     arrived: Tally,
     /// Because there was no room.
     dropped: Tally,
-    /// If queue delays are recorded.
-    queue_delay: Option<Box<DelayHistogram>>,
+    queue_delay: DelayHistogram,
 }
 
 /// Features that not all links have.
@@ -127,16 +134,15 @@ impl<P: Packet> RateDelay<P> {
     /// An empty link.
     pub fn new(config: RateDelayConfig) -> Self {
         Self {
-            config,
             serializer: Serializer::new(config.rate),
+            delay: config.delay,
+            limit: config.limit,
             line: VecDeque::new(),
             next: Instant::MAX,
             begun: 0,
             waiting_bytes: 0,
             extras: None,
-            arrived: Tally::default(),
-            dropped: Tally::default(),
-            queue_delay: Some(Box::default()),
+            records: Some(Box::default()),
         }
     }
 
@@ -162,7 +168,7 @@ impl<P: Packet> RateDelay<P> {
     /// end by the time of that many bytes. Without a rate this has no effect.
     #[must_use]
     pub fn with_token_bucket(mut self, bytes: u32) -> Self {
-        if let Some(rate) = self.config.rate {
+        if let Some(rate) = self.serializer.rate() {
             self.extras.get_or_insert_default().lead = Some(rate.time_for(bytes.into()));
         }
         self
@@ -184,16 +190,12 @@ impl<P: Packet> RateDelay<P> {
         self
     }
 
-    /// Does not record queue delays: [`LinkStats::queue_delay`] stays empty.
+    /// Counts nothing but random losses and the time that the transmitter is busy: what departed
+    /// or found no room is in no number, and no delay is recorded.
     #[must_use]
-    pub fn without_delay_record(mut self) -> Self {
-        self.queue_delay = None;
+    pub fn without_records(mut self) -> Self {
+        self.records = None;
         self
-    }
-
-    /// The settings.
-    pub const fn config(&self) -> &RateDelayConfig {
-        &self.config
     }
 
     /// Removes packets whose transmission has begun by `now` from the backlog.
@@ -216,7 +218,7 @@ impl<P: Packet> RateDelay<P> {
     #[inline(never)]
     fn is_full(&mut self, now: Instant, len: u32) -> bool {
         self.begin_until(now);
-        self.serializer.is_busy(now) && !self.config.limit.admits(self.waiting(), len)
+        self.serializer.is_busy(now) && !self.limit.admits(self.waiting(), len)
     }
 
     /// Accepts a packet of `len` bytes that arrives at `now`. The caller then either calls
@@ -227,40 +229,46 @@ impl<P: Packet> RateDelay<P> {
     /// Why it is dropped: random loss or a full queue.
     #[inline(always)]
     pub fn accept(&mut self, now: Instant, len: u32) -> Result<Times, DropReason> {
-        self.arrived.count(len);
         if self.extras.is_some() {
             return self.accept_with_extras(now, len);
         }
         let Transmission { begin, end } = self.transmit(now, len)?;
-        Ok(self.recorded(now, Times { begin, deliver: end + self.config.delay }))
+        Ok(self.recorded(now, len, Times { begin, deliver: end + self.delay }))
     }
 
     /// The general case of [`Self::accept`].
     #[inline(never)]
     fn accept_with_extras(&mut self, now: Instant, len: u32) -> Result<Times, DropReason> {
         if self.extras.get_or_insert_default().loses(now, len) {
+            if let Some(records) = &mut self.records {
+                records.arrived.count(len);
+            }
             return Err(DropReason::RandomLoss);
         }
-        let (transmitted, delay) = (self.transmit(now, len)?, self.config.delay);
+        let (transmitted, delay) = (self.transmit(now, len)?, self.delay);
         let times = self.extras.get_or_insert_default().shift(now, transmitted, delay);
-        Ok(self.recorded(now, times))
+        Ok(self.recorded(now, len, times))
     }
 
     /// Queues a packet for the transmitter, if there is room.
     #[inline(always)]
     fn transmit(&mut self, now: Instant, len: u32) -> Result<Transmission, DropReason> {
         // How many have begun matters only if the line seems full.
-        if !self.config.limit.admits(self.waiting(), len) && self.is_full(now, len) {
-            self.dropped.count(len);
+        if !self.limit.admits(self.waiting(), len) && self.is_full(now, len) {
+            if let Some(records) = &mut self.records {
+                records.arrived.count(len);
+                records.dropped.count(len);
+            }
             return Err(DropReason::QueueFull);
         }
         Ok(self.serializer.transmit(now, len))
     }
 
     #[inline(always)]
-    fn recorded(&mut self, now: Instant, times: Times) -> Times {
-        if let Some(delays) = &mut self.queue_delay {
-            delays.record(times.begin - now);
+    fn recorded(&mut self, now: Instant, len: u32, times: Times) -> Times {
+        if let Some(records) = &mut self.records {
+            records.arrived.count(len);
+            records.queue_delay.record(times.begin - now);
         }
         times
     }
@@ -341,7 +349,7 @@ impl<P: Packet + core::fmt::Debug + Send> Link<P> for RateDelay<P> {
     }
 
     fn limit(&self) -> QueueLimit {
-        self.config.limit
+        self.limit
     }
 
     fn change(&mut self, now: Instant, change: &Change, _drops: &mut Drops<P>) {
@@ -351,20 +359,29 @@ impl<P: Packet + core::fmt::Debug + Send> Link<P> for RateDelay<P> {
     }
 
     fn stats(&self, now: Instant) -> LinkStats {
-        let queue_delay = self.queue_delay.as_deref().cloned().unwrap_or_default();
-        LinkStats { queue_delay, ..self.counters(now) }
+        let mut stats = self.counters(now);
+        if let Some(records) = &self.records {
+            stats.queue_delay = records.queue_delay.clone();
+        }
+        stats
     }
 
     fn counters(&self, now: Instant) -> LinkStats {
-        // What has arrived, was not dropped, and is not inside has departed.
         let bytes = self.line.iter().map(|held| u64::from(held.packet.wire_len())).sum();
         let inside = Tally { packets: self.packets_inside() as u64, bytes };
-        let mut stats = LinkStats { arrived: self.arrived, ..LinkStats::default() };
-        stats.busy = self.serializer.busy(now);
         let lost = self.extras.as_ref().map_or(Tally::default(), |extras| extras.lost);
+        let mut known = inside;
+        known += lost;
+        let (arrived, dropped) = match self.records.as_deref() {
+            Some(records) => (records.arrived, records.dropped),
+            None => (known, Tally::default()),
+        };
+        let busy = self.serializer.busy(now);
+        let mut stats = LinkStats { arrived, busy, ..LinkStats::default() };
         stats.dropped[DropReason::RandomLoss as usize] = lost;
-        stats.dropped[DropReason::QueueFull as usize] = self.dropped;
-        stats.departed = self.arrived - self.dropped - lost - inside;
+        stats.dropped[DropReason::QueueFull as usize] = dropped;
+        // What has arrived, was not dropped, and is not inside has departed.
+        stats.departed = arrived - dropped - known;
         stats
     }
 }

@@ -126,23 +126,35 @@ impl Engine {
             }
             let (due, component) = self.fabric.events.earliest();
             if due >= self.next_stop {
+                self.look_out()?;
                 if due >= end {
                     return Ok(());
                 }
                 self.pass_marks(due);
-                self.next_stop = self.next_mark.min(end);
+                // Observers are asked after every event.
+                let is_observed = self.fabric.observer.is_some();
+                self.next_stop = if is_observed { Instant::ZERO } else { self.next_mark.min(end) };
             }
             self.advance(due, component)?;
-            match component.checked_sub(self.fabric.first_link) {
-                None => self.host_event(component)?,
-                Some(link) => self.link_event(link)?,
-            }
-            self.look_out()?;
+            self.happen(component)?;
         }
     }
 
+    /// What is due happens, the first in the queue.
+    #[inline(always)]
+    fn happen(&mut self, component: usize) -> Result<(), Stop> {
+        let first_link = self.fabric.first_link;
+        let (link, is_queued) = match component.checked_sub(first_link) {
+            Some(link) => (link, true),
+            None => match self.host_event(component)? {
+                Some(link) => (link as usize, false),
+                None => return Ok(()),
+            },
+        };
+        self.link_event(link, is_queued)
+    }
+
     /// Stops at the first error that observers found.
-    #[inline]
     fn look_out(&mut self) -> Result<(), Stop> {
         match &mut self.fabric.observer {
             None => Ok(()),
@@ -183,36 +195,44 @@ impl Engine {
     }
 
     /// One or more packets reach the far end of a link, and travel on as long as nothing else
-    /// happens: such events never enter the queue.
+    /// happens: such events never enter the queue. The first event is the first in the queue, or
+    /// already in none.
     #[inline(always)]
-    fn link_event(&mut self, mut index: usize) -> Result<(), Stop> {
-        // The first event is the first in the queue; those that follow are in none.
-        let mut is_queued = true;
+    fn link_event(&mut self, mut index: usize, mut is_queued: bool) -> Result<(), Stop> {
         loop {
             self.fabric.cost.events += 1;
             let (arrival, mut due) = self.fabric.depart(self.now, index);
-            let Some((mut to, mut parcel)) = arrival else {
+            let Some((mut to, parcel)) = arrival else {
                 self.fabric.rearm_first(index, due, is_queued);
                 return Ok(());
             };
             if due <= self.now {
                 return self.cross_several(index, to, parcel);
             }
-            let next = loop {
+            index = loop {
                 let router = match to {
                     Node::Router(router) => router,
                     Node::Host(host) => {
                         let is_mine = self.arrive(host, parcel);
                         self.fabric.rearm_first(index, due, is_queued);
-                        return if is_mine { self.drain(host as usize) } else { Ok(()) };
+                        if !is_mine {
+                            return Ok(());
+                        }
+                        match self.drain(host as usize)? {
+                            Some(link) => break link as usize,
+                            None => return Ok(()),
+                        }
                     }
                 };
                 let horizon = self.next_stop.min(due);
-                let hop = self.fabric.forward(self.now, router, &mut parcel, horizon, is_queued);
+                let hop = self.fabric.forward(self.now, router, parcel, horizon, is_queued);
                 self.fabric.rearm_first(index, due, is_queued);
                 match hop {
                     Hop::Stays => return Ok(()),
-                    Hop::Due { index, at } => break (index, at),
+                    Hop::Due { index, at } => {
+                        (self.now, self.at_once) = (at, 0);
+                        break index;
+                    }
                     Hop::Crosses { index: link, at, to: far } => {
                         (index, to, due, is_queued) = (link, far, Instant::MAX, false);
                         (self.now, self.at_once) = (at, 0);
@@ -221,10 +241,7 @@ impl Engine {
                     }
                 }
             };
-            self.look_out()?;
             is_queued = false;
-            (index, self.now) = next;
-            self.at_once = 0;
         }
     }
 
@@ -243,7 +260,7 @@ impl Engine {
             match to {
                 Node::Router(router) => {
                     // No later than now: each packet takes its place on the next link.
-                    self.fabric.forward(now, router, &mut parcel, now, false);
+                    self.fabric.forward(now, router, parcel, now, false);
                 }
                 Node::Host(host) if self.arrive(host, parcel) => reached = Some(host as usize),
                 Node::Host(_) => {}
@@ -260,37 +277,42 @@ impl Engine {
             };
             (to, parcel) = next;
         }
-        reached.map_or(Ok(()), |host| self.drain(host))
+        match reached {
+            Some(host) => self.drain_later(host),
+            None => Ok(()),
+        }
     }
 
     /// A packet reached a host. Returns whether it was for it.
     fn arrive(&mut self, host: u32, parcel: Parcel) -> bool {
-        if !self.fabric.arrive(self.now, host, parcel) {
-            return false;
+        if parcel.to() != host || !self.fabric.is_simple {
+            return self.arrive_any(host, parcel);
         }
-        if !self.fabric.packets.is_simple() {
-            self.arrive_any(host, parcel);
-            return true;
-        }
-        let place = self.fabric.packets.place(parcel.slot());
+        let (slot, path) = (parcel.slot(), parcel.path());
+        let Fabric { packets, paths, .. } = &mut self.fabric;
+        let Slot { datagram: place, meta, .. } = packets.slot(slot);
+        paths[path as usize].delivered(meta.sent, self.now, parcel.len(), meta.has_data);
         if let Some(datagram) = place {
             datagram.ecn = parcel.ecn();
         }
         let host = &mut self.hosts[host as usize];
         host.arrived = host.arrived.wrapping_add(1);
         host.transport.handle_datagram_in(self.now, place);
-        self.fabric.packets.release(parcel.slot(), parcel.path());
+        packets.release(slot, path);
         true
     }
 
-    /// A packet reached its host, which may have an option, or be one of several copies.
+    /// The general case of [`Self::arrive`].
     #[cold]
-    fn arrive_any(&mut self, host: u32, parcel: Parcel) {
+    fn arrive_any(&mut self, host: u32, parcel: Parcel) -> bool {
+        if !self.fabric.arrive(self.now, host, parcel) {
+            return false;
+        }
         let option = self.fabric.packets.options.remove(&parcel.slot());
         let host = &mut self.hosts[host as usize];
         host.arrived = host.arrived.wrapping_add(1);
         let transport = host.transport.as_mut();
-        let Some(mut datagram) = self.fabric.packets.take(parcel.slot()) else { return };
+        let Some(mut datagram) = self.fabric.packets.take(parcel.slot()) else { return true };
         datagram.ecn = parcel.ecn();
         match option {
             Some(option) => {
@@ -298,16 +320,17 @@ impl Engine {
             }
             None => transport.handle_datagram(self.now, datagram),
         }
+        true
     }
 
-    /// A host's timer, or its application's.
-    fn host_event(&mut self, index: usize) -> Result<(), Stop> {
+    /// A host's timer, or its application's. What it returns is that of [`Self::drain`].
+    fn host_event(&mut self, index: usize) -> Result<Option<u32>, Stop> {
         let timers = self.hosts[index].poll_timeouts();
         let due = timers[0].min(timers[1]);
         if due > self.now {
             // The timer was moved to a later time; see `drain`.
             self.fabric.events.set(index, due);
-            return Ok(());
+            return Ok(None);
         }
         self.fabric.cost.events += 1;
         self.fabric.hash.log(self.now, index, Kind::Wake, 0);
@@ -318,8 +341,9 @@ impl Engine {
         self.drain(index)
     }
 
-    /// Lets a host send everything, then asks when to wake it.
-    fn drain(&mut self, index: usize) -> Result<(), Stop> {
+    /// Lets a host send everything, then asks when to wake it. If the next event of all is one of
+    /// its link, it becomes the present, and the link is returned: the event is in no queue.
+    fn drain(&mut self, index: usize) -> Result<Option<u32>, Stop> {
         let now = self.now;
         if self.hosts[index].is_heard {
             self.drain_heard(index);
@@ -339,17 +363,41 @@ impl Engine {
                 }
             }
         }
-        let due = host.poll_timeout();
+        let (due, uplink) = (host.poll_timeout().max(now), host.uplink);
+        let mut leaves = core::mem::replace(&mut fabric.leaves, Instant::MAX);
+        if leaves == due && leaves != Instant::MAX {
+            // Of equals, the link comes first.
+            fabric.rearm(uplink as usize, leaves);
+            leaves = Instant::MAX;
+        }
         // A timer that moves to a later time, as most do with every packet, is left where it is.
         // The host then wakes once needlessly, which is cheaper than moving it every time.
         let armed = fabric.events.due(index);
         if due < armed || armed <= now {
-            fabric.events.set(index, due.max(now));
+            fabric.events.set(index, due);
         }
         if host.life == Life::Passing {
             self.end(index);
         }
-        self.stuck(index)
+        self.stuck(index)?;
+        if leaves == Instant::MAX {
+            return Ok(None);
+        }
+        if leaves < self.next_stop && leaves > now && leaves < self.fabric.events.next(false) {
+            (self.now, self.at_once) = (leaves, 0);
+            return Ok(Some(uplink));
+        }
+        self.fabric.rearm(uplink as usize, leaves);
+        Ok(None)
+    }
+
+    /// As [`Self::drain`], where the event of a link is left to the queue.
+    #[cold]
+    fn drain_later(&mut self, index: usize) -> Result<(), Stop> {
+        let next_stop = core::mem::replace(&mut self.next_stop, Instant::ZERO);
+        self.drain(index)?;
+        self.next_stop = next_stop;
+        Ok(())
     }
 
     /// As [`Self::drain`], for a pair whose source wants to know what is delivered.
@@ -472,7 +520,7 @@ fn transmit(
     let before = *at_once;
     let from = Sending { host: host.number as usize, uplink: host.uplink, path: host.path };
     while *at_once < LIVELOCK {
-        let (slot, Slot { datagram: place, meta }) = fabric.packets.vacant(host.path);
+        let (slot, Slot { datagram: place, meta, .. }) = fabric.packets.vacant(host.path);
         if !host.transport.poll_transmit_into(now, place) {
             break;
         }
@@ -480,7 +528,7 @@ fn transmit(
         let ip = datagram.dst.ip();
         let (len, ecn) = (datagram.ip_len() as u32, datagram.ecn);
         let has_data = !datagram.payload.is_empty();
-        *meta = Meta { sent: now, path: host.path, has_data, uid: fabric.cost.packets };
+        *meta = Meta { sent: now, path: host.path, has_data, uid: fabric.cost.packets as u32 };
         if host.last_to.0 != ip {
             let to = addresses.get(&ip).copied();
             host.last_to = (ip, to.unwrap_or(u32::MAX));

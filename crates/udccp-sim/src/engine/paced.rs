@@ -34,10 +34,7 @@ impl Engine {
                 }
                 Turn::Due => {
                     self.advance(due, component)?;
-                    match component.checked_sub(self.fabric.first_link) {
-                        None => self.host_event(component)?,
-                        Some(link) => self.link_event(link)?,
-                    }
+                    self.happen(component)?;
                 }
             }
             self.look_out()?;
@@ -49,6 +46,6 @@ impl Engine {
         self.advance(at, host)?;
         self.fabric.cost.events += 1;
         self.fabric.hash.log(at, host, Kind::Wake, 0);
-        self.drain(host)
+        self.drain(host).map(|_| ())
     }
 }

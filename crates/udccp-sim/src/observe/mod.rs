@@ -52,7 +52,7 @@ impl Observer {
         now: Instant,
         index: usize,
         link: &mut dyn Link<Parcel>,
-        uid: u64,
+        uid: u32,
         times: u64,
     ) {
         let Some(checker) = &mut self.checker else { return };
@@ -89,7 +89,7 @@ impl Observer {
     }
 
     /// A link dropped a packet.
-    pub(crate) fn dropped(&mut self, index: usize, uid: u64) {
+    pub(crate) fn dropped(&mut self, index: usize, uid: u32) {
         if let Some(checker) = &mut self.checker {
             checker.dropped(index, uid);
         }
@@ -212,10 +212,10 @@ fn file_name(name: &str) -> String {
 struct Checker {
     names: Vec<String>,
     /// Packets inside each link in the order of their arrival.
-    lines: Vec<VecDeque<u64>>,
+    lines: Vec<VecDeque<u32>>,
     in_order: Vec<bool>,
     /// Packets of which one of several copies inside each link was dropped, no matter which.
-    lost_copies: Vec<Vec<u64>>,
+    lost_copies: Vec<Vec<u32>>,
     /// What was sent, by slot.
     prints: Vec<u64>,
 }
@@ -233,7 +233,7 @@ impl Checker {
     }
 
     /// Takes a packet out of a link; returns how many had arrived before it and are still inside.
-    fn take(&mut self, index: usize, uid: u64) -> Option<usize> {
+    fn take(&mut self, index: usize, uid: u32) -> Option<usize> {
         let line = &mut self.lines[index];
         let at = line.iter().position(|&u| u == uid)?;
         line.remove(at);
@@ -256,7 +256,7 @@ impl Checker {
 
     /// A packet is inside a link no longer. Of several copies, what overtakes which tells later
     /// which one it was.
-    fn dropped(&mut self, index: usize, uid: u64) {
+    fn dropped(&mut self, index: usize, uid: u32) {
         let line = &mut self.lines[index];
         let copies = line.iter().filter(|&&u| u == uid).count();
         if copies > 1 && self.in_order[index] {

@@ -24,7 +24,7 @@ fn parcel(slot: u32) -> Parcel {
     Parcel::new(slot, 0, 0, 28, Ecn::NotEct)
 }
 
-fn meta(uid: u64) -> Meta {
+fn meta(uid: u32) -> Meta {
     Meta { sent: Instant::ZERO, uid, path: 0, has_data: true }
 }
 
@@ -167,5 +167,5 @@ fn a_datagram_that_changed_on_the_way_is_an_error() {
 fn nothing_to_observe_costs_nothing() {
     let none = Observer::new(&network(), &[Some("flow".to_owned())], None, false).unwrap();
     assert!(none.is_none());
-    let _ = network().links[0].build(Seed(1));
+    let _ = network().links[0].build(Seed(1), false);
 }
