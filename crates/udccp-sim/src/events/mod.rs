@@ -1,9 +1,12 @@
 //! The event queue: who is next?
 
-use core::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
+mod wheel;
+
+use core::cmp::Ordering;
 
 use udccp_base::Instant;
+
+use wheel::{Event, NONE, Wheel};
 
 const COMPONENT_BITS: u32 = 24;
 const ORDER_BITS: u32 = 40;
@@ -46,7 +49,7 @@ impl PartialOrd for Key {
 const PLACES: usize = 32;
 
 /// One pending event per component. The next few events of all stand in a short sorted list, the
-/// others in a heap. Nearly every change is to one of the next few: a packet that leaves a
+/// others in a timing wheel. Nearly every change is to one of the next few: a packet that leaves a
 /// link sets two events at most, both due within a packet's time or so, while the timers of hosts
 /// stay far off. So a change costs a few steps in the short list, however many components there
 /// are.
@@ -57,9 +60,9 @@ pub(crate) struct EventQueue {
     near: [Key; PLACES],
     /// Places used, the first one included.
     len: usize,
-    far: Far,
+    far: Wheel,
     /// The event of each component.
-    keys: Vec<Key>,
+    events: Vec<Event>,
     inserted: u64,
 }
 
@@ -69,8 +72,8 @@ impl EventQueue {
 
     /// A queue for components `0..count`, none of them with an event.
     pub(crate) fn new(count: usize) -> Self {
-        let far = Far::default();
-        Self { near: [NEVER; PLACES], len: 1, far, keys: vec![NEVER; count], inserted: 0 }
+        let events = vec![Event::at(NEVER); count];
+        Self { near: [NEVER; PLACES], len: 1, far: Wheel::default(), events, inserted: 0 }
     }
 
     /// The next event: when, and whose; at [`Instant::MAX`] for none.
@@ -80,24 +83,28 @@ impl EventQueue {
         (key.due, key.component())
     }
 
-    /// When the first event is due, or the one behind it; [`Instant::MAX`] for none.
+    /// When the first event is due, or the one behind it; [`Instant::MAX`] for none. It may say
+    /// that the one behind is due with the first, where the short list has no other.
     #[inline]
     pub(crate) fn next(&self, behind_first: bool) -> Instant {
         let place = self.len.wrapping_sub(1 + usize::from(behind_first)) % PLACES;
-        if place == 0 { self.far.earliest().due } else { self.near[place].due }
+        match place == 0 && !self.far.is_empty() {
+            true => self.near[1].due,
+            false => self.near[place].due,
+        }
     }
 
     /// When the event of `component` is due; [`Instant::MAX`] for none.
     #[inline]
     pub(crate) fn due(&self, component: usize) -> Instant {
-        self.keys[component].due
+        self.events[component].key.due
     }
 
     /// Replaces the event of `component` by one at `due`; [`Instant::MAX`] for none. An unchanged
     /// time keeps its place among its equals.
     #[inline]
     pub(crate) fn set(&mut self, component: usize, due: Instant) {
-        if self.keys[component].due != due {
+        if self.events[component].key.due != due {
             self.replace(component, due);
         }
     }
@@ -105,8 +112,8 @@ impl EventQueue {
     /// As [`Self::set`] for the component whose event is the first of all.
     #[inline(always)]
     pub(crate) fn set_first(&mut self, component: usize, due: Instant) {
-        debug_assert_eq!(self.earliest(), (self.keys[component].due, component));
-        if self.keys[component].due == due {
+        debug_assert_eq!(self.earliest(), (self.events[component].key.due, component));
+        if self.events[component].key.due == due {
             return;
         }
         self.len -= 1;
@@ -114,7 +121,7 @@ impl EventQueue {
             self.refill();
         }
         if due == Instant::MAX {
-            self.keys[component] = NEVER;
+            self.events[component].key = NEVER;
         } else {
             self.insert(component, due);
         }
@@ -122,7 +129,7 @@ impl EventQueue {
 
     #[inline(never)]
     fn replace(&mut self, component: usize, due: Instant) {
-        let old = self.keys[component];
+        let old = self.events[component].key;
         if old.due != Instant::MAX {
             // Mostly it is the first, which just happened.
             if old.order == self.near[self.len.wrapping_sub(1) % PLACES].order {
@@ -135,7 +142,7 @@ impl EventQueue {
             }
         }
         if due == Instant::MAX {
-            self.keys[component] = NEVER;
+            self.events[component].key = NEVER;
         } else {
             self.insert(component, due);
         }
@@ -145,8 +152,7 @@ impl EventQueue {
     fn remove(&mut self, component: usize, old: Key) {
         let latest = self.near[1];
         if self.len == 1 || old > latest {
-            self.keys[component] = NEVER;
-            return self.far.drop_stale(&self.keys);
+            return self.far.remove(component as u32, &mut self.events);
         }
         let mut at = self.len - 1;
         let mut moved = self.near[at % PLACES];
@@ -163,12 +169,12 @@ impl EventQueue {
         // 2^40 insertions are days of processor time; beyond that equals go by component.
         self.inserted = (self.inserted + 1) & ((1 << ORDER_BITS) - 1);
         let key = Key { due, order: self.inserted << COMPONENT_BITS | component as u64 };
-        self.keys[component] = key;
+        self.events[component].key = key;
         if self.len == PLACES {
             self.make_room();
         }
         if due >= self.near[1].due && !self.far.is_empty() {
-            return self.far.push(key, &self.keys);
+            return self.far.push(component as u32, &mut self.events);
         }
         let mut at = self.len;
         self.len += 1;
@@ -187,8 +193,8 @@ impl EventQueue {
     /// The latest half of the short list goes to the others.
     #[cold]
     fn make_room(&mut self) {
-        for &key in &self.near[1..PLACES / 2] {
-            self.far.push(key, &self.keys);
+        for key in &self.near[1..PLACES / 2] {
+            self.far.push(key.component() as u32, &mut self.events);
         }
         self.near.copy_within(PLACES / 2.., 1);
         self.len -= PLACES / 2 - 1;
@@ -197,73 +203,39 @@ impl EventQueue {
     /// The short list is empty: the next few of the others come in.
     #[cold]
     fn refill(&mut self) {
-        let mut next = [NEVER; PLACES / 2];
+        let mut first = [NEVER; PLACES / 2];
         let mut count = 0;
-        for place in &mut next {
-            let Some(key) = self.far.pop(&self.keys) else { break };
-            *place = key;
-            count += 1;
+        while count < first.len() {
+            let mut at = self.far.take_first(&mut self.events);
+            if at == NONE {
+                break;
+            }
+            while at != NONE {
+                let key = self.events[at as usize].key;
+                at = wheel::after(at, &self.events);
+                if count < first.len() {
+                    count += 1;
+                } else {
+                    // No room: the latest goes back.
+                    let latest = key.max(first[count - 1]);
+                    self.far.push(latest.component() as u32, &mut self.events);
+                    if latest == key {
+                        continue;
+                    }
+                }
+                let mut place = count - 1;
+                while place > 0 && first[place - 1] > key {
+                    first[place] = first[place - 1];
+                    place -= 1;
+                }
+                first[place] = key;
+            }
         }
-        for (place, &key) in self.near[1..].iter_mut().zip(next[..count].iter().rev()) {
+        for (place, &key) in self.near[1..].iter_mut().zip(first[..count].iter().rev()) {
             *place = key;
         }
         self.len = 1 + count;
     }
-}
-
-/// Events that are not soon: a heap from which none is taken out but the first. An event that is
-/// moved or removed stays as a stale copy, which nothing else in the queue equals, until it comes
-/// up. So a change costs a push at most, where the timers of many hosts are moved all the time.
-#[derive(Debug, Default)]
-struct Far {
-    /// The first is never stale.
-    heap: BinaryHeap<Reverse<Key>>,
-}
-
-/// Places beside two for each component; with more, stale copies are thrown out.
-const SPARE: usize = 64;
-
-impl Far {
-    #[inline]
-    fn earliest(&self) -> Key {
-        self.heap.peek().map_or(NEVER, |first| first.0)
-    }
-
-    #[inline]
-    fn is_empty(&self) -> bool {
-        self.heap.is_empty()
-    }
-
-    /// Enters an event that is the current one of its component.
-    #[inline(never)]
-    fn push(&mut self, key: Key, current: &[Key]) {
-        if self.heap.len() >= 2 * current.len() + SPARE {
-            self.heap.retain(|Reverse(key)| is_current(*key, current));
-        }
-        self.heap.push(Reverse(key));
-    }
-
-    /// Takes the first event out.
-    #[inline]
-    fn pop(&mut self, current: &[Key]) -> Option<Key> {
-        let first = self.heap.pop()?.0;
-        self.drop_stale(current);
-        Some(first)
-    }
-
-    /// Takes out what is stale before the first event that is not.
-    #[inline]
-    fn drop_stale(&mut self, current: &[Key]) {
-        while self.heap.peek().is_some_and(|first| !is_current(first.0, current)) {
-            self.heap.pop();
-        }
-    }
-}
-
-/// Whether this event is that of its component now.
-#[inline]
-fn is_current(key: Key, current: &[Key]) -> bool {
-    current[key.component()] == key
 }
 
 #[cfg(test)]
@@ -298,14 +270,19 @@ mod tests {
             assert_eq!(self.near[0], NEVER);
             let near = &self.near[1..self.len];
             assert!(near.windows(2).all(|w| w[0] > w[1]));
-            let next = self.far.earliest();
-            assert!(near.first().is_none_or(|latest| *latest < next));
-            assert!(next == NEVER || is_current(next, &self.keys));
-            assert!(self.far.heap.len() <= 2 * self.keys.len() + SPARE);
-            let far = self.far.heap.iter().filter(|k| is_current(k.0, &self.keys)).count();
-            let set = self.keys.iter().filter(|&&k| k != NEVER).count();
-            assert_eq!(near.len() + far, set);
-            assert!(!near.is_empty() || set == 0);
+            let mut all = self.far.keys(&self.events);
+            assert_eq!(all.is_empty(), self.far.is_empty());
+            assert!(near.first().is_none_or(|latest| all.iter().all(|key| latest < key)));
+            assert!(
+                self.next(true) <= near.iter().rev().nth(1).map_or(Instant::MAX, |key| key.due)
+            );
+            all.extend(near);
+            all.sort_unstable();
+            let mut set: Vec<Key> = self.events.iter().map(|e| e.key).collect();
+            set.retain(|key| *key != NEVER);
+            set.sort_unstable();
+            assert_eq!(all, set);
+            assert!(!near.is_empty() || set.is_empty());
         }
     }
 
@@ -313,6 +290,7 @@ mod tests {
         #[test]
         fn the_earliest_is_that_of_a_sorted_list(
             count in 1..200_usize,
+            unit in 0..50_u32,
             changes in prop::collection::vec(
                 (0..200_usize, prop::option::weighted(0.9, 0..200_u64)),
                 1..1200,
@@ -321,7 +299,7 @@ mod tests {
             let mut q = EventQueue::new(count);
             let mut list: Vec<(u64, usize, usize)> = Vec::new();
             for (order, (component, due)) in changes.into_iter().enumerate() {
-                let component = component % count;
+                let (component, due) = (component % count, due.map(|due| due << unit));
                 let (first, due_at) = (q.earliest(), due.map_or(Instant::MAX, at));
                 if first.0 < Instant::MAX && first.1 == component {
                     q.set_first(component, due_at);
