@@ -163,7 +163,8 @@ impl Fabric {
 
     /// A packet reached a router, and goes on to the next link. What happens on that link before
     /// `horizon`, and before all other events, happens at once: it never enters the queue.
-    /// `is_behind_first` says whether the link that the packet came from is the first in the queue.
+    /// `behind` is the link that the packet came from, and when its next event is due, which has
+    /// just entered the queue: of equals, that one comes last.
     #[inline(always)]
     pub(crate) fn forward(
         &mut self,
@@ -171,7 +172,7 @@ impl Fabric {
         router: u32,
         parcel: Parcel,
         horizon: Instant,
-        is_behind_first: bool,
+        behind: (usize, Instant),
     ) -> Hop {
         let index = self.routes.link(router, parcel.to()) as usize;
         let Some(link) = self.links.get_mut(index) else {
@@ -181,7 +182,7 @@ impl Fabric {
         };
         let to = link.to;
         let Some(plain) = link.simple() else {
-            return self.forward_any(now, index, parcel, horizon, is_behind_first);
+            return self.forward_any(now, index, parcel, horizon, behind);
         };
         let was_idle = plain.next() == Instant::MAX;
         let times = match plain.accept(now, parcel.len()) {
@@ -196,11 +197,11 @@ impl Fabric {
             return Hop::Stays;
         }
         let at = times.deliver;
-        if at < horizon && at > now && at < self.events.next(is_behind_first) {
+        if at < horizon && at > now && at < self.events.earliest().0 {
             return Hop::Crosses { index, at, to };
         }
         plain.hold(times, parcel);
-        self.events.set(self.first_link + index, at);
+        self.rearm_before(index, at, behind);
         Hop::Stays
     }
 
@@ -212,14 +213,14 @@ impl Fabric {
         index: usize,
         mut parcel: Parcel,
         horizon: Instant,
-        is_behind_first: bool,
+        behind: (usize, Instant),
     ) -> Hop {
         parcel.lower_ttl();
         if !self.packets.options.is_empty() {
             self.consider_option(now, index, parcel.slot());
         }
         self.enter(now, index, parcel);
-        match self.schedule(index, now, horizon, is_behind_first) {
+        match self.schedule(index, now, horizon, behind) {
             Instant::MAX => Hop::Stays,
             at => Hop::Due { index, at },
         }
@@ -313,6 +314,15 @@ impl Fabric {
         }
     }
 
+    /// A link has its next event at `due`; on `behind` see [`Self::forward`].
+    #[inline(always)]
+    fn rearm_before(&mut self, index: usize, due: Instant, behind: (usize, Instant)) {
+        self.events.set(self.first_link + index, due);
+        if due == behind.1 && due != Instant::MAX {
+            self.events.put_last(self.first_link + behind.0);
+        }
+    }
+
     /// A link has its next event at `due`, and the one that it had was the first in the queue, or
     /// in none.
     #[inline(always)]
@@ -327,23 +337,24 @@ impl Fabric {
 
     /// A packet just entered a link. Where that gave it an event which is the next of all, before
     /// `horizon`, its time is returned, and the event does not enter the queue; else it does, and
-    /// [`Instant::MAX`] is returned. Whether the link that the packet came from is the first in the
-    /// queue, says `is_behind_first`.
+    /// [`Instant::MAX`] is returned. On `behind` see [`Self::forward`].
     fn schedule(
         &mut self,
         index: usize,
         now: Instant,
         horizon: Instant,
-        is_behind_first: bool,
+        behind: (usize, Instant),
     ) -> Instant {
-        let due = self.poll_timeout(index);
+        let (due, component) = (self.poll_timeout(index), self.first_link + index);
         if due < horizon && due > now {
-            let was_idle = self.events.due(self.first_link + index) == Instant::MAX;
-            if was_idle && due < self.events.next(is_behind_first) {
+            let was_idle = self.events.due(component) == Instant::MAX;
+            if was_idle && due < self.events.earliest().0 {
                 return due;
             }
         }
-        self.rearm(index, due);
+        if index < self.links.len() {
+            self.rearm_before(index, due, behind);
+        }
         Instant::MAX
     }
 

@@ -1,5 +1,6 @@
 //! Packets in the network: the datagrams stay where they are, handles travel.
 
+use core::num::NonZeroU64;
 use std::collections::BTreeMap;
 
 use udccp_base::{Datagram, Ecn, Instant, QuickStart};
@@ -11,9 +12,9 @@ use udccp_link::Packet;
 pub(crate) struct Parcel {
     /// Slot in the high half, destination in the low one.
     place: u64,
-    /// From the lowest bit: 24 for the length, an octet each for ECN and time to live, 24 for the
-    /// path.
-    what: u64,
+    /// From the lowest bit: 24 for the length, which is never zero, an octet each for ECN and time
+    /// to live, 24 for the path.
+    what: NonZeroU64,
 }
 
 const LEN_BITS: u32 = 24;
@@ -26,11 +27,15 @@ impl Parcel {
     /// host, `len` the IP length in bytes, `path` the number of the flow's direction.
     #[inline(always)]
     pub(crate) const fn new(slot: u32, to: u32, path: u32, len: u32, ecn: Ecn) -> Self {
-        debug_assert!(len < 1 << LEN_BITS && path < 1 << (u64::BITS - PATH_SHIFT));
+        debug_assert!(0 < len && len < 1 << LEN_BITS && path < 1 << (u64::BITS - PATH_SHIFT));
         let what = len as u64
             | (ecn as u64) << ECN_SHIFT
             | (Datagram::TTL as u64) << TTL_SHIFT
             | (path as u64) << PATH_SHIFT;
+        let what = match NonZeroU64::new(what) {
+            Some(what) => what,
+            None => NonZeroU64::MIN,
+        };
         Self { place: (slot as u64) << 32 | to as u64, what }
     }
 
@@ -49,24 +54,24 @@ impl Parcel {
     /// IP length in bytes.
     #[inline(always)]
     pub(crate) const fn len(self) -> u32 {
-        self.what as u32 & ((1 << LEN_BITS) - 1)
+        self.what.get() as u32 & ((1 << LEN_BITS) - 1)
     }
 
     /// Number of the path (flow and direction) that it is on.
     #[inline(always)]
     pub(crate) const fn path(self) -> u32 {
-        (self.what >> PATH_SHIFT) as u32
+        (self.what.get() >> PATH_SHIFT) as u32
     }
 
     /// Time to live as it is now.
     pub(crate) const fn ttl(self) -> u8 {
-        (self.what >> TTL_SHIFT) as u8
+        (self.what.get() >> TTL_SHIFT) as u8
     }
 
     /// A router passes it on.
-    #[inline(always)]
-    pub(crate) const fn lower_ttl(&mut self) {
-        self.what -= ((self.ttl() != 0) as u64) << TTL_SHIFT;
+    pub(crate) fn lower_ttl(&mut self) {
+        let lower = self.what.get() - (u64::from(self.ttl() != 0) << TTL_SHIFT);
+        self.what = NonZeroU64::new(lower).unwrap_or(self.what);
     }
 }
 
@@ -92,7 +97,7 @@ impl Packet for Parcel {
     /// As it is now.
     #[inline(always)]
     fn ecn(&self) -> Ecn {
-        Ecn::from_bits((self.what >> ECN_SHIFT) as u8)
+        Ecn::from_bits((self.what.get() >> ECN_SHIFT) as u8)
     }
 
     fn mark_ce(&mut self) {

@@ -37,11 +37,14 @@ pub struct RateDelay<P> {
     serializer: Serializer,
     delay: Duration,
     limit: QueueLimit,
-    /// In the order of their delivery.
-    line: VecDeque<Held<P>>,
+    /// The first in line, and when its transmission begins: most links hold no other.
+    first: Option<P>,
+    first_begins: Instant,
     /// When the first in line is delivered; [`Instant::MAX`] if there is none.
     next: Instant,
-    /// How many from the front of `line` had begun transmission at the last look...
+    /// Those behind it, in the order of their delivery.
+    others: VecDeque<Held<P>>,
+    /// How many from the front of the line had begun transmission at the last look...
     begun: usize,
     /// ... and the bytes of the rest. They wait, or have begun since.
     waiting_bytes: u64,
@@ -137,8 +140,10 @@ impl<P: Packet> RateDelay<P> {
             serializer: Serializer::new(config.rate),
             delay: config.delay,
             limit: config.limit,
-            line: VecDeque::new(),
+            first: None,
+            first_begins: Instant::MAX,
             next: Instant::MAX,
+            others: VecDeque::new(),
             begun: 0,
             waiting_bytes: 0,
             extras: None,
@@ -200,16 +205,31 @@ impl<P: Packet> RateDelay<P> {
 
     /// Removes packets whose transmission has begun by `now` from the backlog.
     fn begin_until(&mut self, now: Instant) {
-        while let Some(held) = self.line.get(self.begun).filter(|held| held.times.begin <= now) {
-            self.waiting_bytes -= u64::from(held.packet.wire_len());
+        while let Some((begin, packet)) = self.in_line(self.begun)
+            && begin <= now
+        {
+            self.waiting_bytes -= u64::from(packet.wire_len());
             self.begun += 1;
         }
+    }
+
+    /// The packet with so many before it in line, and when its transmission begins.
+    fn in_line(&self, before: usize) -> Option<(Instant, &P)> {
+        match before.checked_sub(1) {
+            None => Some((self.first_begins, self.first.as_ref()?)),
+            Some(at) => self.others.get(at).map(|held| (held.times.begin, &held.packet)),
+        }
+    }
+
+    #[inline]
+    fn line_len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.others.len()
     }
 
     /// The backlog at the last look; some packets may have begun transmission since.
     #[inline]
     fn waiting(&self) -> Backlog {
-        let packets = (self.line.len() - self.begun) as u64;
+        let packets = (self.line_len() - self.begun) as u64;
         Backlog { packets, bytes: self.waiting_bytes }
     }
 
@@ -273,21 +293,23 @@ impl<P: Packet> RateDelay<P> {
         times
     }
 
-    /// Frees the memory of the line if it is empty, for a link that is no longer needed.
+    /// Frees what memory it can, for a link that is no longer needed.
     pub fn shrink(&mut self) {
-        if self.line.is_empty() {
-            self.line = VecDeque::new();
+        if self.others.is_empty() {
+            self.others = VecDeque::new();
         }
     }
 
     /// Adds an accepted packet to the line.
     #[inline(always)]
     pub fn hold(&mut self, times: Times, packet: P) {
-        if self.line.is_empty() {
-            self.next = times.deliver;
-        }
         self.waiting_bytes += u64::from(packet.wire_len());
-        self.line.push_back(Held { times, packet });
+        if self.first.is_none() {
+            (self.first_begins, self.next) = (times.begin, times.deliver);
+            self.first = Some(packet);
+        } else {
+            self.others.push_back(Held { times, packet });
+        }
     }
 
     /// The next packet that has reached the far end by `now`.
@@ -296,8 +318,12 @@ impl<P: Packet> RateDelay<P> {
         if self.next > now {
             return None;
         }
-        let gone = self.line.pop_front()?.packet;
-        self.next = self.line.front().map_or(Instant::MAX, |held| held.times.deliver);
+        let gone = self.first.take()?;
+        self.next = Instant::MAX;
+        if let Some(Held { times, packet }) = self.others.pop_front() {
+            (self.first_begins, self.next) = (times.begin, times.deliver);
+            self.first = Some(packet);
+        }
         if self.begun > 0 {
             self.begun -= 1;
         } else {
@@ -334,7 +360,7 @@ impl<P: Packet + core::fmt::Debug + Send> Link<P> for RateDelay<P> {
     }
 
     fn packets_inside(&self) -> usize {
-        self.line.len()
+        self.line_len()
     }
 
     fn backlog(&mut self, now: Instant) -> Backlog {
@@ -367,7 +393,8 @@ impl<P: Packet + core::fmt::Debug + Send> Link<P> for RateDelay<P> {
     }
 
     fn counters(&self, now: Instant) -> LinkStats {
-        let bytes = self.line.iter().map(|held| u64::from(held.packet.wire_len())).sum();
+        let line = self.first.iter().chain(self.others.iter().map(|held| &held.packet));
+        let bytes = line.map(|packet| u64::from(packet.wire_len())).sum();
         let inside = Tally { packets: self.packets_inside() as u64, bytes };
         let lost = self.extras.as_ref().map_or(Tally::default(), |extras| extras.lost);
         let mut known = inside;

@@ -5,7 +5,7 @@ mod transfers;
 
 use std::collections::BTreeMap;
 
-use core::net::IpAddr;
+use core::net::{IpAddr, SocketAddr};
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use udccp_base::{Duration, Instant};
@@ -201,7 +201,7 @@ impl Engine {
     fn link_event(&mut self, mut index: usize, mut is_queued: bool) -> Result<(), Stop> {
         loop {
             self.fabric.cost.events += 1;
-            let (arrival, mut due) = self.fabric.depart(self.now, index);
+            let (arrival, due) = self.fabric.depart(self.now, index);
             let Some((mut to, parcel)) = arrival else {
                 self.fabric.rearm_first(index, due, is_queued);
                 return Ok(());
@@ -209,13 +209,13 @@ impl Engine {
             if due <= self.now {
                 return self.cross_several(index, to, parcel);
             }
+            self.fabric.rearm_first(index, due, is_queued);
+            let mut behind = (index, due);
             index = loop {
                 let router = match to {
                     Node::Router(router) => router,
                     Node::Host(host) => {
-                        let is_mine = self.arrive(host, parcel);
-                        self.fabric.rearm_first(index, due, is_queued);
-                        if !is_mine {
+                        if !self.arrive(host, parcel) {
                             return Ok(());
                         }
                         match self.drain(host as usize)? {
@@ -224,20 +224,17 @@ impl Engine {
                         }
                     }
                 };
-                let horizon = self.next_stop.min(due);
-                let hop = self.fabric.forward(self.now, router, parcel, horizon, is_queued);
-                self.fabric.rearm_first(index, due, is_queued);
-                match hop {
+                match self.fabric.forward(self.now, router, parcel, self.next_stop, behind) {
                     Hop::Stays => return Ok(()),
                     Hop::Due { index, at } => {
                         (self.now, self.at_once) = (at, 0);
                         break index;
                     }
-                    Hop::Crosses { index: link, at, to: far } => {
-                        (index, to, due, is_queued) = (link, far, Instant::MAX, false);
+                    Hop::Crosses { index, at, to: far } => {
+                        (to, behind) = (far, (index, Instant::MAX));
                         (self.now, self.at_once) = (at, 0);
                         self.fabric.cost.events += 1;
-                        self.fabric.cross(at, link, parcel);
+                        self.fabric.cross(at, index, parcel);
                     }
                 }
             };
@@ -260,7 +257,7 @@ impl Engine {
             match to {
                 Node::Router(router) => {
                     // No later than now: each packet takes its place on the next link.
-                    self.fabric.forward(now, router, parcel, now, false);
+                    self.fabric.forward(now, router, parcel, now, (index, Instant::MAX));
                 }
                 Node::Host(host) if self.arrive(host, parcel) => reached = Some(host as usize),
                 Node::Host(_) => {}
@@ -284,6 +281,7 @@ impl Engine {
     }
 
     /// A packet reached a host. Returns whether it was for it.
+    #[inline(always)]
     fn arrive(&mut self, host: u32, parcel: Parcel) -> bool {
         if parcel.to() != host || !self.fabric.is_simple {
             return self.arrive_any(host, parcel);
@@ -343,27 +341,42 @@ impl Engine {
 
     /// Lets a host send everything, then asks when to wake it. If the next event of all is one of
     /// its link, it becomes the present, and the link is returned: the event is in no queue.
+    #[inline(always)]
     fn drain(&mut self, index: usize) -> Result<Option<u32>, Stop> {
         let now = self.now;
-        if self.hosts[index].is_heard {
-            self.drain_heard(index);
-        }
         let Self { hosts, fabric, addresses, at_once, .. } = self;
         let host = &mut hosts[index];
-        if !host.is_heard {
-            let bytes = host.take_delivered(now);
-            if bytes > 0 {
-                fabric.paths[host.path as usize ^ 1].goodput(bytes);
-            }
-            host.feed(now);
-            while transmit(now, host, fabric, addresses, at_once) {
-                // Room in the transport: the application may have more.
-                if *at_once >= LIVELOCK || !host.feed(now) {
-                    break;
-                }
+        if host.is_heard {
+            return self.drain_heard(index);
+        }
+        let bytes = host.take_delivered(now);
+        if bytes > 0 {
+            fabric.paths[host.path as usize ^ 1].goodput(bytes);
+        }
+        host.feed(now);
+        while transmit(now, host, fabric, addresses, at_once) {
+            // Room in the transport: the application may have more.
+            if *at_once >= LIVELOCK || !host.feed(now) {
+                break;
             }
         }
-        let (due, uplink) = (host.poll_timeout().max(now), host.uplink);
+        let due = host.poll_timeout();
+        let (uplink, life) = (host.uplink, host.life);
+        self.settle(index, due, uplink, life)
+    }
+
+    /// A host has sent everything, and has its next timer at `due`. What it returns is that of
+    /// [`Self::drain`].
+    #[inline(always)]
+    fn settle(
+        &mut self,
+        index: usize,
+        due: Instant,
+        uplink: u32,
+        life: Life,
+    ) -> Result<Option<u32>, Stop> {
+        let (now, due) = (self.now, due.max(self.now));
+        let fabric = &mut self.fabric;
         let mut leaves = core::mem::replace(&mut fabric.leaves, Instant::MAX);
         if leaves == due && leaves != Instant::MAX {
             // Of equals, the link comes first.
@@ -376,14 +389,14 @@ impl Engine {
         if due < armed || armed <= now {
             fabric.events.set(index, due);
         }
-        if host.life == Life::Passing {
+        if life == Life::Passing {
             self.end(index);
         }
         self.stuck(index)?;
         if leaves == Instant::MAX {
             return Ok(None);
         }
-        if leaves < self.next_stop && leaves > now && leaves < self.fabric.events.next(false) {
+        if leaves < self.next_stop && leaves > now && leaves < self.fabric.events.earliest().0 {
             (self.now, self.at_once) = (leaves, 0);
             return Ok(Some(uplink));
         }
@@ -401,7 +414,8 @@ impl Engine {
     }
 
     /// As [`Self::drain`], for a pair whose source wants to know what is delivered.
-    fn drain_heard(&mut self, index: usize) {
+    #[inline(never)]
+    fn drain_heard(&mut self, index: usize) -> Result<Option<u32>, Stop> {
         let arriving = self.hosts[index].path as usize ^ 1;
         let bytes = self.tell(index);
         if bytes > 0 {
@@ -415,6 +429,8 @@ impl Engine {
                 break;
             }
         }
+        let host = &self.hosts[index];
+        self.settle(index, host.poll_timeout(), host.uplink, host.life)
     }
 
     /// Lets the application at this host offer what it has.
@@ -525,14 +541,12 @@ fn transmit(
             break;
         }
         let Some(datagram) = place else { break };
-        let ip = datagram.dst.ip();
+        if !is_at(&datagram.dst, &host.last_to.0) {
+            host.last_to = look_up(datagram.dst.ip(), addresses);
+        }
         let (len, ecn) = (datagram.ip_len() as u32, datagram.ecn);
         let has_data = !datagram.payload.is_empty();
         *meta = Meta { sent: now, path: host.path, has_data, uid: fabric.cost.packets as u32 };
-        if host.last_to.0 != ip {
-            let to = addresses.get(&ip).copied();
-            host.last_to = (ip, to.unwrap_or(u32::MAX));
-        }
         if host.uses_quick_start {
             fabric.packets.next_option = host.transport.poll_quick_start();
         }
@@ -546,4 +560,20 @@ fn transmit(
         *at_once += 1;
     }
     *at_once > before
+}
+
+/// Whether this is the IP address of a socket address.
+#[inline]
+fn is_at(at: &SocketAddr, ip: &IpAddr) -> bool {
+    match (at, ip) {
+        (SocketAddr::V4(at), IpAddr::V4(ip)) => at.ip() == ip,
+        (SocketAddr::V6(at), IpAddr::V6(ip)) => at.ip() == ip,
+        _ => false,
+    }
+}
+
+/// The host with an address; no host has the number [`u32::MAX`].
+#[cold]
+fn look_up(ip: IpAddr, addresses: &BTreeMap<IpAddr, u32>) -> (IpAddr, u32) {
+    (ip, addresses.get(&ip).copied().unwrap_or(u32::MAX))
 }

@@ -83,17 +83,6 @@ impl EventQueue {
         (key.due, key.component())
     }
 
-    /// When the first event is due, or the one behind it; [`Instant::MAX`] for none. It may say
-    /// that the one behind is due with the first, where the short list has no other.
-    #[inline]
-    pub(crate) fn next(&self, behind_first: bool) -> Instant {
-        let place = self.len.wrapping_sub(1 + usize::from(behind_first)) % PLACES;
-        match place == 0 && !self.far.is_empty() {
-            true => self.near[1].due,
-            false => self.near[place].due,
-        }
-    }
-
     /// When the event of `component` is due; [`Instant::MAX`] for none.
     #[inline]
     pub(crate) fn due(&self, component: usize) -> Instant {
@@ -107,6 +96,14 @@ impl EventQueue {
         if self.events[component].key.due != due {
             self.replace(component, due);
         }
+    }
+
+    /// The event of `component` comes behind all others of its time.
+    #[cold]
+    pub(crate) fn put_last(&mut self, component: usize) {
+        let due = self.due(component);
+        self.set(component, Instant::MAX);
+        self.set(component, due);
     }
 
     /// As [`Self::set`] for the component whose event is the first of all.
@@ -273,9 +270,6 @@ mod tests {
             let mut all = self.far.keys(&self.events);
             assert_eq!(all.is_empty(), self.far.is_empty());
             assert!(near.first().is_none_or(|latest| all.iter().all(|key| latest < key)));
-            assert!(
-                self.next(true) <= near.iter().rev().nth(1).map_or(Instant::MAX, |key| key.due)
-            );
             all.extend(near);
             all.sort_unstable();
             let mut set: Vec<Key> = self.events.iter().map(|e| e.key).collect();
