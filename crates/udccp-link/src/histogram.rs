@@ -8,15 +8,17 @@ const BITS: u32 = 7;
 const PER_OCTAVE: u64 = 1 << BITS;
 
 /// Buckets are kept in blocks of so many, a power of two.
-const BLOCK: usize = 64;
+const BLOCK: usize = 16;
 
-/// Counts of delays in log-linear buckets. Memory grows with the range of the delays: 1 kB per
-/// octave, at most 58 kB. Recording is a shift and an increment.
+/// Counts of delays in log-linear buckets. Memory grows with the range of the delays: 0.5 kB per
+/// octave, at most 29 kB. Recording is a shift and an increment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DelayHistogram {
     /// The bucket of the first count.
     first: usize,
-    counts: Vec<u64>,
+    counts: Vec<u32>,
+    /// Buckets with 2^32 delays more than their count says, in order and each as often.
+    full: Vec<usize>,
     total: u64,
     sum_ns: u64,
     max_ns: u64,
@@ -28,9 +30,10 @@ impl DelayHistogram {
     pub fn record(&mut self, delay: Duration) {
         let ns = delay.as_nanos();
         let bucket = bucket_of(ns);
-        match self.counts.get_mut(bucket.wrapping_sub(self.first)) {
-            Some(count) => *count += 1,
-            None => self.record_beyond(bucket),
+        let count = self.counts.get_mut(bucket.wrapping_sub(self.first));
+        match count.map(|count| (count.overflowing_add(1), count)) {
+            Some(((more, false), count)) => *count = more,
+            _ => self.record_beyond(bucket),
         }
         self.total += 1;
         self.sum_ns = self.sum_ns.saturating_add(ns);
@@ -40,7 +43,25 @@ impl DelayHistogram {
     #[cold]
     fn record_beyond(&mut self, bucket: usize) {
         self.reach(bucket, bucket + 1);
-        self.counts[bucket - self.first] += 1;
+        self.add(bucket, 1);
+    }
+
+    /// Counts more delays in a bucket that there is.
+    fn add(&mut self, bucket: usize, more: u64) {
+        let count = &mut self.counts[bucket - self.first];
+        let sum = u64::from(*count) + more;
+        *count = sum as u32;
+        let at = self.full.partition_point(|&full| full < bucket);
+        self.full.splice(at..at, core::iter::repeat_n(bucket, (sum >> 32) as usize));
+    }
+
+    /// Each bucket, and how many delays it has.
+    fn buckets(&self) -> impl DoubleEndedIterator<Item = (usize, u64)> {
+        self.counts.iter().enumerate().map(|(index, &count)| {
+            let bucket = self.first + index;
+            let full = self.full.iter().filter(|&&full| full == bucket).count() as u64;
+            (bucket, u64::from(count) + (full << 32))
+        })
     }
 
     /// Makes room for the counts of these buckets.
@@ -85,10 +106,10 @@ impl DelayHistogram {
         }
         let rank = (q.clamp(0.0, 1.0) * self.total as f64).ceil().max(1.0) as u64;
         let mut seen = 0;
-        for (index, &count) in self.counts.iter().enumerate() {
+        for (bucket, count) in self.buckets() {
             seen += count;
             if seen >= rank {
-                let (low, width) = bounds_of(self.first + index);
+                let (low, width) = bounds_of(bucket);
                 return Some(Duration::from_nanos((low + width / 2).min(self.max_ns)));
             }
         }
@@ -99,9 +120,8 @@ impl DelayHistogram {
     pub fn merge(&mut self, other: &Self) {
         if !other.counts.is_empty() {
             self.reach(other.first, other.first + other.counts.len());
-            let mine = &mut self.counts[other.first - self.first..];
-            for (mine, theirs) in mine.iter_mut().zip(&other.counts) {
-                *mine += theirs;
+            for (bucket, count) in other.buckets() {
+                self.add(bucket, count);
             }
         }
         self.total += other.total;
@@ -111,21 +131,23 @@ impl DelayHistogram {
 
     /// What was recorded since `earlier`, an earlier copy of this histogram.
     pub fn since(&self, earlier: &Self) -> Self {
-        let mut counts = self.counts.clone();
+        let mut since = Self { first: self.first, ..Self::default() };
+        since.counts.resize(self.counts.len(), 0);
         // The earlier copy reaches no further down.
-        let mine = counts.iter_mut().skip(earlier.first.saturating_sub(self.first));
-        for (now, before) in mine.zip(&earlier.counts) {
-            *now -= (*before).min(*now);
+        let mut before = earlier.buckets().peekable();
+        for (bucket, now) in self.buckets() {
+            let before = before.next_if(|(at, _)| *at <= bucket).map_or(0, |(_, count)| count);
+            since.add(bucket, now.saturating_sub(before));
         }
-        let highest = counts.iter().rposition(|&c| c > 0).map(|i| bounds_of(self.first + i));
-        let edge = highest.map_or(0, |(low, width)| low + width - 1);
-        Self {
-            first: self.first,
-            counts,
-            total: self.total.saturating_sub(earlier.total),
-            sum_ns: self.sum_ns.saturating_sub(earlier.sum_ns),
-            max_ns: self.max_ns.min(edge),
-        }
+        let highest = since.buckets().rfind(|(_, count)| *count > 0);
+        let edge = highest.map_or(0, |(bucket, _)| {
+            let (low, width) = bounds_of(bucket);
+            low + width - 1
+        });
+        since.total = self.total.saturating_sub(earlier.total);
+        since.sum_ns = self.sum_ns.saturating_sub(earlier.sum_ns);
+        since.max_ns = self.max_ns.min(edge);
+        since
     }
 }
 
@@ -189,12 +211,33 @@ mod tests {
         let up = of(&[40_000_000, 60_000_000, 90_000_000]);
         let down = of(&[90_000_000, 60_000_000, 40_000_000]);
         assert_eq!(up, down);
-        assert!(up.counts.len() <= 3 * BLOCK && up.counts.capacity() <= 4 * BLOCK);
+        assert!(up.counts.len() <= 12 * BLOCK && up.counts.capacity() <= 12 * BLOCK);
         assert_eq!(up.quantile(0.0), down.quantile(0.1));
         let mut all = of(&[5]);
         all.merge(&up);
         assert_eq!(all, of(&[5, 40_000_000, 60_000_000, 90_000_000]));
         assert_eq!(all.quantile(0.25), Some(Duration::from_nanos(5)));
+    }
+
+    #[test]
+    fn a_bucket_holds_more_than_a_word() {
+        let few = of(&[5, 5, 9]);
+        let mut many = few.clone();
+        for times in 0..33 {
+            assert_eq!(many.buckets().nth(9), Some((9, 1 << times)));
+            many.merge(&many.clone());
+        }
+        many.record(Duration::from_nanos(9));
+        assert_eq!(many.count(), (3 << 33) + 1);
+        assert_eq!(many.buckets().nth(5), Some((5, 2 << 33)));
+        let more = many.since(&few);
+        assert_eq!(more.buckets().nth(9), Some((9, 1 << 33)));
+        let mut sum = few;
+        sum.merge(&more);
+        assert_eq!(sum, many);
+        sum.counts[9] = u32::MAX;
+        sum.record(Duration::from_nanos(9));
+        assert_eq!(sum.buckets().nth(9), Some((9, 3 << 32)));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Everything between the hosts: links, routers, packets on their way, and who watches them.
 
+use std::collections::BTreeMap;
+
 use udccp_base::{Ecn, Instant};
 use udccp_link::{DropReason, Drops, Link, RateDelay};
 
@@ -16,6 +18,9 @@ use crate::result::Cost;
 /// The network as it runs.
 pub(crate) struct Fabric {
     pub(crate) links: Vec<RunningLink>,
+    /// So many of them, the first, are between two routers.
+    pub(crate) between_routers: usize,
+    pub(crate) specials: BTreeMap<usize, Special>,
     pub(crate) routes: Routes,
     pub(crate) packets: PacketStore,
     pub(crate) paths: Vec<PathRecorder>,
@@ -40,9 +45,6 @@ pub(crate) struct Fabric {
 pub(crate) struct RunningLink {
     pub(crate) element: Element,
     pub(crate) to: Node,
-    /// Between two routers.
-    pub(crate) is_bottleneck: bool,
-    pub(crate) special: Option<Box<Special>>,
 }
 
 /// What few links have.
@@ -55,11 +57,11 @@ pub(crate) struct Special {
 
 impl Special {
     /// Of a link that makes copies, or where all routers take part in Quick-Start.
-    pub(crate) fn of(spec: &LinkSpec, quick_start: bool) -> Option<Box<Self>> {
+    pub(crate) fn of(spec: &LinkSpec, quick_start: bool) -> Option<Self> {
         let takes_part = quick_start && matches!(spec.from, Node::Router(_));
         let quick_start = takes_part.then(|| QuickStartLink::new(spec.config.rate));
         let is_special = takes_part || spec.duplicates();
-        is_special.then(|| Box::new(Self { copies: 0, quick_start }))
+        is_special.then_some(Self { copies: 0, quick_start })
     }
 }
 
@@ -136,7 +138,7 @@ impl Fabric {
         let element = &mut link.element;
         element.handle_packet(now, parcel, &mut self.drops);
         let mut times = 1;
-        if let Some(special) = &mut link.special {
+        if let Some(special) = self.specials.get_mut(&index) {
             if let Some(quick_start) = &mut special.quick_start {
                 quick_start.on_packet(now, parcel.len());
             }
@@ -230,8 +232,7 @@ impl Fabric {
     #[cold]
     fn consider_option(&mut self, now: Instant, index: usize, slot: u32) {
         let option = self.packets.options.get_mut(&slot);
-        let special = self.links.get_mut(index).and_then(|link| link.special.as_mut());
-        let link = special.and_then(|special| special.quick_start.as_mut());
+        let link = self.specials.get_mut(&index).and_then(|link| link.quick_start.as_mut());
         if let (Some(option), Some(link)) = (option, link) {
             link.on_option(now, option);
         }
@@ -246,11 +247,11 @@ impl Fabric {
         index: usize,
     ) -> (Option<(Node, Parcel)>, Instant) {
         let link = &mut self.links[index];
-        let (to, is_bottleneck) = (link.to, link.is_bottleneck);
+        let to = link.to;
         let Some(plain) = link.simple() else { return self.depart_any(now, index) };
         let Some(parcel) = plain.depart(now) else { return (None, plain.next()) };
         let due = plain.next();
-        self.count_departure(now, index, parcel, is_bottleneck);
+        self.cross(now, index, parcel);
         (Some((to, parcel)), due)
     }
 
@@ -261,12 +262,11 @@ impl Fabric {
         let to = link.to;
         let parcel = link.element.poll_departure(now, &mut self.drops);
         let due = link.element.poll_timeout().unwrap_or(Instant::MAX);
-        let is_bottleneck = link.is_bottleneck;
         if !self.drops.is_empty() {
             self.discard_all(now, index);
         }
         let Some(parcel) = parcel else { return (None, due) };
-        self.count_departure(now, index, parcel, is_bottleneck);
+        self.cross(now, index, parcel);
         if let Some(observer) = &mut self.observer
             && let Some(packet) = self.packets.get(parcel.slot())
         {
@@ -275,18 +275,12 @@ impl Fabric {
         (Some((to, parcel)), due)
     }
 
-    /// As [`Self::depart`], for a packet that crossed a simple link without a place in it.
+    /// A packet reached the far end of a link.
     #[inline(always)]
     pub(crate) fn cross(&mut self, now: Instant, index: usize, parcel: Parcel) {
-        let is_bottleneck = self.links[index].is_bottleneck;
-        self.count_departure(now, index, parcel, is_bottleneck);
-    }
-
-    #[inline(always)]
-    fn count_departure(&mut self, now: Instant, index: usize, parcel: Parcel, crosses: bool) {
         self.cost.hops += 1;
         self.hash.log(now, self.first_link + index, Kind::Departed, parcel.len());
-        if crosses {
+        if index < self.between_routers {
             self.crossings.count(index, parcel.path(), parcel.len());
         }
     }

@@ -121,6 +121,8 @@ pub(crate) struct Meta {
     pub(crate) path: u32,
     /// Whether it carries data.
     pub(crate) has_data: bool,
+    /// Of a free slot, the next one.
+    pub(crate) next_free: u32,
 }
 
 /// Slots from which on they are used again in turn. So many, some 700 kB, still lie in the cache
@@ -170,8 +172,6 @@ pub(crate) struct Slot {
     /// Its content: long, so it is written and read where it lies.
     pub(crate) datagram: Option<Datagram>,
     pub(crate) meta: Meta,
-    /// Of a free slot, the next one.
-    next: u32,
 }
 
 impl PacketStore {
@@ -192,8 +192,9 @@ impl PacketStore {
         let first = self.slots.len() as u32;
         let last = first + NEW_SLOTS - 1;
         for slot in first..=last {
-            let next = if slot == last { NONE } else { slot + 1 };
-            self.slots.push(Slot { datagram: None, meta: Meta::default(), next });
+            let next_free = if slot == last { NONE } else { slot + 1 };
+            let meta = Meta { next_free, ..Meta::default() };
+            self.slots.push(Slot { datagram: None, meta });
         }
         self.free[side] = FreeSlots { first, last };
     }
@@ -209,7 +210,7 @@ impl PacketStore {
     pub(crate) fn keep(&mut self, slot: u32, path: u32) {
         let first = &mut self.free[path as usize & 1].first;
         debug_assert_eq!(*first, slot);
-        *first = self.slots[slot as usize].next;
+        *first = self.slots[slot as usize].meta.next_free;
         if self.next_option.is_some() {
             self.keep_option(slot);
         }
@@ -226,14 +227,14 @@ impl PacketStore {
         let is_in_turn = self.slots.len() >= IN_TURN_FROM;
         let FreeSlots { first, last } = &mut self.free[path as usize & 1];
         if is_in_turn && *first != NONE {
-            self.slots[slot as usize].next = NONE;
-            self.slots[*last as usize].next = slot;
+            self.slots[slot as usize].meta.next_free = NONE;
+            self.slots[*last as usize].meta.next_free = slot;
             *last = slot;
         } else {
             if *first == NONE {
                 *last = slot;
             }
-            self.slots[slot as usize].next = *first;
+            self.slots[slot as usize].meta.next_free = *first;
             *first = slot;
         }
     }

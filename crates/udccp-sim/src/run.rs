@@ -1,5 +1,7 @@
 //! From a configuration to a running engine, and from there to a result.
 
+use std::collections::BTreeMap;
+
 use udccp_base::{Duration, Instant, Seed};
 use udccp_link::Link;
 
@@ -41,7 +43,7 @@ pub(crate) fn run(
     let names = Names::new(chain.hops.len(), &chain.pairs);
     let network = Network::chain(&chain, &names);
     let plans = plan(&chain.pairs, run.seed);
-    let points = observed(&chain);
+    let points = if run.capture.is_some() { observed(&chain) } else { Vec::new() };
     let observer = Observer::new(&network, &points, run.capture.take(), run.check)?;
     let routes: Vec<Route> = chain.flows.iter().map(|flow| Route::of(&chain, flow)).collect();
     let (quick_start, ip) = (chain.quick_start, chain.ip);
@@ -135,14 +137,12 @@ fn fabric(
     seed: Seed,
     (observer, quick_start): (Option<Box<Observer>>, bool),
 ) -> Fabric {
-    let running = |spec: &LinkSpec| {
-        let special = Special::of(spec, quick_start);
-        RunningLink {
-            element: spec.build(seed, observer.is_some() || special.is_some()),
-            to: spec.to,
-            is_bottleneck: spec.is_bottleneck(),
-            special,
-        }
+    let special = |(i, spec)| Special::of(spec, quick_start).map(|special| (i, special));
+    let specials: BTreeMap<usize, Special> =
+        network.links.iter().enumerate().filter_map(special).collect();
+    let running = |(i, spec): (usize, &LinkSpec)| RunningLink {
+        element: spec.build(seed, observer.is_some() || specials.contains_key(&i)),
+        to: spec.to,
     };
     let path = |path: usize| match path % 2 {
         0 => PathRecorder::with_times(),
@@ -151,7 +151,8 @@ fn fabric(
     let between_routers = 2 * (network.routers - 1);
     let paths = 2 * flows.len();
     Fabric {
-        links: network.links.iter().map(running).collect(),
+        links: network.links.iter().enumerate().map(running).collect(),
+        between_routers,
         routes: network.routes(),
         packets: PacketStore::default(),
         paths: (0..paths).map(path).collect(),
@@ -160,9 +161,8 @@ fn fabric(
         hash: EventHash::new(),
         cost: Cost::default(),
         balance: vec![0; network.hosts / 2],
-        is_simple: observer.is_none()
-            && !quick_start
-            && !network.links.iter().any(LinkSpec::duplicates),
+        is_simple: observer.is_none() && specials.is_empty(),
+        specials,
         observer,
         drops: Vec::new(),
         leaves: Instant::MAX,
@@ -182,18 +182,16 @@ fn report(
     for packet in fabric.packets.iter() {
         in_flight[packet.path as usize] += 1;
     }
-    let ends = |flow: &FlowPlan| {
-        let own = flow.pairs();
-        Ends::of(&hosts[2 * own.start..2 * own.end], &plans[own], run)
-    };
-    let ends: Vec<Ends> = flows.iter().map(ends).collect();
-    // Of many flows they are the larger part of all memory.
-    drop(hosts);
+    let mut hosts = hosts.into_iter();
     let mut paths = fabric.paths.into_iter().zip(in_flight).map(|(p, n)| p.finish(n));
     let mut found = Vec::with_capacity(flows.len());
-    for (i, ((flow, mut ends), series)) in flows.iter().zip(ends).zip(series).enumerate() {
+    for (i, (flow, series)) in flows.iter().zip(series).enumerate() {
         let (Some(forward), Some(reverse)) = (paths.next(), paths.next()) else { break };
         let own = flow.pairs();
+        // Freed here: of many flows they are the larger part of all memory.
+        let of_flow: Vec<Host> = hosts.by_ref().take(2 * own.len()).collect();
+        let mut ends = Ends::of(&of_flow, &plans[own.clone()], run);
+        drop(of_flow);
         let first = &plans[own.start];
         found.push(FlowResult {
             name: flow.of.name.clone(),

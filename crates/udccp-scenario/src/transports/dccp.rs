@@ -34,8 +34,8 @@ static CCIDS: LazyLock<CcidRegistry> = LazyLock::new(CcidRegistry::with_experime
 /// Which end a host is.
 #[derive(Debug)]
 enum Role {
-    /// Connects when it is opened.
-    Active(Box<ConnectOptions>),
+    /// Connects when it is opened, and needs the options no longer.
+    Active(Option<Box<ConnectOptions>>),
     /// Accepts the first connection.
     Passive(ListenerId),
     /// Invites its client when the flow starts.
@@ -51,11 +51,12 @@ struct DccpEnd {
     role: Role,
     id: Option<ConnectionId>,
     path_mtu: usize,
-    timers: Timers,
+    /// Where the host does not wake at any instant.
+    timers: Option<Box<Timers>>,
     opened: bool,
     uses_quick_start: bool,
     /// Of the host's socket, where the flow has one.
-    send_buffer: Option<SendBuffer>,
+    send_buffer: Option<Box<SendBuffer>>,
 }
 
 pub(super) fn build(
@@ -95,7 +96,7 @@ pub(super) fn build(
     };
     trial().connect(Instant::ZERO, options.clone()).map_err(|e| e.to_string())?;
     let sender =
-        DccpEnd::new(Endpoint::new(secret("client")), Role::Active(Box::new(options)), flow);
+        DccpEnd::new(Endpoint::new(secret("client")), Role::Active(Some(Box::new(options))), flow);
     let mut endpoint = Endpoint::new(secret("server"));
     let inside = raw(place.receiver);
     if flow.dccp.invite == Some(true) {
@@ -209,10 +210,10 @@ pub(super) fn keep(cut: Percent) -> Cut {
 
 impl DccpEnd {
     fn new(endpoint: Endpoint, role: Role, flow: &Flow) -> Self {
-        let timers = Timers::new(&flow.dccp);
+        let timers = Timers::unless_exact(&flow.dccp);
         let path_mtu = flow.packet.bytes() as usize;
         let uses_quick_start = flow.dccp.quick_start.is_some();
-        let send_buffer = flow.dccp.send_buffer.map(|size| SendBuffer::new(size.bytes()));
+        let send_buffer = flow.dccp.send_buffer.map(|size| Box::new(SendBuffer::new(size.bytes())));
         Self {
             endpoint,
             role,
@@ -250,19 +251,21 @@ impl DccpEnd {
 
 impl Machine for DccpEnd {
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram) {
-        self.timers.arrived(now);
+        self.timers.iter_mut().for_each(|timers| timers.arrived(now));
         self.endpoint.handle_datagram(now, datagram);
         self.drain_events();
     }
 
     fn handle_datagram_in(&mut self, now: Instant, place: &mut Option<Datagram>) {
-        self.timers.arrived(now);
+        self.timers.iter_mut().for_each(|timers| timers.arrived(now));
         self.endpoint.handle_datagram_in(now, place);
         self.drain_events();
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        self.timers.wake(now, || self.endpoint.poll_timeout());
+        if let Some(timers) = &mut self.timers {
+            timers.wake(now, || self.endpoint.poll_timeout());
+        }
         self.invite(now);
         self.endpoint.handle_timeout(now);
         self.drain_events();
@@ -275,24 +278,27 @@ impl Machine for DccpEnd {
     }
 
     fn poll_transmit_into(&mut self, now: Instant, out: &mut Option<Datagram>) -> bool {
-        self.timers.asleep_from(now);
+        self.timers.iter_mut().for_each(|timers| timers.asleep_from(now));
         let is_full = self.send_buffer.as_mut().is_some_and(|buffer| !buffer.takes(now));
         let sent = !is_full && self.endpoint.poll_transmit_into(now, out);
-        if sent && matches!(self.role, Role::Active(_)) {
-            self.timers.message_left();
+        if sent
+            && let Some(timers) = &mut self.timers
+            && matches!(self.role, Role::Active(_))
+        {
+            timers.message_left();
         }
         sent
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        if let Some(until) = self.send_buffer.as_ref().and_then(SendBuffer::blocked_until) {
+        if let Some(until) = self.send_buffer.as_ref().and_then(|b| b.blocked_until()) {
             return Some(until);
         }
         let due = match (&self.role, self.endpoint.poll_timeout()) {
             (Role::Inviting(at, _), due) => Some(due.map_or(*at, |due| due.min(*at))),
             (_, due) => due,
         };
-        due.map(|at| self.timers.fire(at))
+        due.map(|at| self.timers.as_ref().map_or(at, |timers| timers.fire(at)))
     }
 }
 
@@ -332,9 +338,10 @@ impl AppPort for DccpEnd {
 
 impl Transport for DccpEnd {
     fn open(&mut self, now: Instant) {
-        let Role::Active(options) = &self.role else { return };
+        let Role::Active(options) = &mut self.role else { return };
+        let Some(options) = options.take() else { return };
         // The same call was tried when the flow was built.
-        match self.endpoint.connect(now, (**options).clone()) {
+        match self.endpoint.connect(now, *options) {
             Ok(id) => (self.id, self.opened) = (Some(id), true),
             Err(_) => self.role = Role::Refused,
         }
@@ -355,8 +362,9 @@ impl Transport for DccpEnd {
     }
 
     fn is_spent(&self) -> bool {
-        let is_blocked = self.send_buffer.as_ref().and_then(SendBuffer::blocked_until).is_some();
-        let can_tell = self.timers.are_fixed() && !matches!(self.role, Role::Inviting(..));
+        let is_blocked = self.send_buffer.as_ref().is_some_and(|b| b.blocked_until().is_some());
+        let are_fixed = self.timers.as_ref().is_none_or(|timers| timers.are_fixed());
+        let can_tell = are_fixed && !matches!(self.role, Role::Inviting(..));
         can_tell && !is_blocked && self.is_closed() && self.endpoint.is_spent()
     }
 

@@ -75,16 +75,16 @@ impl Engine {
     pub(crate) fn new(parts: Parts, run: &RunConfig<'_>) -> Self {
         let Parts { hosts, fabric, names, senders, makers } = parts;
         let addresses = hosts.iter().enumerate().map(|(i, h)| (h.address, i as u32)).collect();
-        let hops = fabric.links.iter().filter(|link| link.is_bottleneck);
-        let watched = hops.map(|_| LinkRecorder::default()).collect();
-        let series = senders.iter().map(|_| Vec::new()).collect();
+        let watched = (0..fabric.between_routers).map(|_| LinkRecorder::default()).collect();
+        let schedule = Schedule::new(run.duration, run.interval, &run.measure);
+        let series = senders.iter().map(|_| Vec::with_capacity(schedule.samples())).collect();
         let mut engine = Self {
             hosts,
             fabric,
             addresses,
             makers,
             names,
-            schedule: Schedule::new(run.duration, run.interval, &run.measure),
+            schedule,
             watched,
             series,
             senders,
@@ -288,7 +288,7 @@ impl Engine {
         }
         let (slot, path) = (parcel.slot(), parcel.path());
         let Fabric { packets, paths, .. } = &mut self.fabric;
-        let Slot { datagram: place, meta, .. } = packets.slot(slot);
+        let Slot { datagram: place, meta } = packets.slot(slot);
         paths[path as usize].delivered(meta.sent, self.now, parcel.len(), meta.has_data);
         if let Some(datagram) = place {
             datagram.ecn = parcel.ecn();
@@ -536,7 +536,7 @@ fn transmit(
     let before = *at_once;
     let from = Sending { host: host.number as usize, uplink: host.uplink, path: host.path };
     while *at_once < LIVELOCK {
-        let (slot, Slot { datagram: place, meta, .. }) = fabric.packets.vacant(host.path);
+        let (slot, Slot { datagram: place, meta }) = fabric.packets.vacant(host.path);
         if !host.transport.poll_transmit_into(now, place) {
             break;
         }
@@ -546,7 +546,8 @@ fn transmit(
         }
         let (len, ecn) = (datagram.ip_len() as u32, datagram.ecn);
         let has_data = !datagram.payload.is_empty();
-        *meta = Meta { sent: now, path: host.path, has_data, uid: fabric.cost.packets as u32 };
+        let uid = fabric.cost.packets as u32;
+        *meta = Meta { sent: now, path: host.path, has_data, uid, ..*meta };
         if host.uses_quick_start {
             fabric.packets.next_option = host.transport.poll_quick_start();
         }

@@ -25,7 +25,7 @@ fn parcel(slot: u32) -> Parcel {
 }
 
 fn meta(uid: u32) -> Meta {
-    Meta { sent: Instant::ZERO, uid, path: 0, has_data: true }
+    Meta { sent: Instant::ZERO, uid, path: 0, has_data: true, ..Meta::default() }
 }
 
 fn datagram(first_byte: u8) -> Datagram {

@@ -7,15 +7,14 @@ use udccp_link::Tally;
 pub(crate) struct Crossings {
     paths: usize,
     now: Vec<Tally>,
-    at_from: Vec<Tally>,
+    /// In the measured window; while it lasts, the counts with which it began.
     measured: Vec<Tally>,
 }
 
 impl Crossings {
     /// Counters for the links `0..links`.
     pub(crate) fn new(links: usize, paths: usize) -> Self {
-        let zero = vec![Tally::default(); links * paths];
-        Self { paths, at_from: zero.clone(), measured: Vec::new(), now: zero }
+        Self { paths, now: vec![Tally::default(); links * paths], measured: Vec::new() }
     }
 
     #[inline]
@@ -26,12 +25,14 @@ impl Crossings {
     }
 
     pub(crate) fn window_begins(&mut self) {
-        self.at_from.clone_from(&self.now);
+        self.measured.clone_from(&self.now);
     }
 
     pub(crate) fn window_ends(&mut self) {
-        self.measured =
-            self.now.iter().zip(&self.at_from).map(|(now, from)| *now - *from).collect();
+        self.measured.resize(self.now.len(), Tally::default());
+        for (measured, now) in self.measured.iter_mut().zip(&self.now) {
+            *measured = *now - *measured;
+        }
     }
 
     /// What went over a link in the measured window.

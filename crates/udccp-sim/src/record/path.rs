@@ -1,7 +1,7 @@
 //! One direction of one flow.
 
 use udccp_base::{Duration, Instant};
-use udccp_link::{DelayHistogram, DropReason};
+use udccp_link::{DelayHistogram, DropReason, Tally};
 
 use super::jitter::JitterMeter;
 use crate::result::{PathCounts, PathWindow};
@@ -14,25 +14,20 @@ pub struct PathRecorder {
     at_last: Step,
     times: Option<Box<Times>>,
     window: Window,
+    /// Of the measured window; while it lasts, the counts with which it began.
+    counted: Option<Box<Counted>>,
 }
 
-/// The measured window.
-#[derive(Debug, Default)]
+/// The measured window...
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Window {
-    /// It has not begun.
+    /// ... has not begun.
     #[default]
     Ahead,
-    /// It began with these counts.
-    From(Totals),
-    /// It is over.
-    Measured(Box<PathWindow>),
-}
-
-impl Window {
-    #[inline]
-    const fn is_open(&self) -> bool {
-        matches!(self, Self::From(_))
-    }
+    /// ... lasts.
+    Open,
+    /// ... is over.
+    Over,
 }
 
 /// Delay and jitter in the measured window.
@@ -40,6 +35,17 @@ impl Window {
 struct Times {
     delay: DelayHistogram,
     jitter: JitterMeter,
+}
+
+/// What [`PathWindow`] has of every direction.
+#[derive(Debug, Default)]
+struct Counted {
+    span: Duration,
+    sent: Tally,
+    delivered: Tally,
+    dropped: u64,
+    goodput_bytes: u64,
+    transit_ns: u64,
 }
 
 /// What has a series: bytes delivered, with headers and to the application.
@@ -58,29 +64,6 @@ struct Totals {
     goodput_bytes: u64,
     /// One-way times of all packets delivered, with data or without.
     transit_ns: u64,
-}
-
-impl Totals {
-    fn since(&self, before: &Self) -> Self {
-        let (now, old) = (&self.counts, &before.counts);
-        let mut dropped = now.dropped;
-        for (count, before) in dropped.iter_mut().zip(old.dropped) {
-            *count -= before;
-        }
-        Self {
-            counts: PathCounts {
-                sent: now.sent - old.sent,
-                sent_data: now.sent_data - old.sent_data,
-                duplicated: now.duplicated - old.duplicated,
-                delivered: now.delivered - old.delivered,
-                delivered_data: now.delivered_data - old.delivered_data,
-                dropped,
-                in_flight: 0,
-            },
-            goodput_bytes: self.goodput_bytes - before.goodput_bytes,
-            transit_ns: self.transit_ns - before.transit_ns,
-        }
-    }
 }
 
 impl PathRecorder {
@@ -105,8 +88,10 @@ impl PathRecorder {
             return;
         }
         self.now.counts.delivered_data += 1;
-        if let Some(times) = &mut self.times {
-            let measures = self.window.is_open();
+        if let Some(times) = &mut self.times
+            && self.window != Window::Over
+        {
+            let measures = self.window == Window::Open;
             times.jitter.record(sent, now, measures);
             if measures {
                 times.delay.record(now - sent);
@@ -116,8 +101,10 @@ impl PathRecorder {
 
     /// The data packet that was just delivered has this number, where a backend numbers packets.
     pub fn numbered(&mut self, number: u64, transit: Duration) {
-        if let Some(times) = &mut self.times {
-            times.jitter.number(number, transit, self.window.is_open());
+        if let Some(times) = &mut self.times
+            && self.window != Window::Over
+        {
+            times.jitter.number(number, transit, self.window == Window::Open);
         }
     }
 
@@ -150,35 +137,48 @@ impl PathRecorder {
 
     /// The measured window begins.
     pub fn window_begins(&mut self) {
-        self.window = Window::From(self.now);
+        self.window = Window::Open;
+        self.counted = Some(Box::new(self.since(&Counted::default(), Duration::ZERO)));
     }
 
     /// The measured window ends, after this time.
     pub fn window_ends(&mut self, span: Duration) {
-        let from = match &self.window {
-            Window::From(from) => *from,
-            Window::Ahead | Window::Measured(_) => Totals::default(),
-        };
-        let step = self.now.since(&from);
-        let times = self.times.take().map(|t| *t).unwrap_or_default();
-        self.window = Window::Measured(Box::new(PathWindow {
+        self.window = Window::Over;
+        let before = self.counted.take().unwrap_or_default();
+        self.counted = Some(Box::new(self.since(&before, span)));
+    }
+
+    /// What was counted since then, in this time.
+    fn since(&self, before: &Counted, span: Duration) -> Counted {
+        let Totals { counts, goodput_bytes, transit_ns } = &self.now;
+        Counted {
             span,
-            sent: step.counts.sent,
-            delivered: step.counts.delivered,
-            dropped: step.counts.dropped_total(),
-            goodput_bytes: step.goodput_bytes,
-            transit_ns: step.transit_ns,
-            jitter: times.jitter.get(),
-            delay: times.delay,
-        }));
+            sent: counts.sent - before.sent,
+            delivered: counts.delivered - before.delivered,
+            dropped: counts.dropped_total() - before.dropped,
+            goodput_bytes: goodput_bytes - before.goodput_bytes,
+            transit_ns: transit_ns - before.transit_ns,
+        }
     }
 
     /// Whole-run counts, goodput bytes, and the measured window.
     pub fn finish(self, in_flight: u64) -> (PathCounts, u64, PathWindow) {
-        let window = match self.window {
-            Window::Measured(window) => *window,
-            Window::Ahead | Window::From(_) => PathWindow::default(),
-        };
+        let mut window = PathWindow::default();
+        if let Some(counted) = self.counted.filter(|_| self.window == Window::Over) {
+            let Counted { span, sent, delivered, dropped, goodput_bytes, transit_ns } = *counted;
+            let times = self.times.map(|times| *times).unwrap_or_default();
+            let (jitter, delay) = (times.jitter.get(), times.delay);
+            window = PathWindow {
+                span,
+                sent,
+                delivered,
+                dropped,
+                goodput_bytes,
+                delay,
+                transit_ns,
+                jitter,
+            };
+        }
         (PathCounts { in_flight, ..self.now.counts }, self.now.goodput_bytes, window)
     }
 }

@@ -40,6 +40,11 @@ impl Schedule {
         }
     }
 
+    /// How many samples there are in all.
+    pub fn samples(&self) -> usize {
+        self.duration.as_nanos().div_ceil(self.interval.as_nanos().max(1)) as usize
+    }
+
     /// When the next mark is; [`Instant::MAX`] after the last.
     pub fn next(&self) -> Instant {
         let sample = self.next_sample().unwrap_or(Duration::MAX);
@@ -82,6 +87,7 @@ mod tests {
     fn marks_come_in_order_and_the_last_interval_may_be_short() {
         let s = |ms| Duration::from_millis(ms);
         let mut schedule = Schedule::new(s(2_500), s(1_000), &(s(500)..s(2_000)));
+        assert_eq!(schedule.samples(), 3);
         let mut seen = Vec::new();
         while schedule.next() < Instant::MAX {
             let at = schedule.next();
