@@ -7,9 +7,9 @@ use crate::send::Segment;
 use crate::seq;
 use crate::wire::{FIXED_HEADER, Flags, MAX_OPTIONS, SackBuffer, TcpHeader, TcpOptions};
 
-/// Long headers are cut from blocks of this many bytes: one allocation for some 30 segments with
+/// Long headers are cut from blocks of this many bytes: one allocation for some 8 segments with
 /// SACK blocks. A flow holds a block for as long as it lives.
-const ARENA_BYTES: usize = 2 << 10;
+const ARENA_BYTES: usize = 512;
 /// The blocks of the handshake: a SYN is a long header, and most flows never write another.
 const HANDSHAKE_BYTES: usize = FIXED_HEADER + MAX_OPTIONS;
 
@@ -154,13 +154,15 @@ impl Connection {
 
     #[inline(always)]
     fn emit(&mut self, header: &TcpHeader<'_>, data: u32, ecn: Ecn, out: &mut Option<Datagram>) {
-        let header = match header.usual_bytes(self.pseudo_out, data as usize) {
-            Some(bytes) => HeaderBytes::of(bytes),
-            None => self.emit_any(header, data),
-        };
         let (src, dst) = self.raw_ip;
         let payload = Payload::Zeros(data);
-        *out = Some(Datagram { src, dst, protocol: Datagram::TCP, ecn, header, payload });
+        let with =
+            |header| Some(Datagram { src, dst, protocol: Datagram::TCP, ecn, header, payload });
+        // Each kind of header is written to its place, and to no other before.
+        match header.usual_bytes(self.pseudo_out, data as usize) {
+            Some(bytes) => *out = with(HeaderBytes::of(bytes)),
+            None => *out = with(self.emit_any(header, data)),
+        }
     }
 
     /// A header with other options than timestamps alone.
