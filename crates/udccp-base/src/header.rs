@@ -61,8 +61,8 @@ impl HeaderBytes {
         })
     }
 
-    /// Takes what was written to `arena`, which is then empty. Few bytes are copied, so that the
-    /// arena can be used again; more are split off.
+    /// Takes what was written to `arena`, which is then empty. A few bytes are copied, so the arena
+    /// can be used again; more are split off.
     #[inline]
     pub fn take_from(arena: &mut BytesMut) -> Self {
         match Self::short(arena) {

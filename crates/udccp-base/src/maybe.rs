@@ -1,4 +1,4 @@
-//! Times that may be missing, in the room of one.
+//! Times that may be missing, in the size of one.
 
 use core::fmt;
 
@@ -55,19 +55,19 @@ macro_rules! maybe {
 }
 
 maybe!(
-    /// An instant or none, in 8 bytes where an `Option` takes 16: for state that each of many
-    /// connections has. [`Instant::MAX`], after 584 years, counts as none.
+    /// An instant or none, in 8 bytes where an `Option` takes 16. Saves memory if there are many
+    /// connections. [`Instant::MAX`], after 584 years, counts as none.
     MaybeInstant,
     Instant,
     "instant"
 );
 
 impl MaybeInstant {
-    /// The earlier of both, where there is one.
+    /// The earlier of both; the other one if one is none.
     #[inline]
     #[must_use]
     pub fn earlier(self, other: Self) -> Self {
-        // None is later than all.
+        // None is stored as the latest time.
         Self(self.0.min(other.0))
     }
 }
@@ -80,11 +80,11 @@ maybe!(
 );
 
 impl MaybeDuration {
-    /// The shorter of both, where there is one.
+    /// The shorter of both; the other one if one is none.
     #[inline]
     #[must_use]
     pub fn shorter(self, other: Self) -> Self {
-        // None is longer than all.
+        // None is stored as the longest span.
         Self(self.0.min(other.0))
     }
 }

@@ -2,7 +2,8 @@
 
 use core::fmt;
 
-/// Why a text is no quantity. The message names the text, the error and a right example.
+/// The error for a text that is not a quantity. The message names the text, the error and a right
+/// example.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuantityError(String);
 
@@ -50,7 +51,8 @@ pub(crate) fn parse(
     Ok((scaled + 0.5) as u64)
 }
 
-/// Prints in the largest unit in which the value is a whole number; the table goes downwards.
+/// Prints in the largest unit in which the value is a whole number. `units` starts with the
+/// largest.
 pub(crate) fn print(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64)]) -> fmt::Result {
     let smallest = units[units.len() - 1];
     let exact = |u: &&(&str, u64)| value != 0 && value % u.1 == 0;

@@ -2,23 +2,23 @@
 
 use crate::units::DataRate;
 
-/// What a Quick-Start option is for.
+/// The purpose of a Quick-Start option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuickStartFunction {
     /// Asks the routers for a rate.
     Request = 0,
-    /// Tells the routers which rate was approved.
+    /// Reports the rate that the routers approved.
     Report = 8,
 }
 
 /// The Quick-Start option of a packet's IP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuickStart {
-    /// What it is for.
+    /// Request or report.
     pub function: QuickStartFunction,
     /// Rate Request or Rate Report, 0 to 15; see [`QuickStart::rate_of`].
     pub rate: u8,
-    /// QS TTL of a request: each router that takes part takes one off.
+    /// QS TTL of a request: each router that takes part decrements it.
     pub ttl: u8,
     /// QS Nonce, 30 bits.
     pub nonce: u32,
@@ -33,18 +33,18 @@ impl QuickStart {
     /// Length of the option in bytes.
     pub const LEN: usize = 8;
 
-    /// The rate that a number stands for: 40 kbit/s times 2^n, or none for 0.
+    /// The rate that a number stands for: 40 kbit/s times 2^n, or zero for 0.
     pub const fn rate_of(n: u8) -> DataRate {
         let n = if n > 15 { 15 } else { n };
         DataRate::from_bits_per_sec(if n == 0 { 0 } else { UNIT_BPS << n })
     }
 
-    /// The smallest number whose rate is `wanted` or more; 15 for all that is above.
+    /// The smallest number with a rate of at least `wanted`; 15 if there is none.
     pub fn number_above(wanted: DataRate) -> u8 {
         (0..15).find(|&n| Self::rate_of(n).bits_per_sec() >= wanted.bits_per_sec()).unwrap_or(15)
     }
 
-    /// The largest number whose rate is `limit` or less.
+    /// The largest number with a rate of at most `limit`.
     pub fn number_below(limit: DataRate) -> u8 {
         (0..=15)
             .rev()
@@ -52,8 +52,8 @@ impl QuickStart {
             .unwrap_or(0)
     }
 
-    /// Lowers the rate of a request, and spoils the part of the nonce that would tell that it had
-    /// been higher (RFC 4782 section 3.4): the highest two bits belong to the step from 15 to 14.
+    /// Lowers the rate of a request, and changes the part of the nonce that would prove a higher
+    /// rate (RFC 4782 section 3.4). The highest two bits belong to the step from 15 to 14.
     pub fn lower_to(&mut self, rate: u8) {
         while self.rate > rate {
             self.nonce ^= 0b01 << (2 * (u32::from(self.rate) - 1));
@@ -61,7 +61,7 @@ impl QuickStart {
         }
     }
 
-    /// The part of a nonce that vouches for this rate: the steps from there down to 0.
+    /// The part of a nonce that proves this rate: the bits of the steps from it down to 0.
     pub const fn vouching(nonce: u32, rate: u8) -> u32 {
         nonce & (((1_u64 << (2 * rate as u32)) - 1) as u32)
     }
@@ -74,7 +74,7 @@ impl QuickStart {
         [Self::TYPE, Self::LEN as u8, what, ttl, a, b, c, d]
     }
 
-    /// The option in these bytes; `None` where they are another one.
+    /// Parses the option; `None` if the bytes are another option.
     pub const fn parse(bytes: [u8; Self::LEN]) -> Option<Self> {
         let [kind, len, what, ttl, a, b, c, d] = bytes;
         let function = match what >> 4 {

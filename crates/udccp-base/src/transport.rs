@@ -94,7 +94,7 @@ pub trait Transport: Machine + AppPort {
         bytes
     }
 
-    /// Whether [`Self::on_device`] has to be called. Asked once, at the start.
+    /// Whether [`Self::on_device`] must be called. Read once, at the start.
     fn watches_device(&self) -> bool {
         false
     }
@@ -118,7 +118,7 @@ pub trait Transport: Machine + AppPort {
     /// The current congestion state.
     fn probe(&self) -> Probe;
 
-    /// Whether packets of this end may have the Quick-Start option of IP. Asked once, at the start;
+    /// Whether packets of this end may have the Quick-Start option of IP. Read once, at the start;
     /// the two methods below are called only if it is true.
     fn uses_quick_start(&self) -> bool {
         false

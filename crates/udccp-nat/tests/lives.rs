@@ -1,4 +1,4 @@
-//! Runs a NAT with random packets on both sides and checks its invariants.
+//! Passes random packets through a NAT in both directions and checks its invariants.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};

@@ -1,4 +1,4 @@
-//! RFC 5597, rule by rule, with packets made by hand.
+//! Tests the rules of RFC 5597 one by one, with hand-made packets.
 
 use std::net::SocketAddr;
 
@@ -62,7 +62,7 @@ fn filtering(filtering: Filtering) -> Nat {
     Nat::new(NatConfig { filtering, ..NatConfig::new(NAT.parse().unwrap()) })
 }
 
-/// Passes a packet in and returns what comes out: the side and both ends.
+/// Passes a packet to the NAT and returns its output: the side and both ends.
 fn pass(
     nat: &mut Nat,
     now: Instant,
@@ -112,7 +112,7 @@ fn no_two_endpoints_share_an_external_port() {
 //= 5597-4.3-2 test
 //= 5597-4.3-3 test
 #[test]
-fn filtering_is_a_setting_of_its_own() {
+fn filtering_is_configured_separately() {
     use Filtering::{AddressAndPortDependent, AddressDependent, EndpointIndependent};
     let from = ["198.51.100.7:5001", "198.51.100.7:6000", "203.0.113.9:5001"];
     let expected = [
@@ -222,7 +222,7 @@ fn idle_connections_live_124_minutes_and_opening_and_closing_ones_four() {
 }
 
 #[test]
-fn a_connection_that_was_forgotten_opens_anew() {
+fn a_sync_after_expiry_does_not_establish_a_mapping() {
     let (inside, outside) = ("10.0.0.2:4000", "198.51.100.7:5001");
     let minutes = |n: u64| secs(60 * n);
     let lives = |sync_at: u64, until: u64| {
@@ -307,7 +307,7 @@ fn icmp_errors_are_translated_and_end_nothing() {
 
 //= 5597-7.2-1 test
 //= 5597-7.3-1 test
-/// Both ends are behind the NAT and use each other's external addresses, for errors too.
+/// Both hosts are behind the NAT and use each other's external addresses, also in ICMP errors.
 #[test]
 fn icmp_errors_between_two_hosts_inside_stay_inside() {
     let mut nat = nat();
@@ -395,7 +395,7 @@ fn ipv6_addresses_are_translated_too() {
 }
 
 #[test]
-fn what_is_no_dccp_is_dropped() {
+fn packets_that_are_not_dccp_are_dropped() {
     let mut nat = nat();
     let like = packet("10.0.0.2:4000", "198.51.100.7:5001", PacketType::Data);
     let others = [

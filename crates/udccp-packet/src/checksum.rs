@@ -1,4 +1,4 @@
-//! Sums up the Internet checksum (RFC 1071) and its pseudo-header (RFC 9293 section 3.1).
+//! Computes the Internet checksum (RFC 1071) with its pseudo-header (RFC 9293 section 3.1).
 
 use core::net::IpAddr;
 
@@ -13,10 +13,10 @@ pub struct PseudoHeader {
     pub dst: IpAddr,
 }
 
-/// A ones' complement sum of 16-bit words under way.
+/// An incomplete ones' complement sum of 16-bit words.
 ///
-/// Words are added in the machine's byte order, 32 or more bits at a time; only the end is brought
-/// into network order, which gives the same sum.
+/// Words are added in the machine's byte order, 32 or more bits at a time. Only the result is
+/// converted to network order, which gives the same sum (RFC 1071 section 2).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sum {
     acc: u64,
@@ -32,7 +32,7 @@ impl PseudoHeader {
     }
 
     /// The sum over the pseudo-header of a packet of `len` bytes and this IP protocol number.
-    /// IPv4-mapped IPv6 addresses sum up to the same as the IPv4 addresses in them.
+    /// IPv4-mapped IPv6 addresses give the same sum as the IPv4 addresses in them.
     #[inline]
     pub fn sum(&self, protocol: u8, len: usize) -> Sum {
         let mut sum = Sum::new();
@@ -58,7 +58,7 @@ impl Sum {
         }
     }
 
-    /// Adds the eight bytes of `word` in network order, at an even place.
+    /// Adds the eight bytes of `word` in network order, at an even offset.
     #[inline]
     pub const fn add_u64(&mut self, word: u64) {
         self.acc += halves(word.to_be());
@@ -71,13 +71,13 @@ impl Sum {
         Self { acc: self.acc, odd: false }
     }
 
-    /// Adds another sum that ended at an even place.
+    /// Adds another sum that ended at an even offset.
     #[inline]
     pub const fn add_sum(&mut self, other: Self) {
         self.acc += other.acc;
     }
 
-    /// Adds sixteen bytes at an even place.
+    /// Adds sixteen bytes at an even offset.
     #[inline]
     pub fn add_16(&mut self, bytes: &[u8; 16]) {
         for word in chunks(bytes) {
@@ -85,7 +85,7 @@ impl Sum {
         }
     }
 
-    /// Adds words of 32 bits, given as numbers, at an even place.
+    /// Adds 32-bit words, given as numbers, at an even offset.
     #[inline]
     pub fn add_words(&mut self, words: &[u32]) {
         for word in words {
@@ -93,7 +93,7 @@ impl Sum {
         }
     }
 
-    /// Adds the length field of a pseudo-header whose sum was taken with a length of 0.
+    /// Adds the length field to a sum whose pseudo-header was computed with length 0.
     #[inline]
     pub const fn add_length(&mut self, len: usize) {
         self.acc += (len as u32).to_be() as u64;
@@ -107,7 +107,7 @@ impl Sum {
         self.odd ^= bytes.len() % 2 == 1;
     }
 
-    /// Adds `n` zero bytes, which change nothing but the place of what follows.
+    /// Adds `n` zero bytes, which only change the offset of what follows.
     #[inline]
     pub const fn add_zeros(&mut self, n: usize) {
         self.odd ^= n % 2 == 1;
@@ -119,17 +119,17 @@ impl Sum {
         u16::from_be(!fold(self.acc))
     }
 
-    /// Whether the bytes added, a correct checksum field among them, sum up to all ones.
+    /// Whether the bytes added, including a correct checksum field, sum up to all ones.
     #[inline]
     pub const fn is_valid(self) -> bool {
         fold(self.acc) == 0xffff
     }
 }
 
-/// Length in bytes from which the wide loop is worth it.
+/// Shortest input in bytes for which the wide loop pays off.
 const WIDE: usize = 64;
 
-/// A sum below 2^45 for inputs below 2^16 bytes, so some thousands of them can be added up.
+/// The sum is below 2^45 for inputs below 2^16 bytes, so some thousands of results can be added.
 #[inline]
 fn words(bytes: &[u8]) -> u64 {
     let (groups, tail) = chunks_and_tail(bytes);
@@ -156,7 +156,7 @@ const fn halves(word: u64) -> u64 {
     (word & 0xffff_ffff) + (word >> 32)
 }
 
-/// Four sums side by side, so that no addition waits for the one before.
+/// Keeps four independent sums, so no addition waits for the previous one.
 #[inline(never)]
 fn wide_words(bytes: &[u8]) -> u64 {
     let (blocks, tail) = chunks_and_tail::<32>(bytes);
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
     use std::vec::Vec;
 
-    /// The definition, word by word.
+    /// The definition: adds word by word.
     fn slow(bytes: &[u8]) -> u16 {
         let mut acc = 0_u32;
         for pair in bytes.chunks(2) {

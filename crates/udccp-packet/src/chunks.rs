@@ -1,6 +1,6 @@
 //! Cuts bytes into groups of a fixed size (`slice::as_chunks` needs Rust 1.88).
 
-/// The whole groups of `N` bytes from the front of `bytes`.
+/// The complete groups of `N` bytes from the start of `bytes`.
 #[inline]
 pub fn chunks<const N: usize>(bytes: &[u8]) -> impl ExactSizeIterator<Item = [u8; N]> + '_ {
     bytes.chunks_exact(N).map(|chunk| {
@@ -10,7 +10,7 @@ pub fn chunks<const N: usize>(bytes: &[u8]) -> impl ExactSizeIterator<Item = [u8
     })
 }
 
-/// The same, and the fewer than `N` bytes that are left.
+/// The complete groups, and the remaining bytes (fewer than `N`).
 #[inline]
 pub fn chunks_and_tail<const N: usize>(
     bytes: &[u8],

@@ -1,8 +1,9 @@
-//! Reads and writes what surrounds a transport packet: IP and UDP headers, the Internet checksum,
-//! and capture files.
+//! Reads and writes everything around a transport packet: IP and UDP headers, the Internet
+//! checksum, and capture files.
 //!
-//! [`ip`] and [`udp`] turn headers into bytes and back, [`checksum`] sums up what they cover.
-//! `pcap` (feature `std`) reads and writes capture files. Nothing here knows DCCP or TCP.
+//! [`ip`] and [`udp`] convert headers to bytes and back; [`checksum`] computes their checksums.
+//! `pcap` (feature `std`) reads and writes capture files. Nothing in this crate depends on DCCP or
+//! TCP.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -19,7 +20,7 @@ pub mod udp;
 
 pub use checksum::PseudoHeader;
 
-/// Compiles the code of the README, so that the page stays true.
+/// Compiles the code of the README, so that it stays correct.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

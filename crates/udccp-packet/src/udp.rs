@@ -15,15 +15,15 @@ pub struct UdpHeader {
     pub src_port: u16,
     /// Destination port.
     pub dst_port: u16,
-    /// Bytes of header and payload.
+    /// Length of header and payload in bytes.
     pub length: u16,
-    /// Checksum; 0 where the sender left it out.
+    /// Checksum; 0 if the sender computed none.
     pub checksum: u16,
 }
 
 impl UdpHeader {
-    /// Reads the header that `bytes` begin with, and returns it with all that follows it. `None`
-    /// where there are fewer than eight bytes. Nothing is checked.
+    /// Reads the header at the start of `bytes`, and returns it with everything after it. `None` if
+    /// there are fewer than eight bytes. Checks nothing.
     #[inline]
     pub fn read(bytes: &[u8]) -> Option<(Self, &[u8])> {
         let (&[a, b, c, d, e, f, g, h], rest) = bytes.split_first_chunk()?;
@@ -36,14 +36,14 @@ impl UdpHeader {
         Some((header, rest))
     }
 
-    /// Length of the payload in bytes, as the header has it.
+    /// Length of the payload in bytes according to the header.
     #[inline]
     pub const fn payload_len(&self) -> usize {
         (self.length as usize).saturating_sub(HEADER_LEN)
     }
 
-    /// Whether the checksum is right for a payload of `parts` and then `zeros` zero bytes, which
-    /// must be all of it. A checksum of 0 is not right here: it says that there is none.
+    /// Whether the checksum is correct for the complete payload: `parts` followed by `zeros` zero
+    /// bytes. False for a checksum of 0, which means that there is none.
     #[inline]
     pub fn is_valid(&self, pseudo: &PseudoHeader, parts: &[&[u8]], zeros: usize) -> bool {
         let mut sum = pseudo.sum(IP_PROTOCOL, usize::from(self.length));
@@ -56,15 +56,15 @@ impl UdpHeader {
         len == self.payload_len() && sum.is_valid()
     }
 
-    /// Whether the field holds only the sum of the pseudo-header: a capture on the sending machine
-    /// sees that where the network device fills in the rest.
+    /// Whether the field contains only the sum of the pseudo-header. Packets captured on the
+    /// sending machine look like this if the network device fills in the rest.
     pub fn is_left_to_device(&self, pseudo: &PseudoHeader) -> bool {
         let sum = pseudo.sum(IP_PROTOCOL, usize::from(self.length));
         self.checksum == !sum.checksum()
     }
 
-    /// The header for a payload of `parts` and then `zeros` zero bytes, with its checksum; `None`
-    /// where that is too long for UDP.
+    /// The header with checksum for a payload of `parts` followed by `zeros` zero bytes; `None` if
+    /// the payload is too long for UDP.
     #[inline]
     pub fn around(
         ports: (u16, u16),
@@ -80,7 +80,7 @@ impl UdpHeader {
         for part in parts {
             sum.add(part);
         }
-        // Zero would say that there is no checksum; all ones means the same to the sum.
+        // Zero would mean that there is no checksum. All ones has the same value in the sum.
         let checksum = match sum.checksum() {
             0 => 0xffff,
             n => n,

@@ -1,9 +1,9 @@
-//! Counts what a test program allocates.
+//! Counts the allocations of a test program.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-/// The system's allocator with counts. A test program makes it its global allocator:
+/// The system's allocator with counters. A test program makes it its global allocator:
 ///
 /// ```
 /// use udccp_testkit::CountingAllocator;
@@ -23,7 +23,7 @@ pub struct CountingAllocator {
 }
 
 impl CountingAllocator {
-    /// One that has counted nothing.
+    /// An allocator with all counters at zero.
     pub const fn new() -> Self {
         Self {
             allocations: AtomicU64::new(0),
@@ -32,17 +32,17 @@ impl CountingAllocator {
         }
     }
 
-    /// Allocations so far, of all threads; what grows in place or moves counts again.
+    /// Allocations so far in all threads. A reallocation counts as one more.
     pub fn allocations(&self) -> u64 {
         self.allocations.load(Relaxed)
     }
 
-    /// Bytes that are held now.
+    /// Bytes allocated now.
     pub fn held_bytes(&self) -> usize {
         self.held_bytes.load(Relaxed)
     }
 
-    /// Runs `job`; returns the most bytes that were held at any time above those held before.
+    /// Runs `job`. Returns its result and the peak of allocated bytes above the level at the start.
     /// Other threads count too.
     pub fn peak_of<T>(&self, job: impl FnOnce() -> T) -> (T, usize) {
         let before = self.held_bytes();
@@ -52,19 +52,19 @@ impl CountingAllocator {
     }
 }
 
-// SAFETY: every call is handed on unchanged to the system's allocator.
+// SAFETY: every call is passed unchanged to the system's allocator.
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         self.allocations.fetch_add(1, Relaxed);
         let held = self.held_bytes.fetch_add(layout.size(), Relaxed) + layout.size();
         self.peak_bytes.fetch_max(held, Relaxed);
-        // SAFETY: the caller keeps the contract of `alloc`.
+        // SAFETY: the caller meets the contract of `alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         self.held_bytes.fetch_sub(layout.size(), Relaxed);
-        // SAFETY: the pointer came from `alloc` above, hence from the system's.
+        // SAFETY: the pointer came from `alloc` above, and so from the system's allocator.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -78,7 +78,7 @@ mod tests {
         let counting = CountingAllocator::new();
         let layout = Layout::array::<u8>(1000).expect("a layout");
         let pair = || {
-            // SAFETY: both pointers are freed once, with the layout that they were made with.
+            // SAFETY: both pointers are freed once, with the layout with which they were allocated.
             unsafe {
                 let (one, other) = (counting.alloc(layout), counting.alloc(layout));
                 counting.dealloc(one, layout);

@@ -1,5 +1,5 @@
-//! Gives the tests of several crates what they share: a relay that loses packets, random lives,
-//! free ports, and an allocator that counts. Only tests and benchmarks depend on this crate.
+//! Helpers for the tests of several crates: a relay that loses packets, random tests, free ports,
+//! and an allocator that counts. Only tests and benchmarks depend on this crate.
 
 mod allocator;
 pub mod lives;

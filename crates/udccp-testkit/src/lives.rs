@@ -1,18 +1,18 @@
-//! Random lives: tests that live one seed after the other, and say which one failed.
+//! Runs a randomised test with many seeds, and reports the seed that fails.
 
 use std::future::Future;
 use std::ops::Range;
 use std::time::Duration;
 
-/// A life that takes longer hangs.
+/// A run that takes longer counts as hung.
 const LONGEST: Duration = Duration::from_secs(120);
-/// Lives at a time.
+/// Runs at the same time.
 const TOGETHER: usize = 20;
 
-/// The seeds of a run: `usual` from 0 on, or `UDCCP_LIVES` of them from `UDCCP_TEST_SEED` on.
+/// The seeds of a test: `usual` of them from 0, or `UDCCP_LIVES` of them from `UDCCP_TEST_SEED`.
 ///
 /// # Panics
-/// Where one of the two is set and is not a number.
+/// If one of the two variables is set and is not a number.
 pub fn seeds(usual: u64) -> Range<u64> {
     let number = |name: &str| {
         let value = std::env::var(name).ok()?;
@@ -22,10 +22,11 @@ pub fn seeds(usual: u64) -> Range<u64> {
     first..first + number("UDCCP_LIVES").unwrap_or(usual)
 }
 
-/// Lives these lives on one thread, some at a time, until all are over and no task is left.
+/// Runs `life` with each seed on one thread, several at a time, until all have ended and no task is
+/// left.
 ///
 /// # Panics
-/// Where a life panics or hangs, with its seed, or leaves a task behind.
+/// If a run panics or hangs (the message names its seed), or leaves a task behind.
 pub fn live_all<L: Future<Output = ()> + Send + 'static>(
     mut seeds: Range<u64>,
     life: impl Fn(u64) -> L,

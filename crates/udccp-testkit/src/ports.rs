@@ -1,23 +1,23 @@
 //! UDP and TCP ports for tests that start processes.
 //!
-//! Neither function opens a socket to look where there is another way: a process that another test
-//! starts at that moment would hold a copy of it until it runs its program, and the port would be
-//! in use meanwhile.
+//! Neither function opens a socket to test a port if the kernel's tables can tell. A process that
+//! another test starts at that moment would inherit the socket until it executes its program, and
+//! would keep the port in use until then.
 
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// Below the ports that kernels give to sockets that ask for any.
+/// Below the range from which kernels choose ports for sockets.
 const FIRST: u16 = 20_000;
 const PORTS: u16 = 12_000;
-/// How far processes that run side by side begin apart.
+/// Distance between the first ports of processes with consecutive ids.
 const STRIDE: u32 = 61;
 
-/// A port that nothing uses and that no later call in this process returns, in any protocol and at
-/// any address.
+/// A port that nothing uses, in any protocol and at any address. No later call in this process
+/// returns it again.
 ///
 /// # Panics
-/// Where every port is in use.
+/// If all ports are in use.
 pub fn free() -> u16 {
     static TAKEN: AtomicU16 = AtomicU16::new(0);
     let own = u64::from(std::process::id()) * u64::from(STRIDE);
@@ -29,7 +29,7 @@ pub fn free() -> u16 {
     ports.by_ref().take(usize::from(PORTS)).find(is_free).expect("a port that nothing uses")
 }
 
-/// Whether a UDP socket of this network namespace is bound to a port, of either family.
+/// Whether an IPv4 or IPv6 UDP socket of this network namespace is bound to a port.
 pub fn is_bound_over_udp(port: u16) -> bool {
     if cfg!(target_os = "linux") {
         return holds("udp", port) || holds("udp6", port);
@@ -37,8 +37,8 @@ pub fn is_bound_over_udp(port: u16) -> bool {
     UdpSocket::bind(("127.0.0.1", port)).is_err()
 }
 
-/// Whether the kernel's table of sockets has this local port. A system without such tables has
-/// empty ones.
+/// Whether the kernel's table of sockets contains this local port. On a system without such tables
+/// they count as empty.
 fn holds(table: &str, port: u16) -> bool {
     let sockets = std::fs::read_to_string(format!("/proc/net/{table}")).unwrap_or_default();
     sockets.lines().skip(1).any(|line| {
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_port_can_be_had_while_other_threads_start_processes() {
+    fn a_free_port_can_be_bound_while_other_threads_start_processes() {
         const PROCESSES: usize = 200;
         let started = AtomicUsize::new(0);
         std::thread::scope(|scope| {

@@ -1,5 +1,5 @@
-//! Relays UDP between two endpoints, and loses, delays, repeats and damages packets by a rule. It
-//! can be cut and mended, and change the ports that either end sees, as a NAT does.
+//! Relays UDP between two endpoints, and drops, delays, duplicates and corrupts packets by a rule.
+//! It can be cut and restored, and can change the ports that either end sees, as a NAT does.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,24 +13,25 @@ use udccp_base::{Rng, Seed};
 /// What happens to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It passes.
+    /// It is forwarded.
     Pass,
-    /// It is lost.
+    /// It is dropped.
     Drop,
-    /// It arrives twice.
+    /// It is forwarded twice.
     Twice,
-    /// It arrives after those that follow.
+    /// It is forwarded after this delay, so later packets can overtake it.
     Late(Duration),
 }
 
-/// Decides on a packet, and may change its bytes. It is told whether the client sent the packet.
+/// Decides what happens to a packet, and may change its bytes. The flag is true for packets from
+/// the client.
 pub trait Rule: FnMut(bool, &mut Vec<u8>) -> Fate + Send + 'static {}
 impl<F: FnMut(bool, &mut Vec<u8>) -> Fate + Send + 'static> Rule for F {}
 
 /// A relay on the loopback interface. It ends when it is dropped.
 #[derive(Debug)]
 pub struct Relay {
-    /// The UDP port that clients use in place of the server's.
+    /// The UDP port that clients use instead of the server's.
     pub port: u16,
     is_open: Arc<AtomicBool>,
     near: Side,
@@ -44,7 +45,7 @@ impl Drop for Relay {
     }
 }
 
-/// The sockets towards one end. One is in use; what comes to another waits until it is.
+/// The sockets towards one end. One is active; packets that arrive at another wait until it is.
 #[derive(Debug)]
 struct Side {
     sockets: Mutex<Vec<Arc<UdpSocket>>>,
@@ -78,7 +79,7 @@ impl Relay {
     /// Starts a relay to `server`.
     ///
     /// # Panics
-    /// Where the loopback interface has no ports left.
+    /// If the loopback interface has no free ports.
     pub async fn start(server: SocketAddr, rule: impl Rule) -> Self {
         let (near, far) = (Side::new(), Side::new());
         let at = near.in_use.borrow().local_addr().expect("a bound socket has an address");
@@ -89,19 +90,19 @@ impl Relay {
         Self { port: at.port(), is_open, near, far, task }
     }
 
-    /// From here on the server sees the client at this of its ports, the first being 0, and reaches
-    /// it at no other.
+    /// From now on the server sees the client at this one of the relay's ports, counted from 0, and
+    /// can reach it only there.
     pub fn move_client(&self, which: usize) {
         self.far.turn_to(which);
     }
 
-    /// From here on the client sees the server at this of its ports, the first being 0, and reaches
-    /// it at no other.
+    /// From now on the client sees the server at this one of the relay's ports, counted from 0, and
+    /// can reach it only there.
     pub fn move_server(&self, which: usize) {
         self.near.turn_to(which);
     }
 
-    /// Where the server sees the client now.
+    /// The address at which the server sees the client now.
     ///
     /// # Panics
     /// Never: the socket is bound.
@@ -109,7 +110,7 @@ impl Relay {
         self.far.in_use.borrow().local_addr().expect("a bound socket has an address")
     }
 
-    /// Where the client sees the server now.
+    /// The address at which the client sees the server now.
     ///
     /// # Panics
     /// Never: the socket is bound.
@@ -117,23 +118,23 @@ impl Relay {
         self.near.in_use.borrow().local_addr().expect("a bound socket has an address")
     }
 
-    /// Where clients find it before [`Relay::move_server`].
+    /// The address for clients before [`Relay::move_server`].
     pub fn addr(&self) -> SocketAddr {
         SocketAddr::from(([127, 0, 0, 1], self.port))
     }
 
-    /// From here on every packet is lost. The rule still sees it.
+    /// From now on all packets are dropped. The rule still sees them.
     pub fn cut(&self) {
         self.is_open.store(false, Ordering::Relaxed);
     }
 
-    /// The rule alone decides again.
+    /// Ends a [`Relay::cut`].
     pub fn mend(&self) {
         self.is_open.store(true, Ordering::Relaxed);
     }
 }
 
-/// The same rule for as long as the path is open.
+/// Wraps `rule` to drop all packets while the path is cut.
 fn until_cut(is_open: Arc<AtomicBool>, mut rule: impl Rule) -> impl Rule {
     move |from_client, packet: &mut Vec<u8>| {
         let fate = rule(from_client, packet);
@@ -160,7 +161,7 @@ async fn relay(
                 (true, a[..len].to_vec())
             }
             read = ends.1.recv_from(&mut b) => {
-                // A NAT lets no stranger in.
+                // A NAT drops packets from unknown senders.
                 let Ok((len, from)) = read else { continue };
                 if from != server {
                     continue;
@@ -192,12 +193,12 @@ async fn relay(
     }
 }
 
-/// Lets every packet pass.
+/// Forwards every packet.
 pub fn pass(_: bool, _: &mut Vec<u8>) -> Fate {
     Fate::Pass
 }
 
-/// Loses, delays and repeats packets by chance; the same seed gives the same decisions.
+/// Drops, delays and duplicates packets at random; the same seed gives the same decisions.
 pub fn by_chance(seed: u64, loss: f64, late: f64, twice: f64) -> impl Rule {
     let mut rng: Rng = Seed(seed).stream("relay");
     move |_, _: &mut Vec<u8>| {

@@ -107,7 +107,7 @@ impl Ipv6Header {
 }
 
 impl IpHeader {
-    /// The header for these addresses; `None` where they are of two families. IPv6 has no
+    /// The header for these addresses; `None` if they are not of one family. IPv6 has no
     /// identification.
     pub fn new(addresses: (IpAddr, IpAddr), fields: HeaderFields) -> Option<Self> {
         let HeaderFields { protocol, ecn, ttl, identification, payload_len } = fields;
@@ -136,7 +136,7 @@ pub struct HeaderFields {
     pub ecn: u8,
     /// Time to live, or hop limit.
     pub ttl: u8,
-    /// Identification, of IPv4 alone.
+    /// Identification; IPv4 only.
     pub identification: u16,
     /// Bytes after the header.
     pub payload_len: usize,

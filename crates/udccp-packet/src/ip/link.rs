@@ -7,14 +7,14 @@ const ETHERTYPE_IPV6: u16 = 0x86dd;
 /// 802.1Q, 802.1ad and the older QinQ number.
 const ETHERTYPES_VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 
-/// How frames of a capture file begin, by libpcap's LINKTYPE numbers.
+/// The link header of the frames in a capture file, by libpcap's LINKTYPE numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkType {
-    /// 0: four bytes of address family, of the capturing machine's byte order.
+    /// 0: four bytes with the address family, in the byte order of the capturing machine.
     Null,
     /// 1: Ethernet, with any number of VLAN tags.
     Ethernet,
-    /// 101 (also 12, 14, 228, 229): nothing before the IP header.
+    /// 101 (also 12, 14, 228, 229): none; frames start with the IP header.
     RawIp,
     /// 113: Linux "any" device.
     LinuxSll,
@@ -23,7 +23,7 @@ pub enum LinkType {
 }
 
 impl LinkType {
-    /// The link type with this LINKTYPE number, if it is known here.
+    /// The link type with this LINKTYPE number, if it is supported.
     pub const fn from_number(number: u32) -> Option<Self> {
         Some(match number {
             0 => Self::Null,
@@ -35,7 +35,7 @@ impl LinkType {
         })
     }
 
-    /// The LINKTYPE number of this link type in files that are written.
+    /// The LINKTYPE number that is written to files.
     pub const fn number(self) -> u32 {
         match self {
             Self::Null => 0,
@@ -46,14 +46,14 @@ impl LinkType {
         }
     }
 
-    /// The IP packet in a frame, with any padding of the link after it.
+    /// The IP packet in a frame, followed by any padding of the link.
     ///
     /// # Errors
-    /// Where the frame is too short or carries another protocol.
+    /// If the frame is too short or carries another protocol.
     pub fn ip_packet(self, frame: &[u8]) -> Result<&[u8], IpError> {
         let (ethertype, header_len) = match self {
             Self::RawIp => return Ok(frame),
-            // The family number differs from system to system; the IP version says it too.
+            // The family number differs between systems; the IP version has the same information.
             Self::Null => return from(frame, 4),
             Self::Ethernet => ethernet(frame)?,
             Self::LinuxSll => (at16(frame, 14)?, 16),

@@ -10,14 +10,14 @@ pub use packet::IpPacket;
 
 use core::fmt;
 
-/// Why bytes are not an IP packet.
+/// The error for bytes that are not an IP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IpError {
     /// They end within a link or IP header.
     Truncated,
-    /// They are not IP; the number is the EtherType of the frame (0 where there is none).
+    /// They are not IP; the number is the EtherType of the frame (0 if it has none).
     NotIp(u16),
-    /// The IP header contradicts itself.
+    /// The fields of the IP header contradict each other.
     BadHeader,
 }
 

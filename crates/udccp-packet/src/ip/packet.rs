@@ -11,7 +11,7 @@ use etherparse::{
 use super::IpError;
 use crate::checksum::PseudoHeader;
 
-/// Extension headers of the common form that `Ipv6ExtensionsSlice` does not skip.
+/// Extension headers in the common format that `Ipv6ExtensionsSlice` does not skip.
 const OTHER_EXTENSIONS: [IpNumber; 3] = [ip_number::MOBILITY, ip_number::HIP, ip_number::SHIM6];
 
 /// The payload of an IP packet and the fields of its header.
@@ -25,24 +25,24 @@ pub struct IpPacket<'a> {
     pub ecn: u8,
     /// Time to live, or hop limit.
     pub ttl: u8,
-    /// Whether this is a fragment of a packet and not all of it.
+    /// Whether this is a fragment.
     pub is_fragment: bool,
-    /// Length of the packet in bytes, as its header has it.
+    /// Length of the packet in bytes according to its header.
     pub len: usize,
     /// Length of the header in bytes, with options and extension headers.
     pub header_len: usize,
-    /// The bytes after the header that are here: a capture may have cut the packet short.
+    /// The captured bytes after the header; a capture may contain only the start of a packet.
     pub payload: &'a [u8],
 }
 
 impl<'a> IpPacket<'a> {
-    /// Reads the packet that `bytes` begin with. What follows its end is padding of the link.
+    /// Parses the packet at the start of `bytes`. Anything after its end is padding of the link.
     ///
-    /// An IPv4 Total Length of 0 stands for all of `bytes`: a capture on the sending machine has
-    /// that where the network device fills in the length.
+    /// An IPv4 Total Length of 0 means all of `bytes`: packets captured on the sending machine have
+    /// 0 if the network device fills in the length.
     ///
     /// # Errors
-    /// Where `bytes` end within the header, or are not a header.
+    /// If `bytes` end within the header, or are not an IP header.
     #[inline]
     pub fn parse(bytes: &'a [u8]) -> Result<Self, IpError> {
         match bytes.first().ok_or(IpError::Truncated)? >> 4 {
@@ -52,13 +52,13 @@ impl<'a> IpPacket<'a> {
         }
     }
 
-    /// Length of the payload in bytes, as the header has it.
+    /// Length of the payload in bytes according to the header.
     #[inline]
     pub const fn payload_len(&self) -> usize {
         self.len - self.header_len
     }
 
-    /// Whether all of the packet is here.
+    /// Whether the packet was captured completely.
     #[inline]
     pub const fn is_whole(&self) -> bool {
         self.payload.len() == self.payload_len()
@@ -122,7 +122,7 @@ impl<'a> IpPacket<'a> {
     }
 }
 
-/// What follows the extension headers of IPv6.
+/// The result of skipping the extension headers of IPv6.
 struct Extensions<'a> {
     protocol: IpNumber,
     is_fragment: bool,
@@ -138,7 +138,7 @@ impl<'a> Extensions<'a> {
             this.is_fragment |= known.is_fragmenting_payload();
             match error {
                 None => {}
-                // Nothing after the header of a fragment is sure to be a header.
+                // In a fragment, the bytes after the header need not be a header.
                 _ if this.is_fragment => {}
                 Some((ipv6_exts::HeaderSliceError::Len(_), _)) => return Err(IpError::Truncated),
                 Some(_) => return Err(IpError::BadHeader),
@@ -174,8 +174,8 @@ mod tests {
         [&header.to_bytes()[..], &[1, 2, 3, 4]].concat()
     }
 
-    /// The worked example of an IPv4 header checksum, with the fields that are fixed here:
-    /// 10.1.0.1 to 10.2.0.1, protocol 33, 24 bytes, identification 0xabcd.
+    /// The worked example of an IPv4 header checksum, with our fixed fields: 10.1.0.1 to 10.2.0.1,
+    /// protocol 33, 24 bytes, identification 0xabcd.
     #[test]
     fn an_ipv4_header_has_the_bytes_of_rfc_791() {
         let sum: u32 = [0x4503, 24, 0xabcd, 0x4000, 0x0921, 0x0a01, 1, 0x0a02, 1].iter().sum();

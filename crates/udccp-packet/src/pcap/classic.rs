@@ -4,7 +4,7 @@ use std::io::Read;
 
 use super::{CaptureError, Frame, MAX_FRAME_BYTES, Order, Source};
 
-/// What the file's header says.
+/// The fields of the file's header.
 #[derive(Debug)]
 pub(super) struct Pcap {
     order: Order,
@@ -13,7 +13,7 @@ pub(super) struct Pcap {
 }
 
 impl Pcap {
-    /// Reads the rest of the header after its magic number.
+    /// Reads the rest of the header, after its magic number.
     pub(super) fn open<R: Read>(
         magic: [u8; 4],
         source: &mut Source<R>,
@@ -26,7 +26,7 @@ impl Pcap {
             _ => return Err(CaptureError::NotACapture),
         };
         let rest = source.take(20, 0)?;
-        // The upper bits say whether a frame check sequence follows each frame.
+        // The upper bits tell whether each frame ends with a frame check sequence.
         let link = order.u32(&rest, 16) & 0xffff;
         Ok(Self { order, nanoseconds_per_unit, link })
     }

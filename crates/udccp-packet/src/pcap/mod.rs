@@ -1,7 +1,7 @@
 //! Reads and writes capture files: classic pcap and pcapng, as a stream of frames.
 //!
-//! The reader is written for files that are damaged: it gives out what can be read first, then the
-//! error and where it is. Files are written as classic pcap with nanoseconds.
+//! The reader can handle damaged files: it first returns everything that can be read, then the
+//! error and its position. Files are written as classic pcap with nanoseconds.
 
 mod classic;
 mod pcapng;
@@ -14,38 +14,38 @@ use std::io::{self, Read};
 use std::vec;
 use std::vec::Vec;
 
-/// Longest frame that is believed; libpcap's own limit is 256 KiB.
+/// Longest frame that is accepted; libpcap's limit is 256 KiB.
 pub(super) const MAX_FRAME_BYTES: usize = 1 << 20;
 
 /// A captured frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Nanoseconds since 1970, where the file says it.
+    /// Nanoseconds since 1970, if the file has a time.
     pub epoch_ns: Option<u64>,
-    /// LINKTYPE number of what the frame begins with.
+    /// LINKTYPE number of the frame's link header.
     pub link: u32,
-    /// What was captured of it.
+    /// The captured bytes.
     pub bytes: Vec<u8>,
 }
 
-/// Why a file cannot be read to its end.
+/// Why a file cannot be read completely.
 #[derive(Debug)]
 pub enum CaptureError {
-    /// The first bytes are of neither format.
+    /// The file is in neither format.
     NotACapture,
     /// The file ends within a frame or block.
     Truncated {
-        /// Where the incomplete part begins, in bytes.
+        /// Start of the incomplete part, in bytes.
         at: u64,
     },
-    /// A length or number that cannot be.
+    /// A length or number is invalid.
     Damaged {
-        /// Where, in bytes.
+        /// Its position in bytes.
         at: u64,
-        /// What.
+        /// What is invalid.
         what: &'static str,
     },
-    /// The system failed to read.
+    /// An error of the system.
     Io(io::Error),
 }
 
@@ -64,7 +64,7 @@ impl fmt::Display for CaptureError {
 
 impl core::error::Error for CaptureError {}
 
-/// A reader that knows where it is.
+/// A reader that counts its position.
 #[derive(Debug)]
 pub(super) struct Source<R> {
     inner: R,
@@ -72,7 +72,7 @@ pub(super) struct Source<R> {
 }
 
 impl<R: Read> Source<R> {
-    /// Fills `buf`. `Ok(false)` at the very end of the file.
+    /// Fills `buf`. Returns `Ok(false)` at the end of the file.
     pub(super) fn fill(&mut self, buf: &mut [u8]) -> Result<bool, CaptureError> {
         let mut have = 0;
         while have < buf.len() {
@@ -88,7 +88,7 @@ impl<R: Read> Source<R> {
         Ok(true)
     }
 
-    /// Reads `len` bytes that belong to something that began at `began`.
+    /// Reads `len` bytes of something that started at `began`.
     pub(super) fn take(&mut self, len: usize, began: u64) -> Result<Vec<u8>, CaptureError> {
         let mut bytes = vec![0; len];
         let cut = CaptureError::Truncated { at: began };
@@ -101,7 +101,7 @@ impl<R: Read> Source<R> {
     }
 }
 
-/// The frames of a file, in order. After an error there are no more.
+/// The frames of a file in order. An error ends them.
 #[derive(Debug)]
 pub struct Reader<R> {
     source: Source<R>,
@@ -119,7 +119,7 @@ impl<R: Read> Reader<R> {
     /// Reads the file's header, and buffers nothing.
     ///
     /// # Errors
-    /// Where the file is of neither format, or cannot be read.
+    /// If the file is in neither format, or cannot be read.
     pub fn open(inner: R) -> Result<Self, CaptureError> {
         let mut source = Source { inner, at: 0 };
         let mut magic = [0; 4];
@@ -155,7 +155,7 @@ impl<R: Read> Iterator for Reader<R> {
     }
 }
 
-/// Numbers in the byte order of the machine that wrote the file.
+/// The byte order of the machine that wrote the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     Big,

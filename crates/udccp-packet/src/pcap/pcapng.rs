@@ -1,21 +1,21 @@
-//! Reads the pcapng format: blocks with their length at both ends, in sections.
+//! Reads the pcapng format: sections of blocks, with the length of a block at both ends.
 
 use std::io::Read;
 use std::vec::Vec;
 
 use super::{CaptureError, Frame, MAX_FRAME_BYTES, Order, Source};
 
-/// Type of a Section Header Block; the same in both byte orders.
+/// Type of a Section Header Block; it reads the same in both byte orders.
 pub(super) const SECTION_HEADER: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 
 const INTERFACE_DESCRIPTION: u32 = 1;
 const OBSOLETE_PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
-/// Option of an interface: the unit of its time stamps.
+/// The interface option with the unit of timestamps.
 const IF_TSRESOL: u16 = 9;
 
-/// What the current section has said so far.
+/// The state of the current section.
 #[derive(Debug)]
 pub(super) struct Pcapng {
     order: Order,
@@ -29,14 +29,14 @@ struct Interface {
 }
 
 impl Pcapng {
-    /// Reads the first Section Header Block, after its type.
+    /// Reads the rest of the first Section Header Block, after its type.
     pub(super) fn open<R: Read>(source: &mut Source<R>) -> Result<Self, CaptureError> {
         let mut this = Self { order: Order::Little, interfaces: Vec::new() };
         this.section(source)?;
         Ok(this)
     }
 
-    /// The rest of a Section Header Block: byte order, and a new list of interfaces.
+    /// Reads the rest of a Section Header Block: byte order, and a new list of interfaces.
     fn section<R: Read>(&mut self, source: &mut Source<R>) -> Result<(), CaptureError> {
         let began = source.at - 4;
         let start = source.take(8, began)?;
@@ -74,7 +74,7 @@ impl Pcapng {
             let length = source.take(4, began)?;
             let length = self.order.u32(&length, 0) as usize;
             let mut body = source.take(body_len(length, 8, began)?, began)?;
-            // The length again, for reading backwards.
+            // The block's length again, for reading backwards.
             body.truncate(body.len() - 4);
             match self.order.u32(&kind, 0) {
                 INTERFACE_DESCRIPTION => self.interface(&body, began)?,
@@ -82,7 +82,7 @@ impl Pcapng {
                     return self.enhanced(self.order.u32(&kind, 0), body, began).map(Some);
                 }
                 SIMPLE_PACKET => return self.simple(body, began).map(Some),
-                // Names, statistics, comments, secrets.
+                // Skip names, statistics, comments and secrets.
                 _ => {}
             }
         }
@@ -140,7 +140,7 @@ impl Pcapng {
     }
 }
 
-/// Bytes of a block that follow the `read` ones.
+/// The number of bytes of a block after the first `read` ones.
 fn body_len(length: usize, read: usize, began: u64) -> Result<usize, CaptureError> {
     if length < read + 4 || length > MAX_FRAME_BYTES || length % 4 != 0 {
         return Err(CaptureError::Damaged { at: began, what: "a block of impossible length" });

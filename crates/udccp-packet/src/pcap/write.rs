@@ -4,14 +4,14 @@ use std::io::{self, Write};
 
 use crate::ip::LinkType;
 
-/// Magic number of a file with nanoseconds.
+/// Magic number of a file with nanosecond timestamps.
 const MAGIC_NANOS: u32 = 0xa1b2_3c4d;
-/// Version 2.4 of the format, as its two halves lie in a little-endian file.
+/// Version 2.4 of the format, as a little-endian word with both halves.
 const VERSION: u32 = 4 << 16 | 2;
 
 const ZEROS: [u8; 4096] = [0; 4096];
 
-/// Writes one capture file, packet by packet. It does not buffer: give it a `BufWriter`.
+/// Writes a capture file, packet by packet. It does not buffer: give it a `BufWriter`.
 #[derive(Debug)]
 pub struct Writer<W> {
     out: W,
@@ -19,23 +19,24 @@ pub struct Writer<W> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a file whose packets have at most `snaplen` bytes each; more is cut off.
+    /// Starts a file with packets of at most `snaplen` bytes; the rest of longer packets is cut
+    /// off.
     ///
     /// # Errors
-    /// As the writer's.
+    /// Those of the writer.
     pub fn new(mut out: W, link: LinkType, snaplen: u32) -> io::Result<Self> {
-        // No time zone and no accuracy are given.
+        // Zeros: no time zone offset and no accuracy.
         for word in [MAGIC_NANOS, VERSION, 0, 0, snaplen, link.number()] {
             out.write_all(&word.to_le_bytes())?;
         }
         Ok(Self { out, snaplen: snaplen as usize })
     }
 
-    /// Writes the packet that consists of `parts` and then `zeros` zero bytes, at a time in
+    /// Writes a packet that consists of `parts` followed by `zeros` zero bytes, with a time in
     /// nanoseconds since 1970.
     ///
     /// # Errors
-    /// As the writer's.
+    /// Those of the writer.
     pub fn packet(&mut self, epoch_ns: u64, parts: &[&[u8]], zeros: usize) -> io::Result<()> {
         let len = zeros + parts.iter().map(|part| part.len()).sum::<usize>();
         let mut left = len.min(self.snaplen);
@@ -56,15 +57,15 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// The writer below.
+    /// The underlying writer.
     pub const fn get_ref(&self) -> &W {
         &self.out
     }
 
-    /// Writes what the writer below still buffers.
+    /// Flushes the underlying writer.
     ///
     /// # Errors
-    /// As the writer's.
+    /// Those of the writer.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
