@@ -1,4 +1,4 @@
-//! Draws the window of an algorithm that loses a packet whenever 60 are in flight.
+//! Draws the window of an algorithm that loses a packet whenever 60 packets are in flight.
 //!
 //! ```sh
 //! cargo run -p udccp-cc --example sawtooth

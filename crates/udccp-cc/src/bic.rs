@@ -1,4 +1,4 @@
-//! BIC: a window that searches for the share of the path between two bounds.
+//! BIC: a window that searches for the capacity of the path between two bounds.
 //!
 //! L. Xu, K. Harfoush, I. Rhee, "Binary Increase Congestion Control (BIC) for Fast Long-Distance
 //! Networks", INFOCOM 2004, in the form of the 2.6 kernels, whose default it was until 2.6.18.
@@ -14,11 +14,11 @@
 //! | up to `W_max + (B - 1) S_max` | `(W - W_max) / (B - 1)` (max probing) |
 //! | beyond | `S_max` |
 //!
-//! and a congestion event leaves `beta W`. Divisions are whole numbers as in the kernels. These
-//! multiply growth by their estimate of the packets that an acknowledgement covers. Until 3.17 they
-//! counted acknowledgements, so that packets counted in the end, as here by default. Since 3.18
-//! they count packets and multiply all the same, which doubles the growth of the table above
-//! `low_window` ([`BicConfig::linux_6_1`]).
+//! and a congestion event leaves `beta W`. Divisions are integer divisions as in the kernels. The
+//! kernels multiply growth by their estimate of packets per acknowledgement. Until 3.17 they
+//! counted acknowledgements, so in effect packets counted, as here by default. Since 3.18 they
+//! count packets and still multiply, which doubles the growth of the table above `low_window`
+//! ([`BicConfig::linux_6_1`]).
 
 use udccp_base::Instant;
 
@@ -78,7 +78,7 @@ impl Default for BicConfig {
     }
 }
 
-/// The unit and the memory of the ratio of acknowledgements.
+/// The unit and the averaging length of the packets per acknowledgement.
 const SIXTEENTHS: u32 = 16;
 
 /// The state of BIC.
@@ -87,14 +87,14 @@ pub(crate) struct Bic {
     config: BicConfig,
     /// The window at the last congestion event, or less with fast convergence; 0 before the first.
     w_max: u32,
-    /// Packets that an acknowledgement covers, in sixteenths.
+    /// Packets per acknowledgement, in sixteenths.
     ack_ratio: u32,
     whole: WholePackets,
-    /// What Linux computes for a window, and keeps for as long as that stays.
+    /// Linux's result for a window, kept while the window does not change.
     kept: Option<Kept>,
 }
 
-/// The growth of one window.
+/// The growth for one window.
 #[derive(Clone, Copy, Debug)]
 struct Kept {
     window: u32,
@@ -116,7 +116,7 @@ impl Bic {
         }
     }
 
-    /// Packets to be acknowledged for one packet of growth.
+    /// Packets to be acknowledged per packet of growth.
     fn count(&self, cwnd: u32) -> u32 {
         let BicConfig { max_increment, low_window, b, smooth_part, .. } = self.config;
         if cwnd <= low_window {
@@ -140,8 +140,7 @@ impl Bic {
         count.min(most).max(1)
     }
 
-    /// The same in Linux since 3.18, which returns the count of a small window before it comes to
-    /// the ratio.
+    /// The same in Linux since 3.18, which does not apply the ratio to a small window.
     fn count_by_ratio(&self, cwnd: u32) -> u32 {
         let count = self.count(cwnd);
         if cwnd <= self.config.low_window {

@@ -11,8 +11,8 @@
 //!        max(win (1 - beta) - cwnd / 2, 0)      at a congestion event, where cwnd is halved
 //! ```
 //!
-//! In slow start, and after a timeout, `dwnd` is zero. The threshold gamma is the fixed one of
-//! the paper; that of the draft, which is tuned while a flow runs, is not here.
+//! In slow start, and after a timeout, `dwnd` is zero. The threshold gamma is constant as in the
+//! paper; the draft's adaptive gamma is not implemented.
 
 use udccp_base::Instant;
 

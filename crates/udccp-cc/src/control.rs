@@ -1,4 +1,4 @@
-//! The interface of window algorithms: what a sender tells them and asks of them.
+//! The interface between window algorithms and senders.
 
 use core::fmt;
 
@@ -6,7 +6,7 @@ use udccp_base::{DataRate, Duration, Instant};
 
 use crate::delivery::{Delivery, Needs};
 
-/// One acknowledgement, as a window algorithm sees it.
+/// One acknowledgement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AckSample {
     /// When it arrived.
@@ -68,7 +68,7 @@ pub trait CongestionControl: CloneAlgorithm + Send + fmt::Debug {
     /// congestion.
     fn on_ack(&mut self, ack: &AckSample);
 
-    /// What the sender has to provide in addition to [`CongestionControl::on_ack`]. Called once.
+    /// What the sender has to provide in addition to [`CongestionControl::on_ack`]. Read once.
     fn needs(&self) -> Needs {
         Needs::default()
     }

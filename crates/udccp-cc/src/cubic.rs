@@ -1,9 +1,9 @@
 //! CUBIC: a window that is a cubic function of the time since the last cut.
 //!
-//! Three forms share the curve `W(t) = C (t - K)^3 + W_max`: that of the first kernels that had it
-//! (2.6.19 to 2.6.24; L. Xu and I. Rhee, PFLDnet 2005), that of RFC 9438, and that of Linux 6.1,
-//! which counts in whole packets. All arithmetic is
-//! IEEE 754 addition, multiplication and division and `libm`'s cube root: the same bits everywhere.
+//! Three forms share the curve `W(t) = C (t - K)^3 + W_max`: that of kernels 2.6.19 to 2.6.24, the
+//! first with CUBIC (L. Xu and I. Rhee, PFLDnet 2005), that of RFC 9438, and that of Linux 6.1,
+//! which counts whole packets. All arithmetic is IEEE 754 addition, multiplication and division and
+//! `libm`'s cube root, and gives the same bits everywhere.
 
 use udccp_base::Instant;
 
@@ -114,7 +114,7 @@ struct Epoch {
     origin: f64,
     /// Seconds from the start to the plateau.
     k: f64,
-    /// What NewReno would have by now (W_est), in packets.
+    /// The estimate of NewReno's window (W_est), in packets.
     reno: f64,
 }
 
@@ -137,7 +137,7 @@ impl Epoch {
 pub struct Cubic {
     config: CubicConfig,
     alpha: f64,
-    /// The window in packets, with the fraction that is on its way to the next one.
+    /// The window in packets, including the fraction.
     window: f64,
     ssthresh: u32,
     max_cwnd: u32,
@@ -149,9 +149,9 @@ pub struct Cubic {
     epoch: Option<Epoch>,
     last_ack: Instant,
     hystart: Option<Watch>,
-    /// What slow start's growth is divided by.
+    /// Divisor of slow start's growth.
     slowed: u32,
-    /// Only in the form of Linux 6.1, which keeps its own curve.
+    /// Only for the form of Linux 6.1, which has its own curve.
     kernel: Option<Kernel>,
 }
 
@@ -174,7 +174,7 @@ impl Cubic {
         }
     }
 
-    /// Congestion avoidance: `acked` packets were acknowledged.
+    /// Congestion avoidance after `acked` packets were acknowledged.
     fn congestion_avoidance(&mut self, ack: &AckSample, acked: u32) {
         if let Some(kernel) = &mut self.kernel {
             self.window += f64::from(kernel.grow(ack.now, self.window as u32, acked));
@@ -190,7 +190,7 @@ impl Cubic {
         };
     }
 
-    /// RFC 9438 sections 4.2 to 4.5: the new window.
+    /// The new window (RFC 9438 sections 4.2 to 4.5).
     fn rfc9438(&mut self, ack: &AckSample, acked: f64, t: f64) -> f64 {
         let (window, c) = (self.window, self.config.c);
         let Some(epoch) = &mut self.epoch else { return window };
@@ -221,7 +221,7 @@ impl Cubic {
             count = 50.0;
         }
         if self.config.reno_friendly {
-            // One acknowledgement counts once, however much it acknowledges.
+            // An acknowledgement counts once, however many packets it covers.
             epoch.reno += self.alpha / window;
             let behind = epoch.reno - window;
             if behind >= 1.0 {
@@ -271,7 +271,7 @@ impl CongestionControl for Cubic {
         if let Some((kernel, rtt)) = self.kernel.as_mut().zip(delivery.rtt) {
             kernel.on_rtt(delivery.now, rtt);
         }
-        // Only the first slow start: later ones have a threshold.
+        // Only in the first slow start; later ones have a threshold.
         if self.ssthresh < u32::MAX {
             return;
         }
@@ -319,7 +319,7 @@ impl CongestionControl for Cubic {
             self.slowed = 1;
             return;
         }
-        // RFC 9438 section 4.7: a window that did not reach its last maximum makes room.
+        // RFC 9438 section 4.7: a window below its last maximum leaves room for others.
         let makes_room = self.config.fast_convergence && self.w_max.is_some_and(|m| window < m);
         let share = if makes_room { (1.0 + self.config.keep()) / 2.0 } else { 1.0 };
         self.w_max = Some(window * share);
@@ -328,7 +328,8 @@ impl CongestionControl for Cubic {
     }
 
     fn on_rto(&mut self, _now: Instant, _in_flight: u32) {
-        // RFC 9438 section 4.8: the next plateau is where congestion avoidance begins.
+        // RFC 9438 section 4.8: the next plateau is the window at which congestion avoidance
+        // begins.
         self.cut();
         if let Some(kernel) = &mut self.kernel {
             self.ssthresh = kernel.cut(self.window as u32, self.config.fast_convergence);

@@ -1,31 +1,31 @@
 //! The arithmetic of CUBIC in Linux 6.1 (`tcp_cubic.c`): whole packets, ticks, integers.
 //!
-//! Time is in 1/1024 s, taken from ticks; the curve is computed at most once a tick. Constants are
-//! the kernel's: `C = 410 / 1024`, of which the inverse is 2^40 / 410.
+//! Time is in 1/1024 s, derived from ticks; the curve is computed at most once per tick. Constants
+//! are the kernel's: `C = 410 / 1024`, and its inverse is 2^40 / 410.
 
 use udccp_base::{Duration, Instant};
 
 use crate::parts::{Cut, Ticks, WholePackets};
 
-/// `cube_rtt_scale`: C in 1024ths, times ten tenths.
+/// `cube_rtt_scale`: C in units of 1/1024.
 const SCALE: u64 = 410;
-/// The unit of [`SCALE`] with the cube of time in 1/1024 s.
+/// The unit of [`SCALE`] times the cube of time in 1/1024 s, as a power of two.
 const UNIT_BITS: u32 = 40;
-/// The same window is left alone for this many ticks (`HZ / 32`).
+/// The count for an unchanged window is kept for this many ticks (`HZ / 32`).
 const KEPT_TICKS: u64 = Ticks::PER_SECOND / 32;
-/// Packets acknowledged for one packet of growth while no loss has shown what the path carries.
+/// Packets acknowledged per packet of growth, at most, before a loss has shown the path's capacity.
 const UNKNOWN_COUNT: u32 = 20;
-/// The smallest count: the window grows by half a round trip at most.
+/// The smallest count: the window grows by at most half per round trip.
 const LEAST_COUNT: u32 = 2;
 
 /// The state that Linux keeps for one connection (`struct bictcp`).
 #[derive(Clone, Debug)]
 pub(crate) struct Kernel {
     beta: u32,
-    /// NewReno's growth with this cut: packets acknowledged for one of its own, in eighths of the
+    /// NewReno's growth with this cut: packets acknowledged per packet of growth, in eighths of the
     /// window (`beta_scale`).
     reno_eighths: u32,
-    /// Packets acknowledged for one packet of growth.
+    /// Packets acknowledged per packet of growth.
     count: u32,
     last_max: u32,
     last_cwnd: u32,
@@ -41,7 +41,7 @@ pub(crate) struct Kernel {
 }
 
 impl Kernel {
-    /// Before the first packet; `cut` is what is kept at a loss.
+    /// The state before the first packet; `cut` is the share kept at a loss.
     pub(crate) fn new(cut: Cut) -> Self {
         let beta = cut.in_1024ths();
         Self {
@@ -61,7 +61,7 @@ impl Kernel {
         }
     }
 
-    /// A round-trip time was measured. Those of the first second of an epoch do not count.
+    /// Adds a round-trip time sample. Those in the first second of an epoch are ignored.
     pub(crate) fn on_rtt(&mut self, now: Instant, rtt: Duration) {
         let tick = Ticks::at(now);
         if self.epoch.is_none_or(|epoch| tick >= epoch + Ticks::PER_SECOND) {
@@ -75,7 +75,7 @@ impl Kernel {
         self.whole.grow(self.count, acked)
     }
 
-    /// `bictcp_update`: the count for this window and time.
+    /// `bictcp_update`: computes the count for this window and time.
     fn update(&mut self, tick: u64, cwnd: u32, acked: u32) {
         self.acked += acked;
         if self.last_cwnd == cwnd && tick - self.last_tick <= KEPT_TICKS {
@@ -114,7 +114,7 @@ impl Kernel {
         if self.last_max == 0 { count.min(UNKNOWN_COUNT) } else { count }
     }
 
-    /// What NewReno would have (RFC 9438 section 4.3).
+    /// Limits the count by NewReno's estimate (RFC 9438 section 4.3).
     fn follow_reno(&mut self, cwnd: u32) {
         let step = (cwnd * self.reno_eighths) >> 3;
         while self.acked > step {
@@ -126,7 +126,7 @@ impl Kernel {
         }
     }
 
-    /// Packets were lost at a window of `cwnd`: the new threshold.
+    /// Handles a loss at a window of `cwnd`; returns the new threshold.
     pub(crate) fn cut(&mut self, cwnd: u32, fast_convergence: bool) -> u32 {
         self.restart();
         let makes_room = fast_convergence && cwnd < self.last_max;
@@ -134,20 +134,20 @@ impl Kernel {
         (cwnd * self.beta / 1024).max(2)
     }
 
-    /// A new epoch begins.
+    /// Starts a new epoch.
     pub(crate) fn restart(&mut self) {
         self.epoch = None;
         self.whole.reset();
     }
 
-    /// The timer expired: nothing is known any more.
+    /// Resets all state at a timeout.
     pub(crate) fn reset(&mut self) {
         let whole =
             Self { beta: self.beta, reno_eighths: self.reno_eighths, ..Self::new(Cut::HALF) };
         *self = whole;
     }
 
-    /// Time does not pass for the curve while nothing is sent.
+    /// Stops the curve's time while nothing is sent.
     pub(crate) fn hold_still(&mut self, now: Instant, silence: Duration) {
         if let Some(epoch) = &mut self.epoch {
             *epoch = (*epoch + Ticks::at(Instant::ZERO + silence)).min(Ticks::at(now));
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(Cut { keep_permille: 800 }.in_1024ths(), 819);
     }
 
-    /// 100 packets were kept to 70: (30 / 0.4)^(1/3) = 4.2 s to the plateau.
+    /// 100 packets were cut to 70: (30 / 0.4)^(1/3) = 4.2 s to the plateau.
     #[test]
     fn a_cut_makes_room_and_the_curve_returns() {
         let mut kernel = Kernel::new(KEPT);
@@ -185,7 +185,8 @@ mod tests {
         assert_eq!(kernel.last_max, 76);
     }
 
-    /// Nothing is known: a packet for 20 acknowledged. The same window keeps its count for 7 ticks.
+    /// Before a loss: a packet per 20 acknowledged. An unchanged window keeps its count for 7
+    /// ticks.
     #[test]
     fn the_count_is_computed_for_a_new_window_or_after_seven_ticks() {
         let mut kernel = Kernel::new(KEPT);

@@ -9,18 +9,16 @@ use crate::pipe_ack::{Delivered, PipeAck, SHORTEST_PERIOD};
 /// The non-validated period: how long an unused window may be kept (RFC 7661 section 4.4).
 const NON_VALIDATED_PERIOD: Duration = Duration::from_secs(300);
 
-/// Congestion window validation. A window is validated while at least half of it is used. One that
-/// is not validated is kept for five minutes, does not grow, and is reduced to what was used when
-/// congestion occurs. It starts in the validated phase.
-///
-/// A new one is in the validated phase.
+/// Congestion window validation. A window is validated while at least half of it is used. Otherwise
+/// it is kept for five minutes, does not grow, and is reduced to the used part when congestion
+/// occurs. A new one is in the validated phase.
 #[derive(Clone, Debug, Default)]
 pub struct NewCwv {
-    /// Made when the first data is acknowledged.
+    /// Created when the first data is acknowledged.
     pipe_ack: Option<Box<PipeAck>>,
     last_ack: MaybeInstant,
     srtt: Duration,
-    /// Start of the non-validated phase, moved on by every expired period.
+    /// Start of the non-validated phase, advanced by each expired period.
     non_validated_since: MaybeInstant,
     recovery: Option<Recovery>,
 }
@@ -57,7 +55,7 @@ impl NewCwv {
         initial_window: u32,
         cc: &mut dyn CongestionControl,
     ) {
-        // Until acknowledgements have stopped for a while, the last one settled the phase.
+        // While acknowledgements still arrive, the last one has set the phase.
         let is_settled = self.last_ack.get().is_none_or(|at| now - at < SHORTEST_PERIOD);
         if !is_settled || self.is_non_validated() {
             self.before_unsettled_send(now, initial_window, cc);
@@ -87,7 +85,7 @@ impl NewCwv {
     }
 
     /// Congestion occurred with `in_flight` packets outstanding: first reduces a non-validated
-    /// window to what was used (RFC 7661 section 4.4.1). The caller then makes the usual cut.
+    /// window to the used part (RFC 7661 section 4.4.1). The caller then makes the usual cut.
     pub fn before_cut(&mut self, now: Instant, in_flight: u32, cc: &mut dyn CongestionControl) {
         let non_validated = self.is_non_validated();
         if non_validated {
@@ -107,8 +105,9 @@ impl NewCwv {
         }
     }
 
-    /// The fate of all packets sent before the cut is known. After a non-validated phase, the
-    /// window also gives up half of what was lost, and pipeACK starts again.
+    /// Handles the end of a recovery, when the fate of all packets sent before the cut is known.
+    /// After a non-validated phase, the window is also reduced by half of the lost packets, and
+    /// pipeACK starts again.
     pub fn on_recovery_end(&mut self, now: Instant, cc: &mut dyn CongestionControl) {
         let Some(recovery) = self.recovery.take() else { return };
         if recovery.non_validated && recovery.lost > 1 {
@@ -141,7 +140,7 @@ impl NewCwv {
         if self.pipe_ack.as_deref().is_none_or(is_used) {
             self.non_validated_since = MaybeInstant::NONE;
         } else if self.non_validated_since == MaybeInstant::NONE {
-            // After silence, the phase began when acknowledgements stopped.
+            // After a silence, the phase began when acknowledgements stopped.
             self.non_validated_since = MaybeInstant::some(self.last_ack.get().unwrap_or(now));
         }
     }

@@ -3,8 +3,8 @@
 use udccp_base::{Duration, Instant};
 
 /// What a window algorithm needs from its sender in addition to
-/// [`crate::CongestionControl::on_ack`]. The sender asks once, when the flow begins, and provides
-/// nothing else.
+/// [`crate::CongestionControl::on_ack`]. The sender reads it once, when the flow begins, and
+/// provides only this.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// [`crate::CongestionControl::on_delivery`] for every acknowledgement, in recovery too.
@@ -13,7 +13,7 @@ pub struct Needs {
     pub rates: bool,
     /// [`Delivery::one_way_ticks`] in it.
     pub one_way: bool,
-    /// The algorithm sets its window in recovery itself, and the sender sends what it allows.
+    /// The algorithm sets its window in recovery itself, and the sender follows it.
     pub own_recovery: bool,
 }
 
@@ -23,7 +23,7 @@ impl Needs {
         Self { deliveries: true, rates: false, one_way: false, own_recovery: false };
 }
 
-/// An acknowledgement, whether or not it lets the window grow.
+/// An acknowledgement, including those that do not let the window grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Delivery {
     /// When it arrived.
@@ -59,8 +59,8 @@ pub struct Delivery {
     pub was_in_order: bool,
     /// Loss recovery is in progress.
     pub in_recovery: bool,
-    /// All packets sent when the last round began have been acknowledged, and one sent later,
-    /// outside of recovery: a round trip is over, including the gap after its packets.
+    /// A round trip is over, including the gap after its packets: all packets sent when the last
+    /// round began have been acknowledged, and one sent later, outside recovery.
     pub round_start: bool,
     /// Whether the acknowledged packets filled the window.
     pub cwnd_limited: bool,

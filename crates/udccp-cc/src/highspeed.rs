@@ -1,6 +1,6 @@
 //! HighSpeed TCP (RFC 3649): additive increase and cut depend on the window.
 //!
-//! With a loss rate of `P1` the window shall be `W1`, and up to `W` nothing changes. In between
+//! At a loss rate of `P1` the window is to be `W1`; up to `W` it behaves like NewReno. In between
 //! (RFC 3649 section 5), with `S = (log P1 - log P) / (log W1 - log W)` the slope of the response
 //! function:
 //!
@@ -60,7 +60,7 @@ impl Default for HighSpeedConfig {
 #[derive(Clone, Debug)]
 pub(crate) struct HighSpeed {
     config: HighSpeedConfig,
-    /// Growth per round trip at the window of `at`.
+    /// Growth per round trip at the window in `at`.
     increase: f64,
     at: u32,
 }
@@ -70,13 +70,13 @@ impl HighSpeed {
         Self { config, increase: 1.0, at: 0 }
     }
 
-    /// How far `w` lies between the two windows, in logarithms: 0 at the lower one.
+    /// The position of `w` between the two windows on a logarithmic scale: 0 at the lower one.
     fn position(&self, w: f64) -> f64 {
         let HighSpeedConfig { low_window, high_window, .. } = self.config;
         libm::log(w / low_window) / libm::log(high_window / low_window)
     }
 
-    /// The share of the window cut away, b(w).
+    /// The share of the window that is cut, b(w).
     fn decrease(&self, w: f64) -> f64 {
         (self.config.high_decrease - 0.5) * self.position(w) + 0.5
     }

@@ -1,4 +1,4 @@
-//! H-TCP: growth rises with the time since the last congestion event, the cut follows the queue.
+//! H-TCP: growth rises with the time since the last congestion event; the cut depends on the queue.
 //!
 //! D. Leith, R. Shorten, "H-TCP: TCP for high-speed and long-distance networks", PFLDnet 2004, and
 //! draft-leith-tcp-htcp-06. With `D` the seconds since the last congestion event was recovered
@@ -14,10 +14,10 @@
 //!        one before it differ by more than a fifth
 //! ```
 //!
-//! As in the kernels, alpha before and after it is scaled is a whole number of at least 1, found
-//! anew at each step of the window; a step takes `W / alpha` packets and the acknowledgement that
-//! makes it; and the memory of `RTT_max` fades by 5 % of the queue's share at every event and
-//! rises by at most 20 ms a sample.
+//! As in the kernels, alpha is a whole number of at least 1 both before and after scaling, and is
+//! recomputed at each step of the window. A step takes `W / alpha` packets and the acknowledgement
+//! that completes it. The maximum `RTT_max` decays by 5 % of the queueing delay at every event, and
+//! rises by at most 20 ms per sample.
 
 use udccp_base::{Duration, Instant};
 
@@ -46,9 +46,9 @@ impl Default for HtcpConfig {
     }
 }
 
-/// How far `RTT_max` rises at one sample.
+/// Largest increase of `RTT_max` per sample.
 const MAX_RTT_STEP: Duration = Duration::from_millis(20);
-/// Paths shorter than this are cut by the smallest share.
+/// On paths with a smaller round-trip time the cut keeps only the smallest share.
 const SHORTEST_ADAPTIVE: Duration = Duration::from_millis(10);
 
 /// The state of H-TCP.
@@ -56,14 +56,14 @@ const SHORTEST_ADAPTIVE: Duration = Duration::from_millis(10);
 pub(crate) struct Htcp {
     config: HtcpConfig,
     beta: f64,
-    /// The cut may follow the queue: the last event found a steady throughput.
+    /// Whether the cut may depend on the queue, because throughput was steady at the last event.
     adaptive: bool,
     last_event: Instant,
-    /// The last event is being recovered from.
+    /// Whether recovery from the last event is in progress.
     recovering: bool,
     rtt: Option<Rtt>,
     throughput: Throughput,
-    /// Growth per round trip since the last step, and packets acknowledged since.
+    /// Growth per round trip, and packets acknowledged, since the last step.
     growth: f64,
     counted: u32,
 }
@@ -74,8 +74,8 @@ struct Rtt {
     max: Duration,
 }
 
-/// Packets per second: of the last stretch, its average, the largest since the last event and in
-/// the epoch before it.
+/// Packets per second: in the last interval, its average, and the maxima since the last event and
+/// in the epoch before it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Throughput {
     packets: u32,
@@ -129,7 +129,7 @@ impl Htcp {
         }
     }
 
-    /// Throughput over stretches of about a window and at least a round trip.
+    /// Measures throughput over intervals of about a window and at least a round trip.
     fn measure(&mut self, window: &Window, delivery: &Delivery) {
         if delivery.in_recovery {
             (self.throughput.packets, self.throughput.since) = (0, delivery.now);

@@ -12,8 +12,8 @@
 //! so that the window in packets per second follows that of a NewReno flow with RTT0. As in the
 //! kernels, `rho` follows the smallest smoothed round-trip time, and slow start after a timeout is
 //! NewReno's. The paper's estimate of the first threshold and its pacing are not included. The
-//! exponent is at most 16. Without these two, the window overshoots on long paths: at 200 ms `rho`
-//! is 8, and every packet acknowledged in the first slow start adds 255.
+//! exponent is at most 16. Without these two limits, the window overshoots on long paths: at 200 ms
+//! `rho` is 8, and every packet acknowledged in the first slow start adds 255.
 
 use udccp_base::{Duration, Instant};
 
@@ -42,9 +42,10 @@ pub(crate) struct Hybla {
     config: HyblaConfig,
     srtt: Duration,
     rho: f64,
-    /// Growth in slow start for every packet acknowledged.
+    /// Growth in slow start per packet acknowledged.
     slow_start: f64,
-    /// Since a timeout, until the threshold is reached: the path is known to be full.
+    /// Whether a timeout occurred and the threshold is not reached yet: the path is known to be
+    /// full.
     after_timeout: bool,
 }
 

@@ -30,27 +30,28 @@ pub enum HyStart {
     PlusPlus,
 }
 
-/// Smaller windows are left alone (classic).
+/// Smaller windows are ignored (classic).
 const LOW_WINDOW: u32 = 16;
-/// Samples in a round before its smallest round-trip time counts (`N_RTT_SAMPLE`).
+/// Samples needed in a round before its smallest round-trip time is used (`N_RTT_SAMPLE`).
 const SAMPLES: u32 = 8;
-/// Bounds of the rise that counts (`MIN_RTT_THRESH`, `MAX_RTT_THRESH`), and the divisor.
+/// Bounds of the increase that ends slow start (`MIN_RTT_THRESH`, `MAX_RTT_THRESH`), and its
+/// divisor.
 const LEAST_RISE: Duration = Duration::from_millis(4);
 const MOST_RISE: Duration = Duration::from_millis(16);
 const RISE_DIVISOR: u64 = 8;
-/// Acknowledgements of one train are no further apart (classic).
+/// Largest gap between acknowledgements of one train (classic).
 const TRAIN_GAP: Duration = Duration::from_millis(2);
-/// Bytes of four bursts of segmentation offload, and the most that is allowed for them (classic).
+/// Bytes of four bursts of segmentation offload, and the longest time allowed for them (classic).
 const BURSTS_BYTES: u64 = 4 << 16;
 const MOST_FOR_BURSTS: Duration = Duration::from_millis(1);
 /// Rounds of conservative slow start (`CSS_ROUNDS`), and the divisor of its growth.
 const CSS_ROUNDS: u32 = 5;
 const CSS_DIVISOR: u32 = 4;
 
-/// What slow start does now.
+/// How slow start grows now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pace {
-    /// As always.
+    /// As usual.
     Full,
     /// Growth is divided by this.
     Divided(u32),
@@ -66,10 +67,10 @@ pub(crate) struct Watch {
     last_ack: Instant,
     /// The smallest round-trip time of all packets (classic).
     min_rtt: Duration,
-    /// The smallest round-trip time of the round, of its first samples, and how many there were.
+    /// The smallest round-trip time of the round, of its first samples, and the number of samples.
     smallest: Duration,
     samples: u32,
-    /// The smallest of the round before (HyStart++).
+    /// The smallest round-trip time of the previous round (HyStart++).
     before: Duration,
     css: Option<Css>,
 }
@@ -95,7 +96,7 @@ impl Watch {
         }
     }
 
-    /// An acknowledgement in slow start with a window of `cwnd`.
+    /// Handles an acknowledgement in slow start with a window of `cwnd`.
     pub(crate) fn on_delivery(&mut self, cwnd: u32, delivery: &Delivery) -> Pace {
         if delivery.round_start {
             self.begin_round(delivery.now);
@@ -135,7 +136,7 @@ impl Watch {
             }
         }
         let Some(rtt) = delivery.rtt else { return Pace::Full };
-        // The round-trip time after the first samples may still be the smallest.
+        // A round-trip time after the first samples may still be the smallest of all.
         let enough = self.samples >= SAMPLES;
         self.sample(rtt);
         if enough && self.smallest > min_rtt + rise(min_rtt) { Pace::Over } else { Pace::Full }
@@ -166,14 +167,14 @@ impl Watch {
     }
 }
 
-/// What bursts may add to the length of a train.
+/// How much bursts may add to the length of a train.
 fn for_bursts(cwnd: u32, delivery: &Delivery) -> Duration {
     let window_bytes = u64::from(cwnd) * u64::from(delivery.packet_bytes);
     let srtt = delivery.srtt.unwrap_or_default();
     (srtt * BURSTS_BYTES / (2 * window_bytes).max(1)).min(MOST_FOR_BURSTS)
 }
 
-/// The rise over `rtt` that ends slow start.
+/// The increase over `rtt` that ends slow start.
 fn rise(rtt: Duration) -> Duration {
     (rtt / RISE_DIVISOR).max(LEAST_RISE).min(MOST_RISE)
 }

@@ -1,4 +1,4 @@
-//! TCP-Illinois: loss decides when the window is cut, delay how fast it grows and how much is cut.
+//! TCP-Illinois: loss triggers the cut, while delay sets the growth and the size of the cut.
 //!
 //! S. Liu, T. Basar, R. Srikant, "TCP-Illinois: A loss- and delay-based congestion control
 //! algorithm for high-speed networks", Performance Evaluation 65, 2008, section 3. Once per round
@@ -16,8 +16,8 @@
 //! Below `win_thresh` packets alpha is 1 and beta 0.5. After the delay has once passed `d_1`,
 //! alpha returns to its maximum only after `theta` rounds below.
 //!
-//! Kernels since 4.6 let the acknowledgement that ends a recovery count for growth, and Illinois
-//! takes it for all packets that it moves over: about a round trip's growth at once
+//! In kernels since 4.6 the acknowledgement that ends a recovery counts for growth. Illinois counts
+//! all packets that it covers, which gives about a round trip's growth at once
 //! ([`IllinoisConfig::linux_6_1`]).
 
 use udccp_base::{Duration, Instant};
@@ -77,7 +77,7 @@ pub(crate) struct Illinois {
     /// Sum and number of the round's samples.
     sum: Duration,
     samples: u64,
-    /// The delay has passed `d_1`; so many rounds were below since.
+    /// Whether the delay has exceeded `d_1`, and the number of rounds below it since then.
     above: bool,
     low_rounds: u32,
     in_recovery: bool,

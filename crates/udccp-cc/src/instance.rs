@@ -19,7 +19,7 @@ enum Held {
     Other(Box<dyn CongestionControl>),
 }
 
-/// Calls a method of the algorithm, whichever it is.
+/// Calls a method of the algorithm.
 macro_rules! of {
     ($held:expr, $cc:ident => $call:expr) => {
         match $held {

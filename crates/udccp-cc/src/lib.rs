@@ -1,9 +1,9 @@
 //! Window algorithms and round-trip estimators shared by DCCP's CCIDs and the TCP model.
 //!
 //! A window algorithm consists of small parts: [`SlowStart`], [`AdditiveIncrease`] and [`Cut`]. All
-//! windows count packets (segments). An algorithm decides how far the window moves. Its caller
-//! decides when: which acknowledgements count, which losses belong to one congestion event, when a
-//! timer has expired, when a window was unused for too long.
+//! windows count packets (segments). An algorithm computes how far the window moves. Its caller
+//! decides when it moves: which acknowledgements count, which losses belong to one congestion
+//! event, when a timer has expired, when a window was unused for too long.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! TCP-LP: low priority, using only capacity that other flows leave.
+//! TCP-LP: low priority; uses only capacity that other flows leave unused.
 //!
 //! A. Kuzmanovic, E. Knightly, "TCP-LP: low-priority service via end-point congestion control",
 //! IEEE/ACM ToN 14(4), 2006 (INFOCOM 2003), sections III and IV. With `d` the smoothed one-way
@@ -12,12 +12,13 @@
 //! which the window does not grow; another one within it leaves a window of one packet and begins
 //! the phase again. Otherwise NewReno.
 //!
-//! Known differences: an indication within a round trip of the last one is the same congestion
-//! (the kernels move the extremes to the same end); the threshold falls with the window at the
-//! first indication, so that slow start does not run into the next (the kernels leave it). One-way
-//! delays are differences of timestamps, of a millisecond; without timestamps it is the round-trip
-//! time. The acknowledgement of a lone packet is not looked at, the smaller of two samples counts,
-//! and the first slow start runs into its loss so that `d_max` is known.
+//! Known differences: an indication within a round trip of the last one belongs to the same
+//! congestion event (the kernels change the extremes, with the same effect). The threshold falls
+//! with the window at the first indication, so that slow start does not cause the next one (the
+//! kernels do not change it). One-way delays are timestamp differences with a resolution of one
+//! millisecond; without timestamps the round-trip time is used. The acknowledgement of a single
+//! packet in flight is ignored, the smaller of two samples is used, and the first slow start
+//! continues until a loss, to measure `d_max`.
 
 use udccp_base::{Duration, Instant};
 
@@ -48,7 +49,7 @@ impl Default for LpConfig {
 #[derive(Clone, Debug)]
 pub(crate) struct Lp {
     config: LpConfig,
-    /// The first difference of timestamps: the others count from it.
+    /// The first timestamp difference; the others are relative to it.
     reference: Option<u32>,
     delay: Option<Delay>,
     newest: f64,
@@ -56,7 +57,7 @@ pub(crate) struct Lp {
     rtt: Duration,
 }
 
-/// One-way delays in milliseconds, with an unknown constant.
+/// One-way delays in milliseconds, plus an unknown constant.
 #[derive(Clone, Copy, Debug)]
 struct Delay {
     smoothed: f64,
@@ -88,7 +89,7 @@ impl Lp {
 
     fn observe(&mut self, sample: f64) -> bool {
         let LpConfig { delta, gamma, .. } = self.config;
-        // Of two samples one may hold the receiver's delay.
+        // One of two samples may include the receiver's delay.
         let before = core::mem::replace(&mut self.newest, sample);
         let sample = sample.min(before);
         let first = Delay { smoothed: sample, min: sample, max: sample };
@@ -117,15 +118,15 @@ impl GrowthPolicy for Lp {
     }
 
     fn on_delivery(&mut self, window: &mut Window, delivery: &Delivery) {
-        // The acknowledgement of a lone packet may hold the receiver's delay.
+        // The acknowledgement of a single packet may include the receiver's delay.
         if delivery.acked == 0 || delivery.in_flight == 0 {
             return;
         }
         self.rtt = delivery.srtt.unwrap_or(self.rtt);
         let Some(sample) = self.delay_of(delivery) else { return };
         let congested = self.observe(sample);
-        // The first slow start shows how long the queue can get: until it ends at a loss, any
-        // rise would count as a sign.
+        // The first slow start measures the maximum delay. Until it ends at a loss, any increase
+        // would look like congestion.
         let learning = window.ssthresh() == u32::MAX;
         let same = self.since_indication(delivery.now).is_some_and(|since| since < self.rtt);
         if !congested || learning || same || delivery.in_recovery {

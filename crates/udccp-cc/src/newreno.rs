@@ -1,4 +1,4 @@
-//! NewReno: slow start, additive increase, a cut (RFC 5681; RFC 4341 section 5).
+//! NewReno: slow start, additive increase and a cut (RFC 5681; RFC 4341 section 5).
 
 use udccp_base::Instant;
 

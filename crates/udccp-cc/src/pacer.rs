@@ -5,9 +5,9 @@ use udccp_base::{DataRate, Duration, Instant};
 /// Below this rate, packets leave one at a time.
 const TRAIN_RATE: DataRate = DataRate::from_bytes_per_sec(150_000);
 
-/// How many packets of `packet_bytes` leave at once at a paced rate: what it carries in a
-/// millisecond, at least two from 1.2 Mbit/s on, and at most `max` (TSO autosizing of Linux since
-/// 4.20 with BBR). With a `max` of 1, one at a time.
+/// How many packets of `packet_bytes` leave at once at a paced rate: as many as the rate allows in
+/// a millisecond, at least two from 1.2 Mbit/s, and at most `max` (TSO autosizing of Linux since
+/// 4.20 with BBR). One at a time if `max` is 1.
 pub fn train_of(rate: DataRate, packet_bytes: u32, max: u32) -> u32 {
     let least = if rate < TRAIN_RATE { 1 } else { 2 };
     let in_a_millisecond = rate.bytes_per_sec() / 1024 / u64::from(packet_bytes.max(1));
@@ -44,8 +44,7 @@ impl Pacer {
         self.on_sent_late(now, interval, Duration::ZERO);
     }
 
-    /// A packet was sent. If it was late, the following packets may make up for at most `credit` of
-    /// that.
+    /// A packet was sent. If it was late, the following packets may catch up by at most `credit`.
     pub fn on_sent_late(&mut self, now: Instant, interval: Duration, credit: Duration) {
         self.due = self.due.max(now - credit) + interval;
     }

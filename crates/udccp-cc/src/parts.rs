@@ -1,4 +1,4 @@
-//! The parts that window algorithms consist of.
+//! The building blocks of window algorithms.
 
 use udccp_base::{Duration, Instant};
 
@@ -39,7 +39,7 @@ impl AdditiveIncrease {
     }
 }
 
-/// Growth in whole packets, one for every `count` acknowledged (`tcp_cong_avoid_ai` of Linux).
+/// Growth in whole packets, one per `count` acknowledged (`tcp_cong_avoid_ai` of Linux).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WholePackets {
     acked: u32,
@@ -60,26 +60,26 @@ impl WholePackets {
         grown
     }
 
-    /// Forgets what is on its way to a packet.
+    /// Forgets progress towards the next packet.
     pub(crate) fn reset(&mut self) {
         self.acked = 0;
     }
 }
 
-/// Ticks of a kernel with 250 a second, in which window algorithms of Linux measure time.
+/// Clock ticks of a kernel with 250 Hz, Linux's time unit for window algorithms.
 pub(crate) struct Ticks;
 
 impl Ticks {
-    /// Ticks a second.
+    /// Ticks per second.
     pub(crate) const PER_SECOND: u64 = 250;
     const LENGTH: u64 = 1_000_000_000 / Self::PER_SECOND;
 
-    /// Ticks that have passed.
+    /// The number of whole ticks at `now`.
     pub(crate) fn at(now: Instant) -> u64 {
         (now - Instant::ZERO).as_nanos() / Self::LENGTH
     }
 
-    /// Ticks in which `time` has passed for sure.
+    /// The number of ticks after which `time` has certainly passed.
     pub(crate) fn for_time(time: Duration) -> u64 {
         time.as_nanos().div_ceil(Self::LENGTH)
     }
@@ -95,12 +95,12 @@ pub enum GrowthAfterCut {
     /// the recovery of TCP (RFC 5681 section 3.2).
     #[default]
     Pauses,
-    /// Every packet that is acknowledged unmarked counts, and the count goes on, as in the CCID 2
-    /// of Linux (2.6.14 to 6.15) and of ns-2.
+    /// Every packet acknowledged unmarked counts, and the count continues, as in CCID 2 of Linux
+    /// (2.6.14 to 6.15) and of ns-2.
     Continues,
 }
 
-/// The share of an unused window that the threshold remembers (RFC 2861, RFC 7661).
+/// The share of an unused window that is kept in the threshold (RFC 2861, RFC 7661).
 pub(crate) const THREE_QUARTERS: Cut = Cut { keep_permille: 750 };
 
 /// Multiplicative decrease: the share of the window that is kept after a congestion event.
@@ -125,7 +125,7 @@ impl Cut {
         (window as u64 * keep as u64 / 1000) as u32
     }
 
-    /// The share kept in 1024ths, as kernels write it: 819 for 80 %, 717 for 70 %.
+    /// The share kept in 1024ths, as in kernels: 819 for 80 %, 717 for 70 %.
     pub(crate) const fn in_1024ths(self) -> u32 {
         (self.keep_permille * 1024 + 500) / 1000
     }

@@ -22,14 +22,14 @@ pub struct Delivered {
     pub srtt: Duration,
 }
 
-/// The most packets acknowledged in one round-trip time of the recent past.
+/// The most packets acknowledged in one recent round-trip time.
 ///
 /// A round trip is counted in packets: it ends when everything sent before it began is acknowledged
 /// or lost.
 #[derive(Clone, Debug, Default)]
 pub struct PipeAck {
     open: Option<Sample>,
-    /// The open sample is complete when so many packets are out of the network.
+    /// The current sample is complete when this many packets have left the network.
     round_end: u64,
     slots: [Sample; SLOTS],
     current: usize,
@@ -106,7 +106,7 @@ mod tests {
 
     const RTT: Duration = Duration::from_millis(100);
 
-    /// A sender that has `sent_total` packets sent, `in_flight` of them in the network.
+    /// A sender that has sent `sent_total` packets, `in_flight` of which are in the network.
     fn ack(p: &mut PipeAck, ms: u64, packets: u32, sent_total: u64, in_flight: u32) {
         p.on_ack(&Delivered { now: at(ms), packets, sent_total, in_flight, srtt: RTT });
     }

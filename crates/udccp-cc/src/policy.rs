@@ -1,8 +1,7 @@
-//! Grows and cuts a window by a policy: what all variants of TCP have in common.
+//! Grows and cuts a window by a policy; the common part of all TCP variants.
 //!
-//! A variant says how far the window grows in congestion avoidance and how much is left after a
-//! congestion event. The rest (slow start, bounds, timeouts, being set from outside) is
-//! [`PolicyWindow`], once for all of them.
+//! A variant computes the growth in congestion avoidance and the window after a congestion event.
+//! The rest (slow start, bounds, timeouts, changes from outside) is in [`PolicyWindow`].
 
 use core::fmt;
 
@@ -12,10 +11,10 @@ use crate::control::{AckSample, CongestionControl};
 use crate::delivery::{Delivery, Needs};
 use crate::parts::SlowStart;
 
-/// The window that a policy moves.
+/// The window that a policy changes.
 #[derive(Clone, Debug)]
 pub(crate) struct Window {
-    /// In packets, with the fraction that is on its way to the next one.
+    /// In packets, including the fraction.
     packets: f64,
     ssthresh: u32,
     max: u32,
@@ -26,7 +25,7 @@ impl Window {
         Self { packets: f64::from(initial.max(1)), ssthresh: u32::MAX, max: u32::MAX }
     }
 
-    /// Whole packets; fractions that sum to a hair less than one make it whole.
+    /// The window in whole packets. A rounding error just below a whole number is rounded up.
     pub(crate) fn cwnd(&self) -> u32 {
         (self.packets + 1e-6) as u32
     }
@@ -47,7 +46,7 @@ impl Window {
         rest
     }
 
-    /// Additive increase by `packets` for every window of packets acknowledged.
+    /// Additive increase by `packets` per window of packets acknowledged.
     pub(crate) fn add_per_window(&mut self, acked: u32, packets: f64) {
         self.packets += f64::from(acked) * packets / f64::from(self.cwnd());
     }
@@ -57,22 +56,22 @@ impl Window {
         self.packets = (self.packets + packets).min(f64::from(self.ssthresh));
     }
 
-    /// The window becomes `packets` (at least 1); the threshold stays.
+    /// Sets the window to `packets` (at least 1); the threshold stays.
     pub(crate) fn set_packets(&mut self, packets: f64) {
         self.packets = packets.max(1.0);
     }
 
-    /// The threshold.
+    /// The slow start threshold.
     pub(crate) fn ssthresh(&self) -> u32 {
         self.ssthresh
     }
 
-    /// The threshold becomes `packets` (at least 2).
+    /// Sets the threshold to `packets` (at least 2).
     pub(crate) fn set_ssthresh(&mut self, packets: u32) {
         self.ssthresh = packets.max(2);
     }
 
-    /// In packets, with the fraction.
+    /// In packets, including the fraction.
     pub(crate) fn packets(&self) -> f64 {
         self.packets
     }
@@ -87,17 +86,17 @@ impl Window {
     }
 }
 
-/// How one variant moves its window.
+/// The part of window growth that differs between variants.
 pub(crate) trait GrowthPolicy: Send + fmt::Debug {
-    /// The short name of reports.
+    /// The short name in reports.
     const NAME: &'static str;
 
-    /// What the policy asks of the sender.
+    /// What the sender has to provide.
     fn needs(&self) -> Needs {
         Needs::default()
     }
 
-    /// An acknowledgement arrived, in recovery or not.
+    /// Handles an acknowledgement, in recovery or not.
     fn on_delivery(&mut self, _window: &mut Window, _delivery: &Delivery) {}
 
     /// Slow start by `acked` packets; returns those left over for congestion avoidance.
@@ -108,18 +107,18 @@ pub(crate) trait GrowthPolicy: Send + fmt::Debug {
     /// Congestion avoidance: `acked` packets of a full window were acknowledged.
     fn congestion_avoidance(&mut self, window: &mut Window, ack: &AckSample, acked: u32);
 
-    /// A congestion event: the threshold and the window from here on. Asked before
-    /// [`GrowthPolicy::on_timeout`] too, where it becomes the threshold only.
+    /// Handles a congestion event; returns the new threshold, which also becomes the window. Also
+    /// called before [`GrowthPolicy::on_timeout`], and then sets only the threshold.
     fn ssthresh(&mut self, window: &Window, now: Instant) -> u32;
 
-    /// The timer expired; the threshold was asked for, and the window is one packet.
+    /// The timer expired. The threshold has been set, and the window is one packet.
     fn on_timeout(&mut self, _window: &mut Window) {}
 
     /// The window was set from outside.
     fn on_set(&mut self) {}
 }
 
-/// A window that a policy moves.
+/// A window that is controlled by a policy.
 #[derive(Clone, Debug)]
 pub(crate) struct PolicyWindow<P> {
     window: Window,
@@ -127,7 +126,7 @@ pub(crate) struct PolicyWindow<P> {
 }
 
 impl<P: GrowthPolicy> PolicyWindow<P> {
-    /// In slow start with `initial_cwnd` packets (at least 1).
+    /// Starts in slow start with `initial_cwnd` packets (at least 1).
     pub(crate) fn new(initial_cwnd: u32, policy: P) -> Self {
         Self { window: Window::new(initial_cwnd), policy }
     }

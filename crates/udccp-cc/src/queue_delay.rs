@@ -1,13 +1,13 @@
-//! Round-trip times of one round against the smallest of all: what the delay-based policies share.
+//! Compares the round-trip times of a round with the smallest of all, for the delay-based policies.
 
 use udccp_base::Duration;
 
 use crate::delivery::Delivery;
 
-/// So many samples in a round trip are enough: of two, both may hold a receiver's delay.
+/// Samples needed per round trip: two are too few, because both may include a receiver's delay.
 const ENOUGH: u32 = 3;
 
-/// The smallest round-trip time of all (`baseRTT`) and of the round under way.
+/// The smallest round-trip time of all (`baseRTT`) and of the current round.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct QueueDelay {
     base: Option<Duration>,
@@ -15,7 +15,7 @@ pub(crate) struct QueueDelay {
     samples: u32,
 }
 
-/// What a round trip found.
+/// The result of a round trip.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Round {
     /// The smallest round-trip time of all in seconds.
@@ -24,19 +24,19 @@ pub(crate) struct Round {
     pub(crate) rtt: f64,
 }
 
-/// What an acknowledgement means for a policy that decides once per round trip.
+/// The result of an acknowledgement for a policy that decides once per round trip.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Verdict {
-    /// The round goes on.
+    /// The round continues.
     Pending,
-    /// A round ended with too few samples to say anything.
+    /// A round ended with too few samples.
     Unknown,
     /// A round ended.
     Over(Round),
 }
 
 impl QueueDelay {
-    /// Takes in an acknowledgement. In loss recovery nothing but the base is learnt.
+    /// Handles an acknowledgement. During loss recovery only the base is updated.
     pub(crate) fn on_delivery(&mut self, delivery: &Delivery) -> Verdict {
         let smaller = |old: Option<Duration>, rtt| Some(old.map_or(rtt, |o: Duration| o.min(rtt)));
         if let Some(rtt) = delivery.rtt {
@@ -57,14 +57,15 @@ impl QueueDelay {
         }
     }
 
-    /// Forgets the round under way.
+    /// Discards the current round.
     pub(crate) fn restart(&mut self) {
         (self.smallest, self.samples) = (None, 0);
     }
 }
 
 impl Round {
-    /// Packets of a window of `cwnd` that wait in queues: `W (RTT - base) / RTT`, Vegas's Diff.
+    /// The number of packets of a window `cwnd` that are queued: `W (RTT - base) / RTT`, Vegas's
+    /// Diff.
     pub(crate) fn queued(self, cwnd: f64) -> f64 {
         cwnd * (self.rtt - self.base) / self.rtt
     }

@@ -1,5 +1,5 @@
 //! Samples of the delivery rate (draft-cheng-iccrg-delivery-rate-estimation-00, section 3): the
-//! state of a connection and of each packet, however packets are numbered.
+//! state of a connection and of each packet, independent of how packets are numbered.
 
 use udccp_base::{Duration, Instant};
 
@@ -8,12 +8,12 @@ use crate::delivery::RateSample;
 /// The state of a connection (C of the draft).
 #[derive(Clone, Debug, Default)]
 pub struct RateSampler {
-    /// Bytes delivered, and when the last of them.
+    /// Bytes delivered, and the time of the last delivery.
     delivered: u64,
     delivered_at: Instant,
-    /// When the packet was sent that was acknowledged last.
+    /// The send time of the packet that was acknowledged last.
     first_sent: Instant,
-    /// The application is the limit until this many bytes are delivered.
+    /// The connection is app-limited until this many bytes are delivered.
     app_limited_until: Option<u64>,
 }
 
@@ -41,7 +41,7 @@ impl RateStamp {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RateDraft(Option<(RateStamp, Duration)>);
 
-/// Kernels keep these times in microseconds.
+/// Rounds down to microseconds, the unit of these times in kernels.
 pub(crate) fn whole_micros(at: Instant) -> Instant {
     Instant::from_nanos((at - Instant::ZERO).as_nanos() / 1_000 * 1_000)
 }

@@ -43,7 +43,7 @@ pub struct RttEstimator {
     rttvar: Duration,
     min_rtt: MaybeDuration,
     backoff: u32,
-    /// The timeout that follows from the rest.
+    /// The timeout, derived from the other fields.
     rto: Duration,
 }
 

@@ -8,11 +8,11 @@
 //! congestion event                 W = W - b W
 //! ```
 //!
-//! so that the time from a cut to the old window, `log(1 / (1 - b)) / log(1 + a)` round trips,
+//! so that the time from a cut back to the old window, `log(1 / (1 - b)) / log(1 + a)` round trips,
 //! is the same for all windows. Kernels up to 5.14 counted acknowledgements instead of packets and
-//! had `a` = 1/50 ("to account for delayed ack"): the same where every second packet is
-//! acknowledged, twice as much where each is. As there, what is cut away is rounded down: of 35
-//! packets 4, which there is a tenth more throughput.
+//! had `a` = 1/50 ("to account for delayed ack"): the same growth if every second packet is
+//! acknowledged, twice as much if each is. As in the kernels, the amount cut is rounded down: 4 of
+//! 35 packets, which gives a tenth more throughput at that window.
 
 use udccp_base::Instant;
 

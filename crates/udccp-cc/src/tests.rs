@@ -17,7 +17,7 @@ fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
-/// One round trip: the whole window is acknowledged, two packets an acknowledgement.
+/// One round trip: the whole window is acknowledged, with one acknowledgement per two packets.
 fn round_trip(cc: &mut dyn CongestionControl) -> u32 {
     let window = cc.cwnd();
     for _ in 0..window / 2 {
@@ -165,7 +165,8 @@ fn back_off_doubles_up_to_the_maximum_and_ends_with_a_sample() {
     assert!(endless.rto() > Duration::from_secs(1_000_000));
 }
 
-/// A window of 40 in avoidance, used by `per_rtt` packets in each of `rounds` round-trip times.
+/// A window of 40 in congestion avoidance, with `per_rtt` packets sent in each of `rounds`
+/// round-trip times.
 fn rate_limited(policy: IdlePolicy, per_rtt: u32, rounds: u64) -> (NewReno, WindowValidation, u64) {
     let mut cc = NewReno::new(40, Cut::HALF, GrowthAfterCut::Pauses);
     cc.exit_slow_start(Instant::ZERO);
@@ -216,7 +217,7 @@ fn rfc_7661_cuts_from_what_was_used_and_gives_up_half_the_losses() {
     assert_eq!(cc.cwnd(), 20);
 }
 
-/// RFC 7661 section 4.4: the usual response to a timeout is all that follows.
+/// RFC 7661 section 4.4: only the usual response to a timeout applies.
 #[test]
 fn rfc_7661_a_timeout_ends_the_phase_and_the_recovery() {
     let (_, mut state, _) = rate_limited(IdlePolicy::Rfc7661, 5, 30);
@@ -258,7 +259,8 @@ fn rfc_2861_halves_for_every_timeout_of_silence() {
 #[test]
 fn rfc_2861_lets_an_unfilled_window_decay_towards_its_use() {
     let (cc, _, _) = rate_limited(IdlePolicy::Rfc2861, 8, 4);
-    // Twice in four round-trip times (a timeout is two): halfway from 40 to 8, kept in ssthresh.
+    // Reduced twice in four round-trip times (a timeout is two): halfway from 40 to 8; ssthresh
+    // keeps 40.
     assert_eq!((cc.cwnd(), cc.ssthresh()), (24, 40));
     let (cc, _, _) = rate_limited(IdlePolicy::Rfc2861, 8, 60);
     assert!(cc.cwnd() <= 10, "{}", cc.cwnd());

@@ -21,7 +21,7 @@ pub enum IdlePolicy {
     Keep,
 }
 
-/// The state of an [`IdlePolicy`]. The sender reports what happens; this adjusts the window.
+/// The state of an [`IdlePolicy`]. The sender reports events, and this adjusts the window.
 #[derive(Clone, Debug)]
 pub struct WindowValidation {
     initial_window: u32,

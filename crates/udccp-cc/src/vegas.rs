@@ -9,9 +9,9 @@
 //! congestion avoidance    W = W + 1 where Diff < alpha;  W - 1 where Diff > beta
 //! ```
 //!
-//! As in the kernels: slow start doubles in every round trip, not in every other one; `RTT` is the
-//! smallest sample of the round; losses are handled as in NewReno (the paper has finer timers and a
-//! cut of a quarter); and rounds with fewer than three samples count as NewReno's.
+//! As in the kernels: slow start doubles the window in every round trip, not in every other one;
+//! `RTT` is the smallest sample of the round; losses are handled as in NewReno (the paper has finer
+//! timers and a cut of a quarter); and rounds with fewer than three samples grow as in NewReno.
 
 use udccp_base::Instant;
 
@@ -44,7 +44,7 @@ impl Default for VegasConfig {
 pub(crate) struct Vegas {
     config: VegasConfig,
     delay: QueueDelay,
-    /// The last round had too few samples: grow as NewReno.
+    /// The last round had too few samples: grow like NewReno.
     unknown: bool,
 }
 

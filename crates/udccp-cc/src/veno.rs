@@ -1,4 +1,4 @@
-//! TCP Veno: uses Vegas's estimate of the queue to tell congestion losses from radio losses.
+//! TCP Veno: uses Vegas's estimate of the queue to distinguish congestion losses from radio losses.
 //!
 //! C. P. Fu, S. C. Liew, "TCP Veno: TCP Enhancement for Transmission Over Wireless Access
 //! Networks", IEEE JSAC 21(2), 2003, section II. With `N = W (RTT - baseRTT) / RTT`,
@@ -50,8 +50,8 @@ impl Veno {
         Self { config, base: None, newest: Duration::ZERO, samples: 0 }
     }
 
-    /// Whether the estimate says that a window of `cwnd` leaves the path uncongested; NewReno's
-    /// answers while nothing is known.
+    /// Whether, by the estimate, a window of `cwnd` leaves the path uncongested. `None` without an
+    /// estimate; then NewReno's rules apply.
     fn is_free(&self, cwnd: u32) -> Option<bool> {
         let base = self.base.filter(|_| self.samples >= ENOUGH)?.as_secs_f64();
         let rtt = self.newest.as_secs_f64();

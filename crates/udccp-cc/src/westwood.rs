@@ -49,7 +49,7 @@ pub(crate) struct Westwood {
     filtered: Option<(f64, f64)>,
     rtt: Option<Duration>,
     min_rtt: Option<Duration>,
-    /// A recovery is under way at whose end the window is set.
+    /// A recovery is in progress; the window is set at its end.
     recovering: bool,
 }
 
@@ -66,7 +66,7 @@ impl Westwood {
         }
     }
 
-    /// The window that the measured bandwidth fills, once there is a measurement.
+    /// The window that matches the measured bandwidth; `None` before the first measurement.
     fn filled(&self) -> Option<u32> {
         let ((_, bandwidth), min_rtt) = self.filtered.zip(self.min_rtt)?;
         Some((bandwidth * min_rtt.as_secs_f64()) as u32)

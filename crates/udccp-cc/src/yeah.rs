@@ -1,4 +1,4 @@
-//! YeAH-TCP: Scalable TCP while the queue is short, otherwise NewReno, and it empties the queue.
+//! YeAH-TCP: Scalable TCP while the queue is short, otherwise NewReno with removal of the queue.
 //!
 //! A. Baiocchi, A. Castellani, F. Vacirca, "YeAH-TCP: Yet Another Highspeed TCP", PFLDnet 2007.
 //! Once per round trip, with `Q = W (RTT - baseRTT) / RTT` and `L = (RTT - baseRTT) / baseRTT`,
@@ -11,8 +11,8 @@
 //!                              rho rounds: the path is shared with greedy flows
 //! ```
 //!
-//! `reno_count` estimates the window of a NewReno flow: it grows by one per round of slow mode and
-//! is forgotten after `zeta` rounds of fast mode. Form and constants are the kernels'.
+//! `reno_count` estimates the window of a NewReno flow. It grows by one per round of slow mode and
+//! is reset after `zeta` rounds of fast mode. Form and constants are the kernels'.
 
 use udccp_base::Instant;
 
@@ -64,10 +64,10 @@ pub(crate) struct Yeah {
     delay: QueueDelay,
     /// Packets queued in the last round (Q).
     queued: f64,
-    /// Rounds of slow mode in a row.
+    /// Consecutive rounds of slow mode.
     slow_rounds: u32,
     fast_rounds: u32,
-    /// What NewReno would have, in packets.
+    /// The estimate of NewReno's window in packets.
     reno_count: u32,
 }
 
@@ -135,7 +135,7 @@ impl GrowthPolicy for Yeah {
         };
         self.fast_rounds = 0;
         self.reno_count = (self.reno_count / 2).max(2);
-        // Whole packets, as in the kernels: an eighth of 15 is one.
+        // In whole packets, as in the kernels: an eighth of 15 is one.
         (cwnd - libm::floor(less)).max(2.0) as u32
     }
 

@@ -1,4 +1,4 @@
-//! What [`CongestionControl`] promises, whatever the algorithm.
+//! The guarantees of [`CongestionControl`] for all algorithms.
 
 use udccp_base::{Duration, Instant};
 use udccp_cc::{AckSample, Algorithm, BbrConfig, CubicConfig};

@@ -1,9 +1,9 @@
-//! CUBIC against its closed form and against numbers worked out by hand.
+//! Compares CUBIC with its closed form and with numbers computed by hand.
 
 use udccp_base::{Duration, Instant};
 use udccp_cc::{AckSample, CongestionControl, Cubic, CubicConfig};
 
-/// A sender with a full window and a constant round-trip time, one acknowledgement a packet.
+/// A sender with a full window and a constant round-trip time, one acknowledgement per packet.
 struct Path {
     cubic: Cubic,
     now: Instant,
@@ -45,7 +45,7 @@ impl Path {
     }
 }
 
-/// At the first cut the window is `cwnd`.
+/// A path whose first cut is at a window of `cwnd`.
 fn cut_at(config: CubicConfig, cwnd: u32, rtt_ms: u64) -> Path {
     let mut path = Path::new(Cubic::new(cwnd, config), rtt_ms);
     path.lose();
@@ -62,7 +62,7 @@ fn the_2_6_form_follows_its_curve() {
     let config = CubicConfig { max_increment: None, ..CubicConfig::linux_2_6() };
     let mut path = cut_at(config, 1000, 100);
     assert_eq!((path.cubic.cwnd(), path.cubic.ssthresh()), (800, 800));
-    // Packets are acknowledged one round trip before the curve asks: W is met within 1 %.
+    // The window aims at the curve one round trip ahead, so it matches W only within 1 %.
     for (t, want) in [(2.0, 916.3), (4.0, 975.6), (6.0, 997.1), (8.0, 1000.0), (12.0, 1026.8)] {
         let elapsed = path.now.as_secs_f64();
         path.run(t - elapsed);
@@ -72,8 +72,8 @@ fn the_2_6_form_follows_its_curve() {
     near(path.cubic.cwnd(), 1200.0, 12.0);
 }
 
-/// 0.7 kept: K = cbrt(300 / 0.4) = 9.086 s. W(3) = 0.4 (-6.086)^3 + 1000 = 909.8. The whole packets
-/// of Linux 6.1 follow the same curve.
+/// 0.7 kept: K = cbrt(300 / 0.4) = 9.086 s. W(3) = 0.4 (-6.086)^3 + 1000 = 909.8. Linux 6.1 with
+/// its whole packets follows the same curve.
 #[test]
 fn the_form_of_rfc_9438_follows_its_curve() {
     for config in [CubicConfig::rfc9438(), CubicConfig::linux_6_1()] {
@@ -86,9 +86,9 @@ fn the_form_of_rfc_9438_follows_its_curve() {
     }
 }
 
-/// W_max 6, cut to 4: K = cbrt(2 / 0.4) = 1.71 s. The curve is 6 - 0.4 (0.2 - 1.71)^3 = 4.6 after
-/// a round trip of 100 ms and one more, which the kernel reads as 6 - 1 = 5: four acknowledgements
-/// bring a packet. In the RFC's arithmetic there are 0.53 of one.
+/// W_max 6, cut to 4: K = cbrt(2 / 0.4) = 1.71 s. The curve is 6 - 0.4 (0.2 - 1.71)^3 = 4.6 after a
+/// round trip of 100 ms and one more, which the kernel rounds to 6 - 1 = 5: four acknowledgements
+/// add a packet. The RFC's arithmetic adds 0.53 packets.
 #[test]
 fn a_small_window_of_linux_6_1_grows_sooner() {
     for (config, after) in [(CubicConfig::linux_6_1(), 5), (CubicConfig::rfc9438(), 4)] {
@@ -100,8 +100,8 @@ fn a_small_window_of_linux_6_1_grows_sooner() {
     }
 }
 
-/// RTT 10 ms, W_max 50: 8/15 of a packet a round trip for good, 35 + 60 * 0.53 = 67 after 600 ms,
-/// which the window follows a few packets behind. The RFC's estimate grows by one beyond 50.
+/// RTT 10 ms, W_max 50: always 8/15 of a packet per round trip, 35 + 60 * 0.53 = 67 after 600 ms.
+/// The window follows a few packets behind. The RFC's estimate grows by one beyond 50.
 #[test]
 fn the_estimate_of_linux_6_1_keeps_its_pace() {
     let mut path = cut_at(CubicConfig::linux_6_1(), 50, 10);
@@ -109,8 +109,8 @@ fn the_estimate_of_linux_6_1_keeps_its_pace() {
     near(path.cubic.cwnd(), 66.0, 2.5);
 }
 
-/// Far below its plateau of 100, a window of 4 with a round-trip time of 1 s is asked to reach 71
-/// in the next. It grows by a packet for two acknowledged.
+/// A window of 4 far below its plateau of 100, with a round-trip time of 1 s, should reach 71 in
+/// the next round trip. It grows by a packet per two acknowledged.
 #[test]
 fn linux_6_1_grows_by_half_at_most() {
     let mut path = cut_at(CubicConfig::linux_6_1(), 100, 1000);
@@ -119,7 +119,7 @@ fn linux_6_1_grows_by_half_at_most() {
     assert_eq!(path.cubic.cwnd(), 6);
 }
 
-/// After a timeout nothing is known of the path: a packet for 20 acknowledged, at least.
+/// After a timeout the path's capacity is unknown: at least one packet per 20 acknowledged.
 #[test]
 fn linux_6_1_grows_by_one_in_twenty_until_a_loss() {
     let mut path = cut_at(CubicConfig::linux_6_1(), 200, 10);
@@ -131,8 +131,8 @@ fn linux_6_1_grows_by_one_in_twenty_until_a_loss() {
     assert!(path.cubic.cwnd() > before + 4, "from {before}");
 }
 
-/// A window that is set from outside begins a curve of its own, towards the same plateau: from 700
-/// to 909.8 in 3 s again. The old one is at 996.3 by then.
+/// A window set from outside begins a new curve towards the same plateau: again from 700 to 909.8
+/// in 3 s. The old curve would be at 996.3 by then.
 #[test]
 fn a_window_from_outside_begins_a_new_curve() {
     for config in [CubicConfig::rfc9438(), CubicConfig::linux_6_1()] {
@@ -144,8 +144,8 @@ fn a_window_from_outside_begins_a_new_curve() {
     }
 }
 
-/// S_max = 16 packets per 100 ms: far below the plateau growth is linear at 160 packets/s.
-/// W_max 20,000: K = cbrt(4000 / 0.4) = 21.5 s, whose first slope would be 3 C K^2 = 557 /s.
+/// S_max = 16 packets per 100 ms: far below the plateau growth is linear at 160 packets/s. W_max
+/// 20,000: K = cbrt(4000 / 0.4) = 21.5 s, with an initial slope of 3 C K^2 = 557 /s.
 #[test]
 fn the_2_6_form_grows_linearly_far_from_the_plateau() {
     let mut path = cut_at(CubicConfig::linux_2_6(), 20_000, 50);
@@ -155,8 +155,8 @@ fn the_2_6_form_grows_linearly_far_from_the_plateau() {
     near(path.cubic.cwnd(), 16_640.0, 10.0);
 }
 
-/// RTT 10 ms, W_max 50: the curve needs 2.9 s (0.8) for what NewReno does in a fraction of it.
-/// alpha = 3 * 0.3 / 1.7 = 0.529 a round trip up to 50, 1 from there.
+/// RTT 10 ms, W_max 50: the curve needs 2.9 s (with 0.8 kept) for what NewReno does in a fraction
+/// of that. alpha = 3 * 0.3 / 1.7 = 0.529 per round trip up to 50, 1 from there.
 #[test]
 fn short_paths_are_as_fast_as_newreno() {
     let mut path = cut_at(CubicConfig::rfc9438(), 50, 10);
@@ -165,14 +165,14 @@ fn short_paths_are_as_fast_as_newreno() {
     path.run(0.30); // 30 round trips at 1
     near(path.cubic.cwnd(), 79.8, 2.5);
 
-    // 2.6: alpha = 3 * 0.2 / 1.8 = 1/3 for good.
+    // 2.6: always alpha = 3 * 0.2 / 1.8 = 1/3.
     let mut path = cut_at(CubicConfig::linux_2_6(), 50, 10);
     path.run(0.60);
     near(path.cubic.cwnd(), 40.0 + 20.0, 2.0);
 }
 
-/// The 2.6 estimate of NewReno counts acknowledgements: with one for two packets it is half as
-/// fast, the curve itself is not.
+/// The 2.6 estimate of NewReno counts acknowledgements. With one per two packets it grows at half
+/// speed; the curve itself does not slow down.
 #[test]
 fn delayed_acknowledgements_slow_only_the_estimate_of_2_6() {
     let mut path = cut_at(CubicConfig::linux_2_6(), 50, 10);
@@ -216,9 +216,9 @@ fn fast_convergence_lowers_the_plateau() {
     near(path.cubic.cwnd(), 800.0, 6.0);
 }
 
-/// RFC 9438 section 4.7: 700 of 1000 packets make a plateau of 700 * 0.85 = 595, and 640 of 2.6 one
-/// of 720. The way there is the first half of the curve: 595 - 0.4 (2 - 6.403)^3 = 561 after 2 s,
-/// 720 - 0.4 (2 - 5.848)^3 = 697. The second half above a lower plateau would begin flat.
+/// RFC 9438 section 4.7: 700 of 1000 packets give a plateau of 700 * 0.85 = 595; in 2.6, 640 give
+/// 720. The first half of the curve leads there: 595 - 0.4 (2 - 6.403)^3 = 561 after 2 s, 720 - 0.4
+/// (2 - 5.848)^3 = 697. The second half, above a lower plateau, would begin flat.
 #[test]
 fn a_window_that_makes_room_returns_fast_to_the_lower_plateau() {
     let old = CubicConfig { max_increment: None, ..CubicConfig::linux_2_6() };
@@ -231,8 +231,8 @@ fn a_window_that_makes_room_returns_fast_to_the_lower_plateau() {
     }
 }
 
-/// RFC 9438 section 4.8: 490 packets is where slow start ends. In a second the curve adds 0.4 to
-/// that and the estimate of NewReno 10 * 0.53; on the way to 1000 there would be over 100.
+/// RFC 9438 section 4.8: slow start ends at 490 packets. In a second the curve adds 0.4 to that and
+/// the estimate of NewReno 10 * 0.53; a curve towards 1000 would add over 100.
 #[test]
 fn a_timeout_forgets_the_last_plateau() {
     let mut path = cut_at(CubicConfig::rfc9438(), 1000, 100);
@@ -256,12 +256,12 @@ fn a_timeout_starts_from_one_and_makes_a_plateau_where_slow_start_ends() {
         assert!(path.cubic.cwnd() >= keep.apply(before), "slow start is over");
         let start = f64::from(path.cubic.cwnd());
         path.run(1.0);
-        // Not what was lost at, but 0.4 t^3 above the new start (or 2.6's one in fifty).
+        // Not the window at the loss, but 0.4 t^3 above the new start (or 2.6's one in fifty).
         assert!(f64::from(path.cubic.cwnd()) < start * 1.3);
     }
 }
 
-/// RFC 9438 section 4.2: an application that pauses does not find a larger window afterwards.
+/// RFC 9438 section 4.2: the window does not grow while an application pauses.
 #[test]
 fn time_stands_still_while_the_window_is_not_used() {
     let mut path = cut_at(CubicConfig::rfc9438(), 1000, 100);
@@ -276,7 +276,7 @@ fn time_stands_still_while_the_window_is_not_used() {
     assert!(path.cubic.cwnd() <= before + 8, "{before} -> {}", path.cubic.cwnd());
 }
 
-/// Mean window over `seconds` with one loss in `packets_per_loss` packets.
+/// The mean window over `seconds` with one loss per `packets_per_loss` packets.
 fn mean_window(path: &mut Path, packets_per_loss: u64, seconds: u64) -> f64 {
     let mut area = 0;
     for _ in 0..seconds * 10 {
@@ -292,9 +292,9 @@ fn mean_window(path: &mut Path, packets_per_loss: u64, seconds: u64) -> f64 {
     area as f64 / (seconds * 10) as f64
 }
 
-/// RFC 9438 section 5.1, equation 6: one loss in 1/p packets gives an average window of
-/// (C (3 + b) / (4 (1 - b)))^(1/4) (RTT / p)^(3/4). Near its plateau the curve is so flat that the
-/// window drifts there by fractions of a packet a cut: below the law it rises, above it falls.
+/// RFC 9438 section 5.1, equation 6: one loss per 1/p packets gives an average window of (C (3 + b)
+/// / (4 (1 - b)))^(1/4) (RTT / p)^(3/4). Near its plateau the curve is so flat that the window
+/// drifts by fractions of a packet per cut: it rises below this value and falls above it.
 #[test]
 fn the_average_window_obeys_the_law_of_the_rfc() {
     for (config, keep) in [(CubicConfig::rfc9438(), 0.7), (CubicConfig::linux_2_6(), 0.8)] {

@@ -1,14 +1,15 @@
-//! Measures how much is acknowledged at once, beyond what the path carries in that time.
+//! Measures bursts of acknowledgements: packets acknowledged beyond what the path delivers in that
+//! time.
 
 use udccp_base::{Duration, Instant};
 
 use super::path::carried;
 
-/// Rounds of one of the two windows of the maximum (`bbr_extra_acked_win_rtts`).
+/// Rounds in each of the two windows of the maximum (`bbr_extra_acked_win_rtts`).
 const ROUNDS: u32 = 5;
-/// At most what the path carries in this time counts (`bbr_extra_acked_max_us`).
+/// The result is limited to what the path delivers in this time (`bbr_extra_acked_max_us`).
 const LONGEST: Duration = Duration::from_millis(100);
-/// Packets after which a new stretch begins (`bbr_ack_epoch_acked_reset_thresh`).
+/// Packets after which a new measurement begins (`bbr_ack_epoch_acked_reset_thresh`).
 const MOST_PACKETS: u32 = 1 << 20;
 
 /// The most packets acknowledged beyond the estimate of the path, over five to ten rounds
@@ -18,13 +19,13 @@ pub(super) struct Bursts {
     most: [u32; 2],
     current: usize,
     rounds: u32,
-    /// Since when, and how many packets were acknowledged since.
+    /// Start of the measurement, and the number of packets acknowledged since.
     since: Instant,
     acked: u32,
 }
 
 impl Bursts {
-    /// `acked` packets were acknowledged by a path of `bandwidth`.
+    /// Takes into account that `acked` packets were acknowledged on a path of `bandwidth`.
     pub(super) fn update(
         &mut self,
         now: Instant,
@@ -48,7 +49,7 @@ impl Bursts {
         self.most[self.current] = self.most[self.current].max(extra);
     }
 
-    /// Packets by which the window is larger on a path of `bandwidth`.
+    /// The number of packets to add to the window on a path of `bandwidth`.
     pub(super) fn most(&self, bandwidth: u64) -> u32 {
         self.most[0].max(self.most[1]).min(carried(bandwidth, LONGEST))
     }
@@ -58,14 +59,14 @@ impl Bursts {
 mod tests {
     use super::*;
 
-    /// 1,000 packets a second, rounded up.
+    /// 1,000 packets per second, rounded up.
     const RATE: u64 = (1_000 << 24) / 1_000_000 + 1;
 
     const fn at(ms: u64) -> Instant {
         Instant::from_nanos(ms * 1_000_000)
     }
 
-    /// 1,000 packets a second: eight at once every 4 ms are four beyond what the path carries.
+    /// At 1,000 packets per second, eight at once every 4 ms are four more than the path delivers.
     #[test]
     fn what_comes_at_once_beyond_the_path_is_remembered_for_five_to_ten_rounds() {
         let mut bursts = Bursts::default();

@@ -2,7 +2,7 @@
 
 use udccp_base::Duration;
 
-/// Parameters of BBR v1, with the values of the paper and of the kernels.
+/// Parameters of BBR v1. The defaults are those of the paper and of the kernels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BbrConfig {
     /// Gain of rate and window in STARTUP: 2 / ln 2, the smallest that doubles the rate per round.
@@ -16,29 +16,29 @@ pub struct BbrConfig {
     /// Gains of the rate in the phases of PROBE_BW, each of which lasts one smallest round-trip
     /// time.
     pub cycle: [f64; 8],
-    /// Number of rounds over which the maximum of the bandwidth is taken.
+    /// Number of rounds of the bandwidth's maximum filter.
     pub bandwidth_rounds: u64,
-    /// Time over which the minimum of the round-trip time is taken.
+    /// Length of the round-trip time's minimum filter.
     pub min_rtt_window: Duration,
     /// Shortest time in PROBE_RTT.
     pub probe_rtt_duration: Duration,
     /// The window in PROBE_RTT and the smallest window, in packets.
     pub min_cwnd: u32,
-    /// Relative growth of the bandwidth in a round of STARTUP which shows that more is available.
+    /// Growth factor of the bandwidth per round of STARTUP that shows that more is available.
     pub full_growth: f64,
     /// Rounds without such growth after which the pipe counts as full.
     pub full_rounds: u32,
-    /// How far the rate stays below the estimate, as a share (0.01 is 1 %).
+    /// How far the pacing rate stays below the estimate, as a fraction (0.01 is 1 %).
     pub pacing_margin: f64,
-    /// Packets added to the gain times the path's capacity, for those that wait at the hosts.
+    /// Packets added to the gain times the path's capacity, for packets queued in the hosts.
     pub quantum: u32,
-    /// Whether the window has room for packets that are acknowledged in bursts, beyond what the
-    /// path carries in that time (kernels since 5.1).
+    /// Whether the window has room for bursts of acknowledgements beyond what the path delivers in
+    /// that time (kernels since 5.1).
     pub allows_bursts: bool,
-    /// Whether packets in flight are counted for the time at which the next packets leave, and
-    /// those included if the rate is to increase what is in flight (kernels since 4.20).
+    /// Whether packets in flight are counted at the departure time of the next packets, including
+    /// these if the rate is to increase the number in flight (kernels since 4.20).
     pub counts_departures: bool,
-    /// Tick of the clock by which PROBE_RTT begins and ends; zero: continuous time.
+    /// Tick of the clock that times PROBE_RTT; zero for continuous time.
     pub tick: Duration,
 }
 

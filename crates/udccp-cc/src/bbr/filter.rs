@@ -1,7 +1,7 @@
-//! The largest of recent samples, by rounds.
+//! A maximum filter over recent rounds.
 
-/// The largest value of the last rounds: the best, and the best of what came after it, twice
-/// (K. Nichols's windowed filter: three values whatever the window).
+/// The maximum of the last rounds, by K. Nichols's windowed filter. It keeps three values for any
+/// window: the best, the best after that, and the best after that one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct WindowedMax {
     best: [Sample; 3],
@@ -14,12 +14,12 @@ struct Sample {
 }
 
 impl WindowedMax {
-    /// The largest value.
+    /// The maximum.
     pub(super) fn get(&self) -> u64 {
         self.best[0].value
     }
 
-    /// Takes in the value of a round; values older than `window` rounds are forgotten.
+    /// Adds the value of a round, and removes values older than `window` rounds.
     pub(super) fn update(&mut self, round: u64, value: u64, window: u64) {
         let new = Sample { round, value };
         let [first, second, third] = &mut self.best;
@@ -33,16 +33,17 @@ impl WindowedMax {
             *third = new;
         }
         if round - first.round > window {
-            // The best is too old: the next two move up, and again if the second is old too.
+            // The best is too old. The next two move up, and again if the second is too old as
+            // well.
             (*first, *second, *third) = (*second, *third, new);
             if round - first.round > window {
                 (*first, *second) = (*second, *third);
             }
         } else if second.round == first.round && round - first.round > window / 4 {
-            // A quarter of the window passed without a second best: take one from here.
+            // A quarter of the window has passed without a second best: use this value.
             (*second, *third) = (new, new);
         } else if third.round == second.round && round - first.round > window / 2 {
-            // Half of it passed without a third.
+            // Half of the window has passed without a third best.
             *third = new;
         }
     }
@@ -64,8 +65,8 @@ mod tests {
         assert_eq!(filter.get(), 5);
     }
 
-    /// A second best of the third round, and a third of the sixth, which is more than half of the
-    /// window after the best: that one holds until the 16th.
+    /// The second best is from the third round. The third is from the sixth, which is more than
+    /// half of the window after the best, and lasts until the 16th.
     #[test]
     fn a_third_is_taken_from_the_second_half_of_the_window() {
         let mut filter = WindowedMax::default();
@@ -90,7 +91,7 @@ mod tests {
         assert_eq!(filter.get(), 20);
     }
 
-    /// The largest value after these rounds with their values.
+    /// The maximum after these rounds with their values.
     fn after(samples: &[(u64, u64)]) -> u64 {
         let mut filter = WindowedMax::default();
         for &(round, value) in samples {
@@ -99,20 +100,20 @@ mod tests {
         filter.get()
     }
 
-    /// A second best of the third round is no more than the fourth round brings.
+    /// The second best of the third round is less than the value of the fourth.
     #[test]
     fn a_later_and_larger_second_best_replaces_the_first_one() {
         assert_eq!(after(&[(0, 10), (3, 6), (4, 8), (11, 5)]), 8);
     }
 
-    /// The same for the third: that of the sixth round is less than the eighth brings.
+    /// The same for the third best: the value of the sixth round is less than that of the eighth.
     #[test]
     fn a_later_and_larger_third_best_replaces_the_first_one() {
         let samples = [(0, 10), (3, 8), (6, 4), (8, 6), (11, 1), (14, 1)];
         assert_eq!((after(&samples[..5]), after(&samples)), (8, 6));
     }
 
-    /// Rounds without a sample: when the next one comes, the best and the second are both too old.
+    /// After rounds without samples, both the best and the second best are too old.
     #[test]
     fn two_values_are_forgotten_at_once_after_rounds_without_samples() {
         assert_eq!(after(&[(0, 10), (3, 8), (6, 6), (15, 5)]), 6);

@@ -1,4 +1,4 @@
-//! BBR v1: paces at the bandwidth that it measures and keeps about a path's worth in flight.
+//! BBR v1: paces at the measured bandwidth and keeps about the path's capacity in flight.
 //!
 //! N. Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM Queue 14(5), 2016;
 //! draft-cardwell-iccrg-bbr-congestion-control-00; samples by
@@ -41,10 +41,10 @@ use bursts::Bursts;
 use filter::WindowedMax;
 use path::parts;
 
-/// Packets until which the window grows whatever the estimate (`TCP_INIT_CWND`).
+/// Up to this many packets, the window grows regardless of the estimate (`TCP_INIT_CWND`).
 const FIRST_PACKETS: u64 = 10;
 
-/// What BBR does (draft section 3.4).
+/// The states of BBR (draft section 3.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     Startup,
@@ -56,7 +56,7 @@ enum Mode {
 /// A visit to PROBE_RTT.
 #[derive(Clone, Copy, Debug, Default)]
 struct Probe {
-    /// Since when the window has drained.
+    /// The time at which the window had drained.
     drained_at: Option<Instant>,
     round_done: bool,
 }
@@ -74,7 +74,7 @@ pub(crate) struct Bbr {
     packet_bytes: u32,
     round: u64,
     round_start: bool,
-    /// The round is over when a packet is delivered that was sent after so many bytes were.
+    /// The round ends with the delivery of a packet that was sent after this many delivered bytes.
     round_end: u64,
     delivered: u64,
     min_rtt: Option<Duration>,
@@ -84,26 +84,27 @@ pub(crate) struct Bbr {
     full: bool,
     phase: usize,
     phase_began: Instant,
-    /// When something was delivered last, in whole microseconds.
+    /// The time of the last delivery, in whole microseconds.
     delivered_at: Instant,
     /// The gain of the rate since the last acknowledgement.
     gain: u64,
     probe: Probe,
-    /// Samples of packets sent while so many bytes were delivered are of PROBE_RTT's window.
+    /// Samples of packets sent at these counts of delivered bytes are limited by PROBE_RTT's
+    /// window.
     probed: Option<(u64, u64)>,
     in_recovery: bool,
     conserve: bool,
     idle_restart: bool,
-    /// What is acknowledged in bursts.
+    /// Bursts of acknowledgements.
     bursts: Bursts,
-    /// Bytes per second; nothing is known before the first round-trip time.
+    /// Bytes per second; `None` before the first round-trip time.
     rate: Option<u64>,
-    /// Packets that leave at once at most.
+    /// Largest number of packets that leave at once.
     max_train: u32,
 }
 
 impl Bbr {
-    /// In STARTUP with `initial_cwnd` packets (at least 1).
+    /// Starts in STARTUP with `initial_cwnd` packets (at least 1).
     pub(crate) fn new(initial_cwnd: u32, config: BbrConfig) -> Self {
         Self {
             config,
@@ -137,7 +138,7 @@ impl Bbr {
         }
     }
 
-    /// In parts of 256, as all gains here.
+    /// In units of 1/256, like all gains here.
     fn pacing_gain(&self) -> u64 {
         parts(match self.mode {
             Mode::Startup => self.config.high_gain,
@@ -161,23 +162,24 @@ impl Bbr {
         train_of(rate, self.packet_bytes, self.max_train)
     }
 
-    /// `gain` times the path in packets, with what waits at the ends; none before a first sample.
+    /// The path's capacity in packets times `gain`, with packets queued in the hosts; `None` before
+    /// the first sample.
     fn target(&self, gain: u64) -> Option<u32> {
         self.target_with(gain, 0)
     }
 
-    /// The same with `more` packets, for acknowledgements that come in bursts.
+    /// Like `target`, with `more` packets for bursts of acknowledgements.
     fn target_with(&self, gain: u64, more: u32) -> Option<u32> {
         let path = path::packets_of(self.bandwidth.get(), self.min_rtt?, gain);
         let mut target =
             path.saturating_add(more).saturating_add(self.config.quantum * self.train());
         target = target.saturating_add(target % 2);
-        // The probing phase must exceed the path where that is only a few packets.
+        // The probing phase must exceed the path's capacity even if that is only a few packets.
         let probing = self.mode == Mode::ProbeBw && self.phase == 0;
         Some(target.saturating_add(if probing { 2 } else { 0 }))
     }
 
-    /// Rounds and the bandwidth (draft sections 4.1.1.3 and 4.1.1.5).
+    /// Counts rounds and measures the bandwidth (draft sections 4.1.1.3 and 4.1.1.5).
     fn update_bandwidth(&mut self, delivery: &Delivery) {
         self.round_start = false;
         let Some(sample) = delivery.rate else { return };
@@ -196,14 +198,14 @@ impl Bbr {
         }
     }
 
-    /// Whether the sample says less than what the path can.
+    /// Whether the sample may be below the path's bandwidth.
     fn is_limited(&self, delivery: &Delivery) -> bool {
         let probed = |at| self.probed.is_some_and(|(from, to)| (from..=to).contains(&at));
         delivery.rate.is_some_and(|s| s.app_limited || probed(s.prior_delivered))
     }
 
-    /// Of so many packets in flight, those that still are when the next ones leave, and these where
-    /// the rate is to grow what is in flight (`bbr_packets_in_net_at_edt`).
+    /// How many of `in_flight` packets are still in flight when the next ones leave. Includes the
+    /// next ones if the rate is to increase the number in flight (`bbr_packets_in_net_at_edt`).
     fn at_departure(&self, delivery: &Delivery, in_flight: u32) -> u32 {
         if !self.config.counts_departures {
             return in_flight;
@@ -213,7 +215,7 @@ impl Bbr {
         (in_flight + leaving).saturating_sub(path::carried(self.bandwidth.get(), wait))
     }
 
-    /// Draft section 4.3.4: the next phase of PROBE_BW.
+    /// Starts the next phase of PROBE_BW if it is due (draft section 4.3.4).
     fn update_phase(&mut self, delivery: &Delivery) {
         if self.mode != Mode::ProbeBw {
             return;
@@ -236,7 +238,7 @@ impl Bbr {
         }
     }
 
-    /// Draft section 4.3.2.2: has STARTUP filled the pipe?
+    /// Checks whether STARTUP has filled the pipe (draft section 4.3.2.2).
     fn check_full(&mut self, delivery: &Delivery) {
         if self.full || !self.round_start || self.is_limited(delivery) {
             return;
@@ -261,7 +263,7 @@ impl Bbr {
         }
     }
 
-    /// Any phase but the draining one begins the cycle.
+    /// The cycle may begin with any phase except the draining one.
     fn enter_probe_bw(&mut self, now: Instant) {
         let phases = self.config.cycle.len() as u64;
         let drawn = Seed(now.as_nanos()).stream("bbr-cycle").below(phases - 1) as usize;
@@ -270,7 +272,8 @@ impl Bbr {
         self.phase_began = self.delivered_at;
     }
 
-    /// Draft section 4.3.5: the smallest round-trip time, and when to look for it.
+    /// Updates the smallest round-trip time, and starts PROBE_RTT if it is due (draft section
+    /// 4.3.5).
     fn update_min_rtt(&mut self, delivery: &Delivery) {
         let now = delivery.now;
         if self.min_rtt.is_none() {
@@ -332,7 +335,7 @@ impl Bbr {
         self.prior_cwnd = if is_cut { self.prior_cwnd.max(self.cwnd) } else { self.cwnd };
     }
 
-    /// The rate only rises until the pipe is full (draft section 4.2.1).
+    /// Updates the rate, which only rises until the pipe is full (draft section 4.2.1).
     fn update_rate(&mut self, delivery: &Delivery) {
         let srtt = delivery.srtt.filter(|s| !s.is_zero());
         if let (None, Some(srtt)) = (self.rate, srtt) {
@@ -348,12 +351,12 @@ impl Bbr {
         }
     }
 
-    /// Bytes a second of `gain` times `bandwidth`.
+    /// `gain` times `bandwidth` in bytes per second.
     fn paced(&self, bandwidth: u64, gain: u64) -> u64 {
         path::pacing_rate(bandwidth, self.packet_bytes.into(), gain, self.config.pacing_margin)
     }
 
-    /// Draft section 4.2.3: the window.
+    /// Updates the window (draft section 4.2.3).
     fn update_cwnd(&mut self, delivery: &Delivery) {
         if delivery.delivered > 0 {
             self.cwnd = self.next_cwnd(delivery);
@@ -455,7 +458,7 @@ impl CongestionControl for Bbr {
 
     fn exit_slow_start(&mut self, _now: Instant) {}
 
-    /// After silence the path is used at the estimate, not probed; the window stays.
+    /// After an idle time BBR paces at the estimate without probing; the window stays.
     fn on_idle_restart(&mut self, _now: Instant, _restart_window: u32) {
         self.idle_restart = true;
         if self.mode == Mode::ProbeBw {

@@ -1,20 +1,21 @@
-//! A kernel's whole numbers: bandwidths in 2^-24 packets a microsecond, gains in parts of 256.
+//! The integer arithmetic of the kernel: bandwidths in 2^-24 packets per microsecond, gains in
+//! 1/256.
 
 use udccp_base::{Duration, Instant};
 
-/// The place of the point in a bandwidth (`BW_SCALE`).
+/// Fraction bits of a bandwidth (`BW_SCALE`).
 const SCALE: u32 = 24;
-/// The place of the point in a gain (`BBR_SCALE`).
+/// Fraction bits of a gain (`BBR_SCALE`).
 const GAIN_SCALE: u32 = 8;
-/// Bytes of a sample beyond which it would not fit.
+/// Larger samples in bytes would overflow.
 const MOST_BYTES: u64 = 1 << 39;
 
-/// A gain in parts of 256.
+/// A gain in units of 1/256.
 pub(super) fn parts(gain: f64) -> u64 {
     (gain * f64::from(1 << GAIN_SCALE) + 0.5) as u64
 }
 
-/// `value` times a gain in parts of 256.
+/// `value` times a gain in units of 1/256.
 pub(super) fn scaled(value: u64, gain: u64) -> u64 {
     value.saturating_mul(gain) >> GAIN_SCALE
 }
@@ -24,9 +25,9 @@ pub(super) fn micros(time: Duration) -> u64 {
     time.as_nanos() / 1_000
 }
 
-/// The bandwidth at which packets of so many bytes carried `bytes` in `interval` (not zero). It is
-/// none only where nothing was carried: a kernel counts whole packets, and so never rounds a short
-/// message down to that.
+/// The bandwidth at which packets of `packet_bytes` delivered `bytes` in `interval` (not zero). It
+/// is zero only if nothing was delivered: a kernel counts whole packets, so a short message never
+/// rounds down to zero there.
 pub(super) fn bandwidth(bytes: u64, packet_bytes: u64, interval: Duration) -> u64 {
     let parts =
         (bytes.min(MOST_BYTES) << SCALE) / packet_bytes.saturating_mul(micros(interval)).max(1);
@@ -44,20 +45,21 @@ pub(super) fn packets_of(bandwidth: u64, min_rtt: Duration, gain: u64) -> u32 {
     u32::try_from(path.div_ceil(1 << SCALE)).unwrap_or(u32::MAX)
 }
 
-/// Packets that `bandwidth` carries in `time`, rounded down.
+/// Packets that `bandwidth` delivers in `time`, rounded down.
 pub(super) fn carried(bandwidth: u64, time: Duration) -> u32 {
     u32::try_from(bandwidth.saturating_mul(micros(time)) >> SCALE).unwrap_or(u32::MAX)
 }
 
-/// Bytes a second of `gain` times `bandwidth`, less a share of `margin` (`bbr_rate_bytes_per_sec`).
+/// `gain` times `bandwidth` in bytes per second, reduced by the fraction `margin`
+/// (`bbr_rate_bytes_per_sec`).
 pub(super) fn pacing_rate(bandwidth: u64, packet_bytes: u64, gain: u64, margin: f64) -> u64 {
     let per_second = ((1.0 - margin) * 1e6 + 0.5) as u64;
     let rate = scaled(bandwidth.saturating_mul(packet_bytes), gain);
     rate.saturating_mul(per_second) >> SCALE
 }
 
-/// Whether more than `wait` passed from `since` to `now`, on a clock of ticks (any time, where a
-/// tick is zero).
+/// Whether more than `wait` has passed from `since` to `now`, on a clock with ticks (continuous if
+/// `tick` is zero).
 pub(super) fn is_over(since: Instant, now: Instant, wait: Duration, tick: Duration) -> bool {
     if tick.is_zero() {
         return now - since > wait;
@@ -74,15 +76,15 @@ mod tests {
 
     #[test]
     fn a_path_of_40_packets_keeps_its_fractions_down() {
-        // 40 packets in 24.4 ms: 27,503.2 parts a microsecond.
+        // 40 packets in 24.4 ms: 27,503.2 units per microsecond.
         let found = bandwidth(40 * 1_448, 1_448, Duration::from_nanos(24_400_900));
         assert_eq!(found, (40 << 24) / 24_400);
         let rtt = Duration::from_nanos(24_400_999);
-        // The fraction that was lost makes it less than 40 packets, and rounding up 40 again.
+        // The lost fraction makes it less than 40 packets, and rounding up makes it 40 again.
         assert_eq!(packets_of(found, rtt, parts(1.0)), 40);
         assert_eq!(carried(found, rtt), 39);
         assert_eq!(packets_of(found, rtt, parts(1.25)), 50);
-        // 99 % of 27,503 parts times 1,448 bytes.
+        // 99 % of 27,503 units times 1,448 bytes.
         assert_eq!(pacing_rate(found, 1_448, parts(1.0), 0.01), 2_349_978);
     }
 

@@ -1,10 +1,10 @@
-//! Rules of Linux that a path as a whole does not show.
+//! Rules of Linux that are not visible in the behaviour on a whole path.
 
 use super::*;
 use crate::delivery::RateSample;
 
-/// In flight at the end of a probing phase on a path of 40 packets: 1,600 packets of 1,250
-/// bytes a second (16 Mbit/s) for 25 ms, with trains of two.
+/// The number in flight that ends a probing phase on a path of 40 packets: 1,600 packets of 1,250
+/// bytes per second (16 Mbit/s) for 25 ms, with trains of two.
 fn probed_until(counts_departures: bool, wait: Duration) -> u32 {
     let mut bbr = Bbr::new(10, BbrConfig { counts_departures, ..BbrConfig::default() });
     bbr.set_trains(44);
@@ -26,7 +26,7 @@ fn probed_until(counts_departures: bool, wait: Duration) -> u32 {
         .expect("an end")
 }
 
-/// The window of a recovery is that of its first acknowledgement, or of what follows it.
+/// A congestion event does not change the window; the acknowledgements of the recovery do.
 #[test]
 fn a_loss_alone_leaves_the_window() {
     let mut bbr = Bbr::new(80, BbrConfig::linux_6_1());
@@ -37,7 +37,7 @@ fn a_loss_alone_leaves_the_window() {
     assert!(before > 41, "{before}");
 }
 
-/// 5/4 of the path is 50 packets, with three trains 56, and 58 in this phase.
+/// 5/4 of the path's capacity is 50 packets; with three trains 56, and 58 in this phase.
 #[test]
 fn what_leaves_next_counts_as_in_flight_while_probing() {
     assert_eq!(probed_until(false, Duration::ZERO), 58);
@@ -52,7 +52,7 @@ fn at(ms: u64) -> Instant {
     Instant::ZERO + MS * ms
 }
 
-/// On a path of 40 packets, as [`probed_until`], in this phase of PROBE_BW.
+/// On a path of 40 packets as in [`probed_until`], in this phase of PROBE_BW.
 fn in_phase(phase: usize) -> Bbr {
     let mut bbr = Bbr::new(80, BbrConfig::linux_6_1());
     bbr.set_trains(44);
@@ -65,8 +65,8 @@ fn in_phase(phase: usize) -> Bbr {
     bbr
 }
 
-/// 16,384 parts of 1,000 bytes a microsecond are 976,562 bytes a second; less 1 %, times 739/256
-/// and 88/256.
+/// 16,384 units of 1,000 bytes per microsecond are 976,562 bytes per second; less 1 %, times
+/// 739/256 and 88/256.
 #[test]
 fn gains_are_whole_parts_of_256() {
     let mut bbr = Bbr::new(10, BbrConfig::linux_6_1());
@@ -80,8 +80,8 @@ fn gains_are_whole_parts_of_256() {
     assert_eq!(rate(Mode::ProbeRtt), 966_796);
 }
 
-/// The path and three trains are 46 packets. What this acknowledgement shows to be lost was in
-/// flight before it.
+/// The path's capacity and three trains are 46 packets. Packets that this acknowledgement reports
+/// as lost were in flight before it.
 #[test]
 fn a_draining_phase_lasts_while_what_was_lost_was_in_flight() {
     let phase_after = |prior_in_flight| {
@@ -100,8 +100,8 @@ fn a_draining_phase_lasts_while_what_was_lost_was_in_flight() {
     assert_eq!((phase_after(47), phase_after(46)), (1, 2));
 }
 
-/// Ten seconds after the smallest round-trip time are over when a later tick is reached, and so are
-/// the 200 ms of PROBE_RTT.
+/// The ten seconds after the smallest round-trip time end only at a later tick, and so do the 200
+/// ms of PROBE_RTT.
 #[test]
 fn probe_rtt_begins_and_ends_on_ticks() {
     let mut bbr = in_phase(2);
@@ -118,7 +118,7 @@ fn probe_rtt_begins_and_ends_on_ticks() {
     assert!(!ack(&mut bbr, 10_208));
 }
 
-/// The window before PROBE_RTT may be one that a recovery left small.
+/// The window before PROBE_RTT may have been reduced by a recovery.
 #[test]
 fn probe_rtt_keeps_the_larger_window_to_restore() {
     let mut bbr = in_phase(2);
@@ -127,7 +127,7 @@ fn probe_rtt_keeps_the_larger_window_to_restore() {
     assert_eq!((bbr.mode, bbr.prior_cwnd), (Mode::ProbeRtt, 80));
 }
 
-/// The kernel's clock has microseconds: what is less than one does not make a new minimum.
+/// The kernel's clock has microseconds: a smaller difference is not a new minimum.
 #[test]
 fn nanoseconds_do_not_renew_the_smallest_round_trip_time() {
     let mut bbr = in_phase(2);
@@ -142,7 +142,7 @@ fn nanoseconds_do_not_renew_the_smallest_round_trip_time() {
     assert_eq!(ack(&mut bbr, 700, 24_998_999), at(700));
 }
 
-/// A phase lasts from delivery to delivery: an acknowledgement of nothing new does not end it.
+/// A phase lasts from delivery to delivery: an acknowledgement without new data does not end it.
 #[test]
 fn what_delivers_nothing_ends_no_phase() {
     let phase_after = |delivered| {
@@ -160,7 +160,7 @@ fn what_delivers_nothing_ends_no_phase() {
     assert_eq!((phase_after(0), phase_after(1)), (3, 4));
 }
 
-/// The acknowledgement that ends STARTUP still counts the train that its rate lets go.
+/// At the acknowledgement that ends STARTUP, the train that its rate releases still counts.
 #[test]
 fn the_end_of_startup_counts_what_leaves_next() {
     let mode_after = |in_flight| {
@@ -173,7 +173,8 @@ fn the_end_of_startup_counts_what_leaves_next() {
     assert_eq!((mode_after(45), mode_after(44)), (Mode::Drain, Mode::ProbeBw));
 }
 
-/// A timeout forgets how much there was, not for how many rounds there was no more.
+/// A timeout resets the bandwidth of the full-pipe check, but not the number of rounds without
+/// growth.
 #[test]
 fn a_timeout_keeps_the_rounds_without_growth() {
     let mut bbr = in_phase(0);
@@ -182,7 +183,7 @@ fn a_timeout_keeps_the_rounds_without_growth() {
     assert_eq!((bbr.full_bandwidth, bbr.full_count), (0, 2));
 }
 
-/// The path carries 2,000,000 bytes a second; 1 % less is paced.
+/// The path delivers 2,000,000 bytes per second; the pacing rate is 1 % less.
 #[test]
 fn after_silence_the_path_is_used_at_the_estimate_and_the_window_stays() {
     let mut bbr = in_phase(0);
@@ -192,16 +193,16 @@ fn after_silence_the_path_is_used_at_the_estimate_and_the_window_stays() {
     assert_eq!(bbr.cwnd(), 80);
 }
 
-/// The sample of a packet that was sent when `prior_delivered` bytes were delivered: the path
-/// carries one packet in its round-trip time.
+/// The sample of a packet sent when `prior_delivered` bytes had been delivered: the path delivers
+/// one packet per round-trip time.
 fn slow_sample(prior_delivered: u64, total_delivered: u64) -> Option<RateSample> {
     let (delivered_bytes, interval) = (1_250, MS * 25);
     let sample = RateSample { delivered_bytes, interval, ..RateSample::default() };
     Some(RateSample { prior_delivered, total_delivered, ..sample })
 }
 
-/// Draft section 4.2.3: the window falls to what is in flight, is not opened for a round, then
-/// opens as outside of a recovery, and is what it was before when that is over.
+/// Draft section 4.2.3: the window falls to the number in flight and does not grow for a round.
+/// Then it grows as usual, and at the end of the recovery its old value returns.
 #[test]
 fn a_recovery_conserves_packets_for_a_round_and_gives_the_window_back() {
     let mut bbr = in_phase(2);
@@ -229,8 +230,8 @@ fn a_recovery_conserves_packets_for_a_round_and_gives_the_window_back() {
     assert_eq!(ack(21, 50, 1, 0, slow_sample(102_500, 108_750), false), 81);
 }
 
-/// After a timeout the window opens from one packet, whatever is in flight, and at the end of the
-/// recovery it is what it was before.
+/// After a timeout the window grows from one packet, regardless of the number in flight. At the end
+/// of the recovery its old value returns.
 #[test]
 fn a_timeout_begins_a_recovery_that_does_not_conserve_packets() {
     for at_once in [false, true] {
@@ -255,7 +256,7 @@ fn a_timeout_begins_a_recovery_that_does_not_conserve_packets() {
     }
 }
 
-/// In PROBE_RTT with 40 packets in flight, from 100,000 delivered bytes on.
+/// In PROBE_RTT with 40 packets in flight, starting at 100,000 delivered bytes.
 fn probing() -> Bbr {
     let mut bbr = in_phase(2);
     bbr.round_end = 95_000;
@@ -275,14 +276,14 @@ fn ack_slowly(bbr: &mut Bbr, ms: u64, in_flight: u32, rate: Option<RateSample>) 
     });
 }
 
-/// Draft section 4.3.5: the window of PROBE_RTT, and not the path, limits what is sent in it.
-/// Its last packets leave with 4 in flight (5,000 bytes).
+/// Draft section 4.3.5: in PROBE_RTT the window limits sending, not the path. Its last packets
+/// leave with 4 in flight (5,000 bytes).
 #[test]
 fn samples_of_probe_rtt_do_not_lower_the_bandwidth() {
     let mut bbr = probing();
     let path = bbr.bandwidth.get();
     let mut total = 100_000;
-    // More than the ten rounds for which the bandwidth is remembered.
+    // More than the ten rounds of the bandwidth filter.
     for round in 1..=20 {
         ack_slowly(&mut bbr, 10_100 + 20 * round, 4, slow_sample(total, total + 1_250));
         total += 1_250;
@@ -299,8 +300,8 @@ fn samples_of_probe_rtt_do_not_lower_the_bandwidth() {
     assert!(bbr.bandwidth.get() < path / 30);
 }
 
-/// Draft section 4.3.5: 200 ms and a round from when no more than 4 packets were in flight. The
-/// round that was under way then does not count.
+/// Draft section 4.3.5: 200 ms and a round after no more than 4 packets are in flight. The round in
+/// progress at that time does not count.
 #[test]
 fn probe_rtt_lasts_for_a_round_from_when_the_window_has_drained() {
     let mut bbr = probing();
@@ -311,8 +312,8 @@ fn probe_rtt_lasts_for_a_round_from_when_the_window_has_drained() {
     assert_eq!(bbr.mode, Mode::ProbeBw);
 }
 
-/// One acknowledgement in STARTUP with 100 packets in flight and a sample of so many packets in
-/// 25 ms. The first one of a round is of a packet that was sent in it.
+/// One acknowledgement in STARTUP with 100 packets in flight and a sample of `packets` in 25 ms.
+/// The first one of a round is for a packet that was sent in that round.
 fn ack_in_startup(bbr: &mut Bbr, packets: u64, is_first: bool, app_limited: bool) {
     let prior_delivered = if is_first { bbr.delivered } else { 0 };
     let (delivered_bytes, total_delivered) = (packets * 1_250, bbr.delivered + 1_250);
@@ -329,8 +330,8 @@ fn ack_in_startup(bbr: &mut Bbr, packets: u64, is_first: bool, app_limited: bool
     });
 }
 
-/// Draft section 4.3.2.2: 40 packets and less than a quarter more in three rounds, in a row or not.
-/// Neither more acknowledgements of a round nor rounds that the application limits count.
+/// Draft section 4.3.2.2: 40 packets and less than a quarter more in three rounds, consecutive or
+/// not. Further acknowledgements of a round and app-limited rounds do not count.
 #[test]
 fn startup_ends_after_three_rounds_without_growth() {
     let in_startup = |rounds: &[u64]| {
@@ -344,14 +345,14 @@ fn startup_ends_after_three_rounds_without_growth() {
     };
     assert!(in_startup(&[10, 20, 40, 49, 49]));
     assert!(!in_startup(&[10, 20, 40, 49, 49, 49]));
-    // Growth by a quarter begins the count again.
+    // Growth by a quarter restarts the count.
     assert!(in_startup(&[10, 20, 40, 49, 49, 50, 50, 50]));
     assert!(!in_startup(&[10, 20, 40, 49, 49, 50, 50, 50, 50]));
 }
 
-/// Draft section 4.2.1: 10 packets in 25 ms are 500,000 bytes a second; times 739/256, less 1 %.
-/// A first sample of half of that leaves the rate, one of twice that doubles it. When the pipe is
-/// full, it falls to 88/256 of the estimate.
+/// Draft section 4.2.1: 10 packets in 25 ms are 500,000 bytes per second; times 739/256, less 1 %.
+/// A first sample of half of that leaves the rate unchanged, and twice that doubles it. When the
+/// pipe is full, the rate falls to 88/256 of the estimate.
 #[test]
 fn the_rate_of_startup_only_rises() {
     let mut bbr = Bbr::new(10, BbrConfig::linux_6_1());
@@ -364,7 +365,7 @@ fn the_rate_of_startup_only_rises() {
 }
 
 /// Draft section 4.2.3: on a path of 40 packets, 739/256 of it are 116, with three trains of four
-/// 128. The window grows up to that and is not cut to it, before 10 packets are delivered further.
+/// 128. The window grows up to that, and beyond it until 10 packets have been delivered.
 #[test]
 fn the_window_of_startup_grows_up_to_its_target() {
     let window_after = |cwnd, delivered| {
@@ -383,7 +384,8 @@ fn the_window_of_startup_grows_up_to_its_target() {
     assert_eq!(window_after(200, 12_499), 201);
 }
 
-/// After silence no PROBE_RTT begins until something was delivered: the path was empty meanwhile.
+/// After an idle time PROBE_RTT does not begin until something is delivered, because the path was
+/// empty meanwhile.
 #[test]
 fn probe_rtt_does_not_begin_with_the_first_delivery_after_silence() {
     let mut bbr = in_phase(2);

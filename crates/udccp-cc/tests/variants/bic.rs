@@ -1,4 +1,4 @@
-//! BIC: every stretch of its window curve.
+//! BIC: each part of its window curve.
 
 use udccp_base::{Duration, Instant};
 use udccp_cc::{AckSample, Algorithm, BicConfig, CongestionControl, Delivery};
@@ -9,7 +9,7 @@ fn bic() -> Algorithm {
     Algorithm::Bic(BicConfig::linux_2_6())
 }
 
-/// Cut at 1000: 800, then 16 packets a round trip until the distance is 4 * 16.
+/// Cut at 1000: 800, then 16 packets per round trip until the distance is 4 * 16.
 #[test]
 fn far_below_the_last_maximum_growth_is_additive() {
     let mut path = Path::cut_at(&bic(), 1000, 100);
@@ -18,18 +18,18 @@ fn far_below_the_last_maximum_growth_is_additive() {
     near(path.rounds(7), 928.0, 3.0);
 }
 
-/// dW/dt = (1000 - W) / 4 a round trip: the distance falls as exp(-t / 4).
+/// dW/dt = (1000 - W) / 4 per round trip: the distance falls as exp(-t / 4).
 #[test]
 fn near_the_last_maximum_the_distance_falls_exponentially() {
     let mut path = Path::cut_at(&bic(), 1000, 100);
     path.cc.set_window(Instant::ZERO, 940, 940);
     for (rounds, total) in [(1, 1.0), (1, 2.0), (2, 4.0)] {
-        // Whole-number steps lag behind the exponential by up to one in the divisor.
+        // Integer steps lag behind the exponential by up to one in the divisor.
         near(path.rounds(rounds), 1000.0 - 60.0 * libm::exp(-total / 4.0), 2.0);
     }
 }
 
-/// From 8 below to 4 above: 4 / 20 of a packet a round trip, so 60 round trips for 12 packets.
+/// From 8 below to 4 above: 4 / 20 of a packet per round trip, so 60 round trips for 12 packets.
 #[test]
 fn around_the_last_maximum_the_window_creeps() {
     let mut path = Path::cut_at(&bic(), 1000, 100);
@@ -38,13 +38,13 @@ fn around_the_last_maximum_the_window_creeps() {
     near(path.rounds(35), 1004.0, 1.0);
 }
 
-/// Beyond it dW/dt = (W - 1000) / 3: the distance grows as exp(t / 3) up to 48, then 16 a round.
+/// Beyond it dW/dt = (W - 1000) / 3: the distance grows as exp(t / 3) up to 48, then 16 per round.
 #[test]
 fn beyond_the_last_maximum_it_probes_ever_faster() {
     let mut path = Path::cut_at(&bic(), 1000, 100);
     path.cc.set_window(Instant::ZERO, 1006, 1006);
     near(path.rounds(3), 1000.0 + 6.0 * libm::exp(1.0), 1.5);
-    // Whole-number steps lag behind.
+    // Integer steps lag behind.
     near(path.rounds(3), 1000.0 + 6.0 * libm::exp(2.0), 4.0);
     path.cc.set_window(Instant::ZERO, 1100, 1100);
     near(path.rounds(10), 1260.0, 6.0);
@@ -56,20 +56,21 @@ fn a_cut_below_the_last_maximum_makes_room() {
     path.lose();
     // Cut at 800 < 1000: the next maximum is 800 * 0.9 = 720, 80 above the window of 640.
     assert_eq!(path.cc.cwnd(), 640);
-    // (720 - 640) / 4 = 20 > 16: additive for one round, then the search.
+    // (720 - 640) / 4 = 20 > 16: additive for one round, then binary search.
     near(path.rounds(1), 656.0, 1.0);
     near(path.rounds(2), 720.0 - 64.0 * libm::exp(-0.5), 2.0);
 }
 
-/// Every second packet is acknowledged: 32 packets a round trip where 16 are additive. Where each
-/// is, the average of whole sixteenths stays at 31 of them: 100 * 16 / 31 = 51 packets for one.
+/// Every second packet is acknowledged: 32 packets per round trip where additive increase is 16. If
+/// every packet is, the average in whole sixteenths stays at 31: 100 * 16 / 31 = 51 packets
+/// acknowledged per packet of growth.
 #[test]
 fn since_3_18_growth_is_doubled() {
     for (covers, grown) in [(2, 32.0), (1, 1600.0 / 51.0)] {
         let mut cc = Algorithm::Bic(BicConfig::linux_6_1()).build(2000);
         let odd = Delivery { advanced: 30, ..Delivery::default() };
         cc.on_congestion_event(Instant::ZERO, 2000);
-        // A round trip for the average, from which the window is taken back.
+        // A round trip to update the average; then the window is reset.
         for round in 0..2 {
             if round == 1 {
                 cc.set_window(Instant::ZERO, 1600, 1600);
@@ -77,7 +78,7 @@ fn since_3_18_growth_is_doubled() {
             for _ in 0..1600 / covers {
                 let in_order = Delivery { advanced: covers, was_in_order: true, ..odd };
                 cc.on_delivery(&in_order);
-                // What comes behind a hole, or in a recovery, does not count for the average.
+                // Acknowledgements after a hole, or in a recovery, do not count for the average.
                 cc.on_delivery(&odd);
                 cc.on_ack(&AckSample::full_window(Instant::ZERO, covers));
             }
@@ -86,13 +87,14 @@ fn since_3_18_growth_is_doubled() {
     }
 }
 
-/// 819/1024 of 20 packets are 15, and 922/1024 of 15 packets 13; growth is whole packets.
+/// 819/1024 of 20 packets are 15, and 922/1024 of 15 packets 13. Growth is in whole packets.
 #[test]
 fn linux_6_1_cuts_by_1024ths() {
     let mut cc = Algorithm::Bic(BicConfig::linux_6_1()).build(20);
     cc.on_congestion_event(Instant::ZERO, 20);
     assert_eq!(cc.cwnd(), 15);
-    // One packet below the maximum: 20 / 4 windows for one, half of that by the average of 2.
+    // One packet below the maximum: one per 20 / 4 windows, and with the average of 2 per half of
+    // that.
     for _ in 0..37 {
         assert_eq!(cc.cwnd(), 15);
         cc.on_ack(&AckSample::full_window(Instant::ZERO, 1));
@@ -100,7 +102,7 @@ fn linux_6_1_cuts_by_1024ths() {
     assert_eq!(cc.cwnd(), 16);
 }
 
-/// Also where growth is doubled above them.
+/// Even if growth is doubled above `low_window`.
 #[test]
 fn small_windows_are_newreno() {
     for algorithm in [bic(), Algorithm::Bic(BicConfig::linux_6_1())] {
@@ -110,21 +112,23 @@ fn small_windows_are_newreno() {
     }
 }
 
-/// After a timeout the threshold is the cut window and the last maximum is forgotten: 16 packets a
-/// round trip, and 5 % where that is more.
+/// After a timeout the threshold is the cut window and the last maximum is unknown: 16 packets per
+/// round trip, or 5 % if that is more.
 #[test]
 fn after_a_timeout_it_probes_without_a_maximum() {
     let mut path = Path::new(&bic(), 100, 100);
     path.cc.on_rto(Instant::ZERO, 100);
     assert_eq!((path.cc.cwnd(), path.cc.ssthresh()), (1, 80));
-    // In the seventh round 16 packets reach the threshold; 48 are left, five for one.
+    // In the seventh round 16 packets reach the threshold; the other 48 count five per packet of
+    // growth.
     assert_eq!(path.rounds(7), 80 + 48 / 5);
     path.cc.set_window(Instant::ZERO, 1000, 1000);
     near(path.rounds(2), 1000.0 * 1.05 * 1.05, 2.0);
 }
 
-/// `HZ / 32` are 7 ticks of 4 ms. 1600 packets of 2000 grow by 16 a round trip, and twice that with
-/// two packets for an acknowledgement: one for 50. With eight it would be one for 12.
+/// `HZ / 32` are 7 ticks of 4 ms. A window of 1600 with maximum 2000 grows by 16 per round trip,
+/// and by twice that with two packets per acknowledgement: one per 50. With eight it would be one
+/// per 12.
 #[test]
 fn linux_6_1_keeps_the_growth_of_a_window_for_seven_ticks() {
     let mut cc = Algorithm::Bic(BicConfig::linux_6_1()).build(2000);
@@ -143,14 +147,14 @@ fn linux_6_1_keeps_the_growth_of_a_window_for_seven_ticks() {
         assert_eq!(ack(cc.as_mut(), 7), 1600);
     }
     assert_eq!(ack(cc.as_mut(), 8), 1601);
-    // The next window is another one: its growth is found at once.
+    // After a change of the window the growth is recomputed at once.
     for _ in 0..12 {
         ack(cc.as_mut(), 9);
     }
     assert_eq!(cc.cwnd(), 1602);
 }
 
-/// A window of 14 packets is the last one that grows by one, however far its maximum is.
+/// A window of 14 packets is the largest that grows by one, however far the maximum is.
 #[test]
 fn newreno_ends_above_fourteen_packets() {
     let mut path = Path::cut_at(&bic(), 100, 100);

@@ -1,11 +1,11 @@
-//! HighSpeed TCP against rows of the table in RFC 3649, appendix B.
+//! Compares HighSpeed TCP with rows of the table in RFC 3649, appendix B.
 
 use udccp_base::Instant;
 use udccp_cc::{Algorithm, HighSpeedConfig};
 
 use crate::path::{Path, near};
 
-/// w, a(w), b(w) as the RFC prints them.
+/// w, a(w), b(w) as printed in the RFC.
 const ROWS: [(u32, f64, f64); 7] = [
     (118, 2.0, 0.44),
     (221, 3.0, 0.41),
@@ -22,19 +22,19 @@ fn growth_per_round_trip_is_the_table_of_the_rfc() {
         let mut path = Path::cut_at(&Algorithm::HighSpeed(HighSpeedConfig::default()), w, 100);
         path.cc.set_window(Instant::ZERO, w, w);
         let grown = path.rounds(1) - w;
-        // The window rises within the round, and the table rounds a(w) up.
+        // The window grows within the round, and the table rounds a(w) up.
         near(grown, a, 1.0);
     }
 }
 
-/// Up to the window of a row growth is that row's, beyond it the next whole number.
+/// Up to the window of a row, growth is that of the row; above it, the next whole number.
 #[test]
 fn growth_of_kernels_is_the_row_of_the_window() {
     for (w, a) in [(60, 2), (115, 2), (120, 3), (215, 3), (225, 4), (1050, 8)] {
         let algorithm = Algorithm::HighSpeed(HighSpeedConfig::linux_6_1());
         let mut path = Path::cut_at(&algorithm, w, 100);
         path.cc.set_window(Instant::ZERO, w, w);
-        // The window rises within the round: a hair is missing at its end.
+        // The window grows within the round, so a fraction is missing at its end.
         near(path.rounds(1), f64::from(w + a), 1.0);
         let grown = path.rounds(1) - w;
         assert!((2 * a - 1..=2 * a + 1).contains(&grown), "{w}: {grown}");

@@ -1,4 +1,4 @@
-//! H-TCP: growth over time since the cut, and the cut over the queue.
+//! H-TCP: growth depends on the time since the cut, and the cut on the queue.
 
 use udccp_base::Duration;
 use udccp_cc::{Algorithm, Delivery, HtcpConfig};
@@ -9,9 +9,9 @@ fn htcp() -> Algorithm {
     Algorithm::Htcp(HtcpConfig::default())
 }
 
-/// The window after `rounds` of `rtt_s` from `since` seconds after the cut on, at beta 0.5: steps
-/// of W / alpha + 1 packets, rounded up, with alpha = 1 + 10 (D - 1) + (D - 1)^2 / 4 and its
-/// multiple by RTT / 100 ms in whole numbers.
+/// The window after `rounds` of `rtt_s`, starting `since` seconds after the cut, at beta 0.5. Steps
+/// take W / alpha + 1 packets, rounded up, with alpha = 1 + 10 (D - 1) + (D - 1)^2 / 4, and its
+/// multiple by RTT / 100 ms, in whole numbers.
 fn grown(window: u32, since: f64, rounds: u32, rtt_s: f64) -> f64 {
     (0..rounds).fold(f64::from(window), |w, round| {
         // In the middle of the round.
@@ -22,7 +22,7 @@ fn grown(window: u32, since: f64, rounds: u32, rtt_s: f64) -> f64 {
     })
 }
 
-/// One packet a round trip for a second, then ever more.
+/// One packet per round trip for a second, then more and more.
 #[test]
 fn growth_follows_the_time_since_the_cut() {
     let mut path = Path::cut_at(&htcp(), 1000, 100);
@@ -52,8 +52,8 @@ fn growth_per_second_does_not_depend_on_the_round_trip_time() {
     }
 }
 
-/// Steady throughput and a queue of a quarter of the path: beta = 80 / 100. The first event only
-/// learns, the second finds no throughput to compare with before that.
+/// Steady throughput and a queue of a quarter of the path's capacity: beta = 80 / 100. The first
+/// event only measures; the second has no earlier throughput to compare with.
 #[test]
 fn the_cut_follows_the_queue() {
     let mut path = Path::new(&htcp(), 100, 80);
@@ -70,11 +70,11 @@ fn the_cut_follows_the_queue() {
     }
     assert!((49..=50).contains(&kept[0]), "nothing is known before the first event: {kept:?}");
     let last = kept[3];
-    // The memory of the longest round-trip time has faded by 5 % of 20 ms, and is met again.
+    // The maximum round-trip time has decayed by 5 % of 20 ms, and is reached again.
     assert!((78..=80).contains(&last), "{kept:?}");
 }
 
-/// Throughput that halves from one event to the next: another flow came, and the cut is by half.
+/// If throughput halves from one event to the next, there is a new flow, and the cut is by half.
 #[test]
 fn a_change_of_throughput_cuts_by_half() {
     let mut path = Path::new(&htcp(), 100, 80);
@@ -90,8 +90,8 @@ fn a_change_of_throughput_cuts_by_half() {
     near(kept, 30.0, 4.0);
 }
 
-/// What is kept of 100 packets after an epoch with so many acknowledged in each 100 ms. The
-/// round-trip time is 100 ms, and once 70 ms: 0.7 is kept where the cut follows the queue.
+/// What is kept of 100 packets after an epoch with these numbers acknowledged in each 100 ms. The
+/// round-trip time is 100 ms, and once 70 ms: 0.7 is kept if the cut depends on the queue.
 fn kept_after(path: &mut Path, stretches: &[u32]) -> u32 {
     path.cc.set_window(path.now, 100, 100);
     for (k, &acked) in stretches.iter().enumerate() {
@@ -103,8 +103,8 @@ fn kept_after(path: &mut Path, stretches: &[u32]) -> u32 {
     path.cc.cwnd()
 }
 
-/// 1,000 packets a second, then a stretch with more: a quarter of it counts. 3/4 of 1,000 and 1/4
-/// of 1,700 are 1,175, with 1,900 it is 1,225, which is more than a fifth above.
+/// 1,000 packets per second, then an interval with more, which has weight 1/4. 3/4 of 1,000 and 1/4
+/// of 1,700 are 1,175; with 1,900 it is 1,225, which is more than a fifth above.
 #[test]
 fn a_stretch_counts_for_a_quarter_of_the_throughput() {
     for (last, kept) in [(170, 70), (190, 50)] {
@@ -117,8 +117,9 @@ fn a_stretch_counts_for_a_quarter_of_the_throughput() {
     }
 }
 
-/// The throughput of an epoch begins anew in the first three round trips: two changes, up and down,
-/// then an event that finds it steady again, and only then one that follows the queue.
+/// The measurement restarts in the first three round trips of an epoch: two changes, up and down,
+/// then an event that finds throughput steady again, and only then one whose cut depends on the
+/// queue.
 #[test]
 fn an_epoch_measures_its_own_throughput() {
     let mut path = Path::new(&htcp(), 100, 100);
@@ -127,7 +128,8 @@ fn an_epoch_measures_its_own_throughput() {
     assert_eq!(kept, [50, 50, 70, 50, 50, 50, 70]);
 }
 
-/// A recovery of two seconds does not count: one packet a round trip for a second from its end.
+/// A recovery of two seconds does not count: growth is one packet per round trip for a second after
+/// it.
 #[test]
 fn growth_begins_at_the_end_of_the_recovery() {
     let mut path = Path::cut_at(&htcp(), 1000, 100);

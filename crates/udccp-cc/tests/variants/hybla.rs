@@ -9,13 +9,13 @@ fn hybla() -> Algorithm {
     Algorithm::Hybla(HyblaConfig::default())
 }
 
-/// 100 ms are rho = 4: growth of 16 packets a round trip, 160 packets in a second. The reference
+/// 100 ms are rho = 4: growth of 16 packets per round trip, 160 packets in a second. The reference
 /// flow grows by one in 25 ms: 40 packets in a second, each worth four of them in window.
 #[test]
 fn avoidance_grows_by_rho_squared() {
     let mut path = Path::new(&hybla(), 100, 100);
     path.cc.exit_slow_start(Instant::ZERO);
-    // Less what the window grows within the round: 100 * 16 / 108.
+    // Less the growth of the window within the round: 100 * 16 / 108.
     near(path.rounds(1), 114.8, 1.0);
     near(path.rounds(9), 260.0, 9.0);
     let mut reference = Path::new(&hybla(), 25, 25);
@@ -23,7 +23,7 @@ fn avoidance_grows_by_rho_squared() {
     assert_eq!(reference.run(1.0), 65);
 }
 
-/// 50 ms: 2^2 - 1 = 3 packets for each acknowledged; 100 ms: 15. NewReno adds one.
+/// 50 ms: 2^2 - 1 = 3 packets per packet acknowledged; 100 ms: 15. NewReno adds one.
 #[test]
 fn slow_start_adds_two_to_the_rho_less_one() {
     let grown = [10, 25, 50, 100].map(|rtt_ms| Path::new(&hybla(), 4, rtt_ms).rounds(1));
@@ -37,7 +37,7 @@ fn slow_start_after_a_timeout_doubles_as_newreno() {
     path.cc.on_rto(Instant::ZERO, 64);
     let grown: Vec<u32> = (0..5).map(|_| path.rounds(1)).collect();
     assert_eq!(grown, [2, 4, 8, 16, 32]);
-    // From the threshold on it grows by rho squared in a round trip again.
+    // Above the threshold it grows by rho squared per round trip again.
     near(path.rounds(1), 44.0, 2.0);
 }
 

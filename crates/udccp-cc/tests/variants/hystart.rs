@@ -9,12 +9,12 @@ fn cubic(hystart: HyStart) -> Algorithm {
     Algorithm::Cubic(CubicConfig::with_hystart(hystart))
 }
 
-/// RTT_min 80 ms: a rise of more than 80 / 8 = 10 ms in all samples of a round, nine at least.
+/// RTT_min 80 ms: an increase of more than 80 / 8 = 10 ms in all samples of a round, at least nine.
 #[test]
 fn a_rise_of_an_eighth_ends_slow_start() {
     for (rtt_ms, ends) in [(89, false), (92, true)] {
         let mut path = Path::new(&cubic(HyStart::Classic), 10, 80);
-        // Acknowledgements 5 ms apart are no train.
+        // Acknowledgements 5 ms apart are not a train.
         assert_eq!(path.rounds(1), 20);
         path.rtt = Duration::from_millis(rtt_ms);
         path.rounds(1);
@@ -24,7 +24,7 @@ fn a_rise_of_an_eighth_ends_slow_start() {
     path.ack(path.now, true);
     path.rtt = Duration::from_millis(92);
     path.rounds(1);
-    // Eight acknowledgements grew it before the ninth sample.
+    // The window had grown by eight acknowledgements before the ninth sample.
     near(path.cc.ssthresh(), 25.0, 0.0);
 }
 
@@ -36,7 +36,7 @@ fn a_train_of_half_the_round_trip_ends_slow_start() {
     assert!(path.cc.in_slow_start());
     path.rounds(1);
     assert!(!path.cc.in_slow_start());
-    // Half of 64 have arrived then.
+    // Half of 64 have arrived by then.
     near(path.cc.ssthresh(), 96.0, 2.0);
 }
 
@@ -54,7 +54,7 @@ fn hystart_plus_plus_slows_down_first() {
     let mut path = Path::new(&cubic(HyStart::PlusPlus), 40, 100);
     assert_eq!(path.rounds(1), 80);
     path.rtt = Duration::from_millis(115);
-    // Seven acknowledgements at full growth, 73 at a quarter.
+    // Seven acknowledgements with full growth, 73 with a quarter of it.
     near(path.rounds(1), 80.0 + 7.0 + 18.25, 1.0);
     near(path.rounds(4), 105.0 * 2.4414, 6.0);
     assert!(path.cc.in_slow_start());
@@ -62,7 +62,7 @@ fn hystart_plus_plus_slows_down_first() {
     assert!(!path.cc.in_slow_start());
 }
 
-/// The delay falls below what it was at the change: the rise was noise, slow start goes on.
+/// The delay falls below its value at the change: the increase was noise, and slow start continues.
 #[test]
 fn hystart_plus_plus_returns_where_the_delay_falls() {
     let mut path = Path::new(&cubic(HyStart::PlusPlus), 40, 100);
@@ -70,7 +70,7 @@ fn hystart_plus_plus_returns_where_the_delay_falls() {
     path.rtt = Duration::from_millis(115);
     let slow = path.rounds(1);
     path.rtt = Duration::from_millis(101);
-    // Seven acknowledgements at a quarter, then full growth.
+    // Seven acknowledgements with a quarter of the growth, then full growth.
     near(path.rounds(1), f64::from(2 * slow) - 7.0 * 0.75, 1.5);
     path.rounds(6);
     assert!(path.cc.in_slow_start());
@@ -82,8 +82,8 @@ fn without_a_rise_slow_start_goes_on() {
     assert_eq!(path.rounds(6), 640);
 }
 
-/// Only the first slow start is slowed down (RFC 9406). One after a timeout, or below a threshold
-/// that is set, doubles.
+/// Only the first slow start is slowed down (RFC 9406). After a timeout, or below a threshold set
+/// from outside, slow start doubles the window.
 #[test]
 fn later_slow_starts_are_not_slowed_down() {
     for by_timeout in [true, false] {

@@ -1,11 +1,11 @@
-//! TCP-Illinois: alpha and beta over the mean queueing delay.
+//! TCP-Illinois: alpha and beta as functions of the mean queueing delay.
 
 use udccp_base::{Duration, Instant};
 use udccp_cc::{Algorithm, Delivery, IllinoisConfig};
 
 use crate::path::{Path, near};
 
-/// A path of 100 ms on which 100 ms of queue were seen, now with `queue_ms` of it.
+/// A path of 100 ms with a largest queueing delay of 100 ms, and now `queue_ms`.
 fn with_queue(queue_ms: u64) -> Path {
     let mut path = Path::new(&Algorithm::Illinois(IllinoisConfig::default()), 1000, 100);
     path.cc.set_window(Instant::ZERO, 1000, 1000);
@@ -35,7 +35,7 @@ fn growth_is_ten_packets_a_round_trip_without_delay() {
     near(path.rounds(10), 1100.0, 5.0);
 }
 
-/// After the delay was seen, five rounds without any must pass.
+/// After a delay was measured, five rounds without delay must pass.
 #[test]
 fn the_largest_growth_returns_after_five_good_rounds() {
     let mut path = with_queue(0);
@@ -65,8 +65,8 @@ fn small_windows_are_newreno() {
     assert_eq!(path.cc.cwnd(), 6);
 }
 
-/// A cumulative acknowledgement of 900 packets ends a recovery at a window of 875: alpha 10 times
-/// 900 / 875 in whole packets.
+/// A cumulative acknowledgement of 900 packets ends a recovery with a window of 875: alpha of 10
+/// times 900 / 875, in whole packets.
 #[test]
 fn since_4_6_the_end_of_a_recovery_is_a_round_trip_of_growth() {
     for (config, grown) in [(IllinoisConfig::linux_6_1(), 10), (IllinoisConfig::default(), 0)] {

@@ -5,7 +5,7 @@ use udccp_cc::{Algorithm, LpConfig};
 
 use crate::path::Path;
 
-/// 100 to 200 ms were seen; the smoothed delay is back near 100 ms.
+/// Delays of 100 to 200 ms were measured; the smoothed delay is back near 100 ms.
 fn learnt() -> Path {
     let mut path = Path::new(&Algorithm::Lp(LpConfig::default()), 100, 100);
     path.cc.set_window(Instant::ZERO, 100, 100);
@@ -32,7 +32,7 @@ fn a_sign_of_a_queue_halves_and_growth_waits_three_round_trips() {
     path.rtt = Duration::from_millis(117);
     path.rounds(1);
     assert_eq!(path.cc.cwnd(), 50);
-    // The queue goes at once.
+    // The queue disappears at once.
     path.rtt = Duration::from_millis(100);
     assert_eq!(path.rounds(2), 50);
     let later = path.rounds(6);
@@ -45,10 +45,11 @@ fn a_queue_that_stays_leaves_one_packet() {
     path.rtt = Duration::from_millis(150);
     path.rounds(3);
     assert_eq!(path.cc.cwnd(), 1);
-    // As long as it stays, so does the window.
+    // While the queue stays, the window stays.
     path.rounds(20);
     assert_eq!(path.cc.cwnd(), 1);
-    // When it goes, slow start leads back to half of what was, and then one by one.
+    // Without the queue, slow start leads back to half of the old window, then growth is one by
+    // one.
     path.rtt = Duration::from_millis(100);
     let back = path.rounds(30);
     assert!((50..=75).contains(&back), "{back}");

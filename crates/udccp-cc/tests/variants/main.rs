@@ -1,4 +1,4 @@
-//! Each window algorithm against its closed form or points worked out by hand.
+//! Compares each window algorithm with its closed form or with points computed by hand.
 
 mod bic;
 mod delays;

@@ -12,7 +12,7 @@ pub(crate) struct Path {
 }
 
 impl Path {
-    /// In slow start with a window of `cwnd`.
+    /// Starts in slow start with a window of `cwnd`.
     pub(crate) fn new(algorithm: &Algorithm, cwnd: u32, rtt_ms: u64) -> Self {
         let rtt = Duration::from_millis(rtt_ms);
         Self {
@@ -24,20 +24,20 @@ impl Path {
         }
     }
 
-    /// A first congestion event was met at `cwnd`.
+    /// Has a first congestion event at a window of `cwnd`.
     pub(crate) fn cut_at(algorithm: &Algorithm, cwnd: u32, rtt_ms: u64) -> Self {
         let mut path = Self::new(algorithm, cwnd, rtt_ms);
         path.lose();
         path
     }
 
-    /// A congestion event.
+    /// Causes a congestion event.
     pub(crate) fn lose(&mut self) {
         let cwnd = self.cc.cwnd();
         self.cc.on_congestion_event(self.now, cwnd);
     }
 
-    /// Round trips: each acknowledges the window with which it began, evenly spread.
+    /// Runs round trips. Each acknowledges the window at its start, evenly spread.
     pub(crate) fn rounds(&mut self, n: u32) -> u32 {
         for _ in 0..n {
             let acks = self.cc.cwnd();
@@ -51,7 +51,7 @@ impl Path {
         self.cc.cwnd()
     }
 
-    /// Round trips for about `seconds`.
+    /// Runs round trips for about `seconds`.
     pub(crate) fn run(&mut self, seconds: f64) -> u32 {
         let end = self.now + Duration::from_secs_f64(seconds);
         while self.now < end {
@@ -60,7 +60,7 @@ impl Path {
         self.cc.cwnd()
     }
 
-    /// One packet is acknowledged.
+    /// Acknowledges one packet.
     pub(crate) fn ack(&mut self, now: Instant, round_start: bool) {
         let (rtt, srtt, min_rtt) = (Some(self.rtt), Some(self.rtt), Some(self.min_rtt));
         let in_flight = self.cc.cwnd();
@@ -86,7 +86,7 @@ impl Path {
     }
 }
 
-/// Panics where `got` is further than `tolerance` from the closed form's `want`.
+/// Panics if `got` differs by more than `tolerance` from the closed form's `want`.
 #[track_caller]
 pub(crate) fn near(got: u32, want: f64, tolerance: f64) {
     assert!((f64::from(got) - want).abs() <= tolerance, "{got}, expected {want}");

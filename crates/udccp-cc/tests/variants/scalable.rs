@@ -1,4 +1,4 @@
-//! Scalable TCP: growth and cut in shares of the window.
+//! Scalable TCP: growth and cut are shares of the window.
 
 use udccp_cc::{Algorithm, ScalableConfig};
 
@@ -28,7 +28,7 @@ fn below_a_hundred_packets_growth_is_newreno() {
     assert_eq!([1, 1, 1].map(|n| path.rounds(n)), [43, 44, 45]);
 }
 
-/// Linux 2.6: one packet for fifty acknowledgements, whatever each of them covers.
+/// Linux 2.6: one packet per fifty acknowledgements, however many packets each of them covers.
 #[test]
 fn in_kernel_2_6_an_acknowledgement_adds_a_fiftieth_of_a_packet() {
     let kernel = Algorithm::Scalable(ScalableConfig::linux_2_6());
@@ -38,7 +38,7 @@ fn in_kernel_2_6_an_acknowledgement_adds_a_fiftieth_of_a_packet() {
     assert_eq!([1, 1, 1].map(|n| path.rounds(n)), [43, 44, 45], "NewReno below fifty packets");
 }
 
-/// An eighth of 35 packets is 4: what is cut away is rounded down, as in the kernels.
+/// An eighth of 35 packets is 4: the amount cut is rounded down, as in the kernels.
 #[test]
 fn the_cut_is_rounded_down() {
     for (cwnd, kept) in [(35, 31), (40, 35), (16, 14), (15, 14)] {

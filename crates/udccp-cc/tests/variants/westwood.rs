@@ -1,4 +1,4 @@
-//! Westwood+: the window after a loss is what bandwidth and smallest round-trip time make.
+//! Westwood+: the window after a loss follows from bandwidth and smallest round-trip time.
 
 use udccp_base::{Duration, Instant};
 use udccp_cc::{Algorithm, WestwoodConfig};
@@ -20,8 +20,8 @@ fn westwood() -> Algorithm {
     Algorithm::Westwood(WestwoodConfig::default())
 }
 
-/// 1000 packets in 110 ms are 9091 a second; at an RTT_min of 100 ms that is a window of 909: the
-/// queue's tenth goes, the pipe stays full.
+/// 1000 packets in 110 ms are 9091 per second. At an RTT_min of 100 ms that is a window of 909: the
+/// tenth in the queue is removed, and the pipe stays full.
 #[test]
 fn a_loss_empties_the_queue_and_no_more() {
     let mut path = Path::new(&westwood(), 1000, 100);
@@ -32,13 +32,13 @@ fn a_loss_empties_the_queue_and_no_more() {
     let expected = f64::from(path.cc.cwnd()) / 1.1;
     recover(&mut path);
     let kept = f64::from(path.cc.cwnd());
-    // The filter lags behind the growing window, and a sample spans whole acknowledgements.
+    // The filter lags behind the growing window, and a sample covers whole acknowledgements.
     assert!((kept / expected - 1.0).abs() < 0.02, "{kept}, expected {expected}");
     assert_eq!(path.cc.ssthresh(), path.cc.cwnd());
 }
 
-/// A change of bandwidth passes two stages of 7/8: after n samples
-/// 1 - (7/8)^n (1 + n / 8) of it has arrived; n = 16: 0.646.
+/// A change of bandwidth passes two stages of 7/8: after n samples 1 - (7/8)^n (1 + n / 8) of it
+/// has taken effect; n = 16: 0.646.
 #[test]
 fn the_estimate_follows_through_two_stages() {
     let mut path = Path::new(&westwood(), 500, 100);
