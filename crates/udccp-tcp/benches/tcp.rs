@@ -1,5 +1,5 @@
-//! Cost of one segment delivered, both ends and the acknowledgements included, over an in-memory
-//! pipe in virtual time: `cargo bench -p udccp-tcp`. Flat in the window is the point.
+//! Cost of one segment delivered, including both ends and the acknowledgements, over an in-memory
+//! pipe in virtual time: `cargo bench -p udccp-tcp`. It should not grow with the window.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its numbers")]
 
 use std::collections::VecDeque;
@@ -97,7 +97,7 @@ impl Pipe {
     }
 }
 
-/// Nanoseconds and acknowledgements for one segment delivered.
+/// Nanoseconds and acknowledgements per segment delivered.
 fn run(window: u32, loss: f64, segments: u64) -> (f64, f64) {
     let mut pipe = Pipe::new(window, loss);
     pipe.sender.open(pipe.now);
@@ -111,8 +111,7 @@ fn run(window: u32, loss: f64, segments: u64) -> (f64, f64) {
     (nanos / delivered, (acks(&pipe) - acks_before) as f64 / delivered)
 }
 
-/// Time on the processor, which other programs do not lengthen; elsewhere than on Linux the time
-/// of the clock.
+/// Processor time, which other load does not affect; wall-clock time on systems other than Linux.
 fn processor_nanos() -> u64 {
     let schedstat = std::fs::read_to_string("/proc/self/schedstat").ok();
     let on_cpu = schedstat.and_then(|s| s.split(' ').next()?.parse().ok());

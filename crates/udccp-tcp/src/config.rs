@@ -1,10 +1,10 @@
-//! The settings of a TCP end. Defaults are those of a current host; there are profiles of others.
+//! The settings of a TCP end. Defaults are those of a current host; other hosts have profiles.
 
 use udccp_base::{Duration, Instant};
 use udccp_cc::{Algorithm, InitialWindow};
 
-/// What Linux 2.6.22 counts for a segment in addition to its data: room for headers, and `sk_buff`
-/// on a 64-bit machine. A segment of 1,448 bytes has 1,664 in its buffer.
+/// The memory that Linux 2.6.22 accounts to a segment in addition to its data: header room, and
+/// `sk_buff` on a 64-bit machine. A segment of 1,448 bytes has 1,664 in its buffer.
 const SEGMENT_OVERHEAD_2_6_BYTES: u32 = 448;
 
 /// Settings of one TCP end. Usually both ends of a flow have the same.
@@ -22,15 +22,15 @@ pub struct TcpConfig {
     /// Initial slow start threshold in segments, from an earlier connection to this peer
     /// (`RTAX_SSTHRESH`, if `tcp_no_metrics_save` is 0); `None`: unlimited (RFC 5681 section 3.1).
     pub initial_ssthresh: Option<u32>,
-    /// How much an acknowledgement lets the window grow.
+    /// How an acknowledgement counts for the growth of the window.
     pub ack_counting: AckCounting,
     /// How the window is reduced in loss recovery.
     pub window_reduction: WindowReduction,
     /// Room in bytes for data that arrived and was not read: the largest window advertised.
     pub recv_buffer_bytes: u32,
-    /// Whether the advertised window starts at 64 kB and opens by two segments with each that
-    /// arrives, which is acknowledged at once meanwhile (`tcp_grow_window`). Kernels do so if an
-    /// application has set the buffer. A buffer of 16 MiB takes 5,700 segments.
+    /// Whether the advertised window starts at 64 kB and opens by two segments per arriving
+    /// segment. Meanwhile each segment is acknowledged at once (`tcp_grow_window`). Kernels do so
+    /// if an application has set the buffer. A buffer of 16 MiB takes 5,700 segments.
     pub opens_window: bool,
     /// Room in bytes for data that was accepted and is not acknowledged yet.
     pub send_buffer_bytes: u64,
@@ -38,7 +38,7 @@ pub struct TcpConfig {
     /// in addition to its data (`truesize`), and a full buffer accepts data again when a third of
     /// it is free (`sk_stream_min_wspace`).
     pub segment_overhead_bytes: Option<u32>,
-    /// Bytes accepted and not sent yet, from which on the end is not writable.
+    /// Limit of bytes accepted and not sent yet, at which the end stops being writable.
     pub unsent_limit_bytes: u64,
     /// When the receiver sends acknowledgements.
     pub delayed_ack: DelayedAck,
@@ -48,11 +48,11 @@ pub struct TcpConfig {
     /// 2.4 says 1 s, with which a loss at the end of a window costs five times as much time.
     pub min_rto: Duration,
     /// Smallest difference between the timeout and the smoothed round-trip time: the G of RFC 6298
-    /// section 2.3, which kernels set to the minimum of 200 ms. Without it a steady path of 300 ms
-    /// has an RTO of 301 ms, which would expire during every fast retransmission.
+    /// section 2.3, which is 200 ms in kernels, their minimum RTO. Without it a steady path of 300
+    /// ms has an RTO of 301 ms, which would expire during every fast retransmission.
     pub rto_margin: Duration,
-    /// Timers expire at multiples of this, and times to wait are rounded up to it, as in a kernel
-    /// that counts ticks; zero: at any time.
+    /// Timers expire at multiples of this, and waiting times are rounded up to it, as in a kernel
+    /// with ticks; zero for no rounding.
     pub tick: Duration,
     /// Which acknowledgements give a round-trip time.
     pub rtt_sampling: RttSampling,
@@ -68,15 +68,15 @@ pub struct TcpConfig {
     pub rescue: bool,
     /// Whether the acknowledgement that ends a recovery counts for growth, as in kernels since 4.6.
     pub grows_at_recovery_end: bool,
-    /// Whether a timeout during a recovery leaves the slow start threshold as the recovery set it,
-    /// as kernels do (`tcp_enter_loss`); RFC 5681 does not.
+    /// Whether a timeout during a recovery keeps the slow start threshold set by the recovery, as
+    /// in kernels (`tcp_enter_loss`) but not in RFC 5681.
     pub timeout_keeps_threshold: bool,
-    /// Whether the first acknowledgement after a timeout lets new data be sent before further
-    /// retransmissions, to see whether the timeout was spurious (F-RTO, RFC 5682 section 3.1). The
+    /// Whether new data is sent after the first acknowledgement that follows a timeout, before
+    /// further retransmissions, to detect a spurious timeout (F-RTO, RFC 5682 section 3.1). The
     /// effects of a spurious timeout are not undone.
     pub frto: bool,
-    /// Whether a receiver delays acknowledgements of out-of-order segments, from the fourth of a
-    /// hole on, by a millisecond or a twentieth of the round-trip time, if that is less (kernels
+    /// Whether a receiver delays acknowledgements of out-of-order segments after the first three of
+    /// a hole, by a millisecond or a twentieth of the round-trip time, if that is less (kernels
     /// since 4.18).
     pub compresses_sacks: bool,
     /// How losses are detected.
@@ -87,17 +87,17 @@ pub struct TcpConfig {
     pub detect_lost_retransmissions: bool,
     /// Use explicit congestion notification (RFC 3168).
     pub ecn: bool,
-    /// Most segments in one burst if the congestion control sets a rate: a burst is what the rate
-    /// carries in a millisecond, at least two segments, as kernels size segments for offload. 1: no
-    /// bursts. The window leaves room for bursts.
+    /// Most segments in one burst if the congestion control sets a rate: a burst is the data of a
+    /// millisecond at that rate, at least two segments, as kernels size segments for offload. 1 for
+    /// no bursts. The window leaves room for bursts.
     pub max_train: u32,
     /// Whether the segments of a burst leave together (segmentation offload), or each at its time.
     pub offload: bool,
-    /// Whether segments wait in the socket while two of them, or what the rate carries in a
-    /// millisecond, wait in the queue of the host's device (TCP Small Queues, kernels since 3.6).
+    /// Whether segments wait in the socket while two of them, or the data of a millisecond at the
+    /// sending rate, are queued in the host's device (TCP Small Queues, kernels since 3.6).
     pub small_queues: bool,
-    /// Whether the window grows in slow start while it is less than twice what is in flight, even
-    /// if it is not filled (kernels since 3.16).
+    /// Whether the window grows in slow start while it is less than twice the amount in flight,
+    /// even if it is not filled (kernels since 3.16).
     pub starts_with_room: bool,
     /// Send partly filled segments at once (no Nagle algorithm).
     pub nodelay: bool,
@@ -136,7 +136,7 @@ pub struct DelayedAck {
 /// How losses are detected before the retransmission timer expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossDetection {
-    /// Three segments above were SACKed (RFC 6675).
+    /// When three segments above were SACKed (RFC 6675).
     Sack,
     /// By time, with tail loss probes (RFC 8985), as in kernels since 4.18.
     RackTlp,
@@ -153,8 +153,8 @@ pub enum AckCounting {
     /// One, however many it acknowledges (earlier kernels without appropriate byte counting). With
     /// delayed acknowledgements NewReno then grows by one segment in two round trips.
     OnePerAck,
-    /// One in slow start, the segments it acknowledges in congestion avoidance: the same kernels
-    /// with an algorithm that compensates for delayed acknowledgements itself.
+    /// One in slow start, the segments it acknowledges in congestion avoidance: the same kernels,
+    /// with an algorithm that itself compensates for delayed acknowledgements.
     OneInSlowStart,
     /// The segments it acknowledges in slow start, one in congestion avoidance (HighSpeed TCP in
     /// kernels since 3.18).
@@ -162,7 +162,7 @@ pub enum AckCounting {
 }
 
 impl AckCounting {
-    /// What kernels since 3.18 count for `algorithm`: segments, with two exceptions.
+    /// How kernels since 3.18 count for `algorithm`: segments, with two exceptions.
     fn today(algorithm: &Algorithm) -> Self {
         match algorithm {
             Algorithm::Hybla(_) => Self::OnePerAck,
@@ -186,9 +186,9 @@ pub enum RttSampling {
 pub enum WindowReduction {
     /// At once: nothing is sent until the data in flight has fallen to the new window (RFC 6675).
     AtOnce,
-    /// In proportion to what is delivered (RFC 6937). Below the new window, one segment more than
-    /// is delivered is sent if an acknowledgement advances and shows no further loss, as in Linux
-    /// 6.1, and otherwise no more.
+    /// In proportion to the data delivered (RFC 6937). Below the new window, one segment more than
+    /// delivered is sent if an acknowledgement advances and shows no further loss, as in Linux 6.1;
+    /// otherwise only as much as delivered.
     Proportional,
     /// One segment for every two acknowledgements, for a cut by one half: rate halving, as in the
     /// kernels of the 2.6 series.
@@ -201,8 +201,8 @@ impl DelayedAck {
         Self { every: 1, timeout: Duration::from_millis(40), quick: 0, quick_again: false };
 }
 
-/// When a timer of `wait` set at `now` expires, with ticks of `tick`: one tick late, and a long
-/// timer at a multiple of 8, 64 and so on ticks after it, as in Linux's timer wheel since 5.8
+/// The time at which a timer of `wait`, set at `now`, expires with ticks of `tick`: one tick late,
+/// and for long timers at a multiple of 8, 64 and so on ticks, as in Linux's timer wheel since 5.8
 /// (`calc_index` of kernel/time/timer.c).
 #[inline]
 pub(crate) fn on_tick(now: Instant, wait: Duration, tick: Duration) -> Instant {
@@ -219,12 +219,12 @@ pub(crate) fn on_tick(now: Instant, wait: Duration, tick: Duration) -> Instant {
     Instant::from_nanos((((expires >> shift) + 1) << shift).saturating_mul(tick))
 }
 
-/// Timers of fewer ticks are exact to a tick (`LVL_START(1)`); each level above has eight times as
-/// many, eight times as coarse.
+/// Shorter timers in ticks are exact (`LVL_START(1)`). Each level above has eight times the range
+/// and an eighth of the resolution.
 const FIRST_LEVEL_TICKS: u64 = 63;
 
-/// Ticks of the coarsest level, as a power of two (`LVL_SHIFT(7)` with fewer than 1000 ticks a
-/// second).
+/// Resolution of the last level in ticks, as a power of two (`LVL_SHIFT(7)`, for fewer than 1000
+/// ticks per second).
 const LAST_LEVEL_SHIFT: u32 = 21;
 
 impl Default for DelayedAck {
@@ -235,14 +235,14 @@ impl Default for DelayedAck {
 }
 
 impl TcpConfig {
-    /// A current host with this congestion control: windows not limited by buffers on paths below 1
-    /// Gbit/s and 100 ms, proportional rate reduction, acknowledgements counted as in kernels since
-    /// 3.18.
+    /// A current host with this congestion control: buffers that do not limit the window on paths
+    /// below 1 Gbit/s and 100 ms, proportional rate reduction, acknowledgements counted as in
+    /// kernels since 3.18.
     pub fn new(algorithm: Algorithm) -> Self {
         Self {
             mss: 1460,
             ack_counting: AckCounting::today(&algorithm),
-            // Illinois counts that acknowledgement itself, for more than it reports.
+            // Illinois itself counts that acknowledgement, for more segments than it reports.
             grows_at_recovery_end: !matches!(algorithm, Algorithm::Illinois(_)),
             timeout_keeps_threshold: true,
             frto: true,
@@ -285,8 +285,8 @@ impl TcpConfig {
         }
     }
 
-    /// The RFCs to the letter where kernels differ: window reduced at once (RFC 6675), growth as in
-    /// RFC 5681 with at most two segments per acknowledgement (RFC 3465), RTO of at least 1 s.
+    /// Follows the RFCs where kernels differ: window reduced at once (RFC 6675), growth as in RFC
+    /// 5681 with at most two segments per acknowledgement (RFC 3465), RTO of at least 1 s.
     pub fn rfc(algorithm: Algorithm) -> Self {
         Self {
             ack_counting: AckCounting::AtMost(2),
@@ -312,7 +312,7 @@ impl TcpConfig {
     /// The defaults of Linux 2.6.22 (2007): initial window of RFC 3390, acknowledgements counted
     /// instead of segments (`tcp_abc` = 0), initial RTO 3 s, rate halving. Buffers grow to 4 MB
     /// (`tcp_rmem`, `tcp_wmem`) if memory is 1 GiB or more. Three quarters of the receive buffer
-    /// become window, and the send buffer includes the overhead of each segment.
+    /// are available as window, and the send buffer includes the overhead of each segment.
     ///
     /// CUBIC, BIC, H-TCP and Illinois of that time counted segments in congestion avoidance and
     /// acknowledgements in slow start. CUBIC's own configuration does that, and this profile passes
@@ -357,7 +357,7 @@ impl TcpConfig {
         (u128::from(self.send_buffer_bytes) * u128::from(data) / u128::from(memory)) as u64
     }
 
-    /// Bytes of data in a full segment when the peer agrees to the same options.
+    /// Bytes of data in a full segment if the peer agrees to the same options.
     pub fn segment_payload(&self) -> usize {
         let options = if self.timestamps { 12 } else { 0 };
         usize::from(self.mss).saturating_sub(options).max(1)
@@ -378,7 +378,7 @@ mod tests {
         assert_eq!(on_tick(now, Duration::from_millis(40), Duration::ZERO), exact);
     }
 
-    /// Up to 62 ticks to the tick, up to 503 to eight, up to 4031 to 64.
+    /// Up to 62 ticks exact to a tick, up to 503 to eight ticks, up to 4031 to 64.
     #[test]
     fn long_timers_expire_on_coarse_ticks() {
         let (tick, now) = (Duration::from_millis(4), Instant::from_nanos(10_500_000));

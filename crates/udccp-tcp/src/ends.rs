@@ -1,4 +1,4 @@
-//! The two ends of a flow: one that opens and sends, one that waits, receives and closes along.
+//! The two ends of a flow: one opens and sends; the other waits, receives, and closes after it.
 
 use core::net::SocketAddr;
 
@@ -11,29 +11,29 @@ use crate::connection::{CloseReason, Connection, State, TcpStats};
 
 /// The active end: opens the connection and sends.
 ///
-/// Messages are taken into the byte stream as their length; their boundaries and contents are not
-/// kept. A message as long as [`udccp_base::AppPort::max_payload`] fills one segment.
+/// A message adds its length to the byte stream; boundaries and contents are not kept. A message of
+/// [`udccp_base::AppPort::max_payload`] bytes fills one segment.
 #[derive(Debug)]
 pub struct TcpSender(Connection);
 
 /// The passive end: answers a SYN, receives, and closes when the peer has closed.
 ///
-/// Read with [`Transport::poll_delivered`] before draining: what is not read is not in the
-/// window that the next acknowledgement advertises.
+/// Read with [`Transport::poll_delivered`] before draining: unread data reduces the window that the
+/// next acknowledgement advertises.
 #[derive(Debug)]
 pub struct TcpReceiver(Connection);
 
 impl TcpSender {
-    /// An end at `local` that will open to `remote`; both addresses carry the TCP port. `seed`
-    /// gives the initial sequence number and timestamp.
+    /// An end at `local` that will open to `remote`; both addresses have TCP ports. `seed` gives
+    /// the initial sequence number and timestamp.
     pub fn new(local: SocketAddr, remote: SocketAddr, config: TcpConfig, seed: Seed) -> Self {
         Self(Connection::new(local, remote, config, seed.derive("active"), State::Closed))
     }
 }
 
 impl TcpReceiver {
-    /// An end at `local` that waits for `remote`; both addresses carry the TCP port. `seed` gives
-    /// the initial sequence number and timestamp.
+    /// An end at `local` that waits for `remote`; both addresses have TCP ports. `seed` gives the
+    /// initial sequence number and timestamp.
     pub fn new(local: SocketAddr, remote: SocketAddr, config: TcpConfig, seed: Seed) -> Self {
         Self(Connection::new(local, remote, config, seed.derive("passive"), State::Listen))
     }

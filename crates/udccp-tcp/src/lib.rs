@@ -8,8 +8,8 @@
 //! | states, handshake, close, window, probes of a closed window | RFC 9293 |
 //! | slow start, congestion avoidance, restart after idle | RFC 5681, with `udccp_cc`'s windows |
 //! | loss recovery, limited transmit | RFC 6675, RFC 3042 |
-//! | lost retransmissions found by order of sending | as kernels; [`TcpConfig`] turns it off |
-//! | how the window falls in recovery | RFC 6675, RFC 6937, or rate halving |
+//! | detection of lost retransmissions | as in kernels; can be turned off in [`TcpConfig`] |
+//! | reduction of the window in recovery | RFC 6675, RFC 6937, or rate halving |
 //! | SACK, reports of duplicates | RFC 2018, RFC 2883 |
 //! | retransmission timer | RFC 6298, with the kernels' bounds |
 //! | window scaling, timestamps, protection against wrapped numbers | RFC 7323 |

@@ -1,12 +1,12 @@
-//! A sorted set of disjoint stretches of sequence space, fast where TCP touches it.
+//! A sorted set of disjoint ranges of sequence space, fast for TCP's access pattern.
 //!
-//! New stretches come at the back, holes are filled at the front, and lookups repeat: an append, a
-//! fill at the front and a lookup near the last one cost O(1) however many stretches there are.
-//! The rest is a binary search and, at worst, a move of the shorter side.
+//! New ranges are added at the back, holes are filled at the front, and lookups repeat. So an
+//! append, a fill at the front and a lookup near the last one cost O(1) for any number of ranges.
+//! Other operations take a binary search and, at worst, a move of the shorter side.
 
 use std::collections::VecDeque;
 
-/// A stretch of sequence space, `start..end`, never empty inside a set.
+/// A range of sequence space, `start..end`, never empty inside a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Range {
     /// First offset covered.
@@ -26,17 +26,17 @@ impl Range {
         self.end.saturating_sub(self.start)
     }
 
-    /// The part that lies within `low..high` (possibly empty).
+    /// The part within `low..high` (possibly empty).
     pub(crate) fn clamp(self, low: u64, high: u64) -> Self {
         Self::new(self.start.max(low), self.end.min(high))
     }
 }
 
-/// The set. Touching stretches are always merged into one.
+/// The set. Adjacent ranges are always merged.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RangeSet {
     ranges: VecDeque<Range>,
-    /// Where the last lookup ended: a hint that is checked, never trusted.
+    /// The index of the last lookup: a hint that is checked before use.
     hint: usize,
 }
 
@@ -46,22 +46,22 @@ impl RangeSet {
         self.ranges.is_empty()
     }
 
-    /// The lowest stretch.
+    /// The lowest range.
     pub(crate) fn first(&self) -> Option<Range> {
         self.ranges.front().copied()
     }
 
-    /// The highest stretch.
+    /// The highest range.
     pub(crate) fn last(&self) -> Option<Range> {
         self.ranges.back().copied()
     }
 
-    /// The stretches from the highest down.
+    /// The ranges in descending order.
     pub(crate) fn iter_back(&self) -> impl Iterator<Item = Range> {
         self.ranges.iter().rev().copied()
     }
 
-    /// Index of the first stretch that ends after `offset`.
+    /// Index of the first range that ends after `offset`.
     fn index_after(&mut self, offset: u64) -> usize {
         let fits = |i: usize| {
             (i == 0 || self.ranges.get(i - 1).is_some_and(|r| r.end <= offset))
@@ -74,16 +74,16 @@ impl RangeSet {
         self.hint
     }
 
-    /// The first stretch that ends after `offset`: the one that covers it, or else the next.
+    /// The first range that ends after `offset`: the one that covers it, or otherwise the next.
     pub(crate) fn first_after(&mut self, offset: u64) -> Option<Range> {
         let i = self.index_after(offset);
         self.ranges.get(i).copied()
     }
 
     /// Adds `range`; calls `newly` for each part that was not covered before, in ascending order.
-    /// Returns the stretch that now holds `range`.
+    /// Returns the range of the set that now contains `range`.
     pub(crate) fn insert(&mut self, range: Range, mut newly: impl FnMut(Range)) -> Range {
-        // The back is where data arrives: extend or append without a search.
+        // Data usually arrives at the back: extend or append without a search.
         match self.ranges.back_mut() {
             Some(back) if back.start <= range.start && range.start <= back.end => {
                 if range.end > back.end {
@@ -102,7 +102,7 @@ impl RangeSet {
     }
 
     fn insert_within(&mut self, range: Range, mut newly: impl FnMut(Range)) -> Range {
-        // A stretch that ends exactly where the range starts merges with it.
+        // A range that ends exactly at the new one's start is merged with it.
         let first = self.index_after(range.start.saturating_sub(1));
         let mut merged = range;
         let mut uncovered_from = range.start;
@@ -142,7 +142,7 @@ impl RangeSet {
         }
     }
 
-    /// Takes `range` out; returns the number of covered bytes that went.
+    /// Removes `range`; returns the number of covered bytes removed.
     pub(crate) fn remove(&mut self, range: Range) -> u64 {
         let mut removed = 0;
         let mut i = self.index_after(range.start);
@@ -171,12 +171,12 @@ impl RangeSet {
         removed
     }
 
-    /// Forgets everything.
+    /// Removes everything.
     pub(crate) fn clear(&mut self) {
         self.ranges.clear();
     }
 
-    /// Forgets everything below `edge`; returns the number of covered bytes that went.
+    /// Removes everything below `edge`; returns the number of covered bytes removed.
     pub(crate) fn remove_below(&mut self, edge: u64) -> u64 {
         let mut removed = 0;
         while let Some(front) = self.ranges.front_mut() {
@@ -207,7 +207,7 @@ mod tests {
         set.ranges.iter().flat_map(|r| r.start..r.end).collect()
     }
 
-    /// Against a set of single offsets, with random stretches, removals and lookups.
+    /// Compares with a set of single offsets, with random ranges, removals and lookups.
     #[test]
     fn agrees_with_a_set_of_single_offsets() {
         let mut rng = Seed(11).stream("ranges");

@@ -1,15 +1,15 @@
-//! Sequence numbers: 64-bit offsets inside, 32-bit numbers on the wire.
+//! Sequence numbers: 64-bit offsets internally, 32-bit numbers on the wire.
 //!
-//! Offset 0 is the SYN, offset 1 the first byte of data, so offsets never wrap and compare as
-//! plain integers; only the two functions here know that the wire counts modulo 2^32.
+//! Offset 0 is the SYN, and offset 1 the first byte of data, so offsets never wrap and compare as
+//! integers. Only these two functions handle the wire format modulo 2^32.
 
-/// The 32-bit number on the wire of `offset`, for the initial sequence number `isn`.
+/// The 32-bit wire number of `offset` with initial sequence number `isn`.
 #[inline]
 pub(crate) const fn to_wire(isn: u32, offset: u64) -> u32 {
     isn.wrapping_add(offset as u32)
 }
 
-/// The offset nearest to `reference` whose number on the wire is `wire`; `None` below offset 0.
+/// The offset nearest to `reference` with the wire number `wire`; `None` below offset 0.
 #[inline]
 pub(crate) fn from_wire(isn: u32, wire: u32, reference: u64) -> Option<u64> {
     let distance = wire.wrapping_sub(to_wire(isn, reference)) as i32;

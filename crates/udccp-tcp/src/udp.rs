@@ -1,4 +1,4 @@
-//! Sends and receives UDP: the sender leaves all control to its source, the sink counts.
+//! Sends and receives UDP: the source alone controls the sender; the sink counts.
 
 use core::net::SocketAddr;
 
@@ -15,7 +15,7 @@ const USUAL_PAYLOAD: usize = 1472;
 /// Largest payload that the length field and an IPv4 packet can hold.
 const MAX_PAYLOAD: usize = 65_507;
 
-/// Sends every message at once as one datagram: always writable, the rate is the source's.
+/// Sends each message at once as one datagram. It is always writable; the source sets the rate.
 #[derive(Debug)]
 pub struct UdpSender {
     local: SocketAddr,
@@ -25,7 +25,7 @@ pub struct UdpSender {
     closed: bool,
 }
 
-/// Receives datagrams and hands their data on, message by message.
+/// Receives datagrams and delivers their data, message by message.
 #[derive(Debug)]
 pub struct UdpSink {
     local: SocketAddr,
@@ -37,7 +37,7 @@ pub struct UdpSink {
 }
 
 impl UdpSender {
-    /// A sender at `local` to `remote`; both addresses carry the UDP port.
+    /// A sender at `local` to `remote`; both addresses have UDP ports.
     pub fn new(local: SocketAddr, remote: SocketAddr) -> Self {
         Self {
             local,
@@ -65,7 +65,7 @@ impl UdpSender {
 }
 
 impl UdpSink {
-    /// A sink at `local` for datagrams from `remote`; both addresses carry the UDP port.
+    /// A sink at `local` for datagrams from `remote`; both addresses have UDP ports.
     pub fn new(local: SocketAddr, remote: SocketAddr) -> Self {
         Self {
             local,
@@ -98,7 +98,7 @@ impl UdpSink {
     }
 }
 
-/// A payload as bytes and then a count of zero bytes.
+/// A payload as bytes and a count of zero bytes after them.
 fn parts(payload: &Payload) -> (&[u8], usize) {
     match payload {
         Payload::Bytes(data) => (data, 0),
@@ -128,7 +128,7 @@ impl Machine for UdpSender {
 
 impl AppPort for UdpSender {
     fn send(&mut self, _now: Instant, message: Message) -> SendOutcome {
-        // What no datagram can hold will never be taken.
+        // A message that fits in no datagram is never accepted.
         if self.closed || message.payload.len() > MAX_PAYLOAD {
             return SendOutcome::Closed(message);
         }

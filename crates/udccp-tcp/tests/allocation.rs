@@ -1,4 +1,5 @@
-//! No segment allocates: headers are cut from blocks, and everything else has grown to its size.
+//! No segment allocates: headers are cut from blocks, and all other memory has reached its final
+//! size.
 
 mod common;
 
@@ -24,8 +25,8 @@ fn a_thousand_segments_cost_a_handful_of_allocations() {
         pipe.run_for(Duration::from_secs(5));
         let allocations = ALLOCATOR.allocations() - before;
         let segments = (pipe.delivered - delivered) / 1448;
-        // A block of 16 KiB (two allocations) holds 500 headers of 32 bytes; an acknowledgement
-        // for every second segment: six allocations for a thousand segments.
+        // A block of 16 KiB (two allocations) holds 500 headers of 32 bytes. With an
+        // acknowledgement per two segments, that is six allocations per thousand segments.
         assert!(segments > 10_000, "{segments}");
         assert!(allocations < segments / 100, "{allocations} for {segments} segments");
     }

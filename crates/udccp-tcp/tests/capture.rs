@@ -1,5 +1,5 @@
-//! The packets of both ends make a clean capture in tshark: nothing malformed, no wrong checksum,
-//! no expert error. Skipped, with a message, where tshark is not installed.
+//! The packets of both ends form a valid capture for tshark: nothing malformed, no wrong checksum,
+//! no expert error. Skipped, with a message, if tshark is not installed.
 #![allow(clippy::print_stderr, reason = "a skipped test says so")]
 
 mod common;
@@ -63,7 +63,7 @@ fn check(name: &str, file: &Captured) -> Option<usize> {
             line.split('\t').collect::<Vec<_>>().try_into().expect("four fields");
         let at = format!("{name}.pcap packet {}: {line:?}", number + 1);
         assert!(malformed.is_empty(), "malformed: {at}");
-        // Status 1 is good; severity 0x800000 is an error.
+        // Status 1 means correct; severity 0x800000 is an error.
         assert_eq!(format!("{tcp}{udp}"), "1", "checksum: {at}");
         let worst = severity.split(',').filter_map(|s| s.parse::<u32>().ok()).max();
         assert!(worst < Some(0x80_0000), "expert error: {at}");
@@ -110,7 +110,7 @@ fn tcp_is_clean_with_losses_wrap_and_every_option() {
 
 #[test]
 fn udp_is_clean_and_its_sink_takes_what_was_sent() {
-    // Other ports than the TCP tests: tshark takes UDP port 5001 for another protocol.
+    // Other ports than in the TCP tests, because tshark decodes UDP port 5001 as another protocol.
     let (a, b) = ("10.0.0.1:40001".parse().unwrap(), "10.0.0.2:40002".parse().unwrap());
     let (mut sender, mut sink) = (UdpSender::new(a, b), UdpSink::new(b, a));
     let capture = new_capture();

@@ -1,5 +1,5 @@
-//! Every byte is delivered exactly once, whatever the network does, and both ends close. A failing
-//! case prints its numbers, seed first; they repeat it.
+//! Every byte is delivered exactly once, regardless of losses, and both ends close. A failing case
+//! prints its parameters, seed first; with them it can be reproduced.
 
 mod common;
 

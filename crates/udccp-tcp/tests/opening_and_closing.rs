@@ -1,4 +1,4 @@
-//! Handshake, options, close from both sides, and flows that never come to be.
+//! Handshake, options, close from both sides, and flows that do not open.
 
 mod common;
 
@@ -64,7 +64,7 @@ fn between(sender: TcpConfig, receiver: TcpConfig) -> Pipe {
     pipe
 }
 
-/// RFC 7323 sections 1.3 and 2.2: both SYNs have to carry an option that is to count.
+/// RFC 7323 sections 1.3 and 2.2: an option is used only if both SYNs carry it.
 #[test]
 fn an_end_uses_no_option_that_the_other_does_not_offer() {
     let without = TcpConfig { window_scaling: false, timestamps: false, ..plain() };
@@ -81,7 +81,7 @@ fn an_end_uses_no_option_that_the_other_does_not_offer() {
     }
 }
 
-/// RFC 9293 section 3.7.1: also what is sent again is no larger than the peer's MSS option allows.
+/// RFC 9293 section 3.7.1: retransmissions must not exceed the peer's MSS option either.
 #[test]
 fn a_hole_is_sent_again_in_segments_that_the_peer_takes() {
     let mut pipe = between(plain(), TcpConfig { mss: 536, ..plain() });
@@ -93,7 +93,7 @@ fn a_hole_is_sent_again_in_segments_that_the_peer_takes() {
     assert_eq!(log.borrow().iter().map(|s| s.data).max(), Some(536 - 12));
 }
 
-/// RFC 9293 section 3.10.7.3, first: a segment that acknowledges something else is not for us.
+/// RFC 9293 section 3.10.7.3, first: a segment that acknowledges something else is not accepted.
 #[test]
 fn an_answer_to_the_syn_of_another_connection_opens_nothing() {
     let (a, b) = addresses();
@@ -111,7 +111,7 @@ fn an_answer_to_the_syn_of_another_connection_opens_nothing() {
     assert_eq!(sender.state(), State::Established);
 }
 
-/// RFC 9293 section 3.10.7.4, fifth: it is answered with an acknowledgement, and drops the segment.
+/// RFC 9293 section 3.10.7.4, fifth: the segment is dropped and answered with an acknowledgement.
 #[test]
 fn an_acknowledgement_of_what_was_never_sent_acknowledges_nothing() {
     let open = || {
@@ -128,7 +128,7 @@ fn an_acknowledgement_of_what_was_never_sent_acknowledges_nothing() {
         }
         std::iter::from_fn(|| pipe.sender.poll_transmit(pipe.now)).collect::<Vec<_>>()
     };
-    // Of two flows with the same numbers, one has sent more.
+    // Two flows with the same numbers, of which one has sent more.
     let (mut one, mut other) = (open(), open());
     assert_eq!(send(&mut one, 1).len(), 1);
     for segment in send(&mut other, 4) {

@@ -1,4 +1,4 @@
-//! Probes of a silent tail (RFC 8985 section 7).
+//! Tail loss probes (RFC 8985 section 7).
 
 mod common;
 
@@ -9,8 +9,8 @@ use udccp_tcp::{DelayedAck, LossDetection, TcpConfig};
 
 const PAYLOAD: u64 = 1448;
 
-/// An open flow with losses found by time and 100 ms from end to end and back. Its window is of
-/// ten segments, and `rule` decides what becomes of the segments with data, counted from 1.
+/// An open flow with detection of losses by time and a round-trip time of 100 ms. Its window is ten
+/// segments, and `rule` decides the fate of data segments, counted from 1.
 fn flow(mut rule: impl FnMut(u64) -> Fate + 'static) -> Pipe {
     let config = TcpConfig {
         initial_window: InitialWindow::Packets(10),
@@ -38,8 +38,8 @@ fn write(pipe: &mut Pipe, segments: u64) {
     pipe.drain();
 }
 
-/// Retransmissions, cuts and timeouts of a flow whose tail was probed by its second segment again,
-/// and that then sends two segments more.
+/// Retransmissions, cuts and timeouts of a flow whose tail was probed by repeating its second
+/// segment, and that then sends two more segments.
 fn after_more_data(mut pipe: Pipe) -> (u64, u64, u64) {
     write(&mut pipe, 2);
     while pipe.sender.stats().send.retransmits == 0 {
@@ -52,22 +52,22 @@ fn after_more_data(mut pipe: Pipe) -> (u64, u64, u64) {
     (stats.retransmits, stats.congestion_events, stats.timeouts)
 }
 
-/// Section 7.4.2: nothing else would show this loss to the congestion control.
+/// Section 7.4.2: the congestion control would not notice this loss otherwise.
 #[test]
 fn a_loss_that_a_probe_repaired_is_cut_for() {
     let pipe = flow(|n| if n == 2 { Fate::Drop } else { Fate::Pass });
     assert_eq!(after_more_data(pipe), (1, 1, 0));
 }
 
-/// Section 7.4.2: the peer reports a duplicate, so the original arrived.
+/// Section 7.4.2: the peer reports a duplicate, so the original has arrived.
 #[test]
 fn a_probe_of_what_was_only_late_is_not_cut_for() {
     let pipe = flow(|n| if n == 2 { Fate::Late(ms(290)) } else { Fate::Pass });
     assert_eq!(after_more_data(pipe), (1, 0, 0));
 }
 
-/// Section 7.3: new data is a better probe than old, and leaves whatever the window. A tail is
-/// probed once; the next has its own probe.
+/// Section 7.3: new data is a better probe than old data, and is sent regardless of the window. A
+/// tail is probed once; the next tail gets its own probe.
 #[test]
 fn a_probe_is_new_data_where_some_waits() {
     let mut pipe = flow(|n| match n {
@@ -75,7 +75,7 @@ fn a_probe_is_new_data_where_some_waits() {
         14 => Fate::Drop,
         _ => Fate::Pass,
     });
-    // The acknowledgement of the probe is lost: that of the segment after it answers both.
+    // The acknowledgement of the probe is lost; that of the next segment answers both.
     let mut back = 0;
     pipe = pipe.with_back_rule(move |_, _| {
         back += 1;
@@ -95,7 +95,7 @@ fn a_probe_is_new_data_where_some_waits() {
     assert_eq!((stats.retransmits, stats.congestion_events, stats.timeouts), (1, 0, 0));
 }
 
-/// Section 7.2: an acknowledgement that advances shows a path that is alive.
+/// Section 7.2: an acknowledgement that advances shows that the path works.
 #[test]
 fn an_acknowledgement_puts_the_probe_off() {
     let mut pipe = flow(|n| if n == 2 || n == 3 { Fate::Drop } else { Fate::Pass });

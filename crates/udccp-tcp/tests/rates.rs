@@ -1,4 +1,4 @@
-//! What a congestion control hears that looks at rates, as BBR does.
+//! The samples that a congestion control based on rates, such as BBR, receives.
 
 mod common;
 
@@ -9,7 +9,7 @@ use udccp_base::{DataRate, Datagram, Duration, Instant};
 use udccp_cc::{AckSample, Algorithm, CongestionControl, CustomAlgorithm, Delivery, Needs};
 use udccp_tcp::{DelayedAck, TcpConfig};
 
-/// A window of twenty that nothing changes, and all that it is told.
+/// A constant window of twenty that records all calls.
 #[derive(Clone, Debug, Default)]
 struct Watcher {
     deliveries: Arc<Mutex<Vec<Delivery>>>,
@@ -54,7 +54,7 @@ fn watched_by(watcher: &Watcher) -> Algorithm {
     Algorithm::Custom(CustomAlgorithm::new("watcher", move |_| Box::new(watcher.clone())))
 }
 
-/// What is told in a second of a path of 100.3 ms.
+/// The deliveries reported in a second on a path of 100.3 ms.
 fn told(rule: impl FnMut(u64, &Datagram) -> Fate + 'static) -> Vec<Delivery> {
     let watcher = Watcher { sets_its_own_window: true, ..Watcher::default() };
     let algorithm = watched_by(&watcher);
@@ -66,7 +66,7 @@ fn told(rule: impl FnMut(u64, &Datagram) -> Fate + 'static) -> Vec<Delivery> {
     watcher.deliveries.lock().unwrap().clone()
 }
 
-/// Segments behind a hole are as good a measure as any; what fills the hole was sent twice, and is
+/// Segments behind a hole are valid samples. A segment that fills a hole was sent twice, and is
 /// measured by its timestamp, in whole milliseconds.
 #[test]
 fn what_is_sacked_has_a_round_trip_time_and_what_was_sent_twice_that_of_its_timestamp() {
@@ -88,9 +88,9 @@ fn what_was_in_flight_before_includes_what_is_found_lost() {
     assert_eq!(lost.lost, 3);
 }
 
-/// The FlightSize that halves (RFC 5681 section 3.1, equation 4): at a loss without what limited
-/// transmit sent on the two duplicates before the third (section 3.2, step 2), and all of it at a
-/// timeout.
+/// The FlightSize that is halved (RFC 5681 section 3.1, equation 4). At a loss it excludes the data
+/// that limited transmit sent for the first two duplicates (section 3.2, step 2); at a timeout it
+/// includes everything.
 #[test]
 fn a_cut_and_a_timeout_are_told_what_is_in_flight() {
     for limited_transmit in [true, false] {
@@ -110,8 +110,8 @@ fn a_cut_and_a_timeout_are_told_what_is_in_flight() {
     }
 }
 
-/// Microseconds between the segments of the first two windows, of a sender that paces 1,448 bytes a
-/// millisecond and has 100 ms from end to end and back.
+/// Microseconds between the segments of the first two windows of a sender that paces 1,448 bytes
+/// per millisecond and has a round-trip time of 100 ms.
 fn gaps(profile: impl Fn(Algorithm) -> TcpConfig) -> Vec<u64> {
     let rate = Some(DataRate::from_bytes_per_sec(1_448_000));
     let algorithm = watched_by(&Watcher { rate, ..Watcher::default() });
@@ -125,9 +125,9 @@ fn gaps(profile: impl Fn(Algorithm) -> TcpConfig) -> Vec<u64> {
     times.windows(2).map(|w| (w[1] - w[0]).as_micros()).collect()
 }
 
-/// `tcp_update_skb_after_send` of Linux: the first ten segments leave at once, then trains of two,
-/// and a train that is late makes up for half of its time, as the first of the second window does.
-/// A sender without trains paces each segment, from the first on.
+/// `tcp_update_skb_after_send` of Linux: the first ten segments are sent at once, then trains of
+/// two. Half of a late train's duration is compensated, as for the first train of the second
+/// window. A sender without trains paces each segment from the first.
 #[test]
 fn a_rate_parts_the_trains_of_a_kernel_and_the_segments_of_others() {
     let kernel = gaps(TcpConfig::new);

@@ -8,7 +8,7 @@ use udccp_cc::{Algorithm, CubicConfig, InitialWindow};
 use udccp_tcp::wire::TcpHeader;
 use udccp_tcp::{DelayedAck, LossDetection, SendStats, TcpConfig, WindowReduction};
 
-/// A window of 20 segments, neither growing nor delayed, so that numbers are plain.
+/// A constant window of 20 segments without delayed acknowledgements, so that numbers are simple.
 fn twenty() -> TcpConfig {
     TcpConfig {
         initial_window: InitialWindow::Packets(20),
@@ -74,7 +74,7 @@ fn recovery_keeps_the_new_window_in_flight() {
     pipe.start();
     pipe.run_for(ms(210));
     assert_eq!(pipe.sender.stats().send.congestion_events, 1);
-    // From the second half of recovery on, ten segments circulate: one window a round trip.
+    // From the second half of recovery, ten segments circulate: one window per round trip.
     pipe.run_for(ms(90));
     let before = pipe.sender.stats().send.segments_sent;
     pipe.run_for(ms(100));
@@ -95,7 +95,7 @@ fn drop_copies(copies: usize) -> impl FnMut(u64, &Datagram) -> Fate {
     drop_copies_of(&[5], copies)
 }
 
-/// The same of several segments.
+/// The same for several segments.
 fn drop_copies_of(victims: &'static [usize], copies: usize) -> impl FnMut(u64, &Datagram) -> Fate {
     let mut seen: Vec<u32> = Vec::new();
     move |_, d| {
@@ -112,7 +112,7 @@ fn drop_copies_of(victims: &'static [usize], copies: usize) -> impl FnMut(u64, &
 
 #[test]
 fn a_lost_retransmission_waits_for_the_timer_unless_it_is_looked_for() {
-    // The scoreboard is kept over the timeout: what arrived is not sent again.
+    // The scoreboard is kept after the timeout: data that arrived is not retransmitted.
     let config = TcpConfig { rescue: false, ..twenty() };
     let (_, stats) = after(config.clone(), 100, drop_copies(2));
     assert_eq!((stats.timeouts, stats.congestion_events, stats.retransmits), (1, 1, 2));
@@ -124,8 +124,8 @@ fn a_lost_retransmission_waits_for_the_timer_unless_it_is_looked_for() {
     }
 }
 
-/// Of 100 segments the 41st is lost. The acknowledgement that begins the recovery counts in it, so
-/// the second after it sends: one of two packets of 120 us each.
+/// Of 100 segments the 41st is lost. The acknowledgement that starts the recovery counts in it, so
+/// the second after it sends a segment: one per two packets of 120 us each.
 #[test]
 fn the_cut_begins_with_the_acknowledgement_that_shows_the_loss() {
     let config = TcpConfig {
@@ -149,7 +149,7 @@ fn the_cut_begins_with_the_acknowledgement_that_shows_the_loss() {
 
 #[test]
 fn an_overshoot_is_mended_without_a_timeout() {
-    // Slow start into a short queue: hundreds of losses, of retransmissions too.
+    // Slow start into a short queue causes hundreds of losses, including retransmissions.
     for algorithm in [Algorithm::NEW_RENO, Algorithm::Cubic(CubicConfig::rfc9438())] {
         let mut pipe = Pipe::new(TcpConfig::new(algorithm), ms(50)).with_rate(50, 416);
         pipe.start();
@@ -162,7 +162,7 @@ fn an_overshoot_is_mended_without_a_timeout() {
 
 #[test]
 fn the_timer_doubles_until_an_answer_comes_and_the_threshold_is_held() {
-    // Everything that leaves between 200 ms and 8 s is lost.
+    // Everything sent between 200 ms and 8 s is lost.
     let mut pipe = Pipe::new(plain(), ms(50));
     let log = pipe.record();
     pipe.forward.rule = Some(Box::new(|_, _| Fate::Pass));
@@ -184,7 +184,7 @@ fn the_timer_doubles_until_an_answer_comes_and_the_threshold_is_held() {
 
 #[test]
 fn a_timeout_sends_again_only_what_did_not_arrive() {
-    // The second half of the first window is lost, but for every third segment.
+    // The second half of the first window is lost, except for every third segment.
     let lost: &[u64] = &[10, 11, 13, 14, 16, 17, 18, 19];
     let config = TcpConfig { limited_transmit: false, ..twenty() };
     let (pipe, stats) = after(config, 20, drop_segments(lost));
@@ -219,8 +219,8 @@ fn reordering_by_three_is_taken_for_loss_and_reported_as_a_duplicate() {
     assert_eq!(pipe.receiver.stats().recv.duplicates, 1);
 }
 
-/// RFC 6675 section 5, step 1: three duplicates are enough where the segments are too small for
-/// `IsLost`. The first hole then goes before new data that waits, here for the window.
+/// RFC 6675 section 5, step 1: three duplicates are enough if the segments are too small for
+/// `IsLost`. The first hole is then sent before new data, which waits for the window here.
 #[test]
 fn three_duplicates_of_small_segments_send_the_hole_again() {
     let config =
@@ -291,7 +291,7 @@ fn losses_of_acknowledgements_cost_nothing_but_time() {
     assert_eq!((stats.retransmits, stats.congestion_events), (0, 0));
 }
 
-/// The same window, with losses found by time.
+/// The same window with detection of losses by time.
 fn by_time() -> TcpConfig {
     let loss_detection = LossDetection::RackTlp;
     TcpConfig { loss_detection, min_rto: ms(200), time_wait: ms(1), ..twenty() }
@@ -299,11 +299,11 @@ fn by_time() -> TcpConfig {
 
 #[test]
 fn a_silent_tail_is_probed_after_two_round_trips() {
-    // The last segment is lost: nothing follows that could show it.
+    // The last segment is lost, and no later one can show that.
     let (pipe, stats) = after(by_time(), 30, drop_segments(&[29]));
     assert_eq!((stats.retransmits, stats.timeouts), (1, 0));
     assert!(pipe.now < Instant::ZERO + Duration::from_millis(700), "{}", pipe.now);
-    // The last three: the probe shows the two before it, which are then sent again.
+    // The last three: the probe reveals the other two, which are then retransmitted.
     let (_, stats) = after(by_time(), 30, drop_segments(&[27, 28, 29]));
     assert_eq!((stats.retransmits, stats.timeouts, stats.congestion_events), (3, 0, 1));
 }
@@ -321,7 +321,7 @@ fn a_tail_without_loss_is_not_cut_by_its_probe() {
 
 #[test]
 fn one_later_segment_shows_a_loss_where_three_never_come() {
-    // Segment 8 of ten is lost: one segment follows, and the window has no room for more.
+    // Segment 8 of ten is lost. Only one segment follows, and the window has no room for more.
     let few = |loss_detection| TcpConfig { loss_detection, min_rto: ms(1000), ..twenty() };
     let run = |config| after(config, 10, drop_segments(&[8])).1;
     let stats = run(few(LossDetection::RackTlp));
@@ -341,7 +341,7 @@ fn a_lost_retransmission_is_found_by_what_was_sent_later() {
 
 #[test]
 fn reordering_once_seen_is_waited_for() {
-    // Every fortieth segment comes 1 ms late: overtaken by eight, and by less than a quarter of a
+    // Every fortieth segment is 1 ms late: overtaken by eight, and by less than a quarter of a
     // round trip.
     let late = |_: u64, d: &Datagram| -> Fate {
         let header = TcpHeader::of(d).expect("intact").0;
@@ -360,7 +360,7 @@ fn reordering_once_seen_is_waited_for() {
 fn a_cut_leaves_two_segments() {
     for loss_detection in [LossDetection::Sack, LossDetection::RackTlp] {
         let config = TcpConfig { loss_detection, ..twenty() };
-        // Two losses in eleven, for long.
+        // Two losses in eleven segments for a long time.
         let mut pipe = Pipe::new(config, ms(20)).with_rate(100, 1000);
         pipe.forward.rule =
             Some(Box::new(|n, _| if n * n % 11 == 3 { Fate::Drop } else { Fate::Pass }));
@@ -397,7 +397,7 @@ fn the_acknowledgement_that_ends_a_recovery_may_count_for_growth() {
     assert!(with * 100 > without * 103, "{with} {without}");
 }
 
-/// Segment 5 and its retransmission are lost, and a timer of the recovery makes up for them. The
+/// Segment 5 and its retransmission are lost, and a timeout in the recovery repairs them. The
 /// recovery had halved the threshold to 10.
 #[test]
 fn a_timeout_in_a_recovery_may_keep_the_threshold() {
@@ -410,8 +410,8 @@ fn a_timeout_in_a_recovery_may_keep_the_threshold() {
     assert_eq!((threshold(true), threshold(false)), (Some(10.0), Some(5.0)));
 }
 
-/// All 20 segments of a window are lost. Of the two segments that the answer to the retransmission
-/// lets out, none is sent again with F-RTO.
+/// All 20 segments of a window are lost. With F-RTO, the two segments sent after the answer to the
+/// retransmission are new data.
 #[test]
 fn after_a_timeout_new_data_may_go_first() {
     let next_two = |frto| {
@@ -431,8 +431,8 @@ fn after_a_timeout_new_data_may_go_first() {
     assert_eq!((next_two(true), next_two(false)), ([0, 20, 21], [0, 1, 2]));
 }
 
-/// Segments 5 and 6 are lost twice, so that a timer ends their recovery. Such a timeout is no
-/// question: with the answer to segment 5, segment 6 leaves again.
+/// Segments 5 and 6 are lost twice, so a timer ends their recovery. Such a timeout is not tested:
+/// after the answer to segment 5, segment 6 is sent again.
 #[test]
 fn a_timeout_in_a_recovery_is_not_tested_with_new_data() {
     let config = TcpConfig { rescue: false, frto: true, ..twenty() };

@@ -1,4 +1,4 @@
-//! Every window algorithm alone on a bottleneck: what it uses and what it leaves in the queue.
+//! Each window algorithm alone on a bottleneck: its throughput and its queue.
 
 mod common;
 
@@ -11,7 +11,7 @@ use udccp_cc::{
 };
 use udccp_tcp::TcpConfig;
 
-/// All algorithms, with the least share of the path that each uses alone.
+/// All algorithms, with the smallest share of the capacity that each uses alone.
 fn all() -> Vec<(Algorithm, f64)> {
     vec![
         (Algorithm::NEW_RENO, 0.93),
@@ -36,7 +36,7 @@ fn all() -> Vec<(Algorithm, f64)> {
     ]
 }
 
-/// 10 Mbit/s, 50 ms and a queue of one path: 42 packets each.
+/// 10 Mbit/s, 50 ms and a queue of the path's capacity: 42 packets each.
 fn run(algorithm: Algorithm, seconds: u64) -> Outcome {
     let mut pipe = Pipe::new(TcpConfig::new(algorithm), ms(25)).with_rate(10, 42);
     pipe.start();
@@ -59,8 +59,8 @@ fn run(algorithm: Algorithm, seconds: u64) -> Outcome {
     }
 }
 
-/// Goes on until ten packets in a row were delivered one by one: what waits behind a hole would be
-/// counted later, for a time in which it did not cross the path.
+/// Continues until ten consecutive packets were delivered one by one. Data waiting behind a hole
+/// would otherwise be counted later, for a time in which it did not cross the path.
 fn run_until_in_order(pipe: &mut Pipe) {
     let mut steady = 0;
     while steady < 5 {
@@ -90,9 +90,9 @@ fn each_fills_a_path_with_a_queue_as_long_as_it() {
     }
 }
 
-/// Vegas keeps 2 to 4 packets of 1.2 ms queued, and loses nothing. The smoothed round-trip time has
-/// the packet's own 1.2 ms too, and of the older of two packets the wait for the other: 4.8 to 7.2
-/// ms, and up to a packet more, as whole packets are compared.
+/// Vegas keeps 2 to 4 packets of 1.2 ms queued, and loses nothing. The smoothed round-trip time
+/// also includes the packet's own 1.2 ms, and for the older of two packets the wait for the other:
+/// 4.8 to 7.2 ms, and up to a packet more, because whole packets are compared.
 #[test]
 fn vegas_keeps_a_short_queue() {
     let found = run(Algorithm::Vegas(VegasConfig::default()), 20);
@@ -100,7 +100,8 @@ fn vegas_keeps_a_short_queue() {
     assert_eq!(found.dropped, 0, "{found:?}");
 }
 
-/// About one path in flight: the queue is short, in PROBE_RTT and after probing it empties.
+/// With about the path's capacity in flight the queue is short. In PROBE_RTT and after probing it
+/// empties.
 #[test]
 fn bbr_fills_the_path_with_about_one_path_in_flight() {
     let mut pipe =
@@ -120,8 +121,8 @@ fn bbr_fills_the_path_with_about_one_path_in_flight() {
     assert!(found.dropped < 20, "{found:?}");
 }
 
-/// A flow that opens after 12 s has just seen its smallest round-trip time; its first ten segments
-/// leave at once, and the window grows with them.
+/// A flow that opens after 12 s has just measured its smallest round-trip time. Its first ten
+/// segments are sent at once, and the window grows with them.
 #[test]
 fn bbr_begins_late_as_it_begins_early() {
     let config = TcpConfig::new(Algorithm::Bbr(BbrConfig::linux_6_1()));
@@ -135,7 +136,7 @@ fn bbr_begins_late_as_it_begins_early() {
     assert!(window >= 19.0, "{window}");
 }
 
-/// Once in 10 s, for 200 ms, BBR sends four packets a round trip.
+/// Once in 10 s, for 200 ms, BBR sends four packets per round trip.
 #[test]
 fn bbr_looks_for_the_smallest_round_trip_time_every_ten_seconds() {
     let mut pipe =
@@ -146,8 +147,8 @@ fn bbr_looks_for_the_smallest_round_trip_time_every_ten_seconds() {
     assert!((0.015..0.04).contains(&share), "{share} of the time");
 }
 
-/// An application of 2 Mbit/s leaves the queue empty, so that every round-trip time is the
-/// smallest. The kernel's BBR looks for it all the same: only a smaller one renews it.
+/// An application of 2 Mbit/s leaves the queue empty, so every round-trip time is the smallest. The
+/// kernel's BBR still probes for it, because only a smaller one renews it.
 #[test]
 fn a_round_trip_time_equal_to_the_smallest_does_not_renew_it() {
     let mut pipe =
@@ -161,7 +162,7 @@ fn a_round_trip_time_equal_to_the_smallest_does_not_renew_it() {
     assert!((3..=5).contains(&visits), "{visits} visits in 45 s");
 }
 
-/// How often in 45 s the window falls to four packets, and for which share of the time it is so
+/// How often in 45 s the window falls to four packets, and for which share of the time it stays so
 /// small; `step` is called every 10 ms.
 fn small_windows(pipe: &mut Pipe, step: impl Fn(&mut Pipe)) -> (u32, f64) {
     let (mut visits, mut inside, mut steps) = (0, false, 0);
@@ -176,7 +177,7 @@ fn small_windows(pipe: &mut Pipe, step: impl Fn(&mut Pipe)) -> (u32, f64) {
     (visits, f64::from(steps) / 4500.0)
 }
 
-/// A loss of 1 % costs BBR next to nothing and NewReno most of the path.
+/// A loss of 1 % costs BBR next to nothing, and NewReno most of the capacity.
 #[test]
 fn bbr_does_not_take_losses_for_congestion() {
     let lossy = |algorithm| {
@@ -196,7 +197,7 @@ fn bbr_does_not_take_losses_for_congestion() {
     assert!(reno < 0.5, "NewReno {reno}");
 }
 
-/// An application that sends 2 Mbit/s does not make BBR believe in a path of 2 Mbit/s.
+/// An application that sends 2 Mbit/s does not make BBR estimate a bandwidth of 2 Mbit/s.
 #[test]
 fn bbr_is_not_misled_by_an_application_that_sends_little() {
     let mut pipe =

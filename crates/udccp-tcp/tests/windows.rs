@@ -64,13 +64,13 @@ fn every_second_segment_is_acknowledged() {
         pipe.start();
         pipe.run_for(Duration::from_secs(5));
         assert_eq!(pipe.delivered, 400 * PAYLOAD);
-        // The FIN, riding on the last segment, is answered at once and then with a FIN.
+        // The FIN, sent with the last segment, is answered at once and then with a FIN.
         let acks = pipe.receiver.stats().recv.pure_acks;
         assert!(acks.abs_diff(expected) <= 1, "{acks}");
     }
 }
 
-/// Segments behind a hole are acknowledged at once (RFC 5681 section 4.2), and only those.
+/// Only segments behind a hole are acknowledged at once (RFC 5681 section 4.2).
 #[test]
 fn after_a_hole_every_second_segment_is_acknowledged_again() {
     let mut pipe = Pipe::new(plain(), ms(50)).with_bytes(400 * PAYLOAD);
@@ -95,7 +95,7 @@ fn the_first_segments_may_be_acknowledged_quickly() {
     assert!(pipe.receiver.stats().recv.pure_acks.abs_diff(16 + 192) <= 1);
 }
 
-/// As a kernel's receiver does whose application has set the buffer.
+/// Like the receiver of a kernel whose application has set the buffer.
 #[test]
 fn a_window_that_opens_has_each_segment_acknowledged() {
     let opening = 150;
@@ -121,7 +121,7 @@ fn a_window_that_opens_does_so_by_two_segments_with_each() {
         pipe.run_for(ms(100));
         (first, pipe.delivered / PAYLOAD)
     };
-    // The window of a SYN is not scaled: 45 segments. Each of them lets three out.
+    // The window of a SYN is not scaled: 45 segments. Each of them allows three more.
     assert_eq!(with(false), (45, 400));
     assert_eq!(with(true), (45, 45 + 3 * 45));
 }
@@ -142,7 +142,7 @@ fn a_single_segment_waits_for_the_timer() {
     assert_eq!(pipe.delivered, 100);
 }
 
-/// An open flow of today's TCP that has sent nothing, 20 ms from end to end and back.
+/// An open flow with current TCP defaults that has sent nothing, with a round-trip time of 20 ms.
 fn open_and_silent() -> Pipe {
     let mut pipe = Pipe::new(TcpConfig::new(Algorithm::NEW_RENO), ms(10));
     pipe.to_send = 0;
@@ -151,8 +151,8 @@ fn open_and_silent() -> Pipe {
     pipe
 }
 
-/// Messages of 100 bytes, 60 ms apart and on ticks: how long after its arrival each was
-/// acknowledged, in ms.
+/// Sends messages of 100 bytes, 60 ms apart and on ticks. Returns how long after its arrival each
+/// was acknowledged, in ms.
 fn ack_delays(pipe: &mut Pipe, messages: u64) -> Vec<u64> {
     let log = pipe.record();
     for _ in 0..messages {
@@ -167,9 +167,9 @@ fn ack_delays(pipe: &mut Pipe, messages: u64) -> Vec<u64> {
     times(true).zip(times(false)).map(delay).collect()
 }
 
-/// The sixteen quick acknowledgements of the start are used up; the others wait for 40 ms and a
-/// tick, from the tick before the arrival, which is 2 ms earlier. A silence of longer than the RTO
-/// of 220 ms, and no shorter one, brings them back.
+/// After the sixteen quick acknowledgements at the start, the others wait for 40 ms and a tick,
+/// counted from the tick before the arrival, which is 2 ms earlier. Only a silence longer than the
+/// RTO of 220 ms brings quick acknowledgements back.
 #[test]
 fn a_silence_longer_than_the_timeout_brings_quick_acknowledgements_back() {
     let mut pipe = open_and_silent();
@@ -180,8 +180,8 @@ fn a_silence_longer_than_the_timeout_brings_quick_acknowledgements_back() {
     assert_eq!(ack_delays(&mut pipe, 18), waits(16, 18));
 }
 
-/// A segment that arrives twice does the same: the second copy is answered at once, and so are the
-/// sixteen segments after it.
+/// A duplicate segment does the same: the second copy is answered at once, and so are the sixteen
+/// segments after it.
 #[test]
 fn a_duplicate_brings_quick_acknowledgements_back() {
     let mut pipe = open_and_silent();
@@ -204,7 +204,7 @@ fn the_receive_window_gives_one_window_a_round_trip_exactly() {
             initial_window: InitialWindow::Packets(1000),
             ..plain()
         };
-        // With a shift of 4 the window is said in units of 16 bytes: 1448 * 400 is a multiple.
+        // With a shift of 4 the window is in units of 16 bytes: 1448 * 400 is a multiple.
         let mut pipe = Pipe::new(config, ms(round_trip / 2));
         pipe.start();
         pipe.run_for(Duration::from_secs(2));
@@ -234,9 +234,9 @@ fn a_window_that_closes_is_probed_and_opens_again() {
     assert_eq!(pipe.delivered, 1_000_000);
 }
 
-/// One loss in every `1/p` segments: the window moves between W/2 and W with 3/8 W^2 = 1/p, its
-/// mean is 0.75 W = sqrt(3 / 2p). The law leaves out the round trip of recovery, in which the
-/// window stands at W/2: one of W/2 + 1, hence up to 4 % at these sizes.
+/// One loss per `1/p` segments: the window moves between W/2 and W with 3/8 W^2 = 1/p, and its mean
+/// is 0.75 W = sqrt(3 / 2p). The law ignores the round trip of recovery, during which the window
+/// stays at W/2. That is one of W/2 + 1 round trips, so the error is up to 4 % at these sizes.
 #[test]
 fn newreno_obeys_the_square_root_law() {
     for per_loss in [2400_u64, 4800] {
@@ -269,8 +269,8 @@ fn newreno_obeys_the_square_root_law() {
     }
 }
 
-/// A queue as large as the path: the window halves to what the path holds, so the link never
-/// idles, and each cut is one congestion event.
+/// With a queue as large as the path's capacity, the window is halved to that capacity. The link
+/// never idles, and each cut is one congestion event.
 #[test]
 fn a_full_buffer_keeps_the_link_busy() {
     for algorithm in [Algorithm::NEW_RENO, Algorithm::Cubic(CubicConfig::rfc9438())] {
@@ -349,8 +349,8 @@ fn marks_cut_the_window_once_a_round_trip_and_lose_nothing() {
     assert!(log.iter().filter(|s| s.data == 0).all(|s| s.ecn == Ecn::NotEct));
 }
 
-/// RFC 3168 section 6.1.2: a sender reacts at most once to the congestion of a window of data, be
-/// it marks or losses that show it.
+/// RFC 3168 section 6.1.2: a sender reacts at most once to congestion in a window of data, whether
+/// marks or losses show it.
 #[test]
 fn a_loss_in_a_window_that_was_cut_for_a_mark_is_no_second_cut() {
     let window = InitialWindow::Packets(40);
@@ -395,8 +395,8 @@ fn small_messages_leave_at_once_unless_nagle_holds_them() {
     }
 }
 
-/// Ten segments of 1,896 bytes fill the buffer. It takes more when at most two thirds are in it:
-/// four are acknowledged then, and four leave at once.
+/// Ten segments of 1,896 bytes fill the buffer. It accepts more when at most two thirds are used:
+/// at that point four are acknowledged, and four are sent at once.
 #[test]
 fn a_full_send_buffer_of_a_kernel_waits_for_a_third() {
     let config = TcpConfig {

@@ -1,4 +1,4 @@
-//! Opening: SYN, SYN-ACK and what their options agree to (RFC 9293 section 3.5).
+//! The handshake: SYN, SYN-ACK and negotiation of their options (RFC 9293 section 3.5).
 
 use udccp_base::Instant;
 
@@ -59,7 +59,7 @@ impl Connection {
         }
     }
 
-    /// Takes what the peer's SYN says.
+    /// Applies the options of the peer's SYN.
     fn agree(&mut self, header: &TcpHeader<'_>) {
         let (peer, config) = (&header.options, &self.config);
         self.peer_isn = header.seq;
@@ -67,7 +67,7 @@ impl Connection {
         let scaling = peer.window_scale.filter(|_| config.window_scaling);
         let is_syn_ack = header.flags.has(Flags::ACK);
         let echo_asked = header.flags.has(Flags::ECE);
-        // RFC 3168 section 6.1.1: a SYN carries ECE and CWR, its answer ECE alone.
+        // RFC 3168 section 6.1.1: a SYN carries ECE and CWR, its answer only ECE.
         let ecn = echo_asked && header.flags.has(Flags::CWR) != is_syn_ack;
         self.agreed = Agreed {
             timestamps: config.timestamps && peer.timestamps.is_some(),
@@ -93,7 +93,7 @@ impl Connection {
         self.send.establish(now, payload, window_end, rtt);
     }
 
-    /// The handshake timer expired: again, later each time, and then no more.
+    /// Repeats SYN or SYN-ACK with back-off when the handshake timer expires, and finally gives up.
     pub(super) fn on_handshake_timeout(&mut self, now: Instant) {
         self.send.back_off();
         if self.send.unanswered() >= self.config.syn_retries {
@@ -114,7 +114,7 @@ impl Connection {
             mss: Some(self.config.mss),
             window_scale: scaling.then(|| self.recv.wanted_shift()),
             sack_permitted: !answer || self.agreed.sack,
-            // In an answer, these are what is agreed.
+            // In an answer, the options are the negotiated ones.
             timestamps: self.config.timestamps.then(|| (self.timestamp(now), echo)),
             ..TcpOptions::default()
         }

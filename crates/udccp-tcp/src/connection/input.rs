@@ -1,4 +1,4 @@
-//! A segment arrives at a synchronised end (RFC 9293 section 3.10.7.4).
+//! Handles a segment at a synchronised end (RFC 9293 section 3.10.7.4).
 
 use udccp_base::{Duration, Ecn, Instant};
 
@@ -40,7 +40,7 @@ impl Connection {
             return;
         }
         if flags.has(Flags::RST) {
-            // Only an exact hit resets; a near one is challenged (RFC 9293 section 3.10.7.4).
+            // Only an exact match resets; a near one is challenged (RFC 9293 section 3.10.7.4).
             match start == self.recv.nxt() {
                 true => self.abort(now, CloseReason::Reset),
                 false => self.recv.owe_ack(),
@@ -86,7 +86,7 @@ impl Connection {
         self.recv.on_unacceptable(range);
     }
 
-    /// TS.Recent follows the segment that the next acknowledgement will answer.
+    /// Updates TS.Recent if the next acknowledgement will cover this segment.
     #[inline]
     fn take_timestamp(&mut self, header: &TcpHeader<'_>, start: u64) {
         if let Some((val, _)) = header.options.timestamps
@@ -101,7 +101,7 @@ impl Connection {
         let (una, nxt) = (self.send.una(), self.send.nxt());
         let Some(ack) = seq::from_wire(self.isn, header.ack, una) else { return false };
         if ack > nxt {
-            // An acknowledgement of what was never sent.
+            // It acknowledges data that was never sent.
             self.recv.owe_ack();
             return false;
         }
@@ -110,7 +110,7 @@ impl Connection {
         }
         let window_end = ack + (u64::from(header.window) << self.agreed.peer_shift);
         if una == nxt && header.options.sack.is_empty() && self.send.is_idle(window_end) {
-            // Data for an end that only receives: nearly all that its peer sends.
+            // Data for an end that only receives, the most frequent case there.
             self.send.on_idle_ack();
             return true;
         }
@@ -151,15 +151,15 @@ impl Connection {
         }
     }
 
-    /// The time since the segment left whose timestamp comes back, at least one tick.
+    /// The time since the segment with the echoed timestamp left, at least one tick.
     fn timestamp_rtt(&self, now: Instant, header: &TcpHeader<'_>) -> Option<Duration> {
         let (_, echo) = header.options.timestamps.filter(|_| self.agreed.timestamps)?;
         let ticks = self.timestamp(now).wrapping_sub(echo);
-        // An echo from the future, or of nothing, is no measurement.
+        // An echo of the future, or of no timestamp of ours, is ignored.
         (ticks < 1 << 30).then(|| Duration::from_millis(u64::from(ticks.max(1))))
     }
 
-    /// RFC 3168 section 6.1.3: echo a mark until the sender says that it has cut its window.
+    /// RFC 3168 section 6.1.3: echo a mark until the sender reports that it has cut its window.
     fn note_congestion(&mut self, ecn: Ecn, flags: Flags) {
         if !self.agreed.ecn {
             return;

@@ -8,7 +8,7 @@ use super::{CloseReason, Connection, Control, Event, State};
 use crate::wire::TcpHeader;
 
 impl Connection {
-    /// Ends our stream after what was written.
+    /// Ends our stream after the written data.
     pub(super) fn end_stream(&mut self) {
         self.send.close();
     }
@@ -155,7 +155,7 @@ impl Transport for Connection {
     fn is_spent(&self) -> bool {
         match self.state {
             State::Closed => {
-                // Before it opens, the active end is closed too.
+                // Before it opens, the active end counts as closed too.
                 (self.opened || self.close_with_peer) && self.control.is_none()
             }
             State::TimeWait => {

@@ -51,13 +51,13 @@ enum Control {
     Probe,
 }
 
-/// What both ends agreed to in the handshake.
+/// The result of the negotiation in the handshake.
 #[derive(Clone, Copy, Debug, Default)]
 struct Agreed {
     timestamps: bool,
     sack: bool,
     ecn: bool,
-    /// Shift of the window fields that arrive.
+    /// Shift for window fields of the peer.
     peer_shift: u8,
 }
 
@@ -72,19 +72,19 @@ pub(crate) struct Connection {
     send: SendSide,
     recv: ReceiveSide,
     agreed: Agreed,
-    /// Our initial sequence number, and the peer's once known.
+    /// Our initial sequence number, and the peer's when it is known.
     isn: u32,
     peer_isn: u32,
-    /// Added to our timestamps, which so say nothing of our clock (RFC 7323 section 5.4).
+    /// Added to our timestamps, so that they do not reveal our clock (RFC 7323 section 5.4).
     timestamp_offset: u32,
     /// TS.Recent of RFC 7323 section 4.3.
     recent_timestamp: u32,
     /// Last.ACK.sent of RFC 7323 section 4.3.
     last_ack_sent: u64,
-    /// Whether the peer has not yet confirmed our echo of a congestion mark.
+    /// Whether to echo a congestion mark, which the peer has not confirmed yet.
     echo_congestion: bool,
     control: Option<Control>,
-    /// Whether `open` was called: an end lives once.
+    /// Whether `open` was called; an end cannot be reused.
     opened: bool,
     syn_sent_at: Instant,
     /// Retransmission of SYN or SYN-ACK, or the end of TIME-WAIT.
@@ -92,7 +92,7 @@ pub(crate) struct Connection {
     /// Close as soon as the peer does.
     close_with_peer: bool,
     arena: BytesMut,
-    /// Both addresses as datagrams over raw IP carry them: without ports.
+    /// Both addresses without ports, as in datagrams over raw IP.
     raw_ip: (SocketAddr, SocketAddr),
     pseudo_out: Sum,
     pseudo_in: Sum,
@@ -100,7 +100,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// An end that waits: for `open` in state `Closed`, for a SYN in state `Listen`.
+    /// An end that waits for `open` in state `Closed`, or for a SYN in state `Listen`.
     pub(crate) fn new(
         local: SocketAddr,
         remote: SocketAddr,
@@ -154,7 +154,7 @@ impl Connection {
         TcpStats { send: self.send.stats(), recv: self.recv.stats, bad_segments: self.bad_segments }
     }
 
-    /// Moves to the next state; an event that means nothing in this state changes nothing.
+    /// Changes the state; an event that does not apply in this state is ignored.
     fn step(&mut self, now: Instant, event: Event) {
         if let Some(next) = self.state.after(event) {
             self.state = next;
@@ -170,7 +170,8 @@ impl Connection {
         self.control = None;
     }
 
-    /// Our timestamp clock: one tick is a millisecond (RFC 7323 section 5.4 allows 1 ms to 1 s).
+    /// Our timestamp clock, with ticks of one millisecond (RFC 7323 section 5.4 allows 1 ms to 1
+    /// s).
     fn timestamp(&self, now: Instant) -> u32 {
         ((now.as_nanos() / 1_000_000) as u32).wrapping_add(self.timestamp_offset)
     }

@@ -1,4 +1,4 @@
-//! Segments leave: header bytes, options, what is acknowledged.
+//! Writes segments: header bytes, options, acknowledgements.
 
 use udccp_base::{Datagram, Ecn, HeaderBytes, Instant, Payload};
 
@@ -7,10 +7,10 @@ use crate::send::Segment;
 use crate::seq;
 use crate::wire::{FIXED_HEADER, Flags, MAX_OPTIONS, SackBuffer, TcpHeader, TcpOptions};
 
-/// Long headers are cut from blocks of this many bytes: one allocation for some 8 segments with
-/// SACK blocks. A flow holds a block for as long as it lives.
+/// Long headers are cut from blocks of this many bytes: one allocation per about 8 segments with
+/// SACK blocks. A flow holds its current block until it ends.
 const ARENA_BYTES: usize = 512;
-/// The blocks of the handshake: a SYN is a long header, and most flows never write another.
+/// Size of the blocks for the handshake: a SYN is a long header, and most flows have no other.
 const HANDSHAKE_BYTES: usize = FIXED_HEADER + MAX_OPTIONS;
 
 impl Connection {
@@ -51,7 +51,7 @@ impl Connection {
     fn control_segment(&mut self, now: Instant, control: Control, out: &mut Option<Datagram>) {
         match control {
             Control::Ack => return self.pure_ack(now, self.send.nxt(), out),
-            // An old number with no data: the peer must answer with its window.
+            // An old number without data: the peer must answer with its window.
             Control::Probe => {
                 return self.pure_ack(now, self.send.una().saturating_sub(1), out);
             }
@@ -96,7 +96,7 @@ impl Connection {
         (flags, ecn)
     }
 
-    /// Any segment of a synchronised connection: all of them acknowledge.
+    /// Writes a segment of a synchronised connection; all of them acknowledge.
     #[inline(always)]
     fn acknowledge(
         &mut self,
@@ -142,7 +142,7 @@ impl Connection {
         self.emit(&header, data, ecn, out);
     }
 
-    /// What is reported beside the acknowledgement number.
+    /// The SACK blocks to report.
     fn blocks(&self) -> SackBuffer {
         let mut sack = SackBuffer::default();
         self.recv.for_each_block(|r| {
@@ -165,7 +165,7 @@ impl Connection {
         }
     }
 
-    /// A header with other options than timestamps alone.
+    /// A header with options other than only timestamps.
     #[inline(never)]
     fn emit_any(&mut self, header: &TcpHeader<'_>, data: u32) -> HeaderBytes {
         if self.arena.capacity() < FIXED_HEADER + MAX_OPTIONS {

@@ -1,9 +1,9 @@
-//! The states of a connection and what moves it between them (RFC 9293 section 3.3.2).
+//! The states of a connection and the events that change them (RFC 9293 section 3.3.2).
 
 /// The state of one end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum State {
-    /// Nothing happened yet, or all is over.
+    /// Not opened yet, or ended.
     Closed,
     /// Waits for a SYN.
     Listen,
@@ -11,7 +11,7 @@ pub enum State {
     SynSent,
     /// Received a SYN and answered it.
     SynReceived,
-    /// Open both ways.
+    /// Open in both directions.
     Established,
     /// Sent a FIN.
     FinWait1,
@@ -21,13 +21,13 @@ pub enum State {
     CloseWait,
     /// Both sent a FIN; ours is not acknowledged.
     Closing,
-    /// As `Closing`, and the peer was first.
+    /// Like `Closing`, but the peer sent its FIN first.
     LastAck,
     /// Both FINs are acknowledged; late segments are still answered.
     TimeWait,
 }
 
-/// What moves a connection.
+/// An event that changes the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     /// The application opens the active end.
@@ -40,7 +40,7 @@ pub(crate) enum Event {
     FinSent,
     /// Our FIN was acknowledged.
     FinAcked,
-    /// The peer's FIN arrived, with everything before it.
+    /// The peer's FIN and all data before it have arrived.
     PeerFinished,
     /// TIME-WAIT is over.
     TimeWaitOver,
@@ -49,7 +49,7 @@ pub(crate) enum Event {
 }
 
 impl State {
-    /// The state after `event`; `None` where the event means nothing.
+    /// The state after `event`; `None` if the event does not apply.
     pub(crate) const fn after(self, event: Event) -> Option<Self> {
         use State::{
             CloseWait, Closed, Closing, Established, FinWait1, FinWait2, LastAck, Listen,
@@ -73,7 +73,7 @@ impl State {
         })
     }
 
-    /// Whether both sequence numbers are agreed.
+    /// Whether both sequence numbers are known to both ends.
     pub(crate) const fn is_synchronized(self) -> bool {
         !matches!(self, Self::Closed | Self::Listen | Self::SynSent | Self::SynReceived)
     }

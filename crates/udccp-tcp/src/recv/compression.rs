@@ -1,51 +1,51 @@
-//! Fewer acknowledgements for segments out of order, as kernels send them since 4.18.
+//! SACK compression: fewer acknowledgements of out-of-order segments, as in kernels since 4.18.
 
 use udccp_base::{Duration, Instant};
 
-/// Acknowledgements of one hole that leave at once (`TCP_FASTRETRANS_THRESH`).
+/// Acknowledgements per hole that are sent at once (`TCP_FASTRETRANS_THRESH`).
 const AT_ONCE: u32 = 3;
-/// Segments that one acknowledgement waits for at most (`tcp_comp_sack_nr`).
+/// Largest number of segments covered by one delayed acknowledgement (`tcp_comp_sack_nr`).
 const MOST: u32 = 44;
-/// Stretches that every acknowledgement has room for (`TCP_SACK_BLOCKS_EXPECTED`).
+/// Ranges that fit in every acknowledgement (`TCP_SACK_BLOCKS_EXPECTED`).
 const EXPECTED_BLOCKS: usize = 2;
-/// How long it waits at most: this (`tcp_comp_sack_delay_ns`), and a twentieth of the round-trip
-/// time.
+/// Longest delay: this (`tcp_comp_sack_delay_ns`), or a twentieth of the round-trip time if that is
+/// shorter.
 const LONGEST: Duration = Duration::from_millis(1);
 const SHARE_OF_RTT: u64 = 20;
-/// A kernel's timer fires so much later (`tcp_comp_sack_slack_ns`).
+/// By how much the timer of a kernel is late (`tcp_comp_sack_slack_ns`).
 const SLACK: Duration = Duration::from_micros(100);
 
-/// What holds acknowledgements back behind a hole: the first three of a hole leave at once, then
-/// one leaves about a millisecond after the first segment that it answers (`__tcp_ack_snd_check`).
+/// Delays acknowledgements after a hole. The first three of a hole are sent at once. Later ones are
+/// sent about a millisecond after the first segment that they cover (`__tcp_ack_snd_check`).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Compression {
     is_on: bool,
-    /// Next offset expected at the acknowledgements counted, and their number.
+    /// The hole (the next offset expected), and the number of its acknowledgements sent at once.
     hole: u64,
     sent: u32,
-    /// Segments that wait.
+    /// Segments whose acknowledgement is delayed.
     waiting: u32,
     deadline: Instant,
 }
 
 impl Compression {
-    /// Nothing waits.
+    /// Starts with no delayed acknowledgement.
     pub(super) fn new(is_on: bool) -> Self {
         Self { is_on, hole: 0, sent: 0, waiting: 0, deadline: Instant::MAX }
     }
 
-    /// Whether what waits must leave, because a further segment would push stretches out of the
-    /// report: it belongs to the one at `place`.
+    /// Whether the delayed acknowledgement must be sent now, because a further segment, which
+    /// belongs to the range at `place`, would push ranges out of the report.
     pub(super) fn is_full(&self, place: usize) -> bool {
         self.waiting > 0 && place >= EXPECTED_BLOCKS
     }
 
-    /// Whether it does anything.
+    /// Whether compression is on.
     pub(super) fn is_on(&self) -> bool {
         self.is_on
     }
 
-    /// Whether the acknowledgement of a segment that arrived beyond `hole` waits.
+    /// Whether to delay the acknowledgement of a segment that arrived beyond `hole`.
     pub(super) fn holds(&mut self, now: Instant, hole: u64, rtt: Duration) -> bool {
         if !self.is_on || self.waiting >= MOST {
             return false;
@@ -64,12 +64,12 @@ impl Compression {
         true
     }
 
-    /// When an acknowledgement that waits must leave.
+    /// When the delayed acknowledgement must be sent.
     pub(super) fn deadline(&self) -> Instant {
         self.deadline
     }
 
-    /// An acknowledgement left.
+    /// An acknowledgement was sent.
     pub(super) fn on_ack_sent(&mut self) {
         self.waiting = 0;
         self.deadline = Instant::MAX;
@@ -95,7 +95,7 @@ mod tests {
         compression.on_ack_sent();
         assert_eq!(compression.deadline(), Instant::MAX);
         assert!(compression.holds(at(3_000), 7, RTT));
-        // Another hole begins anew.
+        // Another hole starts again.
         assert!(!compression.holds(at(3_100), 9, RTT));
     }
 

@@ -1,4 +1,4 @@
-//! The receiving side of a connection: reassembly, the advertised window, when to acknowledge.
+//! The receiving side of a connection: reassembly, the advertised window, and acknowledgements.
 
 mod compression;
 
@@ -10,9 +10,9 @@ use crate::ranges::{Range, RangeSet};
 use crate::send::FIRST_DATA;
 use compression::Compression;
 
-/// The first window of a receiver that opens it, in bytes.
+/// The first window, in bytes, of a receiver that opens it.
 const FIRST_WINDOW: u64 = 65_535;
-/// Shorter segments open no window, in bytes.
+/// Segments shorter than this do not open the window, in bytes.
 const LEAST_TO_OPEN: u64 = 128;
 
 /// Counters of the receiving side.
@@ -35,9 +35,9 @@ pub struct RecvStats {
 pub(crate) struct ReceiveSide {
     /// Next offset expected.
     nxt: u64,
-    /// Stretches beyond `nxt` that arrived.
+    /// Ranges beyond `nxt` that have arrived.
     beyond: RangeSet,
-    /// The stretches to report, most recent first (RFC 2018 section 4).
+    /// The ranges to report, most recent first (RFC 2018 section 4).
     report: [Range; 4],
     report_len: usize,
     /// A duplicate to report once (RFC 2883).
@@ -46,10 +46,10 @@ pub(crate) struct ReceiveSide {
     readable: u64,
     fin_at: Option<u64>,
     buffer: u64,
-    /// The window that may be advertised, whatever the buffer has room for.
+    /// Limit of the advertised window that does not depend on free space.
     opened: u64,
     mss: u64,
-    /// Window shift that we announced.
+    /// The window shift that we announced.
     shift: u8,
     scaled: bool,
     /// First offset beyond the window we advertised; never moves back (RFC 9293 section 3.8.6).
@@ -59,7 +59,7 @@ pub(crate) struct ReceiveSide {
     compression: Compression,
     ack_deadline: Instant,
     quick_left: u32,
-    /// When data arrived last.
+    /// When data last arrived.
     last_data: Instant,
     policy: DelayedAck,
     tick: Duration,
@@ -67,7 +67,7 @@ pub(crate) struct ReceiveSide {
 }
 
 impl ReceiveSide {
-    /// Nothing arrived yet.
+    /// The state before anything arrives.
     pub(crate) fn new(config: &TcpConfig) -> Self {
         Self {
             nxt: FIRST_DATA,
@@ -95,12 +95,12 @@ impl ReceiveSide {
         }
     }
 
-    /// The shift that lets a 16-bit field say the whole buffer (RFC 7323 section 2.2).
+    /// The shift with which a 16-bit field can express the whole buffer (RFC 7323 section 2.2).
     pub(crate) fn wanted_shift(&self) -> u8 {
         (0..14).find(|s| self.buffer >> s <= 0xffff).unwrap_or(14)
     }
 
-    /// Window scaling was agreed.
+    /// Window scaling was negotiated.
     pub(crate) fn set_shift(&mut self, shift: u8) {
         self.shift = shift;
         self.scaled = true;
@@ -111,20 +111,20 @@ impl ReceiveSide {
         self.nxt
     }
 
-    /// Whether the peer's FIN arrived, with everything before it.
+    /// Whether the peer's FIN and all data before it have arrived.
     pub(crate) fn is_finished(&self) -> bool {
         self.fin_at.is_some_and(|fin| self.nxt > fin)
     }
 
-    /// Whether a segment may be processed: it touches the window (RFC 9293 section 3.10.7.4), or
-    /// stands at its left edge when that is closed.
+    /// Whether a segment may be processed: it overlaps the window (RFC 9293 section 3.10.7.4), or
+    /// is at its left edge if the window is closed.
     pub(crate) fn is_acceptable(&self, range: Range) -> bool {
         let beyond_left = range.end > self.nxt || range.start == self.nxt;
         beyond_left && range.start <= self.window_end.max(self.nxt)
     }
 
-    /// A segment outside the window arrived: the peer hears where we are, and which data it sent
-    /// without need.
+    /// A segment outside the window arrived. The acknowledgement tells the peer the next offset,
+    /// and which data it sent unnecessarily.
     pub(crate) fn on_unacceptable(&mut self, range: Range) {
         self.ack_now = true;
         let is_data = range.start >= FIRST_DATA && range.start < range.end;
@@ -134,21 +134,21 @@ impl ReceiveSide {
         }
     }
 
-    /// A segment without any byte that is new, which the next acknowledgement reports.
+    /// Records a segment without new bytes, which the next acknowledgement reports.
     fn note_duplicate(&mut self, range: Range) {
         self.stats.duplicates += 1;
         self.duplicate = Some(range);
         self.acknowledge_quickly();
     }
 
-    /// The peer seems to begin again: the next segments are each acknowledged at once.
+    /// The peer seems to restart: each of the next segments is acknowledged at once.
     fn acknowledge_quickly(&mut self) {
         if self.policy.quick_again {
             self.quick_left = self.policy.quick;
         }
     }
 
-    /// Data (and the FIN at its end) arrived; `times` are those of this connection.
+    /// Handles data (and the FIN at its end); `times` are those of this connection.
     pub(crate) fn on_segment(
         &mut self,
         now: Instant,
@@ -158,12 +158,13 @@ impl ReceiveSide {
     ) {
         self.stats.segments += 1;
         let silence = now - self.last_data;
-        // No timeout is shorter than the delay of an acknowledgement.
+        // The first comparison is a shortcut: the RTO is never shorter than the delay of an
+        // acknowledgement.
         if silence > self.policy.timeout && silence > times.rto() {
             self.acknowledge_quickly();
         }
         self.last_data = now;
-        // What lies beyond the window is not kept; the left edge is always taken.
+        // Data beyond the window is not kept; the left edge is always accepted.
         let limit = self.window_end.max(self.nxt) + u64::from(fin);
         let taken = range.clamp(self.nxt, limit);
         if taken.start >= taken.end {
@@ -183,7 +184,7 @@ impl ReceiveSide {
         }
     }
 
-    /// New data arrived: there may be more, and the peer is to hear soon that it has room.
+    /// Opens the window when new data arrives, and lets the peer know soon that there is room.
     fn open_window(&mut self, len: u64) {
         let space = self.space();
         if self.opened < space && len >= LEAST_TO_OPEN {
@@ -209,7 +210,7 @@ impl ReceiveSide {
         let touches = |old: &Range| old.end >= merged.start && merged.end >= old.start;
         let place = known.iter().position(touches).unwrap_or(self.report_len);
         self.acknowledge_beyond(now, rtt, place);
-        // The stretch with this segment goes first; stretches it swallowed go.
+        // The range with this segment comes first; ranges merged into it are removed.
         let mut report = [merged; 4];
         let mut len = 1;
         for old in &self.report[..self.report_len] {
@@ -222,8 +223,8 @@ impl ReceiveSide {
         (self.report, self.report_len) = (report, len);
     }
 
-    /// A segment out of order arrived: acknowledged at once, or soon with those that follow it.
-    /// `place` is that of its stretch among those reported.
+    /// Acknowledges an out-of-order segment, at once or together with the following ones. `place`
+    /// is the index of its range among those reported.
     fn acknowledge_beyond(&mut self, now: Instant, rtt: Duration, place: usize) {
         let is_quick = self.quick_left > 0;
         if self.compression.is_on() {
@@ -233,7 +234,7 @@ impl ReceiveSide {
         self.ack_now |= is_quick || is_full || !self.compression.holds(now, self.nxt, rtt);
     }
 
-    /// Everything up to `end` is here; what waited behind it joins.
+    /// Everything up to `end` has arrived; ranges adjacent to it become readable.
     fn advance(&mut self, now: Instant, end: u64) {
         let mut end = end;
         if !self.beyond.is_empty() {
@@ -242,7 +243,7 @@ impl ReceiveSide {
             }
             self.beyond.remove_below(end);
             self.forget_reports_below(end);
-            // A hole was filled, or one is left (RFC 5681 section 4.2).
+            // A hole was filled, or there is still one (RFC 5681 section 4.2).
             self.ack_now = true;
         }
         let fin = u64::from(self.fin_at.is_some_and(|fin| fin < end));
@@ -272,17 +273,17 @@ impl ReceiveSide {
         self.report_len = len;
     }
 
-    /// An acknowledgement is owed at once (a probe, an unacceptable segment).
+    /// Requests an immediate acknowledgement (for a probe or an unacceptable segment).
     pub(crate) fn owe_ack(&mut self) {
         self.ack_now = true;
     }
 
-    /// Whether an acknowledgement must leave now.
+    /// Whether an acknowledgement must be sent now.
     pub(crate) fn ack_due(&self, now: Instant) -> bool {
         self.ack_now || now >= self.ack_deadline || now >= self.compression.deadline()
     }
 
-    /// When an acknowledgement that waits must leave.
+    /// When the delayed acknowledgement must be sent.
     pub(crate) fn deadline(&self) -> Instant {
         if self.ack_now {
             Instant::ZERO
@@ -291,7 +292,7 @@ impl ReceiveSide {
         }
     }
 
-    /// A segment with the acknowledgement number `nxt` left.
+    /// A segment with the acknowledgement number `nxt` was sent.
     pub(crate) fn on_ack_sent(&mut self) {
         self.ack_now = false;
         self.compression.on_ack_sent();
@@ -300,7 +301,7 @@ impl ReceiveSide {
         self.duplicate = None;
     }
 
-    /// The window field for a segment that leaves now.
+    /// The window field of a segment that is sent now.
     pub(crate) fn window_field(&mut self) -> u16 {
         let space = self.space().min(self.opened);
         let wanted = (self.nxt + space).max(self.window_end) - self.nxt;
@@ -309,12 +310,12 @@ impl ReceiveSide {
         field as u16
     }
 
-    /// Whether window scaling was agreed.
+    /// Whether window scaling was negotiated.
     pub(crate) fn is_scaled(&self) -> bool {
         self.scaled
     }
 
-    /// The unscaled window of a SYN was advertised.
+    /// Records that the unscaled window of a SYN was advertised.
     pub(crate) fn promise(&mut self, window: u16) {
         self.window_end = self.window_end.max(FIRST_DATA + u64::from(window));
     }
@@ -325,7 +326,7 @@ impl ReceiveSide {
         self.report_len > 0 || self.duplicate.is_some()
     }
 
-    /// Calls `block` for the SACK blocks of the next acknowledgement, in their order.
+    /// Calls `block` for the SACK blocks of the next acknowledgement, in order.
     pub(crate) fn for_each_block(&self, mut block: impl FnMut(Range)) {
         if let Some(duplicate) = self.duplicate {
             block(duplicate);
@@ -333,7 +334,7 @@ impl ReceiveSide {
         self.report[..self.report_len].iter().copied().for_each(&mut block);
     }
 
-    /// Takes what is in order; `None` when nothing is.
+    /// Takes the data in order; `None` if there is none.
     pub(crate) fn read(&mut self) -> Option<u32> {
         if self.readable == 0 {
             return None;
@@ -341,8 +342,9 @@ impl ReceiveSide {
         let taken = u32::try_from(self.readable).unwrap_or(u32::MAX);
         self.readable -= u64::from(taken);
         self.stats.delivered_bytes += u64::from(taken);
-        // A peer without room for two segments hears as soon as there is twice what it knows of;
-        // any other hears with the acknowledgement of its next data (RFC 9293 3.8.6.2.2).
+        // If the advertised window is less than two segments, the peer gets an update as soon as
+        // the window doubles. Otherwise the acknowledgement of its next data has it (RFC 9293
+        // 3.8.6.2.2).
         let space = self.space();
         let seen = self.window_end.saturating_sub(self.nxt);
         self.ack_now |= seen < 2 * self.mss && space >= 2 * seen.max(1) && !self.is_finished();

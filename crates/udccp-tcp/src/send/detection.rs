@@ -1,4 +1,4 @@
-//! Detects losses by time and probes a silent tail (RFC 8985), with the timers of both.
+//! Detects losses by time and probes the tail (RFC 8985), with the timers of both.
 
 use udccp_base::{Duration, Instant};
 
@@ -7,39 +7,39 @@ use super::{AckInfo, Phase, SendSide};
 use crate::config::on_tick;
 use crate::send::times::Acked;
 
-/// SACKed segments from which on losses are certain where nothing was ever reordered.
+/// Number of SACKed segments that proves a loss if no reordering was ever seen.
 const DUP_THRESH: u64 = 3;
 
 /// State of the loss detection of RFC 8985.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Detection {
     rack: Rack,
-    /// When what has been overtaken is lost.
+    /// When overtaken segments count as lost.
     pub(super) reorder_deadline: Instant,
-    /// When a silent tail is probed.
+    /// When to send a tail loss probe.
     pub(super) probe_deadline: Instant,
-    /// When that was decided last.
+    /// When `probe_deadline` was last set.
     scheduled_at: Instant,
-    /// A probe is to be sent.
+    /// A probe is due.
     pub(super) probe_due: bool,
-    /// The newest segment, sent once, that the last acknowledgement SACKed.
+    /// The newest segment, sent only once, that the last acknowledgement SACKed.
     pub(super) sacked: Option<Sending>,
-    /// The probe that is on its way.
+    /// The probe in flight.
     probe: Option<Probe>,
-    /// Least time that a delayed acknowledgement of a single segment is given.
+    /// Minimum time allowed for a delayed acknowledgement of a single segment.
     min_rto: Duration,
 }
 
-/// A probe on its way.
+/// A probe in flight.
 #[derive(Clone, Copy, Debug)]
 struct Probe {
-    /// Next offset to send when it left.
+    /// Next offset to send when the probe was sent.
     high: u64,
     retransmission: bool,
 }
 
 impl Detection {
-    /// Nothing sent.
+    /// The state before anything is sent.
     pub(super) fn new(min_rto: Duration) -> Self {
         Self {
             rack: Rack::new(),
@@ -53,12 +53,12 @@ impl Detection {
         }
     }
 
-    /// The next of its timers.
+    /// The earliest of its timers.
     pub(super) fn deadline(&self) -> Instant {
         self.reorder_deadline.min(self.probe_deadline)
     }
 
-    /// A recovery begins, or the retransmission timer expired: there is nothing to probe.
+    /// A recovery began, or the retransmission timer expired: no probe is needed.
     pub(super) fn stop_probes(&mut self) {
         self.probe_deadline = Instant::MAX;
         self.probe_due = false;
@@ -67,8 +67,8 @@ impl Detection {
 }
 
 impl SendSide {
-    /// An acknowledgement was taken in, with `acked` taken out of the outstanding segments and
-    /// `high_rxt` the end of what had been retransmitted before.
+    /// Detects losses after an acknowledgement. `acked` is what it removed from the outstanding
+    /// segments, and `high_rxt` the end of the data that had been retransmitted before it.
     pub(super) fn detect_after_ack(
         &mut self,
         now: Instant,
@@ -81,10 +81,10 @@ impl SendSide {
         let (first, again) = self.board.take_newest();
         let sacked = (first > 0).then(|| self.times.sending(first)).flatten();
         detection.sacked = sacked;
-        // Not what had been SACKed before, or was sent twice.
+        // Excludes segments that were SACKed before or sent twice.
         let is_fresh = acked.rtt.is_some();
         let covered = acked.newest.filter(|newest| is_fresh && newest.end > high_rxt);
-        // In the order of a kernel: what was SACKed, then what the acknowledgement covers.
+        // In the order of a kernel: first what was SACKed, then what is acknowledged cumulatively.
         let mut arrived =
             [sacked, covered, again].map(|s| s.map(|s| (s.end <= info.ack, s.end, s)));
         arrived.sort_unstable_by_key(|s| s.map(|(covered, end, _)| (covered, end)));
@@ -101,7 +101,7 @@ impl SendSide {
         self.find_losses(now);
     }
 
-    /// Looks for what is lost by now, and when the next thing will be.
+    /// Finds segments that are lost at `now`, and sets the time of the next check.
     pub(super) fn find_losses(&mut self, now: Instant) {
         let Some(mut detection) = self.detection.take() else { return };
         let rack = &detection.rack;
@@ -130,21 +130,21 @@ impl SendSide {
         self.detection = Some(detection);
     }
 
-    /// A recovery is over.
+    /// A recovery has ended.
     pub(super) fn on_recovery_end(&mut self) {
         if let Some(detection) = self.detection.as_mut() {
             detection.rack.on_recovery_end();
         }
     }
 
-    /// Says when the tail is probed (RFC 8985 section 7.2): new data left, or an acknowledgement
-    /// (`advanced`) restarted the retransmission timer.
+    /// Sets the time of the probe (RFC 8985 section 7.2). Called when new data was sent, or when an
+    /// acknowledgement (`advanced`) restarted the retransmission timer.
     #[inline]
     pub(super) fn schedule_probe(&mut self, now: Instant) {
         let several = self.board.flight() > 2 * u64::from(self.mss);
         let is_known = |d: &Detection| d.scheduled_at == now && d.probe_deadline < Instant::MAX;
         if several && self.detection.as_ref().is_some_and(is_known) {
-            // The segment before it left, or the acknowledgement arrived, at the same time.
+            // The previous segment was sent, or the acknowledgement arrived, at the same time.
             return;
         }
         self.reschedule_probe(now);
@@ -159,14 +159,14 @@ impl SendSide {
         let Some(detection) = self.detection.as_mut() else { return };
         (detection.probe_deadline, detection.scheduled_at) = (Instant::MAX, now);
         let Some(srtt) = srtt.filter(|_| is_silent) else { return };
-        // The receiver may keep the acknowledgement of a single segment for its longest delay.
+        // The receiver may delay the acknowledgement of a single segment for its maximum delay.
         let alone = flight <= u64::from(self.mss);
         let slack = if alone { detection.min_rto } else { TIMER_SLACK };
         let at = on_tick(now, srtt * 2 + slack, self.limits.tick);
         detection.probe_deadline = at.min(self.rto_deadline);
     }
 
-    /// The timers of this module.
+    /// Handles the timers of this module.
     pub(super) fn on_detection_timeout(&mut self, now: Instant) {
         let Some(detection) = self.detection.as_mut() else { return };
         let is_late = now >= detection.reorder_deadline;
@@ -182,7 +182,7 @@ impl SendSide {
         }
     }
 
-    /// The probe left, as new data or as a retransmission.
+    /// The probe was sent, as new data or as a retransmission.
     pub(super) fn on_probe_sent(&mut self, now: Instant, retransmission: bool) {
         self.rto_deadline = self.rto_at(now);
         let high = self.board.nxt();
@@ -193,7 +193,8 @@ impl SendSide {
         }
     }
 
-    /// RFC 8985 section 7.4: whether the probe repaired a loss that nothing else showed.
+    /// RFC 8985 section 7.4: reduces the window if the probe repaired a loss that was not detected
+    /// otherwise.
     fn answer_to_probe(&mut self, now: Instant, info: &AckInfo<'_>, detection: &mut Detection) {
         let duplicate = self.reports_duplicate(info);
         if duplicate {

@@ -1,33 +1,33 @@
 //! Keeps the queue of the host's own device short (TCP Small Queues, `tcp_small_queue_check` of
-//! Linux since 3.6): what waits there is not in the network yet, and delays what comes behind it.
+//! Linux since 3.6). Packets there are not in the network yet, and delay later packets.
 
 use std::collections::VecDeque;
 
 use udccp_base::{DataRate, Instant};
 use udccp_cc::train_of;
 
-/// Memory that a kernel counts for a packet beside its data, in bytes: a head for the headers, and
-/// what describes it (`SKB_TRUESIZE`).
+/// Memory that a kernel accounts to a packet in addition to its data, in bytes: header room, and
+/// the packet's descriptor (`SKB_TRUESIZE`).
 const OVERHEAD_BYTES: u64 = 1_280;
 
-/// The time whose worth may wait, as a power of two: 1 s / 1024 (`sk_pacing_shift`).
+/// The queue may hold the data of this time, a power of two: 1 s / 1024 (`sk_pacing_shift`).
 const RATE_SHIFT: u32 = 10;
 
-/// Segments that this sender has given to its device and that have not left it.
+/// Segments of this sender that are in the device's queue.
 #[derive(Debug)]
 pub(super) struct DeviceQueue {
-    /// Segments that one packet of the host's own has, which the device cuts; 1 is none.
+    /// Segments per packet of the host, which the device splits; 1 without offload.
     max_train: u32,
-    /// When the newest leaves.
+    /// When the newest leaves the device.
     last: Instant,
-    /// When those before it leave.
+    /// When the segments before it leave.
     leaves: VecDeque<Instant>,
-    /// A segment waits for the first of them.
+    /// Whether a segment waits until the first of them leaves.
     holds: bool,
 }
 
 impl DeviceQueue {
-    /// Nothing waits.
+    /// Starts with an empty queue.
     pub(super) fn new(max_train: u32) -> Self {
         Self { max_train, last: Instant::ZERO, leaves: VecDeque::new(), holds: false }
     }
@@ -43,13 +43,13 @@ impl DeviceQueue {
         self.last = leaves;
     }
 
-    /// Whether two or more are in the device at `now`: fewer never make another wait.
+    /// Whether two or more are in the device at `now`; with fewer, no segment has to wait.
     #[inline]
     pub(super) fn has_several(&mut self, now: Instant) -> bool {
         !self.leaves.is_empty() && self.forget_left(now)
     }
 
-    /// Forgets those before the last that have left; whether any have not.
+    /// Removes segments that have left, except for the newest; returns whether any remain.
     #[inline(never)]
     fn forget_left(&mut self, now: Instant) -> bool {
         while self.leaves.front().is_some_and(|leaves| *leaves <= now) {
@@ -59,8 +59,8 @@ impl DeviceQueue {
         !self.leaves.is_empty()
     }
 
-    /// Whether the next segment has to wait where [`Self::has_several`], with segments of `mss`
-    /// bytes at a rate of `rate`; `factor` times as much may wait as for new data.
+    /// Whether the next segment has to wait. Called if [`Self::has_several`]; segments have `mss`
+    /// bytes, and the sending rate is `rate`. `factor` times as much may be queued as for new data.
     pub(super) fn holds(&mut self, mss: u32, factor: u64, rate: DataRate) -> bool {
         let train = train_of(rate, mss, self.max_train).max(1);
         let memory = |segments: u64| {
@@ -71,12 +71,12 @@ impl DeviceQueue {
         self.holds
     }
 
-    /// Nothing waits for the device any more: what may leave is decided anew.
+    /// Ends the wait for the device; sending is decided again.
     pub(super) fn release(&mut self) {
         self.holds = false;
     }
 
-    /// When to decide anew; [`Instant::MAX`] where nothing waits for the device.
+    /// When to decide again; [`Instant::MAX`] if no segment waits for the device.
     #[inline]
     pub(super) fn until(&self) -> Instant {
         let first = self.leaves.front().filter(|_| self.holds);
@@ -92,19 +92,19 @@ mod tests {
         Instant::from_nanos(1_000 * us)
     }
 
-    /// A queue whose segments leave every 100 us, the first at 100 us.
+    /// A queue whose segments leave every 100 us, starting at 100 us.
     fn queue(segments: u64) -> DeviceQueue {
         let mut queue = DeviceQueue::new(1);
         (1..=segments).for_each(|n| queue.on_sent(at(0), at(100 * n)));
         queue
     }
 
-    /// Whether a segment that comes at so many microseconds has to wait.
+    /// Whether a segment that is offered at this time in microseconds has to wait.
     fn waits(queue: &mut DeviceQueue, us: u64, mbps: u64, factor: u64) -> bool {
         queue.has_several(at(us)) && queue.holds(1448, factor, DataRate::from_mbps(mbps))
     }
 
-    /// Segments that may wait at this rate.
+    /// The number of segments that may be queued at this rate.
     fn most(mbps: u64, factor: u64) -> u64 {
         (0..100).take_while(|n| !waits(&mut queue(*n), 0, mbps, factor)).count() as u64
     }
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn two_segments_may_wait_or_what_a_millisecond_carries() {
         assert_eq!((most(1, 1), most(40, 1)), (2, 2));
-        // 14,648 bytes, of 2,728 each.
+        // 14,648 bytes, in segments of 2,728 each.
         assert_eq!((most(120, 1), most(120, 2)), (6, 11));
         assert_eq!((most(1, 2), most(1000, 1)), (4, 45));
     }
@@ -134,7 +134,7 @@ mod tests {
         let mut queue = queue(3);
         assert!(waits(&mut queue, 0, 1, 1) && queue.until() == at(100));
         assert!(waits(&mut queue, 99, 1, 1) && queue.until() == at(100));
-        // The first has left, and two still wait.
+        // The first has left, and two are still queued.
         assert!(waits(&mut queue, 100, 1, 1) && queue.until() == at(200));
         assert!(!waits(&mut queue, 200, 1, 1) && queue.until() == Instant::MAX);
         queue.on_sent(at(350), at(450));

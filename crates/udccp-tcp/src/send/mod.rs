@@ -33,18 +33,18 @@ pub(crate) use output::Segment;
 /// Offset of the first byte of data: the SYN has offset 0.
 pub(crate) const FIRST_DATA: u64 = 1;
 
-/// Least window after a cut, in segments (RFC 5681 section 3.1, equation 4, and section 3.2).
+/// Minimum window after a cut, in segments (RFC 5681 section 3.1, equation 4, and section 3.2).
 const LEAST_WINDOW: u32 = 2;
 
-/// Segments that a kernel with trains sends before it paces any (`tcp_update_skb_after_send`).
+/// Segments that a kernel with trains sends before it starts pacing (`tcp_update_skb_after_send`).
 const UNPACED: u64 = 10;
 
-/// Where loss recovery stands. Every phase but `Open` ends when `point` is acknowledged.
+/// The phase of loss recovery. All phases but `Open` end when `point` is acknowledged.
 #[derive(Clone, Copy, Debug)]
 enum Phase {
-    /// Nothing is known to be lost.
+    /// No loss is known.
     Open,
-    /// The window was cut for ECN marks; nothing is known to be lost.
+    /// The window was cut for ECN marks; no loss is known.
     Reduced { point: u64 },
     /// Fast recovery (RFC 6675 section 5).
     Recovery { point: u64, reduction: Reduction },
@@ -52,16 +52,16 @@ enum Phase {
     Loss { point: u64 },
 }
 
-/// What the receiver of an acknowledgement learns from it, in offsets.
+/// The contents of an acknowledgement, in offsets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AckInfo<'a> {
     /// The acknowledgement number.
     pub(crate) ack: u64,
     /// First offset beyond the advertised window.
     pub(crate) window_end: u64,
-    /// SACK blocks as they stand in the option.
+    /// SACK blocks in the order of the option.
     pub(crate) blocks: &'a [Range],
-    /// Round-trip time by the timestamp echoed (RFC 7323 section 4.1).
+    /// Round-trip time from the echoed timestamp (RFC 7323 section 4.1).
     pub(crate) timestamp_rtt: Option<Duration>,
     /// The peer's timestamp (RFC 7323 section 3.2).
     pub(crate) peer_timestamp: Option<u32>,
@@ -72,7 +72,7 @@ pub(crate) struct AckInfo<'a> {
 /// Counters of the sending side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SendStats {
-    /// Segments with data sent, retransmissions included.
+    /// Segments with data sent, including retransmissions.
     pub segments_sent: u64,
     /// Segments retransmitted.
     pub retransmits: u64,
@@ -80,7 +80,7 @@ pub struct SendStats {
     pub timeouts: u64,
     /// Congestion events that cut the window (losses and marks, without timeouts).
     pub congestion_events: u64,
-    /// Duplicates that the peer reported (RFC 2883): retransmissions without need.
+    /// Duplicates that the peer reported (RFC 2883): unnecessary retransmissions.
     pub duplicates_reported: u64,
 }
 
@@ -96,9 +96,9 @@ pub(crate) struct SendSide {
     times: SendTimes,
     rtt: RttEstimator,
     cc: Box<dyn CongestionControl>,
-    /// Only where the congestion control looks at more than growth.
+    /// Only if the congestion control needs more than growth.
     observer: Option<Box<Observer>>,
-    /// Only where losses are found by time.
+    /// Only if losses are detected by time.
     detection: Option<Detection>,
     phase: Phase,
     dup_acks: u32,
@@ -108,29 +108,30 @@ pub(crate) struct SendSide {
     is_safe: bool,
     /// Bytes sent by limited transmit: not part of FlightSize when the window is cut.
     limited_transmit_bytes: u64,
-    /// The first retransmission of a recovery leaves whatever the pipe holds.
+    /// The first retransmission of a recovery is sent even if the pipe is full.
     fast_retransmit: bool,
-    /// One rescue retransmission per recovery is still to have.
+    /// Whether this recovery may still make its rescue retransmission.
     rescue: bool,
-    /// First offset beyond the window that the peer advertised; it never moves back.
+    /// First offset beyond the window that the peer advertised; never decreases.
     window_end: u64,
     usage: Usage,
-    /// When to sample the next round-trip time, where only one a window is taken.
+    /// Acknowledged offset for the next round-trip time sample, if only one per window is taken.
     sample_from: u64,
     rto_deadline: Instant,
     persist_deadline: Instant,
-    /// Timeouts (and window probes) without an answer.
+    /// Consecutive timeouts (and window probes) without an answer.
     unanswered: u32,
-    /// First outstanding offset when the timer expired last; 0 is none.
+    /// First outstanding offset at the last timeout; 0 for none.
     timed_out_at: u64,
     frto: Frto,
     last_sent: Instant,
     pacing: Pacing,
-    /// Only where the host keeps the queue of its device short.
+    /// Only if the host keeps the queue of its device short.
     device: Option<DeviceQueue>,
-    /// Whether a segment waits for its time.
+    /// Whether a segment waits for its departure time.
     paced: bool,
-    /// Whether new data waits for the congestion window, since the last acknowledgement or timeout.
+    /// Whether new data has been waiting for the congestion window since the last acknowledgement
+    /// or timeout.
     blocked: bool,
     /// Whether the last write filled the buffer.
     is_full: bool,
@@ -139,22 +140,21 @@ pub(crate) struct SendSide {
     limits: Limits,
 }
 
-/// How much of the congestion window is used (`tcp_cwnd_validate`): one that is not must not grow.
+/// How much of the congestion window is used (`tcp_cwnd_validate`). An unused window must not grow.
 #[derive(Clone, Copy, Debug, Default)]
 struct Usage {
     /// Data below this was sent while the congestion window was the limit.
     limited_below: u64,
-    /// The most segments that were in flight since `until` was set, where the window was not the
-    /// limit.
+    /// The most segments in flight since `until` was set, while the window was not the limit.
     most: u32,
-    /// When data up to here is acknowledged, `most` begins anew.
+    /// When data up to this offset is acknowledged, `most` starts again.
     until: u64,
-    /// Whether the window has been the limit since.
+    /// Whether the window has been the limit since then.
     is_limited: bool,
 }
 
 impl Usage {
-    /// New data was sent up to `nxt`; `in_flight` segments are not acknowledged, from `una` on.
+    /// New data was sent up to `nxt`; `in_flight` segments from `una` are not acknowledged.
     #[inline]
     fn on_sent(&mut self, una: u64, nxt: u64, in_flight: u32) {
         let begins = una >= self.until;
@@ -163,32 +163,32 @@ impl Usage {
         }
     }
 
-    /// The window kept data beyond `nxt` back.
+    /// The window prevents sending of data after `nxt`.
     #[inline]
     fn on_limited(&mut self, nxt: u64, in_flight: u32) {
         self.limited_below = nxt;
         (self.is_limited, self.most, self.until) = (true, in_flight, nxt);
     }
 
-    /// Whether the window may grow for data that is acknowledged from `before` on. In slow start it
-    /// may also be up to `cwnd`, where that is less than twice what was in flight.
+    /// Whether the window may grow for data acknowledged from `before`. In slow start it may also
+    /// grow if `cwnd` is less than twice the amount in flight.
     #[inline]
     fn lets_grow(&self, before: u64, slow_start: Option<u32>) -> bool {
         before < self.limited_below || slow_start.is_some_and(|cwnd| cwnd / 2 < self.most)
     }
 }
 
-/// The part of the configuration that is asked for again and again.
+/// The frequently used part of the configuration.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
     initial_window: u32,
     tick: Duration,
-    /// Segments from the start on that leave at once.
+    /// The number of segments at the start that are not paced.
     unpaced: u64,
     /// The congestion control sets its own window in recovery.
     own_recovery: bool,
     send_buffer: u64,
-    /// A full buffer takes data again when less than this is in it.
+    /// A full buffer accepts data again when it holds less than this.
     refilled_below: u64,
     unsent: u64,
     ack_counting: AckCounting,
@@ -202,12 +202,12 @@ struct Limits {
     timeout_keeps_threshold: bool,
     frto: bool,
     starts_with_room: bool,
-    /// Least window after a cut.
+    /// Minimum window after a cut.
     least_window: u32,
 }
 
 impl SendSide {
-    /// Nothing written, nothing sent.
+    /// The state before anything is written or sent.
     pub(crate) fn new(config: &TcpConfig) -> Self {
         let mss = config.segment_payload() as u32;
         let initial_window = config.initial_window.packets(mss);
@@ -271,8 +271,8 @@ impl SendSide {
         }
     }
 
-    /// The handshake is done: `payload` bytes fit in a segment, the peer's window ends at
-    /// `window_end`, and `rtt` was measured unless the SYN was retransmitted.
+    /// The handshake is done. `payload` bytes fit in a segment, the peer's window ends at
+    /// `window_end`, and `rtt` is known unless the SYN was retransmitted.
     pub(crate) fn establish(
         &mut self,
         now: Instant,
@@ -290,12 +290,12 @@ impl SendSide {
                 self.rtt.sample(rtt);
                 self.observe_handshake(now);
             }
-            // A lost SYN is congestion: one segment to begin with (RFC 5681 section 3.1).
+            // A lost SYN is congestion: start with one segment (RFC 5681 section 3.1).
             None => self.cc.on_idle_restart(now, 1),
         }
     }
 
-    /// Takes `len` bytes into the stream; false when there is no room.
+    /// Adds `len` bytes to the stream; false if there is no room.
     pub(crate) fn write(&mut self, len: u64) -> bool {
         let fits = self.is_writable() && !self.fin;
         if fits {
@@ -305,7 +305,7 @@ impl SendSide {
         fits
     }
 
-    /// Whether the next write has room.
+    /// Whether there is room for the next write.
     #[inline]
     pub(crate) fn is_writable(&self) -> bool {
         let Limits { send_buffer, refilled_below, .. } = self.limits;
@@ -318,24 +318,24 @@ impl SendSide {
         self.written.saturating_sub(self.board.una())
     }
 
-    /// Ends the stream after what was written.
+    /// Ends the stream after the written data.
     pub(crate) fn close(&mut self) {
         self.blocked = false;
         self.fin = true;
         self.board.set_fin(self.end());
     }
 
-    /// Whether the application ended the stream.
+    /// Whether the application has ended the stream.
     pub(crate) fn is_closing(&self) -> bool {
         self.fin
     }
 
-    /// One past the last offset there is to send.
+    /// The end of all data to be sent, including the FIN.
     fn end(&self) -> u64 {
         self.written + u64::from(self.fin)
     }
 
-    /// When the retransmission timer expires that starts now.
+    /// When the retransmission timer expires if it starts now.
     #[inline]
     fn rto_at(&self, now: Instant) -> Instant {
         on_tick(now, self.rtt.rto(), self.limits.tick)

@@ -1,5 +1,5 @@
-//! Collects samples for congestion controls that look at every acknowledgement. A sender whose
-//! congestion control asks for nothing has none of this.
+//! Collects samples for congestion controls that need every acknowledgement. Other senders do not
+//! have an observer.
 
 use udccp_base::{Duration, Instant};
 use udccp_cc::{Delivery, Needs};
@@ -8,24 +8,24 @@ use super::rate::RateSampler;
 use super::{AckInfo, Phase, SendSide};
 use crate::send::times::Acked;
 
-/// The part of the sending side that watches acknowledgements.
+/// The part of the sending side that measures acknowledgements.
 #[derive(Clone, Debug)]
 pub(super) struct Observer {
     one_way: bool,
-    /// The round is over when more than this is acknowledged.
+    /// The round ends when more than this is acknowledged.
     round_end: u64,
     pub(super) rates: Option<RateSampler>,
 }
 
 impl Observer {
-    /// What `needs` asks for.
+    /// Creates an observer if `needs` requires one.
     pub(super) fn new(needs: Needs) -> Option<Box<Self>> {
         let rates = needs.rates.then(RateSampler::default);
         needs.deliveries.then(|| Box::new(Self { one_way: needs.one_way, round_end: 0, rates }))
     }
 }
 
-/// How an acknowledgement found the sending side.
+/// The state of the sending side before an acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Before {
     pub(super) una: u64,
@@ -35,9 +35,9 @@ pub(super) struct Before {
 }
 
 impl SendSide {
-    /// The round-trip time of the handshake is known. As in kernels, only those hear of it that
-    /// look at rates: a SYN is short, and a delay that is held against its own would have the time
-    /// in it that a full segment takes to be sent.
+    /// The round-trip time of the handshake is known. As in kernels, it is reported only to
+    /// congestion controls that use rates. A SYN is short, so compared with its time, delays of
+    /// full segments would include their transmission time.
     pub(super) fn observe_handshake(&mut self, now: Instant) {
         if self.observer.as_ref().is_some_and(|o| o.rates.is_some()) {
             let srtt = self.rtt.srtt();
@@ -48,7 +48,7 @@ impl SendSide {
         }
     }
 
-    /// Tells the congestion control about an acknowledgement that reported `delivered` new bytes.
+    /// Reports an acknowledgement of `delivered` new bytes to the congestion control.
     pub(super) fn observe(
         &mut self,
         now: Instant,
@@ -99,9 +99,9 @@ impl SendSide {
         });
     }
 
-    /// The round-trip time of the last segment reported, SACKed or not; of the timestamp, where
-    /// that segment was sent again (`tcp_ack_update_rtt`). Without detection by time, as in older
-    /// kernels, only that of segments acknowledged in order.
+    /// The round-trip time of the last segment reported, whether SACKed or not. If that segment was
+    /// retransmitted, the time from its timestamp (`tcp_ack_update_rtt`). Without detection by
+    /// time, as in older kernels, only that of segments acknowledged in order.
     fn rtt_of_last(
         &self,
         now: Instant,
@@ -116,8 +116,8 @@ impl SendSide {
         sacked.or(in_order).or(info.timestamp_rtt.filter(|_| advanced))
     }
 
-    /// The application has nothing to send: samples of the rate say what it wants, not what the
-    /// path can (draft-cheng-iccrg-delivery-rate-estimation section 3.4).
+    /// The application has nothing to send: rate samples then measure the application and not the
+    /// path (draft-cheng-iccrg-delivery-rate-estimation section 3.4).
     pub(super) fn observe_silence(&mut self) {
         let Some(rates) = self.observer.as_mut().and_then(|o| o.rates.as_mut()) else { return };
         let pipe = self.board.pipe();

@@ -7,31 +7,31 @@ use super::timeout::Frto;
 use super::{Phase, SendSide};
 use crate::ranges::Range;
 
-/// A segment to put on the wire.
+/// A segment to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Segment {
-    /// Sequence space that it covers, FIN included.
+    /// Its sequence space, including the FIN.
     pub(crate) range: Range,
     /// Bytes of data.
     pub(crate) data: u32,
     /// Whether the last offset is the FIN.
     pub(crate) fin: bool,
-    /// Whether nothing more waits to be sent for the first time.
+    /// Whether no more new data is waiting.
     pub(crate) push: bool,
     /// Whether it was sent before.
     pub(crate) retransmission: bool,
 }
 
-/// Why nothing new may leave.
+/// Why no new data may be sent.
 enum Blocked {
-    /// Nothing is waiting, or the peer's window or the rules of small segments hold it back.
+    /// No data is waiting, or the peer's window or the rules for small segments prevent sending.
     Elsewhere,
     /// The congestion window is full.
     Window,
 }
 
 impl SendSide {
-    /// Takes the next segment out, or `None` when nothing may leave now.
+    /// Takes the next segment; `None` if nothing may be sent now.
     #[inline(always)]
     pub(crate) fn next_segment(&mut self, now: Instant) -> Option<Segment> {
         if self.detection.as_ref().is_some_and(|d| d.probe_due) {
@@ -47,8 +47,8 @@ impl SendSide {
         }
     }
 
-    /// A probe of the tail leaves whatever the window: new data, or else the last segment again
-    /// (RFC 8985 section 7.3).
+    /// Sends a tail loss probe regardless of the window: new data, or otherwise the last segment
+    /// again (RFC 8985 section 7.3).
     #[cold]
     fn probe_tail(&mut self, now: Instant) -> Option<Segment> {
         let start = self.board.nxt();
@@ -100,7 +100,7 @@ impl SendSide {
             return Some(segment);
         }
         if self.has_new_data() {
-            // New data waits for the congestion window; it goes first.
+            // New data is waiting for the congestion window, and goes first.
             return None;
         }
         if let Some(hole) = self.board.next_maybe_lost() {
@@ -133,7 +133,7 @@ impl SendSide {
         self.times.on_retransmit(range.end);
         self.stats.retransmits += 1;
         if range.start == self.board.una() {
-            // RFC 6675 section 6: the timer runs from the last time the first hole was sent.
+            // RFC 6675 section 6: the timer restarts when the first hole is sent again.
             self.rto_deadline = self.rto_at(now);
         }
         self.segment(now, range, true)
@@ -156,7 +156,7 @@ impl SendSide {
             }
             Err(Blocked::Window) => {
                 self.usage.on_limited(self.board.nxt(), self.times.count());
-                // Nothing but an acknowledgement or a timeout changes that in these phases.
+                // In these phases only an acknowledgement or a timeout can change this.
                 self.blocked = matches!(self.phase, Phase::Open | Phase::Reduced { .. });
                 return None;
             }
@@ -186,7 +186,7 @@ impl SendSide {
         segment
     }
 
-    /// The stretch of new data that may leave now.
+    /// The range of new data that may be sent now.
     #[inline(always)]
     fn new_range(&self) -> Result<Range, Blocked> {
         let start = self.board.nxt();
@@ -200,7 +200,7 @@ impl SendSide {
         if !is_full && !small_may_leave {
             return Err(Blocked::Elsewhere);
         }
-        // The FIN rides on the last data and needs no room in the peer's window.
+        // The FIN is sent with the last data and needs no room in the peer's window.
         match data + u64::from(self.fin && is_last) {
             0 => Err(Blocked::Elsewhere),
             len if self.allows(len) => Ok(Range::new(start, start + len)),
@@ -208,12 +208,13 @@ impl SendSide {
         }
     }
 
-    /// Whether data waits that was never sent, and the peer's window has room for it.
+    /// Whether unsent data is waiting and fits in the peer's window.
     pub(super) fn has_new_data(&self) -> bool {
         self.board.nxt() < self.end().min(self.window_end)
     }
 
-    /// Whether the congestion window has room for `len` bytes; a FIN on a full segment is free.
+    /// Whether the congestion window has room for `len` bytes; a FIN on a full segment does not
+    /// count.
     #[inline]
     fn allows(&self, len: u64) -> bool {
         let len = len.min(self.mss.into());
@@ -228,7 +229,7 @@ impl SendSide {
         }
     }
 
-    /// Makes the segment and keeps the books that all segments share.
+    /// Creates the segment and updates the state that all segments have in common.
     #[inline(always)]
     fn segment(&mut self, now: Instant, range: Range, retransmission: bool) -> Segment {
         if let Phase::Recovery { reduction, .. } = &mut self.phase {
@@ -249,7 +250,7 @@ impl SendSide {
         Segment { range, data, fin, push, retransmission }
     }
 
-    /// The segment that was sent at `now` leaves the host's device at `leaves`.
+    /// The segment sent at `now` leaves the host's device at `leaves`.
     #[inline]
     pub(crate) fn on_device(&mut self, now: Instant, leaves: Instant) {
         if let Some(device) = &mut self.device {
@@ -257,8 +258,8 @@ impl SendSide {
         }
     }
 
-    /// Whether the next segment waits for earlier ones to leave the device; `factor` is 1 for new
-    /// data, and 2 for what is sent again.
+    /// Whether the next segment has to wait for earlier ones to leave the device; `factor` is 1 for
+    /// new data, and 2 for retransmissions.
     #[inline]
     fn waits_for_device(&mut self, now: Instant, factor: u64) -> bool {
         let has_several = self.device.as_mut().is_some_and(|device| device.has_several(now));
@@ -271,7 +272,7 @@ impl SendSide {
         self.device.as_mut().is_some_and(|device| device.holds(self.mss, factor, rate))
     }
 
-    /// The rate of which a millisecond's worth may wait in the device (`tcp_update_pacing_rate`).
+    /// The rate that limits the device's queue to a millisecond of data (`tcp_update_pacing_rate`).
     fn device_rate(&self) -> DataRate {
         const MOST: u64 = u64::MAX / 8;
         if let Some(rate) = self.cc.pacing_rate() {
@@ -285,7 +286,7 @@ impl SendSide {
         DataRate::from_bytes_per_sec(u64::try_from(bytes).map_or(MOST, |rate| rate.min(MOST)))
     }
 
-    /// RFC 5681 section 4.1: the window says nothing after an idle time longer than the RTO.
+    /// RFC 5681 section 4.1: after an idle time longer than the RTO the window is no longer valid.
     fn restart_after_idle(&mut self, now: Instant) {
         let idle = self.limits.idle_restart
             && self.board.flight() == 0
@@ -297,7 +298,7 @@ impl SendSide {
         }
     }
 
-    /// Probes a window that is closed while nothing is in flight that would open it.
+    /// Starts window probes if the window is closed and nothing in flight could open it.
     fn start_persist(&mut self, now: Instant) {
         if self.board.flight() == 0 && self.persist_deadline == Instant::MAX {
             self.persist_deadline = now + self.rtt.rto();
@@ -312,7 +313,7 @@ impl SendSide {
         if self.paced { timers.min(self.pacing.until()) } else { timers }
     }
 
-    /// A timer may have expired; true when a window probe is to be sent.
+    /// Handles expired timers; true if a window probe must be sent.
     pub(crate) fn on_timeout(&mut self, now: Instant) -> bool {
         self.blocked = false;
         if let Some(device) = &mut self.device {
@@ -331,17 +332,17 @@ impl SendSide {
         probe
     }
 
-    /// Timeouts and probes in a row that the peer did not answer.
+    /// Consecutive timeouts and probes that the peer did not answer.
     pub(crate) fn unanswered(&self) -> u32 {
         self.unanswered
     }
 
-    /// Whether the next segment of new data carries CWR (RFC 3168 section 6.1.2); asks once.
+    /// Whether the next segment of new data carries CWR (RFC 3168 section 6.1.2); resets the flag.
     pub(crate) fn take_cwr(&mut self) -> bool {
         core::mem::take(&mut self.cwr_owed)
     }
 
-    /// The timeout now, for the timers of the handshake.
+    /// The current timeout, for the timers of the handshake.
     pub(crate) fn rto(&self) -> Duration {
         self.rtt.rto()
     }

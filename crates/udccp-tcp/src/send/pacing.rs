@@ -1,26 +1,26 @@
-//! When segments may leave, for congestion controls that set a rate.
+//! Departure times of segments, for congestion controls that set a rate.
 
 use udccp_base::{DataRate, Duration, Instant};
 use udccp_cc::train_of;
 
-/// Spreads segments over time, in trains of what the rate carries in a millisecond, as kernels do
-/// since 4.20 (TSO autosizing, earliest departure times).
+/// Spreads segments over time, in trains of about a millisecond at the rate, like kernels since
+/// 4.20 (TSO autosizing, earliest departure times).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pacing {
     max_train: u32,
-    /// Whether a late train is made up for.
+    /// Whether the delay of a late train is compensated.
     makes_up: bool,
-    /// When the next train may leave.
+    /// When the next train may be sent.
     until: Instant,
-    /// When the last train left, and how many segments it may still take.
+    /// When the last train was sent, and how many segments may still be added.
     train_at: Instant,
     train_left: u32,
-    /// How late that train was: half of its time at most is not waited for again.
+    /// How late that train was; at most half of its duration is compensated.
     late: Duration,
 }
 
 impl Pacing {
-    /// Trains of at most `max_train` segments; 1 is none.
+    /// Uses trains of at most `max_train` segments; 1 for none.
     pub(super) fn new(max_train: u32, makes_up: bool) -> Self {
         let (until, train_at) = (Instant::ZERO, Instant::ZERO);
         Self { max_train, makes_up, until, train_at, train_left: 0, late: Duration::ZERO }
@@ -31,17 +31,17 @@ impl Pacing {
         now < self.until && (self.train_left == 0 || self.train_at != now)
     }
 
-    /// When no segment has to wait any more.
+    /// The end of the wait.
     pub(super) fn until(&self) -> Instant {
         self.until
     }
 
-    /// A segment left that is not paced.
+    /// A segment was sent without pacing.
     pub(super) fn on_unpaced(&mut self, now: Instant) {
         self.until = now;
     }
 
-    /// A segment of so many bytes left.
+    /// A segment of `bytes` was sent.
     pub(super) fn on_sent(&mut self, now: Instant, rate: DataRate, bytes: u32) {
         if self.train_left > 0 && self.train_at == now {
             self.train_left -= 1;
@@ -72,7 +72,7 @@ mod tests {
         Instant::ZERO + Duration::from_micros(us)
     }
 
-    /// When each of `n` segments leaves, in microseconds, if one always waits.
+    /// The departure times of `n` segments in microseconds if one is always waiting.
     fn departures(pacing: &mut Pacing, from: u64, n: usize) -> Vec<u64> {
         let mut now = at(from);
         let mut left = Vec::new();
@@ -90,7 +90,7 @@ mod tests {
     fn without_trains_segments_leave_one_by_one() {
         let mut pacing = Pacing::new(1, false);
         assert_eq!(departures(&mut pacing, 5_000, 4), [5_000, 6_000, 7_000, 8_000]);
-        // A pause is not made up for.
+        // A pause is not compensated.
         assert_eq!(departures(&mut pacing, 20_000, 3), [20_000, 21_000, 22_000]);
     }
 
@@ -115,7 +115,7 @@ mod tests {
     fn a_late_train_makes_up_for_half_of_its_time() {
         let mut pacing = Pacing::new(44, true);
         assert_eq!(departures(&mut pacing, 5_000, 2), [5_000, 5_000]);
-        // Due at 7,000: half a millisecond late is made up for, three are not wholly.
+        // Due at 7,000: half a millisecond of delay is compensated, three only partly.
         assert_eq!(departures(&mut pacing, 7_500, 3), [7_500, 7_500, 9_000]);
         let mut pacing = Pacing::new(44, true);
         assert_eq!(departures(&mut pacing, 5_000, 2), [5_000, 5_000]);

@@ -1,23 +1,23 @@
-//! Finds losses by time: what was sent earlier than something that arrived is lost (RFC 8985).
+//! Detects losses by time: segments sent before one that arrived count as lost (RFC 8985).
 
 use udccp_base::{Duration, Instant};
 
-/// What kernels add to a timer of this module (`TCP_TIMEOUT_MIN_US`).
+/// Added by kernels to the timers of this module (`TCP_TIMEOUT_MIN_US`).
 pub(super) const TIMER_SLACK: Duration = Duration::from_millis(2);
 
-/// Recoveries for which a wider reordering window is kept (RFC 8985 section 6.2, step 4).
+/// Number of recoveries for which a wider reordering window is kept (RFC 8985 section 6.2, step 4).
 const PERSIST: u32 = 16;
 
-/// A transmission: when it left, and where its segment ends.
+/// A transmission: its time, and the end of its segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Sending {
-    /// When it left.
+    /// When it was sent.
     pub(crate) at: Instant,
-    /// End of the segment: the order of what left at the same time.
+    /// End of the segment, which orders transmissions of the same time.
     pub(crate) end: u64,
 }
 
-/// The newest transmission that arrived, and how much reordering is allowed for.
+/// The newest transmission that arrived, and the allowance for reordering.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rack {
     newest: Sending,
@@ -26,20 +26,20 @@ pub(super) struct Rack {
     reordering_seen: bool,
     /// Quarters of the smallest round-trip time in the reordering window.
     steps: u64,
-    /// Recoveries until `steps` is one again.
+    /// Recoveries until `steps` returns to one.
     persist: u32,
 }
 
-/// What counts as lost at one time.
+/// The transmissions that count as lost at one time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Overtaken {
     newest: Sending,
-    /// Transmissions until then had time to be acknowledged.
+    /// Transmissions up to this time had time to be acknowledged.
     until: Instant,
 }
 
 impl Rack {
-    /// Nothing arrived.
+    /// The state before anything arrives.
     pub(super) fn new() -> Self {
         Self {
             newest: Sending::default(),
@@ -50,29 +50,29 @@ impl Rack {
         }
     }
 
-    /// A transmission arrived; `shortest` is the smallest round-trip time of a retransmission that
-    /// is believed: less is an answer to the original (RFC 8985 section 6.2, step 2).
+    /// A transmission arrived. `shortest` is the smallest valid round-trip time of a
+    /// retransmission; a smaller one is an answer to the original (RFC 8985 section 6.2, step 2).
     pub(super) fn on_delivered(&mut self, now: Instant, sending: Sending, shortest: Duration) {
         let rtt = now - sending.at;
         if rtt >= shortest {
-            // Of the newest in the RFC; in kernels, of what arrived last.
+            // That of the newest in the RFC; in kernels, of the last that arrived.
             self.rtt = rtt;
             self.newest = self.newest.max(sending);
         }
     }
 
-    /// Something that was sent once arrived after what was sent later.
+    /// A segment that was sent once arrived after one that was sent later.
     pub(super) fn on_reordering(&mut self) {
         self.reordering_seen = true;
     }
 
-    /// The peer reported a duplicate: a retransmission was without need.
+    /// The peer reported a duplicate: a retransmission was unnecessary.
     pub(super) fn on_duplicate(&mut self) {
         self.steps = (self.steps + 1).min(255);
         self.persist = PERSIST;
     }
 
-    /// A recovery is over.
+    /// A recovery has ended.
     pub(super) fn on_recovery_end(&mut self) {
         self.persist = self.persist.saturating_sub(1);
         if self.persist == 0 {
@@ -80,8 +80,8 @@ impl Rack {
         }
     }
 
-    /// How much later than a round-trip time something may come. Without reordering, nothing comes
-    /// later once three segments or a recovery speak of loss (`certain`).
+    /// How much later than a round-trip time a segment may arrive. Zero if three segments or a
+    /// recovery indicate loss (`certain`) and no reordering was ever seen.
     pub(super) fn window(
         &self,
         certain: bool,
@@ -95,12 +95,12 @@ impl Rack {
         window.min(srtt.unwrap_or(window))
     }
 
-    /// What counts as lost now.
+    /// The transmissions that count as lost at `now`.
     pub(super) fn overtaken(&self, now: Instant, window: Duration) -> Overtaken {
         Overtaken { newest: self.newest, until: now - (self.rtt + window) }
     }
 
-    /// When a transmission is lost that has been overtaken.
+    /// When an overtaken transmission counts as lost.
     pub(super) fn lost_at(&self, at: Instant, window: Duration) -> Instant {
         at + self.rtt + window
     }
@@ -112,7 +112,7 @@ impl Rack {
 }
 
 impl Overtaken {
-    /// Whether a transmission that did not arrive is lost.
+    /// Whether a transmission that did not arrive counts as lost.
     pub(crate) fn covers(&self, sending: Sending) -> bool {
         sending < self.newest && sending.at <= self.until
     }

@@ -1,5 +1,5 @@
 //! Samples of the delivery rate from cumulative acknowledgements and SACK blocks, for congestion
-//! controls that ask for them.
+//! controls that need them.
 
 use std::collections::VecDeque;
 
@@ -8,12 +8,12 @@ use udccp_cc::{RateDraft, RateSample, RateStamp};
 
 use crate::ranges::{Range, RangeSet};
 
-/// The packets in flight, around the sampler that all senders share.
+/// The packets in flight, on top of the sampler that all senders share.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RateSampler {
     shared: udccp_cc::RateSampler,
     packets: VecDeque<Packet>,
-    /// What was SACKed.
+    /// Ranges that were SACKed.
     sacked: RangeSet,
 }
 
@@ -25,13 +25,13 @@ struct Packet {
 }
 
 impl RateSampler {
-    /// `range` leaves for the first time; `idle` says that nothing was in flight.
+    /// `range` is sent for the first time; `idle` means that nothing was in flight.
     pub(crate) fn on_new_data(&mut self, now: Instant, range: Range, idle: bool) {
         let stamp = self.shared.stamp(now, range.end, range.len() as u32, idle);
         self.packets.push_back(Packet { end: range.end, arrived: false, stamp });
     }
 
-    /// `range` leaves again.
+    /// `range` is sent again.
     pub(crate) fn on_retransmit(&mut self, now: Instant, range: Range) {
         let from = self.packets.partition_point(|p| p.end <= range.start);
         for p in self.packets.iter_mut().skip(from).take_while(|p| p.end <= range.end) {
@@ -44,7 +44,8 @@ impl RateSampler {
         self.shared.on_app_limited(in_flight);
     }
 
-    /// An acknowledgement up to `ack` with SACK `blocks`: the sample, where one can be taken.
+    /// Handles an acknowledgement up to `ack` with SACK `blocks`; returns a sample if there is a
+    /// valid one.
     pub(crate) fn on_ack(
         &mut self,
         now: Instant,
@@ -94,7 +95,7 @@ mod tests {
         Range::new(n * 100, n * 100 + 100)
     }
 
-    /// A segment each 10 ms, acknowledged 40 ms later: 100 bytes in 10 ms from the second window.
+    /// A segment per 10 ms, acknowledged 40 ms later: 100 bytes in 10 ms from the second window.
     #[test]
     fn a_steady_flow_gives_its_rate() {
         let mut s = RateSampler::default();
@@ -105,13 +106,13 @@ mod tests {
                 last = s.on_ack(at(10 * n), (n - 3) * 100, &[], Some(RTT));
             }
         }
-        // Its packet left just before an acknowledgement: five were delivered in 50 ms.
+        // Its packet was sent just before an acknowledgement: five were delivered in 50 ms.
         let sample = last.expect("a sample");
         assert_eq!((sample.delivered_bytes, sample.interval), (500, MS * 50));
         assert!(!sample.app_limited);
     }
 
-    /// A burst of four is acknowledged in one millisecond: the sending took no time, but the
+    /// A burst of four is acknowledged in one millisecond. Sending took no time, but the
     /// acknowledgements came 40 ms after the last delivery.
     #[test]
     fn compressed_acknowledgements_do_not_raise_the_rate() {
@@ -131,7 +132,7 @@ mod tests {
         s.on_retransmit(at(44), seg(0));
         let sample = s.on_ack(at(90), 400, &[], Some(RTT)).expect("a sample");
         assert_eq!(sample.total_delivered, 400);
-        // The retransmission is the newest: 200 bytes had been delivered when it left.
+        // The retransmission is the newest: 200 bytes had been delivered when it was sent.
         assert_eq!((sample.prior_delivered, sample.interval), (200, MS * 48));
     }
 
@@ -149,8 +150,8 @@ mod tests {
         assert!(!after.app_limited);
     }
 
-    /// The only segment in flight is lost and sent again: as data is outstanding, its interval is
-    /// that since the last delivery.
+    /// The only segment in flight is lost and sent again. As data is outstanding, its interval
+    /// starts at the last delivery.
     #[test]
     fn what_is_sent_again_does_not_begin_anew() {
         let mut s = RateSampler::default();
@@ -169,8 +170,8 @@ mod tests {
         assert_eq!(sample.interval, MS * 41);
     }
 
-    /// The interval of a lone packet is its round-trip time, which is never shorter than the
-    /// smallest: not by what both lose below a microsecond either.
+    /// The interval of a single packet is its round-trip time, which never counts as shorter than
+    /// the smallest, even though both are rounded to microseconds.
     #[test]
     fn the_smallest_round_trip_time_makes_a_sample() {
         let nanos = Instant::from_nanos;

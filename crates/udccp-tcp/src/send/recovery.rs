@@ -9,11 +9,11 @@ use crate::send::observer::Before;
 use crate::send::reduction::Reduction;
 use crate::send::times::Acked;
 
-/// Duplicate acknowledgements that start fast retransmit (RFC 6675 section 2).
+/// Number of duplicate acknowledgements that starts fast retransmit (RFC 6675 section 2).
 const DUP_THRESH: u32 = 3;
 
 impl SendSide {
-    /// Takes in an acknowledgement with `una <= ack <= nxt`.
+    /// Handles an acknowledgement with `una <= ack <= nxt`.
     pub(crate) fn on_ack(&mut self, now: Instant, info: &AckInfo<'_>) {
         let before = self.board.una();
         self.blocked = false;
@@ -33,8 +33,8 @@ impl SendSide {
             delivered = self.board.on_sack(info.blocks);
             self.dup_acks += u32::from(delivered > 0);
         }
-        // Segments of a window that was cut do not count once more, but for those that the
-        // acknowledgement reports that ends the recovery.
+        // Segments of a window that was cut do not count again, except for those reported by the
+        // acknowledgement that ends the recovery.
         let grows = matches!(self.phase, Phase::Open | Phase::Loss { .. });
         let mut acked = Acked::default();
         let high_rxt = self.board.high_rxt();
@@ -44,7 +44,7 @@ impl SendSide {
             delivered += info.ack - before - sacked;
             acked = self.times.on_ack(now, info.ack);
             if sacked > 0 {
-                // What had arrived before waited here for a hole: no round-trip time, no growth.
+                // Data that had been waiting behind a hole gives no round-trip time and no growth.
                 let fresh = delivered.div_ceil(self.mss.into()) as u32;
                 acked = Acked { segments: acked.segments.min(fresh), rtt: None, ..acked };
             }
@@ -93,14 +93,14 @@ impl SendSide {
         pipe > self.board.pipe() + delivered
     }
 
-    /// A congestion control that sets its own window hears of the recovery at once.
+    /// A congestion control that sets its own window enters the recovery at once.
     fn enter_own_recovery(&mut self, now: Instant) {
         if self.limits.own_recovery {
             self.enter_recovery_if_lost(now);
         }
     }
 
-    /// Begins a recovery where a loss is known and none is on.
+    /// Starts a recovery if a loss is known and none is in progress.
     pub(super) fn enter_recovery_if_lost(&mut self, now: Instant) {
         let three = self.dup_acks >= DUP_THRESH && self.detection.is_none();
         let is_open = matches!(self.phase, Phase::Open | Phase::Reduced { .. });
@@ -109,8 +109,8 @@ impl SendSide {
         }
     }
 
-    /// Whether nothing is in flight that an acknowledgement without blocks could speak of, as at an
-    /// end that only receives.
+    /// Whether an acknowledgement without blocks can change nothing, because nothing is in flight,
+    /// as at an end that only receives.
     #[inline]
     pub(crate) fn is_idle(&self, window_end: u64) -> bool {
         self.board.flight() == 0
@@ -120,15 +120,15 @@ impl SendSide {
             && matches!(self.phase, Phase::Open)
     }
 
-    /// Takes in an acknowledgement where [`Self::is_idle`].
+    /// Handles an acknowledgement if [`Self::is_idle`].
     #[inline]
     pub(crate) fn on_idle_ack(&mut self) {
         self.blocked = false;
         self.unanswered = 0;
     }
 
-    /// RFC 2883: the first block reports a duplicate when it lies below the acknowledgement or
-    /// within the second block.
+    /// RFC 2883: the first block reports a duplicate if it is below the acknowledgement or within
+    /// the second block.
     pub(super) fn reports_duplicate(&self, info: &AckInfo<'_>) -> bool {
         match info.blocks {
             [first, ..] if first.start < info.ack => true,
@@ -137,8 +137,8 @@ impl SendSide {
         }
     }
 
-    /// Moves on; true when a recovery, or the round trip after a mark, ended. `is_safe`: the
-    /// acknowledgement advanced and showed no further loss.
+    /// Updates the phase. Returns true if a recovery, or the round trip after a mark, has ended.
+    /// `is_safe` means that the acknowledgement advanced and showed no further loss.
     fn step_phase(
         &mut self,
         now: Instant,
@@ -211,7 +211,7 @@ impl SendSide {
         });
     }
 
-    /// Whether the window may grow for data that is acknowledged from `before` on.
+    /// Whether the window may grow for data acknowledged from `before`.
     pub(super) fn fills_window(&self, before: u64) -> bool {
         let starts = self.limits.starts_with_room && self.cc.in_slow_start();
         self.usage.lets_grow(before, starts.then(|| self.cc.cwnd()))
@@ -239,7 +239,7 @@ impl SendSide {
         let kind = self.limits.reduction;
         let mut reduction = Reduction::begin(kind, window, target);
         if kind == WindowReduction::Proportional {
-            // What begins the recovery counts, or one segment where a timer does.
+            // The data that starts the recovery counts, or one segment if a timer starts it.
             let newly = self.newly_delivered.max(mss);
             reduction.on_delivered(newly, self.board.pipe(), target, mss, self.is_safe);
         }

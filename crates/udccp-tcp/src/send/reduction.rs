@@ -2,23 +2,23 @@
 
 use crate::config::WindowReduction;
 
-/// The allowance of one recovery, in bytes (RFC 6937 section 3; the cut at once of RFC 6675 is
-/// the case without state).
+/// The sending allowance of one recovery, in bytes (RFC 6937 section 3; RFC 6675, which cuts at
+/// once, needs no state).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reduction {
-    /// While the pipe exceeds the target, `num / den` of what is delivered is sent.
+    /// While the pipe exceeds the target, `num / den` of the delivered data is sent.
     ratio: Option<(u64, u64)>,
-    /// Below the target, a segment more is sent than is delivered only where that is safe.
+    /// Whether below the target a segment more than delivered is sent only if that is safe.
     is_careful: bool,
     delivered: u64,
     sent: u64,
     allowance: u64,
-    /// The pipe that may be reached: what is found lost after the acknowledgement makes room.
+    /// Limit of the pipe; it rises with losses that are found after the acknowledgement.
     limit: u64,
 }
 
 impl Reduction {
-    /// Recovery begins with a window of `before` bytes and a new one of `target` bytes.
+    /// Starts a recovery with a window of `before` bytes and a new one of `target` bytes.
     pub(crate) fn begin(kind: WindowReduction, before: u64, target: u64) -> Self {
         let ratio = match kind {
             WindowReduction::AtOnce => None,
@@ -29,8 +29,8 @@ impl Reduction {
         Self { ratio, is_careful, delivered: 0, sent: 0, allowance: 0, limit: 0 }
     }
 
-    /// An acknowledgement reported `newly` bytes delivered; `pipe` is the pipe after it. `is_safe`:
-    /// it advanced and showed no further loss.
+    /// An acknowledgement reported `newly` bytes delivered; `pipe` is the pipe after it. `is_safe`
+    /// means that it advanced and showed no further loss.
     pub(crate) fn on_delivered(
         &mut self,
         newly: u64,
@@ -49,8 +49,8 @@ impl Reduction {
             let due = if self.is_careful { due.div_ceil(mss) * mss } else { due };
             due.saturating_sub(self.sent)
         } else {
-            // Slow start reduction bound: catch up, a segment more than what was delivered. Or the
-            // conservative one: as much as was delivered.
+            // The slow start reduction bound: a segment more than was delivered. The conservative
+            // one: as much as was delivered.
             let more = if is_safe || !self.is_careful { mss } else { 0 };
             let bound = self.delivered.saturating_sub(self.sent).max(newly) + more;
             bound.min(target - pipe)
@@ -58,7 +58,7 @@ impl Reduction {
         self.limit = pipe + self.allowance;
     }
 
-    /// Whether `len` more bytes may leave.
+    /// Whether `len` more bytes may be sent.
     pub(crate) fn allows(&self, len: u64, pipe: u64, target: u64) -> bool {
         match self.ratio {
             None => pipe + len <= target,
@@ -67,7 +67,7 @@ impl Reduction {
         }
     }
 
-    /// `len` bytes left.
+    /// `len` bytes were sent.
     pub(crate) fn on_sent(&mut self, len: u64) {
         self.sent += len;
         self.allowance = self.allowance.saturating_sub(len);
@@ -124,8 +124,8 @@ mod tests {
         assert_eq!(allowed(WindowReduction::RateHalving, false), 2);
     }
 
-    /// One of 8 segments is lost, and the one that makes up for it leaves. Then a timer finds that
-    /// two more are: as the window stays what it was, these leave at once.
+    /// One of 8 segments is lost and retransmitted. Then a timer finds two more losses. As the
+    /// window does not change, these are retransmitted at once.
     #[test]
     fn what_is_found_lost_later_makes_room() {
         let room = |kind| {

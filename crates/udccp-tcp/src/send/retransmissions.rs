@@ -1,9 +1,10 @@
-//! Retransmissions on their way: which of them were lost again.
+//! Tracks retransmissions in flight, and detects which of them were lost again.
 //!
 //! RFC 6675 leaves a lost retransmission to the timer. Kernels do not: those of the 2.6 series
-//! took it for lost when newer data had arrived, today's compare send times (RFC 8985). Here the
-//! order of sending is compared: three later retransmissions that arrived, or three segments of
-//! data first sent later, say that one is lost. Each is looked at once: no cost per window.
+//! considered it lost when newer data had arrived, and current ones compare send times (RFC 8985).
+//! Here the order of sending is compared: three later retransmissions that arrived, or three
+//! segments of data first sent later, show that one is lost. Each is examined once, so the cost
+//! does not depend on the window.
 
 use std::collections::VecDeque;
 
@@ -12,24 +13,25 @@ use udccp_base::Instant;
 use super::rack::{Overtaken, Sending};
 use crate::ranges::{Range, RangeSet};
 
-/// How much later something must have been sent to count as evidence (RFC 6675's DupThresh).
+/// By how much a later transmission must follow to count as evidence (RFC 6675's DupThresh).
 const DUP_THRESH: u64 = 3;
 
-/// As many ascending runs are followed; a retransmission beyond is left to the timer.
+/// Maximum number of ascending runs that are tracked; further retransmissions are left to the
+/// timer.
 const MAX_RUNS: usize = 8;
 
 /// The retransmissions since the last timeout.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Retransmissions {
-    /// Each run ascends in offset and in order. One sweep over the holes is one run; holes sent
-    /// a third time begin another.
+    /// Each run ascends in offset and in order. One pass over the holes is one run; holes sent a
+    /// third time start another.
     runs: Vec<VecDeque<Sent>>,
     next_order: u64,
-    /// Highest order that arrived, plus one.
+    /// Highest order that has arrived, plus one.
     arrived: u64,
-    /// The newest that arrived.
+    /// The newest that has arrived.
     newest: Sending,
-    /// Lost again, and to be sent again. Nothing in here is SACKed.
+    /// Ranges lost again that must be sent again. None of them is SACKed.
     pending: RangeSet,
     pending_bytes: u64,
 }
@@ -39,7 +41,7 @@ struct Sent {
     range: Range,
     order: u64,
     at: Instant,
-    /// Data from this offset on was first sent later.
+    /// Data from this offset was first sent later.
     newer_from: u64,
 }
 
@@ -50,12 +52,12 @@ impl Sent {
 }
 
 impl Retransmissions {
-    /// Bytes lost again that wait to be sent.
+    /// Bytes lost again that are waiting to be sent.
     pub(crate) fn pending_bytes(&self) -> u64 {
         self.pending_bytes
     }
 
-    /// The first stretch to send again.
+    /// The first range to send again.
     pub(crate) fn first_pending(&self) -> Option<Range> {
         self.pending.first()
     }
@@ -90,8 +92,8 @@ impl Retransmissions {
         }
     }
 
-    /// Finds what was lost again, now that data up to `highest` was reported; `sacked` has all
-    /// that was, above `una`.
+    /// Finds retransmissions that were lost again, after data up to `highest` was reported.
+    /// `sacked` has all reported data above `una`.
     pub(crate) fn find_lost(&mut self, una: u64, highest: u64, mss: u64, sacked: &mut RangeSet) {
         let arrived = self.arrived;
         self.find(una, sacked, |s| {
@@ -99,12 +101,12 @@ impl Retransmissions {
         });
     }
 
-    /// Finds what was lost again by the time at which it was sent (RFC 8985).
+    /// Finds retransmissions that were lost again by their send times (RFC 8985).
     pub(crate) fn find_overtaken(&mut self, una: u64, overtaken: Overtaken, sacked: &mut RangeSet) {
         self.find(una, sacked, |s| overtaken.covers(s.sending()));
     }
 
-    /// The newest that arrived since the last call (RFC 8985).
+    /// The newest that has arrived since the last call (RFC 8985).
     pub(crate) fn take_newest(&mut self) -> Option<Sending> {
         let newest = core::mem::take(&mut self.newest);
         (newest.end > 0).then_some(newest)
@@ -133,7 +135,7 @@ impl Retransmissions {
         }
     }
 
-    /// Everything is lost, or nothing is on its way any more.
+    /// Called when everything is lost, or nothing is in flight.
     pub(crate) fn clear(&mut self) {
         self.runs.iter_mut().for_each(VecDeque::clear);
         self.pending.clear();
@@ -180,7 +182,8 @@ mod tests {
         assert_eq!(r.first_pending(), Some(seg(0)));
         r.on_sent(Instant::from_nanos(20), seg(0), 400);
         assert_eq!((r.first_pending(), r.pending_bytes()), (None, 0));
-        // Its second copy is as new as the newest: only what is sent later speaks against it.
+        // Its second copy is as new as the newest; only later transmissions are evidence of its
+        // loss.
         for n in [8, 10, 12, 14, 16, 18, 20, 22] {
             deliver(&mut r, &mut sacked, n);
         }

@@ -1,17 +1,17 @@
-//! What a retransmission timeout does (RFC 6298 sections 5.4 to 5.7), and F-RTO (RFC 5682).
+//! The retransmission timeout (RFC 6298 sections 5.4 to 5.7), and F-RTO (RFC 5682).
 
 use udccp_base::Instant;
 
 use super::{Phase, SendSide};
 
-/// How far the test is of whether a timeout was needed.
+/// The state of the test whether a timeout was spurious.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Frto {
-    /// There is none.
+    /// No test is in progress.
     Off,
-    /// The next acknowledgement that advances is awaited.
+    /// Waits for the next acknowledgement that advances.
     Waits,
-    /// It has come: new data leaves, and nothing is sent again before the next one.
+    /// It has arrived: new data is sent, and nothing is retransmitted before the next one.
     SendsNew,
 }
 
@@ -28,7 +28,7 @@ impl SendSide {
         };
         let threshold = self.cc.ssthresh();
         self.cc.on_rto(now, self.times.count());
-        // The threshold is held when the same segment times out again (RFC 5681 3.1).
+        // The threshold is kept if the same segment times out again (RFC 5681 3.1).
         if again || (is_same_loss && self.limits.timeout_keeps_threshold) {
             self.cc.set_window(now, self.cc.cwnd(), threshold);
         }
@@ -49,7 +49,7 @@ impl SendSide {
         self.rto_deadline = self.rto_at(now);
     }
 
-    /// An acknowledgement was taken in; whether it `advanced` (RFC 5682 section 3.1, step 2).
+    /// Handles an acknowledgement, which may have `advanced` (RFC 5682 section 3.1, step 2).
     #[inline]
     pub(super) fn step_frto(&mut self, advanced: bool) {
         if self.frto == Frto::Off {

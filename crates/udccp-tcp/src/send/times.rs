@@ -10,8 +10,8 @@ use super::rack::Sending;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SendTimes {
     segments: VecDeque<Sent>,
-    /// Everything below was retransmitted, or SACKed while something was: no samples from it
-    /// (Karn's rule, RFC 6298 section 3).
+    /// Everything below was retransmitted, or was SACKed during a retransmission: no samples from
+    /// it (Karn's rule, RFC 6298 section 3).
     ambiguous_below: u64,
 }
 
@@ -21,15 +21,15 @@ struct Sent {
     at: Instant,
 }
 
-/// What a cumulative acknowledgement took out.
+/// The segments removed by a cumulative acknowledgement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Acked {
-    /// Number of segments acknowledged whole.
+    /// Number of completely acknowledged segments.
     pub(crate) segments: u32,
-    /// Times since the oldest and the newest of them were sent, where these are round-trip times.
-    /// The oldest includes the receiver's delay and belongs in the RTO; the newest does not.
+    /// Times since the oldest and the newest of them were sent, if these are valid round-trip
+    /// times. The oldest includes the receiver's delay and is for the RTO; the newest does not.
     pub(crate) rtt: Option<(Duration, Duration)>,
-    /// The newest of them, as it was first sent.
+    /// The first transmission of the newest of them.
     pub(crate) newest: Option<Sending>,
 }
 
@@ -60,13 +60,14 @@ impl SendTimes {
         self.ambiguous_below
     }
 
-    /// When the segment was first sent that holds the byte before `end`.
+    /// The first transmission of the segment that contains the byte before `end`.
     pub(crate) fn sending(&self, end: u64) -> Option<Sending> {
         let i = self.segments.partition_point(|s| s.end < end);
         self.segments.get(i).map(|s| Sending { at: s.at, end: s.end })
     }
 
-    /// End of the segments, from the oldest on, whose first transmission `is_lost` says yes to.
+    /// End of the initial segments, from the oldest, for whose first transmission `is_lost` returns
+    /// true.
     pub(crate) fn lost_edge(&self, is_lost: impl Fn(Sending) -> bool) -> u64 {
         let lost = self.segments.partition_point(|s| is_lost(Sending { at: s.at, end: s.end }));
         lost.checked_sub(1).map_or(0, |i| self.segments[i].end)

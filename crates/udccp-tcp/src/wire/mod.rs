@@ -1,4 +1,4 @@
-//! TCP header bytes: a small honest value with `parse` and `emit` (RFC 9293 section 3.1).
+//! TCP header bytes: a small value with `parse` and `emit` (RFC 9293 section 3.1).
 
 mod options;
 
@@ -14,7 +14,7 @@ pub use options::{SackBlocks, TcpOptions};
 /// Length of a header without options, in bytes.
 pub(crate) const FIXED_HEADER: usize = 20;
 
-/// Length of a header with timestamps and nothing else: all segments of a flow but a few.
+/// Length of a header with only timestamps, as in nearly all segments of a flow.
 const USUAL: usize = FIXED_HEADER + 12;
 
 /// The control bits of the header (RFC 9293 section 3.1, RFC 3168 section 6.1).
@@ -30,7 +30,7 @@ impl Flags {
     pub const RST: Self = Self(0x04);
     /// Push function.
     pub const PSH: Self = Self(0x08);
-    /// The acknowledgement field counts.
+    /// The acknowledgement field is valid.
     pub const ACK: Self = Self(0x10);
     /// ECN echo.
     pub const ECE: Self = Self(0x40);
@@ -58,7 +58,7 @@ pub struct TcpHeader<'a> {
     pub dst_port: u16,
     /// Sequence number of the first byte (or of the SYN).
     pub seq: u32,
-    /// Next sequence number expected, where [`Flags::ACK`] is set.
+    /// Next sequence number expected, if [`Flags::ACK`] is set.
     pub ack: u32,
     /// Control bits.
     pub flags: Flags,
@@ -68,23 +68,23 @@ pub struct TcpHeader<'a> {
     pub options: TcpOptions<'a>,
 }
 
-/// Why bytes are no TCP segment; the segment is dropped and counted.
+/// Why bytes are not a TCP segment; the segment is dropped and counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WireError {
-    /// Shorter than a header, or than its own data offset says.
+    /// Shorter than a header, or than its data offset.
     Truncated,
     /// The data offset is smaller than a header.
     DataOffset,
-    /// The checksum does not fit.
+    /// The checksum is wrong.
     Checksum,
 }
 
 impl<'a> TcpHeader<'a> {
-    /// Reads the header of a whole datagram and checks its checksum; returns it with the number
-    /// of data bytes. For whoever looks on: recorders, tests, tools.
+    /// Reads the header of a whole datagram and checks its checksum; returns it with the number of
+    /// data bytes. For observers: recorders, tests, tools.
     ///
     /// # Errors
-    /// When the bytes are no intact TCP segment.
+    /// If the bytes are not an intact TCP segment.
     pub fn of(datagram: &'a Datagram) -> Result<(Self, usize), WireError> {
         let pseudo = PseudoHeader::new(datagram.src.ip(), datagram.dst.ip());
         let pseudo = pseudo.sum(datagram.protocol, 0);
@@ -93,10 +93,10 @@ impl<'a> TcpHeader<'a> {
         Ok((header, data))
     }
 
-    /// Reads a header and, where the sum of the pseudo-header is given, checks the checksum over
+    /// Reads a header and, if the sum of the pseudo-header is given, verifies the checksum over
     /// header, rest of `bytes` and `payload`. Returns the number of data bytes in the segment.
     ///
-    /// The fields are written where they stay: moving the whole value costs more than reading it.
+    /// Writes the fields in place: moving the whole value costs more than reading it.
     #[inline]
     pub(crate) fn read(
         &mut self,
@@ -122,7 +122,7 @@ impl<'a> TcpHeader<'a> {
         Ok(rest.len() - options_len + payload.len())
     }
 
-    /// The same header without its SACK blocks, which lie in the bytes it was read from.
+    /// The same header without its SACK blocks, which borrow from the bytes it was read from.
     #[must_use]
     pub fn without_sack(self) -> TcpHeader<'static> {
         let Self { src_port, dst_port, seq, ack, flags, window, options } = self;
@@ -141,7 +141,7 @@ impl<'a> TcpHeader<'a> {
         }
     }
 
-    /// The whole header, where timestamps are its only options.
+    /// The complete header, if timestamps are its only options.
     #[inline]
     pub(crate) fn usual_bytes(&self, pseudo: Sum, zeros: usize) -> Option<[u8; USUAL]> {
         let (val, echo) = self.options.only_timestamps()?;
@@ -176,8 +176,8 @@ impl<'a> TcpHeader<'a> {
         out.extend_from_slice(options);
     }
 
-    /// The fixed header but for its last word, checksum and urgent pointer; `len` is that of the
-    /// header with its options.
+    /// The fixed header without its last word (checksum and urgent pointer); `len` is the length of
+    /// the header with options.
     #[inline]
     const fn fixed_words(&self, len: usize) -> [u32; 4] {
         let control = (len as u32 / 4) << 28 | (self.flags.0 as u32) << 16 | self.window as u32;
@@ -185,13 +185,13 @@ impl<'a> TcpHeader<'a> {
     }
 }
 
-/// Whether the checksum over pseudo-header, header and data is right.
+/// Whether the checksum over pseudo-header, header and data is correct.
 #[inline]
 fn is_intact(bytes: &[u8], payload: &Payload, pseudo: Sum) -> bool {
     let mut sum = pseudo;
     sum.add_length(bytes.len() + payload.len());
     match <&[u8; USUAL]>::try_from(bytes) {
-        // The size of nearly every segment, known to the compiler.
+        // A constant size, that of nearly every segment, for the optimiser.
         Ok(usual) => sum.add(usual),
         Err(_) => sum.add(bytes),
     }
@@ -201,8 +201,8 @@ fn is_intact(bytes: &[u8], payload: &Payload, pseudo: Sum) -> bool {
     sum.is_valid()
 }
 
-/// Writes the fixed header with the checksum for `sum`. Eight bytes at a time: a header put
-/// together in smaller pieces elsewhere would have to wait for them on its way here.
+/// Writes the fixed header with the checksum for `sum`, eight bytes at a time. Smaller stores would
+/// delay the following loads of larger words.
 #[inline]
 fn put_fixed(out: &mut BytesMut, fixed: [u32; 4], sum: Sum) {
     put_pair(out, fixed[0], fixed[1]);

@@ -14,14 +14,13 @@ mod kind {
 /// Longest option list in bytes.
 pub(crate) const MAX_OPTIONS: usize = 40;
 
-/// First word of a list of timestamps and nothing else (RFC 7323 appendix A): NOP, NOP, kind,
-/// length.
+/// First word of an option list with only timestamps (RFC 7323 appendix A): NOP, NOP, kind, length.
 pub(crate) const TIMESTAMPS_ALONE: u32 = u32::from_be_bytes([1, 1, kind::TIMESTAMPS, 10]);
 
 /// Length of one SACK block on the wire.
 const BLOCK: usize = 8;
 
-/// SACK blocks where they lie in a segment: the most recent first (RFC 2018 section 3).
+/// SACK blocks as stored in a segment, the most recent first (RFC 2018 section 3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlocks<'a>(&'a [[u8; BLOCK]]);
 
@@ -40,7 +39,7 @@ impl<'a> SackBlocks<'a> {
     }
 }
 
-/// Where blocks to be sent are put together.
+/// A buffer for blocks to be sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SackBuffer {
     blocks: [[u8; BLOCK]; Self::MAX],
@@ -51,7 +50,7 @@ impl SackBuffer {
     /// As many as fit in the option space without timestamps; three with them.
     pub(crate) const MAX: usize = 4;
 
-    /// Appends a block; a fifth is left out.
+    /// Appends a block; ignored if the buffer is full.
     pub(crate) fn push(&mut self, left: u32, right: u32) {
         if let Some(slot) = self.blocks.get_mut(self.len) {
             let (l, r) = (left.to_be_bytes(), right.to_be_bytes());
@@ -68,10 +67,10 @@ impl SackBuffer {
 
 /// All options that the model reads and writes; unknown ones are skipped.
 ///
-/// There is no array in it: what nearly every segment carries stays in registers.
+/// It contains no array, so that the values of nearly every segment stay in registers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpOptions<'a> {
-    /// Largest segment the sender of this option takes, in bytes (on SYN only).
+    /// Largest segment that the sender of this option accepts, in bytes (on SYN only).
     pub mss: Option<u16>,
     /// Shift of later window fields (on SYN only; RFC 7323 section 2).
     pub window_scale: Option<u8>,
@@ -84,8 +83,8 @@ pub struct TcpOptions<'a> {
 }
 
 impl<'a> TcpOptions<'a> {
-    /// Reads an option list. A malformed rest is left out, as kernels do: what came before it
-    /// counts, and no bytes can make this panic.
+    /// Reads an option list. A malformed rest is ignored, as in kernels: the options before it are
+    /// valid. No bytes can cause a panic.
     pub fn parse(bytes: &'a [u8]) -> Self {
         let mut options = Self::default();
         options.read(bytes);
@@ -142,7 +141,7 @@ impl<'a> TcpOptions<'a> {
         }
     }
 
-    /// The timestamps of a list that has nothing else.
+    /// The timestamps of a list that has no other options.
     #[inline]
     pub(crate) fn only_timestamps(&self) -> Option<(u32, u32)> {
         let others = self.mss.is_some() || self.window_scale.is_some() || self.sack_permitted;
@@ -153,7 +152,7 @@ impl<'a> TcpOptions<'a> {
     /// its length. SACK blocks that do not fit are left out (three fit beside timestamps).
     ///
     /// # Panics
-    /// When `out` is shorter than 40 bytes.
+    /// If `out` is shorter than 40 bytes.
     pub fn emit(&self, out: &mut [u8]) -> usize {
         let mut w = Writer { out: &mut out[..MAX_OPTIONS], len: 0 };
         if let Some(mss) = self.mss {
@@ -181,7 +180,7 @@ impl<'a> TcpOptions<'a> {
     }
 }
 
-/// Appends to the option space; every list the model composes fits.
+/// Appends to the option space; every list that the model writes fits.
 struct Writer<'a> {
     out: &'a mut [u8],
     len: usize,

@@ -1,4 +1,4 @@
-//! A deterministic pipe between two ends: delay, rate, a drop-tail queue, chosen losses.
+//! A deterministic pipe between two ends: delay, rate, a drop-tail queue, selected losses.
 #![allow(dead_code, unreachable_pub, reason = "every test file uses its own part of the pipe")]
 
 use std::cell::RefCell;
@@ -18,7 +18,7 @@ use udccp_tcp::{TcpConfig, TcpReceiver, TcpSender};
 pub enum Fate {
     Pass,
     Drop,
-    /// Arrives this much later than it would.
+    /// Arrives later by this much.
     Late(Duration),
     Mark,
 }
@@ -36,14 +36,14 @@ pub struct Seen {
 /// Decides the fate of the `n`th datagram (from 0) of one direction.
 pub type Rule = Box<dyn FnMut(u64, &Datagram) -> Fate>;
 
-/// Looks at a datagram that enters either direction (true: forward).
+/// Observes a datagram that enters either direction (true: forward).
 pub type Tap = Box<dyn FnMut(Instant, bool, &Datagram)>;
 
 /// One direction.
 pub struct Link {
     pub delay: Duration,
     pub rate: Option<DataRate>,
-    /// Queue limit in packets of 1500 bytes, where there is a rate.
+    /// Queue limit in packets of 1500 bytes, if there is a rate.
     pub limit: u64,
     pub rule: Option<Rule>,
     pub sent: u64,
@@ -94,7 +94,7 @@ impl Link {
             self.in_flight.push_back((arrival, d));
             return;
         }
-        // Overtaken: something before it is late.
+        // An earlier datagram is late, so this one overtakes it.
         let i = self.in_flight.partition_point(|x| x.0 <= arrival);
         self.in_flight.insert(i, (arrival, d));
     }
@@ -104,14 +104,14 @@ impl Link {
     }
 }
 
-/// Two ends, two directions, a bulk source at the first end.
+/// Two ends, two directions, and a bulk source at the first end.
 pub struct Pipe {
     pub now: Instant,
     pub sender: TcpSender,
     pub receiver: TcpReceiver,
     pub forward: Link,
     pub back: Link,
-    /// Bytes the source still has to offer; it closes after the last.
+    /// Bytes that the source still has to offer; it closes after the last.
     pub to_send: u64,
     pub delivered: u64,
     pub tap: Option<Tap>,
@@ -124,7 +124,7 @@ pub fn addresses() -> (SocketAddr, SocketAddr) {
     ("10.0.0.1:40001".parse().unwrap(), "10.0.0.2:5001".parse().unwrap())
 }
 
-/// A configuration without the conveniences of kernels, so that counts can be done by hand.
+/// A configuration without extensions of kernels, so that counts can be computed by hand.
 pub fn plain() -> TcpConfig {
     TcpConfig::rfc(Algorithm::NEW_RENO)
 }
@@ -163,7 +163,7 @@ impl Pipe {
         self
     }
 
-    /// Collects what both ends send.
+    /// Records the segments that both ends send.
     pub fn record(&mut self) -> Rc<RefCell<Vec<Seen>>> {
         let log = Rc::new(RefCell::new(Vec::new()));
         let writer = log.clone();
@@ -191,7 +191,7 @@ impl Pipe {
         }
     }
 
-    /// Drains both ends after a command from outside.
+    /// Drains both ends after an external command.
     pub fn drain(&mut self) {
         self.feed();
         while let Some(d) = self.sender.poll_transmit(self.now) {
@@ -216,7 +216,7 @@ impl Pipe {
         self.drain();
     }
 
-    /// Handles the next event up to `until`; false when there is none.
+    /// Handles the next event up to `until`; false if there is none.
     pub fn step(&mut self, until: Instant) -> bool {
         let timer = |m: &dyn Machine| m.poll_timeout().unwrap_or(Instant::MAX);
         let timers = timer(&self.sender).min(timer(&self.receiver));
@@ -246,7 +246,7 @@ impl Pipe {
         while self.step(until) {}
     }
 
-    /// Runs until both ends are closed; panics when that takes longer than `limit`.
+    /// Runs until both ends are closed; panics if that takes longer than `limit`.
     pub fn run_to_end(&mut self, limit: Duration) {
         let until = self.now + limit;
         while self.step(until) {

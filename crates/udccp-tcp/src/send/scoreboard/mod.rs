@@ -1,9 +1,9 @@
-//! The scoreboard of RFC 6675: what is acknowledged, what is lost, how much is in the pipe.
+//! The scoreboard of RFC 6675: which data is acknowledged or lost, and how much is in the pipe.
 //!
-//! `IsLost` only looks at what was SACKed *above* an offset, which grows downwards, so one edge
-//! separates the lost holes from the others, and it is found from at most three stretches at the
-//! back. With the bytes SACKed above that edge and the bytes retransmitted below `high_rxt`, the
-//! pipe is a sum of four counters: nothing here walks the window.
+//! `IsLost` depends only on the data SACKed above an offset, which increases towards lower offsets.
+//! So one edge separates the lost holes from the others, and it is found from at most three ranges
+//! at the back. The pipe is computed from four counters, including the bytes SACKed above that edge
+//! and the bytes retransmitted below `high_rxt`; nothing iterates over the window.
 
 use udccp_base::Instant;
 
@@ -11,10 +11,10 @@ use crate::ranges::{Range, RangeSet};
 use crate::send::rack::{Overtaken, Sending};
 use crate::send::retransmissions::Retransmissions;
 
-/// Number of stretches SACKed above a hole that make it lost (RFC 6675 section 2).
+/// Number of ranges SACKed above a hole that make it lost (RFC 6675 section 2).
 const DUP_THRESH: usize = 3;
 
-/// Sequence space from `una` to `nxt`, with what the peer reported about it.
+/// Sequence space from `una` to `nxt`, with the peer's reports about it.
 #[derive(Clone, Debug)]
 pub(crate) struct Scoreboard {
     mss: u64,
@@ -22,35 +22,36 @@ pub(crate) struct Scoreboard {
     nxt: u64,
     sacked: RangeSet,
     sacked_bytes: u64,
-    /// Everything below that is not SACKed is lost.
+    /// All data below this that is not SACKed is lost.
     lost_edge: u64,
     /// Bytes SACKed at or above `lost_edge`.
     sacked_above_edge: u64,
     /// First offset not retransmitted since the last timeout (one past the RFC's HighRxt). A new
-    /// recovery does not send again what the one before it has on its way.
+    /// recovery does not repeat retransmissions of the previous one that are in flight.
     high_rxt: u64,
     /// Bytes below `high_rxt` neither SACKed nor acknowledged.
     rxt_out: u64,
-    /// Whether losses are found by time, from outside.
+    /// Whether losses are detected by time, by the caller.
     by_time: bool,
-    /// End of the newest stretch SACKed that was sent once; 0 is none since it was asked for.
+    /// End of the newest SACKed range that was sent once, since the last query; 0 for none.
     newest_first: u64,
-    /// Highest end of what arrived after something that was sent later, without having been sent
-    /// again since the last timeout; 0 is nothing since it was asked for.
+    /// Highest end of data that arrived after something sent later, and that was not retransmitted
+    /// since the last timeout; 0 for none since the last query.
     reordered: u64,
-    /// Highest offset SACKed before the acknowledgement that is being taken in.
+    /// Highest offset SACKed before the current acknowledgement.
     highest_before: u64,
-    /// Follows retransmissions that may be lost again; `None` leaves them to the timer.
+    /// Tracks retransmissions that may be lost again; `None` leaves them to the timer.
     retransmissions: Option<Retransmissions>,
-    /// One past the FIN, which rides on the last segment beyond its `mss` bytes of data.
+    /// One past the FIN, which is sent with the last segment in addition to its `mss` bytes of
+    /// data.
     fin_end: u64,
-    /// Blocks of the last acknowledgement: receivers repeat them.
+    /// Blocks of the last acknowledgement, because receivers repeat them.
     last_blocks: [Range; 4],
 }
 
 impl Scoreboard {
-    /// Nothing sent; the next offset is `start`. `mss` is the data in a full segment.
-    /// `detect` finds lost retransmissions before the timer does.
+    /// Starts at offset `start`. `mss` is the data in a full segment. `detect` enables detection of
+    /// lost retransmissions before the timer expires.
     pub(crate) fn new(start: u64, mss: u32, detect: bool) -> Self {
         Self {
             mss: u64::from(mss),
@@ -72,12 +73,12 @@ impl Scoreboard {
         }
     }
 
-    /// The same, where losses are found by time: [`Self::lose_overtaken`] is told of them.
+    /// The same for detection by time; losses are then reported with [`Self::lose_overtaken`].
     pub(crate) fn by_time(start: u64, mss: u32) -> Self {
         Self { by_time: true, ..Self::new(start, mss, true) }
     }
 
-    /// Sets the data in a full segment, once options are agreed.
+    /// Sets the data in a full segment, after negotiation of options.
     pub(crate) fn set_mss(&mut self, mss: u32) {
         self.mss = u64::from(mss);
     }
@@ -117,13 +118,13 @@ impl Scoreboard {
         self.nxt = end;
     }
 
-    /// An acknowledgement is about to be taken in: blocks, then its number.
+    /// Prepares for an acknowledgement, whose blocks are handled before its number.
     #[inline]
     pub(crate) fn begin_ack(&mut self) {
         self.highest_before = self.sacked.last().map_or(0, |s| s.end);
     }
 
-    /// Takes in SACK blocks; returns the number of bytes SACKed for the first time.
+    /// Handles SACK blocks; returns the number of bytes SACKed for the first time.
     pub(crate) fn on_sack(&mut self, blocks: &[Range]) -> u64 {
         let mut newly = 0;
         for (i, &block) in blocks.iter().enumerate() {
@@ -131,7 +132,7 @@ impl Scoreboard {
                 continue;
             }
             self.last_blocks[i % self.last_blocks.len()] = block;
-            // Blocks below `una` are reports of duplicates (RFC 2883) or old news.
+            // Blocks below `una` report duplicates (RFC 2883) or are outdated.
             let block = block.clamp(self.una, self.nxt);
             if block.start < block.end {
                 newly += self.mark(block);
@@ -180,7 +181,7 @@ impl Scoreboard {
         newly
     }
 
-    /// RFC 6675 `IsLost`: three stretches, or more than two segments of bytes, SACKed above.
+    /// RFC 6675 `IsLost`: three ranges, or more than two segments of bytes, SACKed above.
     fn raise_lost_edge(&mut self) {
         let mut above = 0;
         for (i, stretch) in self.sacked.iter_back().enumerate() {
@@ -195,8 +196,8 @@ impl Scoreboard {
         }
     }
 
-    /// Takes in a cumulative acknowledgement in `una..=nxt`; returns how many of its bytes had
-    /// been SACKed before.
+    /// Handles a cumulative acknowledgement in `una..=nxt`; returns how many of its bytes had been
+    /// SACKed before.
     pub(crate) fn on_cumulative_ack(&mut self, ack: u64) -> u64 {
         let hole = self.sacked.first().map_or(0, |s| s.start.min(ack));
         if hole > self.high_rxt.max(self.una) && hole < self.highest_before {
@@ -226,8 +227,8 @@ impl Scoreboard {
         covered
     }
 
-    /// Losses found by time: of what was sent once, all below `edge`; of what was sent again, what
-    /// is `overtaken`.
+    /// Records losses detected by time: all data below `edge` that was sent once, and
+    /// retransmissions that are `overtaken`.
     pub(crate) fn lose_overtaken(&mut self, edge: u64, overtaken: Overtaken) {
         if edge > self.lost_edge {
             let above = self.sacked.iter_back().map(|s| s.clamp(edge, u64::MAX).len());
@@ -239,15 +240,15 @@ impl Scoreboard {
         }
     }
 
-    /// End of the newest stretch SACKed that was sent once, and the newest retransmission that
+    /// End of the newest SACKed range that was sent once, and the newest retransmission that
     /// arrived, since the last call.
     pub(crate) fn take_newest(&mut self) -> (u64, Option<Sending>) {
         let again = self.retransmissions.as_mut().and_then(Retransmissions::take_newest);
         (core::mem::take(&mut self.newest_first), again)
     }
 
-    /// Highest end of what arrived after something that was sent later, without having been sent
-    /// again since the last timeout; 0 is nothing since the last call.
+    /// Highest end of data that arrived after something sent later, and that was not retransmitted
+    /// since the last timeout; 0 for none since the last call.
     pub(crate) fn take_reordered(&mut self) -> u64 {
         core::mem::take(&mut self.reordered)
     }
@@ -261,7 +262,7 @@ impl Scoreboard {
         self.sacked_bytes
     }
 
-    /// End of the highest hole that was not sent again, if there is one.
+    /// End of the highest hole that was not retransmitted, if there is one.
     pub(crate) fn last_hole_end(&self) -> Option<u64> {
         let end = self.sacked.last().map(|s| s.start)?;
         (end > self.high_rxt).then_some(end)
@@ -272,8 +273,8 @@ impl Scoreboard {
         self.high_rxt
     }
 
-    /// Three duplicate acknowledgements of small segments: the first hole is lost although
-    /// `IsLost` does not say so (RFC 6675 section 5, step 1).
+    /// Marks the first hole as lost after three duplicate acknowledgements of small segments,
+    /// although `IsLost` does not (RFC 6675 section 5, step 1).
     pub(crate) fn lose_head(&mut self) {
         if !self.head_is_lost() {
             let end = self.sacked.first_after(self.una).map_or(self.nxt, |r| r.start);
@@ -281,9 +282,9 @@ impl Scoreboard {
         }
     }
 
-    /// The retransmission timer expired: all that is not SACKed is lost, retransmissions too.
-    /// SACK information is kept (RFC 6675 section 5.1): the receiver's buffer never takes back
-    /// what it reported, because the window it advertises covers all of it.
+    /// The retransmission timer expired: all data that is not SACKed is lost, including
+    /// retransmissions. SACK information is kept (RFC 6675 section 5.1): the receiver never
+    /// discards data that it reported, because its advertised window covers all of it.
     pub(crate) fn on_timeout(&mut self) {
         self.high_rxt = self.una;
         self.rxt_out = 0;
@@ -294,8 +295,8 @@ impl Scoreboard {
         self.sacked_above_edge = 0;
     }
 
-    /// The next lost hole that has no retransmission on its way (`NextSeg` rule 1), at most a
-    /// segment of it.
+    /// The next lost hole without a retransmission in flight (`NextSeg` rule 1), at most a segment
+    /// of it.
     pub(crate) fn next_lost(&mut self) -> Option<Range> {
         let again = self.retransmissions.as_ref().and_then(Retransmissions::first_pending);
         if let Some(again) = again {
@@ -324,14 +325,14 @@ impl Scoreboard {
         (start < hole_end).then(|| Range::new(start, self.segment_end(start, hole_end)))
     }
 
-    /// Where a segment from `start` ends that may reach up to `limit`.
+    /// The end of a segment that starts at `start` and may extend to `limit`.
     fn segment_end(&self, start: u64, limit: u64) -> u64 {
         let full = start + self.mss;
         let with_fin = if full + 1 == self.fin_end { full + 1 } else { full };
         with_fin.min(limit)
     }
 
-    /// The last segment of the outstanding data, where it is not SACKed (`NextSeg` rule 4).
+    /// The last segment of the outstanding data, if it is not SACKed (`NextSeg` rule 4).
     pub(crate) fn last_unsacked(&self) -> Option<Range> {
         let low = self.sacked.last().map_or(self.una, |r| r.end).max(self.una);
         let full = self.mss + u64::from(self.nxt == self.fin_end);
@@ -339,7 +340,7 @@ impl Scoreboard {
         (start < self.nxt).then(|| Range::new(start, self.nxt))
     }
 
-    /// A hole was retransmitted (not for rule 4, which leaves HighRxt alone).
+    /// A hole was retransmitted (not for rule 4, which does not change HighRxt).
     pub(crate) fn on_retransmit(&mut self, now: Instant, range: Range) {
         if range.start >= self.high_rxt {
             self.high_rxt = range.end;

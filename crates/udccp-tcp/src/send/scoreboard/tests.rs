@@ -78,7 +78,7 @@ fn a_timeout_makes_everything_lost_but_keeps_what_arrived() {
     assert_eq!(b.pipe(), 500);
 }
 
-/// The counters against the definitions of RFC 6675, byte by byte, under random reports.
+/// Compares the counters with the definitions of RFC 6675, byte by byte, for random reports.
 #[test]
 fn the_counters_agree_with_the_definitions() {
     let mut rng = udccp_base::Seed(23).stream("scoreboard");
@@ -150,7 +150,7 @@ impl Model {
         stretches >= 3 || above.len() as u64 > 2 * u64::from(MSS)
     }
 
-    /// Once lost, lost for good, although merging stretches lower their number.
+    /// A hole stays lost, although merging ranges reduces their number.
     fn raise_lost_edge(&mut self) {
         let unsacked = (self.una..self.nxt).rev().filter(|s| !self.is_sacked(*s));
         let lost_below = unsacked.into_iter().find(|s| self.is_lost(*s)).map_or(0, |s| s + 1);
