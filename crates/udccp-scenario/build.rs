@@ -1,13 +1,13 @@
-//! Names the code that results depend on: a hash over the sources of this crate and of every crate
-//! below it. A stored result is used again only by the same code; a change to a report keeps every
-//! result.
+//! Computes the version of the code that results depend on: a hash over the sources of this crate
+//! and of all crates below it. A stored result is reused only by the same code; changes to reports
+//! keep all results.
 
 #[path = "build/code.rs"]
 mod code;
 
 use std::path::PathBuf;
 
-/// Folders whose files are built in (src/library.rs). A new file there means to build again.
+/// Folders whose files are built in (src/library.rs). A new file there requires a rebuild.
 const BUILT_IN: [&str; 3] = ["../../experiments", "../../reference", "../../scenarios"];
 
 fn main() {

@@ -1,10 +1,11 @@
-//! The four mixes by which the speed of simulation is judged: CCID 2 alone, TCP NewReno alone, TCP
-//! CUBIC alone, CCID 3 alone. Two bulk flows over a dumbbell of 100 Mbit/s and 100 ms with a queue
-//! of one BDP, unless the command line asks for other numbers.
+//! The four mixes that measure the speed of simulation: CCID 2 alone, TCP NewReno alone, TCP CUBIC
+//! alone, CCID 3 alone. Two bulk flows over a dumbbell of 100 Mbit/s and 100 ms with a queue of one
+//! BDP, unless the command line sets other values.
 //!
-//! `cargo bench -p udccp-scenario --bench mixes` prints a line a mix, of its fastest run. `-- --mix
-//! ccid2 --seconds 40 --flows 100 --mbps 10000 --runs 1` chooses; `scripts/instructions.sh` counts
-//! the instructions of such runs.
+//! `cargo bench -p udccp-scenario --bench mixes` prints a line per mix, for its fastest run.
+//! Options select mixes and values, for example
+//! `-- --mix ccid2 --seconds 40 --flows 100 --mbps 10000 --runs 1`.
+//! `scripts/instructions.sh` counts the instructions of such runs.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its result")]
 
@@ -67,7 +68,7 @@ fn scenario(protocol: &str, flows: u64, mbps: u64, seconds: u64) -> Scenario {
          [time]\nduration = \"{seconds} s\"\nphase = \"1 s\"\n\
          measure = {{ from = \"0 s\", to = \"{seconds} s\", every = \"1 s\" }}\n"
     );
-    // A buffer that is given has each segment acknowledged until the window is open.
+    // With an explicit buffer, each segment is acknowledged until the window is open.
     let buffers = match mbps {
         ..1_000 => "",
         _ => "tcp = { receive_buffer = \"512 MB\", send_buffer = \"1 GB\" }\n",

@@ -1,6 +1,6 @@
-//! Finds the code that the result of a simulation depends on, from the manifests of Cargo: this
-//! crate, the crates of this project that it depends on, theirs too, and the versions of all others
-//! that those depend on.
+//! Finds the code that simulation results depend on, from the Cargo manifests: this crate, the
+//! crates of this project that it depends on directly or indirectly, and the versions of all other
+//! crates that these depend on.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,34 +9,35 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-/// What the names of this project's crates begin with.
+/// Prefix of the names of this project's crates.
 const PROJECT: &str = "udccp";
 
 /// The code that results depend on.
 #[derive(Debug, Default)]
 pub(crate) struct Code {
-    /// The crates below this one: the folder of each, or `None` where it is not at hand.
+    /// The crates below this one, with the folder of each, or `None` if its sources are not
+    /// available.
     pub(crate) crates: BTreeMap<String, Option<PathBuf>>,
-    /// Other crates that those depend on, theirs too: `name version`, as locked; without a lock
-    /// file the names of the first.
+    /// Other crates that those depend on, directly or indirectly: `name version`, as locked.
+    /// Without a lock file, the names of the direct dependencies.
     pub(crate) others: BTreeSet<String>,
-    /// Source files by a name that is the same on every machine.
+    /// Source files by a name that is the same on all machines.
     pub(crate) files: BTreeMap<String, PathBuf>,
-    /// What has to be looked at again when it changes.
+    /// Paths whose change requires a new run of the build script.
     pub(crate) watched: Vec<PathBuf>,
 }
 
-/// A dependency as a manifest names it.
+/// A dependency in a manifest.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Dependency {
     /// Its name.
     pub(crate) name: String,
-    /// The version asked for, where the manifest itself says so.
+    /// The required version, if the manifest itself has it.
     pub(crate) version: Option<String>,
 }
 
 impl Code {
-    /// The code of the crate in the folder `own` and of all below it.
+    /// The code of the crate in the folder `own` and of all crates below it.
     pub(crate) fn of(own: &Path) -> Self {
         let mut code = Self::default();
         let mut direct = BTreeSet::new();
@@ -56,7 +57,7 @@ impl Code {
         code
     }
 
-    /// Takes the project's crates that the one in `folder` depends on, and all below them; their
+    /// Adds the project's crates that the one in `folder` depends on, and all below them. Their
     /// other dependencies are added to `direct`.
     fn take_crates(&mut self, own: &Path, folder: &Path, direct: &mut BTreeSet<String>) {
         let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
@@ -87,11 +88,11 @@ impl Code {
         self.watched.push(root);
     }
 
-    /// The hash: of names and contents, so that it is the same wherever the sources are.
+    /// The hash over names and contents, which does not depend on the location of the sources.
     pub(crate) fn digest(&self) -> String {
         let mut hash = Sha256::new();
         for (name, folder) in &self.crates {
-            // Where the sources are not at hand the version in the name of the program tells them.
+            // Without sources, the version in the program's name identifies them.
             hash.update(format!("crate {name} {}\n", folder.is_some()));
         }
         for other in &self.others {
@@ -99,7 +100,7 @@ impl Code {
         }
         for (label, path) in &self.files {
             let bytes = fs::read(path).unwrap_or_default();
-            // A checkout may have changed the ends of lines.
+            // A checkout may have changed line endings.
             let bytes: Vec<u8> = bytes.into_iter().filter(|b| *b != b'\r').collect();
             hash.update(format!("file {label} {}\n", bytes.len()));
             hash.update(bytes);
@@ -112,7 +113,7 @@ fn is_of_project(name: &str) -> bool {
     name.strip_prefix(PROJECT).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 
-/// The name of a crate by its folder, without the version that an unpacked one has there.
+/// The name of a crate from its folder, without the version that an unpacked crate has there.
 fn own_name(folder: &Path) -> String {
     let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     match name.rsplit_once('-') {
@@ -123,8 +124,8 @@ fn own_name(folder: &Path) -> String {
     }
 }
 
-/// The folder of another crate of the project: beside this one, with its version in the name where
-/// crates were unpacked by Cargo.
+/// The folder of another crate of the project: next to this one, with the version in its name if
+/// Cargo unpacked the crates.
 fn neighbour(own: &Path, name: &str, version: Option<&str>) -> Option<PathBuf> {
     let beside = own.parent()?;
     let version = version.map(|v| v.trim_start_matches(['=', '^', ' ']));
@@ -133,8 +134,8 @@ fn neighbour(own: &Path, name: &str, version: Option<&str>) -> Option<PathBuf> {
     folders.find(|folder| folder.join("Cargo.toml").is_file())
 }
 
-/// The names under `[dependencies]` (of a target, too), with versions where they stand there. Those
-/// of tests and of build scripts do not count.
+/// The names under `[dependencies]` (also of a target), with versions if the manifest has them.
+/// Dependencies of tests and of build scripts do not count.
 pub(crate) fn dependencies(manifest: &str) -> BTreeSet<Dependency> {
     let mut found: BTreeMap<String, Option<String>> = BTreeMap::new();
     let mut inside = false;
@@ -167,8 +168,8 @@ fn quoted(text: &str) -> Option<String> {
     text.split('"').nth(1).map(str::to_owned)
 }
 
-/// The packages that these names stand for in a lock file, and all that they depend on, as
-/// `name version checksum`. Where a name has several versions all of them count.
+/// The packages with these names in a lock file, and all that they depend on, as
+/// `name version checksum`. If a name has several versions, all of them count.
 fn closure(lock: &str, names: &BTreeSet<String>) -> BTreeSet<String> {
     let mut packages: BTreeMap<String, Vec<(String, Vec<String>)>> = BTreeMap::new();
     for package in lock.split("[[package]]").skip(1) {
@@ -196,7 +197,7 @@ fn closure(lock: &str, names: &BTreeSet<String>) -> BTreeSet<String> {
     found
 }
 
-/// All files at or below `path`, tests left out.
+/// All files at or below `path`, except for tests.
 fn collect(path: &Path, files: &mut Vec<PathBuf>) {
     if path.file_stem().is_some_and(|name| name == "tests") {
         return;

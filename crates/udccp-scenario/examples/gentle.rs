@@ -1,6 +1,6 @@
-//! The algorithm of docs/guides/python.md in Rust: additive increase by a fifth of a packet for
-//! every window, and a cut by an eighth. It takes the place of the window algorithm of flow `first`
-//! in a scenario, and both flows' rates are printed.
+//! The algorithm of docs/guides/python.md in Rust: additive increase by a fifth of a packet per
+//! window, and a cut by an eighth. It replaces the window algorithm of flow `first` in a scenario,
+//! and the rates of both flows are printed.
 //!
 //! ```sh
 //! cargo run --release -p udccp-scenario --example gentle scenarios/two-flows-short.toml
@@ -53,7 +53,7 @@ impl CongestionControl for Gentle {
     }
 }
 
-/// One run of a scenario file, with seed 1.
+/// Runs a scenario file once, with seed 1.
 fn gentle_in(file: &str) -> Result<Record, Box<dyn Error>> {
     let scenario = Scenario::read(&document::parse(file, std::fs::read_to_string(file)?)?)?;
     let first = |packets: u32| Gentle { cwnd: f64::from(packets), ssthresh: 1e9, max: 1e9 };

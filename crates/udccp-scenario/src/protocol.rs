@@ -189,7 +189,7 @@ mod tests {
         }
     }
 
-    /// No DCCP flow runs with another CCID than its own because a row forgot to say.
+    /// A row must not omit the CCID: the flow would then run with another one.
     #[test]
     fn the_table_has_the_ccid_of_every_protocol_over_dccp_and_no_two_share_one() {
         let registry = udccp_proto::ccid::CcidRegistry::with_experiments();
@@ -204,9 +204,9 @@ mod tests {
         assert_eq!(unlike.len(), found.len(), "{found:?}");
     }
 
-    /// The fourteen of the study of Bhatti and Bateman on stability.
+    /// The fourteen protocols of the study of Bhatti and Bateman on stability.
     #[test]
-    fn the_fourteen_of_the_last_study_are_here() {
+    fn the_protocols_of_the_stability_study_exist() {
         let fourteen = "newreno bic cubic highspeed htcp hybla illinois lp scalable vegas veno \
                         westwood yeah compound";
         let found: Vec<&str> = fourteen

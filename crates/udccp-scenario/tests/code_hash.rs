@@ -1,4 +1,4 @@
-//! The key of a stored result holds all code that the result depends on, and nothing else.
+//! The key of a stored result covers all code that the result depends on, and nothing else.
 
 #[path = "../build/code.rs"]
 #[allow(dead_code, reason = "Cargo asks for what is to be watched")]
@@ -23,10 +23,10 @@ fn host() -> String {
     says.lines().find_map(|line| line.strip_prefix("host: ")).expect("a host").to_owned()
 }
 
-/// The crates of the workspace that one depends on, theirs too, as Cargo itself has them; and the
-/// packages from elsewhere that those depend on.
-fn as_cargo_has_it() -> (BTreeSet<String>, BTreeSet<String>) {
-    // Cargo has only the packages of this system here: those of others may never have been fetched.
+/// The crates of the workspace that one depends on, directly or indirectly, according to Cargo; and
+/// the external packages that those depend on.
+fn dependencies_according_to_cargo() -> (BTreeSet<String>, BTreeSet<String>) {
+    // Limited to the packages of this system: those of other systems may never have been fetched.
     let out = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version=1", "--offline", "--locked"])
         .args(["--filter-platform", &host()])
@@ -67,14 +67,14 @@ fn as_cargo_has_it() -> (BTreeSet<String>, BTreeSet<String>) {
 #[test]
 fn every_crate_below_this_one_is_in_the_key() {
     let code = Code::of(&own());
-    let (local, others) = as_cargo_has_it();
+    let (local, others) = dependencies_according_to_cargo();
     assert_eq!(code.crates.keys().cloned().collect::<BTreeSet<_>>(), local);
     assert!(local.contains("udccp-nat"), "hosts behind a NAT are simulated too");
     for name in &local {
         let file = format!("{name}/src/lib.rs");
         assert!(code.files.contains_key(&file), "{file} is not in the key");
     }
-    // The lock file has crates of other systems too, so that it may name more than Cargo uses here.
+    // The lock file also has crates of other systems, so it may list more than Cargo uses here.
     let locked = |id: &String| code.others.iter().any(|o| o.starts_with(&format!("{id} ")));
     let missing: Vec<&String> = others.iter().filter(|id| !locked(id)).collect();
     assert!(missing.is_empty(), "not in the key: {missing:?}");
@@ -82,7 +82,7 @@ fn every_crate_below_this_one_is_in_the_key() {
 }
 
 #[test]
-fn what_only_reads_and_shows_results_is_not_in_the_key() {
+fn code_that_only_reports_results_is_not_in_the_key() {
     let code = Code::of(&own());
     assert!(code.files.contains_key("udccp-scenario/src/transports/nat.rs"));
     assert!(code.files.contains_key("udccp-scenario/src/document/reader.rs"));
@@ -90,7 +90,7 @@ fn what_only_reads_and_shows_results_is_not_in_the_key() {
     assert_eq!(outside, None, "the laboratory plans, stores and reports");
 }
 
-/// A tree of two small crates, as files.
+/// Creates a tree of two small crates.
 fn tree(root: &Path, changes: &[(&str, &str)]) -> PathBuf {
     let mut files = BTreeMap::from([
         ("udccp-scenario/Cargo.toml", "[dependencies]\nudccp-sim.workspace = true\ncsv = \"1\"\n"),
@@ -145,8 +145,8 @@ fn a_changed_nat_changes_the_key_and_a_changed_report_does_not() {
     );
 }
 
-/// Cargo unpacks a package beside others with its version in the name of the folder, and rewrites
-/// its manifest.
+/// Cargo unpacks a package next to others, with its version in the folder's name, and rewrites its
+/// manifest.
 #[test]
 fn unpacked_packages_have_the_key_of_the_checkout() {
     let folder = tempfile::tempdir().expect("a temporary folder");

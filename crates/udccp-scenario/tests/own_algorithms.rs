@@ -1,4 +1,4 @@
-//! A window algorithm of one's own belongs to a flow that there is.
+//! A custom window algorithm must name an existing flow.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ fn with_own(flow: &str) -> Result<Record, RunError> {
 }
 
 #[test]
-fn a_flow_that_there_is_not_is_told() {
+fn an_unknown_flow_is_an_error() {
     let error = with_own("frist").expect_err("the flow is called first").to_string();
     assert!(error.contains("\"frist\"") && error.contains("`first`"), "{error}");
     assert!(with_own("first").is_ok());

@@ -14,7 +14,7 @@ pub struct Override {
     /// Dotted path. An element of a list of named tables is selected by name or number:
     /// `flow.second.protocol`.
     pub path: String,
-    /// Where the path stands.
+    /// Place of the path.
     pub span: Span,
     /// The new value.
     pub node: Node,
@@ -142,7 +142,7 @@ fn no_table(change: &Override, part: &str) -> Diagnostic {
 }
 
 /// Replaces every `"$name"` below `node` by the value of that axis. `whose` describes the axes in
-/// the error, for example `axes of [grid]`.
+/// the error message, for example `axes of [grid]`.
 ///
 /// # Errors
 /// There is no axis of this name; the error has the most similar one.

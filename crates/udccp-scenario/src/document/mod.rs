@@ -31,7 +31,7 @@ pub fn base_folder(path: &Path) -> PathBuf {
 /// A value with its place.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// Where it stands.
+    /// Its place.
     pub span: Span,
     /// The value.
     pub value: Value,
@@ -61,14 +61,14 @@ pub enum Value {
 pub struct Entry {
     /// The key.
     pub key: String,
-    /// Where the key stands.
+    /// Place of the key.
     pub key_span: Span,
     /// The value.
     pub node: Node,
 }
 
 impl Entry {
-    /// Key and value; a value that says what the table is stands for itself.
+    /// Key and value. If the value identifies the table, the value alone.
     fn label(&self) -> String {
         match self.key.as_str() {
             "kind" => self.node.label(),
@@ -82,7 +82,7 @@ impl Node {
     pub fn kind(&self) -> &'static str {
         match &self.value {
             Value::Text(_) => "a text",
-            // If a whole number is expected and this is wrong, it is because of the sign.
+            // A negative whole number is wrong only because of its sign.
             Value::Integer(n) if *n < 0 => "a negative number",
             Value::Integer(_) => "a whole number",
             Value::Float(_) => "a number",
@@ -149,7 +149,7 @@ pub fn load(path: &Path) -> Result<Node, Diagnostics> {
     parse(&path.display().to_string(), text)
 }
 
-/// Which files could be meant: those of a folder, and the built-in ones.
+/// Possible files: those of a folder, and the built-in ones.
 fn others(folder: Option<&Path>, wanted: &Path) -> String {
     let folder = folder.filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();

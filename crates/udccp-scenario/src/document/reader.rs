@@ -1,4 +1,4 @@
-//! Typed reading of tables. Keys that are asked for are known; any others are errors.
+//! Typed reading of tables. Keys that are read are known; any others are errors.
 
 use core::cell::RefCell;
 use core::fmt::Display;
@@ -160,8 +160,7 @@ fn wrong<T>(node: &Node, errors: &DiagnosticSink, form: &str) -> Option<T> {
     None
 }
 
-/// Reads a table key by key. Keys that are asked for are known; [`Reader::finish`] reports the
-/// others.
+/// Reads a table key by key. Keys that are read are known; [`Reader::finish`] reports the others.
 #[derive(Debug)]
 pub struct Reader<'a> {
     node: &'a Node,
@@ -202,7 +201,7 @@ impl<'a> Reader<'a> {
         self.node.get(key)
     }
 
-    /// Makes these keys known, which are read elsewhere or not at all.
+    /// Marks these keys as known; they are read elsewhere or not at all.
     pub fn knows(&mut self, keys: &[&'static str]) {
         for key in keys {
             if !self.known.contains(key) {
@@ -260,7 +259,7 @@ impl<'a> Reader<'a> {
         self.errors.push(Diagnostic::at(&head, message));
     }
 
-    /// Reports every key that was not asked for.
+    /// Reports all keys that were not read.
     pub fn finish(self) {
         for Entry { key, key_span, .. } in self.node.entries() {
             if !self.known.contains(&key.as_str()) {

@@ -1,4 +1,4 @@
-//! From a scenario to the network that the simulator runs.
+//! Builds the network of a scenario for the simulator.
 
 use std::sync::Arc;
 
@@ -17,25 +17,26 @@ use crate::schema::{
 };
 use crate::transports::{self, DccpConfigs};
 
-/// Most transfers that one flow may stand for.
+/// Largest number of transfers in one flow.
 pub const MAX_TRANSFERS: usize = 50_000;
 
-/// Makes the hosts of a network: machines of the simulation, or doors to programs elsewhere.
+/// Creates the hosts of a network: simulated machines, or connections to external programs.
 pub trait Hosts {
-    /// Both hosts of a flow, or of one of its transfers, with these addresses; `seed` is their own.
+    /// The two hosts of a flow, or of one of its transfers, with these addresses; `seed` is their
+    /// own.
     ///
     /// # Errors
-    /// Settings of the flow that cannot be, in words.
+    /// Invalid settings of the flow, as text.
     fn pair(&mut self, flow: &Flow, at: PairAddresses, seed: Seed) -> Result<HostPair, String>;
 
-    /// Whether one pair plays all transfers of a flow whose transfers come by chance. Machines
-    /// have one connection in their life, so that each transfer has hosts of its own.
+    /// Whether one pair carries all transfers of a flow with random transfers. A simulated machine
+    /// has only one connection, so each transfer has its own hosts.
     fn play_many(&self) -> bool {
         false
     }
 
-    /// Who makes the hosts of the transfers of a flow, each pair when it starts; `seed` is the
-    /// flow's own. `None` where all of them are to be there from the first instant.
+    /// Returns an object that creates the hosts of a flow's transfers, each pair when its transfer
+    /// starts; `seed` is the flow's own. `None` if all of them must exist from the start.
     ///
     /// # Errors
     /// As [`Self::pair`].
@@ -44,7 +45,7 @@ pub trait Hosts {
         Ok(None)
     }
 
-    /// Which addresses the hosts have.
+    /// The IP version of the hosts' addresses.
     fn ip(&self) -> IpVersion {
         IpVersion::V4
     }
@@ -56,7 +57,7 @@ pub struct HostPair {
     pub sender: Box<dyn Transport>,
     /// The passive end.
     pub receiver: Box<dyn Transport>,
-    /// Who feeds the sender, where that is not the traffic of the flow.
+    /// The source that feeds the sender, if it is not the traffic of the flow.
     pub source: Option<Box<dyn Source>>,
 }
 
@@ -66,21 +67,21 @@ impl core::fmt::Debug for HostPair {
     }
 }
 
-/// Hosts that are machines, each with the transport that its flow names.
+/// Simulated hosts, each with the transport of its flow.
 pub(crate) struct Simulated<'a> {
-    /// Window algorithms of flows, by their names, in place of those of their protocols.
+    /// Window algorithms by name of flow, which replace those of their protocols.
     algorithms: &'a [(String, Algorithm)],
     configs: DccpConfigs,
 }
 
 impl<'a> Simulated<'a> {
-    /// Hosts of flows; `algorithms` are window algorithms of flows, by their names, in place of
+    /// Creates hosts of flows; `algorithms` are window algorithms by name of flow, which replace
     /// those of their protocols.
     pub(crate) fn new(algorithms: &'a [(String, Algorithm)]) -> Self {
         Self { algorithms, configs: DccpConfigs::default() }
     }
 
-    /// The window algorithm in place of that of the flow's protocol.
+    /// The window algorithm that replaces that of the flow's protocol.
     fn algorithm_of(&self, flow: &Flow) -> Option<&'a Algorithm> {
         let own = self.algorithms.iter().find(|(name, _)| *name == flow.name);
         own.map(|(_, algorithm)| algorithm)
@@ -97,25 +98,25 @@ impl Hosts for Simulated<'_> {
 
     fn later(&mut self, flow: &Flow, seed: Seed) -> Result<Option<Box<dyn PairMaker>>, String> {
         if flow.dccp.invite == Some(true) {
-            // Such a receiver speaks first, at the start of the flow.
+            // Such a receiver sends the first packet, at the start of the flow.
             return Ok(None);
         }
         let algorithm = self.algorithm_of(flow).cloned();
         let configs = DccpConfigs::default();
         let mut maker = Transfers { flow: flow.clone(), seed, algorithm, configs };
-        // A contradiction of settings is told now, and not when the first transfer starts.
+        // Report contradicting settings now, and not when the first transfer starts.
         maker.make(0, PairAddresses::of(0, self.ip()))?;
         Ok(Some(Box::new(maker)))
     }
 }
 
-/// Makes the transports of a flow's transfers when they start.
+/// Creates the transports of a flow's transfers when they start.
 #[derive(Debug)]
 struct Transfers {
     flow: Flow,
-    /// Of the flow.
+    /// The flow's seed.
     seed: Seed,
-    /// In place of that of the flow's protocol.
+    /// Replaces that of the flow's protocol.
     algorithm: Option<Algorithm>,
     configs: DccpConfigs,
 }
@@ -133,12 +134,12 @@ impl PairMaker for Transfers {
     }
 }
 
-/// What one of the transfers of a flow is called, counted from 0.
+/// The name of a transfer of a flow, counted from 0.
 fn transfer_name(flow: &Flow, number: usize) -> String {
     format!("{}/{}", flow.name, number + 1)
 }
 
-/// The network of a scenario with all of its flows, between hosts of any kind.
+/// The network of a scenario with all of its flows, with hosts of any kind.
 ///
 /// # Errors
 /// Flow settings that contradict each other.
@@ -162,7 +163,7 @@ pub fn network(scenario: &Scenario, seed: Seed, hosts: &mut dyn Hosts) -> Result
     Ok(chain)
 }
 
-/// The links between the routers of a scenario, from left to right, with what changes about them.
+/// The links between the routers of a scenario, from left to right, with their scheduled changes.
 pub fn hop_configs(scenario: &Scenario) -> Vec<HopConfig> {
     let topology = &scenario.topology;
     let (rtt, others) = (topology.rtt(), topology.access_delays());
@@ -184,7 +185,7 @@ pub fn hop_configs(scenario: &Scenario) -> Vec<HopConfig> {
     hops
 }
 
-/// The access links of a flow's sender and receiver, with what changes about them.
+/// The access links of a flow's sender and receiver, with their scheduled changes.
 pub fn access_links(scenario: &Scenario, flow: &Flow) -> [LinkConfig; 2] {
     let topology = &scenario.topology;
     let access = |own: Option<&Link>, end: &str| LinkConfig {
@@ -210,7 +211,7 @@ pub fn routers_of(scenario: &Scenario, flow: &Flow) -> (usize, usize) {
     }
 }
 
-/// Both hosts of a flow, or of one of its transfers; `own` is the seed of that.
+/// Creates both hosts of a flow, or of one of its transfers; `own` is the seed of that.
 fn pair(
     scenario: &Scenario,
     flow: &Flow,
@@ -227,7 +228,7 @@ fn pair(
     Ok(linked(scenario, flow, links, pair))
 }
 
-/// A pair of a flow with these access links and the times that the flow has.
+/// A pair of a flow with these access links and the flow's times.
 fn linked(
     scenario: &Scenario,
     flow: &Flow,
@@ -247,8 +248,8 @@ fn linked(
     }
 }
 
-/// Adds the transfers that come while the flow lasts, each between hosts of its own. The phase is
-/// drawn with the arrivals.
+/// Adds the transfers that arrive during the flow, each with its own hosts. The phase is drawn with
+/// the arrivals.
 fn add_transfers(
     chain: &mut Chain,
     scenario: &Scenario,
@@ -260,7 +261,7 @@ fn add_transfers(
     let arrivals = arrivals(scenario, flow, (every, size), own)?;
     let wrong = |why| RunError::Flow { flow: flow.name.clone(), why };
     let maker = match arrivals.len() {
-        // The congestion state of one transfer is the flow's, from the first instant to the last.
+        // A single transfer has the flow's congestion state for the whole run.
         1 => None,
         _ => hosts.later(flow, own).map_err(wrong)?,
     };
@@ -285,7 +286,7 @@ fn add_transfers(
     Ok(())
 }
 
-/// When the transfers of a flow come, and how long they are.
+/// The arrival times and sizes of a flow's transfers.
 fn arrivals(
     scenario: &Scenario,
     flow: &Flow,
@@ -306,12 +307,12 @@ fn arrivals(
     Ok(arrivals)
 }
 
-/// The application that offers this traffic, drawing from `rng`. Poisson arrivals are many
-/// transfers, each with an application of its own: for them this is one without end.
+/// The application that offers this traffic, drawing from `rng`. With Poisson arrivals each
+/// transfer has its own application; for them this returns a bulk source.
 pub fn source(traffic: &Traffic, rng: Rng) -> Box<dyn Source> {
     let bytes = |size: udccp_base::DataSize| u32::try_from(size.bytes()).unwrap_or(u32::MAX);
     match *traffic {
-        // Poisson arrivals are made of transfers; see `transfers`.
+        // Poisson arrivals consist of transfers; see `transfers`.
         Traffic::Bulk | Traffic::Poisson { .. } => Box::new(Bulk::new()),
         Traffic::Transfer { size } => Box::new(Transfer::new(size.bytes())),
         Traffic::ConstantRate { rate, size } => Box::new(ConstantRate::new(rate, bytes(size))),

@@ -3,7 +3,7 @@ use udccp_sim::{RunConfig, RunResult};
 use super::*;
 use crate::document;
 
-/// Hosts that are all there from the first instant.
+/// Hosts that all exist from the start.
 struct FromTheStart(Simulated<'static>);
 
 impl Hosts for FromTheStart {
@@ -12,7 +12,7 @@ impl Hosts for FromTheStart {
     }
 }
 
-/// Transfers by chance over a link with these settings.
+/// Random transfers over a link with these settings.
 fn scenario(protocol: &str, link: &str, (every, seconds): (&str, u64), options: &str) -> Scenario {
     let text = format!(
         "schema = 1\n[topology]\nshape = \"dumbbell\"\n\
@@ -45,7 +45,7 @@ fn assert_same(scenario: &Scenario) {
 }
 
 #[test]
-fn transfers_that_come_and_go_do_what_transfers_do_that_are_always_there() {
+fn transfers_created_on_demand_give_the_same_results() {
     let often = ("300 ms", 12);
     let good = "rtt = \"40 ms\", limit = \"1.0 bdp\"";
     let bad = "rtt = \"40 ms\", limit = \"20 packets\", loss = \"4 %\", duplicate = \"3 %\"";
@@ -61,8 +61,8 @@ fn transfers_that_come_and_go_do_what_transfers_do_that_are_always_there() {
 }
 
 #[test]
-fn what_arrives_when_both_ends_are_over_is_answered_as_ever() {
-    // Whole seconds after the end of its transfer, a packet that others overtook arrives.
+fn packets_after_both_ends_have_closed_are_answered_as_usual() {
+    // A reordered packet arrives whole seconds after the end of its transfer.
     let mixed =
         "rtt = \"40 ms\", limit = \"1.0 bdp\", reorder = { share = \"10 %\", by = \"3 s\" }";
     for protocol in ["dccp/ccid2", "dccp/ccid3", "tcp/newreno"] {
@@ -73,7 +73,7 @@ fn what_arrives_when_both_ends_are_over_is_answered_as_ever() {
 }
 
 #[test]
-fn timewait_ends_as_ever() {
+fn timewait_ends_as_usual() {
     let near = "rtt = \"40 ms\", limit = \"1.0 bdp\"";
     for protocol in ["dccp/ccid2", "tcp/newreno"] {
         assert_same(&scenario(protocol, near, ("10 s", 500), ""));

@@ -17,14 +17,14 @@ use crate::document::{DiagnosticSink, Node, Reader};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Propagation {
-    /// Of this link, one way.
+    /// Of this link in one direction.
     Delay(Duration),
-    /// Of the whole path from host to host and back. What the access links leave of it is divided
-    /// equally between the directions of this link.
+    /// Of the whole path from host to host and back. The rest after subtracting the access links is
+    /// divided equally between the directions of this link.
     Rtt(Duration),
 }
 
-/// How the delay of a packet differs from that of the link.
+/// The distribution of a packet's additional delay.
 #[derive(Clone, Copy)]
 enum Distribution {
     Uniform,

@@ -25,7 +25,7 @@ const KINDS: &[(&str, Kind)] = &[
     ("trace", Kind::Trace),
 ];
 
-/// What a record of losses lists.
+/// The contents of a record of losses.
 #[derive(Clone, Copy)]
 enum Lists {
     Flags,

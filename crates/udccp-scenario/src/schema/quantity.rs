@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_quantities_say_what_is_right() {
+    fn errors_for_wrong_quantities_show_the_right_form() {
         assert!("1 BDP".parse::<Limit>().unwrap_err().contains("1.0 bdp"));
         for text in ["-1 bdp", "1 bdp +", "1 bdp + 64 kB", "1 bdp + 1.5 packets"] {
             assert!(text.parse::<Limit>().is_err(), "{text}");

@@ -30,7 +30,7 @@ const KINDS: &[(&str, Kind)] = &[
     ("pie", Kind::Pie),
 ];
 
-/// In what RED counts.
+/// The units of RED's counters.
 const UNITS: &[(&str, RedUnit)] = &[("packets", RedUnit::Packets), ("bytes", RedUnit::Bytes)];
 
 /// Reads a queue of a link of this rate: a word, or a table with its `kind`.
@@ -110,7 +110,7 @@ fn pie(reader: &mut Reader<'_>) -> PieConfig {
     }
 }
 
-/// Thresholds are given, or follow from a target delay as Adaptive RED has it.
+/// Thresholds are given, or computed from a target delay as in Adaptive RED.
 fn thresholds(
     reader: &mut Reader<'_>,
     node: &Node,

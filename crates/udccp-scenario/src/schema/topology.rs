@@ -62,8 +62,8 @@ impl Topology {
         self.further.len() + 2
     }
 
-    /// One-way propagation delay of a link between routers. An `rtt` is that of the whole path:
-    /// what the access links leave of it is divided equally among all hops and directions.
+    /// One-way propagation delay of a link between routers. An `rtt` is for the whole path: after
+    /// subtracting the access links it is divided equally among all hops and directions.
     pub fn delay_of(&self, link: &Link) -> Duration {
         match link.propagation {
             Propagation::Delay(delay) => delay,
@@ -146,7 +146,7 @@ impl FromNode for Topology {
     }
 }
 
-/// As many hops as `bottleneck` as there shall be: one in a dumbbell.
+/// As many hops equal to `bottleneck` as needed: one in a dumbbell.
 fn equal_hops(
     reader: &mut Reader<'_>,
     shape: Option<Shape>,

@@ -30,7 +30,7 @@ impl Serialize for Trace {
     }
 }
 
-/// As it was written: the name of the contents, without them. Who has the frames puts them in.
+/// The serialised form: the name of the contents, without them. The caller adds the frames.
 impl<'de> Deserialize<'de> for Trace {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         Ok(Self { file: String::deserialize(d)?, bytes: Arc::new([]) })
@@ -92,10 +92,10 @@ fn sizes(name: &str, text: String, errors: &DiagnosticSink) -> Option<Vec<u32>> 
 mod tests {
     use super::*;
 
-    /// A run's key is a hash of its scenario: other frames make another run, whatever the file is
-    /// called, and the same frames make the same.
+    /// A run's key is a hash of its scenario. Other frames give another key, whatever the name of
+    /// the file, and the same frames give the same key.
     #[test]
-    fn a_trace_stands_in_a_scenario_by_its_frames() {
+    fn the_key_of_a_run_depends_on_the_frames_of_a_trace() {
         let key = |file: &str, frames: [u32; 3]| {
             let trace = Trace { file: file.to_owned(), bytes: Arc::new(frames) };
             serde_json::to_string(&trace).expect("text")

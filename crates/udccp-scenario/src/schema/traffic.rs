@@ -178,7 +178,7 @@ fn constant_rate(reader: &mut Reader<'_>, node: &Node) -> Option<Traffic> {
 fn regular(reader: &mut Reader<'_>, node: &Node) -> Option<(DataRate, DataSize)> {
     let (rate, size) = (reader.need("rate"), above_zero(reader, node, "size"));
     let (rate, size): (DataRate, DataSize) = (rate?, size?);
-    // Many messages in each step of the clock would keep a run in that step.
+    // Many messages per step of the clock would keep a run in that step for a long time.
     if u128::from(rate.bits_per_sec()) > 8_000_000_000 * u128::from(size.bytes()) {
         let span = node.get("rate").map_or(&node.span, |n| &n.span);
         let error = format!("{rate} in messages of {size} is more than one per nanosecond");
@@ -210,9 +210,9 @@ fn poisson(reader: &mut Reader<'_>, node: &Node) -> Option<Traffic> {
     Some(Traffic::Poisson { every: every?, size: size? })
 }
 
-/// How long live media wait where a file does not say: what ITU-T G.114 thinks good for speech.
+/// Default lifetime of live media: the delay that ITU-T G.114 recommends for speech.
 const VOICE_PATIENCE: Duration = Duration::from_millis(150);
-/// The same for video: what G.114 thinks the most that planning should allow.
+/// The same for video: the largest delay that G.114 recommends for planning.
 const VIDEO_PATIENCE: Duration = Duration::from_millis(400);
 
 fn voip(reader: &mut Reader<'_>, node: &Node) -> Option<Traffic> {
@@ -262,7 +262,7 @@ fn request_response(reader: &mut Reader<'_>) -> Option<Traffic> {
     Some(Traffic::RequestResponse { request: request?, response: response?, think, timeout })
 }
 
-/// A quantity that cannot be nothing.
+/// A quantity that must not be zero.
 fn above_zero<T: FromNode + Default + PartialEq>(
     reader: &mut Reader<'_>,
     node: &Node,
@@ -291,7 +291,7 @@ impl FromNode for Silence {
     }
 }
 
-/// What traffic and protocol cannot say alone; `flow` is where both stand.
+/// Checks that traffic and protocol fit together; `flow` contains both.
 pub(super) fn check(traffic: &Traffic, protocol: &Protocol, flow: &Node, errors: &DiagnosticSink) {
     if protocol.family != Family::Udp {
         return;

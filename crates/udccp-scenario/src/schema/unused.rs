@@ -1,4 +1,4 @@
-//! Finds options of flows that their protocols never look at.
+//! Finds options of flows that their protocols ignore.
 
 use udccp_proto::ccid::{ccid2, ccid3, ccid4, experimental};
 
@@ -21,8 +21,8 @@ const OF_SOME_CCIDS: &[(&str, &[u8])] = &[
     ("history_discounting", RATE),
 ];
 
-/// The places of all options of flows in a file, each with the error if its flow's protocol does
-/// not look at it. What one point of a grid ignores, another may use.
+/// The places of all options of flows in a file, each with the error if its flow's protocol ignores
+/// it. One grid point may ignore an option that another uses.
 pub fn options_of_flows(root: &Node) -> Vec<(Span, Option<Diagnostic>)> {
     let Some(Value::List(flows)) = root.get("flow").map(|node| &node.value) else {
         return Vec::new();
@@ -55,7 +55,7 @@ fn options_of(flow: &Node) -> Vec<(Span, Option<Diagnostic>)> {
     found
 }
 
-/// Why an option of the right family changes nothing.
+/// Why the protocol ignores an option of its family.
 fn ignored(option: &Entry, beside: &Node, protocol: &Protocol) -> Option<String> {
     let key = option.key.as_str();
     if key == "wakes_every" && beside.get("timers").or(beside.get("timer_tick")).is_none() {

@@ -1,4 +1,4 @@
-//! DCCP: the very endpoint that sockets drive, one a host.
+//! DCCP: the same endpoint as in sockets, one per host.
 
 use std::sync::LazyLock;
 
@@ -25,13 +25,13 @@ use crate::schema::{DccpOptions, Flow, Percent};
 /// The service code of measurements: `SC:PERF`.
 pub const SERVICE: ServiceCode = ServiceCode(u32::from_be_bytes(*b"PERF"));
 
-/// The largest congestion window where a flow sets none, packets.
+/// The largest congestion window in packets, if a flow sets none.
 const LARGEST_WINDOW: u32 = 1_000_000;
 
 /// The CCIDs of all hosts.
 static CCIDS: LazyLock<CcidRegistry> = LazyLock::new(CcidRegistry::with_experiments);
 
-/// Which end a host is.
+/// The role of a host.
 #[derive(Debug)]
 enum Role {
     /// Connects when it is opened, and needs the options no longer.
@@ -40,7 +40,7 @@ enum Role {
     Passive(ListenerId),
     /// Invites its client when the flow starts.
     Inviting(Instant, Box<InviteOptions>),
-    /// Could not begin: no flow comes of it.
+    /// Failed to start; the flow does not exist.
     Refused,
 }
 
@@ -51,11 +51,11 @@ struct DccpEnd {
     role: Role,
     id: Option<ConnectionId>,
     path_mtu: usize,
-    /// Where the host does not wake at any instant.
+    /// Only where the host cannot wake at any instant.
     timers: Option<Box<Timers>>,
     opened: bool,
     uses_quick_start: bool,
-    /// Of the host's socket, where the flow has one.
+    /// The send buffer of the host's socket, if the flow has one.
     send_buffer: Option<Box<SendBuffer>>,
 }
 
@@ -77,11 +77,11 @@ pub(super) fn build(
     let config = configs.share(config);
     let secret = |name: &str| EndpointConfig {
         ccids: CCIDS.clone(),
-        // No bit of a simulated packet is wrong: what a link corrupts, it drops.
+        // Simulated packets have no bit errors, because links drop the packets that they corrupt.
         receive_checksum_offload: true,
         ..EndpointConfig::new(seed.stream(name).bytes32())
     };
-    // What an endpoint refuses when the flow starts is an error of the flow, and not a silent one.
+    // Settings that the endpoint would refuse at the start of the flow must be an error here.
     let trial = || Endpoint::new(secret("trial"));
     let place = nat::NatAddresses::of(flow, at);
     let (local, remote) = (raw(place.sender), raw(at.receiver));
@@ -120,7 +120,7 @@ pub(super) fn build(
     Ok(place.ends(Box::new(sender), Box::new(receiver)))
 }
 
-/// Settings that flows share which have the same, one after the other.
+/// Shares connection settings between consecutive flows with equal ones.
 #[derive(Debug, Default)]
 pub(crate) struct DccpConfigs {
     last: Option<SharedConfig>,
@@ -138,7 +138,7 @@ impl DccpConfigs {
 /// The connection settings of a flow: its protocol (`dccp/...`), its IP packets and its options.
 ///
 /// # Errors
-/// Settings that contradict each other, or a protocol that is not carried by DCCP, in words.
+/// Settings that contradict each other, or a protocol that is not carried by DCCP, as text.
 pub fn dccp_config(
     protocol: &str,
     packet: DataSize,
@@ -203,7 +203,7 @@ fn tfrc_options(tfrc: &mut Ccid3Config, options: &DccpOptions) {
     }
 }
 
-/// What is kept when this part of a window is cut away.
+/// The share kept when `cut` is cut.
 pub(super) fn keep(cut: Percent) -> Cut {
     Cut { keep_permille: ((100.0 - cut.0) * 10.0 + 0.5) as u32 }
 }
@@ -226,12 +226,12 @@ impl DccpEnd {
         }
     }
 
-    /// Invites the client when it is time.
+    /// Invites the client when it is due.
     fn invite(&mut self, now: Instant) {
         if let Role::Inviting(at, options) = &self.role
             && *at <= now
         {
-            // The same call was tried when the flow was built.
+            // The same call succeeded when the flow was built.
             self.role = match self.endpoint.invite(now, (**options).clone()) {
                 Ok(listener) => Role::Passive(listener),
                 Err(_) => Role::Refused,
@@ -239,7 +239,7 @@ impl DccpEnd {
         }
     }
 
-    /// Takes what the endpoint has to tell; the one event that matters is the first connection.
+    /// Reads the endpoint's events; only the first connection matters.
     fn drain_events(&mut self) {
         self.endpoint.discard_events();
         if let (Role::Passive(listener), None) = (&self.role, self.id) {
@@ -340,7 +340,7 @@ impl Transport for DccpEnd {
     fn open(&mut self, now: Instant) {
         let Role::Active(options) = &mut self.role else { return };
         let Some(options) = options.take() else { return };
-        // The same call was tried when the flow was built.
+        // The same call succeeded when the flow was built.
         match self.endpoint.connect(now, *options) {
             Ok(id) => (self.id, self.opened) = (Some(id), true),
             Err(_) => self.role = Role::Refused,

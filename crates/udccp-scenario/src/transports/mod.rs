@@ -1,4 +1,4 @@
-//! Protocols as the simulator knows them: each flow becomes a sending and a receiving transport.
+//! Protocols in the simulator: each flow becomes a sending and a receiving transport.
 
 mod dccp;
 mod nat;
@@ -34,11 +34,11 @@ pub(crate) struct Ends {
     pub(crate) receiver: Box<dyn Transport>,
 }
 
-/// Builds both ends of a flow; `seed` is the flow's own. `algorithm` takes the place of the window
-/// algorithm of its protocol.
+/// Builds both ends of a flow; `seed` is the flow's own. `algorithm` replaces the window algorithm
+/// of its protocol.
 ///
 /// # Errors
-/// Settings that contradict each other, in words.
+/// Settings that contradict each other, as text.
 pub(crate) fn build(
     flow: &Flow,
     at: PairAddresses,

@@ -9,7 +9,7 @@ use udccp_sim::PairAddresses;
 use super::Ends;
 use crate::schema::{Flow, NatPlace};
 
-/// Addresses that the hosts of a flow have themselves, and those that the network sees.
+/// The internal addresses of a flow's hosts, and their external ones.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NatAddresses {
     outside: PairAddresses,
@@ -19,11 +19,11 @@ pub(super) struct NatAddresses {
     pub(super) receiver: IpAddr,
 }
 
-/// What a host behind a NAT calls itself; behind different NATs it may be the same.
+/// The internal address of a host behind a NAT; it may be equal behind different NATs.
 const PRIVATE: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 168, 0, 2));
 
 impl NatAddresses {
-    /// Where the hosts of a flow are.
+    /// The addresses of a flow's hosts.
     pub(super) fn of(flow: &Flow, outside: PairAddresses) -> Self {
         let own = |is_inside: bool, address| if is_inside { PRIVATE } else { address };
         let nat = flow.dccp.nat;
@@ -46,7 +46,7 @@ impl NatAddresses {
     }
 }
 
-/// A host at `own` as the network sees it, at `external`.
+/// A host at `own` that the network sees at `external`.
 fn behind(host: Box<dyn Transport>, own: IpAddr, external: IpAddr) -> Box<dyn Transport> {
     if own == external {
         return host;

@@ -1,25 +1,25 @@
-//! The send buffer of a host's socket: what waits in the host's own queue is limited by it.
+//! The send buffer of a host's socket, which limits the packets in the host's own queue.
 
 use std::collections::VecDeque;
 
 use udccp_base::Instant;
 
-/// What a kernel allocates with the data of a packet, in bytes: room for lower headers, and
-/// `skb_shared_info`. The sum is a power of two.
+/// Memory that a kernel allocates with the data of a packet, in bytes: room for lower headers, and
+/// `skb_shared_info`. The sum is rounded up to a power of two.
 const WITH_DATA_BYTES: u64 = 352;
-/// What describes a packet (`sk_buff`), in bytes.
+/// Size of a packet's descriptor (`sk_buff`), in bytes.
 const DESCRIPTION_BYTES: u64 = 256;
 
-/// Packets that were given to the host's device and have not left it. As with a socket of Linux, a
-/// packet is taken while there is less than the buffer; else the next is taken when less than half
-/// of the buffer is in use (`sock_writeable`).
+/// Packets in the host's device queue. As with a Linux socket, packets are accepted while they use
+/// less than the buffer. After that, none is accepted until less than half of the buffer is used
+/// (`sock_writeable`).
 #[derive(Debug)]
 pub(super) struct SendBuffer {
     bytes: u64,
-    /// When each packet leaves, and its memory.
+    /// The time at which each packet leaves, and its memory.
     packets: VecDeque<(Instant, u64)>,
     memory: u64,
-    /// When there is room again.
+    /// When packets are accepted again.
     blocked_until: Option<Instant>,
 }
 
@@ -29,7 +29,7 @@ impl SendBuffer {
         Self { bytes, packets: VecDeque::new(), memory: 0, blocked_until: None }
     }
 
-    /// Whether the socket takes a packet now.
+    /// Whether the socket accepts a packet now.
     pub(super) fn takes(&mut self, now: Instant) -> bool {
         while let Some((_, memory)) = self.packets.pop_front_if(|(leaves, _)| *leaves <= now) {
             self.memory -= memory;
@@ -41,14 +41,14 @@ impl SendBuffer {
         self.blocked_until.is_none()
     }
 
-    /// A packet of so many bytes leaves the device then.
+    /// A packet of `ip_len` bytes will leave the device at `leaves`.
     pub(super) fn on_device(&mut self, ip_len: u32, leaves: Instant) {
         let memory = (u64::from(ip_len) + WITH_DATA_BYTES).next_power_of_two() + DESCRIPTION_BYTES;
         self.packets.push_back((leaves, memory));
         self.memory += memory;
     }
 
-    /// When there is room again, where there is none.
+    /// When packets are accepted again; `None` if they are accepted now.
     pub(super) fn blocked_until(&self) -> Option<Instant> {
         self.blocked_until
     }
@@ -71,7 +71,8 @@ mod tests {
         Instant::from_nanos(us * 1000)
     }
 
-    /// Packets of 1500 bytes that a socket with 208 KiB takes at once; each leaves 100 us later.
+    /// The number of 1500-byte packets that a socket with 208 KiB accepts at once; one leaves every
+    /// 100 us.
     fn fill(buffer: &mut SendBuffer, now: u64) -> u64 {
         let mut sent = 0;
         while buffer.takes(at(now)) {
@@ -86,7 +87,7 @@ mod tests {
         let mut buffer = SendBuffer::new(208 << 10);
         // 2,304 bytes each.
         assert_eq!(fill(&mut buffer, 0), 93);
-        // 46 packets have less than half.
+        // 46 packets use less than half.
         assert_eq!(buffer.blocked_until(), Some(at(4_700)));
         assert!(!buffer.takes(at(4_699)));
         assert!(buffer.takes(at(4_700)) && buffer.blocked_until().is_none());

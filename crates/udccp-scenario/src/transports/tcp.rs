@@ -1,4 +1,4 @@
-//! TCP: the model, with the settings of a profile and what a flow changes of it.
+//! TCP: the model with the settings of a profile and the options of a flow.
 
 use core::net::SocketAddr;
 
@@ -34,7 +34,7 @@ pub(super) fn build(
     Ok(Ends { sender: Box::new(sender), receiver: Box::new(receiver) })
 }
 
-/// The TCP settings that a flow asks for.
+/// The TCP settings of a flow.
 pub(super) fn config(flow: &Flow) -> Result<TcpConfig, String> {
     let options = &flow.tcp;
     let algorithm = algorithm(flow.protocol.name, options)?;
@@ -43,7 +43,7 @@ pub(super) fn config(flow: &Flow) -> Result<TcpConfig, String> {
         TcpProfile::Linux2622 => TcpConfig::linux_2_6_22(algorithm),
         TcpProfile::Rfc => TcpConfig::rfc(algorithm),
     };
-    // No bit of a simulated segment is wrong: what a link corrupts, it drops.
+    // Simulated segments have no bit errors, because links drop the segments that they corrupt.
     config.receive_checksum_offload = true;
     config.mss = u16::try_from(flow.packet.bytes().saturating_sub(40)).unwrap_or(u16::MAX);
     if options.delayed_ack == Some(false) {
@@ -107,7 +107,7 @@ fn limits(config: &mut TcpConfig, options: &TcpOptions) {
     }
 }
 
-/// The congestion control that a protocol's name stands for.
+/// The congestion control of a protocol.
 fn algorithm(name: &str, options: &TcpOptions) -> Result<Algorithm, String> {
     if let Some(cut) = options.window_cut {
         return match name {

@@ -17,7 +17,7 @@ fn flow(invite: bool) -> Flow {
     flow_with("dccp/ccid2", &format!("dccp = {{ invite = {invite} }}"))
 }
 
-/// A flow of this protocol with these lines more.
+/// A flow of this protocol with these additional lines.
 fn flow_with(protocol: &str, lines: &str) -> Flow {
     let text = format!(
         r#"[topology]
@@ -38,8 +38,8 @@ traffic = "bulk"
     Scenario::read(&root).unwrap_or_else(|errors| panic!("{errors}")).flows.remove(0)
 }
 
-/// What the endpoint refuses once the run has begun would be a flow that never sends, and a record
-/// with zeros.
+/// If the endpoint refused the settings only during the run, the flow would never send, and its
+/// record would contain zeros.
 #[test]
 fn a_flow_that_cannot_begin_is_an_error_and_never_a_silent_one() {
     for invite in [false, true] {
@@ -54,7 +54,7 @@ fn a_flow_that_cannot_begin_is_an_error_and_never_a_silent_one() {
     }
 }
 
-/// A new row `dccp/...` once would have run as CCID 2, under its own name.
+/// A new row `dccp/...` must not silently run as CCID 2 under its own name.
 #[test]
 fn a_protocol_without_a_ccid_never_runs_as_ccid_2() {
     let config =
@@ -70,8 +70,7 @@ fn a_protocol_without_a_ccid_never_runs_as_ccid_2() {
     }
 }
 
-/// An option that did not reach the transport would be a variant of an experiment that changes
-/// nothing.
+/// An option that does not reach the transport would be a variant of an experiment without effect.
 #[test]
 fn each_option_of_a_dccp_flow_is_one_of_its_connection() {
     let lines = "[flow.dccp]\nack_ratio = 4\ninitial_window = \"7 packets\"\n\
@@ -128,7 +127,7 @@ fn each_option_of_a_tcp_flow_is_one_of_its_connection() {
     assert_eq!(format!("{config:?}"), format!("{expected:?}"));
 }
 
-/// A kernel's own algorithm belongs to the profile of that kernel.
+/// The profile of a kernel includes that kernel's versions of algorithms.
 #[test]
 fn a_profile_of_tcp_brings_the_algorithms_of_its_time() {
     let algorithm = |profile: &str, name: &str| {
@@ -144,7 +143,8 @@ fn a_profile_of_tcp_brings_the_algorithms_of_its_time() {
     assert_ne!(algorithm("modern", "tcp/scalable"), old);
 }
 
-/// Wakes of the sender in two seconds at which it sent nothing, on a path of 20 ms without a rate.
+/// The number of wake-ups of the sender in two seconds without a packet sent, on a path of 20 ms
+/// without a rate.
 fn wakes_for_nothing(flow: &Flow) -> u32 {
     let ends = build(
         flow,
@@ -183,8 +183,8 @@ fn wakes_for_nothing(flow: &Flow) -> u32 {
     count
 }
 
-/// An application that looks by itself sends what is due before the driver wakes for it. The driver
-/// is not told, wakes, and finds nothing.
+/// An application with its own wake-ups sends what is due before the driver's timer. The driver
+/// does not notice, wakes, and has nothing to send.
 #[test]
 fn a_driver_wakes_for_what_its_application_has_sent() {
     let mut flow = flow(false);

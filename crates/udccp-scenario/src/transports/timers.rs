@@ -1,4 +1,4 @@
-//! When the timers of a host fire that does not wake up at any instant.
+//! When timers fire on a host that cannot wake at any instant.
 
 use udccp_base::{Duration, Instant, MaybeInstant};
 
@@ -6,41 +6,41 @@ use crate::schema::{DccpOptions, HostTimers};
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 
-/// When the host wakes.
+/// The wake-up times of a host.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timers {
     wait: Wait,
-    /// Its application looks at multiples of this, too.
+    /// Its application also wakes at multiples of this.
     wakes_every: Option<Duration>,
 }
 
 /// How the host waits for a timer.
 #[derive(Clone, Copy, Debug)]
 enum Wait {
-    /// For as long as the timer says.
+    /// Exactly until the deadline.
     Exact,
     /// Until a multiple of this.
     Ticks(Duration),
-    /// As tokio does with `epoll_wait`.
+    /// Like tokio with `epoll_wait`.
     Epoll(Epoll),
 }
 
-/// A driver on tokio: deadlines are rounded up to milliseconds and the present down, and the
-/// difference is waited for from now on. An application that looks sends what is due, and fills the
-/// send queue. With a second message it wakes the driver, which waits anew; otherwise the driver
-/// waits on, until `pending`, though nothing is due then.
+/// A driver on tokio. Deadlines are rounded up to milliseconds and the current time down, and the
+/// wait is their difference, from now. An application that wakes sends what is due, and fills the
+/// send queue. If it adds a second message it wakes the driver, which starts a new wait. Otherwise
+/// the driver waits until `pending`, although nothing is due then.
 #[derive(Clone, Copy, Debug)]
 struct Epoll {
     asleep_from: Instant,
     pending: MaybeInstant,
-    /// Messages that have left since the application looked last: so many it will put behind.
+    /// Messages sent since the application last woke; it will add as many to the queue.
     left: u32,
-    /// The last time that anything happened here.
+    /// The time of the last event here.
     last: Instant,
 }
 
 impl Timers {
-    /// As the options say.
+    /// The wait that the options describe.
     pub(super) fn new(options: &DccpOptions) -> Self {
         let wait = match (options.timers, options.timer_tick) {
             (Some(HostTimers::Epoll), _) => Wait::Epoll(Epoll {
@@ -67,7 +67,7 @@ impl Timers {
         !matches!(self.wait, Wait::Epoll(_))
     }
 
-    /// The host wakes. `due` is its next timer, asked for where it counts.
+    /// The host wakes. `due` returns its next timer; it is called only if needed.
     #[inline]
     pub(super) fn wake(&mut self, now: Instant, due: impl FnOnce() -> Option<Instant>) {
         if let Wait::Epoll(epoll) = &mut self.wait {
@@ -76,7 +76,7 @@ impl Timers {
         }
     }
 
-    /// Something arrived, so that the driver waits anew.
+    /// A packet arrived, so the driver starts a new wait.
     #[inline]
     pub(super) fn arrived(&mut self, now: Instant) {
         if let Wait::Epoll(epoll) = &mut self.wait {
@@ -85,7 +85,7 @@ impl Timers {
         }
     }
 
-    /// A message of the application left.
+    /// A message of the application was sent.
     #[inline]
     pub(super) fn message_left(&mut self) {
         if let Wait::Epoll(epoll) = &mut self.wait {
@@ -108,7 +108,7 @@ impl Timers {
         }
     }
 
-    /// When the host wakes for a timer that is due then.
+    /// When the host wakes for a timer with this deadline.
     #[inline]
     pub(super) fn fire(&self, due: Instant) -> Instant {
         let at = match &self.wait {
@@ -121,7 +121,7 @@ impl Timers {
 }
 
 impl Epoll {
-    /// The application has looked at times at which nothing was due.
+    /// Accounts for wake-ups of the application at which nothing was due.
     fn catch_up(&mut self, now: Instant, wakes_every: Option<Duration>) {
         let Some(every) = wakes_every else { return };
         let look = self.last.next_multiple_of(every);
@@ -135,7 +135,7 @@ impl Epoll {
         self.last = now;
     }
 
-    /// The first message leaves with its call, the next are left to the driver.
+    /// The first message is sent by its call; the next ones are left to the driver.
     fn wakes_driver(&self) -> bool {
         self.left > 1
     }
@@ -156,7 +156,7 @@ impl Epoll {
     }
 }
 
-/// When `epoll_wait` returns that has been called at `asleep_from` for a timer that is due then.
+/// When `epoll_wait` returns if it was called at `asleep_from` for a timer with this deadline.
 fn wait(asleep_from: Instant, due: Instant) -> Instant {
     if due <= asleep_from {
         return due;
@@ -222,15 +222,15 @@ mod tests {
         timers.asleep_from(at(1200));
         assert_eq!(timers.fire(at(1900)), at(1500));
         let mut reached = timers;
-        // Something arrives before: the driver waits from then on.
+        // A packet arrives before: the driver's wait starts then.
         timers.arrived(at(1300));
         timers.asleep_from(at(1300));
         assert_eq!(timers.fire(at(1900)), at(1300 + 1000));
-        // Nothing arrives: it finds nothing due, and waits again.
+        // No packet arrives: the driver finds nothing due, and waits again.
         reached.wake(at(1500), || Some(at(1900)));
         reached.asleep_from(at(1500));
         assert_eq!(reached.fire(at(1900)), at(2400), "the application; the driver at 2500");
-        // A wake before anything is due is none of the application's.
+        // A wake-up before anything is due is not the application's.
         reached.wake(at(1800), || Some(at(1900)));
         reached.asleep_from(at(1800));
         assert_eq!(Timers { wakes_every: None, ..reached }.fire(at(1900)), at(1800 + 1000));
@@ -238,7 +238,8 @@ mod tests {
 
     #[test]
     fn an_application_that_fills_the_queue_with_two_messages_wakes_the_driver() {
-        // What left at its look and before: the driver waits anew from there.
+        // Messages left at the application's wake-up and before: the driver's new wait starts
+        // there.
         let mut timers = looking_every(1200);
         timers.asleep_from(at(500));
         timers.message_left();
@@ -246,8 +247,8 @@ mod tests {
         timers.message_left();
         timers.asleep_from(at(1200));
         assert_eq!(timers.fire(at(1900)), at(1200 + 1000));
-        // The same where nothing is due as it looks. It has filled the queue then, and a look after
-        // that finds it full.
+        // The same if nothing is due at the wake-up. It fills the queue, so a later wake-up finds
+        // it full.
         let mut timers = looking_every(1200);
         timers.asleep_from(at(900));
         timers.message_left();
@@ -256,7 +257,7 @@ mod tests {
         timers.arrived(at(1250));
         timers.asleep_from(at(1250));
         assert_eq!(timers.fire(at(2900)), at(1250 + 2000), "not from the look at 2400 on");
-        // A look ahead of the timer that the driver began at the look before.
+        // A wake-up before the timer that the driver started at the previous wake-up.
         let mut timers = looking_every(1200);
         timers.asleep_from(at(900));
         timers.message_left();

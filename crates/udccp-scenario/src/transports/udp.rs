@@ -1,4 +1,4 @@
-//! UDP: datagrams as they come.
+//! UDP: plain datagrams.
 
 use core::net::SocketAddr;
 
