@@ -1,12 +1,12 @@
-//! A heap that forgets: what one execution allocates lies in a region that the next one writes
-//! over. Copying two endpoints is a hundred small allocations, which cost more than the story
-//! otherwise.
+//! A heap for one execution at a time: each execution overwrites the memory of the previous one.
+//! Copying two endpoints takes about a hundred small allocations, which would cost more than the
+//! rest of the execution.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-/// Far more than any story needs; what does not fit comes from the system.
+/// Far more than any execution needs; if it is full, memory comes from the system.
 const BYTES: usize = 32 << 20;
 
 /// The heap of a process that runs its executions one after another on one thread.
@@ -16,12 +16,12 @@ pub struct Arena {
     region: UnsafeCell<[u8; BYTES]>,
 }
 
-// SAFETY: bytes of the region are given out once each between two calls of `forget`, by an atomic
-// counter; libFuzzer's own threads do not run Rust.
+// SAFETY: an atomic counter gives out each byte of the region at most once per `scope`; libFuzzer's
+// own threads do not run Rust.
 unsafe impl Sync for Arena {}
 
 impl Arena {
-    /// Off: everything comes from the system.
+    /// Initially off: all memory comes from the system.
     pub const fn new() -> Self {
         let region = UnsafeCell::new([0; BYTES]);
         Self { is_on: AtomicBool::new(false), used: AtomicUsize::new(0), region }
@@ -30,7 +30,8 @@ impl Arena {
     /// Runs `f` with allocations from the region.
     ///
     /// # Safety
-    /// Nothing that `f` allocates may live on after it, and no other thread allocates meanwhile.
+    /// Nothing that `f` allocates may be used after it returns, and no other thread may allocate
+    /// meanwhile.
     pub unsafe fn scope(&self, f: impl FnOnce()) {
         self.used.store(0, Relaxed);
         self.is_on.store(true, Relaxed);
@@ -57,18 +58,18 @@ impl Arena {
     }
 }
 
-// SAFETY: memory of the region is aligned, large enough and given out once until it is forgotten;
-// all other memory is the system's, told apart by its address.
+// SAFETY: memory of the region is aligned, large enough and given out once per `scope`. All other
+// memory is the system's, and is recognised by its address.
 unsafe impl GlobalAlloc for Arena {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let taken = if self.is_on.load(Relaxed) { self.take(layout) } else { None };
-        // SAFETY: the caller's layout, as it came.
+        // SAFETY: the caller's layout is passed unchanged.
         taken.unwrap_or_else(|| unsafe { System.alloc(layout) })
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         if !self.holds(at) {
-            // SAFETY: not of the region, so it came from the system with this layout.
+            // SAFETY: it is outside the region, so it came from the system with this layout.
             unsafe { System.dealloc(at, layout) }
         }
     }

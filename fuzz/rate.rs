@@ -1,11 +1,11 @@
-//! How fast a target runs, whatever else the machine does.
+//! Measures the speed of a target in processor time, which other load does not affect.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 static STORIES: AtomicU64 = AtomicU64::new(0);
 static STEPS: AtomicU64 = AtomicU64::new(0);
 
-/// Counts one story of so many steps, and prints the rates now and then.
+/// Counts one story with this many steps; prints the rates every million stories.
 pub fn count(steps: usize) {
     let steps = STEPS.fetch_add(steps as u64, Relaxed) + steps as u64;
     let stories = STORIES.fetch_add(1, Relaxed) + 1;
@@ -16,8 +16,8 @@ pub fn count(steps: usize) {
     }
 }
 
-/// Time that this process spent on a processor (Linux; fields 14 and 15 of proc(5)'s stat, in
-/// hundredths of a second).
+/// Processor time of this process (Linux; fields 14 and 15 of proc(5)'s stat, in hundredths of a
+/// second).
 fn processor_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let after_name = stat.rsplit(')').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Any bytes as the cells of an Ack Vector: no panic, runs without gaps, every packet once.
+//! Arbitrary bytes as the cells of an Ack Vector: no panic, runs without gaps, each packet once.
 #![no_main]
 
 use std::ops::ControlFlow;

@@ -1,14 +1,13 @@
-//! Any story of a connection: packets delivered, lost, doubled, broken and forged, calls and time.
-//! One execution is one story of up to 40 steps between two endpoints, told from one of nine
-//! beginnings (seven open connections with different CCIDs and features, two handshakes). A step
-//! may be a talk of up to 256 messages.
+//! Random event sequences ("stories") of a connection: packets delivered, lost, duplicated,
+//! corrupted and forged, calls, and time. One execution is one story of up to 40 steps between two
+//! endpoints. It starts from one of nine states: seven open connections with different CCIDs and
+//! features, and two handshakes. A step may be an exchange of up to 256 messages.
 //!
 //! ```text
 //! SECONDS_EACH=3600 scripts/fuzz.sh connection
 //! ```
 //!
-//! Every million stories it prints how many were told in a second of this process's time on a
-//! processor.
+//! After each million stories it prints the number of stories per second of processor time.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -26,7 +25,7 @@ mod rate;
 static HEAP: arena::Arena = arena::Arena::new();
 
 fuzz_target!(
-    // The beginnings, and what the first copy of each changes in it, outlive every story.
+    // Start states, and what their first copy initialises in them, must outlive every story.
     init: (0..machine::count_beginnings()).for_each(|beginning| {
         machine::tell(&[beginning], false);
     }),
@@ -34,11 +33,11 @@ fuzz_target!(
         let mut steps = 0;
         let story = || {
             let (told, story) = machine::tell(input, false);
-            // The heap forgets it, faster than it can be taken apart.
+            // The arena discards it at once; dropping it would take longer.
             std::mem::forget(story);
             steps = told;
         };
-        // SAFETY: a story leaves nothing behind but its number of steps, and there is one thread.
+        // SAFETY: a story leaves only its number of steps behind, and there is one thread.
         unsafe { HEAP.scope(story) };
         rate::count(steps);
     }

@@ -1,4 +1,4 @@
-//! Any bytes as a captured frame of any link type: no panic, no endless walk.
+//! Arbitrary bytes as a captured frame of any link type: no panic, no endless loop.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

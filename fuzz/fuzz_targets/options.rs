@@ -1,4 +1,5 @@
-//! Any bytes as option space: no panic, every byte accounted for, every option written as read.
+//! Arbitrary bytes as options: no panic, all bytes accounted for, each option written as it was
+//! read.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Any bytes as a packet: no panic, and what parses is emitted and parsed to the same value.
+//! Arbitrary bytes as a packet: no panic, and a parsed packet survives emitting and parsing again.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Any text as a service code: no panic, and what it prints parses to the same code.
+//! Arbitrary text as a service code: no panic, and the printed code parses to the same code.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

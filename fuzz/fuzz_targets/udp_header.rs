@@ -1,4 +1,4 @@
-//! Any bytes as a UDP datagram around DCCP: no panic, and lengths that never lie.
+//! Arbitrary bytes as a UDP datagram with DCCP: no panic, and correct lengths.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Compares the public interface of the sockets with a committed text, so that a change of it shows
-//! in review.
+//! Compares the public interface of the sockets with a committed text, so that changes show in
+//! review.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,13 +12,13 @@ use crate::Finding;
 
 /// The committed text.
 const FILE: &str = "crates/udccp/public-api.txt";
-/// The crate that programs use.
+/// The crate that applications use.
 const SOCKETS: &str = "udccp";
-/// Where the types come from that it exports again.
+/// The crates whose types it re-exports.
 const ORIGINS: [&str; 2] = ["udccp-proto", "udccp-wire"];
-/// Traits of every type that no program asks for, and the methods of derived ones, which their
+/// Left out: auto traits, which nobody looks up, and the methods of derived traits, which the
 /// traits imply.
-const UNTOLD: [&str; 9] = [
+const OMITTED: [&str; 9] = [
     "core::marker::Freeze",
     "core::marker::StructuralPartialEq",
     "core::marker::Unpin",
@@ -29,16 +29,16 @@ const UNTOLD: [&str; 9] = [
     "::fmt(&self,",
     "::hash<__H",
 ];
-/// Differences that are shown.
+/// At most this many differences are shown.
 const SHOWN: usize = 20;
 
-/// Writes the text again.
+/// Writes the text.
 pub(crate) fn write(root: &Path) -> Result<Vec<Finding>> {
     std::fs::write(root.join(FILE), interface(root)?)?;
     Ok(Vec::new())
 }
 
-/// What differs from the text, and what a program that has this crate alone could not name.
+/// Reports differences from the text, and types that a program with only this crate cannot name.
 pub(crate) fn check(root: &Path) -> Result<Vec<Finding>> {
     let committed = std::fs::read_to_string(root.join(FILE)).unwrap_or_default();
     let found = interface(root)?;
@@ -70,7 +70,7 @@ fn differences(committed: &str, found: &str) -> Vec<Finding> {
     findings
 }
 
-/// The interface of the sockets, and of what they export of the crates below.
+/// The interface of the sockets crate, with the items that it re-exports.
 fn interface(root: &Path) -> Result<String> {
     let own = lines(root, SOCKETS, &["--all-features"])?;
     let exported = exported(own.iter().map(String::as_str));
@@ -88,7 +88,7 @@ fn interface(root: &Path) -> Result<String> {
     Ok(text)
 }
 
-/// Every word of the lines that export something of another crate.
+/// All words of the lines that re-export something.
 fn exported<'a>(lines: impl Iterator<Item = &'a str>) -> BTreeSet<&'a str> {
     let exports = |line: &&str| line.starts_with("pub use") || line.starts_with("pub type");
     lines.filter(exports).flat_map(words).collect()
@@ -98,7 +98,7 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
     line.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
 }
 
-/// Types of the crates below that the interface has, and that have no name in the crate itself.
+/// Types of lower crates that occur in the interface but are not exported by the crate itself.
 fn unnamed(interface: &str) -> BTreeSet<&str> {
     let exported = exported(interface.lines());
     let own = interface.split("\n# What").next().unwrap_or_default();
@@ -109,9 +109,9 @@ fn unnamed(interface: &str) -> BTreeSet<&str> {
     below.filter(|path| !words(path).skip(1).any(|word| exported.contains(word))).collect()
 }
 
-/// The item of a crate's root that a line is about.
+/// The item of the crate's root that a line describes.
 fn subject<'a>(line: &'a str, module: &str) -> Option<&'a str> {
-    // Of `impl Trait for Type`, the type; of a function, what stands before its arguments.
+    // For `impl Trait for Type`, the type; for a function, the part before its arguments.
     let about = line.split_once(" for ").map_or(line, |(_, ty)| ty);
     let about = about.split(['(', '=']).next()?;
     let path = about.split(module).nth(1)?.strip_prefix("::")?;
@@ -127,10 +127,10 @@ fn lines(root: &Path, name: &str, flags: &[&str]) -> Result<Vec<String>> {
             format!("the documentation of {name} has another format than public-api")
         })?;
     let lines = api.items().map(ToString::to_string);
-    Ok(lines.filter(|line| !UNTOLD.iter().any(|name| line.contains(name))).collect())
+    Ok(lines.filter(|line| !OMITTED.iter().any(|name| line.contains(name))).collect())
 }
 
-/// Has rustdoc write what it knows of a crate as JSON.
+/// Lets rustdoc write the documentation of a crate as JSON.
 fn document(root: &Path, name: &str, flags: &[&str]) -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)

@@ -1,4 +1,4 @@
-//! Arrows between crates point down only.
+//! Checks that crates depend only on lower layers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::{Finding, sources};
 /// The page that explains the crates.
 const PAGE: &str = "ARCHITECTURE.md";
 
-/// Layer by layer, from the bottom. A crate may use crates of lower layers, never its own.
+/// The layers from the bottom up. A crate may use crates of lower layers, but not of its own.
 pub(crate) const LAYERS: [(&str, &[&str]); 12] = [
     ("bytes", &["udccp-base", "udccp-packet"]),
     ("packets", &["udccp-wire"]),
@@ -26,7 +26,7 @@ pub(crate) const LAYERS: [(&str, &[&str]); 12] = [
     ("faces", &["udccp-cli", "udccp-python", "udccp-capi", "udccp-bench"]),
 ];
 
-/// Arrows that point down and are wrong all the same, with the reason.
+/// Dependencies that point down but are forbidden, with the reason.
 const FORBIDDEN: [(&str, &str, &str); 7] = [
     ("udccp-sim", "udccp-proto", "the simulator names no protocol"),
     ("udccp-sim", "udccp-tcp", "the simulator names no protocol"),
@@ -37,7 +37,7 @@ const FORBIDDEN: [(&str, &str, &str); 7] = [
     ("udccp-metrics", "udccp-base", "metrics are plain arithmetic on numbers"),
 ];
 
-/// The crates of each crate below `crates/`, as its manifest names them.
+/// The crates that each crate below `crates/` uses, according to its manifest.
 pub(crate) fn uses(root: &Path) -> Result<BTreeMap<String, BTreeSet<String>>> {
     let mut all = BTreeMap::new();
     for folder in sources::crates(root)? {
@@ -51,8 +51,8 @@ pub(crate) fn uses(root: &Path) -> Result<BTreeMap<String, BTreeSet<String>>> {
     Ok(all)
 }
 
-/// Reads every manifest below `crates/` and returns the arrows that break the rule, crates without
-/// a layer, and crates that `ARCHITECTURE.md` does not name in its table.
+/// Reads all manifests below `crates/`. Reports dependencies that break the rule, crates without a
+/// layer, and crates that are missing in the table of `ARCHITECTURE.md`.
 pub(crate) fn check(root: &Path) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     let page = std::fs::read_to_string(root.join(PAGE))?;
@@ -73,12 +73,12 @@ pub(crate) fn check(root: &Path) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
-/// Whether the table of crates has a row of this one.
+/// Whether the table of crates has a row for this one.
 fn has_row(page: &str, name: &str) -> bool {
     page.lines().any(|line| line.starts_with(&format!("| `{name}` |")))
 }
 
-/// What a crate is built from, on any system (what only its tests use may point anywhere).
+/// Dependencies of a crate on any system, without those of its tests, which are not restricted.
 fn dependencies(manifest: &toml::Table) -> Vec<String> {
     let sections = ["dependencies", "build-dependencies"];
     let of_systems = manifest.get("target").and_then(|t| t.as_table()).into_iter().flatten();
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_a_crate_is_built_from_counts() {
+    fn dependencies_of_tests_do_not_count() {
         let text = "[dependencies]\nudccp-base = \"1\"\n[dev-dependencies]\nudccp-lab = \"1\"";
         assert_eq!(dependencies(&text.parse().unwrap()), ["udccp-base"]);
         let text = "[target.'cfg(unix)'.dependencies]\nudccp-lab = \"1\"\nlibc = \"1\"";

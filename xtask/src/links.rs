@@ -1,11 +1,11 @@
-//! Links in the documentation lead somewhere.
+//! Checks the links of the documentation.
 
 use std::path::Path;
 
 use crate::Finding;
 use crate::sources::Source;
 
-/// Relative links of a Markdown page whose file, or whose heading, does not exist.
+/// Reports relative links of a Markdown page whose file or heading does not exist.
 pub(crate) fn check(root: &Path, page: &Source) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (number, line) in prose_lines(&page.text) {
@@ -18,7 +18,7 @@ pub(crate) fn check(root: &Path, page: &Source) -> Vec<Finding> {
     findings
 }
 
-/// Lines outside fenced code, with their numbers.
+/// Lines outside fenced code, with their line numbers.
 pub(crate) fn prose_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut fenced = false;
     text.lines().enumerate().filter_map(move |(i, line)| {
@@ -55,7 +55,7 @@ fn fault_of(root: &Path, page: &Source, target: &str) -> Option<String> {
     (!found).then(|| format!("no such heading: {target}"))
 }
 
-/// The anchor that a heading gets: lower case, punctuation gone, spaces to hyphens.
+/// The anchor of a heading: lower case, punctuation removed, spaces as hyphens.
 fn anchor(heading: &str) -> String {
     let text = heading.trim_start_matches('#').trim().to_lowercase();
     let kept = text.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dead_link_is_told_and_code_is_passed_over() {
+    fn a_dead_link_is_reported_and_code_is_ignored() {
         let text = "[x](missing.md)\n```\n[y](also.md)\n```\n[z](https://example.org)";
         let page = Source { path: "docs/page.md".into(), text: text.into() };
         let findings = check(Path::new("/nonexistent"), &page);

@@ -1,4 +1,4 @@
-//! Keeps the house rules of the repository (`cargo xtask tidy|layers|picture|spec|api`), and runs
+//! Checks the house rules of the repository (`cargo xtask tidy|layers|picture|spec|api`), and runs
 //! its tests.
 
 mod api;

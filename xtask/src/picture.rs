@@ -9,24 +9,24 @@ use anyhow::Result;
 use crate::Finding;
 use crate::layers::{self, LAYERS};
 
-/// Where the picture is.
+/// Path of the picture.
 const FILE: &str = "docs/images/layers.svg";
 
 const WIDTH: usize = 1080;
-/// Columns of the names of layers.
+/// Width of the column with the layers' names.
 const MARGIN: usize = 120;
 const ROW: usize = 64;
 const BOX_HEIGHT: usize = 28;
-/// Of a letter of a name, in the font of the picture.
+/// Width of a letter in the picture's font.
 const LETTER: usize = 8;
 
-/// Writes the picture anew.
+/// Draws the picture.
 pub(crate) fn write(root: &Path) -> Result<Vec<Finding>> {
     std::fs::write(root.join(FILE), draw(&arrows(root)?))?;
     Ok(Vec::new())
 }
 
-/// Whether the picture is that of the manifests.
+/// Checks that the picture matches the manifests.
 pub(crate) fn check(root: &Path) -> Result<Vec<Finding>> {
     let found = std::fs::read_to_string(root.join(FILE)).unwrap_or_default();
     let is_right = found == draw(&arrows(root)?);
@@ -34,7 +34,7 @@ pub(crate) fn check(root: &Path) -> Result<Vec<Finding>> {
     Ok(if is_right { Vec::new() } else { vec![Finding::new(FILE, says)] })
 }
 
-/// Which crate uses which, without the arrows that others imply.
+/// The dependencies between crates, without those that others imply.
 fn arrows(root: &Path) -> Result<BTreeMap<String, BTreeSet<String>>> {
     let all = layers::uses(root)?;
     let mut below: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -58,10 +58,10 @@ fn arrows(root: &Path) -> Result<BTreeMap<String, BTreeSet<String>>> {
     Ok(reduced.collect())
 }
 
-/// Middle of a box, and its width.
+/// Horizontal centre, vertical centre and width of a box.
 type Place = (usize, usize, usize);
 
-/// The box of each crate: the highest layer comes first, and crates stand evenly in theirs.
+/// The box of each crate: the highest layer at the top, crates evenly spaced in their layer.
 fn places(crates: &BTreeMap<String, BTreeSet<String>>) -> BTreeMap<String, Place> {
     let mut places = BTreeMap::new();
     for (row, (_, names)) in LAYERS.iter().rev().enumerate() {

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: all tests, of which those that work by the clock may be tried again.
+//! `cargo xtask test`: runs all tests, and retries those that depend on the clock.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -8,9 +8,9 @@ use anyhow::{Context, Result};
 
 use crate::{Finding, say};
 
-/// Names the tests that may be tried again; each line is `PACKAGE TARGET TEST`.
+/// Lists the tests that may be retried; each line is `PACKAGE TARGET TEST`.
 const LIST: &str = "scripts/clock-tests.txt";
-/// How often a test may be tried.
+/// Largest number of attempts for a test.
 const TRIES: usize = 3;
 
 /// A test by package, target (`--lib`, `--bin udccp`, `--test parity`, `--doc`) and name.
@@ -21,30 +21,30 @@ struct Named {
     test: String,
 }
 
-/// What cargo says of one program with tests.
+/// The part of cargo's output about one test program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Target {
-    /// As cargo calls it.
+    /// Its name in the output.
     name: String,
-    /// The crate, where cargo tells it: of unit tests alone.
+    /// The crate, if cargo prints it, which it does only for unit tests.
     of: Option<String>,
     /// Each test, and whether it failed.
     tests: Vec<(String, bool)>,
-    /// It came to its end, and all tests passed.
+    /// It ran to the end, and all tests passed.
     is_good: bool,
 }
 
-/// Runs everything with these flags of `cargo test`. Returns what is wrong, a line each.
+/// Runs all tests with these flags of `cargo test`. Returns the errors, one per line.
 pub(crate) fn run(root: &Path, flags: &[&str]) -> Result<Vec<String>> {
     let text = std::fs::read_to_string(root.join(LIST)).context(LIST)?;
     let list: Vec<Named> = text.lines().filter_map(entry).collect();
     let (passed, log) = cargo_test(root, &[&["--no-fail-fast"], flags].concat())?;
-    // With flags some of the tests may have been left out.
+    // With flags, some of the tests may have been left out.
     let stale = if flags.is_empty() { stale(&log, &list) } else { Vec::new() };
     if passed || !stale.is_empty() {
         return Ok(stale);
     }
-    let again = match may_be_tried_again(&log, &list) {
+    let again = match retryable(&log, &list) {
         Ok(again) => again,
         Err(findings) => return Ok(findings),
     };
@@ -57,12 +57,13 @@ pub(crate) fn run(root: &Path, flags: &[&str]) -> Result<Vec<String>> {
     Ok(findings)
 }
 
-/// Entries of the list whose test is not in the file of its target: found before anything runs.
+/// Reports entries of the list whose test is not in the source file of its target, without running
+/// tests.
 pub(crate) fn check(root: &Path) -> Result<Vec<Finding>> {
     let text = std::fs::read_to_string(root.join(LIST)).context(LIST)?;
     let mut findings = Vec::new();
     for one in text.lines().filter_map(entry) {
-        // Other targets are found out where all tests run.
+        // Entries for other targets are checked when all tests run.
         let Some(target) = one.target.strip_prefix("--test ") else { continue };
         let file = format!("crates/{}/tests/{target}.rs", one.package);
         let code = std::fs::read_to_string(root.join(&file)).unwrap_or_default();
@@ -79,7 +80,7 @@ fn passes_later(root: &Path, one: &Named) -> Result<bool> {
         say(&format!("{one} failed; try {attempt} of {TRIES}"));
         let mut words: Vec<&str> = one.target.split(' ').collect();
         words.extend(["--", "--exact", &one.test]);
-        // The whole workspace, so that nothing is built anew.
+        // Test the whole workspace, so that nothing is rebuilt.
         let (passed, log) = cargo_test(root, &words)?;
         let ran = targets(&log).iter().any(|t| t.tests.iter().any(|(name, _)| *name == one.test));
         if passed && ran {
@@ -89,16 +90,16 @@ fn passes_later(root: &Path, one: &Named) -> Result<bool> {
     Ok(false)
 }
 
-/// Whether `cargo test` passed, and all that it said, which is printed too.
+/// Runs `cargo test`. Returns whether it passed, and its output, which is also printed.
 fn cargo_test(root: &Path, words: &[&str]) -> Result<(bool, String)> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    // One pipe for both, so that the order stays.
+    // One pipe for both streams, to keep their order.
     let (output, input) = std::io::pipe()?;
     let mut command = Command::new(cargo);
     command.args(["test", "--workspace", "--locked"]).args(words).current_dir(root);
     command.env("CARGO_TERM_COLOR", "never").stdout(input.try_clone()?).stderr(input);
     let mut child = command.spawn().context("cargo does not start")?;
-    // The command holds the writing end, which has to close for the reader to come to an end.
+    // The command holds the writing end; the reader ends only when it is closed.
     drop(command);
     let (mut log, mut out) = (String::new(), std::io::stdout().lock());
     for line in BufReader::new(output).split(b'\n') {
@@ -119,7 +120,7 @@ fn entry(line: &str) -> Option<Named> {
     Some(Named { package, target: target.join(" "), test })
 }
 
-/// What cargo ran, in order.
+/// The test programs that cargo ran, in order.
 fn targets(log: &str) -> Vec<Target> {
     let mut all: Vec<Target> = Vec::new();
     for line in log.lines() {
@@ -160,7 +161,7 @@ fn heading(line: &str) -> Option<Target> {
     Some(Target { name, of, ..Target::default() })
 }
 
-/// Packages and targets that failed, in order: cargo closes with lines such as
+/// Packages and targets that failed, in order. Cargo's last lines list them, for example
 /// `` `-p udccp-cli --test parity` ``.
 fn failed_targets(log: &str) -> Vec<(String, String)> {
     let quoted = |line: &str| {
@@ -171,8 +172,8 @@ fn failed_targets(log: &str) -> Vec<(String, String)> {
     log.lines().filter_map(quoted).collect()
 }
 
-/// The tests that failed, if all of them may be tried again; else what may not.
-fn may_be_tried_again(log: &str, list: &[Named]) -> Result<Vec<Named>, Vec<String>> {
+/// The tests that failed, if all of them may be retried; otherwise those that may not.
+fn retryable(log: &str, list: &[Named]) -> Result<Vec<Named>, Vec<String>> {
     let targets: Vec<Target> = targets(log).into_iter().filter(|t| !t.is_good).collect();
     let packages = failed_targets(log);
     let fits = packages.len() == targets.len()
@@ -201,7 +202,7 @@ fn may_be_tried_again(log: &str, list: &[Named]) -> Result<Vec<Named>, Vec<Strin
     if findings.is_empty() { Ok(again) } else { Err(findings) }
 }
 
-/// Entries that no test has: a later test of that name would be tried again unseen.
+/// Entries without a test. A later test of that name would be retried unnoticed.
 fn stale(log: &str, list: &[Named]) -> Vec<String> {
     let targets = targets(log);
     let ran = |one: &&Named| {
@@ -226,7 +227,8 @@ impl core::fmt::Display for Named {
 mod tests {
     use super::*;
 
-    /// A log of two crates with a target of the same name, with what the second one's test says.
+    /// A log of two crates with a target of the same name; `verdict` is the result of the second
+    /// one's test.
     fn log(verdict: &str, closing: &str) -> String {
         format!(
             "     Running unittests src/lib.rs (target/debug/deps/udccp_emu-a9ff67cb9ecbafac)\n\n\
@@ -255,9 +257,9 @@ mod tests {
     }
 
     #[test]
-    fn a_test_that_is_named_is_tried_again() {
+    fn a_listed_test_is_retried() {
         let list = list("# By the clock.\nudccp-dtls --test data both_ways # a relay\n");
-        let again = may_be_tried_again(&failed_log(), &list).unwrap();
+        let again = retryable(&failed_log(), &list).unwrap();
         assert_eq!(again[0].to_string(), "udccp-dtls --test data both_ways");
         assert_eq!(again.len(), 1);
     }
@@ -266,23 +268,23 @@ mod tests {
     fn another_test_of_the_same_crate_or_name_fails_at_once() {
         let of_others = "udccp-dtls --test data bounds\nudccp-proto --test data both_ways\n\
                          udccp-dtls --lib both_ways\n";
-        let findings = may_be_tried_again(&failed_log(), &list(of_others)).unwrap_err();
+        let findings = retryable(&failed_log(), &list(of_others)).unwrap_err();
         assert_eq!(findings.len(), 1);
         assert!(findings[0].starts_with("udccp-dtls --test data both_ways failed"), "{findings:?}");
     }
 
     #[test]
-    fn a_program_that_dies_and_code_that_does_not_compile_are_never_tried_again() {
+    fn crashes_and_compile_errors_are_never_retried() {
         let list = list("udccp-dtls --test data both_ways\n");
         let died = log("ok", "error: 1 target failed:\n    `-p udccp-dtls --test data`\n");
-        let findings = may_be_tried_again(&died, &list).unwrap_err();
+        let findings = retryable(&died, &list).unwrap_err();
         assert_eq!(findings, ["udccp-dtls --test data did not finish"]);
         let broken = "error[E0308]: mismatched types\nerror: could not compile `udccp-dtls`\n";
-        assert_eq!(may_be_tried_again(broken, &list).unwrap_err().len(), 1);
+        assert_eq!(retryable(broken, &list).unwrap_err().len(), 1);
     }
 
     #[test]
-    fn a_name_in_the_list_that_no_test_has_is_told() {
+    fn a_listed_name_without_a_test_is_reported() {
         let good = log("ok", "test result: ok. 2 passed; 0 failed; 0 ignored\n");
         let there = "udccp-emu --lib pacer::tests::waits\nudccp-dtls --test data bounds\n";
         assert_eq!(stale(&good, &list(there)), [""; 0]);

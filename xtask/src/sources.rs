@@ -1,4 +1,4 @@
-//! The files that the rules read: what git tracks, or would track.
+//! The files that the rules check: those that git tracks or would track.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,7 +19,8 @@ pub(crate) fn read(root: &Path, endings: &[&str]) -> Result<Vec<Source>> {
         if !endings.iter().any(|e| path.ends_with(e)) {
             continue;
         }
-        // A file deleted but not yet committed is listed and absent: nothing to check in it.
+        // A deleted file is still listed until the deletion is committed; there is nothing to
+        // check.
         if let Ok(text) = std::fs::read_to_string(root.join(&path)) {
             sources.push(Source { path, text });
         }
@@ -41,7 +42,7 @@ fn list(root: &Path) -> Result<Vec<String>> {
     Ok(paths)
 }
 
-/// The folders below `crates/` that hold a manifest.
+/// The folders below `crates/` with a manifest.
 pub(crate) fn crates(root: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(root.join("crates")).context("reading crates/")? {

@@ -1,4 +1,4 @@
-//! From requirement to code to test: every row of `spec/*.toml` is claimed and tested.
+//! Checks the requirement trace: every row of `spec/*.toml` is claimed by code and tested.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::{Finding, sources};
 
-/// What to do with `spec/coverage.txt`.
+/// Whether to write `spec/coverage.txt` or to compare it.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Snapshot {
     Write,
@@ -49,21 +49,21 @@ enum State {
     Done,
     Exception,
     Todo,
-    /// Asks something of others: registries, authors of profiles, link layers. Not counted.
+    /// Is about others: registries, authors of profiles, link layers. Not counted.
     NotOurs,
-    /// What it speaks of cannot happen here: it goes with a choice that was made otherwise, or with
-    /// something optional that is not offered. Counted apart.
+    /// Its condition cannot occur, because of another choice or because an option is not offered.
+    /// Counted apart.
     NotArising,
 }
 
-/// Where the sources name a requirement.
+/// Places in the sources that name a requirement.
 #[derive(Default)]
 struct Claims {
     code: BTreeMap<String, BTreeSet<String>>,
     tests: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// Checks all rows against all sources; writes or compares the snapshot.
+/// Checks all rows against all sources, and writes or compares the snapshot.
 pub(crate) fn check(root: &Path, snapshot: Snapshot) -> Result<Vec<Finding>> {
     let claims = read_claims(root)?;
     let mut findings = Vec::new();
@@ -102,7 +102,7 @@ pub(crate) fn check(root: &Path, snapshot: Snapshot) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
-/// What became of the rows of one level: done, exceptions, todo.
+/// Number of rows of one level that are done, exceptions and todo.
 #[derive(Clone, Copy, Default)]
 struct Tally([usize; 3]);
 
@@ -115,11 +115,11 @@ impl Tally {
     }
 }
 
-/// The rows of one document by level.
+/// Row counts of one document by level.
 struct Counts {
     name: String,
     levels: [Tally; 3],
-    /// MUST and SHOULD that cannot arise.
+    /// MUST and SHOULD rows that do not arise.
     not_arising: usize,
 }
 
@@ -143,7 +143,7 @@ impl Counts {
     }
 }
 
-/// All documents in one table, and their sum.
+/// A table of all documents with their sum.
 fn table(counts: &[Counts]) -> String {
     let mut text = String::from(
         "| document | MUST done | exceptions | SHOULD done | exceptions | MAY done | exceptions | \
@@ -162,7 +162,7 @@ fn table(counts: &[Counts]) -> String {
     text
 }
 
-/// The sum of all documents in a sentence.
+/// A sentence with the sum of all documents.
 fn sentence(counts: &[Counts]) -> String {
     let met = |level: usize| {
         let of = counts.iter().map(|of| of.levels[level].0);
@@ -182,12 +182,12 @@ fn sentence(counts: &[Counts]) -> String {
 }
 
 const README: &str = "README.md";
-/// Where the table of all documents is.
+/// The page with the table of all documents.
 const PAGE: &str = "docs/reference/requirements.md";
 const BEGIN: &str = "<!-- requirements: by cargo xtask spec -->";
 const END: &str = "<!-- end of requirements -->";
 
-/// The page with `table` between its marks.
+/// Replaces the text between the marks of the page with `table`.
 fn between_marks(page: &str, table: &str) -> Option<String> {
     let (before, rest) = page.split_once(BEGIN)?;
     let (_, after) = rest.split_once(END)?;
@@ -246,7 +246,7 @@ fn findings_of(row: &Requirement, claims: &Claims) -> Vec<String> {
     findings
 }
 
-/// One block a document: its rows.
+/// Lists the rows of one document.
 fn list(report: &mut String, name: &str, rows: &[Requirement], claims: &Claims) {
     let _ = writeln!(report, "{name}");
     for row in rows {
@@ -263,7 +263,7 @@ fn list(report: &mut String, name: &str, rows: &[Requirement], claims: &Claims) 
     }
 }
 
-/// Writes a file, or says that it is out of date.
+/// Writes a file, or reports that it is out of date.
 fn keep(root: &Path, name: &str, text: &str, snapshot: Snapshot) -> Result<Option<Finding>> {
     let file = root.join(name);
     if std::fs::read_to_string(&file).unwrap_or_default() == text {
@@ -296,14 +296,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_done_needs_a_reason() {
+    fn rows_not_done_need_a_reason() {
         let claims = Claims::default();
         assert_eq!(findings_of(&row(State::Todo, None), &claims).len(), 1);
         assert!(findings_of(&row(State::Exception, Some("because")), &claims).is_empty());
     }
 
     #[test]
-    fn what_is_not_ours_is_neither_claimed_nor_counted() {
+    fn rows_not_ours_are_neither_claimed_nor_counted() {
         let mut claims = Claims::default();
         let theirs = row(State::NotOurs, Some("asks the registry"));
         assert!(findings_of(&theirs, &claims).is_empty());

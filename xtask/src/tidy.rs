@@ -1,4 +1,5 @@
-//! Length of files, functions and lines; what may not stand below the drivers; dead links.
+//! Checks lengths of files, functions and lines, what must not be used below the drivers, and
+//! links.
 
 use std::path::Path;
 
@@ -14,11 +15,11 @@ const FUNCTION_LINES: usize = 70;
 const LINE_COLUMNS: usize = 100;
 const PROSE_COLUMNS: usize = 120;
 
-/// Crates below the drivers: no clock, no I/O, no threads, no chance but a named stream.
+/// Crates below the drivers: no clock, no I/O, no threads, and randomness only from named streams.
 const PURE: [&str; 10] =
     ["base", "packet", "wire", "cc", "proto", "tcp", "link", "nat", "sim", "metrics"];
 
-/// Words that have no business in a pure crate, with the reason.
+/// Words that must not occur in a pure crate, with the reason.
 const BANNED: [(&str, &str); 11] = [
     ("std::time::", "time is an argument (udccp_base::Instant)"),
     ("core::time::", "time is an argument (udccp_base::Duration)"),
@@ -33,14 +34,14 @@ const BANNED: [(&str, &str); 11] = [
     ("f64::powf", "not the same bits on every machine; use libm"),
 ];
 
-/// What is left behind by accident.
+/// Text that was probably left by accident.
 const LEFTOVERS: [&str; 3] = ["FIXME", "XXX", "dbg!("];
 
-/// Where the one clock-type conversion and the writers that only format bytes stand.
+/// Exceptions: the only conversion of clock types, and this list itself.
 const ALLOWED: [(&str, &str); 2] =
     [("crates/udccp-base/src/time.rs", "core::time::"), ("xtask/src/tidy.rs", "")];
 
-/// All rules over all sources.
+/// Applies all rules to all sources.
 pub(crate) fn check(root: &Path) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     for source in sources::read(root, &[".rs", ".py", ".js"])? {
@@ -78,7 +79,7 @@ fn check_lengths(source: &Source) -> Vec<Finding> {
     findings
 }
 
-/// Prose wraps; rows of tables and lines with a picture cannot.
+/// Checks the length of prose lines. Table rows and lines with a picture cannot be wrapped.
 fn check_prose(page: &Source) -> Vec<Finding> {
     let too_long = |line: &str| {
         let line = line.trim_start();
@@ -102,7 +103,7 @@ fn check_words(source: &Source) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (i, line) in source.text.lines().enumerate() {
         let place = || format!("{}:{}", source.path, i + 1);
-        // Tests may read files; the rest of a file after its tests begin is test code here.
+        // Tests may read files, and by convention only test code follows.
         if line.trim() == "#[cfg(test)]" && source.text.lines().nth(i + 1) == Some("mod tests {") {
             break;
         }
@@ -121,14 +122,14 @@ fn check_words(source: &Source) -> Vec<Finding> {
     findings
 }
 
-/// Pure crates forbid unsafe code at their root.
+/// Checks that pure crates forbid unsafe code at their root.
 fn check_unsafe(source: &Source) -> Option<Finding> {
     let root = PURE.iter().any(|c| source.path == format!("crates/udccp-{c}/src/lib.rs"));
     (root && !source.text.contains("#![forbid(unsafe_code)]"))
         .then(|| Finding::new(&source.path, "a pure crate begins with #![forbid(unsafe_code)]"))
 }
 
-/// Requirement marks stand above the docstring, so that it stands next to its item.
+/// Checks that requirement marks stand above the docstring, which belongs next to its item.
 fn check_marks(source: &Source) -> Vec<Finding> {
     let starts = |line: Option<&str>, with| line.is_some_and(|l| l.trim_start().starts_with(with));
     let mut before = None;
@@ -144,7 +145,7 @@ fn check_marks(source: &Source) -> Vec<Finding> {
     findings
 }
 
-/// The root of a module with files of its own is `name/mod.rs`, never `name.rs`.
+/// Checks that the root of a module with submodules is `name/mod.rs`, not `name.rs`.
 fn check_module(root: &Path, source: &Source) -> Option<Finding> {
     let folder = source.path.strip_suffix(".rs")?;
     let is_split = source.path.contains("/src/") && root.join(folder).is_dir();
@@ -161,7 +162,7 @@ fn check_functions(source: &Source) -> Vec<Finding> {
     finder.findings
 }
 
-/// Visits every function and notes those that are too long.
+/// Visits every function and reports those that are too long.
 struct Functions<'a> {
     path: &'a str,
     findings: Vec<Finding>,
@@ -210,14 +211,14 @@ mod tests {
     }
 
     #[test]
-    fn long_files_and_lines_are_told() {
+    fn long_files_and_lines_are_reported() {
         let findings = check_lengths(&source("a.rs", "x\n".repeat(801) + &"y".repeat(101)));
         assert!(says(&findings)[0].starts_with("802 lines"), "{:?}", says(&findings));
         assert_eq!(findings[1].place, "a.rs:802");
     }
 
     #[test]
-    fn a_long_function_is_told_with_its_name() {
+    fn a_long_function_is_reported_with_its_name() {
         let body = "    let _ = 1;\n".repeat(70);
         let text = format!("impl A {{\nfn long() {{\n{body}}}\n}}\nfn short() {{}}\n");
         let findings = check_functions(&source("a.rs", text));
@@ -225,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_below_a_docstring_is_told() {
+    fn a_mark_below_a_docstring_is_reported() {
         let below = "/// What it does.\n//= 4340-1-1\nfn f() {}\n".to_owned();
         assert_eq!(check_marks(&source("a.rs", below))[0].place, "a.rs:2");
         let above = "//= 4340-1-1\n/// What it does.\nfn f() {}\n".to_owned();
