@@ -17,7 +17,7 @@ static int fail(const char *what)
     return 1;
 }
 
-/* Sends back what waits. Returns whether the client is still there. */
+/* Sends back all messages that have arrived. Returns whether the client is still connected. */
 static int answer(udccp_socket *client)
 {
     static char message[UDCCP_MAX_MESSAGE];
@@ -27,7 +27,7 @@ static int answer(udccp_socket *client)
             return 1;
         if (n < 0)
             return 0;
-        /* A client that reads too slowly loses answers, and delays nobody else. */
+        /* A client that reads too slowly loses answers, and does not delay others. */
         int sent = udccp_send(client, message, (size_t)n, 0);
         if (sent < 0 && sent != -EAGAIN)
             return 0;
@@ -46,7 +46,7 @@ static int serve(const char *address, uint32_t service)
     struct pollfd fds[1 + MAX_CLIENTS];
     size_t n = 0;
     for (;;) {
-        /* Who cannot be served yet waits in the backlog, and must not wake the loop. */
+        /* Clients above the limit wait in the backlog, and must not wake the loop. */
         short accepts = n < MAX_CLIENTS ? POLLIN : 0;
         fds[0] = (struct pollfd){.fd = udccp_listener_fd(listener), .events = accepts};
         for (size_t i = 0; i < n; i++)

@@ -1,5 +1,5 @@
-/* Sends a file. DCCP does not repeat what is lost, so this program does: each block is a message
- * with a token, and an event says what became of it.
+/* Sends a file. DCCP does not repeat lost data, so this program does: each block is a message
+ * with a token, and an event reports what happened to it.
  *
  *     file receive 127.0.0.1:5004 copy
  *     file send    127.0.0.1:5004 original
@@ -51,7 +51,7 @@ static int receive(const char *address, uint32_t service, const char *path)
         perror(path);
         return 1;
     }
-    /* The sender closes in order when everything has arrived, and not before. */
+    /* The sender closes in order only after everything has arrived. */
     if (n != UDCCP_EOF)
         return fail("receive");
     udccp_socket_free(sender);
@@ -98,7 +98,7 @@ static int send_file(const char *address, uint32_t service, const char *path)
         uint64_t block = next;
         if (next < blocks && send_block(socket, file, next++) < 0)
             return fail("send");
-        /* Looks for events while there is something to send, and waits for them after that. */
+        /* Polls for events while there is something to send, and waits for them after that. */
         int is_there = settle(socket, &block, next < blocks ? 0 : 60000);
         if (is_there > 0) {
             arrived++;

@@ -1,5 +1,5 @@
-/* Voice: a frame of 160 bytes every 20 ms, each worth nothing after 60 ms. What congestion control
- * holds back for longer is dropped before it leaves, so that the next frame is in time.
+/* Voice: a frame of 160 bytes every 20 ms, each useless after 60 ms. Frames that congestion control
+ * delays for longer are dropped before they are sent, so that the next frame is in time.
  *
  *     voice listen 127.0.0.1:5004
  *     voice speak  127.0.0.1:5004 250
@@ -23,13 +23,13 @@ static int fail(const char *what)
     return 1;
 }
 
-/* What a voice wants of its connection. */
+/* Settings for voice. */
 static udccp_options *voice_options(void)
 {
     udccp_options *options = udccp_options_new();
-    /* CCID 4 (RFC 5622) is that of small packets at an even rate. */
+    /* CCID 4 (RFC 5622) is for small packets at a steady rate. */
     udccp_options_set_ccid(options, 4);
-    /* Room for what can leave in time, and no more. */
+    /* Queue only frames that can leave in time. */
     udccp_options_set_send_queue(options, 16384, 4);
     return options;
 }

@@ -12,7 +12,7 @@ use crate::options::Options;
 use crate::pointer::{self, Place};
 use crate::socket::Socket;
 
-/// How addresses are written.
+/// The address formats, for messages.
 const FORMS: &str = "write host:port, host:port/udp-port, or host:port/raw for DCCP without UDP";
 
 /// Looks up all addresses of a host. Blocks.
@@ -23,13 +23,13 @@ pub(crate) fn resolve(text: &str) -> Result<Vec<Address>, Failure> {
     })
 }
 
-/// A numeric address, for calls that do not wait.
+/// Parses a numeric address, for calls that do not wait.
 pub(crate) fn numeric(text: &str) -> Result<Address, Failure> {
     let advice = "give host and port in numbers; a name has to be resolved first";
     text.parse::<Address>().map_err(|e| Failure::invalid(&e.to_string(), advice))
 }
 
-/// Any port, of the address family of `peer`.
+/// The unspecified address and port of the address family of `peer`.
 fn any(peer: &Address) -> SocketAddr {
     match peer.udp {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),

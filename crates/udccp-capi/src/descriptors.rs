@@ -1,5 +1,5 @@
-//! File descriptors, which Windows does not have. Each function repeats the condition, for the
-//! header.
+//! File descriptors, which Windows does not have. Each function repeats the condition, because the
+//! header needs it.
 
 use std::ffi::c_int;
 use std::net::UdpSocket;
@@ -70,7 +70,7 @@ fn duplicate(fd: RawFd) -> Result<OwnedFd, Failure> {
     if fd < 0 {
         return Err(Failure::bad_descriptor());
     }
-    // SAFETY: not negative; the system checks below whether it belongs to this process.
+    // SAFETY: not negative; the system checks below that the descriptor is open.
     let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
     borrowed.try_clone_to_owned().map_err(|_| Failure::bad_descriptor())
 }

@@ -16,14 +16,14 @@ pub const UDCCP_EOF: c_int = -4095;
 /// The failure of a call.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
-    /// Negative.
+    /// A negative error number.
     code: c_int,
     text: Cow<'static, CStr>,
     advice: Cow<'static, CStr>,
 }
 
 impl Failure {
-    /// Nothing to read, no room, or not ready.
+    /// There is nothing to read, no room, or a handshake in progress.
     pub(crate) const AGAIN: Self =
         Self::fixed(libc::EAGAIN, c"timed out", c"try again, or allow more time");
     /// The end of the messages.
@@ -94,7 +94,7 @@ impl From<Error> for Failure {
 /// Longest error text in bytes. Text from the program can be any length.
 const LONGEST: usize = 1000;
 
-/// The beginning and the end of a text that is too long. The end says what is wrong.
+/// Shortens a text that is too long: keeps its beginning, and its end, which describes the error.
 fn shortened(text: &str) -> Cow<'_, str> {
     const GAP: &str = " ... ";
     if text.len() <= LONGEST {
@@ -111,7 +111,7 @@ fn shortened(text: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{}{GAP}{}", &text[..head], &text[tail..]))
 }
 
-/// A C string without the zero bytes that would end it early.
+/// Converts to a C string, without inner zero bytes, which would end it early.
 fn c_text(text: &str) -> Cow<'static, CStr> {
     Cow::Owned(CString::new(shortened(text).replace('\0', "?")).unwrap_or_default())
 }
@@ -122,12 +122,13 @@ thread_local! {
 
 fn remember(failure: Failure) -> c_int {
     let code = failure.code;
-    // A thread that is ending has no room for it.
+    // Fails only in a thread that is ending; the error text is then lost.
     let _ = LAST.try_with(|last| last.replace(Some(failure)));
     code
 }
 
-/// Calls `work`. A failure is stored for this thread. A panic counts as one: none passes into C.
+/// Calls `work`. A failure is stored for this thread. A panic is a failure too; none unwinds into
+/// C.
 fn border<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, c_int> {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(result) => result.map_err(remember),
@@ -229,12 +230,12 @@ mod tests {
     use super::*;
 
     fn text(of: *const c_char) -> &'static str {
-        // SAFETY: the functions here give texts of C that outlive the test's use of them.
+        // SAFETY: the functions return C strings that outlive their use in this test.
         unsafe { CStr::from_ptr(of) }.to_str().expect("UTF-8")
     }
 
     #[test]
-    fn a_panic_is_an_error_with_its_words() {
+    fn a_panic_is_an_error_with_its_message() {
         let code = status(|| panic!("number {}", 7));
         assert_eq!(code, -libc::ENOTRECOVERABLE);
         assert!(text(udccp_last_error()).ends_with("number 7"));

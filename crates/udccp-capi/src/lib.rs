@@ -1,9 +1,9 @@
 //! `libudccp`: DCCP sockets for C and C++.
 //!
 //! This crate is the boundary between C and the sockets of the crate `udccp`: it checks pointers,
-//! turns errors into numbers, and lets no panic through. It has no logic of its own. The header
-//! `include/udccp.h` is generated from its public items and their comments, which are written for a
-//! reader of C. The rules for all calls are in the introduction of the header (`cbindgen.toml`).
+//! converts errors to numbers, and catches panics. It has no logic of its own. The header
+//! `include/udccp.h` is generated from its public items and their comments, which are written for C
+//! programmers. The rules for all calls are in the introduction of the header (`cbindgen.toml`).
 
 #![allow(
     clippy::missing_safety_doc,

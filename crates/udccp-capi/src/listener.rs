@@ -18,7 +18,7 @@ impl Listener {
         Self(listener, Process::this())
     }
 
-    /// The descriptor that shows whether `udccp_accept` would wait.
+    /// The descriptor that is readable if `udccp_accept` would not wait.
     #[cfg(not(windows))]
     pub(crate) fn readiness(&self) -> Result<udccp::Readiness, Failure> {
         Ok(self.0.readiness()?)

@@ -9,7 +9,8 @@ use crate::error::{Failure, otherwise, status};
 use crate::pointer;
 use crate::send::copied;
 
-/// Longest list (RFC 4340 section 6.3.1: the values of a feature must fit in one option).
+/// Maximum length of a list (RFC 4340 section 6.3.1: the values of a feature must fit in one
+/// option).
 const MOST_CCIDS: usize = 250;
 
 /// When the send queue is full, `udccp_send` waits (the default).
@@ -58,7 +59,7 @@ pub(crate) fn policy(number: c_int) -> Result<QueuePolicy, Failure> {
     }
 }
 
-/// A limit of a queue.
+/// Checks the limits of a queue.
 pub(crate) fn limits(bytes: usize, messages: usize) -> Result<(usize, usize), Failure> {
     if bytes == 0 || messages == 0 {
         return Err(Failure::invalid(

@@ -1,4 +1,4 @@
-//! Checks what C passes in. All `unsafe` dereferences of the crate are here.
+//! Checks the arguments from C. All `unsafe` dereferences of the crate are here.
 //!
 //! The caller in C guarantees that a pointer is NULL or points to an object of its type that lives
 //! during the call, and that a length does not exceed it. Everything else is checked.
@@ -10,35 +10,35 @@ use udccp::{Error, Process};
 
 use crate::error::Failure;
 
-/// Something that belongs to the process that opened it.
+/// An object that belongs to the process that created it.
 pub(crate) trait Owned {
-    /// The process that it belongs to.
+    /// The process that created it.
     fn process(&self) -> Process;
 }
 
-/// The object of a handle. In a forked child there is none, and none of its locks is touched.
+/// The object of a handle. An error in a forked child, where none of its locks is touched.
 pub(crate) fn handle<'a, T: Owned>(handle: *const T) -> Result<&'a T, Failure> {
-    // SAFETY: the promise of C above.
+    // SAFETY: guaranteed by the caller in C, see above.
     let owned = unsafe { handle.as_ref() }.ok_or(Failure::NO_HANDLE)?;
     if owned.process().is_this() { Ok(owned) } else { Err(Error::Forked.into()) }
 }
 
-/// The object of a handle, to change it; by one thread at a time.
+/// The object of a handle, for changes; only one thread at a time may call it.
 pub(crate) fn handle_mut<'a, T>(handle: *mut T) -> Result<&'a mut T, Failure> {
-    // SAFETY: the promise of C above.
+    // SAFETY: guaranteed by the caller in C, see above.
     unsafe { handle.as_mut() }.ok_or(Failure::NO_HANDLE)
 }
 
-/// An object that C describes.
+/// An object passed by the caller in C.
 pub(crate) fn object<'a, T>(object: *const T) -> Result<&'a T, Failure> {
-    // SAFETY: the promise of C above.
+    // SAFETY: guaranteed by the caller in C, see above.
     unsafe { object.as_ref() }.ok_or(Failure::NO_POINTER)
 }
 
 /// An array. The pointer of an empty one is not used.
 pub(crate) fn slice<'a, T>(first: *const T, n: usize) -> Result<&'a [T], Failure> {
     check_row(first, n)?;
-    // SAFETY: the promise of C above; the length was checked.
+    // SAFETY: guaranteed by the caller in C, see above; the length was checked.
     Ok(if n == 0 { &[] } else { unsafe { std::slice::from_raw_parts(first, n) } })
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn slice_mut<'a, T>(first: *mut T, n: usize) -> Result<&'a mut [T], F
     Ok(if n == 0 { &mut [] } else { unsafe { std::slice::from_raw_parts_mut(first, n) } })
 }
 
-/// Whether an array of this length is possible there.
+/// Checks that an array of this length is possible at this address.
 pub(crate) fn check_row<T>(first: *const T, n: usize) -> Result<(), Failure> {
     if n == 0 {
         return Ok(());
@@ -66,12 +66,14 @@ pub(crate) fn check_row<T>(first: *const T, n: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Copies as many bytes as fit to memory of C, which may be uninitialized. Returns their number.
+/// Copies as many bytes as fit to the caller's memory, which may be uninitialized. Returns their
+/// number.
 pub(crate) fn copy(from: &[u8], to: *mut u8, room: usize) -> Result<usize, Failure> {
     check_row(to, room)?;
     let n = from.len().min(room);
     if n > 0 {
-        // SAFETY: `to` has room for `room` bytes by the promise of C; no buffer of C lies in ours.
+        // SAFETY: the caller guarantees that `to` has room for `room` bytes; its buffers do not
+        // overlap ours.
         unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, n) };
     }
     Ok(n)
@@ -82,12 +84,12 @@ pub(crate) fn text<'a>(text: *const c_char) -> Result<&'a str, Failure> {
     if text.is_null() {
         return Err(Failure::NO_POINTER);
     }
-    // SAFETY: the promise of C above; a text ends with a zero byte.
+    // SAFETY: guaranteed by the caller in C, see above; a text ends with a zero byte.
     let text = unsafe { CStr::from_ptr(text) };
     text.to_str().map_err(|_| Failure::invalid("a text is not UTF-8", "write it in UTF-8"))
 }
 
-/// The place of a result, checked before the work that produces it.
+/// The destination of a result, checked before the work that produces the result.
 pub(crate) struct Place<T>(*mut T);
 
 impl<T> Place<T> {
@@ -96,13 +98,13 @@ impl<T> Place<T> {
     }
 
     pub(crate) fn put(self, value: T) {
-        // SAFETY: not NULL, and the promise of C above.
+        // SAFETY: not NULL, and guaranteed by the caller in C, see above.
         unsafe { self.0.write(value) };
     }
 }
 
 impl<T> Place<*mut T> {
-    /// The place of a handle, which is NULL until one is put there.
+    /// The destination of a handle; it is set to NULL until there is one.
     pub(crate) fn for_handle(place: *mut *mut T) -> Result<Self, Failure> {
         let place = Self::new(place)?;
         Self(place.0).put(std::ptr::null_mut());
@@ -114,19 +116,20 @@ impl<T> Place<*mut T> {
     }
 }
 
-/// Takes a handle back, to drop its object.
+/// Takes a handle back from C, to drop its object.
 pub(crate) fn take_back<T>(handle: *mut T) -> Option<Box<T>> {
-    // SAFETY: the promise of C: NULL, or from `give` and not taken back yet.
+    // SAFETY: the caller guarantees that it is NULL, or was returned by `give` and not taken back
+    // yet.
     (!handle.is_null()).then(|| unsafe { Box::from_raw(handle) })
 }
 
-/// A timeout of C: negative waits for ever, 0 not at all.
+/// A timeout from C: negative to wait for ever, 0 not to wait.
 pub(crate) fn timeout(ms: c_int) -> Option<Duration> {
     u64::try_from(ms).ok().map(Duration::from_millis)
 }
 
 /// The bytes of the statistics, which have no padding.
 pub(crate) fn bytes_of(stats: &crate::stats::Stats) -> &[u8] {
-    // SAFETY: a plain structure of 8-byte members without padding, as it says there.
+    // SAFETY: a plain structure of 8-byte members without padding, as asserted there.
     unsafe { std::slice::from_raw_parts(std::ptr::from_ref(stats).cast(), size_of_val(stats)) }
 }

@@ -47,7 +47,7 @@ fn next(socket: *mut Socket, timeout_ms: c_int) -> Result<Received, Failure> {
     within(connection, timeout).recv_with_meta()?.ok_or(Failure::EOF)
 }
 
-/// A handle with its own timeout, independent of other threads.
+/// A handle with its own timeout, which other threads do not change.
 fn within(connection: &Connection, timeout: Option<Duration>) -> Connection {
     let connection = connection.clone();
     connection.set_read_timeout(timeout);
@@ -79,7 +79,7 @@ pub unsafe extern "C" fn udccp_recv(
 ) -> ssize_t {
     count(|| {
         pointer::handle(socket)?;
-        // Checked before a message is taken for which there would be no room.
+        // Checked first, because a message must not be taken without room for it.
         pointer::check_row(buffer.cast::<u8>(), capacity)?;
         pointer::copy(&next(socket, timeout_ms)?.data, buffer.cast(), capacity)
     })
@@ -131,7 +131,7 @@ pub unsafe extern "C" fn udccp_recv_batch(
     })
 }
 
-/// Buffers to write to.
+/// The buffers to write to, as a slice.
 fn rooms<'a>(first: *mut Buffer, n: usize) -> Result<&'a mut [Buffer], Failure> {
     let buffers = pointer::slice_mut(first, n)?;
     for buffer in buffers.iter() {

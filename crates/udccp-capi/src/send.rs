@@ -51,7 +51,7 @@ impl Message {
 }
 
 /// Copies a message. A length above the maximum fails before anything is read: it is often an error
-/// number, such as -1 in 32 bits.
+/// number, for example -1 as an unsigned 32-bit number.
 pub(crate) fn copied(data: *const c_void, len: usize) -> Result<Bytes, Failure> {
     if len > UDCCP_MAX_MESSAGE && len <= isize::MAX as usize {
         return Err(Error::MessageTooLarge { len, max: UDCCP_MAX_MESSAGE }.into());
@@ -127,7 +127,7 @@ pub unsafe extern "C" fn udccp_send_batch(
     })
 }
 
-/// The messages before the first invalid one, or its error if it is the first of all.
+/// The messages before the first invalid one; an error if the first is invalid.
 fn until_wrong(messages: &[Message]) -> Result<Vec<Outgoing>, Failure> {
     let mut right = Vec::with_capacity(messages.len());
     for message in messages {
@@ -149,7 +149,7 @@ fn send_batch(
     let mut rest = messages.into_iter();
     let mut slot = None;
     let sent = wait(timeout, |cx| connection.poll_send_batch(cx, &mut slot, &mut rest));
-    // These errors are about a message that was taken out.
+    // These errors concern a message that has been taken from the list.
     let is_refused =
         matches!(sent, Err(Error::MessageTooLarge { .. } | Error::Closed | Error::Lost(_)));
     let queued = total - rest.len() - usize::from(slot.is_some()) - usize::from(is_refused);

@@ -40,8 +40,8 @@ pub struct Socket {
     service: ServiceCode,
     connection: OnceLock<Connection>,
     handshake: Mutex<Handshake>,
-    /// The descriptor that the program has. It is kept after a failed handshake: if it were closed,
-    /// the program might wait on another file that got its number.
+    /// The descriptor that the program uses. It is kept after a failed handshake: if it were
+    /// closed, the program might wait on another file that has got its number.
     #[cfg(not(windows))]
     readiness: OnceLock<Readiness>,
 }
@@ -130,8 +130,8 @@ impl Socket {
         })
     }
 
-    /// Cancels the handshake if it is in progress, and wakes who waits for it. Returns whether it
-    /// was.
+    /// Cancels the handshake if it is in progress, and wakes the threads that wait for it. Returns
+    /// whether it was in progress.
     pub(crate) fn cancel(&self) -> bool {
         let waiting = {
             let mut handshake = self.handshake();
@@ -144,7 +144,7 @@ impl Socket {
         true
     }
 
-    /// The descriptor that shows whether a call would wait, created by the first call.
+    /// The descriptor that shows whether a call would wait; created at the first call.
     #[cfg(not(windows))]
     pub(crate) fn readiness(&self) -> Result<&Readiness, Failure> {
         if let Some(readiness) = self.readiness.get() {

@@ -87,7 +87,7 @@ pub struct Stats {
     pub dropped_corrupt: u64,
 }
 
-/// Read as bytes below: all members have 8 bytes, so there is no padding.
+/// `bytes_of` requires that there is no padding: all members have 8 bytes.
 const _: () = assert!(size_of::<Stats>() == 34 * 8);
 
 fn nanos(time: Option<Duration>) -> u64 {

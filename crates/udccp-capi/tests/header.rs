@@ -1,9 +1,9 @@
-//! The committed header and version script are those of the sources. `UDCCP_ACCEPT=1` writes the
-//! header anew.
+//! Checks that the committed header and version script match the sources. `UDCCP_ACCEPT=1` rewrites
+//! the header.
 
 use std::path::{Path, PathBuf};
 
-/// The modules that C sees, in the order of the header.
+/// The modules with items for C, in the order of the header.
 const MODULES: [&str; 14] = [
     "error",
     "text",
@@ -81,8 +81,8 @@ fn every_module_with_functions_for_c_is_in_the_header() {
     }
 }
 
-/// A panic that leaves a function for C ends the process: each goes through the border, which
-/// catches it. Two give texts that need no work, and one gives them through `last`.
+/// A panic that unwinds into C ends the process, so each function calls one of the functions that
+/// catch panics. Two functions return constant texts, and one uses `last`.
 #[test]
 fn every_function_catches_panics() {
     let borders = ["status(", "number(", "count(", "otherwise(", "change(", "set(", "until("];
@@ -100,7 +100,8 @@ fn every_function_catches_panics() {
     assert!(functions > 70, "{functions}");
 }
 
-/// The version script lists what the header declares: a function added later is of a later version.
+/// The version script lists all functions of the header. A function added later must get a later
+/// version.
 #[test]
 fn every_function_has_a_version() {
     let script = std::fs::read_to_string(here("udccp.map")).expect("a version script");

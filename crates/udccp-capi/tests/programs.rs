@@ -1,6 +1,6 @@
-//! Programs in C and C++, compiled and run: the examples, and those of `tests/c`, which check every
-//! call. `UDCCP_CAPI_FLAGS` has compilers take more flags, and `UDCCP_CAPI_UNDER` runs the programs
-//! under another one (`scripts/capi.sh sanitize`). `UDCCP_CAPI_COMPILER` begins the names of
+//! Compiles and runs programs in C and C++: the examples, and those of `tests/c`, which check every
+//! call. `UDCCP_CAPI_FLAGS` adds compiler flags, and `UDCCP_CAPI_UNDER` runs the programs under
+//! another one (`scripts/capi.sh sanitize`). `UDCCP_CAPI_COMPILER` is the prefix of the names of
 //! compilers for Windows (`scripts/capi.sh wine`).
 
 use std::io::{BufRead, BufReader, Read};
@@ -18,7 +18,7 @@ fn words(variable: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Where cargo puts the library for tests: next to this very program.
+/// The folder where cargo puts the library for tests: that of this program.
 fn library() -> PathBuf {
     if let Some(folder) = std::env::var_os("UDCCP_CAPI_LIB") {
         return folder.into();
@@ -31,7 +31,7 @@ fn are_for_windows() -> bool {
     std::env::var_os("UDCCP_CAPI_COMPILER").is_some()
 }
 
-/// The compiler, or `None`, and a word about it, where there is none.
+/// The compiler; if there is none, prints a note and returns `None`.
 fn compiler(language: &str) -> Option<String> {
     let name = match (std::env::var("UDCCP_CAPI_COMPILER"), language) {
         (Ok(prefix), "cpp") => format!("{prefix}g++"),
@@ -47,8 +47,7 @@ fn compiler(language: &str) -> Option<String> {
     found.then_some(name)
 }
 
-/// Compiles a source as standard C or C++, every warning an error. `None` where there is no
-/// compiler.
+/// Compiles a source as standard C or C++, with warnings as errors. `None` if there is no compiler.
 fn compiled(source: &str) -> Option<(TempDir, PathBuf)> {
     let path = here(source);
     let language = path.extension().expect("a language").to_string_lossy().into_owned();
@@ -61,14 +60,14 @@ fn compiled(source: &str) -> Option<(TempDir, PathBuf)> {
     cc.arg("-I").arg(here("include")).arg(&path).arg("-o").arg(&program);
     cc.arg("-L").arg(library());
     cc.arg(std::env::var("UDCCP_CAPI_NAME").unwrap_or_else(|_| "-ludccp_capi".to_owned()));
-    // `-pthread` would declare more than the standard has.
+    // `-pthread` would also declare non-standard functions.
     cc.arg("-lpthread");
     if are_for_windows() {
-        // The sockets of Windows.
+        // Sockets of Windows.
         cc.arg("-lws2_32");
     } else {
-        // The old kind of path comes before LD_LIBRARY_PATH, where cargo first has the folder of
-        // `cargo build`, with the library of then.
+        // An old-style RPATH has priority over LD_LIBRARY_PATH, in which cargo puts the folder of
+        // `cargo build` first, with a possibly outdated library.
         cc.arg(format!("-Wl,--disable-new-dtags,-rpath,{}", library().display()));
     }
     let output = cc.output().expect("the compiler was there");
@@ -85,7 +84,7 @@ fn run(program: &Path) -> Command {
     command
 }
 
-/// What a program says that ends well.
+/// Runs a program, which must succeed, and returns its output.
 fn output(program: &Path, args: &[&str]) -> String {
     let output = run(program).args(args).output().expect("a program");
     let said = String::from_utf8_lossy(&output.stderr);
@@ -93,7 +92,7 @@ fn output(program: &Path, args: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
-/// A program that runs, killed at the end of its test.
+/// A running program; it is killed at the end of its test.
 struct Server {
     child: Child,
     out: BufReader<std::process::ChildStdout>,
@@ -101,7 +100,7 @@ struct Server {
 }
 
 impl Server {
-    /// Starts a program that says on which port it listens.
+    /// Starts a program and reads from its output on which port it listens.
     fn start(program: &Path, args: &[&str]) -> Self {
         let mut child = run(program).args(args).stdout(Stdio::piped()).spawn().expect("a program");
         let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
@@ -112,7 +111,7 @@ impl Server {
         Self { child, out, address }
     }
 
-    /// Its last words, once it has ended well.
+    /// Waits until it has ended successfully, and returns the rest of its output.
     fn finish(mut self) -> String {
         let mut rest = String::new();
         self.out.read_to_string(&mut rest).expect("UTF-8");
@@ -173,7 +172,7 @@ fn echo_and_ping() {
     assert!(said.starts_with("10 answers, median "), "{said}");
 }
 
-/// Ticks of processor time that a process has used: 100 in a second.
+/// Processor time of a process in ticks of 1/100 s.
 fn ticks(of: &Child) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", of.id())).expect("a process");
     let after_name = stat.rsplit(") ").next().expect("a name in parentheses");
@@ -182,7 +181,7 @@ fn ticks(of: &Child) -> u64 {
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "what a process uses in a time takes that time")]
-fn a_server_with_all_the_clients_it_serves_sleeps() {
+fn a_server_with_all_its_clients_does_not_spin() {
     let Some((_folder, echo)) = compiled("examples/echo.c") else { return };
     let Some((_folder, crowd)) = compiled("tests/c/crowd.c") else { return };
     let server = Server::start(&echo, &["server", ANY]);
@@ -199,7 +198,7 @@ fn a_server_with_all_the_clients_it_serves_sleeps() {
     drop(crowd.stdin.take());
     assert!(crowd.wait().expect("a child").success());
     assert!(used < 30, "the server spun: {used} ticks in a second");
-    // Those that waited have left, too, and the next is served.
+    // The clients in the backlog have also left, and the next one is served.
     assert_eq!(output(&echo, &["client", &server.address, "hello"]), "hello\n");
 }
 
@@ -228,7 +227,7 @@ fn voice_has_frames_and_counts_them() {
     };
     let sent = number(&said, 1);
     let heard = server.finish();
-    // Frames that were queued when the sender counted leave after that.
+    // Frames that were queued when the sender printed its count are sent after that.
     assert!((sent..=50).contains(&number(&heard, 1)), "{said}{heard}");
 }
 

@@ -1,5 +1,5 @@
-//! Crosses the border between Python and Rust: a panic becomes an exception, and work that takes
-//! long is done without the interpreter and can be interrupted.
+//! The boundary between Python and Rust: a panic becomes an exception, and long work runs without
+//! the interpreter lock and can be interrupted.
 
 use core::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,11 +13,11 @@ use pyo3::prelude::*;
 
 use crate::error;
 
-/// How often the waiting thread looks for signals.
+/// Interval at which the waiting thread checks for signals.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// What a panic said.
-fn words(panic: &(dyn Any + Send)) -> String {
+/// The message of a panic.
+fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "a panic without a message".to_owned())
@@ -30,22 +30,22 @@ fn words(panic: &(dyn Any + Send)) -> String {
 pub(crate) fn guard<T>(py: Python<'_>, work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(result) => result,
-        Err(panic) => Err(error::internal(py, &words(panic.as_ref()))),
+        Err(panic) => Err(error::internal(py, &panic_message(panic.as_ref()))),
     }
 }
 
-/// Does `work` in a thread of its own, without the interpreter, while this thread answers signals.
-/// `work` is given a flag that is set when it is to end early.
+/// Runs `work` in a separate thread without the interpreter lock, while this thread handles
+/// signals. `work` gets a flag that asks it to end early.
 ///
 /// # Errors
-/// What a signal handler raised (`KeyboardInterrupt`), or `InternalError` after a panic.
+/// The exception of a signal handler (`KeyboardInterrupt`), or `InternalError` after a panic.
 pub(crate) fn interruptible<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(&Arc<AtomicBool>) -> T + Send,
 ) -> PyResult<T> {
     let stop = Arc::new(AtomicBool::new(false));
     let (done, result) = sync_channel(1);
-    // Only this thread reads it; the lock lets it be read while other threads run Python.
+    // Only this thread reads it. The lock makes it `Sync`, as `detach` requires.
     let result = Mutex::new(result);
     let result = || result.lock().unwrap_or_else(PoisonError::into_inner);
     thread::scope(|scope| {
@@ -58,7 +58,7 @@ pub(crate) fn interruptible<T: Send>(
         loop {
             match py.detach(|| result().recv_timeout(LOOK_EVERY)) {
                 Ok(Ok(value)) => return Ok(value),
-                Ok(Err(panic)) => return Err(error::internal(py, &words(panic.as_ref()))),
+                Ok(Err(panic)) => return Err(error::internal(py, &panic_message(panic.as_ref()))),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(error::internal(py, "the thread ended without a result"));
@@ -66,7 +66,8 @@ pub(crate) fn interruptible<T: Send>(
             }
             if let Err(signal) = py.check_signals() {
                 stop.store(true, Ordering::Relaxed);
-                // The scope waits for the thread, which needs no interpreter but may want it.
+                // The scope waits for the thread, which may need the interpreter lock, so wait here
+                // without it.
                 let _ = py.detach(|| result().recv());
                 return Err(signal);
             }
@@ -74,7 +75,7 @@ pub(crate) fn interruptible<T: Send>(
     })
 }
 
-/// Panics in this thread or in one that runs, to show what becomes of it.
+/// Panics in this thread or in the worker thread, to test the conversion to an exception.
 #[pyfunction]
 pub(crate) fn panic_for_test(py: Python<'_>, place: &str) -> PyResult<()> {
     guard(py, || match place {

@@ -1,4 +1,4 @@
-//! Reads the packets of a capture file, for metrics of measurements that were made elsewhere.
+//! Reads the packets of a capture file, for metrics of external measurements.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -12,14 +12,14 @@ use udccp_packet::pcap::{Frame, Reader};
 
 use crate::{border, error};
 
-/// Transports whose header begins with the two ports: TCP, UDP, DCCP, SCTP, UDP-Lite.
+/// Transport protocols whose header begins with both ports: TCP, UDP, DCCP, SCTP, UDP-Lite.
 const WITH_PORTS: [u8; 5] = [6, 17, 33, 132, 136];
 
-/// One way of a flow: addresses, IP protocol and ports (0 where there are none).
+/// One direction of a flow: addresses, IP protocol and ports (0 without ports).
 type Way = (IpAddr, u16, IpAddr, u16, u8);
 
-/// The packets of a file: their ways, and for each packet the time in seconds since the first, the
-/// number of its way, and its length in bytes with the IP header.
+/// The packets of a file: the directions that occur, and for each packet the time in seconds since
+/// the first packet, the index of its direction, and its length in bytes with the IP header.
 #[derive(Default)]
 struct Packets {
     ways: Vec<Way>,

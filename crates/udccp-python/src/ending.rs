@@ -1,23 +1,23 @@
-//! Closes connections in order where Python ends the process.
+//! Closes connections properly when Python ends the process.
 //!
-//! The exit handlers of the C library do that too, but they do not run where Python ends by SIGINT,
-//! which it sends itself after an unhandled `KeyboardInterrupt`.
+//! The exit handlers of the C library do this too. They do not run if Python ends by SIGINT, which
+//! it sends to itself after an unhandled `KeyboardInterrupt`.
 
 use std::sync::Once;
 
 use pyo3::prelude::*;
 
-/// Adds what is here to the module.
+/// Adds this file's functions to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     static AT_EXIT: Once = Once::new();
     AT_EXIT.call_once(at_exit);
     module.add_function(wrap_pyfunction!(close_all, module)?)
 }
 
-/// Has Python close everything when nothing of it runs any more.
+/// Registers the handler with Python, which calls it after the interpreter has shut down.
 fn at_exit() {
-    // SAFETY: the function lives as long as the process, needs no interpreter, and its callers do
-    // not unwind into it. Where Python keeps enough of them already, the C library's are left.
+    // SAFETY: the function lives as long as the process, needs no interpreter, and does not unwind
+    // into its callers. If Python's table of handlers is full, those of the C library remain.
     unsafe { pyo3::ffi::Py_AtExit(Some(after_python)) };
 }
 
@@ -25,7 +25,7 @@ extern "C" fn after_python() {
     udccp::close_all();
 }
 
-/// Closes every open connection of this process in order, and waits for that.
+/// Closes all open connections of this process, and waits until they are closed.
 #[pyfunction]
 fn close_all(py: Python<'_>) {
     py.detach(udccp::close_all);

@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use udccp_scenario::{Diagnostic, Diagnostics};
 
-/// An exception of `udccp.errors` with these arguments.
+/// Creates an exception of `udccp.errors` with these arguments.
 fn make<'py>(py: Python<'py>, class: &str, arguments: Bound<'py, PyTuple>) -> PyErr {
     let made = py
         .import("udccp.errors")
@@ -16,7 +16,7 @@ fn make<'py>(py: Python<'py>, class: &str, arguments: Bound<'py, PyTuple>) -> Py
     }
 }
 
-/// An exception of `udccp.errors` with a message.
+/// Creates an exception of `udccp.errors` with a message.
 pub(crate) fn raise(py: Python<'_>, class: &str, message: impl Into<String>) -> PyErr {
     match PyTuple::new(py, [message.into()]) {
         Ok(arguments) => make(py, class, arguments),
@@ -24,7 +24,7 @@ pub(crate) fn raise(py: Python<'_>, class: &str, message: impl Into<String>) -> 
     }
 }
 
-/// A defect of this package.
+/// The exception for a bug in this package.
 pub(crate) fn internal(py: Python<'_>, panic: &str) -> PyErr {
     raise(
         py,
@@ -37,7 +37,7 @@ pub(crate) fn internal(py: Python<'_>, panic: &str) -> PyErr {
     )
 }
 
-/// One diagnostic as `udccp.lab.Diagnostic` has it: message, file, line, column, hint.
+/// One diagnostic with the fields of `udccp.lab.Diagnostic`: message, file, line, column, hint.
 type Row = (String, Option<String>, Option<usize>, Option<usize>, Option<String>);
 
 fn row(diagnostic: &Diagnostic) -> Row {
@@ -49,7 +49,7 @@ fn row(diagnostic: &Diagnostic) -> Row {
     (diagnostic.message.clone(), file, line, column, diagnostic.hint.clone())
 }
 
-/// What is wrong in a scenario or an experiment, with places and fixes.
+/// The exception for errors in a scenario or an experiment, with places and fixes.
 pub(crate) fn scenario(py: Python<'_>, errors: &Diagnostics) -> PyErr {
     let all: Vec<Row> = errors.0.iter().map(row).collect();
     match (errors.to_string(), all).into_pyobject(py) {

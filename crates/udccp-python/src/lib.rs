@@ -1,13 +1,13 @@
-//! Lets Python open DCCP sockets and run the laboratory: scenarios, campaigns, metrics and what
-//! figures draw.
+//! Gives Python DCCP sockets and the laboratory: scenarios, campaigns, metrics and the data of
+//! figures.
 //!
-//! This is the module `udccp._native`. The functions of the laboratory take and give plain values
-//! (texts, numbers, lists); records cross the border as JSON. Sockets are classes that wait on
-//! descriptors. The package around it, in `python/udccp`, gives them their names, types and
+//! This is the module `udccp._native`. The functions of the laboratory take and return plain values
+//! (texts, numbers, lists); records are passed as JSON. Sockets are classes that wait on
+//! descriptors. The package around it, in `python/udccp`, adds the public names, types and
 //! documentation.
 //!
-//! No function holds the interpreter while it simulates or waits, and none lets a panic through:
-//! see `border`.
+//! No function holds the interpreter lock while it simulates or waits, and no panic escapes: see
+//! `border`.
 
 #![deny(unsafe_code)]
 

@@ -1,11 +1,11 @@
-//! Metrics of any measurements: the arithmetic of `udccp-metrics`, which reports use, too.
+//! Metrics of any measurements: the functions of `udccp-metrics`, which reports use too.
 
 use pyo3::prelude::*;
 use udccp_metrics as m;
 
 use crate::{border, error};
 
-/// A value, or `UndefinedError` with the reason.
+/// Returns the value, or raises `UndefinedError` with the reason.
 fn value<T>(py: Python<'_>, work: impl FnOnce() -> Result<T, m::Undefined>) -> PyResult<T> {
     border::guard(py, || work().map_err(|why| error::raise(py, "UndefinedError", why.to_string())))
 }
@@ -14,10 +14,10 @@ fn slices(series: &[Vec<f64>]) -> Vec<&[f64]> {
     series.iter().map(Vec::as_slice).collect()
 }
 
-/// A metric of numbers.
+/// A metric of a list of numbers.
 type Metric = fn(&[f64]) -> m::Measured;
 
-/// Metrics of one list of numbers.
+/// Metrics that take one list.
 const OF_VALUES: [(&str, Metric); 10] = [
     ("jain", m::jain),
     ("epsilon", m::epsilon),
@@ -31,7 +31,7 @@ const OF_VALUES: [(&str, Metric); 10] = [
     ("largest_reduction", m::largest_reduction),
 ];
 
-/// Metrics of some numbers, with how many they are.
+/// Metrics that take several numbers, with their count.
 const OF_NUMBERS: [(&str, usize, Metric); 7] = [
     ("harm_more_is_better", 2, |x| m::harm_more_is_better(x[0], x[1])),
     ("harm_less_is_better", 2, |x| m::harm_less_is_better(x[0], x[1])),
@@ -42,7 +42,7 @@ const OF_NUMBERS: [(&str, usize, Metric); 7] = [
     ("equation_ratio", 3, |x| m::equation_ratio(x[0], x[1], x[2])),
 ];
 
-/// The function of this name of a list of numbers.
+/// Computes the metric with this name from a list of numbers.
 #[pyfunction]
 pub(crate) fn metric_of_values(py: Python<'_>, name: &str, values: Vec<f64>) -> PyResult<f64> {
     let found = OF_VALUES.iter().find(|(known, _)| *known == name);
@@ -51,7 +51,7 @@ pub(crate) fn metric_of_values(py: Python<'_>, name: &str, values: Vec<f64>) -> 
     value(py, || function(&values))
 }
 
-/// The function of this name of some numbers.
+/// Computes the metric with this name from several numbers.
 #[pyfunction]
 pub(crate) fn metric_of_numbers(py: Python<'_>, name: &str, numbers: Vec<f64>) -> PyResult<f64> {
     let found = OF_NUMBERS.iter().find(|(known, n, _)| *known == name && *n == numbers.len());
@@ -99,8 +99,8 @@ pub(crate) fn delta_fair_time(
     value(py, || m::delta_fair_time([first, second], &times_s, epoch_s, delta))
 }
 
-/// NRU of a flow over time in decibels, its mean, its stability, and how many intervals were
-/// raised to one packet.
+/// NRU of a flow over time in decibels, its mean, its stability, and the number of intervals that
+/// were raised to one packet.
 #[pyfunction]
 pub(crate) fn flow_nru(
     py: Python<'_>,
@@ -115,7 +115,7 @@ pub(crate) fn flow_nru(
     })
 }
 
-/// The parts of the system NRU of the flows' means: fair, unfair, mean; and its case.
+/// The components of the system NRU from the flows' means: fair, unfair, mean; and its case.
 #[pyfunction]
 pub(crate) fn system_nru(
     py: Python<'_>,
@@ -141,7 +141,7 @@ pub(crate) fn summary(
     })
 }
 
-/// Quantile of values in any order.
+/// Quantile of values, which may be in any order.
 #[pyfunction]
 pub(crate) fn quantile(py: Python<'_>, mut values: Vec<f64>, p: f64) -> PyResult<f64> {
     values.sort_by(f64::total_cmp);
@@ -158,13 +158,13 @@ pub(crate) fn max_min_shares(
     value(py, || m::max_min_shares(capacity, &demands))
 }
 
-/// Times in s as nanoseconds since the first of them: clocks that differ make transit times
-/// negative, and only differences count in jitter.
+/// Converts times in s to nanoseconds since the smallest. Transit times are negative if clocks
+/// differ, and only differences matter for jitter.
 fn since_the_least(times_s: &[f64]) -> Result<Vec<u64>, m::Undefined> {
     let least = times_s.iter().copied().fold(f64::INFINITY, f64::min);
     let nanoseconds = |s: &f64| {
         let ns = ((s - least) * 1e9).round();
-        // The upper bound refuses NaN and infinity, too.
+        // The upper bound also rejects NaN and infinity.
         if ns < u64::MAX as f64 { Ok(ns as u64) } else { Err(m::Undefined::BadInput) }
     };
     times_s.iter().map(nanoseconds).collect()
@@ -180,13 +180,13 @@ pub(crate) fn jitter_rfc3550_ms(py: Python<'_>, transits_s: Vec<f64>) -> PyResul
     })
 }
 
-/// Mean change of the gap between arrivals, in ms, from arrival times in s.
+/// Mean change of the interval between arrivals, in ms, from arrival times in s.
 #[pyfunction]
 pub(crate) fn arrival_gap_jitter_ms(py: Python<'_>, arrivals_s: Vec<f64>) -> PyResult<f64> {
     value(py, || m::mean_arrival_gap_jitter_ms(&since_the_least(&arrivals_s)?))
 }
 
-/// Adds what is here to the module.
+/// Adds this file's functions to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("THRESHOLD_DB", m::THRESHOLD_DB)?;
     module.add_function(wrap_pyfunction!(metric_of_values, module)?)?;

@@ -1,4 +1,4 @@
-/* Every call with NULL, wrong values and wrong lengths: an error with a text, and never a crash. */
+/* All calls with NULL, wrong values or wrong lengths give an error with a text, and never crash. */
 #ifndef _WIN32
 #include <fcntl.h>
 #endif
@@ -238,7 +238,7 @@ static void open_sockets(void)
     GIVES(-EINVAL, udccp_send(client, room, SIZE_MAX, 0));
     GIVES(-EMSGSIZE, udccp_send(client, large, most + 1, 0));
     SAYS("exceeds the maximum");
-    /* A negative length of 32 bits, and more than any memory has: nothing is read. */
+    /* A negative 32-bit length, and lengths above the maximum: nothing is read. */
     const size_t wild[] = {UINT32_MAX, SIZE_MAX / 2, UDCCP_MAX_MESSAGE + 1};
     for (size_t i = 0; i < 3; i++) {
         udccp_message messages[2] = {{.data = "a", .len = 1}, {.data = room, .len = wild[i]}};
@@ -259,7 +259,7 @@ static void open_sockets(void)
     GIVES(-EMSGSIZE, udccp_send_batch(client, batch + 1, 2, LONG_MS));
     free(large);
 
-    /* A wrong buffer does not cost the message. */
+    /* An invalid buffer does not lose the message. */
     GIVES(-EFAULT, udccp_recv(server, NULL, 8, LONG_MS));
     GIVES(-EINVAL, udccp_recv(server, room, SIZE_MAX, LONG_MS));
     GIVES(-EFAULT, udccp_recv_message(server, NULL, LONG_MS));

@@ -1,4 +1,4 @@
-/* What the test programs share. */
+/* Helpers of all test programs. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -15,7 +15,7 @@
 #endif
 #include <udccp.h>
 
-/* What is only for systems with descriptors to wait on. */
+/* WITH_DESCRIPTORS is code for systems with descriptors to wait on. */
 #ifdef _WIN32
 #define WITH_DESCRIPTORS(...)
 #define EBADRQC EINVAL
@@ -29,7 +29,7 @@ typedef int socklen_t;
 
 #define LONG_MS 30000
 
-/* Counts what is wrong, and says where. */
+/* Counts failed checks, and prints their places. */
 static int wrong;
 #define GIVES(expected, call)                                                                      \
     do {                                                                                           \
@@ -47,8 +47,8 @@ static int wrong;
 
 #define SERVICE 0x74657374u
 
-/* A forked child has no copy of its parent's other threads, so that what only they point to counts
- * as lost there. Leaks are looked for in parents, which need no exception then. */
+/* A forked child has no copy of its parent's other threads, so memory that only they point to would
+ * count as leaked. Leaks are checked in the parents. */
 static int is_forked;
 int __lsan_is_turned_off(void);
 int __lsan_is_turned_off(void)
@@ -78,7 +78,7 @@ static inline udccp_listener *a_listener(char address[64], const udccp_options *
     return listener;
 }
 
-/* A UDP socket that nobody reads, as the address of a peer that never answers. */
+/* A UDP socket that nobody reads, as a peer that never answers. */
 static inline int a_mute_peer(char address[64])
 {
 #ifdef _WIN32

@@ -1,6 +1,6 @@
-/* The end of a process: what was sent still leaves, and the peer hears of the end.
+/* At the end of a process, sent messages still leave, and the peer notices the end.
  *
- * Usage: exit return|exit|kill. A child sends 100 messages and ends in that way. */
+ * Usage: exit return|exit|kill. A child sends 100 messages and ends that way. */
 #define _POSIX_C_SOURCE 200809L
 
 #include <signal.h>
@@ -27,7 +27,7 @@ int main(int argc, char **argv)
     char address[64];
     udccp_socket *server;
     udccp_listener *listener;
-    /* Before the library is used: its first call watches the end of the process. */
+    /* Fork before the first call of the library, which registers its exit handler. */
     GIVES(0, pipe(ports));
     pid_t child = fork();
     if (child == 0) {
@@ -44,7 +44,7 @@ int main(int argc, char **argv)
     }
     udccp_options *options = udccp_options_new();
     if (strcmp(way, "kill") == 0) {
-        /* Nobody closes for a process that is killed: only its silence tells. */
+        /* A killed process does not close its connection: only its silence shows the end. */
         GIVES(0, udccp_options_set_keep_alive_ms(options, 300));
         GIVES(0, udccp_options_set_idle_limit_ms(options, 1500));
     }

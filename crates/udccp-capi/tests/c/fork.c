@@ -8,8 +8,8 @@
 
 #define FORKS 200
 
-/* Calls that do not wait, of a socket of the parent. */
-static void asks_and_settings(udccp_socket *socket)
+/* Queries and settings on a socket of the parent. */
+static void queries_and_settings(udccp_socket *socket)
 {
     char text[80];
     uint8_t send, least;
@@ -32,7 +32,7 @@ static void asks_and_settings(udccp_socket *socket)
     GIVES(0, udccp_socket_max_message_size(socket));
 }
 
-/* The others. */
+/* The other calls. */
 static void messages_and_ends(udccp_socket *socket)
 {
     char room[8];
@@ -73,7 +73,7 @@ static void listener_and_endpoint(udccp_listener *listener, udccp_endpoint *endp
     GIVES(-EBADF, udccp_endpoint_connect_start(endpoint, &socket, "127.0.0.1:9", SERVICE, NULL));
 }
 
-/* What the parent has. */
+/* The objects of the parent. */
 struct parent {
     udccp_listener *listener;
     udccp_endpoint *endpoint;
@@ -88,14 +88,14 @@ static void in_child(const struct parent *parent)
     udccp_socket *own;
     udccp_socket *theirs[] = {parent->client, parent->connecting};
     for (int i = 0; i < 2; i++) {
-        asks_and_settings(theirs[i]);
+        queries_and_settings(theirs[i]);
         messages_and_ends(theirs[i]);
         udccp_socket_free(theirs[i]);
     }
     listener_and_endpoint(parent->listener, parent->endpoint);
     udccp_listener_free(parent->listener);
     udccp_endpoint_free(parent->endpoint);
-    /* One of its own, to the parent. */
+    /* A connection of the child to the parent. */
     GIVES(0, udccp_connect(&own, parent->address, SERVICE, NULL, LONG_MS));
     GIVES(0, udccp_send(own, "child", 5, LONG_MS));
     GIVES(0, udccp_close(own, LONG_MS));
@@ -119,7 +119,7 @@ static void a_child(const struct parent *parent, udccp_socket *server)
     int status = 0;
     GIVES(child, waitpid(child, &status, 0));
     GIVES(0, status);
-    /* The parent's sockets have come through. */
+    /* The parent's sockets still work. */
     GIVES(0, udccp_send(parent->client, "parent", 6, LONG_MS));
     GIVES(6, udccp_recv(server, room, sizeof room, LONG_MS));
     GIVES(UDCCP_REQUEST, udccp_socket_state(parent->connecting));
@@ -128,18 +128,18 @@ static void a_child(const struct parent *parent, udccp_socket *server)
 
 static atomic_bool is_over;
 
-static void *ask_again_and_again(void *socket)
+static void *query_repeatedly(void *socket)
 {
     while (!is_over)
         GIVES(-EAGAIN, udccp_connect_finish(socket, 0));
     return NULL;
 }
 
-/* A fork may copy a lock that another thread holds: nobody would open it in the child. */
-static void forks_amid_calls(udccp_socket *connecting)
+/* A fork may copy a lock that another thread holds; in the child it would never be released. */
+static void forks_during_calls(udccp_socket *connecting)
 {
     pthread_t asking;
-    GIVES(0, pthread_create(&asking, NULL, ask_again_and_again, connecting));
+    GIVES(0, pthread_create(&asking, NULL, query_repeatedly, connecting));
     for (int i = 0; i < FORKS && wrong == 0; i++) {
         pid_t child = fork();
         if (child == 0) {
@@ -167,7 +167,7 @@ int main(void)
     GIVES(0, udccp_endpoint_connect_start(parent.endpoint, &parent.connecting, parent.mute_address,
                                           SERVICE, NULL));
     a_child(&parent, server);
-    forks_amid_calls(parent.connecting);
+    forks_during_calls(parent.connecting);
     GIVES(0, udccp_close(parent.client, LONG_MS));
     udccp_socket_free(parent.client);
     udccp_socket_free(parent.connecting);

@@ -1,7 +1,6 @@
-/* A server and its clients in one thread that never waits but for descriptors, by epoll, level- and
- * edge-triggered: both directions at once, queues of random lengths, closes in the middle. What a
- * descriptor shows is what the next call does, and nothing hangs. Arguments: a first seed, and how
- * many. */
+/* A server and its clients in one thread that waits only with epoll, level- or edge-triggered: both
+ * directions at once, queues of random lengths, closes during transfers. The next call must do what
+ * the descriptor shows, and nothing may hang. Arguments: a first seed, and the number of seeds. */
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -50,7 +49,7 @@ static void begin(struct end *end)
     watch(end->fd, wanted(end), end, EPOLL_CTL_ADD);
 }
 
-/* Some messages, or, edge-triggered, all that there are. */
+/* Receives some messages; all of them if edge-triggered. */
 static void receive_some(struct end *end)
 {
     unsigned char room[MOST_BYTES];
@@ -107,14 +106,14 @@ static void send_some(struct end *end)
     }
 }
 
-/* Each client closes when it has sent all, and half of the servers do. */
+/* Each client closes when it has sent everything; servers do so at random. */
 static void close_in_time(struct end *end)
 {
     bool is_client = end < ends + CLIENTS;
     if (end->is_closed || end->sent < end->goal || !(is_client || random_below(2)))
         return;
     end->is_closed = true;
-    /* It may be over already, and not all have left. */
+    /* The connection may have ended already, before everything was sent. */
     int result = udccp_close(end->socket, 0);
     GIVES(true, result == 0 || result == -EAGAIN || result == -ETIMEDOUT);
 }
@@ -141,7 +140,7 @@ static void handle(struct end *end, uint32_t events)
         watch(end->fd, wanted(end), end, EPOLL_CTL_MOD);
 }
 
-/* The next connection, or all. */
+/* Accepts the next connection; all of them if edge-triggered. */
 static int accept_some(udccp_listener *listener, int accepted)
 {
     int before = accepted;

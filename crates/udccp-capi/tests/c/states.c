@@ -1,5 +1,5 @@
-/* Calls in every state: in the handshake, open, half closed, closed, aborted, refused; messages as
- * they come and go; descriptors. */
+/* Calls in every state: in the handshake, open, half closed, closed, aborted, refused; messages in
+ * both directions; descriptors. */
 #ifndef _WIN32
 #include <poll.h>
 #endif
@@ -8,7 +8,7 @@
 #include "check.h"
 
 #ifndef _WIN32
-/* What a descriptor shows within a time. */
+/* The events that a descriptor shows within a timeout. */
 static int shown(int fd, int events, int timeout_ms)
 {
     struct pollfd fds = {.fd = fd, .events = (short)events};
@@ -106,7 +106,7 @@ static void settings(void)
     GIVES(0, udccp_socket_set_queue_policy(client, UDCCP_QUEUE_DROP_LOWEST));
     GIVES(0, udccp_socket_set_server_timewait(server, true));
     GIVES(0, udccp_socket_set_slow_receiver(server, true));
-    /* More important than all before: it never waits. */
+    /* Each has a higher priority than those before, so it never waits. */
     for (uint32_t i = 0; i < 1000; i++) {
         udccp_message message = {.data = "x", .len = 1, .priority = i};
         GIVES(0, udccp_send_message(client, &message, 0));
@@ -136,7 +136,7 @@ static void handshake(void)
     udccp_socket_free(server);
     udccp_socket_free(client);
 
-    /* Another service, and nobody at all. */
+    /* A service that is not offered, and a port without listener. */
     GIVES(-EBADRQC, udccp_connect(&client, address, SERVICE + 1, NULL, LONG_MS));
     GIVES(0, udccp_connect_start(&client, address, SERVICE + 1, NULL));
     WITH_DESCRIPTORS(fd = udccp_socket_fd(client);)
@@ -252,7 +252,7 @@ static void ends(void)
     GIVES(UDCCP_EOF, udccp_recv(client, room, sizeof room, LONG_MS));
     GIVES(0, udccp_send(client, "still", 5, LONG_MS));
     GIVES(5, udccp_recv(server, room, sizeof room, LONG_MS));
-    /* Who waits to send to one that reads no more learns it. */
+    /* The sender gets an event when the peer has stopped reading. */
     GIVES(0, udccp_send(server, "unread", 6, LONG_MS));
     do
         GIVES(0, udccp_socket_event(server, &event, LONG_MS));
@@ -269,7 +269,7 @@ static void *close_it(void *socket)
     return NULL;
 }
 
-/* A thread that waits for a message learns that another one closed the socket. */
+/* A thread that waits for a message returns when another one closes the socket. */
 static void threads(void)
 {
     udccp_socket *client, *server;
@@ -296,7 +296,7 @@ static void *receive_it(void *socket)
     return NULL;
 }
 
-/* Threads that wait for a handshake learn that another one cancelled it. */
+/* Threads that wait for a handshake return when another one cancels it. */
 static void cancelled(int (*cancel)(udccp_socket *))
 {
     udccp_socket *client;
@@ -307,7 +307,7 @@ static void cancelled(int (*cancel)(udccp_socket *))
     WITH_DESCRIPTORS(int fd = udccp_socket_fd(client);)
     for (int i = 0; i < 3; i++)
         GIVES(0, pthread_create(&waiting[i], NULL, i ? finish_it : receive_it, client));
-    /* So long that all of them wait, mostly. */
+    /* Usually long enough for all of them to wait. */
     nap(100);
     GIVES(0, cancel(client));
     for (int i = 0; i < 3; i++)
@@ -320,7 +320,7 @@ static void cancelled(int (*cancel)(udccp_socket *))
     close(mute);
 }
 
-/* Everything that is open closes in order, with what is queued, but for what is to stay. */
+/* All open connections close in order after sending their queues, except those that opted out. */
 static void everything_closes(void)
 {
     enum { MESSAGES = 100 };

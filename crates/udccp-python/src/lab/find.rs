@@ -1,16 +1,16 @@
-//! Finds scenarios and experiments: one's own files first, then those that come with the package.
+//! Finds scenarios and experiments: first the user's files, then those of the package.
 
 use std::path::{Path, PathBuf};
 
 use udccp_scenario::{Diagnostic, Diagnostics, library, suggest};
 
-/// Where names are looked for.
+/// The folders that are searched for names.
 const FOLDERS: [&str; 2] = ["scenarios", "experiments"];
 
-/// The file of a scenario or experiment that was given by its path or its name.
+/// The file of a scenario or experiment, given by path or by name.
 ///
 /// # Errors
-/// A name that no file has.
+/// No file has this name.
 pub(crate) fn file(given: &Path) -> Result<PathBuf, Diagnostics> {
     if given.is_file() {
         return Ok(given.to_owned());

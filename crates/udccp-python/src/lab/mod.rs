@@ -9,7 +9,7 @@ mod window;
 
 use pyo3::prelude::*;
 
-/// Adds what is here to the module.
+/// Adds this folder's classes and functions to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("LAB_VERSION", udccp_scenario::VERSION)?;
     module.add_class::<prepared::Prepared>()?;

@@ -11,27 +11,27 @@ use udccp_scenario::{Diagnostic, Diagnostics, SourceText, Span, suggest};
 use super::find;
 use crate::{border, error};
 
-/// What a scenario without a file is called.
+/// The name of a scenario without a file.
 const UNNAMED: &str = "<scenario>";
 
 /// A scenario that is ready to run.
 #[pyclass(frozen, module = "udccp._native")]
 #[derive(Clone, Debug)]
 pub(crate) struct Prepared {
-    /// Its name, which records have.
+    /// Its name in records.
     #[pyo3(get)]
     pub(crate) id: String,
-    /// The question that it asks.
+    /// The question that it answers.
     #[pyo3(get)]
     asks: String,
     /// The seed of its file.
     #[pyo3(get)]
     pub(crate) seed: u64,
-    /// What is run.
+    /// The scenario itself.
     pub(crate) scenario: Arc<Scenario>,
 }
 
-/// Which run of a file is meant.
+/// Which run of a file to choose.
 struct Choice {
     set: Vec<(String, String)>,
     case: Option<String>,
@@ -40,7 +40,7 @@ struct Choice {
 
 #[pymethods]
 impl Prepared {
-    /// Reads a file, given by its path or its name.
+    /// Reads a file, given by path or by name.
     #[staticmethod]
     fn from_file(
         py: Python<'_>,
@@ -57,7 +57,7 @@ impl Prepared {
         border::guard(py, || py.detach(read).map_err(|errors| error::scenario(py, &errors)))
     }
 
-    /// Reads a scenario that is given as JSON, by the keys of a scenario file.
+    /// Reads a scenario from JSON with the keys of a scenario file.
     #[staticmethod]
     fn from_json(
         py: Python<'_>,
@@ -75,7 +75,7 @@ impl Prepared {
     }
 }
 
-/// JSON as the TOML that diagnostics can point into.
+/// Converts JSON to TOML, so that diagnostics can name lines.
 fn toml_of(json: &str) -> Result<String, Diagnostics> {
     let wrong = |why: String| Diagnostic::whole(format!("{UNNAMED}: {why}"));
     let value: serde_json::Value = serde_json::from_str(json).map_err(|e| wrong(e.to_string()))?;
@@ -83,7 +83,7 @@ fn toml_of(json: &str) -> Result<String, Diagnostics> {
 }
 
 impl Choice {
-    /// The run of a file that is meant.
+    /// Prepares the chosen run of a file.
     fn prepare(&self, experiment: Experiment) -> Result<Prepared, Diagnostics> {
         let variant = match &self.variant {
             None => None,
@@ -103,7 +103,7 @@ impl Choice {
         Ok(Prepared { seed, scenario, id: experiment.id, asks: experiment.asks })
     }
 
-    /// The grid point that is asked for, and the other changes.
+    /// The chosen grid point, and the changes that are not part of the grid.
     fn point(&self, grid: &Grid) -> Result<(Point, Vec<Override>), Diagnostics> {
         let mut changes = Vec::new();
         let mut point = Point::new();
@@ -160,7 +160,7 @@ fn absent(what: &str, id: &str, known: &[&str]) -> Diagnostics {
     error.hint(suggest(id, "choose from", known)).into()
 }
 
-/// A change whose place is called `set`, as the argument of Python is.
+/// A change. Error messages call its place `set`, after the argument in Python.
 fn change(path: &str, value: &str) -> Result<Override, Diagnostics> {
     let text = format!("{path}={value}");
     let mut change = Override::parse(&text)?;

@@ -1,4 +1,4 @@
-//! One run, and many over all cores.
+//! Runs one scenario, or many on all cores.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,8 +13,8 @@ use super::prepared::Prepared;
 use super::window::{self, Failure};
 use crate::{border, error};
 
-/// Runs a scenario and returns its record as JSON. `algorithms` are the window algorithms of flows,
-/// by their names: each is called with a first window and returns a `WindowAlgorithm`.
+/// Runs a scenario and returns its record as JSON. `algorithms` maps names of flows to window
+/// algorithms: each is called with an initial window and returns a `WindowAlgorithm`.
 #[pyfunction]
 #[pyo3(signature = (prepared, seed, check, pcap, snaplen, algorithms))]
 pub(crate) fn run(
@@ -51,7 +51,7 @@ pub(crate) fn run(
 }
 
 /// Runs many scenarios, each with its seed, on `workers` threads, and returns their records in the
-/// order of the runs.
+/// same order.
 #[pyfunction]
 pub(crate) fn run_many(
     py: Python<'_>,
@@ -68,7 +68,7 @@ pub(crate) fn run_many(
     })
 }
 
-/// All runs; the first that fails ends the others.
+/// Runs all; the first error ends the other runs.
 fn all(runs: &[(Prepared, Option<u64>)], stop: &AtomicBool) -> Result<Vec<String>, RunError> {
     let one = |(prepared, seed): &(Prepared, Option<u64>)| {
         let options = RunOptions { stop: Some(stop), ..RunOptions::default() };
@@ -95,7 +95,7 @@ fn one(
 ) -> Result<String, RunError> {
     let seed = seed.unwrap_or(prepared.seed);
     let record = udccp_scenario::run(&prepared.id, &prepared.scenario, seed, options)?;
-    // A record is numbers and texts: it always has a JSON form.
+    // A record contains only numbers and texts, so it always has a JSON form.
     Ok(serde_json::to_string(&record).unwrap_or_default())
 }
 
@@ -106,7 +106,7 @@ fn failure(py: Python<'_>, run: &RunError) -> PyErr {
     }
 }
 
-/// The protocols that a flow can name, each with the look that it has in every figure, as JSON.
+/// All protocol names of flows as JSON, each with its style in figures.
 #[pyfunction]
 pub(crate) fn protocols() -> String {
     PROTOCOLS.iter().map(report::protocol).collect::<serde_json::Value>().to_string()

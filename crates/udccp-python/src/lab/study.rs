@@ -1,4 +1,4 @@
-//! An experiment: its campaign, and what its tables and figures show.
+//! An experiment: its campaign, and the data of its tables and figures.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,14 +16,14 @@ use udccp_lab::{
 use super::find;
 use crate::{border, error};
 
-/// An experiment, read and checked.
+/// An experiment that has been read and checked.
 #[pyclass(frozen, module = "udccp._native")]
 pub(crate) struct Study {
     experiment: Experiment,
 }
 
-/// Where results are, and how much of the experiment is meant: a tuple of the store, whether runs
-/// are quick, and how many there are of each point.
+/// Where the results are, and which part of the experiment to use. In Python a tuple: the store,
+/// whether runs are quick, and the number of runs per point.
 struct Place {
     store: PathBuf,
     options: PlanOptions,
@@ -67,7 +67,7 @@ impl From<udccp_lab::Diagnostics> for Failure {
     }
 }
 
-/// The simulator, which ends when it is told.
+/// The simulator, which stops when the flag is set.
 struct Stoppable<'a>(&'a AtomicBool);
 
 impl Backend for Stoppable<'_> {
@@ -85,7 +85,7 @@ impl Backend for Stoppable<'_> {
     }
 }
 
-/// Nobody watches.
+/// A progress display that shows nothing.
 struct Silent;
 
 impl Progress for Silent {
@@ -99,7 +99,7 @@ type Column = (String, Py<PyAny>);
 
 #[pymethods]
 impl Study {
-    /// Reads an experiment, given by its path or its name.
+    /// Reads an experiment, given by path or by name.
     #[new]
     fn new(py: Python<'_>, path: &str) -> PyResult<Self> {
         border::guard(py, || {
@@ -136,7 +136,7 @@ impl Study {
         self.experiment.figures.iter().map(|f| (f.id.clone(), f.title.clone())).collect()
     }
 
-    /// Keeps what one table needs, or what changes say, of the experiment.
+    /// The same experiment with only what these tables need, and with these changes.
     fn narrowed(&self, py: Python<'_>, tables: Vec<String>, set: Vec<String>) -> PyResult<Self> {
         border::guard(py, || {
             let wrong = |errors| error::scenario(py, &errors);
@@ -147,7 +147,7 @@ impl Study {
         })
     }
 
-    /// Runs what the store lacks; returns how many runs were done and how many it had.
+    /// Runs the tasks that are missing in the store. Returns the numbers of new and of stored runs.
     fn run(&self, py: Python<'_>, place: Place, workers: usize) -> PyResult<(usize, usize)> {
         border::guard(py, || {
             let outcome = border::interruptible(py, |stop| -> Result<_, Failure> {
@@ -164,7 +164,7 @@ impl Study {
         })
     }
 
-    /// The tasks that the store lacks as JSON, those that take longest first.
+    /// The tasks that are missing in the store, as JSON; the longest come first.
     fn missing(&self, py: Python<'_>, place: Place) -> PyResult<Vec<String>> {
         self.with(py, move |study| study.missing_in(&place))
     }
@@ -188,21 +188,21 @@ impl Study {
         })
     }
 
-    /// The tables as `udccp lab run` prints them.
+    /// The tables in the text format of `udccp lab run`.
     fn text(&self, py: Python<'_>, place: Place) -> PyResult<String> {
         self.with(py, move |study| {
             Ok(report::text(&Analysis::of(&study.experiment, study.results(&place)?)))
         })
     }
 
-    /// The whole records as JSON.
+    /// The complete records as JSON.
     fn records(&self, py: Python<'_>, place: Place) -> PyResult<String> {
         self.with(py, move |study| {
             export::json(&study.results(&place)?).map_err(|e| Failure::Store(e.to_string()))
         })
     }
 
-    /// A row for each flow of each run, or for each sample, as columns.
+    /// One row per flow of each run, or per sample, as columns.
     fn columns(&self, py: Python<'_>, place: Place, series: bool) -> PyResult<Vec<Column>> {
         let frame = self.with(py, move |study| {
             let results = study.results(&place)?;
@@ -213,7 +213,7 @@ impl Study {
 }
 
 impl Study {
-    /// Does `work` without the interpreter, and raises what it returns.
+    /// Runs `work` without the interpreter lock, and raises its error.
     fn with<T: Send>(
         &self,
         py: Python<'_>,
@@ -222,7 +222,7 @@ impl Study {
         border::guard(py, || py.detach(|| work(self)).map_err(|e| e.raise(py)))
     }
 
-    /// What the store has; a store that is not there has nothing.
+    /// The results in the store; none if the store does not exist.
     fn results(&self, place: &Place) -> Result<Results, Failure> {
         match Store::open_existing(&place.store) {
             Ok(store) => Results::load(&self.experiment, &store, place.options)

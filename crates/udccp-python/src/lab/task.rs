@@ -1,4 +1,4 @@
-//! Tasks on other machines: a worker runs one, and its result goes into a store.
+//! Runs tasks on other machines: a worker runs one, and its result is put into a store.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -8,7 +8,7 @@ use udccp_lab::{Store, TaskError, TaskFile, TaskResult};
 
 use crate::{border, error};
 
-/// What messages call a task or a result that came as a text.
+/// The name in messages of a task or result given as text.
 const GIVEN: &str = "<task>";
 
 fn failure(py: Python<'_>, task: &TaskError) -> PyErr {
@@ -22,18 +22,18 @@ pub(crate) fn run_task(py: Python<'_>, task: &str) -> PyResult<String> {
     border::guard(py, || {
         let result = border::interruptible(py, |_| TaskFile::parse(GIVEN, task)?.run(GIVEN))?;
         let result = result.map_err(|e| failure(py, &e))?;
-        // A result is numbers and texts: it always has a JSON form.
+        // A result contains only numbers and texts, so it always has a JSON form.
         Ok(serde_json::to_string(&result).unwrap_or_default())
     })
 }
 
-/// A store that results are put into one by one.
+/// A store that receives results one by one.
 #[pyclass(frozen, module = "udccp._native")]
 pub(crate) struct ResultStore(Mutex<Store>);
 
 #[pymethods]
 impl ResultStore {
-    /// Opens a store, and makes it where there is none.
+    /// Opens a store; creates it if it does not exist.
     #[new]
     fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         border::guard(py, || {

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use udccp_base::{Duration, Instant};
 use udccp_cc::{AckSample, Algorithm, CongestionControl, CustomAlgorithm};
 
-/// The first exception of any algorithm of a run, which ends the run.
+/// The first exception in any algorithm of a run; it ends the run.
 #[derive(Clone, Default)]
 pub(crate) struct Failure(Arc<Mutex<Option<PyErr>>>);
 
@@ -22,7 +22,8 @@ impl Failure {
     }
 }
 
-/// Algorithms by the names of their flows, made by calling `factories` with a first window.
+/// The algorithms by the names of their flows, created by calling `factories` with an initial
+/// window.
 pub(crate) fn algorithms(
     factories: Vec<(String, Py<PyAny>)>,
     failure: &Failure,
@@ -51,7 +52,7 @@ pub(crate) fn algorithms(
     factories.into_iter().map(one).collect()
 }
 
-/// A window that a Python object moves. The object is `udccp.WindowAlgorithm`.
+/// A window controlled by a Python object, a `udccp.WindowAlgorithm`.
 struct Window {
     object: Option<Arc<Py<PyAny>>>,
     cwnd: u32,
@@ -68,7 +69,7 @@ impl core::fmt::Debug for Window {
 }
 
 impl Clone for Window {
-    /// The copy has a copy of the object, which goes its own way.
+    /// The copy gets a deep copy of the object, independent of the original.
     fn clone(&self) -> Self {
         let copy = |object: &Arc<Py<PyAny>>| {
             Python::attach(|py| {
@@ -98,7 +99,7 @@ fn seconds(at: Instant) -> f64 {
 }
 
 impl Window {
-    /// Ends the run with this exception.
+    /// Ends the run, which raises this exception.
     fn fail(&mut self, error: PyErr) {
         self.failure.set(error);
         self.stop.store(true, Ordering::Relaxed);
@@ -115,7 +116,7 @@ impl Window {
             object.call_method1(py, method, arguments)?.extract::<(f64, f64)>(py)
         });
         match moved {
-            // A number out of range, or none, becomes the nearest that can be.
+            // Values out of range are clamped; NaN becomes the minimum.
             Ok((cwnd, ssthresh)) => {
                 self.cwnd = (cwnd as u32).clamp(1, self.max);
                 self.ssthresh = (ssthresh as u32).max(2);

@@ -1,4 +1,4 @@
-//! Takes addresses apart for Python: IP address, DCCP port, UDP port (0 over raw IP), IPv6 scope.
+//! Splits addresses for Python: IP address, DCCP port, UDP port (0 over raw IP), IPv6 scope.
 
 use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 
@@ -9,7 +9,7 @@ use udccp::Address;
 /// IP address, DCCP port, UDP port, scope.
 pub(super) type Parts = (String, u16, u16, u32);
 
-/// The parts of an address.
+/// Splits an address.
 pub(super) fn parts(address: Address) -> Parts {
     let scope = match address.udp {
         SocketAddr::V6(v6) => v6.scope_id(),
@@ -18,7 +18,7 @@ pub(super) fn parts(address: Address) -> Parts {
     (address.ip().to_string(), address.port, address.udp.port(), scope)
 }
 
-/// An IP address and a port.
+/// A socket address of an IP address and a port.
 pub(super) fn socket_address(ip: &str, port: u16, scope: u32) -> PyResult<SocketAddr> {
     match ip.parse() {
         Ok(IpAddr::V6(ip)) => Ok(SocketAddrV6::new(ip, port, 0, scope).into()),
@@ -27,7 +27,7 @@ pub(super) fn socket_address(ip: &str, port: u16, scope: u32) -> PyResult<Socket
     }
 }
 
-/// An address of its parts.
+/// The address with these parts.
 pub(super) fn address((ip, port, udp_port, scope): &Parts) -> PyResult<Address> {
     Ok(Address { udp: socket_address(ip, *udp_port, *scope)?, port: *port })
 }

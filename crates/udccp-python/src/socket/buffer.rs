@@ -1,6 +1,7 @@
-//! Copies messages out of the objects that Python calls bytes-like, and into them.
+//! Copies messages from and to Python's bytes-like objects.
 //!
-//! The stable ABI of CPython 3.10 has no buffers: what is not `bytes` goes by a `memoryview`.
+//! The stable ABI of CPython 3.10 has no buffer protocol, so all objects but `bytes` are accessed
+//! through a `memoryview`.
 
 use bytes::Bytes;
 use pyo3::prelude::*;
@@ -9,7 +10,7 @@ use pyo3::types::{PyBytes, PyMemoryView};
 /// The bytes of a bytes-like object.
 ///
 /// # Errors
-/// `TypeError`: it is none; `BufferError`: it is not contiguous.
+/// `TypeError` if the object is not bytes-like; `BufferError` if it is not contiguous.
 pub(super) fn message(object: &Bound<'_, PyAny>) -> PyResult<Bytes> {
     if let Ok(bytes) = object.cast::<PyBytes>() {
         return Ok(Bytes::copy_from_slice(bytes.as_bytes()));
@@ -26,7 +27,7 @@ pub(super) struct Room<'py> {
 
 impl<'py> Room<'py> {
     /// # Errors
-    /// `TypeError` for what is not bytes-like, cannot be written or is not contiguous.
+    /// `TypeError` if the object is not bytes-like, not writable or not contiguous.
     pub(super) fn of(object: &Bound<'py, PyAny>) -> PyResult<Self> {
         let view = PyMemoryView::from(object)?.into_any();
         let is_readonly: bool = view.getattr("readonly")?.extract()?;
@@ -40,7 +41,8 @@ impl<'py> Room<'py> {
         Ok(Self { view, len })
     }
 
-    /// Copies as much of a message as fits, at most `most` bytes if that is not 0; how much it was.
+    /// Copies as much of a message as fits, at most `most` bytes unless that is 0. Returns the
+    /// number of bytes copied.
     pub(super) fn fill(&self, message: &[u8], most: usize) -> PyResult<usize> {
         let room = if most == 0 { self.len } else { most.min(self.len) };
         let copied = message.len().min(room);

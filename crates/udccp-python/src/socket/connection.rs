@@ -19,7 +19,7 @@ use super::wait::{self, PollFunction, Waiter};
 use super::{numbers, raise};
 use crate::border;
 
-/// A DCCP connection. `timeout_s` of each call: `None` waits for ever, 0 not at all.
+/// A DCCP connection. In each call, `timeout_s` is `None` to wait for ever, or 0 not to wait.
 #[pyclass(frozen, module = "udccp._native")]
 pub(super) struct Connection {
     connection: blocking::Connection,
@@ -31,12 +31,12 @@ impl Connection {
         Self { connection, is_closed: AtomicBool::new(false) }
     }
 
-    /// Lets go of a task that waited.
+    /// Removes the registration of a waiting task.
     fn forget(&self) -> impl Fn(&Waker) + Sync {
         |task| self.connection.forget_task(task)
     }
 
-    /// Takes what has arrived until there is a result, waiting for a message.
+    /// Repeats `attempt` until it has a result, and waits for messages in between.
     fn until_read<T>(
         &self,
         py: Python<'_>,
@@ -54,13 +54,13 @@ impl Connection {
                     Err(TryRecvError::Empty) => {}
                 }
                 let Some(cx) = &mut cx else { return Poll::Pending };
-                // A message may have arrived since.
+                // A message may have arrived since the attempt.
                 ready!(self.connection.poll_readable(cx).map_err(|e| raise(&e)))?;
             }
         })
     }
 
-    /// Tries until there is a result, waiting for room in the send queue.
+    /// Repeats `attempt` until it has a result, and waits for room in the send queue in between.
     fn until_sent(
         &self,
         py: Python<'_>,
@@ -74,7 +74,7 @@ impl Connection {
         })
     }
 
-    /// The next message, `None` at the orderly end.
+    /// The next message; `None` at the orderly end.
     fn next(
         &self,
         py: Python<'_>,
@@ -101,7 +101,7 @@ impl Connection {
         Ok(len)
     }
 
-    /// Up to `most` messages, waiting for the first; none at the orderly end.
+    /// Up to `most` messages; waits only for the first. Empty at the orderly end.
     fn next_many(
         &self,
         py: Python<'_>,
@@ -125,7 +125,7 @@ impl Connection {
         self.send_one(py, Outgoing::new(buffer::message(data)?), timeout_s)
     }
 
-    /// Sends one message with numbers of its own, which are read here: an error names them.
+    /// Sends one message with its own settings. They are read here, so that errors can name them.
     fn send_with(
         &self,
         py: Python<'_>,
@@ -146,8 +146,8 @@ impl Connection {
         self.send_one(py, message, timeout_s)
     }
 
-    /// Sends messages in order with few system calls. Returns how many were queued: all of them, or
-    /// those before the time was over or the connection failed, if there are any.
+    /// Sends messages in order with few system calls. Returns the number of queued messages. If
+    /// time runs out or the connection fails after some were queued, it is less than all.
     fn send_many(
         &self,
         py: Python<'_>,
@@ -162,7 +162,7 @@ impl Connection {
         let outcome = self.until_sent(py, timeout_s, |cx| {
             let polled = self.connection.poll_send_batch(cx, &mut slot, &mut rest);
             if let Poll::Ready(Err(e)) = &polled {
-                // These are said of a message, which was taken.
+                // These errors concern a message that has been taken from the list.
                 is_lost =
                     matches!(e, Error::MessageTooLarge { .. } | Error::Closed | Error::Lost(_));
             }
@@ -175,8 +175,8 @@ impl Connection {
         }
     }
 
-    /// The next message, cut to `most` bytes, with its whole length and whether it was damaged on
-    /// the way; `None` at the end.
+    /// The next message, cut to `most` bytes, with its full length and whether it was corrupted;
+    /// `None` at the end.
     #[pyo3(signature = (most, timeout_s, peek = false))]
     fn recv<'py>(
         &self,
@@ -203,8 +203,8 @@ impl Connection {
         Ok(PyBytes::new(py, &data[..data.len().min(most)]))
     }
 
-    /// The next message, copied into `buffer`, at most `most` bytes if that is not 0: bytes copied
-    /// and its whole length; `None` at the end.
+    /// Copies the next message into `buffer`, at most `most` bytes unless that is 0. Returns the
+    /// number of bytes copied and the full length; `None` at the end.
     #[pyo3(signature = (buffer, most, timeout_s, peek = false))]
     fn recv_into(
         &self,
@@ -214,7 +214,7 @@ impl Connection {
         timeout_s: Option<f64>,
         peek: bool,
     ) -> PyResult<Option<(usize, usize, bool)>> {
-        // Looked at first: a message must not be taken and then find no room.
+        // Checked first, because a message must not be lost for want of a valid buffer.
         let room = Room::of(buffer)?;
         if most > room.len() {
             return Err(PyValueError::new_err("nbytes is greater than the length of the buffer"));
@@ -223,7 +223,7 @@ impl Connection {
         Ok(Some((room.fill(&data, most)?, data.len(), is_corrupt)))
     }
 
-    /// Up to `most` messages, waiting for the first; none at the end.
+    /// Up to `most` messages; waits only for the first. Empty at the end.
     fn recv_many<'py>(
         &self,
         py: Python<'py>,
@@ -234,8 +234,8 @@ impl Connection {
         Ok(all.iter().map(|data| PyBytes::new(py, data)).collect())
     }
 
-    /// A message into each of the buffers, waiting for the first: their whole lengths; none at the
-    /// end.
+    /// Reads a message into each of the buffers; waits only for the first. Returns their full
+    /// lengths; none at the end.
     fn recv_many_into(
         &self,
         py: Python<'_>,
@@ -251,7 +251,7 @@ impl Connection {
         rooms.iter().zip(&all).map(fill).collect()
     }
 
-    /// The next event; `None` once the connection has ended and all were read.
+    /// The next event; `None` after the last event of a connection that has ended.
     fn event(&self, py: Python<'_>, timeout_s: Option<f64>) -> PyResult<Option<Event>> {
         wait::until(py, timeout_s, &self.is_closed, None, self.forget(), |cx| {
             let mut nobody = Context::from_waker(Waker::noop());
@@ -259,22 +259,22 @@ impl Connection {
         })
     }
 
-    /// The same events with a descriptor to wait on.
+    /// An object that reads the same events and has a descriptor to wait on.
     fn events(&self, py: Python<'_>) -> PyResult<Events> {
         border::guard(py, || Events::of(&self.connection))
     }
 
-    /// Length in bytes of the next message, if one waits.
+    /// Length in bytes of the next message, if there is one.
     fn next_len(&self) -> Option<usize> {
         self.connection.next_len()
     }
 
-    /// A descriptor that is ready whenever a call would not wait.
+    /// A descriptor that is ready if a call would not wait.
     fn fileno(&self, py: Python<'_>) -> PyResult<i32> {
         border::guard(py, || Ok(self.connection.readiness().map_err(|e| raise(&e))?.as_raw_fd()))
     }
 
-    /// What is waited for: `closed`, `flushed` or `acknowledged`.
+    /// A wait for `closed`, `flushed` or `acknowledged`.
     fn waiter(&self, py: Python<'_>, what: &str) -> PyResult<Waiter> {
         let poll: PollFunction = match what {
             "closed" => blocking::Connection::poll_close,
@@ -295,7 +295,7 @@ impl Connection {
         })
     }
 
-    /// Starts an orderly close. What has arrived can still be read.
+    /// Starts an orderly close. Messages that have arrived can still be read.
     fn start_close(&self, py: Python<'_>) -> PyResult<()> {
         border::guard(py, || {
             self.connection.start_close();
@@ -335,18 +335,18 @@ impl Connection {
         self.connection.set_server_timewait(holds);
     }
 
-    /// Checksum coverage that was agreed on, of what we send and of what we receive.
+    /// The negotiated checksum coverage of data that we send and that we receive.
     fn coverage(&self) -> Option<(u8, u8)> {
         self.connection.coverage()
     }
 
-    /// The number of Linux's error that the connection ended with; 0 in order; `None` if it has not
-    /// ended.
+    /// Linux's error number for the end of the connection; 0 after an orderly close; `None` before
+    /// the end.
     fn end_errno(&self) -> Option<i32> {
         self.connection.close_reason().map(errno::of_end)
     }
 
-    /// What the peer said in words when it reset the connection.
+    /// The text that the peer sent with its Reset.
     fn reset_text(&self) -> Option<String> {
         self.connection.reset_text()
     }
@@ -367,18 +367,17 @@ impl Connection {
         address::parts(self.connection.peer_addr())
     }
 
-    /// Everything that can be said of the connection in numbers, by the names of
-    /// `udccp.ConnectionStats`.
+    /// All statistics of the connection, by the names in `udccp.ConnectionStats`.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         border::guard(py, || numbers::connection(py, &self.connection))
     }
 
-    /// The kernel's `struct tfrc_tx_info` of the data that we send; `None` where the CCID has none.
+    /// The kernel's `struct tfrc_tx_info` for the data that we send; `None` if the CCID has none.
     fn tx_info<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
         numbers::tx_info(&self.connection).map(|info| PyBytes::new(py, &info))
     }
 
-    /// The kernel's `struct tfrc_rx_info` of the data that we receive.
+    /// The kernel's `struct tfrc_rx_info` for the data that we receive.
     fn rx_info<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
         numbers::rx_info(&self.connection).map(|info| PyBytes::new(py, &info))
     }

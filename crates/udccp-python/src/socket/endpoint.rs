@@ -30,7 +30,7 @@ impl Endpoint {
         })
     }
 
-    /// The address bound; the port is 0 over raw IP.
+    /// The bound address; the port is 0 over raw IP.
     fn local_addr(&self) -> Parts {
         address::parts(self.0.local_addr().into())
     }
@@ -61,7 +61,7 @@ impl Endpoint {
         })
     }
 
-    /// Starts to connect. `local_port` is our DCCP port, if it is to be a certain one.
+    /// Starts to connect. `local_port` is our DCCP port; if it is missing, one is chosen.
     #[pyo3(signature = (peer, service, settings, local_port, early=None))]
     fn start_connect(
         &self,
@@ -88,8 +88,8 @@ impl Endpoint {
     }
 }
 
-/// A descriptor that was asked for before there was something to wait on. It shows nothing until
-/// the first listener or handshake takes it.
+/// A descriptor requested before there is anything to wait on. It is never ready until the first
+/// listener or handshake takes it over.
 #[pyclass(frozen, module = "udccp._native")]
 pub(super) struct Early {
     descriptor: Readiness,
@@ -117,7 +117,7 @@ impl Early {
     }
 }
 
-/// What a call without waiting gave.
+/// Converts the result of a call that does not wait.
 fn at_once<T, E>(result: Result<Option<T>, E>) -> Poll<Result<T, E>> {
     result.transpose().map_or(Poll::Pending, Poll::Ready)
 }
@@ -141,7 +141,7 @@ impl Listener {
 
 #[pymethods]
 impl Listener {
-    /// The next connection whose handshake is done.
+    /// The next connection with a finished handshake.
     fn accept(&self, py: Python<'_>, timeout_s: Option<f64>) -> PyResult<Connection> {
         let forget = |task: &Waker| {
             let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
@@ -158,7 +158,7 @@ impl Listener {
         })
     }
 
-    /// A descriptor that is readable whenever `accept` would not wait.
+    /// A descriptor that is readable if `accept` would not wait.
     fn fileno(&self, py: Python<'_>) -> PyResult<i32> {
         border::guard(py, || Ok(self.with(blocking::Listener::readiness)?.as_raw_fd()))
     }
@@ -179,14 +179,14 @@ impl Listener {
         })
     }
 
-    /// Listens no more, and ends the `accept` of other threads.
+    /// Stops listening, and ends the `accept` calls of other threads.
     fn close(&self) {
         self.is_closed.store(true, Ordering::Relaxed);
         drop(self.inner.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 }
 
-/// A connection whose handshake is under way.
+/// A connection during its handshake.
 #[pyclass(frozen, module = "udccp._native")]
 pub(super) struct Handshake {
     inner: Mutex<Option<blocking::Connecting>>,
@@ -205,7 +205,7 @@ impl Handshake {
 
 #[pymethods]
 impl Handshake {
-    /// The connection, once data can flow. It is given once.
+    /// Waits until data can flow and returns the connection. Works once.
     fn finish(&self, py: Python<'_>, timeout_s: Option<f64>) -> PyResult<Connection> {
         let forget = |task: &Waker| {
             let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
@@ -222,8 +222,8 @@ impl Handshake {
         })
     }
 
-    /// A descriptor that is writable once data can flow, and hangs up if the handshake fails. The
-    /// connection goes on with the same one.
+    /// A descriptor that is writable when data can flow, and hangs up if the handshake fails. The
+    /// connection keeps using it.
     fn fileno(&self, py: Python<'_>) -> PyResult<i32> {
         border::guard(py, || Ok(self.with(|connecting| connecting.readiness())?.as_raw_fd()))
     }
@@ -234,7 +234,7 @@ impl Handshake {
         })
     }
 
-    /// Cancels the handshake, which the server learns, and ends the waits of other threads.
+    /// Cancels the handshake with a Reset to the server, and ends the waits of other threads.
     fn close(&self) {
         self.is_closed.store(true, Ordering::Relaxed);
         drop(self.inner.lock().unwrap_or_else(PoisonError::into_inner).take());

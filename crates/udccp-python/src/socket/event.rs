@@ -1,4 +1,4 @@
-//! What happens to a connection in addition to its messages, for Python.
+//! Events of a connection other than messages, for Python.
 
 use std::os::fd::AsRawFd;
 use std::task::{Context, Poll};
@@ -9,7 +9,7 @@ use udccp::{ConnectionEvent, DropCode, DropReason, MessageFate, blocking};
 use super::wait::{WakeFd, would_wait};
 use crate::border;
 
-/// An event as `udccp.events` reads it: its kind, a number, and one or two words.
+/// An event in the form that `udccp.events` reads: its kind, a number, and one or two words.
 pub(super) type Event = (&'static str, u64, &'static str, &'static str);
 
 const fn reason_words(reason: DropReason) -> &'static str {
@@ -44,7 +44,7 @@ const fn fate_words(fate: MessageFate) -> (&'static str, &'static str) {
     }
 }
 
-/// The event, if Python has a name for it.
+/// Converts an event, if Python has a name for it.
 const fn parts(event: ConnectionEvent) -> Option<Event> {
     Some(match event {
         ConnectionEvent::MessageFate { token, fate } => {
@@ -64,7 +64,7 @@ const fn parts(event: ConnectionEvent) -> Option<Event> {
     })
 }
 
-/// The next event; `None` once the connection has ended and all were read.
+/// The next event; `None` after the last event of a connection that has ended.
 pub(super) fn poll_event(
     connection: &blocking::Connection,
     cx: &mut Context<'_>,
@@ -79,7 +79,7 @@ pub(super) fn poll_event(
     }
 }
 
-/// The events of a connection, with a descriptor that is readable when it is worth asking again.
+/// The events of a connection, with a descriptor that is readable when there may be one.
 #[pyclass(frozen, module = "udccp._native")]
 pub(super) struct Events {
     connection: blocking::Connection,
@@ -100,7 +100,7 @@ impl Drop for Events {
 
 #[pymethods]
 impl Events {
-    /// The next event, or `BlockingIOError`; `None` at the end.
+    /// The next event; raises `BlockingIOError` if there is none now; `None` at the end.
     fn next(&self, py: Python<'_>) -> PyResult<Option<Event>> {
         border::guard(py, || {
             self.wake_fd.clear();

@@ -1,5 +1,5 @@
-//! Lets Python open endpoints and carry messages. Everything waits on descriptors, see `wait`; what
-//! makes these classes feel like the standard module's sockets is in `python/udccp/socket`.
+//! Lets Python open endpoints and exchange messages. All waiting uses descriptors, see `wait`. The
+//! interface like that of the standard sockets is in `python/udccp/socket`.
 
 mod address;
 mod buffer;
@@ -13,7 +13,7 @@ mod wait;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 
-/// Adds what is here to the module.
+/// Adds this folder's classes and functions to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<connection::Connection>()?;
     module.add_class::<endpoint::Early>()?;
@@ -26,7 +26,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(settings::service_text, module)?)
 }
 
-/// The `OSError` of Linux's number, which is the subclass that Python has for it.
+/// The `OSError` with Linux's error number; Python chooses its subclass.
 fn raise(e: &udccp::Error) -> PyErr {
     PyOSError::new_err((e.errno(), e.to_string()))
 }

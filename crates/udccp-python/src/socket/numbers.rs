@@ -1,4 +1,4 @@
-//! What is known of a connection in numbers, for Python.
+//! Statistics of a connection for Python.
 
 use std::time::Duration;
 
@@ -58,12 +58,12 @@ fn micros(time: Option<Duration>) -> [u8; 4] {
     micros.to_ne_bytes()
 }
 
-/// Linux's `struct tfrc_tx_info` (`linux/tfrc.h`), which CCID 2 does not have.
+/// Linux's `struct tfrc_tx_info` (`linux/tfrc.h`); CCID 2 does not have it.
 pub(super) fn tx_info(connection: &Connection) -> Option<Vec<u8>> {
     let state = connection.sender_state()?;
     let x = state.x_bytes_per_sec?;
     let received = state.x_recv_bytes_per_sec.unwrap_or(0.0);
-    // X and X_recv are in 64ths of a byte per second.
+    // X and X_recv are in units of 1/64 byte per second.
     let mut info = ((x * 64.0) as u64).to_ne_bytes().to_vec();
     info.extend(((received * 64.0) as u64).to_ne_bytes());
     info.extend((state.x_calc_bytes_per_sec.unwrap_or(0.0) as u32).to_ne_bytes());

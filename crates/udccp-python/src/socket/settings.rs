@@ -61,7 +61,8 @@ impl FromPyObject<'_, '_> for Settings {
     }
 }
 
-/// A field of the settings, which were given far from the call that reads them.
+/// Reads a field of the settings. Errors name the field, because the settings may have been created
+/// far from this call.
 fn field<T>(options: &Bound<'_, PyAny>, name: &str, what: &str) -> PyResult<T>
 where
     T: for<'a, 'py> FromPyObject<'a, 'py, Error = PyErr>,
@@ -69,7 +70,7 @@ where
     read(&options.getattr(name)?, &format!("Options.{name}"), what)
 }
 
-/// A value. What it cannot be is told by its name and what it can be.
+/// Reads a value. The error gives its name and the values that are allowed.
 pub(super) fn read<T>(value: &Bound<'_, PyAny>, name: &str, what: &str) -> PyResult<T>
 where
     T: for<'a, 'py> FromPyObject<'a, 'py, Error = PyErr>,
@@ -92,7 +93,7 @@ fn time_or_none(options: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Durat
     read_time_or_none(&options.getattr(name)?, &format!("Options.{name}"))
 }
 
-/// A time in seconds, as [`read`].
+/// Reads a time in seconds or `None`, like [`read`].
 pub(super) fn read_time_or_none(
     value: &Bound<'_, PyAny>,
     name: &str,
@@ -101,7 +102,7 @@ pub(super) fn read_time_or_none(
     Ok(time.map(|time| time.0))
 }
 
-/// A time that Python has in seconds.
+/// A time given in seconds.
 struct Seconds(Duration);
 
 impl FromPyObject<'_, '_> for Seconds {
@@ -112,17 +113,17 @@ impl FromPyObject<'_, '_> for Seconds {
     }
 }
 
-/// A time of Python in seconds; `None` stays.
+/// Converts seconds to a duration.
 ///
 /// # Errors
-/// `ValueError`: it is negative, not a number or too long.
+/// `ValueError` if the time is negative, not a number or too long.
 pub(super) fn duration(seconds: f64) -> PyResult<Duration> {
     Duration::try_from_secs_f64(seconds)
         .map_err(|_| PyValueError::new_err(format!("{seconds} s is not a time to wait")))
 }
 
 impl Settings {
-    /// The settings of a connection, or of those that a listener accepts.
+    /// The settings for a connection, or for those that a listener accepts.
     pub(super) fn options(&self) -> Options {
         let policy = if self.drop_lowest { QueuePolicy::DropLowest } else { QueuePolicy::Refuse };
         Options::new()
@@ -145,7 +146,7 @@ impl Settings {
     }
 }
 
-/// What a socket asks of the system, from the dataclass `udccp.socket._options.Below`.
+/// The system settings of a socket, from the dataclass `udccp.socket._options.Below`.
 #[derive(FromPyObject)]
 pub(super) struct Below {
     raw_ip: bool,
@@ -182,8 +183,8 @@ impl Below {
     }
 }
 
-/// The number of a service code that is written as in RFC 4340 section 8.1.2, for example `SC:echo`
-/// or `SC=1701`.
+/// The number of a service code in the format of RFC 4340 section 8.1.2, for example `SC:echo` or
+/// `SC=1701`.
 #[pyfunction]
 pub(super) fn service_number(text: &str) -> PyResult<u32> {
     let code: ServiceCode =
@@ -191,7 +192,7 @@ pub(super) fn service_number(text: &str) -> PyResult<u32> {
     Ok(code.0)
 }
 
-/// A service code as RFC 4340 section 8.1.2 writes it.
+/// A service code in the format of RFC 4340 section 8.1.2.
 #[pyfunction]
 pub(super) fn service_text(number: u32) -> String {
     ServiceCode(number).to_string()

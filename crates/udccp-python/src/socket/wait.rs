@@ -1,8 +1,8 @@
-//! Waits without the interpreter, and answers signals meanwhile.
+//! Waits without the interpreter lock, and handles signals meanwhile.
 //!
-//! A blocking call of Python tries, and where it would wait for long it sleeps on a descriptor. A
-//! signal interrupts that, its handler runs, and the wait goes on unless the handler raised
-//! (PEP 475).
+//! A blocking call first tries. If it has to wait for long, it sleeps on a descriptor. A signal
+//! interrupts the sleep and its handler runs; then the wait continues unless the handler raised an
+//! exception (PEP 475).
 
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
@@ -22,8 +22,8 @@ use udccp::blocking;
 use super::settings::duration;
 use crate::border;
 
-/// A wait sleeps for no longer before it looks for what no descriptor shows: that another thread
-/// closed the socket, or that a signal came to a thread which is not Python's.
+/// Longest sleep before checking for things that no descriptor reports: another thread closed the
+/// socket, or a signal was delivered to a thread outside Python.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 #[cfg(not(target_vendor = "apple"))]
@@ -31,13 +31,13 @@ const QUIETLY: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT);
 #[cfg(target_vendor = "apple")]
 const QUIETLY: SendFlags = SendFlags::DONTWAIT;
 
-/// The error of a call that would wait and must not.
+/// The error of a non-blocking call that would wait.
 pub(super) fn would_wait() -> PyErr {
     let errno = Errno::AGAIN.raw_os_error();
     PyBlockingIOError::new_err((errno, "Resource temporarily unavailable"))
 }
 
-/// The error of a call on a socket that is closed.
+/// The error of a call on a closed socket.
 pub(super) fn closed() -> PyErr {
     PyOSError::new_err((Errno::BADF.raw_os_error(), "Bad file descriptor"))
 }
@@ -47,22 +47,22 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// How long a call first waits in the socket layer, where no signal interrupts it.
+/// How long a call first waits in the socket layer, where signals cannot interrupt it.
 const DRIVE_FOR: Duration = Duration::from_millis(20);
 
-/// Waits in the socket layer, for at most this long. What went wrong the next attempt says.
+/// Waits in the socket layer for at most this long. Errors are left to the next attempt.
 pub(super) type Drive<'a> = &'a (dyn Fn(Duration) + Sync);
 
-/// Tries until there is a result, for at most `timeout_s` (`None`: for ever; 0: once).
+/// Repeats `attempt` until it has a result, for at most `timeout_s` (`None`: for ever; 0: once).
 ///
-/// The first wait is short and is that of `drive`, where the thread may drive the socket itself,
-/// which is quickest: if nobody else waits, so that the attempts until then leave no task. Those
-/// after it sleep on a descriptor that their task makes readable. However the wait ends, `forget`
-/// has what was waited for let go of the task, which holds a descriptor.
+/// The first wait is short and calls `drive`. There the thread may drive the socket itself, which
+/// is fastest, but only if no task is registered; so attempts get no task until then. Later waits
+/// sleep on a descriptor that the task makes readable. At the end `forget` removes the registration
+/// of the task, which holds a descriptor.
 ///
 /// # Errors
-/// Those of the attempts; `BlockingIOError`; `TimeoutError`; what a signal handler raised; `EBADF`
-/// once `is_closed`.
+/// Those of the attempts; `BlockingIOError`; `TimeoutError`; the exception of a signal handler;
+/// `EBADF` after `is_closed` was set.
 pub(super) fn until<T>(
     py: Python<'_>,
     timeout_s: Option<f64>,
@@ -88,7 +88,7 @@ pub(super) fn until<T>(
                 if timeout.is_zero() {
                     return Err(would_wait());
                 }
-                // A time beyond what the clock can tell is for ever.
+                // A deadline beyond the clock's range means for ever.
                 let end = *deadline.get_or_insert_with(|| now().checked_add(timeout));
                 let left = end.map_or(LOOK_EVERY, |end| end.saturating_duration_since(now()));
                 if left.is_zero() {
@@ -99,7 +99,7 @@ pub(super) fn until<T>(
             match (&wake_fd, drive.take()) {
                 (_, Some(drive)) => py.detach(|| drive(longest.min(DRIVE_FOR))),
                 (Some(waits), None) => py.detach(|| waits.wake_fd.sleep(longest))?,
-                // Without descriptors, it looks again every now and then.
+                // If descriptors run out, poll at short intervals.
                 (None, None) => match WakeFd::new() {
                     Ok(new) => wake_fd = Some(Waits { wake_fd: new, forget: &forget }),
                     Err(e) if is_shortage(&e) => py.detach(|| nap(longest.min(DRIVE_FOR))),
@@ -111,7 +111,7 @@ pub(super) fn until<T>(
     })
 }
 
-/// A task that is forgotten at its end.
+/// A task whose registration is removed on drop.
 struct Waits<'a> {
     wake_fd: WakeFd,
     forget: &'a (dyn Fn(&Waker) + Sync),
@@ -123,7 +123,7 @@ impl Drop for Waits<'_> {
     }
 }
 
-/// Whether there are too few descriptors, which others may give back.
+/// Whether descriptors have run out, which may be temporary.
 fn is_shortage(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
 }
@@ -133,7 +133,7 @@ fn nap(time: Duration) {
     std::thread::sleep(time);
 }
 
-/// A waker, and the descriptor that it makes readable. It needs no interpreter for that.
+/// A waker with the descriptor that it makes readable. Waking needs no interpreter lock.
 pub(super) struct WakeFd {
     waker: Waker,
     read_end: UnixStream,
@@ -143,7 +143,7 @@ struct WriteEnd(UnixStream);
 
 impl Wake for WriteEnd {
     fn wake(self: Arc<Self>) {
-        // Full means that it is readable already.
+        // If the buffer is full, the descriptor is readable already.
         let _ = send(&self.0, &[1], QUIETLY);
     }
 }
@@ -154,17 +154,17 @@ impl WakeFd {
         Ok(Self { waker: Waker::from(Arc::new(WriteEnd(write_end))), read_end })
     }
 
-    /// The task of who sleeps on the descriptor.
+    /// The task for waiting on the descriptor.
     pub(super) fn task(&self) -> Context<'_> {
         Context::from_waker(&self.waker)
     }
 
-    /// Has a connection let go of the task.
+    /// Removes the registration of the task with a connection.
     pub(super) fn leave(&self, connection: &blocking::Connection) {
         connection.forget_task(&self.waker);
     }
 
-    /// Sleeps until it is readable or a signal comes, and clears it.
+    /// Sleeps until the descriptor is readable or a signal arrives, and clears it.
     fn sleep(&self, longest: Duration) -> PyResult<()> {
         let longest = Timespec {
             tv_sec: longest.as_secs() as i64,
@@ -190,12 +190,12 @@ impl AsRawFd for WakeFd {
     }
 }
 
-/// Something of a connection that is waited for: its function for hand-written futures.
+/// A condition of a connection: the poll function to wait for it.
 pub(super) type PollFunction =
     fn(&blocking::Connection, &mut Context<'_>) -> Poll<Result<(), udccp::Error>>;
 
-/// A wait for the end of a connection, or for what was sent to leave or to be accounted for, with a
-/// descriptor that is readable when it is worth asking again.
+/// A wait until a connection has ended, or until all data was sent or acknowledged, with a
+/// descriptor that is readable when the condition may hold.
 #[pyclass(frozen, module = "udccp._native")]
 pub(super) struct Waiter {
     connection: blocking::Connection,
@@ -221,7 +221,7 @@ impl Drop for Waiter {
 
 #[pymethods]
 impl Waiter {
-    /// Whether it has come true.
+    /// Whether the condition holds.
     fn poll(&self, py: Python<'_>) -> PyResult<bool> {
         border::guard(py, || {
             self.wake_fd.clear();
@@ -232,7 +232,7 @@ impl Waiter {
         })
     }
 
-    /// Waits for it.
+    /// Waits until the condition holds.
     fn wait(&self, py: Python<'_>, timeout_s: Option<f64>) -> PyResult<()> {
         let forget = |task: &Waker| self.connection.forget_task(task);
         until(py, timeout_s, &AtomicBool::new(false), None, forget, |cx| match cx {

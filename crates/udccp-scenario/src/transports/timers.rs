@@ -55,14 +55,14 @@ impl Timers {
         Self { wait, wakes_every: options.wakes_every }
     }
 
-    /// As the options say; `None` for a host that wakes whenever a timer says.
+    /// The timers that the options describe; `None` if the host wakes exactly when a timer is due.
     pub(super) fn unless_exact(options: &DccpOptions) -> Option<Box<Self>> {
         let timers = Self::new(options);
         let is_exact = matches!(timers.wait, Wait::Exact) && timers.wakes_every.is_none();
         (!is_exact).then(|| Box::new(timers))
     }
 
-    /// Whether a timer fires at a time that depends on nothing but when it is due.
+    /// Whether the time at which a timer fires depends only on its deadline.
     pub(super) const fn are_fixed(&self) -> bool {
         !matches!(self.wait, Wait::Epoll(_))
     }
