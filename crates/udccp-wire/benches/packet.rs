@@ -40,7 +40,7 @@ fn report(what: &str, ns: f64, peers: &[(&str, f64)]) {
     println!();
 }
 
-/// Nanoseconds of one call, the best of many batches.
+/// Nanoseconds per call: the fastest of many batches.
 #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 fn nanos<T>(mut call: impl FnMut() -> T) -> f64 {
     const CALLS: u32 = 10_000;
@@ -102,7 +102,7 @@ fn emit_data_ack_encapsulated(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// As an endpoint does it: from an arena, as shared bytes.
+/// Emits as an endpoint does: into an arena, frozen as shared bytes.
 #[divan::bench]
 fn emit_data_ack_split_freeze(bencher: Bencher<'_, '_>) {
     let mut arena = BytesMut::with_capacity(1 << 16);
@@ -151,7 +151,7 @@ fn copy_of_the_same_bytes() -> impl FnMut() -> usize {
     }
 }
 
-/// A TCP header with 20 bytes of options, as etherparse knows it.
+/// A TCP header with 20 bytes of options, as etherparse represents it.
 fn tcp() -> TcpHeader {
     let mut tcp = TcpHeader::new(41_000, 5001, 0x1234_5678, 65_535);
     tcp.set_options_raw(&[[1; 16].as_slice(), &[0; 4]].concat()).expect("twenty bytes fit");

@@ -1,4 +1,4 @@
-//! Prints a DCCP packet given in hexadecimal, as it goes inside UDP.
+//! Prints a DCCP packet given in hexadecimal, as it appears inside UDP.
 //!
 //! ```sh
 //! cargo run -p udccp-wire --example decode -- a0281389 05000000 01000000 00000007 0000002a

@@ -8,10 +8,10 @@ const POLY: u32 = 0x82f6_3b78;
 /// Eight bytes are processed per step, each with its own table.
 static TABLES: [[u32; 256]; 8] = tables();
 
-/// `x^(8 * 2^k)` modulo the polynomial: appending `2^k` zero bytes is multiplying by it.
+/// `x^(8 * 2^k)` modulo the polynomial. Multiplying by it appends `2^k` zero bytes.
 static ZERO_POWERS: [u32; 64] = zero_powers();
 
-/// A CRC in progress. Data can be added in pieces, and zero bytes by their number.
+/// A CRC in progress. Data is added in pieces; zero bytes are added by their count.
 #[derive(Clone, Copy, Debug)]
 pub struct Crc32c(u32);
 

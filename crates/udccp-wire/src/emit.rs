@@ -14,7 +14,7 @@ use crate::types::PacketType;
 use crate::view::covered_len;
 use crate::{IP_PROTOCOL, MAX_HEADER_LEN};
 
-/// Room asked of the buffer at once: the longest fixed header and the options of most packets.
+/// Capacity requested at once: the longest fixed header and the options of most packets.
 const USUAL_LEN: usize = 64;
 
 /// The fixed part of a header.
@@ -113,8 +113,8 @@ impl fmt::Display for HeaderFull {
 impl core::error::Error for HeaderFull {}
 
 impl HeaderKind {
-    /// A packet of type `ty`, with those of these fields that it has. A Reset has code and data
-    /// zero; see [`HeaderKind::with_reset`].
+    /// A packet of type `ty`, with those of the given fields that the type has. A Reset gets code
+    /// and data zero; see [`HeaderKind::with_reset`].
     pub const fn of(ty: PacketType, ack: Seqno, service: ServiceCode) -> Self {
         match ty {
             PacketType::Request => Self::Request { service },
@@ -216,8 +216,8 @@ impl Header {
     }
 
     /// Appends the fixed header, with Data Offset, CCVal, CsCov and Checksum zero, and returns its
-    /// sum. Summing registers is cheaper than reading back what was just stored, and one long
-    /// append is cheaper than several short ones, which wait for each other's length.
+    /// sum. Summing registers is cheaper than reading back the stored bytes. One long append is
+    /// cheaper than several short ones, each of which waits for the length of the one before.
     fn put(&self, buf: &mut BytesMut) -> Sum {
         buf.reserve(USUAL_LEN);
         let ports = u64::from(self.src_port) << 48 | u64::from(self.dst_port) << 32;

@@ -1,5 +1,5 @@
-//! Opens the envelope of a captured packet: link header, IP header, perhaps UDP. For tools and
-//! tests; running connections do not use it.
+//! Parses the envelope of a captured packet: link header, IP header, and UDP header if there is
+//! one. For tools and tests; running connections do not use it.
 
 use core::fmt;
 
@@ -31,18 +31,18 @@ pub struct Envelope<'a> {
     pub dccp_len: usize,
 }
 
-/// What is known of the checksum of a captured packet.
+/// The state of the checksum of a captured packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChecksumState {
     /// It is right.
     Valid,
     /// It is wrong.
     Invalid,
-    /// Not all that it covers was captured, or the network device was yet to fill it in.
+    /// Not all of the covered bytes were captured, or the network device had not filled it in yet.
     Unknown,
 }
 
-/// Why a frame holds no DCCP packet that can be looked at.
+/// Why a frame holds no DCCP packet that can be parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EnvelopeError {
     /// The frame ends within a link or IP header.
@@ -51,20 +51,20 @@ pub enum EnvelopeError {
     NotIp(u16),
     /// The IP header contradicts itself.
     BadIpHeader,
-    /// A fragment; these are not put together.
+    /// A fragment; fragments are not reassembled.
     Fragment,
     /// Another transport protocol, or UDP between other ports.
     NotDccp {
         /// IP protocol number.
         protocol: u8,
     },
-    /// UDP around DCCP, but to be dropped.
+    /// UDP around DCCP, but invalid, so a receiver drops it.
     Udp(UdpError),
 }
 
 impl<'a> Envelope<'a> {
-    /// Opens the envelope around a captured frame. UDP is taken for DCCP-UDP where one of its
-    /// ports is among `udp_ports`, usually [`crate::udp::DEFAULT_PORT`] alone.
+    /// Parses the envelope of a captured frame. UDP is taken for DCCP-UDP if one of its ports is
+    /// among `udp_ports`, usually [`crate::udp::DEFAULT_PORT`] alone.
     pub fn parse(
         link: LinkType,
         frame: &'a [u8],
@@ -91,7 +91,7 @@ impl<'a> Envelope<'a> {
         PacketView::new(self.dccp, self.dccp_len)
     }
 
-    /// What the checksum says: the UDP checksum where there is UDP, the header checksum elsewhere.
+    /// The state of the checksum: the UDP checksum inside UDP, otherwise the header checksum.
     pub fn checksum(&self, packet: &PacketView<'_>) -> ChecksumState {
         let whole = self.dccp.len() == self.dccp_len;
         let valid = match self.udp {
@@ -112,8 +112,8 @@ impl<'a> Envelope<'a> {
     }
 }
 
-/// The header and payload of a UDP datagram that carries DCCP. The ports may be read from a header
-/// that is cut short.
+/// The header and payload of a UDP datagram that carries DCCP. The ports are read even if the
+/// header is truncated.
 fn decapsulate<'a>(
     packet: &IpPacket<'a>,
     udp_ports: &[u16],

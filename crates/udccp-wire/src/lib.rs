@@ -1,8 +1,8 @@
 //! DCCP packets as bytes: views, owned packets, options, checksums, UDP encapsulation.
 //!
-//! There are two types of packets. [`PacketView`] is a checked, borrowed view of received bytes; it
-//! never panics, whatever they are. [`Packet`] owns its parts; parsing what it emits returns an
-//! equal packet. The fast path needs neither allocation nor [`Packet`]: it reads with
+//! There are two types of packets. [`PacketView`] is a checked, borrowed view of received bytes. It
+//! never panics, whatever the bytes are. [`Packet`] owns its parts; parsing what it emits returns
+//! an equal packet. The fast path needs neither allocation nor [`Packet`]: it reads with
 //! [`PacketView`] and [`Options`], and writes with [`Emitter`].
 //!
 //! Included are all packet types of RFC 4340 and the Listen packet of RFC 5596, every option of RFC

@@ -103,7 +103,7 @@ impl Packet {
     }
 }
 
-/// Removes the Padding that emission will add: what fills the last word, and no more.
+/// Removes the Padding that emission will add: only what fills the last word.
 fn drop_final_padding(options: &mut Vec<OptionValue>) {
     let padding = options.iter().rev().take_while(|o| o.kind == crate::option_kind::PADDING);
     let dropped = padding.count() % 4;

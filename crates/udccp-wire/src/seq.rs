@@ -12,7 +12,7 @@ pub struct Seqno(NonZeroU64);
 
 const BITS: u32 = 48;
 const MASK: u64 = (1 << BITS) - 1;
-/// Always set, above the number, so that an `Option<Seqno>` is as small as a `Seqno`.
+/// Always set, in a bit above the number, so that an `Option<Seqno>` is as small as a `Seqno`.
 const PRESENT: NonZeroU64 = NonZeroU64::new(1 << 63).unwrap();
 const LOW_MASK: u64 = (1 << 24) - 1;
 const LOW_HALF: u64 = 1 << 23;
@@ -66,10 +66,10 @@ impl Seqno {
         self.sub(1)
     }
 
-    /// Signed circular distance `self - other`, in `-2^47..2^47`: positive where `self` is later.
+    /// Signed circular distance `self - other`, in `-2^47..2^47`: positive if `self` is later.
     #[inline]
     pub const fn distance_from(self, other: Self) -> i64 {
-        // The 48-bit difference is moved to the top so that the arithmetic shift extends its sign.
+        // Moved to the top, so that the arithmetic shift extends the sign of the 48-bit difference.
         ((self.0.get().wrapping_sub(other.0.get()) << (64 - BITS)) as i64) >> (64 - BITS)
     }
 

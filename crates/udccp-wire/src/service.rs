@@ -162,8 +162,8 @@ mod tests {
     fn a_code_has_a_default_port_of_the_dynamic_range() {
         let port = |s: &str| s.parse::<ServiceCode>().unwrap().default_port();
         assert_eq!(port("SC:fdpz"), 64_634);
-        // The text of the RFC has 65015 and 65000; its formula, which gives 64634 for SC:fdpz as
-        // the text says, gives these, 15 apart likewise.
+        // The text of the RFC gives 65015 and 65000, but its formula, which does give 64634 for
+        // SC:fdpz, gives these values. They also differ by 15.
         assert_eq!((port("SC:Fooo"), port("SC:Foop")), (60_919, 60_904));
         assert_eq!(port("SC:Foo2"), port("SC:Foo1") + 1);
         for n in 0..100_000_u32 {

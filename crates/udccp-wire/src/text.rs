@@ -18,7 +18,7 @@ impl Display for PacketView<'_> {
 }
 
 impl Display for Envelope<'_> {
-    /// As the packet alone, with addresses, and with what is unusual about the envelope.
+    /// The packet as above, with addresses, and with anything unusual about the envelope.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let packet = match self.packet() {
             Ok(packet) => packet,
@@ -181,7 +181,7 @@ fn write_ack_vector(cells: &[u8], f: &mut Formatter<'_>) -> fmt::Result {
     Ok(())
 }
 
-/// Runs, newest first, of what happened to the data.
+/// Runs, newest first, each with its drop code.
 fn write_blocks(blocks: &[u8], f: &mut Formatter<'_>) -> fmt::Result {
     const CODES: [&str; 8] = [
         "Protocol Constraints",

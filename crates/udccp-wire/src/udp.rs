@@ -41,11 +41,11 @@ pub enum UdpError {
 }
 
 /// Checks the UDP header at the beginning of `bytes`, of a datagram of `total_len` bytes, and
-/// returns it with its payload (the part that is in `bytes`). [`verify`] checks the checksum. That
-/// Length has room for the whole DCCP header is checked when the payload is parsed.
+/// returns it with its payload (the part that is in `bytes`). [`verify`] checks the checksum.
+/// Parsing the payload checks that Length has room for the whole DCCP header.
 ///
 /// # Errors
-/// The datagram has to be dropped.
+/// Why a receiver drops the datagram.
 pub fn parse(bytes: &[u8], total_len: usize) -> Result<(UdpHeader, &[u8]), UdpError> {
     let (header, payload) =
         UdpHeader::read(bytes).ok_or(UdpError::Truncated { have: bytes.len() })?;

@@ -1,5 +1,5 @@
-//! Writes the headers of most packets from registers: the same bytes as [`crate::Emitter`], without
-//! a buffer that grows.
+//! Writes the headers of most packets from registers: the same bytes as [`crate::Emitter`] writes,
+//! but without a growing buffer.
 
 use crate::checksum::Sum;
 use crate::emit::{Header, HeaderKind};

@@ -127,9 +127,9 @@ impl<'a> PacketView<'a> {
         Ok(view)
     }
 
-    /// As [`Self::new`], only for Data, Ack and DataAck packets with 48-bit numbers and full
-    /// Checksum Coverage, as nearly all are, and with only the checks these need; `None` for any
-    /// other.
+    /// As [`Self::new`], but only for Data, Ack and DataAck packets with 48-bit numbers and full
+    /// Checksum Coverage, as nearly all are, and with only the checks that these need. `None` for
+    /// any other packet.
     #[inline]
     pub fn of_usual(bytes: &'a [u8], total_len: usize) -> Option<Self> {
         let (head, rest) = bytes.split_first_chunk::<16>()?;
@@ -275,7 +275,7 @@ impl<'a> PacketView<'a> {
         self.bytes.get(usize::from(self.fixed_len)..usize::from(self.offset)).unwrap_or(&[])
     }
 
-    /// The part of the application data that is in the bytes given.
+    /// The part of the application data that is in the given bytes.
     #[inline]
     pub fn payload_in_header(&self) -> &'a [u8] {
         self.bytes.get(usize::from(self.offset)..).unwrap_or(&[])
@@ -287,13 +287,13 @@ impl<'a> PacketView<'a> {
         (word32(self.bytes, 4) & 0xffff) as u16
     }
 
-    /// Whether the header checksum is correct. The application data is what follows in the bytes
-    /// given, then `rest`, then `zeros` zero bytes; only the part within Checksum Coverage is
-    /// summed. False if there are fewer bytes than the packet's length.
+    /// Whether the header checksum is correct. The application data consists of the bytes after the
+    /// header in the given bytes, then `rest`, then `zeros` zero bytes. Only the part within
+    /// Checksum Coverage is summed. False if there are fewer bytes than the packet's length.
     #[inline]
     pub fn verify_checksum(&self, pseudo: &PseudoHeader, rest: &[u8], zeros: usize) -> bool {
         if let (Ok(header), true) = (<&[u8; 16]>::try_from(self.bytes), rest.is_empty()) {
-            // A Data packet whose data is only counted: its size is known.
+            // The usual case: a Data packet whose data is a count of zeros of the right size.
             if self.data_offset() == header.len() && self.data_len() == zeros {
                 let mut sum = pseudo.sum(crate::IP_PROTOCOL, self.total_len);
                 sum.add_16(header);

@@ -1,4 +1,4 @@
-//! Packets of the Linux kernel parse, verify, and are emitted again byte by byte.
+//! Packets of the Linux kernel parse, verify, and are re-emitted byte for byte.
 
 mod support;
 
@@ -50,7 +50,7 @@ fn a_flipped_bit_spoils_the_checksum() {
     }
 }
 
-/// The first packets of a connection, option by option, against what the kernel is known to say.
+/// Compares each option of a connection's first packets with what the kernel is known to send.
 #[test]
 fn the_kernels_handshake_reads_as_it_was_meant() {
     let captures = kernel_captures();
@@ -94,7 +94,7 @@ fn partial_checksums_of_another_stack_verify() {
     }
 }
 
-/// Options that reach beyond option space: each fault is typed, and says what the RFC does.
+/// Options beyond option space are typed errors, with the reaction that the RFC requires.
 #[test]
 fn options_out_of_bounds_are_typed_errors() {
     let Some(capture) = foreign_capture("tcpdump-dccp_options-oobr.pcap") else { return };

@@ -144,7 +144,7 @@ fn udp_that_must_be_dropped_is_refused() {
     let have = datagram.len();
     let length = have as u16 + 1;
     assert_eq!(fault(|b| b[5] += 1), UdpError::LengthTooLarge { length, have });
-    // A Length that cuts into the DCCP header is found when that is parsed.
+    // A Length that cuts into the DCCP header is detected when that header is parsed.
     let mut short = datagram.clone();
     short[5] = 20 + 8;
     let (header, inside) = udp::parse(&short, short.len()).unwrap();
@@ -218,7 +218,7 @@ fn packets_as_text() {
     );
 }
 
-/// The text of a real connection's first packets.
+/// The printed text of a real connection's first packets.
 #[test]
 fn the_kernels_handshake_as_text() {
     let captures = support::kernel_captures();

@@ -1,4 +1,4 @@
-//! Laws that hold for all packets: parsing what was emitted gives it back; no bytes panic.
+//! Properties of all packets: parsing an emitted packet returns it, and no input bytes panic.
 
 use bytes::BytesMut;
 use proptest::collection::vec;
@@ -96,7 +96,7 @@ fn make_option(which: u8, byte: u8, wide: u64, number: u32, value: &[u8]) -> Opt
         _ => OptionRef::Unknown { kind: 46 + byte % 82, data: value },
     };
     let owned = OptionValue::from(option);
-    // The law of single options, here where every option passes by.
+    // Every generated option passes here, so this checks the round trip of single options.
     if which != 22 {
         assert_eq!(owned.as_ref(), Ok(option));
     }
@@ -125,7 +125,7 @@ fn pseudo() -> impl Strategy<Value = PseudoHeader> {
     ]
 }
 
-/// Everything that can be asked of bytes, for the tests that must not panic.
+/// Calls every function that reads bytes, for the tests that they never panic.
 fn ask_everything(bytes: &[u8], total_len: usize) {
     let pseudo = PseudoHeader::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
     if let Ok(view) = PacketView::new(bytes, total_len) {
@@ -185,7 +185,7 @@ proptest! {
         let rest = &whole[cut..len + real.len()];
         prop_assert!(view.verify_checksum(&pseudo, rest, zeros));
         let wrong = PseudoHeader::new([1, 2, 3, 4].into(), [5, 6, 7, 8].into());
-        // One pair of other addresses in 65,535 has the same sum.
+        // One in 65,535 other address pairs has the same sum.
         let is_same = packet.emit(&wrong).unwrap() == whole;
         prop_assert_eq!(view.verify_checksum(&wrong, rest, zeros), is_same);
     }
@@ -225,7 +225,7 @@ proptest! {
         ask_everything(&bytes, extra);
     }
 
-    /// Bytes that begin like a packet get further than random ones.
+    /// Bytes that begin like a packet pass more checks than random ones.
     #[test]
     fn no_damaged_packet_panics(
         packet in packet(), pseudo in pseudo(), cut in any::<prop::sample::Index>(),
@@ -262,7 +262,7 @@ fn header_of(n: u64, kind: HeaderKind) -> Header {
     }
 }
 
-/// Both views say the same of all that a packet of their type has.
+/// Checks that both views return the same for all fields of their packet type.
 fn assert_alike(usual: &PacketView<'_>, view: &PacketView<'_>) {
     assert_eq!(usual.header(), view.header());
     assert_eq!(usual.ack_raw(), view.ack_raw());
@@ -272,8 +272,8 @@ fn assert_alike(usual: &PacketView<'_>, view: &PacketView<'_>) {
     assert_eq!(usual.checksum(), view.checksum());
 }
 
-/// Where the short way reads a packet, it reads the same as the long one; a flipped bit that the
-/// checksum covers is found by both.
+/// Checks that the fast path reads a packet exactly as the general one does, and that both detect a
+/// flipped bit under the checksum.
 fn assert_read_alike(long: &[u8], n: u64, pseudo: &PseudoHeader, zeros: usize) {
     for flipped in [0, n as usize % (long.len() * 8)] {
         let mut bytes = long.to_vec();
@@ -348,7 +348,7 @@ fn the_short_way_of_acks_is_the_long_one() {
 }
 
 proptest! {
-    /// Whatever the bytes are, data behind the header or not.
+    /// For any bytes, with the data in the header buffer or separate.
     #[test]
     fn the_short_way_reads_any_bytes_as_the_long_one(
         mut bytes in vec(any::<u8>(), 0..80),

@@ -1,4 +1,4 @@
-//! The rules of RFC 4340 that can be seen on one packet alone.
+//! The rules of RFC 4340 that can be checked on a single packet.
 
 use bytes::BytesMut;
 use udccp_wire::{
@@ -46,7 +46,7 @@ fn view_error(bytes: &[u8]) -> WireError {
     error
 }
 
-/// The header of a Request, byte by byte as the RFC draws it.
+/// The header of a Request, byte by byte as in the RFC's diagram.
 #[test]
 fn a_request_looks_as_drawn() {
     let bytes = bytes_of(header(HeaderKind::Request { service: ServiceCode(0x6664_707a) }), b"");
@@ -173,7 +173,7 @@ fn coverage_stays_within_the_data() {
 }
 
 //= 4340-9.2-2 test
-/// As a packet of another implementation: the coverage is in the header, whatever follows.
+/// A packet from another implementation sets the coverage in its header, whatever data follows.
 #[test]
 fn coverage_up_to_the_last_byte_of_data_is_taken_and_one_byte_more_is_not() {
     for cscov in 0..=15_u8 {

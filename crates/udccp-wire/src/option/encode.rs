@@ -5,8 +5,8 @@ use bytes::BytesMut;
 use super::OptionRef;
 use crate::checksum::Sum;
 
-/// Where options are written: a buffer, and the sum of what went into it. Summing the parts on
-/// their way is cheaper than reading back what was just stored.
+/// The output of encoding: a buffer, and the sum of the bytes appended. Summing values as they are
+/// appended is cheaper than reading back the stored bytes.
 pub(crate) struct Out<'a> {
     pub(crate) buf: &'a mut BytesMut,
     pub(crate) sum: &'a mut Sum,
@@ -67,7 +67,7 @@ impl OptionRef<'_> {
         }
     }
 
-    /// All options that need not be fast.
+    /// Appends options that are rare, so their encoding need not be fast.
     #[inline(never)]
     fn put_rare(&self, len: u8, out: &mut Out<'_>) {
         let kind = self.kind();
@@ -95,7 +95,7 @@ impl OptionRef<'_> {
                 let [a, b, c, d] = (nonce << 2).to_be_bytes();
                 out.put([kind, len, rate & 15, ttl_diff], &[a, b, c, d]);
             }
-            // As in SCTP, whose CRC this is: least significant byte first.
+            // As in SCTP, which uses the same CRC: least significant byte first.
             Self::DataChecksum(n) => out.put([kind, len], &n.to_le_bytes()),
             Self::TimestampEcho { timestamp, elapsed } => {
                 out.put([kind, len], &timestamp.to_be_bytes());

@@ -43,7 +43,7 @@ pub(crate) fn kernel_captures() -> Vec<Capture> {
     paths.iter().map(|path| Capture::read(path)).collect()
 }
 
-/// A capture from beside the repository; `None`, and a word about it, where it is not there.
+/// A capture from outside the repository. If it is missing, prints a note and returns `None`.
 pub(crate) fn foreign_capture(name: &str) -> Option<Capture> {
     let path = root().join("../shared/captures").join(name);
     if path.exists() {
@@ -53,7 +53,7 @@ pub(crate) fn foreign_capture(name: &str) -> Option<Capture> {
     None
 }
 
-/// A line for whoever runs the tests with `--nocapture`.
+/// Prints a line for those who run the tests with `--nocapture`.
 #[expect(clippy::print_stdout, reason = "a test says what it skipped or counted")]
 pub(crate) fn note(line: impl std::fmt::Display) {
     println!("{line}");
