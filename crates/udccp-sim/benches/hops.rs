@@ -1,8 +1,8 @@
-//! What the machinery alone costs: links, events and recorders under toy transports.
+//! The cost of the simulator alone: links, events and recorders under toy transports.
 //!
 //! `cargo bench -p udccp-sim --bench hops` prints hops (links crossed by packets) per second of
 //! one core, events per delivered data packet, and nanoseconds per delivered data packet.
-//! `-- --only "2 flows, RTT 100 ms" --runs 1` chooses a case and how often it runs.
+//! `-- --only "2 flows, RTT 100 ms" --runs 1` selects a case and the number of runs.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark owns a clock")]
 #![allow(clippy::print_stdout, reason = "a benchmark prints its result")]
@@ -94,7 +94,7 @@ fn report(case: &Case) {
 }
 
 fn main() {
-    // `--profile` runs little and once, for tools that slow it down a hundredfold.
+    // `--profile` does one short run, for profilers that slow it down a hundredfold.
     if std::env::args().any(|a| a == "--profile") {
         run(&case("2 flows, RTT 100 ms", 2, 100, 100, 10));
         return;

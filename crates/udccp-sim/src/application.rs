@@ -51,8 +51,8 @@ impl Application {
         }
     }
 
-    /// The next time at which something has to be done, whatever the network does; [`Instant::MAX`]
-    /// if there is none.
+    /// The next time at which there is something to do without input from the network;
+    /// [`Instant::MAX`] if there is none.
     #[inline]
     pub fn poll_timeout(&self) -> Instant {
         match self.phase {
@@ -88,7 +88,7 @@ impl Application {
         self.source.as_ref()
     }
 
-    /// The source, to start it and to tell it what was delivered.
+    /// The source, to start it and to report deliveries to it.
     pub fn source_mut(&mut self) -> &mut dyn Source {
         self.source.as_mut()
     }
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
     use crate::source::Bulk;
 
-    /// Takes everything.
+    /// A port that accepts everything.
     struct Taker;
 
     impl AppPort for Taker {

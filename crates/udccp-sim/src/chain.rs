@@ -23,7 +23,7 @@ pub struct Chain {
     pub(crate) hops: Vec<HopConfig>,
     pub(crate) pairs: Vec<PairConfig>,
     pub(crate) flows: Vec<FlowOf>,
-    /// The makers of the pairs of these flows, by flow.
+    /// The makers of transports for flows added with [`Chain::add_transfers`], by flow.
     pub(crate) makers: BTreeMap<usize, Maker>,
     pub(crate) quick_start: bool,
     pub(crate) ip: IpVersion,
@@ -60,9 +60,9 @@ impl Chain {
         self.add_flow(pair.name.clone(), vec![pair])
     }
 
-    /// Adds a flow of several pairs that are counted together (transfers that come and go, each
-    /// between hosts of its own). Their transports use [`PairAddresses::of`] from `self.pairs()`
-    /// on.
+    /// Adds a flow of several pairs that are counted together, such as short transfers, each
+    /// between its own hosts. Build their transports with [`PairAddresses::of`], from
+    /// `self.pairs()` on.
     pub fn add_flow(&mut self, name: impl Into<String>, pairs: Vec<PairConfig>) -> &mut Self {
         let first = self.pairs.len();
         self.flows.push(FlowOf { name: name.into(), first, pairs: pairs.len() });
@@ -71,7 +71,7 @@ impl Chain {
     }
 
     /// As [`Self::add_flow`], for pairs that exist only while they are needed
-    /// ([`PairConfig::later`]). `maker` makes the transports of each pair when it starts; they are
+    /// ([`PairConfig::later`]). `maker` makes the transports of each pair when it starts. They are
     /// dropped when both are [spent](udccp_base::Transport::is_spent) and no packet is on its way
     /// to them.
     pub fn add_transfers(
@@ -85,8 +85,8 @@ impl Chain {
         self.add_flow(name, pairs)
     }
 
-    /// Sets whether the routers take part in Quick-Start (RFC 4782; default no). They approve what
-    /// traffic and the approvals of the last half second leave of 90 % of their links' rates.
+    /// Sets whether the routers support Quick-Start (RFC 4782; default no). A router approves what
+    /// remains of 90 % of the link's rate after traffic and the approvals of the last half second.
     pub const fn set_quick_start(&mut self, takes_part: bool) -> &mut Self {
         self.quick_start = takes_part;
         self
@@ -112,7 +112,7 @@ impl Chain {
         crate::run::run(self, run, None)
     }
 
-    /// Runs to the end in step with a clock. If its transports are not simulated but stand for
+    /// Runs to the end in step with a clock. If the transports are not simulated but represent
     /// other hosts, this is an emulator.
     ///
     /// # Errors

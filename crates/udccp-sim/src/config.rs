@@ -12,8 +12,8 @@ use crate::capture::Capture;
 use crate::source::Source;
 use crate::transfers::Absent;
 
-/// The access link of one host. Both directions are the same, except `variation`: that is the
-/// timing noise of the host, in the packets it sends (see
+/// The access link of one host. Both directions are the same, except for `variation`: it applies
+/// to the packets that the host sends, as the host's timing noise (see
 /// [`RateDelay::with_jitter`](udccp_link::RateDelay::with_jitter)).
 pub type AccessConfig = LinkConfig;
 
@@ -58,15 +58,15 @@ pub struct PairConfig {
     pub sender_access: Arc<AccessConfig>,
     /// Link between the receiver's router and the receiver.
     pub receiver_access: Arc<AccessConfig>,
-    /// Number of the sender's router, from 0 at the left; `None`: the first. A flow that enters to
-    /// the right of where it leaves runs from right to left.
+    /// Number of the sender's router, from 0 at the left; `None`: the first. A flow whose `enters`
+    /// is to the right of its `leaves` runs from right to left.
     pub enters: Option<usize>,
     /// Number of the receiver's router; `None`: the last.
     pub leaves: Option<usize>,
     /// When the sender opens, since the start of the run.
     pub start: Duration,
-    /// The start is delayed by a time with uniform distribution in `0..start_jitter`. A fixed phase
-    /// can change a fairness index by 0.1.
+    /// The start is delayed by a time with uniform distribution in `0..start_jitter`. With a fixed
+    /// phase instead, a fairness index can change by 0.1.
     pub start_jitter: Duration,
     /// When the source ends and the sender closes, since the start of the run; `None`: never.
     pub stop: Option<Duration>,
@@ -126,7 +126,7 @@ pub struct RunConfig<'a> {
     pub seed: Seed,
     /// Check the invariants at every step (about a third slower).
     pub check: bool,
-    /// Where packets are captured to; `None`: nowhere.
+    /// Where to write captures; `None`: nowhere.
     pub capture: Option<Capture<'a>>,
     /// Set by another thread to end the run without a result ([`crate::SimError::Stopped`]). The
     /// run checks it every few thousand events.

@@ -19,7 +19,7 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
-    /// Of these hosts (sender, receiver, sender...) and plans, one a pair.
+    /// Sums over these hosts (sender, receiver, sender...) and plans, one per pair.
     pub(crate) fn of(hosts: &[Host], plans: &[PairPlan], run: &RunConfig<'_>) -> Self {
         let mut all = Self::default();
         for (ends, plan) in hosts.chunks_exact(2).zip(plans) {
@@ -61,7 +61,7 @@ impl Ends {
     }
 }
 
-/// Counts are of the whole run, times of what ended in the measured window.
+/// Adds the times of a pair. Counts cover the whole run, times only the measured window.
 fn add(all: &mut Option<Completions>, times: &Times, run: &RunConfig<'_>) {
     let all = all.get_or_insert_default();
     all.begun += times.begun;

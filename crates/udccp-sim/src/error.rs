@@ -12,7 +12,7 @@ pub enum SimError {
         /// Which setting, and what is valid.
         what: String,
     },
-    /// Time stands still: a component causes one event after another at the same time.
+    /// Time stands still: components cause event after event at the same time.
     #[error("time stands still at {at}: {events} events, the last of {component}")]
     Livelock {
         /// The instant.
@@ -30,7 +30,7 @@ pub enum SimError {
         /// What is wrong.
         what: String,
     },
-    /// The owner of the clock of a paced run, or of [`crate::RunConfig::stop`], ended it.
+    /// The owner of the clock of a paced run, or of [`crate::RunConfig::stop`], ended the run.
     #[error("stopped at {at}")]
     Stopped {
         /// When.

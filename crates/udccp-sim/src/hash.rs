@@ -1,11 +1,11 @@
-//! A number that stands for everything that happened.
+//! A hash over all events of a run.
 
 use udccp_base::Instant;
 
-/// What happened, for the log that is hashed.
+/// The kinds of events in the log that is hashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A host's timer or its application's.
+    /// A timer of the host or its application expired.
     Wake = 1,
     /// A host put a packet on its link.
     Sent = 2,

@@ -18,25 +18,25 @@ pub(crate) struct Host {
     pub(crate) uplink: u32,
     /// Number of the path on which its packets travel.
     pub(crate) path: u32,
-    /// Where the last packet went, to save a look-up.
+    /// Destination of the last packet, to save a look-up.
     pub(crate) last_to: (IpAddr, u32),
-    /// The source of the pair wants to know what is delivered here.
+    /// Whether deliveries here are reported to the source of the pair.
     pub(crate) is_heard: bool,
-    /// Its packets may have the Quick-Start option.
+    /// Whether its packets may have the Quick-Start option.
     pub(crate) uses_quick_start: bool,
-    /// Its transport wants to know when packets leave the device.
+    /// Whether its transport needs to know when packets leave the device.
     pub(crate) watches_device: bool,
-    /// Whether its transport comes and goes.
+    /// When its transport exists.
     pub(crate) life: Life,
-    /// Packets that it sent, and that arrived here.
+    /// Packets that it sent, and packets that arrived here.
     pub(crate) sent: u32,
     pub(crate) arrived: u32,
-    /// Application bytes that arrived, and when the last of them did.
+    /// Application bytes received, and when the last of them arrived.
     pub(crate) delivered_bytes: u64,
     pub(crate) last_delivery: Instant,
 }
 
-/// The host of the pair's sender, whose application speaks at both ends.
+/// The host of the pair's sender, whose source is the application at both ends.
 pub(crate) const fn sender_beside(host: usize) -> usize {
     host & !1
 }
@@ -56,8 +56,8 @@ impl Host {
         [timer, self.app.as_ref().map_or(Instant::MAX, Application::poll_timeout)]
     }
 
-    /// Starts and stops the application and tells the transport the time; `timers` is what
-    /// [`Self::poll_timeouts`] said.
+    /// Starts and stops the application, and passes the time to the transport. `timers` is the
+    /// result of [`Self::poll_timeouts`].
     pub(crate) fn handle_timeout(&mut self, now: Instant, timers: [Instant; 2]) {
         let [mut timer, app_timer] = timers;
         if let Some(app) = self.app.as_mut().filter(|_| app_timer <= now) {
@@ -77,13 +77,13 @@ impl Host {
         }
     }
 
-    /// Lets the application offer what it has. Returns whether the transport took anything.
+    /// Lets the application offer its data. Returns whether the transport accepted any.
     #[inline]
     pub(crate) fn feed(&mut self, now: Instant) -> bool {
         self.app.as_mut().is_some_and(|app| app.feed(now, self.transport.as_mut()))
     }
 
-    /// Notes application bytes that arrived.
+    /// Counts application bytes that arrived.
     #[inline]
     pub(crate) fn count_delivered(&mut self, now: Instant, bytes: u64) {
         if bytes > 0 {

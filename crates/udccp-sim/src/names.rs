@@ -1,4 +1,4 @@
-//! Names of hosts and links, computed when needed, because those of many flows take much memory.
+//! Names of hosts and links. Computed on demand, because those of many flows take much memory.
 
 use crate::config::PairConfig;
 
@@ -13,10 +13,10 @@ pub fn link_name(index: usize, hops: usize) -> String {
     format!("{} {way}", hop_name(index / 2, hops))
 }
 
-/// Links of a pair, in their order.
+/// The links of a pair, in order.
 const ACCESS: [&str; 4] = ["sender up", "sender down", "receiver up", "receiver down"];
 
-/// Names of all components: two hosts a pair, two links a hop, then four links a pair.
+/// Names of all components: two hosts per pair, two links per hop, then four links per pair.
 #[derive(Debug)]
 pub(crate) struct Names {
     hops: usize,

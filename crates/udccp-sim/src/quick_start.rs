@@ -2,21 +2,21 @@
 
 use udccp_base::{DataRate, Duration, Instant, QuickStart, QuickStartFunction};
 
-/// Approvals count for so long: the senders use them within a round-trip time or two.
+/// How long an approval counts: senders use it within a round-trip time or two.
 const APPROVAL_LASTS: Duration = Duration::from_millis(500);
-/// Use of the link is measured over so long.
+/// The period over which use of the link is measured.
 const MEASURED_OVER: Duration = Duration::from_millis(100);
-/// Of a link's rate, what traffic and approvals together may have, in percent.
+/// The share of a link's rate for traffic and approvals together, in percent.
 const TARGET_PERCENT: u64 = 90;
 
 /// The Quick-Start state of the router at the near end of a link.
 #[derive(Debug)]
 pub(crate) struct QuickStartLink {
-    /// `None` where the link has no rate.
+    /// `None` if the link has no rate.
     capacity: Option<DataRate>,
     period: Instant,
     bytes: u64,
-    /// Bytes per second of the last whole period.
+    /// Bytes per second in the last whole period.
     used: u64,
     approved: Vec<(Instant, u64)>,
 }

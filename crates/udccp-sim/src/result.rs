@@ -8,7 +8,7 @@ use crate::source::SourceStats;
 /// The result of a run. Times are since the start of the run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunResult {
-    /// One per flow, in the order in which they were added.
+    /// One per flow, in the order in which flows were added.
     pub flows: Vec<FlowResult>,
     /// The links between the routers, and the rest of the network.
     pub system: SystemResult,
@@ -26,7 +26,7 @@ pub struct FlowResult {
     pub name: String,
     /// When the sender was opened (the configured start plus the random phase).
     pub start: Duration,
-    /// When the sender was closed; `None` when it never was.
+    /// When the sender was closed; `None` if it never was.
     pub stop: Option<Duration>,
     /// Packets from the sender to the receiver, whole run.
     pub forward: PathCounts,
@@ -38,7 +38,7 @@ pub struct FlowResult {
     pub measured_reverse: PathWindow,
     /// Bytes delivered to the receiver's application in the whole run.
     pub goodput_bytes: u64,
-    /// What the source offered.
+    /// Counts of what the source offered.
     pub source: SourceStats,
     /// Messages, if the source tracks them: from creation to complete arrival at the receiver.
     pub messages: Option<Completions>,
@@ -64,9 +64,8 @@ pub struct Completions {
     pub begun: u64,
     /// How many of these were completed.
     pub completed: u64,
-    /// Messages and requests that the source gave up. For transfers, those that ended with data
-    /// lost on the way, over a transport without retransmission (they are also counted as
-    /// completed).
+    /// Messages and requests that the source gave up. For transfers: those that ended with data
+    /// lost, over a transport without retransmission (they also count as completed).
     pub given_up: u64,
     /// Durations, shortest first: of messages and responses completed in the measured window, and
     /// of transfers of the whole run.

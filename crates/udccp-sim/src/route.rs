@@ -1,4 +1,4 @@
-//! The way of each flow over the hops.
+//! The route of each flow over the hops.
 
 use core::ops::Range;
 
@@ -10,20 +10,20 @@ use crate::result::Crossing;
 /// The hops that a flow crosses.
 #[derive(Clone, Debug)]
 pub(crate) struct Route {
-    /// In the order in which its data crosses them.
+    /// In the order in which data crosses them.
     hops: Vec<usize>,
-    /// From right to left.
+    /// Whether data runs from right to left.
     is_reverse: bool,
 }
 
-/// What is known of a flow before it runs.
+/// The properties of a flow that are known before the run.
 pub(crate) struct FlowPlan {
     pub(crate) of: FlowOf,
     pub(crate) route: Route,
 }
 
 impl Route {
-    /// The way of a flow; all its pairs take that of the first.
+    /// The route of a flow. All its pairs take the route of the first.
     pub(crate) fn of(chain: &Chain, flow: &FlowOf) -> Self {
         let ends = chain.pairs.get(flow.first).map(|pair| chain.ends_of(pair));
         match ends.unwrap_or((0, chain.hops.len())) {
@@ -59,7 +59,7 @@ impl FlowPlan {
         self.of.first..self.of.first + self.of.pairs
     }
 
-    /// The host whose congestion state is that of the flow. Many pairs together have none.
+    /// The host whose congestion state is that of the flow; `None` for a flow of several pairs.
     pub(crate) fn sender(&self) -> Option<usize> {
         (self.of.pairs == 1).then(|| network::sender_of(self.of.first))
     }

@@ -1,4 +1,4 @@
-//! From a configuration to a running engine, and from there to a result.
+//! Builds an engine from a configuration, runs it, and collects the result.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ use crate::route::{FlowPlan, Route};
 use crate::transfers::Life;
 use crate::validate::validate;
 
-/// What is known of a pair before it runs.
+/// The properties of a pair that are known before the run.
 pub(crate) struct PairPlan {
     pub(crate) start: Duration,
     pub(crate) stop: Option<Duration>,
@@ -65,7 +65,7 @@ pub(crate) fn run(
     report(engine, &flows, &plans, &run)
 }
 
-/// Draws the phases; each pair has a stream of its own.
+/// Draws the start phases. Each pair has its own random stream.
 fn plan(pairs: &[PairConfig], seed: Seed) -> Vec<PairPlan> {
     let plan_of = |pair: &PairConfig| {
         let jitter = pair.start_jitter.as_nanos();
@@ -77,7 +77,7 @@ fn plan(pairs: &[PairConfig], seed: Seed) -> Vec<PairPlan> {
     pairs.iter().map(plan_of).collect()
 }
 
-/// The names by which hosts are captured: those of flows that are one pair.
+/// The names under which hosts are captured. Only flows of a single pair have them.
 fn observed(chain: &Chain) -> Vec<Option<String>> {
     let of = |flow: &FlowOf| {
         let name = (flow.pairs == 1).then(|| flow.name.clone());
@@ -235,7 +235,7 @@ fn hops(
     core::iter::from_fn(move || Some(HopResult { forward: all.next()?, reverse: all.next()? }))
 }
 
-/// Every packet is somewhere.
+/// Checks that every packet is accounted for.
 fn conserved(
     flows: &[FlowResult],
     links: &[RunningLink],

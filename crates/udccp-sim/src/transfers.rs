@@ -1,4 +1,4 @@
-//! Pairs that are there only while they are needed: the transfers of a flow that come and go.
+//! Pairs that exist only while they are needed: the transfers of a flow that come and go.
 
 use core::fmt;
 
@@ -9,27 +9,27 @@ use udccp_base::{
 use crate::address::PairAddresses;
 use crate::host::Host;
 
-/// Makes the transports of the pairs of a flow, each when its time has come.
+/// Makes the transports of the pairs of a flow, each when it starts.
 pub trait PairMaker: fmt::Debug {
-    /// Sender and receiver of the pair with this number in its flow, counted from 0. A receiver
-    /// has nothing to do before something arrives.
+    /// Makes sender and receiver of the pair with this number in its flow, counted from 0. The
+    /// receiver must have nothing to do before a packet arrives.
     ///
     /// # Errors
-    /// Settings that cannot be, in words.
+    /// What is wrong with the settings, as text.
     fn make(&mut self, number: usize, at: PairAddresses)
     -> Result<[Box<dyn Transport>; 2], String>;
 }
 
-/// Whether the transport of a host is there.
+/// When the transport of a host exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Life {
-    /// From the first instant to the last.
+    /// From the start of the run to its end.
     Whole,
     /// Not yet: it is made when its pair starts.
     Waiting,
-    /// It goes when its pair is over.
+    /// Until its pair is over.
     Passing,
-    /// It has gone.
+    /// No longer.
     Over,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Maker {
 }
 
 impl Maker {
-    /// Gives the hosts of a pair their transports.
+    /// Makes the transports of a pair and gives them to its hosts.
     pub(crate) fn make(&mut self, pair: usize, hosts: &mut [Host; 2]) -> Result<(), String> {
         let [sender, receiver] = hosts;
         let at = PairAddresses { sender: sender.address, receiver: receiver.address };
@@ -57,7 +57,7 @@ impl Maker {
     }
 }
 
-/// Lets the transports of a pair go. Both are spent, and nothing is on its way to either.
+/// Drops the transports of a pair. Both are spent, and no packet is on its way to either.
 pub(crate) fn let_go(hosts: &mut [Host; 2]) {
     for host in hosts {
         let absent = Absent::after(host.transport.as_ref());
@@ -65,12 +65,12 @@ pub(crate) fn let_go(hosts: &mut [Host; 2]) {
     }
 }
 
-/// Stands for a transport that is not there yet, or no longer.
+/// Replaces a transport that does not exist yet, or no longer.
 #[derive(Debug, Default)]
 pub(crate) struct Absent {
-    /// Of the last timer, which wakes the host as it would have been.
+    /// The transport's last timer, which still wakes the host, so that events stay the same.
     due: Option<Instant>,
-    /// What results add up.
+    /// The transport's congestion events, for the results.
     congestion_events: u64,
     timeouts: u64,
     retransmits: u64,
@@ -78,7 +78,7 @@ pub(crate) struct Absent {
 }
 
 impl Absent {
-    /// For a transport that is spent.
+    /// The replacement of a transport that is spent.
     fn after(transport: &dyn Transport) -> Self {
         let Probe { congestion_events, timeouts, retransmits, .. } = transport.probe();
         let due = transport.poll_timeout();

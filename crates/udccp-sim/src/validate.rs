@@ -1,4 +1,4 @@
-//! Refuses a configuration that cannot run, before anything runs.
+//! Rejects invalid configurations before the run.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::events::EventQueue;
 /// A packet crosses at most this many hops: its time to live is 64.
 const MAX_HOPS: usize = 60;
 
-/// Refuses what makes no sense, in words that say what would.
+/// Rejects invalid settings, with an error that names the valid ones.
 pub(crate) fn validate(net: &Chain, run: &RunConfig<'_>) -> Result<(), SimError> {
     validate_times(run)?;
     validate_hops(net)?;

@@ -1,4 +1,4 @@
-//! Captures: what every file holds, byte by byte.
+//! Captures: the contents of every file, byte by byte.
 
 mod toy;
 

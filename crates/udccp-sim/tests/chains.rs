@@ -1,4 +1,4 @@
-//! Routers in a row: who crosses what, and what each hop counts.
+//! Routers in a row: the hops that each flow crosses, and the counters of each hop.
 
 mod toy;
 
@@ -18,7 +18,7 @@ fn hop() -> HopConfig {
     HopConfig::symmetric(DataRate::from_mbps(8), ms(10), QueueLimit::Packets(20))
 }
 
-/// `tens` times ten packets of 1000 B (968 of data) a second.
+/// Sends `tens` times ten packets of 1000 B (968 of data) per second.
 fn cbr(at: PairAddresses, name: &str, tens: u64, way: (usize, usize)) -> PairConfig {
     let rate = DataRate::from_bytes_per_sec(9_680 * tens);
     let source = Box::new(ConstantRate::new(rate, 968));
@@ -44,14 +44,14 @@ fn a_flow_crosses_the_hops_between_its_routers_and_no_other() {
     let result = run(chain, 20);
     let delays: Vec<u64> =
         result.flows.iter().map(|f| f.measured.delay.max().unwrap().as_millis()).collect();
-    // Every hop is 5 ms and 1 ms of serialisation, and at times somebody else's packet is in front.
+    // Each hop takes 5 ms plus 1 ms of serialisation; a packet of another flow may be ahead.
     assert!((18..=21).contains(&delays[0]) && (6..=8).contains(&delays[1]), "{delays:?}");
     assert!((12..=13).contains(&delays[2]), "{delays:?}");
     let hops = |i: usize| result.flows[i].crossings.iter().map(|c| c.hop).collect::<Vec<_>>();
     assert_eq!([hops(0), hops(1), hops(2), hops(3)], [vec![0, 1, 2], vec![1], vec![2, 1], vec![2]]);
     let used = |link: &udccp_sim::LinkResult| (link.utilisation * 1000.0).round() as i64;
     let found: Vec<[i64; 2]> = result.system.hops().map(|hop| hop.map(used)).collect();
-    // Of 1000 packets a second: 10; 10 + 20; 10 + 40; and 30 the other way.
+    // Of 1000 packets per second: 10; 10 + 20; 10 + 40; and 30 in the other direction.
     assert_eq!(found, [[10, 0], [30, 30], [50, 30]]);
     let names: Vec<&str> = result.system.hops().flatten().map(|l| l.name.as_str()).collect();
     assert_eq!(names[..3], ["hop 1 forward", "hop 1 reverse", "hop 2 forward"]);
@@ -94,7 +94,7 @@ fn a_narrow_way_back_throttles_a_flow_that_waits_for_acks() {
         run(chain, 20).flows[0].measured.goodput().as_mbps()
     };
     let (wide, narrow) = (goodput(8_000), goodput(10));
-    // 10 kbit/s carry 39 acks of 32 B, each of which answers about two packets of 1468 B.
+    // 10 kbit/s carry 39 acks of 32 B per second, each of which acknowledges about two of 1468 B.
     assert!(wide > 7.5, "{wide}");
     assert!((0.4..2.0).contains(&narrow), "{narrow}");
 }

@@ -1,4 +1,4 @@
-//! The same seed gives the same run: twice, checked or not, in any build, on any thread.
+//! The same seed gives the same run: repeated, checked or not, in any build, on any thread.
 
 mod toy;
 
@@ -46,7 +46,7 @@ fn run(seed: u64, check: bool) -> RunResult {
     net.run(config).unwrap()
 }
 
-/// Committed: it changes only when what happens in a run changes, and then every result moves.
+/// Committed. It changes only if events of a run change, and then every result changes.
 const PINNED: u64 = 14_551_104_158_387_438_252;
 
 #[test]
@@ -107,7 +107,7 @@ fn limits() -> impl Strategy<Value = QueueLimit> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Any network runs to its end with all invariants checked, and accounts for every packet.
+    /// Any network runs to its end with all invariants checked, and every packet accounted for.
     #[test]
     fn every_packet_is_accounted_for(
         seed in 0..1_000_u64,

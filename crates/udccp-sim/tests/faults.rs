@@ -27,7 +27,7 @@ fn second() -> RunConfig<'static> {
     RunConfig::new(Duration::from_secs(1), Seed(1))
 }
 
-/// Runs after a change and returns the complaint.
+/// Runs with a change and returns the error.
 fn complaint(change: impl FnOnce(&mut Dumbbell, &mut RunConfig<'static>)) -> String {
     let mut net = net();
     let pair = pair(&net, "first");

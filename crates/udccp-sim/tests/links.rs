@@ -1,5 +1,5 @@
-//! Every kind of link in a whole simulation, with the checker on: it sees order, limits,
-//! conservation and that what arrives is what was sent.
+//! Every kind of link in a whole simulation with the checker on, which verifies order, limits,
+//! conservation, and that packets arrive unchanged.
 
 mod toy;
 
@@ -21,7 +21,7 @@ fn at(n: u64) -> Instant {
     Instant::from_nanos(n * 1_000_000)
 }
 
-/// Two flows over 8 Mbit/s and 40 ms, for 20 s, over a forward bottleneck changed like this.
+/// Runs two flows over 8 Mbit/s and 40 ms for 20 s, with `change` made to the forward bottleneck.
 fn run(change: impl FnOnce(&mut LinkConfig)) -> RunResult {
     let rate = DataRate::from_mbps(8);
     let mut config = DumbbellConfig::symmetric(rate, ms(40), QueueLimit::Packets(30));

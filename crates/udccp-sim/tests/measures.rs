@@ -1,4 +1,4 @@
-//! Times, rates and losses that can be worked out by hand.
+//! Times, rates and losses that can be computed by hand.
 
 mod toy;
 
@@ -80,7 +80,7 @@ fn what_exceeds_the_bottleneck_is_dropped_at_its_queue() {
     let result = one_cbr(9_680, 20);
     let flow = &result.flows[0];
     let measured = &flow.measured;
-    // 1250 packets a second are sent and 1000 get through.
+    // 1250 packets per second are sent, and 1000 get through.
     assert!((measured.loss() - 0.2).abs() < 0.001, "{}", measured.loss());
     assert!((measured.throughput().as_mbps() - 8.0).abs() < 0.02);
     assert!(result.system.forward.utilisation > 0.999);
@@ -89,7 +89,7 @@ fn what_exceeds_the_bottleneck_is_dropped_at_its_queue() {
     assert_eq!(dropped, flow.forward.dropped_total());
     let queue = &result.system.forward.measured.queue_delay;
     let p99 = queue.quantile(0.99).unwrap().as_millis_f64();
-    // Four wait before one that gets in, and a fifth is on the transmitter.
+    // Four packets wait ahead of one that is accepted, and a fifth is in transmission.
     assert!((4.9..5.01).contains(&p99), "{p99}");
     assert!(result.system.forward.series.iter().all(|s| s.backlog.packets <= 5));
     let sampled: u64 = result.system.forward.series.iter().map(|s| s.dropped).sum();
@@ -119,7 +119,7 @@ fn a_window_of_twice_the_path_fills_the_link_and_half_a_window_half_of_it() {
         assert!(flow.source.accepted_bytes >= flow.goodput_bytes);
         assert_eq!(flow.last_probe.cwnd_packets, Some(window as f64));
         assert_eq!(flow.series[3].sender.cwnd_packets, Some(window as f64));
-        // An ack for every second packet; an odd one out waits for the timer.
+        // An ack for every second packet; a last odd packet waits for the timer.
         let acks = flow.reverse.sent.packets as f64 / flow.forward.delivered.packets as f64;
         assert!((acks - 0.5).abs() < 0.03, "{acks}");
     }

@@ -1,4 +1,4 @@
-//! Runs in step with a clock: the same network, and packets that come from outside.
+//! Runs in step with a clock: the same network, and packets from outside.
 
 mod toy;
 
@@ -28,12 +28,12 @@ fn config() -> RunConfig<'static> {
     RunConfig::new(Duration::from_secs(5), Seed(1))
 }
 
-/// A clock that is never late, and notes what it is asked.
+/// A clock that is never late, and records its calls.
 #[derive(Default)]
 struct Exact {
     asked: Vec<Instant>,
     stop_at: Option<Instant>,
-    /// Wakes this host at every turn.
+    /// Reports input of this host at every turn.
     nudge: Option<usize>,
 }
 
@@ -45,7 +45,7 @@ impl Pace for Exact {
         let is_new = self.asked.last() != Some(&due);
         self.asked.push(due);
         match self.nudge {
-            // A time that has gone by, and one that is yet to come, are both moved.
+            // A time in the past and one in the future are both adjusted.
             Some(host) if is_new && due.as_nanos().is_multiple_of(2) => {
                 Turn::Input { host, at: Instant::ZERO }
             }
@@ -62,7 +62,7 @@ fn with_a_clock_that_is_never_late_everything_happens_as_without_one() {
     let paced = chain().run_paced(config(), &mut clock).unwrap();
     assert_eq!(free, paced);
     assert!(clock.asked.is_sorted(), "time goes on");
-    // Every event is waited for, and every look of the recorders: one a second, and the end.
+    // The run waits for every event and every sample: one per second, and the end.
     assert!(clock.asked.len() as u64 >= free.cost.events);
     assert_eq!(clock.asked.last(), Some(&(Instant::ZERO + Duration::from_secs(5))));
 }

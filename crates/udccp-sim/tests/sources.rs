@@ -1,4 +1,4 @@
-//! Rates, times and losses of the sources, against closed forms.
+//! Rates, times and losses of the sources, compared with closed forms.
 
 mod toy;
 
@@ -17,7 +17,7 @@ fn rng() -> Rng {
     Seed(11).stream("source")
 }
 
-/// A source over datagrams, 8 Mbit/s and 10 ms one way; a window of `u64::MAX` sends all at once.
+/// Runs a source over datagrams, 8 Mbit/s and 10 ms one way. A window of `u64::MAX` sends at once.
 fn lossy(source: impl Source + 'static, seconds: u64, window: u64, loss: f64) -> FlowResult {
     let rate = DataRate::from_mbps(8);
     let mut config = DumbbellConfig::symmetric(rate, ms(20), QueueLimit::Unlimited);
@@ -44,12 +44,12 @@ fn near(found: f64, expected: f64, tolerance: f64) {
 fn a_voice_call_has_the_rate_of_its_codec() {
     for (codec, packet_bytes) in [(Codec::G711, 172), (Codec::G729, 32)] {
         let flow = flow(Voip::new(codec, ms(20), None, ms(150), rng()), 60);
-        // 20 ms before the first, and one that is due at the end.
+        // The first is due after 20 ms, and one is due at the very end.
         assert_eq!(flow.source.accepted, 2_999);
         assert_eq!(flow.source.accepted_bytes, 2_999 * packet_bytes);
         let messages = flow.messages.unwrap();
         assert_eq!((messages.begun, messages.completed, messages.given_up), (2_999, 2_999, 0));
-        // Serialised in no time but at the bottleneck: 8 bits a microsecond.
+        // Serialisation takes time only at the bottleneck: 8 bits per microsecond.
         let delay = ms(10) + Duration::from_micros(packet_bytes + 32);
         assert_eq!((messages.quantile(0.0), messages.quantile(1.0)), (Some(delay), Some(delay)));
     }
@@ -113,14 +113,14 @@ fn a_frame_with_a_lost_packet_does_not_arrive() {
 
 #[test]
 fn a_call_that_has_no_room_drops_the_old_and_sends_the_new() {
-    // One packet a round trip of about 60 ms (an ack waits 40 ms): a third of the packets leave.
+    // One packet per round trip of about 60 ms (an ack waits 40 ms): a third of the packets leave.
     let patience = ms(150);
     let flow = lossy(Voip::new(Codec::G711, ms(20), None, patience, rng()), 60, 1, 0.0);
     let messages = flow.messages.unwrap();
     assert!(messages.given_up > messages.begun / 3, "{}", messages.given_up);
     let open = messages.begun - messages.completed - messages.given_up;
     assert!(open < 30, "{open} neither arrived nor given up: what waits is bounded");
-    // The transport's own queue of 16 packets comes on top; it knows no deadlines.
+    // The transport's own queue of 16 packets adds to that; it has no deadlines.
     assert!(messages.quantile(1.0).unwrap() < patience + ms(17 * 61 + 20));
 }
 
@@ -130,7 +130,7 @@ fn a_transfer_ends_and_says_how_long_it_took() {
     assert_eq!((flow.source.accepted_bytes, flow.goodput_bytes), (100_000, 100_000));
     let transfers = flow.transfers.unwrap();
     assert_eq!((transfers.begun, transfers.completed, transfers.given_up), (1, 1, 0));
-    // 69 packets, 32 B of headers each, at 1 B a microsecond, and 10 ms.
+    // 69 packets with 32 B of headers each, at 1 B per microsecond, and 10 ms.
     let took = ms(10) + Duration::from_micros(100_000 + 69 * 32);
     assert_eq!(transfers.times, [took]);
     assert_eq!((transfers.mean(), transfers.quantile(0.5)), (Some(took), Some(took)));

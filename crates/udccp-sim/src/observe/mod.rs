@@ -14,7 +14,7 @@ use crate::packet::{Meta, Parcel};
 /// A packet in the network.
 type Seen<'a> = (&'a Datagram, Meta);
 
-/// Sees every packet at every step; keeps the first failure until it is asked for.
+/// Sees every packet at every step, and keeps the first failure for [`Self::take_failure`].
 pub(crate) struct Observer {
     captures: Option<Captures>,
     checker: Option<Checker>,
@@ -22,7 +22,7 @@ pub(crate) struct Observer {
 }
 
 impl Observer {
-    /// An observer, if there is anything to observe.
+    /// An observer, or `None` if there is nothing to observe.
     pub(crate) fn new(
         network: &Network,
         pairs: &[Option<String>],
@@ -46,7 +46,7 @@ impl Observer {
         }
     }
 
-    /// A link took a packet in; it is in it so many `times`.
+    /// A link accepted a packet, which is inside it `times` times (copies included).
     pub(crate) fn entered(
         &mut self,
         now: Instant,
@@ -114,12 +114,12 @@ impl Observer {
         }
     }
 
-    /// The first thing that went wrong.
+    /// Returns the first failure.
     pub(crate) fn take_failure(&mut self) -> Result<(), Box<SimError>> {
         self.failure.take().map_or(Ok(()), |failure| Err(Box::new(failure)))
     }
 
-    /// Ends the captures.
+    /// Completes the captures.
     pub(crate) fn finish(&mut self) -> Result<(), SimError> {
         self.take_failure().map_err(|failure| *failure)?;
         let Some(captures) = &mut self.captures else { return Ok(()) };
@@ -135,7 +135,7 @@ impl Observer {
     }
 }
 
-/// All observation points that are written.
+/// All observation points with a capture.
 struct Captures {
     points: Vec<(String, PcapWriter)>,
     of_host: Vec<Option<usize>>,
@@ -202,13 +202,13 @@ fn open(
     }
 }
 
-/// A name without anything that a file name should not have.
+/// Replaces characters that a file name should not have.
 fn file_name(name: &str) -> String {
     let safe = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
     name.chars().map(safe).collect()
 }
 
-/// Knows what should be where.
+/// Tracks where every packet should be.
 struct Checker {
     names: Vec<String>,
     /// Packets inside each link in the order of their arrival.
@@ -240,8 +240,8 @@ impl Checker {
         Some(at - self.settle(index, at))
     }
 
-    /// One of the first `ahead` packets in a link was overtaken: a copy among them that may have
-    /// been dropped is the one that was. Returns how many were.
+    /// The first `ahead` packets in a link were overtaken. So those among them of which a copy may
+    /// have been dropped are the dropped copies. Removes them and returns their number.
     fn settle(&mut self, index: usize, ahead: usize) -> usize {
         let (line, lost) = (&mut self.lines[index], &mut self.lost_copies[index]);
         let mut settled = 0;
@@ -275,7 +275,7 @@ impl Checker {
     }
 }
 
-/// Hash of all that must not change on the way (FNV-1a).
+/// Hash of all fields that must not change on the way (FNV-1a).
 fn fingerprint(datagram: &Datagram) -> u64 {
     let mut h = 0xcbf2_9ce4_8422_2325_u64;
     let mut mix = |byte: u64| h = (h ^ byte).wrapping_mul(0x0000_0100_0000_01b3);

@@ -1,4 +1,4 @@
-//! The checker sees what must not be.
+//! The checker detects violations.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ fn datagram(first_byte: u8) -> Datagram {
     }
 }
 
-/// A link that says of its queue what it is told to say.
+/// A link that reports a given backlog, limit and order.
 #[derive(Debug)]
 struct Says(Backlog, QueueLimit, bool);
 
@@ -110,7 +110,7 @@ fn a_packet_that_was_dropped_leaves_no_gap_in_the_order() {
     assert_eq!(complaint(&mut observer), "nothing");
 }
 
-/// Copies that a link further up made can come with others between them.
+/// Copies made by an earlier link can arrive with other packets between them.
 #[test]
 fn whichever_copy_was_dropped_leaves_no_gap_in_the_order() {
     for order in [[1, 2], [2, 1]] {

@@ -1,8 +1,8 @@
-//! Counts what each flow sent over each link between routers.
+//! Counts the traffic of each flow on each link between routers.
 
 use udccp_link::Tally;
 
-/// Counts packets by link between routers and path, where they leave the link.
+/// Counts packets by link between routers and by path, when they leave the link.
 #[derive(Debug, Default)]
 pub(crate) struct Crossings {
     paths: usize,
@@ -35,7 +35,7 @@ impl Crossings {
         }
     }
 
-    /// What went over a link in the measured window.
+    /// The traffic on a link in the measured window.
     pub(crate) fn measured(&self, link: usize, path: usize) -> Tally {
         self.measured.get(link * self.paths + path).copied().unwrap_or_default()
     }

@@ -15,12 +15,12 @@ pub(crate) struct JitterMeter {
     numbered: Numbered,
 }
 
-/// The change of the transit time from packet to packet, over that of the packets' numbers.
+/// The change of the transit time between successive packets, divided by that of their numbers.
 #[derive(Clone, Copy, Debug, Default)]
 struct Numbered {
-    /// Number and transit time in nanoseconds of the packet before.
+    /// Number and transit time in nanoseconds of the previous packet.
     last: Option<(u64, u64)>,
-    /// In thousandths of nanoseconds: the changes of a packet among many are small.
+    /// In thousandths of a nanosecond, because a change divided among many packets is small.
     mean: Mean,
 }
 
@@ -53,7 +53,7 @@ impl Mean {
 
 impl JitterMeter {
     /// A packet arrived. The means count it only while `measuring`; the running estimate always
-    /// follows.
+    /// does.
     #[inline]
     pub(crate) fn record(&mut self, sent: Instant, arrival: Instant, measuring: bool) {
         let transit = (arrival - sent).as_nanos();
@@ -74,7 +74,7 @@ impl JitterMeter {
         self.last = Some(Last { arrival, transit, gap });
     }
 
-    /// The packet that arrived has this number, among all that were made in the run.
+    /// The packet that arrived has this number, among all packets numbered in the run.
     pub(crate) fn number(&mut self, number: u64, transit: Duration, measuring: bool) {
         let transit = transit.as_nanos();
         if let Some((last, before)) = self.numbered.last

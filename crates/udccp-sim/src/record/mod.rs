@@ -37,7 +37,7 @@ pub fn sample_flow(
     series.push(FlowSample { end, span, wire_bytes, goodput_bytes, sender });
 }
 
-/// Watches one link.
+/// Records one link.
 #[derive(Debug, Default)]
 pub(crate) struct LinkRecorder {
     at_from: LinkStats,

@@ -1,4 +1,4 @@
-//! One direction of one flow.
+//! Records one direction of one flow.
 
 use udccp_base::{Duration, Instant};
 use udccp_link::{DelayHistogram, DropReason, Tally};
@@ -6,8 +6,8 @@ use udccp_link::{DelayHistogram, DropReason, Tally};
 use super::jitter::JitterMeter;
 use crate::result::{PathCounts, PathWindow};
 
-/// Counts one direction of one flow; delays and jitter only where asked for. What happens is told
-/// in the order of time.
+/// Counts one direction of one flow; delays and jitter only if requested. Calls are in order of
+/// time.
 #[derive(Debug, Default)]
 pub struct PathRecorder {
     now: Totals,
@@ -55,10 +55,10 @@ pub(super) struct Step {
     pub(super) goodput_bytes: u64,
 }
 
-/// Everything that is counted upwards.
+/// Everything that only counts up.
 #[derive(Clone, Copy, Debug, Default)]
 struct Totals {
-    /// Packets (those in the network are not counted here).
+    /// Packet counts (without those still in the network).
     counts: PathCounts,
     /// Application bytes.
     goodput_bytes: u64,
@@ -99,7 +99,7 @@ impl PathRecorder {
         }
     }
 
-    /// The data packet that was just delivered has this number, where a backend numbers packets.
+    /// The data packet just delivered has this number, for backends that number packets.
     pub fn numbered(&mut self, number: u64, transit: Duration) {
         if let Some(times) = &mut self.times
             && self.window != Window::Over
@@ -118,13 +118,13 @@ impl PathRecorder {
         self.now.counts.dropped[reason as usize] += 1;
     }
 
-    /// The receiving application got data.
+    /// The receiving application received data.
     #[inline]
     pub fn goodput(&mut self, bytes: u64) {
         self.now.goodput_bytes += bytes;
     }
 
-    /// What was delivered since the last call.
+    /// The amounts delivered since the last call.
     pub(super) fn step(&mut self) -> Step {
         let wire_bytes = self.now.counts.delivered.bytes;
         let now = Step { wire_bytes, goodput_bytes: self.now.goodput_bytes };
@@ -141,7 +141,7 @@ impl PathRecorder {
         self.counted = Some(Box::new(self.since(&Counted::default(), Duration::ZERO)));
     }
 
-    /// The measured window ends, after this time.
+    /// The measured window ends; `span` is its length.
     pub fn window_ends(&mut self, span: Duration) {
         self.window = Window::Over;
         let before = self.counted.take().unwrap_or_default();

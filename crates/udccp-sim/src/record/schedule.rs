@@ -6,7 +6,7 @@ use udccp_base::{Duration, Instant};
 
 use super::Interval;
 
-/// Something that recorders do at a set time, before the events of that instant.
+/// Something that recorders do at a set time, before the events of that time.
 #[derive(Clone, Copy, Debug)]
 pub enum Mark {
     /// An interval of the series ends.

@@ -1,21 +1,22 @@
-//! Transfers that come by chance.
+//! Transfers that arrive at random.
 
 use udccp_base::{Duration, Rng};
 
 use super::distribution::Distribution;
 
-/// A transfer that is to come.
+/// A transfer of the future.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// When it begins.
+    /// When it starts.
     pub at: Duration,
     /// Its size.
     pub bytes: u64,
 }
 
-/// Arrivals of a Poisson process: times between them are exponential with mean `every`, the first
-/// one that long after `from`, all before `to`. Sizes (in bytes, at least 1) are drawn
-/// independently. At most `most` arrivals are given, so that a slip costs no memory.
+/// Arrivals of a Poisson process, all between `from` and `to`. The times from `from` to the first
+/// arrival and between arrivals are exponential with mean `every`. Sizes (in bytes, at least 1) are
+/// drawn independently. Returns at most `most` arrivals, so that a wrong setting cannot exhaust
+/// memory.
 pub fn poisson(
     from: Duration,
     to: Duration,

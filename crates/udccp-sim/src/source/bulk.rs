@@ -1,14 +1,15 @@
-//! A transfer without end: the transport is kept full.
+//! A transfer without end, which keeps the transport full.
 
 use udccp_base::{AppPort, Instant, Message, Payload, SendOutcome};
 
 use super::{Source, SourceStats};
 
-/// Messages offered in one go, so that a transport which is always writable still gets to send.
+/// Most messages offered in one call, so that a transport that is always writable still gets to
+/// send.
 const BATCH: u32 = 64;
 
-/// Offers messages as long as the transport takes them: of the largest size that leaves in one
-/// packet, or of a given size; without end, or up to a number of bytes.
+/// Offers messages as long as the transport accepts them. They have a given size, or the largest
+/// that fits into one packet. The total is a number of bytes, or unlimited.
 #[derive(Clone, Debug, Default)]
 pub struct Bulk {
     message_bytes: Option<u32>,
@@ -29,12 +30,12 @@ impl Bulk {
         self
     }
 
-    /// What is left of a given number of bytes.
+    /// What remains of the given number of bytes.
     pub(super) const fn bytes_left(&self) -> Option<u64> {
         self.bytes_left
     }
 
-    /// Ends after `bytes` in all; the last message may be short.
+    /// Ends after `bytes` in total; the last message may be short.
     #[must_use]
     pub const fn with_total_bytes(mut self, bytes: u64) -> Self {
         self.bytes_left = Some(bytes);
@@ -65,7 +66,7 @@ impl Source for Bulk {
 }
 
 impl Bulk {
-    /// Offers what is left of a number of bytes.
+    /// Offers what remains of the given number of bytes.
     fn feed_rest(&mut self, now: Instant, port: &mut dyn AppPort) -> bool {
         let mut taken = false;
         for _ in 0..BATCH {

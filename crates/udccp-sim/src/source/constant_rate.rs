@@ -1,4 +1,4 @@
-//! Constant bit rate: one message every so often, whatever the network does.
+//! Constant bit rate: messages at regular intervals, whatever the network does.
 
 use udccp_base::{AppPort, DataRate, Instant};
 
@@ -6,8 +6,8 @@ use super::pieces::offer_bytes;
 use super::{Source, SourceStats};
 
 /// Offers messages of one size at a constant rate of application bytes, from the start of the flow.
-/// A message that finds the transport full is lost to the application and counted as refused; one
-/// longer than a packet goes in pieces.
+/// A message that finds the transport full is dropped and counted as refused. One longer than a
+/// packet is split.
 #[derive(Clone, Debug)]
 pub struct ConstantRate {
     rate: DataRate,

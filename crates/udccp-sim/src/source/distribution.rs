@@ -1,4 +1,4 @@
-//! Sizes and times that vary by chance.
+//! Random sizes and times.
 
 use core::f64::consts::TAU;
 
@@ -7,18 +7,18 @@ use udccp_base::Rng;
 /// A distribution of positive numbers, in the unit of its mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Distribution {
-    /// Always this.
+    /// Always this value.
     Constant(f64),
     /// Exponential.
     Exponential {
         /// Its mean.
         mean: f64,
     },
-    /// Pareto (of the first kind): `P(X > x) = (m / x)^shape` above its least value `m`.
+    /// Pareto (of the first kind): `P(X > x) = (m / x)^shape` above its minimum `m`.
     Pareto {
         /// Its mean, `m shape / (shape - 1)`.
         mean: f64,
-        /// Above 1 (a mean exists); up to 2 the variance is infinite.
+        /// Above 1, so that a mean exists; up to 2 the variance is infinite.
         shape: f64,
     },
     /// Log-normal.
@@ -41,7 +41,7 @@ impl Distribution {
         }
     }
 
-    /// Draws a number. One that is constant draws nothing.
+    /// Draws a number. A constant draws nothing from `rng`.
     pub fn sample(self, rng: &mut Rng) -> f64 {
         match self {
             Self::Constant(value) => value,

@@ -7,11 +7,11 @@ use udccp_base::{AppPort, Duration, Instant, Payload};
 use super::pieces::{Assembly, Partly, since};
 use super::{SourceStats, Times};
 
-/// Messages of a live source on their way into the transport, and what became of them.
+/// Messages of a live source: the queue in front of the transport, and the fate of each message.
 ///
 /// A message that waits for longer than `patience` is dropped, by this queue or (as its deadline)
-/// by the transport. A byte stream keeps what it has begun: there only messages are dropped of
-/// which it has taken nothing yet.
+/// by the transport. A byte stream must complete a message that it has begun, so there only
+/// messages of which it has taken nothing are dropped.
 #[derive(Clone, Debug)]
 pub(super) struct Outbox {
     patience: Duration,
@@ -34,7 +34,7 @@ impl Outbox {
         }
     }
 
-    /// A message is made at `now`.
+    /// Adds a message created at `now`.
     pub(super) fn push(&mut self, now: Instant, bytes: u32) {
         let deadline = Some(now + self.patience);
         self.waiting.push_back(Partly::new(self.next_id, now, bytes, deadline));
@@ -42,7 +42,7 @@ impl Outbox {
         self.times.begun += 1;
     }
 
-    /// Offers what waits. Returns whether anything was taken.
+    /// Offers waiting messages. Returns whether anything was accepted.
     pub(super) fn offer(&mut self, now: Instant, port: &mut dyn AppPort) -> bool {
         let is_stream = !port.keeps_boundaries();
         let mut taken = false;

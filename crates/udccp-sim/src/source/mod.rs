@@ -32,10 +32,10 @@ pub use voip::{Codec, Speech, Voip};
 /// A source of application data for one sender.
 ///
 /// A source is started once, and fed after every event of its host and at its own timeouts, but not
-/// after the flow's stop time. When it has offered everything it may close the transport.
+/// after the flow's stop time. After it has offered everything it may close the transport.
 ///
-/// A source that [`Self::hears`] is the application on both sides: it is told what is delivered,
-/// and may answer from the receiver's side.
+/// If [`Self::hears`] returns true, the source is the application on both sides: deliveries are
+/// reported to it, and it may answer from the receiver's side.
 pub trait Source: fmt::Debug + Send {
     /// The flow has been opened.
     fn start(&mut self, now: Instant);
@@ -43,14 +43,14 @@ pub trait Source: fmt::Debug + Send {
     /// Offers the transport what is due. Returns whether anything was accepted.
     fn feed(&mut self, now: Instant, port: &mut dyn AppPort) -> bool;
 
-    /// The next time at which there is something to offer, whatever the network does; `None`:
-    /// never.
+    /// The next time at which there is something to offer without input from the network; `None`
+    /// if there is none.
     fn poll_timeout(&self) -> Option<Instant>;
 
     /// Counts of what was offered so far.
     fn stats(&self) -> SourceStats;
 
-    /// Whether [`Self::delivered`] and [`Self::answer`] should be called. Asked once, before the
+    /// Whether [`Self::delivered`] and [`Self::answer`] should be called. Called once, before the
     /// run.
     fn hears(&self) -> bool {
         false
@@ -60,12 +60,12 @@ pub trait Source: fmt::Debug + Send {
     /// receiver, this must not make [`Self::poll_timeout`] earlier.
     fn delivered(&mut self, _now: Instant, _end: End, _payload: &Payload) {}
 
-    /// Offers the receiver's transport what is due there. Returns whether anything was accepted.
+    /// Offers the receiver's transport the answers that are due. Returns whether any was accepted.
     fn answer(&mut self, _now: Instant, _transport: &mut dyn AppPort) -> bool {
         false
     }
 
-    /// What happened to what was offered.
+    /// The fate of the offered data.
     fn outcome(&self) -> Outcome {
         Outcome::None
     }
@@ -80,7 +80,7 @@ pub enum End {
     Receiver,
 }
 
-/// What happened to what a source offered, depending on the kind of source.
+/// The fate of the data that a source offered, depending on the kind of source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Nothing is tracked.
@@ -115,13 +115,13 @@ pub struct SourceStats {
     pub accepted: u64,
     /// Bytes that the transport accepted.
     pub accepted_bytes: u64,
-    /// Messages that were given up, because the transport was full or closed or they waited too
+    /// Messages given up because the transport was full or closed, or because they waited too
     /// long.
     pub refused: u64,
 }
 
 impl SourceStats {
-    /// Counts a message of `bytes` of which the transport took `taken`.
+    /// Counts a message of `bytes` of which the transport accepted `taken`.
     fn count(&mut self, taken: u32, bytes: u32) {
         self.accepted_bytes += u64::from(taken);
         if taken == bytes {

@@ -1,4 +1,4 @@
-//! Bursts at a constant rate, and silence between them.
+//! Bursts at a constant rate, separated by silence.
 
 use udccp_base::{AppPort, DataRate, Duration, Instant, Rng};
 
@@ -7,11 +7,10 @@ use super::periods::Periods;
 use super::pieces::offer_bytes;
 use super::{Source, SourceStats};
 
-/// Offers messages of one size at a constant rate while it is on, and nothing while it is off,
-/// beginning with a period of being on. A message that finds the transport full is lost to the
-/// application and counted as refused. With Pareto periods whose shape is between 1 and 2 many such
-/// sources together are self-similar (W. Willinger and others, "Self-Similarity Through
-/// High-Variability", 1997).
+/// Offers messages of one size at a constant rate while it is on, and nothing while it is off. It
+/// starts on. A message that finds the transport full is dropped and counted as refused. The sum of
+/// many such sources is self-similar if the periods are Pareto with a shape between 1 and 2
+/// (W. Willinger and others, "Self-Similarity Through High-Variability", 1997).
 #[derive(Clone, Debug)]
 pub struct OnOff {
     message_bytes: u32,
@@ -45,7 +44,7 @@ impl OnOff {
 
 impl Source for OnOff {
     fn start(&mut self, now: Instant) {
-        // At rate zero the gap is without end.
+        // At rate zero the gap is infinite.
         if self.gap < Duration::MAX {
             self.periods.start(now);
             self.next = Some(self.periods.after(self.gap));

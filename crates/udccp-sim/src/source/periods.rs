@@ -1,19 +1,18 @@
-//! Speaking and keeping silent by turns.
+//! Alternating periods of speech and silence.
 
 use udccp_base::{Duration, Instant, Rng};
 
 use super::distribution::Distribution;
 
-/// Periods of speech and of silence, in seconds. A clock that stands still in silence says when the
-/// next message is due, so that the mean rate is exactly the rate of speech times its share of
-/// time.
+/// Periods of speech and silence, in seconds. Messages are timed by a clock that stops during
+/// silence, so the mean rate is exactly the rate of speech times its share of time.
 #[derive(Clone, Debug)]
 pub(super) struct Periods {
     on: Distribution,
     off: Distribution,
     rng: Rng,
     at: Instant,
-    /// End of the period of speech that `at` is in.
+    /// End of the current period of speech.
     end: Instant,
 }
 
@@ -22,13 +21,13 @@ impl Periods {
         Self { on, off, rng, at: Instant::ZERO, end: Instant::ZERO }
     }
 
-    /// The first period of speech begins.
+    /// Starts the first period of speech.
     pub(super) fn start(&mut self, now: Instant) {
         self.at = now;
         self.end = now + self.draw(self.on);
     }
 
-    /// The instant after another `speech` time of speech.
+    /// The time after another `speech` of speech.
     pub(super) fn after(&mut self, mut speech: Duration) -> Instant {
         loop {
             let room = self.end - self.at;
@@ -45,7 +44,7 @@ impl Periods {
         }
     }
 
-    /// A period, of a nanosecond at least, so that time goes on.
+    /// Draws a period of at least a nanosecond, so that time advances.
     fn draw(&mut self, of: Distribution) -> Duration {
         Duration::from_secs_f64(of.sample(&mut self.rng)).max(Duration::from_nanos(1))
     }

@@ -1,17 +1,17 @@
-//! Messages longer than a packet, and messages that are known again at the other end.
+//! Messages longer than a packet, and their recognition at the receiver.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::{BufMut, BytesMut};
 use udccp_base::{AppPort, Duration, Instant, Message, Payload, SendOutcome};
 
-/// Bytes by which a piece is known again: message, time, number of the piece, number of pieces.
+/// Bytes that identify a piece: message, time, number of the piece, number of pieces.
 pub(super) const MARK: usize = 16;
-/// Messages of which pieces are awaited at once; older ones are given up at the receiver.
+/// Messages awaited at once; the receiver gives up older ones.
 const AWAITED: usize = 512;
 
-/// Offers `bytes` in pieces that the transport can send: whole to a byte stream, else one packet
-/// each. Returns the bytes taken; fewer than offered when the transport refused one.
+/// Offers `bytes` in pieces that the transport can send: whole to a byte stream, otherwise one
+/// packet each. Returns the bytes accepted, which are fewer if the transport refused a piece.
 pub(super) fn offer_bytes(now: Instant, port: &mut dyn AppPort, bytes: u32) -> u32 {
     let most = match port.keeps_boundaries() {
         true => (port.max_payload() as u32).max(1),
@@ -28,27 +28,27 @@ pub(super) fn offer_bytes(now: Instant, port: &mut dyn AppPort, bytes: u32) -> u
     taken
 }
 
-/// A message of which the transport has not taken everything.
+/// A message that the transport has not accepted completely.
 #[derive(Clone, Debug)]
 pub(super) struct Partly {
     pub(super) id: u32,
     pub(super) made: Instant,
     pub(super) bytes: u32,
     pub(super) taken: u32,
-    /// The last instant at which it is of use, if there is one.
+    /// The last time at which the message is useful, if there is one.
     pub(super) deadline: Option<Instant>,
     pieces_taken: u16,
     pieces: u16,
 }
 
 impl Partly {
-    /// A message of `bytes`; one that is shorter than a mark becomes as long as that.
+    /// A message of `bytes`, extended to the length of a mark if shorter.
     pub(super) fn new(id: u32, made: Instant, bytes: u32, deadline: Option<Instant>) -> Self {
         let bytes = bytes.max(MARK as u32);
         Self { id, made, bytes, taken: 0, deadline, pieces_taken: 0, pieces: 0 }
     }
 
-    /// Offers what is left; returns whether the transport has it all now.
+    /// Offers the rest. Returns whether the transport has now accepted the whole message.
     pub(super) fn offer(&mut self, now: Instant, port: &mut dyn AppPort) -> bool {
         let marked = port.keeps_boundaries();
         if self.pieces == 0 {
@@ -56,7 +56,7 @@ impl Partly {
             self.pieces = self.bytes.div_ceil(most).min(u32::from(u16::MAX)) as u16;
         }
         while self.taken < self.bytes && port.is_writable() {
-            // Equal pieces, the first ones longer by one where that is needed.
+            // Equal pieces; the first ones are a byte longer if there is a remainder.
             let left = u32::from(self.pieces - self.pieces_taken).max(1);
             let piece = (self.bytes - self.taken).div_ceil(left);
             let payload = if marked { self.mark(piece) } else { Payload::Zeros(piece) };
@@ -83,27 +83,27 @@ impl Partly {
     }
 }
 
-/// Puts messages together again at the other end. A byte stream delivers lengths only, so there
-/// the order of sending says what has arrived.
+/// Reassembles messages at the receiver. A byte stream delivers only lengths, so there messages are
+/// recognised by the order of sending.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Assembly {
-    /// Of a stream: messages sent, with the stream's length at their ends.
+    /// For a stream: messages sent, with the stream's length at the end of each.
     sent: VecDeque<(u64, u32, Instant)>,
     sent_bytes: u64,
     got_bytes: u64,
-    /// Of datagrams: pieces that arrived.
+    /// For datagrams: the pieces that have arrived.
     pieces: BTreeMap<u32, BTreeSet<u16>>,
 }
 
 impl Assembly {
-    /// A message is on its way.
+    /// A message was sent.
     pub(super) fn expect(&mut self, message: &Partly) {
         self.sent_bytes += u64::from(message.bytes);
         self.sent.push_back((self.sent_bytes, message.id, message.made));
     }
 
-    /// Data arrived; `whole` is told each message (its number, and when it was made) that is
-    /// complete with it, once.
+    /// Data arrived. Calls `whole` once for each message that it completes, with the message's
+    /// number and its time of creation.
     pub(super) fn take(&mut self, payload: &Payload, mut whole: impl FnMut(u32, Instant)) {
         let bytes = match payload {
             Payload::Bytes(bytes) => bytes,
@@ -131,7 +131,7 @@ impl Assembly {
     }
 }
 
-/// How long something had taken.
+/// The completion time `now`, and how long it took from `made`.
 pub(super) fn since(now: Instant, made: Instant) -> (Instant, Duration) {
     (now, now.saturating_since(made))
 }

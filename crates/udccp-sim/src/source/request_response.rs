@@ -1,4 +1,4 @@
-//! A client that asks, a server that answers.
+//! A client that sends requests, and a server that answers them.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use super::distribution::Distribution;
 use super::pieces::{Assembly, Partly, since};
 use super::{End, Outcome, Source, SourceStats, Times};
 
-/// What a [`RequestResponse`] is made from. Sizes are in bytes, times in seconds.
+/// The settings of a [`RequestResponse`]. Sizes are in bytes, times in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Dialogue {
     /// Size of a request.
@@ -17,22 +17,22 @@ pub struct Dialogue {
     pub response: Distribution,
     /// Time between the end of a response and the next request.
     pub think: Distribution,
-    /// Over a transport that loses data: when a response is given up.
+    /// Over a transport that loses data: how long to wait for a response before giving it up.
     pub timeout: Duration,
 }
 
-/// Requests from the sender, each answered by the receiver at once; the next one follows the
-/// response after some time of thought. The goodput of such a flow is that of its requests.
+/// Requests from the sender, which the receiver answers at once. The next request follows the
+/// response after a think time. The goodput of such a flow is that of its requests.
 ///
-/// A byte stream delivers in the end whatever was asked for; elsewhere a request or response that
-/// lost a packet is not repeated, but given up after a time.
+/// A byte stream eventually delivers every request and response. Over other transports, a request
+/// or response that lost a packet is not repeated, but given up after a timeout.
 #[derive(Clone, Debug)]
 pub struct RequestResponse {
     dialogue: Dialogue,
     rng: Rng,
     next_id: u32,
     state: State,
-    /// Of the request on its way: its number, and the response that it asks for.
+    /// The request on its way: its number, and the size of its response.
     asked: Option<(u32, u32)>,
     answers: VecDeque<Partly>,
     at_server: Assembly,
@@ -46,13 +46,13 @@ enum State {
     Waiting,
     Thinking(Instant),
     Asking(Partly),
-    /// Since when, and until when at most.
+    /// Since when, and the deadline if there is one.
     Expecting(Instant, Option<Instant>),
 }
 
 impl RequestResponse {
-    /// The first request is made when the flow starts. `rng` should be a stream that nothing else
-    /// draws from.
+    /// The first request is created when the flow starts. `rng` should be a stream that nothing
+    /// else draws from.
     pub fn new(dialogue: Dialogue, rng: Rng) -> Self {
         Self {
             dialogue,
@@ -95,7 +95,7 @@ impl RequestResponse {
     }
 }
 
-/// A drawn size in bytes.
+/// Rounds a drawn size to whole bytes.
 pub(super) fn whole_bytes(drawn: f64) -> u32 {
     (drawn + 0.5) as u32
 }
@@ -154,7 +154,7 @@ impl Source for RequestResponse {
             End::Receiver => self.at_server.take(payload, |id, _| whole = Some(id)),
             End::Sender => self.at_client.take(payload, |id, _| whole = Some(id)),
         }
-        // Anything but the last request was given up before.
+        // All requests but the last were given up before.
         let Some((id, response)) = self.asked.filter(|(id, _)| whole == Some(*id)) else { return };
         match (end, &self.state) {
             (End::Receiver, State::Expecting(_, end)) => {

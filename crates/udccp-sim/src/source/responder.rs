@@ -1,4 +1,4 @@
-//! The answering half of a dialogue, for a server that shares no memory with its client.
+//! The answering side of a dialogue, for a server that shares no memory with its client.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use udccp_base::{AppPort, Instant, Payload, Rng};
 use super::pieces::{Assembly, MARK, Partly};
 use super::request_response::{Dialogue, whole_bytes};
 
-/// The sizes of the requests and responses of a [`RequestResponse`](super::RequestResponse): the
+/// The sizes of the requests and responses of a [`RequestResponse`](super::RequestResponse). The
 /// same generator draws the same numbers at both ends.
 #[derive(Clone, Debug)]
 pub struct DialogueSizes {
@@ -17,17 +17,17 @@ pub struct DialogueSizes {
 }
 
 impl DialogueSizes {
-    /// `rng` is as the client has it at its start.
+    /// `rng` must have the state of the client's generator at its start.
     pub const fn new(dialogue: Dialogue, rng: Rng) -> Self {
         Self { dialogue, rng, drawn: Vec::new() }
     }
 
-    /// Bytes of a request, counted from 0, and of its response, as they travel.
+    /// Bytes on the wire of a request, counted from 0, and of its response.
     pub fn of(&mut self, id: u32) -> [u32; 2] {
         while self.drawn.len() <= id as usize {
             let Dialogue { request, response, think, .. } = self.dialogue;
             let sizes = [request, response].map(|of| whole_bytes(of.sample(&mut self.rng)));
-            // A thought follows each response, and each request that was given up.
+            // Draws the think time that follows each request, whether answered or given up.
             think.sample(&mut self.rng);
             self.drawn.push(sizes.map(|bytes| bytes.max(MARK as u32)));
         }
@@ -35,7 +35,7 @@ impl DialogueSizes {
     }
 }
 
-/// Answers the requests of a [`RequestResponse`](super::RequestResponse) from another process.
+/// Answers the requests of a [`RequestResponse`](super::RequestResponse) in another process.
 /// Messages carry their marks, over byte streams too.
 #[derive(Clone, Debug)]
 pub struct Responder {
@@ -45,7 +45,7 @@ pub struct Responder {
 }
 
 impl Responder {
-    /// `rng` is as the client has it at its start.
+    /// `rng` must have the state of the client's generator at its start.
     pub fn new(dialogue: Dialogue, rng: Rng) -> Self {
         let sizes = DialogueSizes::new(dialogue, rng);
         Self { sizes, asked: Assembly::default(), answers: VecDeque::new() }
@@ -57,13 +57,13 @@ impl Responder {
         self.asked.take(payload, |id, _| whole = Some(id));
         if let Some(id) = whole {
             let [_, response] = self.sizes.of(id);
-            // A client asks again only when it no longer waits for what came before.
+            // A client sends a new request only after it has stopped waiting for earlier ones.
             self.answers.clear();
             self.answers.push_back(Partly::new(id, now, response, None));
         }
     }
 
-    /// Offers the transport what is due. Returns whether anything was taken.
+    /// Offers the transport the answers that are due. Returns whether any was accepted.
     pub fn answer(&mut self, now: Instant, port: &mut dyn AppPort) -> bool {
         let Some(answer) = self.answers.front_mut() else { return false };
         let before = answer.taken;

@@ -5,7 +5,7 @@ use udccp_base::{AppPort, Instant};
 use super::bulk::Bulk;
 use super::{Outcome, Source, SourceStats};
 
-/// Offers a number of bytes as fast as the transport takes them, then closes it.
+/// Offers a number of bytes as fast as the transport accepts them, then closes it.
 #[derive(Clone, Debug)]
 pub struct Transfer {
     bulk: Bulk,

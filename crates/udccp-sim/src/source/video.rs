@@ -1,4 +1,4 @@
-//! Live video: frames of a regular pattern, or of the sizes in a trace.
+//! Live video: frames of a regular pattern, or with the sizes in a trace.
 
 use std::sync::Arc;
 
@@ -7,17 +7,17 @@ use udccp_base::{AppPort, DataRate, Duration, Instant, Payload};
 use super::live::Outbox;
 use super::{End, Outcome, Source, SourceStats};
 
-/// Sizes of frames, one after the other, then from the first again.
+/// A sequence of frame sizes, which repeats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frames(Arc<[u32]>);
 
 impl Frames {
-    /// The sizes of a trace in bytes; where there are none, nothing is sent.
+    /// The sizes of a trace in bytes. If it is empty, nothing is sent.
     pub fn of(sizes: impl Into<Arc<[u32]>>) -> Self {
         Self(sizes.into())
     }
 
-    /// Groups of `group` pictures of mean rate `rate`, a picture every `every`. The first of a
+    /// Groups of `group` pictures with mean rate `rate`, one picture per `every`. The first of a
     /// group (I) is `ratio` times as long as each of the others (P).
     pub fn pattern(rate: DataRate, every: Duration, group: u32, ratio: f64) -> Self {
         let group = group.max(1);
@@ -28,7 +28,7 @@ impl Frames {
         Self(sizes.collect())
     }
 
-    /// The size of a frame, counted from 0, in bytes; 0 where there are no frames.
+    /// The size of a frame, counted from 0, in bytes; 0 if there are no frames.
     pub fn size(&self, frame: u32) -> u32 {
         let at = frame as usize % self.0.len().max(1);
         self.0.get(at).copied().unwrap_or(0)
@@ -40,10 +40,10 @@ impl Frames {
     }
 }
 
-/// A camera: a frame every so often, each in as many packets as it needs.
+/// A camera: frames at regular intervals, each in as many packets as it needs.
 ///
-/// A frame that cannot leave in time is dropped, not queued (see [`Video::new`]); a frame of which
-/// a packet is lost does not arrive.
+/// A frame that cannot leave in time is dropped, not queued (see [`Video::new`]). A frame that
+/// loses a packet does not arrive.
 #[derive(Clone, Debug)]
 pub struct Video {
     frames: Frames,
@@ -54,7 +54,7 @@ pub struct Video {
 }
 
 impl Video {
-    /// A frame every `every`. What of a frame waits for longer than `patience` is dropped.
+    /// A frame per `every`. Parts of a frame that wait for longer than `patience` are dropped.
     pub fn new(frames: Frames, every: Duration, patience: Duration) -> Self {
         let every = every.max(Duration::from_micros(1));
         Self { frames, every, start: None, made: 0, outbox: Outbox::new(patience) }

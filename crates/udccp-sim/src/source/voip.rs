@@ -30,7 +30,7 @@ impl Codec {
     }
 }
 
-/// How a speaker falls silent: mean lengths of talk-spurts and pauses, both exponential.
+/// Silence suppression: mean lengths of talk-spurts and pauses, both exponential.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Speech {
     /// Mean length of a talk-spurt.
@@ -51,10 +51,11 @@ impl Speech {
     }
 }
 
-/// Speech from one speaker, packet by packet.
+/// Speech from one speaker in packets.
 ///
-/// A packet is made when the speech in it has been spoken. In a pause nothing is sent (no comfort
-/// noise). A packet that cannot leave in time is dropped, not queued: a late one is of no use.
+/// A packet is created when the speech in it has been spoken. Nothing is sent in a pause (no
+/// comfort noise). A packet that cannot leave in time is dropped, not queued, because a late one is
+/// useless.
 #[derive(Clone, Debug)]
 pub struct Voip {
     packet_bytes: u32,
@@ -70,9 +71,9 @@ impl Voip {
         RTP_HEADER + codec.bytes_for(every)
     }
 
-    /// A call with packets of `every` (20 ms is usual). `speech` is `None` for a codec that sends
-    /// in silence too; a packet that waits for longer than `patience` is dropped. `rng` should be
-    /// a stream that nothing else draws from.
+    /// A call with packets of `every` (20 ms is usual). With `speech` as `None`, the codec also
+    /// sends in silence. A packet that waits for longer than `patience` is dropped. `rng` should
+    /// be a stream that nothing else draws from.
     pub fn new(
         codec: Codec,
         every: Duration,

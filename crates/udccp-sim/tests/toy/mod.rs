@@ -44,8 +44,8 @@ fn word_of(datagram: &Datagram) -> u64 {
     u64::from_be_bytes(datagram.header[..8].try_into().unwrap())
 }
 
-/// Keeps `window` packets in flight; takes an ack of the highest number for an ack of all. A
-/// window of `u64::MAX` sends at once whatever it is given, like UDP.
+/// Keeps `window` packets in flight, and treats an ack of the highest number as an ack of all
+/// packets. With a window of `u64::MAX` it sends everything at once, like UDP.
 #[derive(Debug)]
 pub(crate) struct ToySender {
     at: PairAddresses,
@@ -158,7 +158,7 @@ impl Transport for ToySender {
     }
 }
 
-/// Delivers what arrives; acks every second packet, or after 40 ms.
+/// Delivers received data; acks every second packet, or after 40 ms.
 #[derive(Debug)]
 pub(crate) struct ToyReceiver {
     at: PairAddresses,
