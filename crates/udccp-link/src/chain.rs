@@ -27,7 +27,7 @@ impl<P> Chain<P> {
         self
     }
 
-    /// Moves packets that leave element `from`, and those after it, on to the next.
+    /// Moves packets that leave element `from` or a later one on to the next element.
     fn advance(&mut self, from: usize, now: Instant, drops: &mut Drops<P>) {
         let last = self.elements.len() - 1;
         for i in from..last {
@@ -68,12 +68,12 @@ impl<P: core::fmt::Debug + Send> Link<P> for Chain<P> {
         sum
     }
 
-    /// When its last element is empty.
+    /// The time at which the last element is empty.
     fn empties_at(&self, now: Instant) -> Instant {
         self.elements.iter().map(|e| e.empties_at(now)).max().unwrap_or(now)
     }
 
-    /// The limit of the one element that has one; unlimited if several have one.
+    /// The limit of the only element that has one; unlimited if several have one.
     fn limit(&self) -> QueueLimit {
         let limits = self.elements.iter().map(|e| e.limit());
         let mut limited = limits.filter(|l| *l != QueueLimit::Unlimited);

@@ -10,7 +10,7 @@ use crate::stats::LinkStats;
 /// A change of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    /// A new rate. A packet in transmission continues at it. At rate zero everything waits.
+    /// A new rate, which also applies to the packet in transmission. At rate zero everything waits.
     Rate(DataRate),
     /// A new propagation delay, for packets that have not left the transmitter. Packets stay in
     /// order.
@@ -27,7 +27,7 @@ pub enum Change {
 #[derive(Debug)]
 pub struct Scheduled<L> {
     link: L,
-    /// The changes that are left, the next one last.
+    /// The remaining changes, the next one last.
     changes: Vec<(Instant, Change)>,
 }
 

@@ -37,7 +37,7 @@ pub enum QueueConfig {
     Pie(PieConfig),
 }
 
-/// All properties of one direction of a link. By default it loses nothing and takes no time.
+/// All properties of one direction of a link. By default it loses nothing and adds no delay.
 ///
 /// A packet passes, in this order: the MTU, loss, duplication, queue and transmitter, delay (with
 /// reordering, and gathering at the far end), corruption.
@@ -50,8 +50,8 @@ pub struct LinkConfig {
     /// One-way propagation delay.
     pub delay: Duration,
     /// Size in bytes of a token bucket, which replaces the transmitter, as in Linux's `tbf`: see
-    /// [`RateDelay::with_token_bucket`]. Only with a drop-tail queue, and on a link of which
-    /// nothing but the loss changes.
+    /// [`RateDelay::with_token_bucket`]. Only with a drop-tail queue, and only if no change of the
+    /// link concerns anything but loss.
     pub token_bucket: Option<u32>,
     /// Limit of the queue (default unlimited, as for a host's own queue).
     pub limit: QueueLimit,
@@ -69,7 +69,7 @@ pub struct LinkConfig {
     pub gather: Gather,
     /// Share of packets that are duplicated, 0 to 1.
     pub duplicate: f64,
-    /// Share of packets that arrive corrupted, 0 to 1; they are dropped for that.
+    /// Share of packets that arrive corrupted, 0 to 1, and are therefore dropped.
     pub corrupt: f64,
     /// Length of the longest packet that passes, in bytes of IP length; `None`: no limit.
     pub mtu: Option<u32>,
@@ -78,7 +78,7 @@ pub struct LinkConfig {
 }
 
 impl LinkConfig {
-    /// Whether a single [`RateDelay`], the fast element, can do all of it.
+    /// Whether a single [`RateDelay`], the fast element, supports all of it.
     pub fn is_plain(&self) -> bool {
         let only_queue = self.queue == QueueConfig::DropTail && self.trace.is_none();
         let plain_delay = matches!(self.variation, Variation::None | Variation::Uniform(_))
@@ -108,7 +108,7 @@ impl LinkConfig {
     /// Checks the values.
     ///
     /// # Errors
-    /// The first value that is out of range, as text.
+    /// A description of the first value that is out of range.
     pub fn check(&self) -> Result<(), String> {
         let changed = self.changes.iter().filter_map(|(_, change)| match change {
             Change::Loss(loss) => Some(loss),
@@ -143,8 +143,8 @@ impl LinkConfig {
         }
     }
 
-    /// The fast element with those properties that it supports. It draws random numbers from
-    /// streams of `seed` with the link's name.
+    /// The fast element with the properties that it supports. It draws random numbers from streams
+    /// of `seed` with the link's name.
     pub fn plain<P: Packet>(&self, seed: Seed, name: &str) -> RateDelay<P> {
         let plain = self.first_in_first_out(seed, name);
         match self.loses() {
@@ -181,7 +181,7 @@ impl LinkConfig {
         }
     }
 
-    /// The elements in a row; `None` if the fast one can do everything.
+    /// The elements in a row; `None` if the fast one supports everything.
     fn chain<P>(&self, seed: Seed, name: &str) -> Option<Chain<P>>
     where
         P: Packet + Clone + core::fmt::Debug + Send + 'static,
@@ -208,7 +208,7 @@ impl LinkConfig {
         chain.0
     }
 
-    /// Whether the fast element can do queue, transmitter and delay.
+    /// Whether the fast element supports this queue, transmitter and delay.
     fn is_first_in_first_out(&self) -> bool {
         let moves = |(_, change): &(Instant, Change)| !matches!(change, Change::Loss(_));
         let fixed = !self.changes.iter().any(moves);
@@ -216,7 +216,7 @@ impl LinkConfig {
         fixed && (Self { loss: LossConfig::None, changes: Vec::new(), ..bare }).is_plain()
     }
 
-    /// Adds queue, transmitter and delay: the fast element if it can do them, otherwise two
+    /// Adds queue, transmitter and delay: the fast element if it supports them, otherwise two
     /// elements.
     fn transport<P>(&self, chain: &mut Parts<P>, seed: Seed, name: &str)
     where

@@ -32,7 +32,7 @@ pub trait Rule: core::fmt::Debug + Send {
     }
 }
 
-/// A link element with a rule. It takes no time: packets depart when they arrive.
+/// A link element with a rule. It adds no delay: packets depart when they arrive.
 #[derive(Debug)]
 pub struct Filter<P, R> {
     rule: R,
@@ -128,8 +128,8 @@ impl Rule for Duplicate {
 /// Corrupts each packet with the same probability, independently.
 ///
 /// A corrupted packet uses the link like any other, and the receiver's checksum would detect it. So
-/// it is dropped here, at the far end of the link, with a reason of its own. (Links carry handles,
-/// not bytes. A checksum that covers only part of a packet would let some pass.)
+/// it is dropped here, at the far end of the link, with its own reason. (Links carry handles, not
+/// bytes. A checksum that covers only part of a packet would let some pass.)
 #[derive(Debug)]
 pub struct Corrupt {
     probability: f64,

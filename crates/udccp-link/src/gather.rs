@@ -1,14 +1,13 @@
-//! Packets that arrive apart but reach the far end together.
+//! Packets that arrive separately but are received together.
 
 use udccp_base::{Duration, Instant};
 
-/// What delays packets at the far end so that several are received together. By default nothing
-/// does. Packets stay in order.
+/// Causes of delay at the far end that make it receive several packets together. By default there
+/// are none. Packets stay in order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gather {
-    /// Delays end at multiples of this, as in a delay emulator without finer timers, such as netem
-    /// before Linux 2.6.22 with the tick of its kernel. All flows over the link have the same
-    /// ticks.
+    /// Delays end at multiples of this, as in a delay emulator with coarse timers, such as netem
+    /// before Linux 2.6.22 with its kernel's tick. All flows over the link have the same ticks.
     pub delay_tick: Option<Duration>,
     /// Shortest time between two interrupts of the network card at the far end (interrupt
     /// moderation; `rx-usecs` of ethtool). A packet after a longer silence interrupts at once.
@@ -29,7 +28,7 @@ impl Gathering {
         (config != Gather::default()).then_some(Self { config, interrupt: None })
     }
 
-    /// When the far end receives a packet that would arrive at `deliver`. Calls are in order of
+    /// When the far end receives a packet that would arrive at `deliver`. Calls must be in order of
     /// arrival.
     pub(crate) fn apply(&mut self, mut deliver: Instant) -> Instant {
         if let Some(tick) = self.config.delay_tick {
@@ -74,7 +73,7 @@ mod tests {
     fn a_card_interrupts_at_once_after_silence_and_then_at_most_so_often() {
         let moderation = Some(Duration::from_micros(250));
         let card = Gather { interrupt_moderation: moderation, ..Gather::default() };
-        // The fourth comes at the very instant of an interrupt, the fifth just after it.
+        // The fourth arrives exactly at an interrupt, the fifth just after it.
         let seen = gathered(card, &[100, 101, 200, 350, 351, 1000, 1249, 1250]);
         assert_eq!(seen, [100, 350, 350, 350, 600, 1000, 1250, 1250]);
     }

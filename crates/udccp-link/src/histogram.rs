@@ -92,8 +92,8 @@ impl DelayHistogram {
         self.sum_ns.checked_div(self.total).map(Duration::from_nanos)
     }
 
-    /// The longest delay: exact for a whole run, to the width of a bucket for a difference of
-    /// histograms; `None` if nothing was recorded.
+    /// The longest delay; `None` if nothing was recorded. It is exact for a whole run; for a
+    /// difference of histograms it is accurate to the width of a bucket.
     pub const fn max(&self) -> Option<Duration> {
         if self.total == 0 { None } else { Some(Duration::from_nanos(self.max_ns)) }
     }

@@ -2,10 +2,10 @@
 
 /// The limit of a drop-tail queue.
 ///
-/// The backlog is what has arrived and has not begun to be transmitted. The packet in transmission
-/// does not count, as in ns-2 and in a queue of a Linux interface. So `Packets(0)` still passes
-/// packets that find the transmitter idle. If a transmission ends at the same time as a packet
-/// arrives, the end comes first.
+/// The backlog consists of packets that have arrived and whose transmission has not begun. The
+/// packet in transmission does not count, as in ns-2 and in a queue of a Linux interface. So
+/// `Packets(0)` still passes packets that find the transmitter idle. If a transmission ends at the
+/// same time as a packet arrives, the end comes first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum QueueLimit {
     /// No limit.

@@ -1,4 +1,4 @@
-//! What every transmitter with a queue of its own has: queue, output, counters.
+//! The common parts of every transmitter with a queue: queue, output, counters.
 
 use std::collections::VecDeque;
 
@@ -39,7 +39,7 @@ impl<P: Packet> Line<P> {
         self.count_drops(&drops[before..]);
     }
 
-    /// Takes the next packet to transmit, from `at` on.
+    /// Takes the next packet to transmit, at `at`.
     pub(crate) fn next(&mut self, at: Instant, drops: &mut Drops<P>) -> Option<P> {
         let before = drops.len();
         let waiting = self.queue.dequeue(at, drops);

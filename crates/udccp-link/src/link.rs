@@ -9,8 +9,8 @@ use crate::histogram::DelayHistogram;
 use crate::limit::{Backlog, QueueLimit};
 use crate::stats::{DropReason, LinkStats};
 
-/// Packets that a link refused or lost in one call, with the reasons, in order. The caller owns and
-/// empties it, and so knows the fate of every packet.
+/// Packets that a link refused or lost in one call, with the reasons, in order. The caller owns it
+/// and empties it, and so knows the fate of every packet.
 pub type Drops<P> = Vec<(P, DropReason)>;
 
 /// A link element: packets go in, and come out later, in one direction.
@@ -34,8 +34,8 @@ pub trait Link<P>: fmt::Debug + Send {
     /// The backlog of the queue at `now`. See [`QueueLimit`] for what it includes.
     fn backlog(&mut self, now: Instant) -> Backlog;
 
-    /// When the present contents of queue and transmitter will have left them, if nothing else
-    /// arrives; `now` if they are empty, and if the element does not know.
+    /// When the packets now in queue and transmitter will have left, if no others arrive; `now` if
+    /// there are none, or if the element does not know.
     fn empties_at(&self, now: Instant) -> Instant {
         now
     }

@@ -4,8 +4,8 @@ use udccp_base::{Datagram, Instant, Machine};
 
 use crate::link::{Drops, Link};
 
-/// A link of [`Datagram`]s as a [`Machine`]: datagrams that arrive at the near end are returned by
-/// `poll_transmit` when they reach the far end. Dropped datagrams are only counted.
+/// A link of [`Datagram`]s as a [`Machine`]: `poll_transmit` returns datagrams when they reach the
+/// far end. Dropped datagrams are only counted.
 #[derive(Debug)]
 pub struct LinkMachine<L> {
     link: L,

@@ -4,7 +4,7 @@ use core::net::IpAddr;
 
 use udccp_base::{Datagram, Ecn};
 
-/// A packet as a link sees it. Implemented for [`Datagram`]. A driver that stores packets elsewhere
+/// A packet as seen by a link. Implemented for [`Datagram`]. A driver that stores packets elsewhere
 /// sends small handles through the same links.
 pub trait Packet {
     /// Length on the wire in bytes (IP header included).

@@ -2,10 +2,10 @@
 
 use udccp_base::{DataRate, Duration, Instant};
 
-/// What a byte costs at 1 bit/s, in nanoseconds.
+/// Transmission time of a byte at 1 bit/s, in nanoseconds.
 const BYTE_NANOS: u64 = 8_000_000_000;
 
-/// Where a packet is on the transmitter.
+/// The transmission times of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Transmission {
     /// The first whole nanosecond at which serialisation has begun.
@@ -15,8 +15,8 @@ pub(crate) struct Transmission {
 }
 
 /// Serialises packets one after the other. The end of each is kept as whole nanoseconds and a
-/// remainder in units of 1/rate nanoseconds, so that a long busy period drifts by nothing: its
-/// n-th end is the exact sum of n transmission times, rounded up once.
+/// remainder in units of 1/rate nanoseconds, so a long busy period does not drift: its n-th end is
+/// the exact sum of n transmission times, rounded up once.
 #[derive(Clone, Debug)]
 pub(crate) struct Serializer {
     bits_per_sec: u64,
@@ -38,7 +38,7 @@ struct Cost {
 }
 
 impl Serializer {
-    /// A transmitter of `rate`; `None` takes no time at all. A rate of zero is raised to 1 bit/s.
+    /// A transmitter of `rate`; with `None`, transmission takes no time. Rate zero becomes 1 bit/s.
     pub(crate) fn new(rate: Option<DataRate>) -> Self {
         Self {
             bits_per_sec: rate.map_or(0, |r| r.bits_per_sec().max(1)),
@@ -49,7 +49,7 @@ impl Serializer {
         }
     }
 
-    /// Puts a packet behind what is being and waits to be transmitted.
+    /// Adds a packet after those in transmission or waiting.
     #[inline(always)]
     pub(crate) fn transmit(&mut self, now: Instant, len: u32) -> Transmission {
         if self.bits_per_sec == 0 {

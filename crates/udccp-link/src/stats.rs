@@ -16,13 +16,13 @@ pub enum DropReason {
     RandomLoss,
     /// No route to the destination.
     NoRoute,
-    /// Queue management: RED, CoDel and PIE drop packets before the queue is full.
+    /// Dropped by queue management before the queue is full (RED, CoDel and PIE).
     EarlyDrop,
     /// The link was down.
     LinkDown,
     /// The packet was longer than the link's MTU.
     TooLong,
-    /// The packet was corrupted, and the receiver's checksum would fail.
+    /// The packet was corrupted, so the receiver's checksum would fail.
     Corrupted,
 }
 

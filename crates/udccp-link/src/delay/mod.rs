@@ -15,7 +15,7 @@ use crate::stats::LinkStats;
 /// How the delay of a packet differs from that of the link.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Variation {
-    /// It does not.
+    /// Not at all.
     #[default]
     None,
     /// It is longer by a time with uniform distribution from zero to this.
@@ -23,8 +23,8 @@ pub enum Variation {
     /// It is normally distributed around the delay of the link with this standard deviation.
     /// Negative delays are drawn again.
     Normal(Duration),
-    /// It is longer by a recorded time: for each entry, from the first time on (since the start,
-    /// ascending), by the second. After the last entry it stays the same.
+    /// It is longer by a recorded time. An entry is a time since the start (ascending) and the
+    /// extra delay from then on. The last entry stays in force.
     Trace(Arc<[(Duration, Duration)]>),
 }
 

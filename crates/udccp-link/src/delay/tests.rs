@@ -1,4 +1,4 @@
-//! Distributions, order, and who overtakes.
+//! Distributions of delays, order, and overtaking.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
-/// Sends `packets` (of length 1000, 1001...) a `gap` apart; when each arrived, in that order.
+/// Sends `packets` (of length 1000, 1001...) `gap` apart. Returns arrivals in order, with delays.
 fn run(config: DelayConfig, packets: u32, gap: Duration) -> Vec<(u32, Duration)> {
     let mut link: Delay<Datagram> =
         Delay::new(config, Seed(5).stream("jitter"), Seed(5).stream("reorder"));
@@ -46,7 +46,7 @@ fn mean_and_deviation(samples: &[f64]) -> (f64, f64) {
 fn a_normal_delay_has_its_mean_and_deviation() {
     let config =
         DelayConfig { delay: ms(50), variation: Variation::Normal(ms(5)), ..Default::default() };
-    // So far apart that the order costs nothing.
+    // The packets are so far apart that keeping the order adds no delay.
     let out = run(config, 20_000, ms(100));
     let delays: Vec<f64> =
         out.iter().map(|(i, at)| (*at - ms(100) * u64::from(*i)).as_millis_f64()).collect();
@@ -82,7 +82,7 @@ fn a_trace_of_delays_holds_from_each_of_its_times() {
     let config =
         DelayConfig { delay: ms(10), variation: Variation::Trace(steps), ..Default::default() };
     let out: Vec<u64> = run(config, 6, ms(20)).iter().map(|(_, at)| at.as_millis()).collect();
-    // Sent at 0, 20, 40, 60, 80 and 100 ms; the last may not overtake the one ahead.
+    // Sent at 0, 20, 40, 60, 80 and 100 ms. The last must not overtake the one ahead.
     assert_eq!(out, [10, 60, 80, 100, 120, 120]);
 }
 

@@ -33,8 +33,8 @@ pub enum LossConfig {
 
 /// The model with two states, good and bad (E. N. Gilbert, "Capacity of a Burst-Noise Channel",
 /// 1960; E. O. Elliott, "Estimates of Error Rates for Codes on Burst-Noise Channels", 1963), with
-/// the letters of netem and most others. Whether a packet is lost depends on the state when it
-/// arrives; after that the state may change. The first packet finds the good state.
+/// the parameter names of netem and most others. The state when a packet arrives determines its
+/// chance of loss; after that the state may change. The first packet finds the good state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GilbertElliott {
     /// Probability of a change from good to bad, 0 to 1.
@@ -63,7 +63,7 @@ impl GilbertElliott {
     pub fn loss(&self) -> f64 {
         let Self { p, r, h, k } = *self;
         if p + r <= 0.0 {
-            // It never leaves the good state.
+            // The model never leaves the good state.
             return 1.0 - k;
         }
         (1.0 - k) * r / (p + r) + (1.0 - h) * p / (p + r)
@@ -76,7 +76,7 @@ pub struct Loss {
     config: LossConfig,
     rng: Rng,
     is_bad: bool,
-    /// Packets seen so far, or entries of a list used.
+    /// Packets seen so far, or entries of a list used so far.
     seen: u64,
     used: usize,
     next: Instant,

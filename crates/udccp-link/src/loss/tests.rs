@@ -1,4 +1,4 @@
-//! Shares and bursts against closed forms, patterns to the packet.
+//! Shares and bursts compared with closed forms; patterns exact to the packet.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::{Change, DropReason, Rule, Verdict};
 
 const LOST: Verdict = Verdict::Drop(DropReason::RandomLoss);
 
-/// Which of `packets` packets, one a millisecond, are lost.
+/// Which of `packets` packets, one per millisecond, are lost.
 fn lost(config: LossConfig, packets: u64) -> Vec<u64> {
     let mut loss = Loss::new(config, Seed(1).stream("loss"));
     let at = |ms| Instant::from_nanos(ms * 1_000_000);
@@ -25,7 +25,7 @@ fn mean_burst(lost: &[u64]) -> f64 {
 #[test]
 fn random_loss_has_its_share_and_no_more_bursts_than_chance() {
     let lost = lost(LossConfig::Random(0.03), 100_000);
-    // Standard deviation 54 packets; a burst goes on with probability 0.03.
+    // Standard deviation 54 packets; a burst continues with probability 0.03.
     assert!(lost.len().abs_diff(3_000) < 220, "{} of 100000", lost.len());
     assert!((mean_burst(&lost) - 1.0 / 0.97).abs() < 0.02, "{}", mean_burst(&lost));
 }
@@ -54,7 +54,7 @@ fn bursts_are_as_long_and_losses_as_many_as_asked_for() {
 #[test]
 fn the_stationary_loss_of_four_parameters_is_the_closed_form() {
     let model = GilbertElliott { p: 0.02, r: 0.1, h: 0.4, k: 0.99 };
-    // Good 5/6 of the time, bad 1/6: 0.01 * 5/6 + 0.6 * 1/6.
+    // In the good state 5/6 of the time, in the bad state 1/6: 0.01 * 5/6 + 0.6 * 1/6.
     assert!((model.loss() - (0.05 / 6.0 + 0.1)).abs() < 1e-12);
     let share = lost(LossConfig::GilbertElliott(model), 1_000_000).len() as f64 / 1e6;
     assert!((share - model.loss()).abs() < 0.003, "{share}");

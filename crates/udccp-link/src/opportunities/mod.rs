@@ -13,7 +13,7 @@ use crate::queue::Queue;
 use crate::stats::LinkStats;
 
 /// Times at which a link can transmit, which repeat: a packet-delivery trace of mahimahi (R.
-/// Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP", 2015; the tool's `mm-link`).
+/// Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP", 2015; the tool `mm-link`).
 /// Each time is an opportunity for [`BYTES`](Self::BYTES) bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opportunities {
@@ -61,9 +61,9 @@ impl Opportunities {
 
 /// A queue, and a transmitter that works at the times of a trace.
 ///
-/// As in mahimahi, an opportunity without a packet is lost; one can carry several short packets;
-/// and a packet that does not fit continues in the next. A packet leaves with the opportunity that
-/// carries its last byte. An opportunity at the same time as an arrival comes first.
+/// As in mahimahi, an opportunity without a packet is lost. One opportunity can carry several short
+/// packets, and a packet that does not fit continues in the next. A packet leaves with the
+/// opportunity that carries its last byte. An opportunity at the time of an arrival comes first.
 #[derive(Debug)]
 pub struct TraceDriven<P> {
     line: Line<P>,
@@ -99,7 +99,7 @@ impl<P: Packet> TraceDriven<P> {
         self.service.is_none() && self.line.is_empty()
     }
 
-    /// Uses the opportunities up to `now`, or lets them pass.
+    /// Processes the opportunities up to `now`: uses them, or skips them if nothing waits.
     fn catch_up(&mut self, now: Instant, drops: &mut Drops<P>) {
         while !self.is_idle() && self.next() <= now {
             self.transmit(drops);
@@ -110,12 +110,12 @@ impl<P: Packet> TraceDriven<P> {
             let rounds = (now - self.base).as_nanos() / period.as_nanos();
             self.base += period * rounds;
             let since = now - self.base;
-            // The last one ends the period, and so it comes after `since`.
+            // The last one ends the period, so it is after `since`.
             self.index = self.trace.times.partition_point(|t| *t <= since);
         }
     }
 
-    /// One opportunity.
+    /// Uses one opportunity.
     fn transmit(&mut self, drops: &mut Drops<P>) {
         let at = self.next();
         let mut room = Opportunities::BYTES;

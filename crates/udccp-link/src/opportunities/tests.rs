@@ -1,4 +1,4 @@
-//! Exactly the opportunities, no more.
+//! Packets use exactly the opportunities of the trace.
 
 use proptest::prelude::*;
 use udccp_base::{DataRate, Datagram, Duration, Instant};

@@ -1,4 +1,4 @@
-//! First in, first out, with its length in packets and bytes.
+//! A first-in, first-out queue that counts its packets and bytes.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use super::Waiting;
 use crate::limit::Backlog;
 use crate::packet::Packet;
 
-/// A line of packets that knows how long it is.
+/// A queue of packets with its length in packets and bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct Fifo<P> {
     line: VecDeque<Waiting<P>>,

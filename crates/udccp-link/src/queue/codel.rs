@@ -40,13 +40,13 @@ impl Default for CoDelConfig {
 /// The state of CoDel without the packets: RFC 8289 section 5.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Controller {
-    /// When the delay will have been above the target for an interval.
+    /// When the delay will have been above the target for a whole interval.
     first_above: Option<Instant>,
     /// Time of the next drop, while in the drop state.
     drop_next: Instant,
     /// Drops since the drop state began.
     count: u32,
-    /// `count` when it last began.
+    /// `count` at the start of the last drop state.
     last_count: u32,
     dropping: bool,
 }
@@ -85,7 +85,7 @@ impl Controller {
     }
 
     /// The next packet of `fifo`, after dropping those that have to be dropped. A packet that is
-    /// marked instead leaves the queue.
+    /// marked instead of dropped leaves the queue.
     pub(crate) fn dequeue<P: Packet>(
         &mut self,
         now: Instant,

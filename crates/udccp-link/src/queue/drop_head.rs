@@ -9,9 +9,9 @@ use crate::link::Drops;
 use crate::packet::Packet;
 use crate::stats::DropReason;
 
-/// Drops from the front to make room at the back, so that senders learn of the loss a queueing
-/// delay earlier (T. V. Lakshman, A. Neidhardt and T. J. Ott, "The Drop from Front Strategy in TCP
-/// and in TCP over ATM", INFOCOM 1996).
+/// Drops from the front to make room at the back. So senders detect the loss earlier, by a queueing
+/// delay (T. V. Lakshman, A. Neidhardt and T. J. Ott, "The Drop from Front Strategy in TCP and in
+/// TCP over ATM", INFOCOM 1996).
 #[derive(Debug)]
 pub struct DropHead<P> {
     limit: QueueLimit,

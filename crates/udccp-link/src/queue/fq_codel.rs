@@ -1,4 +1,4 @@
-//! Flow queues, each with controlled delay.
+//! Flow queues, each with CoDel.
 
 use std::collections::VecDeque;
 
@@ -18,7 +18,7 @@ const MOST_AT_ONCE: u64 = 64;
 /// The settings of an [`FqCoDel`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FqCoDelConfig {
-    /// CoDel of every queue; its `limit` is that of all queues together.
+    /// The settings of CoDel for each queue. `limit` is that of all queues together.
     pub codel: CoDelConfig,
     /// Number of queues into which flows are hashed.
     pub flows: u32,
@@ -57,7 +57,7 @@ struct FlowQueue<P> {
 #[derive(Debug)]
 pub struct FqCoDel<P> {
     config: FqCoDelConfig,
-    /// Salt of the hash.
+    /// Salt of the flow hash.
     salt: u64,
     queues: Vec<FlowQueue<P>>,
     new: VecDeque<usize>,
@@ -67,7 +67,7 @@ pub struct FqCoDel<P> {
 }
 
 impl<P: Packet> FqCoDel<P> {
-    /// Empty queues; `rng`, from which one number is drawn, salts the hash of flows.
+    /// Empty queues. One number is drawn from `rng` to salt the flow hash.
     pub fn new(config: FqCoDelConfig, rng: &mut Rng) -> Self {
         let queue = || FlowQueue {
             fifo: Fifo::default(),
@@ -94,7 +94,7 @@ impl<P: Packet> FqCoDel<P> {
         ((h ^ (h >> 31)) % self.queues.len() as u64) as usize
     }
 
-    /// Makes room: drops half of the packets of the queue with the most bytes, the oldest first.
+    /// Makes room: drops half of the packets of the queue with the most bytes, oldest first.
     fn drop_from_fattest(&mut self, drops: &mut Drops<P>) {
         let bytes = |i: &usize| self.queues[*i].fifo.backlog().bytes;
         // The first of several equal ones, so that the result does not depend on the order of the
@@ -113,8 +113,8 @@ impl<P: Packet> FqCoDel<P> {
         }
     }
 
-    /// The queue whose turn it is. Queues that have used up their credit go to the end of the old
-    /// ones.
+    /// The queue to serve next. Queues that have used up their credit move to the end of the list
+    /// of old queues.
     fn next_queue(&mut self) -> Option<usize> {
         loop {
             let from_new = !self.new.is_empty();
@@ -131,8 +131,8 @@ impl<P: Packet> FqCoDel<P> {
         }
     }
 
-    /// An empty queue leaves its list. A new one goes to the end of the old ones, so that it cannot
-    /// starve them by returning at once.
+    /// Removes an empty queue from its list. A new queue moves to the end of the old ones, so that
+    /// it cannot starve them by returning at once.
     fn retire(&mut self, index: usize) {
         let queue = &mut self.queues[index];
         if queue.state == State::New {
@@ -193,7 +193,7 @@ impl<P: Packet + core::fmt::Debug + Send> Queue<P> for FqCoDel<P> {
         self.config.codel.limit
     }
 
-    /// Only packets of the same flow do.
+    /// Order is kept only among packets of the same flow.
     fn keeps_order(&self) -> bool {
         false
     }

@@ -36,8 +36,8 @@ pub struct Waiting<P> {
 ///
 /// Packets that the queue refuses or drops go to `drops` with the reason. All others are returned.
 pub trait Queue<P>: fmt::Debug + Send {
-    /// A packet arrives. If `idle`, the transmitter is free and asks for a packet next, so a queue
-    /// with a limit accepts one packet even if it has room for none.
+    /// A packet arrives. If `idle`, the transmitter is free and takes a packet next, so a queue
+    /// with a limit accepts one packet even if its limit leaves no room.
     fn enqueue(&mut self, now: Instant, packet: P, idle: bool, drops: &mut Drops<P>);
 
     /// The packet to transmit next; `None` if the queue is empty.

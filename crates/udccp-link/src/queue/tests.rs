@@ -33,14 +33,14 @@ fn drop_head_gives_up_those_that_waited_longest() {
     assert_eq!(queue.backlog(), Backlog::default(), "the last alone was too long");
 }
 
-/// Feeds CoDel so that it keeps its length, one packet a millisecond, and each waits `wait_ms`. The
-/// times of drops in milliseconds, and the number of marks.
+/// Feeds CoDel with one packet per millisecond at constant length, so that each waits `wait_ms`.
+/// Returns the times of drops in milliseconds, and the number of marks.
 fn codel_drops(config: CoDelConfig, wait_ms: u64, until_ms: u64, ecn: Ecn) -> (Vec<u64>, u64) {
     let mut queue = CoDel::new(config);
     let mut drops = Drops::new();
     let mut times = Vec::new();
     let packet = || Datagram { ecn, ..datagram(1500) };
-    // One packet in and one out a millisecond, the queue as long as it waits.
+    // One packet in and one out per millisecond; the length equals the delay.
     for _ in 0..wait_ms {
         queue.enqueue(at(0), packet(), false, &mut drops);
     }
@@ -50,7 +50,7 @@ fn codel_drops(config: CoDelConfig, wait_ms: u64, until_ms: u64, ecn: Ecn) -> (V
         queue.dequeue(now, &mut drops);
         for _ in drops.drain(..) {
             times.push(ms);
-            // Keeps the length.
+            // Replaces the dropped packet, so that the length stays constant.
             queue.enqueue(now, packet(), false, &mut Drops::new());
         }
     }
@@ -60,8 +60,8 @@ fn codel_drops(config: CoDelConfig, wait_ms: u64, until_ms: u64, ecn: Ecn) -> (V
 #[test]
 fn codel_drops_after_an_interval_and_then_by_the_square_root() {
     let (times, _) = codel_drops(CoDelConfig::default(), 20, 300, Ecn::NotEct);
-    // The delay is first seen above the target at 0 and has stayed there at 100 ms. Then
-    // 100 ms / sqrt(n) apart: 100, +100, +70.7, +57.7 would be 328; drops come at a packet.
+    // The delay is first seen above the target at 0, and is still above it at 100 ms. Drops then
+    // follow 100 ms / sqrt(n) apart: 100, +100, +70.7, +57.7 would be 328; drops occur at a packet.
     assert_eq!(times[..3], [100, 200, 271]);
 }
 
@@ -77,7 +77,7 @@ fn the_control_law_is_the_interval_over_the_root_of_the_count() {
     assert!(times.len() >= 10, "{times:?}");
 }
 
-/// A queue of 20 ms stands from `from_ms` on and is gone at `until_ms`: the times of drops.
+/// Keeps a queue of 20 ms from `from_ms` until `until_ms`. Returns the times of drops.
 fn stands(queue: &mut CoDel<Datagram>, from_ms: u64, until_ms: u64) -> Vec<u64> {
     let (mut drops, mut times) = (Drops::new(), Vec::new());
     let ms = |n: u64| at(n * 1_000);
@@ -97,14 +97,14 @@ fn stands(queue: &mut CoDel<Datagram>, from_ms: u64, until_ms: u64) -> Vec<u64> 
     times
 }
 
-/// RFC 8289 section 5.4: the count goes on from the drops of the last time.
+/// RFC 8289 section 5.4: the count continues from the previous drop state.
 #[test]
 fn a_queue_that_soon_stands_again_is_dropped_from_as_fast_as_before() {
     let mut queue = CoDel::new(CoDelConfig::default());
     assert_eq!(stands(&mut queue, 0, 410), [120, 220, 291, 349, 399]);
     // Four drops after the first: 100 ms / sqrt(4) to the next, then 100 ms / sqrt(5).
     assert_eq!(stands(&mut queue, 500, 730), [620, 670, 715]);
-    // 16 intervals later it begins anew.
+    // After 16 intervals the count starts again.
     assert_eq!(stands(&mut queue, 3_000, 3_300), [3_120, 3_220, 3_291]);
 }
 
@@ -137,8 +137,8 @@ fn a_sparse_flow_passes_by_a_full_queue() {
     }
     queue.dequeue(at(1_000), &mut drops);
     queue.enqueue(at(1_500), of_flow(2, 100), false, &mut drops);
-    // The bulk flow has used up its quantum of 1514 B but for 14 B, so it is served once more; then
-    // the new queue.
+    // The bulk flow has 14 B of its quantum of 1514 B left, so it is served once more before the
+    // new queue.
     let next: Vec<u32> = (2..5)
         .map(|ms| queue.dequeue(at(ms * 1_000), &mut drops).unwrap().packet.wire_len())
         .collect();
@@ -202,7 +202,7 @@ fn queues(limit: QueueLimit, seed: u64) -> Vec<Box<dyn Queue<Datagram>>> {
     ]
 }
 
-/// Gap, length, flow, and whether a packet is taken instead of put in.
+/// Gap, length, flow, and whether a packet is taken out instead of put in.
 fn steps() -> impl Strategy<Value = Vec<(u64, u32, u8, bool)>> {
     prop::collection::vec((0..4_000_u64, 28..1500_u32, 0..6_u8, any::<bool>()), 1..400)
 }

@@ -29,9 +29,9 @@ pub struct RateDelayConfig {
 /// First in, first out: drop-tail queue, transmitter, propagation delay; optionally loss before the
 /// queue.
 ///
-/// In such a link the future of a packet is known when it arrives, so it is computed then, and all
-/// packets are stored in one line in order of delivery. There is one pending event, at a cost of a
-/// few nanoseconds per packet, however long the line is.
+/// In such a link the times of a packet are known when it arrives. So they are computed then, and
+/// all packets are stored in one line in order of delivery. There is one pending event, at a cost
+/// of a few nanoseconds per packet, however long the line is.
 #[derive(Debug)]
 pub struct RateDelay<P> {
     serializer: Serializer,
@@ -46,9 +46,9 @@ pub struct RateDelay<P> {
     others: VecDeque<Held<P>>,
     /// How many from the front of the line had begun transmission at the last look...
     begun: usize,
-    /// ... and the bytes of the rest. They wait, or have begun since.
+    /// ... and the bytes of the others, which wait or have begun since.
     waiting_bytes: u64,
-    /// Few links have any, and they are large.
+    /// Boxed, because few links have any and they are large.
     extras: Option<Box<Extras>>,
     /// Where somebody reads them.
     records: Option<Box<Records>>,
@@ -58,7 +58,7 @@ pub struct RateDelay<P> {
 #[derive(Debug, Default)]
 struct Records {
     arrived: Tally,
-    /// Because there was no room.
+    /// Packets dropped because the queue was full.
     dropped: Tally,
     queue_delay: DelayHistogram,
 }
@@ -69,7 +69,7 @@ struct Extras {
     /// Loses packets before the queue.
     loss: Option<Loss>,
     lost: Tally,
-    /// How much earlier packets leave than their transmission would end: the time of a full bucket.
+    /// How much earlier packets leave than their transmission would end: the time to fill a bucket.
     lead: Option<Duration>,
     jitter: Option<Jitter>,
     gathering: Option<Gathering>,
@@ -170,7 +170,7 @@ impl<P: Packet> RateDelay<P> {
 
     /// Shapes with a token bucket of `bytes` instead of a transmitter, as Linux's `tbf` does. A
     /// packet leaves when there are tokens for it: at once, or earlier than its transmission would
-    /// end by the time of that many bytes. Without a rate this has no effect.
+    /// end by the time to transmit `bytes`. Without a rate this has no effect.
     #[must_use]
     pub fn with_token_bucket(mut self, bytes: u32) -> Self {
         if let Some(rate) = self.serializer.rate() {
@@ -233,8 +233,8 @@ impl<P: Packet> RateDelay<P> {
         Backlog { packets, bytes: self.waiting_bytes }
     }
 
-    /// Whether a packet that arrives at `now` has to be dropped, after it seemed that there was no
-    /// room.
+    /// Whether a packet that arrives at `now` really has to be dropped. Called if the last known
+    /// backlog leaves no room.
     #[inline(never)]
     fn is_full(&mut self, now: Instant, len: u32) -> bool {
         self.begin_until(now);
@@ -246,7 +246,7 @@ impl<P: Packet> RateDelay<P> {
     /// nothing can overtake.
     ///
     /// # Errors
-    /// Why it is dropped: random loss or a full queue.
+    /// Why the packet is dropped: random loss or a full queue.
     #[inline(always)]
     pub fn accept(&mut self, now: Instant, len: u32) -> Result<Times, DropReason> {
         if self.extras.is_some() {
@@ -327,7 +327,7 @@ impl<P: Packet> RateDelay<P> {
         if self.begun > 0 {
             self.begun -= 1;
         } else {
-            // The backlog was not requested since this one began.
+            // The backlog was not updated since this packet began.
             self.waiting_bytes -= u64::from(gone.wire_len());
         }
         Some(gone)

@@ -1,4 +1,4 @@
-//! Exact times, exact queues, and conservation against a naive model.
+//! Exact times, exact queues, and conservation, compared with a naive model.
 
 use proptest::prelude::*;
 use udccp_base::{DataRate, Datagram, Duration, Instant, Seed};
@@ -17,12 +17,12 @@ fn link(mbps: u64, delay: Duration, limit: QueueLimit) -> RateDelay<Datagram> {
     RateDelay::new(RateDelayConfig { rate: Some(DataRate::from_mbps(mbps)), delay, limit })
 }
 
-/// A token bucket of 12 Mbit/s: a byte's tokens come in 667 ns, and 1500 in a millisecond.
+/// A token bucket of 12 Mbit/s: the tokens of a byte take 667 ns, those of 1500 B a millisecond.
 fn bucket(bytes: u32, limit: QueueLimit) -> RateDelay<Datagram> {
     link(12, Duration::ZERO, limit).with_token_bucket(bytes)
 }
 
-/// Takes everything out at the instants that the link itself names.
+/// Takes everything out at the times that the link itself reports.
 fn drain(link: &mut RateDelay<Datagram>) -> Vec<(u64, u32)> {
     let mut out = Vec::new();
     while let Some(now) = link.poll_timeout() {
@@ -52,10 +52,10 @@ fn a_full_bucket_lets_a_packet_go_at_once_and_the_next_when_its_tokens_are_there
     for len in [1500, 1500, 1200, 150] {
         link.handle_packet(at(0), datagram(len), &mut drops);
     }
-    // 300 bytes of tokens are left for the second, which waits for 1200 more, in 0.8 ms.
+    // 300 bytes of tokens are left for the second packet, which waits 0.8 ms for 1200 more.
     let expected = [(0, 1500), (800_000, 1500), (1_600_000, 1200), (1_700_000, 150)];
     assert_eq!(drain(&mut link), expected);
-    // 0.2 ms later there are 300 bytes: enough for two packets of 150, and not for a third.
+    // 0.2 ms later there are 300 bytes: enough for two packets of 150, but not for a third.
     for _ in 0..3 {
         link.handle_packet(at(1_900_000), datagram(150), &mut drops);
     }
@@ -83,7 +83,7 @@ fn a_packet_that_waits_for_tokens_takes_room_in_the_queue() {
     }
     assert_eq!((drops.len(), link.backlog(at(0)).packets), (1, 2));
     drops.clear();
-    // The first that waited leaves after 1 ms: from then on there is room for one.
+    // The first waiting packet leaves after 1 ms. From then on there is room for one.
     link.handle_packet(at(999_999), datagram(1500), &mut drops);
     link.handle_packet(at(1_000_000), datagram(1500), &mut drops);
     assert_eq!((drops.len(), link.backlog(at(1_000_000)).packets), (1, 2));
@@ -106,13 +106,13 @@ fn without_a_rate_only_the_delay_counts() {
 fn the_packet_on_the_transmitter_takes_no_room_in_the_queue() {
     let mut link = link(12, Duration::ZERO, QueueLimit::Packets(2));
     let mut drops = Drops::new();
-    // 1 ms each: one on the transmitter, two waiting, the fourth finds no room.
+    // 1 ms each: one in transmission, two waiting, no room for the fourth.
     for _ in 0..4 {
         link.handle_packet(at(0), datagram(1500), &mut drops);
     }
     assert_eq!(drops.len(), 1);
     assert_eq!(link.backlog(at(0)).packets, 2);
-    // One nanosecond before the first ends: still full. At its end: room again.
+    // One nanosecond before the first ends, the queue is still full. At its end there is room.
     link.handle_packet(at(999_999), datagram(1500), &mut drops);
     assert_eq!(drops.len(), 2);
     link.handle_packet(at(1_000_000), datagram(1500), &mut drops);
@@ -158,11 +158,11 @@ fn a_saturated_link_is_busy_all_the_time_and_no_more() {
     assert_eq!(stats.dropped_total().packets, drops.len() as u64);
     assert!(drops.len().abs_diff(10_000) < 20, "{}", drops.len());
     let delay = stats.queue_delay.quantile(0.5).unwrap().as_nanos() as f64;
-    // Nine or ten packets of 120 us wait ahead of an arrival that gets in.
+    // Nine or ten packets of 120 us wait ahead of an arrival that is accepted.
     assert!((1_100_000.0..1_205_000.0).contains(&delay), "{delay}");
 }
 
-/// The plain way: every packet's times from the exact rational sum, every queue by counting.
+/// The naive model: every time from the exact rational sum, every queue by counting.
 struct Model {
     bits_per_sec: u128,
     limit: QueueLimit,
@@ -267,7 +267,7 @@ fn a_queue_is_empty_when_its_last_packet_has_left_it() {
     let mut bucket =
         link(12, Duration::from_millis(7), QueueLimit::Packets(2)).with_token_bucket(1500);
     assert_eq!([line.empties_at(at(5)), bucket.empties_at(at(5))], [at(5); 2]);
-    // 1 ms each; the fourth is dropped. A bucket lets each go a transmission earlier.
+    // 1 ms each; the fourth is dropped. A bucket lets each leave a transmission time earlier.
     for _ in 0..4 {
         line.handle_packet(at(0), datagram(1500), &mut drops);
         bucket.handle_packet(at(0), datagram(1500), &mut drops);
@@ -276,7 +276,7 @@ fn a_queue_is_empty_when_its_last_packet_has_left_it() {
     assert_eq!(line.empties_at(at(4_000_000)), at(4_000_000));
 }
 
-/// Everything that a link does with a packet every 700 us, with another loss from the middle on.
+/// All outputs of a link with a packet every 700 us, and another loss model from the middle on.
 fn all_of(mut link: impl Link<Datagram>) -> String {
     let (mut out, mut drops) = (Vec::new(), Drops::new());
     let end = at(700_000 * 4_000);
@@ -298,7 +298,7 @@ fn all_of(mut link: impl Link<Datagram>) -> String {
 fn loss_in_it_is_that_of_an_element_before_it() {
     let burst = GilbertElliott::with_bursts(0.1, 5.0).expect("such a channel");
     for loss in [LossConfig::None, LossConfig::Random(0.1), LossConfig::GilbertElliott(burst)] {
-        // It is too slow for all of them.
+        // The link is too slow for all packets.
         let slow = || link(12, Duration::from_millis(5), QueueLimit::Packets(10));
         let rule = || Loss::new(loss.clone(), Seed(5).stream("loss"));
         let before = Chain::new(Box::new(Filter::new(rule()))).then(Box::new(slow()));

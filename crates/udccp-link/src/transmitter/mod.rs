@@ -1,4 +1,4 @@
-//! A transmitter of a rate that may change, behind any queue.
+//! A transmitter behind any queue, whose rate may change.
 
 use udccp_base::{DataRate, Duration, Instant};
 
@@ -10,18 +10,18 @@ use crate::packet::Packet;
 use crate::queue::Queue;
 use crate::stats::LinkStats;
 
-/// What a byte costs at 1 bit/s, in nanoseconds.
+/// Transmission time of a byte at 1 bit/s, in nanoseconds.
 const BYTE_NANOS: u128 = 8_000_000_000;
 
 /// A queue and a transmitter that takes one packet after the other from it.
 ///
-/// With a drop-tail queue and a rate that never changes this is [`RateDelay`](crate::RateDelay)
-/// without its delay, to the nanosecond; it costs more, because every begin of a transmission is
-/// an event. Here a queue may decide late, and the rate may change.
+/// With a drop-tail queue and a constant rate this equals [`RateDelay`](crate::RateDelay) without
+/// its delay, to the nanosecond. It costs more, because every start of a transmission is an event.
+/// In return, the queue may decide late and the rate may change.
 #[derive(Debug)]
 pub struct Transmitter<P> {
     line: Line<P>,
-    /// Bits per second; `None` takes no time at all.
+    /// Bits per second; with `None`, transmission takes no time.
     rate: Option<u64>,
     service: Option<Service<P>>,
     busy: Duration,
@@ -31,7 +31,7 @@ pub struct Transmitter<P> {
 #[derive(Debug)]
 struct Service<P> {
     packet: P,
-    /// Since when it is transmitted at the present rate...
+    /// Since when it is transmitted at the current rate...
     since: Instant,
     /// ... and what was left of it then, in units of 1 bit/s times 1 ns.
     left: u128,
@@ -54,24 +54,25 @@ impl<P> Service<P> {
 }
 
 impl<P: Packet> Transmitter<P> {
-    /// An idle transmitter; no `rate` takes no time at all, a rate of zero transmits nothing.
+    /// An idle transmitter. With `rate` as `None`, transmission takes no time; rate zero transmits
+    /// nothing.
     pub fn new(rate: Option<DataRate>, queue: Box<dyn Queue<P>>) -> Self {
         let rate = rate.map(DataRate::bits_per_sec);
         Self { line: Line::new(queue), rate, service: None, busy: Duration::ZERO }
     }
 
-    /// What was transmitted in `span`, in units of [`Service::left`].
+    /// The work done in `span`, in units of [`Service::left`].
     fn work(&self, span: Duration) -> u128 {
         self.rate.map_or(0, |rate| u128::from(rate) * u128::from(span.as_nanos()))
     }
 
-    /// Time that counts as busy: not while the rate is zero.
+    /// The busy part of `span`: none while the rate is zero.
     fn busy_in(&self, span: Duration) -> Duration {
         if self.rate == Some(0) { Duration::ZERO } else { span }
     }
 
-    /// Ends the transmissions that have ended by `now`, and begins the next. A nanosecond's rest
-    /// goes to the packet that follows at once, so that a busy period drifts by nothing.
+    /// Completes the transmissions that have ended by `now`, and starts the next. The fraction of a
+    /// nanosecond left over goes to a packet that follows at once, so busy periods do not drift.
     fn catch_up(&mut self, now: Instant, drops: &mut Drops<P>) {
         while let Some(Service { packet, since, left, end }) =
             self.service.take_if(|service| service.end <= now)

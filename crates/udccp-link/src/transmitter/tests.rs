@@ -1,4 +1,4 @@
-//! The same times as the fast element, conservation under change, and never more than the rate.
+//! The same times as the fast element, conservation under changes, and a limit on the rate.
 
 use proptest::prelude::*;
 use udccp_base::{DataRate, Datagram, Duration, Ecn, Instant};
@@ -23,7 +23,7 @@ fn transmitter(rate: DataRate, limit: QueueLimit) -> Transmitter<Datagram> {
     Transmitter::new(Some(rate), Box::new(DropTail::new(limit)))
 }
 
-/// Everything that leaves at or before `until`, at the instants that the link itself names.
+/// Everything that leaves at or before `until`, at the times that the link itself reports.
 fn leave(link: &mut dyn Link<Datagram>, until: Instant, drops: &mut Drops<Datagram>) -> Seen {
     let mut out = Vec::new();
     while let Some(now) = link.poll_timeout().filter(|due| *due <= until) {
@@ -36,7 +36,7 @@ fn leave(link: &mut dyn Link<Datagram>, until: Instant, drops: &mut Drops<Datagr
 
 type Seen = Vec<(u64, u32)>;
 
-/// Feeds arrivals (gap, length) and says when each left and which were dropped.
+/// Feeds arrivals (gap, length). Returns departures with times, and the lengths of dropped packets.
 fn feed(link: &mut dyn Link<Datagram>, arrivals: &[(u64, u32)]) -> (Seen, Vec<u32>) {
     let (mut out, mut drops, mut now) = (Vec::new(), Vec::new(), 0);
     for (gap, len) in arrivals {
@@ -50,8 +50,8 @@ fn feed(link: &mut dyn Link<Datagram>, arrivals: &[(u64, u32)]) -> (Seen, Vec<u3
 
 #[test]
 fn a_packet_on_the_transmitter_goes_on_at_the_new_rate() {
-    // 1500 B at 12 Mbit/s take 1 ms. After a quarter of it the rate falls to a third: the other
-    // three quarters take 2.25 ms.
+    // 1500 B at 12 Mbit/s take 1 ms. After a quarter of that the rate falls to a third, so the
+    // remaining three quarters take 2.25 ms.
     let changes = vec![(at(250_000), Change::Rate(mbps(4)))];
     let mut link = Scheduled::new(transmitter(mbps(12), QueueLimit::Unlimited), changes);
     let (out, _) = feed(&mut link, &[(0, 1500), (0, 1500)]);
@@ -83,8 +83,8 @@ fn a_link_that_goes_down_drops_what_it_holds_and_what_arrives() {
         ..LinkConfig::default()
     };
     let mut link = config.build::<Datagram>(udccp_base::Seed(1), "test");
-    // The first is propagating at 1.5 ms, the second transmitted, the third waits; the fourth
-    // arrives while the link is down, the fifth when it is up again.
+    // At 1.5 ms the first is propagating, the second in transmission, and the third waits. The
+    // fourth arrives while the link is down, the fifth after it is up again.
     let arrivals = [(0, 1000), (0, 1000), (0, 1001), (2_000_000, 1002), (2_000_000, 1003)];
     let arrivals = arrivals.map(|(gap, len)| (gap, len + 500));
     let (out, dropped) = feed(&mut link, &arrivals);
@@ -103,7 +103,7 @@ fn marks_on_what_a_link_drops_as_it_goes_down_do_not_count() {
     for _ in 0..40 {
         link.handle_packet(at(0), Datagram { ecn: Ecn::Ect0, ..datagram(1500) }, &mut drops);
     }
-    // One leaves every 10 ms; 110 ms and 210 ms are times of marks, and the next is 280.7 ms.
+    // One packet leaves every 10 ms. Marks are at 110 ms and 210 ms; the next would be at 280.7 ms.
     let down = at(285_000_000);
     leave(&mut link, down, &mut drops);
     link.change(down, &Change::Down(true), &mut drops);
@@ -166,7 +166,7 @@ proptest! {
         let gather = Gather { delay_tick: time(tick), interrupt_moderation: time(moderation) };
         let limit = QueueLimit::Packets(5);
         let fast = LinkConfig { rate: Some(mbps(100)), limit, gather, ..LinkConfig::default() };
-        // A record of delays that adds nothing is played by an element of its own.
+        // A trace of delays that adds nothing needs an element of its own.
         let variation = Variation::Trace([(Duration::ZERO, Duration::ZERO)].into());
         let parts = LinkConfig { variation, ..fast.clone() };
         let seen = |config: &LinkConfig| {
@@ -185,7 +185,7 @@ proptest! {
             rates.iter().map(|(gap, mbps)| { now += gap; (now, *mbps) }).collect();
         let mut changes: Vec<_> =
             steps.iter().map(|(t, rate)| (at(*t), Change::Rate(mbps(*rate)))).collect();
-        // In the end it moves again, so that all comes out.
+        // Finally the rate is above zero again, so that everything leaves.
         changes.push((at(now + 1), Change::Rate(mbps(10))));
         let slow = transmitter(mbps(10), QueueLimit::Unlimited);
         let mut link = Scheduled::new(slow, changes);

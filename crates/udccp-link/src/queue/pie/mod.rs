@@ -20,7 +20,7 @@ pub struct PieConfig {
     pub alpha: f64,
     /// Weight of the trend, per second.
     pub beta: f64,
-    /// How long early drops are suspended after a time without congestion: `MAX_BURST`.
+    /// How long early drops are suspended after a period without congestion: `MAX_BURST`.
     pub max_burst: Duration,
     /// Mean length of a packet in bytes. There is no early drop while at most twice this many bytes
     /// wait.
@@ -134,7 +134,7 @@ impl<P: Packet> Pie<P> {
     }
 }
 
-/// The factor by which a step is smaller while the probability is small (RFC 8033 section 4.2).
+/// The factor by which steps are scaled down at small probabilities (RFC 8033 section 4.2).
 fn auto_tuning(probability: f64) -> f64 {
     const STEPS: [(f64, f64); 6] = [
         (0.000_001, 2048.0),

@@ -1,4 +1,4 @@
-//! Updates of the drop probability against steps worked out by hand.
+//! Updates of the drop probability compared with values computed by hand.
 
 use udccp_base::{Datagram, Duration, Ecn, Instant, Seed};
 
@@ -28,15 +28,15 @@ fn a_step_is_alpha_times_the_deviation_and_beta_times_the_trend() {
     let near = |got: f64, expected: f64| assert!((got - expected).abs() < 1e-12, "{got}");
     // 0.125 * (25 - 15) ms + 1.25 * (25 - 21) ms = 0.00625; scaled down by 2 at 5 %.
     near(updated(0.05, ms(25), ms(21)), 0.05 + 0.003_125);
-    // At 20 % by nothing; the queue falls from 21 to 11 ms: -0.0005 - 0.0125.
+    // Not scaled at 20 %; the delay falls from 21 to 11 ms: -0.0005 - 0.0125.
     near(updated(0.2, ms(11), ms(21)), 0.2 - 0.013);
-    // At 0.5 % by 8.
+    // Scaled down by 8 at 0.5 %.
     near(updated(0.005, ms(25), ms(21)), 0.005 + 0.00625 / 8.0);
-    // From nothing by 2048.
+    // Scaled down by 2048 at zero.
     near(updated(0.0, ms(100), ms(0)), (0.010_625 + 0.125) / 2048.0);
-    // A leap of 100 ms at 20 % would be 0.1356; it is capped.
+    // A jump of 100 ms at 20 % would add 0.1356; it is capped.
     near(updated(0.2, ms(100), ms(0)), 0.22);
-    // Nothing waits and nothing waited: -0.125 * 15 ms, then 2 % off.
+    // Nothing waits now or before: -0.125 * 15 ms, then reduced by 2 %.
     near(updated(0.2, ms(0), ms(0)), (0.2 - 0.001_875) * 0.98);
     near(updated(0.000_001, ms(0), ms(200)), 0.0);
 }
@@ -66,12 +66,12 @@ fn the_trend_is_that_since_the_update_before() {
     let mut pie = pie(PieConfig::default());
     (pie.probability, pie.delay, pie.old_delay) = (0.05, ms(25), ms(21));
     pie.update();
-    // As above; then the delay stays what it is, and 0.125 * 10 ms / 2 are left.
+    // As above; then the delay stays the same, and only 0.125 * 10 ms / 2 remains.
     pie.update();
     assert!((pie.probability() - (0.05 + 0.003_125 + 0.000_625)).abs() < 1e-12);
 }
 
-/// Share dropped and share marked of arrivals at a queue that waits 100 ms, at this probability.
+/// Shares of arrivals dropped and marked, at a queueing delay of 100 ms and this probability.
 fn shares(probability: f64, burst: Duration, ecn: Ecn) -> (f64, f64) {
     let mut pie = pie(PieConfig { ecn: true, ..PieConfig::default() });
     (pie.probability, pie.delay, pie.old_delay) = (probability, ms(100), ms(100));

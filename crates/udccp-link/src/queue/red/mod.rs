@@ -109,9 +109,9 @@ impl RedConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Take,
-    /// At random: a mark is enough.
+    /// At random: a mark is sufficient.
     Early,
-    /// Beyond the thresholds: a mark is not enough (RFC 3168 section 7).
+    /// Beyond the thresholds: a mark is not sufficient (RFC 3168 section 7).
     Forced,
 }
 
@@ -119,7 +119,7 @@ enum Verdict {
 /// Congestion Avoidance", 1993): drops (or marks) arrivals with a probability that grows with the
 /// average queue.
 ///
-/// At its hard limit the queue drops, whatever the average is.
+/// At its hard limit the queue drops arrivals, whatever the average is.
 #[derive(Debug)]
 pub struct Red<P> {
     config: RedConfig,
@@ -131,7 +131,7 @@ pub struct Red<P> {
     max_probability: f64,
     /// Arrivals since the last drop, -1 while the average is below `min`.
     count: i64,
-    /// Since when the queue is empty and nothing is transmitted (`q_time`).
+    /// Since when the queue is empty and the transmitter idle (`q_time`).
     idle_since: Option<Instant>,
     adapted: Instant,
     marked: u64,

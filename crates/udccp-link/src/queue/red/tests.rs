@@ -1,4 +1,4 @@
-//! Averages and probabilities against points worked out by hand.
+//! Averages and probabilities compared with values computed by hand.
 
 use udccp_base::{DataRate, Datagram, Duration, Ecn, Instant, Seed};
 
@@ -29,7 +29,7 @@ fn at(us: u64) -> Instant {
 fn the_average_follows_the_queue_by_its_weight() {
     let mut red = red(config());
     let mut seen = Vec::new();
-    // Each arrival finds one packet more: 0, 1, 2, 3.
+    // Each arrival finds one more packet: 0, 1, 2, 3.
     for _ in 0..4 {
         red.enqueue(at(0), datagram(1000), false, &mut Drops::new());
         seen.push(red.average());
@@ -112,7 +112,7 @@ fn in_bytes_a_packet_is_dropped_by_its_length() {
 
 #[test]
 fn a_forced_drop_or_a_short_queue_begins_a_gap_as_an_early_drop_does() {
-    // 18 packets after a drop the next one is dropped for sure: 0.05 / (1 - 0.05 * 19) = 1.
+    // The next one is certainly dropped 18 packets after a drop: 0.05 / (1 - 0.05 * 19) = 1.
     let after = |average: f64| {
         let mut red = red(RedConfig { weight: 0.0, ..config() });
         red.count = 17;
