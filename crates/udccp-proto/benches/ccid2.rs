@@ -1,8 +1,8 @@
 //! Cost of CCID 2 for a packet that is sent and acknowledged, at several congestion windows. It
 //! must not grow with the window. `cargo bench -p udccp-proto --bench ccid2`
 //!
-//! Each round sends and acknowledges 1,000 packets, two an acknowledgement, and so the
-//! microseconds printed for a round are the nanoseconds of one packet.
+//! Each round sends and acknowledges 1,000 packets, two per acknowledgement, so the microseconds
+//! printed for a round are the nanoseconds per packet.
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
@@ -21,7 +21,7 @@ fn main() {
     divan::main();
 }
 
-/// A sender in steady state with a full window, and the vectors that it hears.
+/// A sender in steady state with a full window, and the Ack Vectors that it receives.
 struct Flow {
     sender: Ccid2Sender,
     now: Instant,
@@ -29,14 +29,14 @@ struct Flow {
     acked: u64,
     cells: Vec<u8>,
     step: Duration,
-    /// One packet in a thousand is lost.
+    /// Whether one packet in a thousand is lost.
     lossy: bool,
 }
 
 impl Flow {
     fn new(window: u32, lossy: bool) -> Self {
         let config = Ccid2Config {
-            // Losses cost what they cost, but the window stays.
+            // Losses are processed as usual, but the window does not change.
             algorithm: Algorithm::NewReno {
                 cut: Cut::drop_percent(0),
                 after_cut: GrowthAfterCut::Pauses,
@@ -50,7 +50,7 @@ impl Flow {
             now: Instant::ZERO,
             next: 1,
             acked: 0,
-            // Vectors reach back a window and a half.
+            // Vectors cover one and a half windows.
             cells: vec![63; window as usize * 3 / 2 / 64 + 1],
             step: Duration::from_millis(100) / u64::from(window),
             lossy,
@@ -77,7 +77,7 @@ impl Flow {
         }
     }
 
-    /// Writes the newest lost packet into the vector.
+    /// Marks the newest lost packet in the vector.
     fn cut_hole(&mut self) {
         let since_hole = ((self.acked - 1) % PACKETS) as usize;
         let full = since_hole / 64;
@@ -115,7 +115,7 @@ fn sender(bencher: Bencher<'_, '_>, window: u32) {
     bencher.counter(ItemsCount::new(PACKETS)).bench_local(|| flow.round());
 }
 
-/// The same where one packet in a thousand is lost.
+/// The sender half with a loss of one packet in a thousand.
 #[divan::bench(args = WINDOWS)]
 fn sender_with_losses(bencher: Bencher<'_, '_>, window: u32) {
     let mut flow = Flow::new(window, true);
@@ -124,7 +124,7 @@ fn sender_with_losses(bencher: Bencher<'_, '_>, window: u32) {
     assert!(metrics.packets_lost > 0 && metrics.cwnd == Some(window), "{metrics:?}");
 }
 
-/// The receiver half: a packet arrives, an acknowledgement is decided.
+/// The receiver half: receive a packet, decide about an acknowledgement.
 #[divan::bench]
 fn receiver(bencher: Bencher<'_, '_>) {
     let mut receiver = Ccid2Receiver::new(&Ccid2Config::default());

@@ -1,6 +1,6 @@
-//! Nanoseconds for each data packet delivered, both endpoints together: data one way, its share
-//! of acknowledgements the other, over a link that holds a window's worth of packets. What the link
-//! and the pump cost is in it. `WINDOW=100 PACKETS=3000000` measures one window for longer.
+//! Nanoseconds per data packet delivered, for both endpoints together: data in one direction, its
+//! acknowledgements in the other, over a link that holds a window of packets. The cost of the link
+//! and the loop is included. `WINDOW=100 PACKETS=3000000` measures one window for longer.
 
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -116,13 +116,13 @@ impl Pump {
     }
 }
 
-/// What an environment variable says, if it is a number.
+/// The value of an environment variable, if it is a number.
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// Processor time of this thread where the system tells it (Linux), else the wall clock: other
-/// load on the machine then counts less.
+/// Processor time of this thread where the system provides it (Linux), which other load on the
+/// machine affects less; otherwise the wall clock.
 #[expect(clippy::disallowed_methods, reason = "a benchmark owns a clock")]
 fn clock_nanos(start: WallClock) -> u64 {
     let spent = std::fs::read_to_string("/proc/thread-self/schedstat").ok();

@@ -1,4 +1,4 @@
-//! The whole of a driver: two endpoints, a wire of 5 ms each way, and virtual time.
+//! A complete driver: two endpoints, a wire of 5 ms each way, and virtual time.
 //!
 //! `cargo run -p udccp-proto --example run_loop`
 
@@ -16,7 +16,7 @@ const WIRE: Duration = Duration::from_millis(5);
 const PORT: u16 = 5001;
 const SERVICE: ServiceCode = ServiceCode(42);
 
-/// Drives both endpoints until nothing is pending or `until` has come.
+/// Drives both endpoints until nothing is pending or `until` is reached.
 fn run(ends: &mut [Endpoint; 2], app: &mut impl FnMut(Instant, usize, &mut Endpoint, EventKind)) {
     let until = Instant::ZERO + Duration::from_secs(10);
     let mut wire: [VecDeque<(Instant, Datagram)>; 2] = Default::default();
@@ -83,7 +83,7 @@ fn main() {
             end.close(now, sending);
         }
         EventKind::Incoming(_) => {
-            // Events of a connection begin with `accept`; what came before is there to be read.
+            // Events of a connection start with `accept`; data that arrived before can be read now.
             receiving = end.accept(listener);
             read_all(now, end, receiving);
         }

@@ -88,7 +88,7 @@ pub enum ConfigError {
     /// Quick-Start needs IP options, which UDP sockets do not send.
     #[error("Quick-Start needs IP options, which DCCP inside UDP cannot send")]
     QuickStartOverUdp,
-    /// The connection would be given up before the peer is sent a keep-alive probe.
+    /// The connection would be given up before a keep-alive probe is sent.
     #[error(
         "an idle limit of {} s ends connections before a keep-alive of {} s asks the peer; set \
          idle_limit above keep_alive",

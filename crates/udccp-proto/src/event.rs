@@ -36,14 +36,14 @@ pub enum EventKind {
     MessageFate {
         /// The token of the message.
         token: u64,
-        /// What became of it.
+        /// The fate of the message.
         fate: MessageFate,
     },
-    /// The peer's application reads no more (Drop Code 1, RFC 4340 section 11.7.2). Nothing more
-    /// can be sent.
+    /// The peer's application has stopped reading (Drop Code 1, RFC 4340 section 11.7.2). Nothing
+    /// more can be sent.
     PeerShutdownRead,
-    /// The peer received data but did not deliver it to its application, or only damaged (Data
-    /// Dropped, RFC 4340 section 11.7).
+    /// The peer received data but did not deliver it to its application, or delivered it damaged
+    /// (Data Dropped, RFC 4340 section 11.7).
     PeerDropped {
         /// Why. Codes that are not defined yet are reported as `Reserved(4)`.
         code: DropCode,
@@ -76,13 +76,13 @@ pub enum DropReason {
     Displaced,
     /// The connection ended first (reset, abort, or the linger time of `close` was over).
     ConnectionEnded,
-    /// The peer's application reads no more.
+    /// The peer's application has stopped reading.
     PeerShutdownRead,
     /// The path's packets became too small for it.
     TooLarge,
 }
 
-/// What happened to a message, as far as its sender can know.
+/// The fate of a message, as far as its sender can know it.
 ///
 /// An Ack Vector (CCID 2, and others if it was negotiated) reports each packet. Without one, CCIDs
 /// 3 and 4 report loss intervals (RFC 4342 section 8.6): packets outside their lossy parts arrived;
@@ -93,8 +93,8 @@ pub enum DropReason {
 pub enum MessageFate {
     /// The peer's host received it.
     Acknowledged,
-    /// The peer's host received it but did not deliver it to its application, or only damaged (Data
-    /// Dropped, RFC 4340 section 11.7).
+    /// The peer's host received it but did not deliver it to its application, or delivered it
+    /// damaged (Data Dropped, RFC 4340 section 11.7).
     PeerDropped(DropCode),
     /// It counts as lost: three later packets were reported but it was not (RFC 4341 section 5), or
     /// the transmit or nofeedback timer expired without a report. It may have arrived nevertheless,

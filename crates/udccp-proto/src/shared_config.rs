@@ -9,8 +9,8 @@ use crate::error::ConfigError;
 use crate::features::FeaturePreferences;
 
 /// Settings of connections, from a [`ConnectionConfig`] with `into()`. Clones share one object, so
-/// connections with a clone of the same settings need no memory for them, and what is to be
-/// negotiated is computed once. [`Endpoint::connect`](crate::Endpoint::connect), `listen` and
+/// connections with a clone of the same settings need no memory for them, and their feature
+/// preferences are computed once. [`Endpoint::connect`](crate::Endpoint::connect), `listen` and
 /// `invite` check the settings and report invalid ones.
 #[derive(Clone, Debug)]
 pub struct SharedConfig(Arc<Inner>);
@@ -23,7 +23,7 @@ struct Inner {
 }
 
 impl SharedConfig {
-    /// What the settings ask of the peer, or why they are invalid.
+    /// The feature preferences of these settings, or why the settings are invalid.
     pub(crate) fn preferences(&self) -> Result<Arc<FeaturePreferences>, ConfigError> {
         self.0.preferences.get_or_init(|| self.check()).clone()
     }
@@ -33,7 +33,7 @@ impl SharedConfig {
         Ok(preferences(&self.0.config).map_err(|_| ConfigError::CcidList)?.into())
     }
 
-    /// Settings for this clone only.
+    /// Unshares the settings, for changes to this clone only.
     pub(crate) fn own(&mut self) -> &mut ConnectionConfig {
         let inner = Arc::make_mut(&mut self.0);
         inner.preferences = OnceLock::new();

@@ -1,4 +1,4 @@
-//! Counts what connections and the endpoint do.
+//! Counters of connections and of the endpoint.
 
 use udccp_base::{Duration, Probe};
 
@@ -34,7 +34,7 @@ pub struct ConnectionStats<D = Duration> {
     pub rto: Option<D>,
     /// Congestion events that reduced the window or rate.
     pub congestion_events: u64,
-    /// Expirations of that timeout.
+    /// Expirations of `rto`.
     pub timeouts: u64,
     /// The largest message that fits in one packet now, in bytes.
     pub max_message_size: usize,
@@ -119,7 +119,7 @@ pub struct ConnectionCounters {
     pub acks_received: u64,
     /// Data packets that the peer reported received.
     pub data_packets_acked: u64,
-    /// Data packets that count as lost. One that arrives later counts in `data_packets_acked` too.
+    /// Data packets counted as lost. One that arrives later counts in `data_packets_acked` too.
     pub data_packets_lost: u64,
     /// Received packets that carried a congestion mark.
     pub ecn_ce_received: u64,
@@ -149,7 +149,7 @@ pub struct ConnectionCounters {
     pub keep_alives_sent: u64,
     /// Padded Syncs sent to search for the path MTU.
     pub pmtu_probes_sent: u64,
-    /// Packets received with the option Slow Receiver, which asks us not to send faster.
+    /// Packets received with the option Slow Receiver, which requests that we not send faster.
     pub slow_receiver_received: u64,
     /// How often acknowledgements began to be held back because the receive queue was half full.
     pub acks_held: u64,
@@ -157,7 +157,7 @@ pub struct ConnectionCounters {
     pub local_congestion_marks: u64,
     /// Received data packets that were delivered although they were corrupt (Drop Code 7).
     pub corrupt_delivered: u64,
-    /// Sent data that the peer received but did not deliver, or only damaged, by Drop Code.
+    /// Sent data that the peer received but did not deliver, or delivered damaged, by Drop Code.
     pub peer_drops: PeerDrops,
     /// Dropped packets and messages, by reason.
     pub drops: DropCounters,
@@ -171,7 +171,7 @@ pub struct DropCounters {
     pub sequence_invalid: u64,
     /// Received: a type that the state does not allow (section 8.5, step 7).
     pub unexpected_type: u64,
-    /// Received: checksum coverage below what was agreed (section 9.2.1).
+    /// Received: checksum coverage below the agreed minimum (section 9.2.1).
     pub coverage_too_small: u64,
     /// Received: broken options.
     pub bad_options: u64,
@@ -179,11 +179,11 @@ pub struct DropCounters {
     pub duplicates: u64,
     /// Received: Data Checksum wrong (section 9.3).
     pub corrupt_payload: u64,
-    /// Received: no room in the receive queue (Drop Code 2).
+    /// Received: no space in the receive queue (Drop Code 2).
     pub receive_queue_full: u64,
-    /// Received: data after the application stopped listening (Drop Code 1).
+    /// Received: data after the application stopped reading (Drop Code 1).
     pub not_listening: u64,
-    /// Received: data on a packet that may not carry it (Drop Code 0).
+    /// Received: data on a packet that must not carry it (Drop Code 0).
     pub protocol_constraints: u64,
     /// To be sent: deadline passed.
     pub send_expired: u64,
@@ -195,15 +195,15 @@ pub struct DropCounters {
     pub send_too_large: u64,
 }
 
-/// What an endpoint counts outside its connections.
+/// Counters of an endpoint outside its connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EndpointStats {
-    /// Datagrams handed in.
+    /// Datagrams passed in.
     pub datagrams_received: u64,
-    /// Datagrams handed out.
+    /// Datagrams returned for sending.
     pub datagrams_sent: u64,
-    /// Dropped: no DCCP, too short, or fields that contradict each other (section 8.5, step 1).
+    /// Dropped: not DCCP, too short, or with contradictory fields (section 8.5, step 1).
     pub malformed: u64,
     /// Dropped: header checksum wrong.
     pub bad_checksum: u64,
@@ -214,17 +214,17 @@ pub struct EndpointStats {
     /// Resets not sent because of the rate limit.
     pub out_of_the_blue_resets_limited: u64,
     /// Answers that belong to no connection (Resets, Responses with an Init Cookie, Listen packets)
-    /// and were not sent, because 1024 others were waiting to leave.
+    /// and were not sent, because 1024 others were waiting to be sent.
     pub answers_dropped: u64,
     /// Requests refused: service code not served here.
     pub bad_service: u64,
-    /// Requests refused, or handshakes put off: backlog or connection table full.
+    /// Requests refused, or handshakes delayed: backlog or connection table full.
     pub too_busy: u64,
-    /// Requests answered without keeping anything, with an Init Cookie.
+    /// Requests answered with an Init Cookie, without keeping state.
     pub cookies_sent: u64,
-    /// Connections made of an Init Cookie that a client brought back.
+    /// Connections created from an Init Cookie that a client returned.
     pub cookies_taken: u64,
-    /// Init Cookies refused: changed, from elsewhere, or too old.
+    /// Init Cookies refused: modified, from another address, or too old.
     pub bad_cookies: u64,
     /// Listen packets sent by invitations (RFC 5596).
     pub listens_sent: u64,
@@ -232,11 +232,11 @@ pub struct EndpointStats {
     pub listens_received: u64,
     /// Connections started here.
     pub connects: u64,
-    /// Connections that clients started and finished the handshake of.
+    /// Connections started by clients whose handshake is complete.
     pub accepts: u64,
     /// Connections now in the table.
     pub connections: usize,
-    /// Tuples now held in TIMEWAIT; they are no connections any more.
+    /// Tuples now in TIMEWAIT. They do not count as connections.
     pub timewaits: usize,
     /// TIMEWAITs that ended early, the oldest first, because there were more than
     /// `EndpointConfig::max_timewaits`.

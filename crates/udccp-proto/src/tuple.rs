@@ -1,4 +1,4 @@
-//! Tells connections apart by addresses and ports.
+//! Identifies connections by addresses and ports.
 
 use core::hash::{Hash, Hasher};
 use core::net::{IpAddr, SocketAddr};
@@ -10,7 +10,7 @@ use core::net::{IpAddr, SocketAddr};
 //= 6773-3.8-11
 //= 6773-4-1
 //= 6773-5.2-3
-/// Addresses and ports of a connection, as one side sees them. Over UDP the UDP ports count too
+/// Addresses and ports of a connection, as seen from one side. Over UDP the UDP ports are included
 /// (RFC 6773 section 3.8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FourTuple {

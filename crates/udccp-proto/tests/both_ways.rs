@@ -1,7 +1,7 @@
-//! The short way of usual packets does what the long one does: two pairs of endpoints live through
-//! the same on the same network, one pair with the short way shut. What they send is equal byte for
-//! byte, and so is all that they know. The same holds for packets that arrive together, taken at
-//! once and one by one.
+//! The fast path for usual packets gives the same results as the general path. Two pairs of
+//! endpoints process the same input on the same network, one pair with the fast path disabled. They
+//! send the same bytes and have the same state. The same holds for packets that arrive together,
+//! whether processed as a run or one by one.
 
 mod common;
 
@@ -48,15 +48,15 @@ fn setting() -> impl Strategy<Value = Setting> {
     })
 }
 
-/// All that host 0 and 1 sent.
+/// All datagrams sent, with the number of the host.
 type Sent = Rc<RefCell<Vec<(usize, Datagram)>>>;
 
-/// How one of two pairs takes packets.
+/// How one of the two pairs receives packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Short,
     Long,
-    /// They come in buffers.
+    /// In buffers of merged datagrams.
     Merged(Buffers),
 }
 
@@ -94,12 +94,12 @@ fn pair(s: &Setting, way: Way) -> (Pair, Sent) {
     (pair, sent)
 }
 
-/// All that the endpoints know, but for which way they may go.
+/// The whole state of the endpoints, except for the setting that disables the fast path.
 fn known(pair: &Pair) -> String {
     format!("{:?}", pair.net.ends).replace("long_way_only: true", "long_way_only: false")
 }
 
-/// One decision, made alike for both pairs.
+/// One action, the same for both pairs.
 fn step(pair: &mut Pair, what: u64, end: usize, size: usize, zeros: bool) {
     let Some(id) = pair.ids[end] else { return pair.pass(Duration::from_millis(50)) };
     let now = pair.now;
@@ -125,7 +125,7 @@ fn step(pair: &mut Pair, what: u64, end: usize, size: usize, zeros: bool) {
     pair.pass(Duration::from_micros(what * what * 300 + 1));
 }
 
-/// Two pairs live through the same.
+/// Runs two pairs with the same input and compares them.
 fn compare(s: &Setting, ways: [Way; 2], marks: bool) -> Result<(), TestCaseError> {
     let [(mut one, sent_one), (mut other, sent_other)] = ways.map(|way| pair(s, way));
     let mut rng = Seed(s.seed).stream("decisions");
@@ -135,7 +135,7 @@ fn compare(s: &Setting, ways: [Way; 2], marks: bool) -> Result<(), TestCaseError
         step(&mut one, what, end, size, s.zeros);
         step(&mut other, what, end, size, s.zeros);
         prop_assert_eq!(&*sent_one.borrow(), &*sent_other.borrow());
-        // The text is long.
+        // Not in every round, because the text is long.
         if round % 8 == 7 {
             prop_assert_eq!(known(&one), known(&other));
         }
@@ -157,13 +157,13 @@ proptest! {
 
     #[test]
     fn a_train_is_the_same_as_its_packets(s in setting()) {
-        // Over UDP nobody finds what is corrupt.
+        // Over UDP nothing detects corrupted packets.
         let impairments = Impairments { corrupt: s.impairments.loss / 4.0, ..s.impairments };
         compare(&Setting { impairments, ..s }, MERGED, true)?;
     }
 }
 
-/// Over UDP, with nothing lost.
+/// Over UDP, without loss.
 const CLEAN: Setting = Setting {
     seed: 7,
     ccid: 2,
@@ -181,7 +181,7 @@ const CLEAN: Setting = Setting {
     },
 };
 
-/// A stream in one direction over a clean path is what both ways have to be equal for.
+/// A stream in one direction over a clean path is the case that both paths exist for.
 #[test]
 fn a_long_stream_is_the_same_either_way() {
     let run = |way| {

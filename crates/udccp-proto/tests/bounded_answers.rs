@@ -1,5 +1,5 @@
-//! Answers that belong to no connection, while nobody takes them away: a driver whose socket is
-//! blocked goes on reading.
+//! Answers that belong to no connection are bounded when they cannot be sent: a driver whose socket
+//! is blocked continues to read.
 
 mod common;
 
@@ -10,10 +10,10 @@ use udccp_base::{Datagram, Machine, Payload};
 use udccp_proto::{ConnectionConfig, InitCookies, ListenConfig};
 use udccp_wire::PacketView;
 
-/// As the documentation of `EndpointStats::answers_dropped` has it.
+/// As in the documentation of `EndpointStats::answers_dropped`.
 const MOST: usize = 1024;
 
-/// The `n`-th client's Request.
+/// The Request of client number `n`.
 fn request(like: &Datagram, n: u32) -> Datagram {
     let header = PacketView::new(&like.header, like.transport_len()).unwrap().header();
     let src = std::net::Ipv4Addr::from(0x0a01_0000 + n);
@@ -41,7 +41,7 @@ fn answers_that_nobody_takes_away_are_bounded_and_counted() {
     let stats = server.endpoint_stats();
     assert_eq!(stats.answers_dropped, u64::from(flood) - MOST as u64);
     assert_eq!(stats.datagrams_sent, MOST as u64);
-    // The way is free again, and so is the next answer.
+    // After the queue was emptied, the next answer is sent again.
     server.handle_datagram(now, request(&like, flood));
     assert!(server.poll_transmit(now).is_some());
     assert_eq!(server.endpoint_stats().answers_dropped, stats.answers_dropped);

@@ -1,5 +1,5 @@
-//! The real Linux kernel as one side: what it sent, with the numbers of the side that we replace
-//! moved to ours.
+//! Captures of the Linux kernel as one side: its packets, with the numbers of the side that we
+//! replace translated to ours.
 
 mod common;
 
@@ -22,14 +22,14 @@ use udccp_wire::{
 const CCID2: [&str; 4] =
     ["ccid2-basic.pcap", "ccid2-ipv6.pcap", "ccid2-loss2.pcap", "ccid2-serverclose.pcap"];
 
-/// Our endpoint in the place of one side of a capture.
+/// Our endpoint in place of one side of a capture.
 struct Stage {
     now: Instant,
     end: Endpoint,
     id: Option<ConnectionId>,
     /// Our packets so far.
     sent: Vec<Datagram>,
-    /// The first number of the side that we replace, in the capture and now.
+    /// The first sequence number of each side, in the capture or now.
     first: [Option<Seqno>; 2],
     ports: [u16; 2],
     addresses: [SocketAddr; 2],
@@ -44,7 +44,7 @@ impl Stage {
         }
     }
 
-    /// Hands in a packet of the other side.
+    /// Passes in a packet of the other side.
     fn replay(&mut self, captured: &Captured) {
         let datagram = self.moved(captured);
         self.now += Duration::from_millis(10);
@@ -52,7 +52,7 @@ impl Stage {
         self.after_arrival();
     }
 
-    /// Hands in packets that arrive together; how many were taken at once.
+    /// Passes in packets that arrive together. Returns how many were processed at once.
     fn replay_merged(&mut self, captured: &[Captured], buffers: Buffers) -> usize {
         let mut at_once = 0;
         self.now += Duration::from_millis(10);
@@ -69,8 +69,8 @@ impl Stage {
         at_once
     }
 
-    /// A packet of the other side, acknowledging our packets instead of the captured ones, but none
-    /// that we have not sent.
+    /// A packet of the other side that acknowledges our packets instead of the captured ones, but
+    /// never packets that we have not sent.
     fn moved(&self, captured: &Captured) -> Datagram {
         let mut packet = captured.packet.clone();
         if let ([Some(theirs), Some(ours)], Some(ack)) = (self.first, packet.header.kind.ack()) {
@@ -78,7 +78,7 @@ impl Stage {
             let moved = ours.add(ack.distance_from(theirs) as u64).min(newest);
             set_ack(&mut packet.header.kind, moved);
             if moved == newest {
-                // The vector belongs to the captured numbers; ours may be fewer.
+                // The vector covers the captured numbers; we may have sent fewer.
                 packet.options.retain(|o| !matches!(o.kind, 38 | 39));
             }
         }
@@ -120,7 +120,7 @@ fn linux_like() -> ConnectionConfig {
     ConnectionConfig::default()
 }
 
-/// Our client against the captured server.
+/// Runs our client against the captured server.
 fn play_client(name: &str, config: ConnectionConfig) -> (Stage, CloseOutcome) {
     let packets = capture::read(name);
     let request = packets.iter().find(|p| p.from_client).expect("a Request");
@@ -190,7 +190,7 @@ fn our_client_lives_through_each_connection_with_the_kernels_server() {
     }
 }
 
-/// What was sent, and all that the endpoint knows but for the way that packets may go.
+/// The datagrams sent and the endpoint's state, except for the setting that disables the fast path.
 fn deeds(stage: &Stage) -> (&[Datagram], String) {
     let known = format!("{:?}", stage.end);
     (&stage.sent, known.replace("long_way_only: true", "long_way_only: false"))
@@ -214,8 +214,8 @@ fn our_client_is_told_of_a_bad_service_code() {
     assert_eq!(outcome, Some(RecvError::Closed(CloseReason::PeerReset { code, data })));
 }
 
-/// What the client sent between two packets of the server comes in buffers; nobody looks at
-/// checksums again.
+/// The client's packets between two packets of the server arrive in buffers. Their checksums are
+/// not verified again.
 #[test]
 fn captured_trains_are_the_same_as_their_packets() {
     for (name, config, least) in [
@@ -239,7 +239,7 @@ fn captured_trains_are_the_same_as_their_packets() {
     }
 }
 
-/// Our server in the place of the captured one.
+/// Our server in place of the captured one.
 fn server_stage(
     name: &str,
     connection: ConnectionConfig,
@@ -267,7 +267,7 @@ fn server_stage(
     (stage, listener)
 }
 
-/// Our server against the captured client.
+/// Runs our server against the captured client.
 fn play_server(name: &str, connection: ConnectionConfig) -> (Stage, ConnectionId, u64) {
     let packets = capture::read(name);
     let (mut stage, listener) = server_stage(name, connection, false);
@@ -317,7 +317,7 @@ fn our_ccid_3_receiver_answers_the_kernels_data_with_what_it_reads() {
     assert_eq!((stats.tx_ccid, stats.rx_ccid), (Some(3), Some(3)));
     assert_eq!(stats.counters.drops.bad_options, 0);
     assert!(stats.counters.data_packets_received + 2 >= messages, "{stats:?}");
-    // Linux looks for these two, on acknowledgements at about a round-trip time's distance.
+    // Linux expects these two on acknowledgements about a round-trip time apart.
     let reports = stage.sent.iter().filter(|d| {
         let view = PacketView::new(&d.header, d.transport_len()).unwrap();
         let options: Vec<_> = view.options().flatten().collect();
@@ -348,11 +348,11 @@ fn a_client_that_insists_on_ccid_3_is_refused_with_a_reason() {
     };
     stage.replay(request);
     let (kind, _, _) = numbers(&stage.sent[0]);
-    // The kernel asks for Mandatory features of CCID 3, which a server without it cannot have.
+    // The kernel requests Mandatory features of CCID 3, which a server without CCID 3 cannot have.
     assert!(matches!(kind, HeaderKind::Reset { .. } | HeaderKind::Response { .. }), "{kind:?}");
 }
 
-/// What a packet confirms: option type, feature and the value that was chosen.
+/// The Confirms of a packet: option type, feature and value.
 fn confirmed(packet: &Packet) -> BTreeSet<(u8, u8, Option<u8>)> {
     let confirms = packet.options.iter().filter(|o| matches!(o.kind, 33 | 35));
     confirms.map(|o| (o.kind, o.data[0], o.data.get(1).copied())).collect()
@@ -395,13 +395,13 @@ fn our_server_confirms_what_the_kernels_server_confirmed() {
 fn our_client_agrees_to_what_the_kernels_client_agreed_to() {
     for name in HANDSHAKES {
         let packets = capture::read(name);
-        // What either client confirms until it is in OPEN.
+        // The Confirms that either client sends until it is in OPEN.
         let theirs: BTreeSet<_> =
             packets.iter().filter(|p| p.from_client).flat_map(|p| confirmed(&p.packet)).collect();
         let (stage, _) = play_client(name, settings(name));
         let ours: BTreeSet<_> = stage.sent.iter().flat_map(|d| confirmed(&parsed(d))).collect();
         assert!(!theirs.is_empty(), "{name}");
-        // The windows of the kernel's server follow the kernel's client, which we are not.
+        // The Sequence Windows of the kernel's server depend on its client, which we replace.
         let missing: Vec<_> =
             theirs.difference(&ours).filter(|(_, feature, _)| !matches!(feature, 3 | 5)).collect();
         assert!(missing.is_empty(), "{name}: the kernel confirms {missing:?}, we {ours:?}");
@@ -417,7 +417,7 @@ fn both_roles_come_to_the_values_of_the_capture() {
         for (stage, id) in [(&client, client.id.unwrap()), (&server, id)] {
             let stats = stage.end.stats(id).unwrap();
             assert_eq!((stats.tx_ccid, stats.rx_ccid), (Some(ccid), Some(ccid)), "{name}");
-            // The kernel declares itself ECN Incapable: nothing may be sent ECN capable to it.
+            // The kernel declares itself ECN Incapable, so no packet to it may be ECN-capable.
             assert!(stage.sent.iter().skip(2).all(|d| d.ecn == Ecn::NotEct), "{name}");
             let vectors = stage
                 .sent

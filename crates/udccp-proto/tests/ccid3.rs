@@ -1,4 +1,4 @@
-//! CCID 3 between two endpoints: negotiation, what is on the wire, losses, silence.
+//! CCID 3 between two endpoints: negotiation, packets, losses, silence.
 
 mod common;
 
@@ -27,7 +27,7 @@ fn connect(seed: u64, client: ConnectionConfig, server: ConnectionConfig) -> Pai
     pair
 }
 
-/// CCIDs of the client's and of the server's data, as both ends have them.
+/// CCIDs of the client's and the server's data, on which both ends agree.
 fn agreed(pair: &Pair) -> [u8; 2] {
     let (client, server) = (pair.stats(CLIENT), pair.stats(SERVER));
     assert_eq!((client.tx_ccid, client.rx_ccid), (server.rx_ccid, server.tx_ccid));
@@ -93,7 +93,7 @@ fn each_direction_has_a_ccid_of_its_own() {
     }
 }
 
-/// Sends 500-byte messages as fast as they are taken, and reads them, for `span`.
+/// Sends 500-byte messages as fast as they are accepted, and reads them, for `span`.
 fn stream(pair: &mut Pair, span: Duration) -> usize {
     let (mut got, end) = (0, pair.now + span);
     while pair.now < end {
@@ -143,7 +143,7 @@ fn feedback_packets_have_what_they_must_and_data_has_the_counter() {
     }));
     stream(&mut pair, ms(1000));
     let (feedback, counters, _) = *seen.lock().unwrap();
-    // 20 ms a round trip: some fifty reports.
+    // A round trip takes 20 ms: some fifty reports.
     assert!((40..75).contains(&feedback), "{feedback}");
     assert!(counters.iter().all(|&n| n > 0), "{counters:?}");
 }
@@ -228,7 +228,7 @@ fn reports_on_data_packets_are_ignored() {
     let data = forge(&like, HeaderKind::Data, seq.add(1), &options);
     pair.net.deliver(CLIENT, data);
     assert_eq!(pair.stats(CLIENT).x_bytes_per_sec, x);
-    // The same on an acknowledgement is believed.
+    // The same on an acknowledgement is accepted.
     let acknowledgement = forge(&like, HeaderKind::Ack { ack }, seq.add(2), &options);
     pair.net.deliver(CLIENT, acknowledgement);
     assert_ne!(pair.stats(CLIENT).x_bytes_per_sec, x);
@@ -246,7 +246,7 @@ fn a_receiver_that_sends_no_ack_vectors_asks_for_no_acknowledgement_of_them() {
             u32::from(from == SERVER && view.packet_type() == PacketType::Sync);
         true
     }));
-    // Long enough for more runs of losses than an Ack Vector holds.
+    // Long enough for more runs of losses than fit in an Ack Vector.
     let got = stream(&mut pair, ms(60_000));
     assert!(got > 3000, "{got}");
     assert_eq!(*syncs.lock().unwrap(), 0);

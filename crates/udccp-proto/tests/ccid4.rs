@@ -1,4 +1,4 @@
-//! CCID 4 between two endpoints: negotiation, what is on the wire, calls over a lossy path.
+//! CCID 4 between two endpoints: negotiation, packets, calls over a lossy path.
 
 mod common;
 
@@ -26,7 +26,7 @@ fn connect(seed: u64, client: &[u8], server: &[u8]) -> Pair {
     pair
 }
 
-/// A message of `size` bytes every 20 ms for `span`; how many arrived.
+/// Sends a message of `size` bytes every 20 ms for `span`; returns how many arrived.
 fn call(pair: &mut Pair, size: usize, span: Duration) -> usize {
     let (mut got, end) = (0, pair.now + span);
     let message = vec![7; size];
@@ -84,7 +84,7 @@ fn feedback_has_dropped_packets_for_the_intervals_that_it_has() {
 
 #[test]
 fn a_call_of_either_codec_passes_where_every_tenth_packet_is_lost() {
-    // Numbers of bytes with 12 of RTP; 20 ms a round trip here, so the equation has room.
+    // Sizes with 12 bytes of RTP. A round trip takes 20 ms, so the equation allows a higher rate.
     for size in [172, 32] {
         let mut pair = connect(3, &[4], &[4]);
         pair.net.impairments = Impairments { loss: 0.1, ..Impairments::default() };
@@ -144,7 +144,7 @@ fn reports_on_data_packets_are_ignored() {
     let data = forge(&like, HeaderKind::Data, seq.add(1), &options);
     pair.net.deliver(CLIENT, data);
     assert_eq!(pair.stats(CLIENT).x_bytes_per_sec, x);
-    // The same on an acknowledgement is believed.
+    // The same on an acknowledgement is accepted.
     let acknowledgement = forge(&like, HeaderKind::Ack { ack }, seq.add(2), &options);
     pair.net.deliver(CLIENT, acknowledgement);
     assert_ne!(pair.stats(CLIENT).x_bytes_per_sec, x);

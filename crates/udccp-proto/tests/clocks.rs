@@ -1,9 +1,9 @@
-//! Two hosts whose clocks disagree: one runs fast or slow, jumps ahead, or stands still while its
-//! host sleeps, and the other's does not. Both speak meanwhile. Each keeps on being heard, the rate
-//! comes back once the clocks run evenly, and the connection closes.
+//! Two hosts whose clocks disagree: one clock runs fast or slow, jumps ahead, or stops while its
+//! host sleeps, and the other does not. Both hosts send. Messages keep arriving in both directions,
+//! the rate recovers once the clocks run at the same speed, and the connection closes.
 //!
-//! `UDCCP_LIVES=2000 cargo test --release -p udccp-proto --test clocks` lives more lives, from
-//! `UDCCP_TEST_SEED` on.
+//! `UDCCP_LIVES=2000 cargo test --release -p udccp-proto --test clocks` runs more cases, starting
+//! at `UDCCP_TEST_SEED`.
 
 mod common;
 
@@ -21,19 +21,19 @@ const LIVES: u64 = 12;
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 const MILLION: u64 = 1_000_000;
-/// As in the lives of silences: two packets of the slowest rate, and a little.
+/// As in `silences.rs`: two packets at the lowest rate, plus a margin.
 const BOUND: Duration = Duration::from_secs(2 * 64 + 3);
 
 fn pick<T: Clone>(rng: &mut Rng, of: &[T]) -> T {
     of[rng.below(of.len() as u64) as usize].clone()
 }
 
-/// A clock that ran from `since` on at a constant rate.
+/// A clock that has run at a constant rate since `since`.
 #[derive(Clone, Copy)]
 struct Clock {
     since: Instant,
     showed: Instant,
-    /// Millionths of a second in a second.
+    /// Microseconds shown per second of real time.
     rate: u64,
 }
 
@@ -43,7 +43,7 @@ impl Clock {
         self.showed + Duration::from_nanos((past / u128::from(MILLION)) as u64)
     }
 
-    /// When it shows this.
+    /// The real time at which the clock shows `shown`.
     fn when(&self, shown: Instant) -> Instant {
         let ahead = u128::from(shown.saturating_since(self.showed).as_nanos());
         let past = (ahead * u128::from(MILLION)).div_ceil(u128::from(self.rate));
@@ -67,7 +67,7 @@ struct World {
     hosts: [Host; 2],
     delay: Duration,
     loss: f64,
-    /// Of a message.
+    /// Length of a message.
     size: usize,
     travelling: BTreeMap<(Instant, u64), (usize, Datagram)>,
     serial: u64,
@@ -100,7 +100,7 @@ impl World {
         world
     }
 
-    /// What a host's clock shows now.
+    /// The current time on a host's clock.
     fn shows(&self, host: usize) -> Instant {
         self.hosts[host].clock.shows(self.now)
     }
@@ -117,13 +117,13 @@ impl World {
         self.hosts[host].wakes <= self.now
     }
 
-    /// From now on a host's clock runs at this rate, after a jump ahead.
+    /// Changes the rate of a host's clock, after a jump ahead.
     fn set_clock(&mut self, host: usize, jump: Duration, rate: u64) {
         let (since, showed) = (self.now, self.shows(host) + jump);
         self.hosts[host].clock = Clock { since, showed, rate };
     }
 
-    /// A host does nothing for a while, and its clock stands still or not.
+    /// A host does nothing for a while. Its clock stops if `stands_still`.
     fn sleep(&mut self, host: usize, span: Duration, stands_still: bool) {
         let Clock { rate, .. } = self.hosts[host].clock;
         self.hosts[host].wakes = self.now + span;
@@ -155,7 +155,7 @@ impl World {
         }
     }
 
-    /// When something next happens.
+    /// The time of the next event.
     fn next(&self) -> Option<Instant> {
         let arrival = self.travelling.first_key_value().map(|((at, _), _)| *at);
         let timers = self
@@ -176,7 +176,7 @@ impl World {
             while let Some(first) = self.travelling.first_entry().filter(|f| f.key().0 <= self.now)
             {
                 let (to, datagram) = first.remove();
-                // What arrives at a host that sleeps is lost.
+                // Datagrams that arrive at a sleeping host are lost.
                 if self.is_awake(to) {
                     let at = self.shows(to);
                     self.hosts[to].end.handle_datagram(at, datagram);
@@ -194,7 +194,7 @@ impl World {
         self.now = until;
     }
 
-    /// Offers a message, and reads all that waits.
+    /// Offers a message.
     fn say(&mut self, host: usize) {
         if !self.is_awake(host) {
             return;
@@ -216,7 +216,7 @@ impl World {
         }
     }
 
-    /// Those that speak say something now and then for a while.
+    /// The hosts in `speak` send a message at every interval `every` for a while.
     fn talk(&mut self, speak: [bool; 2], span: Duration, every: Duration) {
         let until = self.now + span;
         while self.now < until {
@@ -243,7 +243,7 @@ impl World {
         format!("seed {}: {:#?} {:#?}", self.seed, of(CLIENT), of(SERVER))
     }
 
-    /// What each says from here on is heard in time.
+    /// A new message of each host arrives in time.
     fn both_are_heard(&mut self) {
         for host in [CLIENT, SERVER] {
             let (start, before) = (self.now, self.hosts[1 - host].heard);
@@ -255,7 +255,7 @@ impl World {
         }
     }
 
-    /// A host's clock, or the host, does what it should not.
+    /// Disturbs a host's clock, or makes the host sleep.
     fn disturb(&mut self) {
         let host = self.rng.below(2) as usize;
         let spans = [MS * 100, SECOND, SECOND * 5, SECOND * 60, SECOND * 600, SECOND * 20_000];
@@ -274,7 +274,7 @@ impl World {
         }
     }
 
-    /// With clocks that run evenly, and nothing lost, the rate comes back.
+    /// Once clocks run evenly and nothing is lost, the rate recovers.
     fn rate_comes_back(&mut self) {
         self.loss = 0.0;
         self.talk([true, true], SECOND * 200, MS * 20);
@@ -314,7 +314,7 @@ fn life(seed: u64) {
     let config = lasting(ccid, pick(&mut rng, &[None, Some(SECOND * 25)]));
     let delay = pick(&mut rng, &[MS / 10, MS * 5, MS * 50, MS * 300]);
     let mut world = World::with(seed, &config, delay);
-    // The rate of CCID 3 follows the mean size of old messages too: all have one size.
+    // The rate of CCID 3 follows the mean size, including old messages, so all have one size.
     world.size = pick(&mut rng, &[10, 200, 1300]);
     for _ in 0..5 {
         world.loss = pick(&mut rng, &[0.0, 0.0, 0.01]);
@@ -331,8 +331,8 @@ fn life(seed: u64) {
     world.end();
 }
 
-/// The acknowledgement of a peer that slept for ten minutes, of a packet from before, stood as the
-/// least round-trip time of CCID 3 until several packets, a minute apart, had been answered.
+/// A regression: a peer that slept for ten minutes then acknowledged an earlier packet. That delay
+/// was the minimum round-trip time of CCID 3 until several packets, a minute apart, were answered.
 #[test]
 fn one_answer_that_took_ten_minutes_does_not_set_the_rate() {
     [168, 431].into_iter().for_each(life);

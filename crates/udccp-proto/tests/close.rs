@@ -1,4 +1,4 @@
-//! Closing connections, from either side, in order and not.
+//! Closing connections from either side, in order or not.
 
 mod common;
 
@@ -25,7 +25,7 @@ fn connected(seed: u64, config: ConnectionConfig) -> Pair {
     pair
 }
 
-/// Types of the packets sent since the trace began, with who sent them.
+/// Types and senders of the packets sent since the trace began.
 fn exchange(pair: &mut Pair) -> String {
     let trace = pair.take_trace();
     let words = trace.lines().map(|l| {
@@ -48,7 +48,7 @@ fn a_client_that_closes_holds_timewait() {
     assert_eq!(pair.state(SERVER), Some(State::Closed));
     assert_eq!(pair.events[CLIENT], [EventKind::Closed(CloseReason::LocalClose)]);
     assert_eq!(pair.events[SERVER], [EventKind::Closed(CloseReason::PeerClose)]);
-    // What arrived is still there.
+    // Data that arrived can still be read.
     assert_eq!(pair.received(SERVER), [b"up"]);
     assert_eq!(pair.end_reason(SERVER), Some(CloseReason::PeerClose));
     assert_eq!(pair.received(CLIENT), [b"down"]);
@@ -189,7 +189,7 @@ fn a_close_that_is_not_confirmed_in_time_is_told_and_goes_on() {
             assert_eq!(pair.events[end][1..], [EventKind::Closed(CloseReason::LocalClose)]);
         }
     }
-    // The peer closes, and its Reset does not come: who closes later waits no longer.
+    // The peer closes and its Reset is lost. A `close` here then waits no longer than usual.
     let mut pair = connected(21, ConnectionConfig::default());
     pair.close(SERVER);
     pair.pass(ms(15));
@@ -199,7 +199,7 @@ fn a_close_that_is_not_confirmed_in_time_is_told_and_goes_on() {
     assert_eq!(pair.events[CLIENT], [EventKind::CloseUnconfirmed]);
 }
 
-/// A time that no clock reaches is no time that is over.
+/// A time beyond the range of the clock never comes.
 #[test]
 fn who_would_wait_for_ever_for_a_close_is_not_told_that_it_is_unconfirmed() {
     for linger in [Duration::MAX, Duration::from_nanos(u64::MAX - 1)] {

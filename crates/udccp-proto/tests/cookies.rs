@@ -1,4 +1,4 @@
-//! Init Cookies (RFC 4340 section 8.1.4): handshakes of which the server keeps nothing.
+//! Init Cookies (RFC 4340 section 8.1.4): handshakes for which the server keeps no state.
 
 mod common;
 
@@ -20,7 +20,7 @@ fn server(init_cookies: InitCookies) -> ListenConfig {
     ListenConfig { init_cookies, ..listen_config(ConnectionConfig::default()) }
 }
 
-/// A network whose server hands out cookies, and a client that has just begun to connect.
+/// A network whose server sends cookies, and a client that has just begun to connect.
 fn starting_with(seed: u64, listen: ListenConfig, config: ConnectionConfig) -> Pair {
     let mut net = Net::new(seed);
     let listener = net.ends[SERVER].listen(None, PORT, listen).unwrap();
@@ -132,7 +132,7 @@ fn a_changed_foreign_or_old_cookie_is_answered_with_bad_init_cookie() {
         PacketView::new(&d.header, d.transport_len()).unwrap().reset_code()
     };
     let bad = Some(ResetCode::BadInitCookie);
-    // One bit of the cookie.
+    // One bit of the cookie is changed.
     let (mut pair, ack) = with_ack(5);
     let view = PacketView::new(&ack.header, ack.transport_len()).unwrap();
     let cookie = view.options().find_map(|o| match o.unwrap() {
@@ -143,17 +143,17 @@ fn a_changed_foreign_or_old_cookie_is_answered_with_bad_init_cookie() {
     cookie[20] ^= 1;
     let changed = finished(&ack, &view.header(), &[OptionRef::InitCookie(&cookie)], Payload::EMPTY);
     assert_eq!(answer(&mut pair, changed), bad);
-    // No cookie at all.
+    // There is no cookie.
     let none = finished(&ack, &view.header(), &[], Payload::EMPTY);
     assert_eq!(answer(&mut pair, none), Some(ResetCode::NoConnection));
-    // From another address.
+    // The cookie comes from another address.
     cookie[20] ^= 1;
     let like = Datagram { src: "10.0.0.9:0".parse().unwrap(), ..ack.clone() };
     let other = finished(&like, &view.header(), &[OptionRef::InitCookie(&cookie)], Payload::EMPTY);
     assert_eq!(answer(&mut pair, other), bad);
     assert_eq!(pair.ends[SERVER].endpoint_stats().bad_cookies, 2);
     assert_eq!(pair.ends[SERVER].endpoint_stats().connections, 0);
-    // Just young enough, and just too old.
+    // Just within the lifetime, and just after it.
     let lifetime = Duration::from_secs(60);
     let made = pair.now - ms(50) + ms(10);
     pair.net.now = made + lifetime + Duration::from_nanos(1);
@@ -188,7 +188,7 @@ fn a_cookie_makes_a_connection_once() {
     assert_eq!(pair.ends[SERVER].endpoint_stats().cookies_taken, 1);
     let listener = pair.listener;
     assert_eq!(pair.ends[SERVER].accept(listener), None);
-    // The addresses are free again when the cookie is too old.
+    // The addresses are free again once the cookie has expired.
     pair.pass(Duration::from_secs(61));
     assert_eq!(pair.ends[SERVER].endpoint_stats().timewaits, 0);
 }
@@ -265,7 +265,7 @@ fn a_client_waits_while_too_many_wait_for_accept() {
     assert_eq!(states(&net), [State::Open; 2]);
 }
 
-/// Requests of a flood, each from an address of its own.
+/// Requests of a flood, each from its own address.
 fn flood_request(like: &Datagram, n: u32) -> Datagram {
     let (kind, seq, _) = numbers(like);
     let src = std::net::Ipv4Addr::from(0x0b00_0000 + n);
@@ -293,7 +293,7 @@ fn connects(net: &mut Net, listener: ListenerId) -> Option<ConnectionId> {
 
 #[test]
 fn a_flood_of_a_million_requests_leaves_memory_flat_and_clients_connect_meanwhile() {
-    // Without optimisation, a part of them shows the same in less time.
+    // Without optimisation, fewer requests show the same in less time.
     let requests: u32 = if cfg!(debug_assertions) { 40_000 } else { 1_000_000 };
     let between = requests / 10;
     let mut net = Net::new(11);
@@ -317,7 +317,7 @@ fn a_flood_of_a_million_requests_leaves_memory_flat_and_clients_connect_meanwhil
     }
     assert_eq!(connected, 10);
     let stats = net.ends[SERVER].endpoint_stats();
-    // Half of the backlog, and those who connected: the first client too, in the end.
+    // Half of the backlog, and those that connected, finally including the first client.
     let connected = connected + 1;
     assert_eq!(stats.connections, 64 + connected as usize);
     assert_eq!(stats.timewaits, 0);

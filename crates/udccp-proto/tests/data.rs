@@ -1,4 +1,4 @@
-//! Data: queues, backpressure, deadlines, priorities, bad networks, slow readers.
+//! Data: queues, backpressure, deadlines, priorities, impaired networks, slow readers.
 
 mod common;
 
@@ -21,7 +21,7 @@ fn number_of(message: &[u8]) -> u32 {
     u32::from_be_bytes(message[..4].try_into().unwrap())
 }
 
-/// Sends as much as is taken.
+/// Sends as many messages as are accepted.
 fn pump(pair: &mut Pair, end: usize, next: &mut u32, last: u32) {
     let (now, id) = (pair.now, pair.id(end));
     while *next < last && pair.ends[end].is_writable(id) {
@@ -44,7 +44,7 @@ fn nothing_is_lost_while_the_reader_is_slow() {
         pair.pass(ms(1));
         rounds += 1;
         assert!(rounds < 100_000, "stuck at {got}: {:?} {:?}", pair.stats(0), pair.stats(1));
-        // The reader stalls for half a second now and then, and else reads a few at a time.
+        // The reader stalls for half a second now and then. At other times it reads a few messages.
         if rounds % 2000 < 500 {
             continue;
         }
@@ -168,7 +168,7 @@ fn without_held_acks_an_overflow_is_reported_and_the_peer_slows_down() {
     let full = s.counters.drops.receive_queue_full;
     let arrived = s.counters.data_packets_received;
     assert_eq!(got + full + s.recv_queue_packets as u64, arrived);
-    // A message a millisecond is read; the window settles near what that allows.
+    // One message is read per millisecond; the window settles near what that allows.
     assert!(full * 5 < arrived, "{full} of {arrived} dropped");
     assert!(c.cwnd_packets.unwrap() < 60, "{c:?}");
 }
@@ -187,7 +187,7 @@ fn a_full_queue_refuses_and_says_when_to_come_again() {
     let refused = pair.net.ends[CLIENT].send(now, id, numbered(99)).unwrap_err();
     assert!(matches!(&refused, SendError::Full(_)));
     assert_eq!(refused.into_message(), numbered(99));
-    // The first window takes three, so half the queue is free at once.
+    // The first window carries three, so half of the queue is free at once.
     pair.drain();
     pair.collect();
     assert_eq!(pair.events[CLIENT], [EventKind::Writable]);
@@ -241,7 +241,7 @@ fn queued_messages_that_a_smaller_path_cannot_take_are_dropped_and_reported() {
     assert_eq!(pair.stats(CLIENT).counters.drops.send_too_large, gone as u64);
 }
 
-/// Sends with a priority and perhaps a deadline.
+/// Sends with a priority and optionally a deadline.
 fn send(pair: &mut Pair, id: ConnectionId, text: &'static [u8], priority: u32, until: Option<u64>) {
     let now = pair.now;
     let deadline = until.map(|n| now + ms(n));
@@ -256,7 +256,7 @@ fn priorities_and_deadlines_decide_what_leaves() {
     let mut pair = Pair::connected(8);
     let id = pair.id(CLIENT);
     pair.mute(SERVER);
-    // Fill the window, so that the rest waits for a second.
+    // Fill the window, so that the other messages wait for a second.
     for _ in 0..3 {
         send(&mut pair, id, b"first", 0, None);
     }
@@ -278,7 +278,7 @@ fn priorities_and_deadlines_decide_what_leaves() {
     assert_eq!(pair.stats(CLIENT).counters.drops.send_expired, 1);
 }
 
-/// What waits in front of it may have more time, or all of it.
+/// Messages ahead of it may have a later deadline or none.
 #[test]
 fn a_message_whose_time_is_over_is_told_at_once_wherever_it_waits() {
     for first in [None, Some(60_000)] {
@@ -333,7 +333,7 @@ fn a_peer_that_stopped_listening_gets_no_more() {
     let sent = pair.stats(CLIENT).counters.data_packets_sent;
     assert!(sent < 20, "{sent}");
     assert_eq!(pair.stats(SERVER).counters.drops.not_listening, sent);
-    // The other direction goes on.
+    // The other direction continues.
     pair.send(SERVER, b"still here");
     pair.pass(ms(500));
     assert_eq!(pair.received(CLIENT), [b"still here"]);
@@ -367,7 +367,7 @@ fn exchange(seed: u64, impairments: Impairments, count: u32) -> Pair {
         sorted.sort_unstable();
         sorted.dedup();
         assert_eq!(sorted.len(), seen[end].len(), "something came twice");
-        // Strong reordering puts a few packets before the window of valid numbers.
+        // Strong reordering moves a few packets out of the window of valid numbers.
         let least = match impairments {
             Impairments { loss: 0.0, corrupt: 0.0, reorder: 0.0, .. } => 1.0,
             Impairments { loss: 0.0, corrupt: 0.0, .. } => 0.9,
@@ -444,7 +444,7 @@ fn the_same_seed_gives_the_same_packets() {
 fn ack_vectors_stay_short_when_data_flows_both_ways() {
     let mut net = Net::new(40);
     net.spacing = Duration::from_micros(100);
-    // 400 packets are in flight each way, six cells of 64 and one that is not full.
+    // 400 packets are in flight each way: six cells of 64 and a partial one.
     let ccid2 = udccp_proto::ccid::Ccid2Config { max_window: 400, ..Default::default() };
     let config = ConnectionConfig { ccid2, ..ConnectionConfig::default() };
     let mut pair = Pair::connected_with(net, config);

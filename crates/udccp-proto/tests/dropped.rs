@@ -1,4 +1,4 @@
-//! Data Dropped with each of its codes, and Slow Receiver, from one application to the other.
+//! Data Dropped with each of its codes, and Slow Receiver, between two applications.
 
 mod common;
 
@@ -20,7 +20,7 @@ fn type_of(d: &Datagram) -> PacketType {
     PacketView::new(&d.header, d.transport_len()).unwrap().packet_type()
 }
 
-/// Sends a message whose data is damaged on the way, past the coverage of the checksum.
+/// Sends a message whose data is damaged on the way, outside the coverage of the checksum.
 fn send_damaged(pair: &mut Pair, from: usize, text: &[u8]) {
     pair.send(from, text);
     pair.filter = Some(Box::new(|_, d| !type_of(d).is_data_packet()));
@@ -35,7 +35,7 @@ fn send_damaged(pair: &mut Pair, from: usize, text: &[u8]) {
     pair.pass(ms(500));
 }
 
-/// Settings with which damaged data passes the header checksum and fails its own.
+/// Settings with which damaged data passes the header checksum but not the Data Checksum.
 fn partial() -> ConnectionConfig {
     ConnectionConfig { send_cscov: 1, min_cscov: 1, data_checksum: true, ..Default::default() }
 }
@@ -61,7 +61,7 @@ fn code_1_a_peer_that_reads_no_more_is_sent_no_more() {
         assert_eq!(drops(&pair, sender), [(DropCode::ApplicationNotListening, 1)]);
         assert!(pair.events[sender].contains(&EventKind::PeerShutdownRead));
         assert!(!pair.try_send(sender, b"two"));
-        // The other direction goes on.
+        // The other direction continues.
         pair.send(reader, b"still here");
         pair.pass(ms(500));
         assert_eq!(pair.received(sender), [b"still here"]);
@@ -86,7 +86,7 @@ fn drops_are_reported_until_the_peer_has_them_and_no_longer() {
             let last = pair.last[SERVER].as_ref().unwrap();
             packet::describe(last).contains("Data Dropped")
         };
-        // Nobody reads. Then acknowledgements of acknowledgements do not arrive.
+        // The application does not read. Then acknowledgements of acknowledgements are lost.
         for _ in 0..40 {
             pair.try_send(CLIENT, b"data");
             pair.pass(ms(20));
@@ -110,7 +110,7 @@ fn drops_are_reported_until_the_peer_has_them_and_no_longer() {
 fn code_2_a_full_receive_queue_takes_a_packet_a_round_trip_off_the_rate() {
     for sender in [CLIENT, SERVER] {
         let full = ConnectionConfig {
-            // One message stays below the level from which the queue marks; two do not fit.
+            // One message is below the level at which the queue marks; two do not fit.
             recv_queue_bytes: 1000,
             hold_acks_when_full: false,
             ..Default::default()
@@ -179,7 +179,7 @@ fn code_0_a_constraint_is_reported_and_the_window_stays() {
     let view = PacketView::new(&sent.header, sent.transport_len()).unwrap();
     assert_eq!(view.cscov(), 1);
     let seq = view.header().seq;
-    // Its receiver reports Drop Code 0.
+    // The receiver reports Drop Code 0.
     let now = pair.now;
     pair.ends[SERVER].handle_datagram(now, sent.clone());
     pair.drain();
@@ -197,7 +197,7 @@ fn code_0_a_constraint_is_reported_and_the_window_stays() {
     assert_eq!(drops(&pair, CLIENT), [(DropCode::ProtocolConstraints, 1)]);
     let stats = pair.stats(CLIENT);
     assert_eq!((stats.congestion_events, stats.cwnd_packets), (0, before));
-    // The next data goes with full coverage.
+    // The next data has full coverage.
     pair.send(CLIENT, b"covered");
     pair.drain();
     let sent = pair.last[CLIENT].clone().unwrap();

@@ -9,7 +9,7 @@ use common::pair::{CLIENT, Pair, SERVER};
 use udccp_base::{Duration, Ecn};
 use udccp_proto::ConnectionConfig;
 
-/// One data packet in twenty is marked.
+/// Connects with a probe mark on one data packet in twenty.
 fn connect(ccid: u8) -> Pair {
     let (tx_ccids, rx_ccids) = (vec![ccid], vec![ccid]);
     let ecn_probe = NonZeroU32::new(20);
@@ -52,7 +52,7 @@ fn an_honest_receiver_costs_nothing() {
 fn where_marks_are_hidden_packets_count_as_marked_and_ecn_ends() {
     for ccid in [2, 3, 4] {
         let mut pair = connect(ccid);
-        // A path that clears marks, or a receiver that does not say them: they look alike.
+        // The path clears marks. A receiver that does not report them looks the same.
         pair.net.clears_marks = true;
         stream(&mut pair, 5);
         let stats = pair.stats(CLIENT);
@@ -63,7 +63,7 @@ fn where_marks_are_hidden_packets_count_as_marked_and_ecn_ends() {
     }
 }
 
-/// As the documentation of `ecn_probe` has it: three in a row.
+/// As in the documentation of `ecn_probe`: three in a row.
 #[test]
 fn one_mark_that_is_reported_makes_up_for_those_hidden_before() {
     let mut pair = connect(2);

@@ -1,13 +1,13 @@
-//! Every combination of what happens to the first packets of a short life: each arrives, is lost,
-//! comes twice or comes late, while both applications follow a script. What holds in all of them:
+//! Every combination of fates of a short connection's first packets: each packet arrives, is lost,
+//! is duplicated or delayed, while both applications follow a script. In all cases:
 //!
-//! * each accepted message has one fate, before its connection ends, and it is true: what is
-//!   acknowledged can be read at the other end, and what was dropped arrives nowhere;
-//! * what was accepted is what left and what was dropped, and no message arrives twice;
-//! * both ends come to their end, nobody talks for ever, and no timer fires for ever.
+//! * each accepted message has exactly one fate, reported before its connection ends, and it is
+//!   true: acknowledged messages can be read at the other end, and dropped ones arrive nowhere;
+//! * the accepted messages are those that were sent or dropped, and no message arrives twice;
+//! * both ends finish, and neither sends packets or sets timers for ever.
 //!
-//! Four packets, which the tests try, are 256 combinations of each script under each setting. To
-//! go further: `UDCCP_PACKETS=6 cargo test --release -p udccp-proto --test every_loss`
+//! The tests vary four packets: 256 combinations of each script with each setting. To vary more:
+//! `UDCCP_PACKETS=6 cargo test --release -p udccp-proto --test every_loss`
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -28,10 +28,10 @@ const PORT: u16 = 5001;
 const SERVICE: ServiceCode = ServiceCode(42);
 const START: Instant = Instant::from_nanos(1_000_000_000);
 
-/// Packets that something happens to, in every run of the tests.
+/// Number of packets whose fates are varied in ordinary test runs.
 const PACKETS: u32 = 4;
 
-/// What may happen to a packet, and the times in ms after which it arrives.
+/// The fates of a packet, with the times in ms after which it arrives.
 const HAPPENS: [(&str, &[u64]); 4] =
     [("arrives", &[10]), ("is lost", &[]), ("comes twice", &[10, 35]), ("is late", &[45])];
 
@@ -39,12 +39,12 @@ fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
-/// What an application does.
+/// An action of an application.
 #[derive(Clone, Copy, Debug)]
 enum Act {
-    /// Sends so many messages.
+    /// Sends this many messages.
     Send(u64),
-    /// The same, each with a few milliseconds to leave.
+    /// Sends this many messages, each with a deadline of a few milliseconds.
     Late(u64),
     Close,
     Abort,
@@ -52,12 +52,12 @@ enum Act {
     ShutRead,
     PathChanged,
     Slow,
-    /// Leaves messages where they are.
+    /// Stops reading.
     Deaf,
     Listen,
 }
 
-/// What each application does, and when: in ms since this end has its connection.
+/// The actions of each application and their times, in ms since this end has its connection.
 type Script = &'static [(u64, usize, Act)];
 
 const SCRIPTS: [Script; 11] = [
@@ -112,7 +112,7 @@ const SCRIPTS: [Script; 11] = [
 struct End {
     host: Endpoint,
     id: Option<ConnectionId>,
-    /// Since when it has its connection.
+    /// Since when this end has its connection.
     since: Option<Instant>,
     reads: bool,
     is_released: bool,
@@ -182,7 +182,7 @@ struct World {
     listener: ListenerId,
     travelling: BTreeMap<(Instant, u64), (usize, Datagram)>,
     sent: u64,
-    /// What happens to the first packets.
+    /// The fates of the first packets.
     happens: Vec<usize>,
     script: Vec<(u64, usize, Act)>,
     tokens: u64,
@@ -246,7 +246,7 @@ impl World {
             }
             assert_eq!(self.ends[end].host.stalled(self.now), None, "a message waits for nothing");
             while let Some(event) = self.ends[end].host.poll_event() {
-                // A late Request may open another connection, which is nobody's.
+                // A late Request may open another connection, which has no owner.
                 if self.ends[end].id.is_none_or(|id| id == event.id) {
                     self.tell(end, || format!("{:?}", event.kind));
                     self.ends[end].note(event.kind);
@@ -300,7 +300,7 @@ impl World {
         due.min()
     }
 
-    /// Lives until nothing is left to happen.
+    /// Runs until there are no more events.
     fn run(&mut self) {
         let mut turns = 0;
         self.drain();
@@ -331,7 +331,7 @@ impl World {
         }
     }
 
-    /// What holds when all is over.
+    /// Checks the final state.
     fn check(&mut self) {
         for end in [CLIENT, SERVER] {
             let it = &mut self.ends[end];
@@ -364,7 +364,7 @@ impl World {
     }
 }
 
-/// Messages that never left.
+/// Messages that were never sent.
 fn dropped(drops: &DropCounters) -> u64 {
     drops.send_expired + drops.send_displaced + drops.send_unfinished + drops.send_too_large
 }
@@ -374,7 +374,7 @@ fn of(ccid: u8) -> ConnectionConfig {
     ConnectionConfig { tx_ccids, rx_ccids, ..ConnectionConfig::default() }
 }
 
-/// Little room in every queue, and little patience.
+/// Settings with small queues and short timeouts.
 fn narrow(ccid: u8) -> ConnectionConfig {
     ConnectionConfig {
         send_queue_packets: 2,
@@ -387,7 +387,7 @@ fn narrow(ccid: u8) -> ConnectionConfig {
     }
 }
 
-/// Lives every life of every script.
+/// Runs every combination for every script.
 fn live_all(config: &ConnectionConfig) {
     let packets = std::env::var("UDCCP_PACKETS").ok().and_then(|n| n.parse().ok());
     let packets = packets.unwrap_or(PACKETS);

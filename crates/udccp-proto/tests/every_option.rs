@@ -1,5 +1,5 @@
-//! Every packet type, option and feature between two of our endpoints, in one capture that another
-//! reader understands: tshark finds no malformed packet and no wrong checksum.
+//! Every packet type, option and feature between two of our endpoints, in one capture that an
+//! independent program reads: tshark finds no malformed packet and no wrong checksum.
 
 mod common;
 
@@ -24,7 +24,7 @@ fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
-/// A network that keeps what is sent, and loses every packet that `loses` says.
+/// A network that records what is sent, and loses the packets for which `loses` returns true.
 fn recorded(log: &Log, seed: u64, loses: fn(usize) -> bool) -> Net {
     let mut net = Net::new(seed);
     let log = log.clone();
@@ -40,7 +40,7 @@ fn never(_: usize) -> bool {
     false
 }
 
-/// Data both ways, so that feedback flows; then the server closes.
+/// Sends data in both directions, so that feedback is sent too. Then the server closes.
 fn talk(pair: &mut Pair, rounds: usize) {
     for _ in 0..rounds {
         for end in [CLIENT, SERVER] {
@@ -89,7 +89,7 @@ fn rate_based(log: &Log, ccid: u8) {
     pair.pass(ms(500));
 }
 
-/// Drops and slowness told to the peer; the end is a Reset.
+/// Drops and slowness reported to the peer; the connection ends with a Reset.
 fn trouble(log: &Log) {
     let config = ConnectionConfig { recv_queue_packets: 4, ..ConnectionConfig::default() };
     let config = ConnectionConfig { hold_acks_when_full: false, ..config };
@@ -107,7 +107,7 @@ fn trouble(log: &Log) {
     pair.pass(ms(100));
 }
 
-/// Init Cookies; then a connection that begins with Listen packets; then refusals.
+/// Init Cookies; then a connection that starts with Listen packets; then refusals.
 fn beginnings(log: &Log) {
     let mut net = recorded(log, 6, never);
     let cookies = ListenConfig { init_cookies: InitCookies::Always, ..listen_config(plain()) };
@@ -141,7 +141,7 @@ fn plain() -> ConnectionConfig {
     ConnectionConfig::default()
 }
 
-/// All that is sent in these conversations.
+/// All datagrams of these connections.
 fn conversations() -> Vec<Datagram> {
     let log = Log::default();
     features(&log);
@@ -154,7 +154,7 @@ fn conversations() -> Vec<Datagram> {
     log.take()
 }
 
-/// Types, options and features that occur.
+/// The types, options and features that occur.
 fn census(all: &[Datagram]) -> (BTreeSet<u8>, BTreeSet<u8>, BTreeSet<u8>) {
     let (mut types, mut options, mut features) =
         (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
@@ -184,7 +184,7 @@ fn two_endpoints_exercise_every_type_option_and_feature() {
     let (types, options, features) = census(&conversations());
     let all: BTreeSet<u8> = PacketType::ALL.iter().map(|ty| ty.number()).collect();
     assert_eq!(types, all, "packet types");
-    // Ack Vector [Nonce 1] is of the past: ECT(1) is no nonce any more (RFC 8311).
+    // Ack Vector [Nonce 1] is obsolete: ECT(1) is no longer a nonce (RFC 8311).
     let mut wanted: BTreeSet<u8> = (32..=44).filter(|k| *k != option_kind::ACK_VECTOR_1).collect();
     wanted.extend([0, 1, 2, 192, 193, 194]);
     if CcidRegistry::default().get(4).is_some() {
@@ -216,7 +216,7 @@ fn pcap(all: &[Datagram]) -> Vec<u8> {
     file
 }
 
-/// How many packets of the file tshark counts as this.
+/// The number of packets in the file that match a tshark filter.
 fn tshark(file: &std::path::Path, filter: &str) -> usize {
     let output = Command::new("tshark")
         .args(["-o", "dccp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"])

@@ -21,14 +21,14 @@ fn of(ccid: u8) -> ConnectionConfig {
     ConnectionConfig { tx_ccids, rx_ccids, ..ConnectionConfig::default() }
 }
 
-/// A message that carries its token.
+/// A message that contains its token.
 fn with_token(token: u64) -> Message {
     let mut data = vec![0; 500];
     data[..8].copy_from_slice(&token.to_be_bytes());
     Message { token: Some(token), ..Message::new(Payload::Bytes(Bytes::from(data))) }
 }
 
-/// The fates so far, each of a token of its own.
+/// The fates reported so far, by token.
 fn fates(pair: &Pair, end: usize) -> BTreeMap<u64, MessageFate> {
     let mut fates = BTreeMap::new();
     for event in &pair.events[end] {
@@ -39,8 +39,8 @@ fn fates(pair: &Pair, end: usize) -> BTreeMap<u64, MessageFate> {
     fates
 }
 
-/// Sends `count` messages from one end as its queue takes them, and reads at the other. Returns the
-/// tokens that arrived.
+/// Sends `count` messages from one end as its queue accepts them, and reads at the other. Returns
+/// the tokens that arrived.
 fn exchange(pair: &mut Pair, from: usize, count: u64) -> Vec<u64> {
     let (mut next, mut arrived) = (0, Vec::new());
     for _ in 0..20_000 {
@@ -91,8 +91,8 @@ fn each_message_has_one_fate_and_what_is_acknowledged_arrived() {
     }
 }
 
-/// CCID 3 reports lost and marked packets alike. Whose peer reads no marks sends nothing that a
-/// router could mark: what is reported is lost.
+/// CCID 3 reports lost and marked packets alike. But packets to a peer that reads no marks are not
+/// ECN-capable, so no router marks them, and reported ones are lost.
 #[test]
 fn what_goes_to_a_peer_that_is_not_ecn_capable_is_lost_and_not_of_unknown_fate() {
     let mut net = Net::new(31);
@@ -107,14 +107,14 @@ fn what_goes_to_a_peer_that_is_not_ecn_capable_is_lost_and_not_of_unknown_fate()
     assert_eq!(count(MessageFate::Unknown), 0, "{fates:?}");
 }
 
-/// A server's CloseReq names the last packet that arrived, and not that its data found no room.
+/// A server's CloseReq acknowledges the last packet that arrived, even if its data was dropped.
 #[test]
 fn a_drop_that_the_peer_reports_after_it_began_to_close_is_no_acknowledgement() {
     let config = ConnectionConfig { recv_queue_packets: 1, ..of(2) };
     let mut pair = Pair::connected_with(Net::new(6), config);
     let (now, id) = (pair.now, pair.id(CLIENT));
     (1..=2).for_each(|token| pair.ends[CLIENT].send(now, id, with_token(token)).unwrap());
-    // Both arrive at one instant; nobody reads, and no acknowledgement of them leaves before.
+    // Both arrive at the same time, the application does not read, and no acknowledgement leaves.
     let arrival = now + pair.delay;
     while pair.now < arrival {
         pair.step(arrival);
@@ -126,14 +126,14 @@ fn a_drop_that_the_peer_reports_after_it_began_to_close_is_no_acknowledgement() 
     assert_eq!(fates(&pair, CLIENT), told);
 }
 
-/// A host that has lost the connection, or begins another one, names in its Reset the packet that
-/// it refuses: no application there will ever have it.
+/// A host that has lost the connection, or starts another one, acknowledges in its Reset the packet
+/// that it refuses: no application there will receive it.
 #[test]
 fn what_a_host_without_the_connection_resets_is_not_acknowledged() {
     for ccid in [2, 3, 4] {
         for comes_back in [false, true] {
             let mut pair = Pair::connected_with(Net::new(5), of(ccid));
-            // What the server sends next has an acknowledgement number, as its answer has.
+            // The server's next packet has an acknowledgement number, like its answer.
             pair.send(CLIENT, b"before");
             pair.pass(ms(10));
             let local_port = Some(pair.ends[CLIENT].tuple(pair.id(CLIENT)).unwrap().local_port);
@@ -177,7 +177,7 @@ fn what_never_leaves_says_why() {
     let config =
         ConnectionConfig { send_queue_packets: 4, queue_policy: QueuePolicy::DropLowest, ..of(2) };
     let mut pair = Pair::connected_with(Net::new(4), config);
-    // The window is full, and nothing comes back.
+    // The window is full, and no acknowledgement arrives.
     pair.net.filter = Some(Box::new(|_, _| false));
     let (now, id) = (pair.now, pair.id(CLIENT));
     let mut token = 0;
@@ -195,7 +195,7 @@ fn what_never_leaves_says_why() {
     };
     send(100, |m| m.priority = 2);
     send(101, |_| {});
-    // The queue is full: the newest of the lowest priority goes.
+    // The queue is full: the newest message with the lowest priority is dropped.
     send(102, |m| m.priority = 1);
     pair.pass(ms(5));
     let now = pair.now;

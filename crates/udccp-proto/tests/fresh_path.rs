@@ -1,4 +1,4 @@
-//! Paths that change under a connection.
+//! Paths that change during a connection.
 
 mod common;
 
@@ -48,7 +48,7 @@ fn congestion_control_begins_anew_on_a_new_path() {
         assert!(before.srtt.is_some());
         let c = after.counters;
         assert_eq!(c.data_packets_acked + c.data_packets_lost, c.data_packets_sent);
-        // And it goes on.
+        // The connection continues.
         pair.pass(Duration::from_secs(1));
         pair.received(SERVER);
         let received = flow(&mut pair, 200);
@@ -58,7 +58,7 @@ fn congestion_control_begins_anew_on_a_new_path() {
     }
 }
 
-/// The other end knows nothing of it.
+/// Only one end is told of the new path.
 #[test]
 fn a_path_that_is_new_to_one_end_alone_stops_nobody() {
     for ccid in [2, 3, 4] {
@@ -107,7 +107,7 @@ fn the_path_mtu_is_found_again_when_asked_but_not_at_any_rate() {
     assert!(ask(&mut pair));
 }
 
-/// Which the first acknowledgements of its new receiver half still name.
+/// The first acknowledgements of the new receiver half still acknowledge earlier packets.
 #[test]
 fn what_arrived_before_the_change_has_its_elapsed_time() {
     for ccid in [2, 3, 4] {
@@ -117,7 +117,7 @@ fn what_arrived_before_the_change_has_its_elapsed_time() {
         pair.received(SERVER);
         let srtt = |pair: &Pair| pair.stats(CLIENT).srtt.unwrap();
         let before = srtt(&pair);
-        // One packet is late, and what the server says of the next is lost.
+        // One packet is late, and the server's acknowledgement of the next is lost.
         let delay = pair.delay;
         pair.filter = Some(Box::new(|from, _| from != CLIENT));
         pair.send(CLIENT, b"late");

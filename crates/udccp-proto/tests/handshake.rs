@@ -1,4 +1,4 @@
-//! Opening connections, and failing to.
+//! Opening connections, and failures to open.
 
 mod common;
 
@@ -52,8 +52,8 @@ fn a_connection_opens_carries_data_both_ways_and_closes() {
     insta::assert_snapshot!(pair.take_trace());
 }
 
-/// A client that is invited repeats its Request at once, and the two may change places, as may
-/// what the server says to them. A Sync would find the client in REQUEST, which it ends.
+/// An invited client repeats its Request at once. The two Requests may be reordered, and so may the
+/// server's answers. A Sync would find the client in REQUEST, and end it.
 #[test]
 fn requests_that_change_places_do_not_end_the_handshake() {
     let mut pair = starting(20);
@@ -126,7 +126,7 @@ fn quiet() -> ConnectionConfig {
     ConnectionConfig { handshake_timestamps: false, ..ConnectionConfig::default() }
 }
 
-/// Connects to a server with `listen`, and tells how that ended.
+/// Connects to a server with `listen`, and returns how that ended.
 fn refused(listen: Option<ListenConfig>, service: ServiceCode) -> (CloseReason, ResetCode) {
     let mut net = Net::new(4);
     if let Some(listen) = listen {
@@ -174,7 +174,7 @@ fn the_invalid_service_code_is_refused_on_all_sides() {
     let listen = ListenConfig { services: vec![invalid], ..listen_config(quiet()) };
     let refused = net.ends[SERVER].listen(None, PORT, listen).unwrap_err();
     assert_eq!(refused, ListenError::InvalidService);
-    // A peer that sends it all the same gets a Reset, whatever is served.
+    // A peer that sends it nevertheless gets a Reset, whatever is served.
     let mut pair = starting(5);
     pair.mute(CLIENT);
     pair.drain();
@@ -246,7 +246,7 @@ fn only_a_reset_that_acknowledges_a_request_ends_a_connect() {
         pair.deliver(CLIENT, forge(&like, kind, Seqno::new(1), &[]));
         assert_eq!(pair.state(CLIENT), Some(State::Request), "{name}");
     }
-    // What does not belong is answered, but not every time.
+    // Packets that belong to no connection are answered, but only up to the rate limit.
     assert_eq!(pair.ends[CLIENT].endpoint_stats().out_of_the_blue_resets_sent, 4);
     let kind = HeaderKind::Reset { ack: iss, code, data };
     pair.deliver(CLIENT, forge(&like, kind, Seqno::new(1), &[]));
@@ -275,7 +275,7 @@ fn a_half_open_connection_is_cleaned_up_by_sync_and_reset() {
         trace.lines().map(|l| l[11..].split_whitespace().nth(3).unwrap()).collect();
     let cleaned = ["Request", "Sync", "Reset", "Sync", "Reset", "Request", "Response", "Ack"];
     assert_eq!(kinds[..8], cleaned, "{trace}");
-    // The server's old connection is gone, and makes room for the new one.
+    // The server's old connection is gone, so the new one can open.
     assert_eq!(pair.received(SERVER), [b"x"]);
     let (code, data) = (ResetCode::PacketError, [PacketType::Sync.number(), 0, 0]);
     assert_eq!(pair.end_reason(SERVER), Some(CloseReason::PeerReset { code, data }));
@@ -294,7 +294,7 @@ fn an_init_cookie_is_echoed_until_the_handshake_is_done() {
     let like = reversed(&request);
     let cookies = [OptionRef::InitCookie(b"first"), OptionRef::InitCookie(b"second")];
     let response = HeaderKind::Response { ack: iss, service: service() };
-    // The server will send Ack Vectors, without which the client sends no data.
+    // The server will send Ack Vectors; without them the client sends no data.
     let vectors = OptionRef::ChangeL { feature: FeatureNumber::SEND_ACK_VECTOR, value: &[1] };
     let options = [cookies[0], cookies[1], vectors];
     pair.deliver(CLIENT, forge(&like, response, Seqno::new(500), &options));

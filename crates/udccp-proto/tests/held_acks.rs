@@ -1,4 +1,4 @@
-//! Acknowledgements that wait for data to carry them.
+//! Acknowledgements that are delayed until data can carry them.
 
 mod common;
 
@@ -6,8 +6,8 @@ use common::{CLIENT, Pair, SERVER};
 use udccp_base::Machine;
 use udccp_wire::PacketType;
 
-/// Two messages of the client have arrived, so that the server owes an acknowledgement (the Ack
-/// Ratio is two) and nothing has left yet.
+/// Two messages of the client have arrived, so the server owes an acknowledgement (the Ack Ratio is
+/// two) and has sent nothing yet.
 fn owing() -> Pair {
     let mut pair = Pair::connected(1);
     ask(&mut pair);
@@ -24,7 +24,7 @@ fn ask(pair: &mut Pair) {
     }
 }
 
-/// Types of what the server sends now.
+/// Types of the packets that the server sends now.
 fn leaves(pair: &mut Pair) -> Vec<PacketType> {
     let now = pair.now;
     let next = || pair.net.ends[SERVER].poll_transmit(now);

@@ -1,4 +1,4 @@
-//! Memory of an idle open connection, counted by the allocator. Growth fails here.
+//! Memory of an idle open connection, counted by the allocator. A larger size fails the test.
 
 #![allow(clippy::print_stdout, reason = "a test that prints what it measured")]
 
@@ -16,19 +16,19 @@ struct Counting;
 static BYTES: AtomicUsize = AtomicUsize::new(0);
 static BLOCKS: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: every call is handed on unchanged to the system's allocator.
+// SAFETY: every call is forwarded unchanged to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         BYTES.fetch_add(layout.size(), Relaxed);
         BLOCKS.fetch_add(1, Relaxed);
-        // SAFETY: the caller keeps the contract of `alloc`.
+        // SAFETY: the caller upholds the contract of `alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         BYTES.fetch_sub(layout.size(), Relaxed);
         BLOCKS.fetch_sub(1, Relaxed);
-        // SAFETY: the pointer came from `alloc` above, hence from the system's.
+        // SAFETY: the pointer came from `alloc` above, so it is from the system's allocator.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -36,10 +36,10 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Connections of each end; a power of two, so that tables are full in either case.
+/// Connections of each end. A power of two, so that tables are full on both sides.
 const CONNECTIONS: usize = 1024;
 
-/// The most that one end of an idle connection may hold, tables of its endpoint included.
+/// Limit of the bytes of one end of an idle connection, including its share of the tables.
 const MOST_BYTES: usize = 3_700;
 const MOST_BLOCKS: usize = 13;
 
@@ -86,7 +86,7 @@ fn connected() -> [Endpoint; 2] {
     ends
 }
 
-/// Carries what both ends have to send; whether there was anything.
+/// Exchanges everything that both ends have to send. Returns whether there was anything.
 fn exchange(ends: &mut [Endpoint; 2], now: Instant) -> bool {
     let mut any = false;
     for from in 0..2 {

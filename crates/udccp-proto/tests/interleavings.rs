@@ -1,24 +1,25 @@
-//! Every order of events between a client and a server, up to a depth: each packet is delivered
-//! (in any order), lost or doubled, timers end, and each application closes, at any point. The
-//! endpoints are the real ones; what is searched are their values.
+//! Every order of events between a client and a server, up to a depth: each packet is delivered (in
+//! any order), lost or duplicated, timers expire, and each application closes, at any point. The
+//! search runs over the values of real endpoints.
 //!
-//! Three properties hold in every state that is reached:
+//! Three properties hold in every state:
 //!
-//! * no message waits for nothing: while one cannot leave, a timer is set that will let it leave;
-//! * nobody is stuck: once the network behaves, both ends come to OPEN, or both are done with the
-//!   connection, within the bound of the timers;
-//! * both ends of one connection are never in TIMEWAIT at once (RFC 4340 section 8.3: the state is
-//!   to be held by one).
+//! * no message is stuck: if a message cannot be sent now, a timer is set that will allow it;
+//! * no connection is stuck: once the network is perfect, both ends reach OPEN, or both are done
+//!   with the connection, within the time of all timers;
+//! * both ends of one connection are never in TIMEWAIT at the same time (RFC 4340 section 8.3: only
+//!   one of them should hold it).
 //!
-//! Of one connection, since the search found this at depth 5: a Request is doubled, the connection
-//! it opened is closed at once, and the copy arrives at a server that has forgotten everything, as
-//! section 8.3 wants it. It opens a second connection, which the client's end of the first one
-//! resets; the receiver of that Reset holds TIMEWAIT, and so both ends do, each for another
-//! connection. That is RFC 4340's own doing (TCP has the same with an old SYN) and does no harm.
+//! The last property is limited to one connection, because the search found this at depth 5: a
+//! Request is duplicated, its connection is closed at once, and the copy arrives at a server that
+//! has forgotten everything, as section 8.3 requires. It opens a second connection, which the
+//! client's end of the first one resets. The receiver of that Reset holds TIMEWAIT, so both ends
+//! do, each for a different connection. RFC 4340 itself causes this (TCP has the same with an old
+//! SYN), and it does no harm.
 //!
 //! The depth is a number of events. Depth 5, which the tests search, has 3,224 states from the
 //! first Request and 1,350 from OPEN; depth 6 has 16,608 and 6,932 (13 s of processor time in a
-//! release build). To go deeper:
+//! release build). To search deeper:
 //! `UDCCP_DEPTH=7 cargo test --release -p udccp-proto --test interleavings -- --nocapture`
 
 use std::collections::HashSet;
@@ -39,39 +40,39 @@ const SERVER: usize = 1;
 const PORT: u16 = 5001;
 const SERVICE: ServiceCode = ServiceCode(42);
 
-/// Events of the search that every run of the tests makes.
+/// The depth of the search in ordinary test runs.
 const DEPTH: usize = 5;
 
-/// The same where ends speak, which each time takes as long as many events.
+/// The depth when applications send. A `Speak` takes as long as many other events.
 const SPEAKING_DEPTH: usize = 3;
 
-/// Packets that are doubled on one path.
+/// Packets that are duplicated on one path.
 const COPIES: u8 = 1;
 
-/// Time until everything is settled once the network behaves: all retries of all timers.
+/// Time until everything is settled on a perfect network: all retries of all timers.
 const BOUND: Duration = Duration::from_secs(600);
 
-/// What happens next.
+/// The next event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
-    /// A packet of this end, at this place of those in flight, arrives.
+    /// The packet of this end with this index among those in flight arrives.
     Deliver(usize, usize),
     Lose(usize, usize),
     Double(usize, usize),
-    /// The next timer ends.
+    /// The next timer expires.
     Timer,
     /// This end's application closes.
     Close(usize),
     /// This end's application sends a message.
     Say(usize),
-    /// This end's application sends a hundred, a millisecond apart, on a perfect network.
+    /// This end's application sends a hundred messages, a millisecond apart, on a perfect network.
     Speak(usize),
 }
 
 /// Messages of one `Speak`.
 const SPEECH: usize = 100;
 
-/// Two ends and what is between them.
+/// Two endpoints and the packets between them.
 #[derive(Clone)]
 struct Pair {
     now: Instant,
@@ -81,7 +82,7 @@ struct Pair {
     flight: [Vec<Datagram>; 2],
     has_closed: [bool; 2],
     copies: u8,
-    /// Messages that each application may still send, one event each; none where nobody speaks.
+    /// Messages that each application may still send, one event each; zero for silent ones.
     words: [u8; 2],
     /// Connections that the server accepted.
     accepted: u32,
@@ -147,7 +148,7 @@ impl Pair {
         pair
     }
 
-    /// Both ends open under one CCID, with words to say.
+    /// Both ends open with one CCID, and with messages to send.
     fn speaking(ccid: u8) -> Self {
         let (tx_ccids, rx_ccids) = (vec![ccid], vec![ccid]);
         let mut pair = Self::open(ConnectionConfig { tx_ccids, rx_ccids, ..config(false) });
@@ -255,7 +256,7 @@ impl Pair {
         }
     }
 
-    /// What is in flight arrives, and is read.
+    /// Delivers everything in flight, and reads it.
     fn deliver_all(&mut self) {
         for from in [CLIENT, SERVER] {
             for d in std::mem::take(&mut self.flight[from]) {
@@ -268,8 +269,8 @@ impl Pair {
         self.drain();
     }
 
-    /// Two values that behave alike have one fingerprint: the endpoints' own values with times
-    /// counted from now and without what is only counted, and the packets in flight.
+    /// Values that behave alike have the same fingerprint: the endpoints' values with times
+    /// relative to now and without counters, and the packets in flight.
     fn fingerprint(&self) -> u64 {
         let mut print = Print { hasher: DefaultHasher::new(), now: self.now, passed_over: None };
         for end in &self.ends {
@@ -279,7 +280,7 @@ impl Pair {
         print.hasher.finish()
     }
 
-    /// The network behaves from here on, and nobody calls anything.
+    /// From here on the network is perfect, and the applications do nothing.
     fn settle(&mut self) -> Result<(), String> {
         let until = self.now + BOUND;
         loop {
@@ -311,12 +312,12 @@ impl Pair {
         stats.is_none_or(|stats| stats.send_queue_packets == 0)
     }
 
-    /// Both in OPEN where nobody closed, with nothing left to say, or neither alive.
+    /// Both ends are in OPEN, with nothing to send and no close called, or neither is alive.
     fn is_settled(&self) -> bool {
         let states = [self.state(CLIENT), self.state(SERVER)];
         let is_open = states.iter().all(|s| *s == Some(State::Open));
         let is_over = states.iter().all(|s| s.is_none_or(State::is_over));
-        // A server that never got to OPEN has no id yet; what it holds counts all the same.
+        // A server's end that never reached OPEN has no id yet, but it also counts.
         let holds =
             self.ids[SERVER].is_none() && self.ends[SERVER].endpoint_stats().connections > 0;
         let is_silent = self.has_said_all(CLIENT) && self.has_said_all(SERVER);
@@ -332,19 +333,20 @@ impl Pair {
     }
 }
 
-/// Hashes a value's text: instants count from now on. Derived `Debug` writes a number in one piece.
+/// Hashes a value's text, with instants relative to now. Derived `Debug` writes a number in one
+/// piece.
 struct Print {
     hasher: DefaultHasher,
     now: Instant,
-    /// Open brackets of a value that is passed over.
+    /// Open brackets of a value that is skipped.
     passed_over: Option<usize>,
 }
 
-/// What is only counted decides nothing.
+/// Counters, which do not affect behaviour.
 const COUNTED: [&str; 2] = ["ConnectionCounters", "EndpointStats"];
 
 impl Print {
-    /// Nothing but instants are numbers as large as this, and less than for ever.
+    /// Only instants are as large as this and below the maximum.
     fn as_instant(piece: &str) -> Option<u64> {
         let is_number = piece.len() >= 9 && piece.bytes().all(|b| b.is_ascii_digit());
         let number = is_number.then(|| piece.parse().ok()).flatten();
@@ -377,7 +379,7 @@ fn describe(d: &Datagram) -> String {
     PacketView::new(&d.header, d.transport_len()).map_or("?".into(), |v| v.to_string())
 }
 
-/// What led to a state, for who has to mend it.
+/// The events that led to a state, for debugging.
 fn story(first: &Pair, path: &[Event]) -> String {
     let mut pair = first.clone();
     let mut text = String::new();

@@ -1,9 +1,9 @@
-//! Connections live for minutes to hours by chance: settings over their whole range at each end,
-//! both ends speak and fall silent, read and do not read, the network loses, doubles, reorders,
-//! marks and mutes. Then it is calm, and what is said must get through.
+//! Random connections of minutes to hours. Each end has settings from their whole range, sends and
+//! pauses, reads and does not read. The network loses, duplicates, reorders, marks and blocks
+//! packets. Then the network becomes perfect, and messages must get through.
 //!
-//! `UDCCP_LIVES=2000 cargo test --release -p udccp-proto --test long_lives` lives more lives, from
-//! `UDCCP_TEST_SEED` on.
+//! `UDCCP_LIVES=2000 cargo test --release -p udccp-proto --test long_lives` runs more cases,
+//! starting at `UDCCP_TEST_SEED`.
 
 mod common;
 
@@ -18,9 +18,9 @@ use udccp_proto::ccid::ccid2::{AckRatioConfig, Pacing, SlowStartGrowth};
 use udccp_proto::{ConnectionConfig, QueuePolicy, State};
 use udccp_testkit::lives;
 
-/// Lives of an ordinary run.
+/// Number of cases in ordinary test runs.
 const LIVES: u64 = 60;
-/// Messages of each end in the calm, half a second apart.
+/// Messages of each end on the final perfect network, half a second apart.
 const LAST_WORDS: usize = 20;
 
 const MS: Duration = Duration::from_millis(1);
@@ -30,7 +30,7 @@ fn pick<T: Clone>(rng: &mut Rng, of: &[T]) -> T {
     of[rng.below(of.len() as u64) as usize].clone()
 }
 
-/// Between the two, with equal chances for each order of magnitude.
+/// A time between the two, with equal probability for each order of magnitude.
 fn any_time(rng: &mut Rng, least: Duration, most: Duration) -> Duration {
     let (least, most) = (least.as_nanos() as f64, most.as_nanos() as f64);
     let part = rng.below(1 << 20) as f64 / f64::from(1 << 20);
@@ -84,7 +84,7 @@ fn any_config(rng: &mut Rng, tx_ccids: &[u8], rx_ccids: &[u8]) -> ConnectionConf
     c
 }
 
-/// How one end speaks and reads for a while.
+/// How one end sends and reads for a while.
 #[derive(Clone, Copy)]
 struct Manner {
     next: Instant,
@@ -102,7 +102,7 @@ struct Life {
 }
 
 impl Life {
-    /// The two have connected, if they could.
+    /// Connects the two ends. Returns `None` if that fails.
     fn begin(seed: u64) -> Option<Self> {
         let mut rng = Seed(seed).stream("life");
         let ccids: [&[u8]; 7] = [&[2], &[3], &[4], &[2, 3], &[249], &[250], &[3, 2]];
@@ -121,7 +121,7 @@ impl Life {
         (0..2).any(|end| self.pair.state(end) != Some(State::Open))
     }
 
-    /// Offers a message; whether it was taken.
+    /// Offers a message. Returns whether it was accepted.
     fn say(&mut self, end: usize, size: usize) -> bool {
         let (now, id) = (self.pair.now, self.pair.id(end));
         let most = self.pair.ends[end].max_message_size(id).unwrap_or(8);
@@ -136,7 +136,7 @@ impl Life {
         is_taken
     }
 
-    /// Reads all that waits: each message was sent, and comes once and whole.
+    /// Reads all waiting messages. Each was sent, and arrives once and complete.
     fn read(&mut self, end: usize) {
         for bytes in self.pair.received(end) {
             let number = u64::from_le_bytes(bytes[..8].try_into().unwrap());
@@ -146,7 +146,7 @@ impl Life {
         }
     }
 
-    /// A while with one weather, and each end in one manner.
+    /// Runs for a while with one set of impairments, and one behaviour at each end.
     fn go_on(&mut self) {
         let rng = &mut self.rng;
         let most = pick(rng, &[60, 60, 4000]);
@@ -208,8 +208,8 @@ impl Life {
         }
     }
 
-    /// What is said in the calm gets through: in 64 s at the latest, and at a usable rate where the
-    /// past has not taught a rate-based sender that much is lost.
+    /// Messages on the perfect network get through: within 64 s, and at a usable rate unless a
+    /// rate-based sender has measured heavy losses before.
     fn speak_in_calm(&mut self) {
         self.pair.impairments = Impairments::default();
         (self.pair.filter, self.pair.marks_all) = (None, false);
@@ -262,7 +262,7 @@ impl Life {
 fn whatever_happened_in_a_long_life_does_not_silence_it() {
     let mut spoke = 0;
     for seed in lives::seeds(LIVES) {
-        // A red run prints the seed, which is the network's.
+        // A failing run prints the seed of the network.
         let Some(mut life) = Life::begin(seed) else { continue };
         for _ in 0..3 + life.rng.below(10) {
             life.go_on();

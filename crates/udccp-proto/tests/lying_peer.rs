@@ -1,4 +1,4 @@
-//! A peer that says what suits it about time.
+//! A peer that reports false times to its advantage.
 
 mod common;
 mod spec_support;
@@ -9,7 +9,7 @@ use udccp_proto::ConnectionConfig;
 use udccp_wire::PacketType::{Ack, Response};
 use udccp_wire::{FeatureNumber, OptionRef};
 
-/// A client under this CCID whose Request is answered after 40 ms, with an echo of this timestamp.
+/// A client with this CCID whose Request is answered after 40 ms, with an echo of this timestamp.
 fn answered(ccid: u8, timestamp: u32) -> Hand {
     let config = ConnectionConfig {
         tx_ccids: vec![ccid],
@@ -32,13 +32,13 @@ fn answered(ccid: u8, timestamp: u32) -> Hand {
 #[test]
 fn an_echo_of_a_timestamp_of_the_future_makes_no_rate_based_sender_fast() {
     for ccid in [3, 4] {
-        // Timestamps count tens of microseconds from the first packet on: the peer knows them.
+        // Timestamps count units of 10 us from the first packet, so the peer can guess them.
         for timestamp in [0, 1, 2000, 3999, 4000] {
             let hand = answered(ccid, timestamp);
             let stats = hand.stats();
-            // An echo is good to 10 us.
+            // An echo is accurate to 10 us.
             let least = Duration::from_micros(39_990);
-            // What was not sent says nothing, not even with a sample of our own to correct it.
+            // An echo of a timestamp that was not sent gives no sample.
             let is_echo = timestamp == 0;
             assert_eq!(stats.srtt.is_some(), is_echo, "CCID {ccid}, {timestamp}");
             assert!(stats.srtt >= Some(least) || !is_echo, "CCID {ccid}: {:?}", stats.srtt);

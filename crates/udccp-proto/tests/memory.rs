@@ -1,8 +1,7 @@
-//! Memory that a hostile peer can make a connection hold, counted byte by byte by the allocator,
-//! for every CCID. All that the protocol keeps is within 256 KiB. Messages that wait for the
-//! application are counted apart: their limits are settings (`recv_queue_bytes`,
-//! `recv_queue_packets`), and what is held for them is a quarter more at most, and 128 bytes for
-//! each.
+//! Memory that a hostile peer can make a connection use, counted byte by byte by the allocator, for
+//! every CCID. All state of the protocol is within 256 KiB. Messages that wait for the application
+//! are counted separately: their limits are settings (`recv_queue_bytes`, `recv_queue_packets`),
+//! and they use at most a quarter more, plus 128 bytes each.
 
 mod common;
 mod spec_support;
@@ -27,18 +26,18 @@ struct Counting;
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: every call is handed on unchanged to the system's allocator.
+// SAFETY: every call is forwarded unchanged to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let live = LIVE.fetch_add(layout.size(), Relaxed) + layout.size();
         MOST.fetch_max(live, Relaxed);
-        // SAFETY: the caller keeps the contract of `alloc`.
+        // SAFETY: the caller upholds the contract of `alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         LIVE.fetch_sub(layout.size(), Relaxed);
-        // SAFETY: the pointer came from `alloc` above, hence from the system's.
+        // SAFETY: the pointer came from `alloc` above, so it is from the system's allocator.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -46,15 +45,15 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// One test at a time counts.
+/// Only one test at a time may count.
 static TURN: Mutex<()> = Mutex::new(());
 
 const CCIDS: [u8; 5] = [2, 3, 4, 249, 250];
-/// Most that a connection holds.
+/// Limit of the memory of a connection.
 const LIMIT: usize = 256 << 10;
 
-/// Runs an attack; the most that was held at any time for both ends of the connection, of which one
-/// does little.
+/// Runs an attack. Returns the peak memory of both ends of the connection, one of which is nearly
+/// inactive.
 fn held(attack: impl FnOnce()) -> usize {
     let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let before = LIVE.load(Relaxed);
@@ -66,7 +65,7 @@ fn held(attack: impl FnOnce()) -> usize {
 fn config(ccid: u8) -> ConnectionConfig {
     let (tx_ccids, rx_ccids) = (vec![ccid], vec![ccid]);
     let mut config = ConnectionConfig { tx_ccids, rx_ccids, sequence_window: 1 << 20, ..plain() };
-    // The fastest way to a large window.
+    // The fastest growth to a large window.
     config.ccid2.slow_start = SlowStartGrowth::EveryPacket;
     config.ccid2.initial_window = InitialWindow::Packets(4000);
     config
@@ -76,7 +75,7 @@ fn hand(ccid: u8) -> Hand {
     Hand::open_of(CLIENT, config(ccid), CcidRegistry::with_experiments())
 }
 
-/// The application sends as much as is taken, of no memory of its own.
+/// The application sends as much as is accepted, as zeros that need no memory of their own.
 fn fill(hand: &mut Hand) {
     let (now, end) = (hand.pair.now, hand.end);
     let id = hand.pair.id(end);
@@ -98,7 +97,7 @@ fn arrive(hand: &mut Hand, header: &Header, options: &[OptionRef<'_>], bytes: &[
     hand.pair.net.ends[end].handle_datagram(now, d);
 }
 
-/// The peer's next data packet, whose window counter calls for feedback at once.
+/// The peer's next data packet arrives. Its window counter requests feedback at once.
 fn data(hand: &mut Hand, nth: u64) {
     let header = Header { ccval: (nth * 4 % 16) as u8, ..hand.header(Data) };
     arrive(hand, &header, &[], b"x");
@@ -106,8 +105,7 @@ fn data(hand: &mut Hand, nth: u64) {
     read(hand);
 }
 
-/// Timers that are due end, and what may leave now does. The packets are counted, and kept by
-/// nobody.
+/// Runs due timers, and counts and drops the packets that are sent.
 fn leave(hand: &mut Hand) -> usize {
     let (now, mut left) = (hand.pair.now, 0);
     let end = &mut hand.pair.net.ends[hand.end];
@@ -120,7 +118,7 @@ fn leave(hand: &mut Hand) -> usize {
     left
 }
 
-/// All of the last `packets` packets arrived, says the peer, whatever the CCID.
+/// The peer acknowledges the last `packets` packets, whatever the CCID.
 fn acknowledge(hand: &mut Hand, packets: usize) {
     let mut cells = vec![63; packets / 64];
     cells.extend((packets % 64 != 0).then(|| (packets % 64 - 1) as u8));
@@ -195,7 +193,7 @@ fn a_peer_that_opens_the_window_as_far_as_it_goes_and_then_falls_silent_stays_wi
                 leave(&mut hand);
                 hand.pair.net.now += Duration::from_micros(500);
             }
-            // Timeouts: the window is one packet again, over and over.
+            // Timeouts reduce the window to one packet again and again.
             for nth in 0..300 {
                 fill(&mut hand);
                 data(&mut hand, nth);

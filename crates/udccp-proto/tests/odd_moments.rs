@@ -1,10 +1,10 @@
-//! Calls and ICMP messages at odd moments: settings change while messages wait, while one end
-//! closes and after the other is gone, and routers and hosts say what is right, wrong and made up,
-//! on a network that loses, doubles and reorders. Each message has one fate and arrives at most
-//! once, the counters add up, and nothing is left in the end.
+//! Calls and ICMP messages at unusual times: settings change while messages wait, while one end
+//! closes, and after the other is gone. Routers and hosts report true, false and forged errors, on
+//! a network that loses, duplicates and reorders. Each message has one fate and arrives at most
+//! once, the counters add up, and nothing is left at the end.
 //!
-//! `UDCCP_LIVES=20000 cargo test --release -p udccp-proto --test odd_moments` lives more lives,
-//! from `UDCCP_TEST_SEED` on.
+//! `UDCCP_LIVES=20000 cargo test --release -p udccp-proto --test odd_moments` runs more cases,
+//! starting at `UDCCP_TEST_SEED`.
 
 mod common;
 
@@ -25,9 +25,9 @@ use udccp_wire::ServiceCode;
 const LIVES: u64 = 300;
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
-/// What routers may say; 0 stands for one that says nothing.
+/// MTUs that routers report; 0 is a router that reports none.
 const MTUS: [u16; 12] = [0, 1, 68, 128, 296, 576, 1006, 1280, 1499, 1500, 9000, u16::MAX];
-/// Bytes in front of a message's contents.
+/// Bytes before the content of a message.
 const NUMBER_BYTES: usize = 8;
 
 fn pick<T: Clone>(rng: &mut Rng, of: &[T]) -> T {
@@ -143,7 +143,7 @@ impl Life {
         }
     }
 
-    /// A router or the peer's host speaks of a packet of `end`, or somebody makes it up.
+    /// A router or the peer's host reports an error about a packet of `end`, or somebody forges it.
     fn icmp(&mut self, end: usize) {
         let rng = &mut self.rng;
         let sent = self.sent.borrow();
@@ -239,7 +239,7 @@ impl Life {
         self.check();
     }
 
-    /// Fates and counters.
+    /// Checks fates and counters.
     fn check(&mut self) {
         self.pair.collect();
         for end in 0..2 {
@@ -262,7 +262,7 @@ impl Life {
         }
     }
 
-    /// Everything that was taken is counted, once.
+    /// Checks that everything accepted is counted once.
     fn check_counters(&self, end: usize) {
         let Some(id) = self.pair.ids[end] else { return };
         let Some(stats) = self.pair.ends[end].stats(id) else { return };
@@ -270,7 +270,7 @@ impl Life {
         let never_left = d.send_expired + d.send_displaced + d.send_unfinished + d.send_too_large;
         assert_eq!(never_left, self.dropped[end], "{stats:?}");
         let all = c.data_packets_sent + never_left + stats.send_queue_packets as u64;
-        // The data of a Request that failed was not taken by `send`.
+        // The data of a failed Request did not pass through `send`.
         let request = u64::from(end == CLIENT) * d.send_unfinished.min(1);
         let taken = self.taken[end];
         assert!(all == taken || all == taken + request, "end {end}: {taken} of {stats:?}");

@@ -24,7 +24,7 @@ fn open_pair(seed: u64, config: ConnectionConfig) -> Pair {
     pair
 }
 
-/// Gives the client an Ack of the server with these options.
+/// Passes the client an Ack of the server with these options.
 fn give(pair: &mut Pair, options: &[OptionRef<'_>]) {
     give_kind(pair, options, |ack| HeaderKind::Ack { ack });
 }
@@ -38,7 +38,7 @@ fn give_kind(pair: &mut Pair, options: &[OptionRef<'_>], kind: impl Fn(Seqno) ->
     pair.deliver(CLIENT, d);
 }
 
-/// The Reset that the client sent and ended with, if it did.
+/// The Reset with which the client ended the connection, if it did.
 fn reset(pair: &mut Pair) -> Option<(ResetCode, [u8; 3])> {
     let (kind, _, _) = numbers(pair.last[CLIENT].as_ref().unwrap());
     let HeaderKind::Reset { code, data, .. } = kind else { return None };
@@ -111,7 +111,7 @@ fn an_unknown_feature_is_answered_with_an_empty_confirm() {
 #[test]
 fn an_option_of_nonsensical_length_ends_option_processing() {
     let mut pair = open_pair(4, ConnectionConfig::default());
-    // Length 1, then what would be a Mandatory unknown option.
+    // Length 1, then bytes that would be a Mandatory unknown option.
     let like = pair.last[SERVER].clone().unwrap();
     let (_, seq, _) = numbers(&like);
     let (_, ack, _) = numbers(pair.last[CLIENT].as_ref().unwrap());
@@ -130,12 +130,12 @@ fn an_option_of_nonsensical_length_ends_option_processing() {
     bytes[fixed + 1] = 1;
     let view = PacketView::new(&bytes, bytes.len()).unwrap();
     let header = view.header();
-    // The checksum is made right again by writing the same option space anew.
+    // The checksum is corrected by writing the same option space again.
     let raw: Vec<u8> = bytes[fixed..].to_vec();
     let mut buf = bytes::BytesMut::new();
     let mut emitter = udccp_wire::Emitter::new(&mut buf, &header);
     for byte in &raw {
-        // Single-byte options carry the bytes below 32 as they are; others keep their place.
+        // Bytes below 32 are single-byte options. Others become one, so that no offset changes.
         let kind = if *byte < 32 { *byte } else { 31 };
         emitter.option(&OptionRef::Unknown { kind, data: &[] }).unwrap();
     }

@@ -1,4 +1,4 @@
-//! The path's MTU: probes, black holes, routers that speak and routers that are confused.
+//! The path MTU: probes, black holes, routers that send reports and routers that are confused.
 
 mod common;
 
@@ -14,7 +14,7 @@ fn probing() -> ConnectionConfig {
     ConnectionConfig { pmtu_probing: Some(PmtuProbing::default()), ..Default::default() }
 }
 
-/// A path that silently loses what is larger.
+/// Makes the path lose larger packets silently.
 fn narrow(pair: &mut Pair, mtu: usize) {
     pair.filter = Some(Box::new(move |_, d| d.ip_len() <= mtu));
 }
@@ -166,7 +166,7 @@ fn a_router_that_names_the_size_is_believed_at_once_and_tested() {
     assert_eq!(sizes(&pair, CLIENT), [mps(1400)]);
     pair.pass(Duration::from_secs(30));
     assert_eq!(pair.stats(CLIENT).max_message_size, mps(1400));
-    // A router that names none: the next usual size.
+    // A router that reports no size: the next usual size is used.
     pair.send(CLIENT, &[1; 1000]);
     pair.drain();
     let quoted = pair.last[CLIENT].clone().unwrap();
@@ -183,7 +183,7 @@ fn a_router_that_names_the_size_for_a_probe_ends_the_search_there() {
         pair.pass(ms(500));
     }
     pair.pass(Duration::from_secs(60));
-    // The path takes 1400 when the search begins anew, ten minutes later.
+    // The path carries 1400 when the search starts again, ten minutes later.
     narrow(&mut pair, 1400);
     while pair.last[CLIENT].as_ref().is_none_or(|d| d.ip_len() <= 1400) {
         pair.pass(ms(10));
@@ -199,7 +199,7 @@ fn a_router_that_names_the_size_for_a_probe_ends_the_search_there() {
 //= 4340-14.1-7 test
 #[test]
 fn a_confused_router_is_obeyed_when_larger_packets_are_lost_and_not_before() {
-    // What the path takes, and whether all larger packets are lost or, by chance, some.
+    // Whether data packets are lost, and whether it is the larger ones or every fourth.
     for (losing, by_size) in [(false, false), (true, false), (true, true)] {
         let mut pair = Pair::connected_with(Net::new(21), ConnectionConfig::default());
         pair.send(CLIENT, b"one");
@@ -213,7 +213,7 @@ fn a_confused_router_is_obeyed_when_larger_packets_are_lost_and_not_before() {
         };
         pair.filter = Some(Box::new(move |from, d| from == SERVER || !is_lost(d)));
         for round in 0..60 {
-            // Eight bytes are all that old routers quote: no sequence number is among them.
+            // Old routers quote only eight bytes, which include no sequence number.
             report(&mut pair, &quoted, 8, 1000);
             if round < 3 {
                 assert_eq!(pair.stats(CLIENT).max_message_size, mps(1500));
@@ -243,7 +243,7 @@ fn a_message_that_names_the_size_in_use_starts_no_search() {
     assert_eq!(sizes(&pair, CLIENT), []);
 }
 
-/// It says nothing new: somebody who sends such messages could keep evidence from gathering.
+/// They contain nothing new. Otherwise an attacker could prevent evidence from accumulating.
 #[test]
 fn messages_that_name_the_size_in_use_are_no_evidence_against_a_confused_router() {
     let mut pair = Pair::connected_with(Net::new(21), ConnectionConfig::default());

@@ -1,4 +1,4 @@
-//! A peer whose host answers that nothing listens there (ICMP port unreachable).
+//! A peer whose host reports that nothing listens there (ICMP port unreachable).
 
 mod common;
 
@@ -16,10 +16,10 @@ fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
-/// What the client sent, in order.
+/// The client's packets, in order.
 type Sent = Rc<RefCell<VecDeque<Datagram>>>;
 
-/// The server's program is gone: nothing comes of it, and its host sees what the client sends.
+/// Ends the server's program: it sends nothing more. Its host receives the client's packets.
 fn kill_server(pair: &mut Pair) -> Sent {
     let sent = Sent::default();
     let seen = Rc::clone(&sent);
@@ -77,7 +77,7 @@ fn a_single_report_ends_nothing_however_often_it_comes() {
         refuse(&mut pair, &quoted);
     }
     assert_eq!(pair.state(CLIENT), Some(State::Open));
-    // Neither do reports about all the packets of one burst: they tell of one moment.
+    // Reports about all packets of one burst count once, because they are about the same time.
     for _ in 0..3 {
         pair.send(CLIENT, b"one of a burst");
     }
@@ -109,7 +109,7 @@ fn stale_and_guessed_reports_end_nothing() {
     assert_eq!(pair.stats(CLIENT).counters.syncs_sent, 0);
 }
 
-/// Somebody who sees every packet and says of each that nobody takes it, and a peer that is there.
+/// An attacker who sees every packet reports each as refused, but the peer is alive.
 #[test]
 fn a_living_peer_answers_and_the_count_begins_anew() {
     let mut pair = Pair::connected(13);

@@ -1,4 +1,4 @@
-//! The content of Resets: the same Reset in answer to a Sync, and the reason in text.
+//! The content of Resets: the same Reset in answer to a Sync, and the reason as text.
 
 mod common;
 mod spec_support;
@@ -14,8 +14,8 @@ use udccp_wire::{HeaderKind, OptionRef, PacketType, PacketView, ResetCode, Seqno
 //= 4340-7.5.4-14 test
 #[test]
 fn a_sync_gets_the_reset_that_its_sender_could_not_believe() {
-    // The client's end resets the connection; the server does not believe the first Reset, whose
-    // numbers are outside its windows, and asks with a Sync.
+    // The client resets the connection. The server does not accept the first Reset, whose numbers
+    // are outside its windows, and sends a Sync.
     let mut pair = Pair::connected_with(Net::new(7), ConnectionConfig::default());
     pair.send(SERVER, b"hello");
     pair.pass(Duration::from_secs(1));
@@ -38,7 +38,7 @@ fn a_sync_gets_the_reset_that_its_sender_could_not_believe() {
         assert_eq!(view.reset_code(), Some(ResetCode::Aborted));
         assert_eq!(numbers(&answer).1, Seqno::new(78), "a number that the peer believes");
     }
-    // Another packet finds no connection.
+    // A further packet belongs to no connection.
     let data = forge(&like, HeaderKind::Data, seq.add(9), &[]);
     pair.net.deliver(CLIENT, data);
     let answer = pair.last[CLIENT].clone().unwrap();
@@ -100,7 +100,7 @@ fn nothing_leaves_in_the_quiet_time_after_a_start() {
     assert_eq!(net.ends[CLIENT].counters(id).unwrap().requests_retransmitted, 0);
 }
 
-/// A driver that is told of an end that is past would wake for it again and again.
+/// A driver with a timeout in the past would wake up again and again.
 #[test]
 fn an_endpoint_with_nothing_to_say_waits_for_nothing_after_its_quiet_time() {
     let until = Instant::ZERO + Duration::from_secs(120);
@@ -132,14 +132,14 @@ fn refusing(seed: u64) -> (Net, Datagram) {
     (net, request)
 }
 
-/// The same packet from the `n`-th other host.
+/// The same packet from another host, number `n`.
 fn from_host(n: u32, d: &Datagram) -> Datagram {
     let src = std::net::Ipv4Addr::from(0x0a01_0000 + n);
     let header = PacketView::new(&d.header, d.transport_len()).unwrap().header();
     finished(&Datagram { src: (src, 0).into(), ..d.clone() }, &header, &[], Payload::EMPTY)
 }
 
-/// What the server says at once to this packet, where that is a Reset.
+/// The Reset that the server sends at once in answer to this packet, if it does.
 fn reset_of(net: &mut Net, d: Datagram) -> Option<ResetCode> {
     let now = net.now;
     net.ends[SERVER].handle_datagram(now, d);
@@ -147,7 +147,8 @@ fn reset_of(net: &mut Net, d: Datagram) -> Option<ResetCode> {
     PacketView::new(&answer.header, answer.transport_len()).unwrap().reset_code()
 }
 
-/// Packets of strangers, and stray ones of the same peer, cost a refused client no answer.
+/// Packets of strangers, and other packets of the same peer, do not use up the answers to a refused
+/// client.
 #[test]
 fn a_refusal_is_remembered_while_others_are_told_of_no_connection() {
     let (mut net, request) = refusing(10);
@@ -171,7 +172,7 @@ fn of_two_refusals_the_later_is_repeated_and_sixty_four_are_remembered() {
     net.ends[SERVER].listen(None, PORT, listen).unwrap();
     assert_eq!(reset_of(&mut net, request.clone()), Some(ResetCode::BadServiceCode));
     assert_eq!(reset_of(&mut net, sync.clone()), Some(ResetCode::BadServiceCode));
-    // Whoever forges Requests has no memory grow.
+    // Forged Requests do not make memory grow.
     for n in 0..63 {
         let forged = from_host(n, &request);
         assert_eq!(reset_of(&mut net, forged), Some(ResetCode::BadServiceCode));
@@ -186,8 +187,8 @@ fn of_two_refusals_the_later_is_repeated_and_sixty_four_are_remembered() {
     assert_eq!(reset_of(&mut net, from_host(1, &sync)), Some(ResetCode::NoConnection));
 }
 
-/// The Reset of a client that gives up in REQUEST has no numbers, so that the server asks. Where
-/// the client's answer falls to a limit that is for strangers, the server holds on for minutes.
+/// The Reset of a client that gives up in REQUEST has no valid numbers, so the server sends a Sync.
+/// If the rate limit for strangers blocked the client's answer, the server would wait for minutes.
 #[test]
 fn servers_forget_what_a_client_gave_up_though_strangers_have_its_resets() {
     for after in [5, 15] {
@@ -211,7 +212,7 @@ fn servers_forget_what_a_client_gave_up_though_strangers_have_its_resets() {
     }
 }
 
-/// Who was not told of an end gets no more than its share.
+/// A peer that was not notified of the end gets no more than its share of answers.
 #[test]
 fn an_ended_connection_owes_two_answers_beyond_the_limit() {
     let mut net = Net::new(15);

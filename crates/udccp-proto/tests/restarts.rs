@@ -1,8 +1,8 @@
-//! Clients that die without a word at any moment and come back on the same ports, on a network that
-//! loses, doubles and reorders: the server lets go of the old connection, and the new one opens.
+//! Clients that die silently at any time and return on the same ports, on a network that loses,
+//! duplicates and reorders. The server gives up the old connection, and the new one opens.
 //!
-//! `UDCCP_LIVES=20000 cargo test --release -p udccp-proto --test restarts` lives more lives, from
-//! `UDCCP_TEST_SEED` on.
+//! `UDCCP_LIVES=20000 cargo test --release -p udccp-proto --test restarts` runs more cases,
+//! starting at `UDCCP_TEST_SEED`.
 
 mod common;
 
@@ -33,7 +33,7 @@ fn weather(rng: &mut Rng) -> Impairments {
     }
 }
 
-/// A client that knows nothing of those before.
+/// Connects a client that knows nothing of earlier ones.
 fn connect(net: &mut Net, config: ConnectionConfig, life: u64) -> ConnectionId {
     let key = Seed(life).stream("another").bytes32();
     net.ends[CLIENT] = Endpoint::new(EndpointConfig::new(key));
@@ -42,7 +42,7 @@ fn connect(net: &mut Net, config: ConnectionConfig, life: u64) -> ConnectionId {
     net.ends[CLIENT].connect(net.now, options).unwrap()
 }
 
-/// Whether the last client could get through.
+/// Runs one case. Returns whether the last client could get through.
 fn life(seed: u64) -> bool {
     let mut rng = Seed(seed).stream("restarts");
     let ccids = pick(&mut rng, &[vec![2], vec![3], vec![4]]);
@@ -54,7 +54,7 @@ fn life(seed: u64) -> bool {
     };
     let mut net = Net::new(seed);
     net.delay = pick(&mut rng, &[MS, MS * 10, MS * 200]);
-    // A cookie keeps the ports of its connection from others for as long as it lasts.
+    // A cookie reserves the ports of its connection for its lifetime.
     let init_cookies = InitCookies::Never;
     let listen = ListenConfig { init_cookies, ..common::listen_config(config.clone()) };
     let listener = net.ends[SERVER].listen(None, common::pair::PORT, listen).unwrap();
@@ -80,12 +80,12 @@ fn life(seed: u64) -> bool {
     for _ in 0..64 {
         pair.pass(SECOND);
         if pair.state(SERVER) != Some(State::Open) {
-            // It was of a client before, and over when it was accepted.
+            // The accepted connection was that of an earlier client, and is over.
             pair.ids[SERVER] = None;
         }
     }
     if pair.ends[SERVER].endpoint_stats().timewaits > 0 {
-        // An old connection ended in another way: a client's host said that there is none.
+        // An old connection ended in another way: a client's host answered that it does not exist.
         return false;
     }
     assert_eq!(pair.state(CLIENT), Some(State::Open), "{}", pair.take_trace());
@@ -96,14 +96,14 @@ fn life(seed: u64) -> bool {
     true
 }
 
-/// The server is told of the end of a life before, and of the last life, in one second.
+/// The server is told of the end of an earlier connection, and of the last one, in the same second.
 #[test]
 fn the_last_life_waits_to_be_accepted_while_one_before_is_held() {
     assert!(life(8385));
 }
 
-/// The new program of the client has its port before it connects, and says that it has no such
-/// connection: the server does not keep the ports from it.
+/// The client's new program has its port before it connects, and answers that the old connection
+/// does not exist. The server does not block the ports for it.
 #[test]
 fn a_client_that_had_denied_its_old_connection_gets_through() {
     let config = ConnectionConfig::default;
@@ -116,7 +116,7 @@ fn a_client_that_had_denied_its_old_connection_gets_through() {
             Pair { net, listener, ids: [Some(client), None], events: Default::default() };
         pair.pass(SECOND);
         pair.ends[CLIENT] = Endpoint::new(EndpointConfig::new([9; 32]));
-        // CloseReq asks the client to hold TIMEWAIT; a server that wants it itself, says Close.
+        // CloseReq asks the client to hold TIMEWAIT. A server that holds it itself sends Close.
         if closes {
             pair.close(SERVER);
         } else {

@@ -1,4 +1,4 @@
-//! Garbage, truncation, mutation, many connections: nothing panics, and everything is counted.
+//! Random bytes, truncation, mutation, many connections: nothing panics, and everything is counted.
 
 mod common;
 
@@ -21,7 +21,7 @@ fn open_pair(seed: u64) -> Pair {
     pair
 }
 
-/// Makes the checksum of a packet's bytes right.
+/// Corrects the checksum of a packet's bytes.
 fn mend(bytes: &mut [u8], d: &Datagram) {
     if bytes.len() < 8 {
         return;
@@ -68,7 +68,7 @@ fn every_truncation_of_a_packet_is_ignored() {
     assert_eq!(pair.received(CLIENT), [vec![5; 40]]);
 }
 
-/// One to four random bytes changed, and the checksum made right.
+/// Changes one to four random bytes, and corrects the checksum.
 fn mutated(d: &Datagram, rng: &mut Rng) -> Datagram {
     let mut bytes = in_one_piece(d).header.to_vec();
     for _ in 0..=rng.below(4) {

@@ -12,7 +12,7 @@ fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
-/// An open connection, quiet for long enough not to count as active.
+/// An open connection, idle for long enough not to count as active.
 fn quiet_pair(seed: u64) -> Pair {
     let mut pair = Pair::connected(seed);
     pair.send(CLIENT, b"up");
@@ -27,8 +27,8 @@ fn seq_of(d: &Option<Datagram>) -> Seqno {
     numbers(d.as_ref().unwrap()).1
 }
 
-/// The server's last packet (for ports and addresses), the client's greatest numbers received
-/// and sent.
+/// The server's last packet (for ports and addresses), and the client's greatest received and sent
+/// numbers.
 fn facts(pair: &Pair) -> (Datagram, Seqno, Seqno) {
     let like = pair.last[SERVER].clone().unwrap();
     (like, seq_of(&pair.last[SERVER]), seq_of(&pair.last[CLIENT]))
@@ -57,7 +57,7 @@ fn a_packet_beyond_the_window_is_questioned_and_its_data_dropped() {
 #[test]
 fn a_long_burst_of_loss_is_recovered_from_by_sync_and_syncack() {
     let mut pair = quiet_pair(2);
-    // All that the client sends for a while is lost: far more than the peer's window.
+    // Everything that the client sends for a while is lost: far more than the peer's window.
     let id = pair.id(CLIENT);
     pair.mute(CLIENT);
     let mut sent = 0;
@@ -65,7 +65,7 @@ fn a_long_burst_of_loss_is_recovered_from_by_sync_and_syncack() {
         pair.try_send(CLIENT, b"lost");
         pair.pass(ms(500));
         sent = pair.stats(CLIENT).counters.data_packets_sent;
-        // Each timeout sends one; a Sync in between uses up numbers faster.
+        // Each timeout sends one packet. A Sync between them uses up numbers faster.
         let like = pair.last[SERVER].clone().unwrap();
         let seq = seq_of(&pair.last[SERVER]).add(1 << 30);
         for _ in 0..4 {
@@ -229,7 +229,7 @@ fn a_peer_that_never_answers_data_is_given_up() {
 fn every_valid_sync_is_answered_with_its_own_number() {
     let mut pair = quiet_pair(12);
     let (like, gsr, gss) = facts(&pair);
-    // In reverse order: the second is older than what was received by then.
+    // In reverse order: the second is older than the newest received.
     for n in [5, 2] {
         let sync = forge(&like, HeaderKind::Sync { ack: gss }, gsr.add(n), &[]);
         pair.deliver(CLIENT, sync);

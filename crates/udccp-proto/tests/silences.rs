@@ -1,9 +1,9 @@
-//! Applications that fall silent, change direction and burst, over paths that are cut both ways or
-//! one way, between hosts of which one may sleep. When the path is mended, the next datagram is
-//! delivered in a bounded time, and no more leaves at once than the silence allows.
+//! Applications that pause, change direction and send bursts, over paths that fail in one or both
+//! directions, between hosts that may sleep. Once the path works again, the next datagram is
+//! delivered within a bounded time, and no more is sent at once than the silence allows.
 //!
-//! `UDCCP_LIVES=5000 cargo test --release -p udccp-proto --test silences` lives more lives, from
-//! `UDCCP_TEST_SEED` on.
+//! `UDCCP_LIVES=5000 cargo test --release -p udccp-proto --test silences` runs more cases, starting
+//! at `UDCCP_TEST_SEED`.
 
 mod common;
 
@@ -16,11 +16,11 @@ use udccp_testkit::lives;
 const LIVES: u64 = 12;
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
-/// An application with something to say offers a message so often.
+/// Interval at which a sending application offers messages.
 const TICK: Duration = Duration::from_millis(50);
-/// A rate-based sender sends a packet in 64 s at least (RFC 5348 section 4.3), and no transmit
-/// timeout is longer. The first packet after a long silence may be too far ahead of what the peer
-/// knows: it costs a Sync, and the next one arrives.
+/// A rate-based sender sends at least one packet in 64 s (RFC 5348 section 4.3), and no transmit
+/// timeout is longer. The first packet after a long silence may be outside the peer's window: it
+/// causes a Sync, and the next one arrives.
 const BOUND: Duration = Duration::from_secs(2 * 64 + 3);
 
 fn pick<T: Clone>(rng: &mut Rng, of: &[T]) -> T {
@@ -45,7 +45,7 @@ impl Life {
         Self { rng, ..Self::with(seed, ccid, net, keep_alive) }
     }
 
-    /// Two ends that no silence parts.
+    /// Two ends that survive any silence.
     fn with(seed: u64, ccid: u8, net: Net, keep_alive: Option<Duration>) -> Self {
         let pair = Pair::connected_with(net, lasting(ccid, keep_alive));
         Self { seed, rng: Seed(seed).stream("silences"), pair, ccid, heard: [0; 2] }
@@ -57,7 +57,7 @@ impl Life {
         }
     }
 
-    /// One end says something now and then for a while.
+    /// One end sends messages at an interval for a while.
     fn talk(&mut self, end: usize, span: Duration, every: Duration, size: usize) {
         let until = self.pair.now + span;
         while self.pair.now < until {
@@ -67,7 +67,7 @@ impl Life {
         }
     }
 
-    /// What one end says from here on is heard in time.
+    /// A new message of one end arrives in time.
     fn is_heard(&mut self, end: usize) {
         let (start, before) = (self.pair.now, self.heard[1 - end]);
         while self.heard[1 - end] == before {
@@ -84,7 +84,7 @@ impl Life {
         }
     }
 
-    /// Lets go of the path, wholly or in one direction, while the ends speak or not.
+    /// Cuts the path, in one or both directions, while the ends send or not.
     fn cut(&mut self) {
         let mute = pick(&mut self.rng, &[None, Some(CLIENT), Some(SERVER)]);
         match mute {
@@ -98,7 +98,7 @@ impl Life {
             None => self.pair.pass(span),
         }
         if self.rng.chance(0.3) {
-            // Everybody sleeps: time jumps, and all timers are late.
+            // Both hosts sleep: time jumps, and all timers are late.
             let slept = pick(&mut self.rng, &[SECOND, SECOND * 60, SECOND * 4000]);
             self.pair.net.now = self.pair.now + slept;
         }
@@ -128,9 +128,9 @@ fn life(seed: u64) {
     }
 }
 
-/// An acknowledgement that a sleeping host was late with is a measure of its sleep, not of the
-/// path. By it the connection must not count as active for hours: a Sync could not close the gap
-/// that lost packets leave.
+/// The round-trip time of a late acknowledgement measures the sleep of a host and not the path. It
+/// must not make the connection count as active for hours: then a Sync could not close the gap that
+/// lost packets leave.
 #[test]
 fn a_gap_closes_soon_after_a_host_has_slept() {
     for ccid in [2, 3, 4] {
@@ -154,8 +154,8 @@ fn a_gap_closes_soon_after_a_host_has_slept() {
     }
 }
 
-/// What slept longer than a packet lives has measured nothing. Its round-trip time would be hours,
-/// and CCID 3 would need hours to have its rate again.
+/// A sample longer than a packet's lifetime measures nothing. With a round-trip time of hours,
+/// CCID 3 would need hours to recover its rate.
 #[test]
 fn a_host_that_has_slept_for_long_sends_as_before() {
     for ccid in [2, 3, 4] {

@@ -1,4 +1,4 @@
-//! RFC 4340 sections 7.4 and 11: what is acknowledged, and what is said of dropped data.
+//! RFC 4340 sections 7.4 and 11: acknowledgements, and reports of dropped data.
 
 mod common;
 mod spec_support;
@@ -10,13 +10,13 @@ use udccp_proto::{ConnectionConfig, EventKind, State};
 use udccp_wire::PacketType::{Ack, Data, DataAck, Request, Response, Sync, SyncAck};
 use udccp_wire::{FeatureNumber, Header, OptionRef, Packet, option_kind};
 
-/// What the endpoint said of its last acknowledgement: its number and its vector.
+/// The endpoint's last acknowledgement: its number and its vector.
 fn acknowledged(said: &[Packet]) -> (u64, Vec<u8>) {
     let last = said.iter().rev().find(|p| p.header.packet_type() == Ack).unwrap();
     (last.header.kind.ack().unwrap().value(), vector(last).unwrap().to_vec())
 }
 
-/// Two data packets, so that an acknowledgement is owed; and what it says.
+/// Sends the endpoint two data packets, so that it owes an acknowledgement. Returns its packets.
 fn poke(hand: &mut Hand) -> Vec<Packet> {
     let first = hand.give(Data, &[], b"a");
     let second = hand.give(Data, &[], b"b");
@@ -44,11 +44,11 @@ fn the_acknowledgement_number_is_the_greatest_received() {
     let (ackno, cells) = acknowledged(&late);
     assert_eq!((ackno, &cells[..2]), (first.add(4).value(), &[0, 0xc0][..]));
     assert!((1..64).contains(&cells[2]));
-    // Whatever the vector calls missing, the number is not of such a packet.
+    // The Acknowledgement Number is never that of a packet that the vector reports as missing.
     assert_eq!(cells[0] >> 6, 0);
     let said = hand.send(b"own data");
     assert_eq!(said.iter().filter_map(|p| p.header.kind.ack()).max_by_key(|a| a.value()), None);
-    // A SyncAck acknowledges its Sync, old as it may be.
+    // A SyncAck acknowledges its Sync, however old.
     let old = hand.header_at(first.add(3), hand.kind(Sync));
     let said = hand.give_header(&old, &[], &[]);
     assert_eq!((types(&said), said[0].header.kind.ack()), (vec![SyncAck], Some(first.add(3))));
@@ -109,8 +109,8 @@ fn data_without_room_is_received_and_dropped() {
     (0..4).for_each(|_| drop(hand.give(Data, &[], b"data")));
     let said = poke(&mut hand);
     let (_, cells) = acknowledged(&said);
-    // The last two found no room. All count as received, the later ones as marked: our queue is
-    // the path's last, and was long when they came.
+    // The last two did not fit. All count as received, the later ones as marked: our queue is the
+    // last one of the path, and it was long when they arrived.
     assert!(cells.iter().all(|c| c >> 6 < 2), "{cells:?}");
     assert_eq!(dropped(&said), Some(&[0xa1][..]));
     assert_eq!(hand.read().len(), 4);
@@ -140,7 +140,7 @@ fn a_vector_from_before_the_beginning_is_ignored() {
 fn every_acknowledgement_carries_the_whole_vector() {
     let mut hand = Hand::open(SERVER);
     let mut said = poke(&mut hand);
-    // Every second packet is lost from here on.
+    // From here on, every second packet is lost.
     for _ in 0..20 {
         hand.seq = hand.seq.next();
         said.extend(hand.give(Data, &[], b"data"));
@@ -150,7 +150,7 @@ fn every_acknowledgement_carries_the_whole_vector() {
     let with_ack = said.iter().filter(|p| matches!(p.header.packet_type(), Ack | DataAck));
     assert!(with_ack.clone().count() > 10);
     assert!(with_ack.clone().all(|p| vector(p).is_some()));
-    // Nothing of it has been acknowledged yet: all of it is said again.
+    // Nothing has been acknowledged yet, so everything is reported again.
     let (_, cells) = acknowledged(&said);
     assert_eq!(cells[..40], [0, 0xc0].repeat(20));
     assert!(cells[40] >= 1, "and what came before");
@@ -202,7 +202,7 @@ fn slow_receiver_is_said_for_as_long_as_it_is_true() {
     assert_eq!(is_slow(&poke(&mut hand)), Some(false));
 }
 
-/// RFC 4340 section 11.6: the receive queue is the path's last, and marks as a router would.
+/// RFC 4340 section 11.6: the receive queue is the last queue of the path, and marks like a router.
 #[test]
 fn a_long_receive_queue_marks_data_alone_and_counts_no_mark_of_the_networks() {
     let config = ConnectionConfig { recv_queue_packets: 40, hold_acks_when_full: false, ..plain() };
@@ -211,13 +211,13 @@ fn a_long_receive_queue_marks_data_alone_and_counts_no_mark_of_the_networks() {
         poke(&mut hand);
     }
     let marks = hand.stats().counters.local_congestion_marks;
-    // An acknowledgement takes no room.
+    // An acknowledgement takes no space.
     hand.give(Ack, &[], &[]);
     assert_eq!(hand.stats().counters.local_congestion_marks, marks);
     let (_, cells) = acknowledged(&poke(&mut hand));
     assert_eq!(cells[..2], [0x41, 0], "two marked, and the acknowledgement is not");
     assert_eq!(hand.stats().counters.local_congestion_marks, marks + 2);
-    // What the network has marked is its own.
+    // A mark of the network is not counted as one of ours.
     hand.ecn = Ecn::Ce;
     hand.give(Data, &[], b"marked");
     let counters = hand.stats().counters;
@@ -262,8 +262,8 @@ fn data_with_too_little_coverage_is_refused_with_code_0() {
 //= 4340-11.7-10 test
 #[test]
 fn data_dropped_that_cannot_be_is_ignored() {
-    // Of three packets the middle one is missing: it cannot have been dropped by the application.
-    // And packets from before the beginning were never sent.
+    // The middle one of three packets is missing, so the application cannot have dropped it. The
+    // second report covers packets before the first one, which were never sent.
     for blocks in [&[0, 0x90][..], &[0x90, 127, 127]] {
         let mut hand = Hand::open(CLIENT);
         (0..3).for_each(|_| drop(hand.send(b"data")));
@@ -316,7 +316,7 @@ fn nobody_listens_from_here_on() {
     hand.give(Data, &[], b"more");
     hand.give(Data, &[sum], b"and corrupt at that");
     let said = poke(&mut hand);
-    // Six packets by now, all of them with code 1.
+    // Six packets by now, all with code 1.
     let blocks = dropped(&said).unwrap();
     assert!(blocks.iter().all(|b| b >> 4 == 9), "{blocks:?}");
     assert_eq!(blocks.iter().map(|b| (b & 15) + 1).sum::<u8>(), 6);
@@ -365,11 +365,11 @@ fn feedback_of_ccid_3_knows_only_packets_that_were_processed() {
     let config = ConnectionConfig { tx_ccids: vec![3], rx_ccids: vec![3], ..plain() };
     let mut hand = Hand::open_with(SERVER, config);
     let seq = hand.seq;
-    // Far out of sequence: never processed, so neither acknowledged nor a sign of losses.
+    // Far out of sequence: not processed, so neither acknowledged nor a sign of losses.
     let far = hand.header_at(seq.add(5000), hand.kind(Data));
     hand.give_header(&far, &[], b"far");
     hand.seq = seq;
-    // Processed, though its data goes nowhere.
+    // Processed, but its data is dropped.
     let (now, id) = (hand.pair.now, hand.pair.id(SERVER));
     hand.pair.ends[SERVER].shutdown_read(now, id);
     let mut said = Vec::new();

@@ -119,7 +119,7 @@ fn each_request_gets_one_response_and_nothing_is_repeated() {
     assert_eq!(second[0].header.kind.ack(), Some(hand.seq));
     assert_eq!((&first[0].payload, &second[0].payload), (&vec![], &vec![]));
     assert_eq!(service_of(&second[0]), Some(service()));
-    // A true duplicate is no second Request: it is not newer than the first.
+    // An exact duplicate is not a second Request: it is not newer than the first.
     let again = hand.give_at(hand.seq, hand.kind(Request));
     assert_eq!(types(&again), [Response], "valid by its number, and answered all the same");
 }
@@ -132,8 +132,8 @@ fn a_response_to_repeated_data_says_that_it_was_dropped() {
     let first = hand.give(Request, &[], b"data");
     assert_eq!(option(&first[0], option_kind::DATA_DROPPED), None);
     let second = hand.give(Request, &[], b"data");
-    // The repeated Request in a drop block with code 0; the first one, which was taken, in the
-    // normal block that everything unsaid stands in.
+    // The repeated Request is in a drop block with code 0. The accepted first one is in the implied
+    // normal block.
     assert_eq!(option(&second[0], option_kind::DATA_DROPPED), Some(&[0x80][..]));
     hand.give(Ack, &[], &[]);
     assert_eq!(hand.read(), [b"data"]);
@@ -143,8 +143,8 @@ fn a_response_to_repeated_data_says_that_it_was_dropped() {
 #[test]
 fn a_server_leaves_respond_after_eight_minutes() {
     let mut hand = Hand::listening(plain());
-    // With options, as every client sends them: for a bare Request, Response and Reset would be too
-    // much for an address that is not proven.
+    // With options, as every client sends them. After a bare Request, Response plus Reset would
+    // exceed the limit for an unproven address.
     let (ccid, value) = (FeatureNumber::CCID, &[2][..]);
     let change_l = OptionRef::ChangeL { feature: ccid, value };
     let change_r = OptionRef::ChangeR { feature: ccid, value };
@@ -167,8 +167,8 @@ fn a_client_in_partopen_tries_again_and_gives_up_after_eight_minutes() {
             times.push(n * 200);
         }
     }
-    // 200 ms after the last packet, doubling; features that the Response left open make further
-    // Acks between, which move the timer.
+    // 200 ms after the last packet, then doubling. Features that the Response left open cause
+    // further Acks, which restart the timer.
     assert_eq!(times[..2], [200, 600]);
     assert!((5..10).contains(&times.len()), "{times:?}");
     assert_eq!(hand.state(), Some(State::PartOpen));
@@ -214,7 +214,7 @@ fn no_data_leaves_before_ack_vectors_are_agreed_on() {
     let feature = FeatureNumber::SEND_ACK_VECTOR;
     let asks = |o: &OptionValue| about(o, option_kind::CHANGE_R, feature.0) && o.data[1] == 1;
     assert!(said[0].options.iter().any(asks));
-    // The client answers, but not to that.
+    // The client answers, but does not acknowledge that.
     hand.give(Ack, &[], &[]);
     assert_eq!(hand.state(), Some(State::Open));
     let said = [hand.send(b"data"), hand.wait(secs(5))].concat();

@@ -37,7 +37,7 @@ fn millis(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
-/// A server that invites, and a client that has not done anything.
+/// A server that invites, and a client that has not done anything yet.
 fn inviting(seed: u64) -> Pair {
     let mut net = Net::new(seed);
     net.trace = Some(Vec::new());
@@ -46,8 +46,8 @@ fn inviting(seed: u64) -> Pair {
     Pair { net, listener, ids: [None, None], events: Default::default() }
 }
 
-/// The middleboxes NA and NB of RFC 5596 section 2.3: from outside they let pass only what belongs
-/// to a connection that has been used from inside.
+/// The middleboxes NA and NB of RFC 5596 section 2.3. From outside they pass only packets of a
+/// connection that has been used from inside.
 fn with_firewalls(pair: &mut Pair) {
     let opened = Rc::new(RefCell::new([false; 2]));
     pair.filter = Some(Box::new(move |from, _| {
@@ -120,7 +120,7 @@ fn three_listens_leave_200_ms_apart_and_then_the_server_waits_in_silence() {
 }
 
 //= 5596-2.2.2-1 test
-/// Figure 4: the server was first.
+/// Figure 4: the server starts first.
 #[test]
 fn a_server_that_was_first_is_reached_at_once() {
     let mut pair = inviting(3);
@@ -138,8 +138,8 @@ fn a_server_that_was_first_is_reached_at_once() {
 
 //= 5596-2.2.3.1-2 test
 //= 5596-2.2.3.1-3 test
-/// Figure 6: the client was first, and the first Listen is lost; the second one makes the Request
-/// leave again instead of a second later.
+/// Figure 6: the client starts first, and the first Listen is lost. The second one makes the client
+/// repeat the Request at once instead of a second later.
 #[test]
 fn a_client_that_was_first_asks_again_when_it_is_invited() {
     let mut pair = Pair { net: Net::new(4), ..inviting(4) };
@@ -175,7 +175,7 @@ fn a_listen_and_a_request_that_cross_do_no_harm() {
     assert_eq!(pair.ends[SERVER].endpoint_stats().listens_sent, 1, "none after the Request");
 }
 
-/// Both at the same instant behind firewalls that let nothing pass first.
+/// Both start at the same time, behind firewalls that at first let nothing pass from outside.
 #[test]
 fn behind_two_firewalls_a_connection_opens_at_once_whoever_is_first() {
     for lead_ms in [-150_i64, -20, -10, 0, 10, 20, 150] {
@@ -252,7 +252,7 @@ fn a_listen_is_ignored_in_every_other_state() {
     assert_eq!(types(&listening.give_at(Seqno::ZERO, kind)), []);
 }
 
-/// What the pseudocode of figure 3 answers in INVITED and LISTEN1.
+/// The answers in INVITED and LISTEN1 in the pseudocode of figure 3.
 #[test]
 fn who_waits_for_one_client_refuses_everything_else() {
     let mut hand = Hand::listening(plain());
@@ -267,7 +267,7 @@ fn who_waits_for_one_client_refuses_everything_else() {
         assert_eq!(code, Some(ResetCode::NoConnection), "{ty}");
     }
     assert_eq!(types(&hand.give(Listen, &[], &[])), []);
-    // Another client, then the right client for another service.
+    // Another client, then the right client with another service.
     let stranger = Datagram { src: "10.0.0.3:0".parse().unwrap(), ..like };
     let said = hand.give_datagram(common::packet::finished(
         &stranger,
@@ -331,7 +331,7 @@ fn an_invitation_stands_beside_a_listener_for_all_and_goes_first() {
         pair.ends[SERVER].tuple(id).unwrap().remote_port
     });
     assert_eq!(ports, [CLIENT_PORT, CLIENT_PORT + 1]);
-    // A wrong service of the invited client is still served by who waits for all.
+    // The ordinary listener still serves the invited client for another service.
     assert_eq!(pair.ends[SERVER].accept(invited), None);
 }
 

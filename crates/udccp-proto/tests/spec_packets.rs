@@ -1,4 +1,4 @@
-//! RFC 4340 sections 5 and 15: what is in a packet, and what is not looked at.
+//! RFC 4340 sections 5 and 15: the content of packets, and fields that are ignored.
 
 mod common;
 mod spec_support;
@@ -13,7 +13,7 @@ use udccp_wire::PacketType::{
 use udccp_wire::{FeatureNumber, Header, HeaderKind, OptionRef, ResetCode, Seqno, option_kind};
 
 const SLOW: OptionRef<'_> = OptionRef::SlowReceiver;
-/// What lets a CCID 2 sender send.
+/// The option without which a CCID 2 sender does not send.
 const SENDS_VECTORS: OptionRef<'_> =
     OptionRef::ChangeL { feature: FeatureNumber::SEND_ACK_VECTOR, value: &[1] };
 const UNKNOWN: OptionRef<'_> = OptionRef::Unknown { kind: 100, data: &[1, 2, 3] };
@@ -70,7 +70,7 @@ fn reset_data_is_zero_unless_the_code_says_otherwise() {
     assert_eq!(reset(&hand.drain()), Some((ResetCode::Aborted, [0; 3])));
     let mut hand = Hand::open(CLIENT);
     assert_eq!(reset(&hand.give(Close, &[], &[])), Some((ResetCode::Closed, [0; 3])));
-    // What a peer writes there without need changes nothing.
+    // Unnecessary values from the peer change nothing.
     let mut hand = Hand::open(CLIENT);
     let kind = HeaderKind::Reset { ack: hand.gss, code: ResetCode::Closed, data: [9, 9, 9] };
     hand.give_at(hand.seq.next(), kind);
@@ -106,7 +106,7 @@ fn a_sync_acknowledges_nothing() {
     hand.give(Sync, &[], &[]);
     let stats = hand.stats();
     assert_eq!((stats.counters.data_packets_acked, stats.pipe_packets), (before, Some(1)));
-    // An Ack does: of the data and of the SyncAck that followed it.
+    // An Ack does: it acknowledges the data and the SyncAck after it.
     let cells = OptionRef::AckVector { nonce: false, cells: &[1] };
     hand.give(Ack, &[cells], &[]);
     assert_eq!(hand.stats().counters.data_packets_acked, before + 1);
@@ -147,7 +147,7 @@ fn several_options_of_one_kind_count_each_for_itself() {
     for text in [b"one", b"two"] {
         hand.send(text);
     }
-    // One packet each; and an earlier invalid option takes nothing from a later one.
+    // In one packet each. An earlier invalid option does not affect a later one.
     let first = OptionRef::AckVector { nonce: false, cells: &[0] };
     let second = OptionRef::AckVector { nonce: false, cells: &[0] };
     let before = hand.stats().counters.data_packets_acked;
@@ -183,7 +183,7 @@ fn options_where_they_do_not_belong_are_ignored() {
     assert_eq!(after.pipe_packets, Some(1));
     let said = hand.wait(Duration::from_secs(1));
     assert!(said.iter().all(|p| option(p, option_kind::CONFIRM_R).is_none()));
-    // On a Request too, there is nothing to acknowledge.
+    // A Request has nothing to acknowledge either.
     let mut hand = Hand::listening(plain());
     let said = hand.give(Request, &[vector, dropped], &[]);
     assert_eq!(types(&said), [Response]);
@@ -197,14 +197,14 @@ fn mandatory_before_what_is_not_understood_resets() {
     assert_eq!(refused(&[mandatory, UNKNOWN]), Some((error, [100, 1, 2])));
     let change = OptionRef::ChangeR { feature: FeatureNumber(99), value: &[7] };
     assert_eq!(refused(&[mandatory, change]), Some((error, [34, 99, 7])));
-    // Known, but not on this packet.
+    // Known, but not permitted on this packet.
     let mut hand = Hand::listening(plain());
     let vector = OptionRef::AckVector { nonce: false, cells: &[3] };
     let said = hand.give(Request, &[mandatory, vector], &[]);
     assert_eq!(reset(&said), Some((error, [38, 3, 0])));
-    // Understood options are not in the way.
+    // Mandatory before a known option has no effect.
     assert_eq!(refused(&[mandatory, OptionRef::Timestamp(5)]), None);
-    // Mandatory before nothing, or before itself, is an error of another kind.
+    // Mandatory at the end, or before itself, is a different error.
     assert_eq!(refused(&[mandatory, mandatory]).unwrap().0, ResetCode::OptionError);
 }
 
@@ -240,7 +240,7 @@ fn reserved_bits_are_no_reason_for_a_reset() {
     let mut hand = Hand::open(SERVER);
     let header = hand.header(Data);
     let mut bytes = hand.datagram(&header, &[], b"data").header.to_vec();
-    // The three Res bits, and the eight after the type; the checksum is mended by its rule.
+    // The three Res bits, and the eight after the type; the checksum is updated incrementally.
     bytes[8] |= 0b1110_0000;
     bytes[9] |= 0xff;
     let sum = u16::from_be_bytes([bytes[6], bytes[7]]);
@@ -267,7 +267,7 @@ fn init_cookies_count_only_on_a_response() {
     said.extend(open.wait(Duration::from_secs(1)));
     assert_eq!(types(&said), [Response, DataAck]);
     assert!(!said.iter().any(has_cookie));
-    // And no Request of ours has ever seen one.
+    // Nor has a Request of ours, which follows no Response.
     let (mut client, request) = Hand::requesting(plain());
     let again = client.wait(Duration::from_secs(2));
     assert!(!has_cookie(&request) && !again.iter().any(has_cookie));
@@ -276,7 +276,7 @@ fn init_cookies_count_only_on_a_response() {
 //= 4340-8.1.4-4 test
 //= 4340-8.1.4-6 test
 //= 4340-8.1.5-2 test
-/// The cookies of the Response that a packet acknowledges, in their order.
+/// The cookies of the Response that a packet acknowledges, in order.
 #[test]
 fn init_cookies_are_echoed_in_partopen() {
     let (mut hand, _) = Hand::requesting(plain());

@@ -60,7 +60,7 @@ fn wide_windows_go_with_long_numbers() {
     assert_eq!(options.iter().find(refuses).map(|o| o.data[1]), Some(0));
 }
 
-/// RFC 4340 section 6.6.3: an option is repeated after about a round-trip time at first.
+/// RFC 4340 section 6.6.3: an option is first repeated after about a round-trip time.
 #[test]
 fn options_are_repeated_in_the_time_that_the_handshake_measured() {
     for end in [CLIENT, SERVER] {
@@ -73,7 +73,7 @@ fn options_are_repeated_in_the_time_that_the_handshake_measured() {
         let header = Header { x: false, ..hand.header(Ack) };
         let first = [hand.give_header(&header, &[change], &[]), hand.wait(millis(30))].concat();
         assert_eq!(first.iter().filter(asks).count(), 1, "a round trip after the Confirm");
-        // The round trip takes 20 ms. The first repetition is 100 ms away, the next one 200 ms.
+        // The round trip takes 20 ms. The first repetition is after 100 ms, the next after 200 ms.
         let again = hand.wait(millis(400));
         assert_eq!(again.iter().filter(asks).count(), 2, "host {end}");
     }
@@ -100,7 +100,7 @@ fn ndp_count_follows_every_run_of_non_data_packets() {
         said.iter().map(|p| option(p, option_kind::NDP_COUNT).map(|d| d[d.len() - 1])).collect();
     let mut run = None;
     for (packet, count) in said.iter().zip(&counts) {
-        // The first packet's predecessor is unknown here.
+        // The packet before the first is unknown here.
         if let Some(run) = run.replace(0) {
             assert_eq!(*count, (run > 0).then_some(run), "{counts:?}");
             let is_data = packet.header.packet_type().is_data_packet();
@@ -203,7 +203,7 @@ fn an_end_without_ecn_says_so_first_and_waits_for_the_confirm() {
     let first = hand.give(Request, &[], b"too early");
     assert_eq!(types(&first), [Response]);
     assert!(says_so(&first[0]));
-    // The client ignores it: said again and again, and its data is not taken.
+    // The client does not confirm: the Change is repeated, and the client's data is dropped.
     let mut said = Vec::new();
     for _ in 0..5 {
         said.extend(hand.give(DataAck, &[], b"too early"));
@@ -258,7 +258,7 @@ fn the_maximum_packet_size_is_known_and_leaves_room_for_headers() {
         let said = hand.drain_datagrams();
         assert_eq!(parse(&said[0]).payload.len(), mps);
         assert!(said.iter().all(|d| d.ip_len() <= usize::from(path_mtu)));
-        // One byte more is refused; nothing is ever cut into fragments.
+        // One byte more is refused; packets are never fragmented.
         let (now, message) = (hand.pair.now, Message::new(Payload::Zeros(mps as u32 + 1)));
         let refused = hand.pair.ends[CLIENT].send(now, id, message).unwrap_err();
         assert!(matches!(refused, SendError::TooLarge { max: m, .. } if m == mps));
@@ -284,7 +284,7 @@ fn the_path_mtu_falls_only_for_a_packet_that_we_sent() {
     assert_eq!(report(&mut hand, &guessed, 600), Some(1440), "no number of ours");
     assert_eq!(report(&mut hand, &sent.header[..12], 600), Some(1440), "no number at all");
     assert_eq!(report(&mut hand, &sent.header, 2000), Some(1440), "larger than it was");
-    // Three more wait in the queue behind a full window.
+    // Three more wait in the queue because the window is full.
     while hand.stats().send_queue_packets < 3 {
         hand.pair.send(CLIENT, &[1; 1400]);
         hand.drain();
@@ -312,7 +312,7 @@ fn a_sync_is_answered_at_once_by_a_sync_ack_of_its_number() {
         let said = hand.give_at(seq, hand.kind(udccp_wire::PacketType::Sync));
         assert_eq!((types(&said), said[0].header.kind.ack()), (vec![SyncAck], Some(seq)));
     }
-    // GSR moved along: the window begins behind it.
+    // GSR has advanced, so the window starts after it.
     let next = hand.give(Data, &[], b"data");
     assert!(next.iter().all(|p| p.header.packet_type() == Ack));
     assert_eq!(hand.read(), [b"data"]);

@@ -1,4 +1,4 @@
-//! RFC 5634: Quick-Start, with the routers and the other end played by hand.
+//! RFC 5634: Quick-Start, with the routers and the other end controlled by the test.
 
 mod common;
 mod spec_support;
@@ -27,14 +27,14 @@ fn allowing(bits_per_sec: u64) -> ConnectionConfig {
     ConnectionConfig { quick_start: QuickStartConfig { request: None, accept }, ..plain() }
 }
 
-/// A client that asks for 5 Mbit/s, its Request, and the option of that.
+/// A client that requests 5 Mbit/s, its Request, and the Quick-Start option on it.
 fn request(ccid: u8) -> (Hand, Packet, QuickStart) {
     let (mut hand, request) = Hand::requesting(asking(5_000_000, ccid));
     let option = hand.pair.last_option.take().expect("the first Request asks");
     (hand, request, option)
 }
 
-/// The peer's next packet arrives with this option of IP, and with this time to live.
+/// The peer's next packet arrives with this IP option and this time to live.
 fn give_with(
     hand: &mut Hand,
     option: QuickStart,
@@ -49,7 +49,8 @@ fn give_with(
     hand.drain()
 }
 
-/// The Response 100 ms later, with this answer. Returns what leaves, with the option of its last.
+/// The Response arrives 100 ms later with this answer. Returns the packets sent, with the last
+/// option.
 fn respond(
     hand: &mut Hand,
     request: &Packet,
@@ -65,7 +66,7 @@ fn respond(
     (said, report)
 }
 
-/// The answer of an honest receiver behind routers that all took part.
+/// The answer of an honest receiver behind routers that all support Quick-Start.
 fn honest(asked: QuickStart, rate: u8) -> OptionRef<'static> {
     let mut seen = asked;
     seen.lower_to(rate);
@@ -126,7 +127,7 @@ fn a_request_is_answered_once_with_what_the_receiver_allows() {
         let again = hand.give(Request, &[], &[]);
         assert_eq!(option(&again[0], option_kind::QUICK_START_RESPONSE), None);
     }
-    // Rate 0, a report, and a receiver that allows nothing.
+    // Rate 0, a report, and a receiver that allows no rate.
     let zero = QuickStart { rate: 0, ..asked };
     let report = QuickStart { function: QuickStartFunction::Report, ..asked };
     let cases = [(zero, allowing(1 << 30)), (report, allowing(1 << 30)), (asked, plain())];
@@ -138,7 +139,7 @@ fn a_request_is_answered_once_with_what_the_receiver_allows() {
 }
 
 //= 5634-3.1.2-1 test
-/// On an open connection, too, the answer does not wait for the Ack Ratio.
+/// On an open connection too, the answer does not wait for the Ack Ratio.
 #[test]
 fn a_request_on_a_data_packet_is_answered_at_once() {
     let mut hand = Hand::open_with(SERVER, allowing(1 << 30));
@@ -149,7 +150,7 @@ fn a_request_on_a_data_packet_is_answered_at_once() {
     assert!(option(&said[0], option_kind::QUICK_START_RESPONSE).is_some());
 }
 
-/// Who sees nothing of the connection cannot make its next packet ask for a rate.
+/// An attacker who sees no packet of the connection cannot make its next packet request a rate.
 #[test]
 fn the_option_of_a_packet_that_is_not_valid_is_not_answered_with_the_next_one() {
     let mut hand = Hand::open_with(SERVER, allowing(1 << 30));
@@ -196,8 +197,8 @@ fn what_is_not_vouched_for_changes_nothing() {
             |rate, ttl_diff, nonce| Some(OptionRef::QuickStartResponse { rate, ttl_diff, nonce });
         let answer = match case {
             0 => None,
-            1 => answer(rate, ttl_diff.wrapping_add(1), nonce), // a router took no part
-            2 => answer(7, ttl_diff, nonce),                    // a receiver that says too much
+            1 => answer(rate, ttl_diff.wrapping_add(1), nonce), // a router did not take part
+            2 => answer(7, ttl_diff, nonce),                    // the rate is too high
             3 => answer(rate, ttl_diff, nonce ^ 1),
             4 => answer(0, ttl_diff, nonce),
             _ => answer(8, ttl_diff, asked.nonce),
@@ -226,7 +227,7 @@ fn inside_udp_there_is_no_quick_start_and_it_is_said() {
     assert_eq!(refused, Err(ConnectError::Config(ConfigError::QuickStartOverUdp)));
 }
 
-/// A connection whose client was allowed 2.6 Mbit/s over 100 ms, and has data to send.
+/// A connection whose client was granted 2.6 Mbit/s over 100 ms, and has data to send.
 fn in_mode(ccid: u8) -> Pair {
     let client = asking(2_560_000, ccid);
     let accept = client.quick_start.request;
@@ -238,7 +239,7 @@ fn in_mode(ccid: u8) -> Pair {
     for _ in 0..100 {
         pair.send(CLIENT, &[0; 1000]);
     }
-    // The Response is here, the first data is not there yet.
+    // The Response has arrived, the first data has not.
     pair.pass(Duration::from_millis(101));
     assert_eq!(pair.stats(CLIENT).counters.quick_starts, 1);
     pair
@@ -255,7 +256,7 @@ fn x(pair: &Pair) -> f64 {
 //= 5634-2.3.2-1 test
 //= 5634-3.2.4-2 test
 //= 5634-3.2.4-4 test
-/// One round-trip time of mode, one (CCID 2) or two (CCID 3) of validation.
+/// One round-trip time of Quick-Start mode, and one (CCID 2) or two (CCID 3) of validation.
 #[test]
 fn silence_is_noticed_after_two_or_three_round_trip_times() {
     let mut two = in_mode(2);
@@ -277,7 +278,7 @@ fn silence_is_noticed_after_two_or_three_round_trip_times() {
 }
 
 //= 5634-3.2.4-2 test
-/// The first acknowledgements come and say that nothing was lost; then no more do.
+/// The first acknowledgements report that nothing was lost; then no more arrive.
 #[test]
 fn a_peer_that_was_heard_of_in_the_validation_was_not_silent() {
     let mut pair = in_mode(2);
@@ -290,7 +291,7 @@ fn a_peer_that_was_heard_of_in_the_validation_was_not_silent() {
 }
 
 //= 5634-3.2.4-2 test
-/// All packets acknowledged: the mode and its validation are over, and the rate stays.
+/// All packets are acknowledged: the mode and its validation end, and the rate stays.
 #[test]
 fn a_path_that_bears_the_rate_keeps_it() {
     for ccid in [2, 3] {

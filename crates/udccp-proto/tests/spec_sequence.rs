@@ -1,4 +1,4 @@
-//! RFC 4340 sections 7.5 and 8.3: what `sequence.rs` and `close.rs` leave open.
+//! RFC 4340 sections 7.5 and 8.3: rules that `sequence.rs` and `close.rs` do not test.
 
 mod common;
 mod spec_support;
@@ -29,8 +29,8 @@ fn a_challenge_has_a_number_of_its_own_and_leaves_the_window_where_it_was() {
     assert_eq!(hand.read().len(), 1, "what was next is still next");
 }
 
-/// What a peer says in CCID 2 or 3 that got the last `packets` packets, and all before; returns
-/// what leaves then.
+/// The feedback of a peer with CCID 2 or 3 that received the last `packets` packets and all before.
+/// Returns the packets sent in answer.
 fn acknowledge(hand: &mut Hand, ccid: u8, packets: usize) -> Vec<Packet> {
     let mut cells = vec![63; packets / 64];
     cells.extend((packets % 64 != 0).then(|| (packets % 64 - 1) as u8));
@@ -50,7 +50,7 @@ fn no_more_data_is_in_flight_than_three_quarters_of_the_sequence_window() {
     for ccid in [2, 3] {
         let mut config = ConnectionConfig { send_queue_packets: 10_000, ..plain() };
         (config.tx_ccids, config.rx_ccids) = (vec![ccid], vec![ccid]);
-        // Fewer packets than a Sequence Window of 100 is for, and fast growth from there.
+        // Start with fewer packets than a Sequence Window of 100 allows, and grow fast.
         config.ccid2.initial_window = InitialWindow::Packets(10);
         config.ccid2.slow_start = SlowStartGrowth::EveryPacket;
         let mut hand = Hand::open_with(CLIENT, config);
@@ -81,7 +81,7 @@ fn a_server_questions_a_close_req_and_goes_on() {
 //= 4340-7.5.4-5 test
 //= 4340-7.5.4-9 test
 //= 4340-7.5.4-10 test
-/// Every packet that is not valid leaves no trace but a Sync.
+/// An invalid packet has no effect other than a Sync.
 #[test]
 fn an_invalid_packet_has_no_effect_but_a_sync() {
     let change = OptionRef::ChangeL { feature: udccp_wire::FeatureNumber(99), value: &[1] };
@@ -95,7 +95,7 @@ fn an_invalid_packet_has_no_effect_but_a_sync() {
         let after = hand.stats();
         assert_eq!((after.state, hand.read()), (State::Open, Vec::<Vec<u8>>::new()));
         assert_eq!(after.counters.packets_received, before.counters.packets_received);
-        // The acknowledgement number counts too.
+        // The acknowledgement number is checked too.
         let kind = HeaderKind::DataAck { ack: hand.gss.add(7) };
         let header = Header { kind, ..hand.header_at(hand.seq.sub(4999), kind) };
         let said = hand.give_header(&header, &options, b"data");
@@ -105,8 +105,8 @@ fn an_invalid_packet_has_no_effect_but_a_sync() {
 }
 
 //= 4340-7.5.4-9 test
-/// An acknowledgement with the usual options and the next number needs a valid one of ours, too,
-/// whichever way it takes.
+/// An acknowledgement with the usual options and the next number also needs a valid acknowledgement
+/// number, on the fast and the general path.
 #[test]
 fn the_next_packet_in_order_is_invalid_with_a_wrong_acknowledgement_number() {
     let vector = [OptionRef::AckVector { nonce: false, cells: &[0] }];

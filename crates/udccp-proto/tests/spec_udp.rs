@@ -1,4 +1,4 @@
-//! RFC 6773: DCCP inside UDP, as far as the endpoint has a part in it.
+//! RFC 6773: DCCP inside UDP, as far as the endpoint is concerned.
 
 mod common;
 mod spec_support;
@@ -160,8 +160,8 @@ fn connections_are_told_apart_by_six_values() {
 }
 
 //= 6773-3.8-11 test
-/// A NAT that gives a connection another UDP port in the middle ends it for both sides: the 6-tuple
-/// is the connection. The packets get a Reset, and no other connection sees them.
+/// If a NAT maps a connection to another UDP port, the connection ends for both sides: the 6-tuple
+/// identifies it. The packets are answered with a Reset, and reach no other connection.
 #[test]
 fn packets_from_another_udp_port_belong_to_no_connection() {
     let mut pair = connected(over("10.0.0.1:40000", 50_000));
@@ -200,7 +200,7 @@ fn without_room_for_another_connection_its_packets_go_nowhere() {
 }
 
 //= 6773-4-1 test
-/// Native and encapsulated clients of one listener; the application sees no difference.
+/// Native and encapsulated clients of one listener look the same to the application.
 #[test]
 fn one_listener_serves_both_encapsulations_alike() {
     let config = ConnectionConfig { min_cscov: 1, send_cscov: 1, ..plain() };

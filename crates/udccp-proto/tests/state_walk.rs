@@ -1,6 +1,6 @@
-//! A walk through the states: in every state, every packet type with numbers inside and outside of
-//! the windows, one packet and every pair of packets; then the peer is silent. Nothing panics, and
-//! within the time that the timers give, the connection is open or gone.
+//! In every state, every packet type with numbers inside and outside the windows arrives: single
+//! packets and every pair. Then the peer is silent. Nothing panics, and within the time of all
+//! timers the connection is open or gone.
 
 mod common;
 
@@ -14,11 +14,10 @@ use udccp_proto::ccid::CcidRegistry;
 use udccp_proto::{ConnectionConfig, ConnectionId, Endpoint, ListenerId, State};
 use udccp_wire::{Header, PacketType, PacketView, Seqno};
 
-/// The longest of: a handshake (8 min), all retries of a Close (about 3 min), TIMEWAIT (4 min), one
-/// after the other.
+/// The sum of a handshake (8 min), all retries of a Close (about 3 min) and TIMEWAIT (4 min).
 const BOUND: Duration = Duration::from_secs(1000);
 
-/// Wake-ups within the bound; an open connection with nothing to do has few.
+/// Limit of wake-ups within the bound; an idle open connection has few.
 const WAKES: usize = 300;
 
 /// An endpoint in some state, and the numbers that its peer would use.
@@ -34,7 +33,7 @@ struct Place {
     ack: Seqno,
 }
 
-/// How the numbers of a packet are.
+/// The kind of a packet's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Numbers {
     Valid,
@@ -72,7 +71,7 @@ impl Place {
         finished(&self.like, &header, &[], payload)
     }
 
-    /// Hands these packets in, then lets time pass; returns the state at the end.
+    /// Passes in these packets, then lets time pass. Returns the final state.
     fn walk(&self, packets: &[&Datagram]) -> Result<Option<State>, String> {
         let (mut end, mut now, mut id) = (self.end.clone(), self.now, self.id);
         for &packet in packets {
@@ -107,7 +106,7 @@ fn drain(end: &mut Endpoint, now: Instant) -> Result<(), String> {
     Err("the endpoint never stops talking".into())
 }
 
-/// Open or gone. A server's connection that was never accepted shows in the count alone.
+/// Open or gone. A server's connection that was never accepted appears only in the count.
 fn settled(end: &Endpoint, id: Option<ConnectionId>) -> Result<Option<State>, String> {
     let state = id.and_then(|id| end.state(id));
     let is_held = id.is_none() && end.endpoint_stats().connections > 0;
@@ -157,7 +156,7 @@ fn every_pair_of_packets_in_every_state_leads_to_open_or_to_the_end() {
     assert_eq!(walks, places().len() * 44 * 44);
 }
 
-/// The client or the server in OPEN under this CCID; it spoke once and then listened to `heard`
+/// The client or the server in OPEN with this CCID, after it sent once and received `heard`
 /// messages.
 fn listener(ccid: u8, target: usize, heard: usize) -> Place {
     let net = Net::with_ccids(7, CcidRegistry::with_experiments());

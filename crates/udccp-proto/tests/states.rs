@@ -1,5 +1,5 @@
-//! Every state with every packet type, valid as to numbers: what becomes of the state, and what is
-//! sent. One snapshot, readable as a table.
+//! Every state with every packet type, with valid numbers: the next state and the packets sent. One
+//! snapshot, readable as a table.
 
 mod common;
 

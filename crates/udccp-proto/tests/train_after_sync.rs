@@ -1,4 +1,4 @@
-//! What leaves in a train behind a control packet is what would leave without trains.
+//! The packets that follow a control packet in a train are those that would be sent without trains.
 
 mod common;
 
@@ -24,7 +24,7 @@ impl Both {
     /// Without ECN, so that packets of all types have one codepoint and may share a train.
     fn open() -> Self {
         let (service, remote_port) = (ServiceCode(42), 5001);
-        // Acknowledgements are themselves acknowledged twice a window: not here.
+        // Avoids acknowledgements of acknowledgements, which are sent twice per window.
         let initial_window = udccp_cc::InitialWindow::Packets(100);
         let ccid2 = Ccid2Config { initial_window, ..Ccid2Config::default() };
         let config = ConnectionConfig { ecn: false, ccid2, ..ConnectionConfig::default() };
@@ -50,8 +50,8 @@ impl Both {
         Self { ends, ids: [id, accepted.unwrap()], last: last.map(Option::unwrap) }
     }
 
-    /// The server sends what acknowledges all, which is lost; then a message arrives, for which
-    /// alone the acknowledgement may wait.
+    /// The server acknowledges everything, and that packet is lost. Then a message arrives whose
+    /// acknowledgement may be delayed.
     fn owe(&mut self) {
         self.ends[1].send(NOW, self.ids[1], Message::new(Payload::Zeros(4))).unwrap();
         while let Some(d) = self.ends[1].poll_transmit(NOW) {

@@ -1,5 +1,5 @@
-//! Both ends send, in turn and at once, under every CCID: no end's silence blocks it when it has
-//! something to say again.
+//! Both ends send, in turn and at the same time, with every CCID. An end that was silent is not
+//! blocked when it sends again.
 
 mod common;
 
@@ -9,7 +9,7 @@ use udccp_base::Duration;
 use udccp_proto::ConnectionConfig;
 use udccp_proto::ccid::CcidRegistry;
 
-/// All CCIDs that there are.
+/// All CCIDs.
 const CCIDS: [u8; 5] = [2, 3, 4, 249, 250];
 
 fn ms(n: u64) -> Duration {
@@ -27,7 +27,7 @@ fn pair(ccid: u8, impairments: Impairments) -> Pair {
     pair
 }
 
-/// One end sends a message of `size` bytes every 10 ms until it had `count` packets leave.
+/// One end sends a message of `size` bytes every 10 ms until `count` packets have been sent.
 fn speak(pair: &mut Pair, from: usize, size: usize, count: usize) {
     for _ in 0..count {
         pair.try_send(from, &vec![7; size]);
@@ -67,7 +67,7 @@ fn ends_that_speak_in_turn_never_wait_for_each_other() {
                 pair.pass(ms(20));
                 heard[from] += pair.received(1 - from).len();
             }
-            // Longer silences than any timer of round-trip times.
+            // Silences longer than any timer based on the round-trip time.
             pair.pass(ms(700 * round as u64));
             heard[from] += pair.received(1 - from).len();
         }
@@ -97,7 +97,7 @@ fn nor_do_they_where_packets_are_lost_doubled_and_reordered() {
             let sent = pair.stats(from).counters.data_packets_sent - before;
             assert!(sent > 0, "CCID {ccid}: end {from} sent nothing in round {round}");
         }
-        // Whatever still waits leaves in the end.
+        // Everything that still waits is finally sent.
         pair.impairments = Impairments::default();
         pair.pass(Duration::from_secs(300));
         for end in 0..2 {
@@ -106,7 +106,7 @@ fn nor_do_they_where_packets_are_lost_doubled_and_reordered() {
     }
 }
 
-/// The most data packets that the client sent within half a millisecond, in 20 s with a full queue.
+/// Most data packets that the client sent within half a millisecond, in 20 s with a full queue.
 fn largest_burst(ccid: u8, impairments: Impairments, size: usize) -> u64 {
     let mut pair = pair(ccid, impairments);
     let (mut most, mut arrived) = (0, 0);
@@ -124,7 +124,7 @@ fn largest_burst(ccid: u8, impairments: Impairments, size: usize) -> u64 {
 
 #[test]
 fn packets_that_overtake_others_and_copies_make_no_rate_based_sender_send_its_window_at_once() {
-    // Losses keep the rate at some ten packets in a round-trip time of 20 ms.
+    // Losses keep the rate at some ten packets per round-trip time of 20 ms.
     let lossy = Impairments { loss: 0.01, ..Impairments::default() };
     let rough = Impairments { overtake: 0.03, duplicate: 0.03, ..lossy };
     for (ccid, size) in [(3, 300), (4, 300)] {
@@ -158,7 +158,7 @@ fn an_ack_vector_that_a_narrow_path_has_no_room_for_stops_nobody() {
     let net = Net::new(2);
     let config = ConnectionConfig { path_mtu: 128, pmtu_floor: Some(128), ..Default::default() };
     let mut pair = Pair::connected_with(net, config);
-    // Every other packet is lost: the vector has a cell for each.
+    // Every second packet is lost, so the vector has a cell for each.
     let mut count = 0;
     pair.filter = Some(Box::new(move |from, _| {
         count += usize::from(from == CLIENT);
@@ -204,7 +204,7 @@ fn a_first_message_that_is_lost_does_not_stop_those_that_come_later() {
         pair.send(CLIENT, b"lost");
         pair.pass(Duration::from_secs(60));
         pair.impairments.loss = 0.0;
-        // Acknowledgements of these show the loss.
+        // Acknowledgements of these reveal the loss.
         speak(&mut pair, SERVER, 100, 20);
         pair.pass(Duration::from_secs(60));
         let mut heard = 0;

@@ -24,10 +24,10 @@ const FEATURES: [FeatureNumber; 10] = [
     FeatureNumber::SEND_LEV_RATE,
 ];
 
-/// Places for all features at both locations; CCID-specific ones stand behind CCID.
+/// Slots for all features at both locations; those of CCID-specific features come after CCID.
 pub(super) const SLOTS: usize = 2 * FEATURES.len();
 
-/// The place of a feature, if there can be one.
+/// The slot of a feature, if the engine can hold the feature.
 pub(super) fn slot(location: Location, feature: FeatureNumber) -> Option<usize> {
     let index = match feature.0 {
         n @ 1..=9 => usize::from(n) - 1,
@@ -37,43 +37,43 @@ pub(super) fn slot(location: Location, feature: FeatureNumber) -> Option<usize> 
     Some(2 * index + usize::from(location == Location::Remote))
 }
 
-/// The feature at a place.
+/// The feature in a slot.
 pub(super) fn feature_at(slot: usize) -> (Location, FeatureNumber) {
     let location = if slot % 2 == 0 { Location::Local } else { Location::Remote };
     (location, FEATURES[slot / 2])
 }
 
-/// States of RFC 4340 section 6.6.2. UNSTABLE is CHANGING with [`Entry::next`] waiting: as long as
-/// our Change is not answered, we hold on to the list that it showed, and the list that we want
-/// now leaves in a Change of its own after the answer. From outside it looks as if the
-/// application had asked later. To send the new list at once would be quicker, but not safe: an
-/// acknowledgement number reports nothing of the packets before it, so a Confirm of the old list
-/// could be taken for one of the new list, and the ends could settle on different values.
+/// States of RFC 4340 section 6.6.2. UNSTABLE is CHANGING with [`Entry::next`] set. While our
+/// Change is unanswered, we keep the list that it offered. The new list is sent in its own Change
+/// after the answer, as if the application had requested it later. Sending it at once would be
+/// quicker, but not safe: an acknowledgement number reports nothing about earlier packets. A
+/// Confirm of the old list could be taken for one of the new list, and the ends could settle on
+/// different values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// Nothing of ours is on its way; `queued`: whether a Change shall leave.
+    /// We wait for no answer. `queued`: a Change has to be sent.
     Stable { queued: bool },
-    /// A Change left and is not answered; it leaves again at `next_at`.
+    /// A Change was sent and is unanswered. It is retransmitted at `next_at`.
     Changing { next_at: Instant, interval: Duration },
 }
 
-/// A Confirm that shall leave.
+/// A Confirm to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Answer {
     /// The value to confirm; `None` makes an empty Confirm.
     pub(super) value: Option<u64>,
-    /// It left already, and is kept to be repeated in PARTOPEN.
+    /// It was sent, and is kept to be repeated in PARTOPEN.
     pub(super) sent: bool,
 }
 
-/// Bytes of older offers that are remembered.
+/// Limit of the bytes of earlier offers that are kept.
 const MAX_REMEMBERED: usize = 240;
 
-/// What a Confirm is worth.
+/// The assessment of a Confirm.
 enum Judgement {
     /// It gives the feature this value.
     Right(u64),
-    /// It answers a Change of an earlier negotiation, sent again and late: not what we wait for.
+    /// It answers a retransmitted Change of an earlier negotiation, so it is not the awaited one.
     Old,
     /// It is invalid.
     Wrong,
@@ -93,20 +93,20 @@ pub(super) struct Entry {
     /// The value in force.
     pub(super) value: u64,
     pub(super) preference: Preference,
-    /// What we prefer once the Change that is on its way is answered.
+    /// Our preference once the outstanding Change is answered.
     pub(super) next: Option<Preference>,
     pub(super) state: State,
     pub(super) answer: Option<Answer>,
-    /// The list that `answer` was reconciled with, where ours changed since.
+    /// The list that `answer` was reconciled with, if ours has changed since.
     pub(super) answer_list: Option<ByteList>,
-    /// What our latest Change offered, and what those before it did.
+    /// The values that our latest Change offered, and those that earlier ones offered.
     pub(super) offered: ByteList,
     pub(super) offered_before: ByteList,
-    /// The peer has sent a Change of this feature.
+    /// Whether the peer has sent a Change of this feature.
     pub(super) negotiated: bool,
-    /// The value stays, once it is one of those that we accept.
+    /// Whether to keep the value once it is one that we accept.
     pub(super) is_fixed: bool,
-    /// The value was (re)established and nobody has been notified.
+    /// Whether the value was (re)established and this is not reported yet.
     pub(super) news: bool,
 }
 
@@ -137,7 +137,7 @@ impl Entry {
         entry
     }
 
-    /// Its place.
+    /// The entry's slot.
     pub(super) fn slot(&self) -> usize {
         slot(self.location, self.info.number).unwrap_or(SLOTS)
     }
@@ -146,13 +146,13 @@ impl Entry {
         self.info.rule == Reconciliation::ServerPriority
     }
 
-    /// Whether we may send Changes: not for what only the peer can set.
+    /// Whether we may send a Change, which we may not for a feature that only the peer can set.
     fn may_change(&self) -> bool {
         //= 4340-6.3.2-2
         self.is_server_priority() || self.location == Location::Local
     }
 
-    /// The value in force once the Confirm that waits has left.
+    /// The value in force once the pending Confirm has been sent.
     pub(super) fn upcoming(&self) -> u64 {
         match self.answer {
             Some(Answer { value: Some(value), .. }) => value,
@@ -178,12 +178,12 @@ impl Entry {
         !settled || self.is_first_choice() || (self.is_server_priority() && in_list)
     }
 
-    /// Whether something waits: a Change or its answer, or a Confirm of ours.
+    /// Whether anything is pending: a Change or its answer, or a Confirm of ours.
     pub(super) fn is_open(&self) -> bool {
         self.state != State::Stable { queued: false } || self.answer.is_some()
     }
 
-    /// Our wish changes.
+    /// Changes our preference.
     pub(super) fn change(
         &mut self,
         role: Role,
@@ -205,12 +205,12 @@ impl Entry {
         Ok(())
     }
 
-    /// The new preference becomes ours in STABLE; a Change follows where one is needed.
+    /// Takes over a new preference in STABLE, and queues a Change if one is needed.
     fn adopt(&mut self, role: Role, new: Preference) {
         let same = new.change == self.preference.change;
         let old = core::mem::replace(&mut self.preference, new);
         match self.answer {
-            // A repeated Confirm would now show a list that is no longer ours.
+            // A repeated Confirm would show a list that is no longer ours.
             Some(answer) if answer.sent => {
                 self.answer = None;
                 self.answer_list = None;
@@ -225,7 +225,7 @@ impl Entry {
         self.state = State::Stable { queued: needed || queued };
     }
 
-    /// The peer's Change, in order.
+    /// Processes a Change that is in order.
     pub(super) fn on_change(
         &mut self,
         role: Role,
@@ -234,7 +234,7 @@ impl Entry {
     ) -> Result<(), EntryError> {
         let mut holds_on = false;
         let result = if self.is_server_priority() {
-            // Only once: what the two lists lead to must not depend on which Change came last.
+            // Only once, because the result must not depend on which Change came last.
             if role == Role::Server && !self.negotiated {
                 self.preference.adapt_to(value);
             }
@@ -268,38 +268,37 @@ impl Entry {
         if holds_on {
             self.answer_list = Some(ByteList::new(&[confirmed as u8]));
         }
-        // The peer's Change may be an old one, sent again although its negotiation is long over;
-        // then the peer ignores our Confirm, and nobody would see that values differ. So it is
-        // answered, but a negotiation of ours goes on until its own Confirm is there, unless this
-        // is the first Change that the peer ever made.
+        // The peer's Change may be a retransmission from a negotiation that is over. Then the peer
+        // ignores our Confirm, and nobody would notice different values. So it is answered, but our
+        // own negotiation goes on until its Confirm arrives, unless this is the peer's first Change
+        // of the feature.
         let ours_goes_on = match self.state {
             State::Changing { .. } => true,
             State::Stable { queued } => queued && before,
         };
         if !ours_goes_on {
-            // Where we cannot live with the outcome, our Mandatory Change has to follow.
+            // If the outcome is unacceptable, our Mandatory Change has to follow.
             self.state = State::Stable { queued: !agreed && self.preference.mandatory };
         }
         Ok(())
     }
 
-    /// The value in force is to stay from now on. A negotiation of ours that is under way ends as
-    /// it would have; after it, or if none is, our list is the value in force alone.
+    /// Keeps the value in force from now on. A negotiation of ours that is under way still ends as
+    /// usual. After that, or at once if there is none, our list is the value in force alone.
     pub(super) fn fix(&mut self) {
         self.is_fixed = true;
     }
 
-    /// Whether the value in force stays although the lists lead to `other`.
+    /// Whether the value in force is kept although the lists lead to `other`.
     fn holds_on_against(&self, other: u64) -> bool {
         let current = self.upcoming();
         let is_ours = self.preference.change.iter().any(|&v| u64::from(v) == current);
         self.is_fixed && other != current && is_ours
     }
 
-    /// Whether the list that the peer last offered could now lead to another value than before.
-    /// Then the peer has to hear of our new list, or an old Change of its own, sent again and
-    /// late, would change the value here alone. The server's first choice stands in any case, and
-    /// so does the only one.
+    /// Whether the peer's last list could now lead to a different value than before. Then the peer
+    /// must be sent our new list. Otherwise a late retransmission of its old Change would change
+    /// the value on our side only. This cannot happen to the server, or with a single choice.
     fn may_differ(&self, role: Role) -> bool {
         let several = self.preference.change.len() > 1;
         self.negotiated && role == Role::Client && self.is_server_priority() && several
@@ -311,13 +310,13 @@ impl Entry {
         self.negotiated = true;
     }
 
-    /// The value to confirm, and whether the lists share one; `None` for an invalid list.
+    /// The value to confirm, and whether the lists share a value; `None` for an invalid list.
     fn reconciled(&self, role: Role, theirs: &[u8]) -> Option<(u64, bool)> {
         if theirs.is_empty() {
             return None;
         }
         //= 4340-15-5
-        // Values that mean nothing to us are simply not in our list.
+        // Unknown values need no check: they are not in our list.
         //= 4340-6.3.1-1
         match self.outcome(role, theirs) {
             Some(value) => Some((u64::from(value), true)),
@@ -333,7 +332,7 @@ impl Entry {
         }
     }
 
-    /// A non-negotiable value: taken if valid, but only where the peer is its location.
+    /// A non-negotiable value, accepted if it is valid and the feature is located at the peer.
     fn accepted(&self, bytes: &[u8]) -> Option<(u64, bool)> {
         if self.location == Location::Local {
             return None;
@@ -343,7 +342,7 @@ impl Entry {
     }
 
     //= 4340-6.6.1-3
-    /// The peer's Confirm, in order.
+    /// Processes a Confirm that is in order.
     pub(super) fn on_confirm(&mut self, role: Role, value: &[u8]) -> Result<(), EntryError> {
         if !matches!(self.state, State::Changing { .. }) {
             return Ok(());
@@ -361,7 +360,7 @@ impl Entry {
                 Judgement::Wrong => return Err(EntryError::Option),
             }
             self.news = true;
-            // What waits to be sent is older than what arrived.
+            // A Confirm that waits to be sent is older than the one that arrived.
             self.answer = self.answer.filter(|a| a.sent || a.value == Some(self.value));
         }
         //= 4340-6.6.7-3
@@ -372,8 +371,8 @@ impl Entry {
         Ok(())
     }
 
-    /// Whether a Confirm carries what it must. It may acknowledge our latest Change and still
-    /// answer an older one.
+    /// Assesses a Confirm. It may acknowledge the packet of our latest Change and still answer an
+    /// earlier one.
     fn judge(&self, role: Role, bytes: &[u8]) -> Judgement {
         if !self.is_server_priority() {
             let old = || self.offered_before.chunks_exact(self.info.value_len).any(|v| v == bytes);
@@ -388,7 +387,7 @@ impl Entry {
         let offered_before = self.offered_before.contains(&value);
         let right = match self.outcome(role, theirs) {
             Some(expected) => value == expected,
-            // Some implementations leave the list out: then any value of ours may be right.
+            // Some implementations omit the list. Then any value of ours may be right.
             None if theirs.is_empty() => previous || self.preference.change.contains(&value),
             None => previous,
         };
@@ -399,12 +398,12 @@ impl Entry {
         }
     }
 
-    /// The Change is about to leave; returns whether it is a new one.
+    /// Whether the Change about to be sent is a new one.
     pub(super) fn is_new_change(&self) -> bool {
         !matches!(self.state, State::Changing { .. })
     }
 
-    /// The Change left.
+    /// The Change was sent.
     pub(super) fn on_change_sent(&mut self, next_at: Instant, interval: Duration) {
         if self.is_new_change() {
             let is_full = self.offered_before.len() >= MAX_REMEMBERED;
@@ -415,7 +414,7 @@ impl Entry {
         self.state = State::Changing { next_at, interval };
     }
 
-    /// The Confirm left: the value is in force here from now on.
+    /// The Confirm was sent, so the value is in force here from now on.
     pub(super) fn on_confirm_sent(&mut self, keep: bool) {
         if let Some(answer) = &mut self.answer {
             if let (Some(value), false) = (answer.value, answer.sent) {

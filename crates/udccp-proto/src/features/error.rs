@@ -1,8 +1,8 @@
-//! Defines errors of feature negotiation.
+//! Errors of feature negotiation.
 
 use udccp_wire::{FeatureNumber, ResetCode};
 
-/// The peer's option ends the connection: send a Reset with this code and this data.
+/// An option of the peer ends the connection: send a Reset with this code and data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("feature negotiation failed: Reset {code:?}, data {data:?}")]
 pub struct FeatureError {
@@ -13,7 +13,7 @@ pub struct FeatureError {
     pub data: [u8; 3],
 }
 
-/// A value that cannot be asked for.
+/// Why a feature value cannot be requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChangeError {
     /// No such feature (or its CCID is not in use).
@@ -24,13 +24,13 @@ pub enum ChangeError {
     InvalidValue {
         /// Which feature.
         feature: FeatureNumber,
-        /// The first value that is refused.
+        /// The first value that is invalid.
         value: u64,
     },
     /// No value at all was given.
     #[error("feature {0:?} needs at least one value")]
     NoValue(FeatureNumber),
-    /// A non-negotiable feature is set only where it is located.
+    /// A non-negotiable feature can be set only where it is located.
     #[error("feature {0:?} is set by the peer alone")]
     NotOurs(FeatureNumber),
 }

@@ -1,12 +1,12 @@
-//! Holds the value area of an option. Nearly all are a few bytes, which need no heap.
+//! The value area of an option. Nearly all are a few bytes, which need no heap.
 
 use core::fmt;
 use core::ops::{Deref, DerefMut};
 
-/// Bytes that are held without an allocation.
+/// Bytes stored without an allocation.
 const INLINE: usize = 22;
 
-/// A few bytes.
+/// A short list of bytes.
 #[derive(Clone)]
 pub(super) struct ByteList(Bytes);
 
@@ -17,10 +17,10 @@ enum Bytes {
 }
 
 impl ByteList {
-    /// Without bytes.
+    /// The empty list.
     pub(super) const EMPTY: Self = Self(Bytes::Inline { len: 0, bytes: [0; INLINE] });
 
-    /// These bytes.
+    /// A list of these bytes.
     pub(super) fn new(list: &[u8]) -> Self {
         let mut bytes = [0; INLINE];
         match bytes.get_mut(..list.len()) {

@@ -1,4 +1,4 @@
-//! Takes feature options that arrive.
+//! Processes received feature options.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use super::table::{Summary, Table};
 use super::value::ccid_knows;
 use super::{ChangeError, FeatureError, FeaturePreferences, Location, Role};
 
-/// Largest Sequence Window: what FGSR and FGSS fall back by when numbers wrap (erratum 974).
+/// Largest Sequence Window. FGSR and FGSS fall back by this when numbers wrap (erratum 974).
 pub(super) const W_MAX: u64 = (1 << 46) - 1;
 
-/// The packet that options came on.
+/// The packet that carries the options.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketContext {
     /// Its type.
@@ -24,21 +24,21 @@ pub struct PacketContext {
     pub ackno: Option<Seqno>,
 }
 
-/// Where the connection is; decides what is repeated and whether timers run.
+/// The phase of the connection. It decides what is repeated and whether timers run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Phase {
-    /// REQUEST or RESPOND: every packet of ours carries all that is open, and what was confirmed
-    /// before; no timers.
+    /// REQUEST or RESPOND: each packet of ours carries all open Changes and all Confirms, including
+    /// those sent before. No timers.
     #[default]
     Handshake,
-    /// PARTOPEN: answers to the Response are repeated on every packet, since the packet that
-    /// carried them may have been lost.
+    /// PARTOPEN: answers to the Response are repeated on every packet, because the packet with them
+    /// may have been lost.
     PartOpen,
     /// OPEN and later.
     Open,
 }
 
-/// A feature took a value (also reported when a negotiation confirmed the value it had).
+/// A feature has a new value. Also reported when a negotiation confirms the value in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Activated {
     /// Where the feature is located.
@@ -55,29 +55,29 @@ pub struct Negotiator {
     pub(super) role: Role,
     pub(super) phase: Phase,
     pub(super) table: Table,
-    /// Empty Confirms to send for what we do not know, if any: option type and feature.
+    /// Empty Confirms to send for unknown features, if any: option type and feature.
     #[expect(clippy::box_collection, reason = "few connections have any, and there are many")]
     pub(super) unknown: Option<Box<Vec<(u8, FeatureNumber)>>>,
-    /// Greatest sequence number received, and greatest with a feature option on it.
+    /// Greatest sequence number received, and greatest received with a feature option.
     gsr: Option<Seqno>,
     fgsr: Option<Seqno>,
-    /// Greatest sequence number sent with a new Change on it.
+    /// Greatest sequence number sent with a new Change.
     pub(super) fgss: Option<Seqno>,
     /// The packet whose options are being read.
     packet: Option<PacketContext>,
-    /// Whether they come in order.
+    /// Whether that packet is in order.
     is_in_order: bool,
     pub(super) rtt: MaybeDuration,
-    /// When the last packet left that was made for options alone.
+    /// When the last packet for options alone was sent.
     pub(super) lone_packet_at: MaybeInstant,
-    /// Whether anything waits at all; spares packets the look at every feature.
+    /// Whether anything is pending. Most packets then need no look at every feature.
     pub(super) open: bool,
     news: bool,
 }
 
 impl Negotiator {
-    /// An engine for one end of a connection. All values are the RFC's initial ones; a Change is
-    /// queued for each preference that asks for another value (or is `announced`).
+    /// A negotiator for one end of a connection. All values are the RFC's initial ones. A Change is
+    /// queued for each preference that requests another value (or is `announced`).
     pub fn new(role: Role, preferences: Arc<FeaturePreferences>) -> Self {
         let mut negotiator = Self {
             role,
@@ -98,7 +98,7 @@ impl Negotiator {
         negotiator
     }
 
-    /// Where the connection is now. Starts in `Handshake`; going on to `Open` ends repetition.
+    /// Sets the phase, which starts as `Handshake`. `Open` ends the repetition of Confirms.
     pub fn set_phase(&mut self, phase: Phase) {
         self.phase = phase;
         if phase == Phase::Open {
@@ -110,15 +110,15 @@ impl Negotiator {
         }
     }
 
-    /// The round-trip time, for the timers (1 s until known).
+    /// Sets the round-trip time for the timers (1 s until known).
     pub fn set_rtt(&mut self, rtt: Duration) {
         self.rtt = MaybeDuration::some(rtt);
     }
 
-    /// Asks for a feature value: server-priority features take a list of values, best first,
-    /// non-negotiable ones exactly one and only at `Location::Local`. Nothing is sent when the
-    /// feature has the (first) value already and no other is being negotiated. With `mandatory`
-    /// a peer that cannot agree resets the connection.
+    /// Requests a feature value: a list of values, best first, for server-priority features, or a
+    /// single value, only at `Location::Local`, for non-negotiable ones. Nothing is sent if the
+    /// feature already has the (first) value and no other is being negotiated. With `mandatory`, a
+    /// peer that cannot agree resets the connection.
     ///
     /// # Errors
     /// An unknown feature, an invalid value, or a feature that the peer alone can set.
@@ -136,15 +136,15 @@ impl Negotiator {
         Ok(())
     }
 
-    /// From now on a server-priority feature keeps its value, whatever the peer asks for, unless
-    /// that is none that we accept. Our own Change of it, if one is under way, is still answered.
+    /// From now on a server-priority feature keeps its value, whatever the peer requests, unless we
+    /// do not accept the value. Our own Change of it, if one is under way, is still answered.
     pub fn fix(&mut self, location: Location, feature: FeatureNumber) {
         if let Some(entry) = self.entry_mut(location, feature) {
             entry.fix();
         }
     }
 
-    /// A valid packet arrived; its options follow. Cheap: may be called for every packet.
+    /// A valid packet arrived; its options follow. Cheap enough to call for every packet.
     pub fn begin_packet(&mut self, packet: PacketContext) {
         let gsr = self.gsr.map_or(packet.seq, |g| g.max(packet.seq));
         self.gsr = Some(gsr);
@@ -159,8 +159,8 @@ impl Negotiator {
         self.packet = Some(packet);
     }
 
-    /// An option of that packet; options that are no feature negotiation are ignored. `mandatory`
-    /// says whether a Mandatory option stood before it.
+    /// Processes an option of that packet; options other than feature negotiation are ignored.
+    /// `mandatory`: a Mandatory option comes immediately before it.
     ///
     /// # Errors
     /// The connection must be reset with the error's code and data.
@@ -225,7 +225,7 @@ impl Negotiator {
     }
 
     //= 4340-6.6.7-5
-    /// A Change of a feature that we do not know (Confirms of such are ignored).
+    /// A Change of a feature that we do not know. (Confirms of unknown features are ignored.)
     fn on_unknown(
         &mut self,
         kind: u8,
@@ -246,18 +246,18 @@ impl Negotiator {
         Ok(())
     }
 
-    /// The feature's value in force; for an unknown feature, `None`.
+    /// The value in force of a feature; `None` for an unknown feature.
     pub fn value(&self, location: Location, feature: FeatureNumber) -> Option<u64> {
         self.summary(location, feature).map(|s| s.value)
     }
 
-    /// The value once the Confirms that wait have left; else as `value`. A server asks it between
-    /// reading a Request and writing its Response.
+    /// The value once the pending Confirms have been sent; otherwise as `value`. A server needs it
+    /// between reading a Request and writing its Response.
     pub fn upcoming_value(&self, location: Location, feature: FeatureNumber) -> Option<u64> {
         self.summary(location, feature).map(|s| s.upcoming)
     }
 
-    /// Whether the feature's negotiation is over (nothing of ours waits for an answer).
+    /// Whether the negotiation of a feature is over (no Change of ours is unanswered).
     pub fn is_stable(&self, location: Location, feature: FeatureNumber) -> bool {
         self.summary(location, feature).is_none_or(|s| s.is_stable)
     }
@@ -267,14 +267,14 @@ impl Negotiator {
         !self.open
     }
 
-    /// A feature whose settled value is none of those we said we accept, if any: the peer shares
-    /// no value with us. The connection decides whether it can live with it.
+    /// A feature whose settled value is not one that we accept, because the peer shares no value
+    /// with us. The connection decides whether that is acceptable.
     pub fn unmet(&self) -> Option<(Location, FeatureNumber)> {
         let entry = self.table.all().into_iter().find(|e| !e.is_met())?;
         Some((entry.location, entry.info.number))
     }
 
-    /// The next feature that took a value.
+    /// The next feature that has a new value.
     pub fn poll_activated(&mut self) -> Option<Activated> {
         if !self.news {
             self.put_away();
@@ -290,9 +290,9 @@ impl Negotiator {
         Some(Activated { location, feature: entry.info.number, value })
     }
 
-    /// What is in force of a feature that is understood now. Whether a CCID-specific feature is
-    /// depends on the CCID of its half-connection: 128 to 191 are located at the end that sends the
-    /// data, 192 to 255 at the end that receives it (RFC 4340 section 10.3).
+    /// The state of a feature that is currently understood. Whether a CCID-specific feature is
+    /// understood depends on the CCID of its half-connection: 128 to 191 are located at the end
+    /// that sends the data, 192 to 255 at the end that receives it (RFC 4340 section 10.3).
     fn summary(&self, location: Location, feature: FeatureNumber) -> Option<Summary> {
         let summary = self.table.summary(location, feature)?;
         if feature.0 < 128 {
@@ -308,14 +308,14 @@ impl Negotiator {
         self.table.entry_mut(location, feature)
     }
 
-    /// Brings the summaries up to date after a change.
+    /// Updates the summaries after a change.
     pub(super) fn refresh(&mut self) {
         let entries = self.table.working();
         self.open = self.unknown.is_some() || entries.iter().any(Entry::is_open);
         self.news = entries.iter().any(|e| e.news);
     }
 
-    /// Packs the table once all is settled, until somebody begins again.
+    /// Packs the table once everything is settled, until the next negotiation.
     #[inline]
     pub(super) fn put_away(&mut self) {
         if !self.open && !self.news && self.phase == Phase::Open {
@@ -324,7 +324,7 @@ impl Negotiator {
     }
 }
 
-/// Where the CCID feature is located that a CCID-specific feature belongs to.
+/// The location of the CCID feature that a CCID-specific feature depends on.
 pub(super) fn ccid_location(location: Location, feature: FeatureNumber) -> Location {
     match (feature.0 >= 192, location) {
         (true, Location::Local) | (false, Location::Remote) => Location::Remote,

@@ -1,4 +1,4 @@
-//! Writes feature options, and knows when they are due.
+//! Writes feature options, and schedules them.
 
 use udccp_base::{Duration, Instant, MaybeInstant};
 use udccp_wire::{
@@ -10,19 +10,19 @@ use super::entry::{Answer, Entry, State};
 use super::negotiator::{Negotiator, Phase, W_MAX, ccid_location};
 use super::value::ccid_knows;
 
-/// First retransmission of a Change: two round-trip times, but no less than this; this many
-/// times as much while the round-trip time is unknown.
+/// A Change is first retransmitted after two round-trip times, but at least this long; or after
+/// `UNKNOWN_RTT` while the round-trip time is unknown.
 const MIN_INTERVAL: Duration = Duration::from_millis(100);
 const UNKNOWN_RTT: Duration = Duration::from_secs(1);
-/// Where the back-off ends (RFC 4340 section 6.6.3: not less than 64 seconds).
+/// Limit of the back-off (RFC 4340 section 6.6.3: at least 64 seconds).
 const MAX_INTERVAL: Duration = Duration::from_secs(64);
-/// Time between two packets made for options alone, while the round-trip time is unknown.
+/// Time between two packets for options alone, while the round-trip time is unknown.
 const LONE_PACKET_SPACING: Duration = Duration::from_millis(200);
 
-/// The longest value area of a Confirm: 253 bytes of option data less the feature number.
+/// Longest value area of a Confirm: 253 bytes of option data minus the feature number.
 const MAX_VALUE_AREA: usize = 252;
 
-/// A packet being filled.
+/// A packet to which options are added.
 struct Packet<'a> {
     room: usize,
     written: usize,
@@ -30,7 +30,7 @@ struct Packet<'a> {
 }
 
 impl Packet<'_> {
-    /// Emits a feature option of `kind`, after Mandatory if so; false if it does not fit.
+    /// Emits a feature option of `kind`, preceded by Mandatory if set; false if it does not fit.
     fn put(&mut self, kind: u8, feature: FeatureNumber, value: &[u8], mandatory: bool) -> bool {
         let size = 3 + value.len() + usize::from(mandatory);
         if size > self.room {
@@ -38,7 +38,7 @@ impl Packet<'_> {
         }
         self.room -= size;
         self.written += size;
-        // Never the one without the other: a Mandatory at the end would reset the connection.
+        // Both or neither: a Mandatory at the end would reset the connection.
         if mandatory {
             (self.emit)(&OptionRef::Mandatory);
         }
@@ -53,10 +53,10 @@ impl Packet<'_> {
 }
 
 impl Negotiator {
-    /// Gives `emit` the options that the packet `seq` should carry, at most `room` bytes of them,
-    /// and returns how many bytes that was. Nothing on Data, Close, CloseReq, Reset and Listen;
-    /// no Confirms on Request, which acknowledges nothing, and Sync, whose acknowledgement number
-    /// may be that of any packet. Call it for packets that do leave, once each.
+    /// Passes to `emit` the options that packet `seq` should carry, at most `room` bytes, and
+    /// returns their length in bytes. There are none on Data, Close, CloseReq, Reset and Listen,
+    /// and no Confirms on Request, which acknowledges nothing, and Sync, whose acknowledgement
+    /// number may be that of any packet. Call it exactly once for each packet that is sent.
     pub fn write_options(
         &mut self,
         now: Instant,
@@ -101,10 +101,10 @@ impl Negotiator {
         self.unknown = Some(unknown).filter(|left| !left.is_empty());
     }
 
-    /// Writes the Confirm that waits at this entry, if any; its value is in force from then on.
+    /// Writes this entry's pending Confirm, if any. Its value is in force from then on.
     fn write_confirm(&mut self, index: usize, packet: &mut Packet<'_>) {
-        // A server in RESPOND repeats them too: a Request that the network copied brings no new
-        // Change, and the Response with the Confirms may be the one that was lost.
+        // A server in RESPOND repeats Confirms too: a duplicated Request contains no new Change,
+        // and the Response that had the Confirms may have been lost.
         let keep = self.phase != Phase::Open;
         let Some(entry) = self.table.working_mut().get_mut(index) else { return };
         let Some(answer) = entry.answer else { return };
@@ -150,10 +150,10 @@ impl Negotiator {
     }
 
     //= 4340-6.6.3-1
-    /// Whether this entry has a Change to send on a packet that leaves now.
+    /// Whether this entry has a Change to send on a packet that is sent now.
     fn is_due(&self, index: usize, now: Instant) -> bool {
         let Some(entry) = self.table.working().get(index) else { return false };
-        // A Confirm that had no room goes first, so that the peer reads them in this order.
+        // An unsent Confirm goes first, so that the peer reads the options in this order.
         if entry.answer.is_some_and(|a| !a.sent) {
             return false;
         }
@@ -164,8 +164,8 @@ impl Negotiator {
     }
 
     //= 4340-10.3-1
-    /// Whether the peer will know which CCID this entry belongs to: that CCID is agreed, or our
-    /// Mandatory Change of CCID leaves no other.
+    /// Whether the peer will know which CCID this entry refers to: the CCID is agreed, or our
+    /// Mandatory Change of CCID allows no other.
     fn may_name(&self, index: usize) -> bool {
         let Some(entry) = self.table.working().get(index) else { return false };
         let feature = entry.info.number;
@@ -174,7 +174,7 @@ impl Negotiator {
         }
         let location = ccid_location(entry.location, feature);
         let Some(ccid) = self.table.find(location, FeatureNumber::CCID) else {
-            // Nobody ever talked about it.
+            // There was no negotiation of the CCID.
             let ccid = self.table.summary(location, FeatureNumber::CCID);
             return ccid.is_some_and(|ccid| ccid_knows(ccid.value, feature));
         };
@@ -187,7 +187,7 @@ impl Negotiator {
         }
     }
 
-    /// Not less than one round-trip time (RFC 4340 section 6.6.3).
+    /// At least one round-trip time (RFC 4340 section 6.6.3).
     fn first_interval(&self) -> Duration {
         self.rtt.get().map_or(UNKNOWN_RTT, |rtt| (rtt * 2).max(MIN_INTERVAL))
     }
@@ -200,8 +200,8 @@ impl Negotiator {
         }
     }
 
-    /// Whether options wait that deserve a packet of their own now; at most once in a round-trip
-    /// time. A true answer is counted as given: make that packet.
+    /// Whether pending options need a packet of their own now, at most once per round-trip time. If
+    /// this returns true, send that packet: the request is not repeated at once.
     pub fn take_packet_request(&mut self, now: Instant) -> bool {
         let due = self.poll_timeout().is_some_and(|at| at <= now);
         if due {
@@ -210,8 +210,8 @@ impl Negotiator {
         due
     }
 
-    /// Whether a packet that leaves now and can carry options would carry some: a Confirm, or a
-    /// Change that is new or due again. Between two tries of a Change none is wanted.
+    /// Whether a packet that can carry options would carry some now: a Confirm, or a Change that is
+    /// new or due for retransmission. Between two transmissions of a Change it is false.
     #[inline]
     pub fn has_due(&self, now: Instant) -> bool {
         self.open && self.first_due().is_some_and(|at| at <= now)
@@ -219,7 +219,7 @@ impl Negotiator {
 
     //= 4340-6.6.1-1
     //= 4340-6.6.3-3
-    /// When `take_packet_request` can next be true; `None` while nothing waits.
+    /// When `take_packet_request` can next return true; `None` if nothing is pending.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
         if !self.open || self.phase == Phase::Handshake { None } else { self.earliest_due() }
@@ -237,7 +237,7 @@ impl Negotiator {
         Some(self.lone_packet_at.get().map_or(earliest, |last| earliest.max(last + spacing)))
     }
 
-    /// When this entry next has something to send; `Instant::ZERO` for at once.
+    /// When this entry next has something to send; `Instant::ZERO` means now.
     fn due_at(&self, index: usize) -> Option<Instant> {
         let entry = self.table.working().get(index)?;
         if entry.answer.is_some_and(|a| !a.sent) {

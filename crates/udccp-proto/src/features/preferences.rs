@@ -1,4 +1,4 @@
-//! Collects what one end prefers, feature by feature.
+//! The preferences of one end for each feature.
 
 use udccp_wire::{FeatureNumber, Reconciliation};
 
@@ -7,17 +7,17 @@ use super::list::ByteList;
 use super::value::encode;
 use super::{ChangeError, Location};
 
-/// What we would like of one feature.
+/// Our preference for one feature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preference {
-    /// The value area of our Change: acceptable values, best first, or the one value.
+    /// The value area of our Change: acceptable values, best first, or a single value.
     pub(super) change: ByteList,
-    /// Send Mandatory before our Change: no agreement, no connection.
+    /// Send Mandatory before our Change, so the connection ends if there is no agreement.
     pub mandatory: bool,
-    /// Send a Change even where the feature has the first value already.
+    /// Send a Change even if the feature already has the first value.
     pub announced: bool,
-    /// All values are as good to us: a server, whose order counts, takes over the one that the
-    /// client's first Change has.
+    /// All values are equally good. A server, whose order decides, then prefers the first value in
+    /// the client's first Change.
     pub indifferent: bool,
 }
 
@@ -26,7 +26,7 @@ impl Preference {
         Self { change, mandatory: false, announced: false, indifferent: false }
     }
 
-    /// Where we do not care, puts what the peer likes best to the front.
+    /// If the preference is indifferent, moves the peer's first choice to the front.
     pub(super) fn adapt_to(&mut self, theirs: &[u8]) {
         let best = theirs.iter().find_map(|v| self.change.iter().position(|own| own == v));
         if let Some(best) = best.filter(|_| self.indifferent) {
@@ -35,12 +35,12 @@ impl Preference {
     }
 }
 
-/// What we would like of all features, at both ends.
+/// Our preferences for all features, at both ends.
 ///
-/// The default asks for nothing and gives the peer its way in all that costs nothing: a connection
-/// has the RFC's initial values unless the peer asks for others. It takes only CCID 2, only long
-/// sequence numbers, and lets the peer send us only data that is wholly covered by the checksum,
-/// since other values there have to be wished for.
+/// The default requests nothing, and agrees to whatever the peer requests if that costs nothing: a
+/// connection has the RFC's initial values unless the peer requests others. It accepts only CCID 2,
+/// long sequence numbers, and full checksum coverage of the data we receive, because other values
+/// of these have to be set.
 #[derive(Clone, Debug)]
 pub struct FeaturePreferences {
     slots: [Option<Preference>; SLOTS],
@@ -61,12 +61,12 @@ impl FeaturePreferences {
         Self { slots }
     }
 
-    /// Sets the acceptable values of a feature, best first, and takes back what was set before.
-    /// If the first is not the initial value, a Change is sent in the handshake. A CCID-specific
-    /// feature is understood only once it is set.
+    /// Sets the acceptable values of a feature, best first, replacing earlier ones. If the first is
+    /// not the initial value, a Change is sent in the handshake. A CCID-specific feature is
+    /// understood only if it is set.
     ///
     /// # Errors
-    /// An unknown feature, no value or a value out of range; a non-negotiable feature at the
+    /// An unknown feature, no value or a value out of range, or a non-negotiable feature at the
     /// peer.
     pub fn set(
         &mut self,
@@ -83,7 +83,7 @@ impl FeaturePreferences {
         Ok(self.slots[index].insert(Preference::new(change)))
     }
 
-    /// The preference for a feature, if it is understood at all.
+    /// The preference for a feature; `None` if the feature is not understood.
     pub(super) fn get(&self, location: Location, feature: FeatureNumber) -> Option<&Preference> {
         self.slots[slot(location, feature)?].as_ref()
     }

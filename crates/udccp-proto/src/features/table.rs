@@ -1,5 +1,5 @@
-//! Holds the features of one connection that were ever talked about. While nothing is open, they
-//! are packed into a few bytes: most connections negotiate once, and then live for long.
+//! The features of one connection that were negotiated. While no negotiation is open, they are
+//! packed into a few bytes, because most connections negotiate once and then live for long.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use super::list::ByteList;
 use super::preferences::Preference;
 use super::{FeaturePreferences, Location};
 
-/// The features of one connection. Those that are not in it are as new: they have the initial value
-/// and what the preferences wish.
+/// The features of one connection. A feature without an entry is as in a new connection: it has the
+/// initial value and the configured preference.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
     preferences: Arc<FeaturePreferences>,
@@ -20,19 +20,19 @@ pub(super) struct Table {
 
 #[derive(Clone, Debug)]
 enum Store {
-    /// In the order of their places.
+    /// In order of slots.
     Working(Vec<Entry>),
-    /// One after the other, as [`pack_into`] writes them; none is open.
+    /// Consecutive, in the format of [`pack_into`]; none is open.
     Packed(Box<[u8]>),
 }
 
-/// What is in force of one feature.
+/// The state of one feature.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Summary {
     pub(super) value: u64,
-    /// The value once the Confirm that waits has left.
+    /// The value once the pending Confirm has been sent.
     pub(super) upcoming: u64,
-    /// Nothing of ours waits for an answer.
+    /// Whether no Change of ours is unanswered.
     pub(super) is_stable: bool,
 }
 
@@ -44,14 +44,14 @@ impl Summary {
 }
 
 impl Table {
-    /// The table of a new connection: what it has to announce.
+    /// The table of a new connection: the features for which a Change has to be sent.
     pub(super) fn new(preferences: Arc<FeaturePreferences>) -> Self {
         let fresh = (0..SLOTS).filter_map(|index| fresh(&preferences, index));
         let working = fresh.filter(Entry::is_open).collect();
         Self { preferences, store: Store::Working(working) }
     }
 
-    /// Entries that may be open; none of others is.
+    /// Entries that may be open. All others are settled.
     #[inline]
     pub(super) fn working(&self) -> &[Entry] {
         match &self.store {
@@ -69,13 +69,13 @@ impl Table {
         }
     }
 
-    /// The entry of a feature among those that may be open.
+    /// The entry of a feature, if it may be open.
     pub(super) fn find(&self, location: Location, feature: FeatureNumber) -> Option<&Entry> {
         let index = slot(location, feature)?;
         self.working().iter().find(|e| e.slot() == index)
     }
 
-    /// What is in force of a feature; `None` where it is not understood.
+    /// The state of a feature; `None` if it is not understood.
     pub(super) fn summary(&self, location: Location, feature: FeatureNumber) -> Option<Summary> {
         self.preferences.get(location, feature)?;
         let index = slot(location, feature)?;
@@ -91,7 +91,7 @@ impl Table {
         known.or_else(|| new().map(as_new))
     }
 
-    /// The entry of a feature, to work with; `None` where it is not understood.
+    /// The entry of a feature, which may be changed; `None` if the feature is not understood.
     pub(super) fn entry_mut(
         &mut self,
         location: Location,
@@ -110,7 +110,7 @@ impl Table {
         entries.get_mut(place)
     }
 
-    /// Entries that are not as new.
+    /// Entries that differ from those of a new connection.
     pub(super) fn all(&self) -> Vec<Entry> {
         match &self.store {
             Store::Working(entries) => entries.clone(),
@@ -133,12 +133,12 @@ impl Table {
         }
     }
 
-    /// Nothing is open: keeps no more than is needed should it be again.
+    /// Packs the entries. Nothing is open, so only what a later negotiation needs is kept.
     pub(super) fn pack(&mut self) {
         let Store::Working(entries) = &mut self.store else { return };
         debug_assert!(!entries.iter().any(|e| e.is_open() || e.news));
         for entry in entries.iter_mut() {
-            // It says something of an answer, and there is none.
+            // It belongs to an answer, and there is none.
             entry.answer_list = None;
         }
         let new = |entry: &Entry| fresh(&self.preferences, entry.slot());
@@ -172,15 +172,15 @@ const MANDATORY: u8 = 8;
 const ANNOUNCED: u8 = 16;
 const INDIFFERENT: u8 = 32;
 
-/// Bits above the length of the value: one for each list that is not empty.
+/// Bits above the length of the value: one for each list that is present.
 const LIST_BITS: u8 = 3;
 
-/// A list is that long or longer where its length takes two more bytes.
+/// From this length on, a list's length takes two more bytes.
 const LONG: u8 = u8::MAX;
 
-/// Appends place, flags, the length of the value and which lists follow, value, and the lists: what
-/// is preferred, where it is not what it was at first; what was offered last; what was offered
-/// before.
+/// Appends an entry: slot, flags, a byte with the length of the value and the lists present, the
+/// value, and the lists: our preference (if it differs from the initial one), the last offer, and
+/// earlier offers.
 fn pack_into(bytes: &mut Vec<u8>, entry: &Entry, new: &Entry) {
     let preference = &entry.preference;
     let lists = packed_lists(entry, new);
@@ -210,7 +210,7 @@ fn pack_into(bytes: &mut Vec<u8>, entry: &Entry, new: &Entry) {
     }
 }
 
-/// Bytes of a value without zeros before it.
+/// Bytes of a value without leading zeros.
 fn value_len(value: u64) -> usize {
     8 - value.leading_zeros() as usize / 8
 }
@@ -221,7 +221,7 @@ fn packed_lists<'a>(entry: &'a Entry, new: &Entry) -> [&'a [u8]; 3] {
     [own, &entry.offered, &entry.offered_before]
 }
 
-/// What [`pack_into`] appends.
+/// Length of the bytes that [`pack_into`] appends.
 fn packed_len(entry: &Entry, new: &Entry) -> usize {
     let len = |list: &[u8]| match list.len() {
         0 => 0,
@@ -231,7 +231,7 @@ fn packed_len(entry: &Entry, new: &Entry) -> usize {
     3 + value_len(entry.value) + packed_lists(entry, new).map(len).iter().sum::<usize>()
 }
 
-/// Reads packed entries; then, one of them.
+/// An iterator over packed entries, and also its item.
 #[derive(Clone, Copy, Debug)]
 struct Unpacked<'a> {
     index: usize,
@@ -254,7 +254,7 @@ impl<'a> Unpacked<'a> {
         self.flags & flag != 0
     }
 
-    /// The entry that was `new` once.
+    /// Restores the entry. `new` is the entry of a new connection.
     fn entry(&self, new: Entry) -> Option<Entry> {
         let [own, offered, offered_before] = self.lists.map(ByteList::new);
         let preference = Preference {
@@ -294,7 +294,7 @@ impl Iterator for Unpacked<'_> {
     }
 }
 
-/// A list and what follows it.
+/// Splits off a list. Returns it and the rest.
 fn split_list(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (&len, rest) = bytes.split_first()?;
     if len < LONG {

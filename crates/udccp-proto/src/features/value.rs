@@ -5,16 +5,16 @@ use udccp_wire::{FeatureInfo, FeatureNumber, Reconciliation};
 use super::ChangeError;
 use super::list::ByteList;
 
-/// Longest preference list that fits a Confirm: 253 bytes of option data less the feature number
-/// and the confirmed value.
+/// Longest preference list that fits in a Confirm: 253 bytes of option data minus the feature
+/// number and the confirmed value.
 const MAX_LIST: usize = 251;
 
-/// The first entry of the server's list that the client's list also has (RFC 4340 section 6.3.1).
+/// The first entry of the server's list that is also in the client's (RFC 4340 section 6.3.1).
 pub(super) fn reconcile(server: &[u8], client: &[u8]) -> Option<u8> {
     server.iter().copied().find(|v| client.contains(v))
 }
 
-/// What the value area of a Change holds: the list, or the one value in its fixed length.
+/// The value area of a Change: the list, or the one value in its fixed length.
 pub(super) fn encode(info: &FeatureInfo, values: &[u64]) -> Result<ByteList, ChangeError> {
     let feature = info.number;
     if values.is_empty() {
@@ -36,8 +36,8 @@ pub(super) fn encode(info: &FeatureInfo, values: &[u64]) -> Result<ByteList, Cha
     }
 }
 
-/// The one value that a non-negotiable feature's option holds; `None` where its length or value
-/// is not valid.
+/// The value in the option of a non-negotiable feature; `None` if its length or value is not
+/// valid.
 pub(super) fn decode(info: &FeatureInfo, bytes: &[u8]) -> Option<u64> {
     if bytes.len() != info.value_len {
         return None;
@@ -47,7 +47,7 @@ pub(super) fn decode(info: &FeatureInfo, bytes: &[u8]) -> Option<u64> {
     (info.min..=info.max).contains(&value).then_some(value)
 }
 
-/// Whether a CCID knows this CCID-specific feature (RFC 4342 section 8.4, RFC 5622 section 8.4).
+/// Whether a CCID has this CCID-specific feature (RFC 4342 section 8.4, RFC 5622 section 8.4).
 pub(super) fn ccid_knows(ccid: u64, feature: FeatureNumber) -> bool {
     feature == FeatureNumber::SEND_LEV_RATE && matches!(ccid, 3 | 4)
 }

@@ -1,5 +1,5 @@
-//! A network of two hosts with delay and, by chance from a seed, loss, reordering, duplication
-//! and corruption.
+//! A network of two hosts with delay and seeded random loss, reordering, duplication and
+//! corruption.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,7 +10,7 @@ use udccp_proto::{Endpoint, EndpointConfig};
 
 use super::{packet, trains};
 
-/// What the network does to datagrams, each with a probability.
+/// What the network does to datagrams, as probabilities.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Impairments {
     pub loss: f64,
@@ -25,44 +25,44 @@ pub struct Impairments {
 
 type Filter = Box<dyn FnMut(usize, &Datagram) -> bool>;
 
-/// How endpoints take the datagrams of a buffer.
+/// How endpoints receive the datagrams of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Buffers {
     AsTrains,
     OneByOne,
 }
 
-/// Two endpoints and what travels between them.
+/// Two endpoints and the datagrams in flight between them.
 pub struct Net {
     pub now: Instant,
     pub ends: [Endpoint; 2],
     pub delay: Duration,
-    /// Least time between two datagrams of one direction on the wire.
+    /// Minimum time between two datagrams in one direction.
     pub spacing: Duration,
     pub impairments: Impairments,
-    /// A datagram from host `.0` that this refuses is lost.
+    /// Returns false for datagrams from host `.0` that are to be lost.
     pub filter: Option<Filter>,
-    /// Congestion marks never arrive.
+    /// Removes all congestion marks.
     pub clears_marks: bool,
-    /// Whatever can be marked arrives marked.
+    /// Marks every ECN-capable datagram.
     pub marks_all: bool,
-    /// What arrives at one instant comes in buffers, which the endpoints take as they are, and send
-    /// so, or datagram by datagram.
+    /// Datagrams that arrive at the same time come in buffers. Endpoints receive and send whole
+    /// buffers, or single datagrams.
     pub buffers: Option<Buffers>,
-    /// Datagrams that were taken together with others, and that were sent so.
+    /// Datagrams received together with others, and those sent so.
     pub taken_at_once: usize,
     pub sent_at_once: usize,
-    /// What is left of the train that each host sends.
+    /// The rest of the train that each host is sending.
     in_train: [VecDeque<Datagram>; 2],
-    /// One line for each datagram sent, where wanted.
+    /// One line for each datagram sent, if enabled.
     pub trace: Option<Vec<String>>,
     pub sent: u64,
     /// The latest datagram that each host sent, lost or not.
     pub last: [Option<Datagram>; 2],
     travelling: BTreeMap<(Instant, u64), (usize, Datagram)>,
-    /// Quick-Start options, by the serial numbers of their packets; routers leave them alone.
+    /// Quick-Start options, by serial numbers of their packets. Routers do not change them.
     options: BTreeMap<u64, QuickStart>,
-    /// The last such option that was sent.
+    /// The last such option sent.
     pub last_option: Option<QuickStart>,
     serial: u64,
     wire_free: [Instant; 2],
@@ -71,12 +71,12 @@ pub struct Net {
 }
 
 impl Net {
-    /// A network without impairments; chance comes from `seed`.
+    /// A network without impairments. Random numbers come from `seed`.
     pub fn new(seed: u64) -> Self {
         Self::with_ccids(seed, CcidRegistry::default())
     }
 
-    /// The same, between hosts that know these CCIDs.
+    /// A network between hosts with these CCIDs.
     pub fn with_ccids(seed: u64, ccids: CcidRegistry) -> Self {
         let end = |name| {
             let config = EndpointConfig::new(Seed(seed).stream(name).bytes32());
@@ -108,7 +108,7 @@ impl Net {
         }
     }
 
-    /// Sends all that the endpoints have to say.
+    /// Sends everything that the endpoints have ready.
     pub fn drain(&mut self) {
         for from in 0..2 {
             let mut said = 0;
@@ -126,7 +126,7 @@ impl Net {
         }
     }
 
-    /// What host `from` sends next.
+    /// The next datagram that host `from` sends.
     fn next_of(&mut self, from: usize) -> Option<Datagram> {
         if self.buffers != Some(Buffers::AsTrains) {
             return self.ends[from].poll_transmit(self.now);
@@ -138,7 +138,7 @@ impl Net {
         self.in_train[from].pop_front()
     }
 
-    /// A datagram leaves host `from`.
+    /// Host `from` sends a datagram.
     pub fn put(&mut self, from: usize, mut d: Datagram) {
         self.sent += 1;
         self.last[from] = Some(d.clone());
@@ -188,14 +188,14 @@ impl Net {
         Datagram { header: all.freeze().into(), payload: Payload::EMPTY, ..d }
     }
 
-    /// When something next happens.
+    /// The time of the next event.
     pub fn next(&self) -> Option<Instant> {
         let arrival = self.travelling.first_key_value().map(|((at, _), _)| *at);
         let timers = self.ends.iter().filter_map(|e| e.poll_timeout());
         timers.chain(arrival).min()
     }
 
-    /// Does what happens next, unless that is after `until`. Tells whether there was anything.
+    /// Processes the next event unless it is after `until`. Returns whether there was one.
     pub fn step(&mut self, until: Instant) -> bool {
         self.drain();
         let Some(at) = self.next().filter(|at| *at <= until) else { return false };
@@ -222,7 +222,7 @@ impl Net {
         true
     }
 
-    /// What is due arrives in buffers, Quick-Start options left out.
+    /// Delivers due datagrams in buffers, without Quick-Start options.
     fn arrive_in_buffers(&mut self, buffers: Buffers) {
         let later = self.travelling.split_off(&(self.now, u64::MAX));
         let due = std::mem::replace(&mut self.travelling, later);
@@ -253,12 +253,12 @@ impl Net {
         self.now = until;
     }
 
-    /// From here on, whatever host `from` sends is lost.
+    /// From now on, everything that host `from` sends is lost.
     pub fn mute(&mut self, from: usize) {
         self.filter = Some(Box::new(move |host, _| host != from));
     }
 
-    /// Hands a datagram to host `to` at once, and drains.
+    /// Passes a datagram to host `to` at once, and drains.
     pub fn deliver(&mut self, to: usize, d: Datagram) {
         self.ends[to].handle_datagram(self.now, d);
         self.drain();

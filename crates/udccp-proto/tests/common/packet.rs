@@ -1,4 +1,4 @@
-//! Packets as one line of text, and by hand.
+//! Describes packets as text, and builds them.
 
 use bytes::Bytes;
 use udccp_base::{Datagram, Ecn, Payload};
@@ -6,7 +6,7 @@ use udccp_wire::{
     Emitter, Header, HeaderKind, OptionRef, PacketView, PseudoHeader, Seqno, option_kind,
 };
 
-/// One line: type, numbers without their origin, options by name.
+/// One line: type, numbers relative to their start, options by name.
 pub fn describe(d: &Datagram) -> String {
     let Ok(view) = PacketView::new(&d.header, d.transport_len()) else {
         return "malformed".to_string();
@@ -50,12 +50,12 @@ pub fn numbers(d: &Datagram) -> (HeaderKind, Seqno, Option<Seqno>) {
     (header.kind, header.seq, header.kind.ack())
 }
 
-/// A packet made by hand, in the direction of `like`, with its ports.
+/// A packet built by the test, in the direction of `like` and with its ports.
 pub fn forge(like: &Datagram, kind: HeaderKind, seq: Seqno, options: &[OptionRef<'_>]) -> Datagram {
     forge_with(like, kind, seq, options, Payload::EMPTY)
 }
 
-/// A packet with data made by hand.
+/// A packet with data, built by the test.
 pub fn forge_with(
     like: &Datagram,
     kind: HeaderKind,
@@ -68,7 +68,7 @@ pub fn forge_with(
     finished(like, &header, options, payload)
 }
 
-/// The same packet from the other side: addresses and ports exchanged, no data.
+/// The packet in the other direction: addresses and ports exchanged, no data.
 pub fn reversed(d: &Datagram) -> Datagram {
     let header = PacketView::new(&d.header, d.transport_len()).unwrap().header();
     let (src_port, dst_port) = (header.dst_port, header.src_port);
@@ -76,7 +76,7 @@ pub fn reversed(d: &Datagram) -> Datagram {
     finished(&like, &Header { src_port, dst_port, ..header }, &[], Payload::EMPTY)
 }
 
-/// A packet with any header, made by hand, in the direction of `like`.
+/// A packet with any header, built by the test, in the direction of `like`.
 pub fn finished(
     like: &Datagram,
     header: &Header,
@@ -93,7 +93,7 @@ pub fn finished(
     Datagram { header: buf.freeze().into(), payload, ecn: Ecn::NotEct, ..like.clone() }
 }
 
-/// The header and data as one piece of bytes, as they come from a socket.
+/// Header and data as one buffer, as they come from a socket.
 pub fn in_one_piece(d: &Datagram) -> Datagram {
     let mut all = d.header.to_vec();
     all.extend_from_slice(&d.payload.to_bytes());

@@ -35,7 +35,7 @@ pub fn listen_config(config: ConnectionConfig) -> ListenConfig {
     ListenConfig { connection: config.into(), ..ListenConfig::new(service()) }
 }
 
-/// One CCID both ways, between ends that no silence parts.
+/// Settings with one CCID in both directions, and connections that survive any silence.
 pub fn lasting(ccid: u8, keep_alive: Option<Duration>) -> ConnectionConfig {
     let ages = Duration::from_secs(1_000_000);
     ConnectionConfig {
@@ -107,9 +107,9 @@ impl Pair {
         self.net.ends[end].stats(self.id(end)).unwrap()
     }
 
-    /// Accepts where no connection is held, and reads all events.
+    /// Accepts a connection unless one is held, and reads all events.
     pub fn collect(&mut self) {
-        // One accepted while another is held would be nobody's.
+        // A second accepted connection would have no owner.
         if self.ids[SERVER].is_none() {
             self.ids[SERVER] = self.net.ends[SERVER].accept(self.listener);
         }
@@ -137,7 +137,7 @@ impl Pair {
         assert!(self.try_send(end, text), "the message was not taken");
     }
 
-    /// All messages that wait to be read.
+    /// All messages waiting to be read.
     pub fn received(&mut self, end: usize) -> Vec<Vec<u8>> {
         let (now, id) = (self.now, self.id(end));
         let mut all = Vec::new();
@@ -147,7 +147,7 @@ impl Pair {
         all
     }
 
-    /// Why the connection ended, if it has and everything was read.
+    /// Why the connection ended, once everything was read.
     pub fn end_reason(&mut self, end: usize) -> Option<CloseReason> {
         let (now, id) = (self.now, self.id(end));
         match self.net.ends[end].recv(now, id) {

@@ -1,4 +1,4 @@
-//! A connection in each of its states, and the packets that may come then.
+//! A connection in each of its states, and the packets that may arrive then.
 
 use udccp_base::{Datagram, Duration, Payload};
 use udccp_proto::ConnectionConfig;
@@ -7,7 +7,7 @@ use udccp_wire::{HeaderKind, PacketType, ResetCode, Seqno};
 use super::packet::{forge_with, numbers, reversed};
 use super::{CLIENT, Net, Pair, SERVER, service};
 
-/// A connection brought to some state, and who is to receive the packet.
+/// A connection in some state, and the end that is to receive a packet.
 pub struct Scene {
     pub name: &'static str,
     pub pair: Pair,
@@ -29,7 +29,7 @@ fn open() -> Pair {
     pair
 }
 
-/// All states that a packet can meet, with the end that it meets.
+/// All states in which a packet can arrive, with the end that receives it.
 pub fn scenes() -> Vec<Scene> {
     let scene = |name, target, prepare: fn() -> Pair| Scene { name, pair: prepare(), target };
     vec![

@@ -1,14 +1,14 @@
-//! Datagrams that arrive in buffers, as a network card merges them, and that leave so.
+//! Datagrams that are received or sent in buffers, as a network card merges them.
 
 use bytes::{Bytes, BytesMut};
 use udccp_base::{Datagram, HeaderBytes, Instant, Machine, Payload};
 use udccp_proto::{Endpoint, Train};
 
-/// Datagrams that one buffer holds at most.
+/// Most datagrams in one buffer.
 const MOST: usize = 64;
 
-/// The buffers that these datagrams come in: of one path, ECN codepoint and size, but that the last
-/// of a buffer may be shorter.
+/// Merges datagrams into buffers. Those in a buffer have the same path, ECN codepoint and size,
+/// except that the last one may be shorter.
 pub fn merged(datagrams: impl IntoIterator<Item = Datagram>) -> Vec<Vec<Datagram>> {
     let mut buffers: Vec<Vec<Datagram>> = Vec::new();
     for d in datagrams {
@@ -29,7 +29,7 @@ pub fn merged(datagrams: impl IntoIterator<Item = Datagram>) -> Vec<Vec<Datagram
     buffers
 }
 
-/// All bytes of these datagrams, one after the other.
+/// The concatenated bytes of these datagrams.
 fn bytes_of(buffer: &[Datagram]) -> Bytes {
     let mut bytes = BytesMut::new();
     for d in buffer {
@@ -39,7 +39,7 @@ fn bytes_of(buffer: &[Datagram]) -> Bytes {
     bytes.freeze()
 }
 
-/// The endpoint takes a buffer as a whole. Returns how many datagrams it took at once.
+/// Passes in a whole buffer. Returns how many datagrams the endpoint processed at once.
 pub fn take_train(end: &mut Endpoint, now: Instant, buffer: &[Datagram]) -> usize {
     let len = buffer[0].transport_len();
     let header = HeaderBytes::first_of(bytes_of(buffer), len as u16);
@@ -55,7 +55,7 @@ pub fn take_train(end: &mut Endpoint, now: Instant, buffer: &[Datagram]) -> usiz
     buffer.len() - alone
 }
 
-/// The endpoint takes the datagrams of a buffer one by one.
+/// Passes in the datagrams of a buffer one by one.
 pub fn take_one_by_one(end: &mut Endpoint, now: Instant, buffer: &[Datagram]) {
     for d in buffer {
         let header = bytes_of(std::slice::from_ref(d)).into();
@@ -63,7 +63,7 @@ pub fn take_one_by_one(end: &mut Endpoint, now: Instant, buffer: &[Datagram]) {
     }
 }
 
-/// A batch of datagrams of one path and size, the last of which may be shorter.
+/// A batch of datagrams with the same path and size, except that the last may be shorter.
 struct Batch(Vec<Datagram>);
 
 impl Train for Batch {
@@ -78,7 +78,7 @@ impl Train for Batch {
     }
 }
 
-/// What the endpoint sends next: a datagram, and what follows it in a train.
+/// The endpoint's next datagram and those that follow it in a train.
 pub fn poll_train(end: &mut Endpoint, now: Instant) -> Vec<Datagram> {
     let Some(first) = end.poll_transmit(now) else { return Vec::new() };
     let mut batch = Batch(vec![first.clone()]);

@@ -21,10 +21,10 @@ use crate::common::pair::PORT;
 use crate::common::{capture, listen_config, service};
 use crate::spec_support::{Hand, parse, plain};
 
-/// The most that may leave for each byte that came.
+/// Most bytes sent for each byte received.
 const LIMIT: usize = 3;
 
-/// A server, and the bytes of one stranger.
+/// A server, and the bytes exchanged with one unproven address.
 struct Server {
     end: Endpoint,
     now: Instant,
@@ -47,7 +47,7 @@ impl Server {
         self.drain();
     }
 
-    /// A datagram arrives, and nothing leaves yet.
+    /// Receives a datagram without sending yet.
     fn take(&mut self, d: &Datagram) {
         self.came += d.transport_len();
         self.end.handle_datagram(self.now, in_one_piece(d));
@@ -63,7 +63,7 @@ impl Server {
         }
     }
 
-    /// All timers fire that fire within so long.
+    /// Lets this much time pass, with all its timers.
     fn wait(&mut self, span: Duration) {
         let until = self.now + span;
         while let Some(at) = self.end.poll_timeout().filter(|at| *at <= until) {
@@ -155,7 +155,7 @@ fn an_unproven_address_gets_at_most_three_times_what_came_in_its_name() {
         for cookies in [InitCookies::Never, InitCookies::Always, InitCookies::UnderLoad] {
             for request in requests() {
                 let mut server = Server::new(&config, cookies);
-                // Once, and again as often as one likes; then the server gives up by itself.
+                // Once, and then repeatedly; finally the server gives up by itself.
                 for _ in 0..5 {
                     server.give(&request);
                     server.wait(Duration::from_millis(300));
@@ -178,7 +178,7 @@ fn packets_that_belong_to_nobody_are_answered_with_less_than_three_times_their_b
             let mut server = Server::new(&ConnectionConfig::default(), InitCookies::Never);
             let mut stray = packet(ty, 3000, x, &[], &[]);
             if ty == Request {
-                // Another port.
+                // From another port.
                 let mut bytes = stray.header.to_vec();
                 bytes[3] ^= 1;
                 stray.header = bytes.into();
@@ -187,7 +187,7 @@ fn packets_that_belong_to_nobody_are_answered_with_less_than_three_times_their_b
             server.wait(Duration::from_secs(60));
             assert_eq!(server.said.len(), usize::from(ty != Reset), "{ty:?}");
         }
-        // With a cookie that is none of ours.
+        // With a cookie that we did not issue.
         let mut server = Server::new(&ConnectionConfig::default(), InitCookies::Always);
         server.give(&packet(ty, 3000, true, &[OptionRef::InitCookie(&[1])], &[]));
     }
@@ -225,8 +225,8 @@ fn no_mixture_of_packets_from_an_unproven_address_draws_more_than_three_times_th
     }
 }
 
-/// A driver whose socket is blocked reads on, and what waits to leave adds up: a long Response may
-/// leave nothing for the Sync or SyncAck behind it.
+/// A driver whose socket is blocked continues to read, so waiting answers add up: a long Response
+/// may leave no room for the Sync or SyncAck after it.
 #[test]
 fn answers_that_wait_together_are_at_most_three_times_what_came() {
     let (mut crowded, mut both) = (0, 0);
@@ -251,7 +251,7 @@ fn answers_that_wait_together_are_at_most_three_times_what_came() {
     assert!(both > 0 && crowded > 0, "{both} with both answers, {crowded} with the Response");
 }
 
-/// A bare Request leaves little room.
+/// A bare Request leaves little room for options in the Response.
 #[test]
 fn what_did_not_fit_in_the_response_is_negotiated_when_the_address_is_proven() {
     let config = settings().pop().unwrap();
@@ -269,7 +269,7 @@ fn what_did_not_fit_in_the_response_is_negotiated_when_the_address_is_proven() {
     assert!(about(&said).is_superset(&all), "{:?}", about(&said));
 }
 
-/// The type of the answer to this Request, which has so many bytes of data too, and its options.
+/// The type and options of the answer to this Request, which also has this many bytes of data.
 fn answer(
     config: &ConnectionConfig,
     cookies: InitCookies,
@@ -286,7 +286,7 @@ fn answer(
     (ty, first.options.into_iter().filter(is_news).collect())
 }
 
-/// The Requests that real programs send leave room for all that the answer has to say.
+/// The Requests of real programs leave room for the whole answer.
 #[test]
 fn the_requests_of_linux_and_our_own_are_answered_in_full() {
     let like = stranger();
@@ -312,17 +312,17 @@ fn the_requests_of_linux_and_our_own_are_answered_in_full() {
         let now = Instant::from_nanos(1_000_000_000);
         client.connect(now, options).unwrap();
         let request = client.poll_transmit(now).unwrap();
-        // With a Timestamp, as ever unless it is switched off.
+        // With a Timestamp, which is sent unless it is disabled.
         all.extend((request.transport_len() > 28).then_some(request));
     }
     let mut responses = 0;
     for (number, config) in settings().into_iter().enumerate() {
-        // Lists of coverages are long, and may follow the handshake.
+        // Lists of coverages are long, so they may be negotiated after the handshake.
         let config = ConnectionConfig { send_cscov: 0, min_cscov: 0, ..config };
         for request in &all {
             let full = answer(&config, InitCookies::Never, request, 500);
             responses += u32::from(full.0 == Response);
-            // With a cookie, that is so for all but a server that asks for each feature there is.
+            // With a cookie this holds except for a server that negotiates every feature.
             let all = [InitCookies::Never, InitCookies::Always];
             for cookies in all.into_iter().take(if number < 3 { 2 } else { 1 }) {
                 let said = answer(&config, cookies, request, 0);

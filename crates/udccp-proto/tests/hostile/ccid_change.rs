@@ -1,5 +1,5 @@
-//! A receiver that has the sender change its CCID, to make it forget its losses (RFC 4340 section
-//! 10.5).
+//! A receiver that makes the sender change its CCID, so that it forgets its losses (RFC 4340
+//! section 10.5).
 
 use udccp_base::Duration;
 use udccp_proto::{ConnectionConfig, State};
@@ -15,13 +15,13 @@ fn two_or_three() -> ConnectionConfig {
     ConnectionConfig { tx_ccids: vec![2, 3], rx_ccids: vec![2, 3], ..plain() }
 }
 
-/// What a packet confirms of the CCID of our data: the value, and our list.
+/// The content of a Confirm of the CCID of our data: the value, and our list.
 fn confirmed(said: &[Packet]) -> Option<Vec<u8>> {
     let ours = |o: &&udccp_wire::OptionValue| about(o, option_kind::CONFIRM_L, CCID.0);
     said.iter().flat_map(|p| &p.options).find(ours).map(|o| o.data[1..].to_vec())
 }
 
-/// The peer asks for another CCID of our data.
+/// The peer requests another CCID for our data.
 fn ask(hand: &mut Hand, ccids: &[u8]) -> Option<Vec<u8>> {
     let change = OptionRef::ChangeR { feature: CCID, value: ccids };
     let mut said = hand.give(Ack, &[change], &[]);
@@ -29,13 +29,13 @@ fn ask(hand: &mut Hand, ccids: &[u8]) -> Option<Vec<u8>> {
     confirmed(&said)
 }
 
-/// Data leaves and the peer reports most of it missing.
+/// Sends data of which the peer reports most as lost.
 fn lose(hand: &mut Hand) {
     for _ in 0..8 {
         hand.pair.send(hand.end, &[1; 500]);
     }
     hand.drain();
-    // The newest is there, the one before it is missing.
+    // The newest packet arrived, and the one before it is missing.
     let cells = OptionRef::AckVector { nonce: false, cells: &[0, 0xc0] };
     for _ in 0..4 {
         hand.give(Ack, &[cells], &[]);
@@ -51,7 +51,7 @@ fn a_peer_that_changes_our_ccid_in_open_does_not_wipe_our_congestion_state() {
     assert!(before.congestion_events > 0 && before.tx_ccid == Some(2));
     for ccid in [3, 2, 3, 2, 3] {
         let answer = ask(&mut hand, &[ccid]);
-        // The value stays, and the list says that there is no other.
+        // The value stays, and the list contains no other.
         assert_eq!(answer.unwrap()[0], 2);
         let now = hand.stats();
         assert_eq!((now.tx_ccid, now.rx_ccid), (Some(2), Some(2)));
@@ -60,7 +60,7 @@ fn a_peer_that_changes_our_ccid_in_open_does_not_wipe_our_congestion_state() {
     }
     assert_eq!(ask(&mut hand, &[3]).unwrap(), [2, 2]);
     assert_eq!(hand.state(), Some(State::Open));
-    // Who insists has to go.
+    // A peer that insists is reset.
     let change = OptionRef::ChangeR { feature: CCID, value: &[3] };
     let said = hand.give(Ack, &[OptionRef::Mandatory, change], &[]);
     assert_eq!(reset(&said).map(|r| r.0), Some(ResetCode::MandatoryError));
@@ -97,7 +97,7 @@ fn a_server_that_keeps_its_client_in_partopen_cannot_change_its_ccid_either() {
             assert_eq!(hand.state(), Some(State::PartOpen));
             assert_eq!(hand.stats().tx_ccid, Some(2), "confirms: {confirms}");
         }
-        // An answer to our own Change may still come late, but once only.
+        // An answer to our own Change may still arrive late, but only once.
         let late = OptionRef::ConfirmR { feature: CCID, value: &[3, 3] };
         hand.give(DataAck, &[late], b"x");
         let chosen = if confirms { 2 } else { 3 };

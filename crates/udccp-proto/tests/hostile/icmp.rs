@@ -1,4 +1,5 @@
-//! ICMP messages made by somebody who sees nothing of the connection (RFC 4340 section 14.1).
+//! ICMP messages forged by an attacker who sees no packet of the connection (RFC 4340 section
+//! 14.1).
 
 use udccp_base::{Datagram, Duration, Message, Payload, Seed};
 use udccp_proto::{ConnectOptions, ConnectionConfig, ConnectionId, PathReport, PmtuProbing};
@@ -6,7 +7,7 @@ use udccp_proto::{ConnectOptions, ConnectionConfig, ConnectionId, PathReport, Pm
 use crate::common::pair::PORT;
 use crate::common::{CLIENT, Net, SERVER, connect_options, listen_config};
 
-/// A client that sends to a server that reads, and one packet of its for addresses and ports.
+/// A client that sends to a server that reads, and one of its packets, for addresses and ports.
 struct Talk {
     net: Net,
     id: ConnectionId,
@@ -34,7 +35,7 @@ fn talk(is_ipv6: bool, config: ConnectionConfig) -> Talk {
 impl Talk {
     fn send(&mut self, len: u32) {
         let (now, message) = (self.net.now, Message::new(Payload::Zeros(len)));
-        // A full queue is a busy sender.
+        // Errors do not matter: a full queue keeps the sender busy.
         let _ = self.net.ends[CLIENT].send(now, self.id, message);
     }
 
@@ -59,7 +60,7 @@ fn guess(like: &Datagram, rng: &mut udccp_base::Rng) -> Vec<u8> {
     quoted[10..16].copy_from_slice(&number[2..]);
     match rng.below(3) {
         0 => quoted.truncate(8),
-        // A header with a short number: 24 bits are guessed within a million.
+        // A header with a short number: the 24 bits can be guessed by a flood.
         1 => {
             quoted[8] &= !1;
             quoted[9..12].copy_from_slice(&number[5..]);
@@ -78,13 +79,13 @@ fn a_million_forged_messages_change_nothing() {
         let full = talk.mps();
         let mut rng = Seed(14).stream("forger");
         let mut n = 0_u32;
-        // Ordinary loss, one in ten.
+        // Ordinary loss of one packet in ten.
         talk.net.filter = Some(Box::new(move |from, d| {
             n += u32::from(from == CLIENT && !d.payload.is_empty());
             from == SERVER || d.payload.is_empty() || n % 10 != 0
         }));
         for round in 0..250 {
-            // One size for long enough that, with the losses, a confused router would be obeyed.
+            // One size for long enough that, given the losses, a confused router would be believed.
             let mtu = [0, 68, 128, 576, 1000, 1280, 1400][round / 36];
             for _ in 0..1000 {
                 let quoted = guess(&talk.like, &mut rng);

@@ -1,4 +1,4 @@
-//! Peers that vanish without a word, and peers that have nothing to say.
+//! Peers that vanish silently, and peers that have nothing to send.
 
 use udccp_base::{Duration, Machine};
 use udccp_proto::{CloseReason, ConfigError, ConnectError, ConnectionConfig, EventKind, State};
@@ -12,7 +12,7 @@ fn secs(n: u64) -> Duration {
     Duration::from_secs(n)
 }
 
-/// As the sockets have it.
+/// As the sockets set it.
 fn watching() -> ConnectionConfig {
     ConnectionConfig {
         keep_alive: Some(KEEP_ALIVE),
@@ -55,7 +55,7 @@ fn the_connection_of_a_peer_that_vanished_is_freed_and_the_reason_told() {
 
 #[test]
 fn a_peer_that_lives_and_says_nothing_is_kept_for_hours() {
-    // One side alone watches.
+    // Only one side sends probes.
     let mut pair = Pair::starting(Net::new(10), ConnectionConfig::default(), watching());
     pair.pass(secs(1));
     pair.pass(secs(4 * 3600));

@@ -1,5 +1,5 @@
-//! Attacks by strangers and hostile peers: filling tables, shrinking packets, wiping out congestion
-//! state, flooding others through us, drawing too many answers, and vanishing.
+//! Attacks by strangers and hostile peers: filling tables, shrinking packets, erasing congestion
+//! state, reflecting floods, causing too many answers, and vanishing.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,4 +1,4 @@
-//! Syncs in answer to packets that do not fit (RFC 4340 section 7.5.4).
+//! Syncs in answer to invalid packets (RFC 4340 section 7.5.4).
 
 use udccp_base::{Duration, Instant, Seed};
 use udccp_wire::PacketType::{Ack, Data, Response, Sync};
@@ -11,7 +11,7 @@ fn syncs(said: &[Packet]) -> usize {
     said.iter().filter(|p| p.header.packet_type() == Sync).count()
 }
 
-/// A packet of the peer's that is far outside of the window.
+/// A packet of the peer that is far outside the window.
 fn invalid(hand: &Hand) -> udccp_base::Datagram {
     let header = hand.header_at(hand.seq.add(1 << 30), hand.kind(Data));
     hand.datagram(&header, &[], b"x")
@@ -27,7 +27,7 @@ fn no_schedule_of_invalid_packets_draws_more_than_eight_syncs_in_any_second() {
         let bad = invalid(&hand);
         let mut at: Vec<Instant> = Vec::new();
         for _ in 0..300 {
-            // Bursts, floods and lone packets.
+            // Bursts, floods and single packets.
             let gap_ms =
                 if rng.chance(0.5) { 0 } else { rng.below([5, 130, 260, 1500][seed as usize % 4]) };
             let said = hand.wait(Duration::from_millis(gap_ms));
@@ -49,7 +49,7 @@ fn a_flood_of_invalid_packets_leaves_the_sync_that_we_need_ourselves_alone() {
     let mut hand = Hand::open(SERVER);
     let bad = invalid(&hand);
     let mut with_vector = 0;
-    // Every other packet is missing and our acknowledgements are never acknowledged: the Ack
+    // Every second packet is missing and our acknowledgements are never acknowledged, so the Ack
     // Vector fills up.
     for _ in 0..300 {
         for _ in 0..3 {
@@ -82,7 +82,7 @@ fn packets_refused_in_request_do_not_use_up_the_syncs_of_the_open_connection() {
     assert_eq!(said, 8);
 }
 
-/// A vector that stays nearly full would have a Sync follow every acknowledgement.
+/// Without a limit, a nearly full vector would cause a Sync after every acknowledgement.
 #[test]
 fn a_peer_that_never_acknowledges_acknowledgements_is_asked_at_the_rate_of_syncs() {
     let mut hand = Hand::open(SERVER);
@@ -95,7 +95,7 @@ fn a_peer_that_never_acknowledges_acknowledgements_is_asked_at_the_rate_of_syncs
         acks += types(&said).iter().filter(|ty| **ty == Ack).count();
         hand.read();
     }
-    // One in every 125 ms of two seconds, and a few at once.
+    // One per 125 ms for two seconds, and a few at once.
     assert!(acks > 900, "only {acks} acknowledgements");
     assert!((10..=20).contains(&asked), "{asked} Syncs to {acks} acknowledgements");
 }

@@ -1,4 +1,4 @@
-//! TIMEWAIT: tuples that nobody may use for a while, of which anybody can make many.
+//! TIMEWAIT: tuples that cannot be used for a while, of which anyone can create many.
 
 use udccp_base::Duration;
 use udccp_proto::{ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, ListenerId, State};

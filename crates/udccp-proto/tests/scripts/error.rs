@@ -1,11 +1,11 @@
-//! Failures of a script: errors in its text, and packets that it did not expect.
+//! Errors of a script: in its text, and unexpected packets.
 
 use std::fmt;
 
-/// A line and what is wrong there.
+/// A line and its error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ScriptError {
-    /// 1 is the first line.
+    /// Counted from 1.
     pub(crate) line: usize,
     pub(crate) says: String,
     pub(crate) hint: Option<String>,
@@ -16,7 +16,7 @@ impl ScriptError {
         Self { line, says: says.into(), hint: None }
     }
 
-    /// An unknown word, with the known one that is nearest.
+    /// An unknown word, with the most similar known one.
     pub(crate) fn unknown(line: usize, what: &str, word: &str, known: &[&str]) -> Self {
         let lower = word.to_lowercase();
         let distance = |k: &&&str| strsim::damerau_levenshtein(&lower, &k.to_lowercase());

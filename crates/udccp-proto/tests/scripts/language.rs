@@ -1,8 +1,8 @@
-//! Impairments of scripts are told with their line and the nearest right word.
+//! Errors in scripts are reported with their line and the most similar valid word.
 
 use libtest_mimic::Trial;
 
-/// A script's text, and what must stand in what is said of it.
+/// A name, a script's text, and a part of the expected error.
 const FAULTS: [(&str, &str, &str); 10] = [
     ("no_title", "listen\n", "t.dccp:1: listen\n  the first line is"),
     (

@@ -1,4 +1,5 @@
-//! One test for each script in `conformance/`; docs/reference/packet-scripts.md has the language.
+//! One test for each script in `conformance/`. docs/reference/packet-scripts.md describes the
+//! language.
 //!
 //! `cargo test -p udccp-proto --test scripts` runs all, `... -- close` those with "close" in their
 //! path. `PACKET_SCRIPT=file cargo test -p udccp-proto --test scripts` runs one file from anywhere.
@@ -21,7 +22,7 @@ use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 
-/// Scripts below a folder, in order of their names.
+/// Finds the scripts below a folder, in order of their names.
 fn scripts(folder: &Path, found: &mut Vec<PathBuf>) {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries.map(|e| e.path()).collect();
@@ -35,7 +36,7 @@ fn scripts(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Runs the script in `text`; the error is what a reader needs to know, with the trace.
+/// Runs the script in `text`. The error contains the trace.
 fn run_text(name: &str, text: &str) -> Result<(), String> {
     let place = |line: usize| {
         let source = text.lines().nth(line.saturating_sub(1)).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Packets as written against packets as sent: writing the peer's, reading the endpoint's.
+//! Builds the peer's packets from a script, and compares the endpoint's packets with the script.
 
 use udccp_base::{Datagram, Ecn, Payload};
 use udccp_wire::{Header, HeaderKind, Packet, PacketView, PseudoHeader, ResetCode, Seqno};
@@ -8,7 +8,7 @@ use crate::tokens::Number;
 use crate::variables::wrapped;
 use crate::world::World;
 
-/// First sequence number of a peer that the script gives none.
+/// First sequence number of a peer without one in the script.
 const FIRST_PEER_NUMBER: i128 = 1000;
 
 impl World {
@@ -52,7 +52,7 @@ impl World {
         Ok(self.datagram(bytes, p.ecn.unwrap_or(Ecn::NotEct)))
     }
 
-    /// The packet's bytes, broken where the script says so.
+    /// The packet's bytes, with the faults that the script requests.
     fn bytes(&self, packet: &Packet, p: &PacketTemplate) -> Result<Vec<u8>, String> {
         let pseudo = PseudoHeader::new(self.addresses[1].ip(), self.addresses[0].ip());
         let encapsulated = self.addresses[0].port() != 0;
@@ -67,14 +67,14 @@ impl World {
         }
         bytes.truncate(bytes.len().saturating_sub(p.cut));
         if broken && !encapsulated && bytes.len() >= 8 {
-            // Nothing but what the script broke is wrong.
+            // Only the requested faults should be wrong.
             bytes[6..8].copy_from_slice(&[0, 0]);
             let mut sum = pseudo.sum(udccp_wire::IP_PROTOCOL, bytes.len());
             sum.add(&bytes);
             bytes[6..8].copy_from_slice(&sum.checksum().to_be_bytes());
         }
         if packet.header.cscov > 0 {
-            // Emission refuses a coverage that reaches beyond the end; a script may not.
+            // Emission corrects a coverage beyond the end of the data, but a script may send it.
             bytes[5] |= packet.header.cscov & 15;
         }
         if p.bad_checksum {
@@ -93,7 +93,7 @@ impl World {
         n.as_ref().map(|n| self.variables.value(n)).transpose()
     }
 
-    /// `$isr` and `$gsr`, as the endpoint should see them.
+    /// Updates `$isr` and `$gsr`, as the endpoint should see them.
     fn advance_peer(&mut self, seq: u64) {
         let newest = match self.variables.get("gsr") {
             None => {
@@ -105,7 +105,7 @@ impl World {
         self.variables.set("gsr", newest.value().into());
     }
 
-    /// What a packet of the endpoint lacks of what was written; `None` where nothing.
+    /// The first difference between a packet of the endpoint and the script, if there is one.
     pub(crate) fn mismatch(&mut self, p: &PacketTemplate, d: &Datagram) -> Option<String> {
         let mut all = d.header.to_vec();
         all.extend_from_slice(&d.payload.to_bytes());
@@ -119,7 +119,7 @@ impl World {
         if ty != p.ty {
             return Some(format!("the type is {ty}, not {}", p.ty));
         }
-        // A packet that does not fit sets no variables.
+        // A packet that does not match sets no variables.
         let before = self.variables.clone();
         let view = PacketView::new(&d.header, d.transport_len()).ok()?;
         let mut wrong = self.header_mismatch(p, &packet, &view);
@@ -182,7 +182,7 @@ impl World {
     }
 }
 
-/// Data, ports and ECN.
+/// Compares data, ports and ECN.
 fn rest_mismatch(p: &PacketTemplate, packet: &Packet, d: &Datagram) -> Option<String> {
     match &p.data {
         Some(Data::Text(text)) if *text != packet.payload => {

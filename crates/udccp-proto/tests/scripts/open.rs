@@ -1,4 +1,4 @@
-//! `open client` and `open server`: a handshake with a peer that agrees to all that it is asked.
+//! `open client` and `open server`: a handshake with a peer that agrees to everything.
 
 use udccp_base::{Duration, Ecn, Instant, Machine};
 use udccp_proto::State;
@@ -9,17 +9,17 @@ use udccp_wire::{
 
 use crate::world::{START, World, describe};
 
-/// Time on the way, for each packet of the handshake.
+/// One-way delay of each packet of the handshake.
 const WAY: Duration = Duration::from_millis(50);
 
-/// When the connection is open and idle: one second after the start.
+/// The time when the connection is open and idle: one second after the start.
 const DONE: u64 = START + 1_000_000_000;
 
-/// The peer's Requests and Responses begin here.
+/// The first sequence number of the peer's Requests and Responses.
 const FIRST: u64 = 1000;
 
 impl World {
-    /// Brings the connection to OPEN, with nothing left to say, at one second.
+    /// Brings the connection to OPEN, with nothing left to send, at one second.
     pub(crate) fn open(&mut self, is_server: bool) -> Result<(), String> {
         self.note(0, "  (handshake)");
         if is_server {
@@ -84,7 +84,7 @@ impl World {
     }
 }
 
-/// The Confirm that grants a Change its first wish.
+/// The Confirm that grants the first choice of a Change.
 fn confirm(change: &OptionValue) -> Option<OptionValue> {
     let kind = match change.kind {
         kind::CHANGE_L => kind::CONFIRM_R,

@@ -1,4 +1,4 @@
-//! Options as they are written in a script: to be sent, or to be met.
+//! Options as written in a script: to be sent, or to be matched.
 
 use udccp_wire::{
     FeatureNumber, LossInterval, OptionRef, OptionValue, Reconciliation, option_kind as kind,
@@ -57,14 +57,14 @@ const BLOCKS: [(&str, u8); 9] = [
     ("delivered-corrupt", 7),
 ];
 
-/// What an option says.
+/// The content of an option.
 #[derive(Clone, Debug)]
 enum Says {
-    /// Whatever.
+    /// Anything.
     Any,
     /// These bytes.
     Bytes(Vec<u8>),
-    /// What begins with these bytes.
+    /// Any content that starts with these bytes.
     Begins(Vec<u8>),
     /// These numbers.
     Numbers(Vec<Number>),
@@ -83,14 +83,14 @@ pub(crate) struct OptionTemplate {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OptionList {
     pub(crate) wanted: Vec<OptionTemplate>,
-    /// Types that must not be there.
+    /// Types that must not be present.
     refused: Vec<u8>,
-    /// Others may be there (`...`).
+    /// Whether others may be present (`...`).
     open: bool,
 }
 
 impl OptionList {
-    /// Reads what follows `<`, with the closing `>`.
+    /// Parses the text after `<`, including the closing `>`.
     pub(crate) fn parse(t: &mut Tokens) -> Result<Self, ScriptError> {
         let mut list = Self::default();
         while !t.take('>') {
@@ -109,7 +109,7 @@ impl OptionList {
         Ok(list)
     }
 
-    /// What these options lack of what was written; `None` where nothing.
+    /// The first difference between these options and the script; `None` if there is none.
     pub(crate) fn mismatch(&self, there: &[OptionValue], v: &mut Variables) -> Option<String> {
         let there: Vec<_> = there.iter().filter(|o| o.kind != kind::PADDING).collect();
         if let Some(bad) = there.iter().find(|o| self.refused.contains(&same(o.kind))) {
@@ -134,7 +134,7 @@ fn text(option: &OptionValue) -> String {
     option.as_ref().map_or_else(|e| e.to_string(), |o| o.to_string())
 }
 
-/// Ack Vectors differ in their nonce echo only.
+/// Ack Vectors differ only in their nonce echo, so their types count as equal.
 fn same(kind: u8) -> u8 {
     if kind == kind::ACK_VECTOR_1 { kind::ACK_VECTOR_0 } else { kind }
 }
@@ -144,7 +144,7 @@ fn option_name(number: u8) -> String {
     found.map_or_else(|| format!("Option {number}"), |(name, _)| (*name).to_owned())
 }
 
-/// Reads words as long as they make up a name: the longest one that is known.
+/// Reads words as long as they form a known name, and takes the longest.
 fn longest(t: &mut Tokens, what: &str, known: &[(&str, u8)]) -> Result<u8, ScriptError> {
     let start = t.clone();
     let (mut so_far, mut best) = (String::new(), None);
@@ -213,7 +213,7 @@ impl OptionTemplate {
         Ok(Self { kind, says })
     }
 
-    /// The option as it is sent.
+    /// The option as sent.
     pub(crate) fn value(&self, v: &Variables) -> Result<OptionValue, String> {
         Ok(match &self.says {
             Says::Any | Says::Begins(_) => {
@@ -240,7 +240,7 @@ impl OptionTemplate {
         })
     }
 
-    /// Whether this option of a packet is as written; variables that are met are set.
+    /// Whether this option of a packet matches. Sets variables that match.
     fn is(&self, there: &OptionValue, v: &mut Variables) -> bool {
         if same(there.kind) != self.kind {
             return false;
@@ -296,7 +296,7 @@ fn feature_bytes(t: &mut Tokens) -> Result<Vec<u8>, ScriptError> {
     Ok(data)
 }
 
-/// `R3 N1 E2`, newest first, and perhaps `nonce0` or `nonce1`.
+/// `R3 N1 E2`, newest first, optionally with `nonce0` or `nonce1`.
 fn runs(t: &mut Tokens) -> Result<Says, ScriptError> {
     let (mut nonce, mut runs) = (None, Vec::new());
     while let Some(Token::Word(word)) = t.peek().cloned() {
@@ -319,7 +319,7 @@ fn runs(t: &mut Tokens) -> Result<Says, ScriptError> {
     Ok(Says::Runs { nonce, runs })
 }
 
-/// Runs of cells, those of one state joined.
+/// Runs of cells; adjacent ones with the same state are merged.
 fn joined(cells: &[u8]) -> Vec<(u8, u64)> {
     let mut runs: Vec<(u8, u64)> = Vec::new();
     for cell in cells {
@@ -332,7 +332,7 @@ fn joined(cells: &[u8]) -> Vec<(u8, u64)> {
     runs
 }
 
-/// Blocks of Data Dropped, those of one code joined.
+/// Blocks of Data Dropped; adjacent ones with the same code are merged.
 fn dropped(blocks: &[u8]) -> Vec<(u8, u64)> {
     let mut runs: Vec<(u8, u64)> = Vec::new();
     for block in blocks {

@@ -1,4 +1,4 @@
-//! A packet as it is written in a script.
+//! A packet as written in a script.
 
 use udccp_base::Ecn;
 use udccp_wire::{PacketType, ResetCode, ServiceCode};
@@ -37,11 +37,11 @@ const CODES: [&str; 13] = [
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Data {
     Text(Vec<u8>),
-    /// This many zero bytes to be sent, or any bytes to be met.
+    /// This many zero bytes to send, or this many bytes of any value to match.
     Length(usize),
 }
 
-/// What a script says of a packet; what it does not say is filled in, or does not matter.
+/// The fields of a packet in a script. Missing ones are filled in, or not compared.
 #[derive(Clone, Debug)]
 pub(crate) struct PacketTemplate {
     pub(crate) ty: PacketType,
@@ -64,14 +64,14 @@ pub(crate) struct PacketTemplate {
     pub(crate) type_number: Option<u8>,
     /// Sent with this Data Offset.
     pub(crate) offset: Option<u8>,
-    /// Sent without its last so many bytes.
+    /// Sent without this many bytes at its end.
     pub(crate) cut: usize,
-    /// Somebody else's: the peer's own numbers do not move on.
+    /// Sent by an attacker: the peer's own numbers do not advance.
     pub(crate) forged: bool,
 }
 
 impl PacketTemplate {
-    /// Reads what follows the direction.
+    /// Parses the text after the direction.
     pub(crate) fn parse(t: &mut Tokens) -> Result<Self, ScriptError> {
         let forged = t.take_word("forged");
         let name = t.word("a packet type")?;
@@ -138,14 +138,14 @@ impl PacketTemplate {
     }
 }
 
-/// One of some words; its place among them.
+/// Parses one of several words; returns its index.
 pub(crate) fn choice(t: &mut Tokens, known: &[&str]) -> Result<usize, ScriptError> {
     let word = t.word(&format!("one of {}", known.join(", ")))?;
     let place = known.iter().position(|k| *k == word);
     place.ok_or_else(|| ScriptError::unknown(t.line, "value", &word, known))
 }
 
-/// A number that fits.
+/// Parses a number that fits.
 pub(crate) fn small<T: TryFrom<i128>>(t: &mut Tokens) -> Result<T, ScriptError> {
     let word = t.word("a number")?;
     let value = whole(&word).ok_or_else(|| t.error(format!("{word:?} is no number")))?;
@@ -164,7 +164,7 @@ pub(crate) fn service(t: &mut Tokens) -> Result<ServiceCode, ScriptError> {
     word.parse().map_err(|e| t.error(format!("service code {word:?}: {e}")))
 }
 
-/// A Reset Code by its name without spaces, or by its number.
+/// A Reset Code, by its name without spaces or by its number.
 fn code(t: &mut Tokens) -> Result<ResetCode, ScriptError> {
     let word = t.word("a Reset Code")?;
     if let Some(n) = whole(&word).and_then(|n| u8::try_from(n).ok()) {

@@ -1,4 +1,4 @@
-//! A script, line by line.
+//! Runs a script line by line.
 
 use udccp_base::{Duration, Ecn, Instant, Machine, Message, Payload};
 use udccp_proto::{
@@ -13,13 +13,13 @@ use crate::settings::{self, Value};
 use crate::tokens::Number;
 use crate::world::{START, Sent, World, describe};
 
-/// How exactly a time is met, either way.
+/// Allowed deviation of a time, in either direction.
 const TOLERANCE: Duration = Duration::from_millis(1);
 
 /// How long `*` waits.
 const PATIENCE: Duration = Duration::from_secs(2000);
 
-/// Runs a script; an error comes with the trace up to there.
+/// Runs a script. An error comes with the trace so far.
 pub(crate) fn run(steps: &[Step]) -> Result<(), (ScriptError, Vec<String>)> {
     let mut world = World::new();
     let last = steps.last().map_or(0, |s| s.line);
@@ -45,7 +45,7 @@ impl World {
         self.act(step)
     }
 
-    /// Time passes to the line's; nothing may be sent on the way.
+    /// Advances to the time of a line. Nothing may be sent before that.
     fn advance(&mut self, step: &Step) -> Result<(), ScriptError> {
         let to = match step.when {
             When::Now => return Ok(()),
@@ -58,7 +58,7 @@ impl World {
             let says = format!("it is {:.4} s already", self.seconds(self.now));
             return Err(ScriptError::new(step.line, says));
         }
-        // What the lines before called for belongs to them.
+        // Packets due at that time are caused by earlier lines.
         self.pass_until(to);
         if self.sent.is_empty() { Ok(()) } else { self.nothing_sent(step.line, "this line") }
     }
@@ -71,7 +71,7 @@ impl World {
         }
     }
 
-    /// Nothing is sent that no line was written for.
+    /// Checks that everything sent was matched by a line.
     pub(crate) fn nothing_sent(&self, line: usize, before: &str) -> Result<(), ScriptError> {
         let Some(Sent { at, datagram }) = self.sent.front() else { return Ok(()) };
         let says = format!(
@@ -82,7 +82,7 @@ impl World {
         Err(ScriptError::new(line, says))
     }
 
-    /// The endpoint sends this.
+    /// Expects the endpoint to send this packet.
     fn leaves(
         &mut self,
         step: &Step,
@@ -220,7 +220,7 @@ impl World {
         if fits { Ok(()) } else { Err(ScriptError::new(line, format!("recv gives {is:?}"))) }
     }
 
-    /// Lines that only look.
+    /// Runs a line that only checks.
     fn look(&mut self, step: &Step) -> Result<(), ScriptError> {
         let error = |says: String| Err(ScriptError::new(step.line, says));
         self.collect();
@@ -406,7 +406,7 @@ impl World {
     }
 }
 
-/// An error came exactly where one was expected, and says this.
+/// Expects an error with this text, or no error.
 fn expect_error(
     line: usize,
     is: Option<String>,

@@ -1,4 +1,4 @@
-//! A script: what happens, line by line.
+//! Parses a script: actions, line by line.
 
 use crate::error::ScriptError;
 use crate::packet::{Data, PacketTemplate, choice, data, service, small};
@@ -14,28 +14,28 @@ const STATES: [&str; 9] = [
     "CLOSED", "LISTEN", "REQUEST", "RESPOND", "PARTOPEN", "OPEN", "CLOSEREQ", "CLOSING", "TIMEWAIT",
 ];
 
-/// When a line takes place, in nanoseconds from the start.
+/// When a line is executed, in nanoseconds from the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum When {
-    /// Together with the line before.
+    /// At the time of the previous line.
     Now,
-    /// Between two times; both counted from the line before where `after`.
+    /// Between two times, which are relative to the previous line if `after`.
     At { after: bool, from: u64, to: u64 },
-    /// Whenever it happens.
+    /// At any time.
     Sometime,
 }
 
-/// `name=value` as it was written.
+/// `name=value` as written.
 pub(crate) type Setting = (String, Vec<String>);
 
-/// What happens.
+/// The action of a line.
 #[derive(Clone, Debug)]
 pub(crate) enum Action {
     /// A packet of the peer arrives.
     Arrives(Box<PacketTemplate>),
-    /// Bytes of the peer arrive.
+    /// Bytes from the peer arrive.
     Raw(Data),
-    /// The endpoint sends a packet; `others` may come before it.
+    /// The endpoint sends a packet. With `others`, other packets may come before it.
     Leaves {
         packet: Box<PacketTemplate>,
         others: bool,
@@ -48,7 +48,7 @@ pub(crate) enum Action {
         settings: Vec<Setting>,
     },
     Set(Vec<Setting>),
-    /// With the text of the error that is expected.
+    /// With the text of the expected error.
     Listen {
         settings: Vec<Setting>,
         error: Option<String>,
@@ -62,13 +62,13 @@ pub(crate) enum Action {
         settings: Vec<Setting>,
         error: Option<String>,
     },
-    /// The application reads this; `None`: there is nothing.
+    /// The application reads this; `None`: there is nothing to read.
     Recv(Option<Data>),
-    /// The application reads the end, for a reason in whose text this stands.
+    /// The application reads the end of the connection, with this text in its reason.
     RecvEnd(String),
-    /// Waits for the one peer, with Listen packets (RFC 5596).
+    /// Waits for one client, with Listen packets (RFC 5596).
     Invite(Vec<Setting>),
-    /// The application says that it is slow, or no longer.
+    /// The application reports that it is slow, or no longer.
     Slow(bool),
     Close,
     Abort,
@@ -83,9 +83,9 @@ pub(crate) enum Action {
     },
     Backlog(u16),
     State(String),
-    /// An event whose text begins so happened; `None`: none is left.
+    /// An event whose text starts like this; `None`: no event is left.
     Event(Option<String>),
-    /// A number of the connection's statistics.
+    /// Statistics of the connection.
     Check(Vec<(String, Number)>),
     Let(String, Number),
 }
@@ -98,7 +98,7 @@ pub(crate) struct Step {
     pub(crate) action: Action,
 }
 
-/// Reads a whole script.
+/// Parses a whole script.
 pub(crate) fn parse(text: &str) -> Result<Vec<Step>, ScriptError> {
     let title = text.lines().next().unwrap_or_default();
     let cites = ["RFC ", "Linux"].iter().any(|word| title.contains(word));
@@ -201,7 +201,7 @@ fn action(t: &mut Tokens) -> Result<Action, ScriptError> {
     })
 }
 
-/// `name=value[,value]` as often as it comes.
+/// Any number of `name=value[,value]`.
 fn settings(t: &mut Tokens) -> Result<Vec<Setting>, ScriptError> {
     let mut all = Vec::new();
     while let (Some(Token::Word(name)), Some(Token::Sign('='))) =
@@ -230,7 +230,7 @@ fn settings(t: &mut Tokens) -> Result<Vec<Setting>, ScriptError> {
     Ok(all)
 }
 
-/// `error="text"`, if it is there.
+/// `error="text"`, if present.
 fn error(t: &mut Tokens) -> Result<Option<String>, ScriptError> {
     if !t.take_word("error") {
         return Ok(None);

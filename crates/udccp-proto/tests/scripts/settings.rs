@@ -52,7 +52,7 @@ const NAMES: [&str; 42] = [
     "timewaits",
 ];
 
-/// Sets what is a connection's; true where the name is not of a connection.
+/// Applies a setting of a connection. Returns true if the name is not one.
 pub(crate) fn apply(
     config: &mut ConnectionConfig,
     line: usize,
@@ -110,7 +110,7 @@ pub(crate) fn apply(
     Ok(false)
 }
 
-/// When a listener uses Init Cookies.
+/// Parses when a listener uses Init Cookies.
 pub(crate) fn init_cookies(v: &Value<'_>) -> Result<InitCookies, ScriptError> {
     match v.word() {
         "never" => Ok(InitCookies::Never),
@@ -123,7 +123,7 @@ pub(crate) fn init_cookies(v: &Value<'_>) -> Result<InitCookies, ScriptError> {
     }
 }
 
-/// A setting that nobody knows.
+/// The error for an unknown setting.
 pub(crate) fn unknown(line: usize, name: &str) -> ScriptError {
     ScriptError::unknown(line, "setting", name, &NAMES)
 }
@@ -199,7 +199,7 @@ const STATISTICS: [&str; 26] = [
     "constraints",
 ];
 
-/// A statistic by name; `None` where the connection does not have it now.
+/// A statistic by name; `None` if the connection does not have it now.
 pub(crate) fn statistic(
     s: &ConnectionStats,
     line: usize,

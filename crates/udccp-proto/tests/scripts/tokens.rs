@@ -1,4 +1,4 @@
-//! A line of a script as words, numbers and signs.
+//! Splits a line of a script into words, numbers and signs.
 
 use crate::error::ScriptError;
 
@@ -28,7 +28,7 @@ fn in_word(c: char) -> bool {
 }
 
 impl Tokens {
-    /// Splits a line; what follows `#` outside of quotes is a comment.
+    /// Splits a line. Text after `#`, outside quotes, is a comment.
     pub(crate) fn of(line: usize, text: &str) -> Result<Self, ScriptError> {
         let chars: Vec<char> = text.chars().collect();
         let (mut all, mut i) = (Vec::new(), 0);
@@ -118,7 +118,7 @@ impl Tokens {
         }
     }
 
-    /// An error: something else stands here.
+    /// An error: something other than `what` was found.
     pub(crate) fn wanted(&self, what: &str) -> ScriptError {
         let found = match self.peek() {
             None => "the line ends".to_owned(),
@@ -135,8 +135,7 @@ impl Tokens {
     }
 }
 
-/// A word's length: a `-` belongs to it between a letter and a letter, as in `not-listening`, and
-/// `...` does not.
+/// A word's length. It includes a `-` between two letters, as in `not-listening`, but not `...`.
 fn word_len(rest: &[char]) -> usize {
     let mut len = 0;
     while let Some(&c) = rest.get(len) {
@@ -152,7 +151,7 @@ fn word_len(rest: &[char]) -> usize {
     len
 }
 
-/// A number, `*`, or a variable, with something added or taken away.
+/// A number, `*`, or a variable, plus or minus a constant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Number {
     Any,

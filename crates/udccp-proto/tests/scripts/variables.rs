@@ -1,10 +1,10 @@
-//! Numbers that a script knows by name.
+//! Named numbers of a script.
 
 use std::collections::BTreeMap;
 
 use crate::tokens::Number;
 
-/// Sequence numbers are taken modulo 2^48 where a packet has them.
+/// Values are taken modulo 2^48 when they are used as sequence numbers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Variables(BTreeMap<String, i128>);
 
@@ -17,7 +17,7 @@ impl Variables {
         self.0.get(name).copied()
     }
 
-    /// What an expression is worth.
+    /// The value of an expression.
     pub(crate) fn value(&self, n: &Number) -> Result<i128, String> {
         match n {
             Number::Any => Err("a number is needed here, not *".into()),
@@ -29,7 +29,7 @@ impl Variables {
         }
     }
 
-    /// Whether a number that was met is the one written. A variable without a value takes it.
+    /// Whether a number in a packet matches. A variable without a value takes the number.
     pub(crate) fn meets(&mut self, n: &Number, is: i128) -> bool {
         match n {
             Number::Any => true,

@@ -1,4 +1,4 @@
-//! The endpoint under test, its clock, and the peer that the script plays.
+//! The endpoint under test, its clock, and the peer that the script controls.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -12,7 +12,7 @@ use crate::variables::Variables;
 /// When a script starts on the endpoint's clock.
 pub(crate) const START: u64 = 1_000_000_000;
 
-/// What the endpoint sent, and when.
+/// A packet that the endpoint sent, and when.
 #[derive(Clone, Debug)]
 pub(crate) struct Sent {
     pub(crate) at: Instant,
@@ -28,15 +28,15 @@ pub(crate) struct World {
     pub(crate) service: ServiceCode,
     pub(crate) listener: Option<ListenerId>,
     pub(crate) id: Option<ConnectionId>,
-    /// Ours, then the peer's.
+    /// Our address, then the peer's.
     pub(crate) addresses: [SocketAddr; 2],
     pub(crate) ports: [u16; 2],
     pub(crate) endpoint: EndpointConfig,
     pub(crate) variables: Variables,
-    /// Sent and not met yet.
+    /// Packets sent and not yet matched.
     pub(crate) sent: VecDeque<Sent>,
     pub(crate) events: VecDeque<String>,
-    /// What happened so far, a line each.
+    /// The events so far, one per line.
     pub(crate) trace: Vec<String>,
     pub(crate) is_started: bool,
 }
@@ -63,7 +63,7 @@ impl World {
         }
     }
 
-    /// The endpoint is made with what was set.
+    /// Creates the endpoint with the settings so far.
     pub(crate) fn start(&mut self) {
         if !self.is_started {
             self.is_started = true;
@@ -75,13 +75,13 @@ impl World {
         (at.as_nanos() - START) as f64 / 1e9
     }
 
-    /// Notes what happened, with the script's line.
+    /// Records an event with the script's line.
     pub(crate) fn note(&mut self, line: usize, what: &str) {
         let line = if line == 0 { String::new() } else { line.to_string() };
         self.trace.push(format!("{line:>4} {:10.4} {what}", self.seconds(self.now)));
     }
 
-    /// All that the endpoint has to say now.
+    /// Takes all packets that the endpoint sends now.
     pub(crate) fn drain(&mut self) {
         self.collect();
         while let Some(datagram) = self.end.poll_transmit(self.now) {
@@ -93,7 +93,7 @@ impl World {
         self.collect();
     }
 
-    /// Events, and connections to be accepted.
+    /// Collects events, and accepts connections.
     pub(crate) fn collect(&mut self) {
         if let Some(listener) = self.listener
             && let Some(id) = self.end.accept(listener)
@@ -105,7 +105,7 @@ impl World {
         }
     }
 
-    /// The endpoint's first and greatest numbers, for `$iss` and `$gss`.
+    /// Records the endpoint's first and greatest numbers, for `$iss` and `$gss`.
     fn remember(&mut self, d: &Datagram) {
         let Ok(view) = PacketView::new(&d.header, d.transport_len()) else { return };
         let raw = view.seq_raw();
@@ -123,7 +123,7 @@ impl World {
         self.variables.set("gss", newest.value().into());
     }
 
-    /// Time passes until `until`, or until the endpoint has something to say.
+    /// Advances time to `until`, or until the endpoint has something to send.
     pub(crate) fn pass_until(&mut self, until: Instant) {
         for _ in 0..1_000_000 {
             self.drain();
@@ -137,8 +137,8 @@ impl World {
         self.now = self.now.max(until);
     }
 
-    /// The state of the connection in the RFC's sense; a server's, before it is accepted, by what
-    /// the endpoint holds.
+    /// The state of the connection in the RFC's sense. For a server's connection before it is
+    /// accepted, it is derived from what the endpoint holds.
     pub(crate) fn state(&self) -> State {
         match self.id.and_then(|id| self.end.state(id)) {
             Some(state) => state,

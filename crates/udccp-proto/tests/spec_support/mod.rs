@@ -1,4 +1,4 @@
-//! One endpoint under test; its peer is the test, which writes every packet by hand.
+//! One endpoint under test. Its peer is the test, which builds every packet.
 
 #![allow(dead_code, unreachable_pub, reason = "every test file uses its own part")]
 
@@ -12,12 +12,12 @@ use udccp_wire::{
 use crate::common::packet::{finished, in_one_piece, numbers, reversed};
 use crate::common::{CLIENT, Net, Pair, SERVER, service};
 
-/// Settings without options that no test asked for.
+/// Settings that add no options unless a test requests them.
 pub fn plain() -> ConnectionConfig {
     ConnectionConfig { handshake_timestamps: false, ..ConnectionConfig::default() }
 }
 
-/// An endpoint with a connection, and the peer that the test plays.
+/// An endpoint with a connection, and the peer that the test controls.
 pub struct Hand {
     pub pair: Pair,
     /// The endpoint under test.
@@ -33,7 +33,7 @@ pub struct Hand {
 }
 
 impl Hand {
-    /// An open connection; both ends have heard from each other and have nothing left to say.
+    /// An open connection. Both ends have exchanged packets and have nothing left to send.
     pub fn open(end: usize) -> Self {
         Self::open_with(end, plain())
     }
@@ -43,7 +43,7 @@ impl Hand {
         Self::open_of(end, config, CcidRegistry::default())
     }
 
-    /// The same between hosts that know these CCIDs.
+    /// The same between hosts with these CCIDs.
     pub fn open_of(end: usize, config: ConnectionConfig, ccids: CcidRegistry) -> Self {
         let mut pair = Pair::connected_with(Net::with_ccids(4340, ccids), config);
         for from in [SERVER, CLIENT] {
@@ -58,7 +58,7 @@ impl Hand {
         Self { pair, end, like, seq, gss, ecn: Ecn::NotEct }
     }
 
-    /// A client that has sent its first Request, which is returned with it.
+    /// A client that has sent its first Request, and that Request.
     pub fn requesting(config: ConnectionConfig) -> (Self, Packet) {
         let mut pair = Pair::starting(Net::new(4341), config, plain());
         pair.mute(CLIENT);
@@ -69,7 +69,7 @@ impl Hand {
         (Self { pair, end: CLIENT, like, seq, gss, ecn }, parse(&request))
     }
 
-    /// A server that listens with these settings; the peer's first number will be 7001.
+    /// A server that listens with these settings. The peer's first number will be 7001.
     pub fn listening(config: ConnectionConfig) -> Self {
         let mut pair = Pair::starting(Net::new(4342), plain(), config);
         pair.mute(CLIENT);
@@ -79,7 +79,7 @@ impl Hand {
         Self { pair, end: SERVER, like, seq, gss, ecn }
     }
 
-    /// What the peer would write to acknowledge everything.
+    /// The header fields with which the peer would acknowledge everything.
     pub fn kind(&self, ty: PacketType) -> HeaderKind {
         HeaderKind::of(ty, self.gss, service()).with_reset(ResetCode::Aborted, [0; 3])
     }
@@ -94,7 +94,7 @@ impl Hand {
         Header { seq, kind, ccval: 0, cscov: 0, x: true, ..parse(&self.like).header }
     }
 
-    /// The peer's next packet arrives; returns what the endpoint says at once.
+    /// The peer's next packet arrives. Returns the packets that the endpoint sends at once.
     pub fn give(&mut self, ty: PacketType, options: &[OptionRef<'_>], data: &[u8]) -> Vec<Packet> {
         let header = self.header(ty);
         self.give_header(&header, options, data)
@@ -119,25 +119,25 @@ impl Hand {
         self.give_datagram(Datagram { ecn: self.ecn, ..in_one_piece(&d) })
     }
 
-    /// A datagram arrives as it is.
+    /// A datagram arrives unchanged.
     pub fn give_datagram(&mut self, d: Datagram) -> Vec<Packet> {
         let now = self.pair.now;
         self.pair.net.ends[self.end].handle_datagram(now, d);
         self.drain()
     }
 
-    /// The datagram that `give_header` would hand over.
+    /// The datagram that `give_header` would pass in.
     pub fn datagram(&self, header: &Header, options: &[OptionRef<'_>], data: &[u8]) -> Datagram {
         let payload = Payload::Bytes(bytes::Bytes::copy_from_slice(data));
         in_one_piece(&finished(&self.like, header, options, payload))
     }
 
-    /// What the endpoint has to say now.
+    /// The packets that the endpoint sends now.
     pub fn drain(&mut self) -> Vec<Packet> {
         self.drain_datagrams().iter().map(parse).collect()
     }
 
-    /// The same, with their envelopes.
+    /// The same as datagrams, with addresses and ECN codepoints.
     pub fn drain_datagrams(&mut self) -> Vec<Datagram> {
         let now = self.pair.now;
         let mut said = Vec::new();
@@ -152,7 +152,7 @@ impl Hand {
         said
     }
 
-    /// Lets time pass; returns what the endpoint says meanwhile.
+    /// Lets time pass. Returns the packets that the endpoint sends meanwhile.
     pub fn wait(&mut self, span: Duration) -> Vec<Packet> {
         let until = self.pair.now + span;
         let mut said = Vec::new();
@@ -169,13 +169,13 @@ impl Hand {
         said
     }
 
-    /// The application of the endpoint sends; returns what leaves at once.
+    /// The endpoint's application sends. Returns the packets that are sent at once.
     pub fn send(&mut self, text: &[u8]) -> Vec<Packet> {
         self.pair.send(self.end, text);
         self.drain()
     }
 
-    /// What the application of the endpoint can read.
+    /// The messages that the endpoint's application can read.
     pub fn read(&mut self) -> Vec<Vec<u8>> {
         self.pair.received(self.end)
     }
@@ -194,7 +194,7 @@ pub fn parse(d: &Datagram) -> Packet {
     Packet::parse(&in_one_piece(d).header, None).unwrap()
 }
 
-/// The types of packets, in their order.
+/// The types of packets, in order.
 pub fn types(packets: &[Packet]) -> Vec<PacketType> {
     packets.iter().map(|p| p.header.packet_type()).collect()
 }

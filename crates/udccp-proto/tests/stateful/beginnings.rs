@@ -1,4 +1,4 @@
-//! The places where stories begin.
+//! The starting points of random runs.
 
 use udccp_base::Duration;
 use udccp_proto::ConnectionConfig;
@@ -6,7 +6,7 @@ use udccp_proto::ccid::experimental::{BBR, CUBIC};
 
 use super::Story;
 
-/// Connections that are open, and handshakes, with several settings.
+/// Open connections and handshakes, with several settings.
 pub(super) fn all() -> Vec<Story> {
     let plain = ConnectionConfig::default();
     let all = ConnectionConfig {

@@ -1,4 +1,4 @@
-//! Packets that nobody sent.
+//! Forged packets.
 
 use udccp_base::{Datagram, Ecn, HeaderBytes, Payload};
 use udccp_wire::{
@@ -8,7 +8,7 @@ use udccp_wire::{
 use super::{Input, SERVICE, Story};
 
 impl Story {
-    /// A header in the name of `from`, near the numbers in use.
+    /// A header as if from `from`, with numbers near those in use.
     fn forged_header(&self, from: usize, input: &mut Input<'_>) -> Option<(Datagram, Header)> {
         let (like, mine) = match (&self.last[from], &self.last[1 - from]) {
             (Some(last), _) => last.clone(),
@@ -30,7 +30,7 @@ impl Story {
         Some((like, Header { seq, kind, x: flags & 64 == 0, ccval, cscov, ..mine }))
     }
 
-    /// A well-formed packet with any type, numbers and options.
+    /// Sends a well-formed packet with any type, numbers and options.
     pub(super) fn forge(&mut self, input: &mut Input<'_>) {
         let from = input.below(2);
         let Some((like, header)) = self.forged_header(from, input) else { return };
@@ -50,8 +50,8 @@ impl Story {
         self.arrive(1 - from, Datagram { header, ecn, payload: Payload::Zeros(data), ..like });
     }
 
-    /// Any bytes at all, with the checksum made right (the other half of the input is refused
-    /// before it gets anywhere).
+    /// Sends a packet with some bytes changed or appended, and a correct checksum. (With a wrong
+    /// one it would be dropped before anything else is checked.)
     pub(super) fn raw(&mut self, input: &mut Input<'_>) {
         let from = input.below(2);
         let Some((like, _)) = self.last[from].clone().or_else(|| self.last[1 - from].clone())
@@ -83,7 +83,7 @@ fn kind_of(ty: PacketType, ack: Seqno, flags: u8) -> HeaderKind {
     HeaderKind::of(ty, ack, service).with_reset(ResetCode::from_number(flags & 15), [0; 3])
 }
 
-/// Mostly the types that exist.
+/// Maps a byte to an option type, mostly one that exists.
 fn option_type(byte: u8) -> u8 {
     match byte {
         0..=95 => [0, 1, 2, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44][byte as usize % 16],

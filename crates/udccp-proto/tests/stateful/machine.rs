@@ -1,6 +1,6 @@
-//! Any bytes as a story of a connection: packets delivered, lost, doubled, broken or forged, calls
-//! of the applications, and time, in any order. What must hold after each step: nothing panics,
-//! the endpoints come to rest, what they write is well formed, and no message waits for nothing.
+//! Interprets bytes as the events of a connection: packets delivered, lost, duplicated, damaged or
+//! forged, calls of the applications, and time, in any order. After each step: nothing panics, the
+//! endpoints come to rest, their packets are well formed, and no message is stuck.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -23,16 +23,16 @@ mod trains;
 
 const PORT: u16 = 5001;
 const SERVICE: ServiceCode = ServiceCode(42);
-/// Steps of one story. One of them may be a talk of many packets.
+/// Most steps of one run. A step may exchange many packets.
 const MAX_STEPS: usize = 40;
-/// Packets in flight in one direction; more are lost.
+/// Most packets in flight in one direction; further ones are lost.
 const MAX_FLIGHT: usize = 32;
-/// Packets that one step can call for: a window, and then some.
+/// Most packets that one step can cause: a window, plus a margin.
 const MAX_DRAIN: usize = 600;
-/// Wake-ups until nothing more happens, at the end of a story.
+/// Most wake-ups at the end of a run until nothing more happens.
 const MAX_WAKES: usize = 20_000;
 
-/// Reads a story; zeros follow its end.
+/// Reads the input; zeros follow its end.
 struct Input<'a>(&'a [u8]);
 
 impl<'a> Input<'a> {
@@ -53,7 +53,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Two endpoints, what travels between them, and who speaks for them.
+/// Two endpoints, the packets between them, and the state of their applications.
 #[derive(Clone)]
 pub(crate) struct Story {
     now: Instant,
@@ -68,7 +68,7 @@ pub(crate) struct Story {
     next_token: u64,
 }
 
-/// Addresses of both ends; inside UDP, nobody looks at checksums.
+/// Addresses of both ends. Inside UDP, checksums are not verified.
 fn addresses(over_udp: bool) -> [core::net::SocketAddr; 2] {
     let port = if over_udp { 6511 } else { 0 };
     [1, 2].map(|host| ([10, 0, 0, host], port).into())
@@ -108,7 +108,7 @@ impl Story {
         Self::open_over(config, false)
     }
 
-    /// The same, over UDP where wanted.
+    /// The same, optionally over UDP.
     fn open_over(config: &ConnectionConfig, over_udp: bool) -> Self {
         let mut story = Self::starting(config, over_udp);
         for round in 0..8 {
@@ -135,7 +135,7 @@ impl Story {
         self.ends[end].state(self.ids[end]?)
     }
 
-    /// Both ends say all that they have to say.
+    /// Both ends send everything that they have ready.
     fn drain(&mut self) {
         for from in 0..2 {
             let mut said = 0;
@@ -155,7 +155,7 @@ impl Story {
         }
     }
 
-    /// Each message with a token has one fate, and that before the end.
+    /// Processes an event. Each message with a token has one fate, before the end.
     fn take_event(&mut self, end: usize, event: Event) {
         match event.kind {
             EventKind::MessageFate { token, .. } => {
@@ -168,7 +168,7 @@ impl Story {
         }
     }
 
-    /// A packet leaves: it is well formed.
+    /// Checks that a packet is well formed, and puts it in flight.
     fn note(&mut self, from: usize, d: Datagram) {
         let len = d.transport_len();
         let view = PacketView::new(&d.header, len).expect("what we write is a packet");
@@ -179,7 +179,7 @@ impl Story {
         }
     }
 
-    /// The packet of `from` in this place arrives; false where there is none.
+    /// Delivers the packet of `from` at this index; false if there is none.
     fn deliver(&mut self, from: usize, place: usize) -> bool {
         let Some(d) = self.flight[from].remove(place) else { return false };
         self.ends[1 - from].handle_datagram(self.now, d);
@@ -203,8 +203,8 @@ impl Story {
         self.drain();
     }
 
-    /// One end sends some messages of one size at once, and all that is on its way arrives in
-    /// buffers. Both ends do that in trains here, and copies of them packet by packet.
+    /// One end sends some messages of one size at once, and everything in flight arrives in
+    /// buffers. Both ends process trains; copies of them process single packets.
     fn train(&mut self, input: &mut Input<'_>) {
         let (from, count, size) = (input.below(2), input.byte(), input.byte());
         let ecn = Ecn::from_bits(input.byte());
@@ -233,13 +233,13 @@ impl Story {
             trains::take_train(&mut self.ends[1 - from], self.now, &buffer);
             trains::take_one_by_one(&mut alone[1 - from], self.now, &buffer);
         }
-        // The text is too long to be shown.
+        // The text is too long to print.
         let is_same = format!("{:?}", self.ends) == format!("{alone:?}");
         assert!(is_same, "a train is not the same as its packets");
         self.drain();
     }
 
-    /// One end speaks for up to 256 messages on a perfect network, and the other listens.
+    /// One end sends up to 256 messages on a perfect network, and the other reads.
     fn talk(&mut self, input: &mut Input<'_>) {
         let (from, count, size) = (input.below(2), input.byte(), input.byte());
         let pause = Duration::from_micros(1 << (4 + size % 12));
@@ -262,7 +262,7 @@ impl Story {
         }
     }
 
-    /// Time passes until the next timer, or for a span.
+    /// Lets time pass, until the next timer or for a span.
     fn wait(&mut self, how: u8) {
         let next = || self.ends.iter().filter_map(|e| e.poll_timeout()).min();
         let until = match how {
@@ -328,7 +328,7 @@ impl Story {
 
     fn step(&mut self, input: &mut Input<'_>) {
         match input.byte() % 17 {
-            // The network does its work, or less than that.
+            // The network delivers or impairs packets.
             0..=2 => {
                 let from = input.below(2);
                 if self.deliver(from, 0) {
@@ -369,7 +369,7 @@ impl Story {
         }
     }
 
-    /// A network without impairments from here on: the end comes, or the connection is open.
+    /// From here on the network is perfect: the connection ends or is open.
     fn finish(&mut self) {
         for _ in 0..MAX_WAKES {
             let mut moved = false;
@@ -404,13 +404,14 @@ thread_local! {
     static BEGINNINGS: Vec<Story> = beginnings::all();
 }
 
-/// How many beginnings there are.
+/// Number of starting points.
 pub(crate) fn count_beginnings() -> u8 {
     BEGINNINGS.with(|b| b.len() as u8)
 }
 
-/// Tells the story that the bytes say, to its end (which takes long) or to the end of the bytes.
-/// The first byte is where it begins. Returns the number of steps, and how things stand then.
+/// Runs the events in the bytes, until the connection ends (which takes long) or until the end of
+/// the bytes. The first byte selects the starting point. Returns the number of steps and the final
+/// state.
 pub(crate) fn tell(bytes: &[u8], to_the_end: bool) -> (usize, Story) {
     let mut input = Input(bytes);
     let first = input.byte();

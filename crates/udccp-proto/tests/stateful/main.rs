@@ -1,4 +1,4 @@
-//! Stories by chance; `fuzz/fuzz_targets/connection.rs` tells more of them.
+//! Random runs of `machine.rs`; `fuzz/fuzz_targets/connection.rs` runs more.
 
 mod machine;
 
@@ -10,7 +10,7 @@ fn nothing_that_happens_to_a_connection_makes_it_panic_or_get_stuck() {
     for number in 0..400 {
         let len = rng.below(240) as usize;
         let mut bytes: Vec<u8> = (0..len).map(|_| rng.below(256) as u8).collect();
-        // Each beginning has its turn.
+        // Use each starting point in turn.
         if let Some(first) = bytes.first_mut() {
             *first = number as u8 % machine::count_beginnings();
         }

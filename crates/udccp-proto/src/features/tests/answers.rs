@@ -16,14 +16,14 @@ fn mandatory_error(kind: u8, feature: u8, value: u8) -> FeatureError {
     FeatureError { code: ResetCode::MandatoryError, data: [kind, feature, value] }
 }
 
-/// What a fresh server says to these options.
+/// The options with which a new server answers these.
 fn answer(options: &[&str]) -> Vec<String> {
     let mut end = End::open(Role::Server);
     end.receive_text(options).unwrap();
     end.send(PacketType::Ack).shows()
 }
 
-/// What a fresh server resets the connection with on these options.
+/// The Reset with which a new server answers these options.
 fn refusal(options: &[&str]) -> FeatureError {
     End::open(Role::Server).receive_text(options).unwrap_err()
 }
@@ -46,7 +46,7 @@ fn a_mandatory_unknown_feature_resets() {
     assert_eq!(error, mandatory_error(kind::CHANGE_L, 10, 7));
     let error = refusal(&["Mandatory", "Change R(128; )"]);
     assert_eq!(error, mandatory_error(kind::CHANGE_R, 128, 0));
-    // Mandatory concerns the next option alone.
+    // Mandatory applies only to the next option.
     assert_eq!(answer(&["Mandatory", "Change L(6; 1)", "Change L(10; 1)"])[0], "Confirm R(10; )");
 }
 
@@ -86,7 +86,7 @@ fn an_empty_confirm_for_a_required_feature_resets() {
     end.send(PacketType::Ack);
     let error = end.receive_text(&["Confirm R(3; )"]).unwrap_err();
     assert_eq!(error, option_error(kind::CONFIRM_R, 3, 0));
-    // So does one for a Change that we called Mandatory.
+    // An empty Confirm of a Mandatory Change is an error too.
     let mut end = End::open(Role::Client);
     end.engine.change(R, VECTOR, &[1], true).unwrap();
     assert_eq!(end.send(PacketType::Ack).shows(), ["Mandatory", "Change R(6; 1)"]);
@@ -156,7 +156,7 @@ fn an_invalid_confirm_resets() {
     };
     assert_eq!(confirmed(&[3, 2], "Confirm L(1; 2 2 3)"), Ok(2));
     assert_eq!(confirmed(&[3, 2], "Confirm L(1; 3)"), Ok(3), "without the list");
-    // The server's first entry that we have is 2; 3 is not what the lists lead to.
+    // The server's first entry that we accept is 2; the lists do not lead to 3.
     let wrong = confirmed(&[3, 2], "Confirm L(1; 3 2 3)");
     assert_eq!(wrong, Err(option_error(kind::CONFIRM_L, 1, 3)));
     assert!(confirmed(&[3], "Confirm L(1; 4 4)").is_err(), "nothing shared: the old value stays");
@@ -232,7 +232,7 @@ fn a_server_that_does_not_care_gives_the_client_its_way() {
     assert_eq!(answer(&["Change R(7; 1 0)"]), ["Confirm L(7; 1 1 0)"]);
     assert_eq!(answer(&["Change R(7; 0 1)"]), ["Confirm L(7; 0 0 1)"]);
     assert_eq!(answer(&["Change L(8; 9 3 0)"])[0][..20], *"Confirm R(8; 9 9 0 1");
-    // One that does care has its own way.
+    // A server with an explicit preference keeps its order.
     let mut end = End::new(Role::Server, &prefer(&[(L, FeatureNumber::SEND_NDP_COUNT, &[0, 1])]));
     end.receive_text(&["Change R(7; 1 0)"]).unwrap();
     assert_eq!(end.send(PacketType::Response).shows(), ["Confirm L(7; 0 0 1)"]);

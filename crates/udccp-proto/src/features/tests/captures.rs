@@ -1,4 +1,4 @@
-//! The feature options of real captures go through an engine on each side of the wire.
+//! The feature options of real captures, processed by a negotiator at each end.
 
 use super::*;
 
@@ -6,7 +6,7 @@ use udccp_packet::pcap::Reader;
 use udccp_wire::ip::{Envelope, LinkType};
 use udccp_wire::{PacketView, RawSeq};
 
-/// DCCP packets of a capture file in order: whether the client sent it, and the packet's bytes.
+/// DCCP packets of a capture file in order: whether the client sent it, and its bytes.
 fn dccp_packets(name: &str) -> Vec<(bool, Vec<u8>)> {
     let path = format!("{}/../../captures/{name}", env!("CARGO_MANIFEST_DIR"));
     let file = std::fs::read(path).unwrap();
@@ -29,7 +29,7 @@ fn long(raw: RawSeq) -> Seqno {
     }
 }
 
-/// Gives a packet of the capture to an engine; returns its feature options as text.
+/// Passes a packet of the capture to a negotiator; returns its feature options as text.
 fn feed(engine: &mut Negotiator, view: &PacketView<'_>) -> Vec<String> {
     engine.begin_packet(PacketContext {
         packet_type: view.packet_type(),
@@ -61,7 +61,7 @@ fn kernel_wishes(ccids: &[u64]) -> FeaturePreferences {
     preferences
 }
 
-/// An engine says what it has to say on the packet that a kernel sent; as text.
+/// The options that a negotiator adds to a packet that a kernel sent, as text.
 fn write(engine: &mut Negotiator, view: &PacketView<'_>) -> Vec<String> {
     let mut shown = Vec::new();
     let emit = &mut |option: &OptionRef<'_>| shown.push(show(option));
@@ -69,8 +69,8 @@ fn write(engine: &mut Negotiator, view: &PacketView<'_>) -> Vec<String> {
     shown
 }
 
-/// An engine stands behind each kernel: it reads what that kernel read, and writes what it likes
-/// on the packets that the kernel sent. Every Change gets its Confirm on the next one.
+/// A negotiator shadows each kernel: it reads what that kernel received, and writes its options on
+/// the packets that the kernel sent. Every Change is confirmed on the next packet.
 fn replay(name: &str, ccids: &[u64]) -> [Negotiator; 2] {
     let wishes = kernel_wishes(ccids);
     let mut client = Negotiator::new(Role::Client, wishes.clone().into());
@@ -96,7 +96,7 @@ fn ccid_2_over_ipv4_and_ipv6() {
             assert_eq!(engine.value(R, FeatureNumber::CCID), Some(2), "{name}");
             assert_eq!(engine.value(R, FeatureNumber::ECN_INCAPABLE), Some(1), "{name}");
         }
-        // The kernel's server asks for Ack Vectors both ways; the answers here are the client's.
+        // The kernel's server requests Ack Vectors in both directions; the client here agrees.
         assert_eq!(client.value(L, FeatureNumber::SEND_ACK_VECTOR), Some(1), "{name}");
         assert_eq!(client.value(R, FeatureNumber::SEND_ACK_VECTOR), Some(1), "{name}");
     }

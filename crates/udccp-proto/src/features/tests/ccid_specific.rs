@@ -15,7 +15,7 @@ fn wishes(ccids: &[u64]) -> FeaturePreferences {
 #[test]
 fn a_ccids_feature_is_unknown_under_another_ccid() {
     let mut end = End::new(Role::Server, &wishes(&[2]));
-    // Located at us, it belongs to the data that the peer sends; here under CCID 2.
+    // Located at us, it belongs to the data that the peer sends, here with CCID 2.
     end.receive_text(&["Change R(192; 1)", "Change L(192; 1)"]).unwrap();
     let response = end.send(PacketType::Response);
     assert_eq!(response.shows(), ["Confirm L(192; )", "Confirm R(192; )"]);
@@ -28,7 +28,7 @@ fn a_ccids_feature_is_unknown_under_another_ccid() {
 #[test]
 fn the_ccid_agreed_earlier_in_the_packet_decides() {
     let mut end = End::new(Role::Server, &wishes(&[2, 3]));
-    // The client's data goes under CCID 3, ours under 2.
+    // The client's data uses CCID 3, ours CCID 2.
     let request = ["Change L(1; 3)", "Change R(192; 1)", "Change L(192; 1)"];
     end.receive_text(&request).unwrap();
     let response = end.send(PacketType::Response).shows();

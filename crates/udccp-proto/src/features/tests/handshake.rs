@@ -1,4 +1,4 @@
-//! The exchanges that RFC 4340 section 6.5 shows, and the normal course of a handshake.
+//! The exchanges in RFC 4340 section 6.5, and the normal course of a handshake.
 
 use udccp_wire::option_kind as kind;
 
@@ -7,7 +7,7 @@ use super::*;
 const CCID: FeatureNumber = FeatureNumber::CCID;
 const ACK_RATIO: FeatureNumber = FeatureNumber::ACK_RATIO;
 
-/// Client and server with these wishes for the server's CCID.
+/// Client and server with these preferences for the server's CCID.
 fn ends_for_server_ccid(client: &[u64], server: &[u64]) -> (End, End) {
     let client = End::new(Role::Client, &prefer(&[(R, CCID, client)]));
     (client, End::new(Role::Server, &prefer(&[(L, CCID, server)])))
@@ -19,7 +19,7 @@ fn ends_for_server_ccid(client: &[u64], server: &[u64]) -> (End, End) {
 #[test]
 fn the_server_chooses_from_the_clients_list() {
     let (mut client, mut server) = ends_for_server_ccid(&[2, 3, 1], &[3, 2, 1]);
-    // 2 is the initial value and the client's first choice: it says so only if told to.
+    // 2 is the initial value and the client's first choice, so only an explicit change sends it.
     client.engine.change(R, CCID, &[1, 2, 3], false).unwrap();
     let request = client.send(PacketType::Request);
     assert_eq!(request.shows(), ["Change R(1; 1 2 3)"]);
@@ -90,7 +90,7 @@ fn two_changes_that_cross_are_two_answers() {
     assert!(client.engine.is_settled() && server.engine.is_settled());
 }
 
-/// Section 6.5's byte strings.
+/// The byte strings of section 6.5.
 #[test]
 fn values_are_encoded_as_the_rfc_shows() {
     let mut end = End::open(Role::Client);

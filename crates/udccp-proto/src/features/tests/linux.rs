@@ -1,8 +1,8 @@
-//! The exchange that Linux 6.1 has under CCID 2, as seen in captures.
+//! The negotiation of Linux 6.1 with CCID 2, as seen in captures.
 
 use super::*;
 
-/// What the kernel's client puts on its Request.
+/// The options of the kernel client's Request.
 const REQUEST: [&str; 6] = [
     "Change L(1; 2 3)",
     "Change R(1; 2 3)",
@@ -12,7 +12,7 @@ const REQUEST: [&str; 6] = [
     "Change L(4; 1)",
 ];
 
-/// What the kernel's server puts on its Response to such a Request.
+/// The options of the kernel server's Response to such a Request.
 const RESPONSE: [&str; 12] = [
     "Confirm L(1; 2 2 3)",
     "Confirm R(1; 2 2 3)",
@@ -85,7 +85,7 @@ fn a_client_confirms_everything_in_its_first_ack() {
 fn the_kernel_asks_for_sequence_windows_all_the_time() {
     let mut end = End::open(Role::Client);
     for window in [50, 100, 200, 100, 50, 32] {
-        // On packet after packet, until the Confirm is there.
+        // On every packet, until the Confirm arrives.
         for _ in 0..3 {
             end.receive_text(&[&format!("Change L(3; 0 0 0 0 0 {window})")]).unwrap();
         }

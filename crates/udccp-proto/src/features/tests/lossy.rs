@@ -1,21 +1,21 @@
-//! Two engines over a path that loses, reorders and duplicates: in the end they agree.
+//! Two negotiators over a path that loses, reorders and duplicates finally agree.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// One thing that happens. Ends are 0 (client) and 1 (server).
+/// An event. Ends are 0 (client) and 1 (server).
 #[derive(Clone, Debug)]
 enum Step {
-    /// An end sends a packet with whatever it has to say.
+    /// An end sends a packet with its pending options.
     Send(usize),
-    /// A packet on the way to an end arrives, whichever one; it may arrive again.
+    /// Any packet on the way to an end arrives; a copy may arrive later.
     Deliver { to: usize, which: usize, again: bool },
     /// A packet on the way to an end is lost.
     Lose { to: usize, which: usize },
-    /// An end changes its mind.
+    /// An end changes its preference.
     Change { end: usize, local: bool, feature: u8, values: Vec<u64> },
-    /// Time goes by.
+    /// Time passes.
     Wait(u64),
 }
 
@@ -58,7 +58,7 @@ impl Pair {
             Step::Change { end, local, feature, ref values } => {
                 let location = if local { L } else { R };
                 let feature = FeatureNumber(feature);
-                // Asking the wrong end or for a wrong value is refused, and nothing happens.
+                // A wrong location or value is an error without effect.
                 let _ = self.ends[end].engine.change(location, feature, values, false);
             }
             Step::Wait(millis) => self.ends.iter_mut().for_each(|e| e.wait(millis)),
@@ -67,13 +67,13 @@ impl Pair {
     }
 
     fn deliver(&mut self, to: usize, packet: &Packet) {
-        // A packet far behind is not in the window and never gets here.
+        // A packet far behind is outside the window, so the connection drops it before.
         if let Err(error) = self.ends[to].receive(packet) {
             panic!("two right engines never reset: {error} for {:?}", packet.shows());
         }
     }
 
-    /// Nothing is lost any more: each end sends what it is due, until both are content.
+    /// Without further losses, each end sends what is due until both are settled.
     fn settle(&mut self) -> u32 {
         for path in &mut self.paths {
             path.clear();
@@ -108,8 +108,8 @@ impl Pair {
     }
 }
 
-/// A preference list of a feature. All lists of a feature share a value: where two do not, the
-/// RFC's "previous value" may differ between ends that negotiate at once, and no rule settles it.
+/// A preference list of a feature. All lists of a feature share a value: otherwise the RFC's
+/// "previous value" may differ between ends that negotiate at the same time, and no rule applies.
 fn values(feature: u8) -> BoxedStrategy<Vec<u64>> {
     match feature {
         3 => (32_u64..200).prop_map(|v| vec![v]).boxed(),
@@ -184,8 +184,8 @@ proptest! {
         pair.agree();
     }
 
-    /// Options of any content are answered or refused; nothing panics, and the engine's memory
-    /// of unknown features stays bounded.
+    /// Options with any content are answered or refused. Nothing panics, and the memory for unknown
+    /// features is bounded.
     #[test]
     fn no_options_make_the_engine_panic(
         wishes in wishes(),

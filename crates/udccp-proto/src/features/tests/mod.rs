@@ -1,4 +1,4 @@
-//! Tests of the engine: options go in and come out as text, such as `Change R(6; 1)`.
+//! Tests of the negotiator. Options are written as text, such as `Change R(6; 1)`.
 
 mod answers;
 mod captures;
@@ -22,7 +22,7 @@ use super::{
 const L: Location = Location::Local;
 const R: Location = Location::Remote;
 
-/// A packet with nothing on it but options.
+/// A packet that contains only options.
 #[derive(Clone, Debug)]
 struct Packet {
     context: PacketContext,
@@ -36,7 +36,7 @@ impl Packet {
     }
 }
 
-/// One end: the engine and as much of a connection as it needs.
+/// One end: the negotiator and the parts of a connection that it needs.
 #[derive(Debug)]
 struct End {
     engine: Negotiator,
@@ -56,7 +56,7 @@ impl End {
         }
     }
 
-    /// An open connection's end with the default preferences.
+    /// One end of an open connection with the default preferences.
     fn open(role: Role) -> Self {
         let mut end = Self::new(role, &FeaturePreferences::new());
         end.engine.set_phase(Phase::Open);
@@ -67,7 +67,7 @@ impl End {
         self.now += Duration::from_millis(millis);
     }
 
-    /// A packet that leaves now.
+    /// Sends a packet.
     fn send(&mut self, packet_type: PacketType) -> Packet {
         self.send_with_room(packet_type, 1000)
     }
@@ -84,7 +84,7 @@ impl End {
         Packet { context: PacketContext { packet_type, seq: self.gss, ackno }, options }
     }
 
-    /// A packet arrives.
+    /// Receives a packet.
     fn receive(&mut self, packet: &Packet) -> Result<(), FeatureError> {
         let seq = packet.context.seq;
         self.gsr = Some(self.gsr.map_or(seq, |g| g.max(seq)));
@@ -98,7 +98,7 @@ impl End {
         Ok(())
     }
 
-    /// A packet with these options arrives, newer than all before, acknowledging our newest.
+    /// Receives a new packet with these options, which acknowledges our latest packet.
     fn receive_text(&mut self, options: &[&str]) -> Result<(), FeatureError> {
         let seq = self.gsr.map_or(Seqno::new(4999), Seqno::next);
         self.receive_at(seq, Some(self.gss), options)

@@ -19,7 +19,7 @@ fn changes_out_of_order_are_ignored() {
     end.send(PacketType::Ack);
     end.receive_at(seq(19), Some(seq(0)), &["Change L(5; 0 9)"]).unwrap();
     end.receive_at(seq(20), Some(seq(0)), &["Change L(5; 0 9)"]).unwrap();
-    // Also for another feature, and even if Mandatory.
+    // Also for another feature, and even if it is Mandatory.
     end.receive_at(seq(18), Some(seq(0)), &["Mandatory", "Change L(1; 9)"]).unwrap();
     assert_eq!(end.send(PacketType::Ack).shows(), [""; 0]);
     assert_eq!(end.value(R, ACK_RATIO), 4);
@@ -66,7 +66,7 @@ fn an_unstable_feature_keeps_to_the_list_it_showed_until_that_is_answered() {
     assert_eq!(end.send(PacketType::Ack).shows(), ["Change R(1; 3 2)"]);
     end.engine.change(R, CCID, &[4, 2], false).unwrap();
     assert_eq!(end.send(PacketType::Ack).shows(), [""; 0]);
-    // A Change that meets ours is reconciled with what we sent, and so are retransmissions.
+    // A Change that crosses ours is reconciled with the list we sent, and so are retransmissions.
     end.receive_text(&["Change L(1; 2 3)"]).unwrap();
     assert_eq!(end.send(PacketType::Ack).shows(), ["Confirm R(1; 2 3 2)"]);
     end.wait(2_000);
@@ -79,7 +79,7 @@ fn an_unstable_feature_keeps_to_the_list_it_showed_until_that_is_answered() {
     assert_eq!(end.value(R, CCID), 4);
 }
 
-/// A Confirm whose packet acknowledges the new Change may answer an old one, sent again and late.
+/// A Confirm whose packet acknowledges the new Change may answer a retransmitted old one.
 #[test]
 fn a_confirm_of_an_earlier_negotiation_is_no_answer_and_no_error() {
     let mut end = End::open(Role::Client);
@@ -105,7 +105,7 @@ fn a_retransmission_has_the_same_contents() {
     let mut end = End::open(Role::Client);
     end.engine.change(R, CCID, &[3, 2], true).unwrap();
     let first = end.send(PacketType::Ack);
-    // Asking for the same again is no change of preferences.
+    // Requesting the same again is no change of preferences.
     end.engine.change(R, CCID, &[3, 2], true).unwrap();
     end.wait(10_000);
     let second = end.send(PacketType::DataAck);
@@ -120,7 +120,7 @@ fn a_wish_taken_back_in_time_is_never_sent() {
     end.engine.change(L, ACK_RATIO, &[2], false).unwrap();
     assert!(end.engine.is_settled());
     assert_eq!(end.send(PacketType::Ack).shows(), [""; 0]);
-    // Once it was sent, the peer may have taken it: the old value has to be asked for again.
+    // The peer may have processed the Change that was sent, so the old value is requested again.
     end.engine.change(L, ACK_RATIO, &[4], false).unwrap();
     end.send(PacketType::Ack);
     end.engine.change(L, ACK_RATIO, &[2], false).unwrap();
@@ -138,7 +138,7 @@ fn order_survives_the_wrapping_of_numbers() {
     end.engine.change(L, ACK_RATIO, &[7], false).unwrap();
     end.send(PacketType::Ack);
     end.receive_text(&["Confirm R(5; 0 7)"]).unwrap();
-    // Half the number space goes by without feature options, in steps that windows allow.
+    // Half the number space passes without feature options, in steps that windows allow.
     for quarter in 1..=3 {
         let distance = quarter * ((1 << 46) - 1);
         end.receive_at(start.add(distance), Some(end.gss), &[]).unwrap();

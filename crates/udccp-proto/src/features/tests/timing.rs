@@ -63,7 +63,7 @@ fn confirms_that_ride_on_other_packets_need_none_of_their_own() {
     assert!(!end.engine.take_packet_request(end.now));
 }
 
-/// Data would have to be DataAck, or be followed by an Ack, all along a negotiation.
+/// Otherwise data would have to be DataAck, or be followed by an Ack, during a whole negotiation.
 #[test]
 fn between_two_tries_of_a_change_no_packet_is_wanted_for_options() {
     let mut end = End::open(Role::Client);
