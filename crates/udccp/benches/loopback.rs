@@ -1,9 +1,9 @@
-//! Goodput of DCCP over the loopback interface against plain UDP, both peers on one core.
+//! Goodput of DCCP over the loopback interface compared with plain UDP, both peers on one core.
 //!
 //! `cargo bench -p udccp --bench loopback` prints one line for each contender and the ratio; `-- 3`
-//! measures for three seconds each. Plain UDP is given its best chance: it is measured with two
-//! threads, and with one thread that sends and receives in turn without any waiting, and the better
-//! one counts. The DCCP peers are two threads with a runtime and a UDP socket each.
+//! measures for three seconds each. Plain UDP is measured with two threads, and with one thread
+//! that sends and receives in turn without waiting; the better result counts. The DCCP peers are
+//! two threads with a runtime and a UDP socket each.
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock and starts threads")]
 #![allow(clippy::print_stdout, reason = "a benchmark prints its result")]
@@ -21,10 +21,10 @@ use udccp::{Connection, ConnectionStats, Listener, Options, ServiceCode};
 
 const MESSAGE_BYTES: usize = 1400;
 const SERVICE: ServiceCode = ServiceCode(0x6265_6e63);
-/// Messages handed over at once, as an application with data at hand does.
+/// Messages passed in one call, as by an application that has data ready.
 const BATCH: usize = 128;
 
-/// What one contender achieved.
+/// The result of one contender.
 struct Measured {
     name: &'static str,
     messages: u64,
@@ -110,7 +110,7 @@ fn udp_two_threads(span: Duration) -> Measured {
     Measured { name, messages, lost: sent.saturating_sub(messages), elapsed }
 }
 
-/// One thread that sends some and receives them: no switch, no waiting, no loss.
+/// One thread that alternately sends some messages and receives them, without switches or losses.
 fn udp_in_turn(span: Duration) -> Measured {
     let (sender, receiver, _) = sockets();
     let message = [7; MESSAGE_BYTES];
@@ -171,7 +171,7 @@ async fn send(client: &Connection, span: Duration) -> ConnectionStats {
     stats
 }
 
-/// Counts messages until the client closes; the time is that of the messages.
+/// Counts messages until the client closes. The time is from the first message to the last.
 async fn receive(server: &Connection) -> (u64, Duration) {
     let mut batch = Vec::with_capacity(1024);
     let mut messages = 0;

@@ -66,7 +66,7 @@ fn anywhere() -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], 0))
 }
 
-/// Connections of one client socket to one server socket, `at_once` of them under way.
+/// Connects one client socket to one server socket `count` times, `at_once` at a time.
 async fn handshakes(count: usize, at_once: usize) {
     let listener = Listener::bind(anywhere(), SERVICE).expect("a free port");
     let client = Endpoint::bind_with(anywhere(), &EndpointOptions::default()).expect("a socket");
@@ -224,7 +224,7 @@ fn bulk(count: usize, choice: &str) {
     );
 }
 
-/// Two threads with the defaults of blocking sockets, and a call for each message or for 32.
+/// Two threads with the defaults of blocking sockets, and one call per message or per 32 messages.
 fn stream(count: usize, is_many: bool) {
     let at_once = if is_many { 32 } else { 1 };
     let listener = blocking::Listener::bind(anywhere(), SERVICE).expect("a free port");
@@ -265,7 +265,7 @@ fn stream(count: usize, is_many: bool) {
     println!("messages_per_s {rate:.0} lost {}", count / at_once * at_once - messages);
 }
 
-/// Connections that do nothing; heap bytes and allocations of one end.
+/// Idle connections: heap bytes and allocations of one end.
 async fn idle(count: usize) {
     let listener = Listener::bind(anywhere(), SERVICE).expect("a free port");
     let client = Endpoint::bind(anywhere()).expect("a socket");

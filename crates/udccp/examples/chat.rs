@@ -1,4 +1,4 @@
-//! A chat of two: lines of the terminal go out while lines of the other side come in.
+//! A chat of two: lines from the terminal are sent while lines from the other side are printed.
 //!
 //! ```sh
 //! cargo run -p udccp --example chat -- listen 127.0.0.1:5004
@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     chat(connection, io::stdin().lock(), io::stdout())
 }
 
-/// Sends every line of `ours`, and writes what comes in to `theirs`, until one side has enough.
+/// Sends every line of `ours`, and writes received lines to `theirs`, until one side ends.
 pub fn chat(
     connection: Connection,
     ours: impl BufRead,

@@ -11,7 +11,7 @@ use std::net::Ipv4Addr;
 
 use udccp::{Connection, Listener, ServiceCode};
 
-/// Sends words to a server that sends them back; returns what came back.
+/// Sends words to an echo server. Returns the words that came back.
 pub async fn echo(words: &[&'static str]) -> Result<Vec<String>, Box<dyn Error>> {
     let service: ServiceCode = "SC:echo".parse()?;
     // Port 0: the system chooses a free one.
@@ -32,7 +32,7 @@ pub async fn echo(words: &[&'static str]) -> Result<Vec<String>, Box<dyn Error>>
         let answer = connection.recv().await?.ok_or("the server closed the connection")?;
         answers.push(String::from_utf8_lossy(&answer).into_owned());
     }
-    // Closing waits until the peer has what was sent, or until it is known that it has not.
+    // Closing waits until the peer has everything, or until that is known to have failed.
     connection.close().await?;
     server.await??;
     Ok(answers)

@@ -1,5 +1,5 @@
-//! An echo server with `epoll` and nothing else: no runtime, no thread of its own. Each connection
-//! and the listener have a descriptor that is ready whenever a call would not wait.
+//! An echo server that uses only `epoll`, without a runtime or threads of its own. The listener and
+//! each connection have a descriptor that is ready whenever a call would not wait.
 //!
 //! ```sh
 //! cargo run -p udccp --example epoll -- 127.0.0.1:5004
@@ -33,30 +33,30 @@ pub mod server {
     use udccp::blocking::{Connection, Listener};
     use udccp::{Outgoing, TryRecvError, TrySendError};
 
-    /// A client, and what it has not been sent back yet.
+    /// A client, and the messages not yet sent back to it.
     struct Client {
         connection: Connection,
         waiting: Option<Outgoing>,
     }
 
-    /// What became of the clients.
+    /// Counts of the clients served.
     #[derive(Debug, Default)]
     pub struct Served {
-        /// Clients that came and went.
+        /// Clients that connected and left.
         pub clients: usize,
-        /// The most at once.
+        /// Most clients at the same time.
         pub most: usize,
         /// Messages sent back.
         pub messages: u64,
     }
 
-    /// Serves clients until so many have come and gone.
+    /// Serves clients until `until` of them have come and gone.
     ///
     /// # Errors
-    /// What `epoll` or the listener says.
+    /// An error of `epoll` or of the listener.
     pub fn serve(listener: &Listener, until: usize) -> io::Result<Served> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
-        // Descriptors are the keys; that of the listener lives as long as the loop.
+        // Descriptors are the keys. That of the listener stays valid as long as the loop runs.
         let door = listener.as_raw_fd() as u64;
         epoll.add(listener, EpollEvent::new(EpollFlags::EPOLLIN, door))?;
         let mut clients: HashMap<u64, Client> = HashMap::new();
@@ -78,7 +78,7 @@ pub mod server {
                 } else if let Some(client) = clients.get_mut(&event.data()) {
                     let was_stuck = client.waiting.is_some();
                     if !echo(client, &mut served.messages) {
-                        // Its descriptor goes with it, and so does its place in the epoll.
+                        // This closes its descriptor, which removes it from the epoll too.
                         clients.remove(&event.data());
                         served.clients += 1;
                     } else if client.waiting.is_some() != was_stuck {
@@ -93,7 +93,8 @@ pub mod server {
         Ok(served)
     }
 
-    /// Sends back what waits, as far as there is room. Whether the client goes on.
+    /// Sends waiting messages back, as far as there is room. Returns whether the client is still
+    /// open.
     fn echo(client: &mut Client, messages: &mut u64) -> bool {
         loop {
             let message = match client.waiting.take() {

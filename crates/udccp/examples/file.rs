@@ -1,4 +1,4 @@
-//! A file in numbered pieces. DCCP never sends twice, so the receiver says which pieces it lacks.
+//! A file in numbered pieces. DCCP does not retransmit, so the receiver requests missing pieces.
 //!
 //! ```sh
 //! cargo run -p udccp --example file -- FROM TO
@@ -27,7 +27,7 @@ fn main() -> Outcome<()> {
     Ok(())
 }
 
-/// Sends `data` over the loopback interface, and gives what arrived.
+/// Sends `data` over the loopback interface, and returns what arrived.
 pub fn copy(data: Vec<u8>) -> Outcome<Vec<u8>> {
     let service: ServiceCode = "SC:file".parse()?;
     let listener = Listener::bind((Ipv4Addr::LOCALHOST, 0).into(), service)?;
@@ -40,7 +40,7 @@ pub fn copy(data: Vec<u8>) -> Outcome<Vec<u8>> {
     Ok(received)
 }
 
-/// Sends every piece, and again those that the receiver asks for, until it closes.
+/// Sends every piece, and again those that the receiver requests, until it closes.
 fn send(connection: &Connection, data: &[u8]) -> Outcome<()> {
     let piece = |n: usize| {
         let mut message = (n as u32).to_be_bytes().to_vec();
@@ -56,7 +56,7 @@ fn send(connection: &Connection, data: &[u8]) -> Outcome<()> {
     Ok(())
 }
 
-/// Puts pieces where they belong; asks for missing ones when nothing has come for a while.
+/// Stores received pieces, and requests missing ones when nothing has arrived for a while.
 fn receive(connection: &Connection, len: usize) -> Outcome<Vec<u8>> {
     connection.set_read_timeout(Some(Duration::from_millis(200)));
     let mut data = vec![0; len];

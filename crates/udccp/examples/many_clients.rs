@@ -17,7 +17,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// So many clients ask at once. Answers that were right.
+/// Runs `clients` clients at once. Returns the number of correct answers.
 pub async fn meet(clients: u32) -> Result<usize, Box<dyn Error>> {
     let service: ServiceCode = "SC:many".parse()?;
     let options = Options::new().backlog(clients as usize);

@@ -1,5 +1,5 @@
-//! An event loop of one's own with `poll(2)`: it connects, sends and reads without waiting in any
-//! call but `poll`. Runs on every Unix.
+//! A custom event loop with `poll(2)`: it connects, sends and reads without waiting in any call but
+//! `poll`. Runs on every Unix.
 //!
 //! ```sh
 //! cargo run -p udccp --example poll
@@ -35,7 +35,7 @@ pub mod client {
         poll(&mut fds, PollTimeout::NONE).map(drop)
     }
 
-    /// Sends so many messages to an echo server on a thread, and counts what comes back.
+    /// Sends `messages` messages to an echo server on a thread, and counts those that come back.
     pub fn run(messages: usize) -> Result<usize, Box<dyn Error>> {
         let service: ServiceCode = "SC:echo".parse()?;
         let listener = Listener::bind((Ipv4Addr::LOCALHOST, 0).into(), service)?;

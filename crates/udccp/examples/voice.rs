@@ -14,7 +14,7 @@ use udccp::{Connection, Listener, Options, Outgoing, ServiceCode};
 
 /// Time between two frames.
 const FRAME: Duration = Duration::from_millis(20);
-/// A frame that has not left by then is worth nothing.
+/// A frame that has not been sent by then is useless.
 const LIFETIME: Duration = Duration::from_millis(60);
 
 #[tokio::main]
@@ -24,8 +24,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A call of so many frames over the loopback interface. Frames heard, and frames that were too
-/// late to be sent.
+/// A call of `frames` frames over the loopback interface. Returns the number of frames received,
+/// and of those that were too late to be sent.
 pub async fn call(frames: u32) -> Result<(u64, u64), Box<dyn Error>> {
     let service: ServiceCode = "SC:voic".parse()?;
     // CCID 3 changes its rate smoothly, which suits voice.

@@ -55,8 +55,8 @@ impl Address {
         self.udp.port() == 0
     }
 
-    /// This address, unless its DCCP port is 0, at which nobody can listen. With one number for
-    /// both ports, as in `192.0.2.1:0`, it would mean raw IP.
+    /// This address, unless both ports are 0, as in `192.0.2.1:0`: that would mean raw IP, and
+    /// nobody can serve DCCP port 0.
     pub(crate) fn named(self) -> Result<Self, Error> {
         match (self.udp.port(), self.port) {
             (0, 0) => Err(Error::Refused { peer: self }),
@@ -69,7 +69,7 @@ impl Address {
         self.named().map_or_else(|_| self.udp.ip().to_string(), |named| named.to_string())
     }
 
-    /// What packets to this address are to the network: UDP or raw IP.
+    /// How the network sees packets to this address: as UDP or raw IP.
     pub(crate) fn envelope(&self) -> String {
         match self.udp.port() {
             0 => "IP protocol 33 (DCCP)".into(),
@@ -130,7 +130,7 @@ impl Address {
     }
 }
 
-/// Any port, of the address family of `peer`.
+/// The wildcard address of the same family as `peer`, with port 0.
 pub(crate) fn any_port(peer: SocketAddr) -> SocketAddr {
     match canonical(peer) {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),

@@ -8,7 +8,7 @@ use tokio::task::coop::poll_proceed;
 /// about a millisecond.
 const BATCH: usize = 16;
 
-/// Counts a call towards the task's budget, and has the task yield if that is used up.
+/// Counts a call against the task's budget, and makes the task yield once that is used up.
 pub(crate) fn counted<T>(
     cx: &mut Context<'_>,
     poll: impl FnOnce(&mut Context<'_>) -> Poll<T>,

@@ -80,10 +80,10 @@ impl EndpointOptions {
         Self::default()
     }
 
-    /// These settings, for UDP or raw IP as the address of a peer says.
+    /// These settings, with UDP or raw IP as in the address of a peer.
     ///
     /// # Errors
-    /// The address names no port.
+    /// The port of the address is 0.
     pub(crate) fn for_peer(self, peer: Address) -> Result<Self, Error> {
         peer.named().map(|peer| self.raw_ip(peer.is_raw()))
     }
@@ -144,7 +144,7 @@ impl EndpointOptions {
         self
     }
 
-    /// Whether it has to answer before there is a listener or a connection.
+    /// Whether the endpoint has to answer before there is a listener or a connection.
     pub(crate) fn answers_before_it_listens(&self) -> bool {
         let answers = self.answer_for_host;
         self.raw_ip && matches!(answers, AnswerForHost::Always | AnswerForHost::WhileOpen)

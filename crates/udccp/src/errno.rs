@@ -85,7 +85,7 @@ pub fn of_end(reason: CloseReason) -> i32 {
         | CloseReason::HandshakeTimeout
         | CloseReason::PeerSilent
         | CloseReason::CloseTimeout => libc::ETIMEDOUT,
-        // We found the peer at fault.
+        // We found a violation by the peer.
         _ => libc::EPROTO,
     }
 }
@@ -192,7 +192,7 @@ fn of_system(e: &io::Error) -> Option<i32> {
     e.raw_os_error()
 }
 
-/// The error number in an error of the system. Windows has none of `errno.h` there.
+/// The error number in an error of the system. On Windows, none of those are from `errno.h`.
 #[cfg(windows)]
 fn of_system(e: &io::Error) -> Option<i32> {
     Some(match e.kind() {

@@ -250,8 +250,8 @@ impl Error {
             CloseReason::ProtocolError { code: ResetCode::MandatoryError, data }
                 if ccid_asked_for(data).is_some() =>
             {
-                // The server insists on another one. Had our Request asked for any but the default,
-                // the server would have refused it.
+                // The server insists on another one. If our Request had asked for a CCID other than
+                // the default, the server would have refused it.
                 Self::CcidNotOffered { peer, ccid: DEFAULT_CCID }
             }
             CloseReason::ConnectTimeout | CloseReason::HandshakeTimeout => Self::NoAnswer { peer },
@@ -292,11 +292,11 @@ fn advice_on_system(e: &io::Error) -> &'static str {
     }
 }
 
-/// The CCID of a connection for which neither side asks for one (RFC 4340 section 10).
+/// The CCID of a connection if neither side requests one (RFC 4340 section 10).
 const DEFAULT_CCID: u8 = 2;
 
-/// The CCID that a Reset complains about, if it does: its data holds the type and the first bytes
-/// of the option that the peer could not obey (RFC 4340 section 5.6).
+/// The CCID that a Reset complains about, if it does: its data contains the type and first bytes of
+/// the option that the peer could not process (RFC 4340 section 5.6).
 fn ccid_asked_for(data: [u8; 3]) -> Option<u8> {
     const CCID: u8 = FeatureNumber::CCID.0;
     match data {
@@ -329,7 +329,7 @@ impl From<Error> for io::Error {
     fn from(e: Error) -> Self {
         use io::ErrorKind as Kind;
         let e = match e {
-            // It has an error number of the system, which our text would hide.
+            // It has a system error number, which our text would hide.
             Error::Io { source, .. } if source.raw_os_error().is_some() => return source,
             other => other,
         };

@@ -21,11 +21,11 @@ pub enum ConnectionEvent {
     MessageFate {
         /// The token of the message.
         token: u64,
-        /// What became of it.
+        /// The fate of the message.
         fate: MessageFate,
     },
-    /// The peer received data but did not deliver it to its application, or only damaged (Data
-    /// Dropped, RFC 4340 section 11.7).
+    /// The peer received data but did not deliver it to its application, or delivered it damaged
+    /// (Data Dropped, RFC 4340 section 11.7).
     PeerDropped {
         /// Why.
         code: DropCode,
@@ -41,7 +41,8 @@ pub enum ConnectionEvent {
         /// The new size in bytes.
         bytes: usize,
     },
-    /// The peer's application reads no more (RFC 4340 section 11.7.2). Nothing more can be sent.
+    /// The peer's application has stopped reading (RFC 4340 section 11.7.2). Nothing more can be
+    /// sent.
     PeerShutdownRead,
 }
 
@@ -62,9 +63,9 @@ impl ConnectionEvent {
     }
 }
 
-/// Most events that wait to be read. If there are more, the oldest are discarded, but never the
-/// fate of a message. Dropped messages go first: a whole queue of them can come at once, after the
-/// event that says why.
+/// Most unread events. If there are more, the oldest are discarded, but never the fate of a
+/// message. Events of dropped messages are discarded first, because a whole queue of them can come
+/// at once, after the event with the reason.
 const MAX_EVENTS: usize = 64;
 
 /// Unread events. Most connections have none.

@@ -1,6 +1,6 @@
 //! The methods that async and blocking connections share: those that do not wait.
 
-/// Writes these methods, for a type whose field `inner` leads to a `ConnHandle`.
+/// Writes these methods for a type whose field `inner` provides a `ConnHandle`.
 macro_rules! connection_methods {
     () => {
         /// Sends a message if there is room in the send queue, without waiting.

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use crate::{Address, Error};
 
-/// Time before the next address is tried as well (RFC 8305 section 5).
+/// Time before the next address is tried in parallel (RFC 8305 section 5).
 pub(crate) const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 
-/// Best first, the families alternating (RFC 8305 section 4).
+/// Best first, with alternating families (RFC 8305 section 4).
 pub(crate) fn interleaved(addresses: &[Address]) -> VecDeque<Address> {
     let first_is_v4 = addresses.first().is_some_and(|a| a.udp.is_ipv4());
     let of = |v4: bool| addresses.iter().copied().filter(move |a| a.udp.is_ipv4() == v4);
@@ -57,8 +57,8 @@ impl<C> Race<C> {
         }
     }
 
-    /// A connection, or why there is none. `Ready(None)` if an attempt failed and others are left,
-    /// so that the next one starts at once.
+    /// A connection, or why there is none. Returns `Ready(None)` if an attempt failed and others
+    /// are left, so that the next one starts at once.
     pub(crate) fn poll<T>(
         &mut self,
         cx: &mut Context<'_>,
@@ -111,8 +111,8 @@ mod tests {
         assert!(matches!(polled, Poll::Ready(Err(Error::Io { .. }))));
     }
 
-    /// RFC 8305 section 5: an attempt that fails makes room for the next at once, and a host is
-    /// refused when the last attempt has failed, not before.
+    /// RFC 8305 section 5: after an attempt fails, the next starts at once. The host counts as
+    /// refused only after the last attempt has failed.
     #[test]
     fn one_attempt_that_fails_leaves_the_others() {
         let mut cx = Context::from_waker(std::task::Waker::noop());

@@ -82,7 +82,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        // Most connections of a program share it.
+        // Shared by most connections of a program.
         static CONFIG: LazyLock<Arc<ConnectionConfig>> =
             LazyLock::new(|| Arc::new(default_config()));
         Self {
@@ -99,7 +99,7 @@ impl Default for Options {
 
 fn default_config() -> ConnectionConfig {
     ConnectionConfig {
-        // Room for a few full batches, so that a writer finds the next one filled.
+        // Enough for a few full batches, so that a writer finds the next one filled.
         send_queue_packets: 512,
         send_queue_bytes: 1 << 20,
         // CCID 2 if the peer allows it; CCID 3 or 4 if the peer offers only that one.

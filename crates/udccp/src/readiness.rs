@@ -80,7 +80,7 @@ impl EarlyReadiness {
     }
 }
 
-/// What a descriptor is to show.
+/// The condition that a descriptor is to show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Condition {
     pub(crate) readable: bool,
@@ -103,12 +103,12 @@ impl Condition {
 #[derive(Debug)]
 pub(crate) struct Signal {
     theirs: Arc<UnixStream>,
-    /// Closed to show an error.
+    /// Dropped to show an error.
     ours: Option<UnixStream>,
     shown: Condition,
 }
 
-/// Requested from the system for each direction; it grants its minimum.
+/// Requested from the system for each direction, which raises it to its minimum.
 const BUFFER_BYTES: usize = 1024;
 
 /// More than the smallest send buffer holds.
@@ -139,8 +139,8 @@ impl Signal {
         if was.writable && !to.writable {
             fill(&self.theirs);
         }
-        // An end is shown first and in one step: a waiting program wakes at the first of several
-        // steps.
+        // An end is shown first and in one step, because a waiting program wakes at the first of
+        // several steps.
         if to.failed {
             self.ours = None;
             return;
@@ -228,7 +228,7 @@ mod tests {
         }
     }
 
-    /// A program that waited for a handshake mistook POLLIN alone, the first half of its failure,
+    /// A program that waited for a handshake once took POLLIN alone, the first half of a failure,
     /// for data.
     #[test]
     #[expect(clippy::disallowed_methods, reason = "somebody has to wait meanwhile")]

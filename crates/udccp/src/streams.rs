@@ -33,7 +33,8 @@ impl Stream for RecvHalf {
 #[derive(Debug)]
 pub struct MessageSink {
     half: SendHalf,
-    /// A message for which `poll_ready` found room that another handle of the connection then used.
+    /// A message for which `poll_ready` found room that another handle of the connection used
+    /// since.
     waiting: Option<Outgoing>,
 }
 

@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use crate::shared::Waiting;
 
-/// Most messages that wait to be read. Of more, the oldest are discarded.
+/// Most unread messages. If there are more, the oldest are discarded.
 const MAX_WAITING: usize = 64;
 
 /// Bytes 4 to 8 of every STUN message (RFC 8489 section 5).
@@ -33,7 +33,7 @@ pub fn is_stun(payload: &[u8]) -> bool {
     payload[0] & 0xc0 == 0 && length % 4 == 0 && payload.len() == HEADER_BYTES + length
 }
 
-/// STUN messages that were not read yet.
+/// STUN messages not read yet.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     messages: VecDeque<(Bytes, SocketAddr)>,
@@ -41,7 +41,7 @@ pub(crate) struct Inbox {
 }
 
 impl Inbox {
-    /// Adds a message that arrived.
+    /// Adds a received message.
     pub(crate) fn push(&mut self, message: Bytes, from: SocketAddr) {
         if self.messages.len() == MAX_WAITING {
             self.messages.pop_front();
@@ -49,7 +49,7 @@ impl Inbox {
         self.messages.push_back((message, from));
     }
 
-    /// The oldest message.
+    /// Takes the oldest message.
     pub(crate) fn pop(&mut self) -> Option<(Bytes, SocketAddr)> {
         self.messages.pop_front()
     }

@@ -1,5 +1,5 @@
-//! Addresses that are more than they look: of several hosts' interfaces, of one link, of IPv4 in
-//! IPv6, and of no host in particular.
+//! Special addresses: of hosts with several interfaces, link-local ones, IPv4 mapped into IPv6, and
+//! unspecified ones.
 
 #![cfg(target_os = "linux")]
 
@@ -15,7 +15,7 @@ use udccp::{Address, ConnectionEvent, EndpointOptions, Error, Options, ServiceCo
 
 const SERVICE: ServiceCode = ServiceCode(0x7465_7374);
 const PORT: u16 = 5004;
-/// A test that hangs fails instead.
+/// Time limit, so that a test that hangs fails.
 const LIMIT: Option<Duration> = Some(Duration::from_secs(20));
 
 fn at(text: &str) -> SocketAddr {
@@ -27,7 +27,7 @@ fn below(is_raw: bool) -> EndpointOptions {
     EndpointOptions::new().raw_ip(is_raw)
 }
 
-/// A service at an address; over raw IP its UDP port says nothing.
+/// A service at an address. Over raw IP its UDP port is ignored.
 fn service(is_raw: bool, ip: SocketAddr) -> Address {
     let udp_port = if is_raw { 0 } else { PORT };
     Address { udp: ip, port: PORT }.over_udp_port(udp_port)
@@ -44,7 +44,7 @@ fn connect(from: SocketAddr, to: Address) -> Result<Connection, Error> {
     endpoint.connect(to, SERVICE, &Options::default(), LIMIT)
 }
 
-/// A message and its answer.
+/// Exchanges a message and its answer.
 fn talk(client: &Connection, listener: &Listener) -> Connection {
     let server = listener.accept_within(LIMIT).unwrap();
     for end in [client, &server] {
@@ -57,7 +57,7 @@ fn talk(client: &Connection, listener: &Listener) -> Connection {
     server
 }
 
-/// Ends both sides, so that the port is free.
+/// Closes both sides, so that the port is free.
 fn close(client: &Connection, server: &Connection) {
     client.close().unwrap();
     server.closed(LIMIT).unwrap();
@@ -135,7 +135,8 @@ fn no_address_in_particular_is_this_host() {
     }
 }
 
-/// Where both ports are one number, port 0 was raw IP: nobody answered, or raw IP was not allowed.
+/// A regression: with one number for both ports, 0 meant raw IP: nobody answered, or it was not
+/// permitted.
 #[test]
 fn nobody_serves_port_0() {
     let peer = Address::from(at("127.0.0.1:0"));
@@ -156,7 +157,7 @@ fn nobody_serves_port_0() {
     assert!(e.to_string().contains("is not a DCCP address"), "{e}");
 }
 
-/// A listener of DCCP port 0 was to be had, and no address of its own led there.
+/// A regression: a listener on DCCP port 0 was possible, but none of its addresses reached it.
 #[test]
 fn a_listener_of_any_port_has_that_of_its_socket() {
     let endpoint = Endpoint::bind(at("127.0.0.1:0")).unwrap();
@@ -199,7 +200,7 @@ fn hosts_talk_over_addresses_of_their_link() {
             assert_eq!(server.peer_addr().ip(), IpAddr::V6(*here.ip()));
             close(&client, &server);
         }
-        // An endpoint that is bound to a link knows which.
+        // An endpoint bound to a link-local address knows the link.
         let listener = right.on(move || listen(is_raw, at("[::]:0")));
         let peer = service(is_raw, SocketAddrV6::new(*there.ip(), 0, 0, 0).into());
         let client = left.on(move || connect(here.into(), peer).unwrap());
@@ -222,10 +223,10 @@ fn a_host_with_two_addresses_answers_and_is_told_of_narrow_links_at_each() {
         for is_raw in [false, true] {
             let (asked, any) = (at(asked), at(any));
             if is_raw && asked.is_ipv4() != any.is_ipv4() {
-                // Such a socket has one IP version.
+                // Such a socket has a single IP version.
                 continue;
             }
-            // A host remembers how narrow a path is.
+            // A host caches the MTU of a path, so each case has a new network.
             let net = Network::new();
             net.router.set_mtu("left", 1300);
             net.client.set_mtu("eth0", 1300);
@@ -237,7 +238,7 @@ fn a_host_with_two_addresses_answers_and_is_told_of_narrow_links_at_each() {
     }
 }
 
-/// A server that has begun to listen, and in the end tells the lengths of its messages.
+/// A server that listens, and at the end sends the lengths of its messages.
 fn lengths_that_arrive(net: &Network) -> mpsc::Receiver<Vec<usize>> {
     let (tell, listening) = mpsc::channel();
     let served = net.server.start(move || {
@@ -252,7 +253,8 @@ fn lengths_that_arrive(net: &Network) -> mpsc::Receiver<Vec<usize>> {
     served
 }
 
-/// A client whose own interface becomes narrower; below 576 bytes too, which no router is believed.
+/// The MTU of the client's own interface decreases, even below 576 bytes, which no router's report
+/// can cause.
 #[test]
 fn an_interface_that_becomes_narrower_is_asked_and_believed() {
     if !inside("an_interface_that_becomes_narrower_is_asked_and_believed") {
@@ -286,8 +288,8 @@ fn an_interface_that_becomes_narrower_is_asked_and_believed() {
     }
 }
 
-/// A client that connects through a narrow interface and moves to another one, or whose own becomes
-/// wider.
+/// A client connects through an interface with a small MTU and moves to another one, or its own MTU
+/// increases.
 #[test]
 fn an_interface_that_becomes_wider_is_asked_and_used() {
     if !inside("an_interface_that_becomes_wider_is_asked_and_used") {
@@ -315,7 +317,7 @@ fn an_interface_that_becomes_wider_is_asked_and_used() {
     assert_eq!(served.recv().unwrap(), [most]);
 }
 
-/// Without probes, only what the router says makes messages smaller.
+/// Without probes, only the router's report makes messages smaller.
 fn is_told_of_a_narrow_link(net: &Network, asked: SocketAddr, any: SocketAddr, is_raw: bool) {
     let (tell, listening) = mpsc::channel();
     let served = net.server.start(move || {

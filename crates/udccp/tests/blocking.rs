@@ -17,7 +17,7 @@ fn pair(options: &Options) -> (Connection, Connection) {
     (client, listener.accept_within(limit).unwrap())
 }
 
-/// A test that hangs fails instead.
+/// Runs `work` with a time limit, so that a test that hangs fails.
 fn within<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let (tell, hear) = mpsc::channel();
     let worker = thread::Builder::new().spawn(move || tell.send(work())).unwrap();
@@ -54,7 +54,7 @@ fn messages_go_both_ways_and_close_delivers_the_queue() {
 fn a_slow_reader_loses_nothing() {
     within(|| {
         let options = Options::default().recv_queue(128 << 10, 256);
-        // The queue is to be delivered however busy the machine is.
+        // Long enough to deliver the queue even on a busy machine.
         let (client, server) = pair(&options.close_linger(Duration::from_secs(60)));
         let sending = thread::Builder::new()
             .spawn(move || {
@@ -101,7 +101,7 @@ fn sending_times_out_when_the_peer_reads_nothing() {
 #[expect(clippy::disallowed_methods, reason = "a test that hangs fails")]
 fn one_who_asks_again_and_again_and_never_waits_gets_what_arrives() {
     within(|| {
-        // Without timers of the connection's own, which would have the thread look.
+        // The connection has no timers of its own that would make the thread run.
         let patient = Ccid2Options::new().delayed_ack(Duration::from_secs(600));
         let (client, server) = pair(&Options::default().keep_alive(None).ccid2(patient));
         let next = Duration::from_micros(50);
@@ -110,7 +110,7 @@ fn one_who_asks_again_and_again_and_never_waits_gets_what_arrives() {
                 server.send(numbered(n, 4)).unwrap();
                 assert_eq!(number_of(&client.recv().unwrap().unwrap()), n);
             }
-            // Now a thread that reads may drive, and none comes to wait.
+            // Now a reading thread may drive, but none is waiting.
             server.send(numbered(20, 4)).unwrap();
             let started = Instant::now();
             let message = loop {
@@ -195,9 +195,9 @@ fn in_thread<T: Send + 'static>(
     thread::Builder::new().spawn(work).unwrap()
 }
 
-/// A client and a server that have asked and answered until both drive their sockets themselves.
+/// A client and a server that have exchanged messages until both drive their sockets themselves.
 fn talking() -> (Connection, Connection) {
-    // Nothing is to wake anybody by and by.
+    // No timer may wake anything later.
     let (client, server) = pair(&Options::default().keep_alive(None).idle_limit(None));
     let answering = server.clone();
     let answers = in_thread(move || {
@@ -219,10 +219,10 @@ fn a_reader_that_drives_the_socket_notices_what_other_threads_do() {
     within(|| {
         let (client, server) = talking();
         let other = client.clone();
-        // Mostly it drives by then.
+        // Usually it drives by then.
         let closing = in_thread(move || {
             thread::park_timeout(Duration::from_millis(50));
-            // The peer has no answer to that which could wake anybody.
+            // The peer sends no answer to a Reset that could wake a thread.
             other.abort();
         });
         client.send("one more").unwrap();
@@ -252,7 +252,7 @@ fn a_reader_that_drove_and_stays_away_leaves_the_socket_to_its_thread() {
         let reading = client.clone();
         reading.set_read_timeout(None);
         let reader = in_thread(move || while reading.recv().unwrap().is_some() {});
-        // Several wait now: for messages, and for all to be accounted for.
+        // Several tasks wait now: for messages, and for everything to be acknowledged.
         for _ in 0..50 {
             client.send("one way").unwrap();
             client.acknowledged(Some(Duration::from_secs(20))).unwrap();
@@ -269,7 +269,7 @@ impl std::task::Wake for Task {
     fn wake(self: std::sync::Arc<Self>) {}
 }
 
-/// As with executors whose wakers are all that holds a task.
+/// Some executors keep a task only by its wakers.
 #[test]
 fn a_connection_that_is_dropped_lets_go_of_tasks_that_own_others() {
     within(|| {

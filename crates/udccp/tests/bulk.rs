@@ -1,4 +1,4 @@
-//! Tens of thousands of messages over the loopback interface: none is lost, whoever is slow.
+//! Tens of thousands of messages over the loopback interface: none is lost, whichever end is slow.
 
 mod common;
 
@@ -79,13 +79,13 @@ fn a_reader_that_pauses_loses_nothing() {
     });
 }
 
-/// What a burst of up to 300 messages needs of its sender.
+/// Settings for a sender of bursts of up to 300 messages.
 fn bursting() -> Options {
     let at_once = Ccid2Options::new().initial_window(InitialWindow::Packets(300));
     Options::default().ccid2(at_once).sequence_window(2_000)
 }
 
-/// Both ends of a connection to a listener on `endpoint` whose receive queue holds so many
+/// Both ends of a connection to a listener on `endpoint` whose receive queue holds this many
 /// messages.
 async fn to_queue_of(messages: usize, endpoint: &Endpoint, port: u16) -> (Connection, Connection) {
     let server = Options::default().recv_queue(1 << 20, messages);
@@ -97,7 +97,7 @@ async fn to_queue_of(messages: usize, endpoint: &Endpoint, port: u16) -> (Connec
     (connected.unwrap(), accepted.unwrap())
 }
 
-/// An endpoint where each datagram takes a buffer of its own.
+/// An endpoint in which each datagram uses its own buffer.
 fn without_offload() -> Endpoint {
     let alone = EndpointOptions::default().offload(false);
     Endpoint::bind_with(localhost(false), &alone).unwrap()
@@ -116,7 +116,7 @@ fn a_burst_longer_than_the_receive_queue_waits_until_its_reader_had_a_turn() {
     run(async {
         let endpoint = without_offload();
         let (client, server) = to_queue_of(100, &endpoint, 7).await;
-        // Nothing else runs before all of them are in the kernel's buffer.
+        // No other task runs before all of them are in the kernel's buffer.
         for n in 0..200 {
             client.try_send(numbered(n, 100)).unwrap();
         }
@@ -143,7 +143,7 @@ fn a_burst_beside_packets_of_another_connection_waits_too() {
     });
 }
 
-/// Two threads, each with its own runtime, and a kernel buffer of a size that systems have.
+/// Two threads, each with its own runtime, and a kernel buffer of a realistic size.
 fn sent_and_received(options: EndpointOptions, len: usize) -> (ConnectionStats, u64) {
     let (tell, hear) = std::sync::mpsc::channel();
     let server = std::thread::Builder::new().spawn(move || {

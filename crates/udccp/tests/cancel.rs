@@ -1,5 +1,5 @@
 //! Cancel safety: a future that is polled once and dropped has taken nothing and sent nothing, and
-//! leaves everything as it was for the next call.
+//! does not affect the next call.
 
 mod common;
 
@@ -13,7 +13,7 @@ use common::{SERVICE, listener, localhost, number_of, numbered, pair, run};
 use futures_util::FutureExt;
 use udccp::{Connection, ConnectionEvent, Endpoint, MessageFate, Options, Outgoing};
 
-/// What a call gives at once; else it is cancelled.
+/// The result of a call if it is ready at once; otherwise the call is cancelled.
 fn once<T>(call: impl Future<Output = T>) -> Option<T> {
     call.now_or_never()
 }
@@ -201,7 +201,7 @@ impl Wake for Task {
     fn wake(self: Arc<Self>) {}
 }
 
-/// A connection may see many short tasks that wait for one thing or another beside it.
+/// Many short tasks may each wait on one connection.
 #[test]
 fn a_wait_that_is_cancelled_keeps_nothing_of_its_task() {
     run(async {
@@ -233,7 +233,7 @@ fn a_wait_that_is_cancelled_keeps_nothing_of_its_task() {
     });
 }
 
-/// As an event loop does that gives up a wait.
+/// As in an event loop that gives up a wait.
 #[test]
 fn a_hand_written_wait_that_is_taken_back_keeps_nothing_of_its_task() {
     run(async {

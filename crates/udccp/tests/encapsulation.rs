@@ -1,4 +1,4 @@
-//! RFC 6773 over real sockets: UDP ports, ECN, and STUN beside DCCP.
+//! RFC 6773 over real sockets: UDP ports, ECN, and STUN on the same port as DCCP.
 
 mod common;
 
@@ -67,7 +67,7 @@ fn stun_messages_go_to_the_application_and_dccp_does_not_notice() {
         let (len, source) = other.recv_from(&mut buffer).unwrap();
         assert_eq!((&buffer[..len], source), (&binding_request(2)[..], endpoint.local_addr()));
         assert!(matches!(endpoint.send_stun(b"no STUN", from), Err(Error::Io { .. })));
-        // DCCP from a port whose first byte looks like STUN's, on the same socket.
+        // DCCP from a port whose first byte could be STUN's, on the same socket.
         let peer = Address { udp: endpoint.local_addr(), port: 5001 };
         let client = Endpoint::bind(localhost(false)).unwrap();
         let low = Options::default().local_port(1);

@@ -1,4 +1,4 @@
-//! Closing, lingering, cancelling; and calls that look before they take.
+//! Closing, lingering and cancelling, and calls that peek.
 
 #![expect(clippy::disallowed_methods, reason = "a test of sockets waits and has threads")]
 
@@ -56,7 +56,7 @@ fn the_end_of_a_connection_before_its_accept_is_seen_after_it() {
             client.set_linger(linger);
             let end = client.close().await;
             assert_eq!(end.is_ok(), !linger.is_zero(), "{end:?}");
-            // The server may hear of it only now.
+            // The server may process the Request only now.
             let server = listener.accept().await.unwrap();
             let end = server.closed().await;
             assert_eq!(end.is_ok(), !linger.is_zero(), "{end:?}");
@@ -101,13 +101,13 @@ fn a_drop_that_waits_returns_when_the_peer_has_confirmed() {
     drop(client);
     assert!(other.close_reason().is_none(), "not the last handle");
     drop(other);
-    // A connection that is over is no longer live, whatever TIMEWAIT it has.
+    // A connection that has ended is no longer live, even in TIMEWAIT.
     endpoint.wait_idle(Some(Duration::ZERO)).expect("it is over already");
     assert_eq!(server.recv().unwrap().unwrap(), "last words");
     assert_eq!(server.recv().unwrap(), None);
 }
 
-/// Settings with which Closes leave for longer than any test lasts.
+/// Settings with which Closes are sent for longer than any test lasts.
 fn patient() -> Options {
     Options::default().close_retries(1000).close_linger(SHORT)
 }
@@ -224,7 +224,7 @@ fn a_queue_filled_to_the_brim_becomes_writable() {
         let (client, server) = pair(&few, &Options::default()).await;
         tokio::spawn(async move { while let Ok(Some(_)) = server.recv().await {} });
         for _ in 0..100 {
-            // Nothing was ever refused, and still the wait ends.
+            // No message was refused, and still the wait ends.
             while client.stats().unwrap().send_queue_packets < 8 {
                 client.try_send(vec![0; 1000]).unwrap();
             }

@@ -13,7 +13,7 @@ use udccp::{
 };
 use udccp_testkit::{Relay, pass};
 
-/// Hangs fail.
+/// Time limit, so that a test that hangs fails.
 const PATIENCE: Option<Duration> = Some(Duration::from_secs(30));
 
 /// Fails fast: two Requests, 200 ms apart.
@@ -53,7 +53,7 @@ fn a_closed_udp_port_is_refused_at_once() {
     run(async {
         for v6 in [false, true] {
             let closed = UdpSocket::bind(localhost(v6)).unwrap().local_addr().unwrap();
-            // A single Request for an hour: who does not hear the ICMP message gets no answer.
+            // A single Request per hour, so only the ICMP message can be the answer.
             let once = Options::default().initial_rto(Duration::from_secs(3600));
             let e = Connection::connect_with(closed, SERVICE, &once).await.unwrap_err();
             assert!(matches!(e, Error::PortClosed { .. }) && e.is_refusal(), "{e}");
@@ -144,7 +144,7 @@ fn wrong_settings_are_refused_before_anything_is_sent() {
         assert!(matches!(e, Error::Config(_)) && e.to_string().contains("77"), "{e}");
         let e = endpoint.connect(peer.over_udp_port(0), SERVICE, &unknown).await.unwrap_err();
         assert!(matches!(e, Error::Connect(_)), "{e}");
-        // No setting has to change.
+        // The advice does not ask for a change of settings.
         assert!(e.advice().contains("UDP or raw IP"), "{}", e.advice());
         assert_eq!(endpoint.stats().datagrams_sent, 0);
     });
@@ -219,7 +219,7 @@ fn the_endpoint_of_a_plain_connect_waits_for_what_was_dropped() {
         let endpoint = client.endpoint();
         drop(client);
         endpoint.wait_idle().await;
-        // What the peer has confirmed, it has got.
+        // Messages that the peer has acknowledged arrive.
         for n in 0..100 {
             assert_eq!(number_of(&server.recv().await.unwrap().unwrap()), n);
         }
@@ -235,7 +235,7 @@ fn a_closed_connection_that_is_kept_is_idle() {
         let (client, server) = pair(&Options::default(), &Options::default()).await;
         client.close().await.unwrap();
         server.closed().await.unwrap();
-        // Both handles live, and the client's end is in TIMEWAIT for four minutes.
+        // Both handles exist, and the client's end is in TIMEWAIT for four minutes.
         client.endpoint().wait_idle().await;
         server.endpoint().wait_idle().await;
     });
@@ -291,7 +291,7 @@ fn the_end_of_the_runtime_ends_every_wait() {
     });
 }
 
-/// Calls that need not wait fail too, after what had arrived was read. Here nothing closes the
+/// Calls that do not wait fail too, after everything that arrived was read. Here nothing closes the
 /// connections, which would hide it.
 #[test]
 fn the_end_of_the_runtime_fails_calls_that_do_not_wait() {

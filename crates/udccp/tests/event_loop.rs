@@ -1,5 +1,5 @@
 //! Event loops that wait for changes of the descriptor (edge-triggered, as mio and tokio do) and
-//! else try, over random sequences of calls at both ends.
+//! otherwise just try, over random sequences of calls at both ends.
 
 #![expect(clippy::print_stdout, reason = "a failure shows its seed")]
 #![cfg(target_os = "linux")]
@@ -14,7 +14,7 @@ use udccp::{Options, QueuePolicy, Readiness, TryRecvError, TrySendError};
 use udccp_base::{Rng, Seed};
 use udccp_testkit::lives;
 
-/// A test that hangs fails instead.
+/// Time limit, so that a test that hangs fails.
 const LIMIT_MS: u16 = 20_000;
 const MESSAGES: u32 = 400;
 
@@ -23,7 +23,7 @@ fn below(random: &mut Rng, n: u32) -> u32 {
     random.below(u64::from(n)) as u32
 }
 
-/// One end, and what its event loop believes.
+/// One end, and the state that its event loop assumes.
 struct End {
     connection: Connection,
     may_read: bool,
@@ -42,7 +42,7 @@ impl End {
         Self { connection, may_read, may_write, sent, read, closes_after, has_closed, has_ended }
     }
 
-    /// What an end knows, and its connection.
+    /// The assumed state of an end, and its connection, as text.
     fn state(&self) -> String {
         let loop_has = (self.may_read, self.may_write, self.has_closed, self.has_ended);
         let recv = self.connection.try_recv();
@@ -50,7 +50,7 @@ impl End {
         format!("{loop_has:?} {:?} {recv:?} {said:?}", self.connection.state())
     }
 
-    /// Reads some; `is_told`: its descriptor has said just now that there is something.
+    /// Reads some messages. `is_told`: its descriptor has just reported that there are some.
     fn read_some(&mut self, most: u32, is_told: bool) {
         for n in 0..most {
             match self.connection.try_recv() {
@@ -99,7 +99,7 @@ impl End {
     }
 }
 
-/// What `poll` says of a descriptor.
+/// The events that `poll` reports for a descriptor.
 fn polled(fd: &Readiness) -> PollFlags {
     let mut fds = [PollFd::new(fd, PollFlags::IN | PollFlags::OUT | PollFlags::RDHUP)];
     poll(&mut fds, Some(&Timespec::default())).expect("a descriptor");

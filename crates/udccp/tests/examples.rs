@@ -1,4 +1,4 @@
-//! The examples do what they say.
+//! The examples work as described.
 
 #![allow(dead_code, unreachable_pub, reason = "the examples are programs of their own")]
 

@@ -1,5 +1,5 @@
-//! Messages with a token: each has exactly one fate, over a path that loses packets or goes silent,
-//! and when the connection closes with data on its way.
+//! Messages with a token: each has exactly one fate, over a path that loses packets or fails, and
+//! when the connection closes with data in flight.
 
 mod common;
 
@@ -19,7 +19,7 @@ fn of(ccid: u8) -> Options {
     Options::default().ccid(ccid)
 }
 
-/// A client and a server end, with a relay between them that follows a rule from then on.
+/// A client and a server, with a relay between them that follows a rule.
 async fn over_relay(options: &Options, rule: impl Rule) -> (Connection, Connection, Relay) {
     let listener = listener(options);
     let server = listener.local_addr();
@@ -35,7 +35,7 @@ fn message(n: u32) -> Outgoing {
     Outgoing::new(numbered(n, 400)).token(n.into())
 }
 
-/// The fates of the next `count` messages with a token; one of each.
+/// The fates of the next `count` messages with a token, exactly one each.
 async fn fates(connection: &Connection, count: usize) -> BTreeMap<u64, MessageFate> {
     let mut fates = BTreeMap::new();
     while fates.len() < count {

@@ -23,7 +23,7 @@ fn flushed_does_not_wait_for_what_a_reset_drops() {
     run(async {
         let options = Options::default();
         let (client, server) = pair(&options, &options).await;
-        // More than the first window takes; no acknowledgement is read before the Reset.
+        // More than fits in the first window. No acknowledgement is read before the Reset.
         for n in 0..200 {
             client.try_send(numbered(n, 1000)).unwrap();
         }

@@ -1,12 +1,12 @@
-//! ICMP messages, forged and true, on live connections over UDP and over raw IP, in a network
+//! Forged and real ICMP messages during connections over UDP and over raw IP, in a network
 //! namespace of their own.
 //!
-//! Who does not see the packets can guess ports, but not sequence numbers (RFC 4340 section 14.1):
-//! whatever such a one says, nothing is lost, nothing ends and no packet becomes smaller. Who sees
-//! them can make packets smaller, down to what every host takes, and no more.
+//! An attacker who does not see the packets can guess ports, but not sequence numbers (RFC 4340
+//! section 14.1). Such messages must not lose packets, end connections or make packets smaller. An
+//! attacker who sees packets can make them smaller, but not below what every host accepts.
 //!
-//! `UDCCP_LIVES=200 cargo test -p udccp --test icmp_lives` lives more lives, from `UDCCP_TEST_SEED`
-//! on.
+//! `UDCCP_LIVES=200 cargo test -p udccp --test icmp_lives` runs more cases, starting at
+//! `UDCCP_TEST_SEED`.
 
 #![cfg(target_os = "linux")]
 
@@ -35,14 +35,14 @@ const COUNT: u32 = 300;
 const IPV4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const IPV6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
 
-/// What DCCP's header and options leave to a message of a packet that every host takes (RFC 791,
-/// RFC 8200) over raw IP; UDP's header takes 8 bytes more.
+/// The room for a message, after DCCP's header and options, in a packet that every host accepts
+/// (RFC 791, RFC 8200) over raw IP. UDP's header takes 8 bytes more.
 fn least_message(host: IpAddr) -> usize {
     let packet = if host.is_ipv4() { 576 - 20 } else { 1280 - 40 };
     packet - 8 - 16 - 24
 }
 
-/// Headers of DCCP packets from this UDP port to that one, or of raw IP.
+/// Headers of DCCP packets, after a UDP header unless over raw IP.
 type Seen = Arc<Mutex<VecDeque<Vec<u8>>>>;
 
 fn checksum(bytes: &[u8]) -> u16 {
@@ -53,12 +53,12 @@ fn checksum(bytes: &[u8]) -> u16 {
     !((folded & 0xffff) + (folded >> 16)) as u16
 }
 
-/// Type and code of messages about packets that did not arrive. The last two say that the peer's
-/// host refuses them: three of those end a connection where they are believed.
+/// Types and codes of messages about packets that did not arrive. The last two mean that the peer's
+/// host refuses them: three of those end a connection if they are accepted.
 const KINDS: [(u8, u8); 9] =
     [(3, 0), (3, 1), (3, 4), (3, 4), (3, 10), (3, 13), (11, 0), (3, 2), (3, 3)];
 
-/// The same of ICMP for IPv6.
+/// The same for ICMPv6.
 const KINDS_V6: [(u8, u8); 9] =
     [(1, 0), (1, 3), (2, 0), (2, 0), (1, 1), (1, 5), (3, 0), (4, 1), (1, 4)];
 
@@ -77,7 +77,7 @@ fn icmp((kind, code): (u8, u8), rng: &mut Rng, protocol: u8, quoted: &[u8]) -> V
     message
 }
 
-/// The same for IPv6; the system computes the checksum.
+/// The same for ICMPv6; the system computes the checksum.
 fn icmp_v6((kind, code): (u8, u8), rng: &mut Rng, protocol: u8, quoted: &[u8]) -> Vec<u8> {
     const MTUS: [u32; 10] = [0, 1, 68, 576, 1279, 1280, 1281, 1400, 65_535, u32::MAX];
     let mtu = MTUS[rng.below(10) as usize];
@@ -92,7 +92,7 @@ fn icmp_v6((kind, code): (u8, u8), rng: &mut Rng, protocol: u8, quoted: &[u8]) -
     message
 }
 
-/// Sends ICMP messages about packets that were seen: about these, or, `blind`, with another number.
+/// Sends ICMP messages about observed packets or, if `blind`, with different sequence numbers.
 async fn attack(seed: u64, host: IpAddr, seen: Seen, protocol: u8, blind: bool) {
     let mut rng: Rng = Seed(seed).stream("attack");
     let (domain, carrier, kinds) = match host {
@@ -102,7 +102,7 @@ async fn attack(seed: u64, host: IpAddr, seen: Seen, protocol: u8, blind: bool) 
     let message = if host.is_ipv4() { icmp } else { icmp_v6 };
     let socket = Socket::new(domain, Type::RAW, Some(carrier)).unwrap();
     let victim = SocketAddr::from((host, 0)).into();
-    // Where the DCCP header begins in what is quoted.
+    // The offset of the DCCP header in the quoted bytes.
     let dccp = if protocol == 17 { 8 } else { 0 };
     loop {
         sleep(Duration::from_micros(rng.below(2000))).await;
@@ -130,9 +130,9 @@ fn note(seen: &Seen, packet: Vec<u8>) {
     seen.push_back(packet);
 }
 
-/// Hears all packets of this protocol of this host.
+/// Records all packets of this protocol on this host.
 async fn listen_in(host: IpAddr, protocol: u8, seen: Seen) {
-    // A raw socket of IPv4 reads the IP header, too.
+    // A raw IPv4 socket also reads the IP header.
     let (domain, ip_header) = if host.is_ipv4() { (Domain::IPV4, 20) } else { (Domain::IPV6, 0) };
     let socket = Socket::new(domain, Type::RAW, Some(Protocol::from(i32::from(protocol)))).unwrap();
     socket.set_nonblocking(true).unwrap();
@@ -146,7 +146,7 @@ async fn listen_in(host: IpAddr, protocol: u8, seen: Seen) {
     }
 }
 
-/// All messages arrive, in order; where packets become smaller, some may be too large to leave.
+/// All messages arrive, in order. If packets become smaller, some may be too large to send.
 async fn talk(from: &Connection, to: &Connection, rng: &mut Rng, blind: bool) {
     let pauses = rng.below(1000);
     let least = least_message(from.local_addr().ip());
@@ -175,13 +175,13 @@ async fn talk(from: &Connection, to: &Connection, rng: &mut Rng, blind: bool) {
     tokio::join!(sending, receiving);
 }
 
-/// A relay that lets the attacker see what the client's host sends, and where it is.
+/// A relay that shows the attacker the packets of the client's host, and their addresses.
 async fn overheard(server: SocketAddr, from: u16, seen: &Seen) -> Relay {
     let (copies, to) = (Arc::clone(seen), Arc::new(Mutex::new(0)));
     let relay_port = Arc::clone(&to);
     let rule = move |from_client: bool, packet: &mut Vec<u8>| {
         if from_client && packet.len() >= 24 {
-            // As the client's host sent it.
+            // As sent by the client's host.
             let mut quoted = [from, *relay_port.lock().unwrap()].map(u16::to_be_bytes).concat();
             quoted.extend_from_slice(&(packet.len() as u16 + 8).to_be_bytes());
             quoted.extend_from_slice(&[0, 0]);
@@ -222,7 +222,7 @@ async fn life(seed: u64, host: IpAddr, raw: bool, blind: bool) {
         let patience = if blind { PATIENCE } else { Duration::from_millis(500) };
         let (a, b) = match tokio::join!(connecting, timeout(patience, listener.accept())) {
             (Ok(Ok(a)), Ok(Ok(b))) if a.local_addr().port == b.peer_addr().port => (a, b),
-            // Who sees a handshake can end it, at either side.
+            // An attacker who sees a handshake can end it, on either side.
             (Ok(_), _) if !blind => continue,
             other => panic!("seed {seed}, round {round}: {other:?}"),
         };
@@ -242,7 +242,7 @@ async fn life(seed: u64, host: IpAddr, raw: bool, blind: bool) {
     }
 }
 
-/// Where one hears the packets of all, those who use them come after those who do not.
+/// Blind cases come first, because over raw IP an observer sees the packets of all cases.
 fn live(host: IpAddr, raw: bool) {
     for blind in [true, false] {
         lives::live_all(lives::seeds(LIVES), move |seed| life(seed, host, raw, blind));

@@ -1,4 +1,4 @@
-//! Peers that vanish, and peers that have nothing to say, over sockets.
+//! Peers that vanish, and peers that have nothing to send, over sockets.
 
 mod common;
 
@@ -30,7 +30,7 @@ fn an_idle_peer_is_kept_and_the_connection_of_a_vanished_one_is_freed_with_its_r
         let client = Endpoint::bind(localhost(false)).unwrap();
         let connection = client.connect(peer, SERVICE, &options).await.unwrap();
         let accepted = listener.accept().await.unwrap();
-        // More than twice the limit without a word.
+        // More than twice the limit without data.
         tokio::time::sleep(Duration::from_secs(9)).await;
         connection.send("still here").await.unwrap();
         assert_eq!(accepted.recv().await.unwrap().as_deref(), Some(&b"still here"[..]));

@@ -45,7 +45,7 @@ fn three_listens_reach_a_client_that_is_not_there_and_a_dropped_future_ends_it()
         let options = Options::default();
         let inviting = server.invite(SERVER_PORT, peer, SERVICE, &options);
         let mut inviting = std::pin::pin!(inviting);
-        // However late a busy machine sends them, and then for as long as two more would take.
+        // However late a busy machine sends them. Then wait long enough for two more.
         let short = Duration::from_millis(20);
         while server.stats().listens_sent < 3 {
             assert!(tokio::time::timeout(short, &mut inviting).await.is_err(), "it waits");

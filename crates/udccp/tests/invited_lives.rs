@@ -1,9 +1,9 @@
-//! Random invitations (RFC 5596): the two call and invite in any order, over a path that loses,
-//! doubles and delays; one of them may have given up, or both call. Every call ends, and where both
-//! stay the connection opens.
+//! Random invitations (RFC 5596): two ends connect and invite in any order, over a path that loses,
+//! duplicates and delays. One of them may have given up, or both may connect. Every call ends, and
+//! if both ends stay, the connection opens.
 //!
-//! `UDCCP_LIVES=1000 cargo test -p udccp --test invited_lives` lives more lives, from
-//! `UDCCP_TEST_SEED` on.
+//! `UDCCP_LIVES=1000 cargo test -p udccp --test invited_lives` runs more cases, starting at
+//! `UDCCP_TEST_SEED`.
 
 mod common;
 
@@ -16,7 +16,7 @@ use udccp_base::{Rng, Seed};
 use udccp_testkit::{Fate, Relay, Rule, by_chance, lives};
 
 const LIVES: u64 = 20;
-/// A handshake gives up long before, and a busy machine may need long.
+/// Longer than any handshake takes to give up, because a busy machine may be slow.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn ms(ms: u64) -> Duration {
@@ -28,12 +28,12 @@ fn stun() -> Vec<u8> {
     [&[0, 1, 0, 0, 0x21, 0x12, 0xa4, 0x42][..], &[7; 12]].concat()
 }
 
-/// What one of the two does.
+/// What one end does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     Calls,
     Invites,
-    /// It does not exist.
+    /// The end does not exist.
     Missing,
 }
 
@@ -45,8 +45,8 @@ struct Place {
 }
 
 impl Place {
-    /// Plays a role, with a late start. `wavers`: it gives up a first attempt, and who calls it
-    /// before the second one is refused.
+    /// Plays a role, with a late start. `wavers`: it cancels a first attempt, and a peer that
+    /// connects before the second attempt is refused.
     async fn play(
         &self,
         role: Role,
@@ -77,7 +77,8 @@ impl Place {
             if let Ok(early) = early {
                 return Some(early);
             }
-            // The peer may know of the attempt for as long as its Reset is under way, or lost.
+            // The peer may know of the first attempt as long as its Reset is in flight, or if it is
+            // lost.
             sleep(ms(rng.below(300))).await;
         }
         let limit = if role == Role::Calls { PATIENCE } else { Duration::from_secs(5) };
@@ -91,8 +92,8 @@ impl Place {
     }
 }
 
-/// The path of a meeting whose inviting end is behind a wall: what the caller says passes once a
-/// Listen has left (RFC 5596 section 1). `client_calls`: the client of the relay is the caller.
+/// A path whose inviting end is behind a firewall: the caller's packets pass once a Listen packet
+/// was sent (RFC 5596 section 1). `client_calls`: the client of the relay is the caller.
 fn behind_wall(client_calls: Option<bool>, mut rule: impl Rule) -> impl Rule {
     let mut is_open = client_calls.is_none();
     move |from_client, packet: &mut Vec<u8>| {
@@ -119,7 +120,8 @@ async fn life(seed: u64) {
     let is_meeting = roles.0 != roles.1 && roles.1 != Role::Missing;
     let is_walled = is_meeting && Seed(seed).stream("wall").chance(0.6);
     let is_calm = loss == 0.0 && wavers == [false; 2];
-    // Behind a wall on a calm path no second Request is necessary but the one that a Listen makes.
+    // With a firewall and no losses, the only second Request needed is the one that a Listen
+    // causes.
     let rto = if is_walled && is_calm { PATIENCE } else { ms(100) };
     let weather = by_chance(seed, loss, 0.2, 0.2);
     let rule = behind_wall(is_walled.then_some(roles.0 == Role::Calls), weather);
@@ -128,7 +130,7 @@ async fn life(seed: u64) {
     let behind = relay.client_seen_at();
     let a = Place { endpoint: a, port: x, peer: Address { udp: relay.addr(), port: y } };
     let b = Place { endpoint: b, port: y, peer: Address { udp: behind, port: x } };
-    // The relay learns where `a` is from a first datagram, as a NAT does.
+    // The relay learns the address of `a` from a first datagram, as a NAT does.
     a.endpoint.send_stun(&stun(), relay.addr()).unwrap();
     let (mut of_a, mut of_b) = (Seed(seed).stream("a"), Seed(seed).stream("b"));
     let (c, s) = tokio::join!(
@@ -137,7 +139,7 @@ async fn life(seed: u64) {
     );
     let is_open = |end: &Option<_>| matches!(end, Some(Ok(_)));
     assert!(is_meeting || !is_open(&c) && !is_open(&s), "seed {seed}: {roles:?}");
-    // Who calls and is not met is told; an invitation waits for as long as it likes.
+    // A caller without a peer gets an error; an invitation waits indefinitely.
     for (role, end) in [(roles.0, &c), (roles.1, &s)] {
         let is_told = matches!(end, Some(Err(_)));
         assert!(is_meeting || is_told == (role == Role::Calls), "seed {seed}: {roles:?}");
@@ -161,7 +163,7 @@ async fn life(seed: u64) {
     }
 }
 
-/// How an attempt ended, in a word.
+/// The result of an attempt, as text.
 fn outcome(end: &Option<Result<Connection, Error>>) -> String {
     end.as_ref().map_or("none".to_string(), |end| format!("{:?}", end.as_ref().map(|_| "open")))
 }

@@ -1,4 +1,4 @@
-//! The last message is lost: no later one tells of it.
+//! The last message is lost, so no later one reveals the loss.
 
 mod common;
 
@@ -37,10 +37,10 @@ fn the_last_message_is_lost(ccid: u8) {
     });
 }
 
-/// Messages that leave at once.
+/// Messages that are sent at once.
 const BURST: u32 = 32;
 
-/// Data and DataAck.
+/// Whether a packet is Data or DataAck.
 fn is_data(packet: &[u8]) -> bool {
     packet.get(8).is_some_and(|type_x| matches!(type_x >> 1 & 15, 2 | 4))
 }
@@ -56,7 +56,7 @@ fn acknowledged_waits_for_the_last_message_after_one_that_was_late() {
         let path = Relay::start(listener.local_addr(), move |up, packet: &mut _| {
             count += u32::from(up && is_data(packet));
             match up {
-                // Its report has to come before the report of a later packet is acknowledged.
+                // It must be reported before the report of a later packet is acknowledged.
                 false => Fate::Late(Duration::from_millis(30)),
                 true if !is_data(packet) => Fate::Pass,
                 true if cut.load(Ordering::Relaxed) => Fate::Drop,
@@ -67,7 +67,8 @@ fn acknowledged_waits_for_the_last_message_after_one_that_was_late() {
         let path = path.await;
         let peer = Address { udp: path.addr(), port: listener.port() };
         let endpoint = Endpoint::bind(localhost(false)).unwrap();
-        // One has to be judged lost and arrive all the same, which a busy machine may spoil.
+        // One message has to count as lost and arrive nevertheless, which a busy machine may
+        // prevent.
         let client = loop {
             let client = endpoint.connect(peer, SERVICE, &options).await.unwrap();
             client.send_batch((0..BURST).map(|_| "message")).await.unwrap();

@@ -118,7 +118,7 @@ fn coverage_is_what_both_agreed_on() {
         let (client, server) = pair(&partial, &partial).await;
         client.send("x").await.unwrap();
         client.acknowledged().await.unwrap();
-        // Each end takes at least what it asked for; a peer that sends more sets the mark higher.
+        // Each end accepts at least the requested coverage. A peer that covers more raises it.
         for end in [client.coverage(), server.coverage()] {
             assert!(matches!(end, Some((3, 2..=3))), "{end:?}");
         }

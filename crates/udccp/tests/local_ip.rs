@@ -25,7 +25,7 @@ async fn connect(endpoint: &Endpoint, ip: &str) -> Result<Connection, Error> {
     Connection::connect(Address { udp, port: PORT }, SERVICE).await
 }
 
-/// Each listener gets the client that calls its address, and no other.
+/// Each listener gets only the client that connects to its address.
 async fn each_gets_its_own(endpoint: &Endpoint, listeners: &[(&str, Listener)]) {
     for (ip, listener) in listeners {
         let client = connect(endpoint, ip).await.unwrap();

@@ -232,7 +232,7 @@ fn the_path_mtu_starts_at_the_interface_s_unless_the_setting_is_less() {
     run(async {
         let interface: usize =
             std::fs::read_to_string("/sys/class/net/lo/mtu").unwrap().trim().parse().unwrap();
-        // 20 of IPv4, 8 of UDP, and what the connection needs for its own headers.
+        // 20 bytes of IPv4, 8 of UDP, and the connection's own headers.
         let expected = interface.min(65_535) - 28;
         for end in [0, 1] {
             let options = Options::default().path_mtu(u16::MAX);
@@ -286,7 +286,7 @@ fn connections_work_from_many_threads() {
 }
 
 async fn futures_join<T>(tasks: impl IntoIterator<Item = tokio::task::JoinHandle<T>>) {
-    // All run already; waiting for one after the other is enough.
+    // All tasks are running already, so awaiting one after the other is enough.
     for task in tasks.into_iter().collect::<Vec<_>>() {
         task.await.unwrap();
     }
@@ -409,7 +409,7 @@ fn a_reader_that_neither_answers_nor_reads_on_holds_no_acknowledgement_back() {
             });
             tokio::task::yield_now().await;
             client.send("no question").await.unwrap();
-            // Neither end does anything from here on, but to wait for the acknowledgement.
+            // From here on, both ends only wait for the acknowledgement.
             client.acknowledged().await.unwrap();
             let counters = client.stats().unwrap().counters;
             assert_eq!((counters.data_packets_acked, counters.data_packets_lost), (n, 0));

@@ -1,12 +1,12 @@
-//! Peers that move: a NAT gives one or both ends of a connection another UDP port at any moment of
-//! its life, for good or back and forth, while somebody off the path copies and forges packets.
+//! Peers that move: a NAT gives one or both ends of a connection another UDP port at any time, for
+//! good or back and forth, while an attacker off the path copies and forges packets.
 //!
-//! The ports are a part of what names a connection (RFC 6773 section 3.8). So a connection whose
-//! peer moved ends, in a bounded time and with an error; one whose peer stayed goes on, whatever
-//! comes from elsewhere; and the next connection opens over the new ports.
+//! The ports are part of a connection's identity (RFC 6773 section 3.8). So a connection whose peer
+//! moved ends with an error within a bounded time. One whose peer stayed continues, whatever comes
+//! from other addresses. The next connection opens over the new ports.
 //!
-//! `UDCCP_LIVES=1000 cargo test -p udccp --test moving_peers` lives more lives, from
-//! `UDCCP_TEST_SEED` on.
+//! `UDCCP_LIVES=1000 cargo test -p udccp --test moving_peers` runs more cases, starting at
+//! `UDCCP_TEST_SEED`.
 
 mod common;
 
@@ -23,11 +23,11 @@ use udccp::{Address, Connection, Endpoint, Error, Listener, Options};
 use udccp_base::{Rng, Seed};
 use udccp_testkit::{Fate, Relay, lives};
 
-/// Lives of an ordinary run.
+/// Number of cases in ordinary test runs.
 const LIVES: u64 = 40;
-/// Silence that ends a connection here.
+/// The idle limit of these connections.
 const IDLE_LIMIT: Duration = Duration::from_secs(2);
-/// A busy machine may need longer than the limit, but not for ever.
+/// Longer than the limit, because a busy machine may be slow.
 const PATIENCE: Duration = Duration::from_secs(80);
 
 fn ms(ms: u64) -> Duration {
@@ -44,10 +44,10 @@ fn options(rng: &mut Rng) -> Options {
         .idle_limit(Some(IDLE_LIMIT))
 }
 
-/// Packets that passed lately, with who sent them: the client or not.
+/// Recent packets, and whether the client sent them.
 type Seen = Arc<Mutex<VecDeque<(bool, Vec<u8>)>>>;
 
-/// Sends the ends copies of each other's packets, and forgeries made of them, from its own port.
+/// Sends the ends copies of each other's packets, and modified ones, from its own port.
 async fn attack(seed: u64, seen: Seen, client: SocketAddr, server: SocketAddr) {
     let mut rng: Rng = Seed(seed).stream("attack");
     let socket = UdpSocket::bind(localhost(false)).await.unwrap();
@@ -59,7 +59,7 @@ async fn attack(seed: u64, seen: Seen, client: SocketAddr, server: SocketAddr) {
         };
         let Some((from_client, mut packet)) = copy else { continue };
         if rng.chance(0.5) {
-            // Another type: a Reset, a Close, a Sync, a Request.
+            // Changes the type to Reset, Close, Sync or Request, among others.
             let kind = [0, 5, 6, 7, 8, 9, 10][rng.below(7) as usize];
             packet[8] = packet[8] & !0x1e | kind << 1;
         }
@@ -71,7 +71,7 @@ async fn attack(seed: u64, seen: Seen, client: SocketAddr, server: SocketAddr) {
     }
 }
 
-/// What one end has said, and what the other heard of it.
+/// The messages that one end has sent, and those that the other has received.
 #[derive(Default)]
 struct Told {
     sent: u32,
@@ -94,7 +94,7 @@ async fn speak(c: Connection, told: Arc<Mutex<Told>>, mut rng: Rng) {
     }
 }
 
-/// Hears the other end to its end.
+/// Receives from the other end until the connection ends.
 async fn hear(c: Connection, peer: Arc<Mutex<Told>>, seed: u64) {
     loop {
         match c.recv().await {
@@ -110,7 +110,7 @@ async fn hear(c: Connection, peer: Arc<Mutex<Told>>, seed: u64) {
     }
 }
 
-/// Moves the ends now and then; whether it did.
+/// Moves the ends now and then. Returns whether it did.
 async fn wander(relay: &Relay, mut rng: Rng) -> bool {
     if rng.chance(0.3) {
         sleep(ms(100)).await;
@@ -129,10 +129,10 @@ async fn wander(relay: &Relay, mut rng: Rng) -> bool {
     true
 }
 
-/// One end of a connection: it speaks and hears in tasks of their own.
+/// One end of a connection, which sends and receives in separate tasks.
 struct End {
     connection: Connection,
-    /// What it says.
+    /// The messages that it sends.
     told: Arc<Mutex<Told>>,
     speaking: JoinHandle<()>,
     hearing: JoinHandle<()>,
@@ -151,11 +151,10 @@ impl End {
         Self { connection, told: Arc::clone(told), speaking, hearing }
     }
 
-    /// Whether something that it says still arrives, or its connection ends instead. What waits in
-    /// its queue comes first, and a rate-based sender may send no more than a packet in 64 s (RFC
-    /// 5348 section 4.3).
+    /// Whether a new message still arrives before the connection ends. Messages in its queue come
+    /// first, and a rate-based sender may be limited to one packet in 64 s (RFC 5348 section 4.3).
     async fn is_heard(&self, seed: u64) -> bool {
-        // What is under way has arrived by then.
+        // Packets in flight have arrived by then.
         sleep(ms(50)).await;
         let heard = || self.told.lock().unwrap().heard.len();
         let before = heard();
@@ -182,7 +181,7 @@ impl End {
     }
 }
 
-/// Both ends at work: the client's, and those that the server has accepted.
+/// Both ends at work: the client's, and those of connections that the server accepts.
 async fn work(seed: u64, client: Connection, listener: &Listener, relay: &Relay, is_still: bool) {
     let (ours, theirs) = <(Arc<Mutex<Told>>, Arc<Mutex<Told>>)>::default();
     let client = End::new(client, Seed(seed).stream("client"), seed, &ours, &theirs);
@@ -210,7 +209,7 @@ async fn work(seed: u64, client: Connection, listener: &Listener, relay: &Relay,
         is_open &= end.is_heard(seed).await;
     }
     assert!(is_open && served.len() == 1 || !must_go_on, "seed {seed}: hijacked");
-    // Nobody is heard by an end that is gone.
+    // An end that is gone receives nothing.
     client.end().await;
     for end in served {
         end.end().await;
@@ -249,7 +248,7 @@ async fn life(seed: u64) {
         Ok(client) => work(seed, client, &listener, &relay, !moves_early).await,
         Err(e) => assert!(moves_early, "seed {seed}: {e}"),
     }
-    // Where they are now, they find each other.
+    // At their new ports, they can connect again.
     let again = timeout(PATIENCE, endpoint.connect(peer(&relay), SERVICE, &options));
     let again = again.await.expect("a handshake ends").unwrap();
     again.send(numbered(0, 8)).await.unwrap();

@@ -1,9 +1,9 @@
-//! Random lives of connections: three tasks at each end send, receive, give calls up, change
-//! settings and the path, and close, over a relay that loses, delays and doubles. Every call ends,
-//! messages arrive whole and at most once, each token has one fate, and the counters add up.
+//! Random connections: three tasks at each end send, receive, cancel calls, change settings and the
+//! path, and close, over a relay that loses, delays and duplicates. Every call ends, messages
+//! arrive complete and at most once, each token has one fate, and the counters add up.
 //!
-//! `UDCCP_LIVES=3000 cargo test -p udccp --test odd_lives` lives more lives, from `UDCCP_TEST_SEED`
-//! on.
+//! `UDCCP_LIVES=3000 cargo test -p udccp --test odd_lives` runs more cases, starting at
+//! `UDCCP_TEST_SEED`.
 
 mod common;
 
@@ -20,18 +20,18 @@ use udccp::{
 use udccp_base::{Rng, Seed};
 use udccp_testkit::{Relay, by_chance, lives};
 
-/// Lives of an ordinary run.
+/// Number of cases in ordinary test runs.
 const LIVES: u64 = 100;
 
-/// What one end has said.
+/// The messages of one end.
 #[derive(Default)]
 struct Told {
     queued: AtomicU64,
     tokens: AtomicU64,
     fates: AtomicU64,
-    /// Of the next message.
+    /// The number of the next message.
     number: AtomicU64,
-    /// Numbers of those that the other end has received.
+    /// Numbers of the messages that the other end has received.
     heard: Mutex<HashSet<u64>>,
 }
 
@@ -45,7 +45,8 @@ fn options(rng: &mut Rng) -> Options {
         .send_queue(pick(rng, &[1, 3000, 1 << 20]), pick(rng, &[1, 5, 512]))
         .recv_queue(pick(rng, &[1, 3000, 1 << 20]), pick(rng, &[1, 5, 512]))
         .close_linger(Duration::from_millis(pick(rng, &[0, 50, 1000])))
-        // The relay does not pass on that a port is closed: only this ends a close then.
+        // The relay does not forward ICMP errors about closed ports, so only this ends a close
+        // then.
         .initial_rto(Duration::from_millis(100))
         .close_retries(5)
         .keep_alive(Some(Duration::from_millis(200)))
@@ -71,7 +72,7 @@ fn message(rng: &mut Rng, me: &Told, max: usize) -> Outgoing {
     m
 }
 
-/// A message has arrived: it was said, and comes once and whole.
+/// Checks a received message: it was sent, is complete, and arrives once.
 fn hear(peer: &Told, bytes: &[u8]) {
     if bytes == b"early" {
         return;
@@ -94,7 +95,7 @@ fn change(rng: &mut Rng, c: &Connection) {
     }
 }
 
-/// Does something, or gives it up after a while.
+/// Performs a random action, cancelling it after a while.
 async fn act(rng: &mut Rng, c: &Connection, me: &Told, peer: &Told) {
     let brief = Duration::from_micros(rng.below(3000));
     match rng.below(22) {
@@ -109,7 +110,7 @@ async fn act(rng: &mut Rng, c: &Connection, me: &Told, peer: &Told) {
         }
         4..=6 => {
             let m = message(rng, me, c.max_message_size());
-            // Cancelled: not queued.
+            // A cancelled call has not queued its message.
             if let Ok(Ok(())) = timeout(brief, c.send(m)).await {
                 me.queued.fetch_add(1, Ordering::Relaxed);
             }
@@ -194,7 +195,7 @@ async fn live(seed: u64, n: u64, c: Connection, me: Arc<Told>, peer: Arc<Told>) 
     assert_eq!(all, get(&me.queued), "seed {seed}: {s:?}");
 }
 
-/// Up to three connections.
+/// Runs up to three connections.
 async fn life(seed: u64) {
     let mut rng = Seed(seed).stream("life");
     let server_options = options(&mut rng).backlog(pick(&mut rng, &[1, 128]));
@@ -211,7 +212,8 @@ async fn life(seed: u64) {
             timeout(Duration::from_secs(2), listener.accept()),
         );
         let (a, b) = (Arc::new(Told::default()), Arc::new(Told::default()));
-        // Either may have given up, and what is accepted may be of the client before.
+        // Either end may have given up, and the accepted connection may be that of an earlier
+        // client.
         if let (Ok(Ok(c)), Ok(Ok(s))) = (connected, accepted)
             && c.local_addr().port == s.peer_addr().port
         {

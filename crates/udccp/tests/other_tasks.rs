@@ -1,4 +1,4 @@
-//! Calls that never have to wait let the other tasks of their thread run all the same.
+//! Calls that never have to wait still let other tasks of their thread run.
 
 mod common;
 
@@ -67,7 +67,7 @@ fn beside_one_that_accepts() {
         for _ in 0..150 {
             clients.push(Connection::connect(listener.local_addr(), SERVICE).await.unwrap());
         }
-        // The last handshakes may not be over.
+        // The last handshakes may not be complete.
         let accepting = async {
             for _ in 0..140 {
                 listener.accept().await.unwrap();

@@ -1,4 +1,4 @@
-//! Sockets of the caller's, options of the socket below, and hosts by name.
+//! Sockets provided by the caller, options of the underlying socket, and hosts by name.
 
 #![expect(clippy::disallowed_methods, reason = "a test of sockets waits and has threads")]
 
@@ -137,7 +137,7 @@ fn a_silent_address_costs_a_quarter_of_a_second_and_a_refusing_one_nothing() {
     let begun = Instant::now();
     let found = blocking::Connection::connect_any(&addresses, SERVICE, &options, PATIENCE).unwrap();
     assert_eq!(found.peer_addr(), live);
-    // One second is the first retransmission of the silent one: nobody waited for that.
+    // The silent address retransmits first after one second, and nothing waited for that.
     assert!(begun.elapsed() >= Duration::from_millis(240), "{:?}", begun.elapsed());
     run(async {
         let found = Connection::connect_any(&addresses, SERVICE, &options).await.unwrap();
@@ -151,7 +151,7 @@ fn a_silent_address_costs_a_quarter_of_a_second_and_a_refusing_one_nothing() {
     assert!(matches!(late, Err(Error::TimedOut)));
 }
 
-/// Each takes 200 ms to refuse, which is sooner than the next has its turn.
+/// Each takes 200 ms to refuse, which is sooner than the next would be tried.
 #[test]
 #[cfg(target_os = "linux")]
 fn addresses_that_refuse_one_after_another_leave_no_more_time() {

@@ -16,7 +16,7 @@ use udccp::{
 
 const SERVICE: ServiceCode = ServiceCode(0x7465_7374);
 const PORT: u16 = 5004;
-/// A test that hangs fails instead.
+/// Time limit, so that a test that hangs fails.
 const LIMIT: Option<Duration> = Some(Duration::from_secs(20));
 
 fn raw() -> EndpointOptions {
@@ -71,7 +71,7 @@ fn messages_keep_their_boundaries_between_hosts() {
         });
         listening.recv().unwrap();
         net.client.on(move || {
-            // The address says that it is raw IP.
+            // The address selects raw IP.
             let peer: Address = SocketAddr::new(ip(server), PORT).into();
             let peer: Address = format!("{peer}/raw").parse().unwrap();
             let client =
@@ -97,7 +97,7 @@ fn a_batch_arrives_whole_and_in_order() {
         return;
     }
     const COUNT: u32 = 50_000;
-    // A reader that a busy machine keeps from reading loses nothing.
+    // Large enough that a reader delayed by a busy machine loses nothing.
     let roomy = Options::default().recv_queue(COUNT as usize * 1400, COUNT as usize);
     for address in ["127.0.0.1", "::1"] {
         let listener = endpoint(ip(address).is_ipv6()).listen(PORT, [SERVICE], &roomy).unwrap();
@@ -155,7 +155,7 @@ fn a_host_without_dccp_says_so_unless_a_raw_socket_is_open() {
     for (v6, server) in [(false, "10.2.0.1"), (true, "fd02::1")] {
         let e = net.client.on(move || connect(server, PORT, &Options::default()).unwrap_err());
         assert!(matches!(e, Error::PortClosed { .. }), "{e}");
-        // It only connects, so it does not answer; but the kernel is quiet now.
+        // This endpoint only connects, so it does not answer, and the kernel no longer does.
         let open = net.server.on(move || endpoint(v6));
         let e = net.client.on(move || connect(server, PORT, &impatient()).unwrap_err());
         assert!(matches!(e, Error::NoAnswer { .. }), "{e}");
@@ -173,7 +173,7 @@ fn what_is_wrong_is_refused_by_name() {
         let other = ServiceCode(1);
         let _listeners = net.server.on(move || {
             let first = endpoint(v6).listen(PORT, [other], &Options::default()).unwrap();
-            // Another program listens, too: one of them answers for the host.
+            // Another program listens too. One of them answers for the host.
             let second = endpoint(v6).listen(0, [other], &Options::default()).unwrap();
             assert_ne!(second.port(), 0);
             (first, second)
@@ -219,7 +219,7 @@ fn a_narrow_link_makes_messages_smaller() {
         });
         listening.recv().unwrap();
         net.client.on(move || {
-            // Without probes: what the router says is heard.
+            // Without probes: the router's report is used.
             let options = Options::default().pmtu_probing(None);
             let client = connect(server, PORT, &options).unwrap();
             let large = client.max_message_size();
@@ -248,7 +248,7 @@ fn programs_of_one_host_leave_each_others_connections_alone() {
     let listener = endpoint(false).listen(PORT, [SERVICE], &Options::default()).unwrap();
     let e = endpoint(false).listen(PORT, [ServiceCode(9)], &Options::default()).unwrap_err();
     assert!(matches!(e, Error::DccpPortInUse { port: PORT }), "{e}");
-    // A second program that listens, and many that connect, each with a socket of its own.
+    // A second program that listens, and many that connect, each with its own socket.
     let bystander = endpoint(false).listen(PORT + 1, [SERVICE], &Options::default()).unwrap();
     let pairs: Vec<_> = (0..20)
         .map(|_| {
@@ -307,7 +307,7 @@ fn who_aborts_may_connect_again_at_once() {
         let connected = connected.unwrap_or_else(|e| panic!("round {round}: {e}"));
         let server = listener.accept_within(LIMIT).unwrap();
         connected.abort();
-        // It has the Reset, and keeps the ports in TIMEWAIT.
+        // The server received the Reset, and holds the ports in TIMEWAIT.
         assert!(matches!(server.closed(LIMIT), Err(Error::Lost(_))));
     }
 }
@@ -322,7 +322,7 @@ fn an_address_over_udp_and_one_over_raw_ip_do_not_meet() {
     let e = udp.connect(peer, SERVICE, &Options::default(), LIMIT).unwrap_err();
     assert!(matches!(e, Error::Connect(_)), "{e}");
     let listener = endpoint(false).listen(PORT, [SERVICE], &Options::default()).unwrap();
-    // The same number as a UDP port is something else.
+    // The same number as a UDP port is a different port.
     let e = Connection::connect((ip("127.0.0.1"), listener.port()), SERVICE).unwrap_err();
     assert!(matches!(e, Error::PortClosed { .. }), "{e}");
     let mut over_udp = peer;
@@ -376,7 +376,7 @@ fn marks_of_congestion_are_sent_and_seen() {
     for address in ["127.0.0.1", "::1"] {
         let v6 = ip(address).is_ipv6();
         let listener = endpoint(v6).listen(PORT, [SERVICE], &Options::default()).unwrap();
-        // Every second data packet is marked by the sender itself: each has to be reported.
+        // The sender marks every second data packet itself, and each mark has to be reported.
         let options = Options::default().ecn_probe(std::num::NonZeroU32::new(1));
         let client = connect(address, PORT, &options).unwrap();
         let server = listener.accept_within(LIMIT).unwrap();
@@ -389,7 +389,7 @@ fn marks_of_congestion_are_sent_and_seen() {
     }
 }
 
-/// Debian package traceroute. It prints an address as soon as the target answers.
+/// Needs the Debian package traceroute. It prints an address as soon as the target answers.
 #[test]
 fn traceroute_gets_its_answer_from_a_listener() {
     if !inside("traceroute_gets_its_answer_from_a_listener") {
@@ -417,7 +417,7 @@ fn traceroute_gets_its_answer_from_a_listener() {
     }
 }
 
-/// A question for one that a lossy path swallows would be a host that cannot be reached.
+/// If a lossy path lost a request for a hardware address, the host would count as unreachable.
 #[test]
 fn hosts_ask_nobody_for_hardware_addresses() {
     if !inside("hosts_ask_nobody_for_hardware_addresses") {
@@ -450,7 +450,7 @@ fn a_host_keeps_its_threads_apart() {
     let (a, b) = (Host::new(), Host::new());
     for host in [&a, &b] {
         host.on(|| {
-            // The same port on two hosts: names are per network namespace.
+            // The same port on two hosts, because names are per network namespace.
             let listener = endpoint(false).listen(PORT, [SERVICE], &Options::default()).unwrap();
             let client = connect("127.0.0.1", PORT, &Options::default()).unwrap();
             drop((listener, client));

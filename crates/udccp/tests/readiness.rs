@@ -1,5 +1,5 @@
-//! Descriptors that show whether a call would wait: each bit under `poll`, `epoll` and `select`, of
-//! async and blocking sockets, and never a moment late.
+//! Descriptors that show whether a call would wait: each event of `poll`, `epoll` and `select`, for
+//! async and blocking sockets, and never late.
 
 #![expect(clippy::disallowed_methods, reason = "a test of sockets waits and has threads")]
 #![cfg(target_os = "linux")]
@@ -25,10 +25,10 @@ const IN: PollFlags = PollFlags::IN;
 const OUT: PollFlags = PollFlags::OUT;
 const ENDED: PollFlags = IN.union(PollFlags::RDHUP).union(PollFlags::HUP);
 
-/// Hangs fail.
+/// Time limit, so that a test that hangs fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What `poll` says, and, which must be the same, what `epoll` and `select` say.
+/// The events that `poll` reports. `epoll` and `select` must report the same.
 fn bits(fd: BorrowedFd<'_>) -> PollFlags {
     let polled = |fd| {
         let mut fds = [PollFd::from_borrowed_fd(fd, ALL)];
@@ -40,7 +40,7 @@ fn bits(fd: BorrowedFd<'_>) -> PollFlags {
     let wish = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLRDHUP;
     epoll.add(fd, EpollEvent::new(wish, 7)).expect("it can be waited on");
     let mut events = [EpollEvent::empty()];
-    // Level-triggered: the second wait says the same.
+    // Level-triggered, so the second wait reports the same.
     for _ in 0..2 {
         let count = epoll.wait(&mut events, EpollTimeout::ZERO).expect("an epoll");
         let seen = if count == 0 { EpollFlags::empty() } else { events[0].events() };
@@ -49,7 +49,7 @@ fn bits(fd: BorrowedFd<'_>) -> PollFlags {
         }
     }
     if fd.as_raw_fd() >= 1024 {
-        // `select` knows no more.
+        // `select` cannot show more.
         return before;
     }
     let (mut reads, mut writes) = (FdSet::new(), FdSet::new());
@@ -104,7 +104,7 @@ fn a_connection_is_readable_until_it_was_read_and_the_end_stays() {
         assert_eq!(server.try_peek().expect("a message").len(), 0);
         assert_eq!(bits(server.as_fd()), IN | OUT);
         assert_eq!(server.try_recv().expect("a message").len(), 0);
-        // At once: whoever just read everything finds nothing to read.
+        // At once: after everything was read, there is nothing to read.
         assert_eq!(bits(server.as_fd()), OUT);
     }
     client.send("last").expect("room");
@@ -129,7 +129,7 @@ fn a_connection_is_writable_exactly_while_a_largest_message_is_taken() {
         match client.try_send(largest()) {
             Ok(()) => false,
             Err(TrySendError::Full(_)) if was.is_empty() => true,
-            // Room may have come in between, and never goes by itself.
+            // Room may have become available in between, and never disappears by itself.
             Err(e) => panic!("{was:?}: {e}"),
         }
     });
@@ -150,7 +150,7 @@ fn an_abort_of_a_full_connection_is_an_error() {
     let begun = Instant::now();
     while !bits(client.as_fd()).is_empty() {
         assert!(begun.elapsed() < PATIENCE, "it is full once");
-        // Full, but the driver may not have sent what waits.
+        // The queue is full, but the driver may not have sent the waiting messages.
         while client.try_send(vec![1; 1000]).is_ok() {}
     }
     client.abort();
@@ -165,7 +165,7 @@ fn an_error_is_shown_as_one_and_shutdown_read_as_the_end_of_reading() {
     assert_eq!(client.recv().expect("the end"), None);
     assert_eq!(bits(server.as_fd()), OUT);
     client.abort();
-    // The kernel shows an error only while it is not fetched; `send` says at once what is wrong.
+    // The kernel shows an error only until it is fetched. `send` fails at once with the reason.
     becomes(server.as_fd(), ENDED | PollFlags::ERR | OUT);
     let TrySendError::Failed(e) = server.try_send("x").expect_err("it is over") else { panic!() };
     assert_eq!(e.errno(), nix::libc::ECONNRESET);
@@ -218,15 +218,15 @@ fn async_sockets_have_the_same_descriptors_and_they_end_with_their_runtime() {
     becomes(listener.as_fd(), ENDED | PollFlags::ERR | OUT);
 }
 
-/// A program that closed and waits on the descriptor for the end of that would sleep until the last
-/// Close is given up, which may be long after `close` has said that nobody confirms it.
+/// Otherwise a program that closed and waits on the descriptor would sleep until the last Close is
+/// given up, which may be long after `close` has reported that nobody confirms it.
 #[test]
 fn a_close_that_nobody_confirms_in_time_is_shown_as_an_error() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("one");
     let listener = Listener::bind(localhost(false), SERVICE).expect("a listener");
     let relay = runtime.block_on(Relay::start(listener.local_addr(), pass));
     let peer = Address { udp: relay.addr(), port: listener.port() };
-    // Closes leave for longer than any test lasts.
+    // Closes are sent for longer than any test lasts.
     let options = Options::default().close_retries(1000).close_linger(Duration::from_millis(200));
     let client = Connection::connect_with(peer, SERVICE, &options, None).expect("a connection");
     let server = listener.accept().expect("a connection");
@@ -237,7 +237,7 @@ fn a_close_that_nobody_confirms_in_time_is_shown_as_an_error() {
     becomes(client.as_fd(), ENDED | PollFlags::ERR | OUT);
     let in_vain = |e: &Error| matches!(e, Error::Lost(CloseReason::CloseTimeout));
     assert!(client.close().is_err_and(|e| in_vain(&e)));
-    // It is readable: what has arrived is read, and then why no more is waited for.
+    // It is readable: first received messages, and then the reason why no more are awaited.
     assert_eq!(client.try_recv().expect("a message"), "before");
     let end = client.try_recv().expect_err("the end");
     assert!(matches!(&end, TryRecvError::Ended(e) if in_vain(e)), "{end:?}");
@@ -248,8 +248,8 @@ fn a_close_that_nobody_confirms_in_time_is_shown_as_an_error() {
     assert_eq!(client.recv().expect("the end"), None);
 }
 
-/// The descriptor says "readable" to a reader that sleeps on it alone, and for every message; and
-/// "not readable" as soon as all was read, while more arrive on another thread.
+/// The descriptor is readable for every message, so a reader that sleeps only on it misses none. It
+/// is not readable once everything was read, even while more arrive on another thread.
 #[test]
 fn no_message_is_slept_through_and_no_wake_up_is_for_nothing() {
     const MESSAGES: u32 = 20_000;
@@ -278,7 +278,7 @@ fn no_message_is_slept_through_and_no_wake_up_is_for_nothing() {
     assert_eq!((got, vain), (MESSAGES, 0));
 }
 
-/// A program with `epoll` alone serves a thousand connections at once.
+/// A program with only `epoll` serves a thousand connections at once.
 #[test]
 fn epoll_alone_serves_a_thousand_connections() {
     use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -311,7 +311,7 @@ fn epoll_alone_serves_a_thousand_connections() {
 #[path = "../examples/epoll.rs"]
 mod epoll;
 
-/// A program may wait on a descriptor from before there is a socket.
+/// A program may create and wait on a descriptor before there is a socket.
 #[test]
 fn a_descriptor_may_be_older_than_what_it_is_of() {
     let early = || EarlyReadiness::new().expect("a descriptor");
@@ -345,7 +345,7 @@ fn a_descriptor_may_be_older_than_what_it_is_of() {
     assert_eq!(told(1), EpollFlags::EPOLLIN);
     let connection = connecting.try_connect().expect("no error").expect("it is writable");
     assert_eq!(connection.as_raw_fd(), client.as_raw_fd());
-    // One at a time: the second hangs up.
+    // Only one at a time: the second hangs up.
     let second = early();
     let unused = second.readiness();
     listener.show_on(second).expect("it is open");

@@ -1,4 +1,4 @@
-//! A UDP port is free again as soon as what had it was dropped, as it is with other sockets.
+//! A UDP port is free again as soon as its socket was dropped, as with other sockets.
 
 #![cfg(target_os = "linux")]
 
@@ -7,13 +7,13 @@ mod common;
 use common::{SERVICE, listener, localhost, run};
 use udccp::{Connection, EndpointOptions, Error, Listener, Options, blocking};
 
-/// A server that ended and began anew serves who comes.
+/// A restarted server serves new clients.
 fn is_served(listener: &blocking::Listener) {
     let client = blocking::Connection::connect(listener.local_addr(), SERVICE).unwrap();
     let server = listener.accept().unwrap();
     client.send("hello").unwrap();
     assert_eq!(server.recv().unwrap().unwrap(), "hello");
-    // The server's end closes first, and so has the port to itself.
+    // The client closes, so TIMEWAIT is held by the client and not by the server.
     client.close().unwrap();
     server.closed(None).unwrap();
 }
@@ -38,7 +38,7 @@ fn so_may_an_async_one() {
     run(async {
         let mut at = localhost(false);
         for _ in 0..20 {
-            // Its driver never has a turn between the drop and the next bind.
+            // The old driver never runs between the drop and the next bind.
             let listener = Listener::bind(at, SERVICE).unwrap();
             at = listener.local_addr();
             let client = Connection::connect(at, SERVICE).await.unwrap();

@@ -1,4 +1,4 @@
-//! The secret of an endpoint: nobody outside can know its numbers in advance.
+//! The secret of an endpoint makes its sequence numbers unpredictable.
 
 mod common;
 
@@ -9,7 +9,7 @@ use common::{SERVICE, localhost, run};
 use tokio::net::UdpSocket;
 use udccp::{Address, Endpoint, Options};
 
-/// The sequence number of the next Request (48 bits, behind the generic header's first ten bytes).
+/// The sequence number of the next Request (48 bits, after the generic header's first ten bytes).
 async fn request_number(server: &UdpSocket) -> u64 {
     let mut buffer = [0; 2048];
     loop {
@@ -21,7 +21,7 @@ async fn request_number(server: &UdpSocket) -> u64 {
     }
 }
 
-/// A port that the last endpoint may still be leaving.
+/// Binds a port that the previous endpoint may still be releasing.
 async fn bind(at: SocketAddr) -> Endpoint {
     loop {
         match Endpoint::bind(at) {
@@ -37,7 +37,7 @@ fn each_endpoint_draws_a_secret_of_its_own_so_that_the_same_ports_begin_with_oth
     run(async {
         let server = UdpSocket::bind(localhost(false)).await.unwrap();
         let udp = server.local_addr().unwrap();
-        // One set of addresses and ports for all: only secret and time are left to tell them apart.
+        // The same addresses and ports for all, so that only secret and time differ.
         let local = Endpoint::bind(localhost(false)).unwrap().local_addr();
         let options = Options::default().local_port(50_123);
         let mut numbers = Vec::new();
@@ -49,7 +49,7 @@ fn each_endpoint_draws_a_secret_of_its_own_so_that_the_same_ports_begin_with_oth
                 ended = endpoint.connect(peer, SERVICE, &options) => panic!("{:?}", ended.err()),
             }
         }
-        // With one secret the upper 24 bits count seconds, and the test lasts 60 at most.
+        // With the same secret, the upper 24 bits count seconds, and the test lasts at most 60.
         for pair in numbers.windows(2) {
             let apart = (pair[1] >> 24).wrapping_sub(pair[0] >> 24) & 0xff_ffff;
             assert!(apart > 120, "one secret for all: {numbers:x?}");

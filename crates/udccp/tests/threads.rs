@@ -1,4 +1,4 @@
-//! Alone in its process, because it counts threads.
+//! In a process of its own, because it counts threads.
 
 #![cfg(target_os = "linux")]
 

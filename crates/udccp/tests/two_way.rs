@@ -1,5 +1,5 @@
-//! Both ends of a connection over the loopback interface speak in turn, under every CCID: an end
-//! that listened for long is heard when it has something to say again.
+//! Both ends of a connection over the loopback interface send in turn, with every CCID. The
+//! messages of an end that was silent for long still arrive.
 
 mod common;
 
@@ -9,10 +9,10 @@ use common::{SERVICE, localhost, number_of, numbered, run};
 use udccp::{Connection, Endpoint, EndpointOptions, Options};
 use udccp_proto::ccid::CcidRegistry;
 
-/// Messages that one end says in its turn, each answered by an acknowledgement.
+/// Messages that one end sends in its turn, each answered by an acknowledgement.
 const SPEECH: u32 = 150;
 
-/// A client and a server under this CCID. The endpoints stay for as long as the connections do.
+/// A client and a server with this CCID. The endpoints live as long as the connections.
 async fn pair(ccid: u8) -> [(Endpoint, Connection); 2] {
     let options = EndpointOptions::new().ccids(CcidRegistry::with_experiments());
     let [near, far] = [(), ()].map(|()| Endpoint::bind_with(localhost(false), &options).unwrap());
@@ -23,7 +23,7 @@ async fn pair(ccid: u8) -> [(Endpoint, Connection); 2] {
     [(near, connected.unwrap()), (far, accepted.unwrap())]
 }
 
-/// One end sends numbered messages a little apart, and the other reads all of them.
+/// One end sends numbered messages at short intervals, and the other reads all of them.
 async fn speak(from: &Connection, to: &Connection, size: usize) {
     let sending = async {
         for n in 0..SPEECH {

@@ -1,4 +1,4 @@
-//! The timer that a socket's thread sleeps on while other threads drive.
+//! The timer on which a socket's thread sleeps while other threads drive the socket.
 
 use std::sync::OnceLock;
 
@@ -11,7 +11,7 @@ use by_condition::Timer;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use by_descriptor::Timer;
 
-/// A timer that is created when it is first needed: a socket on which nobody waits needs none.
+/// A timer that is created when first needed. A socket that no call waits on needs none.
 #[derive(Debug, Default)]
 pub(super) struct LazyAlarm(OnceLock<Option<Timer>>);
 
@@ -77,7 +77,7 @@ mod by_descriptor {
         }
 
         pub(super) fn sleep(&self) {
-            // A signal that interrupts the read does no harm: the thread checks, and sleeps again.
+            // A signal that interrupts the read is harmless: the thread checks, and sleeps again.
             let _ = rustix::io::read(&self.0, &mut [0; 8]);
         }
     }

@@ -1,4 +1,4 @@
-//! Wakes the driver from a call that leaves work to it.
+//! Wakes the driver when a call leaves work to it.
 
 use std::io;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use std::net::UdpSocket as Line;
 #[cfg(unix)]
 use std::os::unix::net::UnixStream as Line;
 
-/// The end that rings.
+/// The end that wakes the driver.
 pub(super) struct Bell(Line);
 
-/// The end that waits: readable from a ring until it is [heard](Self::hear).
+/// The end that the driver waits on: readable after a ring until it is [cleared](Self::hear).
 pub(super) struct Rings(Line);
 
 impl Bell {
@@ -43,7 +43,7 @@ fn pair() -> io::Result<(Line, Line)> {
 }
 
 impl Rings {
-    /// Clears what has rung so far.
+    /// Clears all rings so far.
     pub(super) fn hear(&self) {
         let mut rings = [0; 64];
         // Each read of a datagram returns one ring.
@@ -68,7 +68,7 @@ impl Wake for Bell {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        // A full buffer means that it rings already. If the driver is gone, `write` would raise
+        // A full buffer means that it is rung already. If the driver is gone, `write` would raise
         // SIGPIPE in programs that are not written in Rust.
         let _ = send(&self.0, &[1], NO_SIGPIPE);
     }

@@ -196,7 +196,7 @@ impl Connection {
         })
     }
 
-    /// Waits for a message. A call that times out leaves no trace of its thread.
+    /// Waits for a message. A call that times out leaves no waker behind.
     fn wait_to_read<T>(
         &self,
         timeout: Option<Duration>,

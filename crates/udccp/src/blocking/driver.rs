@@ -35,7 +35,7 @@ pub(super) fn prepare(shared: &Shared) -> Result<(), Error> {
     Ok(())
 }
 
-/// How long an acknowledgement is delayed for a woken thread to answer or to read on.
+/// How long an acknowledgement is delayed so that a woken thread can answer or read on.
 const HELD_FOR: Duration = Duration::from_millis(1);
 
 /// Sleeps from `now` until there is a reason for a turn, or until `until`. Returns whether the

@@ -299,7 +299,7 @@ as_fd_by_readiness!(Listener: handle);
 mod tests {
     use super::*;
 
-    /// A socket may see many threads that wait for a short time each.
+    /// Many threads may each wait briefly on one socket.
     #[test]
     fn a_wait_that_runs_out_of_time_leaves_nothing_of_its_thread() {
         let at = "127.0.0.1:0".parse().expect("an address");

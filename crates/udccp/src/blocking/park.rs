@@ -84,7 +84,7 @@ pub fn wait<T>(
         }
         let deadline = timeout.and_then(|t| now().checked_add(t));
         loop {
-            // A wake-up before this makes it return at once; a needless one costs one poll.
+            // A wake-up before this makes it return at once. A spurious one costs one poll.
             match deadline {
                 None => std::thread::park(),
                 Some(at) => {

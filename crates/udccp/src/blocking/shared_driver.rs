@@ -1,9 +1,9 @@
 //! Lets a thread that waits for a message drive the socket itself. No other thread then has to be
 //! woken to read the message and to pass it on.
 //!
-//! The socket's thread steps back when it has woken a reader and nobody else waits for anything.
+//! The socket's thread stands by when it has woken a reader and no other call waits for anything.
 //! From then on, readers drive while they wait. The thread drives again when no reader comes, or
-//! when a call needs it. [`DrivenBy`], in the endpoint's core, says who drives.
+//! when a call needs it. [`DrivenBy`], in the endpoint's core, stores who drives.
 //!
 //! [`DrivenBy`]: crate::shared::DrivenBy
 
@@ -21,14 +21,14 @@ use crate::Error;
 use crate::io::Receiver;
 use crate::shared::{Seat, Shared, ThreadNumber, Turn};
 
-/// What threads share, of which one at a time drives a socket.
+/// The state with which threads take turns in driving a socket.
 pub(crate) struct SharedDriver {
     parts: Mutex<DriverParts>,
-    /// What the socket's thread sleeps on while it does not drive.
+    /// The timer on which the socket's thread sleeps while it does not drive.
     alarm: Arc<LazyAlarm>,
     rings: Rings,
     reading: Arc<Reading>,
-    /// The task of readers that drive.
+    /// The waker of readers that drive.
     waker: Waker,
 }
 
@@ -39,10 +39,10 @@ struct Reading {
     thread: AtomicU64,
 }
 
-/// What a thread needs to drive.
+/// The parts that the driving thread needs.
 struct DriverParts {
     rx: Receiver,
-    /// What the last turn left to do.
+    /// What the last turn left to be done.
     turn: Turn,
     errors: bool,
 }
@@ -65,7 +65,7 @@ impl SharedDriver {
         self.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The work of the socket's thread: drives until nobody needs it any more.
+    /// The socket's thread: drives until the endpoint is finished.
     pub(super) fn drive(&self, shared: &Shared) {
         loop {
             let mut parts = self.parts();
@@ -79,7 +79,7 @@ impl SharedDriver {
                 }
                 parts.wait(shared, &self.rings, None, shared.clock.now());
             }
-            // A reader that drives next waits for them.
+            // A reader that starts to drive waits for these parts.
             drop(parts);
             loop {
                 self.alarm.sleep();
@@ -91,7 +91,7 @@ impl SharedDriver {
     }
 }
 
-/// A reader that may drive. When it is dropped, also in a panic, others drive.
+/// A reader that may drive. Dropping it, even in a panic, lets others drive.
 struct Reader<'a> {
     seat: Seat<'a>,
     shared: &'a Shared,
@@ -123,7 +123,7 @@ impl Wake for Reading {
         self.wake_by_ref();
     }
 
-    /// The reader sees its own changes.
+    /// A driving reader does not wake itself, because it sees its own changes.
     fn wake_by_ref(self: &Arc<Self>) {
         if self.thread.load(Ordering::Relaxed) != ThreadNumber::this().get() {
             self.bell.wake_by_ref();
@@ -131,19 +131,19 @@ impl Wake for Reading {
     }
 }
 
-/// Calls `poll`, which waits for a message, until it is ready. Meanwhile drives the socket if no
-/// other thread does, or sleeps until woken. [`Error::TimedOut`] after `timeout`.
+/// Calls `poll`, which waits for a message, until it is ready. Meanwhile it drives the socket if
+/// no other thread does, or sleeps until woken. [`Error::TimedOut`] after `timeout`.
 pub(super) fn wait_to_read<T>(
     shared: &Shared,
     timeout: Option<std::time::Duration>,
     mut poll: impl FnMut(&Waker, Option<&Seat<'_>>) -> Poll<Result<T, Error>>,
 ) -> Result<T, Error> {
-    // A forked child must touch none of its parent's locks.
+    // A forked child must not touch any lock of its parent.
     let Some(shared_driver) = shared.shared_driver().filter(|_| shared.is_at_home()) else {
         return park::wait(timeout, |cx| poll(cx.waker(), None));
     };
     let reader = Reader { seat: Seat::new(&shared_driver.reading.thread), shared };
-    // It no longer waits by the time this leaves the driving to others.
+    // Moved here to be dropped before `reader`: its call must not wait when others start to drive.
     let mut poll = poll;
     let (mut parts, mut ends) = (None, None);
     loop {
@@ -211,8 +211,8 @@ mod tests {
         assert!(read.unwrap().is_some());
     }
 
-    /// Exchanges messages until nobody drives the client's socket except a reader of it; then does
-    /// something, and returns what it saw, if nobody else drove until then.
+    /// Exchanges messages until only a reader of the client's socket drives it. Then calls `look`,
+    /// and returns its result if nobody else has driven meanwhile.
     fn with_nobody_driving<T>(
         (client, server): &(ConnHandle, ConnHandle),
         look: impl Fn() -> T,

@@ -20,13 +20,13 @@ pub(crate) fn prepare(shared: &Shared) -> Result<(), Error> {
     let io_error = |source| Error::Io { what: "cannot drive the socket", source };
     let runtime = tokio::runtime::Handle::try_current()
         .map_err(|e| io_error(io::Error::other(e.to_string())))?;
-    // The runtime waits on a second handle of the same socket; all reading and writing happens on
-    // the first, so that any thread may write.
+    // The runtime waits on a second handle of the same socket. All reading and writing uses the
+    // first one, so that any thread may write.
     let arrivals = watch_arrivals(shared.io.socket()).map_err(io_error)?;
     let bell = Arc::new(Bell::default());
     shared.set_driver(Waker::from(Arc::clone(&bell)));
     shared.set_starter(move |shared| {
-        // Made here: a runtime that shuts down drops tasks that never ran.
+        // Created here, because a runtime that shuts down drops tasks that never ran.
         let running = Running(Arc::clone(shared));
         runtime.spawn(drive(running, arrivals, bell));
         Ok(())
@@ -34,7 +34,7 @@ pub(crate) fn prepare(shared: &Shared) -> Result<(), Error> {
     Ok(())
 }
 
-/// Rung by calls that leave work to the driver.
+/// Notified by calls that leave work to the driver.
 #[derive(Debug, Default)]
 struct Bell(Notify);
 
@@ -50,7 +50,7 @@ impl Wake for Bell {
 
 async fn drive(running: Running, arrivals: Watched, bell: Arc<Bell>) {
     let shared = &running.0;
-    // Watched only while a write is blocked: otherwise each packet that leaves wakes the runtime.
+    // Watched only while a write is blocked. Otherwise each packet sent would wake the runtime.
     let mut room = None;
     let mut rx = Receiver::new(&shared.io);
     let sleep = tokio::time::sleep(std::time::Duration::ZERO);
@@ -62,13 +62,13 @@ async fn drive(running: Running, arrivals: Watched, bell: Arc<Bell>) {
             return;
         }
         if turn.more {
-            // The tasks that were woken run first: they make room for what comes next.
+            // Woken tasks run first: they make room for the next packets.
             tokio::task::yield_now().await;
             errors = false;
             continue;
         }
         if turn.holds_acks {
-            // An answer of theirs can carry an acknowledgement. Mostly it has, and nothing is left.
+            // Their answers can carry acknowledgements. Usually they have, and nothing is left.
             tokio::task::yield_now().await;
             if shared.still_holds_acks() {
                 errors = false;
@@ -83,8 +83,8 @@ async fn drive(running: Running, arrivals: Watched, bell: Arc<Bell>) {
     }
 }
 
-/// Reads once. A read that leaves buffers unused has emptied the socket, so tokio need not be told
-/// by another read that finds nothing; what arrives from here on is an event of its own.
+/// Reads once. A read that leaves buffers unused has emptied the socket, so tokio does not need
+/// another read that finds nothing. Packets that arrive later cause a new event.
 fn read(socket: &Watched, rx: &mut Receiver, io: &Io) -> io::Result<usize> {
     let mut last = 0;
     let result = socket.try_read(|| {
@@ -98,17 +98,17 @@ fn read(socket: &Watched, rx: &mut Receiver, io: &Io) -> io::Result<usize> {
     if last > 0 { Ok(last) } else { result }
 }
 
-/// Watches for what arrives, and for errors.
+/// Watches for arriving packets and for errors.
 fn watch_arrivals(socket: &Socket) -> io::Result<Watched> {
     Watched::new(socket, Interest::READABLE)
 }
 
-/// Watches for room to write. Without a descriptor left for it, the clock tries again.
+/// Watches for room to write. If there is no descriptor left for it, the driver retries by timer.
 fn watch_room(socket: &Socket) -> Option<Watched> {
     Watched::new(socket, Interest::WRITABLE).ok()
 }
 
-/// Waits for a reason to take a turn; whether the socket reports errors.
+/// Waits for a reason to take a turn. Returns whether the socket reports errors.
 async fn wait(
     arrivals: &Watched,
     room: Option<&Watched>,
@@ -132,8 +132,8 @@ async fn has_room(room: Option<&Watched>) {
     {
         return;
     }
-    // Nothing tells, or a reported error has tokio believe that the socket is writable for ever:
-    // then only time can tell.
+    // Nothing reports room, or a reported error makes tokio believe that the socket is always
+    // writable. Then only a timer helps.
     tokio::time::sleep(std::time::Duration::from_millis(1)).await;
 }
 
@@ -161,7 +161,7 @@ mod tests {
         for _ in 0..sent {
             to.recv(&mut [std::mem::MaybeUninit::uninit(); 1000]).unwrap();
         }
-        // So long that only a wait for ever exceeds it.
+        // So long that only an endless wait exceeds it.
         tokio::time::timeout(soon * 600, has_room(Some(&room))).await.expect("there is room");
         assert!(fill(&from) > 0);
         let unasked = arrivals.writable();

@@ -1,5 +1,4 @@
-//! A handle of the socket on which the runtime waits, while all reading and writing happens on
-//! another one.
+//! A handle of the socket on which the runtime waits. All reading and writing uses another handle.
 
 #[cfg(unix)]
 pub(super) use unix::Watched;
@@ -16,8 +15,8 @@ mod unix {
 
     use crate::process::Process;
 
-    /// Where a forked child lets go of its copy of the runtime, the handle must not take the socket
-    /// out of the poller, which is the parent's as well.
+    /// When a forked child drops its copy of the runtime, the handle must not remove the socket
+    /// from the poller, which the parent shares.
     pub(in crate::driver) struct Watched {
         socket: Option<AsyncFd<Socket>>,
         process: Process,
@@ -34,8 +33,8 @@ mod unix {
             self.socket.as_ref().expect("it is there until the drop")
         }
 
-        /// Reads by `read`, unless nothing has arrived. What is then waited for arrives after a
-        /// read that says `WouldBlock`.
+        /// Calls `read` unless nothing has arrived. After a read that returns `WouldBlock`, the
+        /// next wait is for later arrivals.
         pub(in crate::driver) fn try_read<T>(
             &self,
             read: impl FnOnce() -> io::Result<T>,
@@ -43,7 +42,7 @@ mod unix {
             self.socket().try_io(Interest::READABLE, |_| read())
         }
 
-        /// Waits for what arrives, and for errors; whether it is one.
+        /// Waits for arriving packets or an error. Returns whether it is an error.
         pub(in crate::driver) async fn readable(&self) -> bool {
             match self.socket().ready(Interest::READABLE | Interest::ERROR).await {
                 Ok(mut guard) => {
@@ -57,7 +56,7 @@ mod unix {
             }
         }
 
-        /// Waits for room to write; whether there surely is some.
+        /// Waits for room to write. Returns whether there surely is some.
         pub(in crate::driver) async fn writable(&self) -> bool {
             let Ok(mut guard) = self.socket().writable().await else { return false };
             let is_sure = !guard.ready().is_write_closed();
@@ -90,8 +89,8 @@ mod windows {
             UdpSocket::from_std(socket.try_clone()?.into()).map(Self)
         }
 
-        /// Reads by `read`, unless nothing has arrived. What is then waited for arrives after a
-        /// read that says `WouldBlock`.
+        /// Calls `read` unless nothing has arrived. After a read that returns `WouldBlock`, the
+        /// next wait is for later arrivals.
         pub(in crate::driver) fn try_read<T>(
             &self,
             read: impl FnOnce() -> io::Result<T>,
@@ -99,15 +98,15 @@ mod windows {
             self.0.try_io(Interest::READABLE, read)
         }
 
-        /// Waits for what arrives, errors among it.
+        /// Waits for arriving packets or an error.
         pub(in crate::driver) async fn readable(&self) -> bool {
             self.0.readable().await.is_err()
         }
 
-        /// Waits for room to write; whether there surely is some.
+        /// Waits for room to write. Returns whether there surely is some.
         pub(in crate::driver) async fn writable(&self) -> bool {
             let Ok(ready) = self.0.ready(Interest::WRITABLE).await else { return false };
-            // What follows waits for the next time.
+            // The next wait is for a later event.
             let _ =
                 self.0.try_io::<()>(Interest::WRITABLE, || Err(io::ErrorKind::WouldBlock.into()));
             !ready.is_write_closed()

@@ -1,4 +1,4 @@
-//! Datagrams that leave in one write.
+//! Datagrams that are sent in one write.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -9,32 +9,32 @@ use udccp_base::{Datagram, Ecn, Payload};
 use super::transmit::Failure;
 use super::{Io, ecn_into, raw};
 
-/// One write holds at most this much: the largest UDP payload over IPv4.
+/// Most bytes in one write: the largest UDP payload over IPv4.
 pub(super) const BATCH_BYTES: usize = 65_507;
-/// The same over raw IP, where packets of a batch need not be of one size.
+/// The same over raw IP, where packets of a batch may differ in size.
 const TRAIN_BYTES: usize = 128 << 10;
-/// Enough of a datagram to find its connection by.
+/// Bytes quoted of a datagram, enough to find its connection.
 const QUOTE_BYTES: usize = 32;
 
-/// Datagrams for one destination: over UDP of one size, but that the last may be shorter.
+/// Datagrams for one destination. Over UDP they have the same size, but the last may be shorter.
 #[derive(Debug)]
 pub(super) struct Batch {
-    /// Later ones have greater numbers.
+    /// Later batches have greater numbers.
     number: u64,
     dst: SocketAddr,
     src: IpAddr,
     ecn: Ecn,
-    /// Routers may cut its datagrams to pieces.
+    /// Whether routers may fragment its datagrams.
     fragmentable: bool,
     segment: usize,
-    /// Where each datagram ends.
+    /// The end of each datagram.
     ends: Vec<usize>,
-    /// The last datagram is shorter: nothing may follow it.
+    /// Whether the last datagram is shorter, so that none may follow.
     sealed: bool,
     bytes: Vec<u8>,
-    /// How much was written already, where segments had to go one by one.
+    /// Bytes written already, if segments had to be sent one by one.
     sent: usize,
-    /// How many packets were written already over raw IP.
+    /// Packets written already over raw IP.
     sent_packets: usize,
 }
 
@@ -55,7 +55,7 @@ impl Batch {
         }
     }
 
-    /// Greater in a batch that was begun later.
+    /// Greater for a batch that was started later.
     pub(super) fn number(&self) -> u64 {
         self.number
     }
@@ -83,7 +83,7 @@ impl Batch {
         self.put(&d.header, &d.payload);
     }
 
-    /// Whether a packet of this many bytes may follow: of the right size, or of any in a train.
+    /// Whether a packet of this length may be added: one of the right size, or any in a train.
     #[inline]
     pub(super) fn takes(&self, len: usize, max_segments: usize, is_train: bool) -> bool {
         let max_bytes = if is_train { TRAIN_BYTES } else { BATCH_BYTES };
@@ -95,8 +95,8 @@ impl Batch {
         !self.sealed && self.ends.len() < max_segments && self.bytes.len() + len <= max_bytes
     }
 
-    /// Takes over what the batch that follows holds, if that is one datagram, and shorter: the
-    /// last of a batch may be. Whether it did.
+    /// Takes over the datagram of the next batch, if that holds only one and it is shorter, as the
+    /// last of a batch may be. Returns whether it did.
     pub(super) fn take_tail(&mut self, next: &Self, max_segments: usize) -> bool {
         let path = |batch: &Self| (batch.dst, batch.src, batch.ecn, batch.fragmentable);
         let len = next.bytes.len();
@@ -110,7 +110,7 @@ impl Batch {
         takes
     }
 
-    /// Adds a datagram that it [takes](Self::takes).
+    /// Adds a datagram for which [`Self::takes`] returned true.
     #[inline]
     pub(super) fn put(&mut self, header: &[u8], payload: &Payload) {
         self.bytes.extend_from_slice(header);
@@ -126,13 +126,13 @@ impl Batch {
         self.bytes.len() - self.sent.max(packets)
     }
 
-    /// Leaves out the packet that was refused; whether more of a train is left.
+    /// Skips the packet that was refused. Returns whether more of a train is left.
     pub(super) fn skip_packet(&mut self, is_train: bool) -> bool {
         self.sent_packets += 1;
         is_train && self.sent_packets < self.ends.len()
     }
 
-    /// What the system refused.
+    /// Describes a write that the system refused.
     pub(super) fn failed(&self, error: io::Error) -> Failure {
         let first = self.sent_packets.checked_sub(1).map_or(self.sent, |n| self.ends[n]);
         let from = first.min(self.bytes.len());
@@ -140,7 +140,7 @@ impl Batch {
         Failure { dst: self.dst, src: self.src, quoted: self.bytes[from..to].to_vec(), error }
     }
 
-    /// One write, or, where the system refuses to segment, one for each datagram.
+    /// Writes the batch in one call, or one per datagram if the system refuses to segment.
     pub(super) fn write(&mut self, io: &Io) -> io::Result<()> {
         if self.fragmentable {
             return io.while_fragmenting(|| self.write_all(io));
@@ -149,7 +149,7 @@ impl Batch {
     }
 
     fn write_all(&mut self, io: &Io) -> io::Result<()> {
-        // quinn-udp writes the ECN bits alone, and the rest of the byte as zero.
+        // quinn-udp writes only the ECN bits, and the rest of the byte as zero.
         if io.is_raw() || io.dscp != 0 {
             return self.write_train(io);
         }
@@ -167,7 +167,7 @@ impl Batch {
         Ok(())
     }
 
-    /// As many packets a call as the system takes.
+    /// Writes as many packets per call as the system accepts.
     fn write_train(&mut self, io: &Io) -> io::Result<()> {
         let (src, dst, tos) = (self.src, self.dst, io.dscp << 2 | self.ecn as u8);
         let mut failures = 0;
@@ -183,8 +183,8 @@ impl Batch {
         Ok(())
     }
 
-    /// A report about an earlier packet makes the next write fail once without sending; so a
-    /// failure counts only when it stays.
+    /// A report about an earlier packet makes the next write fail once without sending. So a
+    /// failure counts only if it is repeated.
     fn write_range(&self, io: &Io, from: usize, to: usize) -> io::Result<()> {
         for _ in 0..2 {
             match self.write_once(io, from, to) {
@@ -212,7 +212,7 @@ impl Batch {
     }
 }
 
-/// EIO and EINVAL are how Linux says that a device or path cannot segment.
+/// Linux returns EIO or EINVAL if a device or path cannot segment.
 pub(super) fn segmentation_refused(e: &io::Error) -> bool {
     const EIO: i32 = 5;
     const EINVAL: i32 = 22;
@@ -221,7 +221,7 @@ pub(super) fn segmentation_refused(e: &io::Error) -> bool {
 
 #[cfg(test)]
 impl Batch {
-    /// So many bytes were written already.
+    /// Records that this many bytes were written.
     pub(super) fn is_out(&mut self, bytes: usize) {
         self.sent = bytes;
     }
@@ -267,7 +267,7 @@ mod tests {
         train.put(&[2; 30], &Payload::EMPTY);
         train.put(&[3; 10], &Payload::EMPTY);
         let quoted = |train: &Batch| train.failed(io::ErrorKind::Other.into()).quoted[0];
-        // The system took the first.
+        // The system accepted the first.
         train.sent_packets = 1;
         assert_eq!((quoted(&train), train.waiting_bytes()), (2, 40));
         assert!(train.skip_packet(true));

@@ -4,8 +4,8 @@
 //! DCCP packet of the host. So an endpoint claims each of its ports by taking a name derived from
 //! the number, which only one program of a host can have at a time.
 //!
-//! Packets to a port of another program are ignored. A packet to a port that nobody has is answered
-//! with one Reset, by the endpoint that holds another name, that of the host.
+//! Packets to a port of another program are ignored. A packet to an unclaimed port is answered with
+//! one Reset, by the endpoint that holds another name, that of the host.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,11 +17,13 @@ use super::filter::Wanted;
 use super::port_names::{Asker, Name, kernel_has_dccp};
 use crate::{AnswerForHost, Error};
 
-/// How long a port is assumed to belong to another program, and how often the host's name is tried.
+/// How long a port is assumed to belong to another program, and the interval of tries for the
+/// host's name.
 const BELIEVED_FOR: Duration = Duration::from_secs(1);
 /// Most ports of other programs that are stored.
 const MAX_REMEMBERED: usize = 1024;
-/// Most lookups of a port's owner per second: answers to stray packets are as few.
+/// Most lookups of a port's owner per second. Few suffice, because answers to stray packets are
+/// limited too.
 const MAX_QUESTIONS: u32 = 200;
 /// Ports tried at random before all are tried in order.
 const RANDOM_TRIES: usize = 64;
@@ -34,7 +36,7 @@ const PORTS: &str = "udccp/dccp-port";
 pub(crate) struct Claims {
     prefix: String,
     held: BTreeMap<u16, Name>,
-    /// Those of `held` that were picked for outgoing connections.
+    /// The ports in `held` that were picked for outgoing connections.
     outgoing: Vec<u16>,
     listens: bool,
     answers: AnswerForHost,
@@ -67,7 +69,7 @@ impl Claims {
         }
     }
 
-    /// Makes a port ours, until the endpoint ends.
+    /// Claims a port, until the endpoint ends.
     pub(crate) fn claim(&mut self, port: u16) -> Result<(), Error> {
         if self.held.contains_key(&port) {
             return Ok(());
@@ -80,7 +82,7 @@ impl Claims {
         Ok(())
     }
 
-    /// A port for an outgoing connection: one that is ours already and fits, or a new one.
+    /// A port for an outgoing connection: a suitable one that is ours already, or a new one.
     pub(crate) fn claim_any(
         &mut self,
         range: RangeInclusive<u16>,
@@ -95,12 +97,12 @@ impl Claims {
         Ok(port)
     }
 
-    /// A port that was nobody's.
+    /// Claims a port that nobody had.
     pub(crate) fn claim_new(&mut self, range: RangeInclusive<u16>) -> Result<u16, Error> {
         let (first, last) = range.clone().into_inner();
         let count = u32::from(last.saturating_sub(first)) + 1;
         let mut random = [0_u8; 4 * RANDOM_TRIES];
-        // Without random numbers, ports are picked in order, which is only easier to guess.
+        // Without random numbers, ports are picked in order, which only makes them easier to guess.
         let _ = getrandom::fill(&mut random);
         let number = |n: &[u8]| n.iter().fold(0, |all, &byte| all << 8 | u32::from(byte));
         let picked = random.chunks_exact(4).map(|n| first + (number(n) % count) as u16);
@@ -117,7 +119,7 @@ impl Claims {
         Err(Error::Connect(udccp_proto::ConnectError::NoFreePort))
     }
 
-    /// From here on there may be listeners.
+    /// From here on the endpoint may have listeners.
     pub(crate) fn listens(&mut self) {
         self.listens = true;
     }
@@ -130,7 +132,7 @@ impl Claims {
         (self.host, self.listens, self.answers) = (None, false, AnswerForHost::Never);
     }
 
-    /// The packets that this endpoint has to see.
+    /// Calls `tell` with the packets that this endpoint has to see.
     pub(super) fn with_wanted<R>(&self, tell: impl FnOnce(Wanted<'_>) -> R) -> R {
         let answers_idle = matches!(self.answers, AnswerForHost::Always | AnswerForHost::WhileOpen);
         if self.listens || answers_idle {
@@ -188,7 +190,8 @@ impl Claims {
                 self.others.insert(port, now + BELIEVED_FOR);
                 false
             }
-            // Silence does no harm; a Reset to a connection of another program would.
+            // Ignoring the packet is harmless. A Reset to a connection of another program would not
+            // be.
             Err(_) => false,
         }
     }
@@ -216,7 +219,7 @@ impl Claims {
 mod tests {
     use super::*;
 
-    /// Two programs of a host that has no others.
+    /// Two programs of a host without other programs.
     fn two(test: &str, answers: AnswerForHost) -> (Claims, Claims) {
         let prefix = || format!("udccp-test-{}/{test}", std::process::id());
         (Claims::below(prefix(), answers), Claims::below(prefix(), answers))
@@ -250,7 +253,7 @@ mod tests {
         ports.sort_unstable();
         assert_eq!(ports, (100..=119).collect::<Vec<u16>>());
         assert!(b.claim_any(100..=119, |port| !ports.contains(&port)).is_err());
-        // A port of one's own serves again, towards another peer.
+        // A port that is ours can serve again, to another peer.
         let again = b.claim_any(100..=119, |_| true).unwrap();
         assert!(b.held.contains_key(&again));
         assert_eq!(b.held.len(), 10);

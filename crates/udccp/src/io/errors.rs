@@ -11,32 +11,32 @@ use nix::sys::socket::{ControlMessageOwned, SockaddrIn6};
 
 use super::Io;
 
-/// More than any DCCP header without options; the ports and sequence numbers are all in there.
+/// More than any DCCP header without options, so ports and sequence numbers are included.
 #[cfg(target_os = "linux")]
 const QUOTE_BYTES: usize = 128;
 
-/// The network's answer to a packet that we sent.
+/// A report of the network about a packet that we sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Report {
-    /// Where the packet was going.
+    /// The packet's destination.
     pub(crate) remote: SocketAddr,
-    /// Our address that the message came to: the packet left from there. None where this host says
-    /// it itself.
+    /// Our address to which the message was sent, and from which the packet was. `None` if this
+    /// host reports the error itself.
     pub(crate) local: Option<IpAddr>,
-    /// The beginning of its DCCP packet, as the message quotes it.
+    /// The beginning of its DCCP packet, as quoted by the message.
     pub(crate) quoted: Vec<u8>,
-    /// What became of it.
+    /// The reported error.
     pub(crate) said: Said,
 }
 
-/// Why the system did not send.
+/// Why the system did not send a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// It has no memory for it, or the queue of the device is full: a loss like any other.
+    /// No memory, or the queue of the device is full: a loss like any other.
     NoRoom,
-    /// It is about an earlier packet.
+    /// The error is about an earlier packet.
     EarlierPacket,
-    /// The packet is larger than the interface takes.
+    /// The packet is larger than the interface allows.
     TooBig,
     /// Anything else.
     Unreachable,
@@ -57,10 +57,10 @@ impl Cause {
     }
 }
 
-/// Errors of Winsock by the names of their like elsewhere.
+/// Errors of Winsock, under the names of their equivalents elsewhere.
 #[cfg(windows)]
 mod windows_errors {
-    /// `WSAECONNRESET`: an earlier datagram met a closed port.
+    /// `WSAECONNRESET`: an earlier datagram reached a closed port.
     pub(super) const ECONNREFUSED: i32 = 10054;
     /// `WSAEMSGSIZE`.
     pub(super) const EMSGSIZE: i32 = 10040;
@@ -70,17 +70,17 @@ mod windows_errors {
     pub(super) const ENOMEM: i32 = 8;
 }
 
-/// What the network says of a packet that did not arrive.
+/// What the network reports about a packet that did not arrive.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux has a use for it"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Said {
-    /// It was too big; the path takes IP packets of this many bytes.
+    /// It was too big; the path carries IP packets of this many bytes.
     TooBig(u16),
-    /// It was too big for our own interface, which takes IP packets of this many bytes.
+    /// It was too big for our own interface, which carries IP packets of this many bytes.
     TooBigHere(u16),
-    /// The host that it was for has nothing on this port, or knows no such protocol.
+    /// The destination host has nothing on this port, or does not support the protocol.
     PortClosed,
-    /// It could not be delivered for another reason, or somebody else says so.
+    /// It could not be delivered for another reason, or another host reports it.
     Unreachable,
 }
 
@@ -93,7 +93,7 @@ impl Io {
 
         use nix::sys::socket::{MsgFlags, SockaddrStorage, recvmsg};
 
-        // A queue full of other entries must not keep the driver from its work.
+        // A queue full of other entries must not delay the driver.
         for _ in 0..64 {
             let mut quoted = vec![0; QUOTE_BYTES];
             let mut space = vec![0; 512];
@@ -130,7 +130,7 @@ impl Io {
         None
     }
 
-    /// Other systems report nothing here; a handshake then ends by timeout.
+    /// Other systems report nothing here, so a handshake ends by a timeout.
     #[cfg(not(target_os = "linux"))]
     pub(crate) fn take_report(&self) -> Option<Report> {
         None
@@ -140,12 +140,12 @@ impl Io {
 #[cfg(target_os = "linux")]
 fn to_std(addr: &nix::sys::socket::SockaddrStorage) -> Option<SocketAddr> {
     let v4 = addr.as_sockaddr_in().map(|a| SocketAddr::from((a.ip(), a.port())));
-    // With the scope: an address of a link is another one on another link.
+    // With the scope, because a link-local address is a different one on another link.
     let in_scope = |a: &SockaddrIn6| SocketAddrV6::new(a.ip(), a.port(), 0, a.scope_id());
     v4.or_else(|| addr.as_sockaddr_in6().map(|a| in_scope(a).into()))
 }
 
-/// The address that a message came to, if this tells.
+/// The address to which a message was sent, if this control message contains it.
 #[cfg(target_os = "linux")]
 fn arrived_at(message: &ControlMessageOwned) -> Option<IpAddr> {
     match message {
@@ -159,8 +159,8 @@ fn arrived_at(message: &ControlMessageOwned) -> Option<IpAddr> {
     }
 }
 
-/// What an entry of the error queue means; `None`: nothing for us. `by_host`: the host that the
-/// packet was for says it, and not somebody on the way.
+/// The meaning of an entry of the error queue; `None` if it does not concern us. `by_host`: it
+/// comes from the destination host, not from a router.
 #[cfg(target_os = "linux")]
 fn verdict(e: &nix::libc::sock_extended_err, by_host: bool) -> Option<Said> {
     const LOCAL: u8 = nix::libc::SO_EE_ORIGIN_LOCAL;
@@ -176,7 +176,7 @@ fn verdict(e: &nix::libc::sock_extended_err, by_host: bool) -> Option<Said> {
         (LOCAL, ..) if e.ee_errno == nix::libc::EMSGSIZE as u32 => bytes().map(Said::TooBigHere),
         // RFC 792 and RFC 4443: protocol or port unreachable, unrecognized Next Header.
         (ICMP, 3, 2 | 3) | (ICMP6, 1, 4) | (ICMP6, 4, 1) if by_host => Some(Said::PortClosed),
-        // Not reachable, or not in as many hops as the packet was given.
+        // Not reachable, or not within the packet's hop limit.
         (ICMP, 3, _) | (ICMP6, 1, _) | (ICMP, 11, 0) | (ICMP6, 3, 0) | (ICMP6, 4, 1) => {
             Some(Said::Unreachable)
         }
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn a_closed_port_is_reported_with_address_and_quote() {
         let io = Io::bind("127.0.0.1:0".parse().unwrap(), &EndpointOptions::default()).unwrap();
-        // A port that was just free again is closed.
+        // A port that was just released is closed.
         let closed = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let mut tx = Transmitter::new(|_| false, false);
         tx.push(

@@ -1,15 +1,15 @@
-//! Filters the host's DCCP packets for a raw socket: the kernel asks before it makes a copy.
+//! Filters the host's DCCP packets for a raw socket before the kernel copies them.
 //!
-//! Every raw socket of protocol 33 is offered every DCCP packet of the host. A program that only
-//! connects would have its receive buffer filled by the traffic of all others; so it shows the
-//! kernel the few ports that it has, as a classic BPF program.
+//! Every raw socket of protocol 33 would receive every DCCP packet of the host, and the traffic of
+//! other programs would fill the receive buffer of one that only connects. So an endpoint passes
+//! the kernel its few ports as a classic BPF program.
 
 use std::io;
 
 use socket2::Socket;
 
-/// Ports that a program of the kernel's limits on jumps can compare with. An endpoint with more
-/// takes everything and looks itself.
+/// Most ports that fit within the kernel's limit on jumps. An endpoint with more receives every
+/// packet and checks itself.
 const MAX_PORTS: usize = 200;
 
 /// The packets that a socket wants.
@@ -32,12 +32,12 @@ const LOAD_HALF_AT_X: u16 = 0x48;
 const LOAD_X_IPV4_HEADER_LEN: u16 = 0xb1;
 const JUMP_IF_EQUAL: u16 = 0x15;
 const RETURN: u16 = 0x06;
-/// More than any packet: the whole of it.
+/// More than any packet, so that all of it is passed.
 const WHOLE: u32 = 0x4_0000;
 /// Destination Port in the DCCP header (RFC 4340 section 5.1).
 const DESTINATION_PORT: u32 = 2;
 
-/// Tells the kernel.
+/// Attaches the filter.
 pub(super) fn attach(socket: &Socket, wanted: Wanted<'_>) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
@@ -69,7 +69,7 @@ fn program(is_ipv4: bool, wanted: Wanted<'_>) -> Vec<Instruction> {
         vec![(LOAD_HALF_AT, 0, 0, DESTINATION_PORT)]
     };
     for (n, &port) in ports.iter().enumerate() {
-        // Over the comparisons that are left, and the refusal.
+        // Jumps over the remaining comparisons and the refusal.
         let to_acceptance = (ports.len() - n) as u8;
         program.push((JUMP_IF_EQUAL, to_acceptance, 0, u32::from(port)));
     }
@@ -81,7 +81,7 @@ fn program(is_ipv4: bool, wanted: Wanted<'_>) -> Vec<Instruction> {
 mod tests {
     use super::*;
 
-    /// What the kernel would do.
+    /// Interprets the program, as the kernel would.
     fn run(program: &[Instruction], packet: &[u8]) -> u32 {
         let half = |at: usize| u32::from(u16::from_be_bytes([packet[at], packet[at + 1]]));
         let (mut a, mut x, mut at) = (0, 0, 0);

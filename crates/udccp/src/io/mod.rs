@@ -34,10 +34,10 @@ pub(crate) use transmit::{Failure, Flushed, Transmitter};
 /// kernel grants at most `net.core.rmem_max`.
 pub(crate) const RECV_BUFFER_BYTES: usize = 4 << 20;
 
-/// What carries DCCP packets.
+/// The carrier of DCCP packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Carrier {
-    /// UDP (RFC 6773): the kernel tells endpoints apart by UDP ports.
+    /// UDP (RFC 6773): the kernel distinguishes endpoints by UDP ports.
     Udp,
     /// IP, as protocol 33: every endpoint of the host sees every packet.
     RawIp,
@@ -47,33 +47,33 @@ pub(crate) enum Carrier {
 #[derive(Debug)]
 pub(crate) struct Io {
     socket: Socket,
-    /// Reads with control messages; made for UDP, and as good at reading raw IP.
+    /// Reads with control messages. Made for UDP, but also works for raw IP.
     state: UdpSocketState,
-    /// Writes UDP with control messages. It leaves out for good what it takes the system to refuse:
-    /// segmentation, and the ECN bits over IPv4.
+    /// Writes UDP with control messages. It permanently stops using features that it believes the
+    /// system refuses: segmentation, and the ECN bits over IPv4.
     sending: RwLock<UdpSocketState>,
     carrier: Carrier,
     /// The port is 0 over raw IP.
     local: SocketAddr,
     recv_buffer_bytes: usize,
-    /// Many datagrams a call, where the kernel can.
+    /// Whether to pass many datagrams per call, if the kernel can.
     offload: bool,
-    /// Firewall mark of what is sent.
+    /// Firewall mark of sent packets.
     mark: Option<u32>,
-    /// Differentiated services code point of what is sent.
+    /// Differentiated services code point of sent packets.
     dscp: u8,
-    /// The one network interface that it uses.
+    /// The only network interface to use.
     device: Option<String>,
     routes: Routes,
-    /// Takes nothing, as with a full send buffer.
+    /// Whether writes fail as with a full send buffer.
     #[cfg(test)]
     pub(crate) is_stuck: std::sync::atomic::AtomicBool,
 }
 
 impl Io {
-    /// Opens the socket that the options ask for.
+    /// Opens the socket that the options describe.
     pub(crate) fn open(addr: SocketAddr, options: &EndpointOptions) -> io::Result<Self> {
-        // A socket of IPv6 for one address of IPv4 would have nothing to offer.
+        // An IPv6 socket for a single IPv4 address would have no advantage.
         let addr = canonical(addr);
         if options.raw_ip { Self::raw(addr, options) } else { Self::bind(addr, options) }
     }
@@ -91,8 +91,8 @@ impl Io {
         Self::set_up(socket, Carrier::Udp, options)
     }
 
-    /// Lets another socket of this process have the port and all that arrives there. Nothing is
-    /// sent or read here any more. Returns whether the kernel accepted this.
+    /// Lets another socket of this process have the port and all packets that arrive there. From
+    /// now on nothing is sent or read here. Returns whether the kernel accepted this.
     pub(crate) fn give_way(&self) -> bool {
         let mut elsewhere = self.local;
         if elsewhere.ip().is_unspecified() {
@@ -101,12 +101,12 @@ impl Io {
                 IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
             });
         }
-        // A connected socket receives only from that address, which is its own.
+        // A connected socket receives only from that address. It is its own, so nothing arrives.
         let is_deaf = self.socket.connect(&elsewhere.into()).is_ok();
         is_deaf && share_port(&self.socket, true).is_ok()
     }
 
-    /// A UDP socket that somebody else has bound.
+    /// Uses a UDP socket that the caller has bound.
     pub(crate) fn adopt(socket: UdpSocket, options: &EndpointOptions) -> io::Result<Self> {
         let refuse = |why| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         if socket.local_addr()?.port() == 0 {
@@ -118,7 +118,7 @@ impl Io {
         Self::set_up(socket.into(), Carrier::Udp, options)
     }
 
-    /// A raw socket of protocol 33, for the family of the address; its port says nothing.
+    /// A raw socket of protocol 33, for the family of the address. The port is ignored.
     fn raw(addr: SocketAddr, options: &EndpointOptions) -> io::Result<Self> {
         Self::set_up(raw::open(addr)?, Carrier::RawIp, options)
     }
@@ -130,7 +130,7 @@ impl Io {
             let _ = socket.set_send_buffer_size(bytes);
         }
         let recv_buffer_bytes = socket.recv_buffer_size()?;
-        // Sets Don't Fragment, too.
+        // Also sets Don't Fragment.
         //= 4340-14.2-1
         let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
         let sending = RwLock::new(UdpSocketState::new(UdpSockRef::from(&socket))?);
@@ -143,7 +143,7 @@ impl Io {
             Carrier::Udp => {}
             Carrier::RawIp => {
                 raw::hear_errors(&socket, local)?;
-                // The system shows the protocol there.
+                // The system returns the protocol number there.
                 local.set_port(0);
             }
         }
@@ -175,7 +175,7 @@ impl Io {
         Ok(io)
     }
 
-    /// Time to live, or hop limit, of what is sent.
+    /// Sets the time to live, or hop limit, of sent packets.
     fn set_ttl(&self, ttl: Option<u8>) -> io::Result<()> {
         let Some(ttl) = ttl.map(u32::from) else { return Ok(()) };
         if self.local.is_ipv4() {
@@ -183,19 +183,19 @@ impl Io {
         }
         self.socket.set_unicast_hops_v6(ttl)?;
         if self.carrier == Carrier::Udp && self.local.ip().is_unspecified() {
-            // It reaches IPv4 as well.
+            // The socket reaches IPv4 as well.
             self.socket.set_ttl_v4(ttl)?;
         }
         Ok(())
     }
 
-    /// Tells the kernel which packets are worth a copy (raw IP).
+    /// Tells the kernel which packets to copy to this socket (raw IP).
     pub(crate) fn want_packets_of(&self, claims: &Claims) -> Result<(), Error> {
         let attached = claims.with_wanted(|wanted| filter::attach(&self.socket, wanted));
         attached.map_err(|source| Error::Io { what: "cannot filter DCCP packets", source })
     }
 
-    /// Whether DCCP goes without UDP.
+    /// Whether DCCP is sent without UDP.
     pub(crate) fn is_raw(&self) -> bool {
         self.carrier == Carrier::RawIp
     }
@@ -205,24 +205,24 @@ impl Io {
         self.local
     }
 
-    /// What the kernel accounts for received packets, its own overhead included.
+    /// The kernel's receive buffer in bytes, which includes its own overhead per packet.
     pub(crate) fn recv_buffer_bytes(&self) -> usize {
         self.recv_buffer_bytes
     }
 
-    /// The socket itself, to wait on.
+    /// The socket to wait on.
     pub(crate) fn socket(&self) -> &Socket {
         &self.socket
     }
 
-    /// Whether the system may cut packets to pieces.
+    /// Whether the system may fragment packets.
     pub(crate) fn may_fragment(&self) -> bool {
-        // Over IPv6, raw sockets have no setting for IPv4, which is then missed.
+        // Over IPv6, raw sockets do not have the IPv4 setting, which is then reported as missing.
         self.state.may_fragment() && !self.is_raw()
     }
 
-    /// Writes packets that routers may cut to pieces. The system knows that of a whole socket only,
-    /// so it is told before and after.
+    /// Writes packets that routers may fragment. This is a setting of the whole socket, so it is
+    /// changed before and restored after.
     fn while_fragmenting<R>(&self, write: impl FnOnce() -> R) -> R {
         //= 4340-14.2-6
         allow_fragments(&self.socket, true);
@@ -240,11 +240,12 @@ impl Io {
         self.sending.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A single datagram was refused too, without segmentation or ECN. So earlier refusals were not
-    /// because of these: the local address is gone, or a route forbids sending. Both stay in use.
+    /// A single datagram was refused too, without segmentation or ECN. So those were not the reason
+    /// for earlier refusals: the local address is gone, or a route forbids sending. Both stay in
+    /// use.
     pub(crate) fn forget_refusals(&self) {
         let domain = Domain::for_address(self.local);
-        // On a socket of its own: this one's settings stay as they are.
+        // On a new socket, so that the settings of this one stay as they are.
         let aside = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP));
         let fresh = aside.and_then(|socket| UdpSocketState::new(UdpSockRef::from(&socket)));
         if let Ok(fresh) = fresh {
@@ -310,11 +311,11 @@ pub fn probe_ecn(addr: SocketAddr) -> io::Result<bool> {
     Ok(seen)
 }
 
-/// How often a port in use is tried. Its last user may be about to close it.
+/// How often to try to bind a port in use. Its last user may be about to close it.
 const TRIES: usize = 4;
 
-/// Binds a UDP socket. The port of a socket that was dropped becomes free a moment later, when its
-/// driver has ended; that socket gives way.
+/// Binds a UDP socket. The port of a dropped socket becomes free a moment later, when its driver
+/// has ended. Until then, that socket gives way.
 fn bind_udp(socket: &Socket, addr: SocketAddr, shares: bool) -> io::Result<()> {
     let is_taken = |e: &io::Error| e.kind() == io::ErrorKind::AddrInUse && addr.port() != 0;
     let mut bound = socket.bind(&addr.into());
@@ -335,8 +336,8 @@ fn bind_udp(socket: &Socket, addr: SocketAddr, shares: bool) -> io::Result<()> {
     bound
 }
 
-/// Lets sockets that agree have one port. Windows has no such setting: its SO_REUSEADDR takes a
-/// port away from others.
+/// Lets sockets that all request it share a port. Windows has no such setting: its SO_REUSEADDR
+/// takes the port away from others.
 fn share_port(socket: &Socket, shares: bool) -> io::Result<()> {
     #[cfg(unix)]
     return socket.set_reuse_port(shares);
@@ -352,7 +353,7 @@ fn bound_to(socket: &Socket) -> io::Result<SocketAddr> {
     local.ok_or_else(|| io::Error::other("the socket is bound to no IP address"))
 }
 
-/// Has packets carry a firewall mark, by which rules of routing and filtering know them.
+/// Sets the firewall mark of packets, which routing and filter rules can match.
 fn set_mark(socket: &Socket, mark: Option<u32>) -> io::Result<()> {
     let Some(mark) = mark else { return Ok(()) };
     #[cfg(target_os = "linux")]
@@ -364,7 +365,7 @@ fn set_mark(socket: &Socket, mark: Option<u32>) -> io::Result<()> {
     }
 }
 
-/// Has a socket use one network interface alone.
+/// Restricts a socket to one network interface.
 fn bind_device(socket: &Socket, device: Option<&str>) -> io::Result<()> {
     let Some(device) = device else { return Ok(()) };
     #[cfg(target_os = "linux")]
@@ -376,8 +377,8 @@ fn bind_device(socket: &Socket, device: Option<&str>) -> io::Result<()> {
     }
 }
 
-/// Sends packets without Don't Fragment from now on (over IPv6: in fragments of the interface's
-/// size), or with it again. A socket for both families has a setting for each.
+/// Sends packets without Don't Fragment from now on (over IPv6: fragmented to the interface's MTU),
+/// or with it again. A socket for both families has a setting for each.
 fn allow_fragments(socket: &Socket, allow: bool) {
     #[cfg(target_os = "linux")]
     {
@@ -391,19 +392,19 @@ fn allow_fragments(socket: &Socket, allow: bool) {
     let _ = (socket, allow);
 }
 
-/// Requests a receive buffer. A smaller one works too; the socket reports afterwards what it got.
+/// Requests a receive buffer. A smaller one works too; the socket reports its actual size.
 fn set_recv_buffer(socket: &Socket, bytes: usize) {
     let _ = socket.set_recv_buffer_size(bytes);
     #[cfg(target_os = "linux")]
     if socket.recv_buffer_size().is_ok_and(|got| got < bytes) {
-        // Over `net.core.rmem_max`: only an administrator may.
+        // Above `net.core.rmem_max`, which only an administrator may exceed.
         let _ =
             nix::sys::socket::setsockopt(socket, nix::sys::socket::sockopt::RcvBufForce, &bytes);
     }
 }
 
-/// quinn-udp asks for receive timestamps, and its room for control messages does not hold
-/// timestamp, segment size, address and ECN together: ECN would be cut off wherever the kernel
+/// quinn-udp requests receive timestamps, but its buffer for control messages has no room for
+/// timestamp, segment size, address and ECN together. ECN would be cut off whenever the kernel
 /// merged datagrams.
 fn stop_timestamps(socket: &Socket) {
     #[cfg(target_os = "linux")]
@@ -419,7 +420,7 @@ fn stop_merging(socket: &Socket) {
     let _ = socket;
 }
 
-/// An IPv4 address that came mapped into IPv6, as IPv4 again.
+/// Converts an IPv4-mapped IPv6 address to IPv4.
 pub(crate) fn canonical(addr: SocketAddr) -> SocketAddr {
     match addr.ip().to_canonical() {
         ip @ IpAddr::V4(_) => SocketAddr::new(ip, addr.port()),

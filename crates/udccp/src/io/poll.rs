@@ -8,7 +8,7 @@ use udccp_base::Duration;
 
 use super::Io;
 
-/// What a wait ended with.
+/// Why a wait ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Waited {
     /// The socket reports an error.
@@ -17,9 +17,9 @@ pub(crate) struct Waited {
     pub(crate) rung: bool,
 }
 
-/// Waits until something arrives, there is room to write, if that is of interest, or the bell has
-/// something to read; for at most `timeout`. Rounded up to a millisecond: who wakes early has
-/// nothing to do and comes back at once.
+/// Waits for a packet, for room to write with `for_room`, or for the bell, for at most
+/// `timeout`. Rounded up to a millisecond, because a thread that wakes too early has nothing to do
+/// and waits again.
 pub(crate) fn wait(
     io: &Io,
     for_room: bool,

@@ -1,9 +1,9 @@
 //! Names that only one program of a host can have at a time: bound Unix sockets. Abstract names are
-//! per network namespace, like ports; binding is atomic; and the names are released when the
-//! process ends in any way. Only Linux has them, as only Linux has DCCP over raw IP here.
+//! per network namespace, like ports. Binding is atomic, and names are released however the process
+//! ends. Only Linux has them, and only on Linux is there DCCP over raw IP here.
 
-/// Whether this kernel's own DCCP is loaded, as it may be before Linux 6.16. It then answers for
-/// the host, with a Reset to every packet that is not of a connection of its own.
+/// Whether this kernel's own DCCP is loaded, which is possible before Linux 6.16. It then answers
+/// for the host, with a Reset to every packet that does not belong to one of its connections.
 pub fn kernel_has_dccp() -> bool {
     std::fs::read_to_string("/proc/net/protocols")
         .is_ok_and(|list| list.lines().any(|line| line.starts_with("DCCP")))
@@ -15,7 +15,7 @@ mod system {
     use std::os::linux::net::SocketAddrExt;
     use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-    /// A name that is ours for as long as this lives.
+    /// A name that is ours until this is dropped.
     #[derive(Debug)]
     pub(in crate::io) struct Name {
         _bound: UnixDatagram,
@@ -29,7 +29,7 @@ mod system {
         }
     }
 
-    /// Asks whether names are taken.
+    /// Checks whether names are taken.
     #[derive(Debug)]
     pub(in crate::io) struct Asker(UnixDatagram);
 
@@ -38,7 +38,7 @@ mod system {
             UnixDatagram::unbound().map(Self)
         }
 
-        /// Whether any program has this name. Asking does not take it.
+        /// Whether any program has this name. Checking does not take it.
         pub(in crate::io) fn is_taken(&self, name: &str) -> io::Result<bool> {
             match self.0.connect_addr(&SocketAddr::from_abstract_name(name)?) {
                 Ok(()) => Ok(true),

@@ -1,7 +1,7 @@
 //! DCCP as IP protocol 33, through a raw socket.
 //!
-//! The kernel makes the IP header of what is sent and, over IPv4, leaves that of what is received
-//! in place. It neither makes nor checks the DCCP checksum: that is the endpoint's.
+//! The kernel writes the IP header of sent packets and, over IPv4, keeps that of received packets.
+//! It neither computes nor checks the DCCP checksum, which the endpoint does.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -12,7 +12,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use udccp_base::{Datagram, Ecn, Payload};
 use udccp_packet::ip::IpPacket;
 
-/// Packets that one write can carry.
+/// Most packets in one write.
 pub(super) const MAX_MESSAGES: usize = 64;
 
 /// Opens the socket, for the family of `addr`.
@@ -23,7 +23,7 @@ pub(super) fn open(addr: SocketAddr) -> io::Result<Socket> {
     }
     let protocol = Protocol::from(i32::from(Datagram::DCCP));
     let socket = Socket::new(Domain::for_address(addr), Type::RAW, Some(protocol))?;
-    // Until a port is served or used, nothing that arrives is for this socket.
+    // Until a port is served or used, no packet is for this socket.
     super::filter::attach(&socket, super::filter::Wanted::Nothing)?;
     let mut local = addr;
     local.set_port(0);
@@ -31,8 +31,7 @@ pub(super) fn open(addr: SocketAddr) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// Has ICMP messages kept for us. Over IPv6, raw sockets have no settings of IPv4, as UDP sockets
-/// do.
+/// Requests ICMP messages. Over IPv6, raw sockets lack the IPv4 settings that UDP sockets have.
 pub(super) fn hear_errors(socket: &Socket, addr: SocketAddr) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
@@ -47,7 +46,7 @@ pub(super) fn hear_errors(socket: &Socket, addr: SocketAddr) -> io::Result<()> {
     Ok(())
 }
 
-/// What arrived in one buffer, without its IP header; `None` where it is no packet for one host.
+/// The packet in one buffer, without its IP header; `None` if it is not for a single host.
 pub(super) fn unwrap(meta: &RecvMeta, bytes: &Bytes) -> Option<Datagram> {
     let (src, dst, ecn, header) = if meta.addr.is_ipv4() {
         ipv4(bytes)?
@@ -70,7 +69,7 @@ pub(super) fn unwrap(meta: &RecvMeta, bytes: &Bytes) -> Option<Datagram> {
     })
 }
 
-/// Opens an IPv4 packet as the kernel gives it to raw sockets: whole, checked, put together.
+/// Parses an IPv4 packet as the kernel passes it to raw sockets: complete, checked, reassembled.
 fn ipv4(packet: &Bytes) -> Option<(SocketAddr, IpAddr, Ecn, Bytes)> {
     let ip = IpPacket::parse(packet).ok().filter(|ip| ip.pseudo.src.is_ipv4() && ip.is_whole())?;
     let src = SocketAddr::new(ip.pseudo.src, 0);
@@ -78,7 +77,7 @@ fn ipv4(packet: &Bytes) -> Option<(SocketAddr, IpAddr, Ecn, Bytes)> {
     Some((src, ip.pseudo.dst, Ecn::from_bits(ip.ecn), inner))
 }
 
-/// Packets that leave together: all of one path.
+/// Packets that are sent together, all on the same path.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux has a use for it"))]
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Train<'a> {
@@ -86,13 +85,13 @@ pub(super) struct Train<'a> {
     pub(super) dst: SocketAddr,
     /// DSCP and ECN.
     pub(super) tos: u8,
-    /// The packets, one after the other.
+    /// The packets, concatenated.
     pub(super) bytes: &'a [u8],
-    /// Where each of them ends.
+    /// The end of each packet.
     pub(super) ends: &'a [usize],
 }
 
-/// Writes packets `from` to the last; how many the system took, at least one.
+/// Writes packets from `from` on. Returns how many the system accepted, at least one.
 #[cfg(target_os = "linux")]
 pub(super) fn send(socket: &Socket, train: Train<'_>, from: usize) -> io::Result<usize> {
     linux::send(socket, train, from)
@@ -118,8 +117,8 @@ mod linux {
 
     use super::{MAX_MESSAGES, Train};
 
-    /// What the kernel wants beside the packets of one call. It holds pointers into itself, so each
-    /// thread has its own; nothing is allocated for a call.
+    /// The structures that the kernel needs for the packets of one call. They contain pointers into
+    /// themselves, so each thread has its own, and no call allocates.
     struct Headers {
         v4: MultiHeaders<SockaddrIn>,
         v6: MultiHeaders<SockaddrIn6>,

@@ -11,12 +11,12 @@ use super::{Io, canonical, ecn_from, raw};
 
 /// The largest run of datagrams that the kernel merges into one buffer (GRO).
 const GRO_BYTES: usize = 65_536;
-/// A buffer that holds less than this is copied out of, so that one small message waiting for a
-/// slow reader does not keep 64 KiB alive.
+/// A buffer with less data than this is copied, so that one small message waiting for a slow reader
+/// does not keep 64 KiB alive.
 const HAND_OVER_BYTES: usize = 8_192;
 /// Small datagrams are copied into pieces of a chunk of this size.
 const CHUNK_BYTES: usize = 65_536;
-/// What the kernel accounts for a received buffer beside its data, at least.
+/// The least that the kernel accounts for a received buffer besides its data.
 pub(crate) const KERNEL_OVERHEAD_BYTES: usize = 768;
 /// Buffers offered by a read while little arrives; each one costs time, filled or not. Windows and
 /// macOS fill one per call, however many are offered.
@@ -36,24 +36,24 @@ pub(crate) struct Receiver {
     slots: Vec<BytesMut>,
     metas: [RecvMeta; BATCH_SIZE],
     slot_bytes: usize,
-    /// Reads in a row so far that few buffers would have been enough for.
+    /// Consecutive reads so far for which few buffers would have sufficed.
     reads_of_few: u32,
-    /// Reads in a row so far that gave one datagram, not one of several that the kernel merged.
+    /// Consecutive reads so far that returned one datagram, not several merged ones.
     reads_of_one: u32,
-    /// The reader checks again for data before it sleeps, as `poll` does.
+    /// Whether the reader checks again for data before it sleeps, as `poll` does.
     looks_again: bool,
     /// Buffers that the last read offered.
     offered: usize,
-    /// Buffers handed over, oldest first; they are reused once nobody reads them.
+    /// Buffers in use elsewhere, oldest first. They are reused once nobody reads them.
     lent: VecDeque<Bytes>,
     chunk: BytesMut,
 }
 
 impl Receiver {
-    /// Buffers for one call: up to 32 of 64 KiB where the kernel merges datagrams. They are made
-    /// when they are first offered, for most sockets are quiet.
+    /// Buffers for one call: up to 32 of 64 KiB if the kernel merges datagrams. Each is allocated
+    /// when it is first offered, because most sockets are quiet.
     pub(crate) fn new(io: &Io) -> Self {
-        // Raw IP has packets as large as merged ones where the interface has (loopback).
+        // Over raw IP, packets are as large as merged ones if the interface allows it (loopback).
         let slot_bytes = if io.gro_segments() > 1 || io.is_raw() { GRO_BYTES } else { 16_384 };
         Self {
             slots: Vec::new(),
@@ -68,23 +68,24 @@ impl Receiver {
         }
     }
 
-    /// For one who looks again before sleeping whether more is there, as `poll` does, and may read
-    /// less: where messages come one by one, a read offers one buffer, and the kernel does not look
-    /// for a second datagram.
+    /// For a reader that checks again for data before it sleeps, as `poll` does, and so may read
+    /// less. While messages come one by one, a read offers a single buffer, so that the kernel does
+    /// not look for a second datagram.
     pub(crate) fn looking_again(self) -> Self {
         Self { looks_again: true, ..self }
     }
 
-    /// Whether the last read filled all buffers that it offered, so that more may be there. One
-    /// buffer says nothing of it where several could have been offered.
+    /// Whether the last read filled all buffers that it offered, so that there may be more. A
+    /// single buffer is no evidence if several could have been offered.
     pub(crate) fn was_full(&self, count: usize) -> bool {
         count == self.offered && (self.offered > 1 || BATCH_SIZE == 1)
     }
 
-    /// One call to the kernel; the number of buffers filled. Few are offered while little arrives.
+    /// Reads with one system call. Returns the number of buffers filled. Few are offered while
+    /// little arrives.
     ///
     /// # Errors
-    /// `WouldBlock` where nothing is there; otherwise what the system says.
+    /// `WouldBlock` if there is nothing; otherwise the system's error.
     pub(crate) fn read(&mut self, io: &Io) -> io::Result<usize> {
         let read = if self.reads_of_few < READS_OF_FEW {
             self.read_up_to::<BATCH_SIZE>(io)
@@ -106,8 +107,8 @@ impl Receiver {
         read
     }
 
-    /// Whether the next read needs no more than one. Now and then it offers few, to see whether
-    /// more come together.
+    /// Whether the next read should offer a single buffer. Now and then it offers few, to find out
+    /// whether datagrams come together again.
     fn offers_one(&self) -> bool {
         let is_quiet = self.looks_again && self.reads_of_one >= READS_OF_FEW;
         is_quiet && !self.reads_of_one.is_multiple_of(READS_BEFORE_FEW)
@@ -125,13 +126,13 @@ impl Receiver {
         io.state.recv(UdpSockRef::from(&io.socket), &mut slices, &mut self.metas[..N])
     }
 
-    /// About what the kernel accounted for the buffers of the last read.
+    /// Approximately the bytes that the kernel accounted for the buffers of the last read.
     pub(crate) fn kernel_bytes(&self, count: usize) -> usize {
         self.metas[..count].iter().map(|m| m.len + KERNEL_OVERHEAD_BYTES).sum()
     }
 
-    /// Gives the datagrams of the last read to `deliver`, in order of arrival. Those of one buffer
-    /// come at once: [`HeaderBytes::move_on`] is the next.
+    /// Passes the datagrams of the last read to `deliver`, in order of arrival. Those of one buffer
+    /// come as one; [`HeaderBytes::move_on`] moves to the next.
     pub(crate) fn deliver(&mut self, io: &Io, count: usize, mut deliver: impl FnMut(Datagram)) {
         for i in 0..count {
             let meta = self.metas[i];
@@ -142,7 +143,7 @@ impl Receiver {
         }
     }
 
-    /// The `len` bytes that arrived in slot `i`, and a fresh slot in its place if need be.
+    /// The `len` bytes that arrived in slot `i`. The slot gets a new buffer if needed.
     fn take(&mut self, i: usize, len: usize) -> Bytes {
         if len < HAND_OVER_BYTES {
             return self.copy(i, len);
@@ -165,8 +166,8 @@ impl Receiver {
         self.chunk.split().freeze()
     }
 
-    /// A lent buffer that nobody reads any more. Messages are mostly read in order, so only the
-    /// oldest few are looked at.
+    /// A lent buffer that nobody reads any more. Messages are usually read in order, so only the
+    /// oldest few are checked.
     fn reclaim(&mut self) -> Option<BytesMut> {
         for _ in 0..self.lent.len().min(2) {
             match self.lent.pop_front()?.try_into_mut() {
@@ -178,7 +179,7 @@ impl Receiver {
     }
 }
 
-/// Delivers what one buffer holds.
+/// Delivers the datagrams of one buffer.
 fn deliver_all(io: &Io, meta: &RecvMeta, bytes: Bytes, deliver: &mut impl FnMut(Datagram)) {
     if io.is_raw() {
         return raw::unwrap(meta, &bytes).into_iter().for_each(deliver);
@@ -231,7 +232,7 @@ mod tests {
         assert_eq!(read().unwrap(), (FEW_BUFFERS, true), "few at first");
         for _ in 0..READS_OF_FEW {
             send(FEW_BUFFERS);
-            // More than few would have been enough for: many are offered on.
+            // More than few would have been used, so many are offered again.
             assert_eq!(read().unwrap(), (FEW_BUFFERS, false));
             send(1);
             assert_eq!(read().unwrap(), (1, false));
@@ -273,7 +274,7 @@ mod tests {
             assert_eq!(counts, if looks_again { [1, 1, 1] } else { [3, 0, 0] });
             assert!(!rx.was_full(1), "who looks again need not be told");
             let mut reads = 0;
-            // Within this many reads those that come together are read together again.
+            // Within this many reads, datagrams that come together are read together again.
             send(40);
             while rx.read(&b).is_ok() {
                 reads += 1;

@@ -1,5 +1,5 @@
-//! Asks the system how packets to a peer leave, and remembers the answer for a while: most
-//! connections go to a host that has others.
+//! Asks the system for the route to a peer, and keeps the answer for a while, because most
+//! connections go to a host with other connections.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,24 +12,24 @@ use udccp_base::{Duration, Instant};
 use super::{Io, bind_device, canonical, set_mark};
 use crate::address::any_port;
 
-/// How long an answer is used: routes change without notice.
+/// How long an answer is used. Routes change without notice.
 const USED_FOR: Duration = Duration::from_secs(1);
-/// Peers remembered at once.
+/// Most peers in the table.
 const MAX_PEERS: usize = 1024;
-/// Any UDP port serves to ask for a route: nothing is sent.
+/// The port for route lookups, which send nothing, so any would do.
 const DISCARD: u16 = 9;
 
-/// How packets to an address leave.
+/// The route of packets to an address.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Route {
-    /// The address that they leave from: the bound one, or, bound to a wildcard, the one that
-    /// routing picks. The endpoint needs the true address.
+    /// The source address of packets: the bound address or, for a socket bound to a wildcard, the
+    /// one that routing picks. The endpoint needs the real address.
     pub(crate) source: SocketAddr,
     /// The largest IP packet, as far as the system knows.
     pub(crate) mtu: Option<u16>,
 }
 
-/// Answers of the routing table by the peer's address; its port is 0 here.
+/// Answers of the routing table by the peer's address, with port 0.
 #[derive(Debug, Default)]
 pub(super) struct Routes {
     known: Mutex<BTreeMap<SocketAddr, (Route, Instant)>>,
@@ -55,7 +55,7 @@ impl Routes {
 }
 
 impl Io {
-    /// How packets to `remote` leave, by the routing table, or by what it answered not long ago.
+    /// The route to `remote`, from the routing table or from a recent answer.
     pub(crate) fn route_to(&self, now: Instant, remote: SocketAddr) -> io::Result<Route> {
         let peer = without_port(remote);
         if let Some(route) = self.routes.find(now, peer) {
@@ -66,28 +66,28 @@ impl Io {
         Ok(route)
     }
 
-    /// The network reported something about packets to `remote`: the way there may be another one.
+    /// The network reported an error about packets to `remote`, so the route may have changed.
     pub(crate) fn forget_route_to(&self, remote: SocketAddr) {
         self.routes.lock().remove(&without_port(remote));
     }
 
-    /// As if the routing table had just said this of the way to `remote`.
+    /// For tests: stores this as a fresh answer of the routing table.
     #[cfg(all(test, target_os = "linux"))]
     pub(crate) fn pretend_mtu(&self, now: Instant, remote: SocketAddr, mtu: u16) {
         let route = Route { source: self.local, mtu: Some(mtu) };
         self.routes.keep(now, without_port(remote), route);
     }
 
-    /// Asks the routing table.
+    /// Looks up the routing table.
     fn ask_route_to(&self, remote: SocketAddr) -> io::Result<Route> {
-        // With its scope: an address of a link cannot be bound without.
+        // With its scope, without which a link-local address cannot be bound.
         let bound = without_port(canonical(self.local));
         let from = if self.local.ip().is_unspecified() { any_port(remote) } else { bound };
-        // Connecting a UDP socket sends nothing; it asks the routing table.
+        // Connecting a UDP socket sends nothing, but looks up the route.
         let probe = UdpSocket::bind(from)?;
         set_mark(&SockRef::from(&probe), self.mark)?;
         bind_device(&SockRef::from(&probe), self.device.as_deref())?;
-        // Port 0, which raw IP has, is no port to connect to.
+        // Port 0, which raw IP has, cannot be connected to.
         let port = if remote.port() == 0 { DISCARD } else { remote.port() };
         let mut at = remote;
         at.set_port(port);
@@ -102,15 +102,15 @@ fn without_port(mut remote: SocketAddr) -> SocketAddr {
     remote
 }
 
-/// The MTU towards the peer of a connected socket: that of the interface, or less where the
-/// system has learnt of a narrower path.
+/// The MTU towards the peer of a connected socket: that of the interface, or less if the system
+/// knows of a narrower path.
 fn mtu_of(socket: &UdpSocket, remote: SocketAddr) -> Option<u16> {
     #[cfg(target_os = "linux")]
     {
         use rustix::net::sockopt;
         let mtu =
             if remote.is_ipv4() { sockopt::ip_mtu(socket) } else { sockopt::ipv6_mtu(socket) };
-        // The loopback interface has 65536, which is more than an IP packet can be.
+        // The loopback interface has 65536, more than an IP packet can have.
         mtu.ok().map(|mtu| u16::try_from(mtu).unwrap_or(u16::MAX))
     }
     #[cfg(not(target_os = "linux"))]
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn an_answer_is_used_for_all_ports_of_an_address_until_time_or_a_report_ends_it() {
         let io = bound();
-        // An answer that the system would never give shows whether it is asked.
+        // An answer that the system would never give shows whether the table was looked up.
         let odd = Route { source: "10.9.8.7:6".parse().unwrap(), mtu: Some(777) };
         let (one, other) = ("127.0.0.1:9".parse().unwrap(), "127.0.0.1:1000".parse().unwrap());
         let elsewhere = "127.0.0.2:9".parse().unwrap();

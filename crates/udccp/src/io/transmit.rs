@@ -1,5 +1,5 @@
-//! Gathering datagrams into writes: over UDP one that the kernel segments (GSO), over raw IP one
-//! that takes many packets.
+//! Gathers datagrams into writes: over UDP, one datagram that the kernel segments (GSO); over raw
+//! IP, one call with many packets.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -10,13 +10,13 @@ use udccp_proto::Train;
 use super::Io;
 use super::batch::{BATCH_BYTES, Batch, segmentation_refused};
 
-/// Batches collected at the same time, so that connections served in turn still send in batches,
-/// with any destinations and packet sizes.
+/// Batches collected at the same time. With several, connections served in turn still send in
+/// batches, whatever their destinations and packet sizes.
 const MAX_BATCHES: usize = 8;
-/// Groups of connections that are told apart to keep each in order: a power of two.
+/// Groups of connections within which packets stay in order: a power of two.
 const GROUPS: usize = 512;
 
-/// What became of a flush.
+/// The result of a flush.
 #[derive(Debug)]
 pub(crate) enum Flushed {
     /// Everything collected was sent, or dropped because of a permanent error.
@@ -31,12 +31,12 @@ pub(crate) enum Flushed {
 /// A write with a permanent error.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    /// Where the datagram was going, and from where.
+    /// The datagram's destination and source.
     pub(crate) dst: SocketAddr,
     pub(crate) src: IpAddr,
     /// Its first bytes.
     pub(crate) quoted: Vec<u8>,
-    /// What the system said.
+    /// The system's error.
     pub(crate) error: io::Error,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Transmitter {
     live: usize,
     /// The batch that took the last datagram; the next one is likely to go there too.
     last: usize,
-    /// Which datagrams routers may cut to pieces.
+    /// Whether routers may fragment a datagram.
     fragmentable: fn(&Datagram) -> bool,
     /// Raw IP: a batch may have packets of many sizes.
     trains: bool,
@@ -59,7 +59,7 @@ pub(crate) struct Transmitter {
 }
 
 impl Transmitter {
-    /// Nothing gathered; routers may cut the datagrams to pieces that `fragmentable` says.
+    /// Starts empty. Routers may fragment the datagrams for which `fragmentable` returns true.
     pub(crate) fn new(fragmentable: fn(&Datagram) -> bool, is_raw: bool) -> Self {
         Self {
             batches: Vec::new(),
@@ -77,13 +77,13 @@ impl Transmitter {
         self.live == 0
     }
 
-    /// Bytes that are gathered and not written yet.
+    /// Bytes gathered and not written yet.
     pub(crate) fn waiting_bytes(&self) -> usize {
         self.batches[..self.live].iter().map(Batch::waiting_bytes).sum()
     }
 
-    /// Copies a datagram. Returns false if there is no room, so that [`Self::flush`] has to come
-    /// first.
+    /// Copies a datagram. Returns false if there is no room, so that [`Self::flush`] has to be
+    /// called first.
     pub(crate) fn push(&mut self, datagram: &Datagram, max_segments: usize) -> bool {
         let fragmentable = (self.fragmentable)(datagram);
         let group = group_of(datagram);
@@ -102,8 +102,9 @@ impl Transmitter {
         true
     }
 
-    /// The batch for a datagram, or the place of a new one. Connections may overtake each other, so
-    /// that datagrams of the same size are sent together; packets of one connection stay in order.
+    /// The index of the batch for a datagram, which may be a new one. Packets of different
+    /// connections may be reordered, so that datagrams of the same size are sent together. Packets
+    /// of one connection stay in order.
     fn place_for(
         &mut self,
         datagram: &Datagram,
@@ -132,14 +133,15 @@ impl Transmitter {
         Some(self.live)
     }
 
-    /// Takes more packets for where the last one went, which routers may not cut to pieces.
+    /// Accepts further packets in the last batch, which routers must not fragment.
     pub(crate) fn following(&mut self, max_segments: usize) -> Following<'_> {
         let batch = self.batches[..self.live].get_mut(self.last);
         let batch = batch.filter(|batch| !batch.is_fragmentable() && !self.trains);
         Following { batch, max_segments }
     }
 
-    /// The last message of a burst is usually shorter, and needs no write of its own.
+    /// Joins batches of one datagram to others: the last message of a burst is usually shorter, and
+    /// should not need a write of its own.
     fn join_tails(&mut self, max_segments: usize) {
         let mut i = 0;
         while i + 1 < self.live {
@@ -180,7 +182,7 @@ impl Transmitter {
         Flushed::Done
     }
 
-    /// The first `n` batches are done with.
+    /// Removes the first `n` batches.
     fn forget(&mut self, n: usize) {
         self.batches[..self.live].rotate_left(n);
         self.live -= n;
@@ -209,7 +211,7 @@ impl Train for Following<'_> {
     }
 }
 
-/// The group of the connection that a packet is of, by its ports.
+/// The group of a packet's connection, by its ports.
 fn group_of(datagram: &Datagram) -> usize {
     let ports = datagram.header.first_chunk::<4>().map_or(0, |ports| u32::from_ne_bytes(*ports));
     // The highest bits of the product depend on all bits of the ports.
@@ -236,7 +238,7 @@ mod tests {
         of_connection(0, from, to, fill, len)
     }
 
-    /// Its bytes are `fill`, but for the ports.
+    /// A datagram whose bytes are `fill`, except for the ports.
     fn of_connection(ports: u32, from: &Io, to: &Io, fill: u8, len: usize) -> Datagram {
         Datagram {
             src: from.local_addr(),
@@ -248,7 +250,7 @@ mod tests {
         }
     }
 
-    /// The last byte of each datagram, its length and its mark.
+    /// The last byte, length and ECN mark of each datagram.
     fn receive_all(io: &Io) -> Vec<(u8, usize, Ecn)> {
         let mut rx = Receiver::new(io);
         let mut got = Vec::new();
@@ -292,7 +294,7 @@ mod tests {
         let mut tx = Transmitter::new(|_| false, false);
         let mut rx = Receiver::new(&b);
         if a.max_gso_segments() == 1 {
-            // Without segmentation each datagram has a write.
+            // Without segmentation each datagram needs its own write.
             return;
         }
         for (fill, len) in [(0, 1400), (1, 1400), (2, 100)] {
@@ -309,7 +311,7 @@ mod tests {
         let (any, six, four) = (bind("[::]:0"), bind("[::1]:0"), bind("127.0.0.1:0"));
         let most = any.max_gso_segments();
         let mut tx = Transmitter::new(|_| false, false);
-        // The system refuses it with what it says, too, where it cannot segment.
+        // Without segmentation, the system also returns an error for each datagram.
         let gone = "[2001:db8::1]:5".parse().unwrap();
         for packets in [1, 3] {
             for fill in 0..packets {
@@ -353,7 +355,7 @@ mod tests {
         let bind = |at: &str| Io::bind(at.parse().unwrap(), &EndpointOptions::default()).unwrap();
         let (any, b) = (bind("0.0.0.0:0"), bind("127.0.0.1:0"));
         let mut tx = Transmitter::new(|_| false, false);
-        // The second is of the first one's size, and the last could be the end of its batch.
+        // The second has the size of the first, and the last could end its batch.
         let packets = [(1, 100), (2, 100), (1, 100), (3, 60)];
         for (host, len) in packets {
             let src = SocketAddr::from(([127, 0, 0, host], any.local_addr().port()));
@@ -387,8 +389,8 @@ mod tests {
             assert!(matches!(tx.flush(&a), Flushed::Done));
             batches
         };
-        // Of each connection's packets every fifth is longer and every seventh shorter, each from
-        // another one on.
+        // Every fifth packet of each connection is longer and every seventh shorter, with different
+        // offsets.
         let len = |ports: u32, n: u32| match (ports + n) % 35 {
             k if k % 5 == 0 => 232,
             k if k % 7 == 0 => 32,
@@ -479,7 +481,7 @@ mod tests {
         for fill in 0..3 {
             assert!(tx.push(&datagram(&a, &b, fill, 50), 64));
         }
-        // As after a refusal in the middle: the first datagram is out already.
+        // As after a refusal in the middle: the first datagram has been sent.
         tx.batches[0].is_out(50);
         assert!(matches!(tx.flush(&a), Flushed::Done));
         assert_eq!(receive_all(&b).len(), 2);

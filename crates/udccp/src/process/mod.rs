@@ -1,8 +1,8 @@
 //! Handles forks and the end of the process.
 //!
-//! A kernel's sockets outlive their process: what `send` accepted is still sent, and the peer is
-//! told of the end. These sockets live in the process, so the end of the process waits for them,
-//! within limits.
+//! A kernel's sockets outlive their process: messages that `send` accepted are still sent, and the
+//! peer learns of the end. These sockets live in the process, so the end of the process waits for
+//! them, within limits.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError, TryLockError, Weak};
@@ -13,13 +13,13 @@ use crate::shared::Shared;
 #[cfg(windows)]
 mod windows;
 
-/// Forks between the process that opened the first socket, and this one.
+/// Number of forks between the process that opened the first socket and this one.
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
-/// The sockets of this process, of its ancestors too; closed ones may be among them.
+/// The sockets of this process and of its ancestors. Some may be closed already.
 static IN_USE: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
 
-/// Added to the time that connections may linger, for the start of a thread.
+/// Added to the connections' linger time, for the start of a thread.
 const SLACK: Duration = Duration::from_millis(500);
 
 /// Identifies a process and tells it from its forked children: sockets opened before a fork belong
@@ -46,14 +46,14 @@ impl Process {
     }
 }
 
-/// Has the C library report forks and the end of the process. Asking the system with each call of a
-/// socket would cost more than queuing a message.
+/// Registers handlers with the C library for forks and the end of the process. Asking the system in
+/// every call of a socket would cost more than queuing a message.
 #[expect(unsafe_code, reason = "no safe crate offers these two calls")]
 fn watch() {
     #[cfg(windows)]
     windows::stay_loaded();
-    // SAFETY: both functions live as long as the program. `in_child` touches only an atomic, as the
-    // child of a process with threads must; `at_exit` does not unwind.
+    // SAFETY: both functions exist as long as the program. `in_child` touches only an atomic, as is
+    // required in a child of a process with threads. `at_exit` does not unwind.
     unsafe {
         #[cfg(unix)]
         libc::pthread_atfork(None, None, Some(in_child));
@@ -66,7 +66,7 @@ extern "C" fn in_child() {
     FORKS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// The process ends by `exit` or by the return of `main`.
+/// The process ends by `exit` or by a return from `main`.
 extern "C" fn at_exit() {
     #[cfg(windows)]
     if windows::is_too_late() {
@@ -95,16 +95,16 @@ pub fn close_all() {
     for shared in open {
         longest = longest.max(shared.linger());
         let begun = Counted::new(&left);
-        // The driver may be gone already, or be waiting for this thread.
+        // The driver may have ended already, or be waiting for this thread.
         let _ = shared.see_off_on_a_thread(begun);
     }
     let (count, none_left) = &*left;
     let count = count.lock().unwrap_or_else(PoisonError::into_inner);
-    // Each thread keeps to its own time; this limit is for one that is stuck.
+    // Each thread limits its own time. This limit is for a stuck one.
     let _ = none_left.wait_timeout_while(count, longest + SLACK, |count| *count > 0);
 }
 
-/// Counts a thread while it is kept.
+/// Counts a thread until it is dropped.
 pub(crate) struct Counted(Arc<(Mutex<usize>, Condvar)>);
 
 impl Counted {
@@ -124,7 +124,7 @@ impl Drop for Counted {
 /// Number of sockets of this process that are not closed yet.
 static OPEN: AtomicU32 = AtomicU32::new(0);
 
-/// Counts a socket until it is closed. Its owner drops this after the socket.
+/// Counts a socket until it is closed. The owner must drop this after the socket.
 #[derive(Debug)]
 pub(crate) struct Open(());
 
@@ -141,14 +141,14 @@ impl Drop for Open {
     }
 }
 
-/// How often a bind checks whether a socket is still closing, and the time between two checks: the
+/// How often a bind checks whether a socket is still closing, and the time between two checks. The
 /// thread that closes one may have to wait for a processor.
 const LOOKS: usize = 200;
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
-/// Makes the sockets of this process that nobody uses any more, but whose drivers have not ended
-/// yet, give way to a new one on the same UDP port. Returns whether there are any. Waits for those
-/// that are closing at this moment.
+/// Makes the sockets of this process that are no longer used, but whose drivers have not ended yet,
+/// give way to a new one on the same UDP port. Returns whether there are any. Waits for those that
+/// are closing at this moment.
 #[expect(clippy::disallowed_methods, reason = "a bind waits, and no machine")]
 pub(crate) fn give_way(udp_port: u16) -> bool {
     let others = others_give_way(udp_port);
@@ -157,9 +157,9 @@ pub(crate) fn give_way(udp_port: u16) -> bool {
     others
 }
 
-/// Whether a socket without owner is still open.
+/// Whether a socket without an owner is still open.
 fn is_one_being_closed() -> bool {
-    // In this order: a socket that closes in between counts as closing.
+    // In this order, so that a socket that closes in between counts as closing.
     let open = OPEN.load(Ordering::SeqCst) as usize;
     let Some(in_use) = in_use() else { return false };
     open > in_use.iter().filter(|socket| socket.strong_count() > 0).count()
@@ -182,7 +182,7 @@ pub(crate) fn remember(shared: &Arc<Shared>) {
     in_use.push(Arc::downgrade(shared));
 }
 
-/// The list; `None` if a fork copied it while another thread held the lock, which then stays
+/// The list; `None` if a fork copied it while another thread held the lock, so that it stays
 /// locked.
 fn in_use() -> Option<MutexGuard<'static, Vec<Weak<Shared>>>> {
     for _ in 0..1000 {

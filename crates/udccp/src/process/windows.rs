@@ -1,4 +1,4 @@
-//! What a DLL has to do on Windows, where its exit functions run after all other threads are gone.
+//! Support for a DLL on Windows, whose exit functions run after all other threads have ended.
 
 #![expect(unsafe_code, reason = "no safe crate offers these two calls")]
 
@@ -19,7 +19,7 @@ const FROM_ADDRESS: u32 = 4;
 
 /// Whether no other thread runs any more, so that waiting is useless.
 pub(super) fn is_too_late() -> bool {
-    // SAFETY: it takes nothing and reads a flag of the loader.
+    // SAFETY: it has no arguments and reads a flag of the loader.
     unsafe { RtlDllShutdownInProgress() != 0 }
 }
 

@@ -1,4 +1,4 @@
-//! Tests of a socket that takes nothing, while a flood comes in.
+//! Tests of a socket that cannot send while a flood arrives.
 
 use std::net::UdpSocket;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use super::{Handle, Shared};
 use crate::io::Receiver;
 use crate::{EndpointOptions, Options};
 
-/// All that may be gathered for a UDP socket: eight batches of at most 64 KiB.
+/// Most bytes gathered for a UDP socket: eight batches of at most 64 KiB.
 const MOST_BYTES: usize = 8 << 16;
 
 fn localhost() -> std::net::SocketAddr {
     "127.0.0.1:0".parse().expect("an address")
 }
 
-/// The Request of a client at `client`, as it is in its UDP datagram.
+/// The Request of a client at `client`, as in its UDP datagram.
 fn request(client: &UdpSocket, server: &Shared, service: ServiceCode) -> Vec<u8> {
     let mut end = Endpoint::new(EndpointConfig::new([1; 32]));
     let now = udccp_base::Instant::ZERO;
@@ -90,7 +90,7 @@ fn what_waits_behind_a_blocked_socket_is_bounded_and_counted() {
     let (io, end) = (handle.io_stats(), handle.endpoint_stats());
     assert_eq!(end.cookies_sent, 10_000, "the driver goes on reading");
     assert!(io.times_blocked >= 200 && io.waiting_bytes > 0, "{io:?}");
-    // 1024 wait in the endpoint, and here what eight batches take.
+    // 1024 answers wait in the endpoint, and here as many as eight batches hold.
     assert!((7_000..9_000).contains(&end.answers_dropped), "{end:?}");
 
     shared.io.is_stuck.store(false, Ordering::Relaxed);

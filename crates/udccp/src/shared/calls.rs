@@ -1,4 +1,4 @@
-//! The calls of endpoints and listeners as poll functions: the async sockets await them, the
+//! The calls of endpoints and listeners as poll functions. The async sockets await them; the
 //! blocking ones park a thread on them.
 
 use std::io;
@@ -16,7 +16,7 @@ use super::waiters::{Conn, For, Listening, Place, Waiter};
 use crate::{Address, Error, IoStats, Options};
 
 impl Handle {
-    /// Starts a connection; its outcome is awaited with `poll_connected`.
+    /// Starts a connection. `poll_connected` waits for the outcome.
     pub(crate) fn connect(
         &self,
         peer: Address,
@@ -93,7 +93,7 @@ impl Handle {
         self.shared().with(|core, _, _| core.endpoint.endpoint_stats()).unwrap_or_default()
     }
 
-    /// Waits until no connection is left.
+    /// Waits until there are no connections.
     pub(crate) fn poll_idle(&self, waiter: Waiter<'_>) -> Poll<()> {
         let idle = self.shared().poll_at(Place::Idle, waiter, |core, _, _| {
             if core.driver.stopped || core.is_idle() {
@@ -112,13 +112,13 @@ impl Handle {
 }
 
 impl ListenHandle {
-    /// Service codes served.
+    /// The service codes served.
     pub(crate) fn services(&self) -> Vec<ServiceCode> {
         let shared = self.handle.shared();
         shared.with(|core, _, _| core.endpoint.services(self.id).to_vec()).unwrap_or_default()
     }
 
-    /// Serves others.
+    /// Serves other service codes.
     pub(crate) fn set_services(&self, services: Vec<ServiceCode>) -> Result<(), Error> {
         let shared = self.handle.shared();
         shared
@@ -126,7 +126,7 @@ impl ListenHandle {
             .map_err(Error::listen)
     }
 
-    /// A connection if one is waiting.
+    /// Accepts a connection if one is waiting.
     pub(crate) fn try_accept(&self) -> Result<Option<ConnHandle>, Error> {
         match self.poll_accept(Waiter { waker: Waker::noop(), call: None, seat: None }) {
             Poll::Ready(accepted) => accepted.map(Some),
@@ -134,7 +134,7 @@ impl ListenHandle {
         }
     }
 
-    /// The next connection; where there is none, this task waits for it.
+    /// Accepts the next connection, or makes the task wait for it.
     pub(crate) fn poll_accept(&self, waiter: Waiter<'_>) -> Poll<Result<ConnHandle, Error>> {
         let place = Place::Listener(self.id);
         let accepted = self.handle.shared().poll_at(place, waiter, |core, _, _| {

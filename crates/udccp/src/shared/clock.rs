@@ -18,7 +18,7 @@ impl Clock {
         Instant::from_nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// The same instant for the waiting calls of the system.
+    /// The same time for the system's wait calls.
     #[cfg(feature = "tokio")]
     pub(crate) fn to_std(self, at: Instant) -> std::time::Instant {
         self.0 + std::time::Duration::from_nanos(at.as_nanos())

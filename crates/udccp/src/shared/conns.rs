@@ -1,10 +1,10 @@
-//! Keeps what the socket layer knows of connections.
+//! The socket layer's state of connections.
 
 use udccp_proto::ConnectionId;
 
 use super::waiters::Conn;
 
-/// What is known of each connection, at the place of its id: one look-up, and little room beside.
+/// The state of each connection, at the index of its id: one look-up, and little memory.
 #[derive(Debug, Default)]
 pub(crate) struct Conns {
     places: Vec<Option<(ConnectionId, Conn)>>,
@@ -17,21 +17,21 @@ impl Conns {
         self.count
     }
 
-    /// What is known of this one.
+    /// The state of a connection.
     #[inline]
     pub(crate) fn get(&self, id: ConnectionId) -> Option<&Conn> {
         let (owner, conn) = self.places.get(id.place())?.as_ref()?;
         (*owner == id).then_some(conn)
     }
 
-    /// What is known of this one.
+    /// The state of a connection, mutably.
     #[inline]
     pub(crate) fn get_mut(&mut self, id: ConnectionId) -> Option<&mut Conn> {
         let (owner, conn) = self.places.get_mut(id.place())?.as_mut()?;
         (*owner == id).then_some(conn)
     }
 
-    /// Takes in one that the endpoint has. Another one at its place is over.
+    /// Adds a connection of the endpoint. If its index is in use, the earlier connection is over.
     pub(crate) fn insert(&mut self, id: ConnectionId, conn: Conn) {
         let place = id.place();
         if place >= self.places.len() {
@@ -41,7 +41,8 @@ impl Conns {
         self.count += usize::from(before.is_none());
     }
 
-    /// Makes that many places, in steps of an eighth: a doubling would leave up to half unused.
+    /// Extends the table to this length, in steps of an eighth: doubling would leave up to half
+    /// unused.
     fn grow(&mut self, places: usize) {
         if places > self.places.capacity() {
             let more = places - self.places.len();
@@ -50,7 +51,7 @@ impl Conns {
         self.places.resize_with(places, || None);
     }
 
-    /// Forgets one. Places that are empty at the end are given back.
+    /// Removes a connection, and frees unused entries at the end.
     pub(crate) fn remove(&mut self, id: ConnectionId) -> Option<Conn> {
         self.get(id)?;
         let (_, conn) = self.places[id.place()].take()?;
@@ -63,7 +64,7 @@ impl Conns {
         Some(conn)
     }
 
-    /// Forgets those that `keep` is false for.
+    /// Removes the connections for which `keep` returns false.
     pub(crate) fn retain(&mut self, keep: impl Fn(&Conn) -> bool) {
         for id in self.ids() {
             if self.get(id).is_some_and(|conn| !keep(conn)) {
@@ -77,12 +78,12 @@ impl Conns {
         self.places.iter().flatten().map(|(id, _)| *id).collect()
     }
 
-    /// All.
+    /// All connections.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Conn> {
         self.places.iter().flatten().map(|(_, conn)| conn)
     }
 
-    /// All, to change.
+    /// All connections, mutably.
     pub(crate) fn all_mut(&mut self) -> impl Iterator<Item = &mut Conn> {
         self.places.iter_mut().flatten().map(|(_, conn)| conn)
     }
@@ -143,7 +144,7 @@ mod tests {
         assert!(conns.places.capacity() < 64);
     }
 
-    /// What nobody waits for takes little room in each of many connections.
+    /// Many connections have nothing waiting on them, so their entries should be small.
     #[test]
     #[cfg(target_pointer_width = "64")]
     fn a_place_is_small() {

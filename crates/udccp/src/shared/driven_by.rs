@@ -1,5 +1,5 @@
-//! Who drives a socket that has a thread of its own: that thread, a thread that waits for a
-//! message, or nobody for a moment.
+//! Records who drives a socket that has a thread of its own: that thread, a thread that waits for a
+//! message, or temporarily nobody.
 //!
 //! ```text
 //!            stand_by                    enter
@@ -11,7 +11,7 @@
 //! ```
 //!
 //! While a caller drives, the socket's thread sleeps without a deadline. While nobody drives, an
-//! alarm is set. All this is under the endpoint's lock, with what it is decided by.
+//! alarm is set. All this is protected by the endpoint's lock, like the state that it depends on.
 
 use std::cell::Cell;
 use std::fmt;
@@ -20,18 +20,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use udccp_base::{Duration, Instant};
 
-/// If nobody has driven for this long, the socket's thread does; the peer waits as long for its
-/// acknowledgements. This is for a caller that does not come back.
+/// If nobody has driven for this long, the socket's thread does, for callers that do not come back.
+/// The peer waits up to this long for its acknowledgements.
 const AWAY: Duration = Duration::from_millis(1);
 /// The same for a caller that has repeatedly come back in time. Setting an alarm costs more than a
 /// message, especially on a virtual machine.
 const MOST_AWAY: Duration = Duration::from_millis(8);
 
-/// What the socket's thread sleeps on while it does not drive.
+/// The timer on which the socket's thread sleeps while it does not drive.
 pub(crate) trait Alarm: fmt::Debug + Send + Sync {
     /// Whether the system provides it.
     fn is_there(&self) -> bool;
-    /// Wakes the thread after this time, and no longer at the time set before.
+    /// Wakes the thread after this time, instead of the time set before.
     fn set(&self, after: Duration);
     /// Wakes the thread at once.
     fn ring(&self);
@@ -48,7 +48,7 @@ thread_local! {
 }
 
 impl ThreadNumber {
-    /// That of the calling thread.
+    /// The number of the calling thread.
     pub(crate) fn this() -> Self {
         Self(NUMBER.get())
     }
@@ -76,19 +76,19 @@ pub(crate) enum Who {
     Nobody,
 }
 
-/// Who drives, and when the socket's thread looks if nobody does.
+/// Who drives, and when the socket's thread checks whether nobody does.
 #[derive(Debug)]
 pub(crate) struct DrivenBy {
     who: Who,
-    /// When the alarm goes off, unless it has.
+    /// When the alarm goes off, unless it already has.
     alarm_at: Option<Instant>,
-    /// How long callers may be away now.
+    /// How long callers may currently be away.
     away: Duration,
     alarm: Arc<dyn Alarm>,
 }
 
 impl DrivenBy {
-    /// By its thread.
+    /// Driven by the socket's thread.
     pub(crate) fn new(alarm: Arc<dyn Alarm>) -> Self {
         Self { who: Who::Thread, alarm_at: None, away: AWAY, alarm }
     }
@@ -103,7 +103,7 @@ impl DrivenBy {
         self.alarm_at.map(|at| at.saturating_since(now))
     }
 
-    /// The socket's thread, which drives, leaves that to callers. Returns whether it may.
+    /// The socket's thread stops driving and leaves it to callers. Returns whether it may.
     pub(crate) fn stand_by(&mut self, now: Instant, due: Option<Instant>) -> bool {
         if self.who != Who::Thread || !self.alarm.is_there() {
             return false;
@@ -123,7 +123,7 @@ impl DrivenBy {
         is_free
     }
 
-    /// The caller that drives ends its wait. If something has to be done, the thread does it.
+    /// The driving caller ends its wait. If something has to be done, the thread does it.
     pub(crate) fn leave(&mut self, now: Instant, due: Option<Instant>, is_needed: bool) {
         self.who = Who::Nobody;
         if is_needed {
@@ -142,8 +142,8 @@ impl DrivenBy {
         }
     }
 
-    /// If nobody drives, makes the thread look at `due` at the latest. A call that does not drive
-    /// must not postpone the alarm: one that is repeated would postpone it for ever.
+    /// If nobody drives, makes the thread check by `due` at the latest. A call that does not drive
+    /// must not postpone the alarm, because repeated calls would postpone it for ever.
     pub(crate) fn wake_at(&mut self, now: Instant, due: Option<Instant>) {
         let Some(due) = due.filter(|_| self.who == Who::Nobody) else { return };
         if self.alarm_at.is_none_or(|at| due < at) {
@@ -152,11 +152,11 @@ impl DrivenBy {
         }
     }
 
-    /// Whoever drove has stopped: makes the thread look at `due` at the latest, and soon.
+    /// The driver has stopped: makes the thread check by `due` at the latest, and soon.
     fn wake_by(&mut self, now: Instant, due: Option<Instant>) {
         let latest = due.map_or(now + self.away, |due| due.min(now + self.away));
-        // An alarm for at least half of the time is kept, so that it need not be set with each
-        // message.
+        // An alarm that is at least half of the time away is kept, so that it need not be set for
+        // each message.
         let earliest = latest.min(now + self.away / 2);
         match self.alarm_at {
             Some(at) if (earliest..=latest).contains(&at) => return,
@@ -167,11 +167,11 @@ impl DrivenBy {
         self.alarm.set(latest.saturating_since(now));
     }
 
-    /// The socket's thread has woken up; whether it drives from now on.
+    /// The socket's thread has woken up. Returns whether it drives from now on.
     pub(crate) fn resume(&mut self, now: Instant) -> bool {
         match (self.who, self.alarm_at) {
             (Who::Thread, _) => true,
-            // The caller sets it again when it leaves.
+            // The caller sets the alarm again when it leaves.
             (Who::Caller(_), _) => {
                 self.alarm_at = None;
                 false

@@ -1,4 +1,4 @@
-//! What calls know of the driver, and what they leave to it.
+//! The callers' view of the driver, and the work they leave to it.
 
 use std::task::Waker;
 
@@ -8,37 +8,36 @@ use super::core::Core;
 use super::driven_by::{DrivenBy, ThreadNumber, Who};
 use super::seat::BeforeSleep;
 
-/// What the callers know about the driver.
+/// The callers' view of the driver.
 #[derive(Debug, Default)]
 pub(crate) struct Driver {
     pub(crate) waker: Option<Waker>,
-    /// It has been woken and has not run since.
+    /// Whether it has been woken and has not run since.
     pub(super) notified: bool,
-    /// There is work that only the driver does.
+    /// Whether there is work that only the driver does.
     pub(super) wanted: bool,
     /// When it wakes by itself (`None`: never).
     pub(super) armed: Option<Instant>,
-    /// It has ended, and nothing will happen any more.
+    /// Whether it has ended, so that nothing happens any more.
     pub(crate) stopped: bool,
-    /// Of a socket with a thread, which others may drive instead.
+    /// For a socket with a thread: who drives it.
     pub(crate) driven_by: Option<DrivenBy>,
-    /// Messages that left at once because nobody drives or an answer is expected, since the last
-    /// turn.
+    /// Messages sent at once since the last turn, because nobody drives or an answer is expected.
     pub(super) sent_at_once: u32,
 }
 
 impl Driver {
-    /// Nobody drives: a reader is expected.
+    /// Whether nobody drives because a reader is expected.
     pub(super) fn is_away(&self) -> bool {
         self.driven_by.as_ref().is_some_and(|driven_by| driven_by.who() == Who::Nobody)
     }
 
-    /// The calling thread drives from now on, if nobody does.
+    /// Makes the calling thread the driver, if nobody drives.
     pub(super) fn enter(&mut self, caller: ThreadNumber) -> bool {
         self.driven_by.as_mut().is_some_and(|driven_by| driven_by.enter(caller))
     }
 
-    /// The calling thread drives.
+    /// Whether the calling thread drives.
     fn is_caller(&self) -> bool {
         let who = self.driven_by.as_ref().map(DrivenBy::who);
         who == Some(Who::Caller(ThreadNumber::this()))
@@ -46,12 +45,12 @@ impl Driver {
 }
 
 impl Core {
-    /// Has the driver look as soon as it can.
+    /// Makes the driver run as soon as it can.
     pub(crate) fn want_driver(&mut self) {
         self.driver.wanted = true;
     }
 
-    /// Has the driver do what the change left to it.
+    /// Wakes the driver if the change left work to it.
     pub(super) fn call_driver(&mut self, now: Instant) {
         let wanted = std::mem::take(&mut self.driver.wanted);
         let due = self.endpoint.poll_timeout();
@@ -59,7 +58,7 @@ impl Core {
             return self.call_thread(now, due, wanted || self.has_waiters());
         }
         if self.driver.is_caller() {
-            // It looks before it sleeps or leaves.
+            // It checks before it sleeps or leaves.
             self.driver.notified |= wanted;
             return;
         }
@@ -74,7 +73,7 @@ impl Core {
         }
     }
 
-    /// The same where nobody drives.
+    /// The same if nobody drives.
     fn call_thread(&mut self, now: Instant, due: Option<Instant>, is_needed: bool) {
         self.driver.notified |= is_needed;
         match &mut self.driver.driven_by {
@@ -84,8 +83,8 @@ impl Core {
         }
     }
 
-    /// The socket's thread ends a turn: leaves the next ones to the reader that it woke, if it woke
-    /// just one and nobody else needs a driver; whether it does.
+    /// The socket's thread ends a turn. If it woke exactly one reader and nobody else needs a
+    /// driver, that reader takes the next turns. Returns whether it does.
     pub(crate) fn stand_by(&mut self, now: Instant) -> bool {
         if self.readers_woken != 1 || self.needs_driver() || self.is_finished() {
             return false;
@@ -94,7 +93,7 @@ impl Core {
         self.driver.driven_by.as_mut().is_some_and(|driven_by| driven_by.stand_by(now, due))
     }
 
-    /// A caller that drives is about to sleep.
+    /// The driving caller is about to sleep.
     pub(crate) fn before_sleep(&mut self, now: Instant) -> BeforeSleep {
         self.driver.armed = self.endpoint.poll_timeout();
         BeforeSleep {
@@ -102,12 +101,12 @@ impl Core {
             more: self.driver.notified,
             blocked: self.blocked,
             deadline: self.driver.armed,
-            // Its own acknowledgement it has released.
+            // It has sent its own acknowledgement already.
             holds_acks: self.holds_acks && self.conns.len() > 1,
         }
     }
 
-    /// A caller that drives ends its wait.
+    /// The driving caller ends its wait.
     pub(crate) fn leave(&mut self, now: Instant) {
         let (due, is_needed) = (self.endpoint.poll_timeout(), self.needs_driver());
         self.driver.notified |= is_needed;
@@ -116,7 +115,7 @@ impl Core {
         }
     }
 
-    /// Whether somebody waits for the driver, or has left it work.
+    /// Whether a task waits for the driver, or has left work to it.
     fn needs_driver(&self) -> bool {
         self.driver.notified || self.blocked || self.has_waiters()
     }

@@ -1,4 +1,4 @@
-//! Closing what is still open where nobody else drives the socket: the runtime has ended, or the
+//! Closes open connections when nobody else drives the socket: the runtime has ended, or the
 //! process is about to.
 
 use std::io;
@@ -11,34 +11,34 @@ use udccp_base::Instant;
 use super::{Shared, Turn};
 use crate::io::{Receiver, wait};
 
-/// Another driver may read from the same socket, and nothing tells of what it did.
+/// Poll interval. Another driver may read from the same socket, and nothing reports what it did.
 const LOOK_AGAIN: udccp_base::Duration = udccp_base::Duration::from_millis(5);
 
 impl Shared {
-    /// A connection of this socket may take so long for its close.
+    /// Records the linger time of a connection of this socket.
     pub(super) fn note_linger(&self, linger: udccp_base::Duration) {
         self.linger_nanos.fetch_max(linger.as_nanos(), Ordering::Relaxed);
     }
 
-    /// The longest that any connection of this socket may take for its close.
+    /// The longest linger time of any connection of this socket.
     pub(crate) fn linger(&self) -> Duration {
         Duration::from_nanos(self.linger_nanos.load(Ordering::Relaxed))
     }
 
-    /// Whether what is open is closed when the process ends.
+    /// Whether open connections are closed when the process ends.
     pub(super) fn closes_at_exit(&self) -> bool {
         self.closes_at_exit
     }
 
-    /// Whether a connection of this process is to be closed at its end. In doubt, yes: it does not
-    /// wait.
+    /// Whether a connection of this process has to be closed at its end. Does not wait for the
+    /// lock: if in doubt, the answer is yes.
     pub(crate) fn has_open_connections(&self) -> bool {
         self.closes_at_exit
             && self.process.is_this()
             && self.core.try_lock().map_or(true, |core| !core.is_idle())
     }
 
-    /// Whether it is a socket of this process at this UDP port that nobody will use again.
+    /// Whether this is a socket of this process on this UDP port that is no longer used.
     pub(crate) fn is_over_at(&self, udp_port: u16) -> bool {
         !self.io.is_raw()
             && self.io.local_addr().port() == udp_port
@@ -46,7 +46,7 @@ impl Shared {
             && self.lock().is_finished()
     }
 
-    /// Starts a thread that closes everything; `kept` is dropped at its end.
+    /// Starts a thread that closes all connections. `kept` is dropped at its end.
     pub(crate) fn see_off_on_a_thread(
         self: &Arc<Self>,
         kept: impl Send + 'static,
@@ -59,8 +59,8 @@ impl Shared {
         std::thread::Builder::new().name("udccp-close".into()).spawn(work).map(drop)
     }
 
-    /// Closes every connection in order and drives the socket until that is done, or the longest
-    /// time to linger is over. What is open then is reset, so that the peer knows.
+    /// Closes every connection in order, and drives the socket until they have ended or the longest
+    /// linger time is over. Connections that are still open then are reset, so that peers notice.
     fn see_off(&self) {
         let begun = self.with(|core, io, now| {
             core.endpoint.close_all(now);

@@ -1,4 +1,4 @@
-//! Fits settings to the system once for all connections that share them.
+//! Adapts settings to the system, once for all connections that share them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,7 +6,7 @@ use udccp_proto::{ConnectionConfig, SharedConfig};
 
 use crate::io::{Io, KERNEL_OVERHEAD_BYTES};
 
-/// The settings that the last connection was opened with.
+/// The settings of the last connection.
 #[derive(Debug, Default)]
 pub(crate) struct Fitted(Mutex<Option<Last>>);
 
@@ -17,8 +17,8 @@ struct Last {
 }
 
 impl Fitted {
-    /// These settings as the system and a path of at most `path_mtu` bytes allow them. The next
-    /// connection that asks for the same has the same object.
+    /// These settings, limited to what the system and a path of at most `path_mtu` bytes allow. The
+    /// next connection with the same settings shares the same object.
     pub(crate) fn of(
         &self,
         wished: &Arc<ConnectionConfig>,
@@ -43,13 +43,13 @@ impl Fitted {
     }
 }
 
-/// Leaves out what the system cannot do, and keeps the receive queue, and with it the peer's
-/// window, below what the kernel holds while the driver does not run: a burst of a full window must
-/// find room there.
+/// Disables what the system cannot do, and limits the receive queue, and with it the peer's window,
+/// to what the kernel can hold while the driver does not run: a burst of a full window must fit
+/// there.
 pub(super) fn fit_to_system(config: &mut ConnectionConfig, io: &Io) {
     let room = io.recv_buffer_bytes() / 2;
     if io.may_fragment() {
-        // Probes that arrive in pieces say nothing of the path.
+        // Probes that are fragmented measure nothing.
         config.pmtu_probing = None;
     }
     config.recv_queue_bytes = config.recv_queue_bytes.min(room).max(1);

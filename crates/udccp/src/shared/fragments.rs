@@ -1,19 +1,19 @@
-//! Chooses the packets that routers may cut to pieces (RFC 4340 section 14.2).
+//! Selects the packets that routers may fragment (RFC 4340 section 14.2).
 
 use udccp_base::Datagram;
 use udccp_wire::PacketType;
 
-/// IP packets of this many bytes get through wherever DCCP does: hosts take as much over IPv4
-/// (RFC 791), links over IPv6 (RFC 8200).
+/// IP packets of this length get through wherever DCCP does: all hosts accept them over IPv4 (RFC
+/// 791), and all links carry them over IPv6 (RFC 8200).
 const SMALLEST_MTU: [usize; 2] = [576, 1280];
 /// IP and UDP headers, over IPv4 and over IPv6.
 const HEADERS_BYTES: [usize; 2] = [28, 48];
 
 //= 4340-14.2-4
 //= 4340-14.2-5
-/// Whether routers may have to cut this packet to pieces, and may: the handshake and its refusals
-/// must not wait for a search for the path's MTU. Small ones need no leave, and the system is
-/// spared the change of a setting of the whole socket, and back.
+/// Whether routers may have to fragment this packet, and may. The handshake and Resets in answer to
+/// it must not wait for the search for the path MTU. Small packets need no permission, which saves
+/// changing a setting of the whole socket and changing it back.
 pub(super) fn may_be_fragmented(datagram: &Datagram) -> bool {
     let family = usize::from(datagram.dst.is_ipv6());
     if datagram.transport_len() + HEADERS_BYTES[family] <= SMALLEST_MTU[family] {

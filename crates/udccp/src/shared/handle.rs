@@ -32,13 +32,13 @@ impl Handle {
         &self.0
     }
 
-    /// Sees the packets of the host from here on, to answer those that are for nobody.
+    /// Receives packets of the host from now on, to answer those to unclaimed ports.
     pub(crate) fn answer_for_host(&self) -> Result<(), Error> {
         self.0.with(|core, io, _| core.want_packets(io))??;
         self.start()
     }
 
-    /// A call that may be given up.
+    /// A call that can be cancelled.
     pub(crate) fn call(&self, place: Place) -> Call<'_, Self> {
         Call::new(self, &self.0, place)
     }
@@ -75,11 +75,11 @@ pub(crate) struct ConnHandle {
     pub(crate) id: ConnectionId,
     pub(crate) tuple: FourTuple,
     pub(crate) service: ServiceCode,
-    /// The largest path MTU that its settings allow, whatever interface it uses.
+    /// The largest path MTU that its settings allow, on any interface.
     pub(super) path_mtu: u16,
     #[cfg_attr(not(unix), expect(dead_code, reason = "there is none"))]
     pub(super) readiness: OnceLock<Readiness>,
-    /// The drop blocks until the connection has ended.
+    /// Whether dropping it blocks until the connection has ended.
     pub(crate) waits_on_drop: AtomicBool,
 }
 
@@ -95,7 +95,7 @@ impl ConnHandle {
         Self { handle, id, tuple, service, path_mtu, readiness, waits_on_drop }
     }
 
-    /// One change to the endpoint that is about this connection.
+    /// Makes a change to the endpoint that concerns this connection.
     pub(super) fn with<R>(
         &self,
         change: impl FnOnce(&mut Core, &Io, Instant) -> R,
@@ -118,17 +118,17 @@ impl ConnHandle {
         })
     }
 
-    /// Where its calls wait.
+    /// The place where its calls wait.
     const fn place(&self) -> Place {
         Place::Connection(self.id)
     }
 
-    /// A call that may be given up.
+    /// A call that can be cancelled.
     pub(crate) fn call(&self) -> Call<'_, Self> {
         Call::new(self, self.shared(), self.place())
     }
 
-    /// This task, which polled by hand, waits no more.
+    /// Removes a task that waits by hand-written polls.
     pub(crate) fn forget_task(&self, task: &Waker) {
         self.shared().forget_task(self.place(), task);
     }
@@ -146,7 +146,7 @@ impl ConnHandle {
     }
 }
 
-/// A call of a future or of a thread, which leaves no trace when it is given up.
+/// A call of a future or a thread, which removes its waker if it is cancelled.
 #[derive(Debug)]
 pub(crate) struct Call<'a, H> {
     of: &'a H,
@@ -170,7 +170,7 @@ impl<'a, H> Call<'a, H> {
         self.poll_from(cx.waker(), None, poll)
     }
 
-    /// The same, for a thread that may drive while it waits.
+    /// The same for a thread that may drive while it waits.
     pub(crate) fn poll_from<T>(
         &mut self,
         waker: &Waker,
@@ -194,13 +194,13 @@ impl<H> Drop for Call<'_, H> {
 }
 
 impl Core {
-    /// A number for a call. Wrapped around, it meets none that still waits.
+    /// A number for a call. After it wraps around, no waiting call has the same number.
     pub(super) fn next_call(&mut self) -> NonZeroU32 {
         self.calls = self.calls.checked_add(1).unwrap_or(NonZeroU32::MIN);
         self.calls
     }
 
-    /// Those who wait at a place.
+    /// The tasks that wait at a place.
     pub(super) fn waiting_at(&mut self, place: Place) -> Option<&mut Waiting> {
         match place {
             Place::Connection(id) => self.conns.get_mut(id).map(|conn| &mut conn.waiting),
@@ -224,7 +224,7 @@ impl Drop for ConnHandle {
             self.flush_close(core, io, now);
             conn
         });
-        // Without the lock: the last trace of a task may own another connection.
+        // Dropped without the lock: the last reference to a task may own another connection.
         drop(forgotten);
     }
 }
@@ -235,7 +235,7 @@ pub(crate) struct ListenHandle {
     pub(crate) handle: Handle,
     pub(crate) id: ListenerId,
     pub(crate) port: u16,
-    /// Path MTU of accepted connections, before the way back is known.
+    /// Path MTU of accepted connections, before their route is known.
     pub(crate) path_mtu: u16,
     #[cfg_attr(not(unix), expect(dead_code, reason = "there is none"))]
     pub(super) readiness: OnceLock<Readiness>,
@@ -246,17 +246,17 @@ impl ListenHandle {
         Self { handle, id, port, path_mtu, readiness: OnceLock::new() }
     }
 
-    /// A call that may be given up.
+    /// A call that can be cancelled.
     pub(crate) fn call(&self) -> Call<'_, Self> {
         Call::new(self, self.handle.shared(), Place::Listener(self.id))
     }
 
-    /// This task, which polled by hand, waits no more.
+    /// Removes a task that waits by hand-written polls.
     pub(crate) fn forget_task(&self, task: &Waker) {
         self.handle.shared().forget_task(Place::Listener(self.id), task);
     }
 
-    /// The address bound, with the port to call.
+    /// The bound address, with the port to connect to.
     pub(crate) fn local_addr(&self) -> SocketAddr {
         let io = &self.handle.shared().io;
         let mut local = io.local_addr();
@@ -276,7 +276,7 @@ impl Drop for ListenHandle {
             core.flush(io, now);
             listening
         });
-        // As with a connection.
+        // Without the lock, as for a connection.
         drop(forgotten);
     }
 }

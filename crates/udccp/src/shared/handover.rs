@@ -1,7 +1,7 @@
-//! Every order in which threads can hand the driving of a socket to each other: its own thread, two
-//! that read, one that sends and waits. Each step is one hold of the lock, one sleep or one wake-up
-//! of the real code, whose parts under the lock ([`Core`]) are run; the network, the socket and
-//! time are played.
+//! Every order in which threads can pass on the driving of a socket: its own thread, two that read,
+//! and one that sends and waits. Each step is one critical section, one sleep or one wake-up of the
+//! real code, whose parts under the lock ([`Core`]) are run. The network, the socket and time are
+//! simulated.
 
 use std::collections::HashSet;
 use std::num::NonZeroU32;
@@ -20,21 +20,21 @@ use super::waiters::{Conn, For, Waiter};
 
 const READERS: usize = 2;
 
-/// Where the real code keeps who drives; the model asks [`Marks::now_runs`].
+/// Where the real code stores who drives. The model uses [`Marks::now_runs`] instead.
 static SOMEBODY: AtomicU64 = AtomicU64::new(0);
 
-/// What sleepers look at.
+/// The flags that sleepers check.
 #[derive(Debug, Default)]
 struct Marks {
     /// When the alarm goes off, in ns from now.
     alarm: Mutex<Option<Duration>>,
-    /// The alarm has gone off, and the socket's thread has not seen it.
+    /// Whether the alarm has gone off, and the socket's thread has not noticed yet.
     gone_off: AtomicBool,
-    /// The bell of who sleeps on the socket.
+    /// The bell of the thread that sleeps on the socket.
     bell: AtomicBool,
-    /// Parked readers, and the one who waits for something else, that were woken: one bit each.
+    /// Woken tasks among the parked readers and the waiter for something else: one bit each.
     woken: AtomicU8,
-    /// Who takes the step.
+    /// The actor of the current step.
     now_runs: AtomicU8,
 }
 
@@ -53,8 +53,8 @@ impl Alarm for Marks {
     }
 }
 
-/// Tasks: 0 is the driver's bell, 1 and 2 parked readers, 3 who waits for something else, 4 and 5
-/// readers that drive.
+/// Tasks: 0 is the driver's bell, 1 and 2 are parked readers, 3 waits for something else, 4 and 5
+/// are driving readers.
 struct Task(u8, Arc<Marks>);
 
 const BELL: u8 = 0;
@@ -66,7 +66,7 @@ impl Wake for Task {
         match self.0 {
             BELL => self.1.bell.store(true, Ordering::Relaxed),
             n @ 1..=OTHER => _ = self.1.woken.fetch_or(1 << n, Ordering::Relaxed),
-            // What the reader does itself it sees itself.
+            // A reader sees its own changes without a wake-up.
             n if n - DRIVING == self.1.now_runs.load(Ordering::Relaxed) => {}
             _ => self.1.bell.store(true, Ordering::Relaxed),
         }
@@ -85,13 +85,13 @@ enum OwnThread {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Reader {
-    /// Does something else; its next step is to read.
+    /// Is busy elsewhere; its next step is to read.
     Away,
-    /// Drives, and looks whether there is a message.
+    /// Drives, and checks whether there is a message.
     Poll,
     Socket,
     Turn,
-    /// Its time is over.
+    /// Its wait has timed out.
     Leave,
     Park,
     Parked,
@@ -102,13 +102,13 @@ enum Reader {
 enum Other {
     /// Leaves work to the driver.
     Sends,
-    /// Begins to wait for something else than a message.
+    /// Starts to wait for something other than a message.
     Waits,
     Waiting,
     Done,
 }
 
-/// Who takes the next step.
+/// The actor of the next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Step {
     OwnThread,
@@ -118,7 +118,7 @@ enum Step {
     Packet,
     /// Time passes until the alarm goes off.
     Alarm,
-    /// The time of the second reader, which sleeps as a driver, is over.
+    /// The wait of the second reader, which sleeps as a driver, times out.
     Patience,
 }
 
@@ -130,22 +130,22 @@ struct World {
     tasks: Vec<Waker>,
     own: OwnThread,
     readers: [Reader; READERS],
-    /// The second reader gives up when it has polled once more.
+    /// Whether the second reader gives up after one more poll.
     is_impatient: bool,
-    /// Of the readers that drive.
+    /// The seats of readers that drive.
     seats: [Option<Seat<'static>>; READERS],
-    /// Reads that each reader still makes.
+    /// Number of further reads of each reader.
     reads: [u8; READERS],
     other: Other,
-    /// Tasks that each of the actors wakes next, outside the lock.
+    /// Tasks that each actor wakes next, outside the lock.
     to_wake: [Vec<Waker>; READERS + 2],
     turn: Turn,
-    /// Packets still to come, in the socket, and messages to be read.
+    /// Numbers of packets still to come, packets in the socket, and messages to be read.
     packets: (u8, u8, u8),
-    /// Work was left to the driver.
+    /// Whether work was left to the driver.
     unsent: bool,
-    /// A reader that drives may still leave work once, as one whose acknowledgement the socket does
-    /// not take.
+    /// Whether a driving reader may once more leave work, as one whose acknowledgement the socket
+    /// does not accept.
     may_block: bool,
 }
 
@@ -209,7 +209,7 @@ impl World {
         self.marks.woken.load(Ordering::Relaxed) & 1 << task != 0
     }
 
-    /// Whether this step can be taken.
+    /// Whether this step is possible.
     fn is_enabled(&self, step: Step) -> bool {
         if matches!(step, Step::OwnThread | Step::Reader(_) | Step::Other)
             && !self.to_wake[Self::actor(step)].is_empty()
@@ -267,7 +267,7 @@ impl World {
         }
     }
 
-    /// A turn, as [`super::Shared::turn`] takes it.
+    /// A turn, as in [`super::Shared::turn`].
     fn take_turn(&mut self, actor: usize, stand_by: bool) {
         let core = &mut self.core;
         let arrived = std::mem::take(&mut self.packets.1);
@@ -278,7 +278,7 @@ impl World {
             core.conns.get_mut(self.id).unwrap().waiting.wake(For::Message, &mut core.wake);
             core.readers_woken += core.wake.len() - woken;
         }
-        // What others wait for comes with a turn.
+        // What the others wait for happens in a turn.
         core.stun.readers.wake_all(&mut core.wake);
         self.unsent = false;
         let (wake, deadline) = core.end_turn();
@@ -308,8 +308,8 @@ impl World {
         };
     }
 
-    /// Reads a message if there is one, or leaves a task; `settle`s as each call does. One that may
-    /// drive has a seat, as in [`super::Shared::poll_at`].
+    /// Reads a message if there is one, or registers a task, and `settle`s as each call does. A
+    /// reader that may drive has a seat, as in [`super::Shared::poll_at`].
     fn poll(&mut self, n: usize, task: u8, seat: Option<&Seat<'_>>) -> bool {
         let is_there = self.packets.2 > 0;
         let call = AtomicU32::new(n as u32 + 1);
@@ -338,7 +338,7 @@ impl World {
         if self.reads[n] == 0 { Reader::Done } else { Reader::Away }
     }
 
-    /// As `wait_to_read` of the blocking sockets.
+    /// As in `wait_to_read` of the blocking sockets.
     fn reader(&mut self, n: usize) {
         let task = n as u8;
         let reader = self.readers[n];
@@ -393,7 +393,7 @@ impl World {
         self.unsent = true;
     }
 
-    /// A call that leaves work, or one that waits for something else than a message.
+    /// A call that leaves work, or one that waits for something other than a message.
     fn other(&mut self) {
         self.other = match self.other {
             Other::Sends => {
@@ -410,7 +410,7 @@ impl World {
         self.to_wake[READERS] = self.core.settle(self.now).tasks().collect();
     }
 
-    /// What must hold after each step.
+    /// Checks the invariants, after each step.
     fn check(&self) {
         let drives = |reader: &&Reader| {
             matches!(reader, Reader::Poll | Reader::Socket | Reader::Turn | Reader::Leave)
@@ -420,7 +420,7 @@ impl World {
         assert!(readers + usize::from(own) <= 1, "two drive");
         let alarm = *self.marks.alarm.lock().unwrap();
         let is_busy = |step| match step {
-            // It need not come back.
+            // It may never come back.
             Step::Reader(n) if self.readers[n] == Reader::Away => !self.to_wake[n].is_empty(),
             step => self.is_enabled(step),
         };
@@ -428,7 +428,7 @@ impl World {
         if alarm == Some(Duration::ZERO) || actors.into_iter().any(is_busy) {
             return;
         }
-        // All sleep.
+        // All threads sleep.
         assert!(!self.unsent, "what was left to the driver waits");
         let parked = self.readers.contains(&Reader::Parked);
         assert!(!parked || self.packets.2 == 0, "a message waits, and its reader was not woken");
@@ -438,7 +438,7 @@ impl World {
         assert!(!waits || on_socket, "somebody waits, and nobody drives");
     }
 
-    /// All that makes a difference to what comes, but for how long the alarm takes.
+    /// Everything that affects later steps, except for how long the alarm takes.
     fn key(&self) -> impl std::hash::Hash + Eq + use<> {
         let driver = &self.core.driver;
         let driven_by = driver.driven_by.as_ref().unwrap();
@@ -473,19 +473,19 @@ impl World {
     }
 }
 
-/// Whether a time is over, if there is one.
+/// Whether a time is zero, if there is one.
 fn is_zero(time: Option<Duration>) -> Option<bool> {
     time.map(|time| time.is_zero())
 }
 
-/// Takes the steps of `path` from the start.
+/// Performs the steps of `path` from the start.
 fn replay(other: Other, path: &[Step]) -> World {
     let mut world = World::new(other);
     path.iter().for_each(|step| world.take(*step));
     world
 }
 
-/// Every order of steps; who drove.
+/// Tries every order of steps. Returns who drove.
 fn try_all(other: Other) -> HashSet<Who> {
     const STEPS: [Step; 7] = [
         Step::OwnThread,

@@ -10,7 +10,7 @@ use super::waiters::Listening;
 use crate::{Address, Error, Options};
 
 impl Handle {
-    /// Begins to wait for `peer` alone, which Listen packets tell of it.
+    /// Starts to wait for `peer` only, and sends it Listen packets.
     pub(crate) fn invite(
         &self,
         port: u16,

@@ -14,7 +14,7 @@ use crate::io::Io;
 use crate::{ConnectionEvent, ConnectionStats, Error, QueuePolicy, ReceiverState, SenderState};
 
 impl ConnHandle {
-    /// Limits the packets of an accepted connection to the MTU of the route back.
+    /// Limits the packets of an accepted connection to the MTU of the route to its client.
     pub(super) fn fit_to_route(&self) {
         let shared = self.shared();
         let route = shared.io.route_to(shared.clock.now(), self.tuple.remote);
@@ -53,8 +53,8 @@ impl ConnHandle {
                 conn.read_closed = true;
                 conn.waiting.wake(For::Message, &mut core.wake);
             }
-            // Sends what the full queue held back, so that the peer sends more and learns that
-            // nobody reads.
+            // Sends what the full queue held back, so that the peer continues to send and is told
+            // that nobody reads.
             core.flush(io, now);
         });
     }
@@ -70,7 +70,7 @@ impl ConnHandle {
             io.forget_route_to(self.tuple.remote);
             let route = io.route_to(now, self.tuple.remote);
             match route.ok().and_then(|route| route.mtu) {
-                // The handshake may have used one with a smaller MTU.
+                // The handshake may have used a route with a smaller MTU.
                 Some(mtu) => core.endpoint.path_changed_to(now, self.id, mtu.min(self.path_mtu)),
                 None => core.endpoint.path_changed(now, self.id),
             }
@@ -109,8 +109,9 @@ impl ConnHandle {
         });
     }
 
-    /// Sends a Close, or leaves it to the driver with others of a burst. At the end of the process
-    /// what waits is sent too; if that does not close connections, it might not be.
+    /// Sends a Close, or leaves it to the driver with the rest of a burst. If the end of the
+    /// process does not close connections, it is sent at once, because the driver might not get to
+    /// it.
     pub(super) fn flush_close(&self, core: &mut Core, io: &Io, now: Instant) {
         if self.shared().closes_at_exit() {
             core.flush_burst(io, now);
@@ -132,7 +133,8 @@ impl ConnHandle {
         self.poll_end(waiter, false)
     }
 
-    /// Waits for the end of the connection or, with `of_close`, of the time to confirm a close.
+    /// Waits for the end of the connection or, with `of_close`, until the time to confirm a close
+    /// is over.
     fn poll_end(&self, waiter: Waiter<'_>, of_close: bool) -> Poll<Result<(), Error>> {
         self.poll_with(waiter, |core, _, _| {
             let stopped_now = core.driver.stopped;
@@ -154,7 +156,7 @@ impl ConnHandle {
         })
     }
 
-    /// Waits for the end of a close, for as long as the peer has to confirm it. Reports whether
+    /// Waits for the end of a close, as long as the peer has time to confirm it. Reports whether
     /// everything queued was sent before.
     pub(crate) fn poll_closed(&self, waiter: Waiter<'_>) -> Poll<Result<(), Error>> {
         match self.poll_end(waiter, true) {
@@ -209,7 +211,7 @@ impl ConnHandle {
         });
     }
 
-    /// The limits may leave room now; the endpoint reports that only for a queue that has drained.
+    /// The new limits may leave room. The endpoint reports room only when a queue has drained.
     fn wake_senders(&self, core: &mut Core) {
         if let Some(conn) = core.conns.get_mut(self.id) {
             conn.waiting.wake(For::Room, &mut core.wake);

@@ -1,11 +1,11 @@
-//! Emits `tracing` events for connections: how they begin and end, and what happens in between, but
-//! nothing for each packet.
+//! Emits `tracing` events for connections: their start and end, and events in between, but nothing
+//! for single packets.
 
 use udccp_proto::{CloseReason, ConnectionId, Endpoint, Event, EventKind};
 
 use crate::Address;
 
-/// Says what happened to a connection.
+/// Logs an event of a connection.
 pub(super) fn event(endpoint: &Endpoint, event: &Event) {
     match event.kind {
         EventKind::Readable | EventKind::Writable => {}
@@ -62,7 +62,7 @@ fn closed(endpoint: &Endpoint, id: ConnectionId, reason: CloseReason) {
     }
 }
 
-/// The peer of a connection, for a person.
+/// The peer of a connection, as text.
 fn peer(endpoint: &Endpoint, id: ConnectionId) -> String {
     let address = endpoint.tuple(id).map(|t| Address { udp: t.remote, port: t.remote_port });
     address.map_or_else(|| "unknown".to_owned(), |address| address.to_string())

@@ -57,23 +57,23 @@ pub(crate) struct Shared {
     pub(crate) clock: Clock,
     core: Mutex<Core>,
     starter: Mutex<Option<Starter>>,
-    /// Of a socket with a thread: lets readers drive instead of it.
+    /// For a socket with a thread: lets readers drive instead of it.
     shared_driver: OnceLock<Arc<SharedDriver>>,
-    /// Who opened it. A forked child has a copy of all this, and must not use it.
+    /// The process that opened it. A forked child has a copy of all this, and must not use it.
     process: Process,
     /// Settings that its connections share.
     fitted: Fitted,
-    /// The longest that any of its connections may take for its close.
+    /// The longest linger time of any of its connections.
     linger_nanos: AtomicU64,
     /// CCIDs that its connections can use.
     pub(crate) ccids: Vec<u8>,
-    /// Whether its end without them closes connections.
+    /// Whether the end of the process or runtime closes connections.
     closes_at_exit: bool,
-    /// The last to be dropped.
+    /// Must be dropped last.
     _open: Open,
 }
 
-/// What starts the driver.
+/// The function that starts the driver.
 type Starter = Box<dyn FnOnce(&Arc<Shared>) -> Result<(), Error> + Send>;
 
 impl fmt::Debug for Shared {
@@ -87,23 +87,23 @@ impl fmt::Debug for Shared {
 pub(crate) struct Turn {
     /// The socket may hold more.
     pub(crate) more: bool,
-    /// Come back when the tasks that were woken have had their turn.
+    /// Come back after the woken tasks have run.
     pub(crate) holds_acks: bool,
-    /// The socket's thread leaves the next turns to readers.
+    /// Whether the socket's thread leaves the next turns to readers.
     pub(crate) stands_by: bool,
-    /// Wait for room to send, too.
+    /// Also wait for room to send.
     pub(crate) blocked: bool,
-    /// Come back then at the latest.
+    /// Come back at this time at the latest.
     pub(crate) deadline: Option<Instant>,
-    /// Nobody needs the driver any more.
+    /// Whether the driver is no longer needed.
     pub(crate) finished: bool,
 }
 
 impl Turn {
-    /// Nothing more is to be done, by this process.
+    /// Nothing more is to be done by this process.
     const LAST: Self = Self { finished: true, ..Self::FIRST };
 
-    /// Before the first, the next has to follow at once.
+    /// Before the first turn: it has to follow at once.
     pub(crate) const FIRST: Self = Self {
         more: true,
         holds_acks: false,
@@ -113,7 +113,7 @@ impl Turn {
         finished: false,
     };
 
-    /// A call was made since: what it left comes on top.
+    /// Adds the work that a call has left since.
     pub(crate) fn update(&mut self, before_sleep: BeforeSleep) {
         self.more |= before_sleep.more;
         self.holds_acks = before_sleep.holds_acks;
@@ -123,13 +123,13 @@ impl Turn {
 }
 
 impl Shared {
-    /// Opens the socket. A driver has to be started next.
+    /// Opens the socket. The caller has to start a driver next.
     pub(crate) fn bind(addr: SocketAddr, options: &EndpointOptions) -> Result<Arc<Self>, Error> {
         let io = Io::open(addr, options).map_err(|e| Error::open(addr, options.raw_ip, e))?;
         Self::on(io, options)
     }
 
-    /// Takes a UDP socket that somebody else has bound.
+    /// Uses a UDP socket that the caller has bound.
     pub(crate) fn adopt(
         socket: std::net::UdpSocket,
         options: &EndpointOptions,
@@ -186,8 +186,9 @@ impl Shared {
         Ok(shared)
     }
 
-    /// Sets what starts the driver. It does so with the first listener or connection: a client that
-    /// calls between the bind and the listen waits in the kernel's buffer and is not refused.
+    /// Sets the function that starts the driver, which the first listener or connection calls. A
+    /// client that connects between bind and listen waits in the kernel's buffer and is not
+    /// refused.
     pub(crate) fn set_starter(
         &self,
         starter: impl FnOnce(&Arc<Self>) -> Result<(), Error> + Send + 'static,
@@ -200,12 +201,12 @@ impl Shared {
         let _ = self.shared_driver.set(shared_driver);
     }
 
-    /// What readers drive with, if they may.
+    /// The shared driver, if readers may drive.
     pub(crate) fn shared_driver(&self) -> Option<&Arc<SharedDriver>> {
         self.shared_driver.get()
     }
 
-    /// Lets the socket's thread stand by; it then sleeps on `alarm`.
+    /// Allows the socket's thread to stand by; it then sleeps on `alarm`.
     pub(crate) fn set_alarm(&self, alarm: Arc<dyn Alarm>) {
         self.lock().driver.driven_by = Some(DrivenBy::new(alarm));
     }
@@ -216,20 +217,20 @@ impl Shared {
         self.lock().driver.driven_by.as_ref().map(DrivenBy::who)
     }
 
-    /// What is sent from here on is of a burst.
+    /// Makes further messages part of a burst.
     #[cfg(test)]
     pub(crate) fn begin_burst(&self) {
         let now = self.clock.now();
         self.lock().begin_burst(now);
     }
 
-    /// Whether anybody waits for anything.
+    /// Whether any task waits for anything.
     #[cfg(test)]
     pub(crate) fn has_waiters(&self) -> bool {
         self.lock().has_waiters()
     }
 
-    /// The calling thread drives no more, if it did.
+    /// The calling thread stops driving, if it does.
     pub(crate) fn leave(&self, seat: &Seat<'_>) {
         if seat.drives() {
             let mut core = self.lock();
@@ -237,7 +238,7 @@ impl Shared {
         }
     }
 
-    /// The socket's thread, which stood by, has woken up; whether it is to drive.
+    /// The socket's thread has woken up from standing by. Returns whether it has to drive.
     pub(crate) fn resume(&self) -> bool {
         let mut core = self.lock();
         let now = self.clock.now();
@@ -256,12 +257,12 @@ impl Shared {
         self.process.is_this()
     }
 
-    /// Refuses a forked child, before it touches a lock that a thread of its parent may hold.
+    /// Fails in a forked child, before it touches a lock that a thread of its parent may hold.
     fn check_process(&self) -> Result<(), Error> {
         if self.is_at_home() { Ok(()) } else { Err(Error::Forked) }
     }
 
-    /// Names who is woken when only the driver can go on.
+    /// Sets the waker for work that only the driver can do.
     pub(crate) fn set_driver(&self, waker: Waker) {
         self.lock().driver.waker = Some(waker);
     }
@@ -271,13 +272,13 @@ impl Shared {
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One change to the endpoint. Tasks are woken when the lock is free again. The only error is
-    /// [`Error::Forked`].
+    /// Makes a change to the endpoint. Tasks are woken after the lock is released. The only error
+    /// is [`Error::Forked`].
     fn with<R>(&self, change: impl FnOnce(&mut Core, &Io, Instant) -> R) -> Result<R, Error> {
         self.with_then(change, |_, _, _| ())
     }
 
-    /// The same, and `then` what has to see it settled.
+    /// The same, followed by `then`, which runs after the change is settled.
     fn with_then<R>(
         &self,
         change: impl FnOnce(&mut Core, &Io, Instant) -> R,
@@ -295,7 +296,7 @@ impl Shared {
         Ok(result)
     }
 
-    /// The same for calls that wait, and where they do.
+    /// The same for calls that wait at a place.
     fn poll_at<T>(
         &self,
         place: Place,
@@ -320,17 +321,17 @@ impl Shared {
                 seat.end_call(core, now, result.is_pending());
             }
         });
-        // Here, without the lock, what is known of the task is let go of.
+        // The task is dropped here, without the lock.
         changed.map_or_else(|e| Poll::Ready(Err(e)), |(result, _task)| result)
     }
 
-    /// This task waits no more at a place.
+    /// Removes a task that waits at a place.
     pub(crate) fn forget_task(&self, place: Place, task: &Waker) {
         drop(self.with(|core, _, _| core.waiting_at(place)?.forget(task)));
     }
 
-    /// One turn of the driver: handles everything that arrived, then sends everything that may
-    /// leave, so that one acknowledgement answers a batch. `read` reads once.
+    /// One turn of the driver: processes everything that arrived, then sends everything that may be
+    /// sent, so that one acknowledgement answers a batch. `read` reads once.
     pub(crate) fn turn(
         &self,
         rx: &mut Receiver,
@@ -340,7 +341,7 @@ impl Shared {
         self.turn_with(rx, read, check_errors, |_, _| false)
     }
 
-    /// The same by the socket's thread, which stands by afterwards if a reader may drive.
+    /// The same for the socket's thread, which stands by afterwards if a reader may drive.
     pub(crate) fn turn_of_thread(&self, rx: &mut Receiver, check_errors: bool) -> Turn {
         self.turn_with(rx, Receiver::read, check_errors, Core::stand_by)
     }
@@ -394,14 +395,14 @@ impl Shared {
         turn
     }
 
-    /// Whether acknowledgements still wait, now that the tasks that the last turn woke have had
-    /// theirs.
+    /// Whether acknowledgements still wait after the tasks that the last turn woke have run.
     #[cfg(feature = "tokio")]
     pub(crate) fn still_holds_acks(&self) -> bool {
         self.lock().endpoint.holds_acks()
     }
 
-    /// The driver is gone: nobody may wait for it. What is still open is closed in the background.
+    /// The driver has ended, so nobody may wait for it. Open connections are closed in the
+    /// background.
     fn stop(self: &Arc<Self>) {
         if !self.is_at_home() {
             return;
@@ -420,7 +421,7 @@ impl Shared {
     }
 }
 
-/// Held by a driver for as long as it runs, however it ends.
+/// Held by a driver as long as it runs. Dropping it, in whatever way it ends, stops the endpoint.
 pub(crate) struct Running(pub(crate) Arc<Shared>);
 
 impl Drop for Running {

@@ -12,20 +12,20 @@ use crate::address::of_packets;
 use crate::io::Io;
 use crate::{Address, Error};
 
-/// How long who received a Reset keeps the addresses and ports of a connection from others (RFC
-/// 4340 section 8.3).
+/// How long the receiver of a Reset blocks the addresses and ports of a connection (RFC 4340
+/// section 8.3).
 const TIMEWAIT: Duration = Duration::from_secs(240);
-/// Connections that are remembered. Each may cost a port, which is a descriptor.
+/// Most connections in the list. Each may cost a port, which is a descriptor.
 const MAX_LATELY: usize = 256;
 
-/// Connections that went out lately, and until when their peers may keep them in TIMEWAIT, where
-/// they are over. Who ends a connection by a Reset keeps nothing of it, but the peer does, and
-/// refuses another one from the same port.
+/// Recent outgoing connections and, for those that are over, until when their peers may be in
+/// TIMEWAIT. The sender of a Reset keeps no state, but its receiver does, and refuses another
+/// connection from the same port.
 #[derive(Debug, Default)]
 pub(super) struct Lately(VecDeque<(FourTuple, Option<Instant>)>);
 
 impl Lately {
-    /// Sees which of them are over, and forgets those that their peers have forgotten.
+    /// Finds out which of them are over, and removes those that their peers no longer hold.
     fn look(&mut self, now: Instant, is_in_use: impl Fn(&FourTuple) -> bool) {
         for (tuple, until) in &mut self.0 {
             if until.is_none() && !is_in_use(tuple) {
@@ -39,7 +39,7 @@ impl Lately {
         self.0.iter().any(|(known, _)| known == tuple)
     }
 
-    /// Remembers a new one.
+    /// Adds a new one.
     fn note(&mut self, tuple: FourTuple) {
         if self.0.len() == MAX_LATELY {
             self.0.pop_front();
@@ -49,7 +49,7 @@ impl Lately {
 }
 
 impl Shared {
-    /// The peer as this socket reaches it: over raw IP a UDP port says nothing.
+    /// The peer's address as this socket uses it: over raw IP the UDP port is ignored.
     pub(super) fn peer(&self, mut peer: Address) -> Result<Address, Error> {
         peer.udp = of_packets(peer.udp, self.io.local_addr());
         match (self.io.is_raw(), peer.is_raw()) {
@@ -61,7 +61,7 @@ impl Shared {
 }
 
 impl Core {
-    /// Sees to it that the local port of a connection is ours, and picks one where none is given.
+    /// Claims the local port of a connection, and picks one if none is given.
     pub(super) fn claim_to_connect(
         &mut self,
         io: &Io,
@@ -81,7 +81,7 @@ impl Core {
                 let is_free = |port| !endpoint.is_in_use(&from(port));
                 let port = claims
                     .claim_any(first..=last, |port| is_free(port) && !lately.contains(&from(port)))
-                    // Where there is no other, the peer may have forgotten all the same.
+                    // If no other port is left, the peer may no longer hold this one in any case.
                     .or_else(|_| claims.claim_any(first..=last, is_free))?;
                 lately.note(from(port));
                 options.local_port = Some(port);
@@ -90,21 +90,21 @@ impl Core {
         io.want_packets_of(claims)
     }
 
-    /// Has the kernel pass on what is for this endpoint.
+    /// Makes the kernel pass on the packets for this endpoint.
     pub(super) fn want_packets(&self, io: &Io) -> Result<(), Error> {
         self.claims.as_ref().map_or(Ok(()), |claims| io.want_packets_of(claims))
     }
 
-    /// Sees to it that a port is ours to listen at; port 0 picks one.
+    /// Claims a port to listen on; port 0 picks one.
     pub(super) fn claim_to_listen(&mut self, io: &Io, port: u16) -> Result<u16, Error> {
         let Some(claims) = &mut self.claims else {
-            // By default both ports are one number.
+            // By default both ports are the same number.
             return Ok(if port == 0 { io.local_addr().port() } else { port });
         };
         let port = match port {
             0 => {
                 let (first, last) = self.ephemeral_ports;
-                // Not one that a connection of ours goes out from.
+                // Not one from which a connection of ours goes out.
                 claims.claim_new(first..=last)?
             }
             port => {
@@ -117,7 +117,7 @@ impl Core {
         Ok(port)
     }
 
-    /// Whether a packet is for this endpoint. Over raw IP those for other programs arrive as well.
+    /// Whether a packet is for this endpoint. Over raw IP, packets for other programs arrive too.
     #[inline]
     pub(super) fn is_ours(&mut self, now: Instant, datagram: &Datagram) -> bool {
         let Some(claims) = &mut self.claims else { return true };
@@ -129,7 +129,7 @@ impl Core {
 }
 
 impl Address {
-    /// The same address on the link that `other` names (IPv6 link-local addresses need it).
+    /// The same address on the link of `other`, which IPv6 link-local addresses need.
     fn in_scope_of(mut self, other: SocketAddr) -> Self {
         if let (SocketAddr::V6(own), SocketAddr::V6(other)) = (&mut self.udp, other) {
             own.set_scope_id(other.scope_id());
@@ -153,7 +153,7 @@ mod tests {
         let mut lately = Lately::default();
         [1, 2].into_iter().for_each(|port| lately.note(from_port(port)));
         lately.look(at(1000), |_| true);
-        // One is over from here on.
+        // From here on, one of them is over.
         lately.look(at(1001), |tuple| tuple.local_port == 2);
         let mut known = |seconds| {
             lately.look(at(seconds), |tuple| tuple.local_port == 2);

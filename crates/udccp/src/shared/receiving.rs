@@ -29,7 +29,7 @@ impl ConnHandle {
         self.poll_recv_with_meta(waiter).map_ok(|message| message.map(|m| m.data))
     }
 
-    /// The next message with what is known of it, or `None` at the orderly end.
+    /// The next message with its metadata, or `None` at the orderly end.
     pub(crate) fn poll_recv_with_meta(
         &self,
         waiter: Waiter<'_>,
@@ -58,7 +58,7 @@ impl ConnHandle {
         })
     }
 
-    /// Takes up to `max` messages; returns how many. An error only where there is none.
+    /// Takes up to `max` messages, and returns their number. An error only if there is none.
     fn take_batch(
         &self,
         core: &mut Core,
@@ -72,13 +72,13 @@ impl ConnHandle {
         if count > 0 {
             core.flush_released(io, now);
         } else if max > 0 {
-            // There is none, and there may never be one.
+            // There is no message, and there may never be one.
             core.endpoint.recv(now, self.id)?;
         }
         Ok(count)
     }
 
-    /// Up to `max` messages, at least one; or at once why there is none.
+    /// Up to `max` messages, at least one; or why there is none, without waiting.
     pub(crate) fn try_recv_batch(&self, max: usize) -> Result<Vec<Bytes>, TryRecvError> {
         let received = self.with(|core, io, now| {
             let mut all = Vec::new();
@@ -91,7 +91,7 @@ impl ConnHandle {
         received?
     }
 
-    /// The next message, or at once why there is none.
+    /// The next message; or why there is none, without waiting.
     pub(crate) fn try_recv(&self) -> Result<Received, TryRecvError> {
         let received =
             self.with(|core, io, now| match core.endpoint.recv_with_meta(now, self.id) {
@@ -105,8 +105,8 @@ impl ConnHandle {
         received?
     }
 
-    /// The message that `recv` would return, which stays in the queue; or at once why there is
-    /// none.
+    /// The message that `recv` would return, which stays in the queue; or why there is none,
+    /// without waiting.
     pub(crate) fn try_peek(&self) -> Result<Bytes, TryRecvError> {
         let peeked = self.with(|core, _, now| {
             if let Some(payload) = core.endpoint.peek(self.id) {
@@ -163,7 +163,7 @@ impl ConnHandle {
         Poll::Pending
     }
 
-    /// The result of reading after everything was read.
+    /// The result of reading after all messages were read.
     fn end_of_reading(&self, core: &Core, e: proto::RecvError) -> Result<(), Error> {
         let was_open = core.conns.get(self.id).is_some_and(|c| c.ended.is_none());
         match e {
@@ -174,8 +174,8 @@ impl ConnHandle {
         }
     }
 
-    /// There is nothing to read. Without a driver, or after a close that was not confirmed, it is
-    /// useless to wait.
+    /// There is nothing to read now. Without a driver, or after a close that was not confirmed,
+    /// waiting would be useless.
     fn nothing_yet(&self, core: &Core) -> TryRecvError {
         match core.driver.stopped {
             true => stopped().into(),

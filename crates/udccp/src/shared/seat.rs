@@ -1,5 +1,5 @@
 //! A thread that waits for a message, and drives the socket meanwhile if nobody else does. It
-//! begins, goes to sleep and ends under the lock that its calls hold anyway.
+//! starts to drive, goes to sleep and ends under the lock that its calls hold anyway.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,22 +9,22 @@ use udccp_base::Instant;
 use super::core::Core;
 use super::driven_by::ThreadNumber;
 
-/// What such a thread knows of its driving, over one call.
+/// Whether such a thread drives, over one call.
 #[derive(Debug)]
 pub(crate) struct Seat<'a> {
     thread: ThreadNumber,
-    /// The number of the thread that drives, 0 for none: who that is need not be woken for what it
-    /// does itself.
+    /// The number of the thread that drives, 0 for none. That thread need not be woken for its own
+    /// changes.
     driving: &'a AtomicU64,
     drives: Cell<bool>,
     before_sleep: Cell<Option<BeforeSleep>>,
 }
 
-/// What a thread that drives has to know before it sleeps.
+/// What a driving thread has to check before it sleeps.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BeforeSleep {
     pub(crate) now: Instant,
-    /// Work was left to the driver.
+    /// Whether work was left to the driver.
     pub(crate) more: bool,
     /// As in [`super::Turn`].
     pub(crate) holds_acks: bool,
@@ -33,7 +33,7 @@ pub(crate) struct BeforeSleep {
 }
 
 impl<'a> Seat<'a> {
-    /// Of the calling thread, which does not drive yet.
+    /// A seat of the calling thread, which does not drive yet.
     pub(crate) fn new(driving: &'a AtomicU64) -> Self {
         let (drives, before_sleep) = (Cell::new(false), Cell::new(None));
         Self { thread: ThreadNumber::this(), driving, drives, before_sleep }
@@ -44,7 +44,7 @@ impl<'a> Seat<'a> {
         self.drives.get()
     }
 
-    /// What the last call, which has to wait, has left to be done.
+    /// The state that the last call left, if it has to wait and the thread drives.
     pub(crate) fn before_sleep(&self) -> Option<BeforeSleep> {
         self.before_sleep.take()
     }
@@ -57,7 +57,7 @@ impl<'a> Seat<'a> {
         }
     }
 
-    /// What the call changed has been passed on.
+    /// The changes of the call have been passed on.
     pub(super) fn end_call(&self, core: &mut Core, now: Instant, waits: bool) {
         if !waits {
             self.leave(core, now);
@@ -66,7 +66,7 @@ impl<'a> Seat<'a> {
         }
     }
 
-    /// The thread drives no more, if it did.
+    /// The thread stops driving, if it does.
     pub(super) fn leave(&self, core: &mut Core, now: Instant) {
         if self.drives() {
             self.drives.set(false);

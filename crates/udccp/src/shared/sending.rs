@@ -68,7 +68,7 @@ impl ConnHandle {
         })
     }
 
-    /// Queues messages for as long as there is room for any.
+    /// Queues messages as long as there is room.
     #[inline]
     fn offer_many(
         &self,
@@ -82,7 +82,7 @@ impl ConnHandle {
         sent.map_err(|e| self.refused(core, e))
     }
 
-    /// Whether the next message has to stay where it is until there is room for it.
+    /// Whether the next message must wait for room.
     fn must_wait(
         &self,
         core: &mut Core,
@@ -100,12 +100,12 @@ impl ConnHandle {
         if !waits(core) {
             return false;
         }
-        // A burst that the network would take may be waiting.
+        // A burst may be waiting that the network would accept.
         core.flush(io, now);
         waits(core)
     }
 
-    /// Queues one message, or returns at once why not.
+    /// Queues one message, or returns why not, without waiting.
     pub(crate) fn try_send(&self, message: Outgoing) -> Result<(), crate::TrySendError> {
         let sent = self.with(|core, io, now| match self.offer(core, io, now, message) {
             Ok(()) => {
@@ -131,7 +131,7 @@ impl ConnHandle {
         let first = core.endpoint.send(now, self.id, message.into_message(now));
         let sent = match first {
             Err(proto::SendError::Full(message)) => {
-                // A burst that the network would take may be waiting.
+                // A burst may be waiting that the network would accept.
                 core.flush(io, now);
                 core.endpoint.send(now, self.id, message)
             }

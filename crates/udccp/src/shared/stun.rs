@@ -1,4 +1,4 @@
-//! STUN messages beside DCCP on one UDP socket.
+//! STUN messages and DCCP on one UDP socket.
 
 use std::net::SocketAddr;
 use std::task::Poll;
@@ -14,8 +14,8 @@ use crate::Error;
 use crate::stun::is_stun;
 
 impl Core {
-    /// The datagrams of a buffer arrived. What the endpoint takes at once belongs to connections,
-    /// and so is no STUN message.
+    /// Processes the datagrams of a buffer. Those that the endpoint takes as a run belong to
+    /// connections, so they are not STUN messages.
     pub(super) fn take_train(&mut self, now: Instant, mut train: Datagram) {
         while self.endpoint.handle_run(now, &mut train) {
             self.note_taken();
@@ -27,7 +27,7 @@ impl Core {
         self.note_taken();
     }
 
-    /// A datagram arrived: to the endpoint with it, unless it is a STUN message.
+    /// Passes a datagram to the endpoint, unless it is a STUN message.
     fn take_datagram(&mut self, now: Instant, datagram: &Datagram) {
         if self.claims.is_none() && is_stun(&datagram.header) {
             return self.take_stun(datagram);
@@ -45,7 +45,7 @@ impl Core {
 }
 
 impl Handle {
-    /// The next STUN message, and where it came from.
+    /// The next STUN message and its sender.
     pub(crate) fn poll_stun(&self, waiter: Waiter<'_>) -> Poll<Result<(Bytes, SocketAddr), Error>> {
         self.start()?;
         self.shared().poll_at(Place::Stun, waiter, |core, _, _| {

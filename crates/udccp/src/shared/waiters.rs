@@ -10,7 +10,7 @@ use super::seat::Seat;
 use crate::event::Events;
 use crate::readiness::Signal;
 
-/// What a task of a connection waits for.
+/// What a task waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum For {
@@ -22,7 +22,7 @@ pub(crate) enum For {
     Flushed = 4,
     /// Everything sent to be accounted for.
     Acknowledged = 8,
-    /// The handshake, the end or an event; what is waited for elsewhere.
+    /// The handshake, the end or an event; or anything at a place that is not a connection.
     Other = 16,
 }
 
@@ -31,7 +31,7 @@ pub(crate) enum For {
 pub(crate) enum Place {
     /// At a connection, for one thing or another.
     Connection(ConnectionId),
-    /// At a listener, for a connection.
+    /// At a listener, for a new connection.
     Listener(ListenerId),
     /// At the endpoint, for a STUN message.
     Stun,
@@ -39,13 +39,13 @@ pub(crate) enum Place {
     Idle,
 }
 
-/// A waiting task and, if the call reports when it is given up, its number.
+/// A waiting task, with the number of its call if the call removes itself when it is cancelled.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waiter<'a> {
     pub(crate) waker: &'a Waker,
-    /// Its number, 0 before it has one.
+    /// The number of the call, 0 before it has one.
     pub(crate) call: Option<&'a AtomicU32>,
-    /// Of a thread that may drive while it waits.
+    /// The seat of a thread that may drive while it waits.
     pub(crate) seat: Option<&'a Seat<'a>>,
 }
 
@@ -62,7 +62,7 @@ impl<'a> From<&'a mut Context<'_>> for Waiter<'a> {
     }
 }
 
-/// A task, what it waits for, one bit each, and the call that waits.
+/// A task, a bit for each thing it waits for, and the number of the call that waits.
 #[derive(Debug)]
 pub(crate) struct Task(Waker, u8, Option<NonZeroU32>);
 
@@ -89,7 +89,7 @@ pub(crate) enum Waiting {
 }
 
 impl Waiting {
-    /// Adds a task, once for each thing and call. A waker that does nothing is not added.
+    /// Adds a task, once for each thing and call. A no-op waker is not added.
     pub(crate) fn add(&mut self, what: For, waiter: Waiter<'_>) {
         if waiter.waker.will_wake(Waker::noop()) {
             return;
@@ -178,7 +178,7 @@ impl Waiting {
         }
     }
 
-    /// Tidies up if only one or none of several is left.
+    /// Uses the smaller form if at most one of several is left.
     fn tidy(&mut self) {
         let Self::Several(all) = self else { return };
         if all.len() < 2 {
@@ -209,7 +209,7 @@ impl Waiting {
     }
 }
 
-/// A connection as the socket layer sees it.
+/// The socket layer's state of a connection.
 #[derive(Debug, Default)]
 pub(crate) struct Conn {
     /// Events for its application.
@@ -217,20 +217,20 @@ pub(crate) struct Conn {
     pub(crate) waiting: Waiting,
     pub(crate) connected: bool,
     pub(crate) ended: Option<CloseReason>,
-    /// The application reads no more.
+    /// Whether the application has stopped reading.
     pub(crate) read_closed: bool,
-    /// Not accepted yet.
+    /// The listener that has not accepted it yet.
     pub(crate) queued_at: Option<ListenerId>,
-    /// Its descriptor, if somebody asked for one.
+    /// Its descriptor, if it has one.
     pub(crate) signal: Option<Box<Signal>>,
 }
 
-/// A listener as the socket layer sees it.
+/// The socket layer's state of a listener.
 #[derive(Debug, Default)]
 pub(crate) struct Listening {
-    /// Waiting for a connection.
+    /// Tasks that wait for a connection.
     pub(crate) waiting: Waiting,
-    /// Its descriptor, if somebody asked for one.
+    /// Its descriptor, if it has one.
     pub(crate) signal: Option<Box<Signal>>,
 }
 
@@ -333,7 +333,7 @@ mod tests {
         }
     }
 
-    /// This keeps the memory of each of many connections small when nobody waits.
+    /// Many connections have nothing waiting on them, so their state should be small.
     #[test]
     #[cfg(target_pointer_width = "64")]
     fn a_connection_is_small_here_too() {

@@ -2,7 +2,7 @@
 
 use std::task::Waker;
 
-/// Tasks to wake. Mostly none or one, which needs no allocation.
+/// Tasks to wake. Usually none or one, which needs no allocation.
 #[derive(Debug, Default)]
 pub(crate) struct Wakes {
     first: Option<Waker>,
@@ -10,19 +10,19 @@ pub(crate) struct Wakes {
 }
 
 impl Wakes {
-    /// How many.
+    /// Number of tasks.
     pub(crate) fn len(&self) -> usize {
         usize::from(self.first.is_some()) + self.others.len()
     }
 
-    /// The tasks, in the order in which they came.
+    /// The tasks, in order of arrival.
     pub(crate) fn tasks(self) -> impl Iterator<Item = Waker> {
         self.first.into_iter().chain(self.others)
     }
 
     /// Wakes them.
     pub(crate) fn wake(self) {
-        // Mostly there are none: without a first there are no others.
+        // Usually there are none. Without a first there are no others.
         if self.first.is_some() {
             self.tasks().for_each(Waker::wake);
         }

@@ -14,7 +14,7 @@ use udccp::{Ccid2Options, Connection, ConnectionStats, Endpoint, Listener, Optio
 /// The service that the tests serve.
 pub const SERVICE: ServiceCode = ServiceCode(0x7465_7374);
 
-/// A test that hangs fails instead.
+/// Runs a test with a time limit, so that one that hangs fails.
 pub fn run<T>(test: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -48,10 +48,10 @@ pub async fn pair_at(
     (connected.unwrap(), accepted.unwrap())
 }
 
-/// What [`wide_pair`] can hold.
+/// Most packets in flight in [`wide_pair`].
 const WINDOW: u32 = 6_000;
 
-/// Two ends between which nothing ever waits.
+/// Two ends whose calls never have to wait.
 pub async fn wide_pair() -> (Connection, Connection) {
     let ccid2 = Ccid2Options::new().initial_window(InitialWindow::Packets(WINDOW));
     let options = Options::default()
@@ -62,7 +62,7 @@ pub async fn wide_pair() -> (Connection, Connection) {
     pair_at(localhost(false), &options, &options).await
 }
 
-/// Whether another task ran while `calls` did.
+/// Whether another task ran during `calls`.
 pub async fn another_runs_beside(calls: impl Future<Output = ()>) -> bool {
     let ran = Arc::new(AtomicBool::new(false));
     let theirs = Arc::clone(&ran);
@@ -81,8 +81,9 @@ pub async fn with_messages(count: usize) -> (Connection, Connection) {
     (client, server)
 }
 
-/// Sends so many messages of `len` bytes and closes, while the other end reads up to `most` at once
-/// and checks their order; what the sender knows once all are acknowledged, and how many arrived.
+/// Sends this many messages of `len` bytes and closes, while the other end reads up to `most` at
+/// once and checks their order. Returns the sender's statistics after everything is acknowledged,
+/// and the number of messages that arrived.
 pub async fn deliver(
     client: &Connection,
     server: &Connection,
@@ -110,7 +111,7 @@ pub async fn deliver(
     tokio::join!(sending, receiving)
 }
 
-/// A message that says its number and fills up to `len` bytes.
+/// A message that starts with its number and has `len` bytes.
 pub fn numbered(n: u32, len: usize) -> Vec<u8> {
     let mut message = n.to_be_bytes().to_vec();
     message.resize(len.max(4), n as u8);

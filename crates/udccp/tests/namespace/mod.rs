@@ -1,8 +1,9 @@
-//! Hosts in network namespaces of their own, for tests that need the right to make them.
+//! Hosts in network namespaces, for tests that may create them.
 //!
-//! A test calls [`inside`] first: the test program is started again, for that test alone, in a new
-//! network namespace (and a user namespace, where it is not root's). Whatever the test makes there
-//! is gone with the process. Where the system does not allow it, the test says so and passes.
+//! A test calls [`inside`] first: it starts the test program again, for that test alone, in a new
+//! network namespace (and a user namespace, unless it runs as root). Everything that the test
+//! creates there disappears with the process. If the system does not allow it, the test prints a
+//! note and passes.
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 #![allow(clippy::print_stderr, reason = "a skipped test says so")]
@@ -17,7 +18,7 @@ use udccp_netns::{LOOPBACK, Namespace, RoutedPair, Tables};
 
 const MARK: &str = "UDCCP_TEST_NAMESPACE";
 
-/// Whether this process is the one in which test `name` is to run.
+/// Whether this process is the one in which test `name` has to run.
 pub fn inside(name: &str) -> bool {
     if std::env::var_os(MARK).is_some() {
         let up = Tables::open().and_then(|tables| tables.link_up(LOOPBACK, Vec::new()));
@@ -62,12 +63,12 @@ pub fn has(program: &str) -> bool {
     std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
 }
 
-/// Says what is not tested, and why.
+/// Prints what is not tested, and why.
 pub fn skip(what: &str) {
     eprintln!("skipped: {what}");
 }
 
-/// Runs a program; what it printed, and what it complained of.
+/// Runs a program. Returns its standard output and standard error.
 pub fn output(program: &str, args: &[&str]) -> (String, String) {
     let output = Command::new(program).args(args).output().expect("the program is there");
     let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
@@ -78,18 +79,18 @@ pub fn output(program: &str, args: &[&str]) -> (String, String) {
 pub struct Host(Namespace);
 
 impl Host {
-    /// A host with nothing but a loopback interface.
+    /// A host with only a loopback interface.
     pub fn new() -> Self {
         Self(Namespace::host().expect("we are root in our user namespace"))
     }
 
-    /// Runs something on the host and waits for its end. Threads that it starts stay on the host.
+    /// Runs a function on the host and waits for its end. Threads that it starts stay on the host.
     pub fn on<R: Send + 'static>(&self, job: impl FnOnce() -> R + Send + 'static) -> R {
         let job = self.0.spawn(job).expect("a thread");
         job.join().expect("what ran on the host has panicked")
     }
 
-    /// Starts something on the host.
+    /// Starts a function on the host.
     pub fn start<R: Send + 'static>(
         &self,
         job: impl FnOnce() -> R + Send + 'static,
@@ -108,18 +109,18 @@ impl Host {
         self.0.run(set).expect("an interface");
     }
 
-    /// Joins it to another one by a cable with interfaces of these names.
+    /// Connects it to another host by a cable with interfaces of these names.
     pub fn join(&self, own: &str, other: &Self, others: &str) {
         self.0.join(own, &other.0, others).expect("a cable");
     }
 
-    /// Gives an interface one more address.
+    /// Adds an address to an interface.
     pub fn add_address(&self, interface: &'static str, address: IpAddr) {
         let add = move || Tables::open()?.add_address(udccp_netns::interface(interface)?, address);
         self.0.run(add).expect("an interface");
     }
 
-    /// The address of an interface on its link, in the scope of that interface.
+    /// The link-local address of an interface, in the scope of that interface.
     pub fn link_local(&self, interface: &'static str) -> SocketAddrV6 {
         self.on(move || {
             let scope = udccp_netns::interface(interface).expect("an interface");
@@ -130,7 +131,7 @@ impl Host {
                     let ip = u128::from_str_radix(&line[..32], 16).expect("an address");
                     return SocketAddrV6::new(ip.into(), 0, 0, scope);
                 }
-                // The kernel draws it once both ends are switched on.
+                // The kernel assigns it once both ends are up.
                 std::thread::park_timeout(Duration::from_millis(10));
             }
         })
@@ -154,7 +155,7 @@ impl Network {
     pub fn new() -> Self {
         let pair = RoutedPair::new().expect("we are root in our user namespace");
         let [client, router, server] = [pair.client, pair.router, pair.server].map(Host);
-        // Answers to all, not to some in a second.
+        // Send every ICMP answer, without a rate limit.
         router.sysctl("ipv4/icmp_ratelimit", "0");
         router.sysctl("ipv6/icmp/ratelimit", "0");
         Self { client, router, server }

@@ -13,7 +13,7 @@ use udccp::{Address, Error, Options, TryRecvError, TrySendError};
 use crate::common::{SERVICE, localhost};
 use crate::{PATIENCE, accept, ends_well, start};
 
-/// The peer hears of the parent what the parent says, and of the child nothing by that connection.
+/// The peer receives the parent's messages, and nothing from the child over that connection.
 pub(crate) fn are_safe(case: &str) {
     let listener = Listener::bind(localhost(false), SERVICE).expect("a listener");
     let child = start(case, listener.local_addr());
@@ -28,7 +28,7 @@ pub(crate) fn are_safe(case: &str) {
     ends_well(child);
 }
 
-/// What a child finds of its parent's connection. Every call fails with an error of its own.
+/// Uses the parent's connection in a child. Returns whether every call fails with its own error.
 fn refused(connection: &Connection, endpoint: &Endpoint, peer: Address) -> bool {
     let soon = Some(Duration::from_secs(5));
     matches!(connection.send("child"), Err(Error::Forked))
@@ -68,7 +68,7 @@ pub(crate) fn parent_and_child(peer: Address) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// A child may open sockets of its own.
+/// A child may open its own sockets.
 fn speak_for_itself(peer: Address) {
     let own = Connection::connect(peer, SERVICE).expect("a connection of its own");
     own.send("child").expect("room");
@@ -91,7 +91,7 @@ pub(crate) fn parent_and_child_async(runtime: &tokio::runtime::Runtime, peer: Ad
                 assert!(matches!(connection.acknowledged().await, Err(Error::Forked)));
                 assert!(matches!(connection.close().await, Err(Error::Forked)));
                 assert!(connection.event().await.is_none());
-                // The driver, if it runs, finds that it is a copy.
+                // The driver, if it runs, detects that it is a copy.
                 tokio::time::sleep(Duration::from_millis(50)).await;
             });
             drop(connection);

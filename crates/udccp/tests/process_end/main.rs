@@ -1,5 +1,5 @@
-//! The effect of a process's end, and of a fork, on its connections. Each case is a process of its
-//! own: this program, started again, in whose `main` the case runs.
+//! The effect of a process's end, and of a fork, on its connections. Each case runs in the `main`
+//! of a separate process, which is this program started again.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -15,12 +15,12 @@ use udccp::blocking::{Connection, Endpoint, Listener};
 use udccp::{Address, EndpointOptions, Options};
 use udccp_testkit::{Relay, pass};
 
-/// Names the case to a process that is started for it.
+/// The environment variable with the name of the case.
 const CASE: &str = "UDCCP_TEST_CASE";
-/// Where its peer is.
+/// The environment variable with the address of the peer.
 const PEER: &str = "UDCCP_TEST_PEER";
 
-/// Hangs fail.
+/// Time limit, so that a test that hangs fails.
 const PATIENCE: Option<Duration> = Some(Duration::from_secs(30));
 
 fn main() -> ExitCode {
@@ -68,7 +68,7 @@ fn main() -> ExitCode {
     libtest_mimic::run(&Arguments::from_args(), tests).exit_code()
 }
 
-/// A busy machine may need more than the five seconds of the default.
+/// Settings for a busy machine, which may need more than the default of five seconds.
 fn lingering() -> Options {
     Options::default().close_linger(Duration::from_secs(60))
 }
@@ -102,7 +102,7 @@ fn accept(listener: &Listener) -> Connection {
     connection
 }
 
-/// The peer gets every message, and then the orderly end: it does not wait for a dead process.
+/// The peer gets every message, and then the orderly end, without waiting for a dead process.
 fn all_arrive(case: &str) {
     let listener = Listener::bind(localhost(false), SERVICE).expect("a listener");
     let child = start(case, listener.local_addr());
@@ -119,14 +119,14 @@ fn all_arrive(case: &str) {
     assert!(matches!(end, Ok(None)), "{case}: {end:?}, {says}");
 }
 
-/// As long as the process's connection may linger.
+/// The peer reads only after the time that the process's connection may linger.
 #[cfg(unix)]
 fn a_peer_that_reads_late() {
     let slow = Options::default().recv_queue(1 << 20, 32);
     let listener = Listener::bind_with(localhost(false), [SERVICE], &slow).expect("a listener");
     let child = start("queue", listener.local_addr());
     let connection = accept(&listener);
-    // Longer than a process whose connections may not linger.
+    // Longer than a process lives whose connections must not linger.
     std::thread::park_timeout(Duration::from_millis(1500));
     let got = std::iter::from_fn(|| connection.recv().expect("the orderly end")).count();
     ends_well(child);
@@ -146,7 +146,7 @@ fn a_process_ends_though_its_peer_is_dead() {
     ends_well(child);
 }
 
-/// Nothing tells the peer, but what its own packets meet.
+/// The peer is not told. Only the answers to its own packets show the end.
 #[cfg(target_os = "linux")]
 fn cut_off(case: &str) {
     use udccp::{CloseReason, Error};
@@ -155,7 +155,7 @@ fn cut_off(case: &str) {
     let child = start(case, listener.local_addr());
     let connection = accept(&listener);
     ends_well(child);
-    // Its acknowledgements may have found it out already.
+    // Its acknowledgements may have revealed the end already.
     let _ = connection.send("is anybody there?");
     let end = loop {
         match connection.recv() {
@@ -167,7 +167,7 @@ fn cut_off(case: &str) {
     assert!(matches!(end, Err(Error::Lost(reason)) if reason == gone), "{end:?}");
 }
 
-/// The case itself. Its process ends by the return of `main`, unless it says otherwise.
+/// Runs the case. Its process ends by a return from `main`, unless the case ends it otherwise.
 fn in_the_process(case: &str, peer: Address) -> ExitCode {
     let one_thread = || tokio::runtime::Builder::new_current_thread().enable_all().build();
     let many_threads = || tokio::runtime::Builder::new_multi_thread().enable_all().build();
@@ -224,7 +224,7 @@ fn in_the_process(case: &str, peer: Address) -> ExitCode {
                 connection
             });
             drop(runtime);
-            // A farewell would be a thread's.
+            // If the end of the runtime closed connections, a thread would do so now.
             std::thread::park_timeout(Duration::from_millis(200));
             std::mem::forget(connection);
         }

@@ -27,29 +27,29 @@ use crate::{ConnectionEvent, IoStats};
 /// A message that follows the last flush within this time is part of a burst: it waits until the
 /// burst is over or fills a batch, so that the burst needs few writes.
 const BURST_GAP: Duration = Duration::from_micros(50);
-/// Messages of a burst that wait at most.
+/// Most messages of a burst that wait.
 const BURST_MESSAGES: u32 = 64;
 
 /// Messages of a burst that are sent one by one while nobody drives: a request or an answer of few
-/// packets, after which the caller returns to read, and drives.
+/// packets, after which the caller usually reads, and then drives.
 const SENT_AT_ONCE: u32 = 4;
-/// The same after a reader was woken and its answer is expected, which is usually one message.
+/// The same after a reader was woken whose answer is expected, which is usually one message.
 const ANSWERS_AT_ONCE: u32 = 1;
 
-/// Most reads in one turn, of 32 buffers each if the system fills many per call and of one
-/// otherwise, so that acknowledgements and other work are not delayed.
+/// Most reads in one turn, of 32 buffers each if the system fills many per call, otherwise of one,
+/// so that acknowledgements and other work are not delayed.
 const READS: usize = 128 / quinn_udp::BATCH_SIZE;
 
-/// Connections that are looked at one by one.
+/// With at most this many connections, each of them is checked.
 const FEW: usize = 4;
 
-/// What was read since the socket was empty, at most [`READS`] reads.
+/// What was read since the socket was last empty, in at most [`READS`] reads.
 #[derive(Debug, Default)]
 struct Intake {
     reads: usize,
-    /// As the kernel accounts them.
+    /// Bytes as accounted by the kernel.
     bytes: usize,
-    /// The receive queue of some connection is half full.
+    /// Whether the receive queue of some connection is half full.
     fills: bool,
 }
 
@@ -58,15 +58,15 @@ pub(crate) struct Core {
     pub(crate) endpoint: Endpoint,
     pub(crate) conns: Conns,
     pub(crate) listeners: BTreeMap<ListenerId, Listening>,
-    /// Descriptors that show what a call would find.
+    /// Descriptors that show what a call would return.
     pub(super) signals: Signals,
     tx: Transmitter,
-    /// Returned by the endpoint, but it did not fit in the batch.
+    /// A datagram from the endpoint that did not fit in the batch.
     spare: Option<Datagram>,
     intake: Intake,
-    /// The socket has no room; only the driver, which waits for room, tries again.
+    /// Whether the socket has no room. Then only the driver, which waits for room, tries again.
     pub(crate) blocked: bool,
-    /// Acknowledgements wait for tasks that were woken.
+    /// Whether acknowledgements wait for woken tasks.
     pub(super) holds_acks: bool,
     /// Tasks woken in this turn because of a message.
     pub(super) readers_woken: usize,
@@ -74,27 +74,27 @@ pub(crate) struct Core {
     times_blocked: u64,
     /// Messages queued since the last flush.
     burst: u32,
-    /// When a burst last left, if one did.
+    /// When a burst was last sent, if ever.
     last_flush: Option<Instant>,
     /// Connections with tasks that wait for everything sent to be accounted for.
     pub(crate) awaiting_acks: Vec<ConnectionId>,
     /// Connections with tasks that wait for an empty send queue.
     pub(crate) flushing: Vec<ConnectionId>,
-    /// Tasks that wait for the last connection to end.
+    /// Tasks waiting for the last connection to end.
     pub(crate) idlers: Waiting,
     /// Over raw IP: the DCCP ports that are ours.
     pub(super) claims: Option<Claims>,
-    /// Over raw IP: connections that went out lately.
+    /// Over raw IP: recent outgoing connections.
     pub(super) lately: Lately,
     pub(super) ephemeral_ports: (u16, u16),
-    /// STUN messages that arrived.
+    /// Received STUN messages.
     pub(crate) stun: Inbox,
     /// Tasks to wake once the lock is free.
     pub(crate) wake: Wakes,
     pub(crate) driver: Driver,
-    /// The number of the last call that may be given up.
+    /// The number of the last call that can be cancelled.
     pub(super) calls: NonZeroU32,
-    /// Handles that users hold; the driver ends with the last of them.
+    /// Handles that users hold. The driver ends after the last one is dropped.
     pub(crate) handles: usize,
 }
 
@@ -132,8 +132,8 @@ impl Core {
         }
     }
 
-    /// Before the driver flushes: passes on what arrived. Where a task was waiting for it, an
-    /// acknowledgement that is owed waits for the task's turn, since an answer can carry it.
+    /// Passes on what arrived, before the driver flushes. If a task was waiting for it, an owed
+    /// acknowledgement waits until the task has run, because an answer can carry it.
     pub(super) fn dispatch_arrived(&mut self, now: Instant) {
         self.dispatch(Some(now));
     }
@@ -181,7 +181,7 @@ impl Core {
             }
             other => {
                 if other == EventKind::PeerShutdownRead {
-                    // Waiting for room is now useless.
+                    // No room will become available any more.
                     conn.waiting.wake(For::Room, &mut self.wake);
                 }
                 if let Some(event) = ConnectionEvent::of(other) {
@@ -192,7 +192,7 @@ impl Core {
         }
     }
 
-    /// Ends a change: passes on its events. Returns the tasks to wake.
+    /// Completes a change: passes on its events. Returns the tasks to wake.
     pub(crate) fn settle(&mut self, now: Instant) -> Wakes {
         self.dispatch(None);
         self.show_changes();
@@ -207,8 +207,8 @@ impl Core {
         self.last_flush = Some(now + BURST_GAP * 100_000);
     }
 
-    /// A message was queued, or a connection made or closed: sends it, or lets it wait for the rest
-    /// of its burst.
+    /// A message was queued, or a connection opened or closed. Sends it, or lets it wait for the
+    /// rest of its burst.
     pub(crate) fn flush_burst(&mut self, io: &Io, now: Instant) {
         self.burst += 1;
         let at_once = if self.driver.is_away() {
@@ -232,8 +232,8 @@ impl Core {
         }
     }
 
-    /// A message was read: room in the receive queue may release acknowledgements that were held
-    /// back. Where a burst waits for the driver, they wait with it.
+    /// A message was read, so room in the receive queue may release acknowledgements that were held
+    /// back. If a burst waits for the driver, they wait with it.
     pub(crate) fn flush_released(&mut self, io: &Io, now: Instant) {
         if self.burst == 0 {
             self.flush(io, now);
@@ -289,9 +289,10 @@ impl Core {
         io.forget_route_to(failure.dst);
         tracing::debug!("sending to {} failed: {}", failure.dst, failure.error);
         let report = match Cause::of(&failure.error) {
-            // The reports of earlier packets were just taken.
+            // The reports about earlier packets have just been processed.
             Cause::NoRoom | Cause::EarlierPacket => return,
-            // The interface has become narrower; only single datagrams have their reports queued.
+            // The MTU of the interface has become smaller. Reports are queued only for single
+            // datagrams.
             Cause::TooBig => match io.route_to(now, failure.dst).ok().and_then(|r| r.mtu) {
                 Some(mtu) => PathReport::InterfaceMtu(mtu),
                 None => return,
@@ -301,7 +302,7 @@ impl Core {
         self.report(io, now, (failure.dst, Some(failure.src)), &failure.quoted, report);
     }
 
-    /// Tells the endpoint what the network said about packets that were sent.
+    /// Passes the endpoint the network's reports about sent packets.
     pub(crate) fn take_reports(&mut self, io: &Io, now: Instant) {
         while let Some(Report { remote, local, quoted, said }) = io.take_report() {
             let report = match said {
@@ -325,8 +326,8 @@ impl Core {
         report: PathReport,
     ) {
         io.forget_route_to(remote);
-        // Without a route the packet was sent from where the connection says, which the quoted
-        // ports still find on a bound socket.
+        // Without a route, the packet was sent from the connection's address, which the quoted
+        // ports still identify on a bound socket.
         let routed = || io.route_to(now, remote).map_or(io.local_addr(), |route| route.source);
         let local = local.map_or_else(routed, |ip| io.arrived_at(Some(ip)));
         tracing::debug!(%remote, ?report, "report of the network");
@@ -360,7 +361,7 @@ impl Core {
         }
     }
 
-    /// Tells the endpoint how full the kernel's receive buffer was: what is read without a pause
+    /// Tells the endpoint how full the kernel's receive buffer was. What is read without a pause
     /// was waiting there.
     pub(crate) fn note_backlog(&mut self, io: &Io, bytes: usize) {
         self.intake.bytes += bytes;
@@ -368,9 +369,9 @@ impl Core {
         self.endpoint.set_receive_backlog(u16::try_from(permille).unwrap_or(u16::MAX));
     }
 
-    /// Called after a read, with whether the socket may hold `more`. Returns whether to read on in
-    /// this turn. If a receive queue fills up, the rest waits in the kernel until the reader has
-    /// run.
+    /// Called after a read; `more` is whether the socket may hold more. Returns whether to continue
+    /// reading in this turn. If a receive queue fills up, the rest waits in the kernel until the
+    /// reader has run.
     pub(crate) fn reads_on(&mut self, more: bool) -> bool {
         self.intake.reads += 1;
         if !more || self.intake.reads >= READS {
@@ -380,12 +381,12 @@ impl Core {
         !core::mem::take(&mut self.intake.fills)
     }
 
-    /// Datagrams of one connection were taken.
+    /// Datagrams of one connection were received.
     pub(super) fn note_taken(&mut self) {
         self.intake.fills |= self.endpoint.is_filling();
     }
 
-    /// The driver begins a turn.
+    /// Starts a turn of the driver.
     pub(crate) fn begin_turn(&mut self, now: Instant) {
         self.driver.notified = false;
         self.driver.armed = None;
@@ -399,7 +400,7 @@ impl Core {
         }
     }
 
-    /// The driver ends a turn. Returns the tasks to wake and when to come back.
+    /// Ends a turn of the driver. Returns the tasks to wake and the time of the next turn.
     pub(crate) fn end_turn(&mut self) -> (Wakes, Option<Instant>) {
         self.dispatch(None);
         self.show_changes();
@@ -416,8 +417,8 @@ impl Core {
         (std::mem::take(&mut self.wake), due)
     }
 
-    /// A reader waits again without having answered, so its acknowledgement is sent. If the driver
-    /// is a task that has woken several readers, it runs after them, and sends all acknowledgements
+    /// A reader waits again without having answered, so its acknowledgement is sent. A driver that
+    /// is a task and has woken several readers runs after them, and then sends all acknowledgements
     /// together.
     pub(crate) fn reader_waits(&mut self, io: &Io, now: Instant, id: ConnectionId) {
         if self.holds_acks && (self.readers_woken <= 1 || self.driver.driven_by.is_some()) {
@@ -426,13 +427,13 @@ impl Core {
         }
     }
 
-    /// Whether acknowledgements wait for tasks that this turn woke: another turn has to follow
-    /// theirs.
+    /// Whether acknowledgements wait for tasks that this turn woke, so that another turn is needed
+    /// after them.
     pub(crate) fn holds_acks(&self) -> bool {
         self.holds_acks
     }
 
-    /// Whether anybody waits for the driver, or may. If there are many connections, it is assumed.
+    /// Whether any task waits for the driver, or may wait. With many connections it is assumed.
     pub(super) fn has_waiters(&self) -> bool {
         self.conns.len() > FEW
             || self.signals.are_watched()
@@ -442,8 +443,9 @@ impl Core {
             || self.conns.all().any(|conn| !conn.waiting.is_empty())
     }
 
-    /// Whether no connection is open or closing, and the last packets of those before have left.
-    /// While a task waits for that, every call asks: it must not look at each connection.
+    /// Whether no connection is open or closing, and the last packets of earlier ones have been
+    /// sent. While a task waits for that, every call checks it, so it must not look at each
+    /// connection.
     pub(crate) fn is_idle(&self) -> bool {
         self.endpoint.endpoint_stats().connections == 0 && !self.blocked
     }
@@ -454,19 +456,19 @@ impl Core {
         }
     }
 
-    /// What waits for the socket.
+    /// Counters of what waits for the socket.
     pub(crate) fn io_stats(&self) -> IoStats {
         let spare = self.spare.as_ref().map_or(0, Datagram::transport_len);
         let waiting_bytes = self.tx.waiting_bytes() + spare;
         IoStats { times_blocked: self.times_blocked, waiting_bytes }
     }
 
-    /// Whether there is no handle any more, and every connection has ended and its peer was told.
+    /// Whether there is no handle any more, and every connection has ended and told its peer.
     pub(crate) fn is_finished(&self) -> bool {
         self.handles == 0 && !self.blocked && self.endpoint.endpoint_stats().connections == 0
     }
 
-    /// The driver is gone: nobody may wait for it.
+    /// The driver has ended. Wakes all tasks that wait for it.
     pub(crate) fn stop(&mut self) -> Wakes {
         self.driver.stopped = true;
         for conn in self.conns.all_mut() {

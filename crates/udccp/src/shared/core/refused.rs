@@ -1,4 +1,4 @@
-//! Tests of what becomes of packets that the system or the network refuses.
+//! Tests of packets that the system or the network refuses.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::task::{Context, Poll, Waker};
@@ -11,15 +11,15 @@ use crate::{EndpointOptions, Error, Options, ServiceCode};
 
 const SERVICE: ServiceCode = ServiceCode(0x7465_7374);
 
-/// What the routing table once said.
+/// An outdated MTU from the routing table.
 const OLD_MTU: u16 = 777;
 
-/// A handshake whose Request has left, where it went, its bytes, and an old answer of the routing
-/// table.
+/// A handshake whose Request was sent, its destination and bytes, and an outdated answer of the
+/// routing table.
 fn asking() -> (Handle, ConnHandle, SocketAddr, Vec<u8>) {
     let at = "127.0.0.1:0".parse().unwrap();
     let shared = Shared::bind(at, &EndpointOptions::default()).unwrap();
-    // Nobody drives.
+    // There is no driver.
     shared.set_starter(|_| Ok(()));
     let (client, server) = (Handle::new(shared), UdpSocket::bind(at).unwrap());
     let peer = server.local_addr().unwrap();

@@ -1,4 +1,4 @@
-//! Tests of what leaves when, and of who hears of what.
+//! Tests of when packets are sent, and which tasks are woken.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -43,7 +43,7 @@ impl Driven {
         self.handle.shared()
     }
 
-    /// What is sent from here on is of a burst.
+    /// Makes further messages part of a burst.
     fn begin_burst(&self) {
         self.shared().begin_burst();
     }
@@ -52,7 +52,7 @@ impl Driven {
         self.handle.shared().turn(&mut self.rx, Receiver::read, false);
     }
 
-    /// Reads everything; how many buffers it came in.
+    /// Reads everything. Returns the number of buffers.
     fn reads(&mut self) -> usize {
         let mut buffers = 0;
         let read = |rx: &mut Receiver, io: &Io| {
@@ -115,7 +115,7 @@ fn the_first_answer_of_a_reader_that_was_woken_leaves_at_once() {
     }
 }
 
-/// A message arrives on each connection, whose readers waited for it.
+/// A message arrives on each connection, and their readers are woken.
 fn speak_to_readers(
     all: &[[ConnHandle; 2]],
     client: &mut Driven,
@@ -146,7 +146,7 @@ fn answers_of_readers_that_were_woken_together_leave_together() {
             there.try_send(Outgoing::new("answer")).unwrap();
             assert!(there.poll_recv((&mut cx).into()).is_pending());
         }
-        // As the task that drives: after those that it woke.
+        // Like a driver that is a task: after those that it woke.
         server.turn();
         let buffers = client.reads();
         assert!(all.iter().all(|[here, _]| here.poll_recv((&mut cx).into()).is_ready()));
@@ -163,13 +163,13 @@ fn acknowledgements_of_readers_that_were_woken_together_leave_together() {
     let task = Waker::from(Arc::new(Nobody));
     let mut cx = Context::from_waker(&task);
     let mut buffers = 0;
-    // Two of them are acknowledged.
+    // Two of the messages are acknowledged.
     for _ in ["first", "second"] {
         speak_to_readers(&all, &mut client, &mut server, &mut cx);
         for [_, there] in &all {
             while there.poll_recv((&mut cx).into()).is_ready() {}
         }
-        // As the task that drives: after those that it woke.
+        // Like a driver that is a task: after those that it woke.
         server.turn();
         buffers += client.reads();
     }
@@ -190,7 +190,7 @@ fn the_first_packet_of_a_socket_is_of_no_burst() {
         service: SERVICE,
         config: ConnectionConfig::default().into(),
     };
-    // A socket's clock begins at zero.
+    // A socket's clock starts at zero.
     let (io, mut core) = (&client.shared().io, client.shared().lock());
     core.endpoint.connect(Instant::ZERO, options).unwrap();
     core.flush_burst(io, Instant::ZERO);
@@ -264,7 +264,7 @@ fn a_listener_takes_along_whom_nobody_accepted_and_tells_them_at_once() {
 fn who_asks_again_and_again_is_noted_once() {
     let (mut client, mut server) = (Driven::new(), Driven::new());
     let [here, _there] = connected(&mut client, &mut server);
-    // More than may leave before an acknowledgement.
+    // More than can be sent before an acknowledgement.
     (0..100).for_each(|_| here.try_send(Outgoing::new("hello")).unwrap());
     let task = Waker::from(Arc::new(Nobody));
     let mut cx = Context::from_waker(&task);
@@ -331,7 +331,7 @@ fn the_end_of_the_driver_is_told_to_all_and_remains_the_reason() {
     let wake = client.shared().lock().stop();
     wake.wake();
     assert_eq!(tasks.map(|task| task.0.load(Ordering::Relaxed)), [1, 1]);
-    // As the farewell does at its end.
+    // As `see_off` does at its end.
     client.shared().with(|core, _, now| core.endpoint.abort_all(now)).unwrap();
     let sent = here.try_send(Outgoing::new("hello"));
     assert!(matches!(sent, Err(crate::TrySendError::Failed(Error::Io { .. }))), "{sent:?}");
@@ -361,7 +361,7 @@ fn the_end_of_the_process_waits_for_the_longest_of_all_lingers() {
 fn an_accepted_connection_fits_the_way_back() {
     let (mut client, mut server) = (Driven::new(), Driven::new());
     let (io, clock) = (&server.shared().io, &server.shared().clock);
-    // It is remembered for a second.
+    // The answer is kept for a second.
     io.pretend_mtu(clock.now() + udccp_base::Duration::from_secs(1000), io.local_addr(), 777);
     let [here, there] = connected(&mut client, &mut server);
     let (most, narrow) = (here.max_message_size(), there.max_message_size());

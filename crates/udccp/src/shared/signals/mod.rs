@@ -1,4 +1,4 @@
-//! Keeps the descriptors of connections and listeners true.
+//! Keeps the descriptors of connections and listeners up to date.
 
 #[cfg(unix)]
 mod shown;
@@ -9,22 +9,22 @@ use udccp_proto::{ConnectionId, ListenerId};
 use super::core::Core;
 use super::waiters::{Conn, Listening};
 
-/// What may have changed since it was last shown. Empty where nobody has a descriptor.
+/// What may have changed since it was last shown. Empty if there are no descriptors.
 #[derive(Debug, Default)]
 pub(super) struct Signals {
-    /// Descriptors made and not dropped.
+    /// Descriptors that exist.
     count: usize,
     touched: Vec<ConnectionId>,
     listeners_touched: Vec<ListenerId>,
 }
 
 impl Signals {
-    /// Whether there are descriptors that somebody may wait on.
+    /// Whether there are descriptors.
     pub(super) fn are_watched(&self) -> bool {
         self.count > 0
     }
 
-    /// A call of this connection may now find something else.
+    /// The result of a call on this connection may have changed.
     #[inline]
     pub(super) fn touch(&mut self, id: ConnectionId) {
         if self.count > 0 && self.touched.last() != Some(&id) {
@@ -32,7 +32,7 @@ impl Signals {
         }
     }
 
-    /// A call of this listener may now find something else.
+    /// The result of a call on this listener may have changed.
     pub(super) fn touch_listener(&mut self, id: ListenerId) {
         if self.count > 0 {
             self.listeners_touched.push(id);
@@ -41,7 +41,7 @@ impl Signals {
 }
 
 impl Core {
-    /// Starts a close: in order, or, with no time to linger, by a Reset.
+    /// Starts a close: in order or, with no time to linger, with a Reset.
     pub(super) fn close(&mut self, now: Instant, id: ConnectionId) {
         if self.endpoint.close_linger(id).is_some_and(|linger| linger.is_zero()) {
             self.endpoint.abort(now, id);
@@ -50,14 +50,14 @@ impl Core {
         }
     }
 
-    /// Its user has let go.
+    /// Removes a connection whose handles are dropped.
     pub(super) fn forget(&mut self, id: ConnectionId) -> Option<Conn> {
         let conn = self.conns.remove(id)?;
         self.signals.count -= usize::from(conn.signal.is_some());
         Some(conn)
     }
 
-    /// Its user has let go.
+    /// Removes a listener whose handles are dropped.
     pub(super) fn forget_listener(&mut self, id: ListenerId) -> Option<Listening> {
         let listening = self.listeners.remove(&id)?;
         self.signals.count -= usize::from(listening.signal.is_some());

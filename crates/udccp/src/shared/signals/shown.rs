@@ -38,12 +38,12 @@ impl Core {
         let condition = match conn {
             Conn { ended: Some(reason), .. } => Condition::end(errno::of_end(*reason) != 0),
             _ if stopped => Condition::end(true),
-            // Who waits for the end of a close waits no longer.
+            // A caller that waits for the end of the close stops waiting.
             _ if self.endpoint.is_close_unconfirmed(id) => Condition::end(true),
             Conn { connected: false, .. } => Condition::default(),
             Conn { read_closed, .. } => Condition {
                 readable: self.endpoint.is_readable(id),
-                // As for TCP: a send would say at once that nothing more can be sent.
+                // As for TCP: a send would fail at once.
                 writable: self.endpoint.is_writable(id) || !self.endpoint.may_send(id),
                 read_closed: *read_closed,
                 ..Condition::default()
@@ -65,7 +65,8 @@ impl Core {
     }
 }
 
-/// The descriptor in `kept`, or else the one that `make` gives, of `early` where it is given.
+/// The descriptor in `kept`. If there is none, stores the one that `make` returns, made from
+/// `early` if that is given.
 fn once(
     kept: &OnceLock<Readiness>,
     early: Option<EarlyReadiness>,
@@ -83,7 +84,7 @@ impl ConnHandle {
     pub(crate) fn readiness(&self, early: Option<EarlyReadiness>) -> Result<&Readiness, Error> {
         once(&self.readiness, early, |signal| {
             self.with(|core, _, _| {
-                // Another thread may have been first.
+                // Another thread may have created it first.
                 let conn = core.conns.get_mut(self.id).ok_or(Error::Closed)?;
                 core.signals.count += usize::from(conn.signal.is_none());
                 let readiness = conn.signal.get_or_insert(signal).readiness();
