@@ -5,6 +5,7 @@ mod batch;
 mod claims;
 mod errors;
 mod filter;
+mod gathering;
 mod poll;
 mod port_names;
 mod raw;

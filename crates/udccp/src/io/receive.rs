@@ -5,8 +5,9 @@ use std::io::{self, IoSliceMut};
 
 use bytes::{Bytes, BytesMut};
 use quinn_udp::{BATCH_SIZE, RecvMeta, UdpSockRef};
-use udccp_base::{Datagram, HeaderBytes, Payload};
+use udccp_base::{Datagram, HeaderBytes, Instant, Payload};
 
+use super::gathering::Gathering;
 use super::{Io, canonical, ecn_from, raw};
 
 /// The largest run of datagrams that the kernel merges into one buffer (GRO).
@@ -44,6 +45,7 @@ pub(crate) struct Receiver {
     looks_again: bool,
     /// Buffers that the last read offered.
     offered: usize,
+    gathering: Gathering,
     /// Buffers in use elsewhere, oldest first. They are reused once nobody reads them.
     lent: VecDeque<Bytes>,
     chunk: BytesMut,
@@ -63,6 +65,7 @@ impl Receiver {
             reads_of_one: 0,
             looks_again: false,
             offered: 0,
+            gathering: Gathering::default(),
             lent: VecDeque::new(),
             chunk: BytesMut::new(),
         }
@@ -81,6 +84,16 @@ impl Receiver {
         count == self.offered && (self.offered > 1 || BATCH_SIZE == 1)
     }
 
+    /// Before the first read of a turn: if the last read brought much, lets other threads run first,
+    /// because they may deliver more.
+    pub(crate) fn let_gather(&mut self, now: impl Fn() -> Instant) {
+        if self.gathering.is_due() {
+            let before = now();
+            std::thread::yield_now();
+            self.gathering.waited(now().saturating_since(before));
+        }
+    }
+
     /// Reads with one system call. Returns the number of buffers filled. Few are offered while
     /// little arrives.
     ///
@@ -95,6 +108,8 @@ impl Receiver {
             self.read_up_to::<FEW_BUFFERS>(io)
         };
         if let Ok(count) = read {
+            let is_much = self.metas[0].len >= HAND_OVER_BYTES;
+            self.gathering.note(count, is_much && !self.was_full(count));
             let is_few = count < FEW_BUFFERS;
             self.reads_of_few = if is_few { self.reads_of_few.saturating_add(1) } else { 0 };
             let is_one = count == 1 && self.metas[0].len <= self.metas[0].stride;

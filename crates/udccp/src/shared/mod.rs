@@ -356,6 +356,7 @@ impl Shared {
         if !self.is_at_home() {
             return Turn::LAST;
         }
+        rx.let_gather(|| self.clock.now());
         let mut arrived = read(rx, &self.io);
         let mut core = self.lock();
         let now = self.clock.now();

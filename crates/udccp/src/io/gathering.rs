@@ -1,0 +1,91 @@
+//! Lets data in bulk gather before it is read.
+
+use std::ops::RangeInclusive;
+
+use udccp_base::Duration;
+
+/// Who took the processor for longer than this is not who sends, but computes.
+const LONG: Duration = Duration::from_millis(1);
+/// Reads that do not wait after a wait that did not pay: the more of these, the more.
+const SKIPS: RangeInclusive<u32> = 16..=1024;
+
+/// Whether a read of data in bulk waits until others have had the processor. The first packet of
+/// many wakes the reader, which takes the processor from who delivers them: a sender on this host,
+/// or the kernel's thread for arriving packets. If that one finishes first, one wake-up, one read
+/// and one acknowledgement do for all.
+#[derive(Debug, Default)]
+pub(super) struct Gathering {
+    is_bulk: bool,
+    /// How long the next read has waited.
+    waited: Option<Duration>,
+    /// Reads that do not wait, before one does again.
+    skips: u32,
+    /// Such reads after the last wait that did not pay, halved by each that does.
+    last_skips: u32,
+}
+
+impl Gathering {
+    /// Whether to wait before the next read.
+    pub(super) fn is_due(&mut self) -> bool {
+        let is_due = self.is_bulk && self.skips == 0;
+        self.skips = self.skips.saturating_sub(1);
+        is_due
+    }
+
+    /// It was waited for so long.
+    pub(super) fn waited(&mut self, time: Duration) {
+        self.waited = Some(time);
+    }
+
+    /// A read has filled this many buffers; `is_bulk` where they hold much, and no more is there.
+    pub(super) fn note(&mut self, filled: usize, is_bulk: bool) {
+        self.is_bulk = is_bulk;
+        match self.waited.take() {
+            None => {}
+            Some(time) if time <= LONG && filled > 1 => self.last_skips /= 2,
+            Some(_) => {
+                self.last_skips = (self.last_skips * 2).clamp(*SKIPS.start(), *SKIPS.end());
+                self.skips = self.last_skips;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHORT: Duration = Duration::from_micros(100);
+
+    /// Waits so long, and reads so many buffers; how many reads then do not wait.
+    fn skips(gathering: &mut Gathering, time: Duration, filled: usize) -> u32 {
+        while !gathering.is_due() {
+            gathering.note(1, true);
+        }
+        gathering.waited(time);
+        gathering.note(filled, true);
+        gathering.skips
+    }
+
+    #[test]
+    fn a_wait_that_pays_is_repeated_and_others_become_rare() {
+        let mut gathering = Gathering::default();
+        assert_eq!(skips(&mut gathering, SHORT, 2), 0);
+        assert_eq!(skips(&mut gathering, SHORT, 1), 16, "it brought one");
+        assert_eq!(skips(&mut gathering, LONG * 2, 2), 32, "somebody computes");
+        let more = [(); 7].map(|()| skips(&mut gathering, LONG * 2, 2));
+        assert_eq!(more, [64, 128, 256, 512, 1024, 1024, 1024]);
+        assert_eq!([(); 7].map(|()| skips(&mut gathering, SHORT, 2)), [0; 7]);
+        assert_eq!(skips(&mut gathering, LONG * 2, 2), 16, "an exception");
+    }
+
+    #[test]
+    fn what_comes_one_by_one_is_read_at_once() {
+        let mut gathering = Gathering::default();
+        assert!(!gathering.is_due());
+        for is_bulk in [true, false, true] {
+            gathering.note(1, is_bulk);
+            assert_eq!(gathering.is_due(), is_bulk);
+        }
+    }
+}
