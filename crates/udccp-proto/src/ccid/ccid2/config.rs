@@ -72,7 +72,8 @@ pub struct Ccid2Config {
     pub pacing: Pacing,
     /// Most packets in one burst, which drivers write in one call (default 1; simulation does not
     /// need bursts). With more than 1, a full window waits until an eighth of it is free, or a
-    /// quarter of a round-trip time is over, and pacing sends as many packets at once as leave in 1
+    /// quarter of a round-trip time is over; what a window has left behind a full burst waits for
+    /// acknowledgements if it is less than that. Pacing sends as many packets at once as leave in 1
     /// ms, as Linux does.
     pub max_train: u32,
     /// Congestion control of acknowledgements (default: an adaptive Ack Ratio, at least 2).

@@ -80,8 +80,29 @@ impl Ccid2Sender {
 
     #[inline(never)]
     fn train_leaves(&mut self, now: Instant) -> Option<Instant> {
-        let cwnd = self.window.cwnd();
-        let room = u64::from(cwnd).min(self.in_flight_limit).saturating_sub(self.pipe.into());
-        self.trains.wait_for_room(now, room, cwnd, self.rtt.srtt())
+        self.trains.wait_for_room(now, self.room(), self.window.cwnd(), self.rtt.srtt())
+    }
+
+    /// A train is full, and the application has `waiting` more packets. A window that has room for
+    /// a part of them, less than a train, counts as full until acknowledgements make more room.
+    pub(crate) fn end_train(&mut self, waiting: usize) {
+        let room = self.room();
+        let is_short = room < waiting as u64 && self.trains.rest(room, self.window.cwnd());
+        if let Some(last) = self.last_sent.filter(|_| is_short) {
+            self.window.on_filled(last);
+        }
+    }
+
+    /// Whether the room that the window has waits for acknowledgements.
+    #[inline]
+    pub(super) fn is_resting(&mut self) -> bool {
+        self.pipe > 0 && self.trains.is_resting(self.room(), self.window.cwnd())
+    }
+
+    /// Packets that the window has room for.
+    #[inline]
+    fn room(&self) -> u64 {
+        let most = u64::from(self.window.cwnd()).min(self.in_flight_limit);
+        most.saturating_sub(self.pipe.into())
     }
 }

@@ -49,7 +49,7 @@ pub struct Ccid2Sender {
     pub(super) pipe: u32,
     /// Packets before this one left the pipe all at once, by a timeout.
     pipe_floor: Option<Seqno>,
-    last_sent: Option<Seqno>,
+    pub(super) last_sent: Option<Seqno>,
     /// Acknowledgements of packets from here on may give the next round-trip time sample.
     next_sample: Option<Seqno>,
     pub(super) in_flight_limit: u64,
@@ -323,7 +323,7 @@ impl CcidSender for Ccid2Sender {
         self.window.before_send(now, self.rtt.rto());
         self.pacing_wake = MaybeInstant::NONE;
         //= 4341-5-1
-        if self.is_full() {
+        if self.is_full() || self.is_resting() {
             self.on_full();
             return SendVerdict::Blocked;
         }

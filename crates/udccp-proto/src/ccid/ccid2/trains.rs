@@ -24,6 +24,8 @@ pub(super) struct Trains {
     fills: bool,
     /// The window is used then at the latest, whatever its room.
     until: MaybeInstant,
+    /// What the window has room for is not worth a train, and waits for acknowledgements.
+    rests: bool,
     /// A paced train leaves.
     paces: bool,
 }
@@ -40,7 +42,7 @@ pub(super) struct Pace {
 
 impl Trains {
     pub(super) fn new(most: u32) -> Self {
-        Self { most, fills: false, until: MaybeInstant::NONE, paces: false }
+        Self { most, fills: false, until: MaybeInstant::NONE, rests: false, paces: false }
     }
 
     #[inline]
@@ -59,6 +61,29 @@ impl Trains {
         (self.fills, self.until) = (false, MaybeInstant::NONE);
     }
 
+    /// Packets for which a window of `cwnd` packets is used again.
+    #[inline]
+    fn worth(&self, cwnd: u32) -> u64 {
+        (cwnd / WINDOW_PARTS).min(self.most).into()
+    }
+
+    /// A train has left, and the window has room for `room` packets more. Whether these wait until
+    /// acknowledgements make a train of them.
+    pub(super) fn rest(&mut self, room: u64, cwnd: u32) -> bool {
+        self.rests = self.are_on() && self.fills && room > 0 && room < self.worth(cwnd);
+        if self.rests {
+            self.on_full();
+        }
+        self.rests
+    }
+
+    /// Whether room for `room` packets waits for more.
+    #[inline]
+    pub(super) fn is_resting(&mut self, room: u64, cwnd: u32) -> bool {
+        self.rests &= room < self.worth(cwnd);
+        self.rests
+    }
+
     /// The window of `cwnd` packets has room for `room`; when to use it, if not now.
     pub(super) fn wait_for_room(
         &mut self,
@@ -70,11 +95,10 @@ impl Trains {
         if !self.are_on() || self.fills {
             return None;
         }
-        let train = (cwnd / WINDOW_PARTS).min(self.most);
         let wait = srtt.unwrap_or(Duration::ZERO) / ROUND_PARTS;
         let until = self.until.get().unwrap_or(now + wait);
         self.until = MaybeInstant::some(until);
-        if room < u64::from(train) && now < until {
+        if room < self.worth(cwnd) && now < until {
             return Some(until);
         }
         (self.fills, self.until) = (true, MaybeInstant::NONE);

@@ -167,8 +167,13 @@ impl Window {
     /// Data waits while `pipe` packets are in the network; `last` is the last packet sent.
     pub(super) fn on_blocked(&mut self, last: Seqno, pipe: u32) {
         if pipe >= self.cwnd() {
-            self.filled = Some(last);
+            self.on_filled(last);
         }
+    }
+
+    /// Packets up to `last` are all that the window is used for until an acknowledgement comes.
+    pub(super) fn on_filled(&mut self, last: Seqno) {
+        self.filled = Some(last);
     }
 
     /// A data packet left, and `pipe` packets are in the network.

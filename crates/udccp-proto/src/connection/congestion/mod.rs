@@ -174,6 +174,14 @@ impl CongestionControl {
         matches!(&self.tx, Some(SenderHalf::Ccid2(tx)) if tx.may_follow())
     }
 
+    /// A train of packets is full, and `waiting` more wait.
+    #[inline]
+    pub(super) fn end_train(&mut self, waiting: usize) {
+        if let Some(SenderHalf::Ccid2(tx)) = &mut self.tx {
+            tx.end_train(waiting);
+        }
+    }
+
     /// Whether at this very instant the sender half was asked, and data has to wait.
     #[inline]
     pub(super) fn is_blocked(&self, now: Instant) -> bool {

@@ -35,6 +35,7 @@ impl Connection {
         }
         if count > 0 {
             self.send.queue_mut().drop_lent();
+            self.end_train(train);
             self.note_writable(ctx);
             self.after_data(ctx);
         }
@@ -49,6 +50,14 @@ impl Connection {
         train.takes(DataRun::HEADER_LEN + size)
             && !self.cc.wants_ack_of_ack()
             && (follows && self.cc.may_follow() || self.cc.may_send(now, size as u32))
+    }
+
+    /// Where the train is full, what the window still has room for may wait for a train of its own.
+    fn end_train(&mut self, train: &impl Train) {
+        let next = self.send.queue().next_len();
+        if next.is_some_and(|size| !train.takes(DataRun::HEADER_LEN + size)) {
+            self.cc.end_train(self.send.queue().packets());
+        }
     }
 
     /// What all packets of a run have in their headers; `None` where the next packet may be

@@ -64,6 +64,22 @@ fn a_window_with_little_room_is_used_after_a_quarter_of_a_round_trip() {
 }
 
 #[test]
+fn after_a_train_what_is_left_of_the_window_waits_for_acknowledgements() {
+    // Packets that the window has room for after a train, packets that wait, and what follows.
+    for (room, waiting, rests) in [(43, 500, false), (42, 500, true), (42, 42, false)] {
+        let mut line = full(43, 400);
+        line.ack_each(1, 100, 100);
+        let free = line.cwnd() - line.pipe();
+        line.send(free - room);
+        line.sender.end_train(waiting);
+        let now = if rests { SendVerdict::Blocked } else { SendVerdict::Now };
+        assert_eq!(line.verdict(), now, "{room} {waiting}");
+        line.ack_each(101, 102, 2);
+        assert!(line.fill() >= room);
+    }
+}
+
+#[test]
 fn paced_packets_leave_as_one_train_a_millisecond_and_at_the_same_rate() {
     let (initial_window, pacing) = (InitialWindow::Packets(1000), Pacing::Always);
     let base = Ccid2Config::default();
