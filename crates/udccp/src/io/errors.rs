@@ -116,6 +116,7 @@ impl Io {
                     })
                 });
                 let local = entry.cmsgs().ok().and_then(|mut all| all.find_map(|c| arrived_at(&c)));
+                let local = local.or_else(|| self.one_address());
                 (entry.bytes, entry.address.as_ref().and_then(to_std), local, error)
             };
             quoted.truncate(bytes);
@@ -128,6 +129,12 @@ impl Io {
             }
         }
         None
+    }
+
+    /// The address that all packets come to, unless the socket is for all addresses of the host.
+    #[cfg(target_os = "linux")]
+    fn one_address(&self) -> Option<IpAddr> {
+        Some(self.local.ip().to_canonical()).filter(|ip| !ip.is_unspecified())
     }
 
     /// Other systems report nothing here, so a handshake ends by a timeout.

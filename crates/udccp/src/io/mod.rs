@@ -137,6 +137,9 @@ impl Io {
         let sending = RwLock::new(UdpSocketState::new(UdpSockRef::from(&socket))?);
         stop_timestamps(&socket);
         let mut local = bound_to(&socket)?;
+        if carrier == Carrier::Udp && !local.ip().is_unspecified() {
+            stop_packet_info(&socket);
+        }
         match carrier {
             #[cfg(unix)]
             Carrier::Udp => state.enable_transport_errors(UdpSockRef::from(&socket))?,
@@ -263,12 +266,10 @@ impl Io {
         }
     }
 
-    /// The local address of a packet that arrived for `ip`.
+    /// The local address of a packet that arrived for `ip`, or for the one address of the socket.
     pub(crate) fn arrived_at(&self, ip: Option<IpAddr>) -> SocketAddr {
-        match ip {
-            Some(ip) => SocketAddr::new(ip.to_canonical(), self.local.port()),
-            None => canonical(self.local),
-        }
+        let ip = ip.unwrap_or(self.local.ip());
+        SocketAddr::new(ip.to_canonical(), self.local.port())
     }
 
     /// Sends a datagram that is not DCCP. It is lost if the socket has no room.
@@ -411,6 +412,17 @@ fn stop_timestamps(socket: &Socket) {
     #[cfg(target_os = "linux")]
     let _ =
         nix::sys::socket::setsockopt(socket, nix::sys::socket::sockopt::ReceiveTimestampns, &false);
+    let _ = socket;
+}
+
+/// Where a socket is bound to one address, the kernel need not say which one a packet came to.
+fn stop_packet_info(socket: &Socket) {
+    #[cfg(target_os = "linux")]
+    {
+        use nix::sys::socket::{setsockopt, sockopt};
+        let _ = setsockopt(socket, sockopt::Ipv4PacketInfo, &false);
+        let _ = setsockopt(socket, sockopt::Ipv6RecvPacketInfo, &false);
+    }
     let _ = socket;
 }
 

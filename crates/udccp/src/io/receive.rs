@@ -235,6 +235,25 @@ mod tests {
     }
 
     #[test]
+    #[cfg(target_os = "linux")]
+    fn a_socket_of_one_address_knows_it_and_need_not_be_told() {
+        use nix::sys::socket::{getsockopt, sockopt};
+        let bind = |at: &str| Io::bind(at.parse().unwrap(), &EndpointOptions::default()).unwrap();
+        for (at, is_told) in [("127.0.0.1:0", false), ("[::1]:0", false), ("0.0.0.0:0", true)] {
+            let (io, from) = (bind(at), bind(at));
+            let ip = if is_told { [127, 0, 0, 1].into() } else { io.local_addr().ip() };
+            let to = std::net::SocketAddr::new(ip, io.local_addr().port());
+            from.socket.send_to(&[7; 100], &to.into()).unwrap();
+            assert_eq!(receive_one(&mut Receiver::new(&io), &io).dst, to);
+            let told = match ip.is_ipv4() {
+                true => getsockopt(&io.socket, sockopt::Ipv4PacketInfo),
+                false => getsockopt(&io.socket, sockopt::Ipv6RecvPacketInfo),
+            };
+            assert_eq!(told, Ok(is_told), "{at}");
+        }
+    }
+
+    #[test]
     fn nothing_there_is_would_block() {
         let io = bound();
         let mut rx = Receiver::new(&io);
