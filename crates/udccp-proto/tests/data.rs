@@ -2,10 +2,15 @@
 
 mod common;
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use bytes::Bytes;
 use common::{CLIENT, Impairments, Net, Pair, SERVER};
 use udccp_base::{Duration, Machine, Message, Payload};
+use udccp_cc::InitialWindow;
 use udccp_proto::{ConnectionConfig, ConnectionId, DropReason, EventKind, QueuePolicy, SendError};
+use udccp_wire::PacketType;
 
 fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
@@ -27,6 +32,38 @@ fn pump(pair: &mut Pair, end: usize, next: &mut u32, last: u32) {
     while *next < last && pair.ends[end].is_writable(id) {
         pair.ends[end].send(now, id, numbered(*next)).unwrap();
         *next += 1;
+    }
+}
+
+#[test]
+fn in_trains_the_peers_acknowledgements_are_acknowledged_behind_the_data() {
+    for (max_train, on_data) in [(1, true), (43, false)] {
+        let mut net = Net::new(3);
+        net.delay = ms(1);
+        let sent = Rc::new(RefCell::new(Vec::new()));
+        let log = Rc::clone(&sent);
+        net.filter = Some(Box::new(move |from, d| {
+            log.borrow_mut().extend(PacketType::peek(&d.header).filter(|_| from == CLIENT));
+            true
+        }));
+        let mut config = ConnectionConfig::default();
+        config.ccid2.initial_window = InitialWindow::Packets(400);
+        (config.ccid2.max_train, config.send_queue_packets) = (max_train, 1000);
+        let mut pair = Pair::connected_with(net, config);
+        let (mut next, id) = (0, pair.id(SERVER));
+        for _ in 0..200 {
+            pump(&mut pair, CLIENT, &mut next, 10_000);
+            pair.pass(ms(1));
+            let now = pair.now;
+            while let Ok(Some(_)) = pair.ends[SERVER].recv(now, id) {}
+        }
+        let sent = sent.borrow();
+        let late = &sent[sent.len() / 2..];
+        assert_eq!(next, 10_000);
+        assert_eq!(late.contains(&PacketType::DataAck), on_data);
+        assert_eq!(late.contains(&PacketType::Ack), !on_data);
+        let without = late.split(|ty| *ty != PacketType::Data).map(<[_]>::len).max();
+        assert!(without < Some(2 * 512), "{without:?} without an Ack Number");
     }
 }
 

@@ -28,8 +28,13 @@ impl AckOfAck {
 
     //= 4341-6.2-1
     //= 4341-6.2-2
-    /// Whether the next data packet should have an Ack Number: twice a window.
+    /// Whether the peer should have an Ack Number now: twice a window.
     pub(super) fn is_wanted(&self, cwnd: u32) -> bool {
         self.owed && self.since + 1 >= (cwnd / 2).min(LONGEST_STRETCH)
+    }
+
+    /// Whether so many data packets have left since one had an Ack Number.
+    pub(super) fn has_left(&self, packets: u32) -> bool {
+        self.since >= packets
     }
 }

@@ -257,6 +257,17 @@ impl Ccid2Sender {
         self.trains.on_full();
     }
 
+    /// Whether a long train is to end with an Ack. It is shorter than data, so it leaves with the
+    /// train in one write; a DataAck is longer, and would cut the train in two.
+    #[inline]
+    pub(crate) fn wants_ack_after_data(&self) -> bool {
+        self.ack_of_ack.is_wanted(self.window.cwnd()) && self.ack_of_ack_ends_train()
+    }
+
+    fn ack_of_ack_ends_train(&self) -> bool {
+        self.trains.most().is_some_and(|most| self.ack_of_ack.has_left(most))
+    }
+
     /// When the next of its timers fires.
     #[inline]
     pub(crate) fn next_wake(&self) -> MaybeInstant {
@@ -407,7 +418,7 @@ impl CcidSender for Ccid2Sender {
 
     #[inline]
     fn wants_ack_of_ack(&self) -> bool {
-        self.ack_of_ack.is_wanted(self.window.cwnd())
+        self.ack_of_ack.is_wanted(self.window.cwnd()) && !self.ack_of_ack_ends_train()
     }
 
     #[inline]

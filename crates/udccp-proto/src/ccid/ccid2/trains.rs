@@ -50,6 +50,12 @@ impl Trains {
         self.most > 1
     }
 
+    /// Packets of a train at most, where there are trains.
+    #[inline]
+    pub(super) fn most(&self) -> Option<u32> {
+        self.are_on().then_some(self.most)
+    }
+
     /// Whether what the window has room for leaves at once.
     #[inline]
     pub(super) fn fill(&self) -> bool {

@@ -333,6 +333,12 @@ impl CongestionControl {
         self.tx.as_ref().is_some_and(|tx| of_sender!(tx, tx => tx.wants_ack_of_ack()))
     }
 
+    /// Whether an Ack should do so, after the data that may leave now.
+    #[inline]
+    pub(super) fn wants_ack_after_data(&self) -> bool {
+        matches!(&self.tx, Some(SenderHalf::Ccid2(tx)) if tx.wants_ack_after_data())
+    }
+
     /// Whether an acknowledgement is owed.
     #[inline]
     pub(super) fn feedback(&self, now: Instant) -> Feedback {

@@ -64,7 +64,10 @@ impl Connection {
 
     #[inline(always)]
     fn ack_is_due(&mut self, now: Instant) -> bool {
-        if self.outbox.ack || self.negotiation.take_packet_request(now) {
+        if self.outbox.ack
+            || self.negotiation.take_packet_request(now)
+            || self.cc.wants_ack_after_data()
+        {
             return true;
         }
         let due = self.cc.feedback(now) == Feedback::Due;

@@ -79,6 +79,29 @@ fn after_a_train_what_is_left_of_the_window_waits_for_acknowledgements() {
     }
 }
 
+//= 4341-6.2-2 test
+#[test]
+fn the_ack_of_acks_follows_long_trains_and_is_on_the_data_of_short_ones() {
+    for (max_train, window, follows) in
+        [(43, 400, true), (43, 4000, true), (43, 30, false), (1, 400, false)]
+    {
+        let mut line = full(max_train, window);
+        line.ack_each(1, u64::from(window), 100);
+        line.leave(false, true);
+        line.ack(line.next() - 1, "r");
+        // On data, after data.
+        let wants =
+            |line: &Line| (line.sender.wants_ack_of_ack(), line.sender.wants_ack_after_data());
+        let due = (line.cwnd() / 2).min(512);
+        line.send(due - 2);
+        assert_eq!(wants(&line), (false, false), "{window}");
+        line.send(1);
+        assert_eq!(wants(&line), (!follows, follows), "{window}");
+        line.leave(false, true);
+        assert_eq!(wants(&line), (false, false), "an Ack has left");
+    }
+}
+
 #[test]
 fn paced_packets_leave_as_one_train_a_millisecond_and_at_the_same_rate() {
     let (initial_window, pacing) = (InitialWindow::Packets(1000), Pacing::Always);
