@@ -53,5 +53,6 @@ impl Connection {
         self.outbox.is_empty()
             && self.negotiation.is_settled()
             && self.cc.feedback(now) != Feedback::Due
+            && !self.cc.wants_ack_after_data()
     }
 }
