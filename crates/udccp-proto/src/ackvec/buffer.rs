@@ -1,4 +1,4 @@
-//! Records what arrived, as the vector that will be sent.
+//! Records received packets as the Ack Vector to send.
 
 use udccp_base::Ecn;
 use udccp_wire::Seqno;
@@ -8,32 +8,32 @@ use super::nonces::Nonces;
 use super::records::Records;
 use super::{CellState, MAX_OPTION_CELLS};
 
-/// What a packet was to the buffer.
+/// How an arriving packet relates to those recorded before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// The packet right after the newest one (or the first of all).
     InOrder,
-    /// A packet further ahead; that many before it are missing now.
+    /// A packet further ahead. The packets before it that did not arrive are now missing.
     Gap {
-        /// Packets between the newest before and this one.
+        /// Number of packets between the newest packet so far and this one.
         missing: u64,
     },
     /// A packet that was missing.
     Late,
-    /// It was here before.
+    /// A packet that had already arrived.
     Duplicate,
-    /// Older than all that the buffer still knows; nothing will be said of it.
+    /// Older than the history that the buffer keeps. It will not be reported.
     Forgotten,
 }
 
 /// Run-length history of received packets, ready to be sent.
 ///
-/// A packet in order costs O(1); a late or repeated one, time in the cells newer than it. The
-/// nonce of a packet is 1 where it came with ECT(1), as in RFC 3540.
+/// A packet in order costs O(1). The cost of a late or repeated packet grows with the number of
+/// cells that are newer. The nonce of a packet is 1 if it arrived with ECT(1), as in RFC 3540.
 #[derive(Clone, Debug)]
 pub struct AckVectorBuffer {
     cells: Cells,
-    /// The newest packet, once there is one.
+    /// The newest packet; `None` before the first.
     ackno: Option<Seqno>,
     nonces: Nonces,
     records: Records,
@@ -42,7 +42,7 @@ pub struct AckVectorBuffer {
 }
 
 impl AckVectorBuffer {
-    /// An empty buffer of at most `max_cells` bytes of vector (at least 2).
+    /// Creates an empty buffer that holds at most `max_cells` cells (at least 2).
     pub fn new(max_cells: usize) -> Self {
         let max_cells = max_cells.max(2);
         Self {
@@ -55,12 +55,13 @@ impl AckVectorBuffer {
         }
     }
 
-    /// Echo no nonces: we declared ourselves ECN Incapable (RFC 4340 section 12.2).
+    /// Reports all nonces as 0, because we declared ourselves ECN Incapable (RFC 4340 section
+    /// 12.2).
     pub fn set_ecn_incapable(&mut self) {
         self.ecn_incapable = true;
     }
 
-    /// A valid packet of any type arrived and its options were processed.
+    /// Records a valid packet of any type whose options were processed.
     #[inline(always)]
     pub fn on_packet(&mut self, seq: Seqno, ecn: Ecn) -> Arrival {
         //= 4340-11.4-1
@@ -90,23 +91,24 @@ impl AckVectorBuffer {
         }
     }
 
-    /// As [`Self::on_packet`] for `count` packets of one codepoint from `first` upwards, all of
-    /// them newer than any before. Returns what the first was.
+    /// Does the same as [`Self::on_packet`] for `count` packets with one codepoint, from `first`
+    /// upwards. All of them must be newer than any before. Returns the kind of arrival of the
+    /// first.
     pub fn on_run(&mut self, first: Seqno, count: u64, ecn: Ecn) -> Arrival {
         let arrival = self.on_packet(first, ecn);
         match ecn {
-            // Each has a nonce to be noted.
+            // The nonce of each packet is recorded.
             Ecn::Ect1 => (1..count).for_each(|n| _ = self.on_packet(first.add(n), ecn)),
             _ => self.on_newer(first.add(count - 1), 0, count - 1, state_of(ecn)),
         }
         arrival
     }
 
-    /// `count` packets up to `seq`, after the newest one and after `missing` others.
+    /// Records `count` packets that end at `seq`, after `missing` packets that did not arrive.
     fn on_newer(&mut self, seq: Seqno, missing: u64, count: u64, state: CellState) {
         let (oldest, before) = (self.oldest(), self.cells.packets());
         let mut gone = before;
-        // A gap that alone fills the buffer would leave nothing else in it: start afresh behind.
+        // A gap that fills the buffer would push out everything else: start again after the gap.
         if missing >= self.cells.most_packets() - 64 {
             self.cells.clear();
             self.cells.push_newest(state, count);
@@ -120,7 +122,7 @@ impl AckVectorBuffer {
         self.overflowed += gone;
     }
 
-    /// A packet `back` behind the newest one: the table of RFC 4340 section 11.4.1.
+    /// Records a packet `back` behind the newest, by the table of RFC 4340 section 11.4.1.
     fn on_older(&mut self, seq: Seqno, back: u64, state: CellState, ecn: Ecn) -> Arrival {
         let Some(stored) = self.cells.state(back) else { return Arrival::Forgotten };
         let late = stored == CellState::NotReceived;
@@ -144,14 +146,14 @@ impl AckVectorBuffer {
         self.records.on_late_change(seq);
     }
 
-    /// The oldest packet that a cell stands for.
+    /// The oldest packet in the vector.
     fn oldest(&self) -> Seqno {
         let newest = self.ackno.unwrap_or(Seqno::ZERO);
         newest.sub(self.cells.packets()).next()
     }
 
-    /// The newest packet: the acknowledgement number that [`Self::cells`] goes with. `None` while
-    /// nothing arrived.
+    /// The newest packet, which is the acknowledgement number for [`Self::cells`]. `None` before
+    /// the first arrival.
     pub fn ackno(&self) -> Option<Seqno> {
         self.ackno
     }
@@ -164,7 +166,7 @@ impl AckVectorBuffer {
 
     //= 4340-12.2-2
     //= 4340-12.2-3
-    /// The nonce echo of the whole vector: the parity of the nonces of all packets in it that are
+    /// The nonce echo of the whole vector: the parity of the nonces of all packets in state
     /// Received.
     pub fn ecn_nonce_echo(&self) -> bool {
         self.nonces.parity() && !self.ecn_incapable
@@ -175,7 +177,7 @@ impl AckVectorBuffer {
         self.newest_options(usize::MAX)
     }
 
-    /// The same of the newest cells, of which there are at most `most`.
+    /// As [`Self::options`], but for the newest cells only, at most `most`.
     pub fn newest_options(&self, most: usize) -> impl Iterator<Item = (bool, &[u8])> {
         let all = self.cells();
         let cells = &all[..all.len().min(most)];
@@ -192,17 +194,18 @@ impl AckVectorBuffer {
         })
     }
 
-    /// Our packet `our_seq` left with the whole vector on it.
+    /// Our packet `our_seq` was sent with the whole vector.
     pub fn on_ack_sent(&mut self, our_seq: Seqno) {
         if let Some(ackno) = self.ackno {
             self.records.on_sent(our_seq, ackno);
         }
     }
 
-    /// The peer acknowledged our packet `our_seq` (any packet; not by a Sync, whose
-    /// acknowledgement number promises nothing). If that packet carried a vector, what it said is
-    /// forgotten, and the newest packet forgotten is returned. The newest packet of all is kept,
-    /// since a vector begins with it.
+    /// The peer acknowledged our packet `our_seq`. It can be any packet, but the acknowledgement
+    /// must not be a Sync, whose acknowledgement number says nothing about older packets. If our
+    /// packet carried a vector, the history that it reported is discarded, and the newest discarded
+    /// packet is returned. The newest packet of the vector is always kept, because a vector begins
+    /// with it.
     pub fn on_ack_of_ack(&mut self, our_seq: Seqno) -> Option<Seqno> {
         let known = self.records.on_acked(our_seq)?;
         let newest = self.ackno?;
@@ -213,19 +216,20 @@ impl AckVectorBuffer {
         Some(known)
     }
 
-    /// Whether more than three quarters of the cells are in use: time to ask for an
-    /// acknowledgement of an acknowledgement, for example with a Sync (RFC 4340 section 11.2).
+    /// Whether more than three quarters of the cells are in use. If so, ask for an acknowledgement
+    /// of an acknowledgement, for example with a Sync (RFC 4340 section 11.2).
     pub fn is_nearly_full(&self) -> bool {
         4 * self.cells.len() > 3 * self.cells.max()
     }
 
-    /// Packets forgotten for want of room before the peer confirmed that it knows of them.
+    /// Number of packets discarded because the buffer was full, before the peer confirmed their
+    /// reports.
     pub fn overflowed_packets(&self) -> u64 {
         self.overflowed
     }
 }
 
-/// What a vector says of a packet that arrived with this codepoint.
+/// The state that a vector reports for a packet with this codepoint.
 const fn state_of(ecn: Ecn) -> CellState {
     match ecn {
         Ecn::Ce => CellState::Marked,

@@ -1,19 +1,19 @@
-//! Stores runs of cells that grow towards the front, so that they can be sent as they lie.
+//! Stores cells in wire format. The vector grows towards the front of the buffer.
 
 use core::fmt;
 
 use super::CellState;
 use super::room::Room;
 
-/// Packets that one cell can stand for.
+/// Largest number of packets in one cell.
 const FULL: u64 = 64;
 
-/// Longest growth by one change in the middle: one cell becomes three.
+/// Largest growth by one change in the middle: one cell becomes three.
 const SLACK: usize = 2;
 
-/// A vector of cells, newest first, in the middle of a larger buffer. New cells are put before the
-/// first one; where there is no room left before it, all cells move to the end of the buffer, which
-/// grows while more than half of it is in use.
+/// A vector of cells, newest first, inside a larger buffer. New cells go before the first one. When
+/// no space is left there, all cells move to the end of the buffer. The buffer grows while more
+/// than half of it is in use.
 #[derive(Clone)]
 pub(super) struct Cells {
     buf: Room,
@@ -24,22 +24,22 @@ pub(super) struct Cells {
 }
 
 impl fmt::Debug for Cells {
-    /// The cells alone: what else the buffer holds means nothing.
+    /// Shows the cells only. The rest of the buffer has no meaning.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Cells").field(&self.as_slice()).finish()
     }
 }
 
-/// A place in the vector.
+/// Position of a packet in the vector.
 struct Place {
     /// Index of the cell in the buffer.
     index: usize,
-    /// Packets of this cell that are newer than the one asked for.
+    /// Number of packets in this cell that are newer than the packet.
     newer: u64,
 }
 
 impl Cells {
-    /// At most `max` cells.
+    /// Creates a vector of at most `max` cells.
     pub(super) fn new(max: usize) -> Self {
         let buf = Room::default();
         Self { head: buf.len(), tail: buf.len(), buf, max, packets: 0 }
@@ -49,23 +49,23 @@ impl Cells {
         &self.buf[self.head..self.tail]
     }
 
-    /// Cells in use.
+    /// Number of cells in use.
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.tail - self.head
     }
 
-    /// Cells at most.
+    /// Largest number of cells.
     pub(super) fn max(&self) -> usize {
         self.max
     }
 
-    /// Packets that so many cells can stand for.
+    /// Number of packets that `max` full cells cover.
     pub(super) fn most_packets(&self) -> u64 {
         FULL * self.max as u64
     }
 
-    /// Packets that all cells stand for.
+    /// Number of packets that the cells cover.
     pub(super) fn packets(&self) -> u64 {
         self.packets
     }
@@ -74,7 +74,8 @@ impl Cells {
         (self.head, self.tail, self.packets) = (self.buf.len(), self.buf.len(), 0);
     }
 
-    /// Puts one packet before all others where the newest cell has room for it: the normal case.
+    /// Adds one packet to the newest cell if it has the same state and is not full: the normal
+    /// case.
     #[inline(always)]
     pub(super) fn extend_newest(&mut self, state: CellState) -> bool {
         match self.buf[self.head..self.tail].first_mut() {
@@ -87,8 +88,8 @@ impl Cells {
         }
     }
 
-    /// Puts `count` packets of one state before all others. The oldest cells fall off when there
-    /// are too many.
+    /// Adds `count` packets of one state at the front. The oldest cells are removed if there are
+    /// too many.
     pub(super) fn push_newest(&mut self, state: CellState, mut count: u64) {
         let first = self.buf[self.head..self.tail].first_mut();
         if let Some(first) = first.filter(|first| CellState::of_cell(**first) == state) {
@@ -98,7 +99,7 @@ impl Cells {
             self.packets += filled;
             count -= filled;
         }
-        // What is older than `max` full cells would fall off at once.
+        // More packets than `max` full cells hold would be removed at once.
         count = count.min(self.most_packets());
         while count > 0 {
             self.make_room(1);
@@ -111,7 +112,7 @@ impl Cells {
         }
     }
 
-    /// Forgets the `count` oldest packets.
+    /// Removes the `count` oldest packets.
     pub(super) fn drop_oldest(&mut self, mut count: u64) {
         while count > 0 && self.head < self.tail {
             let last = &mut self.buf[self.tail - 1];
@@ -127,12 +128,12 @@ impl Cells {
         }
     }
 
-    /// The state of the packet `back` behind the newest one, if a cell stands for it.
+    /// The state of the packet `back` behind the newest, if a cell covers it.
     pub(super) fn state(&self, back: u64) -> Option<CellState> {
         self.find(back).map(|place| CellState::of_cell(self.buf[place.index]))
     }
 
-    /// Gives that packet another state. Takes time in the number of cells before it.
+    /// Changes the state of that packet. Takes time proportional to the number of newer cells.
     pub(super) fn set_state(&mut self, back: u64, state: CellState) {
         self.make_room(SLACK);
         let Some(Place { index, newer }) = self.find(back) else { return };
@@ -140,7 +141,7 @@ impl Cells {
         let older = packets_of(old) - 1 - newer;
         let (mut first, mut after) = (index, index + 1);
         let mut runs = Joiner::default();
-        // Neighbours take part where they may be joined with the packet's new state.
+        // A neighbouring cell is included if it may be merged with the new state.
         if newer == 0 && first > self.head {
             first -= 1;
             runs.add_cell(self.buf[first]);
@@ -155,7 +156,7 @@ impl Cells {
         self.splice(first, after, &runs);
     }
 
-    /// Replaces the cells `first..after` by `runs`, moving the newer ones.
+    /// Replaces the cells `first..after` with `runs` and moves the newer cells.
     fn splice(&mut self, first: usize, after: usize, runs: &Joiner) {
         let mut new = [0; 2 * Joiner::MAX];
         let len = runs.encode(&mut new);
@@ -178,7 +179,7 @@ impl Cells {
         None
     }
 
-    /// Room for `count` cells before the first.
+    /// Makes space for `count` cells before the first.
     fn make_room(&mut self, count: usize) {
         if self.head >= count {
             return;
@@ -186,7 +187,7 @@ impl Cells {
         let len = self.tail - self.head;
         let most = 2 * self.max + 2 * SLACK;
         if self.buf.len() < most && 2 * (len + count) > self.buf.len() {
-            // Mostly a few cells are all that is ever needed.
+            // The buffer starts small, because most vectors need only a few cells.
             let room = (2 * self.buf.len()).max(2 * (len + count)).min(most);
             let mut buf = Room::of(room);
             buf[room - len..].copy_from_slice(self.as_slice());
@@ -206,7 +207,7 @@ impl Cells {
     }
 }
 
-/// A few runs, neighbours of one state joined.
+/// A few runs. Neighbours of the same state are merged.
 #[derive(Default)]
 struct Joiner {
     runs: [(u8, u64); Self::MAX],
@@ -232,7 +233,7 @@ impl Joiner {
         self.add(CellState::of_cell(cell), packets_of(cell));
     }
 
-    /// The cells of these runs; of a run that needs several, the oldest are the full ones.
+    /// Encodes the runs as cells. If a run needs several cells, the oldest of them are full.
     fn encode(&self, out: &mut [u8]) -> usize {
         let mut at = 0;
         for &(state, packets) in &self.runs[..self.len] {

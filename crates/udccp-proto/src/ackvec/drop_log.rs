@@ -1,4 +1,4 @@
-//! Records packets that arrived, but whose data did not reach the application.
+//! Records packets that arrived but whose data did not reach the application.
 
 use udccp_wire::Seqno;
 
@@ -11,7 +11,7 @@ struct Drops {
     newest: Seqno,
     count: u64,
     code: DropCode,
-    /// Our first packet that said so.
+    /// Our first packet that reported these drops.
     reported: Option<Seqno>,
 }
 
@@ -24,7 +24,7 @@ impl Drops {
         seq.at_most(self.newest) && seq.at_least(self.oldest())
     }
 
-    /// Whether `newer` can be joined to this run.
+    /// Whether `newer` can be merged into this run.
     fn is_followed_by(&self, newer: &Self) -> bool {
         self.newest.next() == newer.oldest()
             && self.code == newer.code
@@ -32,27 +32,27 @@ impl Drops {
     }
 }
 
-/// What has to be reported in Data Dropped options until the peer has it.
+/// Drops to report in Data Dropped options until the peer has received the report.
 #[derive(Clone, Debug)]
 pub struct DropLog {
     /// Oldest first.
     runs: Vec<Drops>,
     max_runs: usize,
     forgotten: u64,
-    /// Oldest and newest drop that were last written.
+    /// The oldest and newest drop in the blocks written last.
     written: Option<(Seqno, Seqno)>,
 }
 
 impl DropLog {
-    /// An empty log of at most `max_runs` runs of drops (at least 2); beyond it the oldest are
-    /// joined or forgotten.
+    /// Creates an empty log of at most `max_runs` runs (at least 2). When it is full, the oldest
+    /// runs are merged or discarded.
     pub fn new(max_runs: usize) -> Self {
         Self { runs: Vec::new(), max_runs: max_runs.max(2), forgotten: 0, written: None }
     }
 
-    /// The data of packet `seq` did not reach the application as it should. A second report of a
-    /// packet counts if it is more serious and the first has not been sent: what was said of a
-    /// packet must not change.
+    /// Records that the data of packet `seq` did not reach the application. A second drop of the
+    /// same packet counts only if it is more serious and the first was not yet reported, because a
+    /// report must not change.
     pub fn on_drop(&mut self, seq: Seqno, code: DropCode) {
         if let Some(index) = self.runs.iter().rposition(|r| r.holds(seq)) {
             let known = self.runs[index];
@@ -65,7 +65,7 @@ impl DropLog {
         self.insert(Drops { newest: seq, count: 1, code, reported: None });
     }
 
-    /// Takes one packet out of a run.
+    /// Removes one packet from a run.
     fn cut_out(&mut self, index: usize, seq: Seqno) {
         let run = self.runs.remove(index);
         let newer = run.newest.distance_from(seq).unsigned_abs();
@@ -93,7 +93,7 @@ impl DropLog {
         }
     }
 
-    /// One run less: the two oldest become one where they touch, else the oldest is forgotten.
+    /// Removes one run: merges the two oldest if they are adjacent, or discards the oldest.
     fn make_room(&mut self) {
         let oldest = self.runs.remove(0);
         match self.runs.first_mut() {
@@ -107,16 +107,16 @@ impl DropLog {
         self.runs.is_empty()
     }
 
-    /// Drops that were forgotten for want of room before the peer knew of them.
+    /// Number of drops discarded because the log was full, before the peer received the report.
     pub fn forgotten_packets(&self) -> u64 {
         self.forgotten
     }
 
     //= 4340-11.7-8
     //= 4340-11.7-12
-    /// Writes the blocks of a Data Dropped option that goes with acknowledgement number `ackno`
-    /// into `out`, newest first, and returns how many; 0 when no option is needed. The oldest
-    /// drops are left out where `out` is too short.
+    /// Writes the blocks of a Data Dropped option for acknowledgement number `ackno` into `out`,
+    /// newest first. Returns their number, or 0 if no option is needed. The oldest drops are left
+    /// out if `out` is too short.
     pub fn write_blocks(&mut self, ackno: Seqno, out: &mut [u8]) -> usize {
         self.written = None;
         let (mut at, mut next) = (0, ackno);
@@ -141,7 +141,7 @@ impl DropLog {
         at
     }
 
-    /// Our packet `our_seq` left with what `write_blocks` wrote last.
+    /// Our packet `our_seq` was sent with the blocks that `write_blocks` wrote last.
     pub fn on_ack_sent(&mut self, our_seq: Seqno) {
         let Some((oldest, newest)) = self.written.take() else { return };
         self.part_at(oldest);
@@ -152,8 +152,9 @@ impl DropLog {
         }
     }
 
-    /// Parts a run that was written up to the packet `oldest` only: the rest has to be said later,
-    /// or a run too long for one option would be repeated for ever.
+    /// Splits a run of which only the packets from `oldest` upwards were written. The rest is
+    /// reported later. Otherwise the log would repeat a run that is too long for one option
+    /// forever.
     fn part_at(&mut self, oldest: Seqno) {
         let is_it = |run: &Drops| run.reported.is_none() && run.holds(oldest);
         let Some(index) = self.runs.iter().position(is_it) else { return };
@@ -165,14 +166,14 @@ impl DropLog {
         }
     }
 
-    /// The peer acknowledged our packet `our_seq`, which carried Data Dropped: what was said by
-    /// then is forgotten.
+    /// The peer acknowledged our packet `our_seq`, which carried Data Dropped. Removes all drops
+    /// reported up to then.
     pub fn on_ack_of_ack(&mut self, our_seq: Seqno) {
         self.runs.retain(|r| r.reported.is_none_or(|first| first.is_after(our_seq)));
     }
 }
 
-/// Writes blocks for `packets` packets, at most `max` each, as far as they fit.
+/// Writes blocks for `packets` packets, at most `max` in each, as far as they fit.
 fn fill(out: &mut [u8], kind: u8, max: u64, mut packets: u64) -> usize {
     let mut at = 0;
     while packets > 0 && at < out.len() {

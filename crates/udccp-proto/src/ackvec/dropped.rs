@@ -6,30 +6,30 @@ use udccp_wire::Seqno;
 
 use super::runs::Runs;
 
-/// Packets that one normal block can stand for.
+/// Largest number of packets in one normal block.
 pub(super) const MAX_NORMAL: u64 = 128;
-/// Packets that one drop block can stand for.
+/// Largest number of packets in one drop block.
 pub(super) const MAX_DROP: u64 = 16;
 
 /// Why data of a received packet did not reach the application (RFC 4340 table 7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DropCode {
-    /// 0: data where none is allowed, or too little checksum coverage. No congestion.
+    /// 0: data on a packet that must not carry it, or too little checksum coverage. No congestion.
     ProtocolConstraints,
-    /// 1: the application listens no more, and will not again.
+    /// 1: the application no longer reads, and will not read again.
     ApplicationNotListening,
-    /// 2: no room in a receive buffer. Send one packet per round-trip time less.
+    /// 2: no room in a receive buffer. Send one packet less per round-trip time.
     ReceiveBuffer,
-    /// 3: the data was corrupt. To be treated as an ECN mark.
+    /// 3: the data was corrupt. Treated as an ECN mark.
     Corrupt,
-    /// 4 to 6: no meaning yet. To be treated as an ECN mark.
+    /// 4 to 6: not defined yet. Treated as an ECN mark.
     Reserved(u8),
-    /// 7: corrupt, and delivered all the same. To be treated as an ECN mark.
+    /// 7: corrupt, but delivered. Treated as an ECN mark.
     DeliveredCorrupt,
 }
 
 impl DropCode {
-    /// The code with this number; only the low three bits count.
+    /// The code with this number. Only the low three bits are used.
     pub const fn from_number(number: u8) -> Self {
         match number & 7 {
             0 => Self::ProtocolConstraints,
@@ -53,7 +53,7 @@ impl DropCode {
         }
     }
 
-    /// How much the code asks of the sender; an application cannot lower it (RFC 4340 section
+    /// How strongly the sender must respond. An application cannot lower it (RFC 4340 section
     /// 11.7).
     pub const fn seriousness(self) -> u8 {
         match self {
@@ -72,7 +72,7 @@ impl DropCode {
     }
 }
 
-/// What a block reports of its packets.
+/// State of the packets in a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DropState {
     /// Delivered, or not received at all.
@@ -81,8 +81,8 @@ pub enum DropState {
     Dropped(DropCode),
 }
 
-/// Calls `f(state, newest, oldest)` for each block of Data Dropped options whose first block
-/// begins at the packet `ackno`, newest first, until it breaks.
+/// Calls `f(state, newest, oldest)` for each block of Data Dropped options, newest first, until `f`
+/// breaks. The first block begins at packet `ackno`.
 pub fn for_each_drop(
     ackno: Seqno,
     blocks: &[u8],
@@ -100,13 +100,14 @@ pub fn for_each_drop(
 }
 
 //= 4340-11.7-9
-/// Whether Data Dropped options are invalid and to be ignored (RFC 4340 section 11.7): they speak
-/// of packets before `isn`, our first one, or call a packet dropped that the vector `cells` on the
-/// same packet calls not received (no cells: nothing to compare with).
+/// Whether Data Dropped options are invalid and must be ignored (RFC 4340 section 11.7). They are
+/// if they cover packets before `isn`, our first packet. They are also if they report a packet as
+/// dropped that the Ack Vector `cells` of the same packet reports as not received. Without cells,
+/// that is not checked.
 pub fn is_invalid_drop(ackno: Seqno, isn: Seqno, cells: &[u8], blocks: &[u8]) -> bool {
     let covered: u64 = blocks.iter().map(|&b| read(b).1).sum();
     let sent = ackno.distance_from(isn) + 1;
-    // Numbers that wrapped show nothing about the beginning.
+    // After sequence numbers have wrapped, the first packet is no longer known.
     if sent > 0 && covered as i64 > sent {
         return true;
     }
@@ -119,7 +120,7 @@ pub fn is_invalid_drop(ackno: Seqno, isn: Seqno, cells: &[u8], blocks: &[u8]) ->
         while let Some(run) = runs.next_if(|r| r.oldest.is_after(newest)) {
             debug_assert!(run.newest.at_least(run.oldest));
         }
-        // A block may reach over several runs; the last one may also hold the next block.
+        // A block may overlap several runs. The last of them may also overlap the next block.
         while let Some(run) = runs.peek().filter(|r| r.newest.at_least(oldest)) {
             invalid |= !run.state.is_received();
             if run.oldest.at_most(oldest) {
@@ -132,7 +133,7 @@ pub fn is_invalid_drop(ackno: Seqno, isn: Seqno, cells: &[u8], blocks: &[u8]) ->
     invalid
 }
 
-/// What a block reports, and of how many packets.
+/// The state in a block, and its number of packets.
 const fn read(block: u8) -> (DropState, u64) {
     if block & 0x80 == 0 {
         (DropState::Normal, block as u64 + 1)

@@ -1,11 +1,12 @@
-//! Remembers the newest packets that arrived, which show that earlier ones are lost.
+//! Keeps the newest received packets, which show that earlier ones are lost.
 
 use udccp_wire::Seqno;
 
-/// Later packets that must be acknowledged before one counts as lost (RFC 4341 section 5).
+/// Number of later packets that must be acknowledged before a packet counts as lost (RFC 4341
+/// section 5).
 pub(crate) const NUMDUPACK: usize = 3;
 
-/// The newest packets known to be received, data or not.
+/// The newest packets known to be received, with or without data.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Evidence {
     newest: [Seqno; NUMDUPACK],
@@ -13,13 +14,13 @@ pub(crate) struct Evidence {
 }
 
 impl Evidence {
-    /// Adds the newest of a run, `wanted` at most; returns how many are still wanted.
+    /// Adds the newest packets of a run, at most `wanted`. Returns how many are still wanted.
     #[inline(always)]
     pub(crate) fn add_run(&mut self, newest: Seqno, oldest: Seqno, wanted: usize) -> usize {
         let is_newest = self.known == 0 || newest.at_least(self.newest[0]);
         let is_long = newest.distance_from(oldest) >= NUMDUPACK as i64 - 1;
         if is_newest && is_long && wanted == NUMDUPACK {
-            // The normal case: nothing known before counts any more.
+            // The normal case: the new packets replace all others.
             self.newest = [newest, newest.sub(1), newest.sub(2)];
             self.known = NUMDUPACK;
             return 0;
@@ -49,7 +50,7 @@ impl Evidence {
         self.newest[place] = seq;
     }
 
-    /// Packets before this one that nothing reported are lost.
+    /// Packets before this one are lost if no report says that they arrived.
     pub(crate) fn third_newest(&self) -> Option<Seqno> {
         (self.known == NUMDUPACK).then(|| self.newest[NUMDUPACK - 1])
     }

@@ -1,14 +1,14 @@
-//! Looks one packet up in the peer's Ack Vector.
+//! Looks up one packet in the peer's Ack Vector.
 
 use udccp_wire::Seqno;
 
 use super::CellState;
 
-/// Runs of the peer's Ack Vector that are searched.
+/// Number of runs of the peer's Ack Vector to search.
 const RUNS: usize = 4;
 
-/// Whether the peer reports that it has `seq`, which is not after `ackno`; `None` where it reports
-/// nothing of it in the first runs of its vector. The vector is read as far as `seq` only.
+/// Whether the peer reports `seq`, which is not after `ackno`, as received. `None` if the first
+/// runs of the vector do not cover it. The vector is read only as far as `seq`.
 pub(crate) fn is_received(seq: Seqno, ackno: Seqno, cells: &[u8]) -> Option<bool> {
     if seq == ackno {
         return Some(true);

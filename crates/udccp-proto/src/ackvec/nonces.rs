@@ -2,14 +2,14 @@
 
 use udccp_wire::Seqno;
 
-/// One bit for each packet of the vector, in a ring; there is none until the first nonce comes,
-/// since today's senders set ECT(0) alone (RFC 8311 section 6).
+/// A ring with one bit for each packet of the vector. It is created when the first nonce arrives,
+/// because senders today only set ECT(0) (RFC 8311 section 6).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Nonces(Option<Box<Ring>>);
 
 #[derive(Clone, Debug)]
 struct Ring {
-    /// Their number is a power of two.
+    /// The length is a power of two.
     words: Vec<u64>,
     /// Parity of all bits.
     parity: bool,
@@ -22,13 +22,13 @@ impl Nonces {
         self.0.as_ref().is_some_and(|ring| ring.parity)
     }
 
-    /// The packet carried nonce 1. With the first there is room for any `packets` consecutive
-    /// packets.
+    /// Records that the packet carried nonce 1. The first call creates a ring for `packets`
+    /// consecutive packets.
     pub(super) fn set(&mut self, seq: Seqno, packets: u64) {
         self.0.get_or_insert_with(|| Box::new(Ring::new(packets))).set(seq);
     }
 
-    /// Forgets the nonces of `count` packets from `oldest` upwards.
+    /// Clears the nonces of `count` packets from `oldest` upwards.
     #[inline]
     pub(super) fn clear(&mut self, oldest: Seqno, count: u64) {
         if let Some(ring) = &mut self.0 {
@@ -75,7 +75,7 @@ impl Ring {
         Range { seq: oldest, left: count.min(self.packets()) }
     }
 
-    /// Packets that there is room for.
+    /// Number of packets in the ring.
     fn packets(&self) -> u64 {
         64 * self.words.len() as u64
     }
@@ -86,14 +86,14 @@ impl Ring {
     }
 }
 
-/// Consecutive packets, word by word.
+/// A range of consecutive packets, read word by word.
 struct Range {
     seq: Seqno,
     left: u64,
 }
 
 impl Range {
-    /// The next word, and which of its bits belong to the range.
+    /// Returns the next word and the mask of its bits in the range.
     fn next(&mut self, nonces: &Ring) -> Option<(usize, u64)> {
         if self.left == 0 {
             return None;

@@ -1,16 +1,16 @@
-//! Remembers which of our packets carried which vector.
+//! Records which acknowledgement number each of our vectors had.
 
 use std::collections::VecDeque;
 
 use udccp_wire::Seqno;
 
-/// Records kept; neighbours are joined when there are more.
+/// Largest number of records. Neighbours are merged when there would be more.
 const MAX_RECORDS: usize = 128;
 
-/// Largest stride.
+/// Upper limit of `stride`.
 const MAX_STRIDE: u32 = 1 << 20;
 
-/// Consecutive packets of ours that all carried the whole vector of their time.
+/// Consecutive packets of ours. Each carried the whole vector at the time it was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Record {
     first: Seqno,
@@ -25,23 +25,25 @@ impl Record {
     }
 }
 
-/// The vectors that the peer has not acknowledged, oldest first.
+/// Our packets with a vector that the peer has not acknowledged, oldest first.
 #[derive(Clone, Debug)]
 pub(super) struct Records {
-    /// Mostly there is no other.
+    /// Usually the only record.
     oldest: Option<Record>,
-    /// What there is beside, made when it is first needed.
+    /// Everything else, allocated when first needed.
     more: Option<Box<More>>,
-    /// Packets that one record may stand for: more while many acknowledgements are on their way.
+    /// Number of packets that one record may cover. It grows while many acknowledgements are in
+    /// flight.
     stride: u32,
 }
 
 #[derive(Clone, Debug, Default)]
 struct More {
-    /// Those after the oldest.
+    /// Records after the oldest.
     list: VecDeque<Record>,
-    /// A packet that changed after its state was sent: the lowest such, and our newest packet
-    /// that does not know of it. What that packet and older ones said reaches only to there.
+    /// The lowest packet whose state changed after it was reported, and our newest packet from
+    /// before the change. Vectors up to that packet of ours only confirm the history before the
+    /// changed one.
     late: Option<(Seqno, Seqno)>,
 }
 
@@ -85,7 +87,7 @@ impl Records {
         self.oldest = self.more.as_mut().and_then(|more| more.list.pop_front());
     }
 
-    /// A packet that was sent as missing (or unmarked) is not so any more.
+    /// Packet `seq`, reported as missing or unmarked, has since arrived or been marked.
     pub(super) fn on_late_change(&mut self, seq: Seqno) {
         let Some(newest) = self.newest_mut().map(|r| r.last) else { return };
         let more = self.more.get_or_insert_default();
@@ -93,8 +95,8 @@ impl Records {
         more.late = Some((lowest, newest));
     }
 
-    /// The peer has our packet `our_seq`. If it carried a vector: the newest packet up to which
-    /// the peer knows everything.
+    /// The peer received our packet `our_seq`. If the packet carried a vector, returns the newest
+    /// packet up to which the peer has correct reports.
     pub(super) fn on_acked(&mut self, our_seq: Seqno) -> Option<Seqno> {
         while self.oldest.is_some_and(|r| r.last.is_before(our_seq)) {
             self.pop_oldest();
@@ -118,8 +120,8 @@ impl Records {
         }
     }
 
-    /// Halves the list: two records of neighbouring packets become one that promises what both
-    /// said; else the older one is forgotten. Either only delays the clearing.
+    /// Halves the list. Two records of adjacent packets become one, which confirms only what both
+    /// reported. Otherwise the older record is removed. Both only delay the removal of history.
     fn thin_out(&mut self) {
         let list = &mut self.more.get_or_insert_default().list;
         list.extend(self.oldest.take());

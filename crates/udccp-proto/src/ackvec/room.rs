@@ -1,8 +1,8 @@
-//! Gives the first cells of a vector room without an allocation.
+//! Stores short vectors without an allocation.
 
 use core::ops::{Deref, DerefMut};
 
-/// Bytes that most vectors never outgrow: a tag and these fill the three words of a `Vec`.
+/// Enough bytes for most vectors. With the tag, they are as large as the three words of a `Vec`.
 const FIRST: usize = 23;
 
 /// A buffer of cells.
@@ -13,7 +13,7 @@ pub(super) enum Room {
 }
 
 impl Room {
-    /// So many bytes, more than the first ones.
+    /// A buffer of `bytes` bytes on the heap.
     pub(super) fn of(bytes: usize) -> Self {
         Self::Heap(vec![0; bytes].into())
     }

@@ -4,7 +4,7 @@ use core::ops::ControlFlow;
 
 use udccp_wire::Seqno;
 
-/// What an Ack Vector reports of a packet (RFC 4340 table 6).
+/// State of a packet in an Ack Vector (RFC 4340 table 6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum CellState {
@@ -12,7 +12,7 @@ pub enum CellState {
     Received = 0,
     /// Received with ECN Congestion Experienced.
     Marked = 1,
-    /// State 2, which has no meaning yet; read it as not received.
+    /// State 2, which is not defined yet. Treat it as not received.
     Reserved = 2,
     /// Not yet received.
     NotReceived = 3,
@@ -34,8 +34,8 @@ impl CellState {
         matches!(self, Self::Received | Self::Marked)
     }
 
-    /// What a sender knows of a packet after a newer report: the table of section 11.4.1, where
-    /// received-then-marked becomes marked, so that reordered acks make no difference.
+    /// The state after a newer report of the same packet, by the table of section 11.4.1. Received
+    /// and then marked becomes marked, so that the order of acknowledgements makes no difference.
     pub const fn combined_with(self, reported: Self) -> Self {
         match (self, reported) {
             (Self::Received, Self::Marked) | (Self::Marked, _) => Self::Marked,
@@ -46,7 +46,7 @@ impl CellState {
     }
 }
 
-/// Consecutive packets of one state, as many as there are.
+/// The longest sequence of consecutive packets in one state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
     /// Their state.
@@ -57,7 +57,7 @@ pub struct Run {
     pub oldest: Seqno,
 }
 
-/// The runs of an Ack Vector, newest first; neighbouring cells of one state are one run.
+/// The runs of an Ack Vector, newest first. Neighbouring cells of one state form one run.
 #[derive(Clone, Debug)]
 pub struct Runs<'a> {
     next: Seqno,
@@ -65,8 +65,8 @@ pub struct Runs<'a> {
 }
 
 impl<'a> Runs<'a> {
-    /// Reads `cells` (the data of one or several options in order), the first of which begins at
-    /// the packet `ackno`.
+    /// Reads `cells`, the data of one or more options in order. The first cell begins at packet
+    /// `ackno`.
     pub fn new(ackno: Seqno, cells: &'a [u8]) -> Self {
         Self { next: ackno, cells }
     }
@@ -93,7 +93,7 @@ impl Iterator for Runs<'_> {
     }
 }
 
-/// Calls `f(state, newest, oldest)` for each run of an Ack Vector, newest first, until it breaks.
+/// Calls `f(state, newest, oldest)` for each run of an Ack Vector, newest first, until `f` breaks.
 pub fn for_each_run(
     ackno: Seqno,
     cells: &[u8],
@@ -106,21 +106,22 @@ pub fn for_each_run(
     }
 }
 
-/// How many packets a vector covers.
+/// Number of packets that a vector covers.
 pub fn covered_packets(cells: &[u8]) -> u64 {
     cells.iter().map(|&c| cell_packets(c)).sum()
 }
 
 //= 4340-11.4-9
-/// Whether a vector covers packets before `isn`, our first one: such a vector is invalid (RFC
+/// Whether a vector covers packets before `isn`, our first packet. Such a vector is invalid (RFC
 /// 4340 section 11.4).
 pub fn is_before_isn(ackno: Seqno, cells: &[u8], isn: Seqno) -> bool {
     let sent = ackno.distance_from(isn) + 1;
-    // Numbers that wrapped show nothing about the beginning.
+    // After sequence numbers have wrapped, the first packet is no longer known.
     if sent <= 0 {
         return false;
     }
-    // A cell covers at most 64 packets; this settles all but the connection's first vectors.
+    // A cell covers at most 64 packets, so only the first vectors of a connection need the full
+    // check.
     if (cells.len() as i64) * 64 <= sent {
         return false;
     }

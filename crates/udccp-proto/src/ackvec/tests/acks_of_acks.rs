@@ -1,4 +1,4 @@
-//! History that the peer knows of is forgotten: section 11.4.2 and appendix A.3.
+//! The buffer discards history that the peer has received: section 11.4.2 and appendix A.3.
 
 use super::*;
 
@@ -23,7 +23,7 @@ fn only_packets_that_carried_a_vector_count() {
     let mut buffer = received(0..=3);
     buffer.on_ack_sent(seq(59));
     buffer.on_packet(seq(4), Ecn::NotEct);
-    // Our packet 60 was a Data packet: that it arrived says nothing about 59.
+    // Our packet 60 was a Data packet, so its arrival says nothing about 59.
     buffer.on_ack_sent(seq(61));
     assert_eq!(buffer.on_ack_of_ack(seq(60)), None);
     assert_eq!(show(buffer.cells()), "R5");
@@ -36,7 +36,7 @@ fn a_packet_that_came_late_is_reported_before_it_is_forgotten() {
     let mut buffer = received([1, 2, 3, 5, 6]);
     buffer.on_ack_sent(seq(60));
     buffer.on_packet(seq(4), Ecn::NotEct);
-    // The peer has 60, which called 4 missing.
+    // The peer received 60, which reported 4 as missing.
     assert_eq!(buffer.on_ack_of_ack(seq(60)), Some(seq(3)));
     assert_eq!(show(buffer.cells()), "R3");
     buffer.on_ack_sent(seq(61));
@@ -48,7 +48,8 @@ fn a_packet_that_came_late_is_reported_before_it_is_forgotten() {
 fn a_long_connection_keeps_a_short_vector() {
     let mut buffer = AckVectorBuffer::new(DEFAULT_MAX_CELLS);
     let mut longest = 0;
-    // Windows of 640 packets, acknowledged by twos; one ack of an ack a window, half a window late.
+    // Windows of 640 packets with one acknowledgement per two packets. Once per window, half a
+    // window late, an acknowledgement is acknowledged.
     for n in 0..100_000_u64 {
         buffer.on_packet(seq(n), Ecn::Ect0);
         if n % 2 == 1 {
@@ -70,11 +71,12 @@ fn records_stay_bounded_while_nothing_is_acknowledged() {
         buffer.on_packet(seq(n), Ecn::NotEct);
         buffer.on_ack_sent(seq(70_000 + n));
     }
-    // Neighbouring records were joined; what is left still clears most of the history.
+    // Neighbouring records were merged. The rest still clears most of the history.
     let known = buffer.on_ack_of_ack(seq(79_000)).unwrap();
     assert!(known.value() > 8_000 && known.value() <= 9_000, "{known}");
     assert!(buffer.cells().len() <= 33);
-    // Acks whose numbers are apart, with data between: the older record of two is given up.
+    // Acknowledgements with data packets between them are not adjacent: of two records, the older
+    // is removed.
     for n in 10_000..20_000_u64 {
         buffer.on_packet(seq(n), Ecn::NotEct);
         buffer.on_ack_sent(seq(70_000 + 2 * n));
@@ -83,7 +85,7 @@ fn records_stay_bounded_while_nothing_is_acknowledged() {
     assert_eq!(known, seq(19_999));
 }
 
-/// However many records were joined: what a packet of ours said is never made more of.
+/// A merged record must not confirm more than its packets reported.
 #[test]
 fn joined_records_promise_what_both_said_and_cover_the_whole_history() {
     for sent in [128, 129, 300, 1000_u64] {
@@ -92,7 +94,7 @@ fn joined_records_promise_what_both_said_and_cover_the_whole_history() {
             buffer.on_packet(seq(n), Ecn::NotEct);
             buffer.on_ack_sent(seq(70_000 + n));
         }
-        // A hundred and twenty-eight records are enough for sixteen packets each.
+        // With 128 records, each covers at most sixteen packets.
         for n in 0..sent {
             let known = buffer.clone().on_ack_of_ack(seq(70_000 + n)).expect("it is remembered");
             assert!(known.at_most(seq(n)), "{n} of {sent}: it said nothing of {known}");

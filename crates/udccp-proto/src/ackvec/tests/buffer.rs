@@ -1,4 +1,4 @@
-//! The receiving side by hand.
+//! The receiving side, with examples.
 
 use super::*;
 
@@ -54,14 +54,14 @@ fn a_late_packet_fills_its_gap_and_joins_its_neighbours() {
     assert_eq!(show(buffer.cells()), "R1 N1 R7 M1 R1");
     buffer.on_packet(seq(9), Ecn::NotEct);
     assert_eq!(show(buffer.cells()), "R9 M1 R1");
-    // A marked one in the middle of a gap of five.
+    // A marked packet in the middle of a gap of five.
     let mut buffer = received([1, 7]);
     buffer.on_packet(seq(4), Ecn::Ce);
     assert_eq!(show(buffer.cells()), "R1 N2 M1 N2 R1");
 }
 
-/// The receiver's table of section 11.4.1: received or marked packets never become missing, a
-/// mark stays, and a later copy with a mark counts.
+/// The receiver's table of section 11.4.1: received or marked packets never become missing, a mark
+/// stays, and a mark on a later copy counts.
 #[test]
 fn duplicates_follow_the_table() {
     let mut buffer = received([1, 2, 3]);
@@ -83,7 +83,7 @@ fn runs_longer_than_64_take_several_cells_and_no_more() {
     }
     assert_eq!(show(received(1..=130).cells()), "R2 R64 R64");
     assert_eq!(show(received([1, 200]).cells()), "R1 N6 N64 N64 N64 R1");
-    // Filled up again one by one, in any order, the gap costs at most twice its cells.
+    // A gap that fills up one packet at a time in any order takes at most twice the cells.
     let mut buffer = received([1, 400]);
     for n in 0..398 {
         buffer.on_packet(seq(2 + (n * 151) % 398), Ecn::NotEct);
@@ -150,12 +150,12 @@ fn the_buffer_is_bounded_and_says_what_it_forgot() {
     assert_eq!(covered_packets(buffer.cells()), 10);
     assert_eq!(buffer.overflowed_packets(), 199 - 10);
     assert!(buffer.ecn_nonce_echo(), "five nonces are left");
-    // A gap as large as the whole buffer leaves the newest packet alone.
+    // After a gap as large as the whole buffer, only the newest packet is left.
     let far = seq(198 + 64 * 10);
     assert!(matches!(buffer.on_packet(far, Ecn::NotEct), Arrival::Gap { .. }));
     assert_eq!(show(buffer.cells()), "R1");
     assert!(!buffer.ecn_nonce_echo());
-    // Nor does the largest gap that there can be take time.
+    // Even the largest possible gap takes little time.
     buffer.on_packet(far.add((1 << 47) - 1), Ecn::NotEct);
     assert_eq!(show(buffer.cells()), "R1");
 }

@@ -1,4 +1,4 @@
-//! Data Dropped, both sides.
+//! Data Dropped on both sides.
 
 use core::ops::ControlFlow;
 
@@ -27,7 +27,7 @@ fn read(ackno: u64, blocks: &[u8]) -> Vec<(DropState, u64, u64)> {
     list
 }
 
-/// The blocks of a log at this acknowledgement number.
+/// The blocks of a log for this acknowledgement number.
 fn blocks(log: &mut DropLog, ackno: u64) -> Vec<u8> {
     let mut out = [0; MAX_OPTION_CELLS];
     let len = log.write_blocks(seq(ackno), &mut out);
@@ -67,7 +67,7 @@ fn nothing_is_written_when_nothing_was_dropped() {
     let mut log = DropLog::new(64);
     assert!(log.is_empty());
     assert_eq!(blocks(&mut log, 1000), []);
-    // Everything else, received or not, stands in normal blocks or in none.
+    // All other packets, received or not, are in normal blocks or in none.
     log.on_drop(seq(700), Corrupt);
     assert_eq!(blocks(&mut log, 1000), [127, 127, 43, 0xb0]);
 }
@@ -103,12 +103,12 @@ fn what_was_not_said_is_not_forgotten() {
     log.on_drop(seq(10), ReceiveBuffer);
     log.on_drop(seq(400), ReceiveBuffer);
     let mut out = [0; 2];
-    // Room for the newest only.
+    // The buffer has space for the newest drop only.
     assert_eq!(log.write_blocks(seq(400), &mut out), 1);
     log.on_ack_sent(seq(500));
     log.on_ack_of_ack(seq(500));
     assert_eq!(blocks(&mut log, 400), [127, 127, 127, 5, 0xa0]);
-    // A drop behind the acknowledgement number waits for a later one.
+    // A drop after the acknowledgement number waits for a later one.
     log.on_drop(seq(401), ReceiveBuffer);
     assert_eq!(blocks(&mut log, 400).len(), 5);
     log.on_ack_sent(seq(501));
@@ -116,7 +116,8 @@ fn what_was_not_said_is_not_forgotten() {
     assert_eq!(blocks(&mut log, 401), [0xa0]);
 }
 
-/// As where a fast peer learns only once in a round-trip time that nobody reads.
+/// For example, a fast sender learns only once per round-trip time that the application has stopped
+/// reading.
 #[test]
 fn a_run_that_is_longer_than_the_option_is_said_in_parts() {
     let mut log = DropLog::new(64);
@@ -155,7 +156,8 @@ fn the_log_is_bounded() {
     (0..100).for_each(|n| log.on_drop(seq(2 * n), ReceiveBuffer));
     assert_eq!(read(198, &blocks(&mut log, 198)).len(), 15);
     assert_eq!(log.forgotten_packets(), 92);
-    // Sustained overload, each drop said at once: runs that touch are joined, nothing is lost.
+    // Sustained overload where each drop is reported at once. Adjacent runs are merged and nothing
+    // is lost.
     let mut log = DropLog::new(8);
     for n in 0..100 {
         log.on_drop(seq(n), ReceiveBuffer);
@@ -171,7 +173,7 @@ fn the_log_is_bounded() {
 #[test]
 fn contradictions_and_reaching_too_far_are_told_apart() {
     let isn = seq(90);
-    // R1 N1 R4 from packet 100 down.
+    // R1 N1 R4, downwards from packet 100.
     let cells = [0, 192, 3];
     let invalid = |blocks: &[u8]| is_invalid_drop(seq(100), isn, &cells, blocks);
     assert!(!invalid(&[0xa0]));
@@ -186,7 +188,7 @@ fn contradictions_and_reaching_too_far_are_told_apart() {
 }
 
 proptest! {
-    /// What is written is what was dropped.
+    /// Reading the blocks returns the drops that were written.
     #[test]
     fn writing_and_reading_agree(drops in prop::collection::btree_map(0_u64..300, 0_u8..8, 0..60)) {
         let mut log = DropLog::new(64);
@@ -202,7 +204,7 @@ proptest! {
         prop_assert_eq!(found, drops);
     }
 
-    /// No bytes make the readers panic.
+    /// Arbitrary bytes do not make the readers panic.
     #[test]
     fn any_blocks_can_be_read(
         ackno: u64, isn: u64, cells: Vec<u8>, blocks: Vec<u8>,

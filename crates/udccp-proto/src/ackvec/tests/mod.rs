@@ -15,7 +15,7 @@ fn seq(n: u64) -> Seqno {
     Seqno::new(n)
 }
 
-/// A buffer that these packets arrived at, in this order and unmarked.
+/// A buffer after these packets arrived in this order, unmarked.
 fn received(packets: impl IntoIterator<Item = u64>) -> AckVectorBuffer {
     let mut buffer = AckVectorBuffer::new(DEFAULT_MAX_CELLS);
     for n in packets {

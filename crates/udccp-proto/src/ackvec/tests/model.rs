@@ -1,4 +1,4 @@
-//! The buffer against a naive model: a map from packet to state.
+//! Compares the buffer with a simple model, a map from packet to state.
 
 use std::collections::BTreeMap;
 
@@ -14,13 +14,13 @@ struct Known {
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// A packet so far ahead of (or behind) the newest one arrives.
+    /// A packet arrives this far ahead of the newest one, or behind it.
     Packet(i64, Ecn),
-    /// So many packets in order arrive at once.
+    /// This many packets arrive together, in order.
     Run(u64, Ecn),
-    /// An acknowledgement leaves.
+    /// An acknowledgement is sent.
     Ack,
-    /// A packet of ours leaves that carries no vector.
+    /// A packet without a vector is sent.
     Data,
     /// The peer acknowledges our packet this many before the newest.
     AckOfAck(u64),
@@ -31,7 +31,7 @@ struct Model {
     packets: BTreeMap<u64, Known>,
     newest: u64,
     our_seq: u64,
-    /// What each of our acknowledgements said.
+    /// The reports in each of our acknowledgements.
     said: BTreeMap<u64, BTreeMap<u64, Known>>,
 }
 
@@ -68,7 +68,7 @@ impl Model {
         (first..first + count).for_each(|n| self.note(n, true, ecn, arrival));
     }
 
-    /// Packet `n` arrived, which the buffer held or could hold.
+    /// Packet `n` arrived. The buffer held it or had space for it.
     fn note(&mut self, n: u64, held: bool, ecn: Ecn, arrival: Arrival) {
         let old = self.known(n).state;
         let expected = match n.checked_sub(self.newest) {
@@ -108,7 +108,7 @@ impl Model {
         }
     }
 
-    /// Nothing is forgotten that the peer does not know as it is.
+    /// Checks that only packets whose state the peer knows are discarded.
     fn ack_of_ack(&mut self, our_seq: u64) {
         let before = self.oldest();
         let overflowed = self.buffer.overflowed_packets();
@@ -120,7 +120,7 @@ impl Model {
             return;
         };
         for n in before..after {
-            // Older packets that the vector left out were known to the peer before.
+            // Older packets that the vector left out had been reported to the peer before.
             let reported = said.get(&n).map_or(self.known(n).state, |k| k.state);
             assert_eq!(reported, self.known(n).state, "packet {n} changed after it was said");
         }

@@ -1,4 +1,4 @@
-//! The sending side: what vectors say.
+//! The sending side: reading vectors.
 
 use core::ops::ControlFlow;
 
@@ -55,7 +55,7 @@ fn reports_combine_by_the_senders_table() {
         assert_eq!(reports.map(|r| old.combined_with(r)), row);
         assert_eq!(old.combined_with(Reserved), old.combined_with(NotReceived));
     }
-    // The order of two acks makes no difference.
+    // The order of two acknowledgements makes no difference.
     for a in [Received, Marked, NotReceived] {
         for b in [Received, Marked, NotReceived] {
             let both = |x: CellState, y| NotReceived.combined_with(x).combined_with(y);
@@ -73,7 +73,8 @@ fn a_vector_that_reaches_before_the_first_packet_is_told_apart() {
     assert!(is_before_isn(seq(99), &cells, isn));
     assert!(is_before_isn(seq(100), &[0, 192, 3, 64, 6], isn));
     assert!(!is_before_isn(seq(100_000), &[255; 500], isn));
-    // Numbers wrap in the middle of a vector, and after half the space nothing can be said.
+    // Sequence numbers wrap in the middle of a vector. Beyond half the number space, the check
+    // cannot tell.
     assert!(!is_before_isn(seq(3), &[6], Seqno::MAX.sub(2)));
     assert!(is_before_isn(seq(3), &[7], Seqno::MAX.sub(2)));
     assert!(!is_before_isn(isn.add(1 << 47), &[63; 100], isn));
