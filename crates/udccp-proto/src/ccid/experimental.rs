@@ -109,7 +109,7 @@ impl CcidRegistry {
     pub fn with_experiments() -> Self {
         let mut all = Self::default();
         for ccid in [WindowCcid::cubic(), WindowCcid::bbr()] {
-            // The numbers are free: the standard ones are far below.
+            // The numbers are free, because the standard ones are far below.
             let added: Result<(), RegistryError> = all.register(ccid.number, Arc::new(ccid));
             debug_assert!(added.is_ok(), "{added:?}");
         }

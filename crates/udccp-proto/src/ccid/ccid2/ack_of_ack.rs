@@ -1,10 +1,10 @@
 //! Decides when to acknowledge the peer's acknowledgements (RFC 4341 section 6.2).
 
-/// Longest stretch of data packets without an Ack Number while acknowledgements come in. Where
-/// the window is large, this keeps the peer's Ack Vectors little longer than a window.
+/// Largest number of data packets without an Ack Number while acknowledgements arrive. If the
+/// window is large, this limits the peer's Ack Vectors to little more than a window.
 const LONGEST_STRETCH: u32 = 512;
 
-/// Counts data packets sent since one acknowledged the peer's Ack Vectors.
+/// Counts data packets since the last packet that acknowledged the peer's Ack Vectors.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AckOfAck {
     owed: bool,
@@ -17,7 +17,7 @@ impl AckOfAck {
         self.owed = true;
     }
 
-    /// A packet left; `acks` where it has an Ack Number.
+    /// A packet was sent. `acks` tells whether it has an Ack Number.
     pub(super) fn on_sent(&mut self, is_data: bool, acks: bool) {
         if acks {
             *self = Self::default();

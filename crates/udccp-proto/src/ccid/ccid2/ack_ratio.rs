@@ -1,4 +1,4 @@
-//! Chooses the Ack Ratio to ask for: congestion control on acknowledgements (RFC 4341 section 6.1).
+//! Chooses the Ack Ratio to request: congestion control on acknowledgements (RFC 4341 section 6.1).
 
 use udccp_wire::Seqno;
 
@@ -9,14 +9,14 @@ use crate::ccid::{ReceivedInfo, ReceivedRun};
 /// Ack Ratio of new connections (RFC 4340 section 11.3).
 pub(super) const INITIAL: u16 = 2;
 
-/// The Ack Ratio wanted, moved once per window of data.
+/// The Ack Ratio to request, adjusted once per window of data.
 #[derive(Clone, Debug)]
 pub(super) struct AckRatio {
     config: AckRatioConfig,
     in_force: u16,
     wanted: u16,
     peer: PeerLog,
-    /// An acknowledgement was lost or marked in the window under way.
+    /// An acknowledgement was lost or marked in the current window.
     congested: bool,
     clean_windows: u32,
     window_end: Option<Seqno>,
@@ -39,7 +39,7 @@ impl AckRatio {
         this
     }
 
-    /// The ratio in force at the peer; 0 (none) reads as the initial one.
+    /// The ratio that the peer uses. If it is 0 (none), the initial ratio.
     pub(super) fn in_force(&self) -> u16 {
         if self.in_force == 0 { INITIAL } else { self.in_force }
     }
@@ -57,18 +57,18 @@ impl AckRatio {
         self.congested |= self.peer.on_packet(packet);
     }
 
-    /// The same for data packets that arrived together.
+    /// Does the same for data packets that arrived together.
     pub(super) fn on_peer_run(&mut self, run: &ReceivedRun<'_>) {
         for (n, packet) in run.each().enumerate() {
             if self.peer.is_whole() {
-                // Nothing more can come of the others.
+                // The remaining packets are in order and change nothing else.
                 return self.peer.skip_to(run.last(), run.count() - n as u32);
             }
             self.on_peer_packet(&packet);
         }
     }
 
-    /// The peer acknowledged `ackno`; `next` is the number that the next packet will have.
+    /// The peer acknowledged `ackno`. `next` is the sequence number of the next packet.
     pub(super) fn on_ack(&mut self, ackno: Seqno, next: Seqno, cwnd: u32) {
         match self.window_end {
             Some(end) if ackno.is_before(end) => return,
@@ -78,7 +78,7 @@ impl AckRatio {
         self.window_end = Some(next);
     }
 
-    /// The window was cut: the ratio may not exceed half of it.
+    /// The window was reduced: limits the ratio to half of it.
     pub(super) fn on_cut(&mut self, cwnd: u32) {
         self.wanted = self.bound(self.wanted, cwnd);
     }
@@ -93,8 +93,8 @@ impl AckRatio {
         self.wanted = self.bound(ratio, cwnd);
     }
 
-    /// Doubles after a window with lost or marked acknowledgements; comes down by one after
-    /// cwnd / (R^2 - R) windows without (RFC 4341 section 6.1.2).
+    /// Doubles the ratio after a window with lost or marked acknowledgements. Lowers it by one
+    /// after cwnd / (R^2 - R) windows without (RFC 4341 section 6.1.2).
     fn adapt(&mut self, cwnd: u32) -> u16 {
         if core::mem::take(&mut self.congested) {
             self.clean_windows = 0;
@@ -111,12 +111,12 @@ impl AckRatio {
     }
 
     //= 4341-6.1.2-3
-    /// At most half the window, rounded up, but 2 is always right; at least 2 from a window of
-    /// four packets on (thinned, of three).
+    /// At most half the window, rounded up, but 2 is always allowed. At least 2 if the window is
+    /// four packets or more (three if thinned).
     fn bound(&self, ratio: u16, cwnd: u32) -> u16 {
         let (least, two_from) = match self.config {
             AckRatioConfig::Adaptive { min } => (min, 4),
-            // An acknowledgement for each packet buys a window of three nothing.
+            // In a window of three, an acknowledgement for each packet is no improvement.
             AckRatioConfig::Thinned { min, .. } => (min, 3),
             AckRatioConfig::Fixed(_) => (1, 4),
         };
@@ -126,7 +126,7 @@ impl AckRatio {
     }
 }
 
-/// The least power of two with which a window has no more than `acks` acknowledgements.
+/// The smallest power of two that gives at most `acks` acknowledgements per window.
 fn thinned(cwnd: u32, acks: u16) -> u16 {
     let ratio = cwnd.div_ceil(u32::from(acks.max(1))).next_power_of_two();
     u16::try_from(ratio).unwrap_or(u16::MAX)

@@ -1,4 +1,4 @@
-//! Remembers the data packets that were sent, and what became of each.
+//! Records the data packets that were sent and whether each arrived.
 
 use std::collections::VecDeque;
 
@@ -7,39 +7,39 @@ use udccp_wire::Seqno;
 
 use crate::ackvec::{CellState, Evidence, NUMDUPACK};
 
-/// From this many packets on, room is made for four times as many.
+/// From this size on, the buffer grows to four times its size.
 const LARGE: usize = 2048;
 
-/// Packets before the oldest open one in which a lost packet that arrives late is noticed.
+/// How many packets before the oldest open one are checked for late arrivals.
 const LATE_WINDOW: usize = 16;
 
-/// What is known of a packet.
+/// What is known about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum PacketState {
-    /// Nothing yet.
+    /// Not reported yet.
     Open,
     /// It arrived.
     Received,
     /// It arrived ECN-marked.
     Marked,
-    /// It is taken for lost.
+    /// It is considered lost.
     Lost,
 }
 
-/// A data packet that was sent, in 16 bytes: there is one for each packet in flight.
+/// A sent data packet in 16 bytes, because there is one for each packet in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
-    /// Its number in 48 bits; below them whether Data Dropped was reported of it, and its state.
+    /// The sequence number in the upper 48 bits. Below are the Data Dropped flag and the state.
     packed: u64,
     pub(super) at: Instant,
 }
 
-/// Bits of a state.
+/// Mask of the state.
 const STATE_BITS: u64 = 3;
-/// Data Dropped was reported of the packet.
+/// Flag: Data Dropped was reported for the packet.
 const DROPPED: u64 = 4;
-/// Bits below the number.
+/// Number of bits below the sequence number.
 const SEQ_SHIFT: u32 = 3;
 
 impl Sent {
@@ -65,7 +65,7 @@ impl Sent {
         self.packed = self.packed & !STATE_BITS | state as u64;
     }
 
-    /// Notes that Data Dropped was reported; whether that is new.
+    /// Records that Data Dropped was reported. Returns whether that is new.
     fn drop_now(&mut self) -> bool {
         let is_new = self.packed & DROPPED == 0;
         self.packed |= DROPPED;
@@ -73,37 +73,37 @@ impl Sent {
     }
 }
 
-/// What an acknowledgement newly reports of one packet.
+/// The new information about one packet in an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
     Received,
     Marked,
-    /// Marked, after it was reported received without a mark: one of two copies was.
+    /// Marked, although reported as received without a mark before: one of two copies had a mark.
     MarkedAgain,
     Lost,
-    /// Received after all, though taken for lost.
+    /// Received, although it was considered lost.
     Late,
 }
 
-/// Data packets in order of sequence numbers. Packets before `open` are settled; they are kept
-/// for a while only so that Data Dropped reports and late arrivals find them.
+/// Data packets in order of sequence numbers. The state of packets before `open` is final. They are
+/// kept for a while so that Data Dropped reports and late arrivals find them.
 ///
-/// Packets without data take no room here, but their acknowledgement counts as evidence of loss.
-/// Reading an Ack Vector stops at the oldest open packet, so each packet is looked at a bounded
-/// number of times, however long the vectors are.
+/// Packets without data are not stored, but their acknowledgement counts as evidence of loss.
+/// Reading an Ack Vector stops at the oldest open packet. Each packet is therefore examined a
+/// bounded number of times, however long the vectors are.
 #[derive(Clone, Debug)]
 pub(super) struct History {
     ring: VecDeque<Sent>,
     open: u32,
     evidence: Evidence,
     newest_lost: Option<Seqno>,
-    /// Packets remembered at most.
+    /// Largest number of packets to store.
     most: u32,
 }
 
 impl History {
-    /// No packet yet. At most `max_window` will be in the network at once; a third as many are
-    /// remembered of those that timed out or are settled.
+    /// Creates an empty history for at most `max_window` packets in the network. It also stores a
+    /// third as many that timed out or whose state is final.
     pub(super) fn new(max_window: u32) -> Self {
         Self {
             ring: VecDeque::new(),
@@ -119,7 +119,7 @@ impl History {
         self.open as usize
     }
 
-    /// A data packet left; its number is greater than all before.
+    /// A data packet was sent. Its sequence number is greater than all before.
     #[inline]
     pub(super) fn push(&mut self, seq: Seqno, at: Instant) {
         let len = self.ring.len();
@@ -132,18 +132,21 @@ impl History {
     #[inline(never)]
     fn make_room(&mut self) {
         if self.ring.len() >= self.most as usize {
-            // Settled, or given up by a timeout: as many as are in the network are younger.
+            // It is final, or a timeout gave it up: as many newer packets are stored as can be in
+            // flight.
             self.ring.pop_front();
             self.open = self.open.saturating_sub(1);
         }
         let len = self.ring.len();
         if len == self.ring.capacity() && len >= LARGE {
-            // By more than the usual doubling: while it grows, both places are taken.
+            // Grows by more than the usual factor of two, because both buffers exist while it
+            // grows.
             self.ring.reserve_exact((self.most as usize - len).min(3 * len));
         }
     }
 
-    /// Forgets settled packets but the newest `keep`, and a twelfth of the largest window.
+    /// Removes packets in a final state, except the newest `keep` of them. `keep` is limited to a
+    /// twelfth of the largest window.
     pub(super) fn trim(&mut self, keep: usize) {
         let keep = keep.min((self.most as usize / 16).max(LATE_WINDOW));
         while self.open() > keep {
@@ -152,7 +155,7 @@ impl History {
         }
     }
 
-    /// When `seq` left, if it is a data packet of which nothing is known yet; `end` is its
+    /// The time at which `seq` was sent, if it is an open data packet. `end` is its
     /// [`Self::position`].
     #[inline]
     pub(super) fn open_since(&self, seq: Seqno, end: usize) -> Option<Instant> {
@@ -162,11 +165,10 @@ impl History {
 
     //= 4340-11.4-11
     //= 4340-11.4.1-2
-    /// Reads an Ack Vector whose first cell begins at `ackno`, of which `end` is the
-    /// [`Self::position`], then infers losses; `visit` is called for every packet whose state
-    /// changes. But packets newly received without a mark, which nearly all are, are only counted
-    /// where `is_plain` says of their numbers that no more is asked of them. Returns how many these
-    /// were.
+    /// Reads an Ack Vector that begins at `ackno`, then infers losses. `end` is the
+    /// [`Self::position`] of `ackno`. Calls `visit` for each packet whose state changes. Plain
+    /// packets, those that are newly received without a mark and for which `is_plain` is true, are
+    /// only counted, because nearly all packets are of this kind. Returns their number.
     pub(super) fn read_ack_vector(
         &mut self,
         (ackno, mut end): (Seqno, usize),
@@ -209,9 +211,10 @@ impl History {
         counted
     }
 
-    /// The same where the first cell says of all packets of interest that they arrived without a
-    /// mark, no more is asked of those that are new, and none is lost. False where it is otherwise:
-    /// the rest is then left to [`Self::read_ack_vector`]. What was read counts in `counted`.
+    /// Does the same in the common case: the first cell covers all packets of interest, they
+    /// arrived without a mark, the new ones are plain, and none is lost. Returns false in all other
+    /// cases, and [`Self::read_ack_vector`] must do the rest. Adds the number of plain packets to
+    /// `counted`.
     #[inline(always)]
     pub(super) fn read_one_cell(
         &mut self,
@@ -240,7 +243,7 @@ impl History {
                 _ => return false,
             }
         }
-        // All before `end` is settled.
+        // The state of all packets before `end` is final.
         self.open = self.open.max(end as u32);
         self.skip_settled();
         let (third, open) = (self.evidence.third_newest(), self.ring.get(self.open()));
@@ -248,8 +251,8 @@ impl History {
     }
 
     //= 4340-11.7-10
-    /// Calls `visit` for every packet from `oldest` to `newest` that was received and whose drop
-    /// was not reported before.
+    /// Calls `visit` for each received packet from `oldest` to `newest` whose drop was not reported
+    /// before.
     pub(super) fn mark_dropped(
         &mut self,
         newest: Seqno,
@@ -268,7 +271,7 @@ impl History {
         }
     }
 
-    /// Packets of which nothing is known yet, and all after them.
+    /// Number of packets from the oldest open one.
     #[cfg(test)]
     pub(super) fn open_len(&self) -> usize {
         self.ring.len() - self.open()
@@ -300,8 +303,8 @@ impl History {
         self.open = open;
     }
 
-    /// Index at which reading an Ack Vector may stop: the oldest open packet, or a little before
-    /// it where a lost packet may still arrive.
+    /// Index at which reading an Ack Vector may stop: the oldest open packet, or a little before it
+    /// if a lost packet there may still arrive.
     fn oldest_of_interest(&self) -> usize {
         let late = self.open().saturating_sub(LATE_WINDOW);
         match (self.newest_lost, self.ring.get(late)) {
@@ -310,8 +313,8 @@ impl History {
         }
     }
 
-    /// How many packets have numbers up to `seq`. Numbers without data leave gaps, so the index
-    /// follows from the number up to a search as wide as the gaps are.
+    /// Number of packets with sequence numbers up to `seq`. Packets without data leave gaps. The
+    /// search therefore starts at the index without gaps, and its cost depends on their size.
     pub(super) fn position(&self, seq: Seqno) -> usize {
         let Some(first) = self.ring.front() else { return 0 };
         let Ok(offset) = usize::try_from(seq.distance_from(first.seq())) else { return 0 };
@@ -335,7 +338,7 @@ impl History {
 
 impl Sent {
     //= 4340-11.4.1-1
-    /// Combines what is known with a report that the packet was received (RFC 4340 section 11.4.1).
+    /// Updates the state after a report that the packet was received (RFC 4340 section 11.4.1).
     fn combine(&mut self, marked: bool) -> Option<Change> {
         let (state, change) = match (self.state(), marked) {
             (PacketState::Open, false) => (PacketState::Received, Change::Received),

@@ -1,5 +1,5 @@
-//! Counts rounds and samples the delivery rate, for window algorithms that look at them. A sender
-//! whose algorithm asks for neither has none of this.
+//! Counts rounds and samples the delivery rate for window algorithms that need them. Other
+//! algorithms have no observer.
 
 use std::collections::VecDeque;
 
@@ -11,17 +11,17 @@ use crate::ccid::SentInfo;
 use crate::ccid::ccid2::trains::Pace;
 use crate::ccid::ccid2::window::{AckContext, Tally};
 
-/// From this many packets on, room is made for four times as many.
+/// From this size on, the buffer grows to four times its size.
 const LARGE: usize = 512;
 
-/// Watches packets and acknowledgements for a window algorithm.
+/// Observes packets and acknowledgements for a window algorithm.
 #[derive(Clone, Debug)]
 pub(super) struct Observer {
     packet_bytes: u32,
-    /// The round is over when this packet, or a later one, is acknowledged.
+    /// The round ends when this packet or a later one is acknowledged.
     round_end: Option<Seqno>,
     rates: Option<Rates>,
-    /// Rate and size of packets when they were paced last, and how: they seldom change.
+    /// The last pacing rate, packet size and result. They seldom change.
     paced: Option<(DataRate, u32, Pace)>,
 }
 
@@ -29,14 +29,14 @@ pub(super) struct Observer {
 struct Rates {
     sampler: RateSampler,
     draft: RateDraft,
-    /// Data packets in order of sequence numbers; none once its state is known.
+    /// Data packets in order of sequence numbers; `None` when the state of the packet is known.
     packets: VecDeque<(Seqno, Option<RateStamp>)>,
-    /// As many at most; older ones were given up by a timeout.
+    /// Largest number of packets. A timeout has given up older ones.
     most: usize,
 }
 
 impl Observer {
-    /// What `needs` asks for.
+    /// Creates an observer for `needs`, or `None` if the algorithm needs nothing.
     pub(super) fn new(needs: Needs, packet_bytes: u32, max_window: u32) -> Option<Box<Self>> {
         let rates = needs.rates.then(|| Rates { most: max_window as usize, ..Rates::default() });
         needs
@@ -44,7 +44,7 @@ impl Observer {
             .then(|| Box::new(Self { packet_bytes, round_end: None, rates, paced: None }))
     }
 
-    /// How packets are spread: what `pace` says, unless it has just said it.
+    /// Returns the result of `pace`, which is only called if the rate or size has changed.
     pub(super) fn pace(
         &mut self,
         rate: DataRate,
@@ -57,7 +57,7 @@ impl Observer {
         }
     }
 
-    /// Data left; `pipe` packets were in the network before, of `cwnd` allowed.
+    /// A data packet was sent. Before it, `pipe` packets were in the network, of `cwnd` allowed.
     pub(super) fn on_sent(&mut self, now: Instant, packet: &SentInfo, pipe: u32, cwnd: u32) {
         let Some(rates) = &mut self.rates else { return };
         let order = packet.seq.value();
@@ -67,7 +67,7 @@ impl Observer {
         }
         let len = rates.packets.len();
         if len == rates.packets.capacity() && len >= LARGE {
-            // Never more room than for `most`.
+            // The buffer never grows beyond `most`.
             rates.packets.reserve_exact((rates.most - len).min(3 * len));
         }
         rates.packets.push_back((packet.seq, Some(stamp)));
@@ -77,14 +77,14 @@ impl Observer {
         }
     }
 
-    /// It became known whether a data packet arrived.
+    /// A data packet was found to have arrived or to be lost.
     pub(super) fn on_packet_state(&mut self, now: Instant, seq: Seqno, arrived: bool) {
         if let Some(rates) = &mut self.rates {
             rates.on_packet_state(now, seq, arrived);
         }
     }
 
-    /// An acknowledgement is read.
+    /// Summarises an acknowledgement for the algorithm.
     pub(super) fn delivery(
         &mut self,
         tally: &Tally,
@@ -120,7 +120,7 @@ impl Observer {
         }
     }
 
-    /// The handshake measured a round-trip time.
+    /// Summarises the round-trip time that the handshake measured.
     pub(super) fn handshake(&self, now: Instant, rtt: Duration) -> Delivery {
         let rtt = Some(rtt);
         let packet_bytes = self.packet_bytes;
@@ -141,7 +141,7 @@ impl Rates {
         }
     }
 
-    /// Where the packet is, if it is there. Mostly numbers follow each other.
+    /// Index of the packet if it is stored. Usually sequence numbers are consecutive.
     fn place_of(&self, seq: Seqno) -> usize {
         let first = self.packets.front().map_or(seq, |(first, _)| *first);
         let guess = usize::try_from(seq.distance_from(first)).unwrap_or(0);
@@ -172,7 +172,7 @@ mod tests {
         for (i, seq) in numbers.into_iter().enumerate() {
             assert_eq!(rates.place_of(seq), i, "{seq:?}");
         }
-        // Numbers without data, before, between and behind.
+        // Sequence numbers without data: before, between and after the others.
         for (number, place) in [(6, 0), (9, 2), (19, 5), (22, 7)] {
             assert_eq!(rates.place_of(Seqno::new(number)), place, "{number}");
             rates.on_packet_state(Instant::ZERO, Seqno::new(number), true);

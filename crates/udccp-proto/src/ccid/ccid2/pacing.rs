@@ -1,4 +1,4 @@
-//! Decides when packets that the window has room for leave: at once, in trains, or spread.
+//! Decides when packets that fit into the window are sent: at once, in trains, or paced.
 
 use udccp_base::Instant;
 
@@ -7,7 +7,7 @@ use crate::ccid::ccid2::sender::Ccid2Sender;
 use crate::ccid::ccid2::trains::Pace;
 
 impl Ccid2Sender {
-    /// A packet left that may be paced.
+    /// A packet was sent that may be subject to pacing.
     #[inline(never)]
     pub(super) fn on_paced(&mut self, now: Instant, size_bytes: u32) {
         if let Some(pace) = self.pace(size_bytes) {
@@ -15,7 +15,7 @@ impl Ccid2Sender {
         }
     }
 
-    /// When a packet that may be paced leaves, if not now.
+    /// When a packet that may be subject to pacing can be sent; `None` for now.
     #[inline(never)]
     pub(super) fn wait_for_pace(&mut self, now: Instant, size_bytes: u32) -> Option<Instant> {
         let pace = self.pace(size_bytes)?;
@@ -23,7 +23,7 @@ impl Ccid2Sender {
         (at > now).then_some(at)
     }
 
-    /// Whether nothing spreads packets now.
+    /// Whether packets are not paced now.
     #[inline(always)]
     pub(super) fn is_unpaced(&self) -> bool {
         let by_window = match self.pacing {
@@ -35,7 +35,7 @@ impl Ccid2Sender {
         !by_window && !by_rate
     }
 
-    /// How packets are spread, where they are paced now.
+    /// How packets are paced; `None` if they are not.
     fn pace(&mut self, size_bytes: u32) -> Option<Pace> {
         //= 5634-3.1.3-3
         if let Some(quick_start) = &self.quick_start {
@@ -55,23 +55,23 @@ impl Ccid2Sender {
         Some(self.trains.pace(srtt / u64::from(self.window.cwnd())))
     }
 
-    /// Whether the next packet is alone in the network, as a question or an answer is. It is no
-    /// burst, and must not wait because an earlier one took long.
+    /// Whether the next packet will be the only one in the network, as in an exchange of requests
+    /// and responses. It is no burst, and must not wait because an earlier exchange took long.
     fn sends_one_by_one(&self) -> bool {
         self.trains.are_on() && self.pipe == 0
     }
 
-    /// After `poll_send` let a packet leave, and it left at this very instant: whether it is sure
-    /// to let another. The window has been validated, and is being filled.
+    /// Whether another packet can be sent after `poll_send` allowed one and it was sent at this
+    /// time. True only if the window is validated and is being filled.
     #[inline]
     pub(crate) fn may_follow(&self) -> bool {
         self.pipe > 0 && !self.is_full() && self.trains.fill() && self.is_unpaced()
     }
 
-    /// Until when what the window has room for waits for more.
+    /// The time until which packets that fit into the window wait for more; `None` for now.
     #[inline]
     pub(super) fn wait_for_train(&mut self, now: Instant) -> Option<Instant> {
-        // With nothing in the network, no acknowledgement will make more room.
+        // If nothing is in the network, no acknowledgement will free more of the window.
         if !self.trains.are_on() || self.pipe == 0 {
             return None;
         }

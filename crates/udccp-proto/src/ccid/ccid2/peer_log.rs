@@ -1,28 +1,28 @@
-//! Finds out which of the peer's packets were lost, as far as that concerns its acknowledgements.
+//! Detects losses among the peer's acknowledgements.
 
 use udccp_base::Ecn;
 use udccp_wire::Seqno;
 
 use crate::ccid::ReceivedInfo;
 
-/// Packets that the log looks back on: one bit each.
+/// Number of packets in the log, one bit each.
 const DEPTH: u64 = 64;
 
-/// The last 64 sequence numbers of the peer. Bit k stands for the number k before the newest.
+/// The last 64 sequence numbers of the peer. Bit k is the packet k before the newest.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PeerLog {
     newest: Option<Seqno>,
     received: u64,
-    /// Holes that were data packets (by NDP Count), or that were counted already.
+    /// Holes that were data packets (according to NDP Count) or were counted already.
     settled: u64,
 }
 
 impl PeerLog {
     //= 4341-6.1.1-1
-    /// Takes a packet and returns whether it shows that an acknowledgement was lost or marked.
+    /// Records a packet. Returns whether it shows that an acknowledgement was lost or marked.
     ///
-    /// A hole counts once three later packets arrived, and as an acknowledgement unless the
-    /// NDP Count of the packet after it shows that it was data (RFC 4341 section 6.1.1).
+    /// A hole counts when three later packets have arrived. It counts as an acknowledgement unless
+    /// the NDP Count of the packet after it shows that it was data (RFC 4341 section 6.1.1).
     #[inline(always)]
     pub(super) fn on_packet(&mut self, packet: &ReceivedInfo) -> bool {
         let marked = !packet.is_data && packet.ecn == Ecn::Ce;
@@ -34,7 +34,7 @@ impl PeerLog {
         self.on_other(packet.seq, packet.ndp_count == Some(0)) || marked
     }
 
-    /// The same for a packet beside a hole.
+    /// Does the same if there are holes, or if the packet is out of order.
     #[inline(never)]
     fn on_other(&mut self, seq: Seqno, follows_data: bool) -> bool {
         let Some(newest) = self.newest else {
@@ -55,18 +55,18 @@ impl PeerLog {
         self.count_holes() || overflow
     }
 
-    /// Whether no hole is in sight.
+    /// Whether the log has no holes.
     pub(super) fn is_whole(&self) -> bool {
         self.received == u64::MAX
     }
 
-    /// The next `count` packets arrived, up to `newest`, and no hole was in sight.
+    /// Records the next `count` packets, up to `newest`. The log must have no holes.
     pub(super) fn skip_to(&mut self, newest: Seqno, count: u32) {
         self.newest = Some(newest);
         self.settled = self.settled.checked_shl(count).unwrap_or(0);
     }
 
-    /// Moves on by `step` numbers; returns whether open holes fell off the end.
+    /// Advances by `step` packets. Returns whether open holes left the log.
     fn shift(&mut self, step: u64) -> bool {
         if step >= DEPTH {
             (self.received, self.settled) = (1, !1);

@@ -1,4 +1,4 @@
-//! Paces a Quick-Start window and takes it back (RFC 5634 section 3.1).
+//! Starts a Quick-Start window with pacing, and ends it (RFC 5634 section 3.1).
 
 use udccp_base::{DataRate, Instant};
 
@@ -29,7 +29,7 @@ impl Ccid2Sender {
     //= 5634-3.1.3-2
     //= 5634-3.1.3-3
     //= 5634-3.1.3-4
-    /// QS_cwnd = R T/(s + H), paced. A window that is as large already stays.
+    /// QS_cwnd = R T/(s + H), paced. Does not reduce the window.
     fn enter_quick_start(&mut self, now: Instant, rate: DataRate) -> bool {
         let Some(rtt) = self.rtt.srtt() else { return false };
         let packet = u64::from(self.packet_size_bytes) + QUICK_START_HEADER_BYTES;

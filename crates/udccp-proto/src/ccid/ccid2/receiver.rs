@@ -6,26 +6,26 @@ use udccp_wire::{OptionRef, Seqno};
 use crate::ccid::ccid2::{Ccid2Config, NUMBER, ack_ratio};
 use crate::ccid::{CcidReceiver, Feedback, OptionSink, ReceivedInfo, ReceivedRun};
 
-/// The round-trip time taken where none is known (RFC 4340 section 3.4).
+/// The round-trip time to assume while it is unknown (RFC 4340 section 3.4).
 const DEFAULT_RTT: Duration = Duration::from_millis(200);
-/// Silence after which the sender is quiescent, at least (RFC 4341 section 6.2.1).
+/// Shortest silence after which the sender is quiescent (RFC 4341 section 6.2.1).
 const QUIESCENT_AFTER: Duration = Duration::from_millis(200);
 /// Unit of the Elapsed Time option (RFC 4340 section 13.2).
 const ELAPSED_UNIT: Duration = Duration::from_micros(10);
 
-/// The receiver half of CCID 2: one acknowledgement for every Ack Ratio data packets, at once
-/// for gaps and marks, and never later than the delayed-ack time.
+/// The receiver half of CCID 2. It acknowledges every Ack Ratio data packets, gaps and marks at
+/// once, and everything else within the delayed-ack time.
 #[derive(Clone, Debug)]
 pub struct Ccid2Receiver {
     number: u8,
     delayed_ack: Duration,
     ack_ratio: u16,
     rtt: Duration,
-    /// The packet with the greatest number, and when it arrived.
+    /// The packet with the greatest sequence number, and its arrival time.
     newest: Option<(Seqno, Instant)>,
     /// Data packets not yet acknowledged.
     pending: u32,
-    /// Something that the sender should hear of at once.
+    /// Something must be reported to the sender at once.
     urgent: bool,
     deadline: MaybeInstant,
     last_mark: MaybeInstant,
@@ -33,24 +33,24 @@ pub struct Ccid2Receiver {
     coverage: Coverage,
 }
 
-/// Whether the sender knows of all data packets that arrived.
+/// Whether the sender has been told of all data packets that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Coverage {
-    /// It does: it acknowledged an acknowledgement that covers them.
+    /// Yes: it acknowledged an acknowledgement that covers them.
     Complete,
     /// Data arrived since the last acknowledgement.
     Unsent,
-    /// This packet of ours was the first to cover them.
+    /// This packet of ours was the first that covers them.
     SentIn(Seqno),
 }
 
 impl Ccid2Receiver {
-    /// A receiver with nothing to acknowledge and Ack Ratio 2.
+    /// Creates a receiver with nothing to acknowledge and Ack Ratio 2.
     pub fn new(config: &Ccid2Config) -> Self {
         Self::numbered(NUMBER, config)
     }
 
-    /// The receiver of an experimental CCID.
+    /// Creates the receiver of an experimental CCID.
     pub(crate) fn numbered(number: u8, config: &Ccid2Config) -> Self {
         Self {
             number,
@@ -67,7 +67,7 @@ impl Ccid2Receiver {
         }
     }
 
-    /// Takes the number, and returns whether it is out of order: after a gap, or filling one.
+    /// Records the sequence number. Returns whether it is out of order: after a gap, or in one.
     #[inline(always)]
     fn note_order(&mut self, now: Instant, seq: Seqno) -> bool {
         let Some((newest, _)) = self.newest else {
@@ -80,7 +80,8 @@ impl Ccid2Receiver {
         seq != newest.next()
     }
 
-    /// Elapsed Time of the newest packet, where there is any: rounded down, so never overstated.
+    /// Elapsed Time of the newest packet, if it waited. Rounded down, so that it is never too
+    /// large.
     #[inline]
     pub(crate) fn elapsed_units(&self, now: Instant) -> Option<u32> {
         let (_, arrived) = self.newest?;
@@ -91,13 +92,14 @@ impl Ccid2Receiver {
         Some(u32::try_from(waited.as_nanos() / ELAPSED_UNIT.as_nanos()).unwrap_or(u32::MAX))
     }
 
-    /// When an acknowledgement is due at the latest.
+    /// The latest time for the next acknowledgement.
     #[inline]
     pub(crate) fn next_wake(&self) -> MaybeInstant {
         self.deadline
     }
 
-    /// Whether a mark is worth an acknowledgement at once: the first in a round-trip time is.
+    /// Whether a mark must be acknowledged at once. This is true for the first in a round-trip
+    /// time.
     fn note_mark(&mut self, now: Instant) -> bool {
         if self.last_mark.get().is_some_and(|at| now - at < self.rtt) {
             return false;
@@ -124,7 +126,7 @@ impl CcidReceiver for Ccid2Receiver {
                 self.deadline = MaybeInstant::some(now + self.delayed_ack);
             }
         }
-        // A gap among packets that are not data alone would have acknowledgements acknowledged.
+        // A gap among packets without data must not cause acknowledgements of acknowledgements.
         if self.pending > 0 {
             //= 4340-11.3-6
             let marked = packet.ecn == Ecn::Ce && self.note_mark(now);
@@ -134,7 +136,7 @@ impl CcidReceiver for Ccid2Receiver {
 
     fn on_run(&mut self, now: Instant, run: &ReceivedRun<'_>) {
         self.on_packet(now, run.first());
-        // The others are in order, and a mark is worth what that of the first was.
+        // The others are in order, and have the same codepoint as the first.
         self.newest = Some((run.last(), now));
         self.pending += run.count() - 1;
     }
@@ -152,10 +154,10 @@ impl CcidReceiver for Ccid2Receiver {
     }
 
     //= 4340-13.2-4
-    /// Elapsed Time, where the newest packet waited.
+    /// Writes Elapsed Time if the newest packet waited.
     fn write_options(&mut self, now: Instant, sink: &mut dyn OptionSink) {
         if let Some(units) = self.elapsed_units(now) {
-            // Where it does not fit, the sender's sample is a little too large.
+            // If it does not fit, the sender's sample is a little too large.
             sink.option(&OptionRef::ElapsedTime(units));
         }
     }
@@ -195,8 +197,8 @@ impl CcidReceiver for Ccid2Receiver {
         self.rtt = rtt;
     }
 
-    /// Silent for max(0.2 s, 2 RTT), with all its data acknowledged and known to be (RFC 4341
-    /// section 6.2.1).
+    /// Silent for max(0.2 s, 2 RTT), with all its data acknowledged and our acknowledgements
+    /// acknowledged (RFC 4341 section 6.2.1).
     fn peer_is_quiescent(&self, now: Instant) -> bool {
         let silence = QUIESCENT_AFTER.max(self.rtt * 2);
         self.coverage == Coverage::Complete

@@ -19,11 +19,13 @@ use crate::ccid::{
     ReceivedRun, SendVerdict, SentInfo, TimeoutOutcome,
 };
 
-/// Packets sent in a round-trip time that the Sequence Window should hold (RFC 4340 section 7.5.2).
+/// Number of round trips for which the Sequence Window should have numbers (RFC 4340 section
+/// 7.5.2).
 const WINDOWS_IN_SEQUENCE_WINDOW: u64 = 5;
 /// The Sequence Window of new connections (RFC 4340 section 7.5.2).
 const LEAST_SEQUENCE_WINDOW: u64 = 100;
-/// The transmit timer allows the peer's acknowledgements no longer delay, or it might never fire.
+/// Limit of the acknowledgement delay in the transmit timer. Without one, the timer might never
+/// fire.
 const LONGEST_ACK_DELAY: Duration = Duration::from_secs(64);
 
 /// The sender half of CCID 2.
@@ -31,7 +33,7 @@ const LONGEST_ACK_DELAY: Duration = Duration::from_secs(64);
 pub struct Ccid2Sender {
     number: u8,
     history: History,
-    /// Marks of our own.
+    /// Packets sent with a mark of our own.
     probes: Probes,
     pub(super) window: Window,
     pub(super) rtt: RttEstimator,
@@ -40,14 +42,14 @@ pub struct Ccid2Sender {
     pub(super) pacer: Pacer,
     pub(super) pacing: Pacing,
     pub(super) trains: Trains,
-    /// Size of a whole packet of data, without headers.
+    /// Data bytes of a full packet, without headers.
     pub(super) packet_size_bytes: u32,
-    /// In Quick-Start: time between packets, and the window before.
+    /// During Quick-Start: the time between packets, and the window before.
     pub(super) quick_start: Option<Box<(Duration, u32)>>,
     peer_ack_delay: Duration,
     /// Data packets believed to be in the network.
     pub(super) pipe: u32,
-    /// Packets before this one left the pipe all at once, by a timeout.
+    /// A timeout has removed all packets before this one from the pipe.
     pipe_floor: Option<Seqno>,
     pub(super) last_sent: Option<Seqno>,
     /// Acknowledgements of packets from here on may give the next round-trip time sample.
@@ -62,12 +64,12 @@ pub struct Ccid2Sender {
 }
 
 impl Ccid2Sender {
-    /// A sender of packets of up to `packet_size_bytes` of data.
+    /// Creates a sender of packets of up to `packet_size_bytes` of data.
     pub fn new(config: &Ccid2Config, packet_size_bytes: u32) -> Self {
         Self::numbered(NUMBER, config, packet_size_bytes)
     }
 
-    /// The sender of an experimental CCID that differs in `config` only.
+    /// Creates the sender of an experimental CCID that differs only in `config`.
     pub(crate) fn numbered(number: u8, config: &Ccid2Config, packet_size_bytes: u32) -> Self {
         let window = Window::new(config, packet_size_bytes);
         let cwnd = window.cwnd();
@@ -99,27 +101,28 @@ impl Ccid2Sender {
         }
     }
 
-    /// The number that the next packet will have; wrong only before the first.
+    /// The sequence number of the next packet. Wrong only before the first packet.
     fn next_seq(&self) -> Seqno {
         self.last_sent.map_or(Seqno::ZERO, Seqno::next)
     }
 
-    /// (Re)starts the transmit timer while anything is in the network (RFC 6298 section 5). With
-    /// fewer packets than an acknowledgement is due for, the peer may wait for its delay to pass.
+    /// Restarts the transmit timer while packets are in the network (RFC 6298 section 5). If they
+    /// are too few for an immediate acknowledgement, the peer may delay it.
     fn restart_timer(&mut self, now: Instant) {
         let waits = self.pipe < u32::from(self.ack_ratio.in_force());
         let delay = if waits { self.peer_ack_delay } else { Duration::ZERO };
         self.timer = (self.pipe > 0).then(|| now + self.rtt.rto() + delay).into();
     }
 
-    /// Round-trip time by the acknowledged packet, or else by a timestamp. The averages take one
-    /// sample a window (RFC 4341 section 5); the minimum takes all.
+    /// Measures the round-trip time with the acknowledged packet, or else with a timestamp. The
+    /// averages take one sample per window (RFC 4341 section 5). The minimum takes all samples.
     fn measure_rtt(&mut self, now: Instant, ack: &AckInfo<'_>, end: usize) -> Option<Duration> {
         let sent_at = ack.ack_vector.and_then(|_| self.history.open_since(ack.ackno, end));
         let by_packet = sent_at.map(|sent_at| {
             let total = now - sent_at;
             let elapsed = ack.elapsed.unwrap_or_default();
-            // An Elapsed Time beyond the whole is a lie; without it the sample is only larger.
+            // An Elapsed Time longer than the whole is false. Without it, the sample is only
+            // larger.
             if elapsed < total { total - elapsed } else { total }
         });
         let rtt = by_packet.or(ack.timestamp_echo_rtt).filter(|rtt| *rtt <= LONGEST_RTT)?;
@@ -131,8 +134,8 @@ impl Ccid2Sender {
         Some(rtt)
     }
 
-    /// Reads the Ack Vector: pipe loses what arrived and what is inferred lost. `end` is the place
-    /// of the packet that it begins with.
+    /// Reads the Ack Vector, and removes received and lost packets from the pipe. `end` is the
+    /// position of the first packet in the vector.
     #[inline]
     fn read_ack_vector(
         &mut self,
@@ -146,7 +149,8 @@ impl Ccid2Sender {
         self.ack_of_ack.on_ack_vector();
         let (window, at) = (&self.window, (ack.ackno, end));
         let (floor, recover) = (self.pipe_floor, window.recover());
-        // Without marks of our own, what was sent since the last cut only counts as received.
+        // If we sent no marks, packets from after the last cut are plain: they only count as
+        // received.
         let is_unmarked = self.probes.is_empty();
         let is_plain = move |seq| is_unmarked && is_from(seq, recover) && is_from(seq, floor);
         let mut plain = 0;
@@ -159,7 +163,7 @@ impl Ccid2Sender {
         (tally.received, tally.lost) = (out.newly_acked, out.newly_lost);
     }
 
-    /// Reads any Ack Vector; how many of the packets newly received are plain ones.
+    /// Reads any Ack Vector. Returns how many of the newly received packets are plain.
     #[inline(never)]
     fn read_cells(
         &mut self,
@@ -216,7 +220,7 @@ impl Ccid2Sender {
     }
 
     /// Reads Data Dropped blocks (RFC 4340 section 11.7.2). Reports about packets that the Ack
-    /// Vector does not show as received find nothing to change.
+    /// Vector does not show as received have no effect.
     fn read_data_dropped(&mut self, ack: &AckInfo<'_>, tally: &mut Tally, out: &mut AckOutcome) {
         let (window, history) = (&self.window, &mut self.history);
         for_each_drop(ack.ackno, ack.data_dropped, |state, newest, oldest| {
@@ -242,13 +246,13 @@ impl Ccid2Sender {
         });
     }
 
-    /// Whether the window has room for no more.
+    /// Whether the window is full.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         u64::from(self.pipe) >= u64::from(self.window.cwnd()).min(self.in_flight_limit)
     }
 
-    /// Data waits because it has not.
+    /// Data waits because the window is full.
     #[inline]
     pub(crate) fn on_full(&mut self) {
         if let Some(last) = self.last_sent {
@@ -303,14 +307,14 @@ impl Ccid2Sender {
     }
 }
 
-/// Whether a packet was sent from this one on, or from the beginning.
+/// Whether a packet is `from` or later. True if there is no `from`.
 #[inline]
 fn is_from(seq: Seqno, from: Option<Seqno>) -> bool {
     from.is_none_or(|from| seq.at_least(from))
 }
 
-/// What a report of a packet says of the path, where we may have marked it as a probe: it should
-/// have come with that mark.
+/// Corrects a report about a packet that we may have sent with a mark. Such a packet should have
+/// arrived marked.
 fn without_probe(change: Change, is_probe: bool, out: &mut AckOutcome) -> Change {
     match change {
         Change::Received if is_probe => {
@@ -456,7 +460,7 @@ impl CcidSender for Ccid2Sender {
         TimeoutOutcome { timed_out, gave_up: timed_out }
     }
 
-    /// What is in the network has its report, or is judged lost, also where it comes late.
+    /// Every packet in the pipe will be reported or considered lost.
     fn awaits_reports(&self) -> Option<bool> {
         Some(self.pipe > 0)
     }

@@ -1,28 +1,28 @@
-//! Has packets leave in trains, which a driver writes with one call, as segmentation offload and
-//! the pacing of Linux do. Without, each acknowledgement of a few packets could release as few, and
-//! these cause the next such acknowledgement: a mode of small batches that nothing ends.
+//! Sends packets in trains, which a driver writes with one call, as segmentation offload and pacing
+//! in Linux do. Without trains, each acknowledgement of a few packets releases only a few, and they
+//! in turn cause the next such acknowledgement. The flow would stay in small batches forever.
 
 use udccp_base::{Duration, Instant, MaybeInstant};
 use udccp_cc::Pacer;
 
-/// A full window is used again when this part of it is free.
+/// A full window is used again when this fraction of it is free.
 const WINDOW_PARTS: u32 = 8;
-/// It is used for less when this part of a round-trip time is over.
+/// It is used earlier when this fraction of a round-trip time has passed.
 const ROUND_PARTS: u64 = 4;
-/// A paced train is what leaves in this time.
+/// A paced train contains the packets of this time.
 const QUANTUM: Duration = Duration::from_millis(1);
-/// What a paced train was late for may be made up for, up to this: a timer of a millisecond, and a
-/// turn of the task that waits for it.
+/// Largest delay of a paced train that later trains make up for. It covers a timer granularity of
+/// one millisecond, and the scheduling of the task that waits for it.
 const LATENESS: Duration = Duration::from_millis(2);
 
-/// Gathers packets that may leave until they are worth a train.
+/// Collects packets that may be sent until there are enough for a train.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trains {
-    /// Packets of a train at most; 1 for no trains.
+    /// Largest number of packets in a train; 1 turns trains off.
     most: u32,
-    /// What the window has room for leaves, until it is full.
+    /// Whether packets are sent until the window is full.
     fills: bool,
-    /// The window is used then at the latest, whatever its room.
+    /// The time at which the free part of the window is used even if it is small.
     until: MaybeInstant,
     /// What the window has room for is not worth a train, and waits for acknowledgements.
     rests: bool,
@@ -30,12 +30,12 @@ pub(super) struct Trains {
     paces: bool,
 }
 
-/// How packets are spread.
+/// How packets are paced.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
-    /// Time between two.
+    /// Time between two packets.
     interval: Duration,
-    /// Time from the first packet of a train to the last, had they not left together; zero without
+    /// Time from the first packet of a train to the last if they were spaced evenly. Zero without
     /// trains.
     train: Duration,
 }
@@ -111,7 +111,7 @@ impl Trains {
         None
     }
 
-    /// One packet per `interval` in the mean.
+    /// Sends one packet per `interval` on average.
     pub(super) fn pace(&self, interval: Duration) -> Pace {
         if !self.are_on() {
             return Pace { interval, train: Duration::ZERO };
@@ -120,7 +120,7 @@ impl Trains {
         Pace { interval, train: interval * (packets.clamp(2, u64::from(self.most)) - 1) }
     }
 
-    /// When a packet may leave.
+    /// When a packet may be sent.
     pub(super) fn next_paced(&mut self, now: Instant, pace: Pace, pacer: &Pacer) -> Instant {
         if !self.are_on() {
             return pacer.next(pace.interval);
@@ -130,7 +130,7 @@ impl Trains {
         if self.paces { now } else { pacer.due() }
     }
 
-    /// A packet left.
+    /// A packet was sent.
     pub(super) fn on_sent(&self, now: Instant, pace: Pace, pacer: &mut Pacer) {
         let credit = match self.are_on() {
             true => LATENESS.max(pace.train + pace.interval),

@@ -1,4 +1,5 @@
-//! Drives the congestion window of CCID 2, around any window algorithm (RFC 4341 section 5).
+//! Applies the rules of CCID 2 to the congestion window, with any window algorithm (RFC 4341
+//! section 5).
 
 use udccp_base::{DataRate, Duration, Instant, MaybeInstant};
 use udccp_cc::{AckSample, Delivered, Instance, RttEstimator, WindowValidation};
@@ -10,7 +11,7 @@ use crate::ccid::ccid2::observer::Observer;
 use crate::ccid::ccid2::trains::Pace;
 use crate::ccid::ccid2::{Ccid2Config, SlowStartGrowth};
 
-/// What one acknowledgement said, summed up.
+/// Summary of one acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
     /// Packets that left the pipe, received or lost.
@@ -25,16 +26,16 @@ pub(super) struct Tally {
     pub(super) congested: bool,
     /// Packets reported dropped in a receive buffer.
     pub(super) buffer_drops: u32,
-    /// Data Dropped said something new.
+    /// Data Dropped reported something new.
     pub(super) data_dropped: bool,
 }
 
-/// Where the connection stands as an acknowledgement arrives.
+/// State of the connection when an acknowledgement arrives.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AckContext<'a> {
     pub(super) now: Instant,
     pub(super) ackno: Seqno,
-    /// The number that the next packet will have.
+    /// The sequence number of the next packet.
     pub(super) next: Seqno,
     /// Data packets sent so far.
     pub(super) sent_total: u64,
@@ -46,23 +47,23 @@ pub(super) struct AckContext<'a> {
     pub(super) ack_ratio: u16,
 }
 
-/// cwnd and ssthresh, and the rules about when they move.
+/// cwnd and ssthresh, and the rules for changing them.
 #[derive(Clone, Debug)]
 pub(super) struct Window {
     cc: Instance,
     max_window: u32,
     validation: WindowValidation,
     slow_start: SlowStartGrowth,
-    /// Packets sent before a cut count as growth too.
+    /// Whether packets sent before a cut count as growth too.
     grows_in_recovery: bool,
-    /// For algorithms that look at more than growth.
+    /// For algorithms that need more than the growth.
     observer: Option<Box<Observer>>,
-    /// Packets from here on were sent after the last cut was decided: their loss is a new event.
+    /// Packets from this one on were sent after the last cut. Their loss is a new event.
     recover: Option<Seqno>,
     in_recovery: bool,
-    /// Half a packet of slow start growth left over.
+    /// Half a packet of slow start growth, carried over.
     half: u32,
-    /// No growth until then: the receiver is slow.
+    /// The window does not grow until then, because the receiver is slow.
     held_until: MaybeInstant,
     /// The newest packet sent while the window was full.
     filled: Option<Seqno>,
@@ -74,7 +75,7 @@ impl Window {
         let initial = config.initial_window.packets(packet_size_bytes);
         let mut cc = Instance::new(&config.algorithm, initial);
         let needs = cc.needs();
-        // Samples of the delivery rate take more than three times the memory.
+        // Samples of the delivery rate need more than three times the memory.
         let part = if needs.rates { 4 } else { 1 };
         let max_window = (config.max_window / part).max(1);
         cc.clamp(max_window);
@@ -105,7 +106,7 @@ impl Window {
         self.cc.cwnd()
     }
 
-    /// The window is never larger.
+    /// Upper limit of the window.
     pub(super) fn max_window(&self) -> u32 {
         self.max_window
     }
@@ -119,7 +120,7 @@ impl Window {
         self.validation.is_non_validated()
     }
 
-    /// Sets the window from outside, and leaves slow start where `ends_slow_start`.
+    /// Sets the window, and leaves slow start if `ends_slow_start`.
     pub(super) fn set_window(&mut self, now: Instant, cwnd: u32, ends_slow_start: bool) {
         let ssthresh = if ends_slow_start { cwnd } else { self.cc.ssthresh() };
         self.cc.set_window(now, cwnd, ssthresh);
@@ -130,12 +131,12 @@ impl Window {
         self.recover
     }
 
-    /// Whether the algorithm looks at each packet.
+    /// Whether the algorithm observes each packet.
     pub(super) fn observes(&self) -> bool {
         self.observer.is_some()
     }
 
-    /// How packets of `size_bytes` are spread at a rate: what `pace` says.
+    /// How packets of `size_bytes` are paced at a rate, computed by `pace`.
     pub(super) fn pace(
         &mut self,
         rate: DataRate,
@@ -153,18 +154,19 @@ impl Window {
         self.recover.is_none_or(|recover| seq.at_least(recover))
     }
 
-    /// Whether an unmarked packet counts as growth; `in_pipe` unless a timeout settled it before.
+    /// Whether an unmarked packet counts as growth. `in_pipe` is false if a timeout removed it
+    /// before.
     pub(super) fn counts(&self, seq: Seqno, in_pipe: bool) -> bool {
         if self.grows_in_recovery { in_pipe } else { self.is_after_cut(seq) }
     }
 
     //= 4341-5.1-1
-    /// Data waits: a window that went stale is reduced before it is used.
+    /// Data waits. Reduces a window that has not been used for too long.
     pub(super) fn before_send(&mut self, now: Instant, rto: Duration) {
         self.validation.before_send(now, rto, &mut *self.cc);
     }
 
-    /// Data waits while `pipe` packets are in the network; `last` is the last packet sent.
+    /// Data waits while `pipe` packets are in the network. `last` is the last packet sent.
     pub(super) fn on_blocked(&mut self, last: Seqno, pipe: u32) {
         if pipe >= self.cwnd() {
             self.on_filled(last);
@@ -184,7 +186,8 @@ impl Window {
             self.filled = Some(packet.seq);
         }
         if let Some(observer) = &mut self.observer {
-            // Few windows have one: what is in line writes nothing of the packet to memory.
+            // Few windows have an observer. Cloning here keeps the packet out of memory in inlined
+            // code.
             observer.on_sent(now, &packet.clone(), pipe - 1, cwnd);
         }
         self.validation.on_sent(now, pipe, rto, &mut *self.cc);
@@ -197,7 +200,7 @@ impl Window {
         }
     }
 
-    /// Something became known of data packet `seq`.
+    /// The state of data packet `seq` changed.
     #[inline]
     pub(super) fn on_packet_state(&mut self, now: Instant, seq: Seqno, change: Change) {
         if let Some(observer) = &mut self.observer {
@@ -205,7 +208,7 @@ impl Window {
         }
     }
 
-    /// Takes an acknowledgement: ends recovery, cuts or grows; returns whether it cut.
+    /// Processes an acknowledgement: ends recovery, cuts or grows. Returns whether it cut.
     pub(super) fn on_ack(&mut self, tally: &Tally, at: &AckContext<'_>) -> bool {
         //= 4340-11.7.1-1
         if self.in_recovery && self.is_after_cut(at.ackno) {
@@ -246,8 +249,7 @@ impl Window {
         self.cc.on_delivery(&observer.delivery(tally, at, self.in_recovery, cwnd_limited));
     }
 
-    /// One congestion event: whatever else is lost or marked of the packets sent up to now
-    /// belongs to it.
+    /// One congestion event. It includes all further losses and marks of packets sent until now.
     fn cut(&mut self, at: &AckContext<'_>) {
         self.validation.before_cut(at.now, at.pipe, &mut *self.cc);
         self.cc.on_congestion_event(at.now, at.pipe);
@@ -277,7 +279,7 @@ impl Window {
         });
     }
 
-    /// What `counted` packets let the window grow by.
+    /// How much the window may grow for `counted` packets.
     fn growth(&mut self, counted: u32, ack_ratio: u16) -> u32 {
         if self.slow_start == SlowStartGrowth::EveryPacket || !self.cc.in_slow_start() {
             return counted;
@@ -291,8 +293,8 @@ impl Window {
     //= 4341-5.2-1
     //= 4340-11.7-2
     //= 4340-11.7.1-2
-    /// Slow start is over; every packet dropped in a receive buffer takes one off the window
-    /// (RFC 4341 section 5.2), on top of any cut (RFC 4340 section 11.7.1).
+    /// Ends slow start. Each packet dropped in a receive buffer reduces the window by one (RFC 4341
+    /// section 5.2), in addition to any cut (RFC 4340 section 11.7.1).
     fn on_data_dropped(&mut self, now: Instant, buffer_drops: u32) {
         self.cc.exit_slow_start(now);
         if buffer_drops > 0 {
@@ -303,13 +305,13 @@ impl Window {
     }
 
     //= 4340-11.6-1
-    /// The receiver is slow: no growth for about a round-trip time (RFC 4340 section 11.6).
+    /// The receiver is slow: stops growth for about a round-trip time (RFC 4340 section 11.6).
     pub(super) fn on_slow_receiver(&mut self, now: Instant, rtt: Duration) {
         self.cc.exit_slow_start(now);
         self.held_until = MaybeInstant::some(now + rtt);
     }
 
-    /// The transmit timer expired: one packet, and half the window as threshold.
+    /// The transmit timer expired: cwnd becomes one packet, and ssthresh half the window.
     pub(super) fn on_timeout(&mut self, now: Instant, pipe: u32, next: Seqno) {
         self.validation.on_rto();
         self.cc.on_rto(now, pipe);

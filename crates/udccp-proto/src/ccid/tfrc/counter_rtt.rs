@@ -1,28 +1,28 @@
-//! Reads the receiver's round-trip time off the window counter (RFC 4342 section 8.1).
+//! Measures the receiver's round-trip time with the window counter (RFC 4342 section 8.1).
 
 use udccp_base::{Duration, Instant};
 use udccp_wire::Seqno;
 
-/// Values that the counter can have.
+/// Number of counter values.
 pub(crate) const WCTRMAX: u8 = 16;
-/// Counter steps remembered: the newest, and the four before it.
+/// Number of counter steps to remember: the newest, and the four before it.
 const STEPS: usize = 5;
-/// Adjacent packets differ by no more, unless packets between them were lost.
+/// Largest difference between adjacent packets if no packet between them was lost.
 const MAX_STEP: u8 = 5;
-/// So many lost packets, and the one that follows, can take the counter round once or more. That
-/// takes four round-trip times; acknowledgements may have moved the counter meanwhile.
+/// This many lost packets, and the next packet, can make the counter wrap. A wrap takes four
+/// round-trip times, or fewer if acknowledgements moved the counter meanwhile.
 const MAY_WRAP: i64 = 3;
 const WRAP_ROUNDS: u64 = 2;
 
-/// How far the counter moved from `from` to `to`, modulo 16.
+/// Counter steps from `from` to `to`, modulo 16.
 pub(crate) const fn distance(from: u8, to: u8) -> u8 {
     to.wrapping_sub(from) % WCTRMAX
 }
 
-/// First arrivals of the last few counter values, and the estimate made of them.
+/// The first arrivals of the last few counter values, and the estimate based on them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CounterRtt {
-    /// Counter without modulus, first arrival; oldest first.
+    /// Counter without modulus, and first arrival. Oldest first.
     steps: [Option<(u64, Instant)>; STEPS],
     newest: Option<Newest>,
 }
@@ -30,7 +30,7 @@ pub(crate) struct CounterRtt {
 /// The newest data packet.
 #[derive(Clone, Copy, Debug)]
 struct Newest {
-    /// Its counter, without modulus and with.
+    /// Its counter without modulus. Below, its counter modulo 16.
     total: u64,
     ccval: u8,
     seq: Seqno,
@@ -38,8 +38,8 @@ struct Newest {
 }
 
 impl CounterRtt {
-    /// A data packet with this number and CCVal arrived, newer than all before. Returns a sample if
-    /// the counter stepped onto one. `rtt` is what earlier samples say.
+    /// A data packet newer than all before arrived. Returns a sample if its counter value gives
+    /// one. `rtt` is the estimate from earlier samples.
     pub(crate) fn on_data(
         &mut self,
         now: Instant,
@@ -70,7 +70,7 @@ impl CounterRtt {
 
     //= 4342-8.1-4
     //= 4342-8.1-5
-    /// (T(K+D) - T(K)) 4/D, with D = 4 before 3 before 2.
+    /// (T(K+D) - T(K)) 4/D, for the first D of 4, 3 and 2 that is available.
     fn sample(&self, now: Instant, total: u64) -> Option<Duration> {
         [4_u64, 3, 2].into_iter().find_map(|d| {
             let wanted = total.checked_sub(d)?;
@@ -87,8 +87,8 @@ impl CounterRtt {
 }
 
 impl Newest {
-    /// Whether the counter may have gone round before the packet with this number: packets are
-    /// missing, and they had the time.
+    /// Whether the counter may have wrapped before packet `seq`: enough packets are missing, and
+    /// enough time has passed.
     fn may_wrap(&self, now: Instant, seq: Seqno, rtt: Option<Duration>) -> bool {
         let missing = seq.distance_from(self.seq) - 1;
         missing >= MAY_WRAP && rtt.is_none_or(|rtt| now - self.at >= rtt * WRAP_ROUNDS)

@@ -1,8 +1,8 @@
-//! Tells whether the sender sent less than it was allowed (RFC 5348 section 8.2.1).
+//! Tells whether the sender sent less than was allowed (RFC 5348 section 8.2.1).
 
 use udccp_base::{Duration, Instant};
 
-/// Two times at which the sender had sent all that it was allowed to.
+/// The last two times at which the sender had sent everything that was allowed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DataLimited {
     not_limited: [Option<Instant>; 2],
@@ -11,7 +11,7 @@ pub(crate) struct DataLimited {
 }
 
 impl DataLimited {
-    /// All that was allowed has been sent.
+    /// Everything that was allowed has been sent.
     pub(crate) fn on_not_limited(&mut self, now: Instant) {
         if self.not_limited[0].is_none_or(|at| at <= self.t_new) {
             self.not_limited[0] = Some(now);
@@ -20,8 +20,8 @@ impl DataLimited {
         }
     }
 
-    /// Feedback arrived that covers the round-trip time up to `t_new`, when the acknowledged
-    /// packet was sent. True where the sender was limited by its data all that time.
+    /// Processes feedback for the round-trip time up to `t_new`, when the acknowledged packet was
+    /// sent. Returns whether the sender was data-limited throughout.
     pub(crate) fn on_feedback(&mut self, now: Instant, t_new: Instant, rtt: Duration) -> bool {
         let t_old = t_new - rtt;
         self.t_new = t_new;

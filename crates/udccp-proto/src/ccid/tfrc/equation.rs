@@ -11,18 +11,18 @@ use super::Rate;
 const A: f64 = 0.816_496_580_927_726;
 const B: f64 = 7.348_469_228_349_534;
 
-/// The smallest loss event rate that is distinguished from none.
+/// The smallest loss event rate that is distinguished from zero.
 const LEAST_RATE: f64 = 1e-18;
 
 //= 5348-3.1-1
 //= 5348-3.1-2
 //= 5348-3.1-5
-/// f(p) for a loss event rate `p` in 0..=1: round-trip times that one packet takes.
+/// f(p) for a loss event rate `p` in 0..=1: the number of round-trip times per packet.
 pub fn response(p: f64) -> f64 {
     polynomial(libm::sqrt(p.clamp(0.0, 1.0)))
 }
 
-/// The loss event rate p, 0..=1, with f(p) = `f`; 1 for all that no p reaches.
+/// The loss event rate p in 0..=1 with f(p) = `f`, or 1 if `f` is greater than f(1).
 pub fn inverse_response(f: f64) -> f64 {
     if f >= polynomial(1.0) {
         return 1.0;
@@ -30,7 +30,7 @@ pub fn inverse_response(f: f64) -> f64 {
     if f.is_nan() || f <= 0.0 {
         return 0.0;
     }
-    // The polynomial is convex, so Newton's steps from above never pass the root.
+    // The polynomial is convex, so Newton's method from above never passes the root.
     let mut u = (f / A).min(1.0);
     loop {
         let next = u - (polynomial(u) - f) / slope(u);
@@ -41,7 +41,8 @@ pub fn inverse_response(f: f64) -> f64 {
     }
 }
 
-/// The rate of TCP at loss event rate `p`, 0..=1 (X_Bps): the largest there is where p is zero.
+/// The rate of TCP (X_Bps) at loss event rate `p`, 0..=1. If `p` is zero, the largest possible
+/// rate.
 pub fn throughput(segment_bytes: u32, rtt: Duration, p: f64) -> Rate {
     let round = rtt.as_nanos() as f64 * 1e-9 * response(p.max(LEAST_RATE));
     if round <= 0.0 {

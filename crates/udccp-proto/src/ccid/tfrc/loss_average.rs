@@ -4,7 +4,7 @@ use super::NINTERVAL;
 
 /// w_0 to w_(n-1).
 const WEIGHTS: [f64; NINTERVAL] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
-/// The least that is left of an old interval's weight by one discount.
+/// The smallest fraction of an old interval's weight that one discount leaves.
 const THRESHOLD: f64 = 0.25;
 
 /// The last loss intervals I_0 (the current one) to I_n, with their discount factors.
@@ -14,17 +14,17 @@ pub struct LossAverage {
     lengths: [f64; NINTERVAL + 1],
     /// DF_i.
     discounts: [f64; NINTERVAL + 1],
-    /// Intervals known, the current one included; 0 before the first loss.
+    /// Number of known intervals, including the current one; 0 before the first loss.
     known: usize,
-    /// Whether old intervals lose weight during a long one.
+    /// Whether old intervals lose weight during a long interval.
     discounting: bool,
-    /// Whether the current interval does not count yet (RFC 4828 section 3).
+    /// Whether the current interval is excluded because it is short (RFC 4828 section 3).
     is_short: bool,
 }
 
 impl LossAverage {
     //= 5348-5.5-2
-    /// No loss yet. `discounting` turns history discounting on (section 5.5).
+    /// Creates an average without losses. `discounting` turns history discounting on (section 5.5).
     pub fn new(discounting: bool) -> Self {
         let (lengths, discounts) = ([0.0; NINTERVAL + 1], [1.0; NINTERVAL + 1]);
         Self { lengths, discounts, known: 0, discounting, is_short: false }
@@ -35,14 +35,14 @@ impl LossAverage {
         &self.lengths[..self.known]
     }
 
-    /// The first loss event: the interval before it counts as `first` packets.
+    /// The first loss event. The interval before it counts as `first` packets.
     pub fn start(&mut self, first: u32) {
         *self = Self::new(self.discounting);
         (self.lengths[0], self.lengths[1]) = (1.0, f64::from(first.max(1)));
         self.known = 2;
     }
 
-    /// A new loss event: the current interval ended with `length` packets.
+    /// A new loss event. The current interval ends with `length` packets.
     pub fn begin(&mut self, length: f64) {
         self.set_current(length);
         let general = self.general();
@@ -55,25 +55,25 @@ impl LossAverage {
         self.known = (self.known + 1).min(NINTERVAL + 1);
     }
 
-    /// The current interval has this length now.
+    /// Sets the length of the current interval.
     pub fn set_current(&mut self, length: f64) {
         self.set(0, length);
     }
 
     //= 4828-3-9
-    /// Whether the current interval is short and must not count yet (RFC 4828 section 3).
+    /// Sets whether the current interval is short and must not count yet (RFC 4828 section 3).
     pub fn set_short(&mut self, is_short: bool) {
         self.is_short = is_short;
     }
 
-    /// Interval `index`, counted from the current one, has this length.
+    /// Sets the length of interval `index`, counted from the current one.
     pub fn set(&mut self, index: usize, length: f64) {
         if index < self.known {
             self.lengths[index] = length.max(1.0);
         }
     }
 
-    /// The loss event that began interval `index` was none: it is joined to the one before it.
+    /// Interval `index` did not begin with a loss event after all: merges it with the one before.
     pub fn join(&mut self, index: usize) {
         if index + 1 >= self.known {
             return;
@@ -88,14 +88,14 @@ impl LossAverage {
         }
     }
 
-    /// Closed intervals that count.
+    /// Number of closed intervals in the average.
     fn closed(&self) -> usize {
         self.known.saturating_sub(1).min(NINTERVAL)
     }
 
     //= 5348-5.5-1
-    /// The general discount factor DF: less than 1 while the current interval is more than twice
-    /// the average of those before it.
+    /// The general discount factor DF. Less than 1 while the current interval is more than twice
+    /// the average of the closed ones.
     fn general(&self) -> f64 {
         let (total, weight) = self.closed_sums();
         let (current, mean) = (self.lengths[0], total / weight);
@@ -106,7 +106,7 @@ impl LossAverage {
         }
     }
 
-    /// Sum of weighted lengths, and of weights, of the closed intervals.
+    /// Weighted sum of the closed intervals' lengths, and the sum of the weights.
     fn closed_sums(&self) -> (f64, f64) {
         let mut sums = (0.0, 0.0);
         for (i, weight) in WEIGHTS.iter().enumerate().take(self.closed()) {
@@ -117,7 +117,7 @@ impl LossAverage {
         sums
     }
 
-    /// The loss event rate p: 0 before any loss, else above 0 and at most 1.
+    /// The loss event rate p. It is 0 before any loss, and otherwise greater than 0 and at most 1.
     pub fn rate(&self) -> f64 {
         if self.known < 2 {
             return 0.0;

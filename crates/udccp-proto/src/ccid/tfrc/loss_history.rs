@@ -1,9 +1,9 @@
 //! Turns arriving packets into loss events and loss intervals (RFC 5348 section 5, RFC 4342
 //! sections 6.1 and 10.2).
 //!
-//! Packets are settled in the order of their numbers: each is received, or lost once three later
-//! ones are there (at once if one of those is marked). What waits to be settled is never more than
-//! a few packets.
+//! Packets are settled in order of sequence numbers: a packet is received, or it is lost if three
+//! later packets have arrived (at once if one of these is marked). Only a few packets ever wait to
+//! be settled.
 
 use std::collections::VecDeque;
 
@@ -13,19 +13,19 @@ use udccp_wire::{LossInterval, Seqno};
 use super::counter_rtt::distance;
 use super::{LossAverage, NDUPACK, NINTERVAL, SHORT_ROUNDS, SmallPackets};
 
-/// Counter steps within one loss event: a round-trip time.
+/// Counter steps of one loss event: a round-trip time.
 const ONE_RTT: u8 = 4;
-/// Counter steps of a short loss interval at most.
+/// Largest number of counter steps in a short loss interval.
 const SHORT_STEPS: u64 = SHORT_ROUNDS * ONE_RTT as u64;
 
-/// A packet that arrived for the first time.
+/// A packet that arrived, and is no duplicate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrived {
     pub(crate) seq: Seqno,
-    /// CCVal of a data packet.
+    /// CCVal, if it is a data packet.
     pub(crate) data: Option<u8>,
     pub(crate) ecn: Ecn,
-    /// Non-data packets just before it; 0 where that is unknown.
+    /// Number of non-data packets just before it; 0 if unknown.
     pub(crate) ndp: u64,
 }
 
@@ -42,16 +42,16 @@ pub(crate) struct Change {
 #[derive(Clone, Copy, Debug)]
 struct Interval {
     start: Seqno,
-    /// First number after the lossy part: `start` where there is none.
+    /// First sequence number after the lossy part; `start` if there is no lossy part.
     lossless: Seqno,
-    /// Lost or marked data packets.
+    /// Number of lost or marked data packets.
     losses: u64,
-    /// Data packets, received or thought lost; as many as the rate before the first loss stands
-    /// for, where it is the interval before that.
+    /// Number of data packets, received or lost. For the interval before the first loss, the length
+    /// that gives the rate at that time.
     data: u64,
-    /// Counter steps since the packet before its start.
+    /// Counter steps since the packet before the start.
     steps: u64,
-    /// Parity of ECT(1) among the lossless part's data packets.
+    /// Parity of ECT(1) in the data packets of the lossless part.
     nonce: bool,
 }
 
@@ -64,11 +64,11 @@ impl Interval {
 /// The receiver's record of losses.
 #[derive(Clone, Debug)]
 pub(crate) struct LossHistory {
-    /// All numbers up to this one are settled.
+    /// All packets up to this one are settled.
     settled: Option<Seqno>,
-    /// The greatest number received.
+    /// The greatest sequence number received.
     greatest: Seqno,
-    /// Arrived behind a hole, in order.
+    /// Packets after a hole, in order.
     waiting: VecDeque<Arrived>,
     /// Newest first.
     intervals: VecDeque<Interval>,
@@ -77,14 +77,14 @@ pub(crate) struct LossHistory {
     last_counter: Option<u8>,
     /// Window counter before the current loss event, C(X_prev).
     event_counter: Option<u8>,
-    /// A packet more than a round-trip time after X_prev is settled.
+    /// Whether a packet more than a round-trip time after X_prev is settled.
     event_is_over: bool,
-    /// Whether short intervals count their losses (RFC 4828 section 4.4).
+    /// Whether losses are counted in short intervals (RFC 4828 section 4.4).
     counts_losses: bool,
 }
 
 impl LossHistory {
-    /// No packet yet. `counts_losses` is for small packets: RFC 4828.
+    /// Creates an empty history. `counts_losses` is true for small packets (RFC 4828).
     pub(crate) fn new(discounting: bool, counts_losses: bool) -> Self {
         Self {
             counts_losses,
@@ -104,8 +104,8 @@ impl LossHistory {
         self.average.rate()
     }
 
-    /// A packet arrived, no duplicate. `first` gives the length to take for the interval before
-    /// the first loss.
+    /// Processes an arriving packet that is no duplicate. `first` returns the length to assume for
+    /// the interval before the first loss.
     pub(crate) fn on_packet(&mut self, packet: Arrived, first: &dyn Fn() -> u32) -> Change {
         let mut change = Change::default();
         let Some(settled) = self.settled else {
@@ -121,7 +121,7 @@ impl LossHistory {
             return change;
         }
         if packet.seq == settled.next() && self.waiting.is_empty() {
-            // The normal case: nothing waits, nor has this one to.
+            // The normal case: no packet waits, and this one need not wait either.
             self.settle(packet, first, &mut change);
         } else {
             let at = self.waiting.partition_point(|w| w.seq.is_before(packet.seq));
@@ -138,7 +138,7 @@ impl LossHistory {
         self.counts_losses && interval.losses > 0 && interval.steps <= SHORT_STEPS
     }
 
-    /// What an interval counts as.
+    /// Length of an interval in the average.
     fn length(&self, index: usize) -> f64 {
         let Interval { data, losses, .. } = self.intervals[index];
         SmallPackets::length(data, losses, self.is_short(index))
@@ -177,7 +177,7 @@ impl LossHistory {
         }
     }
 
-    /// Packets from `start` on are lost or marked.
+    /// `count` packets from `start` on are lost or marked.
     fn lose(&mut self, start: Seqno, count: u64, first: &dyn Fn() -> u32, change: &mut Change) {
         //= 4342-6.1-1
         if self.event_is_over {
@@ -210,7 +210,8 @@ impl LossHistory {
         let current = &mut self.intervals[0];
         current.data += 1;
         current.nonce ^= packet.ecn == Ecn::Ect1;
-        // Before the first data packet there is no X_prev; its own counter is the nearest.
+        // Before the first data packet there is no X_prev. The counter of that packet is the
+        // closest value.
         let before = *self.event_counter.get_or_insert(ccval);
         self.event_is_over |= distance(before, ccval) > ONE_RTT;
         current.steps += u64::from(distance(self.last_counter.unwrap_or(ccval), ccval));
@@ -219,7 +220,8 @@ impl LossHistory {
 
     //= 5348-6-2
     //= 5348-6.1-1
-    /// A data packet that was thought lost. Tells whether its loss event is gone.
+    /// A data packet that was considered lost has arrived. Returns whether that removes its loss
+    /// event.
     fn take_late(&mut self, seq: Seqno) -> bool {
         let Some(index) = self.intervals.iter().position(|i| i.start.at_most(seq)) else {
             return false;
@@ -250,11 +252,13 @@ impl LossHistory {
     //= 4342-7-1
     //= 4342-8.6.1-6
     //= 4342-8.6.1-7
-    /// Skip Length and the loss intervals, newest first, of an acknowledgement of the greatest
-    /// number received (RFC 4342 section 8.6.1). The first interval's data length is made up.
+    /// Skip Length and the loss intervals, newest first, to acknowledge the greatest sequence
+    /// number received (RFC 4342 section 8.6.1). The data length of the first interval is an
+    /// assumption.
     pub(crate) fn report(&self) -> (u8, impl Iterator<Item = LossInterval> + '_) {
         let unsettled = self.settled.map_or(0, |s| self.greatest.distance_from(s).max(0));
-        // A longer hole that may yet be filled counts with what came before it for now.
+        // The rest of a longer hole may still be filled. For now it counts with the packets before
+        // it.
         let skip = unsettled.min(NDUPACK as i64) as u8;
         let mut end = self.greatest.sub(u64::from(skip)).next();
         let has_loss = !self.average.lengths().is_empty();
@@ -275,7 +279,7 @@ impl LossHistory {
 
     //= 5622-8.7-1
     //= 5622-8.7-7
-    /// Drop Counts of the intervals that are reported, newest first (RFC 5622 section 8.7).
+    /// Drop Counts of the reported intervals, newest first (RFC 5622 section 8.7).
     pub(crate) fn drop_counts(&self) -> impl Iterator<Item = u32> + '_ {
         self.intervals.iter().map(|i| u32::try_from(i.losses).unwrap_or(u32::MAX).min(0xff_ffff))
     }

@@ -1,7 +1,7 @@
 //! TCP-Friendly Rate Control (RFC 5348): the parts that CCIDs 3 and 4 share.
 //!
 //! Sender side: `rate_control` (the allowed rate X), `x_recv_set`, `data_limited`, `pacer`,
-//! `segment_size`, `sent_log`, `rtt_floor`, `small_packets` (what RFC 4828 changes) and
+//! `segment_size`, `sent_log`, `rtt_floor`, `small_packets` (the changes of RFC 4828) and
 //! `window_counter`.
 //! Receiver side: `loss_history` (from packets to loss events), `receive_rate`, `counter_rtt`.
 //! Both: [`equation`] and `loss_average`.
@@ -43,7 +43,8 @@ pub(crate) use window_counter::WindowCounter;
 /// Number of loss intervals in the average: n of RFC 5348 section 5.4, NINTERVAL of RFC 4342.
 pub const NINTERVAL: usize = 8;
 
-/// Packets that arrive after a missing one before it counts as lost (RFC 5348 section 5.1).
+/// Number of packets that must arrive after a missing one before it counts as lost (RFC 5348
+/// section 5.1).
 pub const NDUPACK: usize = 3;
 
 /// Longest time between two packets, t_mbi, in seconds (RFC 5348 section 4.3).

@@ -1,18 +1,19 @@
-//! Computes when the next packet may leave (RFC 5348 sections 4.6 and 8.3).
+//! Computes when the next packet may be sent (RFC 5348 sections 4.6 and 8.3).
 
 use udccp_base::{Duration, Instant};
 
-/// Spreads packets by t_ipi, lets unused send times be used later for a bounded time, and lets a
-/// packet leave up to half an interval early, so that a coarse clock keeps the mean rate.
+/// Spaces packets by t_ipi. Missed send times may be made up for, within a time limit. A packet may
+/// be sent up to half an interval early, so that a coarse clock does not lower the mean rate.
 #[derive(Clone, Debug)]
 pub(crate) struct RatePacer {
-    /// t_gran: how coarsely the driver's timers fire.
+    /// t_gran: granularity of the driver's timers.
     granularity: Duration,
-    /// Unused send times are kept for so long, and never longer than a round-trip time.
+    /// How long missed send times are kept. The limit is never longer than a round-trip time.
     max_credit: Duration,
-    /// Nominal time of the packet sent last.
+    /// Nominal send time of the last packet.
     nominal: Option<Instant>,
-    /// What `worth` said last, and of what: most packets ask the same.
+    /// The arguments and the result of `worth` at the last call. They are the same for most
+    /// packets.
     last_worth: ([Duration; 3], Duration),
 }
 
@@ -27,7 +28,7 @@ impl RatePacer {
     }
 
     //= 5348-4.6-1
-    /// When the next packet may leave; in the past where it may leave at once.
+    /// When the next packet may be sent. In the past if it may be sent at once.
     pub(crate) fn next(&self, interval: Duration, rtt: Option<Duration>) -> Instant {
         match self.nominal {
             Some(last) => last + interval - self.early(interval, rtt),
@@ -39,10 +40,10 @@ impl RatePacer {
     //= 5348-4.6-3
     //= 5348-4.6-4
     //= 5348-4.6-5
-    /// A packet left. True where this was all that is allowed now.
+    /// A packet was sent. Returns whether the sender has now used all that is allowed.
     ///
-    /// `steady` is the interval at the allowed rate X. Where packets leave faster than that for a
-    /// while, what was not sent is still no more than X allows in a round-trip time.
+    /// `steady` is the interval at the allowed rate X. Even if packets are sent faster than X for a
+    /// while, the missed send times are worth at most what X allows in a round-trip time.
     pub(crate) fn on_sent(
         &mut self,
         now: Instant,
@@ -71,8 +72,8 @@ impl RatePacer {
     }
 }
 
-/// The time in which as many packets leave `interval` apart as leave `steady` apart, which is more,
-/// in `rtt`.
+/// The time in which packets `interval` apart are as many as packets `steady` apart in `rtt`.
+/// `steady` is the longer interval.
 fn worth(rtt: Duration, interval: Duration, steady: Duration) -> Duration {
     let (rtt, interval, steady) = (rtt.as_nanos(), interval.as_nanos(), steady.as_nanos());
     Duration::from_nanos(match rtt.checked_mul(interval) {

@@ -5,29 +5,29 @@ use udccp_base::Duration;
 use super::{MAX_BACK_OFF_SECS, Segment};
 
 const NANOS: u128 = 1_000_000_000;
-/// Nanoseconds in which the lowest rate sends one segment.
+/// Time in nanoseconds in which the lowest rate sends one segment.
 const UNIT_NANOS: u64 = NANOS as u64 * MAX_BACK_OFF_SECS;
 
-/// A rate in bytes per 64 seconds, so that one segment in t_mbi, the lowest rate of RFC 5348, is
-/// the number of its bytes, and nothing is lost to rounding on the way there.
+/// A rate in bytes per 64 seconds. The lowest rate of RFC 5348, one segment in t_mbi, is then the
+/// segment's number of bytes, and is reached without rounding errors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rate(u64);
 
 impl Rate {
-    /// More than any network carries.
+    /// Greater than the rate of any network.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// So many bytes in each second.
+    /// A rate in bytes per second.
     pub const fn from_bytes_per_sec(bytes: u64) -> Self {
         Self(bytes.saturating_mul(MAX_BACK_OFF_SECS))
     }
 
-    /// So many bytes in each second, rounded down; negative and NaN give zero.
+    /// A rate in bytes per second, rounded down. Negative numbers and NaN give zero.
     pub fn from_bytes_per_sec_f64(bytes: f64) -> Self {
         Self((bytes * MAX_BACK_OFF_SECS as f64) as u64)
     }
 
-    /// So many bytes in each `span`; the largest rate for a span of zero.
+    /// `bytes` per `span`. A span of zero gives the largest rate.
     pub fn of(bytes: u64, span: Duration) -> Self {
         let nanos = u128::from(span.as_nanos());
         if nanos == 0 {
@@ -43,8 +43,8 @@ impl Rate {
     }
 
     //= 4828-3-4
-    /// What is left for data of a rate that has to carry the headers as well
-    /// (RFC 4828 section 4.2).
+    /// The rate that is left for data if this rate has to include the headers (RFC 4828 section
+    /// 4.2).
     #[must_use]
     pub(crate) fn without_headers(self, s: Segment) -> Self {
         if s.header == 0 || self == Self::MAX {
@@ -54,7 +54,7 @@ impl Rate {
         Self(left as u64)
     }
 
-    /// The rate that leaves this one for data.
+    /// The rate including headers that leaves this rate for data.
     #[must_use]
     pub(crate) fn with_headers(self, s: Segment) -> Self {
         if s.header == 0 {
@@ -64,7 +64,7 @@ impl Rate {
         Self(u64::try_from(all).unwrap_or(u64::MAX))
     }
 
-    /// Bytes in a second.
+    /// The rate in bytes per second.
     pub fn bytes_per_sec(self) -> f64 {
         self.0 as f64 / MAX_BACK_OFF_SECS as f64
     }
@@ -72,7 +72,7 @@ impl Rate {
     /// Time between segments, t_ipi = s/X (RFC 5348 section 4.6).
     pub fn interval(self, segment_bytes: u32) -> Duration {
         let rate = self.0.max(1);
-        // Every packet asks, and the segments of all packets leave the product in 64 bits.
+        // Called for each packet. For all real segment sizes, the product fits into 64 bits.
         let nanos = match u64::from(segment_bytes).checked_mul(UNIT_NANOS) {
             Some(nanos) => nanos / rate,
             None => {
@@ -83,7 +83,7 @@ impl Rate {
         Duration::from_nanos(nanos)
     }
 
-    /// Bytes in `span`.
+    /// Number of bytes in `span`.
     pub fn bytes_in(self, span: Duration) -> u64 {
         let bytes = u128::from(self.0) * u128::from(span.as_nanos());
         u64::try_from(bytes / (NANOS * u128::from(MAX_BACK_OFF_SECS))).unwrap_or(u64::MAX)
@@ -101,13 +101,13 @@ impl Rate {
         Self(self.0 / 2)
     }
 
-    /// The difference, or zero where `other` is more.
+    /// The difference, or zero if `other` is greater.
     #[must_use]
     pub const fn minus(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// A multiple of the rate; a negative factor and NaN give zero.
+    /// A multiple of the rate. A negative factor and NaN give zero.
     #[must_use]
     pub fn scaled(self, factor: f64) -> Self {
         if self == Self::MAX { self } else { Self((self.0 as f64 * factor) as u64) }

@@ -5,17 +5,17 @@ use udccp_base::{Duration, Instant};
 use super::x_recv_set::XRecvSet;
 use super::{Rate, Segment, equation};
 
-/// W_init in bytes is at most this, or two segments (RFC 3390).
+/// W_init is at most this many bytes, or two segments if they are larger (RFC 3390).
 const INITIAL_BYTES: u32 = 4380;
-/// Time to wait for feedback while nothing is known of the path.
+/// Time to wait for feedback while the round-trip time is unknown.
 const FIRST_TIMEOUT: Duration = Duration::from_secs(2);
-/// Shortest round-trip time that is distinguished from none.
+/// The shortest round-trip time that is distinguished from zero.
 const LEAST_RTT: Duration = Duration::from_nanos(1_000);
-/// X_inst is at most this many times X. A queue that empties takes the round-trip time to a quarter
-/// of its mean at most times; a sample far below that is a packet that overtook others, or a lie.
+/// Largest X_inst as a multiple of X. A queue that empties rarely takes the round-trip time below a
+/// quarter of its mean. A sample far below that is from a packet that overtook others, or is false.
 const MOST_INSTANTANEOUS: f64 = 2.0;
 
-/// What a feedback packet reports.
+/// Contents of a feedback packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Report {
     /// R_sample.
@@ -29,7 +29,8 @@ pub(crate) struct Report {
     pub(crate) data_limited: bool,
 }
 
-/// All that the allowed and the instantaneous rate of a segment follow from, but the settings.
+/// The values, other than settings, that determine the allowed and the instantaneous rate of a
+/// segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct RateBasis {
     x: Option<Rate>,
@@ -37,27 +38,27 @@ pub(crate) struct RateBasis {
     factor: Option<f64>,
 }
 
-/// The sender's rate and what it follows from.
+/// The sender's rate, and the state that determines it.
 #[derive(Clone, Debug)]
 pub(crate) struct RateControl {
-    /// X; `None` before anything decided it.
+    /// X; `None` until it is first determined.
     x: Option<Rate>,
-    /// X_Bps, from the last feedback that had a loss.
+    /// X_Bps, from the last feedback that reported a loss event rate above zero.
     x_bps: Rate,
     x_recv_set: Option<XRecvSet>,
     /// p.
     loss_event_rate: f64,
     /// R.
     rtt: Option<Duration>,
-    /// Mean of the square roots of round-trip time samples in seconds, and X_inst/X, which is that
-    /// mean through the last of them, within its bound.
+    /// Mean of the square roots of round-trip time samples in seconds, and X_inst/X. The latter is
+    /// the mean divided by the root of the last sample, up to a limit.
     square_roots: Option<(f64, f64)>,
     min_rtt: Option<Duration>,
     has_feedback: bool,
     /// tld.
     last_doubled: Instant,
     reduces_oscillation: bool,
-    /// The nofeedback timer is never shorter.
+    /// Shortest nofeedback timer.
     least_timeout: Duration,
 }
 
@@ -83,12 +84,12 @@ impl RateControl {
         self.rtt
     }
 
-    /// The smallest round-trip time seen.
+    /// The smallest round-trip time so far.
     pub(crate) fn min_rtt(&self) -> Option<Duration> {
         self.min_rtt
     }
 
-    /// X_Bps, once there was a loss.
+    /// X_Bps; `None` before the first loss.
     pub(crate) fn calculated(&self) -> Option<Rate> {
         (self.loss_event_rate > 0.0).then_some(self.x_bps)
     }
@@ -98,14 +99,14 @@ impl RateControl {
         self.loss_event_rate
     }
 
-    /// What `allowed` and `instantaneous` follow from: where it is the same, so are they.
+    /// The state that determines `allowed` and `instantaneous`. While it is equal, they are too.
     #[inline]
     pub(crate) fn basis(&self) -> RateBasis {
         RateBasis { x: self.x, factor: self.square_roots.map(|(_, factor)| factor) }
     }
 
-    /// X, where nothing decided it yet one segment a second. Never less than one segment in 64
-    /// seconds, also where segments were smaller when it was decided.
+    /// X, or one segment per second while X is not determined. Never less than one segment in 64
+    /// seconds, even if segments were smaller when X was determined.
     pub(crate) fn allowed(&self, s: impl Into<Segment>) -> Rate {
         let s = s.into();
         match self.x {
@@ -126,7 +127,7 @@ impl RateControl {
         }
     }
 
-    /// The nofeedback timer's length: max(4R, 2s/X).
+    /// Length of the nofeedback timer: max(4R, 2s/X).
     pub(crate) fn timeout(&self, s: impl Into<Segment>) -> Duration {
         let s = s.into();
         let two_packets = self.allowed(s).interval(s.bytes) * 2;
@@ -136,8 +137,8 @@ impl RateControl {
         }
     }
 
-    /// Bytes that leave at X in 4R. RFC 5348 has the nofeedback timer expire then; where it waits
-    /// longer, because hosts pause for longer than that, there is this limit instead.
+    /// Number of bytes sent at X in 4R. In RFC 5348 the nofeedback timer expires then. If the timer
+    /// is longer, because hosts pause for longer than that, this limit applies instead.
     pub(crate) fn unheard_limit(&self, s: impl Into<Segment>) -> Option<u64> {
         let span = self.rtt.map(|rtt| rtt * 4).filter(|span| *span < self.least_timeout)?;
         Some(self.allowed(s).bytes_in(span))
@@ -151,7 +152,7 @@ impl RateControl {
         Rate::of(u64::from(window), rtt).without_headers(s)
     }
 
-    /// s/t_mbi. Packets may be larger than s; one of these leaves in t_mbi, too.
+    /// s/t_mbi. For packets larger than s, one of them in t_mbi.
     fn lowest(s: Segment) -> Rate {
         if s.bytes > s.nominal {
             return Rate::lowest(s.bytes);
@@ -173,30 +174,30 @@ impl RateControl {
         self.last_doubled = now;
     }
 
-    /// The segment size became known only now: the initial rate follows it.
+    /// The segment size has only now become known. The initial rate depends on it.
     pub(crate) fn on_first_segment(&mut self, s: impl Into<Segment>) {
         if let (Some(rtt), false) = (self.rtt, self.has_feedback) {
             self.x = Some(Self::initial_rate(s.into(), rtt));
         }
     }
 
-    /// Quick-Start: X is not less than this.
+    /// Quick-Start succeeded: raises X to at least this rate.
     pub(crate) fn raise(&mut self, rate: Rate) {
         self.x = self.x.map(|x| x.max(rate));
     }
 
-    /// Quick-Start failed in silence: X is not more than this.
+    /// Quick-Start got no feedback: lowers X to at most this rate.
     pub(crate) fn lower(&mut self, rate: Rate) {
         self.x = self.x.map(|x| x.min(rate));
     }
 
-    /// The first data packet left: from here on Infinity grows old.
+    /// The first data packet was sent. From now on, Infinity in X_recv_set grows older.
     pub(crate) fn on_data_sent(&mut self, now: Instant) {
         self.x_recv_set.get_or_insert_with(|| XRecvSet::new(now));
     }
 
     //= 5348-4.3-1
-    /// Feedback arrived.
+    /// Processes feedback.
     pub(crate) fn on_feedback(&mut self, now: Instant, report: &Report, s: impl Into<Segment>) {
         let s = s.into();
         let had_rtt = self.rtt.is_some();
@@ -207,8 +208,8 @@ impl RateControl {
         self.has_feedback = true;
         self.loss_event_rate = report.loss_event_rate;
         let Some(rtt) = self.rtt else { return };
-        // The first report is zero whatever arrived, and says nothing. A later zero shows that a
-        // loss before a silence of ours was noticed only in it.
+        // The first report is always zero and means nothing. A later zero means that a loss before
+        // a pause of ours was only detected during the pause.
         let recv_limit = match report.x_recv == Rate::default() && is_first {
             true => Rate::MAX,
             false => self.limit_by_receiver(now, report, rtt),
@@ -219,7 +220,8 @@ impl RateControl {
         }
         if self.loss_event_rate > 0.0 {
             let x_bps = equation::throughput(s.nominal, rtt, self.loss_event_rate);
-            // What the receiver reports is data alone, and so is the limit that follows from it.
+            // The receiver reports the rate of data alone, so the limits derived from it have no
+            // headers.
             self.x_bps = x_bps.without_headers(s);
             if had_rtt {
                 self.x = Some(self.x_bps.min(recv_limit).max(Self::lowest(s)));
@@ -233,7 +235,7 @@ impl RateControl {
 
     //= 5348-4.3-2
     //= 5348-4.5-2
-    /// R, and the mean of square roots, with q = q2 = 0.9.
+    /// Updates R and the mean of square roots, with q = q2 = 0.9.
     fn take_rtt(&mut self, sample: Duration) {
         let root = libm::sqrt(sample.as_secs_f64());
         let mean = match (self.rtt, self.square_roots) {
@@ -250,7 +252,7 @@ impl RateControl {
         self.min_rtt = Some(self.min_rtt.map_or(sample, |min| min.min(sample)));
     }
 
-    /// recv_limit, from X_recv_set with the new receive rate in it.
+    /// recv_limit, after adding the new receive rate to X_recv_set.
     fn limit_by_receiver(&mut self, now: Instant, report: &Report, rtt: Duration) -> Rate {
         let set = self.x_recv_set.get_or_insert_with(|| XRecvSet::new(now));
         if report.data_limited {
@@ -267,8 +269,8 @@ impl RateControl {
     }
 
     //= 5348-4.4-1
-    /// The nofeedback timer expired. `idle`: nothing was sent since it was set. Returns
-    /// whether the rate was cut.
+    /// The nofeedback timer expired. `idle` means that nothing was sent since it was set. Returns
+    /// whether the rate was reduced.
     pub(crate) fn on_no_feedback(
         &mut self,
         now: Instant,

@@ -4,21 +4,21 @@ use udccp_base::{Duration, Instant};
 
 use super::Rate;
 
-/// Feedback times remembered: enough to look back a round-trip time when losses made several
-/// reports in it. Where a round-trip time is believed to be longer than all of them, the rate is
-/// that of the time that they cover.
+/// Number of feedback times to remember: enough to look back a round-trip time if losses caused
+/// several reports in it. If the round-trip time is believed to be longer than all of them, the
+/// rate is measured over the time that they cover.
 const MARKS: usize = 8;
 
-/// Counts data, and measures from one report to another that is a round-trip time away or more.
+/// Counts data, and measures the rate since a report that is at least about a round-trip time old.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReceiveRate {
     bytes: u64,
     packets: u64,
-    /// When the first data since the newest report arrived.
+    /// Arrival of the first data since the newest report.
     resumed: Option<Instant>,
-    /// Time of each report, without silences, and the bytes before it, newest first.
+    /// Time of each report, minus silences, and the bytes received before it. Newest first.
     marks: [Option<(Instant, u64)>; MARKS],
-    /// Silences so far, in whole round-trip times.
+    /// Total silence so far, in whole round-trip times.
     silence: Duration,
     largest: Rate,
 }
@@ -31,16 +31,16 @@ impl ReceiveRate {
         self.packets += 1;
     }
 
-    /// Mean size of the data packets, at least 1.
+    /// Mean size of the data packets in bytes, at least 1.
     pub(crate) fn mean_size(&self) -> u32 {
         u32::try_from(self.bytes / self.packets.max(1)).unwrap_or(u32::MAX).max(1)
     }
 
     //= 5348-6.2-1
-    /// The rate since the newest report that is (all but an eighth of) a round-trip time old; zero
-    /// before the first report. Whole round-trip times of silence before the data came do not
-    /// count, since a feedback timer ended in each of them: a sender that spoke again after a pause
-    /// sends no less than a packet in two round-trip times.
+    /// The rate since the newest report that is at least seven eighths of a round-trip time old.
+    /// Zero before the first report. Whole round-trip times of silence before the data do not
+    /// count, because a feedback timer expired in each of them. A sender that resumes after a pause
+    /// therefore sends at least one packet in two round-trip times.
     pub(crate) fn rate(&self, now: Instant, rtt: Duration) -> Rate {
         let enough = rtt / 8 * 7;
         let busy = now - self.silence - self.new_silence(now, rtt);
@@ -53,7 +53,7 @@ impl ReceiveRate {
         Rate::of(self.bytes - before, span)
     }
 
-    /// Round-trip times of silence since the newest report, all but what leaves one to measure in.
+    /// Silence since the newest report in whole round-trip times, except one to measure in.
     fn new_silence(&self, now: Instant, rtt: Duration) -> Duration {
         let (Some((at, _)), Some(resumed)) = (self.marks[0], self.resumed) else {
             return Duration::ZERO;
@@ -66,7 +66,7 @@ impl ReceiveRate {
         rtt * rounds(resumed - newest).min(rounds(now - newest).saturating_sub(1))
     }
 
-    /// A report of `rate` leaves, which was measured with this round-trip time.
+    /// A report of `rate`, measured with this round-trip time, is sent.
     pub(crate) fn on_report(&mut self, now: Instant, rtt: Duration, rate: Rate) {
         self.silence += self.new_silence(now, rtt);
         self.resumed = None;

@@ -1,40 +1,41 @@
-//! Bounds how small a round-trip time a peer may report.
+//! Limits how small a round-trip time the peer may report.
 
 use udccp_base::{Duration, Instant};
 
-/// How long the least round-trip time stands.
+/// How long a minimum is used.
 const STANDS: Duration = Duration::from_secs(10);
-/// Measurements in a row that have to be less than half of it before it falls so far.
+/// Number of consecutive measurements below half of the floor that it takes to lower it that far.
 const WITNESSES: u8 = 3;
 
-/// The least round-trip time that our own clock measured on the path lately: from a packet to its
-/// acknowledgement, the receiver's wait included. No sample is taken for less, whatever Elapsed
+/// The minimum that our own clock recently measured on the path, from sending a packet to its
+/// acknowledgement, including the receiver's delay. No smaller sample is accepted, whatever Elapsed
 /// Time or Timestamp Echo the peer reports.
 ///
-/// A packet that overtakes the others on a path that reorders is acknowledged after next to no
-/// time. So a far smaller time than before has to be seen three times in a row. An acknowledgement
-/// waits for as long as a receiver sleeps. So what stood is not forgotten for one measurement.
+/// On a path that reorders, a packet that overtakes others is acknowledged after almost no time. A
+/// much smaller time must therefore be measured three times in a row. If a receiver sleeps, its
+/// acknowledgement is late by that time. One measurement is therefore not enough to replace the
+/// minimum.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RttFloor {
     least: Option<Duration>,
-    /// The least of the span before.
+    /// The minimum of the previous period.
     before: Option<Duration>,
     since: Instant,
-    /// `least` is of two measurements or more.
+    /// Whether `least` is based on two or more measurements.
     is_confirmed: bool,
-    /// Measurements in a row of less than half, and the largest of them.
+    /// Number of consecutive measurements below half of the floor. Below, the largest of them.
     witnesses: u8,
     largest: Duration,
 }
 
 impl RttFloor {
-    /// The floor; zero before anything was measured.
+    /// The floor. Zero before the first measurement.
     pub(crate) fn get(&self) -> Duration {
         let least = self.least.into_iter().chain(self.before).min();
         least.unwrap_or_default()
     }
 
-    /// Our clock measured this, the receiver's wait included.
+    /// Records a measurement by our clock, including the receiver's delay.
     pub(crate) fn measured(&mut self, now: Instant, total: Duration) {
         if self.is_confirmed && now - self.since >= STANDS {
             (self.before, self.least, self.is_confirmed) = (self.least, None, false);

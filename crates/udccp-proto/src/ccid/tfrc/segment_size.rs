@@ -1,13 +1,13 @@
 //! Estimates the segment size s of the throughput equation.
 
-/// Sizes that go into the allowed rate.
+/// Sizes that determine the allowed rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Segment {
-    /// Data in a packet, in the mean, bytes.
+    /// Mean size of the data in a packet, in bytes.
     pub(crate) bytes: u32,
     /// s of the throughput equation.
     pub(crate) nominal: u32,
-    /// Headers that the allowed rate pays for as well, bytes.
+    /// Bytes of headers that count against the allowed rate.
     pub(crate) header: u32,
 }
 
@@ -18,30 +18,30 @@ impl From<u32> for Segment {
     }
 }
 
-/// Loss intervals that the mean covers (RFC 5348 section 4.1).
+/// Number of loss intervals in the mean (RFC 5348 section 4.1).
 const INTERVALS: usize = 4;
 
 /// Mean size of the data packets sent in the last four loss intervals.
 ///
-/// An interval ends here when its successor is reported, which is a round-trip time after it
+/// An interval ends here when its successor is reported, a round-trip time after the successor
 /// began.
 #[derive(Clone, Debug)]
 pub(crate) struct SegmentSize {
     /// Bytes and packets of each interval, newest first.
     sums: [(u64, u64); INTERVALS],
-    /// All of them.
+    /// The sum over all intervals.
     total: (u64, u64),
-    /// Their mean in bytes, at least 1; before anything was sent, what is expected.
+    /// Their mean in bytes, at least 1. Before anything was sent, the expected size.
     mean: u32,
 }
 
 impl SegmentSize {
-    /// Nothing was sent yet; `first` bytes are expected.
+    /// Creates an estimate. Before anything was sent, it is `first` bytes.
     pub(crate) fn new(first: u32) -> Self {
         Self { sums: [(0, 0); INTERVALS], total: (0, 0), mean: first.max(1) }
     }
 
-    /// Expects the first packet to have this size.
+    /// Sets the expected size of the first packet.
     pub(crate) fn expect(&mut self, bytes: u32) {
         if !self.is_measured() {
             self.mean = bytes.max(1);
@@ -49,20 +49,20 @@ impl SegmentSize {
     }
 
     //= 5348-4.1-3
-    /// A data packet left.
+    /// A data packet was sent.
     pub(crate) fn on_sent(&mut self, bytes: u32) {
         let is_mean = bytes == self.mean;
         let bytes = u64::from(bytes);
         self.sums[0].0 += bytes;
         self.sums[0].1 += 1;
         self.total = (self.total.0 + bytes, self.total.1 + 1);
-        // Another packet of the mean leaves the mean as it is, rounded down or not.
+        // A packet of the mean size does not change the mean, even if that was rounded down.
         if !is_mean {
             self.update_mean();
         }
     }
 
-    /// A loss event was reported: a new interval begins.
+    /// A loss event was reported, so a new interval begins.
     pub(crate) fn on_loss_event(&mut self) {
         if self.sums[0].1 > 0 {
             let (bytes, packets) = self.sums[INTERVALS - 1];
@@ -73,7 +73,7 @@ impl SegmentSize {
         }
     }
 
-    /// Whether data was sent.
+    /// Whether data has been sent.
     pub(crate) fn is_measured(&self) -> bool {
         self.total.1 > 0
     }
@@ -100,7 +100,7 @@ mod tests {
         let mut size = SegmentSize::new(1000);
         size.expect(500);
         assert_eq!(size.bytes(), 500);
-        // An interval in which nothing was sent is none.
+        // An interval in which nothing was sent does not count.
         size.on_loss_event();
         assert_eq!(size.bytes(), 500);
         for bytes in [100, 200, 300, 400] {

@@ -1,40 +1,40 @@
-//! Records what was sent, and when: for round-trip times and for checking what the receiver
-//! reports.
+//! Records which packets were sent and when, to measure round-trip times and to check the
+//! receiver's reports.
 
 use std::collections::VecDeque;
 
 use udccp_base::Instant;
 use udccp_wire::Seqno;
 
-/// Packets remembered at most, 24 bytes each. Where more are unacknowledged, every second one is
-/// remembered, or every fourth, and so on: times are then wrong by a thousandth of what is in
-/// flight, and memory has a bound that no peer can move.
+/// Largest number of packets to store, 24 bytes each. If more are unacknowledged, only every second
+/// one is stored, or every fourth, and so on. Times are then wrong by up to a thousandth of the
+/// packets in flight, and no peer can make the log grow further.
 const MAX_PACKETS: usize = 2048;
-/// Window counter steps remembered: at four a round-trip time, some 250 of those.
+/// Largest number of window counter steps to store. With four per round-trip time, they cover about
+/// 250 round-trip times.
 const MAX_STEPS: usize = 1024;
-/// Steps of the last two round-trip times, about.
+/// Number of steps in about the last two round-trip times.
 const RECENT_STEPS: usize = 8;
 
-/// One packet.
+/// A packet that was sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
-    /// Its number.
+    /// Its sequence number.
     pub(crate) seq: Seqno,
-    /// When it left.
+    /// When it was sent.
     pub(crate) at: Instant,
-    /// Data packets sent so far, this one included.
+    /// Number of data packets sent so far, including this one.
     pub(crate) data: u64,
 }
 
-/// The packets sent since the newest that the peer acknowledged, and where the window counter
-/// stepped before that.
+/// The packets sent since the newest acknowledged one, and earlier steps of the window counter.
 #[derive(Clone, Debug)]
 pub(crate) struct SentLog {
-    /// Ascending; the newest packet is always there.
+    /// In ascending order. The newest packet is always stored.
     packets: VecDeque<Sent>,
-    /// Of the others, those whose numbers are multiples of this are there.
+    /// Other packets are stored if their sequence numbers are multiples of this.
     stride: u64,
-    /// First packet with each value of the window counter, and when it left.
+    /// The first packet with each value of the window counter, and when it was sent.
     steps: VecDeque<(Seqno, u64, Instant)>,
     first: Option<Seqno>,
 }
@@ -46,8 +46,8 @@ impl Default for SentLog {
 }
 
 impl SentLog {
-    /// A packet left with this window counter, which is not taken modulo 16. Its number is greater
-    /// than all before.
+    /// Records a sent packet with its window counter, which is without modulus. Its sequence number
+    /// is greater than all before.
     pub(crate) fn push(&mut self, sent: Sent, counter: u64) {
         self.first.get_or_insert(sent.seq);
         if self.steps.back().is_none_or(|&(_, last, _)| last != counter) {
@@ -73,19 +73,18 @@ impl SentLog {
         self.packets.back()
     }
 
-    /// The number of the first packet ever.
+    /// The sequence number of the first packet ever sent.
     pub(crate) fn first(&self) -> Option<Seqno> {
         self.first
     }
 
-    /// A packet that was sent, or the nearest one remembered before it; `None` where that is
-    /// forgotten.
+    /// The packet, or the nearest stored one before it. `None` if that has been removed.
     pub(crate) fn get(&self, seq: Seqno) -> Option<&Sent> {
         let after = self.packets.partition_point(|sent| sent.seq.at_most(seq));
         self.packets.get(after.checked_sub(1)?)
     }
 
-    /// Forgets the packets before `seq`.
+    /// Removes the packets before `seq`.
     pub(crate) fn forget_before(&mut self, seq: Seqno) {
         while self.packets.get(1).is_some_and(|second| second.seq.at_most(seq)) {
             self.packets.pop_front();
@@ -95,20 +94,21 @@ impl SentLog {
         }
     }
 
-    /// The window counter that a packet had; `None` where that is forgotten.
+    /// The window counter of a packet. `None` if that has been removed.
     pub(crate) fn counter(&self, seq: Seqno) -> Option<u64> {
         self.step(seq).map(|(counter, _)| counter)
     }
 
-    /// When a packet left, to a quarter of a round-trip time; `None` where that is forgotten.
+    /// When a packet was sent, to within a quarter of a round-trip time. `None` if that has been
+    /// removed.
     pub(crate) fn time(&self, seq: Seqno) -> Option<Instant> {
         self.step(seq).map(|(_, at)| at)
     }
 
     fn step(&self, seq: Seqno) -> Option<(u64, Instant)> {
         let is_at_most = |&(first, ..): &(Seqno, u64, Instant)| first.at_most(seq);
-        // Mostly it is one of the last round-trip time. A search in the whole would touch memory
-        // that no other packet does.
+        // The step is usually from the last round-trip time. A binary search of all steps would
+        // touch memory that is not in the cache.
         let recent = self.steps.iter().rev().take(RECENT_STEPS).find(|step| is_at_most(step));
         let step = match recent {
             Some(step) => step,
@@ -120,7 +120,7 @@ impl SentLog {
         Some((step.1, step.2))
     }
 
-    /// Room taken for what is remembered.
+    /// Memory used by the log.
     #[cfg(test)]
     pub(crate) fn memory_bytes(&self) -> usize {
         let step = size_of::<(Seqno, u64, Instant)>();
@@ -135,6 +135,6 @@ impl SentLog {
 }
 
 fn is_kept(seq: Seqno, stride: u64) -> bool {
-    // A power of two.
+    // `stride` is a power of two.
     seq.value() & (stride - 1) == 0
 }

@@ -1,4 +1,4 @@
-//! Counts the window counter that data packets carry in CCVal (RFC 4342 section 8.1).
+//! Computes the window counter, which data packets carry in CCVal (RFC 4342 section 8.1).
 
 use udccp_base::{Duration, Instant};
 
@@ -7,18 +7,18 @@ const MAX_STEP: u64 = 5;
 /// Quarters in a round-trip time.
 const QUARTERS: u64 = 4;
 
-/// A clock that ticks every quarter of a round-trip time. Kept without the modulus.
+/// A clock that ticks every quarter of a round-trip time. It is stored without the modulus.
 ///
-/// RFC 4342 sets last_WC_time to the time of sending, which throws away what is left of a quarter:
-/// with two packets in a round-trip time that clock has half the speed, loss events last two
-/// round-trip times, and the loss event rate comes out too low. Here what is left is kept.
+/// RFC 4342 sets last_WC_time to the time of sending, which discards the remainder of a quarter.
+/// With two packets per round-trip time, that clock runs at half speed, loss events last two
+/// round-trip times, and the loss event rate is too low. This clock keeps the remainder.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WindowCounter {
     /// last_WC.
     last: u64,
-    /// When the clock came to `last`.
+    /// When the clock reached `last`.
     since: Option<Instant>,
-    /// What the last packet had.
+    /// The value in the last packet.
     sent: u64,
 }
 
@@ -27,12 +27,12 @@ impl WindowCounter {
     //= 5348-3.2.1-3
     //= 5348-5.2-1
     //= 4342-8.1-2
-    /// The value for a packet that leaves now.
+    /// The value for a packet that is sent now.
     pub(crate) fn next(&mut self, now: Instant, rtt: Duration) -> u64 {
         let since = *self.since.get_or_insert(now);
         let quarter = (rtt / QUARTERS).as_nanos().max(1);
         let passed = (now - since).as_nanos();
-        // Most packets leave in the quarter of the packet before, and are spared the division.
+        // Most packets are sent in the same quarter as the packet before, and need no division.
         let quarters = if passed < quarter { 0 } else { passed / quarter };
         self.last += quarters.min(MAX_STEP);
         self.since = match quarters {
@@ -46,7 +46,7 @@ impl WindowCounter {
     }
 
     //= 4342-8.1-3
-    /// A packet with this value was acknowledged: a round-trip time has passed since it left.
+    /// A packet with this value was acknowledged: a round-trip time has passed since it was sent.
     pub(crate) fn on_ack(&mut self, now: Instant, counter: u64, rtt: Duration) {
         let since = self.since.unwrap_or(now);
         let quarter = (rtt / QUARTERS).as_nanos().max(1);

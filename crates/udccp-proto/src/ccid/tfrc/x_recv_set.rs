@@ -5,7 +5,7 @@ use udccp_base::{Duration, Instant};
 
 use super::Rate;
 
-/// Values held at most, N of RFC 5348 section 8.2.2.
+/// Largest number of values, N of RFC 5348 section 8.2.2.
 const SIZE: usize = 3;
 
 /// The last few receive rates, with the times of their reports. Starts as {Infinity}.
@@ -18,7 +18,7 @@ pub(crate) struct XRecvSet {
 impl XRecvSet {
     //= 5348-1-1
     //= 5348-4.3-1
-    /// {Infinity}, which counts as reported at `now`.
+    /// {Infinity}, as if reported at `now`.
     pub(crate) fn new(now: Instant) -> Self {
         Self { items: [(Rate::MAX, now); SIZE], len: 1 }
     }
@@ -28,7 +28,7 @@ impl XRecvSet {
         self.items[..self.len].iter().map(|&(rate, _)| rate).max().unwrap_or_default()
     }
 
-    /// Adds a value and forgets those older than two round-trip times (Update X_recv_set).
+    /// Adds a value, and removes values older than two round-trip times (Update X_recv_set).
     pub(crate) fn update(&mut self, now: Instant, x_recv: Rate, rtt: Duration) {
         let mut kept = [(x_recv, now); SIZE];
         let mut len = 1;
@@ -41,7 +41,7 @@ impl XRecvSet {
         (self.items, self.len) = (kept, len);
     }
 
-    /// Keeps the largest value alone, Infinity left out (Maximize X_recv_set).
+    /// Keeps only the largest value, ignoring Infinity (Maximize X_recv_set).
     pub(crate) fn maximize(&mut self, now: Instant, x_recv: Rate) {
         let old = self.items[..self.len].iter().map(|&(rate, _)| rate);
         let largest = old.filter(|&rate| rate != Rate::MAX).chain([x_recv]).max();
