@@ -4,26 +4,26 @@ use udccp_wire::{LossInterval, OptionRef, RawOptions, Seqno};
 
 use crate::ccid::AckInfo;
 
-/// Loss intervals that are of any use: NINTERVAL + 1.
+/// Largest number of loss intervals that are used: NINTERVAL + 1.
 pub(crate) const MOST_INTERVALS: usize = 9;
 
-/// What an acknowledgement carries in CCID 3's own options.
+/// The contents of CCID 3's own options in an acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Options {
     /// Bytes per second.
     pub(crate) receive_rate: Option<u32>,
-    /// Data packets for each loss event; `u32::MAX` where there was none.
+    /// Data packets per loss event; `u32::MAX` if there was no loss.
     pub(crate) loss_event_rate: Option<u32>,
     /// Skip Length.
     pub(crate) skip: u8,
     intervals: [LossInterval; MOST_INTERVALS],
     known: usize,
-    /// Drop Counts of the intervals; CCID 4 has them.
+    /// Drop Counts of the intervals (CCID 4 only).
     drops: [u32; MOST_INTERVALS],
     counted: usize,
 }
 
-/// Packets of an interval.
+/// Number of packets in an interval.
 pub(crate) fn length_of(interval: &LossInterval) -> u64 {
     u64::from(interval.lossless_length) + u64::from(interval.loss_length)
 }
@@ -68,8 +68,8 @@ impl Options {
     //= 5622-8.7-4
     //= 5622-8.7-6
     //= 5622-8.7-8
-    /// Lost or marked packets of an interval: no more than its lossy part is long, and as many
-    /// where nothing was reported.
+    /// Number of lost or marked packets in an interval, at most the length of its lossy part. If no
+    /// count was reported, all of that part.
     pub(crate) fn drops(&self, index: usize) -> u32 {
         let most = self.intervals[index].loss_length;
         self.drops[..self.counted].get(index).map_or(most, |&count| count.min(most))
@@ -84,8 +84,8 @@ impl Options {
         }
     }
 
-    /// Leaves out what was sent before packet `first`, by another sender half, whose path is not
-    /// ours: the interval that reaches back beyond it begins there, without a loss.
+    /// Removes what another sender half sent over another path, before packet `first`. An interval
+    /// that extends beyond `first` now begins there, without a loss.
     pub(crate) fn leave_out_before(&mut self, ackno: Seqno, first: Seqno) {
         let mut end = ackno.sub(u64::from(self.skip)).next();
         for i in 0..self.known {
@@ -104,7 +104,7 @@ impl Options {
         }
     }
 
-    /// Loss intervals, newest first; empty where there is no such option.
+    /// Loss intervals, newest first. Empty if there is no such option.
     pub(crate) fn intervals(&self) -> &[LossInterval] {
         &self.intervals[..self.known]
     }

@@ -24,7 +24,7 @@ pub use sender::Ccid3Sender;
 /// The CCID's number.
 pub const NUMBER: u8 = 3;
 
-/// Features that make the receiver's work easier. Data need not wait for them.
+/// Features that simplify the receiver. Data need not wait for them.
 pub const NEEDED_FEATURES: &[FeatureNeed] = &[
     FeatureNeed {
         feature: FeatureNumber::SEND_LEV_RATE,

@@ -1,4 +1,5 @@
-//! The receiver half: finds loss events and reports (RFC 4342 section 6, RFC 5348 section 6).
+//! The receiver half: detects loss events and sends feedback (RFC 4342 section 6, RFC 5348 section
+//! 6).
 
 use udccp_base::{Duration, Instant};
 use udccp_wire::{LossInterval, OptionRef, Seqno};
@@ -10,63 +11,63 @@ use crate::ccid::tfrc::{
 };
 use crate::ccid::{CcidReceiver, Feedback, OptionSink, ReceivedInfo, ReceiverMetrics};
 
-/// The round-trip time taken where none is known (RFC 4340 section 3.4).
+/// The round-trip time to assume while it is unknown (RFC 4340 section 3.4).
 const DEFAULT_RTT: Duration = Duration::from_millis(200);
-/// Silence after which the sender is quiescent, at least (RFC 4342 section 6.4).
+/// Shortest silence after which the sender is quiescent (RFC 4342 section 6.4).
 const QUIESCENT_AFTER: Duration = Duration::from_millis(200);
 /// Unit of the Elapsed Time option (RFC 4340 section 13.2).
 const ELAPSED_UNIT: Duration = Duration::from_micros(10);
 /// Counter steps in a round-trip time.
 const ONE_RTT: u8 = 4;
-/// The longest first loss interval, which its field holds.
+/// The longest first loss interval that fits into its field.
 const LONGEST_INTERVAL: f64 = 16_777_215.0;
-/// Least rate that the first loss interval stands for, packets in a round-trip time.
+/// Lowest rate that determines the first loss interval, in packets per round-trip time.
 const LEAST_TARGET: f64 = 0.5;
 /// Bytes of a Drop Count.
 const COUNT_LEN: usize = 3;
 /// Elapsed Time, Receive Rate, Loss Event Rate.
 const FIXED_OPTIONS: usize = 6 + 6 + 6;
 
-/// The receiver half of CCID 3: feedback whenever the window counter shows that a round-trip time
-/// has passed, at once for a new loss event, and after five quarters of a round-trip time where
-/// data stops in between.
+/// The receiver half of CCID 3. It sends feedback when the window counter shows that a round-trip
+/// time has passed, at once for a new loss event, and after five quarters of a round-trip time if
+/// data stops before.
 #[derive(Clone, Debug)]
 pub struct Ccid3Receiver {
     ccid: u8,
-    /// What CCID 4 does otherwise.
+    /// The differences of CCID 4.
     small: Option<SmallPackets>,
     history: LossHistory,
     rate: ReceiveRate,
     counter_rtt: CounterRtt,
-    /// Unknown before the handshake or the counter gives one.
+    /// `None` until the handshake or the counter gives a sample.
     rtt: Option<Duration>,
-    /// The packet with the greatest number, and when it arrived.
+    /// The packet with the greatest sequence number, and its arrival time.
     newest: Option<(Seqno, Instant)>,
     /// The last packet of the path before this one.
     of_other_path: Option<Seqno>,
-    /// Greatest window counter at the last feedback, and now.
+    /// The greatest window counter at the last feedback. Below, the greatest so far.
     last_counter: Option<u8>,
     counter: u8,
     /// Data arrived since the last feedback.
     has_news: bool,
-    /// The sender should hear of it at once.
+    /// Something must be reported to the sender at once.
     is_due: bool,
     last_feedback: Option<Instant>,
     deadline: Option<Instant>,
     last_data: Option<Instant>,
-    /// What the options being written report; `None` where they did not fit.
+    /// The receive rate in the options being written; `None` if they did not fit.
     written: Option<Rate>,
-    /// They were due and did not fit.
+    /// Options were due but did not fit.
     had_no_room: bool,
 }
 
 impl Ccid3Receiver {
-    /// A receiver that has seen nothing.
+    /// Creates a receiver before the first packet.
     pub fn new(config: &Ccid3Config) -> Self {
         Self::with(NUMBER, config, None)
     }
 
-    /// A receiver of CCID 3 or, for small packets, of CCID 4.
+    /// Creates a receiver of CCID 3, or of CCID 4 for small packets.
     pub(crate) fn with(ccid: u8, config: &Ccid3Config, small: Option<SmallPackets>) -> Self {
         Self {
             ccid,
@@ -94,7 +95,7 @@ impl Ccid3Receiver {
         self.history.rate()
     }
 
-    /// The round-trip time as far as the receiver knows it.
+    /// The round-trip time, or the default if the receiver does not know it.
     pub fn rtt(&self) -> Duration {
         self.rtt.unwrap_or(DEFAULT_RTT)
     }
@@ -106,8 +107,9 @@ impl Ccid3Receiver {
         if in_order {
             if let Some(sample) = self.counter_rtt.on_data(now, packet.seq, packet.ccval, self.rtt)
             {
-                // The first counts alone: a sender of less than a packet in a round-trip time gives
-                // no more, so that what is wrong with it would stay.
+                // The first sample is not averaged with the default. A sender of less than one
+                // packet per round-trip time gives no more samples, and the error of such an
+                // average would stay.
                 self.rtt = Some(self.rtt.map_or(sample, |rtt| (rtt * 9 + sample) / 10));
             }
             self.counter = packet.ccval;
@@ -124,7 +126,7 @@ impl Ccid3Receiver {
 
     //= 5622-8.7-2
     //= 5622-8.7-3
-    /// The data of Dropped Packets, and its length.
+    /// The data of Dropped Packets, and its length in bytes.
     fn drop_counts(&self) -> ([u8; (NINTERVAL + 1) * COUNT_LEN], usize) {
         let mut bytes = [0; (NINTERVAL + 1) * COUNT_LEN];
         let mut len = 0;
@@ -135,7 +137,7 @@ impl Ccid3Receiver {
         (bytes, len)
     }
 
-    /// Bytes of options that a feedback packet needs.
+    /// Bytes of options in a feedback packet.
     fn options_len(&self) -> usize {
         let intervals = self.history.report().1.count();
         let counts = if self.small.is_some() { 2 + intervals * COUNT_LEN } else { 0 };
@@ -148,7 +150,7 @@ impl Ccid3Receiver {
 //= 5348-6.3.1-2
 //= 5348-6.3.1-4
 //= 4828-1-1
-/// The interval that gives the rate at which the first loss came (RFC 5348 section 6.3.1).
+/// The length that gives the receive rate at the first loss (RFC 5348 section 6.3.1).
 fn first_interval(
     rate: &ReceiveRate,
     small: Option<&SmallPackets>,
@@ -161,7 +163,7 @@ fn first_interval(
     let measured = rate.largest().max(rate.rate(now, rtt));
     let target = measured.with_headers(s).max(floor);
     let p = equation::loss_event_rate(s.nominal, rtt, target);
-    // The rate may be so high that no loss event rate is small enough.
+    // The rate may be so high that even the smallest loss event rate is too large.
     (1.0 / p).min(LONGEST_INTERVAL) as u32
 }
 
@@ -171,7 +173,7 @@ impl CcidReceiver for Ccid3Receiver {
     }
 
     fn on_packet(&mut self, now: Instant, packet: &ReceivedInfo) {
-        // What comes late from the path before says nothing of this one.
+        // Late packets of the previous path say nothing about this one.
         if self.of_other_path.is_some_and(|last| !packet.seq.is_after(last)) {
             return;
         }
@@ -191,8 +193,8 @@ impl CcidReceiver for Ccid3Receiver {
         let (rate, rtt, small) = (&self.rate, self.rtt(), self.small.as_ref());
         let first = || first_interval(rate, small, now, rtt);
         let change = self.history.on_packet(arrived, &first);
-        // A loss that only acknowledgements show waits for the data that follows it: a report
-        // without data would report that nothing arrives (RFC 5348 section 6.2).
+        // A loss that shows only in acknowledgements waits for the next data. A report without data
+        // would report that nothing arrives (RFC 5348 section 6.2).
         //= 5348-6-2
         self.is_due |= change.new_event || change.removed_event;
     }
@@ -238,7 +240,7 @@ impl CcidReceiver for Ccid3Receiver {
         let (counts, counts_len) = self.drop_counts();
         let elapsed = OptionRef::ElapsedTime(u32::try_from(units).unwrap_or(u32::MAX));
         let fits = sink.option(&elapsed) && sink.option(&OptionRef::ReceiveRate(rate));
-        // Where a packet has no room for all intervals, the newest have to do.
+        // If a packet has no space for all intervals, only the newest are reported.
         let report = |n| OptionRef::LossIntervals { skip_length, intervals: &bytes[..n] };
         while fits && len > 0 && !sink.option(&report(len)) {
             len -= LossInterval::LEN;
@@ -257,7 +259,7 @@ impl CcidReceiver for Ccid3Receiver {
 
     fn on_feedback_sent(&mut self, now: Instant, _seq: Seqno) {
         if core::mem::take(&mut self.had_no_room) {
-            // Still owed, but another packet at once would have no more room.
+            // Feedback is still due, but another packet now would have no more space.
             self.is_due = false;
             self.deadline = Some(now + self.rtt());
         }
@@ -274,8 +276,8 @@ impl CcidReceiver for Ccid3Receiver {
         self.rtt = Some(rtt.max(Duration::from_nanos(1_000)));
     }
 
-    /// The peer may know nothing of it: a rate of zero, as in the first report of all, would stop
-    /// it. So the first report is of what arrives from now on.
+    /// The peer may not know that the path has changed, and a receive rate of zero, as in a first
+    /// report, would stop it. The next report therefore covers only what arrives from now on.
     fn on_path_changed(&mut self, now: Instant, newest: Option<(Seqno, Instant)>) {
         self.rate.on_report(now, self.rtt(), Rate::default());
         self.newest = newest;

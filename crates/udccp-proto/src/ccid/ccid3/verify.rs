@@ -7,35 +7,35 @@ use super::feedback::{MOST_INTERVALS, Options, length_of};
 use crate::ccid::probes::Probes;
 use crate::ccid::tfrc::{LossAverage, NDUPACK, SHORT_ROUNDS, SentLog, SmallPackets};
 
-/// Numbers before the first packet that this half sent: the handshake's.
+/// Number of sequence numbers before the first packet of this half, for the handshake.
 const HANDSHAKE_NUMBERS: u64 = 64;
-/// Counter steps of one loss event, and one for the packet that a step comes with.
+/// Counter steps of one loss event, plus one for the packet that a step comes with.
 const LONGEST_EVENT: u64 = 5;
-/// Packets reported corrupt that are remembered.
+/// Largest number of corrupt packets to remember.
 const MAX_CORRUPT: usize = 16;
 
-/// Why a Loss Intervals option is not believed.
+/// Why a Loss Intervals option is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lie {
     /// It reaches back before the first packet.
     BeforeFirst,
-    /// It leaves out more than the packets that may yet arrive.
+    /// It skips more packets than may still arrive.
     SkipsTooMuch,
     /// An interval has more data packets than packets.
     MoreDataThanPackets,
-    /// It has no interval at all.
+    /// It has no interval.
     Empty,
 }
 
-/// A loss event as the sender has it, newest first.
+/// A loss event in the sender's record, newest first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Event {
     start: Seqno,
-    /// Data packets from its start to the next event's.
+    /// Data packets from its start to the start of the next event.
     data: u32,
-    /// Of those, packets lost or marked.
+    /// How many of those were lost or marked.
     drops: u32,
-    /// Whether it and what follows lasted two round-trip times at most.
+    /// Whether it lasted at most two round-trip times, including what follows it.
     is_short: bool,
 }
 
@@ -45,12 +45,12 @@ impl Event {
     }
 }
 
-/// What the sender knows of its packets.
+/// What the sender knows about its packets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sending<'a> {
     pub(crate) log: &'a SentLog,
     pub(crate) rtt: Duration,
-    /// The most that the interval before the first loss is believed to be.
+    /// Upper limit for the interval before the first loss.
     pub(crate) first_at_most: u32,
 }
 
@@ -58,27 +58,27 @@ pub(crate) struct Sending<'a> {
 #[derive(Clone, Debug)]
 pub(crate) struct Verifier {
     average: LossAverage,
-    /// Where the intervals of `average` start, newest first.
+    /// The starts of the intervals of `average`, newest first.
     starts: [Seqno; MOST_INTERVALS],
-    /// Which of them were short when they ended.
+    /// Whether each of them was short when it ended.
     was_short: [bool; MOST_INTERVALS],
-    /// Whether short intervals count their losses (RFC 4828 section 4.4).
+    /// Whether losses are counted in short intervals (RFC 4828 section 4.4).
     counts_losses: bool,
-    /// Packets with corrupt data: each counts as marked, whatever the receiver makes of it.
+    /// Packets with corrupt data. Each counts as marked, whatever the receiver reports.
     corrupt: Vec<Seqno>,
-    /// Marks of our own of which nothing is known yet, and those that were reported.
+    /// Our own marks that have not been judged yet. Below, those that the receiver reported.
     probes: Probes,
     reported: Probes,
-    /// Marks that were reported, and that were not, since that was asked last.
+    /// Number of our own marks that were reported, and that were not, since the last query.
     probe_counts: (u32, u32),
-    /// Intervals that hold more loss events than the receiver could see.
+    /// Number of additional loss events found in reported intervals, beyond one for each.
     pub(crate) split: u64,
-    /// Options that were not believed.
+    /// Number of rejected options.
     pub(crate) lies: u64,
 }
 
 impl Verifier {
-    /// `counts_losses` is for small packets: RFC 4828.
+    /// Creates an empty record. `counts_losses` is true for small packets (RFC 4828).
     pub(crate) fn new(discounting: bool, counts_losses: bool) -> Self {
         Self {
             average: LossAverage::new(discounting),
@@ -94,7 +94,7 @@ impl Verifier {
         }
     }
 
-    /// The loss event rate by our own reckoning.
+    /// The loss event rate according to our own record.
     pub(crate) fn rate(&self) -> f64 {
         self.average.rate()
     }
@@ -107,20 +107,20 @@ impl Verifier {
         self.corrupt.push(seq);
     }
 
-    /// A packet left with a mark of our own.
+    /// A packet was sent with a mark of our own.
     pub(crate) fn on_probe(&mut self, seq: Seqno) {
         self.probes.push(seq);
     }
 
-    /// Marks of our own that were reported, and that were not, since this was asked last.
+    /// Number of our own marks that were reported, and that were not, since the last call.
     pub(crate) fn take_probe_counts(&mut self) -> (u32, u32) {
         core::mem::take(&mut self.probe_counts)
     }
 
     //= 4340-12.3-1
     //= 4340-12.3-2
-    /// Holds our own marks against the intervals that end at `end`: each is in a lossy part, or
-    /// the receiver hides it, and it is taken for marked all the same.
+    /// Checks our own marks before `end` against the intervals. A mark that was reported is in a
+    /// lossy part. Otherwise the receiver hides it, and the packet still counts as marked.
     fn judge_probes(&mut self, options: &Options, end: Seqno) {
         while let Some(probe) = self.probes.take_before(end) {
             let mut until = end;
@@ -143,7 +143,7 @@ impl Verifier {
         }
     }
 
-    /// Takes an option; returns how many loss events are new.
+    /// Processes an option. Returns the number of new loss events.
     pub(crate) fn take(
         &mut self,
         ackno: Seqno,
@@ -154,7 +154,8 @@ impl Verifier {
         let mut end = checked?;
         self.judge_probes(options, end);
         let mut events = Events::default();
-        // What follows an event that is a mark of our own and nothing else.
+        // What follows an event that is only our own mark. It is merged into the next older
+        // interval.
         let mut joined = LossInterval::default();
         for (i, &interval) in options.intervals().iter().enumerate() {
             let whole = LossInterval {
@@ -177,7 +178,7 @@ impl Verifier {
         Ok(self.adopt(&events))
     }
 
-    /// Adds one reported interval, as several events where it must be; returns its start.
+    /// Adds one reported interval, split into several events if necessary. Returns its start.
     fn add(
         &mut self,
         events: &mut Events,
@@ -207,7 +208,7 @@ impl Verifier {
         self.split += known as u64 - 1;
         let mut part_end = end;
         for &part in splits[..known].iter().rev() {
-            // Each part has its share of the data packets, by packet numbers.
+            // Each part gets its share of the data packets, in proportion to its sequence numbers.
             let total = end.distance_from(start).max(1) as u64;
             let span = part_end.distance_from(part).max(1) as u64;
             let share = |n: u32| u32::try_from((u64::from(n) * span / total).max(1));
@@ -220,7 +221,7 @@ impl Verifier {
     }
 
     //= 4340-11.7.2-7
-    /// Adds one event, cut in two at a packet with corrupt data a round-trip time after its start.
+    /// Adds one event. Splits it at a packet with corrupt data a round-trip time after its start.
     fn cut(&self, events: &mut Events, event: Event, end: Seqno, lossless: Seqno, log: &SentLog) {
         let Event { start, data, .. } = event;
         let within = |seq: &&Seqno| {
@@ -240,10 +241,10 @@ impl Verifier {
         }
     }
 
-    /// Brings the average in line with the events; returns how many are new.
+    /// Updates the average with the events. Returns the number of new ones.
     fn adopt(&mut self, events: &Events) -> u64 {
         let events = events.get();
-        // One interval without a loss: nothing to average.
+        // A single interval has no loss, so there is nothing to average.
         if events.len() < 2 {
             return 0;
         }
@@ -267,7 +268,8 @@ impl Verifier {
         self.average.set_short(events[0].is_short);
         for (i, &event) in events.iter().enumerate() {
             if self.starts[i] == event.start && event.data > 0 {
-                // How long an interval lasted is decided once: the round-trip time changes.
+                // Whether an interval is short is decided only once, because the round-trip time
+                // changes.
                 let event = Event { is_short: self.was_short[i], ..event };
                 self.average.set(i, event.length());
             }
@@ -275,7 +277,7 @@ impl Verifier {
         fresh as u64
     }
 
-    /// Starts over with what is reported: the first losses, or intervals that were joined.
+    /// Rebuilds the average from the report: at the first losses, or if intervals were merged.
     fn rebuild(&mut self, events: &[Event], newest: Option<Seqno>) -> usize {
         let oldest = events.len() - 1;
         self.average.start(events[oldest].data);
@@ -310,7 +312,7 @@ impl Events {
     }
 }
 
-/// Marks the events that lasted, with what follows, two round-trip times at most.
+/// Marks the events that lasted at most two round-trip times, including what follows them.
 fn mark_short(events: &mut Events, ackno: Seqno, sending: &Sending<'_>) {
     let mut until = sending.log.time(ackno);
     for event in &mut events.all[..events.known] {
@@ -321,7 +323,7 @@ fn mark_short(events: &mut Events, ackno: Seqno, sending: &Sending<'_>) {
     }
 }
 
-/// The number after the newest interval, if all lengths are possible.
+/// Returns the sequence number after the newest interval if all lengths are possible.
 fn check(ackno: Seqno, options: &Options, log: &SentLog) -> Result<Seqno, Lie> {
     let intervals = options.intervals();
     if intervals.is_empty() {
@@ -344,11 +346,11 @@ fn check(ackno: Seqno, options: &Options, log: &SentLog) -> Result<Seqno, Lie> {
     Ok(end)
 }
 
-/// The packet that begins another loss event after the one that `start` began, no later than
-/// `last`. Only the sender can know where all packets between two losses were lost as well.
+/// The first packet after `start`, and not after `last`, that begins another loss event. Only the
+/// sender can find it if all packets between the two losses were lost as well.
 fn next_event(start: Seqno, last: Seqno, log: &SentLog) -> Option<Seqno> {
     if start == last {
-        // Most events lose one packet: no need to look up when that left.
+        // Most events lose one packet, so there is no need to look up when it was sent.
         return None;
     }
     let (first, newest) = (log.counter(start)?, log.counter(last)?);

@@ -16,7 +16,7 @@ use crate::ccid::ccid3::{Ccid3Receiver, Ccid3Sender, SegmentSizeRule};
 /// The CCID's number.
 pub const NUMBER: u8 = 4;
 
-/// A new sender half for packets of up to `packet_size_bytes` of data.
+/// Creates a sender half for packets of up to `packet_size_bytes` of data.
 pub fn sender(config: &Ccid4Config, packet_size_bytes: u32) -> Ccid3Sender {
     let small = config.small_packets(packet_size_bytes);
     let mut tfrc = config.tfrc.clone();
@@ -24,7 +24,7 @@ pub fn sender(config: &Ccid4Config, packet_size_bytes: u32) -> Ccid3Sender {
     Ccid3Sender::with(NUMBER, &tfrc, packet_size_bytes, Some(small))
 }
 
-/// A new receiver half, on a path whose packets hold up to `packet_size_bytes`.
+/// Creates a receiver half on a path whose packets hold up to `packet_size_bytes` of data.
 pub fn receiver(config: &Ccid4Config, packet_size_bytes: u32) -> Ccid3Receiver {
     let small = config.small_packets(packet_size_bytes);
     Ccid3Receiver::with(NUMBER, &config.tfrc, Some(small))

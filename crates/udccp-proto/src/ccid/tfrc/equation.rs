@@ -41,8 +41,7 @@ pub fn inverse_response(f: f64) -> f64 {
     }
 }
 
-/// The rate of TCP (X_Bps) at loss event rate `p`, 0..=1. If `p` is zero, the largest possible
-/// rate.
+/// The rate of TCP (X_Bps) at loss event rate `p`, 0..=1. The largest rate if `p` is zero.
 pub fn throughput(segment_bytes: u32, rtt: Duration, p: f64) -> Rate {
     let round = rtt.as_nanos() as f64 * 1e-9 * response(p.max(LEAST_RATE));
     if round <= 0.0 {

@@ -160,8 +160,8 @@ impl LossHistory {
 
     //= 4342-6.1-2
     //= 4342-6.1.1-1
-    /// All from `start` up to before `next` are lost; those that `next` counts as non-data do not
-    /// matter.
+    /// Packets from `start` to just before `next` are lost. Those that the NDP Count of `next`
+    /// shows to be non-data do not matter.
     fn lose_before(
         &mut self,
         next: &Arrived,

@@ -181,7 +181,7 @@ impl RateControl {
         }
     }
 
-    /// Quick-Start succeeded: raises X to at least this rate.
+    /// Quick-Start: raises X to at least this rate.
     pub(crate) fn raise(&mut self, rate: Rate) {
         self.x = self.x.map(|x| x.max(rate));
     }

@@ -108,7 +108,7 @@ impl SentLog {
     fn step(&self, seq: Seqno) -> Option<(u64, Instant)> {
         let is_at_most = |&(first, ..): &(Seqno, u64, Instant)| first.at_most(seq);
         // The step is usually from the last round-trip time. A binary search of all steps would
-        // touch memory that is not in the cache.
+        // read memory that is otherwise unused.
         let recent = self.steps.iter().rev().take(RECENT_STEPS).find(|step| is_at_most(step));
         let step = match recent {
             Some(step) => step,

@@ -16,7 +16,7 @@ fn feed(log: &mut PeerLog, seqs: impl IntoIterator<Item = u64>) -> Vec<bool> {
 fn an_acknowledgement_is_lost_after_three_later_packets() {
     let mut log = PeerLog::default();
     assert_eq!(feed(&mut log, [1, 2, 4, 5, 6, 7]), [false, false, false, false, true, false]);
-    // Disorder is no loss.
+    // Reordering is not loss.
     assert_eq!(feed(&mut log, [9, 10, 8, 11, 12]), [false; 5]);
 }
 
@@ -52,8 +52,8 @@ fn a_lost_packet_is_taken_for_an_acknowledgement_unless_the_ndp_count_says_data(
     assert!(!run(Some(0)));
 }
 
-/// A window of 16 in avoidance, over a path that loses one acknowledgement in each round-trip time
-/// of `lossy`.
+/// The ratios wanted by a sender with a window of 16 in avoidance. The path loses one
+/// acknowledgement in each round-trip time for which `lossy` is true.
 fn ratios(lossy: &[bool]) -> Vec<u16> {
     let mut line = Line::in_avoidance(16);
     let mut ack_seq = 0;
@@ -75,7 +75,7 @@ fn ratios(lossy: &[bool]) -> Vec<u16> {
 
 #[test]
 fn the_ratio_doubles_per_lossy_window_up_to_half_the_window() {
-    // The window grows by one packet a round trip, from 16.
+    // The window grows by one packet per round trip, from 16.
     assert_eq!(ratios(&[false, true, true, true, true]), [2, 4, 8, 10, 10]);
 }
 
@@ -86,8 +86,8 @@ fn the_ratio_comes_down_by_one_after_enough_clean_windows() {
     let mut path = vec![true, true];
     path.extend([false; 12]);
     let seen = ratios(&path);
-    // With windows of 18 and 19 packets, 4 takes 19/12 windows and so two; with 20 to 23, 3 takes
-    // 23/6 and so four.
+    // With windows of 18 and 19 packets, ratio 4 takes 19/12 windows to fall, and so two. With 20
+    // to 23 packets, ratio 3 takes 23/6, and so four.
     assert_eq!(seen, [2, 4, 4, 3, 3, 3, 3, 2, 2, 2, 2, 2, 2, 2]);
 }
 
@@ -107,8 +107,8 @@ fn a_cut_brings_the_ratio_within_half_the_new_window() {
     assert_eq!((line.cwnd(), line.sender.wanted_ack_ratio()), (1, Some(2)));
 }
 
-/// A receiver that counts and has no timer (Linux) would answer a window of one after two transmit
-/// timeouts.
+/// A receiver that counts packets but has no timer (Linux) would acknowledge a window of one only
+/// after two transmit timeouts.
 #[test]
 fn by_choice_a_window_of_one_has_each_packet_acknowledged() {
     let config = Ccid2Config {
@@ -139,7 +139,8 @@ fn a_large_window_has_no_more_acknowledgements_than_asked_for() {
     assert_eq!(after(&mut ratio, 1), 2);
     let wanted = [1, 2, 3, 4, 40, 41, 80, 81, 400].map(|cwnd| after(&mut ratio, cwnd));
     assert_eq!(wanted, [1, 1, 2, 2, 2, 4, 4, 8, 32]);
-    // It comes down as far as a smaller window needs, by one in a window without lost ones.
+    // It falls by one per window without lost acknowledgements, down to the need of a smaller
+    // window.
     let wanted: Vec<u16> = (0..18).map(|_| after(&mut ratio, 200)).collect();
     assert!(wanted.iter().copied().eq((16..32).rev().chain([16, 16])), "{wanted:?}");
     ratio.on_cut(20);

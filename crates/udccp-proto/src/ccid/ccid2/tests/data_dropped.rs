@@ -20,7 +20,7 @@ fn report(line: &mut Line, ackno: u64, states: &str, blocks: &[u8]) -> AckOutcom
     })
 }
 
-/// cwnd and ssthresh after one packet of a full window of 20 in slow start was dropped so.
+/// cwnd and ssthresh after one packet of a full window of 20 in slow start was dropped with `code`.
 fn after_drop(code: u8) -> (u32, Option<u32>, AckOutcome) {
     let mut line = Line::with_window(20);
     line.fill();
@@ -56,7 +56,7 @@ fn a_report_that_is_repeated_counts_once() {
     line.fill();
     for ackno in 4..8 {
         let states = "r".repeat(ackno);
-        // Packets up to 2 delivered, 3 and 4 dropped, those after delivered.
+        // Packets up to 2 were delivered, 3 and 4 dropped, and those after them delivered.
         let blocks = [(ackno as u8).saturating_sub(5), drop_block(2) + 1, 1];
         let first = usize::from(ackno == 4);
         report(&mut line, ackno as u64, &states, &blocks[first..]);
@@ -70,7 +70,7 @@ fn a_report_that_is_repeated_counts_once() {
 fn buffer_drops_come_on_top_of_a_cut() {
     let mut line = Line::in_avoidance(20);
     line.fill();
-    // Packet 2 is lost; packets 3 to 5 found no room.
+    // Packet 2 is lost. Packets 3 to 5 found no space in the receive buffer.
     report(&mut line, 5, "rrrxr", &[drop_block(2) + 2]);
     assert_eq!((line.cwnd(), line.ssthresh()), (20 / 2 - 3, Some(7)));
     // Never below one packet.

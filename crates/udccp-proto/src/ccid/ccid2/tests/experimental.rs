@@ -1,4 +1,4 @@
-//! The halves of CCID 2 under other congestion controls.
+//! The halves of CCID 2 with other congestion control.
 
 use udccp_base::Duration;
 use udccp_cc::InitialWindow;
@@ -30,7 +30,7 @@ fn both_ends_know_them_only_where_they_were_registered() {
     }
 }
 
-/// CCID 2 would have 15: it grows by half.
+/// CCID 2 would have 15, because it grows by half.
 #[test]
 fn slow_start_of_cubic_grows_by_every_packet() {
     let mut cubic = line(&WindowCcid::cubic(), 10);
@@ -48,15 +48,15 @@ fn cubic_keeps_seven_tenths() {
     assert_eq!(cubic.cwnd(), 70);
 }
 
-/// Ten packets a round of 100 ms and no more, over a path that could carry any number: BBR finds
-/// no more bandwidth after three rounds, leaves STARTUP, and paces.
+/// The path delivers ten packets per 100 ms, and its queue has no limit. BBR finds no more
+/// bandwidth after three rounds, leaves STARTUP, and paces.
 #[test]
 fn bbr_paces_at_the_rate_that_acknowledgements_show() {
     let mut bbr = line(&WindowCcid::bbr(), 10);
     bbr.sender.on_handshake_rtt(bbr.now, ms(100));
     let gap = ms(10);
     let (mut acked, mut sent) = (0_u64, 0_u64);
-    // A bottleneck of one packet per 10 ms behind 100 ms.
+    // A bottleneck of one packet per 10 ms, with a delay of 100 ms.
     let mut departs = std::collections::VecDeque::new();
     let mut free_at = bbr.now;
     let end = bbr.now + Duration::from_secs(6);
@@ -80,7 +80,7 @@ fn bbr_paces_at_the_rate_that_acknowledgements_show() {
             bbr.sender.handle_timeout(bbr.now);
         }
     }
-    // 100 packets a second, within a tenth, in the last two seconds; the queue is short.
+    // 100 packets per second, within a tenth, in the last two seconds. The queue is short.
     assert!((180..=220).contains(&late_sent), "{late_sent} packets in two seconds");
     assert!(sent - acked < 25, "{} packets wait", sent - acked);
 }

@@ -1,4 +1,4 @@
-//! The packet history against a slow and simple model of it.
+//! Compares the packet history with a simple, slow model.
 
 use udccp_base::{Instant, Rng, Seed};
 use udccp_wire::Seqno;
@@ -6,15 +6,16 @@ use udccp_wire::Seqno;
 use super::line::cells;
 use crate::ccid::ccid2::history::{Change, History, Sent};
 
-/// All packets ever sent, looked at one by one.
+/// All packets ever sent, examined one by one.
 #[derive(Default)]
 struct Model {
-    /// For every number from 0: is it data, was it received, is it settled as lost.
+    /// For every sequence number from 0: is it data, was it received, was it declared lost.
     packets: Vec<(bool, bool, bool)>,
 }
 
 impl Model {
-    /// The data packets that a vector newly shows as received, and those then lost.
+    /// The data packets that a vector reports as received for the first time, and those lost as a
+    /// result.
     fn ack(&mut self, ackno: usize, states: &[u8]) -> (Vec<usize>, Vec<usize>) {
         let (mut received, mut lost) = (Vec::new(), Vec::new());
         for (back, &state) in states.iter().enumerate() {
@@ -39,7 +40,7 @@ impl Model {
     }
 }
 
-/// What the network did to each number: received 'r' or not 'x'.
+/// What the network did to each packet: 'r' for received, 'x' for not received.
 fn fates(rng: &mut Rng, packets: usize) -> Vec<u8> {
     (0..packets).map(|_| if rng.below(10) == 0 { b'x' } else { b'r' }).collect()
 }
@@ -64,16 +65,16 @@ fn the_history_agrees_with_a_model_over_random_losses_acks_and_gaps() {
             if fates[acked] != b'r' {
                 continue;
             }
-            // The peer reports 40 packets, or of fewer.
+            // The peer reports up to 40 packets.
             let speaks_of = (1 + rng.below(40) as usize).min(acked + 1);
             let states: Vec<u8> = (0..speaks_of).map(|back| fates[acked - back]).collect();
             let text = String::from_utf8(states.clone()).unwrap();
             let (mut received, mut lost) = (Vec::new(), Vec::new());
             let ackno = base.add(acked as u64);
-            // Of some packets no more is asked than how many they are.
+            // Some packets are plain: they are only counted.
             let is_plain = |seq: Seqno| seed % 4 == 0 || seq.value() % 3 == 0;
             let (at, mut counted) = ((ackno, history.position(ackno)), 0);
-            // With and without the short way for one cell.
+            // With and without the fast path for one cell.
             let is_read =
                 seed % 3 > 0 && history.read_one_cell(at, &cells(&text), is_plain, &mut counted);
             let visit = |sent: &Sent, change| {

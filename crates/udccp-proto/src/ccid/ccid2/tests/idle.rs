@@ -1,4 +1,4 @@
-//! Windows that are not used.
+//! Windows that the application does not use.
 
 use udccp_cc::{Algorithm, IdlePolicy, InitialWindow};
 
@@ -6,7 +6,7 @@ use super::line::Line;
 use crate::ccid::ccid2::Ccid2Config;
 use crate::ccid::{AckInfo, CcidSender, SendVerdict};
 
-/// A window of 32 in use over round-trip times of 100 ms, then silence for so long.
+/// A window of 32 is used for round-trip times of 100 ms, then the sender is silent for `millis`.
 fn after_silence(idle: IdlePolicy, millis: u64) -> Line {
     let initial_window = InitialWindow::Packets(4);
     let mut line = Line::new(&Ccid2Config { idle, initial_window, ..Ccid2Config::default() });
@@ -64,7 +64,7 @@ fn an_application_with_little_to_say_does_not_grow_its_window() {
     }
 }
 
-/// RFC 7661 section 4.4.1. A burst of 30 into a window of 40 of which five were used loses eight.
+/// RFC 7661 section 4.4.1. A window of 40, of which five were used, loses eight of a burst of 30.
 #[test]
 fn a_loss_in_an_unvalidated_window_cuts_from_what_was_used_and_then_by_half_the_losses() {
     let config = Ccid2Config {
@@ -89,7 +89,7 @@ fn a_loss_in_an_unvalidated_window_cuts_from_what_was_used_and_then_by_half_the_
     assert_eq!((line.cwnd(), line.ssthresh()), (15, Some(15)));
     line.ack(first + 29, &"r".repeat(18));
     assert_eq!(line.cwnd(), 15, "of what was sent before the cut");
-    // The first packet sent after the cut arrives: the recovery is over.
+    // The first packet sent after the cut arrives, so recovery ends.
     line.send(1);
     line.wait(100);
     line.ack(first + 30, "r");

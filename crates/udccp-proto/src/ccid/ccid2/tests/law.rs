@@ -1,4 +1,4 @@
-//! Random loss: the mean window against the square-root law.
+//! Random loss: compares the mean window with the square-root law.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use crate::ccid::{AckInfo, CcidReceiver, CcidSender, Feedback, SendVerdict, Sent
 
 const RTT: Duration = Duration::from_millis(100);
 
-/// Both halves over a path of fixed delay and endless rate that loses data with probability p.
+/// Both halves over a path of fixed delay and infinite rate that loses data with probability p.
 struct Path {
     sender: Ccid2Sender,
     receiver: Ccid2Receiver,
@@ -21,7 +21,7 @@ struct Path {
     now: Instant,
     next: Seqno,
     next_ack: Seqno,
-    /// Data under way: arrival, number, and the ack number it carries.
+    /// Data in flight: arrival time, sequence number, and the ack number it carries.
     data: VecDeque<(Instant, Seqno, Option<Seqno>)>,
     acks: VecDeque<(Instant, Seqno, Vec<u8>, Seqno)>,
     newest_ack: Option<Seqno>,
@@ -117,7 +117,7 @@ impl Path {
     }
 }
 
-/// Mean packets per round-trip time over `packets`, and congestion events.
+/// Mean packets per round-trip time over `packets` packets, congestion events and timeouts.
 fn mean_window(algorithm: Algorithm, loss_per_million: u64, packets: u64) -> (f64, u64, u64) {
     let config = Ccid2Config { algorithm, ..Ccid2Config::default() };
     let mut path = Path::new(&config, 4341);
@@ -134,13 +134,13 @@ fn mean_window(algorithm: Algorithm, loss_per_million: u64, packets: u64) -> (f6
     (mean, metrics.congestion_events - events, metrics.timeouts)
 }
 
-/// The law for a window that keeps `keep` at each loss event and gains one packet per round-trip
-/// time, with losses of single packets at random.
+/// The law for a window that keeps the fraction `keep` at each loss event and gains one packet per
+/// round-trip time. Losses are of single packets, at random.
 ///
-/// A cycle starts with a cut to `start`. In the first round trip the window stands still, then
-/// its square grows by twice the packets sent. One round trip after the loss that ends the
-/// cycle, the loss is found out; losses in that round trip belong to it. Windows are whole
-/// numbers: a cut rounds down, and forgets the growth under way.
+/// A cycle starts with a cut to `start`. The window is constant in the first round trip. Then its
+/// square grows by twice the packets sent. The loss that ends the cycle is detected one round trip
+/// later, and losses in that round trip belong to it. Windows are integers: a cut rounds down and
+/// discards partial growth.
 fn law(keep: f64, p: f64) -> f64 {
     let mut rng = Seed(1).stream("gaps");
     let (mut end, mut packets, mut rtts) = (1.0 / p.sqrt(), 0.0, 0.0);
@@ -157,12 +157,11 @@ fn law(keep: f64, p: f64) -> f64 {
     packets / rtts
 }
 
-/// The same for a window that goes on growing after a cut.
+/// The same law for a window that keeps growing after a cut.
 ///
-/// The packets in flight at the cut are acknowledged in the round trip after it, and each adds its
-/// part of a packet to the smaller window, as do those counted before it. From then on the square
-/// grows by twice the packets sent. One round trip after the loss that ends the cycle, it is found
-/// out.
+/// The packets in flight at the cut are acknowledged in the round trip after it. Each adds its part
+/// of a packet to the smaller window, as do those counted before the cut. From then on the square
+/// grows by twice the packets sent. The loss that ends the cycle is detected one round trip later.
 fn law_of_growth(keep: f64, p: f64) -> f64 {
     let mut rng = Seed(1).stream("gaps");
     let (mut end, mut packets, mut rtts) = (1.0 / p.sqrt(), 0.0, 0.0);
@@ -182,8 +181,8 @@ fn law_of_growth(keep: f64, p: f64) -> f64 {
 
 #[test]
 fn the_law_itself_has_the_constants_of_the_literature() {
-    // 1.31 / sqrt(p) for halving under random loss (Mathis and others, 1997), while the round trip
-    // without growth does not weigh: p small.
+    // 1.31 / sqrt(p) for halving under random loss (Mathis and others, 1997). The round trip
+    // without growth is negligible because p is small.
     for law in [law, law_of_growth] {
         let constant = law(0.5, 1e-7) * 1e-7_f64.sqrt();
         assert!((1.29..1.33).contains(&constant), "{constant}");
@@ -215,7 +214,7 @@ fn the_mean_window_follows_the_law_for_every_cut() {
 #[test]
 fn single_losses_are_repaired_without_timeouts_and_cut_once_each() {
     let (_, events, timeouts) = mean_window(Algorithm::NEW_RENO, 1000, 200_000);
-    // 180 losses expected; a few share a window, none counts twice.
+    // 180 losses are expected. A few share a window, and none counts twice.
     assert!((130..=210).contains(&events), "{events} events");
     assert_eq!(timeouts, 0);
 }

@@ -1,4 +1,4 @@
-//! A sender half with a pen-and-paper peer.
+//! A sender half, with a peer whose acknowledgements each test writes by hand.
 
 use udccp_base::{Duration, Ecn, Instant};
 use udccp_cc::{Algorithm, InitialWindow};
@@ -9,7 +9,7 @@ use crate::ccid::{
     AckInfo, AckOutcome, CcidMetrics, CcidSender, ReceivedInfo, SendVerdict, SentInfo,
 };
 
-/// Packets are numbered 1, 2, 3... in the order in which they leave.
+/// Packets are numbered 1, 2, 3... in the order of sending.
 pub(super) struct Line {
     pub(super) sender: Ccid2Sender,
     pub(super) now: Instant,
@@ -20,7 +20,7 @@ pub(super) fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
-/// Ack Vector cells from one letter a packet, newest first: r received, m marked, x not received.
+/// Ack Vector cells from one letter per packet, newest first: r received, m marked, x not received.
 pub(super) fn cells(states: &str) -> Vec<u8> {
     let mut cells: Vec<u8> = Vec::new();
     for letter in states.bytes() {
@@ -43,18 +43,18 @@ impl Line {
         Self { sender: Ccid2Sender::new(config, 1400), now: Instant::ZERO + ms(1000), next: 1 }
     }
 
-    /// A first window of this many packets, all else default.
+    /// Creates a line with an initial window of this many packets and otherwise default settings.
     pub(super) fn with_window(packets: u32) -> Self {
         let initial_window = InitialWindow::Packets(packets);
         Self::new(&Ccid2Config { initial_window, ..Ccid2Config::default() })
     }
 
-    /// As `with_window`, out of slow start.
+    /// As `with_window`, but out of slow start.
     pub(super) fn in_avoidance(packets: u32) -> Self {
         Self::in_avoidance_by(packets, Algorithm::CCID2)
     }
 
-    /// As `in_avoidance`, with a window that this algorithm moves.
+    /// As `in_avoidance`, with this window algorithm.
     pub(super) fn in_avoidance_by(packets: u32, algorithm: Algorithm) -> Self {
         let initial_window = InitialWindow::Packets(packets);
         let mut line =
@@ -72,7 +72,7 @@ impl Line {
         self.sender.poll_send(self.now, 1400)
     }
 
-    /// Sends data while the window allows; returns how many packets left.
+    /// Sends data while the window allows it. Returns the number of packets.
     pub(super) fn fill(&mut self) -> u32 {
         let mut sent = 0;
         while self.verdict() == SendVerdict::Now {
@@ -82,7 +82,7 @@ impl Line {
         sent
     }
 
-    /// Sends this many data packets and has no more.
+    /// Sends this many data packets, then has no more data.
     pub(super) fn send(&mut self, packets: u32) {
         for _ in 0..packets {
             assert_eq!(self.verdict(), SendVerdict::Now);
@@ -90,7 +90,7 @@ impl Line {
         }
     }
 
-    /// Sends a packet without asking.
+    /// Sends a packet without asking the sender half.
     pub(super) fn leave(&mut self, is_data: bool, has_ack: bool) {
         let seq = Seqno::new(self.next);
         self.next += 1;
@@ -100,7 +100,7 @@ impl Line {
         self.sender.on_sent(self.now, sent);
     }
 
-    /// Acknowledges `ackno` and what is before it.
+    /// Acknowledges `ackno` and the packets before it.
     pub(super) fn ack(&mut self, ackno: u64, states: &str) -> AckOutcome {
         let cells = cells(states);
         let ackno = Seqno::new(ackno);
@@ -111,7 +111,7 @@ impl Line {
         self.sender.on_ack(self.now, &ack)
     }
 
-    /// Acknowledges the packets `first..=last`, `per_ack` at a time.
+    /// Acknowledges the packets `first..=last`, `per_ack` per acknowledgement.
     pub(super) fn ack_each(&mut self, first: u64, last: u64, per_ack: usize) {
         let mut from = first;
         while from <= last {
@@ -121,7 +121,8 @@ impl Line {
         }
     }
 
-    /// One round-trip time of 100 ms: fills the window, and everything is acknowledged in twos.
+    /// One round-trip time of 100 ms: fills the window, and acknowledges everything, two packets at
+    /// a time.
     pub(super) fn round_trip(&mut self) -> u32 {
         let first = self.next;
         self.fill();
@@ -146,17 +147,17 @@ impl Line {
         self.metrics().pipe.unwrap()
     }
 
-    /// The next packet has this number.
+    /// Sets the sequence number of the next packet.
     pub(super) fn jump(&mut self, next: u64) {
         self.next = next;
     }
 
-    /// The number of the next packet.
+    /// The sequence number of the next packet.
     pub(super) fn next(&self) -> u64 {
         self.next
     }
 
-    /// Time until the timer, in milliseconds.
+    /// Time until the timer expires, in milliseconds.
     pub(super) fn timer_in_ms(&self) -> Option<u64> {
         self.sender.poll_timeout().map(|at| (at - self.now).as_millis())
     }

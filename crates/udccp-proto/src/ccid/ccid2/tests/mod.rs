@@ -1,4 +1,4 @@
-//! CCID 2 against traces computed by hand, and against the law of random loss.
+//! Compares CCID 2 with traces computed by hand, and with the law of random loss.
 
 mod ack_ratio;
 mod data_dropped;

@@ -18,7 +18,7 @@ fn cwnd(sender: &Ccid2Sender) -> u32 {
     sender.metrics().cwnd.unwrap()
 }
 
-/// Sends as fast as it may for `span`; returns how many packets left.
+/// Sends as fast as allowed for `span`. Returns the number of packets.
 fn send_for(sender: &mut Ccid2Sender, from: Instant, span: Duration) -> u32 {
     let (mut now, mut sent) = (from, 0);
     while now < from + span {

@@ -7,7 +7,7 @@ use super::line::{Line, cells, ms};
 use crate::ccid::ccid2::{Ccid2Config, Pacing};
 use crate::ccid::{AckInfo, CcidSender, SendVerdict};
 
-/// A window of `packets` in avoidance, and one round-trip time of 100 ms measured.
+/// A sender in avoidance with a window of `packets`, after one measured round-trip time of 100 ms.
 fn measured(packets: u32) -> Line {
     let mut line = Line::in_avoidance(packets);
     line.round_trip();
@@ -20,13 +20,13 @@ fn a_timeout_empties_the_pipe_and_leaves_one_packet() {
     let first = line.next();
     line.fill();
     assert_eq!((line.pipe(), line.cwnd()), (21, 21));
-    // SRTT 100 ms + 4 x 50 ms; the first packet left alone, when its acknowledgement might have
-    // been delayed by 200 ms.
+    // SRTT 100 ms + 4 x 50 ms. 200 ms more, because the first packet was sent alone and its
+    // acknowledgement might be delayed.
     assert_eq!(line.timer_in_ms(), Some(500));
     line.expire();
     assert_eq!((line.pipe(), line.cwnd(), line.ssthresh()), (0, 1, Some(10)));
     assert_eq!((line.metrics().timeouts, line.fill()), (1, 1));
-    // What is acknowledged now left the pipe already, and does not count for growth.
+    // The packets acknowledged now have already left the pipe, and do not count for growth.
     line.ack(first + 3, "rrrr");
     assert_eq!((line.pipe(), line.cwnd()), (1, 1));
 }
@@ -39,7 +39,7 @@ fn the_timer_backs_off_twofold_until_a_packet_is_measured() {
     for _ in 0..5 {
         line.expire();
         line.fill();
-        // One packet alone: its acknowledgement may be delayed by 200 ms.
+        // For a single packet, the acknowledgement may be delayed by 200 ms.
         waits.push(line.timer_in_ms().unwrap() - 200);
     }
     assert_eq!(waits, [600, 1200, 2400, 4800, 9600]);
@@ -71,7 +71,7 @@ fn after_a_timeout_slow_start_leads_to_the_threshold() {
     line.fill();
     line.expire();
     let trace: Vec<u32> = (0..8).map(|_| line.round_trip()).collect();
-    // A window of 1 is half a packet of growth, acknowledged by the delayed-ack timer.
+    // A window of 1 gives half a packet of growth. The delayed-ack timer acknowledges it.
     assert_eq!(trace, [1, 2, 3, 4, 6, 9, 10, 11]);
 }
 
@@ -100,7 +100,7 @@ fn elapsed_time_is_taken_off_the_round_trip_time() {
     };
     line.acked(ack);
     assert_eq!(line.sender.rtt(), Some(ms(100)));
-    // More than the whole time is not believed.
+    // An Elapsed Time longer than the whole is ignored.
     let ack = AckInfo { ackno: Seqno::new(2), elapsed: Some(ms(151)), ..ack };
     line.acked(ack);
     assert_eq!(line.metrics().min_rtt, Some(ms(100)));
@@ -152,7 +152,7 @@ fn pacing_spreads_a_window_over_the_round_trip_time() {
     assert!(steps.iter().all(|s| s.abs_diff(interval) <= 1), "{steps:?}, not {interval} us");
 }
 
-/// Sends a window; returns when each packet left, in microseconds after the first.
+/// Sends a window. Returns when each packet was sent, in microseconds after the first.
 fn paced_window(line: &mut Line) -> Vec<u64> {
     line.wait(1000);
     let start = line.now;

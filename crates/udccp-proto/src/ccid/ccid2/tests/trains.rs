@@ -1,4 +1,4 @@
-//! Packets that leave in trains.
+//! Sending packets in trains.
 
 use udccp_base::{Duration, Seed};
 use udccp_cc::{Algorithm, BbrConfig, CubicConfig, InitialWindow};
@@ -7,7 +7,7 @@ use super::line::Line;
 use crate::ccid::ccid2::{Ccid2Config, Pacing};
 use crate::ccid::{CcidSender as _, SendVerdict};
 
-/// A sender with this window, of which everything is in the network.
+/// A sender whose window of this size is full.
 fn full(max_train: u32, window: u32) -> Line {
     let algorithm = Algorithm::Cubic(CubicConfig::default());
     let initial_window = InitialWindow::Packets(window);
@@ -17,8 +17,8 @@ fn full(max_train: u32, window: u32) -> Line {
     line
 }
 
-/// Packets of each train from when one acknowledgement reports three packets, and those that it
-/// releases are reported together in turn, as over a path of no length.
+/// Sizes of the trains, if one acknowledgement reports three packets, and the packets that it
+/// releases are also reported together, as on a path without delay.
 fn batches(max_train: u32) -> Vec<u32> {
     let mut line = full(max_train, 300);
     let mut in_flight: std::collections::VecDeque<u32> = vec![3; 100].into();
@@ -54,7 +54,7 @@ fn a_window_with_little_room_is_used_after_a_quarter_of_a_round_trip() {
     line.ack_each(1, 80, 80);
     let window = line.fill();
     line.wait(100);
-    // The round-trip time is known now: 100 ms.
+    // The round-trip time is now known: 100 ms.
     line.ack_each(81, 83, 3);
     assert_eq!(line.verdict(), SendVerdict::At(line.now + Duration::from_millis(25)), "{window}");
     line.wait(24);
@@ -111,7 +111,7 @@ fn paced_packets_leave_as_one_train_a_millisecond_and_at_the_same_rate() {
     line.wait(100);
     line.ack_each(1, 1, 1);
     line.fill();
-    // 1,000 packets in 100 ms are ten in each millisecond. The clock is not exact.
+    // 1,000 packets in 100 ms are ten per millisecond. The clock is not exact.
     let (mut trains, mut sent) = (Vec::new(), 0_u32);
     for n in 0..500 {
         line.now += Duration::from_micros(90 + n % 20);
@@ -123,8 +123,8 @@ fn paced_packets_leave_as_one_train_a_millisecond_and_at_the_same_rate() {
     assert!(sent.abs_diff(500) <= 10, "{sent}");
 }
 
-/// Packets that leave in 50 ms at 1,000 a millisecond, where the sender wakes every so many
-/// microseconds.
+/// Number of packets sent in 50 ms at 1,000 per millisecond, if the sender wakes up every
+/// `granularity_us` microseconds.
 fn paced_with_timers_of(granularity_us: u64) -> u32 {
     let (initial_window, pacing) = (InitialWindow::Packets(100_000), Pacing::Always);
     let config = Ccid2Config { initial_window, pacing, max_train: 43, ..Ccid2Config::default() };
@@ -147,7 +147,7 @@ fn coarse_timers_do_not_slow_paced_trains() {
     let coarse = paced_with_timers_of(1000);
     assert!(exact.abs_diff(50_000) < 2_500, "{exact}");
     assert!(coarse.abs_diff(exact) < 2_500, "{coarse} instead of {exact}");
-    // What is missed by more is not made up for.
+    // Longer delays are not made up for.
     assert!(paced_with_timers_of(10_000) < exact / 2);
 }
 
@@ -156,7 +156,7 @@ fn a_message_that_is_alone_in_the_network_is_not_paced() {
     let initial_window = InitialWindow::Packets(10);
     let mut line =
         Line::new(&Ccid2Config { initial_window, max_train: 43, ..Ccid2Config::default() });
-    // One answer took long. Those after it did not, but the estimate does not know it yet.
+    // One answer took long. The next ones do not, but the estimate has not followed yet.
     for message in 1..=20 {
         line.send(1);
         line.now += Duration::from_micros(if message == 1 { 200_000 } else { 20 });
@@ -173,7 +173,7 @@ fn bbr_leaves_room_for_trains() {
         let algorithm = Algorithm::Bbr(BbrConfig::default());
         let mut line = Line::new(&Ccid2Config { algorithm, max_train, ..Ccid2Config::default() });
         let mut acked = 0;
-        // A path of 50 microseconds that takes a million packets a second.
+        // A path of 50 microseconds that delivers a million packets per second.
         for _ in 0..2000 {
             let left = line.fill();
             line.now += Duration::from_micros(50.max(u64::from(left)));
@@ -214,7 +214,7 @@ fn what_may_follow_is_what_would_leave_if_it_were_asked_for() {
                     let verdict = asked.poll_send(line.now, 1400);
                     assert_eq!(verdict, SendVerdict::Now, "{max_train} {pacing:?}");
                     if left < 3 {
-                        // To ask would have changed nothing either.
+                        // The query has not changed the sender's state.
                         assert_eq!(format!("{asked:?}"), format!("{:?}", line.sender));
                     }
                 }

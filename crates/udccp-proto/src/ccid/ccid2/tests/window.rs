@@ -1,4 +1,4 @@
-//! pipe, losses and the window.
+//! Pipe, losses and the window.
 
 use udccp_cc::{Algorithm, Cut, GrowthAfterCut, InitialWindow};
 use udccp_wire::FeatureNumber;
@@ -37,7 +37,7 @@ fn one_acknowledgement_grows_slow_start_by_half_the_ack_ratio_at_most() {
     line.fill();
     line.ack(20, &"r".repeat(10));
     assert_eq!(line.cwnd(), 24);
-    // Ack Ratio 1: half a packet an acknowledgement.
+    // Ack Ratio 1: half a packet per acknowledgement.
     line.sender.on_ack_ratio_confirmed(1);
     line.fill();
     line.ack(21, "r");
@@ -73,7 +73,7 @@ fn three_later_packets_in_one_acknowledgement_or_in_several_partial_ones_do_as_w
     assert_eq!(line.ack(4, "rrrx").newly_lost, 1);
     let mut line = Line::in_avoidance(8);
     line.fill();
-    // Each vector reports one packet alone, in disorder.
+    // Each vector reports only one packet, out of order.
     assert_eq!(line.ack(4, "r").newly_lost, 0);
     assert_eq!(line.ack(2, "r").newly_lost, 0);
     assert_eq!(line.ack(3, "r").newly_lost, 1);
@@ -92,7 +92,7 @@ fn packets_without_data_witness_a_loss_but_are_not_in_the_pipe() {
     let outcome = line.ack(5, "rrrxr");
     assert_eq!((outcome.newly_acked, outcome.newly_lost), (1, 1));
     assert_eq!(line.pipe(), 0);
-    // The loss of a packet without data is no congestion event.
+    // The loss of a packet without data is not a congestion event.
     let mut line = Line::in_avoidance(8);
     line.leave(false, true);
     line.send(3);
@@ -113,7 +113,7 @@ fn duplicates_and_late_arrivals_leave_the_pipe_alone() {
     for _ in 0..3 {
         assert_eq!(line.ack(5, "rrrxr").newly_acked, 0);
     }
-    // An older acknowledgement comes late: what was received stays received.
+    // An older acknowledgement arrives late: what was received stays received.
     line.ack(3, "rxx");
     assert_eq!(line.pipe(), 3);
     // The lost packet arrives after all.
@@ -139,7 +139,7 @@ fn acknowledgements_of_forgotten_packets_change_nothing() {
 fn one_cut_for_all_losses_of_a_window() {
     let mut line = Line::in_avoidance(16);
     line.fill();
-    // Packets 1, 6 and 9 of the window are lost, and found out one after another.
+    // Packets 1, 6 and 9 of the window are lost, and detected one after another.
     line.ack(4, "rrrx");
     assert_eq!((line.cwnd(), line.metrics().congestion_events), (8, 1));
     line.fill();
@@ -148,7 +148,7 @@ fn one_cut_for_all_losses_of_a_window() {
     assert_eq!((line.cwnd(), line.metrics().congestion_events), (9, 1));
     assert_eq!(line.metrics().packets_lost, 3);
     line.ack(16, "rrrrrrrxrrxrrrrx");
-    // What was sent after the cut is another window: its loss is another event.
+    // Packets sent after the cut form another window, and their loss is another event.
     let sent = line.next();
     line.fill();
     line.ack(sent + 3, "rrrx");
@@ -162,8 +162,8 @@ fn the_window_goes_on_growing_after_a_cut() {
     line.ack(4, "rrrx");
     assert_eq!(line.cwnd(), 8);
     line.fill();
-    // Three packets counted before the cut; with five more they are a window of eight. Seven of
-    // the last twelve are left over.
+    // Three packets were counted before the cut. With five more they are a window of eight. Seven
+    // of the last twelve are carried over.
     line.ack(9, "rrrrrrrrx");
     assert_eq!(line.cwnd(), 9);
     line.ack(16, &format!("{}x", "r".repeat(15)));
@@ -192,7 +192,7 @@ fn growth_can_pause_after_a_cut() {
     line.fill();
     line.ack(16, &format!("{}x", "r".repeat(15)));
     assert_eq!(line.cwnd(), 8);
-    // Eight packets sent since are a window without loss.
+    // The next eight packets are a window without loss.
     let first = line.next() - u64::from(line.pipe());
     line.fill();
     line.ack_each(first, first + 7, 2);

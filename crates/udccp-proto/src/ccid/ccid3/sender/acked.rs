@@ -1,5 +1,4 @@
-//! Feedback at the sender: what it says of losses, rate and round-trip time (RFC 4342 sections 5
-//! and 6).
+//! Processes feedback: losses, receive rate and round-trip time (RFC 4342 sections 5 and 6).
 
 use core::ops::ControlFlow;
 
@@ -13,19 +12,21 @@ use crate::ccid::ccid3::verify::Sending;
 use crate::ccid::tfrc::{NDUPACK, Rate, Report, equation};
 use crate::ccid::{AckInfo, AckOutcome, LONGEST_RTT, PacketReport};
 
-/// The longest first loss interval, which its field holds.
+/// The longest first loss interval that fits into its field.
 const LONGEST_INTERVAL: f64 = 16_777_215.0;
 
 impl Ccid3Sender {
-    /// When the acknowledged packet left, and the round-trip time without the receiver's wait: what
-    /// the peer reports of that makes it no less than what our clock measured on this path.
+    /// The time at which the acknowledged packet was sent, and a round-trip time sample without the
+    /// receiver's delay. The delay that the peer reports cannot lower the sample below the minimum
+    /// that our own clock measured on this path.
     fn measure(&mut self, now: Instant, ack: &AckInfo<'_>) -> (Instant, Option<Duration>) {
         let sent = self.log.get(ack.ackno).map(|sent| sent.at);
         let elapsed = ack.elapsed.unwrap_or_default();
         let by_packet = sent.map(|at| {
             let total = now - at;
             self.rtt_floor.measured(now, total);
-            // An Elapsed Time beyond the whole is a lie; without it the sample is only larger.
+            // An Elapsed Time longer than the whole is false. Without it, the sample is only
+            // larger.
             if elapsed < total { total - elapsed } else { total }
         });
         let sample = by_packet.or(ack.timestamp_echo_rtt).filter(|rtt| *rtt <= LONGEST_RTT);
@@ -34,12 +35,12 @@ impl Ccid3Sender {
         (sent.unwrap_or(now - guess), sample)
     }
 
-    /// p, and how many loss events are new; `None` where the packet is no feedback.
+    /// p, and the number of new loss events. `None` if the packet is not feedback.
     fn read_losses(&mut self, ack: &AckInfo<'_>, options: &Options) -> Option<(f64, u64)> {
         let rtt = self.rate.rtt().unwrap_or(DEFAULT_RTT);
         if !options.intervals().is_empty() {
             if self.loss_events == 0 {
-                // A receiver cannot have seen more than was ever allowed before the first loss.
+                // Before the first loss, a receiver cannot have seen more than was ever allowed.
                 let s = self.segment();
                 let p = equation::loss_event_rate(s.nominal, rtt, self.fastest.with_headers(s));
                 self.first_at_most = (1.0 / p).min(LONGEST_INTERVAL) as u32;
@@ -60,7 +61,7 @@ impl Ccid3Sender {
     //= 4340-11.7.1-3
     //= 4342-5.2-1
     //= 4342-5.2-2
-    /// What the receiver's own troubles make of its receive rate (RFC 4342 section 5.2).
+    /// The receive rate after corrections for a slow receiver and its drops (RFC 4342 section 5.2).
     fn adjust_x_recv(&self, x_recv: Rate, slow: bool, dropped: u64) -> Rate {
         if !slow && dropped == 0 {
             return x_recv;
@@ -73,7 +74,7 @@ impl Ccid3Sender {
     }
 
     //= 4342-6-2
-    /// Reads Data Dropped blocks; returns the packets newly reported with Drop Code 2.
+    /// Reads Data Dropped blocks. Returns how many packets are newly reported with Drop Code 2.
     fn read_drops(&mut self, ack: &AckInfo<'_>, out: &mut AckOutcome) -> u64 {
         let read = self.drops_read;
         let is_new = |seq: Seqno| read.is_none_or(|r| seq.is_after(r));
@@ -104,7 +105,7 @@ impl Ccid3Sender {
         buffer_drops
     }
 
-    /// Reads an acknowledgement of the newest packet acknowledged so far, or of a newer one.
+    /// Reads an acknowledgement of the newest packet acknowledged so far or a newer one.
     pub(super) fn take_feedback(&mut self, now: Instant, ack: &AckInfo<'_>, out: &mut AckOutcome) {
         let dropped = self.read_drops(ack, out);
         let mut options = Options::read(ack);
@@ -141,12 +142,12 @@ impl Ccid3Sender {
         self.acknowledge(now, ack.ackno, fresh, out);
     }
 
-    /// Moves the accounting on to the acknowledged packet.
+    /// Advances the counts to the acknowledged packet.
     fn acknowledge(&mut self, now: Instant, ackno: Seqno, lost: u64, out: &mut AckOutcome) {
         if let Some(sent) = self.log.get(ackno).copied() {
             let before = self.acked.map_or(0, |(_, data)| data);
             let covered = sent.data.saturating_sub(before);
-            // Loss Intervals do not show how many packets a loss event lost; one at least.
+            // Loss Intervals do not show how many packets a loss event lost. At least one.
             let lost = lost.min(covered);
             out.newly_acked = u32::try_from(covered - lost).unwrap_or(u32::MAX);
             out.newly_lost = u32::try_from(lost).unwrap_or(u32::MAX);
@@ -158,7 +159,7 @@ impl Ccid3Sender {
         }
     }
 
-    /// What the Loss Intervals say of each packet, newest first.
+    /// Reports what the Loss Intervals say about each packet, newest first.
     pub(super) fn visit_reports(
         &self,
         ack: &AckInfo<'_>,
@@ -166,7 +167,7 @@ impl Ccid3Sender {
     ) {
         let options = Options::read(ack);
         let mut newest = ack.ackno.sub(u64::from(options.skip));
-        // Of a hole that is longer than what can be skipped, the rest counts as lossless for now.
+        // If a hole is longer than can be skipped, the rest of it counts as lossless for now.
         let mut is_settled = usize::from(options.skip) < NDUPACK;
         for interval in options.intervals() {
             let lossless = u64::from(interval.lossless_length);
@@ -186,7 +187,7 @@ impl Ccid3Sender {
             visit(PacketReport::LostOrMarked, first, first);
             newest = first.prev();
         }
-        // Older packets are not reported any more, nor any by themselves in a loss event rate.
+        // Older packets are no longer reported. A loss event rate reports no packet individually.
         let is_feedback = !options.intervals().is_empty() || options.loss_event_rate.is_some();
         let first = self.log.first().filter(|first| is_feedback && first.at_most(newest));
         if let Some(first) = first {

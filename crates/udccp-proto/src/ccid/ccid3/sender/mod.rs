@@ -1,4 +1,4 @@
-//! The sender half: paces data by the allowed rate (RFC 4342 section 5, RFC 5348 section 4).
+//! The sender half: paces data at the allowed rate (RFC 4342 section 5, RFC 5348 section 4).
 
 mod acked;
 mod spacing;
@@ -21,7 +21,8 @@ use spacing::Spacing;
 
 /// Round-trip time for the window counter while none is known (RFC 4340 section 3.4).
 const DEFAULT_RTT: Duration = Duration::from_millis(200);
-/// Packets sent in a round-trip time that the Sequence Window should hold (RFC 4340 section 7.5.2).
+/// Number of round trips for which the Sequence Window should have numbers (RFC 4340 section
+/// 7.5.2).
 const ROUNDS_IN_SEQUENCE_WINDOW: u64 = 5;
 /// The Sequence Window of new connections (RFC 4340 section 7.5.2).
 const LEAST_SEQUENCE_WINDOW: u64 = 100;
@@ -32,50 +33,52 @@ const ECHO_UNIT: Duration = Duration::from_micros(10);
 #[derive(Clone, Debug)]
 pub struct Ccid3Sender {
     ccid: u8,
-    /// What CCID 4 does otherwise.
+    /// The differences of CCID 4.
     small: Option<Box<(SmallPackets, MinInterval)>>,
     config: Ccid3Config,
     rate: RateControl,
     pacer: RatePacer,
-    /// What the packets' distance was last.
+    /// The last computed spacing of packets.
     spacing: Spacing,
     size: SegmentSize,
     max_size: u32,
     counter: WindowCounter,
-    /// The counter value of the packet that is being written.
+    /// The counter value of the packet being built.
     stamped: u64,
     log: SentLog,
     verifier: Verifier,
     data_limited: DataLimited,
     data_sent: u64,
-    /// Greatest number acknowledged by feedback, and data packets up to there.
+    /// The greatest sequence number acknowledged by feedback, and the number of data packets up to
+    /// it.
     acked: Option<(Seqno, u64)>,
-    /// Data packets after this one count against the Sequence Window: the greatest number that any
-    /// packet of the peer acknowledged, or where the nofeedback timer gave up; and data packets up
-    /// to there.
+    /// Data packets after this one count against the Sequence Window, with the number of data
+    /// packets up to it. It is the greatest sequence number that any packet of the peer
+    /// acknowledged, or the newest packet when the nofeedback timer expired.
     floor: Option<(Seqno, u64)>,
     in_flight_limit: u64,
-    /// So many data packets may be in flight at most, by the rate.
+    /// Largest number of data packets in flight, derived from the rate.
     unheard_limit: u64,
     rtt_floor: RttFloor,
     /// The greatest rate ever allowed.
     fastest: Rate,
-    /// The longest interval before the first loss that is believed.
+    /// Longest interval before the first loss that is accepted.
     first_at_most: u32,
     /// The last receive rate reported.
     x_recv: Rate,
-    /// Data Dropped is read up to this packet.
+    /// Data Dropped has been read up to this packet.
     drops_read: Option<Seqno>,
-    /// Acknowledgements carried what only an acknowledgement lets the receiver forget.
+    /// The peer's acknowledgements carried state that it can discard only when they are
+    /// acknowledged.
     owes_ack: bool,
     ack_sent: MaybeInstant,
     no_feedback: MaybeInstant,
-    /// In Quick-Start: the rate before, and the rate that was approved.
+    /// During Quick-Start: the rate before, and the approved rate.
     quick_start: Option<(Rate, Rate)>,
     sent_since_set: bool,
-    /// The nofeedback timer ran out after the last data packet.
+    /// The nofeedback timer expired after the last data packet.
     gave_up: bool,
-    /// Another half sent before it, over another path.
+    /// Another half sent before this one, over another path.
     is_successor: bool,
     wake: MaybeInstant,
     loss_events: u64,
@@ -83,17 +86,17 @@ pub struct Ccid3Sender {
 }
 
 impl Ccid3Sender {
-    /// The first packet on this path, where another half sent before it.
+    /// The first packet on this path, if another half sent before.
     fn first_on_path(&self) -> Option<Seqno> {
         self.log.first().filter(|_| self.is_successor)
     }
 
-    /// A sender of packets of up to `packet_size_bytes` of data.
+    /// Creates a sender of packets of up to `packet_size_bytes` of data.
     pub fn new(config: &Ccid3Config, packet_size_bytes: u32) -> Self {
         Self::with(NUMBER, config, packet_size_bytes, None)
     }
 
-    /// A sender of CCID 3 or, for small packets, of CCID 4.
+    /// Creates a sender of CCID 3, or of CCID 4 for small packets.
     pub(crate) fn with(
         ccid: u8,
         config: &Ccid3Config,
@@ -153,33 +156,35 @@ impl Ccid3Sender {
         self.small.as_ref().map_or(bytes.into(), |small| small.0.segment(bytes))
     }
 
-    /// t_ipi of segments `s` at this rate.
+    /// t_ipi for segments `s` at this rate.
     fn interval_at(&self, rate: Rate, s: Segment) -> Duration {
         let interval = rate.interval(s.bytes);
         self.small.as_ref().map_or(interval, |small| interval.max(small.0.min_interval))
     }
 
-    /// The nofeedback timer: packets have to leave before feedback can come.
+    /// The nofeedback timeout. It leaves time to send packets, because feedback needs them.
     fn timeout(&self) -> Duration {
         let timeout = self.rate.timeout(self.segment());
         self.small.as_ref().map_or(timeout, |small| timeout.max(small.0.min_interval * 2))
     }
 
     //= 4340-7.5.2-3
-    /// Data packets sent that nothing acknowledged yet. Acknowledgements of ours are none of them:
-    /// the peer's data calls for them, and nobody acknowledges them. While there are any, the
-    /// nofeedback timer runs.
+    /// Number of data packets sent and not yet acknowledged. Our acknowledgements do not count: the
+    /// peer's data causes them, and nobody acknowledges them. The nofeedback timer runs while there
+    /// are any.
     fn in_flight(&self) -> u64 {
         let (Some((floor, data)), Some(newest)) = (self.floor, self.log.newest()) else {
-            // The initial rate is the limit until data was acknowledged or given up.
+            // Until data has been acknowledged or given up, only the initial rate limits the
+            // sender.
             return 0;
         };
-        // The floor may be a packet that is not remembered, with data counted up to one before.
+        // The floor may be a packet that is not stored. Its data count is then that of an earlier
+        // packet.
         let packets = newest.seq.distance_from(floor).max(0) as u64;
         self.data_sent.saturating_sub(data).min(packets)
     }
 
-    /// A packet of the peer acknowledged `ackno`, whatever else it carries.
+    /// A packet of the peer acknowledged `ackno`, with or without feedback.
     fn move_floor(&mut self, ackno: Seqno) {
         if self.floor.is_some_and(|(floor, _)| ackno.at_most(floor)) {
             return;
@@ -205,7 +210,7 @@ impl Ccid3Sender {
         if was_cut || !idle {
             self.set_no_feedback_timer(now);
         } else {
-            // Nothing changes while the sender stays idle; the next packet sets the timer.
+            // Nothing changes while the sender stays idle. The next packet sets the timer.
             self.no_feedback = MaybeInstant::NONE;
         }
         TimeoutOutcome { timed_out: !idle, gave_up: true }
@@ -307,8 +312,9 @@ impl CcidSender for Ccid3Sender {
         }
         let &Spacing { interval, steady, allowed, .. } = self.spacing();
         let is_all = self.pacer.on_sent(now, interval, steady, self.rate.rtt());
-        // X counts bytes, and packets leave as often as those of the mean size may: of packets less
-        // than half as large, the receive rate would halve X each time until hardly any left.
+        // X is in bytes, but packets are spaced as if they had the mean size. With packets smaller
+        // than half of that, the receive rate would halve X again and again, until almost nothing
+        // is sent.
         if is_all && packet.size_bytes >= self.size.bytes() / 2 {
             self.data_limited.on_not_limited(now);
         }
@@ -355,7 +361,8 @@ impl CcidSender for Ccid3Sender {
 
     fn on_handshake_rtt(&mut self, now: Instant, rtt: Duration) {
         let s = self.segment();
-        // An echo is good to 10 us; what is less than that below our own clock is the same.
+        // An echo has a resolution of 10 us. If it is less than that below our own measurement,
+        // they are equal.
         if self.rtt_floor.get().is_zero() {
             self.rtt_floor.measured(now, rtt);
         }

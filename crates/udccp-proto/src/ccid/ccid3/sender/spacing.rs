@@ -1,11 +1,11 @@
-//! Remembers how far apart packets leave, which is the same for most.
+//! Remembers the spacing of packets, which is the same for most of them.
 
 use udccp_base::Duration;
 
 use super::Ccid3Sender;
 use crate::ccid::tfrc::{Rate, RateBasis, Segment};
 
-/// The distance of packets, and what it follows from.
+/// The spacing of packets, and the state that determines it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Spacing {
     basis: RateBasis,
@@ -19,10 +19,10 @@ pub(super) struct Spacing {
 }
 
 impl Ccid3Sender {
-    /// The distance of packets now: computed where anything changed that it follows from.
+    /// The current spacing of packets. It is only computed again if that state has changed.
     #[inline]
     pub(super) fn spacing(&mut self) -> &Spacing {
-        // No segment is empty, so that the first one is never that of the default.
+        // Segments are never empty, so the first call never matches the default.
         let (basis, segment) = (self.rate.basis(), self.segment());
         if self.spacing.segment != segment || self.spacing.basis != basis {
             self.compute_spacing(basis, segment);
@@ -47,7 +47,7 @@ mod tests {
     use crate::ccid::ccid3::Ccid3Config;
     use crate::ccid::tfrc::Report;
 
-    /// The distance that is remembered is the one that is computed anew.
+    /// Checks that the remembered spacing equals a new computation.
     #[track_caller]
     fn check(sender: &mut Ccid3Sender) -> Duration {
         let s = sender.segment();

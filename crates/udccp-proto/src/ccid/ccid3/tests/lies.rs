@@ -1,5 +1,5 @@
-//! A peer's false times, and reordered packets, never make the sender faster. CCID 4 is the same
-//! sender.
+//! Neither false times from the peer nor reordered packets make the sender faster. CCID 4 uses the
+//! same sender.
 
 use udccp_base::{Duration, Instant};
 
@@ -25,8 +25,8 @@ fn lossy(says: Says) -> Says {
     Says { rate: Some(1_000_000), intervals: vec![[99, 1, 100], [0, 0, 0]], ..says }
 }
 
-/// 60 round-trip times with a loss event in a hundred packets, in which the peer says what `lie`
-/// gives; the rate X_inst at the end, in bytes per second.
+/// Runs 60 round-trip times with one loss event in a hundred packets, while the peer reports what
+/// `lie` returns. Returns the rate X_inst at the end, in bytes per second.
 fn rate_after(mut line: Line, lie: impl Fn(&Line) -> Says) -> f64 {
     for i in 1..60 {
         line.send_until(at(1000 + 100 * i));
@@ -81,7 +81,7 @@ fn the_first_feedback_is_not_believed_below_the_handshake() {
         );
         assert_eq!(line.sender.rtt(), Some(RTT));
     }
-    // Without a handshake that measured anything, our own clock is all there is.
+    // If the handshake measured nothing, only our own clock is available.
     let mut line = Line::of(Ccid3Sender::new(&Ccid3Config::default(), 1400));
     line.send_until(at(1100));
     let elapsed = Some(ms(100) - Duration::from_nanos(1));
@@ -94,7 +94,8 @@ fn a_timestamp_echo_is_not_believed_below_what_our_clock_measured() {
     for mut line in lines() {
         line.send_until(at(1300));
         let newest = line.arrived();
-        // An Ack without feedback moves on; what it overtook acknowledges a forgotten packet.
+        // An Ack without feedback arrives first. The packet that it overtook then acknowledges a
+        // packet that the log has removed.
         line.acked(newest, &Says::default());
         let echo = Some(Duration::from_micros(10));
         let whole = vec![[newest as u32 - 1, 0, 0]];
@@ -109,7 +110,7 @@ fn an_elapsed_time_of_the_whole_round_trip_or_more_is_ignored() {
     for elapsed in [ms(300), ms(301), Duration::from_secs(1000)] {
         let [mut line, _] = lines();
         line.send_until(at(1000));
-        // Far more than the least of the path: the floor is not what decides.
+        // Far above the minimum of the path, so that the floor has no effect.
         line.now = at(1300);
         line.acked(
             1,
@@ -124,7 +125,7 @@ fn an_elapsed_time_of_the_whole_round_trip_or_more_is_ignored() {
     }
 }
 
-/// The most packets that leave within a round-trip time from `since` on.
+/// The number of packets sent until `until`, which is a round-trip time away.
 fn most_in_a_round(line: &mut Line, until: Instant) -> usize {
     line.send_until(until).len()
 }
@@ -138,7 +139,8 @@ fn a_packet_that_overtakes_the_others_does_not_send_the_window_at_once() {
             line.acked(line.arrived(), &says);
         }
         let x = line.x() * RTT.as_secs_f64() / f64::from(SIZE);
-        // It leaves, arrives and is acknowledged in a microsecond; so is another one.
+        // The packet is sent, arrives and is acknowledged within a microsecond. Then another one
+        // is.
         for step in 0..2 {
             line.leave(true);
             line.now += Duration::from_micros(1);

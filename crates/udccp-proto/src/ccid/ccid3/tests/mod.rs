@@ -1,4 +1,4 @@
-//! Both halves of CCID 3, each against a peer of pen and paper.
+//! Both halves of CCID 3, each with a peer whose packets the tests write by hand.
 
 mod lies;
 mod receiver;

@@ -1,4 +1,4 @@
-//! The receiver half: when feedback leaves and what it says.
+//! The receiver half: when it sends feedback, and the contents.
 
 use udccp_base::{Ecn, Instant};
 use udccp_wire::{LossInterval, OptionRef, Seqno};
@@ -7,7 +7,7 @@ use super::{at, ms};
 use crate::ccid::ccid3::{Ccid3Config, Ccid3Receiver};
 use crate::ccid::{CcidReceiver, Feedback, OptionSink, ReceivedInfo};
 
-/// Options as they would be on the wire, in text.
+/// The options of a packet as text.
 #[derive(Default)]
 struct Written {
     all: Vec<String>,
@@ -34,7 +34,7 @@ impl OptionSink for Written {
     }
 }
 
-/// Data of 1000 bytes, each packet with the next number.
+/// A stream of packets with 1000 bytes of data each and consecutive sequence numbers.
 struct Line {
     receiver: Ccid3Receiver,
     seq: u64,
@@ -59,7 +59,7 @@ impl Line {
         }
     }
 
-    /// A data packet arrives; tells whether feedback is due.
+    /// A data packet arrives. Returns whether feedback is due.
     fn data(&mut self, millis: u64, ccval: u8) -> bool {
         let packet = self.packet(ccval);
         self.receiver.on_packet(at(millis), &packet);
@@ -160,7 +160,7 @@ fn a_new_loss_event_is_reported_at_once_with_an_interval_made_from_the_rate() {
     assert!(!line.data(1420, 0));
     assert!(line.data(1430, 1));
     let report = line.report(1430);
-    // Ten packets a round-trip time: f(p) = 1/10 has 1/p = 83.
+    // Ten packets per round-trip time: f(p) = 1/10 gives 1/p = 83.
     let first: u32 = report[2].rsplit('/').next().unwrap().parse().unwrap();
     assert!((78..=83).contains(&first), "{report:?}");
     assert!(report[2].starts_with("skip 0: 3/1/4 40/0/"), "{report:?}");
@@ -181,7 +181,7 @@ fn a_late_packet_that_removes_a_loss_event_is_reported_at_once() {
     }
     assert!(line.report(1023)[2].contains("3/1/4"), "a loss event");
     assert!(line.receiver.loss_event_rate() > 0.0);
-    // Long before a round-trip time is over, the packet that was thought lost arrives.
+    // Long before a round-trip time has passed, the packet that was considered lost arrives.
     line.seq = late - 1;
     assert!(line.data(1030, 1), "due at once");
     assert_eq!(line.receiver.loss_event_rate(), 0.0);
@@ -215,7 +215,7 @@ fn a_first_packet_with_a_mark_stands_for_half_a_packet_a_round_trip() {
     let mut line = Line::new();
     let packet = ReceivedInfo { ecn: Ecn::Ce, ..line.packet(0) };
     line.receiver.on_packet(at(1000), &packet);
-    // f(p) = 2 has p = 0.24 and 1/p = 4.
+    // f(p) = 2 gives p = 0.24 and 1/p = 4.
     assert_eq!(line.report(1000)[2], "skip 0: 0/1/1 0/0/4");
 }
 
@@ -283,9 +283,9 @@ fn the_round_trip_time_follows_the_counter() {
     assert!(line.receiver.rtt().abs_diff(ms(200)) < ms(1), "{}", line.receiver.rtt());
 }
 
-/// A handshake that lost a packet gives no round-trip time, and a sender that begins slowly gives a
-/// sample or two and then none: an average with the 200 ms of ignorance would keep the rate low for
-/// ever.
+/// A handshake that lost a packet gives no round-trip time, and a sender that starts slowly gives a
+/// sample or two and then none. An average with the default of 200 ms would keep the rate low
+/// forever.
 #[test]
 fn the_first_sample_is_not_averaged_with_what_was_assumed() {
     let mut line = Line { receiver: Ccid3Receiver::new(&Ccid3Config::default()), seq: 0 };

@@ -1,4 +1,4 @@
-//! The sender half: pacing, feedback, timers, and what else an acknowledgement may say.
+//! The sender half: pacing, feedback, timers, and other contents of acknowledgements.
 
 use udccp_base::{DataRate, Duration, Ecn, Instant};
 use udccp_wire::{LossInterval, Seqno};
@@ -10,24 +10,24 @@ use crate::ccid::{AckInfo, AckOutcome, CcidSender, QuickStartStep, SendVerdict, 
 pub(super) const SIZE: u32 = 1000;
 pub(super) const RTT: Duration = Duration::from_millis(100);
 
-/// A sender whose packets have the numbers 1, 2, 3...
+/// A sender whose packets are numbered 1, 2, 3...
 pub(super) struct Line {
     pub(super) sender: Ccid3Sender,
     pub(super) now: Instant,
     next: u64,
-    /// When each packet left.
+    /// When each packet was sent.
     left: Vec<Instant>,
 }
 
-/// Parts of an acknowledgement.
+/// Contents of an acknowledgement.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Says {
     pub(super) rate: Option<u32>,
-    /// Lossless, loss and data length, newest first.
+    /// Lossless, loss and data length of each interval, newest first.
     pub(super) intervals: Vec<[u32; 3]>,
-    /// Elapsed Time; as much as is true where it is `None`.
+    /// Elapsed Time. If it is `None`, the true time is reported.
     pub(super) elapsed: Option<Duration>,
-    /// What the Timestamp Echo measures.
+    /// The round-trip time that Timestamp Echo measures.
     pub(super) echo: Option<Duration>,
     pub(super) inverse: Option<u32>,
     pub(super) dropped: Vec<u8>,
@@ -43,7 +43,7 @@ impl Line {
         Self { sender, now: at(1000), next: 1, left: Vec::new() }
     }
 
-    /// With a round-trip time of 100 ms from the handshake.
+    /// Creates a line with a round-trip time of 100 ms from the handshake.
     fn open() -> Self {
         let mut line = Self::new(&Ccid3Config::default());
         line.sender.on_handshake_rtt(line.now, RTT);
@@ -67,7 +67,7 @@ impl Line {
         self.next += 1;
     }
 
-    /// Sends as much as is allowed until `until`; returns the times in milliseconds.
+    /// Sends as much as is allowed until `until`. Returns the send times in milliseconds.
     pub(super) fn send_until(&mut self, until: Instant) -> Vec<u64> {
         let mut times = Vec::new();
         loop {
@@ -85,12 +85,12 @@ impl Line {
         times
     }
 
-    /// Packets that left.
+    /// Number of packets sent.
     pub(super) fn sent(&self) -> u64 {
         self.left.len() as u64
     }
 
-    /// The newest packet that an acknowledgement can be there for.
+    /// The newest packet that can have been acknowledged by now.
     pub(super) fn arrived(&self) -> u64 {
         self.left.iter().filter(|left| **left + RTT <= self.now).count() as u64
     }
@@ -118,7 +118,7 @@ impl Line {
             ccid_options: &bytes,
             data_dropped: &says.dropped,
             slow_receiver: says.slow,
-            // The receiver waited for whatever is more than the round-trip time.
+            // The receiver delayed the acknowledgement by the time beyond the round-trip time.
             elapsed: says
                 .elapsed
                 .or_else(|| self.left.get(ackno as usize - 1).map(|left| self.now - *left - RTT)),
@@ -128,7 +128,7 @@ impl Line {
         self.sender.on_ack(self.now, &ack)
     }
 
-    /// Feedback without a loss.
+    /// Feedback without loss.
     fn fine(&mut self, ackno: u64, rate: u32) -> AckOutcome {
         let intervals = vec![[ackno as u32, 0, 0]];
         self.acked(ackno, &Says { rate: Some(rate), intervals, ..Says::default() })
@@ -138,7 +138,7 @@ impl Line {
         self.sender.metrics().x_bytes_per_sec.unwrap()
     }
 
-    /// In steady state: no loss, 50 kB/s arrive, twice that is allowed.
+    /// Creates a line in steady state: no loss, 50 kB/s arrive, and twice that is allowed.
     fn steady() -> Self {
         let mut line = Self::open();
         for i in 1..12 {
@@ -222,7 +222,7 @@ fn losses_end_slow_start() {
     assert_eq!((out.newly_acked, out.newly_lost), (9, 1));
     let m = line.sender.metrics();
     assert_eq!((m.loss_event_rate, m.congestion_events), (Some(0.02), 1));
-    // f(0.02) = 0.13652: 7.325 packets a round-trip time.
+    // f(0.02) = 0.13652: 7.325 packets per round-trip time.
     assert!((line.x() - 73_249.0).abs() < 10.0, "{}", line.x());
 }
 
@@ -322,7 +322,7 @@ fn feedback_that_stays_away_for_minutes_leaves_a_packet_in_64_seconds() {
     }
     assert!(line.sender.metrics().timeouts > 8);
     assert!((line.x() - f64::from(SIZE) / 64.0).abs() < 0.1, "{}", line.x());
-    // Feedback is back: data leaves at once, and slow start goes on.
+    // Feedback is back: data is sent at once, and slow start continues.
     line.fine(line.arrived(), 20);
     assert!(line.x() >= 40_000.0, "{}", line.x());
     assert!(!line.send_until(line.now + ms(25)).is_empty());
@@ -333,13 +333,13 @@ fn feedback_that_stays_away_for_minutes_leaves_a_packet_in_64_seconds() {
 fn acknowledgements_of_ours_are_not_in_flight_and_those_of_the_peer_need_no_receive_rate() {
     let mut line = Line::steady();
     line.sender.limit_in_flight(15);
-    // The peer sends, and nothing more of ours is data.
+    // The peer sends data, and we only send acknowledgements.
     for _ in 0..1000 {
         line.now += ms(10);
         line.leave(false);
     }
     assert_eq!(line.sender.poll_send(line.now, SIZE), SendVerdict::Now);
-    // Data that any packet acknowledges has left the network.
+    // Data has left the network if any packet acknowledges it.
     let mut line = Line::steady();
     line.sender.limit_in_flight(15);
     for _ in 0..30 {
@@ -371,7 +371,7 @@ fn no_more_packets_are_in_flight_than_the_sequence_window_has_room_for() {
     let sent = line.send_until(line.now + ms(300)).len();
     assert!((4..=6).contains(&sent), "ten were in flight, {sent} followed");
     assert_eq!(line.sender.poll_send(line.now, SIZE), SendVerdict::Blocked);
-    // The nofeedback timer gives the lost ones up.
+    // The nofeedback timer gives up the lost packets.
     line.now = line.sender.poll_timeout().unwrap();
     line.sender.handle_timeout(line.now);
     assert_eq!(line.sender.poll_send(line.now, SIZE), SendVerdict::Now);
@@ -382,7 +382,7 @@ fn where_the_nofeedback_timer_waits_longer_no_more_is_in_flight_than_leaves_in_f
     let most_in_flight = |least_timeout| {
         let mut line = Line::new(&Ccid3Config { least_timeout, ..Ccid3Config::default() });
         line.sender.on_handshake_rtt(line.now, RTT);
-        // A second at 500 packets a second, which X lets grow to twice as much.
+        // More than a second at 500 packets per second. X grows to twice that.
         while line.now < at(2500) {
             line.send_until(line.now + RTT);
             line.fine(line.arrived(), 500 * SIZE);
@@ -390,7 +390,7 @@ fn where_the_nofeedback_timer_waits_longer_no_more_is_in_flight_than_leaves_in_f
         let (acked, x) = (line.arrived(), line.x());
         line.send_until(line.now + ms(390));
         let sent = line.sent() - acked;
-        // Whatever stopped it, silence does not stop it for ever.
+        // Silence does not stop the sender forever.
         line.now = line.sender.poll_timeout().expect("a timer runs");
         line.sender.handle_timeout(line.now);
         let until = line.now + ms(100);
@@ -439,7 +439,7 @@ const FAST: QuickStartStep = QuickStartStep::Approved(DataRate::from_bytes_per_s
 fn quick_start_sends_at_the_approved_rate_without_headers() {
     let mut line = Line::open();
     assert!(line.sender.quick_start(line.now, FAST));
-    // 103.2 kB/s with 32 bytes of headers on each 1000 are 100 kB/s: a packet each 10 ms.
+    // 103.2 kB/s with 32 bytes of headers per 1000 bytes are 100 kB/s: a packet every 10 ms.
     let sent = line.send_until(at(1099)).len();
     assert!((10..=11).contains(&sent), "{sent}");
     let slow = QuickStartStep::Approved(DataRate::from_bytes_per_sec(20_000));
@@ -474,7 +474,7 @@ fn silence_takes_the_rate_back() {
     line.send_until(at(1290));
     line.sender.quick_start(line.now, QuickStartStep::Silent);
     assert_eq!(line.x(), before.min(50_000.0));
-    // The nofeedback timer starts again: nothing is cut before four round-trip times are over.
+    // The nofeedback timer starts again: nothing is reduced for four round-trip times.
     line.now += RTT * 3;
     line.sender.handle_timeout(line.now);
     assert_eq!(line.x(), before.min(50_000.0));

@@ -1,4 +1,4 @@
-//! Reported loss intervals against what was sent (RFC 4342 section 9.2).
+//! Checks reported loss intervals against what was sent (RFC 4342 section 9.2).
 
 use udccp_wire::{LossInterval, Seqno};
 
@@ -30,7 +30,7 @@ fn read(all: &[(u8, Vec<u8>)]) -> Options {
     Options::read(&AckInfo { ccid_options: &bytes, ..AckInfo::default() })
 }
 
-/// Packets 1000 to 1999, `per_step` for each step of the window counter.
+/// Packets 1000 to 1999, with `per_step` packets per step of the window counter.
 fn log(per_step: u64) -> SentLog {
     let mut log = SentLog::default();
     for i in 0..1000 {
@@ -56,7 +56,7 @@ fn honest_reports_are_taken_as_they_are() {
     assert_eq!(v.rate(), 1.0 / 50.0);
     assert_eq!(take(&mut v, 1219, &options(0, &[[119, 1, 120], [100, 0, 50]]), &log), Ok(0));
     assert_eq!(v.rate(), 1.0 / 120.0);
-    // Two more at once: 1220 and 1320.
+    // Two more losses at once: 1220 and 1320.
     let three = options(2, &[[27, 1, 28], [99, 1, 100], [119, 1, 120], [100, 0, 50]]);
     assert_eq!(take(&mut v, 1349, &three, &log), Ok(2));
     assert!((v.rate() - 3.0 / 270.0).abs() < 1e-12);
@@ -97,16 +97,17 @@ fn what_cannot_be_is_not_believed() {
 //= 4342-9.2-1 test
 #[test]
 fn an_event_of_more_than_a_round_trip_time_is_counted_as_several() {
-    // Four steps are a round-trip time: 40 packets. The lossy part of 180 is 18 steps long.
+    // Four steps, a round-trip time, are 40 packets. The lossy part of 180 packets is 18 steps
+    // long.
     let (log, mut v) = (log(10), Verifier::new(false, false));
     let report = options(0, &[[20, 180, 200], [100, 0, 100]]);
     assert_eq!(take(&mut v, 1299, &report, &log), Ok(4));
     assert_eq!(v.split, 3);
-    // Split every five steps: 50, 50, 50 and the rest with the lossless part.
+    // Split every five steps: 50, 50, 50, and the rest with the lossless part.
     assert!((v.rate() - 4.0 / 250.0).abs() < 1e-3, "{}", v.rate());
-    // Seen again, it is not new.
+    // The second time, it is not new.
     assert_eq!(take(&mut v, 1309, &options(0, &[[30, 180, 210], [100, 0, 100]]), &log), Ok(0));
-    // One round-trip time and a step is what an honest receiver can make of it.
+    // An honest receiver can report an event of one round-trip time and a step.
     let mut honest = Verifier::new(false, false);
     let report = options(0, &[[20, 55, 75], [100, 0, 100]]);
     assert_eq!(take(&mut honest, 1174, &report, &log), Ok(1));
@@ -130,7 +131,7 @@ fn corrupt_data_counts_as_a_mark() {
     let report = options(0, &[[399, 1, 400], [100, 0, 50]]);
     assert_eq!(take(&mut v, 1499, &report, &log), Ok(2));
     assert!((v.rate() - 2.0 / 400.0).abs() < 1e-9, "{}", v.rate());
-    // Within the round-trip time of a loss it changes nothing.
+    // Within the round-trip time of a loss, it changes nothing.
     let mut same = Verifier::new(false, false);
     same.on_corrupt(Seqno::new(1110));
     assert_eq!(take(&mut same, 1499, &report, &log), Ok(1));
@@ -175,11 +176,11 @@ fn a_mark_of_our_own_that_is_reported_is_no_loss_event() {
     v.on_probe(Seqno::new(1100));
     assert_eq!(take(&mut v, 1109, &options(0, &[[9, 1, 10], [100, 0, 50]]), &log), Ok(0));
     assert_eq!((v.rate(), v.take_probe_counts()), (0.0, (1, 0)));
-    // A real loss later counts, and the interval before it reaches over the mark.
+    // A real loss later counts, and the interval before it includes the mark.
     let report = options(0, &[[9, 1, 10], [199, 1, 200], [100, 0, 50]]);
     assert_eq!(take(&mut v, 1309, &report, &log), Ok(1));
     assert_eq!((v.rate(), v.take_probe_counts()), (1.0 / 250.0, (0, 0)));
-    // A loss soon after a mark is in one event with it, which is real.
+    // A loss soon after a mark is part of the same event, which is then real.
     v.on_probe(Seqno::new(1400));
     let report = options(0, &[[20, 5, 25], [99, 1, 100], [199, 1, 200], [100, 0, 50]]);
     assert_eq!(take(&mut v, 1424, &report, &log), Ok(1));
@@ -191,7 +192,7 @@ fn a_mark_of_our_own_that_is_hidden_is_a_loss_event() {
     let (log, mut v) = (log(10), Verifier::new(false, false));
     take(&mut v, 1109, &options(0, &[[9, 1, 10], [100, 0, 50]]), &log).unwrap();
     v.on_probe(Seqno::new(1300));
-    // Not yet covered: the receiver may still be about to say it.
+    // The mark is not covered yet, so the receiver may still report it.
     take(&mut v, 1299, &options(0, &[[199, 1, 200], [100, 0, 50]]), &log).unwrap();
     assert_eq!(v.take_probe_counts(), (0, 0));
     let report = options(0, &[[399, 1, 400], [100, 0, 50]]);

@@ -1,4 +1,4 @@
-//! CCID 4 where it differs from CCID 3.
+//! The differences of CCID 4 from CCID 3.
 
 mod receiver;
 mod sender;

@@ -8,7 +8,7 @@ use crate::ccid::ccid3::Ccid3Receiver;
 use crate::ccid::ccid4::{self, Ccid4Config};
 use crate::ccid::{CcidReceiver, Feedback, OptionSink, ReceivedInfo};
 
-/// What a feedback packet reports.
+/// Contents of a feedback packet.
 #[derive(Default)]
 struct Written {
     kinds: Vec<u8>,
@@ -36,7 +36,7 @@ impl OptionSink for Written {
 
 struct Line {
     receiver: Ccid3Receiver,
-    /// Packets for each step of the window counter.
+    /// Packets per step of the window counter.
     per_step: u64,
 }
 
@@ -79,7 +79,7 @@ fn the_example_of_rfc_5622_counts_1_4_1_and_0() {
     let mut line = Line::new(2);
     line.run(0..45, &[10, 19, 20, 21, 23, 32, 43]);
     let report = line.report(600);
-    // Packet 22 arrived: three were lost before it and one after.
+    // Packet 22 arrived. Three packets before it and one after it were lost.
     assert_eq!(report.drops, [1, 4, 1, 0]);
     let losses: Vec<u32> = report.intervals.iter().map(|i| i.loss_length).collect();
     assert_eq!(losses, [1, 5, 1, 0]);
@@ -115,8 +115,8 @@ fn the_interval_before_the_first_loss_is_of_full_segments() {
     }
     line.run(81..85, &[]);
     let report = line.report(1100);
-    // 8 packets of 160 + 36 bytes a round-trip time are 1.07 segments of 1460: f(p) = 0.93 has
-    // 1/p = 7.2, where CCID 3 takes f(p) = 1/8 and 57 packets.
+    // 8 packets of 160 + 36 bytes per round-trip time are 1.07 segments of 1460: f(p) = 0.93 gives
+    // 1/p = 7.2. CCID 3 uses f(p) = 1/8 and gets 57 packets.
     let first = report.intervals.last().unwrap().data_length;
     assert!((6..=8).contains(&first), "{first}");
 }
@@ -125,13 +125,14 @@ fn the_interval_before_the_first_loss_is_of_full_segments() {
 //= 4828-3-9 test
 #[test]
 fn short_intervals_count_their_losses() {
-    // 20 packets a round-trip time, two of every ten lost: intervals of 30 packets are short.
+    // 20 packets per round-trip time, and two of every ten are lost: intervals of 30 packets are
+    // short.
     let lost: Vec<u64> = (1..40).flat_map(|i| [10 * i, 10 * i + 1]).collect();
     let mut line = Line::new(5);
     line.run(0..400, &lost);
     let short = line.report(2100);
     assert_eq!(short.inverse, 5, "one packet in five is lost");
-    // The same losses at a quarter of the speed are far apart.
+    // At a quarter of the speed, the same losses are far apart.
     let mut slow = Line::new(1);
     slow.run(0..400, &lost);
     assert_eq!(slow.report(10_100).inverse, 10, "one event in ten packets");

@@ -1,4 +1,4 @@
-//! The sender half: nominal segment, headers, least interval (RFC 5622 section 5, RFC 4828).
+//! The sender half: nominal segment, headers, minimum interval (RFC 5622 section 5, RFC 4828).
 
 use udccp_base::{Duration, Ecn, Instant};
 use udccp_wire::{LossInterval, Seqno};
@@ -13,7 +13,7 @@ const RTT: Duration = Duration::from_millis(100);
 /// Data of a full packet at an MTU of 1500 bytes over IPv4.
 const MPS: u32 = 1440;
 
-/// A sender whose packets have the numbers 1, 2, 3...
+/// A sender whose packets are numbered 1, 2, 3...
 struct Line {
     sender: Ccid3Sender,
     now: Instant,
@@ -48,7 +48,7 @@ impl Line {
         self.next += 1;
     }
 
-    /// Sends as much as is allowed until `until`, with timers that fire at multiples of `tick`.
+    /// Sends as much as is allowed until `until`. Timers fire at multiples of `tick`.
     fn send_until(&mut self, until: Instant, tick: Duration) {
         loop {
             match self.sender.poll_send(self.now, self.size) {
@@ -63,7 +63,7 @@ impl Line {
         self.now = until;
     }
 
-    /// Feedback for the packet of a round-trip time ago: lossless, loss and data length and Drop
+    /// Feedback for the packet sent a round-trip time ago: lossless, loss and data length and Drop
     /// Count of each interval, newest first.
     fn acked(&mut self, ackno: u64, rate: u32, intervals: &[[u32; 4]]) {
         let mut bytes = vec![194, 6];
@@ -87,7 +87,7 @@ impl Line {
         self.sender.on_ack(self.now, &ack);
     }
 
-    /// Feedback that there is nothing to complain about, until the rate is high.
+    /// Sends feedback without loss until the rate is high.
     fn warm(&mut self) {
         for i in 1..=10 {
             self.send_until(at(1000 + 110 * i), ms(1));
@@ -139,7 +139,7 @@ fn coarse_timers_cost_little_and_three_packets_take_thirty_milliseconds() {
     line.left.clear();
     line.send_until(line.now + ms(4000), granularity);
     assert!(line.left.windows(4).all(|w| w[3] - w[0] >= ms(30)), "more than three in 30 ms");
-    // Three in 32 ms, the next tick after 30, are 375; at 12 ms each it were 333.
+    // Three in 32 ms, the first tick after 30 ms, are 375 in total. At 12 ms each, it would be 333.
     assert!((360..=376).contains(&line.left.len()), "{}", line.left.len());
 }
 
@@ -176,7 +176,7 @@ fn headers_are_paid_for_out_of_the_rate_of_full_segments() {
         line.warm();
         line.send_until(line.now + ms(110), ms(1));
         let newest = line.next - 1 - 10;
-        // One loss a long time ago, and 50 packets before it: p = 1/50.
+        // One loss a long time ago, with 50 packets before it: p = 1/50.
         line.acked(newest, 1_000_000, &[[40, 1, 41, 1], [newest as u32 - 41, 0, 50, 0]]);
         let fair = equation::throughput(1460, RTT, 0.02).bytes_per_sec();
         let share = f64::from(size) / f64::from(size + 36);
@@ -186,7 +186,7 @@ fn headers_are_paid_for_out_of_the_rate_of_full_segments() {
 
 #[test]
 fn the_response_is_that_of_table_2_of_rfc_4828() {
-    // kB/s with headers at 100 ms; the table has 40 bytes of them, and counts segments as 1500.
+    // kB/s with headers at 100 ms. The table uses headers of 40 bytes and segments of 1500.
     for (size, p, kilobytes) in
         [(14, 0.2, 5.4), (14, 0.3, 2.93), (14, 0.5, 0.63), (536, 0.01, 57.6), (536, 0.1, 26.58)]
     {

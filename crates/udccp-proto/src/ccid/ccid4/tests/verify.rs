@@ -1,4 +1,4 @@
-//! The sender's own loss event rate from Loss Intervals and Dropped Packets.
+//! The sender's own loss event rate, computed from Loss Intervals and Dropped Packets.
 
 use udccp_wire::{LossInterval, Seqno};
 
@@ -8,7 +8,7 @@ use crate::ccid::ccid3::feedback::Options;
 use crate::ccid::ccid3::verify::{Sending, Verifier};
 use crate::ccid::tfrc::{Sent, SentLog};
 
-/// Lossless, loss and data length of each interval, newest first, and Drop Counts.
+/// Lossless, loss and data length of each interval, newest first, and their Drop Counts.
 fn options(intervals: &[[u32; 3]], drops: &[u32]) -> Options {
     let mut bytes = vec![193, 3 + 9 * intervals.len() as u8, 0];
     for &[lossless_length, loss_length, data_length] in intervals {
@@ -23,7 +23,7 @@ fn options(intervals: &[[u32; 3]], drops: &[u32]) -> Options {
     Options::read(&AckInfo { ccid_options: &bytes, ..AckInfo::default() })
 }
 
-/// Packets 1000 to 1999, one each `every` milliseconds of round-trip times of 100 ms.
+/// Packets 1000 to 1999, one every `every` milliseconds. Round-trip times are 100 ms.
 fn log(every: u64) -> SentLog {
     let mut log = SentLog::default();
     for i in 0..1000 {
@@ -41,17 +41,18 @@ fn rate(every: u64, ackno: u64, intervals: &[[u32; 3]], drops: &[u32]) -> f64 {
     verifier.rate()
 }
 
-/// After 100 packets two events of 20 packets each with a lossy part of 8; then a long interval.
+/// After 100 packets, two events of 20 packets each with a lossy part of 8, then a long interval.
 const TWO: [[u32; 3]; 4] = [[39, 1, 40], [12, 8, 20], [12, 8, 20], [100, 0, 100]];
 const NEWEST: u64 = 1179;
 
 //= 4828-3-8 test
 #[test]
 fn an_interval_of_two_round_trips_has_its_losses_counted() {
-    // 10 ms apart: 20 packets are two round-trip times. 20/4, 20/2, and the first 100.
+    // At 10 ms, 20 packets are two round-trip times. The lengths are 20/4, 20/2, and 100 for the
+    // first.
     let p = rate(10, NEWEST, &TWO, &[1, 4, 2, 0]);
     assert!((p - 3.0 / (5.0 + 10.0 + 100.0)).abs() < 1e-12, "{p}");
-    // 12 ms apart it is more, and they are loss events as ever.
+    // At 12 ms they are more, so the intervals are not short.
     let p = rate(12, NEWEST, &TWO, &[1, 4, 2, 0]);
     assert!((p - 3.0 / 140.0).abs() < 1e-12, "{p}");
 }
@@ -60,7 +61,7 @@ fn an_interval_of_two_round_trips_has_its_losses_counted() {
 #[test]
 fn a_current_interval_that_is_short_does_not_count() {
     let now = [[18, 1, 19], [80, 1, 81], [50, 0, 50]];
-    // The current interval of 19 packets has 190 ms or 285 ms behind it.
+    // The current interval of 19 packets has lasted 190 ms or 285 ms.
     let short = rate(10, 1149, &now, &[1, 1, 0]);
     assert!((short - 2.0 / 131.0).abs() < 1e-12, "{short}");
     let closed_only = rate(10, 1149, &[[18, 1, 5], [80, 1, 81], [50, 0, 50]], &[1, 1, 0]);
@@ -98,7 +99,7 @@ fn an_interval_stays_what_it_was_when_it_ended() {
     };
     take(ms(100), 1119, &[[12, 8, 20], [100, 0, 100]], &[4, 0]);
     let p = take(ms(100), 1124, &[[4, 1, 5], [12, 8, 20], [100, 0, 100]], &[1, 4, 0]);
-    // The round-trip time halves: the ended interval of 200 ms is still short.
+    // The round-trip time halves. The closed interval of 200 ms is still short.
     let later = [[9, 1, 10], [12, 8, 20], [100, 0, 100]];
     assert_eq!(take(ms(50), 1129, &later, &[1, 4, 0]), p);
 }

@@ -33,7 +33,7 @@ fn response_and_inverse_agree_with_forty_digits() {
 
 #[test]
 fn the_worked_point_of_one_percent() {
-    // f(0.01) = 0.0816497 + 0.0073485 * 1.0032, so 1460 B at 100 ms have 164,0xx B/s.
+    // f(0.01) = 0.0816497 + 0.0073485 * 1.0032, so 1460 B at 100 ms give 164,0xx B/s.
     let x = throughput(1460, ms(100), 0.01).bytes_per_sec();
     assert!((x - 1460.0 / (0.1 * (0.081_649_66 + 0.007_348_47 * 1.0032))).abs() < 1.0, "{x}");
 }
@@ -56,7 +56,7 @@ fn rate_and_loss_invert_each_other_for_every_path_and_size() {
             for p in [1e-8, 1e-4, 0.01, 0.3, 0.9] {
                 let x = throughput(s, rtt, p);
                 let back = loss_event_rate(s, rtt, x);
-                // Rates are whole bytes in 64 s: slow ones are coarse.
+                // Rates are whole bytes in 64 s, so low rates have a coarse resolution.
                 let grain = 1.0 / (64.0 * x.bytes_per_sec());
                 assert!((back / p - 1.0).abs() < 1e-6 + grain * 2.0, "{s} B, {rtt}, {p}: {back}");
             }

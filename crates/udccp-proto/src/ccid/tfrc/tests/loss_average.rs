@@ -2,7 +2,7 @@
 
 use crate::ccid::tfrc::LossAverage;
 
-/// An average with these intervals, newest first, made without discounts.
+/// An average of these intervals, newest first, built without discounts.
 fn average(discounting: bool, lengths: &[u32]) -> LossAverage {
     let mut average = LossAverage::new(discounting);
     let (first, rest) = lengths.split_last().unwrap();
@@ -39,7 +39,7 @@ fn the_current_interval_counts_only_where_it_helps() {
     assert_rate(&one, 0.01);
     one.set_current(400.0);
     assert_rate(&one, 1.0 / 400.0);
-    // With n intervals the oldest makes room for the current one.
+    // With n intervals, the oldest is replaced by the current one.
     let mut many = average(false, &[1, 10, 10, 10, 10, 10, 10, 10, 10]);
     assert_rate(&many, 0.1);
     many.set_current(70.0);
@@ -52,13 +52,13 @@ fn a_long_interval_makes_old_ones_count_less() {
     let mut it = average(true, &[1, 10, 10, 10, 10, 10, 10, 10, 10]);
     it.set_current(20.0);
     assert_rate(&it, 6.0 / (20.0 + 50.0));
-    // 40 > 2*10: DF = 2*10/40 = 0.5 on all but the current one.
+    // 40 > 2*10: DF = 2*10/40 = 0.5 for all intervals but the current one.
     it.set_current(40.0);
     assert_rate(&it, (1.0 + 5.0 * 0.5) / (40.0 + 50.0 * 0.5));
     // Never less than a quarter.
     it.set_current(1000.0);
     assert_rate(&it, (1.0 + 5.0 * 0.25) / (1000.0 + 50.0 * 0.25));
-    // The discount stays with the old intervals when the next event comes.
+    // The old intervals keep the discount at the next event.
     it.begin(1000.0);
     let old = 5.0 * 0.25;
     assert_rate(&it, (1.0 + old) / (1000.0 + old * 10.0));

@@ -6,10 +6,10 @@ use udccp_wire::{LossInterval, Seqno};
 use crate::ccid::tfrc::loss_history::Change;
 use crate::ccid::tfrc::{Arrived, LossHistory};
 
-/// A receiver that takes the interval before the first loss for 15 packets.
+/// A receiver that assumes 15 packets in the interval before the first loss.
 struct Line {
     history: LossHistory,
-    /// Packets for each step of the window counter.
+    /// Packets per step of the window counter.
     packets_per_step: u64,
 }
 
@@ -37,7 +37,8 @@ impl Line {
         self.take(packet)
     }
 
-    /// All packets of the range that are not lost; returns where loss events were found.
+    /// All packets of the range arrive, except the lost ones. Returns where loss events were
+    /// detected.
     fn run(&mut self, range: core::ops::Range<u64>, lost: &[u64]) -> Vec<u64> {
         range.filter(|seq| !lost.contains(seq) && self.get(*seq).new_event).collect()
     }
@@ -57,11 +58,11 @@ impl Line {
 fn the_example_of_rfc_4342_is_reported_as_there() {
     let mut line = Line::new(2);
     let events = line.run(0..45, &[10, 19, 20, 21, 23, 32, 43]);
-    // Each loss is seen when three packets after it are there.
+    // Each loss is detected when three packets after it have arrived.
     assert_eq!(events, [13, 25, 35]);
     let (skip, intervals) = line.report();
     assert_eq!(skip, 2);
-    // All packets are data here; in the RFC three and one of them are not.
+    // All packets are data here. In the RFC's example, three and one of them are not.
     assert_eq!(intervals, [[10, 1, 11], [8, 5, 13], [8, 1, 9], [10, 0, 15]]);
 }
 
@@ -76,18 +77,18 @@ fn before_any_loss_there_is_one_interval_without_data_length() {
 //= 4342-6.1-1 test
 #[test]
 fn losses_within_a_round_trip_time_are_one_event() {
-    // Four packets a step: 16 a round-trip time.
+    // Four packets per step: 16 per round-trip time.
     let mut line = Line::new(4);
     assert_eq!(line.run(0..60, &[21, 30, 37]).len(), 1);
     let mut line = Line::new(4);
-    // The packet before the first loss has counter 5; the one before 41 has 10.
+    // The packet before the first loss has counter 5, and the one before 41 has counter 10.
     assert_eq!(line.run(0..60, &[21, 41]).len(), 2);
 }
 
 #[test]
 fn a_wrap_of_the_whole_counter_between_two_losses_is_noticed() {
     let mut line = Line::new(2);
-    // 32 packets on, the counter has the same value again.
+    // After 32 packets, the counter has the same value again.
     assert_eq!(line.run(0..80, &[20, 52]).len(), 2);
 }
 
@@ -115,7 +116,7 @@ fn a_mark_counts_at_once_and_takes_the_hole_before_it_along() {
     line.run(0..10, &[]);
     assert!(line.get_marked(10).new_event);
     line.run(11..40, &[]);
-    // Packet 40 is missing, 42 is marked: the event begins with 40.
+    // Packet 40 is missing, and 42 is marked: the event begins with 40.
     assert!(!line.get(41).new_event);
     assert!(line.get_marked(42).new_event);
     assert_eq!(line.report(), (0, vec![[0, 3, 3], [29, 1, 30], [10, 0, 15]]));
@@ -132,7 +133,7 @@ fn a_late_packet_removes_its_loss_event() {
     assert!(late.removed_event);
     assert_eq!(line.history.rate(), 0.0);
     assert_eq!(line.report().1[0][..2], [30, 0]);
-    // Of two losses in one event, one late packet is not enough.
+    // If an event has two losses, one late packet does not remove it.
     let mut line = Line::new(2);
     line.run(0..30, &[10, 12]);
     assert!(!line.get(10).removed_event);

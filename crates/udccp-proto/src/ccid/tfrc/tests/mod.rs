@@ -1,4 +1,4 @@
-//! TFRC's parts against the RFC's text.
+//! Compares the parts of TFRC with the text of the RFC.
 
 mod equation;
 mod loss_average;

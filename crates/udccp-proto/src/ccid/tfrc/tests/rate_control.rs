@@ -11,7 +11,7 @@ fn rate(packets_per_rtt: f64, rtt: Duration) -> Rate {
     Rate::from_bytes_per_sec_f64(packets_per_rtt * f64::from(S) / rtt.as_secs_f64())
 }
 
-/// Feedback of a path with 100 ms.
+/// Feedback on a path with a round-trip time of 100 ms.
 fn report(x_recv: Rate, p: f64) -> Report {
     Report { rtt: Some(ms(100)), x_recv, loss_event_rate: p, more_loss: false, data_limited: false }
 }
@@ -20,7 +20,7 @@ fn packets_per_rtt(control: &RateControl) -> f64 {
     control.allowed(S).bytes_per_sec() * 0.1 / f64::from(S)
 }
 
-/// A sender that knows its round-trip time from the handshake and has sent since time 0.
+/// A sender with a round-trip time from the handshake, which has sent data since time 0.
 fn started() -> RateControl {
     let mut control = RateControl::new(false, ms(10));
     control.on_handshake_rtt(at(0), ms(100), S);
@@ -63,7 +63,7 @@ fn slow_start_doubles_once_a_round_trip_and_the_first_report_does_not_limit_it()
     assert_near(packets_per_rtt(&control), 16.0);
     control.on_feedback(at(250), &report(rate(4.0, ms(100)), 0.0), S);
     assert_near(packets_per_rtt(&control), 16.0);
-    // Infinity is gone: twice what arrives is the limit.
+    // Infinity has left the set: the limit is twice the receive rate.
     control.on_feedback(at(310), &report(rate(6.0, ms(100)), 0.0), S);
     assert_near(packets_per_rtt(&control), 12.0);
 }
@@ -110,7 +110,7 @@ fn data_limited_intervals_keep_the_rate_of_before() {
         control.on_feedback(at(400 + 100 * i), &limited(rate(1.0, ms(100)), false), S);
     }
     assert_near(packets_per_rtt(&control), 80.0);
-    // A loss meanwhile halves what is remembered.
+    // A loss in the meantime halves the stored rates.
     control.on_feedback(at(3000), &limited(rate(1.0, ms(100)), true), S);
     assert_near(packets_per_rtt(&control), 20.0);
 }
@@ -135,7 +135,7 @@ fn a_report_of_nothing_while_nothing_was_sent_leaves_half_the_rate_of_before() {
     let idle = Report { more_loss: true, data_limited: true, ..nothing };
     control.on_feedback(at(5000), &idle, S);
     assert_near(packets_per_rtt(&control), 20.0);
-    // While everything was sent that is allowed, nothing arrived: that is a rate of nothing.
+    // Everything allowed was sent, but nothing arrived: the receive rate is zero.
     control.on_feedback(at(6000), &nothing, S);
     assert_eq!(control.allowed(S), Rate::lowest(S));
 }
@@ -230,7 +230,7 @@ fn minutes_without_feedback_are_recovered_from_by_slow_start() {
         control.on_no_feedback(now, false, S);
     }
     assert!(control.allowed(S).interval(S) >= Duration::from_secs(16));
-    // The receiver reports one packet a round-trip time, then what is sent.
+    // The receiver reports one packet per round-trip time, and later what is sent.
     let mut rounds = 0;
     while control.allowed(S) < before {
         now += ms(100);

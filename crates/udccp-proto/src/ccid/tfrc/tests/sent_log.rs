@@ -31,12 +31,12 @@ fn a_peer_that_acknowledges_nothing_has_us_remember_no_more() {
         assert_eq!(log.newest().unwrap().data, seq);
     }
     assert!(log.memory_bytes() <= 80 << 10, "{}", log.memory_bytes());
-    // Any packet is found to a thousandth of what is in flight, and never a later one.
+    // Any packet is found to within a thousandth of the packets in flight, and never a later one.
     for seq in (1_000..=1_000_000).step_by(777) {
         let found = log.get(Seqno::new(seq)).unwrap().data;
         assert!((seq - 1_000..=seq).contains(&found), "{seq}: {found}");
     }
-    // Once little is in flight, every packet is remembered again.
+    // When little is in flight, every packet is stored again.
     log.forget_before(Seqno::new(1_000_000));
     for seq in 1_000_001..1_000_100 {
         log.push(sent(seq), seq);

@@ -1,4 +1,4 @@
-//! Pacing, the window counter, the receiver's round-trip time, receive rates, data-limited times.
+//! Pacing, window counter, the receiver's round-trip time, receive rates and data-limited times.
 
 use udccp_base::{Duration, Instant};
 use udccp_wire::Seqno;
@@ -17,7 +17,7 @@ fn packets_leave_one_interval_apart_and_half_a_tick_early() {
     assert!(pacer.on_sent(at(1000), ipi, ipi, rtt));
     // t_delta = min(t_ipi, t_gran, rtt)/2.
     assert_eq!(pacer.next(ipi, rtt), at(1010) - Duration::from_micros(500));
-    // Leaving late or early moves no nominal time.
+    // Sending late or early does not move the nominal times.
     pacer.on_sent(at(1012), ipi, ipi, rtt);
     pacer.on_sent(at(1020) - Duration::from_micros(500), ipi, ipi, rtt);
     assert_eq!(pacer.next(ipi, rtt), at(1030) - Duration::from_micros(500));
@@ -51,7 +51,7 @@ fn a_sender_with_too_little_data_is_told_from_a_paced_one() {
     let all_sent = |pacer: &mut RatePacer, now| pacer.on_sent(now, ms(10), ms(10), Some(ms(100)));
     assert!(all_sent(&mut pacer, at(1000)));
     assert!(all_sent(&mut pacer, at(1010)));
-    // Every 15 ms is less than is allowed.
+    // One packet every 15 ms is less than is allowed.
     all_sent(&mut pacer, at(1025));
     all_sent(&mut pacer, at(1040));
     assert!(!all_sent(&mut pacer, at(1055)));
@@ -74,10 +74,10 @@ fn the_window_counter_ticks_four_times_a_round_trip_and_steps_by_five_at_most() 
 #[test]
 fn with_two_packets_in_a_round_trip_time_the_counter_loses_no_quarter() {
     let mut counter = WindowCounter::default();
-    // 43 ms are 1.72 quarters; twenty of them 34.4.
+    // 43 ms are 1.72 quarters, so twenty times that are 34.4.
     let last = (0..=20).map(|i| counter.next(at(43 * i), ms(100))).last();
     assert_eq!(last, Some(34));
-    // An acknowledgement that tells nothing new takes no time away.
+    // An acknowledgement without new information does not set the clock back.
     counter.on_ack(at(900), 30, ms(100));
     assert_eq!(counter.next(at(903), ms(100)), 36);
 }
@@ -115,7 +115,7 @@ fn the_receiver_reads_the_round_trip_time_off_the_counter() {
 
 #[test]
 fn a_counter_that_may_have_gone_round_while_packets_were_lost_says_nothing() {
-    // Packets that are missing, the time since the one before in ms, and the sample.
+    // Number of missing packets, time since the packet before in ms, and the sample.
     for (missing, after, sample) in [
         (0, 900, Some(900)),
         (2, 900, Some(900)),
@@ -128,11 +128,12 @@ fn a_counter_that_may_have_gone_round_while_packets_were_lost_says_nothing() {
         assert_eq!(rtt.on_data(at(0), Seqno::new(1), 1, known), None);
         let on = rtt.on_data(at(after), Seqno::new(2 + missing), 5, known);
         assert_eq!(on, sample.map(ms), "{missing} missing after {after} ms");
-        // It begins anew with that packet.
+        // The measurement starts again with that packet.
         let next = rtt.on_data(at(after + 100), Seqno::new(3 + missing), 9, known);
         assert_eq!(next, Some(ms(100)));
     }
-    // Nothing is known of the path yet; and a counter that seems to stand went round.
+    // First nothing is known about the path. At the end, a counter that appears unchanged has
+    // wrapped.
     let mut rtt = CounterRtt::default();
     assert_eq!(rtt.on_data(at(0), Seqno::new(1), 1, None), None);
     assert_eq!(rtt.on_data(at(100), Seqno::new(9), 5, None), None);
@@ -151,17 +152,17 @@ fn the_receive_rate_covers_a_round_trip_time_or_more() {
     rate.on_report(at(1000), ms(100), Rate::default());
     (0..10).for_each(|_| rate.on_data(at(1050), 1000));
     assert_eq!(measured(&rate, 1100), 100_000.0);
-    // A report made early for a loss looks back over a whole round-trip time.
+    // A report sent early because of a loss covers a whole round-trip time.
     rate.on_report(at(1100), ms(100), Rate::from_bytes_per_sec(100_000));
     rate.on_data(at(1105), 1000);
     assert_eq!(measured(&rate, 1110), 100_000.0, "11 packets since 1000 ms, in 110 ms");
-    // Where nothing is that old, a round-trip time is taken.
+    // If no report is that old, a round-trip time is used.
     let mut young = ReceiveRate::default();
     young.on_report(at(0), ms(100), Rate::default());
     young.on_data(at(5), 500);
     assert_eq!(measured(&young, 10), 5_000.0);
     assert_eq!(rate.largest(), Rate::from_bytes_per_sec(100_000));
-    // Reports of a round-trip time that is far shorter than believed cover the time that they do.
+    // If reports come much faster than once per assumed round-trip time, their own time is used.
     for report in 1..20 {
         young.on_report(at(10 * report), ms(100), Rate::default());
         young.on_data(at(10 * report + 5), 500);
@@ -177,11 +178,11 @@ fn a_silence_before_data_is_no_low_receive_rate() {
     rate.on_data(at(9050), 1000);
     let measured =
         |rate: &ReceiveRate, millis| rate.rate(at(millis), ms(100)).bytes_per_sec() as u64;
-    // Timers ended at 8900 and 9000; the latter is not a round-trip time ago.
+    // Timers expired at 8900 and 9000. The latter is less than a round-trip time ago.
     assert_eq!(measured(&rate, 9050), 1000 * 1000 / 150);
     assert_eq!(measured(&rate, 9110), 1000 * 1000 / 110);
     rate.on_report(at(9110), ms(100), Rate::default());
-    // A packet each 190 ms is what it is.
+    // One packet every 190 ms gives exactly that rate.
     rate.on_data(at(9300), 1000);
     assert_eq!(measured(&rate, 9300), 1000 * 1000 / 190);
 }
@@ -193,7 +194,8 @@ fn nor_is_a_silence_before_an_earlier_report() {
     rate.on_data(at(9050), 1000);
     rate.on_report(at(9060), ms(400), Rate::default());
     rate.on_data(at(9200), 1000);
-    // The newest report is not a round-trip time ago; 19 of those were silent before it.
+    // The newest report is less than a round-trip time ago. Before it were 19 silent round-trip
+    // times.
     let since = 9200 - 1000 - 19 * 400;
     assert_eq!(rate.rate(at(9200), ms(400)), Rate::of(2000, ms(since)));
 }
@@ -203,7 +205,7 @@ fn an_interval_is_data_limited_only_if_all_of_it_was() {
     let mut it = DataLimited::default();
     it.on_not_limited(at(1000));
     assert!(!it.on_feedback(at(1110), at(1010), ms(100)));
-    // Nothing since.
+    // Nothing was recorded since.
     assert!(it.on_feedback(at(1310), at(1210), ms(100)));
     it.on_not_limited(at(1320));
     it.on_not_limited(at(1330));
@@ -235,7 +237,7 @@ fn the_segment_size_is_the_mean_of_four_loss_intervals() {
 //= 5348-4.6-4 test
 #[test]
 fn what_a_late_timer_catches_up_is_what_the_allowed_rate_sends_in_a_round_trip_time() {
-    // X allows a packet each 10 ms, ten in a round-trip time; X_inst is twice that, or more.
+    // X allows a packet every 10 ms, ten per round-trip time. X_inst is twice that, or more.
     for interval in [ms(10), ms(5), Duration::from_micros(50)] {
         let mut pacer = RatePacer::new(ms(1), Duration::MAX);
         pacer.on_sent(at(1000), interval, ms(10), Some(ms(100)));
@@ -258,18 +260,18 @@ fn the_least_round_trip_time_needs_three_witnesses_to_fall_far_and_is_forgotten_
     assert_eq!(measured(1, 40_000), 40_000, "the first is taken as it is");
     assert_eq!(measured(2, 50_000), 40_000);
     assert_eq!(measured(3, 30_000), 30_000);
-    // A packet overtakes the others; so do two, but not in a row.
+    // One packet overtakes the others. Then two do, but not in a row.
     assert_eq!([measured(3, 1), measured(3, 41_000), measured(3, 1), measured(3, 2)], [30_000; 4]);
     assert_eq!(measured(3, 40_000), 30_000);
-    // The path became another one: the largest of three counts.
+    // The path has changed: the largest of three measurements counts.
     assert_eq!([measured(4, 5_100), measured(4, 5_300)], [30_000; 2]);
     assert_eq!(measured(4, 5_200), 5_300);
-    // The path became longer. What it was stands for ten to twenty seconds.
+    // The path has become longer. The old minimum is used for ten to twenty seconds more.
     assert_eq!([measured(9, 80_000), measured(12, 80_000), measured(19, 80_000)], [5_300; 3]);
     assert_eq!(measured(23, 80_000), 80_000);
 }
 
-/// An hour of sleep is no round-trip time, however seldom packets leave.
+/// An hour of sleep is not a round-trip time, however seldom packets are sent.
 #[test]
 fn the_least_round_trip_time_is_not_forgotten_for_one_acknowledgement_of_a_sleeper() {
     let minute = Duration::from_secs(60);
@@ -280,7 +282,7 @@ fn the_least_round_trip_time_is_not_forgotten_for_one_acknowledgement_of_a_sleep
         floor.measured(now, total);
         assert_eq!(floor.get(), ms(40), "{now}");
     }
-    // A path that became longer is one for every packet.
+    // On a path that has become longer, every packet takes longer.
     for total in [ms(90); 5] {
         now += minute;
         floor.measured(now, total);
