@@ -55,8 +55,7 @@ impl AckVectorBuffer {
         }
     }
 
-    /// Reports all nonces as 0, because we declared ourselves ECN Incapable (RFC 4340 section
-    /// 12.2).
+    /// Reports all nonces as 0 because we declared ourselves ECN Incapable (RFC 4340 section 12.2).
     pub fn set_ecn_incapable(&mut self) {
         self.ecn_incapable = true;
     }
@@ -166,8 +165,7 @@ impl AckVectorBuffer {
 
     //= 4340-12.2-2
     //= 4340-12.2-3
-    /// The nonce echo of the whole vector: the parity of the nonces of all packets in state
-    /// Received.
+    /// The nonce echo of the whole vector: the parity of the nonces of all Received packets.
     pub fn ecn_nonce_echo(&self) -> bool {
         self.nonces.parity() && !self.ecn_incapable
     }
@@ -222,8 +220,7 @@ impl AckVectorBuffer {
         4 * self.cells.len() > 3 * self.cells.max()
     }
 
-    /// Number of packets discarded because the buffer was full, before the peer confirmed their
-    /// reports.
+    /// Number of packets discarded for lack of space before the peer confirmed their reports.
     pub fn overflowed_packets(&self) -> u64 {
         self.overflowed
     }

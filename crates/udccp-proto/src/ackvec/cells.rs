@@ -74,7 +74,7 @@ impl Cells {
         (self.head, self.tail, self.packets) = (self.buf.len(), self.buf.len(), 0);
     }
 
-    /// Adds one packet to the newest cell if it has the same state and is not full: the normal
+    /// Adds one packet to the newest cell if the state is the same and it is not full: the usual
     /// case.
     #[inline(always)]
     pub(super) fn extend_newest(&mut self, state: CellState) -> bool {
@@ -88,8 +88,8 @@ impl Cells {
         }
     }
 
-    /// Adds `count` packets of one state at the front. The oldest cells are removed if there are
-    /// too many.
+    /// Adds `count` packets of one state at the front. Removes the oldest cells if there are too
+    /// many.
     pub(super) fn push_newest(&mut self, state: CellState, mut count: u64) {
         let first = self.buf[self.head..self.tail].first_mut();
         if let Some(first) = first.filter(|first| CellState::of_cell(**first) == state) {

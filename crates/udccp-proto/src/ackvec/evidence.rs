@@ -2,8 +2,7 @@
 
 use udccp_wire::Seqno;
 
-/// Number of later packets that must be acknowledged before a packet counts as lost (RFC 4341
-/// section 5).
+/// Later packets that must be acknowledged before a packet counts as lost (RFC 4341 section 5).
 pub(crate) const NUMDUPACK: usize = 3;
 
 /// The newest packets known to be received, with or without data.

@@ -32,8 +32,7 @@ pub(super) struct Records {
     oldest: Option<Record>,
     /// Everything else, allocated when first needed.
     more: Option<Box<More>>,
-    /// Number of packets that one record may cover. It grows while many acknowledgements are in
-    /// flight.
+    /// Largest number of packets per record. It grows while many acknowledgements are in flight.
     stride: u32,
 }
 

@@ -120,8 +120,7 @@ pub fn is_before_isn(ackno: Seqno, cells: &[u8], isn: Seqno) -> bool {
     if sent <= 0 {
         return false;
     }
-    // A cell covers at most 64 packets, so only the first vectors of a connection need the full
-    // check.
+    // A cell covers at most 64 packets, so only a connection's first vectors need the full check.
     if (cells.len() as i64) * 64 <= sent {
         return false;
     }

@@ -75,8 +75,7 @@ fn records_stay_bounded_while_nothing_is_acknowledged() {
     let known = buffer.on_ack_of_ack(seq(79_000)).unwrap();
     assert!(known.value() > 8_000 && known.value() <= 9_000, "{known}");
     assert!(buffer.cells().len() <= 33);
-    // Acknowledgements with data packets between them are not adjacent: of two records, the older
-    // is removed.
+    // Acknowledgements with data packets between them are not adjacent: the older is removed.
     for n in 10_000..20_000_u64 {
         buffer.on_packet(seq(n), Ecn::NotEct);
         buffer.on_ack_sent(seq(70_000 + 2 * n));

@@ -156,8 +156,7 @@ fn the_log_is_bounded() {
     (0..100).for_each(|n| log.on_drop(seq(2 * n), ReceiveBuffer));
     assert_eq!(read(198, &blocks(&mut log, 198)).len(), 15);
     assert_eq!(log.forgotten_packets(), 92);
-    // Sustained overload where each drop is reported at once. Adjacent runs are merged and nothing
-    // is lost.
+    // Sustained overload, and each drop is reported at once. Adjacent runs merge, nothing is lost.
     let mut log = DropLog::new(8);
     for n in 0..100 {
         log.on_drop(seq(n), ReceiveBuffer);

@@ -73,8 +73,7 @@ fn a_vector_that_reaches_before_the_first_packet_is_told_apart() {
     assert!(is_before_isn(seq(99), &cells, isn));
     assert!(is_before_isn(seq(100), &[0, 192, 3, 64, 6], isn));
     assert!(!is_before_isn(seq(100_000), &[255; 500], isn));
-    // Sequence numbers wrap in the middle of a vector. Beyond half the number space, the check
-    // cannot tell.
+    // Numbers wrap in the middle of a vector. Beyond half the number space, the check cannot tell.
     assert!(!is_before_isn(seq(3), &[6], Seqno::MAX.sub(2)));
     assert!(is_before_isn(seq(3), &[7], Seqno::MAX.sub(2)));
     assert!(!is_before_isn(isn.add(1 << 47), &[63; 100], isn));

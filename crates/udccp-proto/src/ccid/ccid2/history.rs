@@ -132,15 +132,13 @@ impl History {
     #[inline(never)]
     fn make_room(&mut self) {
         if self.ring.len() >= self.most as usize {
-            // It is final, or a timeout gave it up: as many newer packets are stored as can be in
-            // flight.
+            // It is final or given up: as many newer packets are stored as can be in flight.
             self.ring.pop_front();
             self.open = self.open.saturating_sub(1);
         }
         let len = self.ring.len();
         if len == self.ring.capacity() && len >= LARGE {
-            // Grows by more than the usual factor of two, because both buffers exist while it
-            // grows.
+            // Grows by more than a factor of two, because both buffers exist while it grows.
             self.ring.reserve_exact((self.most as usize - len).min(3 * len));
         }
     }

@@ -61,8 +61,8 @@ impl Ccid2Sender {
         self.trains.are_on() && self.pipe == 0
     }
 
-    /// Whether another packet can be sent after `poll_send` allowed one and it was sent at this
-    /// time. True only if the window is validated and is being filled.
+    /// Whether `poll_send` would certainly allow another packet, after it allowed one that was sent
+    /// at this time. That call has already reduced a window that was stale.
     #[inline]
     pub(crate) fn may_follow(&self) -> bool {
         self.pipe > 0 && !self.is_full() && self.trains.fill() && self.is_unpaced()

@@ -80,8 +80,7 @@ impl Ccid2Receiver {
         seq != newest.next()
     }
 
-    /// Elapsed Time of the newest packet, if it waited. Rounded down, so that it is never too
-    /// large.
+    /// Elapsed Time of the newest packet, if it waited. Rounded down, so it is never too large.
     #[inline]
     pub(crate) fn elapsed_units(&self, now: Instant) -> Option<u32> {
         let (_, arrived) = self.newest?;
@@ -98,8 +97,7 @@ impl Ccid2Receiver {
         self.deadline
     }
 
-    /// Whether a mark must be acknowledged at once. This is true for the first in a round-trip
-    /// time.
+    /// Whether a mark must be acknowledged at once. True for the first in a round-trip time.
     fn note_mark(&mut self, now: Instant) -> bool {
         if self.last_mark.get().is_some_and(|at| now - at < self.rtt) {
             return false;

@@ -19,13 +19,11 @@ use crate::ccid::{
     ReceivedRun, SendVerdict, SentInfo, TimeoutOutcome,
 };
 
-/// Number of round trips for which the Sequence Window should have numbers (RFC 4340 section
-/// 7.5.2).
+/// Round trips for which the Sequence Window should have numbers (RFC 4340 section 7.5.2).
 const WINDOWS_IN_SEQUENCE_WINDOW: u64 = 5;
 /// The Sequence Window of new connections (RFC 4340 section 7.5.2).
 const LEAST_SEQUENCE_WINDOW: u64 = 100;
-/// Limit of the acknowledgement delay in the transmit timer. Without one, the timer might never
-/// fire.
+/// Limit of the acknowledgement delay in the transmit timer, without which it might never fire.
 const LONGEST_ACK_DELAY: Duration = Duration::from_secs(64);
 
 /// The sender half of CCID 2.
@@ -121,8 +119,7 @@ impl Ccid2Sender {
         let by_packet = sent_at.map(|sent_at| {
             let total = now - sent_at;
             let elapsed = ack.elapsed.unwrap_or_default();
-            // An Elapsed Time longer than the whole is false. Without it, the sample is only
-            // larger.
+            // An Elapsed Time longer than the whole is false. Ignoring it only enlarges the sample.
             if elapsed < total { total - elapsed } else { total }
         });
         let rtt = by_packet.or(ack.timestamp_echo_rtt).filter(|rtt| *rtt <= LONGEST_RTT)?;
@@ -149,7 +146,7 @@ impl Ccid2Sender {
         self.ack_of_ack.on_ack_vector();
         let (window, at) = (&self.window, (ack.ackno, end));
         let (floor, recover) = (self.pipe_floor, window.recover());
-        // If we sent no marks, packets from after the last cut are plain: they only count as
+        // If we sent no marks, packets sent after the last cut are plain: they only count as
         // received.
         let is_unmarked = self.probes.is_empty();
         let is_plain = move |seq| is_unmarked && is_from(seq, recover) && is_from(seq, floor);

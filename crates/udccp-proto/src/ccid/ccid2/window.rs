@@ -1,5 +1,4 @@
-//! Applies the rules of CCID 2 to the congestion window, with any window algorithm (RFC 4341
-//! section 5).
+//! Applies the rules of CCID 2 to the congestion window of any algorithm (RFC 4341 section 5).
 
 use udccp_base::{DataRate, Duration, Instant, MaybeInstant};
 use udccp_cc::{AckSample, Delivered, Instance, RttEstimator, WindowValidation};
@@ -154,8 +153,7 @@ impl Window {
         self.recover.is_none_or(|recover| seq.at_least(recover))
     }
 
-    /// Whether an unmarked packet counts as growth. `in_pipe` is false if a timeout removed it
-    /// before.
+    /// Whether an unmarked packet counts as growth. `in_pipe` is false after a timeout.
     pub(super) fn counts(&self, seq: Seqno, in_pipe: bool) -> bool {
         if self.grows_in_recovery { in_pipe } else { self.is_after_cut(seq) }
     }
@@ -186,8 +184,8 @@ impl Window {
             self.filled = Some(packet.seq);
         }
         if let Some(observer) = &mut self.observer {
-            // Few windows have an observer. Cloning here keeps the packet out of memory in inlined
-            // code.
+            // Few windows have one. With the clone, inlined code does not write the packet to
+            // memory.
             observer.on_sent(now, &packet.clone(), pipe - 1, cwnd);
         }
         self.validation.on_sent(now, pipe, rto, &mut *self.cc);

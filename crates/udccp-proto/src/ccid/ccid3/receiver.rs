@@ -1,5 +1,4 @@
-//! The receiver half: detects loss events and sends feedback (RFC 4342 section 6, RFC 5348 section
-//! 6).
+//! The receiver half: detects loss events, sends feedback (RFC 4342 section 6, RFC 5348 section 6).
 
 use udccp_base::{Duration, Instant};
 use udccp_wire::{LossInterval, OptionRef, Seqno};

@@ -154,8 +154,7 @@ impl Verifier {
         let mut end = checked?;
         self.judge_probes(options, end);
         let mut events = Events::default();
-        // What follows an event that is only our own mark. It is merged into the next older
-        // interval.
+        // What follows an event that is only our own mark. It joins the next older interval.
         let mut joined = LossInterval::default();
         for (i, &interval) in options.intervals().iter().enumerate() {
             let whole = LossInterval {
@@ -268,7 +267,7 @@ impl Verifier {
         self.average.set_short(events[0].is_short);
         for (i, &event) in events.iter().enumerate() {
             if self.starts[i] == event.start && event.data > 0 {
-                // Whether an interval is short is decided only once, because the round-trip time
+                // Whether an interval is short is decided once, because the round-trip time
                 // changes.
                 let event = Event { is_short: self.was_short[i], ..event };
                 self.average.set(i, event.length());

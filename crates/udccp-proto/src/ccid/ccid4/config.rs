@@ -11,8 +11,7 @@ const LONG_HEADER_BYTES: u32 = 36;
 const NOMINAL_SEGMENT: u32 = 1460;
 /// Shortest time between packets (RFC 4828 section 4.3).
 const MIN_INTERVAL: Duration = Duration::from_millis(10);
-/// Difference between a TCP segment on the path and our largest packet, which leaves space for
-/// options.
+/// Difference between a TCP segment and our largest packet, which leaves space for options.
 const SEGMENT_OVER_PACKET: u32 = 20;
 
 /// Settings of CCID 4.

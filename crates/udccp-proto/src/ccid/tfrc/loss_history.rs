@@ -210,8 +210,7 @@ impl LossHistory {
         let current = &mut self.intervals[0];
         current.data += 1;
         current.nonce ^= packet.ecn == Ecn::Ect1;
-        // Before the first data packet there is no X_prev. The counter of that packet is the
-        // closest value.
+        // Before the first data packet there is no X_prev. That packet's counter is the closest.
         let before = *self.event_counter.get_or_insert(ccval);
         self.event_is_over |= distance(before, ccval) > ONE_RTT;
         current.steps += u64::from(distance(self.last_counter.unwrap_or(ccval), ccval));
@@ -220,8 +219,7 @@ impl LossHistory {
 
     //= 5348-6-2
     //= 5348-6.1-1
-    /// A data packet that was considered lost has arrived. Returns whether that removes its loss
-    /// event.
+    /// A data packet that was considered lost arrived. Returns whether its loss event is removed.
     fn take_late(&mut self, seq: Seqno) -> bool {
         let Some(index) = self.intervals.iter().position(|i| i.start.at_most(seq)) else {
             return false;
@@ -257,8 +255,7 @@ impl LossHistory {
     /// assumption.
     pub(crate) fn report(&self) -> (u8, impl Iterator<Item = LossInterval> + '_) {
         let unsettled = self.settled.map_or(0, |s| self.greatest.distance_from(s).max(0));
-        // The rest of a longer hole may still be filled. For now it counts with the packets before
-        // it.
+        // The rest of a longer hole may still be filled. It counts with the packets before it.
         let skip = unsettled.min(NDUPACK as i64) as u8;
         let mut end = self.greatest.sub(u64::from(skip)).next();
         let has_loss = !self.average.lengths().is_empty();

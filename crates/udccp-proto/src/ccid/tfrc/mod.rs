@@ -43,8 +43,7 @@ pub(crate) use window_counter::WindowCounter;
 /// Number of loss intervals in the average: n of RFC 5348 section 5.4, NINTERVAL of RFC 4342.
 pub const NINTERVAL: usize = 8;
 
-/// Number of packets that must arrive after a missing one before it counts as lost (RFC 5348
-/// section 5.1).
+/// Later packets that must arrive before a missing one counts as lost (RFC 5348 section 5.1).
 pub const NDUPACK: usize = 3;
 
 /// Longest time between two packets, t_mbi, in seconds (RFC 5348 section 4.3).

@@ -12,8 +12,7 @@ pub(crate) struct RatePacer {
     max_credit: Duration,
     /// Nominal send time of the last packet.
     nominal: Option<Instant>,
-    /// The arguments and the result of `worth` at the last call. They are the same for most
-    /// packets.
+    /// Arguments and result of the last call of `worth`. They are the same for most packets.
     last_worth: ([Duration; 3], Duration),
 }
 

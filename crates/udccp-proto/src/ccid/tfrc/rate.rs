@@ -43,8 +43,7 @@ impl Rate {
     }
 
     //= 4828-3-4
-    /// The rate that is left for data if this rate has to include the headers (RFC 4828 section
-    /// 4.2).
+    /// The rate left for data if this rate has to include the headers (RFC 4828 section 4.2).
     #[must_use]
     pub(crate) fn without_headers(self, s: Segment) -> Self {
         if s.header == 0 || self == Self::MAX {

@@ -29,8 +29,7 @@ pub(crate) struct Report {
     pub(crate) data_limited: bool,
 }
 
-/// The values, other than settings, that determine the allowed and the instantaneous rate of a
-/// segment.
+/// The state, besides the settings, that determines the allowed and the instantaneous rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct RateBasis {
     x: Option<Rate>,
@@ -220,8 +219,8 @@ impl RateControl {
         }
         if self.loss_event_rate > 0.0 {
             let x_bps = equation::throughput(s.nominal, rtt, self.loss_event_rate);
-            // The receiver reports the rate of data alone, so the limits derived from it have no
-            // headers.
+            // The receiver reports the rate without headers, and the limits derived from it have
+            // none either.
             self.x_bps = x_bps.without_headers(s);
             if had_rtt {
                 self.x = Some(self.x_bps.min(recv_limit).max(Self::lowest(s)));

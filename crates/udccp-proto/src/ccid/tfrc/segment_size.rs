@@ -23,8 +23,7 @@ const INTERVALS: usize = 4;
 
 /// Mean size of the data packets sent in the last four loss intervals.
 ///
-/// An interval ends here when its successor is reported, a round-trip time after the successor
-/// began.
+/// An interval ends here when its successor is reported, a round-trip time after that began.
 #[derive(Clone, Debug)]
 pub(crate) struct SegmentSize {
     /// Bytes and packets of each interval, newest first.

@@ -99,8 +99,7 @@ impl SentLog {
         self.step(seq).map(|(counter, _)| counter)
     }
 
-    /// When a packet was sent, to within a quarter of a round-trip time. `None` if that has been
-    /// removed.
+    /// When a packet was sent, to a quarter of a round-trip time. `None` if that has been removed.
     pub(crate) fn time(&self, seq: Seqno) -> Option<Instant> {
         self.step(seq).map(|(_, at)| at)
     }

@@ -139,8 +139,7 @@ fn a_large_window_has_no_more_acknowledgements_than_asked_for() {
     assert_eq!(after(&mut ratio, 1), 2);
     let wanted = [1, 2, 3, 4, 40, 41, 80, 81, 400].map(|cwnd| after(&mut ratio, cwnd));
     assert_eq!(wanted, [1, 1, 2, 2, 2, 4, 4, 8, 32]);
-    // It falls by one per window without lost acknowledgements, down to the need of a smaller
-    // window.
+    // It falls by one per window without lost acknowledgements, to what a smaller window needs.
     let wanted: Vec<u16> = (0..18).map(|_| after(&mut ratio, 200)).collect();
     assert!(wanted.iter().copied().eq((16..32).rev().chain([16, 16])), "{wanted:?}");
     ratio.on_cut(20);

@@ -121,8 +121,7 @@ impl Line {
         }
     }
 
-    /// One round-trip time of 100 ms: fills the window, and acknowledges everything, two packets at
-    /// a time.
+    /// One round-trip time of 100 ms: fills the window, and acknowledges two packets at a time.
     pub(super) fn round_trip(&mut self) -> u32 {
         let first = self.next;
         self.fill();

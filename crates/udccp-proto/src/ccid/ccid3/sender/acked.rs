@@ -25,8 +25,7 @@ impl Ccid3Sender {
         let by_packet = sent.map(|at| {
             let total = now - at;
             self.rtt_floor.measured(now, total);
-            // An Elapsed Time longer than the whole is false. Without it, the sample is only
-            // larger.
+            // An Elapsed Time longer than the whole is false. Ignoring it only enlarges the sample.
             if elapsed < total { total - elapsed } else { total }
         });
         let sample = by_packet.or(ack.timestamp_echo_rtt).filter(|rtt| *rtt <= LONGEST_RTT);

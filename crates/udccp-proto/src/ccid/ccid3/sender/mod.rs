@@ -21,8 +21,7 @@ use spacing::Spacing;
 
 /// Round-trip time for the window counter while none is known (RFC 4340 section 3.4).
 const DEFAULT_RTT: Duration = Duration::from_millis(200);
-/// Number of round trips for which the Sequence Window should have numbers (RFC 4340 section
-/// 7.5.2).
+/// Round trips for which the Sequence Window should have numbers (RFC 4340 section 7.5.2).
 const ROUNDS_IN_SEQUENCE_WINDOW: u64 = 5;
 /// The Sequence Window of new connections (RFC 4340 section 7.5.2).
 const LEAST_SEQUENCE_WINDOW: u64 = 100;
@@ -49,8 +48,7 @@ pub struct Ccid3Sender {
     verifier: Verifier,
     data_limited: DataLimited,
     data_sent: u64,
-    /// The greatest sequence number acknowledged by feedback, and the number of data packets up to
-    /// it.
+    /// The greatest sequence number acknowledged by feedback, and the data packets up to it.
     acked: Option<(Seqno, u64)>,
     /// Data packets after this one count against the Sequence Window, with the number of data
     /// packets up to it. It is the greatest sequence number that any packet of the peer
@@ -68,8 +66,7 @@ pub struct Ccid3Sender {
     x_recv: Rate,
     /// Data Dropped has been read up to this packet.
     drops_read: Option<Seqno>,
-    /// The peer's acknowledgements carried state that it can discard only when they are
-    /// acknowledged.
+    /// The peer's acknowledgements carried state that it keeps until they are acknowledged.
     owes_ack: bool,
     ack_sent: MaybeInstant,
     no_feedback: MaybeInstant,
@@ -174,12 +171,10 @@ impl Ccid3Sender {
     /// are any.
     fn in_flight(&self) -> u64 {
         let (Some((floor, data)), Some(newest)) = (self.floor, self.log.newest()) else {
-            // Until data has been acknowledged or given up, only the initial rate limits the
-            // sender.
+            // Until data is acknowledged or given up, only the initial rate limits the sender.
             return 0;
         };
-        // The floor may be a packet that is not stored. Its data count is then that of an earlier
-        // packet.
+        // If the floor is a packet that is not stored, its data count is that of an earlier one.
         let packets = newest.seq.distance_from(floor).max(0) as u64;
         self.data_sent.saturating_sub(data).min(packets)
     }
@@ -361,8 +356,7 @@ impl CcidSender for Ccid3Sender {
 
     fn on_handshake_rtt(&mut self, now: Instant, rtt: Duration) {
         let s = self.segment();
-        // An echo has a resolution of 10 us. If it is less than that below our own measurement,
-        // they are equal.
+        // An echo has a resolution of 10 us. A smaller difference from our own clock is none.
         if self.rtt_floor.get().is_zero() {
             self.rtt_floor.measured(now, rtt);
         }

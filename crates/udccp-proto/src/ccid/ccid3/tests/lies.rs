@@ -139,8 +139,7 @@ fn a_packet_that_overtakes_the_others_does_not_send_the_window_at_once() {
             line.acked(line.arrived(), &says);
         }
         let x = line.x() * RTT.as_secs_f64() / f64::from(SIZE);
-        // The packet is sent, arrives and is acknowledged within a microsecond. Then another one
-        // is.
+        // The packet is sent, arrives and is acknowledged within a microsecond. So is a second.
         for step in 0..2 {
             line.leave(true);
             line.now += Duration::from_micros(1);

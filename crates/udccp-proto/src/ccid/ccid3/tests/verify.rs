@@ -97,8 +97,7 @@ fn what_cannot_be_is_not_believed() {
 //= 4342-9.2-1 test
 #[test]
 fn an_event_of_more_than_a_round_trip_time_is_counted_as_several() {
-    // Four steps, a round-trip time, are 40 packets. The lossy part of 180 packets is 18 steps
-    // long.
+    // Four steps, a round-trip time, are 40 packets. The lossy part of 180 packets has 18 steps.
     let (log, mut v) = (log(10), Verifier::new(false, false));
     let report = options(0, &[[20, 180, 200], [100, 0, 100]]);
     assert_eq!(take(&mut v, 1299, &report, &log), Ok(4));

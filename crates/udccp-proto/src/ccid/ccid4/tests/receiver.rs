@@ -125,8 +125,7 @@ fn the_interval_before_the_first_loss_is_of_full_segments() {
 //= 4828-3-9 test
 #[test]
 fn short_intervals_count_their_losses() {
-    // 20 packets per round-trip time, and two of every ten are lost: intervals of 30 packets are
-    // short.
+    // 20 packets per round-trip time, two of every ten lost: intervals of 30 packets are short.
     let lost: Vec<u64> = (1..40).flat_map(|i| [10 * i, 10 * i + 1]).collect();
     let mut line = Line::new(5);
     line.run(0..400, &lost);

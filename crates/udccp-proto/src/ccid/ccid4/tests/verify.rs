@@ -48,8 +48,7 @@ const NEWEST: u64 = 1179;
 //= 4828-3-8 test
 #[test]
 fn an_interval_of_two_round_trips_has_its_losses_counted() {
-    // At 10 ms, 20 packets are two round-trip times. The lengths are 20/4, 20/2, and 100 for the
-    // first.
+    // At 10 ms, 20 packets are two round-trip times. The lengths are 20/4, 20/2 and 100.
     let p = rate(10, NEWEST, &TWO, &[1, 4, 2, 0]);
     assert!((p - 3.0 / (5.0 + 10.0 + 100.0)).abs() < 1e-12, "{p}");
     // At 12 ms they are more, so the intervals are not short.

@@ -230,7 +230,7 @@ fn minutes_without_feedback_are_recovered_from_by_slow_start() {
         control.on_no_feedback(now, false, S);
     }
     assert!(control.allowed(S).interval(S) >= Duration::from_secs(16));
-    // The receiver reports one packet per round-trip time, and later what is sent.
+    // The receiver reports what is sent, but at least one packet per round-trip time.
     let mut rounds = 0;
     while control.allowed(S) < before {
         now += ms(100);

@@ -132,8 +132,7 @@ fn a_counter_that_may_have_gone_round_while_packets_were_lost_says_nothing() {
         let next = rtt.on_data(at(after + 100), Seqno::new(3 + missing), 9, known);
         assert_eq!(next, Some(ms(100)));
     }
-    // First nothing is known about the path. At the end, a counter that appears unchanged has
-    // wrapped.
+    // First nothing is known about the path. Last, a counter that seems unchanged has wrapped.
     let mut rtt = CounterRtt::default();
     assert_eq!(rtt.on_data(at(0), Seqno::new(1), 1, None), None);
     assert_eq!(rtt.on_data(at(100), Seqno::new(9), 5, None), None);
@@ -194,8 +193,7 @@ fn nor_is_a_silence_before_an_earlier_report() {
     rate.on_data(at(9050), 1000);
     rate.on_report(at(9060), ms(400), Rate::default());
     rate.on_data(at(9200), 1000);
-    // The newest report is less than a round-trip time ago. Before it were 19 silent round-trip
-    // times.
+    // The newest report is not a round-trip time ago. 19 silent round-trip times precede it.
     let since = 9200 - 1000 - 19 * 400;
     assert_eq!(rate.rate(at(9200), ms(400)), Rate::of(2000, ms(since)));
 }
