@@ -1,4 +1,4 @@
-//! Hands arriving acknowledgements to everyone who waits for them.
+//! Passes arriving acknowledgements to every part that waits for them.
 
 use udccp_base::Duration;
 use udccp_wire::{PacketType, ResetCode};
@@ -11,11 +11,11 @@ use crate::ackvec::{is_before_isn, is_invalid_drop};
 use crate::ccid::{AckInfo, PeerDrops};
 use crate::event::{DropReason, EventKind, MessageFate};
 
-/// Sequence Window for each packet in flight (RFC 4340 section 7.5.2).
+/// Factor of the Sequence Window over the packets in flight (RFC 4340 section 7.5.2).
 const WINDOW_PER_PACKET: u64 = 5;
 
 impl Connection {
-    /// Best known round-trip time, or the RFC's guess.
+    /// Best known round-trip time, or the RFC's default.
     pub(super) fn rtt(&self) -> Duration {
         self.known_rtt().unwrap_or(DEFAULT_RTT)
     }
@@ -24,8 +24,8 @@ impl Connection {
         self.cc.rtt().or(self.timing.handshake_rtt.get())
     }
 
-    /// Gives an acknowledgement to the sender half, and to whoever waits for our own
-    /// acknowledgements to be known.
+    /// Passes an acknowledgement to the sender half, and to the parts that wait until the peer has
+    /// our own acknowledgements.
     #[inline(always)]
     pub(super) fn process_acknowledgement(
         &mut self,
@@ -41,7 +41,7 @@ impl Connection {
         }
         let Some(ackno) = packet.ackno else { return };
         let cells = options.cells;
-        // An Ack Vector promises what some acknowledgement numbers do not.
+        // An Ack Vector proves receipt even if the acknowledgement number of the packet does not.
         let may_promise_nothing = matches!(packet.ty, PacketType::Sync | PacketType::Reset);
         if may_promise_nothing && cells.is_none() && promises_nothing(packet) {
             return;
@@ -78,7 +78,7 @@ impl Connection {
             self.note_slow_receiver(ctx);
         }
         self.tell_sender_half(ctx, &info);
-        // A CloseReq comes without the reports of drops, which the answer to our Close has.
+        // A CloseReq carries no reports of drops. The answer to our Close does.
         let tells_all = packet.ty != PacketType::CloseReq || cells.is_some();
         if self.send.has_open_fates() && tells_all {
             self.settle_fates(ctx, &info);
@@ -86,7 +86,7 @@ impl Connection {
         self.path.on_ack(ackno, cells, self.counters.data_packets_lost);
     }
 
-    /// Reports what became of messages that the application follows.
+    /// Reports the fates of messages that the application tracks.
     fn settle_fates(&mut self, ctx: &mut Ctx<'_>, info: &AckInfo<'_>) {
         let Some(mut fates) = self.send.take_fates() else { return };
         let is_ecn = self.config.ecn && !self.negotiation.agreed().peer_ecn_incapable;
@@ -94,7 +94,7 @@ impl Connection {
         self.report_fates(ctx, fates);
     }
 
-    /// Nothing more will be known of messages on their way.
+    /// No more reports will come for messages in flight: all get this fate.
     pub(super) fn settle_all_fates(&mut self, ctx: &mut Ctx<'_>, fate: MessageFate) {
         let Some(mut fates) = self.send.take_fates() else { return };
         fates.settle_all(fate);
@@ -106,8 +106,8 @@ impl Connection {
         self.send.keep_fates(fates);
     }
 
-    /// The peer can hardly keep up. That holds for a round-trip time, and is reported once while it
-    /// lasts.
+    /// The peer can hardly keep up. This counts for one round-trip time, and is reported once while
+    /// it lasts.
     fn note_slow_receiver(&mut self, ctx: &mut Ctx<'_>) {
         self.counters.rare().slow_receiver_received += 1;
         if self.cc.on_slow_receiver(ctx.now, self.rtt()) {
@@ -115,7 +115,7 @@ impl Connection {
         }
     }
 
-    /// Tells the application what the peer received, but did not deliver as it should.
+    /// Reports to the application what the peer received but did not deliver normally.
     pub(super) fn report_peer_drops(&mut self, ctx: &mut Ctx<'_>, drops: PeerDrops) {
         for (code, packets) in drops.by_code().into_iter().filter(|(_, packets)| *packets > 0) {
             self.counters.rare().peer_drops.add(code, packets);
@@ -142,7 +142,7 @@ impl Connection {
             self.report_peer_drops(ctx, outcome.peer_drops);
         }
         if outcome.constrained {
-            // Most likely the coverage: send the next data fully covered.
+            // The cause is most likely the coverage: send further data fully covered.
             //= 4340-11.7.2-2
             self.send.cover_fully();
         }
@@ -152,7 +152,8 @@ impl Connection {
         self.renegotiate(info);
     }
 
-    /// The peer's application reads no more (Drop Code 1): nothing more is sent (section 11.7.2).
+    /// The peer's application has stopped reading (Drop Code 1): nothing more is sent (section
+    /// 11.7.2).
     fn stop_sending(&mut self, ctx: &mut Ctx<'_>) {
         if self.ending.peer_stops_reading() {
             self.emit(ctx, EventKind::PeerShutdownRead);
@@ -162,14 +163,14 @@ impl Connection {
         self.after_data(ctx);
     }
 
-    /// Keeps Sequence Window and Ack Ratio where the connection's speed needs them.
+    /// Adapts Sequence Window and Ack Ratio to the connection's speed.
     fn renegotiate(&mut self, info: &AckInfo<'_>) {
         let Some(wants) = self.cc.wants() else { return };
         let in_flight = self.seq.gss.distance_from(info.ackno).max(0) as u64;
         let needed = wants.sequence_window.max(in_flight * WINDOW_PER_PACKET);
         if let Some(window) = self.negotiation.ask_sequence_window(needed) {
-            // What we asked for holds at once for acknowledgements of our own packets; the peer's
-            // view of our packets widens when it confirms.
+            // For acknowledgements of our own packets, the new window holds at once. The peer's
+            // window for our packets widens when it confirms.
             self.seq.window_local = window;
         }
         if let Some(ratio) = wants.ack_ratio {
@@ -185,7 +186,7 @@ impl Connection {
         self.pass_on_handshake_rtt(ctx);
     }
 
-    /// Tells both halves of congestion control what the handshake measured.
+    /// Passes the round-trip times measured in the handshake to both halves of congestion control.
     pub(super) fn pass_on_handshake_rtt(&mut self, ctx: &Ctx<'_>) {
         let (measured, echoed) =
             (self.timing.handshake_measured.get(), self.timing.handshake_rtt.get());
@@ -193,9 +194,9 @@ impl Connection {
     }
 }
 
-/// Whether the acknowledgement number of a Sync (section 5.7) or Reset is that of a packet that the
-/// peer need not have taken. Who has no connection, or ends it for a fault, names with its Reset
-/// what it refuses.
+/// Whether the acknowledgement number of a Sync (section 5.7) or Reset may be that of a packet that
+/// the peer did not accept. A Reset from a host without the connection, or because of an error,
+/// names the packet that it refuses.
 #[cold]
 fn promises_nothing(packet: &Received<'_>) -> bool {
     //= 4340-5.7-2

@@ -1,4 +1,4 @@
-//! Does what the application asks of a connection.
+//! Calls of the application on a connection.
 
 use udccp_base::{Duration, Instant, Message, Payload};
 
@@ -27,7 +27,7 @@ impl Connection {
         self.send_when_full(ctx, message)
     }
 
-    /// Queues messages for as long as one of the maximum size would be taken.
+    /// Queues messages while there is room for one of the maximum size.
     #[inline]
     pub(crate) fn send_many(
         &mut self,
@@ -47,7 +47,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Whether a message is not too large; where it is, the largest size.
+    /// Checks that a message is not too large. The error is the largest size.
     #[inline]
     fn check_message(&mut self, ctx: &mut Ctx<'_>, size: usize) -> Result<(), usize> {
         let max = self.path.max_message_size();
@@ -62,8 +62,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Queues messages of `bytes` zeros for as long as one of the maximum size would be taken, at
-    /// most `most` of them. Returns how many; `None` where they are too large.
+    /// Queues messages of `bytes` zeros, at most `most`, while there is room for one of the maximum
+    /// size. Returns how many, or `None` if they are too large.
     #[inline]
     pub(crate) fn fill(&mut self, ctx: &mut Ctx<'_>, bytes: u32, most: u32) -> Option<u32> {
         if most == 0 || !self.is_writable() {
@@ -79,15 +79,15 @@ impl Connection {
         Some(taken)
     }
 
-    /// Takes all messages out; their bytes, and whether acknowledgements that were held back may
-    /// leave now.
+    /// Removes all messages. Returns their bytes, and whether acknowledgements that were held back
+    /// may be sent now.
     #[inline]
     pub(crate) fn take_received(&mut self) -> (u64, bool) {
         let (messages, bytes) = self.recv.take_all();
         (bytes as u64, messages > 0 && self.resumes())
     }
 
-    /// Queues a message for which others have to go.
+    /// Queues a message when the queue is full: other queued messages may be discarded.
     #[cold]
     fn send_when_full(&mut self, ctx: &mut Ctx<'_>, message: Message) -> Result<(), SendError> {
         let mut discarded = Vec::new();
@@ -98,7 +98,7 @@ impl Connection {
         taken.map_err(SendError::Full)
     }
 
-    /// Whether at this very instant congestion control was asked, and data has to wait.
+    /// Whether congestion control, asked at this very instant, let no data be sent.
     #[inline]
     pub(crate) fn is_blocked(&self, now: Instant) -> bool {
         self.cc.is_blocked(now)
@@ -109,17 +109,17 @@ impl Connection {
         self.state.is_sendable() && self.ending.lets_send()
     }
 
-    /// Whether a message of the maximum size would be taken.
+    /// Whether there is room for a message of the maximum size.
     pub(crate) fn is_writable(&self) -> bool {
         self.may_send() && self.send.queue().fits(self.path.max_message_size())
     }
 
-    /// Messages of the maximum size that would be taken.
+    /// How many messages of the maximum size there is room for.
     pub(crate) fn send_queue_free(&self) -> usize {
         self.send.queue().free(self.path.max_message_size())
     }
 
-    /// Counts and reports a message that will not leave.
+    /// Counts and reports a message that will not be sent.
     pub(super) fn report_discarded(&mut self, ctx: &mut Ctx<'_>, discarded: Discarded) {
         let Discarded { reason, bytes, token } = discarded;
         let drops = &mut self.counters.rare().drops;
@@ -137,8 +137,8 @@ impl Connection {
         }
     }
 
-    /// The same for some that the queue threw out. Who waits for room or for the last message
-    /// goes on: nothing may be left that leaves.
+    /// Handles messages that the queue discarded. Continues what waited for room, or for the last
+    /// message: the queue may now be empty.
     pub(super) fn after_discards(&mut self, ctx: &mut Ctx<'_>, discarded: Vec<Discarded>) {
         for d in discarded {
             self.report_discarded(ctx, d);
@@ -147,15 +147,15 @@ impl Connection {
         self.after_data(ctx);
     }
 
-    /// Throws out messages that grew too old.
+    /// Discards messages that are past their deadline.
     pub(super) fn purge_expired(&mut self, ctx: &mut Ctx<'_>) {
         let mut discarded = Vec::new();
-        // A deadline is the last instant at which a message may leave.
+        // A deadline is the last instant at which a message may be sent.
         self.send.queue_mut().purge_expired(ctx.now, &mut |d| discarded.push(d));
         self.after_discards(ctx, discarded);
     }
 
-    /// Says `Writable` where a refused application waits for it.
+    /// Reports `Writable` if the application was refused before and waits for it.
     pub(super) fn note_writable(&mut self, ctx: &mut Ctx<'_>) {
         let is_wanted = self.send.queue_mut().take_writable() && self.may_send();
         let is_change = self.send.queue().is_watched() && self.takes_change();
@@ -169,13 +169,13 @@ impl Connection {
         self.send.queue_mut().take_change(is_writable)
     }
 
-    /// Asks for a `Writable` event as soon as `is_writable` gives another answer.
+    /// Requests a `Writable` event as soon as the result of `is_writable` changes.
     pub(crate) fn watch_writable(&mut self) {
         let is_writable = self.is_writable();
         self.send.queue_mut().watch(is_writable);
     }
 
-    /// Asks for a `Writable` event once the send queue has fallen to half its limit.
+    /// Requests a `Writable` event once the send queue has fallen to half its limit.
     pub(crate) fn want_writable(&mut self) {
         self.send.queue_mut().want_room();
     }
@@ -191,7 +191,7 @@ impl Connection {
         self.note_writable(ctx);
     }
 
-    /// Sets what a full send queue does.
+    /// Sets what happens when the send queue is full.
     pub(crate) fn set_queue_policy(&mut self, policy: QueuePolicy) {
         self.send.queue_mut().set_policy(policy);
     }
@@ -201,34 +201,33 @@ impl Connection {
         self.config.close_linger
     }
 
-    /// Sets that time; a close that is under way keeps its own.
+    /// Sets the linger time; a close in progress keeps its own.
     pub(crate) fn set_close_linger(&mut self, linger: Duration) {
         self.config.own().close_linger = linger;
     }
 
-    /// Whether a server holds TIMEWAIT itself when it closes.
+    /// Whether a server enters TIMEWAIT itself when it closes.
     pub(crate) fn server_timewait(&self) -> bool {
         self.config.server_timewait
     }
 
-    /// Sets that.
+    /// Sets whether a server enters TIMEWAIT itself when it closes.
     pub(crate) fn set_server_timewait(&mut self, holds: bool) {
         self.config.own().server_timewait = holds;
     }
 
-    /// Checksum coverage of the data that we send now, and the least that we accept (section 9.2).
+    /// Checksum coverage with which we send data now, and the least that we accept (section 9.2).
     pub(crate) fn coverage(&self) -> (u8, u8) {
         let agreed = self.negotiation.agreed();
         (self.send.coverage(agreed), agreed.min_cscov)
     }
 
-    /// The message that `recv` would give.
+    /// The message that `recv` would return.
     pub(crate) fn peek(&self) -> Option<Payload> {
         self.recv.front()
     }
 
-    /// The next message; the flag is whether acknowledgements that were held back may leave
-    /// now.
+    /// Returns the next message, and whether acknowledgements that were held back may be sent now.
     pub(crate) fn recv(&mut self) -> (Result<Option<Delivery>, RecvError>, bool) {
         if let Some(message) = self.recv.pop() {
             return (Ok(Some(message)), self.resumes());
@@ -241,7 +240,7 @@ impl Connection {
         (end, false)
     }
 
-    /// Gives up to `max` messages to `take`; how many, and the flag of [`Self::recv`].
+    /// Passes up to `max` messages to `take`. Returns how many, and the flag of [`Self::recv`].
     #[inline]
     pub(crate) fn recv_many(
         &mut self,
@@ -252,8 +251,8 @@ impl Connection {
         (count, count > 0 && self.resumes())
     }
 
-    /// Whether acknowledgements were held back that may leave now. If none is owed, the next one
-    /// must not wait either.
+    /// Whether acknowledgements were held back that may be sent now. Ends holding them back even if
+    /// none is owed: the next one must not wait.
     fn resumes(&mut self) -> bool {
         let resumes = self.acks.held_until().is_some() && self.recv.pressure() < Pressure::Slow;
         if resumes {
@@ -262,7 +261,7 @@ impl Connection {
         resumes
     }
 
-    /// Whether `recv` would give a message or the end.
+    /// Whether `recv` would return a message or the end.
     pub(crate) fn is_readable(&self) -> bool {
         self.recv.is_readable() || self.ending.reason().is_some()
     }
@@ -286,32 +285,32 @@ impl Connection {
         }
     }
 
-    /// Ends at once.
+    /// Ends the connection at once.
     pub(crate) fn abort(&mut self, ctx: &mut Ctx<'_>) {
         if !self.state.is_over() {
             self.give_up(ctx, CloseReason::LocalAbort);
         }
     }
 
-    /// Reads no more.
+    /// The application stops reading.
     pub(crate) fn shutdown_read(&mut self) {
         self.recv.shut();
         self.resumes();
     }
 
-    /// The application can hardly keep up, or can again (section 11.6).
+    /// The application can hardly keep up, or no longer has that problem (section 11.6).
     pub(crate) fn set_slow_receiver(&mut self, is_slow: bool) {
         self.recv.set_slow_receiver(is_slow);
     }
 
-    /// The application lets go.
+    /// The application has released the id.
     pub(crate) fn release(&mut self, ctx: &mut Ctx<'_>) {
         self.close(ctx);
         self.shutdown_read();
         self.ending.release();
     }
 
-    /// Whether the application has let go.
+    /// Whether the application has released the id.
     pub(crate) fn is_released(&self) -> bool {
         self.ending.is_released()
     }
@@ -321,18 +320,18 @@ impl Connection {
         self.handshake.was_open()
     }
 
-    /// The application accepts: the connection is no longer the listener's. Returns why it ended,
-    /// if it has: no event reported that yet.
+    /// The application accepts the connection, which no longer belongs to the listener. Returns why
+    /// it ended, if it has: no event has reported that yet.
     pub(crate) fn accept(&mut self) -> Option<CloseReason> {
         self.who.listener = None;
         self.ending.reason()
     }
 
-    /// The number of a packet that we sent lately, so that an ICMP message that quotes it may be
-    /// believed (RFC 4340 section 14.1).
+    /// Returns the number of a packet if we sent it recently. Only then is an ICMP message that
+    /// quotes it credible (RFC 4340 section 14.1).
     pub(crate) fn sent_lately(&mut self, raw: udccp_wire::RawSeq) -> Option<udccp_wire::Seqno> {
         //= 4340-14.1-6
-        // 24 bits are soon guessed: where we send no short numbers, none is quoted.
+        // 24 bits are easy to guess. If we send no short numbers, no quote has one.
         if matches!(raw, udccp_wire::RawSeq::Short(_)) && !self.negotiation.agreed().short_out {
             return None;
         }
@@ -340,7 +339,7 @@ impl Connection {
         self.seq.ack_in_window(seq).then_some(seq)
     }
 
-    /// Begins the connection: the client's Request, the server's Response timers.
+    /// Starts the connection: the client's Request, or the timer of the server's handshake.
     pub(crate) fn start(&mut self, now: Instant) {
         match self.state {
             State::Request => self.outbox.handshake = true,
@@ -348,29 +347,30 @@ impl Connection {
         }
     }
 
-    /// The connection answers one Request and is then forgotten: data on the Request cannot be
+    /// The connection answers one Request and is then forgotten, so data on the Request cannot be
     /// kept.
     pub(crate) fn refuse_handshake_data(&mut self) {
         self.handshake.refuse_data();
     }
 
-    /// The Response carries these Init Cookies.
+    /// Sets the Init Cookies of the Response.
     pub(crate) fn give_cookies(&mut self, cookies: Vec<Vec<u8>>) {
         self.handshake.give_cookies(cookies);
     }
 
-    /// What may leave before the peer's address is proven.
+    /// Sets how much may be sent before the peer's address is validated.
     pub(crate) fn set_credit(&mut self, credit: Credit) {
         self.credit = credit;
     }
 
-    /// An Init Cookie, good until then, made the connection: who brings it got our Response.
+    /// The connection was created from an Init Cookie that is valid until `until`. The peer's
+    /// address is validated: it received our Response.
     pub(crate) fn came_by_cookie(&mut self, until: Instant) {
         self.handshake.came_by_cookie(until);
         self.credit = Credit::UNLIMITED;
     }
 
-    /// The peer's first packet, before the steps that follow step 3.
+    /// Takes the peer's first sequence number, before the steps that follow step 3.
     pub(crate) fn start_receiving(&mut self, isr: udccp_wire::Seqno) {
         self.seq.start_receiving(isr);
     }

@@ -1,17 +1,17 @@
-//! Memory for the headers that leave.
+//! Memory for the headers of outgoing packets.
 
 use core::fmt;
 
 use bytes::BytesMut;
 use udccp_base::HeaderBytes;
 
-/// Bytes of the first block: few, since most endpoints write few long headers.
+/// Bytes of the first block. It is small, since most endpoints write few long headers.
 const FIRST_BYTES: usize = 256;
-/// Bytes of a block at most, but for a header that is longer.
+/// Maximum size of a block in bytes, except for a header that is longer.
 const MOST_BYTES: usize = 8 << 10;
 
-/// Where headers are written; long ones are split off. A block is used again once nobody reads what
-/// was split off it. While somebody does, another takes its place, of twice the size.
+/// A block into which headers are written; long ones are split off. A block is reused once
+/// everything split off it is freed. Until then, a new block of twice the size replaces it.
 #[derive(Clone)]
 pub(crate) struct Arena {
     block: BytesMut,
@@ -20,7 +20,8 @@ pub(crate) struct Arena {
     last_len: usize,
 }
 
-/// How much memory there is says nothing of the endpoint's state, and tests compare that as text.
+/// Leaves the contents out: tests compare an endpoint's state as text, and its memory is no part of
+/// that.
 impl fmt::Debug for Arena {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Arena").finish_non_exhaustive()
@@ -34,7 +35,7 @@ impl Default for Arena {
 }
 
 impl Arena {
-    /// Where a header is to be written: nothing is in it.
+    /// An empty buffer for the next header.
     #[inline]
     pub(crate) fn buffer(&mut self) -> &mut BytesMut {
         self.reserve(self.last_len + 16);

@@ -1,5 +1,5 @@
-//! Installs the congestion control that the handshake chose, and takes over feature values that
-//! came into force.
+//! Installs the congestion control that the handshake chose, and applies feature values that came
+//! into force.
 
 use udccp_wire::{FeatureNumber, ResetCode, option_kind};
 
@@ -13,7 +13,7 @@ use crate::features::{Location, PacketContext};
 pub(super) struct WasReset;
 
 impl Connection {
-    /// Announces a packet to feature negotiation, which takes no part in Data packets.
+    /// Announces a packet to feature negotiation, unless it is a Data packet.
     pub(super) fn negotiate_begin(&mut self, packet: &Received<'_>) {
         if packet.ty == udccp_wire::PacketType::Data {
             return;
@@ -22,7 +22,7 @@ impl Connection {
         self.negotiation.begin_packet(PacketContext { packet_type, seq, ackno });
     }
 
-    /// Creates both halves of congestion control as the handshake chose them, and asks for the
+    /// Creates both halves of congestion control as the handshake chose them, and requests the
     /// features that they need.
     pub(super) fn install_ccids(&mut self, ctx: &mut Ctx<'_>) -> Result<(), WasReset> {
         let tx = self.negotiation.ccid(Location::Local);
@@ -47,7 +47,7 @@ impl Connection {
         let setup = ccid_setup(&self.config, self.path.max_message_size());
         self.cc.install_receiver(factory, &setup, self.negotiation.peer_ack_ratio());
         if self.is_server() {
-            // The peer's sender half has needs too; the server settles them all in its Response.
+            // The peer's sender half has needs too. The server settles them all in its Response.
             self.negotiation.ask_for(factory.needed_features(), mirrored);
         }
         Ok(())
@@ -67,7 +67,7 @@ impl Connection {
         Err(WasReset)
     }
 
-    /// Takes over what feature negotiation settled.
+    /// Applies what feature negotiation settled.
     pub(super) fn take_activated(&mut self, ctx: &mut Ctx<'_>) -> Result<(), WasReset> {
         while let Some(activated) = self.negotiation.poll_activated() {
             let value = activated.value;

@@ -11,19 +11,18 @@ use crate::event::{DropReason, EventKind, MessageFate};
 use crate::features::Role;
 use crate::state::State;
 
-/// Least time between two Closes: on a path within one host, two round-trip times may be nothing,
+/// Least time between two Closes. On a path within one host, two round-trip times may be almost 0,
 /// and all retries would be over before the peer is scheduled.
 const LEAST_CLOSE_TIMER: Duration = Duration::from_millis(10);
 
-/// Time in which three Closes leave and none is answered, where the second leaves `first` after
-/// the first.
+/// Time to send three Closes that are not answered, if the second is sent `first` after the first.
 fn three_closes(first: Duration) -> Duration {
     first * (1 + 2 + 4)
 }
 
 impl Connection {
-    /// What `close` began goes on when the send queue is empty: CloseReq by a server that wants
-    /// to be rid of TIMEWAIT, Close by everyone else.
+    /// Continues a `close` once the send queue is empty: a server that leaves TIMEWAIT to the
+    /// client sends CloseReq, everyone else Close.
     pub(super) fn finish_close(&mut self, ctx: &mut Ctx<'_>) {
         match (self.state, self.who.role) {
             (State::Request | State::Respond, _) => self.give_up(ctx, CloseReason::LocalClose),
@@ -35,15 +34,15 @@ impl Connection {
         }
     }
 
-    /// Sends Close because the peer asked for it.
+    /// Sends Close because the peer requested it.
     pub(super) fn send_close(&mut self, ctx: &mut Ctx<'_>) {
         if self.state.transfers() {
             self.begin_closing(ctx, State::Closing);
         }
     }
 
-    /// Enters CLOSEREQ or CLOSING and has its packet sent. What is queued is dropped, since nothing
-    /// can be sent after a Close.
+    /// Enters CLOSEREQ or CLOSING and schedules its packet. Queued messages are dropped, since
+    /// nothing can be sent after a Close.
     fn begin_closing(&mut self, ctx: &mut Ctx<'_>, state: State) {
         self.drop_unsent(ctx, DropReason::ConnectionEnded);
         self.timers.stop(Timer::PartOpen);
@@ -69,12 +68,12 @@ impl Connection {
         self.timers.set(Timer::Close, at);
     }
 
-    /// Whether the peer has had its time to confirm, and Closes go on.
+    /// Whether the peer had its time to confirm, and Closes are still being sent.
     pub(crate) fn is_close_unconfirmed(&self) -> bool {
         matches!(self.state, State::CloseReq | State::Closing) && self.ending.is_unconfirmed()
     }
 
-    /// The time to linger is over: of what was queued, or of the peer's confirmation.
+    /// The linger time is over, either for queued messages or for the peer's confirmation.
     pub(super) fn on_linger_timeout(&mut self, ctx: &mut Ctx<'_>) {
         if matches!(self.state, State::CloseReq | State::Closing) {
             self.ending.stays_unconfirmed();
@@ -84,7 +83,7 @@ impl Connection {
         }
     }
 
-    /// Gives up: Reset, Aborted.
+    /// Gives up with Reset, Aborted.
     pub(super) fn give_up(&mut self, ctx: &mut Ctx<'_>, reason: CloseReason) {
         //= 4340-5.6-2
         //= 4340-5.6-3
@@ -95,7 +94,7 @@ impl Connection {
         self.tear_down(ctx, State::Closed, reason);
     }
 
-    /// The peer broke a rule: Reset with this code.
+    /// The peer broke a rule: sends Reset with this code.
     pub(super) fn reset_for_error(&mut self, ctx: &mut Ctx<'_>, code: ResetCode, data: [u8; 3]) {
         self.post_reset(code, data);
         if let Some(reset) = &mut self.outbox.reset {
@@ -104,7 +103,7 @@ impl Connection {
         self.tear_down(ctx, State::Closed, CloseReason::ProtocolError { code, data });
     }
 
-    /// Notes a Reset to be sent. In REQUEST nothing of the peer is known, and the
+    /// Schedules a Reset. In REQUEST no sequence number of the peer is known, and the
     /// acknowledgement number is zero (section 8.1.1).
     pub(super) fn post_reset(&mut self, code: ResetCode, data: [u8; 3]) {
         let in_request = self.state == State::Request;
@@ -129,7 +128,7 @@ impl Connection {
         self.emit(ctx, EventKind::Closed(reason));
     }
 
-    /// Drops what waits to be sent, and reports it.
+    /// Drops messages that wait to be sent, and reports them.
     pub(super) fn drop_unsent(&mut self, ctx: &mut Ctx<'_>, reason: DropReason) {
         while let Some(discarded) = self.send.queue_mut().discard(reason) {
             self.report_discarded(ctx, discarded);
@@ -142,33 +141,33 @@ impl Connection {
         self.become_state(State::Closed);
     }
 
-    /// Whether the last packet of the connection has not left yet.
+    /// Whether the last packet of the connection has yet to be sent.
     pub(crate) fn has_reset_to_send(&self) -> bool {
         self.outbox.reset.is_some()
     }
 
-    /// Whether there is nothing left to send or to wait for; the endpoint may forget the
-    /// addresses, and the rest when the application has let go.
+    /// Whether there is nothing left to send or to wait for. The endpoint may then forget the
+    /// addresses, and the rest once the application has released the id.
     pub(crate) fn is_finished(&self) -> bool {
         self.state == State::Closed && self.outbox.is_empty()
     }
 
-    /// Whether another connection may have its addresses and ports at once.
+    /// Whether another connection may use its addresses and ports at once.
     pub(crate) fn leaves_its_ports(&self) -> bool {
         self.is_finished() && self.cookie_until().is_none()
     }
 
-    /// Code and data of the Reset that ended the connection, if it was ours.
+    /// Code and data of the Reset that ended the connection, if we sent it.
     pub(crate) fn reset_sent(&self) -> Option<(ResetCode, [u8; 3])> {
         self.ending.reset_sent()
     }
 
-    /// Error Text of the Reset that ended the connection, if it was the peer's.
+    /// Error Text of the Reset that ended the connection, if the peer sent it.
     pub(crate) fn reset_text(&self) -> Option<&str> {
         self.ending.reset_text()
     }
 
-    /// Until when an Init Cookie could make the connection again.
+    /// Until when an Init Cookie could create the connection again.
     pub(crate) fn cookie_until(&self) -> Option<Instant> {
         self.handshake.cookie_until()
     }

@@ -8,15 +8,15 @@ use super::Arena;
 use crate::ccid::CcidRegistry;
 use crate::event::Event;
 
-/// The endpoint's part in an action of a connection.
+/// Parts of the endpoint that a connection uses while it acts.
 #[derive(Debug)]
 pub(crate) struct Ctx<'a> {
-    /// The time.
+    /// Current time.
     pub(crate) now: Instant,
     /// Events for the driver.
     pub(crate) events: &'a mut VecDeque<Event>,
-    /// Where headers are written.
+    /// Memory in which headers are written.
     pub(crate) arena: &'a mut Arena,
-    /// The CCIDs that exist here.
+    /// The available CCIDs.
     pub(crate) registry: &'a CcidRegistry,
 }

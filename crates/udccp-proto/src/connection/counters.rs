@@ -1,4 +1,5 @@
-//! Counts what a connection does. What most connections never count is made with the first of it.
+//! Counts what a connection does. Counters that most connections never need are allocated at first
+//! use.
 
 use crate::stats::ConnectionCounters;
 
@@ -15,7 +16,7 @@ pub(super) struct Counters {
     pub(super) acks_received: u64,
     pub(super) data_packets_acked: u64,
     pub(super) data_packets_lost: u64,
-    // Most connections count one of these at their beginning or end. There are few.
+    // Most connections count these at their beginning or end, a few times.
     pub(super) syncs_sent: u32,
     pub(super) syncs_received: u32,
     pub(super) sync_acks_sent: u32,
@@ -23,12 +24,12 @@ pub(super) struct Counters {
     pub(super) resets_sent: u32,
     pub(super) resets_received: u32,
     pub(super) pmtu_probes_sent: u32,
-    /// All others; those above are 0 here.
+    /// All other counters. Those above are 0 here.
     rare: Option<Box<ConnectionCounters>>,
 }
 
 impl Counters {
-    /// The counters that are not members of this, to be counted up.
+    /// The counters that are not fields of `Counters`, to be incremented.
     #[cold]
     pub(super) fn rare(&mut self) -> &mut ConnectionCounters {
         self.rare.get_or_insert_default()

@@ -1,40 +1,40 @@
-//! Limits what may be sent to an address that nobody has proven to be there (as RFC 9000 section
-//! 8.1 has it for QUIC): who forges Requests of a victim must not have us flood it.
+//! Limits what may be sent to an address that is not validated, as QUIC does (RFC 9000 section
+//! 8.1). Otherwise Requests with a forged source address would make us flood a victim.
 
-/// Bytes that may leave for each byte that came, UDP payloads or DCCP packets.
+/// Bytes that may be sent for each byte received, counted in UDP payloads or DCCP packets.
 const FACTOR: usize = 3;
 
-/// The bytes that may still leave, options and data included.
+/// The bytes that may still be sent, options and data included.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Credit(Option<u32>);
 
 impl Credit {
-    /// We chose the address ourselves, or it is proven.
+    /// We chose the address ourselves, or it is validated.
     pub(crate) const UNLIMITED: Self = Self(None);
 
-    /// Nothing has come from there yet.
+    /// Nothing has been received from the address yet.
     pub(crate) const NONE: Self = Self(Some(0));
 
-    /// What packets of this many bytes together are worth.
+    /// The credit for `received` bytes.
     pub(crate) const fn of(received: usize) -> Self {
         Self::NONE.and(received)
     }
 
-    /// A packet of this many bytes came from there.
+    /// A packet of `len` bytes was received from the address.
     #[inline]
     pub(crate) fn on_received(&mut self, len: usize) {
         *self = self.and(len);
     }
 
     const fn and(self, received: usize) -> Self {
-        // A datagram is far shorter than what 32 bits count.
+        // A datagram is far shorter than 2^32 bytes.
         match self.0 {
             Some(left) => Self(Some(left.saturating_add((received * FACTOR) as u32))),
             None => self,
         }
     }
 
-    /// A packet of this many bytes left.
+    /// A packet of `len` bytes was sent.
     #[inline]
     pub(crate) fn on_sent(&mut self, len: usize) {
         if let Some(left) = &mut self.0 {
@@ -46,7 +46,7 @@ impl Credit {
         }
     }
 
-    /// Whether a packet of this many bytes may leave.
+    /// Whether a packet of `len` bytes may be sent.
     pub(crate) const fn allows(self, len: usize) -> bool {
         match self.0 {
             Some(left) => len <= left as usize,
@@ -54,14 +54,14 @@ impl Credit {
         }
     }
 
-    /// Room for options and data in a packet, of which `len` bytes are taken and `room` bytes are
-    /// left by the path. Options are padded to whole words.
+    /// Room for options and data in a packet of which `len` bytes are used, where the path allows
+    /// `room` more. Options are padded to whole words.
     #[inline]
     pub(crate) fn room(self, len: usize, room: usize) -> usize {
         self.0.map_or(room, |left| room.min((left as usize).saturating_sub(len) & !3))
     }
 
-    /// Whether the address is still to be proven.
+    /// Whether the address has yet to be validated.
     pub(crate) const fn is_limited(self) -> bool {
         self.0.is_some()
     }

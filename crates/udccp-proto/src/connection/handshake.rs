@@ -1,5 +1,5 @@
-//! Keeps what the handshake needs: Init Cookies, data of the Request, retransmissions (RFC 4340
-//! section 8.1).
+//! State of the handshake: Init Cookies, data of the Request, retransmissions (RFC 4340 section
+//! 8.1).
 
 use udccp_base::{Duration, Instant, Payload};
 use udccp_wire::{PacketType, Seqno};
@@ -21,18 +21,19 @@ pub(super) struct Handshake {
     is_data_taken: bool,
     was_open: bool,
     was_invited: bool,
-    /// How often the Request, or the Ack in PARTOPEN, has been sent again.
+    /// How often the Request, or the Ack in PARTOPEN, has been retransmitted.
     retries: Retries,
 }
 
-/// What few handshakes have.
+/// Fields that few handshakes need.
 #[derive(Clone, Debug, Default)]
 struct Rare {
-    /// Init Cookies: of the Response, to be echoed until the server has one; or to be put on it.
+    /// Init Cookies. A client echoes those of the Response until the server has one; a server puts
+    /// them on its Response.
     cookies: Vec<Vec<u8>>,
-    /// Until then the Init Cookie that made the connection could make another.
+    /// Until then, the Init Cookie that created the connection could create another.
     cookie_until: Option<Instant>,
-    /// Data of the Request, until the Response.
+    /// Data of the Request, until the Response arrives.
     request_data: Option<Payload>,
 }
 
@@ -47,76 +48,77 @@ impl Handshake {
         }
     }
 
-    /// Init Cookies to be put on the packet that leaves.
+    /// Init Cookies for the packet that is being sent.
     #[inline]
     pub(super) fn cookies(&self) -> &[Vec<u8>] {
         self.rare.as_ref().map_or(&[], |rare| &rare.cookies)
     }
 
-    /// Bytes of options that they take.
+    /// Bytes of options that the Init Cookies take.
     pub(super) fn cookie_bytes(&self) -> usize {
         self.cookies().iter().map(|cookie| cookie.len() + OPTION_HEADER).sum()
     }
 
-    /// The Response has this Init Cookie, which is to be echoed.
+    /// The Response has this Init Cookie, which we have to echo.
     pub(super) fn keep_cookie(&mut self, cookie: &[u8]) {
         self.rare().cookies.push(cookie.to_vec());
     }
 
-    /// The Response carries these Init Cookies.
+    /// Sets the Init Cookies of the Response.
     pub(super) fn give_cookies(&mut self, cookies: Vec<Vec<u8>>) {
         self.rare().cookies = cookies;
     }
 
-    /// An Init Cookie, good until then, made the connection.
+    /// The connection was created from an Init Cookie that is valid until `until`.
     pub(super) fn came_by_cookie(&mut self, until: Instant) {
         self.rare().cookie_until = Some(until);
         self.drop_cookies();
     }
 
-    /// Until when an Init Cookie could make the connection again.
+    /// Until when an Init Cookie could create the connection again.
     pub(super) fn cookie_until(&self) -> Option<Instant> {
         self.rare.as_ref()?.cookie_until
     }
 
-    /// A Request or Response has data. Whether it may be taken: once, from the first such packet.
+    /// A Request or Response has data. Returns whether it may be accepted: only from the first such
+    /// packet.
     pub(super) fn takes_data(&mut self) -> bool {
         !core::mem::replace(&mut self.is_data_taken, true)
     }
 
-    /// No data of a Request or Response may be taken.
+    /// No data of a Request or Response may be accepted.
     pub(super) fn refuse_data(&mut self) {
         self.is_data_taken = true;
     }
 
-    /// Every Request carries this data.
+    /// Sets the data of every Request.
     pub(super) fn set_request_data(&mut self, data: Payload) {
         self.rare().request_data = Some(data);
     }
 
-    /// Data of the Request that leaves.
+    /// Data for the Request that is being sent.
     pub(super) fn request_data(&self) -> Payload {
         let data = self.rare.as_ref().and_then(|rare| rare.request_data.clone());
         data.unwrap_or(Payload::EMPTY)
     }
 
-    /// What became of the Request's data is known, or nobody will know; it is needed no longer.
+    /// Removes the Request's data: its fate is known, or will stay unknown.
     pub(super) fn take_request_data(&mut self) -> Option<Payload> {
         self.rare.as_mut()?.request_data.take()
     }
 
-    /// Whether no Request has left but the first.
+    /// Whether the Request has not been retransmitted yet.
     pub(super) fn is_first_request(&self) -> bool {
         self.retries.is_first()
     }
 
-    /// The Request is to leave again, unless it has `most` times.
+    /// Counts a retransmission of the Request. Returns false if it was retransmitted `most` times.
     pub(super) fn request_again(&mut self, most: u32) -> bool {
         self.retries.another(most)
     }
 
-    /// A server invites us (RFC 5596 section 2.2.3). Whether the Request is to leave again: the
-    /// first such packet makes it, since the Request before may have met a closed door.
+    /// A server invites us (RFC 5596 section 2.2.3). Returns whether to retransmit the Request:
+    /// only for the first Listen, since a firewall may have dropped the Request before.
     pub(super) fn on_listen(&mut self) -> bool {
         let is_first = !core::mem::replace(&mut self.was_invited, true);
         if is_first {
@@ -125,18 +127,18 @@ impl Handshake {
         is_first
     }
 
-    /// When to send the Request again.
+    /// When to retransmit the Request.
     pub(super) fn request_timer(&self, now: Instant, initial: Duration) -> Instant {
         //= 4340-8.1.1-1
         now + self.retries.wait(initial)
     }
 
-    /// The Response is here: PARTOPEN.
+    /// The Response has arrived: the connection enters PARTOPEN.
     pub(super) fn on_response(&mut self) {
         self.retries = Retries::default();
     }
 
-    /// Another Ack leaves in PARTOPEN.
+    /// Counts another Ack in PARTOPEN.
     pub(super) fn acknowledge_again(&mut self) {
         self.retries.add();
     }
@@ -159,13 +161,13 @@ impl Handshake {
         self.greet_after = Some(gss);
     }
 
-    /// Whether it was ever done.
+    /// Whether the handshake was ever finished.
     pub(super) fn was_open(&self) -> bool {
         self.was_open
     }
 
-    /// A packet of this type acknowledged `ackno`. Whether an Ack should greet the client: one that
-    /// goes on acknowledging our Response has not seen us in OPEN yet.
+    /// A packet of this type acknowledged `ackno`. Returns whether to send an Ack to the client:
+    /// while it acknowledges our Response, it has seen no packet that we sent in OPEN.
     #[inline]
     pub(super) fn owes_greeting(&mut self, ty: PacketType, ackno: Seqno) -> bool {
         let Some(greet_after) = self.greet_after else { return false };

@@ -1,26 +1,26 @@
-//! Limits rates.
+//! Rate limits.
 
 use udccp_base::{Duration, Instant};
 
-/// How many may follow each other at once.
+/// Maximum number that may follow one another at once.
 const BURST: u64 = 4;
 
-/// One in every interval on average, in short bursts: an exchange that clears things up may take
-/// a few packets in one go.
+/// One per interval on average, in short bursts: an exchange that resynchronizes may need a few
+/// packets at once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limiter {
     interval: Duration,
-    /// When all that was taken has been paid for.
+    /// When the credit for everything taken is earned.
     paid_at: Instant,
 }
 
 impl Limiter {
-    /// A limit of one in every `interval`.
+    /// A limit of one per `interval`.
     pub(crate) const fn new(interval: Duration) -> Self {
         Self { interval, paid_at: Instant::ZERO }
     }
 
-    /// Takes one if the limit allows.
+    /// Takes one if the limit allows it.
     pub(crate) fn take(&mut self, now: Instant) -> bool {
         let credit = self.interval * (BURST - 1);
         if self.paid_at > now + credit {
@@ -31,26 +31,26 @@ impl Limiter {
     }
 }
 
-/// Those that a span of eight intervals may have.
+/// Maximum number in a span of eight intervals.
 const IN_SPAN: usize = 8;
 
-/// At most eight in any span of eight intervals, wherever that span begins. Unlike [`Limiter`] it
-/// lets no burst come on top of the rate.
+/// At most eight in any span of eight intervals, wherever the span begins. Unlike [`Limiter`] it
+/// allows no burst on top of the rate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SlidingLimit {
     span: Duration,
-    /// When the last eight were taken, in a ring.
+    /// When the last eight were taken, as a ring buffer.
     taken_at: [Option<Instant>; IN_SPAN],
     oldest: u8,
 }
 
 impl SlidingLimit {
-    /// A limit of one in every `interval` on average.
+    /// A limit of one per `interval` on average.
     pub(crate) fn new(interval: Duration) -> Self {
         Self { span: interval * IN_SPAN as u64, taken_at: [None; IN_SPAN], oldest: 0 }
     }
 
-    /// Takes one if the limit allows.
+    /// Takes one if the limit allows it.
     pub(crate) fn take(&mut self, now: Instant) -> bool {
         let oldest = &mut self.taken_at[usize::from(self.oldest)];
         if oldest.is_some_and(|at| now.saturating_since(at) <= self.span) {
@@ -62,8 +62,8 @@ impl SlidingLimit {
     }
 }
 
-/// What a connection limits. Anybody can send packets that do not fit, so that what else has to
-/// leave has limits of its own. Most connections never meet any, and hold none.
+/// The limits of a connection. Anybody can use up one of them with invalid packets, so each kind of
+/// answer has its own. Allocated at first use, since most connections need none.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Limits(Option<Box<Used>>);
 
@@ -75,12 +75,12 @@ struct Used {
 }
 
 impl Limits {
-    /// Whether a Sync may answer a packet that does not fit; one in every `interval` on average.
+    /// Whether a Sync may answer an invalid packet: one per `interval` on average.
     pub(crate) fn allow_sync(&mut self, now: Instant, interval: Duration) -> bool {
         self.used(interval).syncs.take(now)
     }
 
-    /// Whether a Sync may ask for an acknowledgement of acknowledgements.
+    /// Whether a Sync may request an acknowledgement of acknowledgements.
     pub(crate) fn allow_vector_sync(&mut self, now: Instant, interval: Duration) -> bool {
         self.used(interval).vector_syncs.take(now)
     }
@@ -98,7 +98,7 @@ impl Limits {
     }
 }
 
-/// So many a second, with bursts of as many.
+/// At most `per_sec` a second, with bursts of as many.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TokenBucket {
     per_sec: u64,
@@ -116,7 +116,7 @@ impl TokenBucket {
         Self { per_sec, level: per_sec * TOKEN, updated: Instant::ZERO }
     }
 
-    /// Takes one if one is there.
+    /// Takes a token if there is one.
     pub(crate) fn take(&mut self, now: Instant) -> bool {
         let gained = now.saturating_since(self.updated).as_nanos().saturating_mul(self.per_sec);
         self.level = self.level.saturating_add(gained).min(self.per_sec * TOKEN);
@@ -151,7 +151,7 @@ mod tests {
         assert_eq!([0, 500, 1000, 1001, 1500, 2001, 2002].map(&mut taken), [8, 0, 0, 8, 0, 0, 8]);
         let mut l = SlidingLimit::new(Duration::from_millis(125));
         let steady = (0..1000).filter(|i| l.take(Instant::from_nanos(i * 10_000_000))).count();
-        // Ten seconds; after a span of silence the next eight may follow at once.
+        // Ten seconds: after a silent span the next eight may follow at once.
         assert!((72..=80).contains(&steady), "{steady}");
     }
 

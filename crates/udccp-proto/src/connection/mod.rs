@@ -1,12 +1,12 @@
 //! Drives one connection, from its first Request to TIMEWAIT.
 //!
-//! A packet that arrives goes through the steps of RFC 4340 section 8.5, one file a step
-//! ([`steps`]); what has to leave is noted in the [`outbox::Outbox`] and written when the endpoint
-//! is drained ([`transmit`]).
+//! An arriving packet passes the steps of RFC 4340 section 8.5, one file per step ([`steps`]).
+//! Packets to send are noted in the [`outbox::Outbox`], and written when the endpoint is drained
+//! ([`transmit`]).
 //!
-//! Most state is held in parts with private fields, whose methods take the time and return an
-//! outcome. [`Connection`] turns outcomes into events, timers and packets; only the steps and the
-//! packet writer see several parts.
+//! Most state is in parts with private fields, whose methods take the time and return an outcome.
+//! [`Connection`] turns outcomes into events, timers and packets. Only the steps and the packet
+//! writer use several parts.
 
 mod ack_state;
 mod acks;
@@ -81,14 +81,14 @@ pub(crate) use transmit::Sent;
 /// Sequence Window of a new connection (RFC 4340 section 7.5.2).
 const INITIAL_SEQUENCE_WINDOW: u64 = 100;
 
-/// Who a connection is: what its endpoint knows before the first packet.
+/// Identity of a connection: what its endpoint knows before the first packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Identity {
     pub(crate) id: ConnectionId,
     pub(crate) tuple: FourTuple,
     pub(crate) role: Role,
     pub(crate) service: ServiceCode,
-    /// The listener that the application has not accepted the connection from yet.
+    /// The listener, until the application has accepted the connection from it.
     pub(crate) listener: Option<ListenerId>,
 }
 
@@ -97,9 +97,9 @@ pub(crate) struct Identity {
 pub(crate) struct Connection {
     pub(crate) who: Identity,
     config: SharedConfig,
-    /// Of the pseudo-header of what leaves, with a length of 0.
+    /// Checksum of the pseudo-header of outgoing packets, with a length of 0.
     addresses: Sum,
-    // What most packets touch.
+    // Fields that most packets use.
     state: State,
     seq: Sequence,
     acks: AckState,
@@ -110,13 +110,13 @@ pub(crate) struct Connection {
     timers: Timers,
     timing: Timing,
     path: PathMtu,
-    /// What may leave before the peer's address is proven.
+    /// How much may be sent before the peer's address is validated.
     credit: Credit,
     counters: Counters,
-    // What few do.
+    // Fields that few packets use.
     negotiation: Negotiation,
     handshake: Handshake,
-    /// Where Quick-Start is asked for or allowed.
+    /// Present if Quick-Start is requested or allowed.
     quick_start: Option<Box<QuickStartState>>,
     limits: Limits,
     ending: Ending,
@@ -172,13 +172,13 @@ impl Connection {
         self.who.role == Role::Server
     }
 
-    /// Moves along an arrow of the state diagram.
+    /// Follows a transition of the state diagram.
     fn become_state(&mut self, next: State) {
         debug_assert!(self.state.may_become(next), "{} to {next}", self.state);
         self.state = next;
     }
 
-    /// What checksums outside UDP cover beside the packet.
+    /// The pseudo-header that checksums outside UDP cover besides the packet.
     #[inline]
     fn pseudo_header(&self) -> PseudoHeader {
         PseudoHeader::new(self.who.tuple.local.ip(), self.who.tuple.remote.ip())
@@ -188,10 +188,10 @@ impl Connection {
         self.emit_here(ctx, kind);
     }
 
-    /// The same in line, for what happens with most packets.
+    /// Inlined version of `emit`, for events of most packets.
     #[inline(always)]
     fn emit_here(&self, ctx: &mut Ctx<'_>, kind: EventKind) {
-        // Before the application has accepted, it knows no id.
+        // The application does not know the id before it has accepted.
         let is_known = self.who.listener.is_none() || matches!(kind, EventKind::Incoming(_));
         if is_known && !self.ending.is_released() {
             ctx.events.push_back(Event { id: self.who.id, kind });

@@ -14,7 +14,7 @@ use crate::state::State;
 /// First CCID-specific option type from a receiver half to a sender half (section 10.3).
 const FIRST_FOR_SENDER: u8 = 192;
 
-/// Option data, several options of one kind joined.
+/// Option data; several options of one kind are joined.
 #[derive(Debug, Default)]
 pub(super) struct Joined<'a> {
     first: Option<&'a [u8]>,
@@ -22,27 +22,27 @@ pub(super) struct Joined<'a> {
 }
 
 impl<'a> Joined<'a> {
-    /// One option is the normal case and is not copied.
+    /// A single option is the normal case and is not copied.
     fn add(&mut self, part: &'a [u8]) {
         let Some(first) = self.first else {
             self.first = Some(part);
             return;
         };
         if self.all.is_empty() {
-            // Where there are two, there are often more.
+            // If there are two, there are often more.
             self.all.reserve_exact(MAX_HEADER_LEN);
             self.all.extend_from_slice(first);
         }
         self.all.extend_from_slice(part);
     }
 
-    /// All data in order; `None` where there was no such option.
+    /// All data in order; `None` if there was no such option.
     pub(super) fn get(&self) -> Option<&[u8]> {
         if self.all.is_empty() { self.first } else { Some(&self.all) }
     }
 }
 
-/// What the options of a packet carried, as far as it concerns acknowledgements and data.
+/// Contents of a packet's options that concern acknowledgements and data.
 #[derive(Debug, Default)]
 pub(super) struct ParsedOptions<'a> {
     /// Ack Vector cells.
@@ -59,7 +59,7 @@ pub(super) struct ParsedOptions<'a> {
     pub(super) slow_receiver: bool,
     /// Whether there were feature negotiation options.
     pub(super) negotiates: bool,
-    /// NDP Count, 0 where the option is missing.
+    /// NDP Count, 0 if the option is missing.
     pub(super) ndp_count: u64,
     /// Data Checksum.
     pub(super) data_checksum: Option<u32>,
@@ -67,7 +67,7 @@ pub(super) struct ParsedOptions<'a> {
     pub(super) ccid_options: Vec<u8>,
 }
 
-/// What the options of a packet report of packets of ours.
+/// What the options of a packet report about our packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct AckOptions<'a> {
     /// Ack Vector cells.
@@ -87,8 +87,8 @@ pub(super) struct AckOptions<'a> {
 }
 
 impl<'a> AckOptions<'a> {
-    /// Reads options that are an Ack Vector, perhaps an Elapsed Time, and padding, as those of most
-    /// acknowledgements are; `None` where they are others.
+    /// Reads options that consist of an Ack Vector, optionally an Elapsed Time, and padding, as in
+    /// most acknowledgements. Returns `None` for any others.
     #[inline]
     pub(super) fn usual(bytes: &'a [u8]) -> Option<Self> {
         let (&[kind, len], rest) = bytes.split_first_chunk()?;
@@ -108,7 +108,7 @@ impl<'a> AckOptions<'a> {
 }
 
 impl ParsedOptions<'_> {
-    /// What they report of packets of ours.
+    /// What the options report about our packets.
     pub(super) fn of_ack(&self) -> AckOptions<'_> {
         AckOptions {
             cells: self.cells.get(),
@@ -122,7 +122,7 @@ impl ParsedOptions<'_> {
     }
 }
 
-/// Whether an option was understood and acted upon.
+/// Whether an option was understood and processed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Done {
     Yes,
@@ -133,7 +133,7 @@ impl Connection {
     /// Processes the options in their order.
     ///
     /// # Errors
-    /// The Reset that an option calls for.
+    /// The Reset that an option requires.
     pub(super) fn read_options<'a>(
         &mut self,
         ctx: &Ctx<'_>,
@@ -144,7 +144,7 @@ impl Connection {
         if bytes.is_empty() {
             return Ok(parsed);
         }
-        // Mandatory means nothing on a Data packet (section 5.8.2).
+        // Mandatory has no meaning on a Data packet (section 5.8.2).
         let on_data = packet.ty == PacketType::Data;
         let mut mandatory = false;
         //= 4340-5.8-3
@@ -233,7 +233,7 @@ impl Connection {
         Ok(Done::Yes)
     }
 
-    /// A client echoes the cookies of the Response until the handshake is done (section 8.1.4).
+    /// A client echoes the Response's cookies until the handshake is done (section 8.1.4).
     fn keep_cookie(&mut self, ty: PacketType, cookie: &[u8]) {
         //= 4340-8.1.4-2
         //= 4340-8.1.4-6
@@ -245,7 +245,7 @@ impl Connection {
 
 //= 4342-8-1
 //= 4342-8.6.1-3
-/// CCID-specific options of the peer's receiver half go to our sender half as they are.
+/// CCID-specific options of the peer's receiver half are passed unchanged to our sender half.
 fn note_ccid_option(ty: PacketType, raw: RawOption<'_>, parsed: &mut ParsedOptions<'_>) {
     if raw.kind >= FIRST_FOR_SENDER && ty.has_ack() {
         parsed.ccid_options.extend_from_slice(&[raw.kind, raw.data.len() as u8 + 2]);

@@ -1,4 +1,4 @@
-//! Notes packets that must leave whether or not congestion control lets data go.
+//! Tracks packets that are sent whether or not congestion control allows data.
 
 use core::num::NonZeroU16;
 
@@ -7,18 +7,18 @@ use udccp_wire::{ResetCode, Seqno};
 /// A Reset to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ResetOut {
-    /// Why.
+    /// Code of the Reset.
     pub(crate) code: ResetCode,
-    /// About what.
+    /// Data of the Reset (RFC 4340 section 5.6).
     pub(crate) data: [u8; 3],
     /// Its acknowledgement number.
     pub(crate) ackno: Seqno,
-    /// It explains its code in an Error Text.
+    /// Whether its Error Text explains the code.
     pub(crate) is_explained: bool,
 }
 
-/// What waits to leave, apart from data and feedback. One of each kind is enough: a newer one
-/// carries more.
+/// Packets to send, apart from data and feedback. One of each kind is enough: a newer one includes
+/// what an older one would say.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Outbox {
     /// A Request (in REQUEST) or a Response (in RESPOND).
@@ -27,13 +27,13 @@ pub(crate) struct Outbox {
     pub(crate) close: bool,
     /// An Ack, or data with an acknowledgement.
     pub(crate) ack: bool,
-    /// What acknowledgement is owed waits for data to carry it.
+    /// A due acknowledgement waits for data to carry it.
     pub(crate) is_ack_held: bool,
     /// A Sync with this acknowledgement number.
     pub(crate) sync: Option<Seqno>,
-    /// The Sync is to carry the Ack Vector.
+    /// Whether the Sync carries the Ack Vector.
     pub(crate) sync_with_vector: bool,
-    /// A Sync padded to this many bytes with the IP header.
+    /// A Sync padded to this many bytes, including the IP header.
     pub(crate) probe: Option<NonZeroU16>,
     /// A SyncAck with this acknowledgement number.
     pub(crate) sync_ack: Option<Seqno>,
@@ -42,16 +42,16 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// Whether nothing but perhaps an Ack waits.
+    /// Whether nothing is to be sent, except perhaps an Ack.
     #[inline]
     pub(crate) fn has_no_control(&self) -> bool {
-        // Nothing waits, mostly: one branch for all of it.
+        // Usually nothing is: one branch covers all.
         let syncs = self.sync.is_some() | self.sync_ack.is_some();
         let others = self.reset.is_some() | self.probe.is_some();
         !(self.handshake | self.close | syncs | others)
     }
 
-    /// Whether nothing waits.
+    /// Whether nothing is to be sent.
     pub(crate) fn is_empty(&self) -> bool {
         !self.ack && self.has_no_control()
     }

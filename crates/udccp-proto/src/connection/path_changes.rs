@@ -1,4 +1,4 @@
-//! Follows changes of the path: routers' reports, searches for its MTU, another path (RFC 4340
+//! Handles changes of the path: reports from routers, searches for its MTU, a new path (RFC 4340
 //! sections 10.5 and 14).
 
 use core::num::NonZeroU16;
@@ -18,21 +18,21 @@ impl Connection {
         self.follow_path(ctx, change);
     }
 
-    /// Our interface takes no more than this: the path MTU is set to it where it is more.
+    /// Our interface takes packets of at most `mtu` bytes: lowers the path MTU to that.
     pub(crate) fn limit_path_mtu(&mut self, ctx: &mut Ctx<'_>, mtu: u16) {
         if mtu < self.path.mtu() {
             self.set_path_mtu(ctx, mtu);
         }
     }
 
-    /// The connection is open: begins to look for the path's MTU.
+    /// The connection is open: starts the search for the path's MTU.
     #[inline(never)]
     pub(super) fn start_probing(&mut self, ctx: &mut Ctx<'_>) {
         let change = self.path.start_search(ctx.now, self.config.pmtu_probing);
         self.follow_path(ctx, change);
     }
 
-    /// A router reports that a packet was too big: `quoted` where it is one of ours.
+    /// A router reports that a packet was too big. `quoted` is its number if it is one of ours.
     pub(crate) fn on_too_big(&mut self, ctx: &mut Ctx<'_>, mtu: u16, quoted: Option<Seqno>) {
         let (gss, lost) = (self.seq.gss, self.counters.data_packets_lost);
         let known = Situation { rtt: self.rtt(), gss, lost };
@@ -40,7 +40,7 @@ impl Connection {
         self.follow_path(ctx, change);
     }
 
-    /// Data was lost, or its acknowledgements were.
+    /// Data, or acknowledgements of it, were lost.
     pub(super) fn doubt_path(&mut self, ctx: &mut Ctx<'_>) {
         let change = self.path.on_loss(ctx.now);
         self.follow_path(ctx, change);
@@ -51,8 +51,8 @@ impl Connection {
         self.follow_path(ctx, change);
     }
 
-    /// Does what the path's MTU asks for: probes, and packets of another size from now on, of which
-    /// the application is notified.
+    /// Applies a change: sends probes, uses the new packet size, and notifies the application of
+    /// it.
     pub(super) fn follow_path(&mut self, ctx: &mut Ctx<'_>, change: MtuChange) {
         if change.asks_for_life {
             self.outbox.sync = Some(self.seq.gsr);
@@ -75,8 +75,9 @@ impl Connection {
         self.after_discards(ctx, discarded);
     }
 
-    /// The path has changed: what congestion control learnt of it holds no more. Both halves begin
-    /// again, as does the search for the path's MTU, with what the settings or the interface allow.
+    /// The path has changed, and the state of congestion control no longer applies. Both halves
+    /// start again. So does the search for the path's MTU, from the value of the settings or the
+    /// interface.
     pub(crate) fn path_changed(&mut self, ctx: &mut Ctx<'_>, mtu: Option<u16>) {
         if !self.state.transfers() {
             if let Some(mtu) = mtu {
@@ -85,7 +86,7 @@ impl Connection {
             return;
         }
         let c = &mut self.counters;
-        // Nobody will account for what is in the network now.
+        // No report will come for packets in flight now: count them as lost.
         let settled = c.data_packets_acked + c.data_packets_lost;
         c.data_packets_lost += c.data_packets_sent.saturating_sub(settled);
         self.settle_all_fates(ctx, MessageFate::Unknown);
@@ -93,7 +94,7 @@ impl Connection {
         //= 4340-10.5-1
         if let (Some(tx), Some(rx)) = (self.cc.sender_ccid(), self.cc.receiver_ccid()) {
             let newest = self.cc.newest();
-            // They were there before, so they are registered.
+            // They were in use before, so they are registered.
             let _ = self.install_sender(ctx, tx);
             let _ = self.install_receiver(ctx, rx);
             self.cc.on_path_changed(ctx.now, newest);
@@ -101,8 +102,8 @@ impl Connection {
         self.set_path_mtu(ctx, mtu.unwrap_or(self.config.path_mtu));
     }
 
-    /// Forgets what is known of the path's MTU and begins with the interface's, unless that was
-    /// done just now; whether it was done.
+    /// Resets the path's MTU to the interface's and searches again, unless that was done just now.
+    /// Returns whether it was done.
     pub(crate) fn rediscover_path_mtu(&mut self, ctx: &mut Ctx<'_>) -> bool {
         let ready = self.path.may_rediscover(ctx.now);
         if ready {

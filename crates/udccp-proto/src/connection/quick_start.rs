@@ -1,5 +1,6 @@
-//! Asks for a rate by Quick-Start (RFC 5634 section 2): a client asks the routers with its Request,
-//! and uses what they and the server allow until acknowledgements show whether the path bears it.
+//! Requests a rate by Quick-Start (RFC 5634 section 2). A client asks the routers with its Request,
+//! and uses the rate that they and the server allow, until acknowledgements show whether the path
+//! can carry it.
 
 use udccp_base::{DataRate, Datagram, Duration, Instant, QuickStart, QuickStartFunction};
 use udccp_wire::{OptionRef, PacketType, Seqno};
@@ -9,23 +10,23 @@ use super::timers::Timer;
 use crate::ccid::{AckOutcome, OptionSink, QUICK_START_HEADER_BYTES, QuickStartStep, ccid2, ccid4};
 use crate::config::QuickStartConfig;
 
-/// What a CCID 4 sender may ask for at most (RFC 5634 section 3.3.1).
+/// Most that a CCID 4 sender may request (RFC 5634 section 3.3.1).
 const CCID4_PACKETS_PER_SEC: u64 = 100;
 
-/// Where a request stands.
+/// State of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Nothing was asked for, or it is over.
+    /// No request was made, or it is over.
     Idle,
-    /// The first Request shall ask.
+    /// The first Request will ask for a rate.
     Wanted,
     /// Waiting for the Response.
     Requested,
     /// This rate number was approved.
     Approved(u8),
-    /// Sending at the approved rate; the first and last data packets of that.
+    /// Sending at the approved rate, with the first and last data packets sent so.
     Mode { first: Option<Seqno>, last: Option<Seqno> },
-    /// Waiting to hear of all packets up to this one.
+    /// Waiting for reports of all packets up to this one.
     Validation { last: Option<Seqno> },
 }
 
@@ -36,18 +37,18 @@ pub(crate) struct QuickStartState {
     phase: Phase,
     nonce: u32,
     ttl: u8,
-    /// The rate number asked for.
+    /// The requested rate number.
     rate: u8,
     /// The option of the packet that is being sent.
     leaving: Option<QuickStart>,
-    /// The response that is owed: rate, TTL Diff, nonce.
+    /// The response that we owe: rate, TTL Diff, nonce.
     owed: Option<(u8, u8, u32)>,
-    /// Anything was acknowledged since the mode began.
+    /// Whether anything was acknowledged since the mode began.
     heard: bool,
 }
 
 impl QuickStartState {
-    /// The state where these settings want any.
+    /// The state, if the settings use Quick-Start at all.
     pub(crate) fn of(config: &QuickStartConfig) -> Option<Box<Self>> {
         let wanted = config.request.is_some() || config.accept.is_some();
         wanted.then(|| {
@@ -65,7 +66,7 @@ impl QuickStartState {
     }
 
     //= 5634-2.3.1-1
-    /// A packet left.
+    /// A packet was sent.
     pub(crate) fn on_sent(&mut self, seq: Seqno, is_data: bool) {
         if let (true, Phase::Mode { first, last }) = (is_data, &mut self.phase) {
             first.get_or_insert(seq);
@@ -79,7 +80,7 @@ impl QuickStartState {
 }
 
 impl Connection {
-    /// Whether a client asks for Quick-Start.
+    /// Whether a client is about to request Quick-Start.
     pub(crate) fn wants_quick_start(&self) -> bool {
         self.quick_start.as_ref().is_some_and(|qs| qs.phase == Phase::Wanted)
     }
@@ -91,7 +92,7 @@ impl Connection {
         }
     }
 
-    /// The option of the packet that left last.
+    /// Takes the option of the packet that was sent last.
     pub(crate) fn take_quick_start_option(&mut self) -> Option<QuickStart> {
         self.quick_start.as_mut()?.leaving.take()
     }
@@ -103,8 +104,8 @@ impl Connection {
     //= 5634-3.1.1-1
     //= 5634-3.2.1-1
     //= 5634-3.3.1-1
-    /// The first Request asks; what is sent again does not, since the option may be why the first
-    /// one found no answer.
+    /// Puts the request on the first Request only. The option may be the reason why that one got no
+    /// answer, so retransmissions go without.
     pub(super) fn ask_for_quick_start(&mut self) {
         let bytes = self.path.max_message_size() as u64 + QUICK_START_HEADER_BYTES;
         let is_ccid4 = self.config.tx_ccids.first() == Some(&ccid4::NUMBER);
@@ -124,8 +125,8 @@ impl Connection {
     //= 5634-2.2-2
     //= 5634-2.2-4
     //= 5634-3.1.2-1
-    /// A valid packet has come with this option and time to live: a request is answered once, at
-    /// once.
+    /// A valid packet arrived with this option and time to live. A request is answered once,
+    /// without delay.
     pub(super) fn owe_quick_start_response(&mut self, (option, ttl): (QuickStart, u8)) {
         let Some(qs) = &mut self.quick_start else { return };
         let is_request = option.function == QuickStartFunction::Request && option.rate > 0;
@@ -136,7 +137,7 @@ impl Connection {
     }
 
     //= 5634-2.2-3
-    /// Writes the response that is owed. It is not kept: one that is lost stays lost.
+    /// Writes the response that we owe. It is not kept: if it is lost, it is not sent again.
     pub(super) fn write_quick_start_response(
         &mut self,
         ty: PacketType,
@@ -150,7 +151,7 @@ impl Connection {
     }
 
     //= 5634-2.4-1
-    /// The peer answered: believed if every router took part and the nonce vouches for the rate.
+    /// The peer answered. The rate is accepted if every router took part and the nonce matches.
     pub(super) fn take_quick_start_response(&mut self, rate: u8, ttl_diff: u8, nonce: u32) {
         let Some(qs) = &mut self.quick_start else { return };
         if qs.phase != Phase::Requested {
@@ -191,7 +192,7 @@ impl Connection {
     //= 5634-3.2.4-1
     //= 5634-3.2.4-2
     //= 5634-3.2.5-1
-    /// An acknowledgement arrived while Quick-Start is known here.
+    /// An acknowledgement arrived on a connection that has Quick-Start.
     pub(super) fn quick_start_ack(&mut self, now: Instant, ackno: Seqno, outcome: &AckOutcome) {
         let Some(qs) = &mut self.quick_start else { return };
         let congested = outcome.newly_lost + outcome.newly_marked > 0;

@@ -1,4 +1,4 @@
-//! Carries a packet through the steps.
+//! A received packet, on its way through the processing steps.
 
 use bytes::{Bytes, BytesMut};
 use udccp_base::{Datagram, Ecn, Payload, QuickStart};
@@ -8,10 +8,10 @@ use super::recv_side::Pressure;
 use crate::ids::ListenerId;
 use crate::tuple::FourTuple;
 
-/// A header of this many bytes may be kept alive by any message.
+/// Longest header in bytes that a message may keep allocated.
 const LONG_HEADER: usize = 96;
 
-/// A datagram as it arrived, and what its driver knows of it.
+/// A datagram as it arrived, with what its driver knows about it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival<'a> {
     /// The datagram.
@@ -22,35 +22,36 @@ pub(crate) struct Arrival<'a> {
     pub(crate) pressure: Pressure,
 }
 
-/// What became of a packet, for the endpoint.
+/// Result of handling a packet, for the endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Handled {
-    /// The connection needs no help.
+    /// Nothing is left to do for the endpoint.
     Done,
-    /// The handshake is done, and the application may take the connection from this listener.
+    /// The handshake is done, and the application may accept the connection from this listener.
     Accepted(ListenerId),
-    /// It is to be answered as one that belongs to no connection, with this Reset.
+    /// The endpoint has to answer it like a packet without a connection, with this Reset.
     Refused(ResetCode),
 }
 
-/// A packet that passed step 1. What it refers to was just written, and would be slow to copy.
+/// A packet that passed step 1. It borrows its parts, which were just written and would be slow to
+/// copy.
 #[derive(Debug)]
 pub(crate) struct Received<'a> {
     /// Its header.
     pub(crate) view: &'a PacketView<'a>,
-    /// Where it came in.
+    /// The datagram it came in, with the driver's information.
     pub(crate) arrival: &'a Arrival<'a>,
     /// Its type.
     pub(crate) ty: PacketType,
-    /// Its sequence number; of a short one, only the low bits before step 6.
+    /// Its sequence number. For a short one, this has only the low bits before step 6.
     pub(crate) seq: Seqno,
-    /// Its acknowledgement number, likewise.
+    /// Its acknowledgement number, with the same limit.
     pub(crate) ackno: Option<Seqno>,
-    /// Its ECN codepoint as it will be reported to the peer.
+    /// Its ECN codepoint, as reported to the peer.
     pub(crate) ecn: Ecn,
     /// Value of its Data Checksum option.
     pub(crate) data_checksum: Option<u32>,
-    /// Whether it was here before.
+    /// Whether it was received before.
     pub(crate) is_duplicate: bool,
 }
 
@@ -70,7 +71,7 @@ impl<'a> Received<'a> {
         }
     }
 
-    /// The connection that it belongs to, if there is one.
+    /// The tuple of the connection to which it would belong.
     pub(crate) fn tuple(&self) -> FourTuple {
         FourTuple {
             local: self.arrival.datagram.dst,
@@ -90,8 +91,8 @@ impl<'a> Received<'a> {
             && datagram.dst == tuple.local
     }
 
-    /// Whether the packet carries data for the application. On Data and DataAck, no bytes are
-    /// an empty message; on Request and Response they are none (RFC 4340 section 5.4).
+    /// Whether the packet carries data for the application. Data and DataAck without bytes carry an
+    /// empty message; Request and Response without bytes carry none (RFC 4340 section 5.4).
     pub(crate) fn carries_message(&self) -> bool {
         match self.ty {
             PacketType::Data | PacketType::DataAck => true,
@@ -100,8 +101,8 @@ impl<'a> Received<'a> {
         }
     }
 
-    /// The application data: a slice of what arrived, and a copy only where it lies in two parts,
-    /// or behind so many options that the slice would keep far more alive than its own bytes.
+    /// The application data, as a slice of the datagram. It is copied only if it is in two parts,
+    /// or behind so many options that the slice would keep far more memory allocated than it uses.
     pub(crate) fn payload(&self) -> Payload {
         let in_header = self.view.payload_in_header().len();
         if in_header == 0 {
@@ -117,7 +118,7 @@ impl<'a> Received<'a> {
         Payload::Bytes(joined(&first, &self.arrival.datagram.payload.to_bytes()))
     }
 
-    /// Whether the Data Checksum option, if there is one, fits the data.
+    /// Whether the data matches the Data Checksum option, if there is one.
     pub(crate) fn data_is_intact(&self) -> bool {
         self.data_checksum.is_none_or(|sum| sum == data_checksum(&self.payload()))
     }

@@ -1,4 +1,4 @@
-//! Reports a connection in numbers.
+//! Statistics and state of a connection, for the application.
 
 use udccp_base::Instant;
 
@@ -9,7 +9,7 @@ use crate::stats::{ConnectionCounters, ConnectionStats};
 use crate::tuple::FourTuple;
 
 impl Connection {
-    /// All numbers of the connection.
+    /// All statistics of the connection.
     pub(crate) fn stats(&self) -> ConnectionStats {
         let m = self.cc.sender_metrics().unwrap_or_default();
         let (recv_queue_packets, recv_queue_bytes) = self.recv.waiting();
@@ -36,7 +36,7 @@ impl Connection {
         }
     }
 
-    /// Whether every message that was queued has left, and is reported or given up.
+    /// Whether every queued message was sent, and then reported or given up.
     pub(crate) fn is_accounted_for(&self) -> bool {
         let awaits_reports = self.cc.awaits_reports().unwrap_or_else(|| {
             let c = &self.counters;
@@ -55,7 +55,7 @@ impl Connection {
         self.cc.receiver_metrics(now)
     }
 
-    /// What was counted, without asking congestion control.
+    /// The counters, without the state of congestion control.
     pub(crate) fn counters(&self) -> ConnectionCounters {
         self.counters.all()
     }

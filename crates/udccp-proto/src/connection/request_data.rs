@@ -1,5 +1,5 @@
-//! Sends data on the Request: it saves a round-trip time, and may be refused (RFC 4340 section
-//! 5.1).
+//! Sends data on the Request. That saves a round-trip time, but the data may be refused (RFC 4340
+//! section 5.1).
 
 use core::ops::ControlFlow;
 
@@ -11,7 +11,7 @@ use crate::ackvec::{DropState, for_each_drop};
 use crate::ccid::PeerDrops;
 use crate::event::{DropReason, EventKind};
 
-/// Room kept for the options of a Request, in bytes.
+/// Bytes reserved for the options of a Request.
 const OPTION_ROOM: usize = 256;
 
 /// Longest fixed header of a Request.
@@ -23,7 +23,7 @@ impl Connection {
         self.path.max_transport_len().saturating_sub(REQUEST_HEADER + OPTION_ROOM)
     }
 
-    /// Every Request carries this data.
+    /// Sets the data of every Request.
     pub(crate) fn set_request_data(&mut self, data: Payload) {
         self.handshake.set_request_data(data);
     }
@@ -34,8 +34,8 @@ impl Connection {
         self.counters.data_bytes_sent += data.len() as u64;
         let blocks = parsed.data_dropped.get().unwrap_or_default();
         let mut drops = PeerDrops::default();
-        // Copies of the Request are refused where the first one's data was taken; so only what is
-        // said of a lone Request counts.
+        // If the server took the data of the first Request, it refuses that of copies. So a report
+        // counts only if there was a single Request.
         if self.seq.gss == self.seq.iss {
             for_each_drop(self.seq.iss, blocks, |state, _, _| {
                 if let DropState::Dropped(code) = state {
@@ -47,7 +47,7 @@ impl Connection {
         self.report_peer_drops(ctx, drops);
     }
 
-    /// The handshake failed: the data has not arrived, as far as anybody knows.
+    /// The handshake failed: the data is reported as not sent.
     pub(super) fn drop_request_data(&mut self, ctx: &mut Ctx<'_>) {
         if let Some(data) = self.handshake.take_request_data() {
             self.counters.rare().drops.send_unfinished += 1;

@@ -1,9 +1,9 @@
-//! Tracks the sequence number variables of RFC 4340 section 7.1 and the windows made of them.
+//! Tracks the sequence number variables of RFC 4340 section 7.1, and computes the windows.
 
 use udccp_wire::{PacketType, Seqno};
 
-/// Beyond this distance from the first number, a window can no longer reach back to it: windows
-/// are below 2^46 wide.
+/// Beyond this distance from the first number, no window can reach back to it: windows are narrower
+/// than 2^46.
 const PAST_THE_BEGINNING: i64 = 1 << 46;
 
 /// Sequence numbers of both directions.
@@ -30,7 +30,7 @@ pub(crate) struct Sequence {
 }
 
 impl Sequence {
-    /// Variables of a connection whose first packet will be `iss`.
+    /// The variables of a connection whose first packet will be `iss`.
     pub(crate) fn new(iss: Seqno, window: u64) -> Self {
         Self {
             iss,
@@ -86,8 +86,8 @@ impl Sequence {
         self.acknowledges(ackno, awl)
     }
 
-    /// Whether `ackno` lies between `awl` and the last packet sent. Until the first has left the
-    /// window is empty, and its ends the wrong way round.
+    /// Whether `ackno` lies between `awl` and the last packet sent. Before the first packet is sent
+    /// the window is empty, and `awl` is after its high end.
     fn acknowledges(&self, ackno: Seqno, awl: Seqno) -> bool {
         let awh = self.awh();
         awl.at_most(awh) && ackno.in_window(awl, awh)
@@ -100,16 +100,16 @@ impl Sequence {
         seq.in_window(swl, self.swh()) && ackno.is_none_or(|a| self.acknowledges(a, awl))
     }
 
-    /// Takes `seq` where it is the next number, with an acknowledgement number that is valid;
-    /// whether it did. Then the check of step 6 would have passed.
+    /// Accepts `seq` if it is the next number and the acknowledgement number is valid. Returns
+    /// whether it was accepted. If so, the check of step 6 would have passed.
     #[inline(always)]
     pub(crate) fn take_next_in_order(&mut self, seq: Seqno, ackno: Option<Seqno>) -> bool {
         if seq != self.gsr.next() || ackno.is_some_and(|ackno| !self.ack_in_window(ackno)) {
             return false;
         }
         if seq.low24() == 0 {
-            // Both note when a window no longer reaches back to the first number, as in step 6.
-            // Once in so many packets is enough, since that number is far further back.
+            // Both calls note when a window no longer reaches back to the first number, as in step
+            // 6. An occasional call is enough, since that number is far further back.
             let _ = (self.swl(), self.awl());
         }
         self.gsr = seq;
@@ -119,7 +119,7 @@ impl Sequence {
         true
     }
 
-    /// Takes the next `count` numbers.
+    /// Accepts the next `count` numbers.
     pub(crate) fn take_run_in_order(&mut self, count: u64) {
         self.gsr = self.gsr.add(count - 1);
         self.take_next_in_order(self.gsr.next(), None);
@@ -130,7 +130,7 @@ impl Sequence {
         self.gsr = self.gsr.max(seq);
     }
 
-    /// A valid packet, not a Sync, acknowledged `ackno`.
+    /// A valid packet other than a Sync acknowledged `ackno`.
     pub(crate) fn on_valid_ack(&mut self, ackno: Seqno) {
         self.gar = self.gar.max(ackno);
     }
@@ -138,8 +138,8 @@ impl Sequence {
 
 //= 4340-7.5.1-1
 //= 4340-7.5.1-2
-/// Keeps a window from reaching back before the first number, at the beginning only: a long
-/// connection's numbers wrap.
+/// Keeps a window from reaching back before the first number. This applies only at the beginning:
+/// numbers of a long connection wrap.
 fn clamp_to_first(low: Seqno, greatest: Seqno, first: Seqno, young: &mut bool) -> Seqno {
     if !*young {
         return low;

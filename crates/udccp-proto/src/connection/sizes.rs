@@ -6,7 +6,7 @@ use super::*;
 use crate::ccid::ccid2::{Ccid2Receiver, Ccid2Sender};
 use crate::ccid::ccid3::{Ccid3Receiver, Ccid3Sender};
 
-/// A connection's parts, and what they point to.
+/// Sizes of a connection's parts, and of what they point to.
 fn table() -> String {
     let mut table = String::new();
     macro_rules! row {
@@ -39,7 +39,7 @@ fn table() -> String {
     table
 }
 
-/// A part that grows shows in review: `cargo test -p udccp-proto sizes` prints the new table.
+/// Makes growth visible in review: `cargo test -p udccp-proto sizes` prints the new table.
 #[test]
 #[cfg(target_pointer_width = "64")]
 fn the_table_of_sizes_is_the_committed_one() {

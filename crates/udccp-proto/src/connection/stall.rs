@@ -1,4 +1,4 @@
-//! Reports what a message that waits is waiting for.
+//! Reports what a queued message waits for.
 
 use udccp_base::Instant;
 
@@ -6,11 +6,11 @@ use super::Connection;
 use crate::state::State;
 
 impl Connection {
-    /// Whether a message waits in OPEN, and when the wait ends if no packet of the peer ends it
-    /// sooner: `Some(None)` is for ever. Asked after a drain, when nothing can leave.
+    /// Whether a message waits in OPEN, and when the wait ends unless a packet of the peer ends it
+    /// sooner: `Some(None)` means never. Call it after a drain, when nothing more can be sent.
     ///
-    /// An acknowledgement may end a wait sooner, but acknowledgements get lost: what is in flight
-    /// is always watched by a timer, which is the one that is named here.
+    /// An acknowledgement may end the wait sooner, but acknowledgements get lost. Packets in flight
+    /// always have a timer, and this returns its time.
     pub(crate) fn message_waits_until(&self) -> Option<Option<Instant>> {
         if self.state != State::Open || self.send.queue().is_empty() {
             return None;

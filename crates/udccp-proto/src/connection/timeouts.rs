@@ -17,9 +17,9 @@ impl Connection {
         if !self.state.is_over() {
             at = at.earlier(self.cc.sender_timer()).earlier(self.silent_until());
         }
-        // Before and after, no acknowledgement can leave, whoever owes one.
+        // In other states, no acknowledgement can be sent.
         if self.state.transfers() {
-            // While acknowledgements are held back, what is due waits for the next sign of life.
+            // While acknowledgements are held back, a due one waits for the next keep-alive.
             let held = self.acks.held_until();
             let rx = match (self.cc.receiver_timer(), held) {
                 (timer, None) => timer,
@@ -33,7 +33,7 @@ impl Connection {
         at.get()
     }
 
-    /// Acts on every timer that is due.
+    /// Runs every timer that is due.
     pub(crate) fn handle_timeout(&mut self, ctx: &mut Ctx<'_>) {
         while let Some(timer) = self.timers.take_due(ctx.now) {
             self.fire(ctx, timer);
@@ -73,12 +73,12 @@ impl Connection {
         }
     }
 
-    /// Whether data has left for too long without a sign of life.
+    /// Whether data has been sent for too long without an answer.
     fn is_unanswered(&self, now: Instant) -> bool {
         self.silent_until().get().is_some_and(|until| until <= now)
     }
 
-    /// How long the peer may stay silent after what has left.
+    /// Until when the peer may leave the data that we sent unanswered.
     fn silent_until(&self) -> MaybeInstant {
         self.timing.unanswered_since.get().map(|t| t + self.config.silence_timeout).into()
     }
@@ -92,7 +92,7 @@ impl Connection {
         self.repeat_request();
     }
 
-    /// The Request leaves again, and its timer backs off.
+    /// Retransmits the Request.
     fn repeat_request(&mut self) {
         self.counters.rare().requests_retransmitted += 1;
         self.outbox.handshake = true;
@@ -101,8 +101,8 @@ impl Connection {
     //= 5596-2.2.3.1-2
     //= 5596-2.2.3.1-3
     //= 5596-2.2.3.1-4
-    /// A server invites us (RFC 5596 section 2.2.3): in REQUEST, the first such packet makes the
-    /// Request leave again at once, since the one before may have met a closed door.
+    /// A server invites us (RFC 5596 section 2.2.3). In REQUEST, the first such packet retransmits
+    /// the Request at once, since a firewall may have dropped the one before.
     pub(crate) fn on_listen(&mut self) {
         let may_repeat = self.state == State::Request && !self.outbox.handshake;
         if may_repeat && self.handshake.on_listen() {
@@ -110,13 +110,13 @@ impl Connection {
         }
     }
 
-    /// Sets the timer that sends the Request again.
+    /// Sets the timer that retransmits the Request.
     pub(super) fn start_request_timer(&mut self, now: Instant) {
         let at = self.handshake.request_timer(now, self.config.initial_rto);
         self.timers.set(Timer::Request, at);
     }
 
-    /// A packet left in PARTOPEN: unless the server answers, another Ack follows.
+    /// A packet was sent in PARTOPEN: another Ack follows unless the server answers.
     pub(super) fn start_partopen_timer(&mut self, now: Instant) {
         self.timers.set(Timer::PartOpen, self.handshake.partopen_timer(now));
     }
@@ -130,7 +130,7 @@ impl Connection {
         self.outbox.close = true;
     }
 
-    /// Watches for silence, where the settings ask for it.
+    /// Starts to watch for silence, if the settings require it.
     pub(super) fn start_keep_alive(&mut self, now: Instant) {
         let idle = self.config.keep_alive.or(self.config.idle_limit);
         if let Some(idle) = idle {
@@ -138,7 +138,7 @@ impl Connection {
         }
     }
 
-    /// The timer is not moved for every packet: when it fires, the last packet's time decides.
+    /// The timer is not moved for every packet. When it fires, the time of the last packet decides.
     fn on_keep_alive(&mut self, ctx: &mut Ctx<'_>) {
         let (limit, heard) = (self.config.idle_limit, self.timing.last_valid);
         let Some(idle) = self.config.keep_alive.or(limit) else { return };
@@ -162,8 +162,8 @@ impl Connection {
         let first = self.rtt().max(PARTOPEN_TIMER) * 2;
         let mut wait = backed_off(first, probes);
         if let Some(limit) = limit {
-            // The last probes leave shortly before the end, so that a path that works again by then
-            // is noticed.
+            // The last probes are sent shortly before the end, to notice a path that works again by
+            // then.
             let left = limit.saturating_sub(silent_for);
             wait = wait.min(idle).min((left / 2).max(first)).min(left);
         }

@@ -1,18 +1,17 @@
-//! Runs a connection's own timers. Those of its congestion control and feature negotiation are
-//! asked for separately.
+//! A connection's own timers. Those of its congestion control and feature negotiation are queried
+//! separately.
 
 use udccp_base::{Duration, Instant};
 
-/// Retransmissions are never further apart (RFC 4340 sections 8.1.1 and 8.3).
+/// Longest time between retransmissions (RFC 4340 sections 8.1.1 and 8.3).
 const LONGEST_BACK_OFF: Duration = Duration::from_secs(64);
 
-/// Counts how often a packet has been sent again, and spaces that: each wait is twice the one
-/// before.
+/// Counts retransmissions of a packet, and spaces them: each wait is twice the one before.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Retries(u32);
 
 impl Retries {
-    /// Counts another one; false where there were `most`.
+    /// Counts another one. Returns false if there were `most`.
     pub(super) fn another(&mut self, most: u32) -> bool {
         let may = self.0 < most;
         self.0 += u32::from(may);
@@ -24,12 +23,12 @@ impl Retries {
         self.0 += 1;
     }
 
-    /// Whether there was none.
+    /// Whether there was no retransmission yet.
     pub(super) const fn is_first(self) -> bool {
         self.0 == 0
     }
 
-    /// The wait that follows, where `first` was the first one.
+    /// The next wait, if the first one was `first`.
     pub(super) fn wait(self, first: Duration) -> Duration {
         backed_off(first, self.0)
     }
@@ -40,7 +39,7 @@ pub(super) fn backed_off(first: Duration, times: u32) -> Duration {
     (first * (1 << times.min(32))).min(LONGEST_BACK_OFF)
 }
 
-/// What a timer is for.
+/// Purpose of a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timer {
     /// Send the Request again, or give up.
@@ -51,9 +50,9 @@ pub(crate) enum Timer {
     Handshake,
     /// Probe a silent peer.
     KeepAlive,
-    /// A queued message grows too old.
+    /// A queued message reaches its deadline.
     Deadline,
-    /// What `close` found in the queue has had its time, or the peer its own to confirm.
+    /// The time is over for delivering the queue after `close`, or for the peer's confirmation.
     Linger,
     /// Send Close or CloseReq again, or give up.
     Close,
@@ -67,7 +66,7 @@ pub(crate) enum Timer {
 
 const COUNT: usize = 10;
 
-/// Timers that run at once in most connections.
+/// Timers that run at the same time in most connections.
 const FEW: usize = 4;
 
 impl Timer {
@@ -89,12 +88,12 @@ impl Timer {
 /// When each timer fires.
 #[derive(Clone, Debug)]
 pub(crate) struct Timers {
-    /// The earliest of them, which is asked for after every packet.
+    /// The earliest time of all, which is read after every packet.
     earliest: Instant,
-    /// When the first few fire; one without a timer never does.
+    /// When the first few fire. An unused slot never does.
     at: [Instant; FEW],
     of: [Timer; FEW],
-    /// All of them, once there were more than a few at a time.
+    /// The times of all timers, once more than a few ran at a time.
     all: Option<Box<[Instant; COUNT]>>,
 }
 
@@ -124,7 +123,7 @@ impl Timers {
         self.earliest = self.at.into_iter().min().unwrap_or(Instant::MAX);
     }
 
-    /// Starts a timer beside a few others.
+    /// Starts one more timer than the few slots hold.
     #[cold]
     fn set_another(&mut self, timer: Timer, at: Instant) {
         let mut all = Box::new([Instant::MAX; COUNT]);
@@ -135,7 +134,7 @@ impl Timers {
         self.set(timer, at);
     }
 
-    /// When this one fires.
+    /// When `timer` fires.
     fn at(&self, timer: Timer) -> Instant {
         if let Some(all) = &self.all {
             return all[timer as usize];
@@ -166,7 +165,7 @@ impl Timers {
         self.earliest != Instant::MAX
     }
 
-    /// The earliest; `Instant::MAX` where none runs.
+    /// The earliest time; `Instant::MAX` if no timer runs.
     pub(crate) fn next(&self) -> Instant {
         self.earliest
     }

@@ -1,4 +1,4 @@
-//! Records when things happened, and makes timestamp options of it (RFC 4340 section 13).
+//! Records when things happened, and computes timestamp options (RFC 4340 section 13).
 
 use udccp_base::{Duration, Instant, MaybeDuration, MaybeInstant};
 
@@ -10,32 +10,32 @@ const UNIT_NANOS: u64 = 10_000;
 /// Clock readings of one connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timing {
-    /// When the connection began: zero of the Timestamps that we send.
+    /// When the connection began, which is zero in the Timestamps that we send.
     epoch: Instant,
     /// When a valid packet last arrived.
     pub(crate) last_valid: Instant,
     /// The last Timestamp that we sent, until one is echoed.
     sent: Option<u32>,
-    /// A Timestamp to be echoed.
+    /// The peer's Timestamp that we have to echo.
     owed_echo: u32,
-    /// When it came.
+    /// When that Timestamp arrived.
     owed_since: MaybeInstant,
-    /// When the last Request or Response left, until the peer acknowledges one.
+    /// When the last Request or Response was sent, until the peer acknowledges one.
     greeting: MaybeInstant,
-    /// Round-trip time of the handshake, as the peer's Timestamp Echo has it.
+    /// Round-trip time of the handshake, according to the peer's Timestamp Echo.
     pub(crate) handshake_rtt: MaybeDuration,
-    /// The same by our clock alone, from the last Request or Response to the first acknowledgement
-    /// of one. The peer knows what our Timestamps will be and can put anything in an echo; it
-    /// cannot acknowledge a number that it has not seen.
+    /// The same, measured with our clock alone from the last Request or Response to the first
+    /// acknowledgement of one. The peer can predict our Timestamps and write anything in an echo,
+    /// but it cannot acknowledge a number that it has not seen.
     pub(crate) handshake_measured: MaybeDuration,
     /// Keep-alive probes sent since the last valid packet.
     pub(crate) keep_alive_probes: u32,
-    /// When the first data left that no packet of the peer followed.
+    /// When we sent the first data since the last packet of the peer.
     pub(crate) unanswered_since: MaybeInstant,
 }
 
 impl Timing {
-    /// Nothing happened before `now`.
+    /// The state of a connection that begins at `now`.
     pub(crate) const fn new(now: Instant) -> Self {
         Self {
             epoch: now,
@@ -51,12 +51,12 @@ impl Timing {
         }
     }
 
-    /// A Request or Response left.
+    /// A Request or Response was sent.
     pub(crate) fn on_greeting(&mut self, now: Instant) {
         self.greeting = MaybeInstant::some(now);
     }
 
-    /// The first acknowledgement of a Request or Response arrived. Returns whether it is the first.
+    /// A Request or Response was acknowledged. Returns whether that is the first time.
     pub(crate) fn on_greeting_known(&mut self, now: Instant) -> bool {
         let Some(left) = self.greeting.take() else { return false };
         let is_first = self.handshake_measured == MaybeDuration::NONE;
@@ -66,7 +66,7 @@ impl Timing {
         is_first
     }
 
-    /// Value of a Timestamp option that leaves now.
+    /// Value of a Timestamp option that is sent now.
     pub(crate) fn send_timestamp(&mut self, now: Instant) -> u32 {
         let timestamp = self.timestamp(now);
         self.sent = Some(timestamp);
@@ -77,18 +77,17 @@ impl Timing {
         (now.saturating_since(self.epoch).as_nanos() / UNIT_NANOS) as u32
     }
 
-    /// A Timestamp option came.
+    /// A Timestamp option arrived.
     pub(crate) fn owe_echo(&mut self, now: Instant, timestamp: u32) {
         (self.owed_echo, self.owed_since) = (timestamp, MaybeInstant::some(now));
     }
 
-    /// Whether an echo is owed.
+    /// Whether we owe an echo.
     pub(crate) fn owes_echo(&self) -> bool {
         self.owed_since != MaybeInstant::NONE
     }
 
-    /// Takes the echo that is owed: the timestamp, and its elapsed time in units of 10
-    /// microseconds.
+    /// Takes the echo that we owe: the timestamp, and its elapsed time in units of 10 microseconds.
     pub(crate) fn take_echo(&mut self, now: Instant) -> Option<(u32, u32)> {
         //= 4340-13.1-1
         //= 4340-13.2-4
@@ -98,9 +97,9 @@ impl Timing {
         Some((self.owed_echo, units(now.saturating_since(at))))
     }
 
-    /// Round-trip time that a Timestamp Echo measures; `None` where it cannot be an echo of ours.
-    /// Our Timestamps are those of the handshake, and one echo is enough: a later one would measure
-    /// how long the peer kept it, and the peer can guess what our clock says.
+    /// Round-trip time measured by a Timestamp Echo, or `None` if it cannot be an echo of ours. We
+    /// send Timestamps in the handshake only, and use one echo: a later one would measure how long
+    /// the peer kept it, and the peer can guess our clock.
     pub(crate) fn rtt_of_echo(
         &mut self,
         now: Instant,
@@ -109,14 +108,14 @@ impl Timing {
     ) -> Option<Duration> {
         let round = self.timestamp(now).wrapping_sub(timestamp);
         self.sent.filter(|&last| timestamp <= last)?;
-        // More elapsed time than there was is nonsense.
+        // The elapsed time cannot exceed the whole time.
         let rtt = round.checked_sub(elapsed_units)?;
         self.sent = None;
         Some(Duration::from_nanos(u64::from(rtt) * UNIT_NANOS))
     }
 }
 
-/// A span in units of 10 microseconds; what does not fit is the largest value.
+/// A span in units of 10 microseconds, at most `u32::MAX`.
 fn units(span: Duration) -> u32 {
     u32::try_from(span.as_nanos() / UNIT_NANOS).unwrap_or(u32::MAX)
 }

@@ -1,4 +1,4 @@
-//! Ends a connection whose peer cannot be reached, as ICMP messages report.
+//! Ends connections whose peer is unreachable according to ICMP messages.
 
 use udccp_wire::Seqno;
 
@@ -8,17 +8,17 @@ use crate::error::CloseReason;
 use crate::state::State;
 
 impl Connection {
-    /// The network reports that the peer cannot be reached: the end of a handshake, and nothing to
-    /// an open connection.
+    /// The network reports that the peer is unreachable. That ends a handshake, and has no effect
+    /// on an open connection.
     pub(crate) fn on_unreachable(&mut self, ctx: &mut Ctx<'_>) {
         if matches!(self.state, State::Request | State::Respond) {
             self.tear_down(ctx, State::Closed, CloseReason::Unreachable);
         }
     }
 
-    /// The peer's host reports that nothing there takes our packet `seq`. That ends a handshake at
-    /// once. An open connection ends when it is reported again and again, of later packets each
-    /// time, while nothing valid comes from the peer.
+    /// The peer's host reports that nothing there accepts our packet `seq`. That ends a handshake
+    /// at once. An open connection ends only after repeated reports about ever later packets, while
+    /// nothing valid arrives from the peer.
     pub(crate) fn on_port_unreachable(&mut self, ctx: &mut Ctx<'_>, seq: Seqno) {
         let reason = CloseReason::PortUnreachable;
         match self.state {

@@ -10,7 +10,7 @@ impl Endpoint {
     /// `most`. Returns how many were queued.
     pub fn fill(&mut self, now: Instant, id: ConnectionId, bytes: u32, most: u32) -> u32 {
         let Some((connection, mut ctx)) = self.connection(now, id) else { return 0 };
-        // Behind others that wait for the window, one more changes nothing.
+        // Behind messages that wait for the window, one more changes nothing.
         let only_waits = connection.is_blocked(now);
         let taken = connection.fill(&mut ctx, bytes, most);
         if taken.is_none_or(|taken| taken > 0 && !only_waits) {

@@ -28,7 +28,7 @@ impl Endpoint {
         let Some((connection, mut ctx)) = self.connection(now, id) else {
             return Err(SendError::NotOpen(message));
         };
-        // Behind others that wait for the window, a message without a deadline changes nothing.
+        // Behind messages that wait for the window, one without a deadline changes nothing.
         let only_waits = connection.is_blocked(now) && message.deadline.is_none();
         let sent = connection.send(&mut ctx, message);
         if !only_waits || sent.is_err() {

@@ -1,9 +1,10 @@
-//! Seals what a server would keep of a handshake, and hands it to the client (RFC 4340 section
-//! 8.1.4).
+//! Init Cookies: seals a server's state of a handshake, and gives it to the client (RFC 4340
+//! section 8.1.4).
 //!
-//! Nothing in it is secret: the client sent it, or reads it in the Response. The seal keeps it from
-//! being changed, or used from elsewhere. It is short, since the answer to a Request must not be
-//! much longer than the Request: what can be found out again is sealed, but not in it.
+//! Nothing in a cookie is secret: the client sent it, or reads it in the Response. The seal keeps
+//! it from being changed, or used from elsewhere. A cookie is short, since the answer to a Request
+//! must not be much longer than the Request: what the server can determine again is covered by the
+//! seal but not included.
 
 use udccp_base::Instant;
 use udccp_wire::{Seqno, ServiceCode, option_kind as kind};
@@ -12,48 +13,48 @@ use super::numbers::Secrets;
 use crate::ids::ListenerId;
 use crate::tuple::FourTuple;
 
-/// Most data of one option.
+/// Maximum number of data bytes of one option.
 pub(super) const OPTION_BYTES: usize = 253;
-/// Options that a cookie may fill.
+/// Maximum number of options that a cookie fills.
 const MAX_OPTIONS: usize = 2;
-/// A guess is right once in 2^64 tries, each of which is a packet.
+/// A guess is right with a chance of 2^-64, and each try takes a packet.
 const SEAL_BYTES: usize = 8;
 const FIXED_BYTES: usize = 15;
 /// Resolution of `made`: that of Timestamp options.
 const TICK_NANOS: u64 = 10_000;
-/// In the first byte, with the Request's length in words.
+/// Flag in the first byte, next to the Request's length in words.
 const HAD_DATA: u8 = 0x80;
 
-/// All that it takes to answer a Request again.
+/// The state needed to answer a Request again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cookie {
-    /// When the Response left, in whole ticks.
+    /// When the Response was sent, in whole ticks.
     pub(super) made: Instant,
-    /// Who serves it.
+    /// The listener that serves it.
     pub(super) listener: ListenerId,
     pub(super) service: ServiceCode,
-    /// The Request's number.
+    /// The Request's sequence number.
     pub(super) isr: Seqno,
     /// Whether the Request had data, which was refused.
     pub(super) had_data: bool,
     /// The Request's length in words, 127 at most.
     pub(super) request_words: u8,
-    /// The Request's feature negotiation options as they came.
+    /// The Request's feature negotiation options, unchanged.
     pub(super) options: Vec<u8>,
 }
 
-/// The time as a cookie has it.
+/// The time, rounded to what a cookie stores.
 pub(super) fn tick_of(now: Instant) -> Instant {
     Instant::from_nanos(now.as_nanos() / TICK_NANOS * TICK_NANOS)
 }
 
-/// The Request's length as a cookie has it.
+/// The Request's length, as a cookie stores it.
 pub(super) fn words_of(len: usize) -> u8 {
     (len / 4).min(0x7f) as u8
 }
 
 impl Cookie {
-    /// The sealed cookie, in pieces that fit in one option each; `None` where it would be too long.
+    /// The sealed cookie, in pieces that each fit in one option; `None` if it would be too long.
     pub(super) fn seal(&self, secrets: &Secrets, tuple: &FourTuple) -> Option<Vec<Vec<u8>>> {
         let mut bytes = Vec::with_capacity(FIXED_BYTES + self.options.len() + SEAL_BYTES);
         bytes.push(self.request_words | if self.had_data { HAD_DATA } else { 0 });
@@ -69,14 +70,14 @@ impl Cookie {
         fits.then(|| bytes.chunks(OPTION_BYTES).map(<[u8]>::to_vec).collect())
     }
 
-    /// The seal of these bytes, and of what is not in them.
+    /// The seal of these bytes, and of the state that they do not include.
     fn seal_of(&self, secrets: &Secrets, tuple: &FourTuple, bytes: &[u8]) -> [u8; SEAL_BYTES] {
         let seal = secrets.cookie_seal(self.made, self.listener, tuple, bytes);
         *seal.first_chunk().unwrap_or(&[0; SEAL_BYTES])
     }
 
-    /// The content of a cookie that was sealed here for `tuple`, and not long before `now`.
-    /// `listener_of` finds who serves a service code.
+    /// The content of a cookie that was sealed here for `tuple` not long before `now`.
+    /// `listener_of` returns the listener that serves a service code.
     pub(super) fn open(
         secrets: &Secrets,
         now: Instant,
@@ -100,21 +101,22 @@ impl Cookie {
             options: options.to_vec(),
         };
         let expected = cookie.seal_of(secrets, tuple, content);
-        // Without a branch on where they differ: how long this takes reveals nothing.
+        // No branch depends on where they differ: the time this takes reveals nothing.
         let differs = expected.iter().zip(seal).fold(0, |all, (a, b)| all | (a ^ b));
         (differs == 0).then_some(cookie)
     }
 }
 
-/// The latest time up to `now` with these low bits. A cookie is good for far less than the twelve
-/// hours after which they come again, and the seal is of the whole time.
+/// The latest time up to `now` with these low bits. A cookie is valid for far less than the twelve
+/// hours after which they repeat, and the seal covers the whole time.
 fn latest(now: Instant, low: u32) -> Instant {
     let ticks = now.as_nanos() / TICK_NANOS;
     let age = (ticks as u32).wrapping_sub(low);
     Instant::from_nanos(ticks.saturating_sub(u64::from(age)) * TICK_NANOS)
 }
 
-/// The options of a Request that its Response answers: Changes, and Mandatory before them.
+/// Returns the options of a Request that its Response answers: Changes, with the Mandatory before
+/// them.
 pub(super) fn worth_keeping(options: &[u8]) -> Vec<u8> {
     let mut kept = Vec::new();
     let mut mandatory = false;
@@ -195,7 +197,7 @@ mod tests {
         let made = cookie().made;
         assert_eq!(at(made, Some(ListenerId(4))), None, "another listener");
         assert_eq!(at(made, None), None, "nobody listens");
-        // The same low bits again, 2^32 ticks later.
+        // The low bits repeat after 2^32 ticks.
         let again = made + Duration::from_nanos(TICK_NANOS << 32);
         assert_eq!(at(again, Some(ListenerId(3))), None);
         assert!(at(again - Duration::from_secs(1), Some(ListenerId(3))).is_some());

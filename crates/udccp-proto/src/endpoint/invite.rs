@@ -40,17 +40,17 @@ pub(super) struct Invitation {
 }
 
 impl Invitation {
-    /// When its next step is due.
+    /// When the next step is due.
     pub(super) const fn next(&self) -> Option<Instant> {
         self.next
     }
 
-    /// Ends INVITED; returns when its next step was due.
+    /// Ends INVITED. Returns when the next step was due.
     pub(super) fn take_next(&mut self) -> Option<Instant> {
         self.next.take()
     }
 
-    /// The state of its listener.
+    /// The state of the listener.
     pub(super) const fn state(&self) -> ListenerState {
         match self.next {
             Some(_) => ListenerState::Invited,

@@ -1,4 +1,4 @@
-//! Keeps listeners, and finds the one that a Request is for.
+//! Holds the listeners, and finds the one for a Request.
 
 use core::net::SocketAddr;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -30,7 +30,7 @@ pub(super) struct Listener {
     pub(super) ready: VecDeque<ConnectionId>,
     pub(super) config: SharedConfig,
     pub(super) preferences: Arc<FeaturePreferences>,
-    /// The one client that it is for.
+    /// The invitation, if the listener serves one client only.
     pub(super) invitation: Option<Invitation>,
 }
 
@@ -47,7 +47,7 @@ impl Listener {
         }
     }
 
-    /// What becomes of a Request now.
+    /// How to handle a Request now.
     pub(super) fn intake(&self) -> Intake {
         let is_crowded = match self.init_cookies {
             InitCookies::Never => {
@@ -80,14 +80,14 @@ fn covers(local: SocketAddr, at: SocketAddr) -> bool {
             && local.port() == at.port()
 }
 
-/// What becomes of a Request.
+/// How to handle a Request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Intake {
-    /// It makes a connection.
+    /// Create a connection.
     Keep,
-    /// It is answered with an Init Cookie, and forgotten.
+    /// Answer with an Init Cookie, without keeping state.
     Cookie,
-    /// It is refused.
+    /// Refuse the Request.
     Full,
 }
 
@@ -97,7 +97,7 @@ impl Intake {
     }
 }
 
-/// Who serves a Request.
+/// Result of looking for the listener of a Request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Served {
     /// This listener.
@@ -111,7 +111,7 @@ pub(super) enum Served {
 /// All listeners.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Listeners {
-    /// In boxes: a map has room for eleven from the first on.
+    /// In boxes, since each node of the map has room for eleven values, even if there is one.
     by_id: BTreeMap<ListenerId, Box<Listener>>,
     by_port: BTreeMap<u16, Vec<ListenerId>>,
     /// Invitations by the time of their next step.
@@ -174,13 +174,13 @@ impl Listeners {
                 (Some(a), Some(b)) => covers(a, b) || covers(b, a),
                 _ => true,
             };
-            // Who waits for one client takes nothing from who waits for all.
+            // A listener for one client does not conflict with a listener for all.
             let same_clients = other.invitation.map(|invitation| invitation.tuple) == client;
             meets && same_clients && other.services.contains(&service)
         })
     }
 
-    /// Serves other service codes on the same port.
+    /// Replaces the service codes of a listener.
     pub(super) fn set_services(
         &mut self,
         id: ListenerId,
@@ -202,7 +202,7 @@ impl Listeners {
     //= 5595-3.3-3
     //= 5595-3.3-4
     //= 5595-3.3-6
-    /// Whether a listener may serve these, the `new` ones of which nobody may have.
+    /// Checks that a listener may serve these service codes. No other may serve the `new` ones.
     fn check_services<'a>(
         &self,
         local: Option<SocketAddr>,
@@ -243,7 +243,7 @@ impl Listeners {
         self.by_id.get(&id).map(Box::as_ref)
     }
 
-    /// The invitation that has its next step first.
+    /// The invitation whose next step is due first.
     pub(super) fn next_invitation(&self) -> Option<(Instant, ListenerId)> {
         self.invitations.first().copied()
     }
@@ -253,13 +253,13 @@ impl Listeners {
         self.by_id.get_mut(&id)?.invitation.as_mut()
     }
 
-    /// The step of an invitation is done, and the next one is at `next`.
+    /// The step `done` of an invitation is done, and the next one is due at `next`.
     pub(super) fn move_invitation(&mut self, done: (Instant, ListenerId), next: Option<Instant>) {
         self.invitations.remove(&done);
         self.invitations.extend(next.map(|at| (at, done.1)));
     }
 
-    /// The client of an invitation has come: no more Listen packets.
+    /// The client of an invitation has connected: no more Listen packets are sent.
     pub(super) fn end_invitation(&mut self, id: ListenerId) {
         let ended = self.invitation_mut(id).and_then(Invitation::take_next);
         if let Some(at) = ended {
@@ -275,8 +275,8 @@ impl Listeners {
     //= 5595-2.4-1
     //= 5595-2.5-1
     //= 5595-3.3.1-3
-    /// Who serves a Request for `service` with this tuple: who waits for this very client, or else
-    /// who waits for any.
+    /// Finds the listener for a Request for `service` with this tuple. A listener for this very
+    /// client goes before one for all.
     pub(super) fn find(&self, tuple: &FourTuple, service: ServiceCode) -> Served {
         let mut answer = Served::Nobody;
         for id in self.by_port.get(&tuple.local_port).into_iter().flatten() {

@@ -6,7 +6,7 @@ use super::Endpoint;
 use crate::connection::Sent;
 use crate::state::State;
 
-/// Packets that a connection sends in one turn: enough for one batch of a driver.
+/// Maximum number of packets that a connection sends in one turn: enough for one batch of a driver.
 pub(super) const PACKETS_PER_TURN: u32 = 16;
 
 impl Machine for Endpoint {
@@ -22,7 +22,8 @@ impl Machine for Endpoint {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        // Who has nothing to send is never asked for it, and would be woken for ever.
+        // If there is nothing to send, no drain clears an expired quiet time, and its wake-up would
+        // repeat forever. So it is cleared here.
         if self.quiet_until.is_some() {
             self.is_quiet(now);
         }
@@ -93,7 +94,7 @@ impl Endpoint {
         any
     }
 
-    /// Lets the connections that may have something to send do so, in turn.
+    /// Polls the connections that may have something to send, in turn.
     #[inline]
     fn poll_connections(&mut self, now: Instant, out: &mut Option<Datagram>) -> bool {
         while let Some(index) = self.ready.front() {
@@ -116,8 +117,8 @@ impl Endpoint {
         false
     }
 
-    /// Notes that the first of the ready connections has sent this many packets. If others wait,
-    /// these are at most those of its turn.
+    /// Records that the first of the ready connections has sent this many packets. If others wait,
+    /// the caller stays within what is left of its turn.
     #[inline]
     pub(super) fn took_turn(&mut self, index: u32, packets: u32) {
         self.turn += packets;
@@ -160,7 +161,7 @@ impl Endpoint {
             self.timers.set(index, None);
         } else {
             let until = at.max(connection.cookie_until());
-            // Whether or not the application has released it, only addresses and ports are kept.
+            // Only addresses and ports are kept, whether or not the application has released it.
             if state == State::TimeWait && self.table.remove(&tuple, index) {
                 self.table.retire(&tuple, until.unwrap_or(Instant::ZERO));
             }

@@ -52,8 +52,8 @@ pub use trains::Train;
 /// All connections and listeners of one host: a pure [`udccp_base::Machine`] driven by `now`,
 /// datagrams and commands. The crate's front page shows a run loop.
 ///
-/// Fields used for every packet are at the front, next to each other: with many hosts in one
-/// process, an endpoint is rarely in a cache when its turn comes.
+/// Fields used for every packet come first and are adjacent: with many hosts in one process, an
+/// endpoint is rarely in a cache when its turn comes.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Endpoint {
@@ -76,7 +76,7 @@ pub struct Endpoint {
     listeners: Listeners,
     arena: Arena,
     config: EndpointConfig,
-    /// Connections whose acknowledgements wait for data of the application.
+    /// Connections whose acknowledgements wait for application data.
     held_acks: Vec<u32>,
     secrets: Secrets,
     reset_limit: TokenBucket,
@@ -109,7 +109,7 @@ impl Endpoint {
         }
     }
 
-    /// A connection, and what it may use of the endpoint.
+    /// A connection, and the parts of the endpoint that it uses.
     fn connection_at(&mut self, now: Instant, index: u32) -> Option<(&mut Connection, Ctx<'_>)> {
         let (events, arena) = (&mut self.events, &mut self.arena);
         let ctx = Ctx { now, events, arena, registry: &self.config.ccids };
@@ -122,7 +122,7 @@ impl Endpoint {
         self.slots.get_mut(id).map(|connection| (connection, ctx))
     }
 
-    /// Marks a connection that may have something to send, or a new timer.
+    /// Marks a connection as ready: it may have something to send, or a new timer.
     #[inline(never)]
     fn make_ready(&mut self, index: u32) {
         if let Some(slot) = self.slots.slot(index) {
@@ -138,7 +138,7 @@ impl Endpoint {
         self.table.connections() >= self.config.max_connections
     }
 
-    /// Queues an answer that belongs to no connection, unless too many wait already.
+    /// Queues an answer that belongs to no connection, unless too many are queued already.
     fn answer(&mut self, answer: Datagram) {
         if !self.answers.push(answer) {
             self.stats.answers_dropped += 1;

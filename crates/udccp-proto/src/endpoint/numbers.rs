@@ -1,4 +1,4 @@
-//! Draws numbers that nobody outside may guess: initial sequence numbers and ephemeral ports.
+//! Creates numbers that nobody outside can guess: initial sequence numbers and ephemeral ports.
 
 use core::hash::{BuildHasher, Hash, Hasher};
 
@@ -16,12 +16,12 @@ pub(super) struct Secrets {
     sequence: [u8; 16],
     ports: [u8; 16],
     cookies: [u8; 16],
-    /// RFC 6056 section 3.3.4: this many port counters, to hide how many connections there are.
+    /// This many port counters, which hides the number of connections (RFC 6056 section 3.3.4).
     counters: [u16; 16],
 }
 
-/// Hash of the connection table: keyed, so that nobody can aim at one bucket, and the same in
-/// every run with the same secret.
+/// Hash of the connection table. The key prevents attacks that fill one bucket, and every run with
+/// the same secret has the same hashes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TableHash([u8; 16]);
 
@@ -33,10 +33,10 @@ impl BuildHasher for TableHash {
     }
 }
 
-/// Ticks of 28.6 us: a 24-bit number lasts the 8 minutes of 4 MSL.
+/// Ticks of 28.6 us: a 24-bit clock wraps after 8 minutes, which is 4 MSL.
 const LOW_TICK_NANOS: u64 = 28_610;
 const HIGH_TICK_NANOS: u64 = 1_000_000_000;
-/// How long one key seals Init Cookies.
+/// How long one key is used to seal Init Cookies.
 const COOKIE_KEY_NANOS: u64 = 60_000_000_000;
 const LOW_BITS: u64 = (1 << 24) - 1;
 
@@ -63,10 +63,10 @@ impl Secrets {
     //= 4340-7.2-3
     //= 4340-7.2-4
     //= 4340-7.2-5
-    /// The initial sequence number of a connection (RFC 4340 section 7.2): a keyed hash gives
-    /// each set of addresses and ports a space of its own, as in RFC 6528, and clocks
-    /// move on in it. The lower 24 bits and the upper 24 have separate clocks, so that neither
-    /// short nor long numbers of an old connection are met again while its packets may live.
+    /// The initial sequence number of a connection (RFC 4340 section 7.2). As in RFC 6528, a keyed
+    /// hash gives each set of addresses and ports its own start, and clocks advance it. The lower
+    /// and the upper 24 bits have separate clocks: neither short nor long numbers of an old
+    /// connection repeat while its packets may still exist.
     pub(super) fn initial_seqno(&self, now: Instant, tuple: &FourTuple) -> Seqno {
         let mut h = SipHasher24::new_with_key(&self.sequence);
         tuple.hash(&mut h);
@@ -79,7 +79,7 @@ impl Secrets {
 
     //= 4340-8.1.4-7
     /// Seal of an Init Cookie for `tuple` with this content, made at `made` for `listener`. Every
-    /// period has a key of its own, so that no key is used for long.
+    /// period has its own key, so no key is used for long.
     pub(super) fn cookie_seal(
         &self,
         made: Instant,
@@ -107,8 +107,8 @@ impl Secrets {
         ((bits >> 34) as u32, bits as u8)
     }
 
-    /// The next ephemeral port towards the peer in `tuple` (whose local port does not matter):
-    /// RFC 6056, algorithm 4, "double-hash". `None` where all in `range` are taken.
+    /// The next ephemeral port towards the peer in `tuple` (whose local port is ignored): RFC 6056,
+    /// algorithm 4, "double-hash". `None` if all in `range` are taken.
     pub(super) fn ephemeral_port(
         &mut self,
         tuple: &FourTuple,
@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(isn, a.initial_seqno(t, &tuple(1)));
         assert_ne!(isn, a.initial_seqno(t, &tuple(2)));
         assert_ne!(isn, b.initial_seqno(t, &tuple(1)));
-        // Four minutes later both halves are well past an old connection's numbers.
+        // Four minutes later, both halves are well past an old connection's numbers.
         let later = a.initial_seqno(t + Duration::from_secs(240), &tuple(1));
         let moved = later.distance_from(isn);
         assert!(((239 << 24)..(242 << 24)).contains(&moved), "{moved}");

@@ -1,4 +1,4 @@
-//! Listens and connects.
+//! Opens listeners and connections.
 
 use core::net::SocketAddr;
 

@@ -8,21 +8,21 @@ use udccp_wire::{Emitter, Header, HeaderKind, PseudoHeader, RawSeq, ResetCode, S
 
 use crate::connection::{Arena, Received};
 
-/// Answers that wait at most. More come only in a flood, or while the network takes nothing; who
-/// gets none asks again.
+/// Maximum number of answers in the queue. More are only needed in a flood, or while the network
+/// takes nothing. A peer that gets no answer tries again.
 const MAX_WAITING: usize = 1024;
 
-/// Answers that wait to leave, oldest first.
+/// Answers to send, oldest first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Answers(VecDeque<Datagram>);
 
 impl Answers {
-    /// Whether no answer waits.
+    /// Whether there is no answer to send.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Takes an answer; false where it found no room.
+    /// Queues an answer. Returns false if there was no room.
     pub(super) fn push(&mut self, answer: Datagram) -> bool {
         let has_room = self.0.len() < MAX_WAITING;
         if has_room {
@@ -31,13 +31,13 @@ impl Answers {
         has_room
     }
 
-    /// The answer that has waited longest.
+    /// Removes the oldest answer.
     pub(super) fn pop(&mut self) -> Option<Datagram> {
         self.0.pop_front()
     }
 }
 
-/// The Reset that answers `packet`: numbers are taken from it, since there are none of our own.
+/// The Reset that answers `packet`. Its numbers come from the packet, since we have none.
 pub(super) fn reset_for(
     packet: &Received<'_>,
     code: ResetCode,

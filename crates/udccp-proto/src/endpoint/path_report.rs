@@ -1,5 +1,5 @@
-//! Processes ICMP messages, and believes those that quote a packet that we sent (RFC 4340 section
-//! 14.1).
+//! Processes ICMP messages. With one exception, they are accepted only if they quote a packet that
+//! we sent (RFC 4340 section 14.1).
 
 use core::net::SocketAddr;
 
@@ -25,7 +25,7 @@ pub enum PathReport {
     PortUnreachable,
 }
 
-/// The fields of a quoted DCCP header that matter.
+/// The fields of a quoted DCCP header that are needed.
 struct Quoted {
     src_port: u16,
     dst_port: u16,

@@ -1,4 +1,4 @@
-//! Passes the Quick-Start option of IP in and out, with the datagrams (RFC 5634).
+//! Receives and returns the Quick-Start options of IP datagrams (RFC 5634).
 
 use udccp_base::{Datagram, Instant, QuickStart};
 

@@ -1,12 +1,12 @@
-//! Orders connections that may have something to send.
+//! A queue of connections that may have something to send.
 
 use std::collections::VecDeque;
 
 /// No connection.
 const NOBODY: u32 = u32::MAX;
 
-/// Indices of connections in order of their turns. Mostly there is one at most, which is kept apart
-/// from the others.
+/// Indices of connections in order of their turns. Usually there is at most one, which is stored
+/// apart from the others.
 #[derive(Clone, Debug)]
 pub(super) struct Ready {
     first: u32,
@@ -14,18 +14,18 @@ pub(super) struct Ready {
 }
 
 impl Ready {
-    /// None is ready.
+    /// An empty queue.
     pub(super) const fn new() -> Self {
         Self { first: NOBODY, others: VecDeque::new() }
     }
 
-    /// Whether none is.
+    /// Whether no connection is ready.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.first == NOBODY
     }
 
-    /// Whose turn it is.
+    /// The connection whose turn it is.
     #[inline]
     pub(super) fn front(&self) -> Option<u32> {
         (self.first != NOBODY).then_some(self.first)
@@ -37,7 +37,7 @@ impl Ready {
         !self.others.is_empty()
     }
 
-    /// Adds one that is not in it, behind all others.
+    /// Adds a connection that is not in the queue, behind all others.
     #[inline(always)]
     pub(super) fn push_back(&mut self, index: u32) {
         if self.first == NOBODY {
@@ -47,7 +47,7 @@ impl Ready {
         }
     }
 
-    /// Ends a turn; the connection is then out.
+    /// Ends a turn and removes the connection.
     #[inline]
     pub(super) fn pop_front(&mut self) {
         self.first = match self.others.is_empty() {
@@ -56,7 +56,7 @@ impl Ready {
         };
     }
 
-    /// Ends a turn; the connection waits for its next.
+    /// Ends a turn and puts the connection last.
     pub(super) fn rotate(&mut self) {
         let index = self.first;
         self.pop_front();

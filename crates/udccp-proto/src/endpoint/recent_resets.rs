@@ -1,7 +1,8 @@
-//! Remembers the latest Resets, for peers that could not believe them.
+//! Keeps the latest Resets, for peers that could not accept them.
 //!
-//! A Reset made without knowing the numbers is answered by a Sync. The Reset that answers the Sync
-//! has the right numbers, and should carry what the first one carried (RFC 4340 section 7.5.4).
+//! If a Reset has invalid numbers, the peer answers it with a Sync. The Reset that answers the Sync
+//! has the right numbers, and should repeat code and data of the first one (RFC 4340 section
+//! 7.5.4).
 
 use std::collections::VecDeque;
 
@@ -9,12 +10,13 @@ use udccp_wire::ResetCode;
 
 use crate::tuple::FourTuple;
 
-/// Resets remembered: a search among this many costs nothing.
+/// Resets that are kept. A search among this many costs almost nothing.
 const KEPT: usize = 64;
 
-/// Answers that the peer of an ended connection gets whatever strangers do: to a Response that was
-/// on its way and to the Sync that asks about our Reset, or to Closes after a Reset that was lost.
-/// Without, a server may hold what a client gave up for as long as a handshake may take.
+/// Answers reserved for the peer of an ended connection, even if packets from elsewhere use up the
+/// rate limit. They answer a Response in flight and the Sync about our Reset, or Closes after a
+/// lost Reset. Without them, a server may keep a connection that the client gave up until its
+/// handshake times out.
 const OWED: u8 = 2;
 
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +27,7 @@ struct Entry {
     owed: u8,
 }
 
-/// The latest Resets by addresses.
+/// The latest Resets, with their addresses.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RecentResets(VecDeque<Entry>);
 
@@ -35,7 +37,7 @@ impl RecentResets {
         self.put(Entry { tuple, code, data, owed: OWED });
     }
 
-    /// A Reset with this code and data was made for a packet of no connection.
+    /// A Reset with this code and data answered a packet that belongs to no connection.
     pub(super) fn note(&mut self, tuple: FourTuple, code: ResetCode, data: [u8; 3]) {
         let owed = self.0.iter().find(|known| known.tuple == tuple).map_or(0, |known| known.owed);
         self.put(Entry { tuple, code, data, owed });
@@ -49,13 +51,13 @@ impl RecentResets {
         self.0.push_back(entry);
     }
 
-    /// Code and data of the last Reset to this peer.
+    /// Code and data of the last Reset sent to this peer.
     pub(super) fn sent_to(&self, tuple: &FourTuple) -> Option<(ResetCode, [u8; 3])> {
         let found = self.0.iter().find(|known| known.tuple == *tuple);
         found.map(|known| (known.code, known.data))
     }
 
-    /// Takes one of the answers that are owed to this peer; whether there was one.
+    /// Takes one of the answers reserved for this peer. Returns whether there was one.
     pub(super) fn take_owed(&mut self, tuple: &FourTuple) -> bool {
         let owing = self.0.iter_mut().find(|known| known.tuple == *tuple && known.owed > 0);
         owing.map(|known| known.owed -= 1).is_some()

@@ -4,7 +4,7 @@ use crate::connection::Connection;
 use crate::ids::ConnectionId;
 use crate::tuple::FourTuple;
 
-/// A place for one connection after another.
+/// A place that holds one connection after another.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Slot {
     generation: u32,
@@ -13,7 +13,7 @@ pub(super) struct Slot {
     pub(super) connection: Option<Box<Connection>>,
 }
 
-/// Connections by index, with generations so that an old id finds nothing.
+/// Connections by index. A generation per index makes old ids invalid.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Slots {
     slots: Vec<Slot>,
@@ -28,7 +28,7 @@ impl Slots {
         ConnectionId { index, generation }
     }
 
-    /// Takes a connection in, at the id that `next_id` said.
+    /// Inserts a connection, with the id that `next_id` returned.
     pub(super) fn insert(&mut self, connection: Connection) -> u32 {
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::default());
@@ -38,7 +38,7 @@ impl Slots {
         index
     }
 
-    /// Takes a connection out and makes its id invalid.
+    /// Removes a connection, which makes its id invalid.
     pub(super) fn remove(&mut self, index: u32) -> Option<Box<Connection>> {
         let slot = self.slots.get_mut(index as usize)?;
         let connection = slot.connection.take()?;
@@ -60,12 +60,12 @@ impl Slots {
         slot.connection.as_deref_mut().filter(|_| is_current)
     }
 
-    /// The connection at this index, to look at.
+    /// The connection at this index, for reading.
     pub(super) fn look(&self, index: u32) -> Option<&Connection> {
         self.slots.get(index as usize)?.connection.as_deref()
     }
 
-    /// The place at this index.
+    /// The slot at this index.
     #[inline]
     pub(super) fn slot(&mut self, index: u32) -> Option<&mut Slot> {
         self.slots.get_mut(index as usize)

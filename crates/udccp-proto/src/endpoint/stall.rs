@@ -1,12 +1,12 @@
-//! Checks, for tests, that no message waits for ever.
+//! Checks in tests that no message waits forever.
 
 use udccp_base::{Duration, Instant, Machine};
 
 use super::Endpoint;
 use crate::ids::ConnectionId;
 
-/// No timer that lets a message be sent is later than this: the slowest sender sends a packet in 64
-/// seconds (RFC 5348 section 4.3), and timers back off to as much (RFC 4340 section 6.6.3).
+/// Timers that let a message be sent are at most this far ahead: the slowest sender sends a packet
+/// in 64 seconds (RFC 5348 section 4.3), and timers back off to as much (RFC 4340 section 6.6.3).
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 
 impl Endpoint {

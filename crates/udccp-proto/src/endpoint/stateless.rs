@@ -1,5 +1,5 @@
-//! Answers Requests without keeping state (RFC 4340 section 8.1.4): by a connection that is then
-//! forgotten, and made again when the client brings its Init Cookie.
+//! Answers Requests without keeping state (RFC 4340 section 8.1.4). A temporary connection writes
+//! the answer, and is created again when the client returns its Init Cookie.
 
 use bytes::BytesMut;
 use udccp_base::{Datagram, Ecn, Instant, Payload};
@@ -20,7 +20,7 @@ use crate::tuple::FourTuple;
 
 impl Endpoint {
     //= 4340-8.1.4-3
-    /// Answers a Request with an Init Cookie and keeps nothing.
+    /// Answers a Request with an Init Cookie, and keeps no state.
     pub(super) fn answer_without_state(
         &mut self,
         now: Instant,
@@ -51,7 +51,7 @@ impl Endpoint {
         self.answer(answer);
     }
 
-    /// A packet of a client that we know nothing of: its Init Cookie may identify it.
+    /// Handles a packet of an unknown client: its Init Cookie may restore the connection.
     pub(super) fn resume(
         &mut self,
         now: Instant,
@@ -78,7 +78,7 @@ impl Endpoint {
         let is_full = self.is_full();
         let Some(listener) = self.listeners.get_mut(cookie.listener) else { return Route::Nowhere };
         if is_full || listener.is_accept_queue_full() {
-            // Too Busy answers Requests only. The client tries again by itself.
+            // Too Busy only answers Requests. The client retries by itself.
             self.stats.too_busy += 1;
             return Route::Nowhere;
         }
@@ -101,13 +101,13 @@ impl Endpoint {
         Route::Connection(self.admit(cookie.made, connection))
     }
 
-    /// Whether the cookie is not too old.
+    /// Whether the cookie has not expired.
     fn is_fresh(&self, now: Instant, cookie: &Cookie) -> bool {
         let lifetime = self.listeners.get(cookie.listener).map(|l| l.cookie_lifetime);
         lifetime.is_some_and(|longest| now.saturating_since(cookie.made) <= longest)
     }
 
-    /// A connection that has got the cookie's Request, and its answer. Nobody else knows of it.
+    /// A temporary connection that has received the cookie's Request, with its answer.
     fn respond(
         &mut self,
         cookie: &Cookie,
@@ -131,7 +131,8 @@ impl Endpoint {
             registry: &self.config.ccids,
         };
         connection.handle_packet(&mut ctx, request);
-        // The Request as it came, also where it is made again: the answer is the same then.
+        // Count the length of the Request that arrived, even if it is rebuilt here: the answer is
+        // then the same.
         connection.set_credit(Credit::of(4 * usize::from(cookie.request_words)));
         if connection.state() == State::Respond {
             connection.give_cookies(sealed);
@@ -152,7 +153,7 @@ fn cookie_of(packet: &Received<'_>) -> Vec<u8> {
     sealed
 }
 
-/// The Request again, as far as it matters.
+/// Rebuilds the relevant parts of the Request.
 fn request_of(cookie: &Cookie, tuple: &FourTuple) -> Datagram {
     let header = Header {
         src_port: tuple.remote_port,

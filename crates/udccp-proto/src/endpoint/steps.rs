@@ -1,4 +1,4 @@
-//! Steps 1 to 3 of RFC 4340 section 8.5: those that need no connection, or make one.
+//! Steps 1 to 3 of RFC 4340 section 8.5: those that need no connection, or create one.
 
 use udccp_base::{Datagram, Instant, Payload, QuickStart};
 use udccp_wire::{PacketType, PacketView, PseudoHeader, ResetCode, ServiceCode};
@@ -10,16 +10,16 @@ use crate::features::{Negotiator, Role};
 use crate::ids::{ConnectionId, ListenerId};
 use crate::tuple::FourTuple;
 
-/// Where a packet goes after step 3.
+/// Destination of a packet after step 3.
 pub(super) enum Route {
-    /// To this connection.
+    /// This connection.
     Connection(u32),
-    /// Nowhere; it may have been answered.
+    /// None; the packet may have been answered.
     Nowhere,
 }
 
 impl Endpoint {
-    /// A datagram arrived; `quick_start` is its Quick-Start option, and its time to live.
+    /// Processes a datagram. `quick_start` has its Quick-Start option and its time to live.
     #[inline]
     pub(super) fn take_datagram(
         &mut self,
@@ -40,7 +40,7 @@ impl Endpoint {
         }
     }
 
-    /// The same for a packet whose header is not a usual one, or is none.
+    /// Like [`Self::take_datagram`], for a packet with an unusual or invalid header.
     #[cold]
     fn take_unusual(&mut self, now: Instant, arrival: &Arrival<'_>) {
         let (header, len) = (&arrival.datagram.header, arrival.datagram.transport_len());
@@ -50,8 +50,8 @@ impl Endpoint {
         }
     }
 
-    /// Takes the next packet in order of the connection that the packet before was of; whether it
-    /// did. Nothing else happens to nearly all packets, so it is all in line.
+    /// Processes the next packet in order, if it is of the same connection as the last packet.
+    /// Returns whether it did. This suffices for nearly all packets, so it is all inlined.
     #[inline(always)]
     fn take_in_order(
         &mut self,
@@ -103,7 +103,7 @@ impl Endpoint {
         }
     }
 
-    /// A connection waits for the application to take it from this listener.
+    /// Puts a connection into the accept queue of this listener.
     fn accepted(&mut self, listener: ListenerId, id: ConnectionId) {
         if let Some(listener) = self.listeners.get_mut(listener) {
             listener.ready.push_back(id);
@@ -111,8 +111,8 @@ impl Endpoint {
         }
     }
 
-    /// Step 1: check header basics, of which `view` is what needs no checksum. What fails is
-    /// ignored, not answered.
+    /// Step 1: check header basics. `view` shows that the checks without checksum passed. Packets
+    /// that fail are ignored, not answered.
     #[inline]
     fn step_1_check_header(&mut self, view: &PacketView<'_>, datagram: &Datagram) -> bool {
         //= 6773-3.3-2
@@ -125,7 +125,7 @@ impl Endpoint {
         is_right
     }
 
-    /// Whether the checksum was looked at before: inside UDP, that of UDP did the work (RFC 6773
+    /// Whether the checksum was checked before: inside UDP, that of UDP serves instead (RFC 6773
     /// section 3.3).
     #[inline]
     pub(super) fn is_verified(&self, datagram: &Datagram) -> bool {
@@ -135,7 +135,7 @@ impl Endpoint {
     /// Step 2: check ports and process TIMEWAIT state.
     fn step_2_find_connection(&mut self, now: Instant, packet: &Received<'_>) -> Route {
         if let Some(index) = self.table.last(|tuple| packet.is_of(tuple)) {
-            // The normal case: it goes where the packet before went.
+            // The normal case: the same connection as for the packet before.
             if self.slots.at(index).is_some_and(|c| c.is_alive()) {
                 return Route::Connection(index);
             }
@@ -145,12 +145,12 @@ impl Endpoint {
             Some(index) if self.slots.at(index).is_some_and(|c| c.is_alive()) => {
                 Route::Connection(index)
             }
-            // The Reset that answers a Close may still be waiting to leave, when the Close comes
-            // again: another Reset would overtake it and carry something else.
+            // The Close was sent again before the Reset that answers it. Another Reset would
+            // overtake that one, with different content.
             Some(index) if self.slots.at(index).is_some_and(|c| c.has_reset_to_send()) => {
                 Route::Nowhere
             }
-            // It has just ended, and the endpoint has not been drained since.
+            // The connection has just ended, and the endpoint has not been drained since.
             Some(index) if self.slots.at(index).is_some_and(|c| c.leaves_its_ports()) => {
                 self.table.remove(&tuple, index);
                 self.step_3_process_listen(now, packet, tuple)
@@ -215,7 +215,7 @@ impl Endpoint {
         Route::Connection(self.admit(now, connection))
     }
 
-    /// Answers a packet that belongs to nobody, within the rate limit, unless it is a Reset.
+    /// Answers a packet without a connection, within the rate limit, unless it is a Reset.
     pub(super) fn refuse(&mut self, now: Instant, packet: &Received<'_>, code: ResetCode) -> Route {
         self.stats.no_connection += u64::from(code != ResetCode::PacketError);
         if packet.ty == PacketType::Reset && code != ResetCode::PacketError {
@@ -243,7 +243,7 @@ impl Endpoint {
         Route::Nowhere
     }
 
-    /// Whether the packet is of a peer that may not know yet that a connection of ours is over.
+    /// Whether the packet is from a peer that may not know yet that our connection has ended.
     fn owes_answer(&mut self, packet: &Received<'_>) -> bool {
         use PacketType::{Close, CloseReq, Response, Sync};
         let may_be = matches!(packet.ty, Response | Sync | Close | CloseReq);
@@ -261,7 +261,7 @@ impl Endpoint {
     }
 }
 
-/// Whether a packet is of the connection with this tuple.
+/// Whether a packet belongs to the connection with this tuple.
 #[inline(always)]
 fn is_of(view: &PacketView<'_>, datagram: &Datagram, tuple: &FourTuple) -> bool {
     view.src_port() == tuple.remote_port

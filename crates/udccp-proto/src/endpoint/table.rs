@@ -1,4 +1,4 @@
-//! Finds the connection that a packet belongs to.
+//! Finds the connection to which a packet belongs.
 
 use core::hash::BuildHasher as _;
 
@@ -13,11 +13,11 @@ use crate::tuple::FourTuple;
 /// All tuples in use.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
-    /// Indices of connections, by the hash of their tuples, which the connections hold.
+    /// Indices of connections, hashed by their tuples. The connections hold the tuples.
     connections: HashTable<u32>,
     hash: TableHash,
     timewaits: Timewaits,
-    /// Packets come in trains: the last one's connection is likely the next one's.
+    /// Packets come in trains: the next one is likely of the same connection as the last one.
     last: Option<(FourTuple, u32)>,
 }
 
@@ -60,21 +60,21 @@ impl Table {
         self.index_of(slots, tuple).is_some() || self.timewaits.contains(tuple)
     }
 
-    /// Enters a connection that has its slot.
+    /// Adds a connection that is already in its slot.
     pub(super) fn insert(&mut self, slots: &Slots, tuple: &FourTuple, index: u32) {
         let hash = self.hash;
         let rehash = |index: &u32| slots.tuple(*index).map_or(0, |tuple| hash.hash_one(tuple));
         self.connections.insert_unique(hash.hash_one(tuple), index, rehash);
     }
 
-    /// Removes a connection, before it leaves its slot; whether it was there.
+    /// Removes a connection, before it is removed from its slot. Returns whether it was there.
     pub(super) fn remove(&mut self, tuple: &FourTuple, index: u32) -> bool {
         self.last = None;
         let entry = self.connections.find_entry(self.hash.hash_one(tuple), |i| *i == index);
         entry.is_ok_and(|entry| entry.remove().0 == index)
     }
 
-    /// Keeps the tuple of a connection that was removed out of use until `until`.
+    /// Reserves the tuple of a removed connection until `until`.
     pub(super) fn retire(&mut self, tuple: &FourTuple, until: Instant) {
         self.timewaits.insert(tuple, until);
     }
@@ -84,7 +84,7 @@ impl Table {
         &self.timewaits
     }
 
-    /// Connections.
+    /// Number of connections.
     pub(super) fn connections(&self) -> usize {
         self.connections.len()
     }

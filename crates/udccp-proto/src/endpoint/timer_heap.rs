@@ -1,26 +1,26 @@
-//! Orders connections by when they want to be woken, in a binary heap with places.
+//! Orders connections by their next wake-up, in a binary heap that knows where each entry is.
 
 use udccp_base::Instant;
 
 const NOWHERE: u32 = u32::MAX;
 
-/// The earliest wake-up of many, movable in O(log n).
+/// Finds the earliest wake-up, and moves any in O(log n).
 #[derive(Clone, Debug, Default)]
 pub(super) struct TimerHeap {
     heap: Vec<(Instant, u32)>,
-    /// Place in the heap of each connection.
+    /// Position of each connection in the heap.
     place: Vec<u32>,
 }
 
 impl TimerHeap {
-    /// The earliest wake-up and whose it is.
+    /// The earliest wake-up, and its connection.
     #[inline]
     pub(super) fn peek(&self) -> Option<(Instant, u32)> {
         self.heap.first().copied().filter(|(at, _)| *at != Instant::MAX)
     }
 
-    /// Sets, moves or (`None`) removes the wake-up of connection `who`. A lone one is not taken
-    /// out, since it soon comes back: it then waits for ever.
+    /// Sets, moves or (`None`) removes the wake-up of connection `who`. If it is the only one, it
+    /// is set to never instead of being removed, since it is usually set again soon.
     #[inline]
     pub(super) fn set(&mut self, who: u32, at: Option<Instant>) {
         match &mut self.heap[..] {

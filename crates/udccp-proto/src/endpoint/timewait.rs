@@ -1,9 +1,9 @@
-//! Keeps addresses and ports in TIMEWAIT out of use for a while (RFC 4340 section 8.3).
+//! Reserves addresses and ports in TIMEWAIT (RFC 4340 section 8.3).
 //!
-//! Anybody who can open connections can make many of them. So they do not count as connections,
-//! have a limit of their own, and are kept as small as possible: the key is a keyed hash of the
-//! addresses and ports. Two tuples share one with a chance of 2^-64, and nobody can look for such
-//! two without the key; then one of them is not free for a while, or is free too early.
+//! Anybody who can open connections can create many of these. So they do not count as connections,
+//! have their own limit, and are as small as possible: the key is a keyed hash of addresses and
+//! ports. Two tuples share a hash with a chance of 2^-64, and nobody can search for such a pair
+//! without the key. If it happens, one of them is reserved without need, or freed too early.
 
 use core::cmp::Reverse;
 use core::hash::BuildHasher;
@@ -20,21 +20,21 @@ pub(super) struct Timewaits {
     limit: usize,
     hash: TableHash,
     keys: HashSet<u64, TableHash>,
-    /// Ends, the first on top, and whose they are.
+    /// When each ends, earliest on top, with its key.
     ends: BinaryHeap<Reverse<(Instant, u64)>>,
-    /// Those that ended early for want of room.
+    /// How many ended early for lack of room.
     evicted: u64,
 }
 
 impl Timewaits {
-    /// None yet, and never more than `limit`.
+    /// An empty set for at most `limit` tuples.
     pub(super) fn new(hash: TableHash, limit: usize) -> Self {
         let (keys, ends) = (HashSet::with_hasher(hash), BinaryHeap::new());
         Self { limit, hash, keys, ends, evicted: 0 }
     }
 
-    /// Keeps a tuple out of use until `until`. Where there is no room, the one goes whose time ends
-    /// first, which is the oldest where all last equally long.
+    /// Reserves a tuple until `until`. If there is no room, the one that ends first is removed,
+    /// which is the oldest if all last equally long.
     pub(super) fn insert(&mut self, tuple: &FourTuple, until: Instant) {
         let key = self.hash.hash_one(tuple);
         if !self.keys.insert(key) {
@@ -47,17 +47,17 @@ impl Timewaits {
         }
     }
 
-    /// Whether the tuple is kept out of use.
+    /// Whether the tuple is reserved.
     pub(super) fn contains(&self, tuple: &FourTuple) -> bool {
         !self.keys.is_empty() && self.keys.contains(&self.hash.hash_one(tuple))
     }
 
-    /// How many there are.
+    /// Number of tuples.
     pub(super) fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// How many ended early for want of room.
+    /// How many ended early for lack of room.
     pub(super) fn evicted(&self) -> u64 {
         self.evicted
     }
@@ -67,7 +67,7 @@ impl Timewaits {
         self.ends.peek().map(|Reverse((until, _))| *until)
     }
 
-    /// Frees those whose time is over.
+    /// Frees the tuples whose time is over.
     pub(super) fn expire(&mut self, now: Instant) {
         if self.next_end().is_none_or(|until| until > now) {
             return;
@@ -76,7 +76,7 @@ impl Timewaits {
             self.remove_first();
         }
         if self.ends.is_empty() {
-            // After a flood, its memory goes too.
+            // Free the memory after a flood, too.
             self.ends.shrink_to_fit();
             self.keys.shrink_to_fit();
         }
@@ -123,7 +123,7 @@ mod tests {
                 continue;
             }
             let heap = all.ends.capacity() * size_of::<Reverse<(Instant, u64)>>();
-            // A hash table fills 7 of 8 places at most, and has a byte for each.
+            // A hash table fills at most 7 of 8 slots, and has one more byte for each.
             let places = (all.keys.capacity() * 8).div_ceil(7).next_power_of_two();
             let bytes = heap + places * (size_of::<u64>() + 1);
             assert!(bytes <= 64 * all.len(), "{bytes} bytes for {}", all.len());

@@ -1,5 +1,5 @@
-//! Keeps what is acknowledged to the peer: packets that arrived, data that was dropped, and
-//! acknowledgements that are held back (RFC 4340 section 11).
+//! Tracks what we report to the peer: packets that arrived, data that was dropped, and whether
+//! acknowledgements are held back (RFC 4340 section 11).
 
 mod records;
 
@@ -13,10 +13,11 @@ use crate::ackvec::{
 use crate::ccid::OptionSink;
 use records::AckRecords;
 
-/// Runs of dropped data that are remembered until the peer is known to have them.
+/// Maximum number of runs of dropped data that are kept until the peer is known to have a report of
+/// them.
 const MAX_DROP_RUNS: usize = 64;
 
-/// Blocks of Data Dropped on one packet at most.
+/// Maximum number of blocks of Data Dropped in one packet.
 const DROPPED_BLOCKS: usize = 32;
 
 /// Type and length of an option, in bytes.
@@ -25,18 +26,18 @@ const OPTION_HEADER: usize = 2;
 /// Longest silence while acknowledgements are held back.
 const LONGEST_SILENCE: Duration = Duration::from_secs(30);
 
-/// What one end reports to the other of the packets that it received.
+/// What one end reports to the other about the packets that it received.
 #[derive(Clone, Debug)]
 pub(super) struct AckState {
     vector: AckVectorBuffer,
     sent: AckRecords,
-    /// Made with the first, and gone when the peer is known to have them all.
+    /// Allocated at the first drop, and freed when the peer is known to have all reports.
     drops: Option<Box<Drops>>,
-    /// Acknowledgements are held back; a sign of life is due then.
+    /// Set while acknowledgements are held back: when the next keep-alive is due.
     held_until: MaybeInstant,
 }
 
-/// Data that was dropped, and packets that said so.
+/// Data that was dropped, and the packets that reported it.
 #[derive(Clone, Debug)]
 struct Drops {
     log: DropLog,
@@ -46,18 +47,19 @@ struct Drops {
 /// Whether acknowledgements are held back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hold {
-    /// They may leave.
+    /// Acknowledgements may be sent.
     No,
-    /// They are from now on.
+    /// Acknowledgements are held back from now on.
     Begins,
-    /// They are.
+    /// Acknowledgements are still held back.
     Continues,
-    /// They are, and nothing has gone to the peer for long: a sign of life is due.
+    /// Still held back, and nothing has been sent to the peer for long: a keep-alive is due.
     Silent,
 }
 
 impl AckState {
-    /// Nothing has arrived; `ecn` is false where we declare ourselves ECN Incapable.
+    /// The state before any packet has arrived; `ecn` is false if we declare ourselves ECN
+    /// Incapable.
     pub(super) fn new(ecn: bool) -> Self {
         let mut vector = AckVectorBuffer::new(DEFAULT_MAX_CELLS);
         if !ecn {
@@ -78,7 +80,8 @@ impl AckState {
         self.vector.on_packet(seq, ecn)
     }
 
-    /// The same for `count` packets in order, from `first` on, newer than all others.
+    /// Like [`Self::on_packet`], for `count` consecutive packets from `first` on, newer than all
+    /// others.
     pub(super) fn on_run(&mut self, first: Seqno, count: u64, ecn: Ecn) {
         self.vector.on_run(first, count, ecn);
     }
@@ -91,8 +94,8 @@ impl AckState {
         drops.log.on_drop(seq, code);
     }
 
-    /// The peer acknowledged `ackno`, with these cells of an Ack Vector if it has one: what it is
-    /// known to have is forgotten.
+    /// The peer acknowledged `ackno`, with these cells of an Ack Vector if it sent one. Forgets
+    /// what the peer is now known to have.
     #[inline]
     pub(super) fn on_ack(&mut self, ackno: Seqno, cells: Option<&[u8]>) {
         if let Some(ours) = self.sent.newest_known(ackno, cells) {
@@ -116,7 +119,8 @@ impl AckState {
         }
     }
 
-    /// Packet `seq` left, with the whole Ack Vector, with Data Dropped.
+    /// Packet `seq` was sent, with or without the whole Ack Vector, and with or without Data
+    /// Dropped.
     #[inline]
     pub(super) fn on_sent(&mut self, seq: Seqno, with_vector: bool, with_drops: bool) {
         if with_vector {
@@ -129,7 +133,7 @@ impl AckState {
         }
     }
 
-    /// Whether the peer should acknowledge our acknowledgements, so that we can forget.
+    /// Whether the peer should acknowledge our acknowledgements, to let us forget old cells.
     #[inline]
     pub(super) fn is_nearly_full(&self) -> bool {
         self.vector.is_nearly_full()
@@ -140,7 +144,7 @@ impl AckState {
         self.drops.as_ref().is_none_or(|drops| drops.log.is_empty())
     }
 
-    /// Bytes of options that an acknowledgement needs, at most.
+    /// Maximum number of bytes of options that an acknowledgement needs.
     #[inline]
     pub(super) fn option_bytes(&self, with_vector: bool) -> usize {
         let cells = if with_vector { self.vector.cells().len() + OPTION_HEADER } else { 0 };
@@ -148,7 +152,8 @@ impl AckState {
         cells + dropped
     }
 
-    /// Nonce echo and cells of the Ack Vector, where nothing else has to be reported with it.
+    /// Nonce echo and cells of the Ack Vector; `None` if there are none, or if drops have to be
+    /// reported as well.
     #[inline]
     pub(super) fn lone_vector(&self) -> Option<(bool, &[u8])> {
         let cells = self.vector.cells();
@@ -156,9 +161,9 @@ impl AckState {
         is_alone.then(|| (self.vector.ecn_nonce_echo(), cells))
     }
 
-    /// Writes the Ack Vector where an acknowledgement has `room` bytes for options; whether all of
-    /// it went out. Of a vector that does not fit the newest cells take half of the room, so that
-    /// the peer learns what arrived, and the other options find room too.
+    /// Writes the Ack Vector into an acknowledgement that has `room` bytes for options. Returns
+    /// whether all of it was written. If it does not fit, the newest cells get half of the room:
+    /// the peer sees the latest arrivals, and the other options have room too.
     #[inline]
     pub(super) fn write_vector(&self, room: usize, sink: &mut impl OptionSink) -> bool {
         let len = self.vector.cells().len();
@@ -169,8 +174,8 @@ impl AckState {
         fits && all
     }
 
-    /// Writes Data Dropped about packets up to `ackno`, where there is something to report; whether
-    /// it went out.
+    /// Writes Data Dropped for packets up to `ackno`, if there is something to report. Returns
+    /// whether it was written.
     #[inline]
     pub(super) fn write_dropped(&mut self, ackno: Seqno, sink: &mut impl OptionSink) -> bool {
         let Some(drops) = self.drops.as_mut().filter(|drops| !drops.log.is_empty()) else {
@@ -182,9 +187,8 @@ impl AckState {
         n > 0 && sink.option(&OptionRef::DataDropped(&blocks[..n]))
     }
 
-    /// Holds acknowledgements back while the receive queue is half full. Once they wait, they do so
-    /// until it is nearly empty, so that the peer resumes with room. Now and then a sign of life is
-    /// due.
+    /// Holds acknowledgements back from when the receive queue is half full until it is nearly
+    /// empty: the peer then resumes with room. A keep-alive is due now and then.
     pub(super) fn hold(&mut self, now: Instant, pressure: Pressure) -> Hold {
         if pressure < Pressure::Slow {
             self.held_until = MaybeInstant::NONE;
@@ -204,12 +208,12 @@ impl AckState {
         }
     }
 
-    /// The reader has caught up.
+    /// The application has read enough: acknowledgements are no longer held back.
     pub(super) fn end_hold(&mut self) {
         self.held_until = MaybeInstant::NONE;
     }
 
-    /// Until when acknowledgements are held back.
+    /// While acknowledgements are held back: when the next keep-alive is due.
     #[inline]
     pub(super) fn held_until(&self) -> Option<Instant> {
         self.held_until.get()

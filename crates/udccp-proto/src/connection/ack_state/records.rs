@@ -1,5 +1,5 @@
-//! Samples packets in flight that carried the whole Ack Vector: when the peer is known to have one
-//! of them, what it reported can be forgotten (RFC 4340 section 11.1).
+//! Samples the packets in flight that carried the whole Ack Vector. When the peer is known to have
+//! one of them, what it reported can be forgotten (RFC 4340 section 11.1).
 
 use udccp_wire::Seqno;
 
@@ -7,10 +7,10 @@ use crate::ackvec::is_received;
 
 const KEPT: usize = 8;
 
-/// What the handshake needs.
+/// As many as the handshake needs.
 const FEW: usize = 2;
 
-/// A sample of such packets, the newest last.
+/// A sample of packets that carried the whole Ack Vector, newest last.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AckRecords {
     sent: Sent,
@@ -20,7 +20,7 @@ pub(super) struct AckRecords {
 #[derive(Clone, Debug)]
 enum Sent {
     Few([Seqno; FEW]),
-    /// Once there were more.
+    /// Used once there are more than `FEW`.
     Kept(Box<[Seqno; KEPT]>),
 }
 
@@ -31,7 +31,7 @@ impl Default for Sent {
 }
 
 impl AckRecords {
-    /// Our packet `seq` left with the whole vector.
+    /// Our packet `seq` was sent with the whole vector.
     pub(super) fn on_sent(&mut self, seq: Seqno) {
         match &mut self.sent {
             Sent::Few(few) if self.len == FEW => {
@@ -40,7 +40,8 @@ impl AckRecords {
                 self.sent = Sent::Kept(sent);
             }
             Sent::Kept(sent) if self.len == KEPT => {
-                // Every other one goes, but never the oldest: those left span all in flight.
+                // Drop every other one, but never the oldest: the rest still spans everything in
+                // flight.
                 for i in 0..KEPT / 2 {
                     sent[i] = sent[2 * i];
                 }
@@ -61,9 +62,9 @@ impl AckRecords {
         }
     }
 
-    /// The newest of our packets with a vector that the peer has, by its acknowledgement number or
-    /// its Ack Vector. What is older needs no more asking; nor does one that the peer reports
-    /// missing, since a packet after it arrived: were it only late, a newer one would do as well.
+    /// Returns the newest of our packets with a vector that the peer is known to have, by its
+    /// acknowledgement number or its Ack Vector. Older records are dropped, even of packets that
+    /// the peer reports missing: a newer packet has arrived, and serves as well.
     #[inline]
     pub(super) fn newest_known(&mut self, ackno: Seqno, cells: Option<&[u8]>) -> Option<Seqno> {
         let (len, oldest) = (self.len, self.places().first());
@@ -111,7 +112,7 @@ mod tests {
         }
         let len = records.len;
         assert_eq!(records.places()[..len], [1, 7, 13, 19, 25, 28].map(seq));
-        // Up to 26: 26 received, 25 and 24 missing, 23 to 18 received, the rest unsaid.
+        // Up to 26: 26 received, 25 and 24 missing, 23 to 18 received, the rest not reported.
         let cells = [0, 0xc1, 0x05];
         assert_eq!(records.newest_known(seq(26), Some(&cells)), Some(seq(19)));
         assert_eq!(records.newest_known(seq(26), Some(&cells)), None);

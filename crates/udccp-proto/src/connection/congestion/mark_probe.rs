@@ -4,15 +4,16 @@ use core::num::NonZeroU32;
 
 use udccp_base::{Duration, Instant, MaybeInstant};
 
-/// Marks in a row that nobody reports before we are no longer ECN-capable.
+/// Maximum number of marks in a row that go unreported before we stop being ECN-capable.
 const HIDDEN_AT_MOST: u8 = 3;
 
-/// Round-trip times between two marks at least.
+/// Minimum number of round-trip times between two marks.
 const ROUNDS_BETWEEN: u64 = 3;
 
-/// Marks a data packet now and then, as a router would, and sees whether the mark comes back. A
-/// peer that hides marks, and a path that clears them, look alike, and are answered alike: what is
-/// hidden counts as reported, and after a few nothing ECN-capable is sent, so that routers drop.
+/// Marks a data packet now and then, as a router would, and checks whether the peer reports it. A
+/// peer that hides marks and a path that clears them look alike, and are treated alike: a hidden
+/// mark counts as reported, and after a few, packets are no longer ECN-capable, so routers drop
+/// instead.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MarkProbe {
     since_last: u32,
@@ -21,8 +22,8 @@ pub(super) struct MarkProbe {
 }
 
 impl MarkProbe {
-    /// Whether the data packet that leaves now is to be marked. Marks are so far apart that a
-    /// receiver of CCID 3 or 4 makes no one loss event of two.
+    /// Whether to mark the data packet that is being sent. Marks are far enough apart that a
+    /// receiver of CCID 3 or 4 never counts two of them as one loss event.
     pub(super) fn is_due(&mut self, now: Instant, every: NonZeroU32, rtt: Duration) -> bool {
         self.since_last = self.since_last.saturating_add(1);
         let is_due = self.since_last >= every.get()
@@ -33,7 +34,7 @@ impl MarkProbe {
         is_due
     }
 
-    /// This many marks of ours were reported, and this many were not.
+    /// The peer reported `reported` of our marks, and did not report `hidden`.
     pub(super) fn on_reports(&mut self, reported: u32, hidden: u32) {
         if reported > 0 {
             self.hidden = 0;

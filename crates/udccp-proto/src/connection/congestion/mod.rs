@@ -16,33 +16,33 @@ use crate::ccid::{
 };
 use mark_probe::MarkProbe;
 
-/// The CCIDs of one connection: the sender half of what leaves, the receiver half of what arrives.
-/// Before the handshake has chosen them, nothing happens.
+/// The CCIDs of one connection: a sender half for what we send, a receiver half for what we
+/// receive. Until the handshake has chosen them, nothing happens.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CongestionControl {
     tx: Option<SenderHalf>,
     rx: Option<ReceiverHalf>,
-    /// When the sender half last kept the first message from leaving, until an acknowledgement, a
-    /// timeout or the time that it named.
+    /// When the sender half last refused to send the first message. Cleared by an acknowledgement,
+    /// a timeout, or the time that it gave.
     kept_at: MaybeInstant,
     mark_probe: MarkProbe,
-    /// The peer asked us not to go faster before then.
+    /// Until then, the peer has asked us not to send faster.
     peer_slow_until: MaybeInstant,
     /// Features that the sender half needs.
     tx_needs: &'static [FeatureNeed],
 }
 
-/// What the sender half would have the peer agree to.
+/// Feature values that the sender half wants the peer to agree to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wants {
     /// Sequence Window, in packets.
     pub(super) sequence_window: u64,
-    /// Ack Ratio; `None` leaves it alone.
+    /// Ack Ratio; `None` leaves it unchanged.
     pub(super) ack_ratio: Option<u16>,
 }
 
 impl CongestionControl {
-    /// A new sender half. Returns the features that it needs.
+    /// Installs a new sender half. Returns the features that it needs.
     pub(super) fn install_sender(
         &mut self,
         factory: &dyn CcidFactory,
@@ -54,7 +54,7 @@ impl CongestionControl {
         self.tx_needs
     }
 
-    /// A new receiver half, whose peer asks for this Ack Ratio.
+    /// Installs a new receiver half, for a peer that requests this Ack Ratio.
     pub(super) fn install_receiver(
         &mut self,
         factory: &dyn CcidFactory,
@@ -65,13 +65,13 @@ impl CongestionControl {
         self.set_ack_ratio(ack_ratio);
     }
 
-    /// The newest packet that the receiver half knows of, and when it arrived.
+    /// The newest packet that the receiver half knows, and when it arrived.
     pub(super) fn newest(&self) -> Option<(Seqno, Instant)> {
         self.rx.as_ref().and_then(|rx| of_receiver!(rx, rx => rx.newest()))
     }
 
-    /// The path has changed, and both halves, which are new, go on with what others began: `newest`
-    /// is the newest packet before.
+    /// The path has changed, and both halves have been replaced. They continue with the existing
+    /// sequence numbers: `newest` is the newest packet before the change.
     pub(super) fn on_path_changed(&mut self, now: Instant, newest: Option<(Seqno, Instant)>) {
         if let Some(tx) = &mut self.tx {
             of_sender!(tx, tx => tx.on_path_changed());
@@ -97,7 +97,8 @@ impl CongestionControl {
         self.tx_needs
     }
 
-    /// Whether reports of data packets are waited for; `None` where the sender half does not tell.
+    /// Whether reports of data packets are still expected; `None` if the sender half does not track
+    /// them.
     pub(super) fn awaits_reports(&self) -> Option<bool> {
         self.tx.as_ref().and_then(|tx| of_sender!(tx, tx => tx.awaits_reports()))
     }
@@ -118,7 +119,7 @@ impl CongestionControl {
         self.tx.as_ref().and_then(|tx| of_sender!(tx, tx => tx.rtt()))
     }
 
-    /// The handshake measured a round-trip time: by our clock alone, by the peer's echo.
+    /// The handshake measured a round-trip time: with our clock alone, and with the peer's echo.
     pub(super) fn on_handshake(
         &mut self,
         now: Instant,
@@ -137,12 +138,12 @@ impl CongestionControl {
         }
     }
 
-    /// Quick-Start came to this point; whether the sender half makes use of it.
+    /// Quick-Start has reached this step. Returns whether the sender half uses it.
     pub(super) fn quick_start(&mut self, now: Instant, step: QuickStartStep) -> bool {
         self.tx.as_mut().is_some_and(|tx| of_sender!(tx, tx => tx.quick_start(now, step)))
     }
 
-    /// Whether a data packet of this many bytes may leave now.
+    /// Whether a data packet of `size_bytes` may be sent now.
     #[inline]
     pub(super) fn may_send(&mut self, now: Instant, size_bytes: u32) -> bool {
         let Some(tx) = &mut self.tx else { return false };
@@ -158,8 +159,8 @@ impl CongestionControl {
         matches!(&self.tx, Some(SenderHalf::Ccid2(tx)) if tx.is_full())
     }
 
-    /// After `may_send` let data leave at this very instant, the window is full: the same as asking
-    /// again.
+    /// `may_send` has just let data be sent, and now the window is full. Has the same result as
+    /// another call of `may_send`.
     #[inline]
     pub(super) fn on_full(&mut self, now: Instant) {
         if let Some(SenderHalf::Ccid2(tx)) = &mut self.tx {
@@ -168,7 +169,7 @@ impl CongestionControl {
         self.kept_at = MaybeInstant::some(now);
     }
 
-    /// After `may_send` let data leave at this very instant: whether it is known to let more leave.
+    /// Called right after `may_send` let data be sent: whether more is known to be allowed.
     #[inline]
     pub(super) fn may_follow(&self) -> bool {
         matches!(&self.tx, Some(SenderHalf::Ccid2(tx)) if tx.may_follow())
@@ -194,13 +195,14 @@ impl CongestionControl {
         match &mut self.tx {
             Some(SenderHalf::Tfrc(tx)) => tx.ccval(now),
             Some(SenderHalf::Other(tx)) => tx.ccval(now),
-            // It has none.
+            // CCID 2 has no CCVal.
             Some(SenderHalf::Ccid2(_)) | None => 0,
         }
     }
 
-    /// ECN codepoint of the packet that leaves; `probe` is how often a data packet is to be marked,
-    /// to see whether the peer reports it. ECT(0), since ECT(1) as a nonce is history (RFC 8311).
+    /// ECN codepoint of the packet that is being sent. `probe` is how often to mark a data packet,
+    /// to see whether the peer reports it. Uses ECT(0), since ECT(1) as a nonce is historic (RFC
+    /// 8311).
     #[inline(always)]
     pub(super) fn ecn(&mut self, now: Instant, probe: Option<NonZeroU32>) -> Ecn {
         if self.mark_probe.has_given_up() {
@@ -215,7 +217,7 @@ impl CongestionControl {
         if self.mark_probe.is_due(now, every, rtt) { Ecn::Ce } else { Ecn::Ect0 }
     }
 
-    /// A packet left.
+    /// A packet was sent.
     #[inline(always)]
     pub(super) fn on_sent(&mut self, now: Instant, packet: SentInfo) {
         if let Some(tx) = &mut self.tx {
@@ -243,7 +245,7 @@ impl CongestionControl {
         }
     }
 
-    /// The same for data packets that arrived together.
+    /// Like [`Self::on_packet`], for data packets that arrived together.
     pub(super) fn on_run(&mut self, now: Instant, run: &ReceivedRun<'_>) {
         if let Some(rx) = &mut self.rx {
             of_receiver!(rx, rx => rx.on_run(now, run));
@@ -253,7 +255,7 @@ impl CongestionControl {
         }
     }
 
-    /// The peer acknowledged our packet `ackno`, and so what that packet acknowledged.
+    /// The peer acknowledged our packet `ackno`, and so received what that packet acknowledged.
     #[inline]
     pub(super) fn on_ack_of_ack(&mut self, ackno: Seqno) {
         if let Some(rx) = &mut self.rx {
@@ -261,7 +263,7 @@ impl CongestionControl {
         }
     }
 
-    /// An acknowledgement arrived. It says nothing before there is a sender half.
+    /// An acknowledgement arrived. Without a sender half it has no effect.
     #[inline]
     pub(super) fn on_ack(&mut self, now: Instant, ack: &AckInfo<'_>) -> AckOutcome {
         let Some(tx) = &mut self.tx else { return AckOutcome::default() };
@@ -277,7 +279,8 @@ impl CongestionControl {
         outcome
     }
 
-    /// What an acknowledgement without an Ack Vector reports of single packets, newest first.
+    /// Visits what an acknowledgement without an Ack Vector reports about single packets, newest
+    /// first.
     pub(super) fn read_reports(
         &self,
         ack: &AckInfo<'_>,
@@ -288,7 +291,7 @@ impl CongestionControl {
         }
     }
 
-    /// What the sender half would have the peer agree to now.
+    /// Feature values that the sender half now wants the peer to agree to.
     #[inline]
     pub(super) fn wants(&self) -> Option<Wants> {
         let tx = self.tx.as_ref()?;
@@ -299,7 +302,8 @@ impl CongestionControl {
         Some(Wants { sequence_window, ack_ratio })
     }
 
-    /// The peer can hardly keep up, which holds for a round-trip time; whether that is news.
+    /// The peer can hardly keep up, which counts for a round-trip time. Returns whether this is
+    /// new.
     pub(super) fn on_slow_receiver(&mut self, now: Instant, rtt: Duration) -> bool {
         let is_news = self.peer_slow_until.get().is_none_or(|until| until < now);
         self.peer_slow_until = MaybeInstant::some(now + rtt);
@@ -313,14 +317,14 @@ impl CongestionControl {
         }
     }
 
-    /// The peer confirmed the Ack Ratio that we asked for.
+    /// The peer confirmed the Ack Ratio that we requested.
     pub(super) fn on_ack_ratio_confirmed(&mut self, ack_ratio: u16) {
         if let Some(tx) = &mut self.tx {
             of_sender!(tx, tx => tx.on_ack_ratio_confirmed(ack_ratio));
         }
     }
 
-    /// The peer asks for this Ack Ratio.
+    /// The peer requests this Ack Ratio.
     pub(super) fn set_ack_ratio(&mut self, ack_ratio: u16) {
         if let Some(rx) = &mut self.rx {
             of_receiver!(rx, rx => rx.set_ack_ratio(ack_ratio));
@@ -359,8 +363,8 @@ impl CongestionControl {
         }
     }
 
-    /// The Elapsed Time that the receiver half writes in an acknowledgement, if any; `None` where
-    /// it writes, or may write, something else.
+    /// The Elapsed Time that the receiver half would write in an acknowledgement, if any; `None` if
+    /// it does or may write another option.
     #[inline]
     pub(super) fn usual_feedback(&self, now: Instant) -> Option<Option<u32>> {
         match self.rx.as_ref()? {
@@ -389,14 +393,14 @@ impl CongestionControl {
         }
     }
 
-    /// The time of the sender half may have come.
+    /// Runs the timer of the sender half, if it is due.
     pub(super) fn handle_sender_timeout(&mut self, now: Instant) -> TimeoutOutcome {
         self.tx
             .as_mut()
             .map_or_else(TimeoutOutcome::default, |tx| of_sender!(tx, tx => tx.handle_timeout(now)))
     }
 
-    /// The time of the receiver half may have come.
+    /// Runs the timer of the receiver half, if it is due.
     pub(super) fn handle_receiver_timeout(&mut self, now: Instant) {
         if let Some(rx) = &mut self.rx {
             of_receiver!(rx, rx => rx.handle_timeout(now));

@@ -11,23 +11,23 @@ use crate::state::State;
 use refusals::Refusals;
 pub(super) use refusals::{Refusal, Refused};
 
-/// Bytes of Error Text that are kept.
+/// Maximum number of bytes of Error Text that are kept.
 const LONGEST_TEXT: usize = 256;
 
-/// The end of one connection: what both applications want, and what was sent and received last.
+/// State of a connection's end: what both applications want, and what was last sent and received.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ending {
     /// The application has called `close`.
     closes: bool,
-    /// The application has let go of the id.
+    /// The application has released the id.
     is_released: bool,
-    /// The peer's application reads no more.
+    /// The peer's application has stopped reading.
     peer_stopped_reading: bool,
-    /// The peer has had its time to confirm a close.
+    /// The peer's time to confirm a close is over.
     is_unconfirmed: bool,
     retries: Retries,
     reason: Option<CloseReason>,
-    /// Code and data of the Reset that we ended the connection with.
+    /// Code and data of the Reset with which we ended the connection.
     reset_sent: Option<(ResetCode, [u8; 3])>,
     /// Error Text of the peer's Reset.
     #[expect(clippy::box_collection, reason = "few connections get one, and there are many")]
@@ -36,7 +36,7 @@ pub(super) struct Ending {
 }
 
 impl Ending {
-    /// The application closes; false where it had before.
+    /// The application closes. Returns false if it already had.
     pub(super) fn close(&mut self) -> bool {
         !core::mem::replace(&mut self.closes, true)
     }
@@ -47,23 +47,23 @@ impl Ending {
         self.closes
     }
 
-    /// The application lets go of the id.
+    /// The application releases the id.
     pub(super) fn release(&mut self) {
         self.is_released = true;
     }
 
-    /// Whether the application has let go of the id.
+    /// Whether the application has released the id.
     #[inline]
     pub(super) fn is_released(&self) -> bool {
         self.is_released
     }
 
-    /// The peer's application reads no more; false where that was known.
+    /// The peer's application stops reading. Returns false if that was known.
     pub(super) fn peer_stops_reading(&mut self) -> bool {
         !core::mem::replace(&mut self.peer_stopped_reading, true)
     }
 
-    /// Whether neither end has stopped the flow of data from here.
+    /// Whether data may still be sent: we have not closed, and the peer's application still reads.
     #[inline]
     pub(super) fn lets_send(&self) -> bool {
         !self.closes && !self.peer_stopped_reading
@@ -80,38 +80,38 @@ impl Ending {
         self.reason = Some(reason);
     }
 
-    /// A first Close or CloseReq is to leave.
+    /// The first Close or CloseReq is about to be sent.
     pub(super) fn begin_closing(&mut self) {
         self.retries = Retries::default();
     }
 
-    /// The peer has had its time to confirm.
+    /// The peer's time to confirm is over.
     pub(super) fn stays_unconfirmed(&mut self) {
         self.is_unconfirmed = true;
     }
 
-    /// Whether the peer has had its time to confirm.
+    /// Whether the peer's time to confirm is over.
     pub(super) fn is_unconfirmed(&self) -> bool {
         self.is_unconfirmed
     }
 
-    /// Another Close or CloseReq is to leave; false where `most` have been sent again.
+    /// Counts another Close or CloseReq. Returns false if it was retransmitted `most` times.
     pub(super) fn close_again(&mut self, most: u32) -> bool {
         self.retries.another(most)
     }
 
-    /// When to send Close or CloseReq again: after the first wait, doubling to 64 s.
+    /// Wait before the next Close or CloseReq: at first `first`, then doubling up to 64 s.
     pub(super) fn close_wait(&self, first: Duration) -> Duration {
         //= 4340-8.3-4
         self.retries.wait(first)
     }
 
-    /// A Reset with this code and data left.
+    /// A Reset with this code and data was sent.
     pub(super) fn on_reset_sent(&mut self, code: ResetCode, data: [u8; 3]) {
         self.reset_sent = Some((code, data));
     }
 
-    /// Code and data of the Reset that ended the connection, if it was ours.
+    /// Code and data of the Reset that ended the connection, if we sent it.
     pub(super) fn reset_sent(&self) -> Option<(ResetCode, [u8; 3])> {
         self.reset_sent
     }
@@ -129,7 +129,7 @@ impl Ending {
             self.reset_text = Some(Box::new(text.into_owned()));
         }
         match code {
-            // The peer forgot the connection when it answered our Close, and the answer was lost.
+            // The peer answered our Close and forgot the connection, but its answer was lost.
             ResetCode::NoConnection if matches!(state, State::Closing | State::CloseReq) => {
                 self.who_closed()
             }
@@ -138,7 +138,7 @@ impl Ending {
         }
     }
 
-    /// Error Text of the Reset that ended the connection, if it was the peer's.
+    /// Error Text of the Reset that ended the connection, if the peer sent it.
     pub(super) fn reset_text(&self) -> Option<&str> {
         self.reset_text.as_ref().map(|text| text.as_str())
     }
@@ -152,7 +152,7 @@ impl Ending {
         if self.closes { CloseReason::LocalClose } else { CloseReason::PeerClose }
     }
 
-    /// The peer's host reports that nobody there takes a packet of ours.
+    /// The peer's host reports by ICMP that nothing there accepts our packets.
     pub(super) fn on_refusal(&mut self, refused: Refused) -> Refusal {
         self.refusals.add(refused)
     }

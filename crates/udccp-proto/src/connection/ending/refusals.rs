@@ -1,12 +1,12 @@
-//! Counts reports of the peer's host that nobody is there (ICMP port or protocol unreachable).
+//! Counts ICMP port or protocol unreachable messages of the peer's host.
 
 use udccp_wire::Seqno;
 
-/// This many messages in a row end an open connection. A single one may be forged, late, or of a
-/// moment's confusion (RFC 5927 section 5.2).
+/// This many messages in a row end an open connection. A single one may be forged or late, or its
+/// cause may have passed (RFC 5927 section 5.2).
 const ENOUGH: u32 = 3;
 
-/// A packet of ours that was refused, and what the connection knows by then.
+/// A refused packet of ours, and the state of the connection when the message arrived.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Refused {
     /// The packet.
@@ -19,27 +19,27 @@ pub(in super::super) struct Refused {
     pub(in super::super) gar: Seqno,
 }
 
-/// What a refusal means.
+/// What a refusal means for the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Refusal {
-    /// Nothing: it is of a packet that is too old.
+    /// Nothing: the quoted packet is too old.
     Old,
-    /// Perhaps nobody is there: a Sync should ask, which a living peer answers.
+    /// The peer may be gone: send a Sync, which a live peer answers.
     Doubt,
-    /// Nobody is there.
+    /// The peer is gone.
     Enough,
 }
 
-/// What the peer's host has refused since a valid packet last arrived; made with the first.
+/// Refusals by the peer's host since the last valid packet. Allocated at the first one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Refusals(Option<Box<Counted>>);
 
 #[derive(Clone, Copy, Debug)]
 struct Counted {
     count: u32,
-    /// Valid packets of the peer until then.
+    /// Valid packets received from the peer before them.
     received: u64,
-    /// The next message has to quote a later packet: one sent since the message before.
+    /// The next message counts only if it quotes a packet sent after the message before.
     after: Seqno,
 }
 

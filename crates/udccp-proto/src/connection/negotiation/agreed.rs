@@ -1,15 +1,15 @@
-//! Keeps feature values in force at hand, so that no packet asks the negotiation engine.
+//! Caches the feature values in force, so that packets do not have to query the negotiation engine.
 
 use udccp_wire::FeatureNumber;
 
 use crate::features::{Activated, Location};
 
-/// Largest Sequence Window with which 24-bit numbers are used: an attacker who guesses one hits a
-/// window of 1024 packets once in 16,384 tries (RFC 4340 section 7.5.5), and a connection that
-/// needs more is fast enough to spare the bytes.
+/// Largest Sequence Window with which 24-bit numbers are used. An attacker who guesses a number
+/// hits a window of 1024 packets once in 16,384 tries (RFC 4340 section 7.5.5). A connection that
+/// needs more is fast enough to afford the longer numbers.
 const WIDEST_SHORT_WINDOW: u64 = 1024;
 
-/// What the two ends agreed on. `Default` is a new connection's (RFC 4340 section 6.4).
+/// Feature values that both ends agreed on. `Default` is a new connection's (RFC 4340 section 6.4).
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Agreed {
     /// We put Ack Vectors on our acknowledgements.
@@ -34,7 +34,7 @@ pub(in super::super) struct Agreed {
     pub(in super::super) sequence_window: u64,
     /// Our Ack Ratio that the peer confirmed.
     pub(in super::super) ack_ratio: u16,
-    /// Our packets have long numbers; data is fully covered by the Checksum, and has no Data
+    /// Our packets have long numbers, and data that the Checksum covers fully, without Data
     /// Checksum.
     pub(in super::super) is_plain: bool,
 }
@@ -61,7 +61,7 @@ impl Default for Agreed {
 }
 
 impl Agreed {
-    /// Takes over a value that came into force.
+    /// Applies a value that came into force.
     pub(super) fn apply(&mut self, activated: Activated) {
         let Activated { location, feature, value } = activated;
         let on = value == 1;
@@ -93,7 +93,7 @@ impl Agreed {
         self.short_out && self.sequence_window <= WIDEST_SHORT_WINDOW
     }
 
-    /// Whether a peer with this Sequence Window should not have short sequence numbers any more.
+    /// Whether a peer with this Sequence Window should stop using short sequence numbers.
     pub(in super::super) const fn must_refuse_short(&self, sequence_window: u64) -> bool {
         self.short_in && sequence_window > WIDEST_SHORT_WINDOW
     }
@@ -104,7 +104,7 @@ impl Agreed {
         cscov == 0 || (self.min_cscov > 0 && cscov >= self.min_cscov)
     }
 
-    /// The coverage to send with, where the application asks for `wished`.
+    /// The coverage to use if the application requests `wished`.
     pub(in super::super) const fn coverage_to_send(&self, wished: u8) -> u8 {
         if self.peer_min_cscov > 0 && wished >= self.peer_min_cscov { wished } else { 0 }
     }

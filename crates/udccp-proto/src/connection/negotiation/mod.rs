@@ -1,4 +1,4 @@
-//! Negotiates features, and keeps the values in force at hand (RFC 4340 section 6).
+//! Negotiates features, and caches the values in force (RFC 4340 section 6).
 
 mod agreed;
 mod preferences;
@@ -15,7 +15,7 @@ pub(crate) use preferences::preferences;
 /// Ack Ratio of a new connection (RFC 4340 section 11.3).
 const INITIAL_ACK_RATIO: u16 = 2;
 
-/// Feature negotiation of one connection: what both ends agreed on, and what we asked for last.
+/// Feature negotiation of one connection: the agreed values, and our last requests.
 #[derive(Clone, Debug)]
 pub(super) struct Negotiation {
     agreed: Agreed,
@@ -25,7 +25,7 @@ pub(super) struct Negotiation {
 }
 
 impl Negotiation {
-    /// A connection that has asked for this Sequence Window at most.
+    /// The largest Sequence Window requested so far is `asked_window`.
     pub(super) fn new(engine: Negotiator, asked_window: u64) -> Self {
         let (agreed, asked_ratio) = (Agreed::default(), INITIAL_ACK_RATIO);
         Self { agreed, asked_window, asked_ratio, engine }
@@ -37,32 +37,32 @@ impl Negotiation {
         &self.agreed
     }
 
-    /// Whether all negotiations are over and no Confirm waits to be sent.
+    /// Whether all negotiations are over and no Confirm is left to send.
     #[inline]
     pub(super) fn is_settled(&self) -> bool {
         self.engine.is_settled()
     }
 
-    /// The handshake has come to this phase.
+    /// The handshake has reached this phase.
     pub(super) fn set_phase(&mut self, phase: Phase) {
         self.engine.set_phase(phase);
     }
 
-    /// The round-trip time, for the timers.
+    /// Sets the round-trip time for the timers.
     pub(super) fn set_rtt(&mut self, rtt: Duration) {
         self.engine.set_rtt(rtt);
     }
 
-    /// A valid packet arrived that is no DCCP-Data; its options follow.
+    /// A valid packet other than DCCP-Data has arrived; its options follow.
     #[inline]
     pub(super) fn begin_packet(&mut self, packet: PacketContext) {
         self.engine.begin_packet(packet);
     }
 
-    /// A Change or Confirm of that packet.
+    /// Handles a Change or Confirm of that packet.
     ///
     /// # Errors
-    /// The Reset that it calls for.
+    /// The Reset that the option requires.
     pub(super) fn on_option(
         &mut self,
         option: &OptionRef<'_>,
@@ -78,46 +78,46 @@ impl Negotiation {
         Some(activated)
     }
 
-    /// The CCID of the half-connection from us (`Local`) or to us, as it will be.
+    /// The upcoming CCID of the half-connection from us (`Local`) or to us (`Remote`).
     pub(super) fn ccid(&self, location: Location) -> u8 {
         self.engine.upcoming_value(location, FeatureNumber::CCID).unwrap_or_default() as u8
     }
 
     //= 4340-10.5-4
-    /// The handshake is over for us: both CCIDs stay what they are. Another one would begin with
-    /// fresh congestion state, and a receiver could wipe out the reaction to each loss.
+    /// The handshake is over for us, and both CCIDs are final. Another CCID would start with fresh
+    /// congestion state, and a receiver could use that to erase the reaction to each loss.
     pub(super) fn fix_ccids(&mut self) {
         for location in [Location::Local, Location::Remote] {
             self.engine.fix(location, FeatureNumber::CCID);
         }
     }
 
-    /// The Ack Ratio that the peer asks for.
+    /// The Ack Ratio that the peer requests.
     pub(super) fn peer_ack_ratio(&self) -> u16 {
         let ratio = self.engine.value(Location::Remote, FeatureNumber::ACK_RATIO);
         ratio.map_or(INITIAL_ACK_RATIO, |ratio| ratio as u16)
     }
 
-    /// Asks for what a CCID needs at the places that `place` makes of its own.
+    /// Requests the features that a CCID needs. `place` maps the location of each.
     pub(super) fn ask_for(&mut self, needs: &[FeatureNeed], place: impl Fn(Location) -> Location) {
         for need in needs {
             let location = place(need.location);
-            // A need that the engine does not know cannot be met; the peer's CCID will notice.
+            // A feature that the engine does not know cannot be negotiated. The peer's CCID handles
+            // that.
             let _ = self.engine.change(location, need.feature, &[need.value], need.mandatory);
         }
     }
 
     //= 4341-4-2
-    /// Whether the peer agreed to those of these needs that data has to wait for, such as Send Ack
-    /// Vector.
+    /// Whether the peer agreed to the features that data has to wait for, such as Send Ack Vector.
     #[inline]
     pub(super) fn lets_data_leave(&self, needs: &[FeatureNeed]) -> bool {
         let value = |need: &FeatureNeed| self.engine.upcoming_value(need.location, need.feature);
         self.is_settled() || needs.iter().all(|n| !n.before_data || value(n) == Some(n.value))
     }
 
-    /// Asks for a Sequence Window where `needed` is more than was asked for, with room for the next
-    /// few doublings of speed. Returns the window asked for.
+    /// Requests a Sequence Window if `needed` is more than we requested so far, with room for the
+    /// next few doublings of speed. Returns the window requested.
     #[inline]
     pub(super) fn ask_sequence_window(&mut self, needed: u64) -> Option<u64> {
         //= 4340-7.5.2-2
@@ -133,7 +133,7 @@ impl Negotiation {
         window
     }
 
-    /// Asks for this Ack Ratio, unless it was asked for.
+    /// Requests this Ack Ratio, unless it was the last one requested.
     #[inline]
     pub(super) fn ask_ack_ratio(&mut self, ratio: u16) {
         if ratio != self.asked_ratio {
@@ -143,8 +143,8 @@ impl Negotiation {
         }
     }
 
-    /// The peer's numbers are valid in this window from now on. A wide one makes short numbers
-    /// easy to guess: they are taken back.
+    /// The window for the peer's numbers is `window` from now on. If it is wide, short numbers are
+    /// easy to guess, and we withdraw our consent to them.
     pub(super) fn on_remote_window(&mut self, window: u64) {
         //= 4340-7.5.5-1
         if self.agreed.must_refuse_short(window) {
@@ -154,18 +154,19 @@ impl Negotiation {
     }
 
     //= 4340-7.5.2-3
-    /// So few packets in flight that the loss of all leaves us within the peer's window.
+    /// Maximum number of packets in flight that keeps us within the peer's window even if all are
+    /// lost.
     pub(super) fn safe_in_flight(&self) -> u64 {
         self.agreed.sequence_window / 4 * 3
     }
 
-    /// Whether the peer has not confirmed yet that we are ECN Incapable.
+    /// Whether the peer has yet to confirm that we are ECN Incapable.
     pub(super) fn waits_for_ecn_confirm(&self) -> bool {
         self.engine.value(Location::Local, FeatureNumber::ECN_INCAPABLE) == Some(0)
     }
 
-    /// Writes the options that packet `seq` has to carry, as far as there is room; whether there
-    /// were any.
+    /// Writes the options that packet `seq` has to carry, as far as there is room. Returns whether
+    /// there were any.
     pub(super) fn write_options(
         &mut self,
         now: Instant,
@@ -186,13 +187,13 @@ impl Negotiation {
         self.engine.has_due(now)
     }
 
-    /// Whether a packet should leave for options alone.
+    /// Whether a packet should be sent just for options.
     #[inline]
     pub(super) fn take_packet_request(&mut self, now: Instant) -> bool {
         self.engine.take_packet_request(now)
     }
 
-    /// When to ask `take_packet_request` again.
+    /// When to call `take_packet_request` again.
     #[inline]
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         self.engine.poll_timeout()

@@ -1,4 +1,4 @@
-//! Turns settings into what is asked for in feature negotiation.
+//! Derives the preferences of feature negotiation from the settings.
 
 use udccp_wire::FeatureNumber;
 
@@ -8,7 +8,7 @@ use crate::features::{ChangeError, FeaturePreferences, Location};
 /// CCID of a new connection (RFC 4340 section 10).
 const DEFAULT_CCID: u8 = 2;
 
-/// What these settings ask of the peer and accept from it.
+/// What these settings request from the peer and accept from it.
 pub(crate) fn preferences(config: &ConnectionConfig) -> Result<FeaturePreferences, ChangeError> {
     let mut prefs = FeaturePreferences::new();
     ccids(&mut prefs, Location::Local, &config.tx_ccids)?;
@@ -50,13 +50,13 @@ fn ccids(
     Ok(())
 }
 
-/// Send Loss Event Rate is understood where a CCID that has it may be chosen; which value it takes
-/// is all the same to us (RFC 4342 section 8.4).
+/// Allows Send Loss Event Rate wherever a CCID that has it may be chosen. We accept either value
+/// (RFC 4342 section 8.4).
 fn send_loss_event_rate(
     prefs: &mut FeaturePreferences,
     config: &ConnectionConfig,
 ) -> Result<(), ChangeError> {
-    // It is located at the end that receives the data.
+    // The feature is located at the end that receives the data.
     let places = [(Location::Local, &config.rx_ccids), (Location::Remote, &config.tx_ccids)];
     for (location, ccids) in places {
         if ccids.iter().any(|ccid| matches!(ccid, 3 | 4)) {
@@ -66,7 +66,7 @@ fn send_loss_event_rate(
     Ok(())
 }
 
-/// Minimum Checksum Coverage m means that coverage 0 and every coverage from m up is accepted.
+/// Minimum Checksum Coverage m means that coverage 0 and every coverage from m up are accepted.
 fn coverage(prefs: &mut FeaturePreferences, config: &ConnectionConfig) -> Result<(), ChangeError> {
     let accepted: Vec<u64> = match u64::from(config.min_cscov) {
         0 => vec![0],

@@ -1,5 +1,5 @@
-//! Tracks the path's MTU: probes it, obeys routers, and computes what fits in a packet (RFC 4340
-//! section 14).
+//! Tracks the path's MTU: probes it, follows reports from routers, and computes what fits in a
+//! packet (RFC 4340 section 14).
 
 mod odd_reports;
 mod search;
@@ -16,35 +16,35 @@ use sizes::Sizes;
 
 pub(crate) use sizes::MIN_MTU;
 
-/// MTUs that links have (RFC 1191 section 7.1).
+/// Common link MTUs (RFC 1191 section 7.1).
 const PLATEAUS: [u16; 10] = [32_000, 17_914, 8166, 4352, 2002, 1492, 1006, 508, 296, 128];
 
 /// Longest header of a Sync without options.
 const SYNC_HEADER: usize = 24;
 
-/// Least time between two searches that an application asks for.
+/// Least time between two searches that an application requests.
 const REDISCOVERY_INTERVAL: Duration = Duration::from_secs(2);
 
-/// The largest MTU of a usual link below `mtu`.
+/// The largest common link MTU below `mtu`.
 fn plateau_below(mtu: u16) -> u16 {
     PLATEAUS.into_iter().find(|&plateau| plateau < mtu).unwrap_or(mtu)
 }
 
-/// What is known of one path's MTU.
+/// The known state of one path's MTU.
 #[derive(Clone, Debug)]
 pub(super) struct PathMtu {
     sizes: Sizes,
-    /// Probing, where the settings ask for it.
+    /// The search, if the settings enable probing.
     search: Option<Box<Search>>,
     /// The search waits for a message that needs it.
     awaits_message: bool,
-    /// ICMP messages that nothing of ours explains.
+    /// ICMP messages that quote no packet of ours.
     odd_reports: Option<Box<OddReports>>,
-    /// When the application last asked for a new search.
+    /// When the application last requested a new search.
     rediscovered: MaybeInstant,
 }
 
-/// What the connection knows when a router reports that a packet was too big.
+/// State of the connection when a router reports that a packet was too big.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Situation {
     /// Best known round-trip time.
@@ -55,30 +55,30 @@ pub(super) struct Situation {
     pub(super) lost: u64,
 }
 
-/// What the connection has to do about its path's MTU.
+/// What the connection has to do after an event of its path's MTU.
 #[must_use]
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct MtuChange {
-    /// The largest payload before and now, in bytes, where it is another.
+    /// The largest payload before and now in bytes, if it changed.
     pub(super) max_message_size: Option<(usize, usize)>,
     /// What the search needs next, while there is one.
     pub(super) search: Option<NextProbe>,
-    /// The peer is silent: a Sync should ask for a sign of life.
+    /// The peer is silent: a Sync should check that it is still alive.
     pub(super) asks_for_life: bool,
 }
 
 /// The next step of a search.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NextProbe {
-    /// Size of the probe that should leave now, in bytes with the IP header.
+    /// Size of the probe to send now, in bytes with the IP header.
     pub(super) size: Option<u16>,
     /// When to call [`PathMtu::on_timer`].
     pub(super) timer: Option<Instant>,
 }
 
 impl PathMtu {
-    /// A path that begins with this MTU, which the network cannot lower beyond `floor`, or the
-    /// usual least value; both in bytes, IP header included.
+    /// The state of a path that starts with the MTU of the settings. The network cannot lower it
+    /// below the floor of the settings, or else the usual least value.
     pub(super) fn new(tuple: &FourTuple, c: &ConnectionConfig) -> Self {
         let sizes = Sizes::new(tuple, c.path_mtu, c.pmtu_floor);
         let awaits_message = c.pmtu_probing.is_some_and(|probing| probing.when_needed);
@@ -91,7 +91,7 @@ impl PathMtu {
         }
     }
 
-    /// A message of this many bytes was queued; whether the search has to begin for it.
+    /// A message of `size` bytes was queued. Returns whether the search has to begin for it.
     #[inline]
     pub(super) fn on_message(&mut self, size: usize, is_open: bool) -> bool {
         if !self.awaits_message || !self.sizes.may_exceed_floor(size) {
@@ -101,7 +101,7 @@ impl PathMtu {
         is_open
     }
 
-    /// Largest payload in bytes that a message may have.
+    /// Largest payload of a message, in bytes.
     #[inline]
     pub(super) fn max_message_size(&self) -> usize {
         self.sizes.max_message_size()
@@ -113,7 +113,7 @@ impl PathMtu {
         self.sizes.max_transport_len()
     }
 
-    /// Whether DCCP goes inside UDP (RFC 6773), whose checksum then does the work.
+    /// Whether DCCP is encapsulated in UDP (RFC 6773), whose checksum then protects the packet.
     #[inline]
     pub(super) fn is_encapsulated(&self) -> bool {
         self.sizes.is_encapsulated
@@ -124,7 +124,7 @@ impl PathMtu {
         self.sizes.mtu()
     }
 
-    /// Sets the MTU; a search begins again.
+    /// Sets the MTU, and restarts the search.
     pub(super) fn set(
         &mut self,
         now: Instant,
@@ -138,7 +138,7 @@ impl PathMtu {
         MtuChange { max_message_size, ..self.start_search(now, probing) }
     }
 
-    /// The connection is open: a search begins where the settings ask for one.
+    /// The connection is open: starts a search if the settings enable it.
     pub(super) fn start_search(&mut self, now: Instant, probing: Option<PmtuProbing>) -> MtuChange {
         let probing = probing.filter(|_| !self.awaits_message);
         let Some(config) = probing else { return MtuChange::default() };
@@ -147,7 +147,7 @@ impl PathMtu {
         self.follow_search()
     }
 
-    /// Whether the application may have a new search now; at most one in two seconds.
+    /// Whether the application may start a new search now: at most once in two seconds.
     pub(super) fn may_rediscover(&mut self, now: Instant) -> bool {
         //= 4340-14.1-3
         let ready = self.rediscovered.get().is_none_or(|at| now - at >= REDISCOVERY_INTERVAL);
@@ -157,8 +157,8 @@ impl PathMtu {
         ready
     }
 
-    /// A router reports that a packet was too big: `quoted` where it is one of ours, else a packet
-    /// that we know nothing of. 0 stands for a router that does not report what fits.
+    /// A router reports that a packet was too big. `quoted` is its number if it is one of ours. An
+    /// `mtu` of 0 comes from a router that does not report what fits.
     pub(super) fn on_too_big(
         &mut self,
         now: Instant,
@@ -169,7 +169,7 @@ impl PathMtu {
         let named = if mtu == 0 { plateau_below(self.sizes.mtu()) } else { mtu };
         let mtu = self.sizes.credible(named);
         if mtu >= self.sizes.mtu() {
-            // A search may have sent a probe that is larger than what is in use.
+            // A search may have sent a probe that is larger than the MTU in use.
             if let Some(quoted) = quoted.filter(|_| self.search.is_some()) {
                 return self.shrink(now, mtu, quoted);
             }
@@ -183,8 +183,8 @@ impl PathMtu {
     }
 
     //= 4340-14.1-7
-    /// Whether messages that quote nothing of ours are to be believed: by then larger packets are
-    /// lost, and none arrives. If somebody guesses, some do.
+    /// Whether to follow messages that quote no packet of ours: only if by now larger packets are
+    /// lost, and none arrives. If an attacker guesses, some arrive.
     fn is_confused_router(&mut self, now: Instant, mtu: u16, known: Situation) -> bool {
         let Situation { rtt, gss, lost } = known;
         let goes_on = self.odd_reports.as_ref().is_some_and(|odd| odd.goes_with(now, mtu));
@@ -194,7 +194,7 @@ impl PathMtu {
         self.odd_reports.as_mut().is_some_and(|odd| odd.add(lost))
     }
 
-    /// The path takes no more than `mtu`: less than what is in use, unless a search is under way.
+    /// The path takes at most `mtu`: less than what is in use, unless a search is running.
     fn shrink(&mut self, now: Instant, mtu: u16, quoted: Seqno) -> MtuChange {
         if let Some(search) = &mut self.search {
             search.on_too_big(now, mtu, quoted);
@@ -213,7 +213,7 @@ impl PathMtu {
         }
     }
 
-    /// Takes over what the search found: the size in use, its timer, its next probe.
+    /// Applies the results of the search: the size in use, its timer, its next probe.
     fn follow_search(&mut self) -> MtuChange {
         let Some(search) = &self.search else { return MtuChange::default() };
         let mtu = search.plpmtu();
@@ -221,7 +221,7 @@ impl PathMtu {
         MtuChange { search: Some(next), ..self.use_mtu(mtu) }
     }
 
-    /// A data packet `seq` of this many bytes left.
+    /// A data packet `seq` of `size` bytes was sent.
     #[inline]
     pub(super) fn on_data_sent(&mut self, seq: Seqno, size: usize) {
         if let Some(odd) = &mut self.odd_reports {
@@ -229,8 +229,8 @@ impl PathMtu {
         }
     }
 
-    /// An acknowledgement shows what arrived, and this many data packets are lost in all: a packet
-    /// larger than odd ICMP messages allow shows that they are false.
+    /// An acknowledgement arrived, and `lost` data packets are lost in total. If it shows that a
+    /// packet larger than odd ICMP messages allow arrived, these are false.
     #[inline]
     pub(super) fn on_ack(&mut self, ackno: Seqno, cells: Option<&[u8]>, lost: u64) {
         if let Some(odd) = &mut self.odd_reports {
@@ -245,7 +245,7 @@ impl PathMtu {
         self.sizes.transport_len_of(size).saturating_sub(SYNC_HEADER)
     }
 
-    /// A probe left as packet `seq`.
+    /// A probe was sent as packet `seq`.
     pub(super) fn on_probe_sent(&mut self, now: Instant, seq: Seqno, rtt: Duration) -> MtuChange {
         if let Some(search) = &mut self.search {
             search.on_sent(now, seq, rtt);
@@ -261,7 +261,7 @@ impl PathMtu {
         self.follow_search()
     }
 
-    /// Data was lost: perhaps because it was too large.
+    /// Data was lost, perhaps because it was too large.
     #[inline]
     pub(super) fn on_loss(&mut self, now: Instant) -> MtuChange {
         if let Some(search) = &mut self.search {
@@ -270,7 +270,7 @@ impl PathMtu {
         self.follow_search()
     }
 
-    /// The time that the search asked for has come; the peer was last heard of at `heard`.
+    /// The search's timer has fired. The last packet of the peer arrived at `heard`.
     pub(super) fn on_timer(&mut self, now: Instant, heard: Instant) -> MtuChange {
         let asks_for_life = self.search.as_mut().is_some_and(|search| search.on_timer(now, heard));
         MtuChange { asks_for_life, ..self.follow_search() }

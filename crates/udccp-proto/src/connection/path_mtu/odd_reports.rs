@@ -1,41 +1,40 @@
-//! Weighs ICMP Too Big messages that quote no packet of ours: a confused router's, or an
-//! attacker's who sees nothing of the connection (RFC 4340 section 14.1).
+//! Evaluates ICMP Too Big messages that quote no packet of ours. They come from a confused router,
+//! or from an attacker who sees nothing of the connection (RFC 4340 section 14.1).
 
 use udccp_base::{Duration, Instant};
 use udccp_wire::Seqno;
 
 use crate::ackvec::is_received;
 
-/// This many such messages, losses and packets that should not have got through may
-/// be chance.
+/// Up to this many such messages, losses and larger packets may be chance.
 const ODD_ENOUGH: u64 = 3;
-/// Evidence is gathered for this many round-trip times, and then forgotten.
+/// Evidence is collected for this many round-trip times, and then forgotten.
 const LASTS_RTTS: u64 = 8;
-/// But for no less than this, where round trips are short: a sender that loses packets waits for
-/// transmit timeouts in between, which are hardly below 200 ms.
+/// Shortest time to collect evidence, for short round-trip times: a sender with losses waits for
+/// transmit timeouts, which are hardly below 200 ms.
 const LEAST_SPAN: Duration = Duration::from_secs(3);
-/// Runs of larger packets that are remembered.
+/// Maximum number of runs of larger packets that are kept.
 const RUNS: usize = 16;
 
-/// The evidence for a router on the path that drops what is larger than `mtu` and quotes too little
-/// of it. A router that does so lets no larger packet through: one that arrives disproves it.
+/// Evidence that a router on the path drops packets larger than `mtu` and quotes too little of
+/// them. Such a router lets no larger packet through, so one that arrives disproves it.
 #[derive(Clone, Debug)]
 pub(super) struct OddReports {
     mtu: u16,
     until: Instant,
-    /// Greatest number sent when the first message came.
+    /// Greatest number sent when the first message arrived.
     since: Seqno,
     reports: u64,
-    /// Packets larger than `mtu` sent since, and their numbers in runs, the newest last.
+    /// Packets larger than `mtu` that were sent since, and their numbers in runs, newest last.
     larger: u64,
     runs: [(Seqno, Seqno); RUNS],
     len: usize,
-    /// Data packets lost before the peer first spoke of packets sent since.
+    /// Data packets lost before the first acknowledgement of packets sent since.
     lost_before: Option<u64>,
 }
 
 impl OddReports {
-    /// A first message, which names `mtu`, after we sent packets up to `since`.
+    /// Evidence from a first message that reports `mtu`, after we sent packets up to `since`.
     pub(super) fn new(now: Instant, rtt: Duration, mtu: u16, since: Seqno) -> Self {
         Self {
             mtu,
@@ -49,19 +48,19 @@ impl OddReports {
         }
     }
 
-    /// Whether a message at `now` that names `mtu` adds to this evidence.
+    /// Whether a message at `now` that reports `mtu` adds to this evidence.
     pub(super) fn goes_with(&self, now: Instant, mtu: u16) -> bool {
         mtu == self.mtu && now <= self.until
     }
 
-    /// Another message, when this many packets were lost in all; whether it is to be obeyed now.
+    /// Adds another message, with `lost` packets lost in total. Returns whether to follow it now.
     pub(super) fn add(&mut self, lost: u64) -> bool {
         self.reports += 1;
         let lost_since = self.lost_before.map_or(0, |before| lost - before);
         self.reports.min(lost_since).min(self.larger) > ODD_ENOUGH
     }
 
-    /// Our packet `seq` of this many bytes with the IP header left.
+    /// Our packet `seq` of `ip_len` bytes, including the IP header, was sent.
     pub(super) fn on_sent(&mut self, seq: Seqno, ip_len: usize) {
         if ip_len <= usize::from(self.mtu) {
             return;
@@ -79,8 +78,9 @@ impl OddReports {
         self.len += 1;
     }
 
-    /// The peer acknowledged `ackno`, with these cells of an Ack Vector if it has one, and this
-    /// many packets are lost in all. Whether the evidence still stands: no larger packet arrived.
+    /// The peer acknowledged `ackno`, with these cells of an Ack Vector if it sent one, and `lost`
+    /// data packets are lost in total. Returns whether the evidence still holds: no larger packet
+    /// arrived.
     pub(super) fn survives(&mut self, ackno: Seqno, cells: Option<&[u8]>, lost: u64) -> bool {
         if !ackno.is_after(self.since) {
             return true;
@@ -106,7 +106,7 @@ mod tests {
         Seqno::new(n)
     }
 
-    /// Evidence as a confused router makes it: five larger packets sent, none arrives.
+    /// The evidence of a confused router: five larger packets were sent, none arrives.
     fn evidence() -> OddReports {
         let mut odd = OddReports::new(Instant::ZERO, RTT, 1000, seq(10));
         (11..16).for_each(|n| odd.on_sent(seq(n), 1001));

@@ -1,61 +1,62 @@
 //! Searches for the path's MTU with padded packets (RFC 8899, RFC 4340 section 14.1).
 //!
-//! The size in use is the interface's at first, as RFC 4340 says, and the BASE state confirms it; a
-//! path that swallows it is a black hole, and the base size follows. From there the search goes to
-//! the ceiling at once, since that is mostly what a path has, and by halves where it fails.
+//! At first, the size in use is the interface's, as RFC 4340 says, and the BASE state confirms it.
+//! If the path drops that size silently, it is a black hole, and the base size follows. From there
+//! the search tries the ceiling at once, which most paths support, and halves the range if that
+//! fails.
 
 use udccp_base::{Duration, Instant};
 use udccp_wire::Seqno;
 
 use crate::config::PmtuProbing;
 
-/// Times that one size is tried (RFC 8899 section 5.1.2).
+/// Maximum number of probes of one size (RFC 8899 section 5.1.2).
 const MAX_PROBES: u32 = 3;
-/// A search ends when it is at most this many bytes below the answer.
+/// A search ends when its result is at most this many bytes too small.
 const CLOSE_ENOUGH: u16 = 16;
 /// Least time to wait for the answer to a probe (RFC 8899 section 5.1.1).
 const LEAST_PROBE_TIME: Duration = Duration::from_secs(1);
 
-/// The states of RFC 8899 section 5.2, but DISABLED.
+/// The states of RFC 8899 section 5.2, except DISABLED.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// The size in use is to be confirmed.
+    /// The size in use has yet to be confirmed.
     Base,
-    /// Larger sizes are tried.
+    /// Larger sizes are being tried.
     Searching,
-    /// The size is found; the next search waits.
+    /// The size is found; the next search starts when the timer fires.
     Complete,
-    /// Not even the base size gets through: the least and the base size are tried in turn.
+    /// Not even the base size gets through: the least size and the base size are tried in turn.
     Error,
 }
 
-/// What is known of the path, and what comes next.
+/// State of the search for one path.
 #[derive(Clone, Debug)]
 pub(super) struct Search {
     config: PmtuProbing,
     phase: Phase,
-    /// Size in use, PLPMTU: bytes with the IP header, as all sizes here.
+    /// Size in use, PLPMTU. Like all sizes here, in bytes with the IP header.
     plpmtu: u16,
     /// Largest size worth a probe, MAX_PLPMTU.
     ceiling: u16,
     /// Smallest size, MIN_PLPMTU.
     least: u16,
-    /// Smallest size that this search has seen fail.
+    /// Smallest size that failed in this search.
     failed: Option<u16>,
     /// Size under test, PROBED_SIZE.
     size: u16,
-    /// Times that it has been sent, PROBE_COUNT.
+    /// How often it has been sent, PROBE_COUNT.
     count: u32,
-    /// The probe that is out, and when it left.
+    /// The unanswered probe, and when it was sent.
     out: Option<(Seqno, Instant)>,
     /// When the size in use was last confirmed or put in doubt.
     checked: Instant,
-    /// What the timer is for: the answer to a probe, a new search, or another try.
+    /// When to stop waiting for an answer, search again, or try again.
     timer: Option<Instant>,
 }
 
 impl Search {
-    /// A search on a path that begins with `mtu`, for sizes of `floor` and more.
+    /// A search on a path whose MTU is `mtu` at first, for sizes of `floor` and more.
     pub(super) fn new(config: PmtuProbing, mtu: u16, floor: u16, now: Instant) -> Self {
         let least = floor.min(mtu);
         Self {
@@ -84,7 +85,7 @@ impl Search {
         self.plpmtu
     }
 
-    /// Base size: what every path is expected to take.
+    /// Base size, which every path is expected to support.
     fn base(&self) -> u16 {
         self.config.base.clamp(self.least, self.ceiling)
     }
@@ -94,12 +95,12 @@ impl Search {
         self.timer
     }
 
-    /// Size of the probe that should leave now.
+    /// Size of the probe to send now.
     pub(super) fn wants(&self) -> Option<u16> {
         (self.out.is_none() && self.timer.is_none()).then_some(self.size)
     }
 
-    /// The probe left as packet `seq`.
+    /// The probe was sent as packet `seq`.
     pub(super) fn on_sent(&mut self, now: Instant, seq: Seqno, rtt: Duration) {
         self.out = Some((seq, now));
         self.count += 1;
@@ -120,7 +121,7 @@ impl Search {
         self.choose(now);
     }
 
-    /// A router said that our packet `quoted` was too big.
+    /// A router reports that our packet `quoted` was too big.
     pub(super) fn on_too_big(&mut self, now: Instant, mtu: u16, quoted: Seqno) {
         let mtu = mtu.max(self.least);
         let of_probe = self.out.is_some_and(|(probe, _)| probe == quoted);
@@ -132,13 +133,13 @@ impl Search {
             self.failed = Some(mtu + 1);
             self.choose(now);
             if self.plpmtu < mtu {
-                // A router knows: no need to halve.
+                // A router knows the size: no need to halve the range.
                 self.restart(Phase::Searching, mtu);
             }
         }
     }
 
-    /// Packets were lost: perhaps the size in use gets through no more.
+    /// Packets were lost: perhaps the size in use no longer gets through.
     pub(super) fn on_doubt(&mut self, now: Instant) {
         if self.phase == Phase::Complete && now.saturating_since(self.checked) >= self.config.doubt
         {
@@ -147,9 +148,9 @@ impl Search {
         }
     }
 
-    /// The time that `timer` named has come. `heard` is when the peer was last heard of: while it
-    /// is silent altogether, a lost probe shows nothing about sizes. Returns whether the peer
-    /// should be asked for a sign of life.
+    /// The timer has fired. The last packet of the peer arrived at `heard`: while it sends nothing
+    /// at all, a lost probe says nothing about sizes. Returns whether a Sync should check that the
+    /// peer is still alive.
     pub(super) fn on_timer(&mut self, now: Instant, heard: Instant) -> bool {
         self.timer = None;
         let Some((_, sent)) = self.out.take() else {
@@ -170,7 +171,7 @@ impl Search {
         false
     }
 
-    /// `size` has had its chances.
+    /// All probes of `size` failed.
     fn on_failure(&mut self, now: Instant) {
         if self.phase == Phase::Error && self.size < self.base() {
             let base = self.base();
@@ -182,7 +183,7 @@ impl Search {
             self.failed = Some(self.size);
             self.choose(now);
         } else if self.size > self.base() {
-            // A black hole.
+            // The path is a black hole for this size.
             self.failed = Some(self.size);
             self.plpmtu = self.base();
             self.restart(Phase::Base, self.plpmtu);
@@ -197,7 +198,7 @@ impl Search {
         (self.phase, self.size, self.count, self.out, self.timer) = (phase, size, 0, None, None);
     }
 
-    /// The next size to try, or the end of the search.
+    /// Chooses the next size to try, or ends the search.
     fn choose(&mut self, now: Instant) {
         (self.count, self.out, self.timer) = (0, None, None);
         let above = self.failed.unwrap_or(self.ceiling.saturating_add(1));
@@ -207,7 +208,7 @@ impl Search {
             self.size = self.plpmtu + (above - self.plpmtu) / 2;
         } else {
             self.phase = Phase::Complete;
-            // While nothing larger is thinkable, the timer has nothing to raise.
+            // If no larger size is possible, there is nothing to search again for.
             let raise = self.plpmtu < self.ceiling;
             self.timer = Some(if raise { now + self.config.raise } else { Instant::MAX });
         }
@@ -218,7 +219,7 @@ impl Search {
 mod tests {
     use super::*;
 
-    /// Lets a search find out that a path takes `mtu`; returns the sizes probed.
+    /// Runs a search on a path that takes `mtu`. Returns the sizes probed.
     fn explore(search: &mut Search, now: &mut Instant, mtu: u16) -> Vec<u16> {
         let mut probed = Vec::new();
         for n in 0..200 {
@@ -235,7 +236,7 @@ mod tests {
                 break;
             }
             *now = search.timer().unwrap();
-            // The peer lives.
+            // The peer is alive.
             search.on_timer(*now, *now);
         }
         probed
@@ -274,7 +275,7 @@ mod tests {
             s.on_timer(now, now);
         }
         assert_eq!((s.phase(), s.plpmtu()), (Phase::Error, 576));
-        // A path for 700 bytes, then one for all.
+        // The path first takes 700 bytes, later all sizes.
         explore(&mut s, &mut now, 700);
         assert!((684..=700).contains(&s.plpmtu()), "{}", s.plpmtu());
         now = s.timer().unwrap();
@@ -320,10 +321,10 @@ mod tests {
         assert_eq!(s.wants(), None, "not about the probe");
         s.on_too_big(now, 1400, Seqno::new(77));
         assert_eq!(s.wants(), Some(1400));
-        // And about what was in use.
+        // It also follows reports about the size in use,
         s.on_too_big(now, 1000, Seqno::new(5));
         assert_eq!((s.plpmtu(), s.wants()), (1000, Some(1000)));
-        // But not below the least size.
+        // but never goes below the least size.
         s.on_too_big(now, 68, Seqno::new(6));
         assert_eq!((s.plpmtu(), s.wants()), (576, Some(576)));
         s.on_too_big(now, 68, Seqno::new(7));

@@ -6,12 +6,12 @@ use crate::tuple::FourTuple;
 const RESERVE: usize = 24;
 const DATA_HEADER: usize = 16;
 
-/// Smallest path MTU that can be set, in bytes: IPv4's least is 68, which leaves no room for data.
+/// Smallest path MTU that can be set, in bytes. IPv4's least is 68, which leaves no room for data.
 pub(crate) const MIN_MTU: u16 = 128;
 
-/// Smallest path MTU that the network is believed to have, in bytes with the IP header: what every
-/// IPv6 link takes (RFC 8200 section 5, RFC 8201 section 4), and what every IPv4 host takes (RFC
-/// 791), which links below are hardly left to cut.
+/// Smallest path MTU of the network that we believe, in bytes with the IP header: what every IPv6
+/// link takes (RFC 8200 section 5, RFC 8201 section 4), or every IPv4 host (RFC 791). IPv4 links
+/// that take less are rare.
 pub(crate) const fn usual_floor(is_ipv6: bool) -> u16 {
     if is_ipv6 { 1280 } else { 576 }
 }
@@ -22,16 +22,16 @@ pub(super) struct Sizes {
     /// IP and UDP headers, in bytes.
     envelope: usize,
     mtu: u16,
-    /// Whatever the network reports, the MTU does not fall below this.
+    /// Reports from the network cannot lower the MTU below this.
     floor: u16,
-    /// Whether DCCP goes inside UDP (RFC 6773), whose checksum then does the work.
+    /// Whether DCCP is encapsulated in UDP (RFC 6773), whose checksum then protects the packet.
     pub(super) is_encapsulated: bool,
 }
 
 //= 6773-3.7-1
 impl Sizes {
-    /// A path with this MTU, which the network cannot lower beyond `floor`, or the usual least
-    /// value; both in bytes, IP header included.
+    /// Sizes for a path with this MTU. The network cannot lower it below `floor`, or else the usual
+    /// least value. Both are in bytes with the IP header.
     pub(super) fn new(tuple: &FourTuple, mtu: u16, floor: Option<u16>) -> Self {
         //= 4340-14.1-1
         let is_encapsulated = tuple.remote.port() != 0;
@@ -47,34 +47,34 @@ impl Sizes {
         usize::from(self.mtu) - self.envelope
     }
 
-    /// Largest payload in bytes that a message may have.
+    /// Largest payload of a message, in bytes.
     pub(super) fn max_message_size(&self) -> usize {
         //= 4340-14-1
         //= 4340-14-6
         self.max_transport_len() - DATA_HEADER - RESERVE
     }
 
-    /// The MTU in bytes, IP header included.
+    /// The MTU in bytes, including the IP header.
     pub(super) fn mtu(&self) -> u16 {
         self.mtu
     }
 
-    /// An MTU that the network names, or the least that it is believed to have.
+    /// An MTU that the network reports, raised to the least that we believe.
     pub(super) fn credible(&self, mtu: u16) -> u16 {
         mtu.max(self.floor)
     }
 
-    /// The least MTU that the network is believed to have.
+    /// The least MTU of the network that we believe.
     pub(super) fn floor(&self) -> u16 {
         self.floor
     }
 
-    /// Length of the IP packet around this many bytes of data, without options.
+    /// Length of the IP packet that carries `payload` bytes of data, without options.
     pub(super) fn ip_len_of(&self, payload: usize) -> usize {
         self.envelope + DATA_HEADER + payload
     }
 
-    /// Whether the packet around this many bytes of data may be larger than the least MTU.
+    /// Whether the packet that carries `payload` bytes of data may be larger than the least MTU.
     pub(super) fn may_exceed_floor(&self, payload: usize) -> bool {
         self.ip_len_of(payload) + RESERVE > usize::from(self.floor)
     }
@@ -84,7 +84,7 @@ impl Sizes {
         usize::from(size).saturating_sub(self.envelope)
     }
 
-    /// Sets the MTU; a value too small to be true is raised to the least that is.
+    /// Sets the MTU, raised to the least that is possible.
     pub(super) fn set_mtu(&mut self, mtu: u16) {
         self.mtu = mtu.max(MIN_MTU);
         self.floor = self.floor.min(self.mtu);

@@ -1,4 +1,4 @@
-//! Stores messages in order, and those that arrived in one buffer together.
+//! Stores messages in order. Those that arrived in one buffer are stored together.
 
 use core::fmt;
 use std::collections::VecDeque;
@@ -6,16 +6,16 @@ use std::collections::VecDeque;
 use bytes::{Buf, Bytes};
 use udccp_base::Payload;
 
-/// Messages, oldest first, none of them copied.
+/// Messages, oldest first, without copies.
 #[derive(Clone, Default)]
 pub(super) struct Messages {
     waiting: VecDeque<Waiting>,
-    /// Behind all of these.
+    /// Newer than all of `waiting`.
     zeros: Zeros,
     count: usize,
 }
 
-/// Messages of zeros, all of one size: what a source without data of its own sends.
+/// Messages of zeros, all of one size, as sent by a source without data of its own.
 #[derive(Clone, Copy, Default)]
 struct Zeros {
     bytes: u32,
@@ -28,14 +28,14 @@ enum Waiting {
     Several(Packets),
 }
 
-/// Packets that lie one after the other in a buffer; the data of each is a message.
+/// Packets that are contiguous in a buffer; the data of each is a message.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Packets {
-    /// All packets, and nothing else.
+    /// The bytes of all packets, and nothing else.
     pub(in super::super) bytes: Bytes,
-    /// Length of each packet, but the last may be shorter.
+    /// Length of each packet; the last may be shorter.
     pub(in super::super) stride: u16,
-    /// Length of the header of each.
+    /// Length of each packet's header.
     pub(in super::super) header_len: u16,
 }
 
@@ -46,13 +46,13 @@ impl Packets {
         self.bytes.len() > usize::from(self.stride)
     }
 
-    /// The data of the first packet, which is taken out.
+    /// Removes the first packet, and returns its data.
     #[inline]
     fn take_first(&mut self) -> Payload {
         let stride = usize::from(self.stride);
         let mut packet = match self.are_several() {
             true => self.bytes.split_to(stride),
-            // The last one gives up the hold on the buffer.
+            // The last one frees our reference to the buffer.
             false => core::mem::take(&mut self.bytes),
         };
         packet.advance(usize::from(self.header_len));
@@ -61,7 +61,7 @@ impl Packets {
 }
 
 impl Messages {
-    /// Messages.
+    /// Number of messages.
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.count
@@ -73,7 +73,7 @@ impl Messages {
         self.count == 0
     }
 
-    /// Adds one.
+    /// Adds a message.
     #[inline(always)]
     pub(super) fn push(&mut self, payload: Payload) {
         self.count += 1;
@@ -92,13 +92,13 @@ impl Messages {
         self.waiting.push_back(other);
     }
 
-    /// Adds those of a buffer, at least one.
+    /// Adds the messages of a buffer, which has at least one.
     pub(super) fn push_packets(&mut self, packets: Packets) {
         self.count += packets.bytes.len().div_ceil(usize::from(packets.stride));
         self.push_other(Waiting::Several(packets));
     }
 
-    /// The oldest, which stays.
+    /// Returns the oldest message without removing it.
     pub(super) fn front(&self) -> Option<Payload> {
         match self.waiting.front() {
             Some(Waiting::One(payload)) => Some(payload.clone()),
@@ -107,8 +107,8 @@ impl Messages {
         }
     }
 
-    /// The oldest. In line, so that it is made where it is used: a message that was just written
-    /// field by field is slow to copy.
+    /// Removes the oldest message. Inlined, to create the value in its final place: a message that
+    /// was just written field by field is slow to copy.
     #[inline(always)]
     pub(super) fn pop(&mut self) -> Option<Payload> {
         if let Some(Waiting::Several(packets)) = self.waiting.front_mut() {
@@ -131,7 +131,7 @@ impl Messages {
         })
     }
 
-    /// Gives the oldest to `take`, at most `max`; how many, and their bytes.
+    /// Passes the oldest messages to `take`, at most `max`. Returns how many, and their bytes.
     #[inline]
     pub(super) fn take_many(
         &mut self,
@@ -147,7 +147,7 @@ impl Messages {
         (count, bytes)
     }
 
-    /// Takes all out.
+    /// Removes all messages.
     #[inline]
     pub(super) fn clear(&mut self) {
         if !self.waiting.is_empty() {
@@ -163,7 +163,7 @@ impl Messages {
 }
 
 impl fmt::Debug for Messages {
-    /// The messages alone: how they arrived means nothing.
+    /// Prints the messages only, not how they arrived.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut rest = self.clone();
         f.debug_list().entries(core::iter::from_fn(|| rest.pop())).finish()

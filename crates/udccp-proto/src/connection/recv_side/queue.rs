@@ -1,4 +1,4 @@
-//! Queues messages for the application: bounded, with levels that steer the peer.
+//! A bounded queue of messages for the application. Its fill level controls the peer's rate.
 
 use std::collections::VecDeque;
 
@@ -6,24 +6,24 @@ use udccp_base::Payload;
 
 use super::messages::{Messages, Packets};
 
-/// How full the queue is, as far as the peer is concerned.
+/// Fill levels of the queue, and the reaction to each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Pressure {
     /// Below a quarter: no reaction.
     None,
-    /// From a quarter: Slow Receiver asks the peer not to go faster (RFC 4340 section 11.6).
+    /// From a quarter: Slow Receiver asks the peer not to send faster (RFC 4340 section 11.6).
     Slow,
-    /// From half: acknowledgements wait until the application has read, so that the peer's window
-    /// stays shut; what is in flight still finds room.
+    /// From half: acknowledgements wait until the application has read, which keeps the peer's
+    /// window closed. Packets in flight still have room.
     Hold,
-    /// From three quarters: the peer's window is too large for that, and arriving packets count as
-    /// congestion-marked, which makes it smaller. The queue is the last one on the path and marks
-    /// before it has to drop.
+    /// From three quarters: the peer's window is too large for that. Arriving packets count as
+    /// congestion-marked, which shrinks it. As the last queue of the path, this one marks before it
+    /// has to drop.
     Mark,
 }
 
 impl Pressure {
-    /// The pressure of `n` in a place for `max`.
+    /// The level of `n` out of `max`.
     pub(crate) const fn of(n: usize, max: usize) -> Self {
         // Compared in quarters, without a division.
         match n.saturating_mul(4) {
@@ -34,7 +34,7 @@ impl Pressure {
         }
     }
 
-    /// The most in a place for `max` that is below [`Self::Mark`].
+    /// The largest fill out of `max` that is below [`Self::Mark`].
     const fn most_before_mark(max: usize) -> usize {
         (3 * max).saturating_sub(1) / 4
     }
@@ -50,7 +50,7 @@ pub struct Delivery {
     pub is_corrupt: bool,
 }
 
-/// A bounded queue of payloads, none of them copied.
+/// A bounded queue of payloads, without copies.
 #[derive(Clone, Debug)]
 pub(super) struct RecvQueue {
     waiting: Messages,
@@ -58,9 +58,9 @@ pub(super) struct RecvQueue {
     max_packets: u32,
     max_bytes: usize,
     outside: Pressure,
-    /// Messages ever taken out.
+    /// Messages removed so far.
     popped: u64,
-    /// Messages known to be corrupt, by their number among all messages ever.
+    /// Numbers of messages known to be corrupt, counted over all messages of the connection.
     #[expect(clippy::box_collection, reason = "few connections take such, and there are many")]
     corrupt: Option<Box<VecDeque<u64>>>,
 }
@@ -83,22 +83,22 @@ impl RecvQueue {
         self.max_packets as usize
     }
 
-    /// Messages that wait.
+    /// Number of queued messages.
     pub(super) fn packets(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Payload bytes that wait.
+    /// Queued payload bytes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Whether nothing waits.
+    /// Whether the queue is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// Whether there is room for `size` bytes; an empty queue has room for every message.
+    /// Whether there is room for `size` bytes; an empty queue takes a message of any size.
     pub(super) fn has_room(&self, size: usize) -> bool {
         self.waiting.is_empty()
             || (self.waiting.len() < self.max_packets() && self.bytes + size <= self.max_bytes)
@@ -111,13 +111,14 @@ impl RecvQueue {
         self.waiting.push(payload);
     }
 
-    /// Queues the messages of a buffer, `size` bytes of data together, for which there is room.
+    /// Queues the messages of a buffer, with `size` bytes of data in total, for which there is
+    /// room.
     pub(super) fn push_packets(&mut self, packets: Packets, size: usize) {
         self.bytes += size;
         self.waiting.push_packets(packets);
     }
 
-    /// Messages of `size` bytes that can be queued before arriving packets count as marked.
+    /// How many messages of `size` bytes can be queued before arriving packets count as marked.
     pub(super) fn room_before_mark(&self, size: usize) -> usize {
         if self.is_marking() {
             return 0;
@@ -127,18 +128,18 @@ impl RecvQueue {
         bytes.min(left(self.waiting.len(), self.max_packets()))
     }
 
-    /// The next message to be queued is corrupt, and its reader will be notified.
+    /// Records that the next message to be queued is corrupt, to report that to its reader.
     pub(super) fn mark_next_corrupt(&mut self) {
         let number = self.popped + self.waiting.len() as u64;
         self.corrupt.get_or_insert_default().push_back(number);
     }
 
-    /// The oldest message, which stays.
+    /// Returns the oldest message without removing it.
     pub(super) fn front(&self) -> Option<Payload> {
         self.waiting.front()
     }
 
-    /// The oldest message.
+    /// Removes the oldest message.
     pub(super) fn pop(&mut self) -> Option<Delivery> {
         let payload = self.waiting.pop()?;
         self.bytes -= payload.len();
@@ -148,7 +149,7 @@ impl RecvQueue {
         Some(Delivery { payload, is_corrupt })
     }
 
-    /// Gives the oldest messages to `take`, at most `max`; how many.
+    /// Passes the oldest messages to `take`, at most `max`. Returns how many.
     #[inline]
     pub(super) fn take_many(&mut self, max: usize, take: &mut impl FnMut(Payload)) -> usize {
         let (count, bytes) = self.waiting.take_many(max, take);
@@ -162,7 +163,7 @@ impl RecvQueue {
         count
     }
 
-    /// Takes everything out.
+    /// Removes all messages.
     pub(super) fn take_all(&mut self) {
         self.popped += self.waiting.len() as u64;
         self.waiting.clear();
@@ -177,7 +178,7 @@ impl RecvQueue {
         self.corrupt = None;
     }
 
-    /// Drops everything and gives the memory back.
+    /// Drops all messages and frees the memory.
     pub(super) fn clear(&mut self) {
         self.popped += self.waiting.len() as u64;
         self.waiting = Messages::default();
@@ -185,18 +186,18 @@ impl RecvQueue {
         self.bytes = 0;
     }
 
-    /// How full the buffers before this queue are.
+    /// Sets how full the buffers before this queue are.
     pub(super) fn set_outside(&mut self, pressure: Pressure) {
         self.outside = pressure;
     }
 
-    /// How full the queue, or what lies before it, is.
+    /// The higher level of this queue and of the buffers before it.
     pub(super) fn pressure(&self) -> Pressure {
         self.own_pressure().max(self.outside)
     }
 
-    /// How full the queue itself is, which holds acknowledgements back from [`Pressure::Hold`]. The
-    /// buffers before it hold nothing back, since reading here does not empty them; they mark.
+    /// How full this queue itself is. From [`Pressure::Hold`] it holds acknowledgements back. The
+    /// buffers before it only mark, since reading here does not empty them.
     pub(super) fn own_pressure(&self) -> Pressure {
         if self.waiting.is_empty() {
             return Pressure::None;

@@ -1,4 +1,4 @@
-//! Follows the messages whose fate the application asked for, from their packets to what the peer
+//! Tracks messages whose fate the application wants to know, from their packets to the peer's
 //! reports.
 
 use std::collections::VecDeque;
@@ -10,7 +10,7 @@ use crate::ackvec::{DropState, Evidence, NUMDUPACK, for_each_drop, for_each_run}
 use crate::ccid::{AckInfo, PacketReport};
 use crate::event::MessageFate;
 
-/// One message on its way.
+/// A message in flight.
 #[derive(Clone, Copy, Debug)]
 struct Message {
     seq: Seqno,
@@ -21,42 +21,42 @@ struct Message {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FateState {
     Open,
-    /// Known, and not reported to the application yet.
+    /// Known, but not yet reported to the application.
     Settled(MessageFate),
     Reported,
 }
 
-/// Messages on their way, in order of sequence numbers. The first of them is open: what was
-/// reported stays only as long as an older message is open, which three later reports end.
+/// Messages in flight, ordered by sequence number. The first one is always open: a reported message
+/// is kept only while an older one is open, and three later reports settle that.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct FateLog {
     messages: VecDeque<Message>,
     evidence: Evidence,
-    /// Messages that are settled and not reported.
+    /// Number of messages that are settled but not reported.
     news: usize,
 }
 
 impl FateLog {
-    /// A message with this token left in the packet `seq`, which is greater than all before.
+    /// A message with this token was sent in packet `seq`, which is greater than all before.
     pub(super) fn on_sent(&mut self, seq: Seqno, token: u64) {
         self.messages.push_back(Message { seq, token, state: FateState::Open });
     }
 
-    /// Whether a message is on its way.
+    /// Whether any message is in flight.
     #[inline]
     pub(super) fn has_open(&self) -> bool {
         !self.messages.is_empty()
     }
 
-    /// Reads an acknowledgement. Where it has no Ack Vector, `read_others` visits what congestion
-    /// control's own options report; `is_ecn`: routers may have marked what was sent.
+    /// Reads an acknowledgement. If it has no Ack Vector, `read_others` visits the reports in
+    /// congestion control's own options. `is_ecn` means that routers may have marked our packets.
     pub(in super::super) fn on_ack(
         &mut self,
         ack: &AckInfo<'_>,
         is_ecn: bool,
         read_others: impl FnOnce(&mut dyn FnMut(PacketReport, Seqno, Seqno)),
     ) {
-        // Later reports call these packets received and no more: what is said here is not repeated.
+        // Later reports only call these packets received, and do not repeat that they were dropped.
         self.settle_dropped(ack);
         if let Some((cells, _)) = ack.ack_vector {
             self.read_vector(ack.ackno, cells);
@@ -74,8 +74,8 @@ impl FateLog {
         });
     }
 
-    /// Settles the messages that Data Dropped says were received and dropped, whatever else the
-    /// acknowledgement reports.
+    /// Settles the messages that were received and dropped according to Data Dropped, whatever else
+    /// the acknowledgement reports.
     fn settle_dropped(&mut self, ack: &AckInfo<'_>) {
         for_each_drop(ack.ackno, ack.data_dropped, |state, newest, oldest| {
             if let DropState::Dropped(code) = state {
@@ -103,7 +103,7 @@ impl FateLog {
         }
     }
 
-    /// Settles what is open from `oldest` to `newest`.
+    /// Settles the open messages from `oldest` to `newest`.
     fn settle(&mut self, newest: Seqno, oldest: Seqno, fate: MessageFate) {
         let end = self.messages.partition_point(|m| m.seq.at_most(newest));
         for message in self.messages.range_mut(..end).rev() {
@@ -117,7 +117,7 @@ impl FateLog {
         }
     }
 
-    /// Nothing more will be known of what is on its way.
+    /// No more reports will come: settles all messages in flight with this fate.
     pub(in super::super) fn settle_all(&mut self, fate: MessageFate) {
         for message in self.messages.iter_mut().filter(|m| m.state == FateState::Open) {
             message.state = FateState::Settled(fate);
@@ -125,8 +125,8 @@ impl FateLog {
         }
     }
 
-    /// Calls `report` with token and fate of each message that was settled since the last call, in
-    /// the order in which they left.
+    /// Calls `report` with token and fate of each message settled since the last call, in the order
+    /// in which they were sent.
     pub(in super::super) fn report_news(&mut self, mut report: impl FnMut(u64, MessageFate)) {
         for message in &mut self.messages {
             if self.news == 0 {
@@ -149,8 +149,8 @@ mod tests {
     use super::*;
     use crate::ackvec::DropCode;
 
-    /// A report of loss intervals leaves the newest packets out, and names them received when the
-    /// peer knows already that we have heard of the drops.
+    /// A report of loss intervals leaves out the newest packets. It reports them as received only
+    /// after the peer knows that we have its report of the drops.
     #[test]
     fn a_drop_is_believed_before_the_packet_is_reported_as_received() {
         let mut log = FateLog::default();
@@ -166,7 +166,7 @@ mod tests {
             slow_receiver: false,
             is_data_ack: false,
         };
-        // One packet with Drop Code 1, one that is normal or not here yet, one with Drop Code 2.
+        // One packet with Drop Code 1, one normal or not yet received, one with Drop Code 2.
         log.on_ack(&report(3, &[0x90, 0x00, 0xa0]), false, |_| ());
         log.on_ack(&report(4, &[]), false, |visit| {
             visit(PacketReport::Received, Seqno::new(4), Seqno::new(1));

@@ -1,4 +1,4 @@
-//! The short way through the steps.
+//! A fast path through the steps.
 
 use udccp_wire::{DataRun, PacketType, PacketView};
 
@@ -7,12 +7,12 @@ use super::super::{Arrival, Connection, Ctx, Received};
 use crate::state::State;
 
 impl Connection {
-    /// Takes the next packet in order of an open connection, if it is Data without options, or an
-    /// Ack or DataAck with the usual ones; whether it did. What is left out of the steps has
+    /// Processes the next packet in order on an open connection, if it is Data without options, or
+    /// an Ack or DataAck with the usual options. Returns whether it did. The skipped steps have
     /// nothing to do for such a packet: steps 4, 5, 7 and 9 to 15 concern other states and types,
-    /// and in step 6 the next number is valid.
+    /// and in step 6 the next number is always valid.
     ///
-    /// All of it is in line for Data, so that nothing of the packet is written to memory.
+    /// Everything is inlined for Data, which keeps the packet's fields in registers.
     #[inline(always)]
     pub(crate) fn take_in_order(
         &mut self,
@@ -28,7 +28,7 @@ impl Connection {
             PacketType::Data if view.data_offset() == DataRun::HEADER_LEN => {
                 self.take_data_in_order(ctx, view, arrival)
             }
-            // The address of a copy is given away, so that the original stays in registers.
+            // Pass the addresses of copies, to keep the originals in registers.
             PacketType::Ack => {
                 self.take_ack_in_order::<false>(ctx, &view.clone(), &arrival.clone())
             }

@@ -1,6 +1,6 @@
-//! Processes packets: the steps of RFC 4340 section 8.5 in their order, one file a step.
+//! Processes packets: the steps of RFC 4340 section 8.5 in their order, one file per step.
 //!
-//! Steps 1 to 3 need no connection and are the endpoint's (`endpoint::steps`).
+//! Steps 1 to 3 need no connection, and belong to the endpoint (`endpoint::steps`).
 
 mod in_order;
 mod run;
@@ -25,17 +25,17 @@ use udccp_wire::PacketType;
 use super::{Arrival, Connection, Ctx, Handled, Received};
 use crate::state::State;
 
-/// Whether the next step follows. `Break`: the packet is done with.
+/// Whether to continue with the next step. `Break` ends the processing of the packet.
 pub(super) type Flow = ControlFlow<Handled>;
 
-/// The packet is done with.
+/// Ends the processing of the packet.
 pub(super) const DROP: Flow = ControlFlow::Break(Handled::Done);
 
-/// The next step follows.
+/// Continues with the next step.
 pub(super) const GO_ON: Flow = ControlFlow::Continue(());
 
 impl Connection {
-    /// Takes a packet that passed steps 1 to 3.
+    /// Processes a packet that passed steps 1 to 3.
     pub(crate) fn handle_packet(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -90,7 +90,7 @@ impl Connection {
         ControlFlow::Continue(handled)
     }
 
-    /// Whether steps 9 to 15 have nothing to do: they concern other states or other types.
+    /// Whether steps 9 to 15 have nothing to do, since they concern other states or other types.
     fn is_plain_transfer(&self, packet: &Received<'_>) -> bool {
         self.state == State::Open
             && matches!(packet.ty, PacketType::Data | PacketType::Ack | PacketType::DataAck)

@@ -1,4 +1,4 @@
-//! Takes many packets at once that arrived together.
+//! Processes packets that arrived together in one step.
 
 use udccp_wire::DataRun;
 
@@ -9,8 +9,8 @@ use crate::event::EventKind;
 use crate::state::State;
 
 impl Connection {
-    /// Packets of a run that begins with this one that can be taken at once, at most: as many as
-    /// would all take the short way and then be delivered as they are.
+    /// How many packets of a run that begins with `first` can be processed at once: those that
+    /// would all take the fast path and be delivered unchanged.
     pub(crate) fn run_limit(&mut self, first: &Received<'_>) -> usize {
         self.recv.set_outside(first.arrival.pressure);
         let is_usual = self.state == State::Open
@@ -20,8 +20,8 @@ impl Connection {
         if is_usual { self.recv.room_before_mark(first.view.data_len()) } else { 0 }
     }
 
-    /// Takes a run of no more packets than [`Self::run_limit`]: what the steps do for each, done
-    /// once. `arrival` is of its first packet.
+    /// Processes a run of at most [`Self::run_limit`] packets: does once what the steps would do
+    /// for each packet. `arrival` is that of the first one.
     pub(crate) fn take_run(&mut self, ctx: &mut Ctx<'_>, arrival: &Arrival<'_>, run: &DataRun<'_>) {
         let (first, count) = (Received::new(run.first(), arrival), run.packets() as u64);
         self.seq.take_run_in_order(count);

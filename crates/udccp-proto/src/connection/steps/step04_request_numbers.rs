@@ -7,9 +7,9 @@ use super::{DROP, Flow, GO_ON};
 use crate::state::State;
 
 impl Connection {
-    /// In REQUEST only a Response or a Reset that acknowledges one of our Requests is believed;
-    /// it carries the peer's first number. Everything else is answered with a Reset whose numbers
-    /// come from the packet (we know none that the peer would accept), and the Requests go on.
+    /// REQUEST accepts only a Response or a Reset that acknowledges one of our Requests, and takes
+    /// the peer's first number from it. Everything else is answered with a Reset whose numbers come
+    /// from the packet, since we know none that the peer would accept. The Requests continue.
     pub(super) fn step_4_prepare_numbers_in_request(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -22,7 +22,8 @@ impl Connection {
         if expected && packet.ackno.is_some_and(|ackno| self.seq.ack_in_window(ackno)) {
             self.seq.start_receiving(packet.seq);
             if packet.ty == PacketType::Reset {
-                // A Reset must be newer than all before it, and this one is the first.
+                // Later steps require a Reset to be newer than all packets before it, and this is
+                // the first.
                 self.seq.gsr = packet.seq.prev();
             }
             return GO_ON;
@@ -30,7 +31,7 @@ impl Connection {
         self.counters.rare().drops.sequence_invalid += 1;
         if self.limits.allow_refusal(ctx.now, self.config.sync_interval) {
             if packet.ackno.is_some_and(|ackno| self.seq.ack_in_window(ackno)) {
-                // The Reset takes its number from the packet, which may be our next one.
+                // The Reset takes its number from the packet, and that may be our next number.
                 self.seq.take_next();
             }
             //= 4340-7.5.4-7

@@ -6,16 +6,17 @@ use udccp_wire::PacketType;
 use super::super::{Connection, Ctx, Received};
 use super::{DROP, Flow, GO_ON};
 
-/// A connection is active while its last valid packet is not older than this many round-trip
-/// times (RFC 4340 section 7.5.3).
+/// A connection is active while its last valid packet is at most this many round-trip times old
+/// (RFC 4340 section 7.5.3).
 const ACTIVE_RTTS: u64 = 3;
-/// And not older than this. A host that slept with a packet under way has measured its sleep: for
-/// hours, no Sync could close the gap that lost packets left.
+/// The last valid packet may also not be older than this. A host suspended with a packet in
+/// flight measures a round-trip time of hours: for as long, no Sync could close the gap that lost
+/// packets left.
 const ACTIVE_AT_MOST: Duration = Duration::from_secs(12);
 
 impl Connection {
-    /// A Sync or SyncAck that acknowledges something in flight may move the window far ahead;
-    /// while the connection is active, there is no need for that.
+    /// A Sync or SyncAck that acknowledges a packet in flight may move the window far ahead, but
+    /// not while the connection is active, when that is never needed.
     pub(super) fn step_5_prepare_numbers_for_sync(
         &mut self,
         ctx: &mut Ctx<'_>,

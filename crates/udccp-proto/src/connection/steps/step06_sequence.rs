@@ -6,12 +6,12 @@ use super::super::{Connection, Ctx, Received};
 use super::{DROP, Flow, GO_ON};
 use crate::state::State;
 
-/// More Requests than a client sends in one handshake.
+/// More than the Requests that a client sends in one handshake.
 const MOST_REQUESTS: u64 = 32;
 
 impl Connection {
-    /// Extends short numbers and checks them against the windows. A packet outside asks, by a
-    /// Sync, whether the peer is really there.
+    /// Extends short numbers and checks them against the windows. A packet outside is answered with
+    /// a Sync, to check that it comes from the peer.
     pub(super) fn step_6_check_numbers(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -37,8 +37,8 @@ impl Connection {
         if self.is_overtaken_request(packet) {
             return DROP;
         }
-        // The peer's Reset may stem from an end that knows no numbers: challenge it with the
-        // greatest that we know, so that it can make a proper one.
+        // The peer's Reset may come from an end that has no sequence numbers. The Sync acknowledges
+        // the greatest number that we know, which lets the peer send a valid Reset.
         //= 4340-7.5.4-2
         //= 4340-7.5.4-4
         //= 4340-7.5.4-5
@@ -51,16 +51,16 @@ impl Connection {
     }
 
     //= 4340-7.5.4-8
-    /// Whether a later Request of the same client came first. A Sync, of which RFC 4340 section
-    /// 7.5.4 lets us send fewer, could overtake our Response, and a client in REQUEST resets what
-    /// it is about. A client that has begun anew has any number at all.
+    /// Whether a later Request of the same client arrived first. Such a packet gets no Sync, as RFC
+    /// 4340 section 7.5.4 allows: the Sync could overtake our Response, and a client in REQUEST
+    /// would answer it with a Reset. A client that has started again has any sequence number.
     fn is_overtaken_request(&self, packet: &Received<'_>) -> bool {
         self.state == State::Respond
             && packet.ty == PacketType::Request
             && packet.seq.in_window(self.seq.isr.sub(MOST_REQUESTS), self.seq.isr.prev())
     }
 
-    /// Sends a Sync about a packet that does not fit, unless one left just now.
+    /// Sends a Sync about a packet that does not fit, unless one was sent just now.
     pub(super) fn challenge(&mut self, ctx: &mut Ctx<'_>, ackno: udccp_wire::Seqno) {
         //= 4340-7.5.4-8
         if self.limits.allow_sync(ctx.now, self.config.sync_interval) {

@@ -8,7 +8,7 @@ use super::{DROP, Flow, GO_ON};
 use crate::state::State;
 
 impl Connection {
-    /// Types that this end, or this state, never gets from a sane peer are answered with a Sync.
+    /// Answers types that a correct peer never sends to this end, or in this state, with a Sync.
     pub(super) fn step_7_check_type(&mut self, ctx: &mut Ctx<'_>, packet: &Received<'_>) -> Flow {
         if !self.is_unexpected(packet.ty, packet.seq) {
             return GO_ON;

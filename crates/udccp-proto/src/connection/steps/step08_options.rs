@@ -9,7 +9,7 @@ use crate::ackvec::Arrival;
 use crate::ccid::ReceivedInfo;
 
 impl Connection {
-    /// The packet is the peer's: its options count, and it will be acknowledged.
+    /// The packet is valid: processes its options, and records it as to be acknowledged.
     pub(super) fn step_8_process_options(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -20,7 +20,7 @@ impl Connection {
             self.owe_quick_start_response(quick_start);
         }
         if packet.ty == PacketType::Data && packet.view.option_bytes().is_empty() {
-            // The normal case, for the price of what it needs.
+            // The normal case, which skips everything that it does not need.
             self.mark_acknowledgeable(ctx, packet, 0);
             return GO_ON;
         }
@@ -45,7 +45,7 @@ impl Connection {
         GO_ON
     }
 
-    /// So many packets like this one are the peer's.
+    /// Records that `count` packets like this one were valid.
     #[inline(always)]
     pub(super) fn note_valid(&mut self, ctx: &Ctx<'_>, packet: &Received<'_>, count: u64) {
         self.timing.last_valid = ctx.now;
@@ -75,7 +75,7 @@ impl Connection {
     ) {
         let is_data = packet.carries_message();
         if is_data && packet.ecn != Ecn::Ce && self.recv.is_marking() {
-            // Our queue is the path's last, and marks before it has to drop (section 11.6).
+            // Our queue is the last of the path, and marks before it has to drop (section 11.6).
             packet.ecn = Ecn::Ce;
             self.counters.rare().local_congestion_marks += 1;
         }
@@ -92,7 +92,7 @@ impl Connection {
         self.cc.on_packet(ctx.now, info);
     }
 
-    /// What congestion control learns of a packet.
+    /// The information about a packet that congestion control gets.
     #[inline(always)]
     pub(super) fn received_info(&self, packet: &Received<'_>, ndp: u64) -> ReceivedInfo {
         ReceivedInfo {

@@ -7,9 +7,9 @@ use super::{DROP, Flow, GO_ON};
 use crate::state::State;
 
 impl Connection {
-    /// The receiver of a Reset holds TIMEWAIT (RFC 4340 section 8.3), but not where the peer has
-    /// lost the connection and may make another one on the same ports (section 7.5.6): its Request
-    /// gets through then.
+    /// The receiver of a Reset enters TIMEWAIT (RFC 4340 section 8.3). It does not if the peer has
+    /// lost the connection and may start another on the same ports (section 7.5.6), whose Request
+    /// then gets through.
     pub(super) fn step_9_process_reset(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -28,10 +28,10 @@ impl Connection {
         DROP
     }
 
-    /// Whether the Reset with this code is of a client that ended without a word and came back. One
-    /// in REQUEST answers with Packet Error to what is of another connection, one without a
-    /// connection with No Connection. In CLOSING that is the second answer to our Close, where the
-    /// first was lost: then TIMEWAIT is ours, as we wanted.
+    /// Whether a Reset with this code comes from a client that ended without notice and came back.
+    /// In REQUEST, a client answers packets of another connection with Packet Error; without a
+    /// connection, with No Connection. In CLOSING, the latter is the second answer to our Close,
+    /// after the first was lost: then we enter TIMEWAIT as intended.
     fn peer_is_new(&self, code: ResetCode) -> bool {
         let lost = code == ResetCode::NoConnection && self.state != State::Closing;
         self.is_server() && (code == ResetCode::PacketError || lost)

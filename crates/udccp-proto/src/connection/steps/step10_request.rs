@@ -8,7 +8,7 @@ use crate::features::Phase;
 use crate::state::State;
 
 impl Connection {
-    /// What arrives here in REQUEST is a valid Response.
+    /// A packet that reaches this step in REQUEST is a valid Response.
     pub(super) fn step_10_leave_request(&mut self, ctx: &mut Ctx<'_>) -> Flow {
         if self.state != State::Request {
             return GO_ON;

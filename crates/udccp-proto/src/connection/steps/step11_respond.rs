@@ -9,8 +9,8 @@ use crate::features::Phase;
 use crate::state::State;
 
 impl Connection {
-    /// A Request, the first or a later one, is answered; anything else shows that the client has
-    /// our Response, and the application may have the connection.
+    /// Answers every Request, the first or a later one. Anything else shows that the client has our
+    /// Response, and the application may accept the connection.
     pub(super) fn step_11_process_respond(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -36,7 +36,8 @@ impl Connection {
         self.start_keep_alive(ctx.now);
         self.start_probing(ctx);
         self.handshake.finish_server(self.seq.gss);
-        // Any packet shows the client that its handshake is done; it may have no data to wait for.
+        // Any packet shows the client that its handshake is done. It may have no data to wait for,
+        // so send an Ack.
         self.outbox.ack |= packet.ty == PacketType::Ack;
         let Some(listener) = self.who.listener else { return Handled::Done };
         self.emit(ctx, EventKind::Incoming(listener));

@@ -8,7 +8,8 @@ use crate::features::Phase;
 use crate::state::State;
 
 impl Connection {
-    /// A Response is acknowledged; anything else but a Sync shows that the server has seen us.
+    /// Acknowledges a Response. Anything else but a Sync shows that the server has received a
+    /// packet of ours since its Response.
     pub(super) fn step_12_process_partopen(&mut self, ctx: &mut Ctx<'_>, packet: &Received<'_>) {
         if self.state != State::PartOpen {
             return;

@@ -6,8 +6,8 @@ use super::super::{Connection, Ctx, Received};
 use crate::state::State;
 
 impl Connection {
-    /// The server wants to close and leaves TIMEWAIT to us. In CLOSING our Close was lost, or is on
-    /// its way; another does no harm, and a CloseReq must be answered (section 8.3).
+    /// The server closes and leaves TIMEWAIT to us. In CLOSING our Close was lost, or is in flight:
+    /// another one is harmless, and every CloseReq must be answered (section 8.3).
     pub(super) fn step_13_process_closereq(&mut self, ctx: &mut Ctx<'_>, packet: &Received<'_>) {
         if packet.ty != PacketType::CloseReq {
             return;

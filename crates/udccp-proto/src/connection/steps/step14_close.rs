@@ -7,7 +7,7 @@ use super::{DROP, Flow, GO_ON};
 use crate::state::State;
 
 impl Connection {
-    /// A Close is confirmed by a Reset, and the connection is over here.
+    /// Confirms a Close with a Reset. The connection has then ended here.
     pub(super) fn step_14_process_close(
         &mut self,
         ctx: &mut Ctx<'_>,

@@ -5,7 +5,7 @@ use udccp_wire::PacketType;
 use super::super::{Connection, Ctx, Received};
 
 impl Connection {
-    /// Every valid Sync is answered at once.
+    /// Answers every valid Sync at once.
     pub(super) fn step_15_process_sync(&mut self, ctx: &mut Ctx<'_>, packet: &Received<'_>) {
         //= 4340-8.2-1
         //= 4340-5.7-3

@@ -8,7 +8,7 @@ use crate::ackvec::DropCode;
 use crate::event::EventKind;
 
 impl Connection {
-    /// Hands data to the application, or reports with Data Dropped why it did not get there.
+    /// Delivers data to the application, or reports with Data Dropped why it was not delivered.
     pub(super) fn step_16_process_data(&mut self, ctx: &mut Ctx<'_>, packet: &Received<'_>) {
         if packet.is_duplicate {
             return;
@@ -17,12 +17,12 @@ impl Connection {
     }
 
     //= 4340-11.7-3
-    /// The same for data that is not here for the second time.
+    /// Like [`Self::step_16_process_data`], for data that is not a duplicate.
     #[inline(always)]
     pub(super) fn take_data(&mut self, ctx: &mut Ctx<'_>, packet: &Received<'_>, is_corrupt: bool) {
         if let Err(code) = self.accept_data(packet, is_corrupt) {
-            // What the application would have taken corrupt is still more than one drop among
-            // others.
+            // If the data is corrupt, report that rather than another drop code, even if the
+            // application accepts corrupt data.
             let is_worse = is_corrupt && code != DropCode::ApplicationNotListening;
             self.acks.on_drop(packet.seq, if is_worse { DropCode::Corrupt } else { code });
             return;
@@ -97,14 +97,14 @@ impl Connection {
         Ok(())
     }
 
-    /// Whether we cannot read ECN marks and the peer has not confirmed that it knows.
+    /// Whether we cannot read ECN marks, and the peer has yet to confirm that it knows.
     #[inline(always)]
     pub(super) fn waits_for_ecn_confirm(&self) -> bool {
         !self.config.ecn && self.negotiation.waits_for_ecn_confirm()
     }
 }
 
-/// The application data; zeros, which need no copy, in line.
+/// The application data. Zeros, which need no copy, are handled inline.
 #[inline(always)]
 fn message(packet: &Received<'_>) -> Payload {
     match packet.arrival.datagram.payload {

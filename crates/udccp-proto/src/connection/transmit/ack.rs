@@ -9,7 +9,7 @@ use crate::ccid::Feedback;
 
 const ACK_HEADER: usize = 24;
 
-/// More messages than this at once are a stream, and no question that waits for an answer.
+/// More messages than this at once are a stream, rather than a request that waits for a reply.
 const MESSAGES_OF_A_QUESTION: usize = 2;
 
 impl Connection {
@@ -19,7 +19,7 @@ impl Connection {
         self.acks.ackno().unwrap_or(self.seq.gsr)
     }
 
-    /// Whether an Ack is owed now that no data carried.
+    /// Whether an Ack is due now that no data carried.
     #[inline(always)]
     pub(super) fn owes_ack_now(&mut self, now: Instant) -> bool {
         !self.outbox.is_ack_held && self.ack_is_due(now)
@@ -36,15 +36,15 @@ impl Connection {
             && self.acks.is_nearly_full()
             && self.limits.allow_vector_sync(ctx.now, self.config.sync_interval)
         {
-            // Only an acknowledgement of an acknowledgement lets us forget; a Sync with the whole
+            // Only an acknowledgement of our acknowledgement lets us forget. A Sync with the whole
             // vector elicits one (RFC 4340 section 11.2).
             self.outbox.sync = Some(ack);
             self.outbox.sync_with_vector = true;
         }
     }
 
-    /// Has an acknowledgement that is owed now wait; whether one is, and may. Where many messages
-    /// arrive at once it may not: their sender needs it to spread what it sends.
+    /// Delays an acknowledgement that is due, to send it with data. Returns whether one is due and
+    /// may wait. If many messages arrive at once it may not: their sender paces itself by it.
     pub(crate) fn hold_ack(&mut self, now: Instant) -> bool {
         let may_wait = self.state.transfers() && self.recv.waiting().0 <= MESSAGES_OF_A_QUESTION;
         let is_owed = self.outbox.ack || self.cc.feedback(now) == Feedback::Due;
@@ -52,12 +52,12 @@ impl Connection {
         self.outbox.is_ack_held
     }
 
-    /// Whether an acknowledgement that is owed waits.
+    /// Whether a due acknowledgement is delayed.
     pub(crate) fn holds_ack(&self) -> bool {
         self.outbox.is_ack_held
     }
 
-    /// It waits no longer; whether it did.
+    /// Ends the delay of an acknowledgement. Returns whether one was delayed.
     pub(crate) fn release_ack(&mut self) -> bool {
         core::mem::take(&mut self.outbox.is_ack_held)
     }
@@ -75,10 +75,10 @@ impl Connection {
     }
 
     /// Whether feedback waits because the receive queue is full. Now and then a Sync shows the peer
-    /// that we live.
+    /// that we are alive.
     #[inline]
     pub(super) fn feedback_is_held(&mut self, now: Instant) -> bool {
-        // Nearly always nothing waits to be read.
+        // Nearly always the receive queue is empty.
         let may_be = self.recv.waiting().0 > 0 || self.acks.held_until().is_some();
         may_be && self.config.hold_acks_when_full && self.holds_feedback(now)
     }
@@ -89,13 +89,14 @@ impl Connection {
         match hold {
             Hold::No | Hold::Continues => {}
             Hold::Begins => self.counters.rare().acks_held += 1,
-            // A Sync acknowledges nothing.
+            // A Sync does not acknowledge data.
             Hold::Silent => self.outbox.sync = Some(self.ackno()),
         }
         hold != Hold::No
     }
 
-    /// Whether an Ack Vector and the like fit next to this many bytes of data.
+    /// Whether an Ack Vector and the other options of an acknowledgement fit next to `size` bytes
+    /// of data.
     pub(super) fn acknowledgement_fits(&self, size: usize) -> bool {
         let options = self.acks.option_bytes(self.negotiation.agreed().send_ack_vector);
         let ccid = self.cc.feedback_len_bytes();

@@ -8,7 +8,7 @@ use super::super::outbox::ResetOut;
 use super::super::{Connection, Ctx};
 use crate::state::State;
 
-/// Headers without options.
+/// Lengths of headers without options.
 const RESET_HEADER: usize = 28;
 const RESPONSE_HEADER: usize = 28;
 const SYNC_HEADER: usize = 24;
@@ -48,8 +48,9 @@ impl Connection {
         core::mem::take(&mut self.outbox.close) && self.transmit_close(ctx, out)
     }
 
-    /// Before the peer's address is proven, only so much may leave. What does not may be asked for
-    /// again. No SyncAck is among it: the Sync that it answers has proven the address.
+    /// Drops packets that exceed what may be sent before the peer's address is validated. The peer
+    /// may request them again. A SyncAck is never among them: the Sync that it answers has
+    /// validated the address.
     fn drop_what_is_too_much(&mut self) {
         let (credit, outbox) = (self.credit, &mut self.outbox);
         let too_long =
@@ -87,7 +88,8 @@ impl Connection {
     }
 
     /// Sends a Sync padded to `size` bytes with the IP header. It acknowledges what a Sync would,
-    /// is answered at once, and is nobody's data: congestion control does not hear of its loss.
+    /// and is answered at once. It carries no application data, and congestion control ignores its
+    /// loss.
     fn transmit_probe(&mut self, ctx: &mut Ctx<'_>, out: &mut Option<Datagram>, size: u16) -> bool {
         if self.state != State::Open {
             return false;

@@ -9,7 +9,7 @@ use crate::ccid::Feedback;
 use crate::state::State;
 
 impl Connection {
-    /// Sends the first message of the queue if congestion control lets it go.
+    /// Sends the first message of the queue if congestion control allows it.
     #[inline(never)]
     pub(super) fn transmit_data(&mut self, ctx: &mut Ctx<'_>, out: &mut Option<Datagram>) -> bool {
         let Some(size) = self.front_len(ctx) else { return false };
@@ -33,7 +33,7 @@ impl Connection {
         true
     }
 
-    /// Whether data of this many bytes may leave now.
+    /// Whether `size` bytes of data may be sent now.
     fn may_leave(&mut self, ctx: &Ctx<'_>, size: usize) -> bool {
         matches!(self.state, State::PartOpen | State::Open)
             && self.has_what_it_needs()
@@ -41,8 +41,9 @@ impl Connection {
             && self.cc.may_send(ctx.now, size as u32)
     }
 
-    /// After data left, with which nothing else is to leave: whether nothing more is, because none
-    /// waits or the window is full. Then all is as if the rest had been asked for, in vain.
+    /// Called after data was sent, if nothing but data is left to send. Returns whether no more can
+    /// be sent now, because none is queued or the window is full. The state is then the same as
+    /// after another attempt without result.
     #[inline(always)]
     pub(super) fn was_last_data(&mut self, now: Instant) -> bool {
         let waits = !self.send.queue().is_empty();
@@ -59,19 +60,19 @@ impl Connection {
         true
     }
 
-    /// Whether the peer agreed to the features that congestion control cannot do without, such as
-    /// Send Ack Vector.
+    /// Whether the peer agreed to the features that congestion control requires, such as Send Ack
+    /// Vector.
     pub(in super::super) fn has_what_it_needs(&self) -> bool {
         self.negotiation.lets_data_leave(self.cc.sender_needs())
     }
 
-    /// Whether the server's Init Cookies fit next to this many bytes of data; a message that leaves
-    /// them no room waits until the server has had them.
+    /// Whether the server's Init Cookies fit next to `size` bytes of data. A message too long for
+    /// that waits until the server has received them.
     fn cookies_fit(&self, size: usize) -> bool {
         self.acknowledgement_fits(size + self.handshake.cookie_bytes())
     }
 
-    /// Length of the message that leaves next; reports those that grew too old.
+    /// Length of the next message. Discards and reports those that have expired.
     #[inline]
     fn front_len(&mut self, ctx: &mut Ctx<'_>) -> Option<usize> {
         match self.send.queue().has_deadlines() {
@@ -89,8 +90,8 @@ impl Connection {
         size
     }
 
-    /// What data acknowledges, where an acknowledgement is owed and fits next to it; Data, without
-    /// one, is cheaper.
+    /// The number to acknowledge in a data packet, if an acknowledgement is due and fits. Otherwise
+    /// a Data packet without one is shorter.
     #[inline(always)]
     fn ack_on_data(&mut self, ctx: &Ctx<'_>, size: usize) -> Option<Seqno> {
         // Before the handshake is done, only an acknowledgement shows the server that its Response
@@ -126,7 +127,7 @@ impl Connection {
         owed && !self.feedback_is_held(ctx.now)
     }
 
-    /// After the last message, a close that waited for it goes on.
+    /// Continues a close that waited for the last message.
     #[inline]
     pub(in super::super) fn after_data(&mut self, ctx: &mut Ctx<'_>) {
         if self.ending.is_closed_by_us() && self.send.queue().is_empty() {
@@ -135,7 +136,7 @@ impl Connection {
     }
 
     fn start_deadline_timer(&mut self) {
-        // A message may still leave at its deadline, so it expires just after.
+        // A message may still be sent at its deadline, so it expires just after.
         let just_after = Duration::from_nanos(1);
         let at = self.send.queue().next_deadline().map(|d| d + just_after);
         if at.is_some() || self.timers.is_any() {

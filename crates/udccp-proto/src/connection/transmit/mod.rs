@@ -1,5 +1,5 @@
-//! Sends when the endpoint is drained: control packets first, then data as congestion control
-//! allows, then an acknowledgement if one is still owed.
+//! Sends packets when the endpoint is drained: first control packets, then data as congestion
+//! control allows, then an acknowledgement if one is still due.
 
 mod ack;
 mod control;
@@ -12,30 +12,30 @@ use udccp_base::{Datagram, Instant};
 use super::{Connection, Ctx};
 use crate::ccid::Feedback;
 
-/// What a connection sent.
+/// Result of asking a connection for a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sent {
-    /// Nothing: it has no more.
+    /// No packet: there is none to send.
     Nothing,
-    /// A packet.
+    /// A packet; there may be more.
     One,
-    /// A packet, and it has no more.
+    /// A packet, and there are no more.
     Last,
 }
 
 impl Connection {
-    /// Puts the next packet to send into `out`, which is empty. It is built where it is wanted,
-    /// since a datagram is large to hand from function to function.
+    /// Writes the next packet to send into `out`, which is empty. A datagram is built in its final
+    /// place, since it is large to pass from function to function.
     #[inline(always)]
     pub(crate) fn poll_transmit(&mut self, ctx: &mut Ctx<'_>, out: &mut Option<Datagram>) -> Sent {
         if !self.outbox.has_no_control() && self.transmit_control(ctx, out) {
             return Sent::One;
         }
-        // Before the handshake is done nothing leaves, but messages may grow too old.
+        // Before the handshake is done no data is sent, but messages may expire.
         if !self.send.queue().is_empty() && self.transmit_data(ctx, out) {
             return if self.was_last_data(ctx.now) { Sent::Last } else { Sent::One };
         }
-        // Deciding about data or an acknowledgement may call for a Close or a Sync instead.
+        // Deciding about data or an acknowledgement may lead to a Close or a Sync instead.
         if self.state.transfers() && self.owes_ack_now(ctx.now) {
             self.transmit_ack(ctx, out);
             let is_last = self.send.queue().is_empty() && self.is_drained(ctx.now);
@@ -47,7 +47,8 @@ impl Connection {
         Sent::Nothing
     }
 
-    /// Whether nothing but data is to leave. Where that is not sure, the next call finds out.
+    /// Whether only data is left to send. If that is uncertain, returns false, and the next call
+    /// finds out.
     #[inline(always)]
     fn is_drained(&self, now: Instant) -> bool {
         self.outbox.is_empty()

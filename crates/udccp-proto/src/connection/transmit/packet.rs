@@ -1,4 +1,4 @@
-//! Writes one packet: header, options, checksum; and accounts for it.
+//! Writes one packet with its header, options and checksum, and accounts for it.
 
 use udccp_base::{Datagram, Ecn, HeaderBytes, Instant, MaybeInstant, Payload};
 use udccp_wire::{Checksum, Emitter, Header, HeaderKind, OptionRef, PacketType, Seqno, UsualAck};
@@ -19,11 +19,11 @@ pub(super) struct WrittenOptions {
     features: bool,
 }
 
-/// An emitter that stops at the room a packet has.
+/// An emitter limited to the room that a packet has.
 struct Bounded<'e, 'b> {
     emitter: &'e mut Emitter<'b>,
     room: usize,
-    /// Bytes of it that are kept for Init Cookies.
+    /// Bytes of the room that are reserved for Init Cookies.
     kept: usize,
 }
 
@@ -42,7 +42,7 @@ impl OptionSink for Bounded<'_, '_> {
 }
 
 impl Connection {
-    /// Writes a packet of this kind with the next sequence number, to `out`.
+    /// Writes a packet of this kind, with the next sequence number, into `out`.
     pub(in super::super) fn write_packet(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -54,7 +54,7 @@ impl Connection {
         self.write_any(ctx, out, &header, payload);
     }
 
-    /// Writes a Data packet, mostly by a short way.
+    /// Writes a Data packet, usually by the fast path.
     #[inline(always)]
     pub(super) fn write_data(
         &mut self,
@@ -76,13 +76,13 @@ impl Connection {
         }
     }
 
-    /// Writes an Ack, mostly by a short way.
+    /// Writes an Ack, usually by the fast path.
     #[inline(always)]
     pub(super) fn write_ack(&mut self, ctx: &mut Ctx<'_>, out: &mut Option<Datagram>, ack: Seqno) {
         self.write_usual_ack(ctx, out, HeaderKind::Ack { ack }, 0, Payload::EMPTY);
     }
 
-    /// The same for a DataAck, which few packets are.
+    /// Like [`Self::write_ack`], for a DataAck, which is rare.
     #[inline(never)]
     pub(super) fn write_data_ack(
         &mut self,
@@ -93,7 +93,7 @@ impl Connection {
     ) {
         let kind = HeaderKind::DataAck { ack };
         if self.state != State::Open {
-            // In PARTOPEN it leaves whether or not all its options fit.
+            // In PARTOPEN it is sent whether or not all its options fit.
             return self.write_packet(ctx, out, kind, payload);
         }
         let ccval = self.cc.ccval(ctx.now);
@@ -129,7 +129,7 @@ impl Connection {
         }
     }
 
-    /// A header with the next sequence number, where no long way is needed.
+    /// A header with the next sequence number, for the fast path.
     #[inline(always)]
     fn usual_header(&mut self, kind: HeaderKind, ccval: u8) -> Header {
         let (src_port, dst_port) = (self.who.tuple.local_port, self.who.tuple.remote_port);
@@ -138,7 +138,7 @@ impl Connection {
         Header { src_port, dst_port, ccval, cscov: 0, x: true, seq, kind }
     }
 
-    /// The Checksum of a packet with this data; `None` where it has to be read for it.
+    /// The Checksum of a packet with this data; `None` if computing it needs the data.
     #[inline(always)]
     fn usual_checksum(&self, payload: &Payload) -> Option<Checksum> {
         match payload {
@@ -157,7 +157,7 @@ impl Connection {
         self.header(now, kind, seq)
     }
 
-    /// A header of this kind with this number.
+    /// A header of this kind with this sequence number.
     #[inline(always)]
     pub(super) fn header(&mut self, now: Instant, kind: HeaderKind, seq: Seqno) -> Header {
         let is_data = matches!(kind, HeaderKind::Data | HeaderKind::DataAck { .. });
@@ -177,7 +177,7 @@ impl Connection {
         }
     }
 
-    /// Writes the packet with this header, whatever its options are.
+    /// Writes a packet with this header and any options.
     #[inline(never)]
     fn write_any(
         &mut self,
@@ -205,13 +205,14 @@ impl Connection {
         let bytes = ctx.arena.take();
         self.credit.on_sent(bytes.len() + payload.len());
         if written.features {
-            // What our Confirms agreed to holds from here on; if it cannot, a Reset follows.
+            // The values that our Confirms agreed to apply from here on. On failure, a Reset
+            // follows.
             let _ = self.take_activated(ctx);
         }
         self.put(ctx.now, out, header, bytes, payload, written);
     }
 
-    /// Accounts for the packet that was written, and puts it into `out`.
+    /// Accounts for the packet that was written, and stores it in `out`.
     #[inline(always)]
     fn put(
         &mut self,
@@ -228,11 +229,11 @@ impl Connection {
         let (src, dst) = (self.who.tuple.local, self.who.tuple.remote);
         let protocol = Datagram::DCCP;
         let datagram = Datagram { src, dst, protocol, ecn, header: bytes, payload };
-        // It is empty: there is nothing to drop.
+        // The old value is `None`, so there is nothing to drop.
         core::mem::forget(out.replace(datagram));
     }
 
-    /// Whether the next packet has, or may have, what few packets have.
+    /// Whether the next packet has, or may have, something that the fast path cannot write.
     #[inline(always)]
     pub(super) fn needs_long_way(&self) -> bool {
         let agreed = self.negotiation.agreed();
@@ -240,7 +241,7 @@ impl Connection {
         !agreed.is_plain || has_ndp_count || self.timing.owes_echo() || self.config.long_way_only
     }
 
-    /// The options of the acknowledgement that is being written, where they are the usual ones.
+    /// The options of the acknowledgement that is being written, if they are the usual ones.
     #[inline(always)]
     fn usual_ack(&self, now: Instant) -> Option<UsualAck<'_>> {
         let has_others = self.quick_start.is_some()
@@ -255,7 +256,7 @@ impl Connection {
         Some(UsualAck { nonce, cells, elapsed: self.cc.usual_feedback(now)? })
     }
 
-    /// Data and acknowledgements are congestion controlled, and may be marked.
+    /// ECN codepoint: only data and acknowledgements are congestion controlled, and may be marked.
     #[inline(always)]
     pub(super) fn ecn_of(&mut self, now: Instant, ty: PacketType) -> Ecn {
         let controlled = matches!(ty, PacketType::Data | PacketType::DataAck | PacketType::Ack);
@@ -278,7 +279,7 @@ impl Connection {
         let ty = header.packet_type();
         let mut written = WrittenOptions::default();
         if ty == PacketType::Response {
-            // Without, the handshake could not go on.
+            // Without them, the handshake could not continue.
             sink.kept = self.handshake.cookie_bytes();
         }
         if ty == PacketType::Data {
@@ -359,7 +360,7 @@ impl Connection {
         self.cc.write_options(now, sink);
     }
 
-    /// Writes the Ack Vector where it is agreed on; returns whether all of it went out.
+    /// Writes the Ack Vector if that was negotiated. Returns whether all of it was written.
     fn write_vector(&self, sink: &mut Bounded<'_, '_>) -> bool {
         if !self.negotiation.agreed().send_ack_vector {
             return false;
@@ -384,7 +385,7 @@ impl Connection {
         self.negotiation.write_options(now, seq, ty, room, sink)
     }
 
-    /// Accounts for a packet that left.
+    /// Accounts for a packet that was sent.
     #[inline(always)]
     pub(super) fn account(
         &mut self,
@@ -410,7 +411,7 @@ impl Connection {
         }
         self.send.on_sent(ty);
         let has_ack = ty.has_ack() && !matches!(ty, PacketType::Sync | PacketType::SyncAck);
-        // What was to be acknowledged is, whether or not it waited.
+        // The acknowledgement that was due is now sent, whether or not it was delayed.
         self.outbox.ack &= !has_ack;
         self.outbox.is_ack_held &= !has_ack;
         let (size_bytes, app_limited) = (size as u32, self.send.queue().is_empty());

@@ -1,4 +1,4 @@
-//! Sends data in trains: packet after packet into the driver's batch.
+//! Sends data in trains: consecutive packets written into the driver's batch.
 
 use udccp_base::{Datagram, Instant, Payload};
 use udccp_wire::{DataRun, DataTemplate, HeaderKind, PacketType};
@@ -10,8 +10,8 @@ use crate::endpoint::Train;
 use crate::state::State;
 
 impl Connection {
-    /// Writes the packets that [`Self::poll_transmit`] would give next to `train`, as long as they
-    /// are Data without options that goes the way of `like`; at most `most`. Returns how many.
+    /// Writes the packets that [`Self::poll_transmit`] would return next into `train`, at most
+    /// `most`, while they are Data without options on the same path as `like`. Returns how many.
     pub(crate) fn transmit_run(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -42,8 +42,8 @@ impl Connection {
         count
     }
 
-    /// Whether the first message fits in the train and may leave without an acknowledgement; it
-    /// `follows` where another has just left.
+    /// Whether the first message fits in the train and may be sent without an acknowledgement.
+    /// `follows` is true if another has just been sent.
     #[inline]
     fn next_fits(&mut self, now: Instant, train: &impl Train, follows: bool) -> bool {
         let Some(size) = self.send.queue().next_len() else { return false };
@@ -73,7 +73,7 @@ impl Connection {
             && !self.negotiation.has_due(now)
             && self.cc.feedback(now) == Feedback::None;
         let is_plain = !self.needs_long_way();
-        // Some packet may be marked as a probe.
+        // A packet may have to be marked as a probe.
         let same_ecn =
             self.config.ecn_probe.is_none() && self.ecn_of(now, PacketType::Data) == like.ecn;
         let has_cookies = !self.handshake.cookies().is_empty();

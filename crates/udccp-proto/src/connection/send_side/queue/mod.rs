@@ -1,4 +1,4 @@
-//! Queues messages for congestion control: bounded, by priority, with deadlines.
+//! A bounded queue of messages that wait for congestion control, with priorities and deadlines.
 
 use std::collections::VecDeque;
 
@@ -7,42 +7,42 @@ use udccp_base::{Instant, MaybeInstant, Message, Payload};
 use crate::config::QueuePolicy;
 use crate::event::DropReason;
 
-/// A message that was discarded out of the queue.
+/// A message that was discarded from the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct Discarded {
-    /// Why.
+    /// Why it was discarded.
     pub(in super::super) reason: DropReason,
     /// Its payload length.
     pub(in super::super) bytes: u32,
-    /// Its token, where somebody asks what became of it.
+    /// Its token, if the application wants to know its fate.
     pub(in super::super) token: Option<u64>,
 }
 
-/// A bounded queue: larger priorities first, first in first out within one.
+/// A bounded queue: highest priority first, and first in, first out within a priority.
 #[derive(Clone, Debug)]
 pub(in super::super) struct SendQueue {
-    /// Sorted by falling priority; emptied levels stay for the next message.
+    /// Sorted by falling priority. Empty levels are kept for the next message.
     levels: Vec<Level>,
-    /// Behind all of these.
+    /// Comes after all levels.
     run: Run,
     packets: usize,
     bytes: usize,
     with_deadline: u32,
-    /// The earliest deadline of the messages that were put behind one with more time, or earlier:
-    /// some of them may have left since.
+    /// The earliest deadline among messages that were queued behind one with a later deadline. It
+    /// may be too early, since some of them may have been sent.
     hidden_deadline: MaybeInstant,
-    /// Messages that have left, and still lie at the front of the first level that has any.
+    /// Messages that were sent, but are still at the front of the first level that is not empty.
     lent: u32,
     max_packets: u32,
     max_bytes: usize,
     policy: QueuePolicy,
     was_refused: bool,
-    /// Whether there was room when somebody last asked to hear of a change.
+    /// Whether there was room when the application last requested to be notified of a change.
     watched: Option<bool>,
 }
 
-/// Messages of zeros, all of one size and of the lowest priority: what a source without end fills
-/// the queue with.
+/// Messages of zeros, all of one size and of the lowest priority, with which an endless source
+/// fills the queue.
 #[derive(Clone, Copy, Debug, Default)]
 struct Run {
     bytes: u32,
@@ -71,7 +71,7 @@ impl Waiting {
         self.deadline.is_some_and(|d| d < now)
     }
 
-    /// Whether it still waits when a message with this deadline does no more.
+    /// Whether it is still valid after a message with this deadline has expired.
     fn outlives(&self, deadline: Instant) -> bool {
         self.deadline.is_none_or(|own| own > deadline)
     }
@@ -96,64 +96,64 @@ impl SendQueue {
         }
     }
 
-    /// Limits from here on. What waits beyond them stays.
+    /// Sets the limits for new messages. Queued messages beyond them are kept.
     pub(in super::super) fn set_limits(&mut self, max_packets: usize, max_bytes: usize) {
         (self.max_packets, self.max_bytes) = (saturating(max_packets.max(1)), max_bytes.max(1));
     }
 
-    /// Messages and payload bytes that may wait.
+    /// Maximum number of messages and payload bytes that may be queued.
     pub(in super::super) fn limits(&self) -> (usize, usize) {
         (self.max_packets as usize, self.max_bytes)
     }
 
-    /// What a full queue does from here on.
+    /// Sets what happens when the queue is full.
     pub(in super::super) fn set_policy(&mut self, policy: QueuePolicy) {
         self.policy = policy;
     }
 
-    /// What a full queue does.
+    /// What happens when the queue is full.
     pub(in super::super) fn policy(&self) -> QueuePolicy {
         self.policy
     }
 
-    /// Somebody knows whether a message is taken now, and is to hear when that changes.
+    /// The application knows whether there is room now, and wants to know when that changes.
     pub(in super::super) fn watch(&mut self, is_writable: bool) {
         self.watched = Some(is_writable);
     }
 
-    /// Whether somebody waits for room, or for any change.
+    /// Whether the application waits for room, or for any change.
     #[inline]
     pub(in super::super) fn awaits_change(&self) -> bool {
         self.was_refused || self.watched.is_some()
     }
 
-    /// Whether the next change is to be reported.
+    /// Whether the next change has to be reported.
     #[inline]
     pub(in super::super) fn is_watched(&self) -> bool {
         self.watched.is_some()
     }
 
-    /// Whether this is news for who watches. Says so once.
+    /// Whether this is a change that has to be reported. Returns true once per change.
     pub(in super::super) fn take_change(&mut self, is_writable: bool) -> bool {
         self.watched.take_if(|was| *was != is_writable).is_some()
     }
 
-    /// Messages that wait.
+    /// Number of queued messages.
     pub(in super::super) fn packets(&self) -> usize {
         self.packets
     }
 
-    /// Payload bytes that wait.
+    /// Queued payload bytes.
     pub(in super::super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Whether nothing waits.
+    /// Whether the queue is empty.
     pub(in super::super) fn is_empty(&self) -> bool {
         self.packets == 0
     }
 
-    /// Messages of up to `size` bytes that would be taken.
+    /// How many messages of up to `size` bytes there is room for.
     pub(in super::super) fn free(&self, size: usize) -> usize {
         let packets = (self.max_packets as usize).saturating_sub(self.packets);
         if self.packets == 0 {
@@ -163,17 +163,17 @@ impl SendQueue {
         packets.min(bytes / size.max(1))
     }
 
-    /// Whether a message of `size` bytes would be taken.
+    /// Whether there is room for a message of `size` bytes.
     #[inline]
     pub(in super::super) fn fits(&self, size: usize) -> bool {
         self.packets == 0
             || (self.packets < self.max_packets as usize && self.bytes + size <= self.max_bytes)
     }
 
-    /// Queues a message, reporting to `discarded` what had to go for it.
+    /// Queues a message. Messages discarded to make room are passed to `discarded`.
     ///
     /// # Errors
-    /// The queue is full; the message comes back.
+    /// The queue is full; the error returns the message.
     #[inline]
     pub(in super::super) fn push(
         &mut self,
@@ -196,8 +196,8 @@ impl SendQueue {
         Ok(())
     }
 
-    /// Queues a message for which there is room. In line, so that it is written once, where it
-    /// waits: a message that was just written field by field is slow to copy.
+    /// Queues a message for which there is room. Inlined, to write the message only once, in its
+    /// final place: a message that was just written field by field is slow to copy.
     #[inline(always)]
     pub(in super::super) fn put(&mut self, message: Message) {
         if self.run.count > 0 {
@@ -240,7 +240,7 @@ impl SendQueue {
         self.bytes += bytes as usize;
     }
 
-    /// The messages of the run become messages like others.
+    /// Turns the run into ordinary messages.
     #[cold]
     fn break_run(&mut self) {
         let Run { bytes, count } = core::mem::take(&mut self.run);
@@ -254,18 +254,18 @@ impl SendQueue {
         }
     }
 
-    /// Whether the run is all that waits.
+    /// Whether the run is all that is queued.
     #[inline]
     fn is_run(&self) -> bool {
         self.run.count > 0 && self.packets == self.run.count as usize
     }
 
-    /// Somebody waits for room, as after a refusal.
+    /// The application waits for room, as after a refusal.
     pub(crate) fn want_room(&mut self) {
         self.was_refused = true;
     }
 
-    /// Whether, after a refusal, the queue has fallen to half its limits. Says so once.
+    /// Whether the queue has fallen to half its limits after a refusal. Returns true once.
     pub(in super::super) fn take_writable(&mut self) -> bool {
         if !self.was_refused {
             return false;
@@ -276,13 +276,13 @@ impl SendQueue {
         half
     }
 
-    /// Whether any message can grow too old.
+    /// Whether any message has a deadline.
     #[inline]
     pub(in super::super) fn has_deadlines(&self) -> bool {
         self.with_deadline > 0
     }
 
-    /// Payload length of the message that leaves next, in bytes, where none can grow too old.
+    /// Payload length in bytes of the next message, for a queue without deadlines.
     #[inline]
     pub(in super::super) fn next_len(&self) -> Option<usize> {
         if self.is_run() {
@@ -292,7 +292,7 @@ impl SendQueue {
         level.waiting.get(self.lent as usize).map(|waiting| waiting.payload.len())
     }
 
-    /// Payload length of the message that leaves next, in bytes. Throws out expired ones first.
+    /// Payload length in bytes of the next message. Discards expired messages first.
     pub(in super::super) fn front_len(
         &mut self,
         now: Instant,
@@ -311,17 +311,17 @@ impl SendQueue {
         None
     }
 
-    /// Takes the message that leaves next, and its token.
+    /// Removes the next message. Returns it and its token.
     #[inline]
     pub(in super::super) fn pop(&mut self) -> Option<(Payload, Option<u64>)> {
         self.take().map(|waiting| (waiting.payload, waiting.token))
     }
 
-    /// Lets `copy` read the message that leaves next, and takes it out; returns its length in bytes
-    /// and its token. It is freed by [`Self::drop_lent`], which comes before any other change: to
-    /// count a reference down right behind a copy waits until the copy is written, which takes
-    /// longer than all else that is done for a message. `None` also where the next message has
-    /// another priority than those that are lent.
+    /// Lets `copy` read the next message, and removes it. Returns its length in bytes and its
+    /// token, or `None` if the queue is empty or its priority differs from that of the lent
+    /// messages. [`Self::drop_lent`] frees the message, and has to be called before any other
+    /// change. Decrementing a reference count right after the copy would wait for the copy's
+    /// writes, which takes longer than everything else that is done for a message.
     #[inline]
     pub(in super::super) fn lend(
         &mut self,
@@ -343,7 +343,7 @@ impl SendQueue {
         Some((size, token))
     }
 
-    /// Frees the messages that [`Self::lend`] took out.
+    /// Frees the messages that [`Self::lend`] removed.
     #[inline]
     pub(in super::super) fn drop_lent(&mut self) {
         let lent = core::mem::take(&mut self.lent) as usize;
@@ -352,7 +352,7 @@ impl SendQueue {
         }
     }
 
-    /// Discards the message that would leave next.
+    /// Discards the next message.
     pub(in super::super) fn discard(&mut self, reason: DropReason) -> Option<Discarded> {
         self.take().map(|waiting| waiting.discarded(reason))
     }
@@ -373,8 +373,8 @@ impl SendQueue {
         Some(waiting)
     }
 
-    /// The earliest deadline, for a timer; that of a message which has left where it was put behind
-    /// one with more time, until the next [`Self::purge_expired`].
+    /// The earliest deadline, for a timer. Until the next [`Self::purge_expired`] it may be that of
+    /// a message which was already sent, if that had been queued behind one with a later deadline.
     pub(in super::super) fn next_deadline(&self) -> Option<Instant> {
         if self.with_deadline == 0 {
             return None;
@@ -383,7 +383,7 @@ impl SendQueue {
         first.chain(self.hidden_deadline.get()).min()
     }
 
-    /// Throws out every message whose deadline has passed.
+    /// Discards every message whose deadline has passed.
     pub(in super::super) fn purge_expired(
         &mut self,
         now: Instant,
@@ -418,7 +418,7 @@ impl SendQueue {
         }
     }
 
-    /// Throws out every message larger than `max` bytes.
+    /// Discards every message larger than `max` bytes.
     pub(in super::super) fn remove_larger(
         &mut self,
         max: usize,
@@ -446,8 +446,8 @@ impl SendQueue {
         self.with_deadline -= u32::from(waiting.deadline.is_some());
     }
 
-    /// Displaces the newest messages of lowest priority below `priority` until `size` fits, if
-    /// that can be reached.
+    /// Discards the newest messages of the lowest priority below `priority` until `size` fits,
+    /// unless even that would not make enough room.
     fn make_room(&mut self, size: usize, priority: u32, discarded: &mut dyn FnMut(Discarded)) {
         self.break_run();
         let lower = self.levels.iter().filter(|l| l.priority < priority);
@@ -477,7 +477,7 @@ impl SendQueue {
     }
 }
 
-/// More messages than that are never in a queue.
+/// A queue never holds more messages than `u32::MAX`.
 fn saturating(packets: usize) -> u32 {
     u32::try_from(packets).unwrap_or(u32::MAX)
 }

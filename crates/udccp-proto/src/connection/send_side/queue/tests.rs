@@ -51,7 +51,7 @@ fn the_lowest_newest_is_displaced_only_by_a_higher_one() {
     assert_eq!(lengths(&mut q), [4, 1]);
 }
 
-/// A run is what the same messages one by one are.
+/// A run behaves like the same messages queued one by one.
 #[test]
 fn a_run_of_zeros_is_as_many_messages() {
     let mut rng = udccp_base::Seed(3).stream("runs");
@@ -111,7 +111,7 @@ fn a_run_of_zeros_is_as_many_messages() {
     }
 }
 
-/// A reference is counted down behind all copies, and with a token each.
+/// References are dropped only after all copies. Each lent message has its own token.
 #[test]
 fn what_is_lent_is_freed_at_the_end_and_belongs_to_one_priority() {
     let bytes = bytes::Bytes::from(vec![7; 10]);
@@ -165,7 +165,7 @@ fn the_earliest_deadline_is_known_wherever_it_waits() {
         let waiting = |q: &SendQueue| {
             q.levels.iter().flat_map(|l| &l.waiting).filter_map(|w| w.deadline).min()
         };
-        // A timer may go off too early, and not again for the same message.
+        // A timer may fire too early, but only once for the same message.
         if let Some(earliest) = waiting(&q) {
             let next = q.next_deadline().expect("a message waits");
             assert!(next <= earliest, "at {now}");
