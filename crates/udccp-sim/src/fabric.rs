@@ -1,4 +1,4 @@
-//! Everything between the hosts: links, routers, packets on their way, and who watches them.
+//! Everything between the hosts: links, routers, packets in flight, and recorders.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,10 @@ use crate::quick_start::QuickStartLink;
 use crate::record::{Crossings, PathRecorder};
 use crate::result::Cost;
 
-/// The network as it runs.
+/// The network during a run.
 pub(crate) struct Fabric {
     pub(crate) links: Vec<RunningLink>,
-    /// So many of them, the first, are between two routers.
+    /// Number of links between two routers, which come first.
     pub(crate) between_routers: usize,
     pub(crate) specials: BTreeMap<usize, Special>,
     pub(crate) routes: Routes,
@@ -30,12 +30,12 @@ pub(crate) struct Fabric {
     pub(crate) cost: Cost,
     pub(crate) observer: Option<Box<Observer>>,
     pub(crate) drops: Drops<Parcel>,
-    /// When the first packet that the host sends now leaves its link, which was idle;
-    /// [`Instant::MAX`] where it was not. The event is not in the queue yet.
+    /// When the first packet that the host now sends leaves its link, if that was idle; otherwise
+    /// [`Instant::MAX`]. The event is not in the queue yet.
     pub(crate) leaves: Instant,
-    /// For each pair, the packets between its hosts that were dropped, less the copies made.
+    /// For each pair, the packets between its hosts that were dropped, minus the copies made.
     pub(crate) balance: Vec<i32>,
-    /// No observer looks, no packet has an option, and each is in the network once.
+    /// Whether there is no observer, no packet has an option, and none is duplicated.
     pub(crate) is_simple: bool,
     /// Number of the first link among the components (hosts come first).
     pub(crate) first_link: usize,
@@ -47,16 +47,16 @@ pub(crate) struct RunningLink {
     pub(crate) to: Node,
 }
 
-/// What few links have.
+/// State that few links have.
 pub(crate) struct Special {
-    /// The copies that it has made so far.
+    /// The copies that the link has made so far.
     copies: u64,
-    /// The router at its near end takes part in Quick-Start.
+    /// Present if the router at its near end takes part in Quick-Start.
     quick_start: Option<QuickStartLink>,
 }
 
 impl Special {
-    /// Of a link that makes copies, or where all routers take part in Quick-Start.
+    /// The state of a link that makes copies, or whose router takes part in Quick-Start.
     pub(crate) fn of(spec: &LinkSpec, quick_start: bool) -> Option<Self> {
         let takes_part = quick_start && matches!(spec.from, Node::Router(_));
         let quick_start = takes_part.then(|| QuickStartLink::new(spec.config.rate));
@@ -66,7 +66,7 @@ impl Special {
 }
 
 impl RunningLink {
-    /// The element, where nothing but the element has a part in what enters and leaves.
+    /// The element, if nothing but the element handles what enters and leaves.
     #[inline(always)]
     fn simple(&mut self) -> Option<&mut RateDelay<Parcel>> {
         match &mut self.element {
@@ -77,8 +77,8 @@ impl RunningLink {
 }
 
 impl Fabric {
-    /// A host puts the packet that is in a vacant slot of the store on its link. Returns whether
-    /// the link took it.
+    /// Sends the packet that a host wrote into a vacant slot of the store on the host's link.
+    /// Returns whether the link accepted it.
     #[inline(always)]
     pub(crate) fn send(&mut self, now: Instant, from: Sending, packet: Outgoing) -> bool {
         let Outgoing { slot, len, to, ecn, has_data } = packet;
@@ -109,7 +109,7 @@ impl Fabric {
         self.send_observed(now, from, parcel)
     }
 
-    /// When all that is in the queue of a link now has left it.
+    /// When everything that is now in the queue of a link has left it.
     #[inline]
     pub(crate) fn empties_at(&self, now: Instant, index: usize) -> Instant {
         self.links.get(index).map_or(now, |link| link.element.empties_at(now))
@@ -128,7 +128,7 @@ impl Fabric {
         is_taken
     }
 
-    /// A packet arrives at the near end of a link. Returns whether the link took it.
+    /// A packet enters a link at its near end. Returns whether the link accepted it.
     fn enter(&mut self, now: Instant, index: usize, parcel: Parcel) -> bool {
         let Some(link) = self.links.get_mut(index) else {
             let component = self.first_link + self.links.len();
@@ -163,10 +163,10 @@ impl Fabric {
         is_taken
     }
 
-    /// A packet reached a router, and goes on to the next link. What happens on that link before
-    /// `horizon`, and before all other events, happens at once: it never enters the queue.
-    /// `behind` is the link that the packet came from, and when its next event is due, which has
-    /// just entered the queue: of equals, that one comes last.
+    /// A packet reached a router, and enters the next link. An event of that link before `horizon`,
+    /// and before all other events, is processed at once and never enters the queue. `behind` is
+    /// the link that the packet came from, with the time of its next event. That event has just
+    /// entered the queue, and at equal times comes last.
     #[inline(always)]
     pub(crate) fn forward(
         &mut self,
@@ -207,7 +207,7 @@ impl Fabric {
         Hop::Stays
     }
 
-    /// The general case of [`Self::forward`]. Where anybody reads the time to live, all links are of
+    /// The general case of [`Self::forward`]. If anything reads the time to live, all links are of
     /// this kind.
     fn forward_any(
         &mut self,
@@ -228,7 +228,7 @@ impl Fabric {
         }
     }
 
-    /// A router that takes part in Quick-Start looks at the option of a packet, if it has one.
+    /// A router that takes part in Quick-Start processes the option of a packet, if it has one.
     #[cold]
     fn consider_option(&mut self, now: Instant, index: usize, slot: u32) {
         let option = self.packets.options.get_mut(&slot);
@@ -238,8 +238,8 @@ impl Fabric {
         }
     }
 
-    /// The next packet that reaches the far end of a link at `now`, and when the link has its next
-    /// event; [`Instant::MAX`] for never.
+    /// Returns the next packet that reaches the far end of a link at `now`, and when the link has
+    /// its next event; [`Instant::MAX`] for never.
     #[inline(always)]
     pub(crate) fn depart(
         &mut self,
@@ -285,7 +285,7 @@ impl Fabric {
         }
     }
 
-    /// The access link of a host has done its work, each way.
+    /// A host's flow is over: frees memory of its access link, in both directions.
     pub(crate) fn shrink(&mut self, uplink: usize) {
         for link in self.links.iter_mut().skip(uplink).take(2) {
             if let Element::Plain(plain) = &mut link.element {
@@ -294,13 +294,13 @@ impl Fabric {
         }
     }
 
-    /// When a link has its next event; [`Instant::MAX`] for never, and where there is no such link.
+    /// When a link has its next event; [`Instant::MAX`] for never, or if there is no such link.
     pub(crate) fn poll_timeout(&self, index: usize) -> Instant {
         let link = self.links.get(index);
         link.and_then(|link| link.element.poll_timeout()).unwrap_or(Instant::MAX)
     }
 
-    /// A link has its next event at `due`.
+    /// Sets the next event of a link to `due`.
     #[inline(always)]
     pub(crate) fn rearm(&mut self, index: usize, due: Instant) {
         if index < self.links.len() {
@@ -308,7 +308,7 @@ impl Fabric {
         }
     }
 
-    /// A link has its next event at `due`; on `behind` see [`Self::forward`].
+    /// Sets the next event of a link to `due`; for `behind` see [`Self::forward`].
     #[inline(always)]
     fn rearm_before(&mut self, index: usize, due: Instant, behind: (usize, Instant)) {
         self.events.set(self.first_link + index, due);
@@ -317,8 +317,8 @@ impl Fabric {
         }
     }
 
-    /// A link has its next event at `due`, and the one that it had was the first in the queue, or
-    /// in none.
+    /// Sets the next event of a link to `due`. Its last event was the first in the queue, or, if
+    /// not `is_queued`, not in the queue.
     #[inline(always)]
     pub(crate) fn rearm_first(&mut self, index: usize, due: Instant, is_queued: bool) {
         let component = self.first_link + index;
@@ -329,9 +329,9 @@ impl Fabric {
         }
     }
 
-    /// A packet just entered a link. Where that gave it an event which is the next of all, before
-    /// `horizon`, its time is returned, and the event does not enter the queue; else it does, and
-    /// [`Instant::MAX`] is returned. On `behind` see [`Self::forward`].
+    /// A packet has just entered a link. If the link's event is now the next of all, and before
+    /// `horizon`, returns its time, and the event does not enter the queue. Otherwise the event
+    /// enters the queue, and this returns [`Instant::MAX`]. For `behind` see [`Self::forward`].
     fn schedule(
         &mut self,
         index: usize,
@@ -352,7 +352,7 @@ impl Fabric {
         Instant::MAX
     }
 
-    /// A packet reached a host. If it is for that host, it can now be taken out of the store.
+    /// A packet reached a host. If it is for that host, it can now be removed from the store.
     pub(crate) fn arrive(&mut self, now: Instant, host: u32, parcel: Parcel) -> bool {
         if parcel.to() != host {
             self.discard(now, host as usize, parcel, DropReason::NoRoute);
@@ -389,20 +389,20 @@ impl Fabric {
     }
 }
 
-/// There are so many packets fewer on their way between the hosts of a pair.
+/// Records that `fewer` fewer packets are in flight between the hosts of a pair.
 fn balance(all: &mut [i32], parcel: Parcel, fewer: i32) {
     if let Some(balance) = all.get_mut(parcel.to() as usize / 2) {
         *balance = balance.wrapping_add(fewer);
     }
 }
 
-/// What became of a packet that a router forwarded.
+/// What happened to a packet that a router forwarded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Hop {
     /// It waits for an event in the queue, or was dropped.
     Stays,
-    /// The next event of all is that the packet reaches the far end of this link, a simple one. It
-    /// is not in the link.
+    /// The next event of all is that the packet reaches the far end of this link, which is a simple
+    /// one. The packet is not stored in the link.
     Crosses {
         /// The link.
         index: usize,
@@ -423,7 +423,7 @@ pub(crate) enum Hop {
 /// A packet that a host sends, without its content.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outgoing {
-    /// Where its content lies in the store.
+    /// Index of its slot in the store.
     pub(crate) slot: u32,
     /// IP length in bytes.
     pub(crate) len: u32,
@@ -433,7 +433,7 @@ pub(crate) struct Outgoing {
     pub(crate) has_data: bool,
 }
 
-/// Who sends.
+/// The sending host, with its link and path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sending {
     pub(crate) host: usize,

@@ -1,4 +1,4 @@
-//! Hosts, routers and links as a graph, and the way through it.
+//! Hosts, routers and links as a graph, and the routes through it.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub(crate) struct Network {
     pub(crate) links: Vec<LinkSpec>,
 }
 
-/// For every router the link to take to each host.
+/// For every router, the link to each host.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Routes {
     hosts: usize,
@@ -41,7 +41,7 @@ pub(crate) struct Routes {
 }
 
 impl Routes {
-    /// The link to take from a router to a host; [`u32::MAX`] where none leads there.
+    /// The link from a router towards a host; [`u32::MAX`] if there is no route.
     #[inline(always)]
     pub(crate) fn link(&self, router: u32, host: u32) -> u32 {
         let at = router as usize * self.hosts + host as usize;
@@ -55,7 +55,7 @@ pub(crate) const fn sender_of(pair: usize) -> usize {
 }
 
 impl Network {
-    /// Two links a hop (forward and reverse), then four access links a pair.
+    /// Two links per hop (forward and reverse), then four access links per pair.
     pub(crate) fn chain(chain: &Chain, names: &Names) -> Self {
         let routers = chain.hops.len() + 1;
         let mut net = Self { hosts: 2 * chain.pairs.len(), routers, links: Vec::new() };
@@ -90,7 +90,7 @@ impl Network {
         self.links.push(LinkSpec { name, from, to, config });
     }
 
-    /// The link by which each host is connected, towards the network.
+    /// The link that connects each host, in the direction of the network.
     pub(crate) fn uplinks(&self) -> Vec<usize> {
         let mut uplinks = vec![usize::MAX; self.hosts];
         for (i, link) in self.links.iter().enumerate() {
@@ -101,7 +101,7 @@ impl Network {
         uplinks
     }
 
-    /// For every router the link to take to each host, by the fewest hops.
+    /// For every router, the link to each host on the route with the fewest hops.
     pub(crate) fn routes(&self) -> Routes {
         let between = self.between_routers();
         let mut links = vec![u32::MAX; self.hosts * self.routers];
@@ -115,12 +115,12 @@ impl Network {
         Routes { hosts: self.hosts, links }
     }
 
-    /// `[last][router]`: the link to take from `router` towards the router `last`.
+    /// `[last][router]`: the link from `router` towards the router `last`.
     fn between_routers(&self) -> Vec<Vec<u32>> {
         (0..self.routers).map(|last| self.towards(last)).collect()
     }
 
-    /// Breadth-first from `last`, against the direction of the links.
+    /// Breadth-first search from `last`, against the direction of the links.
     fn towards(&self, last: usize) -> Vec<u32> {
         let mut via = vec![u32::MAX; self.routers];
         let mut reached = vec![last];
@@ -142,23 +142,24 @@ impl Network {
 }
 
 impl LinkSpec {
-    /// Between two routers: sampled at every interval, and an observation point.
+    /// Whether the link is between two routers. It is then sampled at every interval, and is an
+    /// observation point.
     pub(crate) const fn is_bottleneck(&self) -> bool {
         matches!((self.from, self.to), (Node::Router(_), Node::Router(_)))
     }
 
-    /// Builds the element; its chance comes from streams of its own. Only where nothing `else` has
-    /// a part in what enters and leaves can it be a plain one.
+    /// Builds the element, whose random numbers come from its own streams. `else_too` means that
+    /// something besides the element handles what enters and leaves: then it cannot be a plain one.
     pub(crate) fn build(&self, seed: Seed, else_too: bool) -> Element {
         if else_too || !self.config.is_plain() {
             return Element::Other(self.config.build(seed, &self.name));
         }
         let plain = self.config.plain(seed, &self.name);
-        // Nobody reads what access links count.
+        // The counters of access links are never read.
         Element::Plain(if self.is_bottleneck() { plain } else { plain.without_records() })
     }
 
-    /// Whether packets come out of it twice.
+    /// Whether the link may deliver packets twice.
     pub(crate) fn duplicates(&self) -> bool {
         self.config.duplicate > 0.0
     }

@@ -1,4 +1,4 @@
-//! Packets in the network: the datagrams stay where they are, handles travel.
+//! Packets in the network. The datagrams stay in a store, and links carry handles.
 
 use core::num::NonZeroU64;
 use std::collections::BTreeMap;
@@ -6,14 +6,15 @@ use std::collections::BTreeMap;
 use udccp_base::{Datagram, Ecn, Instant, QuickStart};
 use udccp_link::Packet;
 
-/// What links carry: a handle, and what links, routers and recorders on the way need to know. Two
-/// words, so that a hop moves it in two registers, and nothing touches the packet before its end.
+/// What links carry: a handle, and the fields that links, routers and recorders need. It has two
+/// words: a hop moves it in two registers, and nothing accesses the datagram before its
+/// destination.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Parcel {
     /// Slot in the high half, destination in the low one.
     place: u64,
-    /// From the lowest bit: 24 for the length, which is never zero, an octet each for ECN and time
-    /// to live, 24 for the path.
+    /// From the lowest bit: 24 bits for the length, which is never zero, 8 each for ECN and time to
+    /// live, 24 for the path.
     what: NonZeroU64,
 }
 
@@ -23,8 +24,8 @@ const TTL_SHIFT: u32 = 32;
 const PATH_SHIFT: u32 = 40;
 
 impl Parcel {
-    /// `slot` is where the datagram lies in the [`PacketStore`], `to` the number of the destination
-    /// host, `len` the IP length in bytes, `path` the number of the flow's direction.
+    /// `slot` is the slot of the datagram in the [`PacketStore`], `to` the number of the
+    /// destination host, `len` the IP length in bytes, `path` the number of the flow's direction.
     #[inline(always)]
     pub(crate) const fn new(slot: u32, to: u32, path: u32, len: u32, ecn: Ecn) -> Self {
         debug_assert!(0 < len && len < 1 << LEN_BITS && path < 1 << (u64::BITS - PATH_SHIFT));
@@ -39,7 +40,7 @@ impl Parcel {
         Self { place: (slot as u64) << 32 | to as u64, what }
     }
 
-    /// Where the datagram lies in the [`PacketStore`].
+    /// Slot of the datagram in the [`PacketStore`].
     #[inline(always)]
     pub(crate) const fn slot(self) -> u32 {
         (self.place >> 32) as u32
@@ -57,18 +58,18 @@ impl Parcel {
         self.what.get() as u32 & ((1 << LEN_BITS) - 1)
     }
 
-    /// Number of the path (flow and direction) that it is on.
+    /// Number of the packet's path (flow and direction).
     #[inline(always)]
     pub(crate) const fn path(self) -> u32 {
         (self.what.get() >> PATH_SHIFT) as u32
     }
 
-    /// Time to live as it is now.
+    /// Current time to live.
     pub(crate) const fn ttl(self) -> u8 {
         (self.what.get() >> TTL_SHIFT) as u8
     }
 
-    /// A router passes it on.
+    /// Lowers the time to live, when a router forwards the packet.
     pub(crate) fn lower_ttl(&mut self) {
         let lower = self.what.get() - (u64::from(self.ttl() != 0) << TTL_SHIFT);
         self.what = NonZeroU64::new(lower).unwrap_or(self.what);
@@ -94,7 +95,7 @@ impl Packet for Parcel {
         self.len()
     }
 
-    /// As it is now.
+    /// Current ECN codepoint.
     #[inline(always)]
     fn ecn(&self) -> Ecn {
         Ecn::from_bits((self.what.get() >> ECN_SHIFT) as u8)
@@ -104,56 +105,57 @@ impl Packet for Parcel {
         self.what |= (Ecn::Ce as u64) << ECN_SHIFT;
     }
 
-    /// Every pair has hosts of its own, so the destination tells flows and directions apart.
+    /// Every pair has its own hosts, so the destination identifies flow and direction.
     fn flow_hash(&self) -> u64 {
         u64::from(self.to())
     }
 }
 
-/// What the simulator knows of a packet in the network.
+/// What the simulator records about a packet in the network.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Meta {
-    /// When it left its transport.
+    /// When its transport sent it.
     pub(crate) sent: Instant,
     /// Its number among all packets of the run, modulo 2^32.
     pub(crate) uid: u32,
-    /// Number of the path (flow and direction) that it is on.
+    /// Number of its path (flow and direction).
     pub(crate) path: u32,
     /// Whether it carries data.
     pub(crate) has_data: bool,
-    /// Of a free slot, the next one.
+    /// In a free slot, the next free one.
     pub(crate) next_free: u32,
 }
 
-/// Slots from which on they are used again in turn. So many, some 700 kB, still lie in the cache
-/// of one core.
+/// From this many slots on, they are reused in turn. That many take some 700 kB, which still fits
+/// in the cache of one core.
 const IN_TURN_FROM: usize = 4096;
-/// Slots that the store grows by.
+/// Slots added when the store grows.
 const NEW_SLOTS: u32 = 16;
 
-/// All packets in the network. Slots are used again, so that memory is that of the most packets
-/// ever in flight: of a few slots the last freed first, which is still in cache; of many in turn.
-/// Packets of one direction mostly arrive as they left, so memory is then read from one end to the
-/// other, and a processor fetches ahead what no cache holds.
+/// All packets in the network. Slots are reused, so memory is that of the most packets ever in
+/// flight. With few slots, the last one freed is used first, since it is still in cache. With many,
+/// they are used in turn: packets of one direction usually arrive in the order in which they were
+/// sent, so memory is then accessed sequentially, and the processor prefetches what no cache holds.
 #[derive(Debug, Default)]
 pub(crate) struct PacketStore {
     slots: Vec<Slot>,
-    /// Of packets from senders, and from receivers: these stay in the network for different times.
+    /// Separate for packets from senders and from receivers, which stay in the network for
+    /// different times.
     free: [FreeSlots; 2],
-    /// Slots whose packet is in the network more than once, and how many times more. A slot is free
-    /// when the last copy has left.
+    /// Slots whose packet is in the network more than once, with the number of additional copies. A
+    /// slot is freed when the last copy has left.
     shared: BTreeMap<u32, u32>,
-    /// Quick-Start options, of the few packets that have one.
+    /// Quick-Start options, for the few packets that have one.
     pub(crate) options: BTreeMap<u32, QuickStart>,
-    /// The option of the next packet that is kept.
+    /// The option of the next packet to be stored.
     pub(crate) next_option: Option<QuickStart>,
 }
 
 /// No slot.
 const NONE: u32 = u32::MAX;
 
-/// Slots without a packet, as a list through them: used from the front, freed to the front or the
-/// back.
+/// Slots without a packet, as a linked list. They are taken from the front, and freed to the front
+/// or the back.
 #[derive(Debug)]
 struct FreeSlots {
     first: u32,
@@ -166,16 +168,16 @@ impl Default for FreeSlots {
     }
 }
 
-/// The place of a packet.
+/// A slot for one packet.
 #[derive(Debug)]
 pub(crate) struct Slot {
-    /// Its content: long, so it is written and read where it lies.
+    /// The datagram. It is large, so it is written and read in place.
     pub(crate) datagram: Option<Datagram>,
     pub(crate) meta: Meta,
 }
 
 impl PacketStore {
-    /// Where the next packet of a path is to be written, for [`Self::keep`].
+    /// A slot for the next packet of a path, to be written before [`Self::keep`].
     #[inline(always)]
     pub(crate) fn vacant(&mut self, path: u32) -> (u32, &mut Slot) {
         let side = path as usize & 1;
@@ -186,7 +188,7 @@ impl PacketStore {
         (slot, &mut self.slots[slot as usize])
     }
 
-    /// There is no free slot.
+    /// Adds slots when none is free.
     #[cold]
     fn grow(&mut self, side: usize) {
         let first = self.slots.len() as u32;
@@ -199,13 +201,13 @@ impl PacketStore {
         self.free[side] = FreeSlots { first, last };
     }
 
-    /// The slot of this number.
+    /// The slot with this number.
     #[inline(always)]
     pub(crate) fn slot(&mut self, slot: u32) -> &mut Slot {
         &mut self.slots[slot as usize]
     }
 
-    /// Keeps the packet that was written to the [vacant](Self::vacant) slot.
+    /// Stores the packet that was written to the [vacant](Self::vacant) slot.
     #[inline(always)]
     pub(crate) fn keep(&mut self, slot: u32, path: u32) {
         let first = &mut self.free[path as usize & 1].first;
@@ -221,7 +223,7 @@ impl PacketStore {
         self.options.extend(self.next_option.take().map(|option| (slot, option)));
     }
 
-    /// The packet of a slot was taken from its place; it was in the network once.
+    /// Frees the slot of a packet whose datagram was taken, and which was in the network once.
     #[inline(always)]
     pub(crate) fn release(&mut self, slot: u32, path: u32) {
         let is_in_turn = self.slots.len() >= IN_TURN_FROM;
@@ -239,19 +241,19 @@ impl PacketStore {
         }
     }
 
-    /// The packet in a slot. A slot that holds none is a defect of the simulator.
+    /// The packet in a slot. If the slot is empty, the simulator has a bug.
     pub(crate) fn get(&self, slot: u32) -> Option<(&Datagram, Meta)> {
         let slot = self.slots.get(slot as usize)?;
         Some((slot.datagram.as_ref()?, slot.meta))
     }
 
-    /// What is known of the packet in a slot.
+    /// The record of the packet in a slot.
     #[inline(always)]
     pub(crate) fn meta(&self, slot: u32) -> &Meta {
         &self.slots[slot as usize].meta
     }
 
-    /// Takes a packet out.
+    /// Removes a packet, or one of its copies, and returns its datagram.
     pub(crate) fn take(&mut self, slot: u32) -> Option<Datagram> {
         if !self.shared.is_empty() && self.take_copy(slot) {
             return self.slots[slot as usize].datagram.clone();
@@ -265,13 +267,13 @@ impl PacketStore {
         datagram
     }
 
-    /// The packet in a slot is in the network `copies` times more than before.
+    /// Adds `copies` copies of the packet in a slot.
     #[cold]
     pub(crate) fn share(&mut self, slot: u32, copies: u32) {
         *self.shared.entry(slot).or_default() += copies;
     }
 
-    /// Takes one of several copies; `false` where there is only one.
+    /// Removes one of several copies. Returns `false` if there is only one.
     #[cold]
     fn take_copy(&mut self, slot: u32) -> bool {
         let Some(more) = self.shared.get_mut(&slot) else { return false };
@@ -282,7 +284,7 @@ impl PacketStore {
         true
     }
 
-    /// All packets in the network, each as often as it is there.
+    /// All packets in the network, each as often as it has copies.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Meta> {
         let there = |(number, slot): (usize, &Slot)| {
             let copies = self.shared.get(&(number as u32)).copied().unwrap_or(0);
@@ -299,7 +301,7 @@ mod tests {
 
     const PATH: u32 = 2;
 
-    /// Puts a packet in the store as a host does.
+    /// Stores a packet as a host does.
     fn put(store: &mut PacketStore) -> u32 {
         let (slot, place) = store.vacant(PATH);
         place.meta.path = PATH;

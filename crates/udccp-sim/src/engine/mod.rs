@@ -24,14 +24,14 @@ use crate::result::{FlowSample, SenderSample};
 use crate::source::End;
 use crate::transfers::{Life, Maker};
 
-/// More packets and events than this at one time indicate a livelock: six windows of 10 Gbit/s
-/// times 200 ms, all sent at once.
+/// More packets and events than this at the same time indicate a livelock. The number is six
+/// windows of 10 Gbit/s times 200 ms, all sent at once.
 const LIVELOCK: u64 = 1 << 20;
 
 /// Events between two checks of the flag that stops a run: well below a tenth of a second.
 const LOOK_EVERY: u64 = 1 << 12;
 
-/// Why a run ends early; boxed, so that the usual case costs nothing.
+/// Why a run ends early. Boxed, which keeps the result of the usual case small.
 type Stop = Box<SimError>;
 
 /// A running simulation.
@@ -39,23 +39,24 @@ pub(crate) struct Engine {
     pub(crate) hosts: Vec<Host>,
     pub(crate) fabric: Fabric,
     pub(crate) addresses: BTreeMap<IpAddr, u32>,
-    /// The makers of the pairs of these flows, whose transports come and go.
+    /// Makers of the transports of flows whose transports exist only while the flow is active.
     makers: BTreeMap<usize, Maker>,
     pub(crate) names: Names,
     pub(crate) schedule: Schedule,
-    /// Of the links between routers, which come first.
+    /// Recorders of the links between routers, which come first.
     pub(crate) watched: Vec<LinkRecorder>,
     pub(crate) series: Vec<Vec<FlowSample>>,
-    /// The host whose congestion state is that of each flow, if there is one.
+    /// For each flow, the host that has its congestion state, if there is one.
     senders: Vec<Option<usize>>,
-    /// Congestion events of these: before the measured window until it ends, then those in it.
+    /// Congestion events of each flow: those before the measured window until it ends, then those
+    /// in it.
     pub(crate) events: Vec<Option<u64>>,
     pub(crate) window: Duration,
     next_mark: Instant,
     /// When to leave the event loop: at the next mark, or at the end.
     next_stop: Instant,
     now: Instant,
-    /// Events at `now` so far.
+    /// Events at the time `now` so far.
     at_once: u64,
 }
 
@@ -65,9 +66,9 @@ pub(crate) struct Parts {
     pub(crate) fabric: Fabric,
     /// Names of all components, hosts first.
     pub(crate) names: Names,
-    /// The host whose congestion state is that of each flow, if there is one.
+    /// For each flow, the host that has its congestion state, if there is one.
     pub(crate) senders: Vec<Option<usize>>,
-    /// Who makes the pairs of these flows when they start.
+    /// Makers of the transports of these flows, which create them when the flow starts.
     pub(crate) makers: BTreeMap<usize, Maker>,
 }
 
@@ -131,7 +132,7 @@ impl Engine {
                     return Ok(());
                 }
                 self.pass_marks(due);
-                // Observers are asked after every event.
+                // Observers are checked after every event.
                 let is_observed = self.fabric.observer.is_some();
                 self.next_stop = if is_observed { Instant::ZERO } else { self.next_mark.min(end) };
             }
@@ -140,7 +141,7 @@ impl Engine {
         }
     }
 
-    /// What is due happens, the first in the queue.
+    /// Processes the event that is due, which is the first in the queue.
     #[inline(always)]
     fn happen(&mut self, component: usize) -> Result<(), Stop> {
         let first_link = self.fabric.first_link;
@@ -154,7 +155,7 @@ impl Engine {
         self.link_event(link, is_queued)
     }
 
-    /// Stops at the first error that observers found.
+    /// Returns the first error that observers found, if any.
     fn look_out(&mut self) -> Result<(), Stop> {
         match &mut self.fabric.observer {
             None => Ok(()),
@@ -162,7 +163,7 @@ impl Engine {
         }
     }
 
-    /// Advances time, which must not go back or stand still.
+    /// Advances time. Fails if time would go back or stand still.
     #[inline]
     fn advance(&mut self, due: Instant, component: usize) -> Result<(), Stop> {
         if due > self.now {
@@ -194,9 +195,9 @@ impl Engine {
         Box::new(SimError::Livelock { at: self.now, events: self.at_once, component })
     }
 
-    /// One or more packets reach the far end of a link, and travel on as long as nothing else
-    /// happens: such events never enter the queue. The first event is the first in the queue, or
-    /// already in none.
+    /// One or more packets reach the far end of a link. They travel on while no other event comes
+    /// before: such events never enter the queue. The first event is the first in the queue, or, if
+    /// not `is_queued`, not in the queue.
     #[inline(always)]
     fn link_event(&mut self, mut index: usize, mut is_queued: bool) -> Result<(), Stop> {
         loop {
@@ -256,7 +257,8 @@ impl Engine {
         loop {
             match to {
                 Node::Router(router) => {
-                    // No later than now: each packet takes its place on the next link.
+                    // The horizon is now, so each packet is entered on the next link and goes no
+                    // further.
                     self.fabric.forward(now, router, parcel, now, (index, Instant::MAX));
                 }
                 Node::Host(host) if self.arrive(host, parcel) => reached = Some(host as usize),
@@ -280,7 +282,7 @@ impl Engine {
         }
     }
 
-    /// A packet reached a host. Returns whether it was for it.
+    /// A packet reached a host. Returns whether that is its destination.
     #[inline(always)]
     fn arrive(&mut self, host: u32, parcel: Parcel) -> bool {
         if parcel.to() != host || !self.fabric.is_simple {
@@ -321,7 +323,7 @@ impl Engine {
         true
     }
 
-    /// A host's timer, or its application's. What it returns is that of [`Self::drain`].
+    /// Runs a host's timer, or its application's. Returns the same as [`Self::drain`].
     fn host_event(&mut self, index: usize) -> Result<Option<u32>, Stop> {
         let timers = self.hosts[index].poll_timeouts();
         let due = timers[0].min(timers[1]);
@@ -339,8 +341,8 @@ impl Engine {
         self.drain(index)
     }
 
-    /// Lets a host send everything, then asks when to wake it. If the next event of all is one of
-    /// its link, it becomes the present, and the link is returned: the event is in no queue.
+    /// Lets a host send everything, then sets its next wake-up. If the next event of all is one of
+    /// its link, advances time to it and returns the link: that event is not in the queue.
     #[inline(always)]
     fn drain(&mut self, index: usize) -> Result<Option<u32>, Stop> {
         let now = self.now;
@@ -355,7 +357,7 @@ impl Engine {
         }
         host.feed(now);
         while transmit(now, host, fabric, addresses, at_once) {
-            // Room in the transport: the application may have more.
+            // There is room in the transport, and the application may have more data.
             if *at_once >= LIVELOCK || !host.feed(now) {
                 break;
             }
@@ -365,8 +367,8 @@ impl Engine {
         self.settle(index, due, uplink, life)
     }
 
-    /// A host has sent everything, and has its next timer at `due`. What it returns is that of
-    /// [`Self::drain`].
+    /// Sets the wake-up of a host that has sent everything and has its next timer at `due`. Returns
+    /// the same as [`Self::drain`].
     #[inline(always)]
     fn settle(
         &mut self,
@@ -379,7 +381,7 @@ impl Engine {
         let fabric = &mut self.fabric;
         let mut leaves = core::mem::replace(&mut fabric.leaves, Instant::MAX);
         if leaves == due && leaves != Instant::MAX {
-            // Of equals, the link comes first.
+            // At equal times, the link comes first.
             fabric.rearm(uplink as usize, leaves);
             leaves = Instant::MAX;
         }
@@ -404,7 +406,7 @@ impl Engine {
         Ok(None)
     }
 
-    /// As [`Self::drain`], where the event of a link is left to the queue.
+    /// Like [`Self::drain`], but leaves the next event of the link in the queue.
     #[cold]
     fn drain_later(&mut self, index: usize) -> Result<(), Stop> {
         let next_stop = core::mem::replace(&mut self.next_stop, Instant::ZERO);
@@ -413,7 +415,7 @@ impl Engine {
         Ok(())
     }
 
-    /// As [`Self::drain`], for a pair whose source wants to know what is delivered.
+    /// Like [`Self::drain`], for a pair whose source is notified of delivered data.
     #[inline(never)]
     fn drain_heard(&mut self, index: usize) -> Result<Option<u32>, Stop> {
         let arriving = self.hosts[index].path as usize ^ 1;
@@ -433,7 +435,7 @@ impl Engine {
         self.settle(index, host.poll_timeout(), host.uplink, host.life)
     }
 
-    /// Lets the application at this host offer what it has.
+    /// Lets the application at this host pass data to the transport.
     #[inline]
     fn feed(&mut self, index: usize) -> bool {
         let host = &mut self.hosts[index];
@@ -444,7 +446,7 @@ impl Engine {
         }
     }
 
-    /// Tells the source of the pair what arrived; returns how much.
+    /// Passes received data to the source of the pair. Returns the number of bytes.
     #[cold]
     fn tell(&mut self, index: usize) -> u64 {
         let speaker = sender_beside(index);
@@ -463,7 +465,7 @@ impl Engine {
         bytes
     }
 
-    /// Lets the application at a receiver answer.
+    /// Lets the application at a receiver send an answer.
     #[cold]
     fn answer(&mut self, index: usize) -> bool {
         let speaker = sender_beside(index);
@@ -474,7 +476,7 @@ impl Engine {
         taken
     }
 
-    /// Takes samples for recorders; everything before `until` has happened.
+    /// Takes the samples of recorders up to `until`. All events before `until` are done.
     #[cold]
     fn pass_marks(&mut self, until: Instant) {
         while self.next_mark <= until {
@@ -506,7 +508,7 @@ impl Engine {
         }
     }
 
-    /// Those of each flow's sender so far.
+    /// Congestion events of each flow's sender so far.
     fn congestion_events(&self) -> Vec<Option<u64>> {
         let of = |host: usize| self.hosts[host].transport.probe().congestion_events;
         self.senders.iter().map(|sender| sender.map(of)).collect()
@@ -524,7 +526,7 @@ impl Engine {
     }
 }
 
-/// Puts what a transport has to send on its host's link. Returns whether there was anything.
+/// Sends the packets that a transport has ready on its host's link. Returns whether there were any.
 #[inline(always)]
 fn transmit(
     now: Instant,
@@ -563,7 +565,7 @@ fn transmit(
     *at_once > before
 }
 
-/// Whether this is the IP address of a socket address.
+/// Whether a socket address has this IP address.
 #[inline]
 fn is_at(at: &SocketAddr, ip: &IpAddr) -> bool {
     match (at, ip) {
@@ -573,7 +575,7 @@ fn is_at(at: &SocketAddr, ip: &IpAddr) -> bool {
     }
 }
 
-/// The host with an address; no host has the number [`u32::MAX`].
+/// The host with an address, or [`u32::MAX`] if there is none.
 #[cold]
 fn look_up(ip: IpAddr, addresses: &BTreeMap<IpAddr, u32>) -> (IpAddr, u32) {
     (ip, addresses.get(&ip).copied().unwrap_or(u32::MAX))

@@ -1,4 +1,4 @@
-//! The event loop in step with a clock.
+//! The event loop, synchronized with a clock.
 
 use udccp_base::Instant;
 
@@ -8,14 +8,14 @@ use crate::hash::Kind;
 use crate::pace::{Pace, Turn};
 
 impl Engine {
-    /// As [`Engine::run`], but that each event waits for its time.
+    /// Like [`Engine::run`], but each event waits for its time.
     pub(crate) fn run_paced(&mut self, end: Instant, pace: &mut dyn Pace) -> Result<(), SimError> {
         self.go_paced(end, pace).map_err(|stop| *stop)?;
         self.finish(end)
     }
 
     fn go_paced(&mut self, end: Instant, pace: &mut dyn Pace) -> Result<(), Stop> {
-        // A packet never crosses the next link in the same turn: it would run ahead of the clock.
+        // A packet never crosses the next link in the same step: it would be ahead of the clock.
         self.next_stop = Instant::ZERO;
         loop {
             let (due, component) = self.fabric.events.earliest();
@@ -41,7 +41,7 @@ impl Engine {
         }
     }
 
-    /// A host has something to say that no event of the network caused.
+    /// A host has data to send that came from outside, not by an event of the network.
     fn input(&mut self, at: Instant, host: usize) -> Result<(), Stop> {
         self.advance(at, host)?;
         self.fabric.cost.events += 1;

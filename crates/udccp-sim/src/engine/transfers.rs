@@ -1,4 +1,4 @@
-//! Hosts whose transports come and go.
+//! Hosts whose transports exist only while their flow is active.
 
 use super::{Engine, Stop};
 use crate::error::SimError;
@@ -6,7 +6,7 @@ use crate::host::{Host, sender_beside};
 use crate::transfers::{Life, let_go};
 
 impl Engine {
-    /// The pair of this host starts: now it needs its transports.
+    /// Creates the transports of this host's pair, whose flow starts.
     #[cold]
     pub(super) fn begin(&mut self, index: usize) -> Result<(), Stop> {
         let (sender, flow) = (sender_beside(index), self.hosts[index].path as usize / 2);
@@ -18,8 +18,8 @@ impl Engine {
         maker.make(sender / 2, hosts).map_err(|what| Box::new(SimError::Config { what }))
     }
 
-    /// Lets the transports of this host's pair go, if it is over: nothing can come of them any
-    /// more but the end of a TIMEWAIT.
+    /// Frees the transports of this host's pair if its flow is over: all that could still happen is
+    /// the end of a TIMEWAIT.
     #[inline(never)]
     pub(super) fn end(&mut self, index: usize) {
         let sender = sender_beside(index);

@@ -1,4 +1,4 @@
-//! The event queue: who is next?
+//! The event queue: which component has the next event.
 
 mod wheel;
 
@@ -11,7 +11,7 @@ use wheel::{Event, NONE, Wheel};
 const COMPONENT_BITS: u32 = 24;
 const ORDER_BITS: u32 = 40;
 
-/// When, in which order of insertion, and whose. Equal times go by insertion.
+/// Time, order of insertion, and component of an event. Equal times are ordered by insertion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Key {
     due: Instant,
@@ -45,20 +45,20 @@ impl PartialOrd for Key {
     }
 }
 
-/// Places of the short list; a power of two, so that an index is masked instead of checked.
+/// Size of the short list: a power of two, since an index is masked instead of checked.
 const PLACES: usize = 32;
 
-/// One pending event per component. The next few events of all stand in a short sorted list, the
+/// One pending event per component. The next few events of all are in a short sorted list, the
 /// others in a timing wheel. Nearly every change is to one of the next few: a packet that leaves a
-/// link sets two events at most, both due within a packet's time or so, while the timers of hosts
-/// stay far off. So a change costs a few steps in the short list, however many components there
-/// are.
+/// link sets at most two events, both due within about a packet's time, while the timers of hosts
+/// are far away. So a change costs a few steps in the short list, whatever the number of
+/// components.
 #[derive(Debug)]
 pub(crate) struct EventQueue {
-    /// The next events, latest first, each before all that are in `far`. The first place is never
-    /// used, so that a search ends there.
+    /// The next events, latest first, each before all that are in `far`. The first entry is always
+    /// [`NEVER`], and stops a search.
     near: [Key; PLACES],
-    /// Places used, the first one included.
+    /// Entries used, including the first.
     len: usize,
     far: Wheel,
     /// The event of each component.
@@ -67,7 +67,7 @@ pub(crate) struct EventQueue {
 }
 
 impl EventQueue {
-    /// Most components that a queue can have.
+    /// Maximum number of components that a queue can have.
     pub(crate) const MAX_COMPONENTS: usize = 1 << COMPONENT_BITS;
 
     /// A queue for components `0..count`, none of them with an event.
@@ -76,21 +76,21 @@ impl EventQueue {
         Self { near: [NEVER; PLACES], len: 1, far: Wheel::default(), events, inserted: 0 }
     }
 
-    /// The next event: when, and whose; at [`Instant::MAX`] for none.
+    /// Time and component of the next event; [`Instant::MAX`] if there is none.
     #[inline]
     pub(crate) fn earliest(&self) -> (Instant, usize) {
         let key = self.near[self.len.wrapping_sub(1) % PLACES];
         (key.due, key.component())
     }
 
-    /// When the event of `component` is due; [`Instant::MAX`] for none.
+    /// When the event of `component` is due; [`Instant::MAX`] if it has none.
     #[inline]
     pub(crate) fn due(&self, component: usize) -> Instant {
         self.events[component].key.due
     }
 
-    /// Replaces the event of `component` by one at `due`; [`Instant::MAX`] for none. An unchanged
-    /// time keeps its place among its equals.
+    /// Replaces the event of `component` by one at `due`, or removes it for [`Instant::MAX`]. If
+    /// the time is unchanged, so is its order among events of the same time.
     #[inline]
     pub(crate) fn set(&mut self, component: usize, due: Instant) {
         if self.events[component].key.due != due {
@@ -98,7 +98,7 @@ impl EventQueue {
         }
     }
 
-    /// The event of `component` comes behind all others of its time.
+    /// Moves the event of `component` behind all others of its time.
     #[cold]
     pub(crate) fn put_last(&mut self, component: usize) {
         let due = self.due(component);
@@ -106,7 +106,7 @@ impl EventQueue {
         self.set(component, due);
     }
 
-    /// As [`Self::set`] for the component whose event is the first of all.
+    /// Like [`Self::set`], for the component whose event is the first of all.
     #[inline(always)]
     pub(crate) fn set_first(&mut self, component: usize, due: Instant) {
         debug_assert_eq!(self.earliest(), (self.events[component].key.due, component));
@@ -128,7 +128,7 @@ impl EventQueue {
     fn replace(&mut self, component: usize, due: Instant) {
         let old = self.events[component].key;
         if old.due != Instant::MAX {
-            // Mostly it is the first, which just happened.
+            // Usually it is the first, which has just been processed.
             if old.order == self.near[self.len.wrapping_sub(1) % PLACES].order {
                 self.len -= 1;
             } else {
@@ -145,7 +145,7 @@ impl EventQueue {
         }
     }
 
-    /// Takes the event of a component out.
+    /// Removes the event of a component.
     fn remove(&mut self, component: usize, old: Key) {
         let latest = self.near[1];
         if self.len == 1 || old > latest {
@@ -160,10 +160,11 @@ impl EventQueue {
         self.len -= 1;
     }
 
-    /// Enters an event; a new one comes after all others of the same time.
+    /// Inserts an event, after all others of the same time.
     #[inline(always)]
     fn insert(&mut self, component: usize, due: Instant) {
-        // 2^40 insertions are days of processor time; beyond that equals go by component.
+        // 2^40 insertions take days. Beyond that, the counter wraps, and the order of equal times
+        // changes.
         self.inserted = (self.inserted + 1) & ((1 << ORDER_BITS) - 1);
         let key = Key { due, order: self.inserted << COMPONENT_BITS | component as u64 };
         self.events[component].key = key;
@@ -177,7 +178,7 @@ impl EventQueue {
         self.len += 1;
         loop {
             let later = self.near[at.wrapping_sub(1) % PLACES];
-            // The first place is never, and so later than all.
+            // The first entry is `NEVER`, and so later than all.
             if later.due > due {
                 break;
             }
@@ -187,7 +188,7 @@ impl EventQueue {
         self.near[at % PLACES] = key;
     }
 
-    /// The latest half of the short list goes to the others.
+    /// Moves the later half of the short list to the wheel.
     #[cold]
     fn make_room(&mut self) {
         for key in &self.near[1..PLACES / 2] {
@@ -197,7 +198,7 @@ impl EventQueue {
         self.len -= PLACES / 2 - 1;
     }
 
-    /// The short list is empty: the next few of the others come in.
+    /// The short list is empty: moves the next few events from the wheel to it.
     #[cold]
     fn refill(&mut self) {
         let mut first = [NEVER; PLACES / 2];
@@ -213,7 +214,7 @@ impl EventQueue {
                 if count < first.len() {
                     count += 1;
                 } else {
-                    // No room: the latest goes back.
+                    // No room: the latest goes back to the wheel.
                     let latest = key.max(first[count - 1]);
                     self.far.push(latest.component() as u32, &mut self.events);
                     if latest == key {
@@ -262,7 +263,7 @@ mod tests {
     }
 
     impl EventQueue {
-        /// The short list is sorted, and all in it is before all that is not.
+        /// Checks that the short list is sorted, and that its events are before all others.
         fn check(&self) {
             assert_eq!(self.near[0], NEVER);
             let near = &self.near[1..self.len];

@@ -1,13 +1,13 @@
-//! Events that are not soon: a hierarchical timing wheel (G. Varghese and T. Lauck, "Hashed and
-//! Hierarchical Timing Wheels", 1987).
+//! Events that are not among the next: a hierarchical timing wheel (G. Varghese and T. Lauck,
+//! "Hashed and Hierarchical Timing Wheels", 1987).
 
 use udccp_base::Instant;
 
 use super::Key;
 
-/// Nanoseconds of a tick, as a power of two: 16 us.
+/// Length of a tick in nanoseconds, as a power of two: 16 us.
 const TICK_BITS: u32 = 14;
-/// Slots of a level, as a power of two: as many as a word has bits.
+/// Slots per level, as a power of two: as many as a word has bits.
 const SLOT_BITS: u32 = 6;
 const SLOTS: usize = 1 << SLOT_BITS;
 const LEVELS: usize = (u64::BITS - TICK_BITS).div_ceil(SLOT_BITS) as usize;
@@ -15,7 +15,7 @@ const LEVELS: usize = (u64::BITS - TICK_BITS).div_ceil(SLOT_BITS) as usize;
 /// No component.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// The event of a component, and its neighbours in the list of its slot, if it is in one.
+/// The event of a component, and its neighbours in the list of a slot, if it is in one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Event {
     pub(super) key: Key,
@@ -29,17 +29,17 @@ impl Event {
     }
 }
 
-/// Events by time: those in the same 64 ticks as the base have a slot a tick, those in the same
-/// 64^2 a slot for 64 ticks, and so on. So an event is moved to a lower level a few times, and
-/// entering or removing one costs the same however many there are.
+/// Events by time. Those in the same 64 ticks as the base have one slot per tick, those in the same
+/// 64^2 ticks one per 64 ticks, and so on. An event is moved to a lower level at most a few times.
+/// Inserting or removing one costs the same for any number of events.
 #[derive(Debug)]
 pub(super) struct Wheel {
     /// The first component in the list of each slot.
     heads: [u32; LEVELS * SLOTS],
-    /// A bit for each slot of a level with events, and for each level with such slots.
+    /// One bit for each slot of a level that has events, and one for each level with such slots.
     slots: [u64; LEVELS],
     levels: u32,
-    /// The tick of the slot that was taken last. No event is in a slot before it.
+    /// The tick of the slot that was taken last. No event is in an earlier slot.
     base: u64,
 }
 
@@ -55,8 +55,8 @@ impl Wheel {
         self.levels == 0
     }
 
-    /// Level and slot of an event. They stay the same until the base reaches the slot. One before
-    /// the base is as good in the slot of the base, which is the first.
+    /// Level and slot of an event. They stay the same until the base reaches the slot. An event
+    /// before the base can go in the slot of the base, which is the first.
     #[inline]
     fn slot_of(&self, due: Instant) -> (usize, usize) {
         let tick = (due.as_nanos() >> TICK_BITS).max(self.base);
@@ -64,7 +64,7 @@ impl Wheel {
         (level as usize, (tick >> (level * SLOT_BITS)) as usize % SLOTS)
     }
 
-    /// Enters the event of a component.
+    /// Inserts the event of a component.
     #[inline(never)]
     pub(super) fn push(&mut self, component: u32, events: &mut [Event]) {
         let event = &mut events[component as usize];
@@ -78,7 +78,7 @@ impl Wheel {
         self.levels |= 1 << level;
     }
 
-    /// Takes the event of a component out.
+    /// Removes the event of a component.
     pub(super) fn remove(&mut self, component: u32, events: &mut [Event]) {
         let Event { key, next, before } = events[component as usize];
         if next != NONE {
@@ -126,7 +126,7 @@ impl Wheel {
     }
 }
 
-/// The component that follows in a list.
+/// The next component in a list.
 #[inline]
 pub(super) fn after(component: u32, events: &[Event]) -> u32 {
     events[component as usize].next
@@ -134,7 +134,7 @@ pub(super) fn after(component: u32, events: &[Event]) -> u32 {
 
 #[cfg(test)]
 impl Wheel {
-    /// All events in it.
+    /// All events in the wheel.
     pub(super) fn keys(&self, events: &[Event]) -> Vec<Key> {
         let mut keys = Vec::new();
         for (place, &head) in self.heads.iter().enumerate() {
