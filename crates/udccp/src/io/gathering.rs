@@ -4,23 +4,23 @@ use std::ops::RangeInclusive;
 
 use udccp_base::Duration;
 
-/// Who took the processor for longer than this is not who sends, but computes.
+/// A thread that takes the processor for longer than this computes; it does not send.
 const LONG: Duration = Duration::from_millis(1);
-/// Reads that do not wait after a wait that did not pay: the more of these, the more.
+/// Reads without a wait after a wait that did not pay off. The number doubles each time.
 const SKIPS: RangeInclusive<u32> = 16..=1024;
 
-/// Whether a read of data in bulk waits until others have had the processor. The first packet of
-/// many wakes the reader, which takes the processor from who delivers them: a sender on this host,
-/// or the kernel's thread for arriving packets. If that one finishes first, one wake-up, one read
-/// and one acknowledgement do for all.
+/// Decides whether a read of bulk data first lets other threads run. The first packet of many wakes
+/// the reader, which takes the processor from the thread that delivers them: a sender on this host,
+/// or the kernel's thread for arriving packets. If that thread finishes first, all packets together
+/// need only one wake-up, one read and one acknowledgement.
 #[derive(Debug, Default)]
 pub(super) struct Gathering {
     is_bulk: bool,
-    /// How long the next read has waited.
+    /// How long the reader waited before the next read.
     waited: Option<Duration>,
     /// Reads that do not wait, before one does again.
     skips: u32,
-    /// Such reads after the last wait that did not pay, halved by each that does.
+    /// The value of `skips` after the last wait that did not pay off; halved by each that does.
     last_skips: u32,
 }
 
@@ -32,12 +32,12 @@ impl Gathering {
         is_due
     }
 
-    /// It was waited for so long.
+    /// The reader waited this long.
     pub(super) fn waited(&mut self, time: Duration) {
         self.waited = Some(time);
     }
 
-    /// A read has filled this many buffers; `is_bulk` where they hold much, and no more is there.
+    /// A read has filled this many buffers. `is_bulk`: they hold much, and no more is there.
     pub(super) fn note(&mut self, filled: usize, is_bulk: bool) {
         self.is_bulk = is_bulk;
         match self.waited.take() {

@@ -85,8 +85,8 @@ impl Receiver {
         count == self.offered && (self.offered > 1 || BATCH_SIZE == 1)
     }
 
-    /// Before the first read of a turn: if the last read brought much, lets other threads run first,
-    /// because they may deliver more.
+    /// Before the first read of a turn: if the last read brought much, lets other threads run
+    /// first, because they may deliver more.
     pub(crate) fn let_gather(&mut self, now: impl Fn() -> Instant) {
         if self.gathering.is_due() {
             let before = now();
@@ -157,8 +157,8 @@ impl Receiver {
         }
     }
 
-    /// Gives the first `count` slots buffers. Not before they are offered: by then those that were
-    /// handed over have mostly been read, and are still in the processor's cache.
+    /// Gives buffers to the first `count` slots. This happens just before a read: by then most
+    /// buffers that were handed over have been read, and are still in the processor's cache.
     fn fill_slots(&mut self, count: usize) {
         self.slots.resize_with(count.max(self.slots.len()), BytesMut::new);
         for i in 0..count {

@@ -28,12 +28,12 @@ impl AckOfAck {
 
     //= 4341-6.2-1
     //= 4341-6.2-2
-    /// Whether the peer should have an Ack Number now: twice a window.
+    /// Whether the peer should get an Ack Number now: twice per window.
     pub(super) fn is_wanted(&self, cwnd: u32) -> bool {
         self.owed && self.since + 1 >= (cwnd / 2).min(LONGEST_STRETCH)
     }
 
-    /// Whether so many data packets have left since one had an Ack Number.
+    /// Whether at least `packets` data packets were sent since the last Ack Number.
     pub(super) fn has_left(&self, packets: u32) -> bool {
         self.since >= packets
     }

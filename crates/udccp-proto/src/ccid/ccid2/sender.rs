@@ -50,7 +50,7 @@ pub struct Ccid2Sender {
     /// A timeout has removed all packets before this one from the pipe.
     pipe_floor: Option<Seqno>,
     pub(super) last_sent: Option<Seqno>,
-    /// Acknowledgements of packets from here on may give the next round-trip time sample.
+    /// The next round-trip time sample must acknowledge this packet or a later one.
     next_sample: Option<Seqno>,
     pub(super) in_flight_limit: u64,
     timer: MaybeInstant,
@@ -258,8 +258,8 @@ impl Ccid2Sender {
         self.trains.on_full();
     }
 
-    /// Whether a long train is to end with an Ack. It is shorter than data, so it leaves with the
-    /// train in one write; a DataAck is longer, and would cut the train in two.
+    /// Whether a long train should end with an Ack. An Ack is shorter than data, so it is sent in
+    /// the same write. A DataAck is longer, and would split the train.
     #[inline]
     pub(crate) fn wants_ack_after_data(&self) -> bool {
         self.ack_of_ack.is_wanted(self.window.cwnd()) && self.ack_of_ack_ends_train()
@@ -269,7 +269,7 @@ impl Ccid2Sender {
         self.trains.most().is_some_and(|most| self.ack_of_ack.has_left(most))
     }
 
-    /// When the next of its timers fires.
+    /// The time of the next timer.
     #[inline]
     pub(crate) fn next_wake(&self) -> MaybeInstant {
         self.timer.earlier(self.pacing_wake)

@@ -24,9 +24,10 @@ pub(super) struct Trains {
     fills: bool,
     /// The time at which the free part of the window is used even if it is small.
     until: MaybeInstant,
-    /// What the window has room for is not worth a train, and waits for acknowledgements.
+    /// Whether the free part of the window, which is too small for a train, waits for
+    /// acknowledgements.
     rests: bool,
-    /// A paced train leaves.
+    /// Whether a paced train is being sent.
     paces: bool,
 }
 
@@ -50,13 +51,13 @@ impl Trains {
         self.most > 1
     }
 
-    /// Packets of a train at most, where there are trains.
+    /// The most packets of a train; `None` without trains.
     #[inline]
     pub(super) fn most(&self) -> Option<u32> {
         self.are_on().then_some(self.most)
     }
 
-    /// Whether what the window has room for leaves at once.
+    /// Whether packets that fit into the window are sent at once.
     #[inline]
     pub(super) fn fill(&self) -> bool {
         !self.are_on() || self.fills
@@ -67,14 +68,14 @@ impl Trains {
         (self.fills, self.until) = (false, MaybeInstant::NONE);
     }
 
-    /// Packets for which a window of `cwnd` packets is used again.
+    /// The number of free packets from which on a window of `cwnd` packets is used again.
     #[inline]
     fn worth(&self, cwnd: u32) -> u64 {
         (cwnd / WINDOW_PARTS).min(self.most).into()
     }
 
-    /// A train has left, and the window has room for `room` packets more. Whether these wait until
-    /// acknowledgements make a train of them.
+    /// A train was sent, and `room` packets of the window are free. Returns whether they wait until
+    /// acknowledgements free enough for another train.
     pub(super) fn rest(&mut self, room: u64, cwnd: u32) -> bool {
         self.rests = self.are_on() && self.fills && room > 0 && room < self.worth(cwnd);
         if self.rests {
@@ -83,14 +84,14 @@ impl Trains {
         self.rests
     }
 
-    /// Whether room for `room` packets waits for more.
+    /// Whether `room` free packets of the window still wait for more.
     #[inline]
     pub(super) fn is_resting(&mut self, room: u64, cwnd: u32) -> bool {
         self.rests &= room < self.worth(cwnd);
         self.rests
     }
 
-    /// The window of `cwnd` packets has room for `room`; when to use it, if not now.
+    /// `room` packets of a window of `cwnd` are free. Returns when to use them; `None` for now.
     pub(super) fn wait_for_room(
         &mut self,
         now: Instant,

@@ -171,12 +171,12 @@ impl Window {
         }
     }
 
-    /// Packets up to `last` are all that the window is used for until an acknowledgement comes.
+    /// The window counts as full with the packets up to `last`, until an acknowledgement arrives.
     pub(super) fn on_filled(&mut self, last: Seqno) {
         self.filled = Some(last);
     }
 
-    /// A data packet left, and `pipe` packets are in the network.
+    /// A data packet was sent, and now `pipe` packets are in the network.
     #[inline]
     pub(super) fn on_sent(&mut self, now: Instant, packet: &SentInfo, pipe: u32, rto: Duration) {
         let cwnd = self.cwnd();

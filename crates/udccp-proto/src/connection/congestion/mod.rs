@@ -175,7 +175,7 @@ impl CongestionControl {
         matches!(&self.tx, Some(SenderHalf::Ccid2(tx)) if tx.may_follow())
     }
 
-    /// A train of packets is full, and `waiting` more wait.
+    /// A train is full, and `waiting` more packets are in the send queue.
     #[inline]
     pub(super) fn end_train(&mut self, waiting: usize) {
         if let Some(SenderHalf::Ccid2(tx)) = &mut self.tx {
@@ -183,7 +183,7 @@ impl CongestionControl {
         }
     }
 
-    /// Whether at this very instant the sender half was asked, and data has to wait.
+    /// Whether the sender half, asked at this very instant, let no data be sent.
     #[inline]
     pub(super) fn is_blocked(&self, now: Instant) -> bool {
         self.kept_at == MaybeInstant::some(now)

@@ -52,7 +52,7 @@ impl Connection {
             && (follows && self.cc.may_follow() || self.cc.may_send(now, size as u32))
     }
 
-    /// Where the train is full, what the window still has room for may wait for a train of its own.
+    /// If the train is full, the free part of the window may wait for a train of its own.
     fn end_train(&mut self, train: &impl Train) {
         let next = self.send.queue().next_len();
         if next.is_some_and(|size| !train.takes(DataRun::HEADER_LEN + size)) {
@@ -60,8 +60,8 @@ impl Connection {
         }
     }
 
-    /// What all packets of a run have in their headers; `None` where the next packet may be
-    /// something else than Data without options on the way of `like`.
+    /// The common header of all packets of a run. Returns `None` if the next packet may be anything
+    /// but Data without options on the same path as `like`.
     fn run_template(&mut self, now: Instant, like: &Datagram) -> Option<DataTemplate> {
         let tuple = &self.who.tuple;
         let is_data = !self.send.queue().is_empty() && self.state == State::Open;
