@@ -3,12 +3,16 @@
 mod common;
 
 use std::fs::File;
+#[cfg(target_os = "linux")]
+use std::io::Write;
 use std::net::{SocketAddr, UdpSocket};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use common::{Background, noise, perf_server, temporary, udccp, wait_until_bound};
 use serde_json::Value;
+#[cfg(target_os = "linux")]
+use udccp_netns::{Namespace, RoutedPair, Tables, interface};
 use udccp_testkit::ports;
 
 /// Starts a listening `udccp cat` that reads `from` and writes to `to`. Returns it with its port.
@@ -99,6 +103,47 @@ fn files_go_both_ways_at_once() {
     assert!(server.wait_with_output().unwrap().status.success());
     assert!(client.stdout == a, "what the server sent differs");
     assert!(std::fs::read(got.path()).unwrap() == b, "what the client sent differs");
+}
+
+/// Starts a `udccp cat --json` on a host.
+#[cfg(target_os = "linux")]
+fn cat_on(host: &Namespace, args: &[&str], to: Stdio) -> Background {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_udccp"));
+    command.args(["cat", "--json"]).args(args).stdout(to);
+    command.stdin(Stdio::piped()).stderr(Stdio::piped());
+    Background { child: host.run(move || command.spawn()).unwrap() }
+}
+
+/// Regression: the sender gave up without a word, and both sides waited for ever.
+#[cfg(target_os = "linux")]
+#[test]
+fn where_the_path_becomes_narrower_messages_become_shorter() {
+    let Ok(hosts) = RoutedPair::new() else {
+        eprintln!("skipped: this system lets us make no network namespace");
+        return;
+    };
+    let (first, then, got) = (noise(140_000), noise(8_000_000), temporary(b""));
+    let to = File::create(got.path()).unwrap().into();
+    let mut server = cat_on(&hosts.server, &["-l", "0", "-r"], to);
+    let line = server.wait_for("listening on DCCP port");
+    let (_, port) = line.rsplit_once(':').expect("a UDP port");
+    let mut client = cat_on(&hosts.client, &["10.2.0.1", port], Stdio::piped());
+    let mut input = client.child.stdin.take().unwrap();
+    input.write_all(&first).unwrap();
+    while std::fs::read(got.path()).unwrap().len() < first.len() {
+        std::thread::yield_now();
+    }
+    hosts.client.run(|| Tables::open()?.set_mtu(interface("eth0")?, 1000)).unwrap();
+    input.write_all(&then).unwrap();
+    drop(input);
+    let (code, _, sent) = client.output();
+    // What was queued when the MTU fell is lost.
+    assert!(matches!(code, Some(0 | 3)), "{sent}");
+    let sent = &report(sent.as_bytes())["sent"];
+    assert_eq!(sent["bytes"], (first.len() + then.len()) as u64);
+    assert_eq!(server.child.wait().unwrap().code(), Some(0));
+    let received = std::fs::read(got.path()).unwrap();
+    assert!(received.ends_with(&then[then.len() / 2..]), "{sent}");
 }
 
 #[test]

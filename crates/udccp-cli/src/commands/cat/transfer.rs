@@ -139,9 +139,9 @@ fn send_input(connection: &Connection, framing: Framing, progress: &Progress) ->
             .hint("redirect it from a file or a pipe, or use --recv-only")
     };
     while let Some(batch) = input.next_batch().map_err(unreadable)? {
-        let (messages, bytes) = (batch.len() as u64, batch.iter().map(|m| m.len() as u64).sum());
-        match connection.send_batch(batch) {
-            Ok(()) => {}
+        let bytes = batch.iter().map(|m| m.len() as u64).sum();
+        let messages = match send_fitting(connection, batch) {
+            Ok(messages) => messages,
             Err(Error::Closed) => {
                 return Err(Failure::new(
                     Exit::ConnectionLost,
@@ -150,11 +150,41 @@ fn send_input(connection: &Connection, framing: Framing, progress: &Progress) ->
                 .hint("the peer may have been stopped, or its output was closed"));
             }
             Err(e) => return Err(e.into()),
-        }
+        };
         progress.messages.fetch_add(messages, Ordering::AcqRel);
         progress.bytes.fetch_add(bytes, Ordering::AcqRel);
     }
     Ok(())
+}
+
+/// Sends messages, and cuts those that no longer fit into one packet because the path's MTU has
+/// fallen. Returns how many messages it sent.
+fn send_fitting(connection: &Connection, batch: Vec<Bytes>) -> Result<u64, Error> {
+    let mut sent = batch.len();
+    let mut rest = batch.into_iter();
+    loop {
+        let mut taken = Bytes::new();
+        match connection.send_batch(rest.by_ref().inspect(|message| taken = message.clone())) {
+            Err(Error::MessageTooLarge { max, .. }) => {
+                sent -= rest.len() + 1;
+                rest = cut(std::iter::once(taken).chain(rest), max).into_iter();
+                sent += rest.len();
+            }
+            done => return done.map(|()| sent as u64),
+        }
+    }
+}
+
+/// Cuts messages that are longer than `max` bytes.
+fn cut(messages: impl Iterator<Item = Bytes>, max: usize) -> Vec<Bytes> {
+    let mut all = Vec::new();
+    for mut message in messages {
+        while message.len() > max {
+            all.push(message.split_to(max));
+        }
+        all.push(message);
+    }
+    all
 }
 
 /// Waits until the peer has reported what it received, and records the number.
