@@ -156,6 +156,36 @@ fn acknowledgements_do_not_wait_once_the_reader_has_caught_up() {
     }
 }
 
+/// Regression: each message of one end took the acknowledgement along with which the other end went
+/// on sending, and all were dropped.
+#[test]
+fn nothing_is_lost_while_both_ends_send_and_neither_reads() {
+    let mut net = Net::new(2);
+    net.delay = Duration::from_micros(50);
+    net.spacing = Duration::from_micros(10);
+    let mut pair = Pair::connected_with(net, ConnectionConfig::default());
+    let mut next = [0; 2];
+    for round in 0..10_000 {
+        pump(&mut pair, CLIENT, &mut next[CLIENT], u32::MAX);
+        if round > 100 {
+            pump(&mut pair, SERVER, &mut next[SERVER], u32::MAX);
+        }
+        pair.pass(ms(1));
+    }
+    for end in [CLIENT, SERVER] {
+        let c = pair.stats(end).counters;
+        assert!(c.acks_held > 0, "{c:?}");
+        assert!(c.drops.receive_queue_full <= 1, "{c:?}");
+    }
+    // Once they read, all goes on.
+    for end in [CLIENT, SERVER] {
+        assert!(!pair.received(end).is_empty());
+    }
+    let before = pair.stats(CLIENT).counters.data_packets_received;
+    pair.pass(ms(1000));
+    assert!(pair.stats(CLIENT).counters.data_packets_received > before);
+}
+
 #[test]
 fn a_reader_that_stalls_for_an_hour_loses_neither_data_nor_the_connection() {
     let mut net = Net::new(3);

@@ -3,6 +3,7 @@
 use udccp_base::{Datagram, Duration, Instant};
 use udccp_wire::Seqno;
 
+use super::super::recv_side::Pressure;
 use super::super::timers::Timer;
 use super::super::{Connection, Ctx};
 use crate::ccid::Feedback;
@@ -120,10 +121,11 @@ impl Connection {
         if self.outbox.ack || self.negotiation.has_due(ctx.now) {
             return true;
         }
-        if self.cc.wants_ack_of_ack() {
+        if self.cc.wants_ack_of_ack() && self.recv.pressure() < Pressure::Mark {
             return true;
         }
-        let owed = self.cc.feedback(ctx.now) != Feedback::None;
+        // It acknowledges data as well, and would have the peer send what finds no room.
+        let owed = self.cc.wants_ack_of_ack() || self.cc.feedback(ctx.now) != Feedback::None;
         owed && !self.feedback_is_held(ctx.now)
     }
 
