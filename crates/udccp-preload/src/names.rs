@@ -174,17 +174,27 @@ unsafe fn receive_from(
 ) -> Raw {
     let mut pieces = one(piece.0, piece.1);
     let mut message = MsgHdr::of(pieces.as_mut_ptr(), 1);
-    if !name.is_null() && !name_len.is_null() {
+    if name.is_null() {
         // SAFETY: the caller's promise.
-        (message.name, message.name_len) = (name, unsafe { *name_len });
+        return unsafe { receive::receive(s, &mut message, flags) };
     }
     // SAFETY: the caller's promise.
+    let room = if name_len.is_null() { 0 } else { unsafe { *name_len } };
+    // Linux looks at the length only when a message has been taken.
+    let is_wrong = room.cast_signed() < 0;
+    (message.name, message.name_len) = (name, if is_wrong { 0 } else { room });
+    // SAFETY: the caller's promise.
     let result = unsafe { receive::receive(s, &mut message, flags) };
-    if result >= 0 && !name_len.is_null() {
-        // SAFETY: the caller's promise.
-        unsafe { *name_len = message.name_len };
+    match result {
+        0.. if name_len.is_null() => -(EFAULT as Raw),
+        0.. if is_wrong => -(EINVAL as Raw),
+        0.. => {
+            // SAFETY: the caller's promise.
+            unsafe { *name_len = message.name_len };
+            result
+        }
+        _ => result,
     }
-    result
 }
 
 /// `read`. With length 0, it does not check the socket, as in Linux.

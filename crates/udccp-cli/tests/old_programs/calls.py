@@ -295,6 +295,24 @@ def test_names_need_a_length():
         assert polled(client, select.POLLIN, 20_000) & select.POLLHUP
 
 
+def test_recvfrom_writes_an_address_only_where_one_is_wanted():
+    libc = ctypes.CDLL(None, use_errno=True)
+    a, b = pair()
+    data, name = ctypes.create_string_buffer(8), ctypes.create_string_buffer(16)
+    length = ctypes.c_int(77)
+    a.send(b"one")
+    assert libc.recvfrom(b.fileno(), data, 8, 0, None, ctypes.byref(length)) == 3
+    assert length.value == 77
+    # The message is lost, as in Linux.
+    length.value = -1
+    for wrong, number in [(ctypes.byref(length), errno.EINVAL), (None, errno.EFAULT)]:
+        a.send(b"two")
+        result = libc.recvfrom(b.fileno(), data, 8, 0, name, wrong)
+        assert (result, ctypes.get_errno()) == (-1, number), (result, number)
+    a.send(b"three")
+    assert b.recv(8) == b"three"
+
+
 def test_calls_of_files_at_no_place():
     a, b = pair()
     a.send(b"first")
