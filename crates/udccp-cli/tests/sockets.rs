@@ -117,6 +117,7 @@ fn cat_on(host: &Namespace, args: &[&str], to: Stdio) -> Background {
 /// Regression: the sender gave up without a word, and both sides waited for ever.
 #[cfg(target_os = "linux")]
 #[test]
+#[expect(clippy::print_stderr, reason = "a test that skips says so")]
 fn where_the_path_becomes_narrower_messages_become_shorter() {
     let Ok(hosts) = RoutedPair::new() else {
         eprintln!("skipped: this system lets us make no network namespace");
