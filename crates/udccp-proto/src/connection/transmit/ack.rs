@@ -4,6 +4,7 @@ use udccp_base::{Datagram, Instant};
 use udccp_wire::Seqno;
 
 use super::super::ack_state::Hold;
+use super::super::recv_side::Pressure;
 use super::super::{Connection, Ctx};
 use crate::ccid::Feedback;
 
@@ -64,13 +65,14 @@ impl Connection {
 
     #[inline(always)]
     fn ack_is_due(&mut self, now: Instant) -> bool {
-        if self.outbox.ack
-            || self.negotiation.take_packet_request(now)
-            || self.cc.wants_ack_after_data()
-        {
+        if self.outbox.ack || self.negotiation.take_packet_request(now) {
             return true;
         }
-        let due = self.cc.feedback(now) == Feedback::Due;
+        let ends_train = self.cc.wants_ack_after_data();
+        if ends_train && self.recv.pressure() < Pressure::Mark {
+            return true;
+        }
+        let due = ends_train || self.cc.feedback(now) == Feedback::Due;
         due && !self.feedback_is_held(now)
     }
 

@@ -124,7 +124,7 @@ impl Connection {
         if self.cc.wants_ack_of_ack() && self.recv.pressure() < Pressure::Mark {
             return true;
         }
-        // It acknowledges data as well, and would have the peer send what finds no room.
+        // It would acknowledge data as well, and the peer would send more than there is room for.
         let owed = self.cc.wants_ack_of_ack() || self.cc.feedback(ctx.now) != Feedback::None;
         owed && !self.feedback_is_held(ctx.now)
     }
