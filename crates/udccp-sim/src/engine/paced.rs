@@ -46,6 +46,6 @@ impl Engine {
         self.advance(at, host)?;
         self.fabric.cost.events += 1;
         self.fabric.hash.log(at, host, Kind::Wake, 0);
-        self.drain(host).map(|_| ())
+        self.drain_later(host)
     }
 }

@@ -117,11 +117,7 @@ impl EventQueue {
         if self.len == 1 {
             self.refill();
         }
-        if due == Instant::MAX {
-            self.events[component].key = NEVER;
-        } else {
-            self.insert(component, due);
-        }
+        self.put(component, due);
     }
 
     #[inline(never)]
@@ -138,6 +134,12 @@ impl EventQueue {
                 self.refill();
             }
         }
+        self.put(component, due);
+    }
+
+    /// Gives a component that has no event one at `due`, or none for [`Instant::MAX`].
+    #[inline(always)]
+    fn put(&mut self, component: usize, due: Instant) {
         if due == Instant::MAX {
             self.events[component].key = NEVER;
         } else {
