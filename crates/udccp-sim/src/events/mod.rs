@@ -264,6 +264,22 @@ mod tests {
         assert_eq!((q.due(4), q.due(3)), (at(10), Instant::MAX));
     }
 
+    #[test]
+    fn an_event_moved_last_comes_after_all_of_its_time_and_before_later_ones() {
+        let mut q = EventQueue::new(3);
+        for (component, ns) in [(0, 10), (1, 10), (2, 11)] {
+            q.set(component, at(ns));
+        }
+        q.put_last(0);
+        let mut order = Vec::new();
+        while q.earliest().0 != Instant::MAX {
+            let (due, component) = q.earliest();
+            order.push((component, due));
+            q.set(component, Instant::MAX);
+        }
+        assert_eq!(order, [(1, at(10)), (0, at(10)), (2, at(11))]);
+    }
+
     impl EventQueue {
         /// Checks that the short list is sorted, and that its events are before all others.
         fn check(&self) {
