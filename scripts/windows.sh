@@ -49,16 +49,16 @@ sed -i 's/">=0.52, <=0.61"/"0.61"/' "$folder/quinn-udp/Cargo.toml"
 
 # Wine loses ECN marks, and reports a relay's closed port to the runtime in a way that never clears.
 skip=(--skip marks_are_seen_on_loopback --skip a_batch_arrives_as_the_datagrams_that_went_in
-    --skip what_goes_to_one_place_leaves_in_order_whatever_its_marks
-    --skip whatever_calls_are_made_or_given_up_all_is_accounted_for
+    --skip packets_to_one_address_keep_their_order_across_ecn_marks
+    --skip random_calls_and_cancellations_account_for_every_message
     # These need a receive buffer of megabytes, which Wine only gets from the kernel.
-    --skip connections_work_from_many_threads --skip beside_one_that_reads_batches
+    --skip connections_work_from_many_threads --skip other_tasks_run_beside_a_batch_reader
     --skip messages_go_both_ways_and_close_delivers_the_queue
-    --skip what_waits_behind_a_blocked_socket_is_bounded_and_counted
+    --skip queue_behind_a_blocked_socket_is_bounded_and_counted
     --skip one_hundred_thousand_messages_arrive_whole_and_in_order
     # Paths have other separators there, and system errors other texts.
     --skip a_csv_file_of_a_spreadsheet_is_read --skip a_missing_file_is_named --skip missing_reference
-    --skip what_is_wrong_in_the_file_is_told --skip a_trace_that_is_)
+    --skip errors_in_the_kept_file_are_reported --skip a_trace_that_is_)
 # The patch changes the lock file, which other builds may be reading. So this build has its own, in
 # a folder with links to everything else. The folder and its build are kept.
 root=$PWD

@@ -142,7 +142,7 @@ impl Engine {
             if let Some(alert) = records::clear_alert(packet) {
                 return Err(Error::PeerAlert(alert));
             }
-            if !records::tells_version(packet) {
+            if !records::names_server_version(packet) {
                 // Later parts of a flight arrived first, which the machine could not interpret.
                 return Ok(false);
             }
@@ -239,7 +239,7 @@ mod tests {
 
     //= 5238-3.3-1 test
     #[test]
-    fn the_clock_stands_still_while_it_is_stopped() {
+    fn stopped_clock_does_not_advance() {
         let start = real_now();
         let after = |s| start + Duration::from_secs(s);
         let mut clock = Clock::default();
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_has_served_its_time_is_replaced() {
+    fn keys_are_updated_at_their_usage_limit() {
         let (mut a, mut b) = connected(50);
         let (mut events, mut answers, mut updates) = (Vec::new(), Vec::new(), 0);
         let idle = a.due();

@@ -81,7 +81,7 @@ pub(crate) fn repack(packet: Bytes, max: usize) -> Vec<Bytes> {
 
 /// Whether a packet begins with a ServerHello or a HelloVerifyRequest, the only messages that tell
 /// a client which version the server chose.
-pub(crate) fn tells_version(packet: &[u8]) -> bool {
+pub(crate) fn names_server_version(packet: &[u8]) -> bool {
     packet.first() == Some(&HANDSHAKE) && matches!(packet.get(HEADER_BYTES), Some(2 | 3))
 }
 
@@ -166,7 +166,7 @@ mod tests {
     //= 5238-3-2 test
     //= 5238-3-3 test
     #[test]
-    fn records_are_parted_between_packets_and_never_cut() {
+    fn packets_are_split_between_records_and_never_within() {
         let packet = Bytes::from([clear(87), clear(87), ciphertext(95), ciphertext(200)].concat());
         let lens = |max| repack(packet.clone(), max).iter().map(Bytes::len).collect::<Vec<_>>();
         assert_eq!(lens(1000), [505]);
@@ -180,19 +180,19 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_records_do_no_harm() {
+    fn bytes_that_are_not_records_pass_unchanged() {
         for bytes in [&b""[..], b"\x16", b"\x2f\xff", b"\xff\xff\xff\xff", &[0x2c; 40]] {
             let packets = repack(Bytes::copy_from_slice(bytes), 3);
             assert_eq!(packets.concat(), bytes);
             assert_eq!(each(bytes).collect::<Vec<_>>().concat(), bytes);
-            assert!(!tells_version(bytes));
+            assert!(!names_server_version(bytes));
             assert_eq!(offered_versions(bytes), None);
             assert_eq!(clear_alert(bytes), None);
         }
     }
 
     #[test]
-    fn the_versions_of_a_hello_are_read_wherever_it_is_whole() {
+    fn versions_of_a_complete_client_hello_are_read() {
         use crate::{DtlsOptions, engine::Engine, engine::Event};
         use Version::{Dtls12, Dtls13};
         let offered = |options: DtlsOptions| {
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alert_reads_as_it_was_written() {
+    fn alerts_round_trip() {
         assert_eq!(clear_alert(&alert(Alert::BAD_CERTIFICATE)), Some(Alert::BAD_CERTIFICATE));
         assert_eq!(clear_alert(&clear(20)), None);
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use common::{dccp, dccp_over, echo, numbered, pair, pair_over, run, shake};
+use common::{dccp, dccp_over, echo, handshake, numbered, pair, pair_over, run};
 use udccp::{ConnectionEvent, DropReason, MessageFate, Options, Outgoing};
 use udccp_dtls::{DtlsConnection, DtlsOptions, Error, Identity, Version};
 use udccp_testkit::{Fate, by_chance, pass};
@@ -28,7 +28,7 @@ fn the_largest_message_fills_one_packet_and_a_larger_one_is_refused() {
             let identity = Identity::self_signed("server.example").unwrap();
             let client = DtlsOptions::new().pin(identity.fingerprint()).versions(version..=version);
             let server = DtlsOptions::new().identity(identity);
-            let both = shake(dccp(&Options::default()).await, &client, &server).await;
+            let both = handshake(dccp(&Options::default()).await, &client, &server).await;
             let (client, server) = (both.0.unwrap(), both.1.unwrap());
             let max = client.max_message_size();
             let mps = client.dccp_stats().unwrap().max_message_size;
@@ -51,7 +51,7 @@ fn the_largest_message_fills_one_packet_and_a_larger_one_is_refused() {
 }
 
 #[test]
-fn the_fate_of_a_message_is_told() {
+fn message_fates_are_reported_over_dtls() {
     run(async {
         let (client, _server, relay) = pair_over(&Options::default(), pass).await;
         let fate_of = async |number| loop {
@@ -78,7 +78,7 @@ fn the_fate_of_a_message_is_told() {
 }
 
 #[test]
-fn nothing_readable_is_on_the_wire() {
+fn no_plaintext_is_on_the_wire() {
     run(async {
         let secret = b"attack at dawn, attack at dawn";
         let seen = Arc::new(AtomicBool::new(false));
@@ -115,7 +115,7 @@ fn damaged_messages_are_dropped_and_counted() {
             let client = DtlsOptions::new().pin(identity.fingerprint()).versions(version..=version);
             let server = DtlsOptions::new().identity(identity);
             let (a, b, _relay) = dccp_over(&options, rule).await;
-            let both = shake((a, b), &client, &server).await;
+            let both = handshake((a, b), &client, &server).await;
             let (client, server) = (both.0.unwrap(), both.1.unwrap());
             echo(&client, &server).await;
             let before = server.stats().packets_discarded;
@@ -159,7 +159,7 @@ fn rough(version: Version, seed: u64) {
         let server = DtlsOptions::new().identity(identity).flight_timeout(quick);
         let options = Options::default().initial_rto(Duration::from_millis(100));
         let (a, b, _relay) = dccp_over(&options, rule).await;
-        let both = shake((a, b), &client, &server).await;
+        let both = handshake((a, b), &client, &server).await;
         let (client, server) = (both.0.unwrap(), both.1.unwrap());
         assert_eq!(client.version(), version, "seed {seed}");
         let sending = async {
@@ -186,7 +186,7 @@ fn rough(version: Version, seed: u64) {
 //= 5238-3.2-5 test
 /// RFC 5238 section 3.2: DTLS's timer does not run during DCCP's handshake.
 #[test]
-fn a_slow_handshake_of_dccp_makes_dtls_repeat_nothing() {
+fn slow_dccp_handshake_causes_no_dtls_retransmission() {
     run(async {
         let mut lose = 2;
         let rule = move |from_client: bool, _: &mut Vec<u8>| {
@@ -203,7 +203,7 @@ fn a_slow_handshake_of_dccp_makes_dtls_repeat_nothing() {
         let options = Options::default().initial_rto(Duration::from_millis(200));
         let (a, b, _relay) = dccp_over(&options, rule).await;
         assert_eq!(a.stats().unwrap().counters.requests_retransmitted, 2);
-        let both = shake((a, b), &client, &server).await;
+        let both = handshake((a, b), &client, &server).await;
         let sent = both.0.unwrap().stats().handshake_packets_sent;
         assert!(sent <= 3, "{sent}: hello, finished, and an acknowledgement of half a flight");
     });
@@ -212,7 +212,7 @@ fn a_slow_handshake_of_dccp_makes_dtls_repeat_nothing() {
 //= 5238-3.3-1 test
 /// RFC 5238 section 3.3: flights held back by congestion control are not retransmitted.
 #[test]
-fn a_flight_that_waits_in_the_send_queue_is_not_repeated() {
+fn queued_flights_are_not_retransmitted() {
     run(async {
         let identity = large_identity(300);
         let impatient = Duration::from_millis(20);
@@ -235,7 +235,7 @@ fn a_flight_that_waits_in_the_send_queue_is_not_repeated() {
             }
         };
         let (a, b, _relay) = dccp_over(&Options::default(), slow).await;
-        let both = shake((a, b), &client, &server).await;
+        let both = handshake((a, b), &client, &server).await;
         let (_client, server) = (both.0.unwrap(), both.1.unwrap());
         let sent = server.stats().handshake_packets_sent;
         // The flight has 9 packets; the last leave when the first are acknowledged. With a running
@@ -271,7 +271,7 @@ fn a_certificate_larger_than_the_packets_is_sent_in_parts() {
             // A narrow path, which the handshake has to fit too.
             let options = Options::default().path_mtu(700);
             let (a, b, _relay) = dccp_over(&options, rule).await;
-            let both = shake((a, b), &client, &server).await;
+            let both = handshake((a, b), &client, &server).await;
             let (client, server) = (both.0.unwrap(), both.1.unwrap());
             assert_eq!(client.peer_certificate(), Some(identity.certificate_der()));
             echo(&client, &server).await;
@@ -286,7 +286,7 @@ fn a_certificate_that_dtls_13_cannot_carry_is_refused_at_once() {
         let identity = large_identity(400);
         let client = DtlsOptions::new().pin(identity.fingerprint());
         let server = DtlsOptions::new().identity(identity);
-        let both = shake(dccp(&Options::default()).await, &client, &server).await;
+        let both = handshake(dccp(&Options::default()).await, &client, &server).await;
         let e = both.1.unwrap_err();
         assert!(matches!(&e, Error::Identity(why) if why.contains("DTLS 1.2")), "{e}");
         assert!(both.0.is_err());
@@ -320,7 +320,7 @@ fn each_side_can_close_and_the_other_reads_to_the_end() {
 }
 
 #[test]
-fn a_dropped_connection_says_goodbye() {
+fn dropped_connection_sends_close_notify() {
     run(async {
         let (client, server) = pair().await;
         client.send("last words").await.unwrap();
@@ -357,7 +357,7 @@ fn a_lost_close_notify_is_repeated() {
 /// The last flight of a client with a large certificate is larger than the first window, so its end
 /// is still queued when the client has received everything.
 #[test]
-fn a_last_flight_that_waited_and_was_lost_is_repeated() {
+fn lost_last_flight_is_retransmitted_after_queueing() {
     run(async {
         let me = large_identity(100);
         let identity = Identity::self_signed("server.example").unwrap();
@@ -377,13 +377,13 @@ fn a_last_flight_that_waited_and_was_lost_is_repeated() {
             }
         };
         let (a, b, _relay) = dccp_over(&Options::default().path_mtu(700), rule).await;
-        let both = shake((a, b), &client, &server).await;
+        let both = handshake((a, b), &client, &server).await;
         echo(&both.0.unwrap(), &both.1.unwrap()).await;
     });
 }
 
 #[test]
-fn deadlines_and_priorities_count_under_protection_too() {
+fn deadlines_and_priorities_apply_over_dtls() {
     run(async {
         let (client, server) = pair().await;
         let message = Outgoing::new("urgent").lifetime(Duration::from_secs(1)).priority(3);

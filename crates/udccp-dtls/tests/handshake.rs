@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use common::{SERVICE, dccp, echo, localhost, run, shake};
+use common::{SERVICE, dccp, echo, handshake, localhost, run};
 use udccp::{Connection, Endpoint, Options, ServiceCode};
 use udccp_dtls::{Alert, DtlsConnection, DtlsOptions, Error, Identity, Version};
 
@@ -37,7 +37,7 @@ fn both_versions_connect_on_one_service_code() {
                     .identity(me.clone())
                     .versions(server.clone())
                     .cookie_exchange(cookies);
-                let both = shake(dccp(&Options::default()).await, &client, &server).await;
+                let both = handshake(dccp(&Options::default()).await, &client, &server).await;
                 let (client, server) = (both.0.unwrap(), both.1.unwrap());
                 assert_eq!((client.version(), server.version()), (agreed, agreed));
                 assert_eq!(client.peer_certificate(), Some(me.certificate_der()));
@@ -63,7 +63,7 @@ fn a_cookie_costs_the_client_a_second_hello() {
                 let server = DtlsOptions::new().identity(me).versions(version..=version);
                 let server = server.cookie_exchange(cookies);
                 let server = server.flight_timeout(Duration::from_secs(20));
-                let both = shake(dccp(&Options::default()).await, &client, &server).await;
+                let both = handshake(dccp(&Options::default()).await, &client, &server).await;
                 both.1.unwrap();
                 both.0.unwrap().stats().handshake_packets_sent
             })
@@ -73,14 +73,14 @@ fn a_cookie_costs_the_client_a_second_hello() {
 }
 
 #[test]
-fn versions_that_have_nothing_in_common_are_named_on_both_sides() {
+fn version_mismatch_is_reported_on_both_sides() {
     let (old, new) = (Version::Dtls12, Version::Dtls13);
     for (ours, theirs) in [(old, new), (new, old)] {
         run(async {
             let me = identity();
             let client = DtlsOptions::new().pin(me.fingerprint()).versions(ours..=ours);
             let server = DtlsOptions::new().identity(me).versions(theirs..=theirs);
-            let both = shake(dccp(&Options::default()).await, &client, &server).await;
+            let both = handshake(dccp(&Options::default()).await, &client, &server).await;
             let told = both.0.unwrap_err();
             assert!(matches!(told, Error::PeerAlert(Alert::PROTOCOL_VERSION)), "{told}");
             assert!(matches!(both.1, Err(Error::Version)), "{both:?}", both = both.1);
@@ -89,13 +89,13 @@ fn versions_that_have_nothing_in_common_are_named_on_both_sides() {
 }
 
 #[test]
-fn a_wrong_pin_is_refused_and_the_peer_is_told() {
+fn wrong_pin_is_refused_and_the_peer_is_notified() {
     for version in [Version::Dtls12, Version::Dtls13] {
         run(async {
             let (me, other) = (identity(), identity());
             let client = DtlsOptions::new().pin(other.fingerprint()).versions(version..=version);
             let server = DtlsOptions::new().identity(me.clone());
-            let both = shake(dccp(&Options::default()).await, &client, &server).await;
+            let both = handshake(dccp(&Options::default()).await, &client, &server).await;
             let Err(Error::CertificateRefused { fingerprint, .. }) = both.0 else {
                 panic!("{:?}", both.0);
             };
@@ -124,7 +124,7 @@ fn both_sides_can_show_and_check_certificates() {
                 count.store(der.len(), Ordering::Relaxed);
                 Ok(())
             });
-            let both = shake(dccp(&Options::default()).await, &client, &server).await;
+            let both = handshake(dccp(&Options::default()).await, &client, &server).await;
             let (client, server) = (both.0.unwrap(), both.1.unwrap());
             assert_eq!(server.peer_fingerprint(), Some(them.fingerprint()));
             assert_eq!(seen.load(Ordering::Relaxed), them.certificate_der().len());
@@ -134,13 +134,13 @@ fn both_sides_can_show_and_check_certificates() {
 }
 
 #[test]
-fn a_client_that_is_refused_hears_of_it() {
+fn refused_client_is_notified() {
     for version in [Version::Dtls12, Version::Dtls13] {
         run(async {
             let me = identity();
             let client = DtlsOptions::new().pin(me.fingerprint()).versions(version..=version);
             let server = DtlsOptions::new().identity(me).verify(|_| Err("not today".into()));
-            let both = shake(dccp(&Options::default()).await, &client, &server).await;
+            let both = handshake(dccp(&Options::default()).await, &client, &server).await;
             let refused = both.1.unwrap_err();
             assert!(refused.to_string().contains("not today"), "{refused}");
             // With DTLS 1.3, the client completes before the server has verified its certificate.
@@ -163,13 +163,13 @@ fn a_shared_key_connects_and_a_wrong_one_does_not() {
         let server = DtlsOptions::new()
             .psk_lookup(|id| (id == b"sensor-1").then(|| b"sixteen byte key".to_vec()));
         let dccp_pair = dccp(&Options::default()).await;
-        let both = shake(dccp_pair, &key("sixteen byte key"), &server).await;
+        let both = handshake(dccp_pair, &key("sixteen byte key"), &server).await;
         let (client, server_end) = (both.0.unwrap(), both.1.unwrap());
         assert_eq!(client.version(), Version::Dtls12);
         assert_eq!(client.peer_certificate(), None);
         echo(&client, &server_end).await;
 
-        let both = shake(dccp(&Options::default()).await, &key("another"), &server).await;
+        let both = handshake(dccp(&Options::default()).await, &key("another"), &server).await;
         let (client, server) = (both.0.unwrap_err(), both.1.unwrap_err());
         assert!(matches!(client, Error::PeerAlert(Alert::DECRYPT_ERROR)), "{client}");
         assert!(matches!(server, Error::WrongKey), "{server}");
@@ -180,7 +180,7 @@ fn a_shared_key_connects_and_a_wrong_one_does_not() {
 fn settings_that_cannot_work_are_refused_at_once() {
     run(async {
         let (client, server) = dccp(&Options::default()).await;
-        let both = shake((client, server), &DtlsOptions::new(), &DtlsOptions::new()).await;
+        let both = handshake((client, server), &DtlsOptions::new(), &DtlsOptions::new()).await;
         assert!(matches!(both.0, Err(Error::NoVerification)));
         assert!(matches!(both.1, Err(Error::NoIdentity)));
 
@@ -188,20 +188,20 @@ fn settings_that_cannot_work_are_refused_at_once() {
         let mixed = DtlsOptions::new().psk("a", "b").dangerous_accept_any();
         let damaged = Identity::from_der(identity().certificate_der(), *b"no key").unwrap();
         let damaged = DtlsOptions::new().identity(damaged);
-        let both = shake((client, server), &mixed, &damaged).await;
+        let both = handshake((client, server), &mixed, &damaged).await;
         assert!(matches!(both.0, Err(Error::Options(_))));
         assert!(matches!(both.1, Err(Error::Identity(_))));
     });
 }
 
 #[test]
-fn timeouts_may_be_as_long_as_one_likes() {
+fn timeouts_have_no_upper_limit() {
     run(async {
         let me = identity();
         let patient = DtlsOptions::new().handshake_timeout(Duration::MAX);
         let patient = patient.flight_timeout(Duration::MAX);
         let client = patient.clone().pin(me.fingerprint());
-        let both = shake(dccp(&Options::default()).await, &client, &patient.identity(me)).await;
+        let both = handshake(dccp(&Options::default()).await, &client, &patient.identity(me)).await;
         echo(&both.0.unwrap(), &both.1.unwrap()).await;
 
         let (client, _server) = dccp(&Options::default()).await;
@@ -212,7 +212,7 @@ fn timeouts_may_be_as_long_as_one_likes() {
 }
 
 #[test]
-fn a_close_of_the_peer_has_one_name_throughout_the_handshake() {
+fn peer_close_gives_the_same_error_throughout_the_handshake() {
     for packets in 0..4 {
         run(async {
             let me = identity();
@@ -235,7 +235,7 @@ fn a_close_of_the_peer_has_one_name_throughout_the_handshake() {
 }
 
 #[test]
-fn a_peer_that_does_not_speak_dtls_is_given_up() {
+fn handshake_with_a_peer_without_dtls_times_out() {
     run(async {
         let (client, server) = dccp(&Options::default()).await;
         let limit = Duration::from_millis(300);

@@ -151,12 +151,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_short_way_and_the_long_one_are_one(s in setting()) {
+    fn fast_and_slow_path_agree(s in setting()) {
         compare(&s, [Way::Short, Way::Long], false)?;
     }
 
     #[test]
-    fn a_train_is_the_same_as_its_packets(s in setting()) {
+    fn trains_equal_single_packets(s in setting()) {
         // Over UDP nothing detects corrupted packets.
         let impairments = Impairments { corrupt: s.impairments.loss / 4.0, ..s.impairments };
         compare(&Setting { impairments, ..s }, MERGED, true)?;
@@ -183,7 +183,7 @@ const CLEAN: Setting = Setting {
 
 /// A stream in one direction over a clean path is the case that both paths exist for.
 #[test]
-fn a_long_stream_is_the_same_either_way() {
+fn long_streams_are_equal_on_both_paths() {
     let run = |way| {
         let (mut pair, sent) = pair(&CLEAN, way);
         for _ in 0..200 {
@@ -201,7 +201,7 @@ fn a_long_stream_is_the_same_either_way() {
 }
 
 #[test]
-fn connections_have_their_turns_in_trains_as_without() {
+fn connections_take_equal_turns_with_and_without_trains() {
     let run = |way| {
         let (mut pair, sent) = pair(&CLEAN, way);
         let mut options = connect_options(ConnectionConfig::default());

@@ -21,7 +21,7 @@ fn request(like: &Datagram, n: u32) -> Datagram {
 }
 
 #[test]
-fn answers_that_nobody_takes_away_are_bounded_and_counted() {
+fn undrained_answers_are_bounded_and_counted() {
     let mut net = Net::new(1);
     let config = ListenConfig {
         init_cookies: InitCookies::Always,

@@ -175,7 +175,7 @@ fn addresses(captured: &Captured) -> (SocketAddr, SocketAddr) {
 }
 
 #[test]
-fn our_client_lives_through_each_connection_with_the_kernels_server() {
+fn our_client_completes_each_captured_connection() {
     for name in CCID2 {
         let (stage, outcome) = play_client(name, linux_like());
         let stats = stage.end.stats(stage.id.unwrap()).unwrap();
@@ -197,7 +197,7 @@ fn deeds(stage: &Stage) -> (&[Datagram], String) {
 }
 
 #[test]
-fn the_short_way_and_the_long_one_agree_on_every_capture() {
+fn fast_and_slow_path_agree_on_every_capture() {
     let config = |long_way_only| ConnectionConfig { long_way_only, ..linux_like() };
     for name in CCID2 {
         let [short, long] = [false, true].map(|long| play_client(name, config(long)).0);
@@ -217,7 +217,7 @@ fn our_client_is_told_of_a_bad_service_code() {
 /// The client's packets between two packets of the server arrive in buffers. Their checksums are
 /// not verified again.
 #[test]
-fn captured_trains_are_the_same_as_their_packets() {
+fn captured_trains_equal_single_packets() {
     for (name, config, least) in [
         ("ccid2-basic.pcap", linux_like(), 0),
         ("ccid2-loss2.pcap", linux_like(), 0),
@@ -286,7 +286,7 @@ fn play_server(name: &str, connection: ConnectionConfig) -> (Stage, ConnectionId
 }
 
 #[test]
-fn our_server_opens_with_the_kernels_client_and_answers_all_it_asks() {
+fn our_server_completes_captured_handshakes_and_feature_requests() {
     for name in CCID2 {
         let (stage, id, messages) = play_server(name, linux_like());
         let stats = stage.end.stats(id).unwrap();
@@ -328,7 +328,7 @@ fn our_ccid_3_receiver_answers_the_kernels_data_with_what_it_reads() {
 }
 
 #[test]
-fn a_client_that_insists_on_ccid_3_is_refused_with_a_reason() {
+fn client_that_requires_ccid_3_is_refused_with_a_reason() {
     let packets = capture::read("ccid3-basic.pcap");
     let request = packets.iter().find(|p| p.from_client).unwrap();
     let header = request.packet.header;

@@ -36,7 +36,7 @@ fn agreed(pair: &Pair) -> [u8; 2] {
 
 //= 4340-10-1 test
 #[test]
-fn the_servers_first_choice_that_the_client_offers_is_taken() {
+fn server_preference_selects_the_ccid() {
     for (client, server, chosen) in [
         (&[3][..], &[2, 3][..], 3),
         (&[3], &[3], 3),
@@ -195,7 +195,7 @@ fn feedback_lost_for_minutes_slows_down_and_its_return_recovers() {
 }
 
 #[test]
-fn a_pause_costs_no_more_than_the_initial_rate() {
+fn rate_after_a_pause_is_at_least_the_initial_rate() {
     let mut pair = connect(7, both(&[3]), both(&[3]));
     stream(&mut pair, ms(2000));
     pair.pass(Duration::from_secs(120));

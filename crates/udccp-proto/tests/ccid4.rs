@@ -39,7 +39,7 @@ fn call(pair: &mut Pair, size: usize, span: Duration) -> usize {
 }
 
 #[test]
-fn it_is_agreed_on_like_any_other_ccid() {
+fn ccid_4_is_negotiated_like_any_other_ccid() {
     for (client, server, chosen) in
         [(&[4][..], &[2, 3, 4][..], 4), (&[4], &[4], 4), (&[3, 4], &[4, 2], 4), (&[2, 4], &[2], 2)]
     {
@@ -83,7 +83,7 @@ fn feedback_has_dropped_packets_for_the_intervals_that_it_has() {
 }
 
 #[test]
-fn a_call_of_either_codec_passes_where_every_tenth_packet_is_lost() {
+fn calls_of_both_codecs_pass_at_ten_percent_loss() {
     // Sizes with 12 bytes of RTP. A round trip takes 20 ms, so the equation allows a higher rate.
     for size in [172, 32] {
         let mut pair = connect(3, &[4], &[4]);
@@ -97,7 +97,7 @@ fn a_call_of_either_codec_passes_where_every_tenth_packet_is_lost() {
 }
 
 #[test]
-fn no_more_than_a_hundred_packets_leave_in_a_second() {
+fn rate_is_limited_to_100_packets_per_second() {
     let mut pair = connect(4, &[4], &[4]);
     let (mut got, end) = (0, pair.now + ms(10_000));
     while pair.now < end {

@@ -15,9 +15,9 @@ use udccp_base::{Datagram, Duration, Instant, Machine, Message, Payload, Rng, Se
 use udccp_proto::{
     CloseReason, ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, RecvError, State,
 };
-use udccp_testkit::lives;
+use udccp_testkit::randomised;
 
-const LIVES: u64 = 12;
+const CASES: u64 = 12;
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 const MILLION: u64 = 1_000_000;
@@ -308,7 +308,7 @@ impl World {
     }
 }
 
-fn life(seed: u64) {
+fn run_case(seed: u64) {
     let mut rng = Seed(seed).stream("life");
     let ccid = pick(&mut rng, &[2, 3, 4]);
     let config = lasting(ccid, pick(&mut rng, &[None, Some(SECOND * 25)]));
@@ -334,13 +334,13 @@ fn life(seed: u64) {
 /// A regression: a peer that slept for ten minutes then acknowledged an earlier packet. That delay
 /// was the minimum round-trip time of CCID 3 until several packets, a minute apart, were answered.
 #[test]
-fn one_answer_that_took_ten_minutes_does_not_set_the_rate() {
-    [168, 431].into_iter().for_each(life);
+fn a_single_ten_minute_rtt_sample_does_not_set_the_rate() {
+    [168, 431].into_iter().for_each(run_case);
 }
 
 #[test]
-fn clocks_that_disagree_silence_nobody() {
-    for seed in lives::seeds(LIVES) {
-        life(seed);
+fn clock_errors_stop_no_sender() {
+    for seed in randomised::seeds(CASES) {
+        run_case(seed);
     }
 }

@@ -124,7 +124,7 @@ fn close_and_closereq_are_repeated_until_answered() {
 }
 
 #[test]
-fn a_close_whose_answer_is_lost_is_still_in_order() {
+fn close_with_a_lost_answer_still_ends_in_order() {
     for end in [CLIENT, SERVER] {
         let mut pair = connected(16, ConnectionConfig::default());
         let mut lost = false;
@@ -159,7 +159,7 @@ fn a_close_repeated_before_its_answer_left_gets_that_answer() {
 
 //= 4340-8.3-4 test
 #[test]
-fn a_close_never_answered_is_given_up() {
+fn unanswered_close_is_abandoned() {
     let config = ConnectionConfig { close_retries: 3, ..ConnectionConfig::default() };
     let mut pair = connected(7, config);
     pair.mute(CLIENT);
@@ -171,7 +171,7 @@ fn a_close_never_answered_is_given_up() {
 }
 
 #[test]
-fn a_close_that_is_not_confirmed_in_time_is_told_and_goes_on() {
+fn unconfirmed_close_is_reported_and_continues() {
     for (linger, patience) in [(ms(5000), ms(5000)), (ms(1), ms(280))] {
         for end in [CLIENT, SERVER] {
             let config = ConnectionConfig { close_linger: linger, ..ConnectionConfig::default() };
@@ -201,7 +201,7 @@ fn a_close_that_is_not_confirmed_in_time_is_told_and_goes_on() {
 
 /// A time beyond the range of the clock never comes.
 #[test]
-fn who_would_wait_for_ever_for_a_close_is_not_told_that_it_is_unconfirmed() {
+fn unlimited_close_is_not_reported_as_unconfirmed() {
     for linger in [Duration::MAX, Duration::from_nanos(u64::MAX - 1)] {
         let config = ConnectionConfig { close_linger: linger, ..ConnectionConfig::default() };
         let mut pair = connected(22, config);

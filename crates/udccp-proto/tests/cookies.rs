@@ -43,7 +43,7 @@ fn talk(pair: &mut Pair) {
 
 //= 4340-8.1.4-3 test
 #[test]
-fn the_server_keeps_nothing_until_the_cookie_comes_back() {
+fn server_keeps_no_state_until_the_cookie_returns() {
     let mut pair = starting(1, server(InitCookies::Always));
     pair.trace = Some(Vec::new());
     pair.mute(CLIENT);
@@ -64,7 +64,7 @@ fn the_server_keeps_nothing_until_the_cookie_comes_back() {
 }
 
 #[test]
-fn the_connection_is_as_if_the_server_had_kept_it() {
+fn cookie_connection_equals_a_stored_one() {
     let config = ConnectionConfig {
         short_seqnos: true,
         data_checksum: true,
@@ -114,7 +114,7 @@ fn a_late_second_response_does_no_harm() {
 
 //= 4340-8.1.4-7 test
 #[test]
-fn a_changed_foreign_or_old_cookie_is_answered_with_bad_init_cookie() {
+fn invalid_cookies_are_answered_with_bad_init_cookie() {
     let with_ack = |seed| {
         let mut pair = starting(seed, server(InitCookies::Always));
         pair.filter = Some(Box::new(|from, d| {
@@ -165,7 +165,7 @@ fn a_changed_foreign_or_old_cookie_is_answered_with_bad_init_cookie() {
 }
 
 #[test]
-fn a_cookie_makes_a_connection_once() {
+fn cookies_cannot_be_reused() {
     let mut pair = starting(6, server(InitCookies::Always));
     let acks = std::rc::Rc::new(std::cell::RefCell::new(None));
     let seen = acks.clone();
@@ -217,7 +217,7 @@ fn data_of_the_request_is_refused_and_reported_so() {
 }
 
 #[test]
-fn a_message_that_leaves_the_cookie_no_room_waits_until_the_server_has_it() {
+fn message_without_room_for_the_cookie_waits_for_the_server() {
     let mut pair = starting(8, server(InitCookies::Always));
     let mps = pair.stats(CLIENT).max_message_size;
     pair.send(CLIENT, &vec![7; mps]);
@@ -245,7 +245,7 @@ fn a_client_that_closes_at_once_is_served_too() {
 }
 
 #[test]
-fn a_client_waits_while_too_many_wait_for_accept() {
+fn client_waits_while_the_backlog_is_full() {
     let listen = ListenConfig { backlog: 1, ..server(InitCookies::Always) };
     let mut net = Net::new(10);
     let listener = net.ends[SERVER].listen(None, PORT, listen).unwrap();
@@ -292,7 +292,7 @@ fn connects(net: &mut Net, listener: ListenerId) -> Option<ConnectionId> {
 }
 
 #[test]
-fn a_flood_of_a_million_requests_leaves_memory_flat_and_clients_connect_meanwhile() {
+fn request_flood_takes_no_memory_and_clients_still_connect() {
     // Without optimisation, fewer requests show the same in less time.
     let requests: u32 = if cfg!(debug_assertions) { 40_000 } else { 1_000_000 };
     let between = requests / 10;

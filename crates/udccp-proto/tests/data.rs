@@ -36,7 +36,7 @@ fn pump(pair: &mut Pair, end: usize, next: &mut u32, last: u32) {
 }
 
 #[test]
-fn in_trains_the_peers_acknowledgements_are_acknowledged_behind_the_data() {
+fn trains_acknowledge_the_peers_acknowledgements_after_the_data() {
     for (max_train, on_data) in [(1, true), (43, false)] {
         let mut net = Net::new(3);
         net.delay = ms(1);
@@ -98,7 +98,7 @@ fn nothing_is_lost_while_the_reader_is_slow() {
 }
 
 #[test]
-fn acknowledgements_that_were_held_leave_when_the_reader_has_taken_all_at_once() {
+fn held_acks_leave_when_the_reader_empties_the_queue() {
     let takes: [fn(&mut Pair, ConnectionId); 2] = [
         |pair, id| assert!(pair.ends[SERVER].take_received(id) > 0),
         |pair, _| assert!(!pair.received(SERVER).is_empty()),
@@ -187,7 +187,7 @@ fn nothing_is_lost_while_both_ends_send_and_neither_reads() {
 }
 
 #[test]
-fn a_reader_that_stalls_for_an_hour_loses_neither_data_nor_the_connection() {
+fn stalled_reader_keeps_data_and_connection_for_an_hour() {
     let mut net = Net::new(3);
     net.delay = ms(1);
     net.spacing = Duration::from_micros(10);
@@ -241,7 +241,7 @@ fn without_held_acks_an_overflow_is_reported_and_the_peer_slows_down() {
 }
 
 #[test]
-fn a_full_queue_refuses_and_says_when_to_come_again() {
+fn full_queue_refuses_messages_and_reports_new_space() {
     let config = ConnectionConfig { send_queue_packets: 6, ..ConnectionConfig::default() };
     let mut pair = Pair::connected_with(Net::new(5), config);
     let (now, id) = (pair.now, pair.id(CLIENT));
@@ -347,7 +347,7 @@ fn priorities_and_deadlines_decide_what_leaves() {
 
 /// Messages ahead of it may have a later deadline or none.
 #[test]
-fn a_message_whose_time_is_over_is_told_at_once_wherever_it_waits() {
+fn expired_messages_are_reported_as_dropped_at_once() {
     for first in [None, Some(60_000)] {
         let mut pair = Pair::connected(8);
         let id = pair.id(CLIENT);
@@ -370,7 +370,7 @@ fn a_message_whose_time_is_over_is_told_at_once_wherever_it_waits() {
 }
 
 #[test]
-fn a_queue_may_prefer_important_messages() {
+fn queue_can_drop_the_lowest_priority() {
     let config = ConnectionConfig {
         send_queue_packets: 2,
         queue_policy: QueuePolicy::DropLowest,
@@ -388,7 +388,7 @@ fn a_queue_may_prefer_important_messages() {
 }
 
 #[test]
-fn a_peer_that_stopped_listening_gets_no_more() {
+fn nothing_is_sent_to_a_peer_that_stopped_reading() {
     let mut pair = Pair::connected(10);
     let (now, server) = (pair.now, pair.id(SERVER));
     pair.ends[SERVER].shutdown_read(now, server);
@@ -455,7 +455,7 @@ fn a_perfect_network_delivers_everything_in_order() {
 }
 
 #[test]
-fn bad_networks_lose_but_never_repeat_or_spoil_a_message() {
+fn bad_networks_never_duplicate_or_corrupt_messages() {
     let kinds = [
         Impairments { loss: 0.05, ..Impairments::default() },
         Impairments { duplicate: 0.2, ..Impairments::default() },

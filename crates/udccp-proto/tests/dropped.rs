@@ -49,7 +49,7 @@ fn drops(pair: &Pair, end: usize) -> Vec<(DropCode, u64)> {
 }
 
 #[test]
-fn code_1_a_peer_that_reads_no_more_is_sent_no_more() {
+fn drop_code_1_stops_the_sender() {
     for sender in [CLIENT, SERVER] {
         let mut pair = pair_with(ConnectionConfig::default());
         let reader = 1 - sender;
@@ -72,7 +72,7 @@ fn code_1_a_peer_that_reads_no_more_is_sent_no_more() {
 //= 4340-11.7-12 test
 //= 4342-6.3-1 test
 #[test]
-fn drops_are_reported_until_the_peer_has_them_and_no_longer() {
+fn drops_are_reported_until_acknowledged() {
     for ccid in [2, 3, 4] {
         let (tx_ccids, rx_ccids) = (vec![ccid], vec![ccid]);
         let mut pair = pair_with(ConnectionConfig {
@@ -107,7 +107,7 @@ fn drops_are_reported_until_the_peer_has_them_and_no_longer() {
 }
 
 #[test]
-fn code_2_a_full_receive_queue_takes_a_packet_a_round_trip_off_the_rate() {
+fn drop_code_2_lowers_the_rate_by_a_packet_per_round_trip() {
     for sender in [CLIENT, SERVER] {
         let full = ConnectionConfig {
             // One message is below the level at which the queue marks; two do not fit.
@@ -135,7 +135,7 @@ fn code_2_a_full_receive_queue_takes_a_packet_a_round_trip_off_the_rate() {
 //= 4340-9.3-2 test
 //= 4340-9.3-3 test
 #[test]
-fn codes_3_and_7_corrupt_data_is_dropped_or_delivered_with_a_note() {
+fn drop_codes_3_and_7_report_corrupt_data() {
     for sender in [CLIENT, SERVER] {
         for deliver_corrupt in [false, true] {
             let mut pair = pair_with(ConnectionConfig { deliver_corrupt, ..partial() });
@@ -166,7 +166,7 @@ fn codes_3_and_7_corrupt_data_is_dropped_or_delivered_with_a_note() {
 }
 
 #[test]
-fn code_0_a_constraint_is_reported_and_the_window_stays() {
+fn drop_code_0_is_reported_and_keeps_the_window() {
     let mut pair = pair_with(ConnectionConfig { data_checksum: true, ..partial() });
     let before = pair.stats(CLIENT).cwnd_packets;
     let (now, id) = (pair.now, pair.id(CLIENT));

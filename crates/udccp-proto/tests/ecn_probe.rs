@@ -32,7 +32,7 @@ fn stream(pair: &mut Pair, seconds: u64) -> usize {
 
 //= 4340-12.3-1 test
 #[test]
-fn an_honest_receiver_costs_nothing() {
+fn ecn_probe_does_not_slow_an_honest_receiver() {
     for ccid in [2, 3, 4] {
         let mut pair = connect(ccid);
         stream(&mut pair, 5);
@@ -49,7 +49,7 @@ fn an_honest_receiver_costs_nothing() {
 //= 4340-12.3-1 test
 //= 4340-12.3-2 test
 #[test]
-fn where_marks_are_hidden_packets_count_as_marked_and_ecn_ends() {
+fn concealed_ecn_marks_count_as_marks_and_disable_ecn() {
     for ccid in [2, 3, 4] {
         let mut pair = connect(ccid);
         // The path clears marks. A receiver that does not report them looks the same.
@@ -65,7 +65,7 @@ fn where_marks_are_hidden_packets_count_as_marked_and_ecn_ends() {
 
 /// As in the documentation of `ecn_probe`: three in a row.
 #[test]
-fn one_mark_that_is_reported_makes_up_for_those_hidden_before() {
+fn a_reported_mark_excuses_concealed_ones_before() {
     let mut pair = connect(2);
     let counts = |pair: &Pair| {
         let counters = pair.stats(CLIENT).counters;

@@ -38,7 +38,7 @@ fn say(pair: &mut Pair, end: usize, lifetime: Option<Duration>) {
 }
 
 #[test]
-fn a_close_goes_on_when_the_last_message_has_expired() {
+fn close_continues_when_the_last_message_expires() {
     for end in [CLIENT, SERVER] {
         let mut pair = blocked(end, patient(), 20, Some(MS * 50));
         pair.close(end);
@@ -54,7 +54,7 @@ fn a_close_goes_on_when_the_last_message_has_expired() {
 }
 
 #[test]
-fn a_close_goes_on_when_the_peer_reads_no_more() {
+fn close_continues_when_the_peer_stops_reading() {
     for end in [CLIENT, SERVER] {
         let mut pair = blocked(end, patient(), 20, None);
         let (now, id) = (pair.now, pair.id(1 - end));
@@ -68,7 +68,7 @@ fn a_close_goes_on_when_the_peer_reads_no_more() {
 }
 
 #[test]
-fn a_close_goes_on_when_what_waited_has_become_too_large() {
+fn close_continues_when_queued_messages_become_too_large() {
     for end in [CLIENT, SERVER] {
         let mut pair = blocked(end, patient(), 20, None);
         pair.close(end);
@@ -81,7 +81,7 @@ fn a_close_goes_on_when_what_waited_has_become_too_large() {
 }
 
 #[test]
-fn who_waits_for_room_hears_that_what_filled_the_queue_was_too_large() {
+fn space_is_reported_when_oversized_messages_are_dropped() {
     let config = ConnectionConfig { send_queue_packets: 4, ..patient() };
     let mut pair = blocked(CLIENT, config, 0, None);
     while pair.try_send(CLIENT, &[1; 1300]) {}

@@ -388,7 +388,7 @@ fn narrow(ccid: u8) -> ConnectionConfig {
 }
 
 /// Runs every combination for every script.
-fn live_all(config: &ConnectionConfig) {
+fn run_seeds(config: &ConnectionConfig) {
     let packets = std::env::var("UDCCP_PACKETS").ok().and_then(|n| n.parse().ok());
     let packets = packets.unwrap_or(PACKETS);
     for script in SCRIPTS {
@@ -412,17 +412,17 @@ fn live_all(config: &ConnectionConfig) {
 }
 
 #[test]
-fn no_loss_makes_a_fate_untrue_under_ccid_2() {
-    live_all(&of(2));
+fn fates_are_true_under_every_single_loss_with_ccid_2() {
+    run_seeds(&of(2));
 }
 
 #[test]
-fn no_loss_makes_a_fate_untrue_under_ccid_3() {
-    live_all(&of(3));
+fn fates_are_true_under_every_single_loss_with_ccid_3() {
+    run_seeds(&of(3));
 }
 
 #[test]
-fn no_loss_makes_a_fate_untrue_where_queues_are_short() {
-    live_all(&narrow(2));
-    live_all(&narrow(3));
+fn fates_are_true_under_every_single_loss_with_short_queues() {
+    run_seeds(&narrow(2));
+    run_seeds(&narrow(3));
 }

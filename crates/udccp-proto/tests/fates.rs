@@ -62,7 +62,7 @@ fn exchange(pair: &mut Pair, from: usize, count: u64) -> Vec<u64> {
 }
 
 #[test]
-fn each_message_has_one_fate_and_what_is_acknowledged_arrived() {
+fn each_message_has_one_fate_and_acknowledged_ones_arrived() {
     for (ccid, ecn) in [(2, true), (2, false), (3, true), (3, false), (4, false)] {
         for from in [CLIENT, SERVER] {
             let mut net = Net::new(u64::from(ccid));
@@ -94,7 +94,7 @@ fn each_message_has_one_fate_and_what_is_acknowledged_arrived() {
 /// CCID 3 reports lost and marked packets alike. But packets to a peer that reads no marks are not
 /// ECN-capable, so no router marks them, and reported ones are lost.
 #[test]
-fn what_goes_to_a_peer_that_is_not_ecn_capable_is_lost_and_not_of_unknown_fate() {
+fn losses_towards_a_peer_without_ecn_have_a_known_fate() {
     let mut net = Net::new(31);
     net.delay = ms(2);
     let mut pair = Pair::starting(net, of(3), ConnectionConfig { ecn: false, ..of(3) });
@@ -129,7 +129,7 @@ fn a_drop_that_the_peer_reports_after_it_began_to_close_is_no_acknowledgement() 
 /// A host that has lost the connection, or starts another one, acknowledges in its Reset the packet
 /// that it refuses: no application there will receive it.
 #[test]
-fn what_a_host_without_the_connection_resets_is_not_acknowledged() {
+fn messages_reset_by_an_unknowing_host_are_not_acknowledged() {
     for ccid in [2, 3, 4] {
         for comes_back in [false, true] {
             let mut pair = Pair::connected_with(Net::new(5), of(ccid));
@@ -173,7 +173,7 @@ fn data_that_the_peers_application_did_not_have_is_not_acknowledged() {
 }
 
 #[test]
-fn what_never_leaves_says_why() {
+fn unsent_messages_report_their_drop_reason() {
     let config =
         ConnectionConfig { send_queue_packets: 4, queue_policy: QueuePolicy::DropLowest, ..of(2) };
     let mut pair = Pair::connected_with(Net::new(4), config);
@@ -216,7 +216,7 @@ fn what_never_leaves_says_why() {
 }
 
 #[test]
-fn silence_settles_what_is_on_its_way() {
+fn timeout_settles_messages_in_flight() {
     for ccid in [2, 3, 4] {
         let mut pair = Pair::connected_with(Net::new(5), of(ccid));
         exchange(&mut pair, CLIENT, 20);
@@ -231,7 +231,7 @@ fn silence_settles_what_is_on_its_way() {
 }
 
 #[test]
-fn a_close_in_order_tells_of_what_was_on_its_way() {
+fn orderly_close_settles_messages_in_flight() {
     for (ccid, fate) in [(2, MessageFate::Acknowledged), (3, MessageFate::Unknown)] {
         let mut pair = Pair::connected_with(Net::new(6), of(ccid));
         let (now, id) = (pair.now, pair.id(CLIENT));
@@ -243,7 +243,7 @@ fn a_close_in_order_tells_of_what_was_on_its_way() {
 }
 
 #[test]
-fn a_new_path_leaves_the_fate_of_what_is_on_its_way_unknown() {
+fn path_change_makes_fates_in_flight_unknown() {
     let mut pair = Pair::connected_with(Net::new(7), of(2));
     let (now, id) = (pair.now, pair.id(CLIENT));
     pair.ends[CLIENT].send(now, id, with_token(1)).unwrap();

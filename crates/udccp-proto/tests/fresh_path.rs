@@ -60,7 +60,7 @@ fn congestion_control_begins_anew_on_a_new_path() {
 
 /// Only one end is told of the new path.
 #[test]
-fn a_path_that_is_new_to_one_end_alone_stops_nobody() {
+fn path_change_at_one_end_stops_no_sender() {
     for ccid in [2, 3, 4] {
         for end in [CLIENT, SERVER] {
             let mut pair = Pair::connected_with(Net::new(105), config(ccid));
@@ -81,7 +81,7 @@ fn a_path_that_is_new_to_one_end_alone_stops_nobody() {
 
 //= 4340-14.1-3 test
 #[test]
-fn the_path_mtu_is_found_again_when_asked_but_not_at_any_rate() {
+fn path_mtu_search_restarts_on_request_at_a_limited_rate() {
     let mut pair = Pair::connected(141);
     pair.send(CLIENT, b"one");
     pair.drain();

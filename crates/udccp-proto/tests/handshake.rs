@@ -55,7 +55,7 @@ fn a_connection_opens_carries_data_both_ways_and_closes() {
 /// An invited client repeats its Request at once. The two Requests may be reordered, and so may the
 /// server's answers. A Sync would find the client in REQUEST, and end it.
 #[test]
-fn requests_that_change_places_do_not_end_the_handshake() {
+fn reordered_requests_do_not_end_the_handshake() {
     let mut pair = starting(20);
     let held: Rc<RefCell<Vec<Datagram>>> = Rc::default();
     let hold = Rc::clone(&held);
@@ -319,7 +319,7 @@ fn an_init_cookie_is_echoed_until_the_handshake_is_done() {
 }
 
 #[test]
-fn acks_are_repeated_in_partopen_and_both_ends_give_up_a_handshake_in_the_end() {
+fn partopen_acks_are_retransmitted_and_handshakes_time_out() {
     let mut pair = starting(11);
     let mut responses = 0;
     pair.filter = Some(Box::new(move |from, _| {

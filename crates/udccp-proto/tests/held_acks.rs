@@ -32,7 +32,7 @@ fn leaves(pair: &mut Pair) -> Vec<PacketType> {
 }
 
 #[test]
-fn an_answer_carries_an_acknowledgement_that_was_held() {
+fn answers_carry_held_acknowledgements() {
     let mut pair = owing();
     let (now, id) = (pair.now, pair.id(SERVER));
     assert!(pair.net.ends[SERVER].hold_ack(now, id));
@@ -44,7 +44,7 @@ fn an_answer_carries_an_acknowledgement_that_was_held() {
 }
 
 #[test]
-fn an_answer_ends_the_wait_and_the_next_acknowledgement_leaves() {
+fn answers_end_the_hold_on_acknowledgements() {
     let mut pair = owing();
     let (now, id) = (pair.now, pair.id(SERVER));
     assert!(pair.net.ends[SERVER].hold_ack(now, id));
@@ -72,7 +72,7 @@ fn an_acknowledgement_that_was_held_leaves_when_it_is_released() {
 }
 
 #[test]
-fn who_owes_nothing_holds_nothing() {
+fn no_acknowledgement_is_held_when_none_is_due() {
     let mut pair = Pair::connected(1);
     let (now, id) = (pair.now, pair.id(SERVER));
     assert!(!pair.net.ends[SERVER].hold_ack(now, id));

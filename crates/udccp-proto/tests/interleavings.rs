@@ -435,22 +435,22 @@ fn report(name: &str, first: &Pair, depth: usize) {
 
 //= 4340-8.3-3 test
 #[test]
-fn no_order_of_events_from_the_first_request_leaves_a_pair_stuck_or_both_in_timewait() {
+fn no_event_order_from_request_leaves_a_pair_stuck() {
     report("from the Request", &Pair::starting(config(false)), DEPTH);
 }
 
 #[test]
-fn no_order_of_events_from_open_leaves_a_pair_stuck_or_both_in_timewait() {
+fn no_event_order_from_open_leaves_a_pair_stuck() {
     report("from OPEN", &Pair::open(config(false)), DEPTH);
 }
 
 #[test]
-fn nor_where_the_server_holds_timewait() {
+fn no_event_order_leaves_a_pair_stuck_with_server_timewait() {
     report("from OPEN, with a server that holds TIMEWAIT", &Pair::open(config(true)), DEPTH);
 }
 
 #[test]
-fn no_order_of_speaking_and_silence_blocks_anybody_under_any_ccid() {
+fn no_order_of_sending_and_idling_blocks_a_sender() {
     for ccid in [2, 3, 4, 249, 250] {
         report(&format!("CCID {ccid}, speaking"), &Pair::speaking(ccid), SPEAKING_DEPTH);
     }

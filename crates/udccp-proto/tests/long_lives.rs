@@ -16,10 +16,10 @@ use udccp_cc::{Algorithm, IdlePolicy, InitialWindow};
 use udccp_proto::ccid::CcidRegistry;
 use udccp_proto::ccid::ccid2::{AckRatioConfig, Pacing, SlowStartGrowth};
 use udccp_proto::{ConnectionConfig, QueuePolicy, State};
-use udccp_testkit::lives;
+use udccp_testkit::randomised;
 
 /// Number of cases in ordinary test runs.
-const LIVES: u64 = 60;
+const CASES: u64 = 60;
 /// Messages of each end on the final perfect network, half a second apart.
 const LAST_WORDS: usize = 20;
 
@@ -94,14 +94,14 @@ struct Manner {
     reads: bool,
 }
 
-struct Life {
+struct RandomCase {
     rng: Rng,
     pair: Pair,
     sent: [u64; 2],
     heard: [HashSet<u64>; 2],
 }
 
-impl Life {
+impl RandomCase {
     /// Connects the two ends. Returns `None` if that fails.
     fn begin(seed: u64) -> Option<Self> {
         let mut rng = Seed(seed).stream("life");
@@ -259,19 +259,19 @@ impl Life {
 }
 
 #[test]
-fn whatever_happened_in_a_long_life_does_not_silence_it() {
+fn random_connections_always_resume_on_a_good_network() {
     let mut spoke = 0;
-    for seed in lives::seeds(LIVES) {
+    for seed in randomised::seeds(CASES) {
         // A failing run prints the seed of the network.
-        let Some(mut life) = Life::begin(seed) else { continue };
-        for _ in 0..3 + life.rng.below(10) {
-            life.go_on();
+        let Some(mut case) = RandomCase::begin(seed) else { continue };
+        for _ in 0..3 + case.rng.below(10) {
+            case.go_on();
         }
-        if !life.is_over() {
-            life.speak_in_calm();
+        if !case.is_over() {
+            case.speak_in_calm();
             spoke += 1;
         }
-        life.end();
+        case.end();
     }
     assert!(spoke > 0, "all lives ended early");
 }

@@ -30,7 +30,7 @@ fn answered(ccid: u8, timestamp: u32) -> Hand {
 }
 
 #[test]
-fn an_echo_of_a_timestamp_of_the_future_makes_no_rate_based_sender_fast() {
+fn echoes_of_future_timestamps_do_not_raise_the_rate() {
     for ccid in [3, 4] {
         // Timestamps count units of 10 us from the first packet, so the peer can guess them.
         for timestamp in [0, 1, 2000, 3999, 4000] {
@@ -49,7 +49,7 @@ fn an_echo_of_a_timestamp_of_the_future_makes_no_rate_based_sender_fast() {
 }
 
 #[test]
-fn only_a_timestamp_that_was_sent_is_a_sample_and_only_once() {
+fn timestamp_echoes_are_sampled_once_and_only_if_sent() {
     for timestamp in [1, 2000, 3999, 4000, 4001, u32::MAX] {
         let hand = answered(2, timestamp);
         assert_eq!(hand.stats().srtt, None, "{timestamp}");

@@ -139,7 +139,7 @@ fn assert_within(what: &str, ccid: u8, held: usize) {
 }
 
 #[test]
-fn a_peer_that_calls_for_acknowledgements_and_gives_none_makes_no_connection_grow() {
+fn memory_is_bounded_with_a_peer_that_withholds_acks() {
     for ccid in CCIDS {
         let held = held(|| {
             let mut hand = hand(ccid);
@@ -207,7 +207,7 @@ fn a_peer_that_opens_the_window_as_far_as_it_goes_and_then_falls_silent_stays_wi
 }
 
 #[test]
-fn a_peer_that_reports_odd_packets_only_makes_no_connection_grow() {
+fn memory_is_bounded_with_alternating_ack_vectors() {
     for ccid in CCIDS {
         let held = held(|| {
             let mut hand = hand(ccid);
@@ -233,7 +233,7 @@ fn a_peer_that_reports_odd_packets_only_makes_no_connection_grow() {
 }
 
 #[test]
-fn a_peer_that_writes_every_option_there_is_makes_no_connection_grow() {
+fn memory_is_bounded_with_every_option() {
     let types = [PacketType::Ack, PacketType::DataAck, PacketType::Data, PacketType::Sync];
     for ccid in CCIDS {
         let held = held(|| {
@@ -288,7 +288,7 @@ fn a_full_receive_queue_holds_what_its_settings_say() {
 }
 
 #[test]
-fn a_server_is_no_worse_off() {
+fn memory_of_a_server_is_bounded_too() {
     for ccid in CCIDS {
         let held = held(|| {
             let ccids = CcidRegistry::with_experiments();

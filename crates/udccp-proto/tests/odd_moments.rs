@@ -19,10 +19,10 @@ use udccp_proto::{
     ConnectionConfig, EventKind, InitCookies, ListenConfig, PathReport, PmtuProbing, QueuePolicy,
     State,
 };
-use udccp_testkit::lives;
+use udccp_testkit::randomised;
 use udccp_wire::ServiceCode;
 
-const LIVES: u64 = 300;
+const CASES: u64 = 300;
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 /// MTUs that routers report; 0 is a router that reports none.
@@ -54,7 +54,7 @@ fn any_config(rng: &mut Rng) -> ConnectionConfig {
     c
 }
 
-struct Life {
+struct RandomCase {
     rng: Rng,
     pair: Pair,
     /// The packets of each end, the latest last.
@@ -69,7 +69,7 @@ struct Life {
     seen: [usize; 2],
 }
 
-impl Life {
+impl RandomCase {
     fn begin(seed: u64) -> Self {
         let mut rng = Seed(seed).stream("moments");
         let mut net = Net::new(seed);
@@ -339,12 +339,12 @@ fn storm(rng: &mut Rng) -> Impairments {
 }
 
 #[test]
-fn calls_and_icmp_at_odd_moments_leave_nothing_behind() {
-    for seed in lives::seeds(LIVES) {
-        let mut life = Life::begin(seed);
-        for _ in 0..20 + life.rng.below(150) {
-            life.step();
+fn random_calls_and_icmp_leave_no_state_behind() {
+    for seed in randomised::seeds(CASES) {
+        let mut case = RandomCase::begin(seed);
+        for _ in 0..20 + case.rng.below(150) {
+            case.step();
         }
-        life.end();
+        case.end();
     }
 }

@@ -53,7 +53,7 @@ fn sent_options(pair: &Pair, end: usize) -> Vec<String> {
 }
 
 #[test]
-fn mandatory_before_something_not_understood_resets_and_says_what() {
+fn mandatory_before_an_unknown_option_resets_with_its_type() {
     use OptionRef::{Mandatory, Padding, SlowReceiver, Unknown};
     let unknown = Unknown { kind: 100, data: &[9, 8, 7] };
     let single = Unknown { kind: 20, data: &[] };

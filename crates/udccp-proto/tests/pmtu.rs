@@ -198,7 +198,7 @@ fn a_router_that_names_the_size_for_a_probe_ends_the_search_there() {
 
 //= 4340-14.1-7 test
 #[test]
-fn a_confused_router_is_obeyed_when_larger_packets_are_lost_and_not_before() {
+fn implausible_mtu_report_counts_only_after_losses() {
     // Whether data packets are lost, and whether it is the larger ones or every fourth.
     for (losing, by_size) in [(false, false), (true, false), (true, true)] {
         let mut pair = Pair::connected_with(Net::new(21), ConnectionConfig::default());
@@ -230,7 +230,7 @@ fn a_confused_router_is_obeyed_when_larger_packets_are_lost_and_not_before() {
 }
 
 #[test]
-fn a_message_that_names_the_size_in_use_starts_no_search() {
+fn report_of_the_current_mtu_starts_no_search() {
     let mut pair = Pair::connected_with(Net::new(23), probing());
     pair.pass(Duration::from_secs(20));
     let before = pair.stats(CLIENT).counters.pmtu_probes_sent;
@@ -245,7 +245,7 @@ fn a_message_that_names_the_size_in_use_starts_no_search() {
 
 /// They contain nothing new. Otherwise an attacker could prevent evidence from accumulating.
 #[test]
-fn messages_that_name_the_size_in_use_are_no_evidence_against_a_confused_router() {
+fn reports_of_the_current_mtu_do_not_refute_others() {
     let mut pair = Pair::connected_with(Net::new(21), ConnectionConfig::default());
     pair.send(CLIENT, b"one");
     pair.drain();
@@ -263,7 +263,7 @@ fn messages_that_name_the_size_in_use_are_no_evidence_against_a_confused_router(
 
 //= 4340-14.1-6 test
 #[test]
-fn no_message_takes_the_size_below_the_floor() {
+fn mtu_reports_cannot_go_below_the_minimum() {
     for probing in [None, Some(PmtuProbing::default())] {
         for (pmtu_floor, least) in [(None, 576), (Some(1000), 1000), (Some(296), 296)] {
             let config =

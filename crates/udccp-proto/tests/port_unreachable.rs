@@ -67,7 +67,7 @@ fn a_peer_whose_port_is_closed_three_times_in_a_row_is_gone() {
 }
 
 #[test]
-fn a_single_report_ends_nothing_however_often_it_comes() {
+fn repeated_copies_of_one_report_end_nothing() {
     let mut pair = Pair::connected(11);
     let sent = kill_server(&mut pair);
     pair.send(CLIENT, b"lost");
@@ -111,7 +111,7 @@ fn stale_and_guessed_reports_end_nothing() {
 
 /// An attacker who sees every packet reports each as refused, but the peer is alive.
 #[test]
-fn a_living_peer_answers_and_the_count_begins_anew() {
+fn answers_reset_the_count_of_port_unreachable_reports() {
     let mut pair = Pair::connected(13);
     for _ in 0..100 {
         pair.send(CLIENT, b"arrives");

@@ -13,7 +13,7 @@ use udccp_wire::{HeaderKind, OptionRef, PacketType, PacketView, ResetCode, Seqno
 
 //= 4340-7.5.4-14 test
 #[test]
-fn a_sync_gets_the_reset_that_its_sender_could_not_believe() {
+fn sync_is_answered_with_the_rejected_reset() {
     // The client resets the connection. The server does not accept the first Reset, whose numbers
     // are outside its windows, and sends a Sync.
     let mut pair = Pair::connected_with(Net::new(7), ConnectionConfig::default());
@@ -47,7 +47,7 @@ fn a_sync_gets_the_reset_that_its_sender_could_not_believe() {
 }
 
 #[test]
-fn a_refusal_is_repeated_too() {
+fn refusals_are_repeated_after_a_sync() {
     let mut net = Net::new(8);
     let id = net.ends[CLIENT].connect(net.now, connect_options(ConnectionConfig::default()));
     id.unwrap();
@@ -64,7 +64,7 @@ fn a_refusal_is_repeated_too() {
 }
 
 #[test]
-fn a_fault_is_explained_in_words_and_the_words_are_kept() {
+fn reset_text_is_sent_and_kept() {
     let mut hand = Hand::open(SERVER);
     let unknown = OptionRef::Unknown { kind: 99, data: &[1, 2, 3] };
     let said = hand.give(PacketType::Ack, &[OptionRef::Mandatory, unknown], &[]);
@@ -82,7 +82,7 @@ fn a_fault_is_explained_in_words_and_the_words_are_kept() {
 
 //= 4340-7.3-1 test
 #[test]
-fn nothing_leaves_in_the_quiet_time_after_a_start() {
+fn nothing_is_sent_during_the_quiet_time() {
     let mut net = Net::new(9);
     let until = net.now + Duration::from_secs(120);
     let config = EndpointConfig { quiet_until: Some(until), ..EndpointConfig::new([7; 32]) };
@@ -102,7 +102,7 @@ fn nothing_leaves_in_the_quiet_time_after_a_start() {
 
 /// A driver with a timeout in the past would wake up again and again.
 #[test]
-fn an_endpoint_with_nothing_to_say_waits_for_nothing_after_its_quiet_time() {
+fn idle_endpoint_has_no_timer_after_the_quiet_time() {
     let until = Instant::ZERO + Duration::from_secs(120);
     let config = EndpointConfig { quiet_until: Some(until), ..EndpointConfig::new([7; 32]) };
     let mut endpoint = udccp_proto::Endpoint::new(config);
@@ -114,7 +114,7 @@ fn an_endpoint_with_nothing_to_say_waits_for_nothing_after_its_quiet_time() {
 }
 
 #[test]
-fn an_ended_connection_has_no_words_of_the_peer_unless_it_reset() {
+fn reset_text_is_empty_without_a_reset() {
     let mut pair = Pair::connected(3);
     pair.close(CLIENT);
     pair.pass(Duration::from_secs(1));
@@ -150,7 +150,7 @@ fn reset_of(net: &mut Net, d: Datagram) -> Option<ResetCode> {
 /// Packets of strangers, and other packets of the same peer, do not use up the answers to a refused
 /// client.
 #[test]
-fn a_refusal_is_remembered_while_others_are_told_of_no_connection() {
+fn refusals_are_kept_while_others_get_no_connection() {
     let (mut net, request) = refusing(10);
     assert_eq!(reset_of(&mut net, request.clone()), Some(ResetCode::ConnectionRefused));
     let stray = forge(&request, HeaderKind::Data, Seqno::new(9), &[]);
@@ -190,7 +190,7 @@ fn of_two_refusals_the_later_is_repeated_and_sixty_four_are_remembered() {
 /// The Reset of a client that gives up in REQUEST has no valid numbers, so the server sends a Sync.
 /// If the rate limit for strangers blocked the client's answer, the server would wait for minutes.
 #[test]
-fn servers_forget_what_a_client_gave_up_though_strangers_have_its_resets() {
+fn abandoned_requests_are_cleared_despite_stray_resets() {
     for after in [5, 15] {
         let mut net = Net::new(14);
         let client = EndpointConfig::new([3; 32]);
@@ -214,7 +214,7 @@ fn servers_forget_what_a_client_gave_up_though_strangers_have_its_resets() {
 
 /// A peer that was not notified of the end gets no more than its share of answers.
 #[test]
-fn an_ended_connection_owes_two_answers_beyond_the_limit() {
+fn ended_connection_answers_twice_beyond_the_rate_limit() {
     let mut net = Net::new(15);
     let client = EndpointConfig::new([3; 32]);
     let client = EndpointConfig { out_of_the_blue_resets_per_sec: 0, ..client };

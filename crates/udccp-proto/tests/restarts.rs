@@ -12,9 +12,9 @@ use udccp_proto::{
     ConnectOptions, ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, InitCookies,
     ListenConfig, State,
 };
-use udccp_testkit::lives;
+use udccp_testkit::randomised;
 
-const LIVES: u64 = 300;
+const CASES: u64 = 300;
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 /// The port of every client.
@@ -43,7 +43,7 @@ fn connect(net: &mut Net, config: ConnectionConfig, life: u64) -> ConnectionId {
 }
 
 /// Runs one case. Returns whether the last client could get through.
-fn life(seed: u64) -> bool {
+fn run_case(seed: u64) -> bool {
     let mut rng = Seed(seed).stream("restarts");
     let ccids = pick(&mut rng, &[vec![2], vec![3], vec![4]]);
     let config = ConnectionConfig {
@@ -98,14 +98,14 @@ fn life(seed: u64) -> bool {
 
 /// The server is told of the end of an earlier connection, and of the last one, in the same second.
 #[test]
-fn the_last_life_waits_to_be_accepted_while_one_before_is_held() {
-    assert!(life(8385));
+fn newest_connection_is_accepted_while_an_older_one_is_held() {
+    assert!(run_case(8385));
 }
 
 /// The client's new program has its port before it connects, and answers that the old connection
 /// does not exist. The server does not block the ports for it.
 #[test]
-fn a_client_that_had_denied_its_old_connection_gets_through() {
+fn restarted_client_connects_after_denying_its_old_connection() {
     let config = ConnectionConfig::default;
     for closes in [false, true] {
         let mut net = Net::new(1);
@@ -134,9 +134,9 @@ fn a_client_that_had_denied_its_old_connection_gets_through() {
 }
 
 #[test]
-fn a_client_that_came_back_gets_through() {
-    let seeds = lives::seeds(LIVES);
+fn restarted_client_connects() {
+    let seeds = randomised::seeds(CASES);
     let lives = seeds.end - seeds.start;
-    let through = seeds.filter(|seed| life(*seed)).count() as u64;
+    let through = seeds.filter(|seed| run_case(*seed)).count() as u64;
     assert!(through * 10 > lives * 8, "{through} of {lives}");
 }

@@ -153,7 +153,7 @@ fn random_bytes(rng: &mut Rng, most: u64) -> Vec<u8> {
 }
 
 #[test]
-fn packets_for_nobody_are_answered_within_a_rate_limit() {
+fn out_of_the_blue_answers_are_rate_limited() {
     let mut net = Net::new(3);
     let like = Datagram {
         src: "10.9.9.9:0".parse().unwrap(),
@@ -271,7 +271,7 @@ fn connections_take_turns() {
 }
 
 #[test]
-fn an_old_id_finds_nothing() {
+fn stale_connection_ids_are_not_found() {
     let mut pair = open_pair(7);
     let (now, id) = (pair.now, pair.id(CLIENT));
     pair.ends[CLIENT].release(now, id);

@@ -41,7 +41,7 @@ fn last_kind(pair: &Pair, end: usize) -> HeaderKind {
 //= 4340-7.5.4-5 test
 //= 4340-7.5.4-9 test
 #[test]
-fn a_packet_beyond_the_window_is_questioned_and_its_data_dropped() {
+fn packets_beyond_the_window_trigger_a_sync_and_lose_their_data() {
     let mut pair = quiet_pair(1);
     let (like, gsr, _) = facts(&pair);
     for (seq, inside) in [(gsr.add(75), true), (gsr.add(75 + 76), false)] {
@@ -92,7 +92,7 @@ fn a_long_burst_of_loss_is_recovered_from_by_sync_and_syncack() {
 
 //= 4340-7.5.4-8 test
 #[test]
-fn syncs_in_answer_to_nonsense_are_rate_limited() {
+fn syncs_for_invalid_packets_are_rate_limited() {
     let mut pair = quiet_pair(3);
     let (like, gsr, _) = facts(&pair);
     for n in 0..1000 {
@@ -138,7 +138,7 @@ fn invalid_syncs_are_ignored() {
 
 //= 4340-7.5.3-1 test
 #[test]
-fn a_sync_far_ahead_is_believed_only_on_a_silent_connection() {
+fn sync_far_ahead_is_accepted_only_on_a_silent_connection() {
     let mut pair = quiet_pair(6);
     let (like, gsr, gss) = facts(&pair);
     let far = gsr.add(1 << 20);
@@ -198,7 +198,7 @@ fn short_sequence_numbers_are_ignored_unless_agreed() {
 }
 
 #[test]
-fn a_silent_peer_is_probed_and_in_the_end_given_up() {
+fn silent_peer_is_probed_and_finally_abandoned() {
     let config =
         ConnectionConfig { keep_alive: Some(Duration::from_secs(10)), ..Default::default() };
     let mut pair = Pair::connected_with(Net::new(10), config);
@@ -215,7 +215,7 @@ fn a_silent_peer_is_probed_and_in_the_end_given_up() {
 }
 
 #[test]
-fn a_peer_that_never_answers_data_is_given_up() {
+fn peer_that_never_acknowledges_data_is_abandoned() {
     let mut pair = quiet_pair(11);
     pair.mute(SERVER);
     for _ in 0..200 {

@@ -11,9 +11,9 @@ use common::pair::lasting;
 use common::{CLIENT, Net, Pair, SERVER};
 use udccp_base::{Duration, Rng, Seed};
 use udccp_proto::State;
-use udccp_testkit::lives;
+use udccp_testkit::randomised;
 
-const LIVES: u64 = 12;
+const CASES: u64 = 12;
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 /// Interval at which a sending application offers messages.
@@ -27,7 +27,7 @@ fn pick<T: Clone>(rng: &mut Rng, of: &[T]) -> T {
     of[rng.below(of.len() as u64) as usize].clone()
 }
 
-struct Life {
+struct RandomCase {
     seed: u64,
     rng: Rng,
     pair: Pair,
@@ -35,7 +35,7 @@ struct Life {
     heard: [u64; 2],
 }
 
-impl Life {
+impl RandomCase {
     fn begin(seed: u64) -> Self {
         let mut rng = Seed(seed).stream("silences");
         let ccid = pick(&mut rng, &[2, 3, 4]);
@@ -106,25 +106,25 @@ impl Life {
     }
 }
 
-fn life(seed: u64) {
-    let mut life = Life::begin(seed);
+fn run_case(seed: u64) {
+    let mut case = RandomCase::begin(seed);
     for _ in 0..6 {
-        let end = life.rng.below(2) as usize;
-        let every = pick(&mut life.rng, &[MS, MS * 20, MS * 500]);
-        let size = pick(&mut life.rng, &[10, 200, 1300]);
-        let span = pick(&mut life.rng, &[SECOND, SECOND * 5]);
-        life.talk(end, span, every, size);
-        if life.rng.chance(0.4) {
-            let idle = pick(&mut life.rng, &[SECOND, SECOND * 30, SECOND * 1000]);
-            life.pair.pass(idle);
+        let end = case.rng.below(2) as usize;
+        let every = pick(&mut case.rng, &[MS, MS * 20, MS * 500]);
+        let size = pick(&mut case.rng, &[10, 200, 1300]);
+        let span = pick(&mut case.rng, &[SECOND, SECOND * 5]);
+        case.talk(end, span, every, size);
+        if case.rng.chance(0.4) {
+            let idle = pick(&mut case.rng, &[SECOND, SECOND * 30, SECOND * 1000]);
+            case.pair.pass(idle);
         }
-        if life.rng.chance(0.7) {
-            life.cut();
+        if case.rng.chance(0.7) {
+            case.cut();
         }
         for end in [end, 1 - end] {
-            life.is_heard(end);
+            case.is_heard(end);
         }
-        assert_eq!([0, 1].map(|end| life.pair.state(end)), [Some(State::Open); 2]);
+        assert_eq!([0, 1].map(|end| case.pair.state(end)), [Some(State::Open); 2]);
     }
 }
 
@@ -134,23 +134,23 @@ fn life(seed: u64) {
 #[test]
 fn a_gap_closes_soon_after_a_host_has_slept() {
     for ccid in [2, 3, 4] {
-        let mut life = Life::with(1, ccid, Net::new(1), None);
+        let mut case = RandomCase::with(1, ccid, Net::new(1), None);
         for _ in 0..3 {
-            life.pair.send(CLIENT, b"how far is it?");
-            life.pair.net.drain();
-            life.pair.net.now = life.pair.now + SECOND * 200;
-            life.pair.pass(SECOND);
+            case.pair.send(CLIENT, b"how far is it?");
+            case.pair.net.drain();
+            case.pair.net.now = case.pair.now + SECOND * 200;
+            case.pair.pass(SECOND);
         }
-        let rtt = life.pair.stats(CLIENT).srtt.unwrap();
+        let rtt = case.pair.stats(CLIENT).srtt.unwrap();
         assert!(rtt > SECOND * 50, "CCID {ccid}: {rtt}");
-        life.pair.mute(SERVER);
-        let lost = life.pair.stats(SERVER).counters.packets_sent + 100;
-        while life.pair.stats(SERVER).counters.packets_sent < lost {
-            life.talk(SERVER, TICK, TICK, 100);
+        case.pair.mute(SERVER);
+        let lost = case.pair.stats(SERVER).counters.packets_sent + 100;
+        while case.pair.stats(SERVER).counters.packets_sent < lost {
+            case.talk(SERVER, TICK, TICK, 100);
         }
-        life.pair.filter = None;
-        life.read();
-        life.is_heard(SERVER);
+        case.pair.filter = None;
+        case.read();
+        case.is_heard(SERVER);
     }
 }
 
@@ -159,16 +159,16 @@ fn a_gap_closes_soon_after_a_host_has_slept() {
 #[test]
 fn a_host_that_has_slept_for_long_sends_as_before() {
     for ccid in [2, 3, 4] {
-        let mut life = Life::with(1, ccid, Net::new(1), None);
-        life.talk(CLIENT, SECOND * 5, MS * 20, 100);
-        life.pair.send(CLIENT, b"good night");
-        life.pair.net.drain();
-        life.pair.net.now = life.pair.now + SECOND * 4000;
-        life.talk(CLIENT, SECOND * 60, MS * 20, 100);
-        let before = life.heard[SERVER];
-        life.talk(CLIENT, SECOND * 10, MS * 20, 100);
-        let rtt = life.pair.stats(CLIENT).srtt.unwrap();
-        let heard = life.heard[SERVER] - before;
+        let mut case = RandomCase::with(1, ccid, Net::new(1), None);
+        case.talk(CLIENT, SECOND * 5, MS * 20, 100);
+        case.pair.send(CLIENT, b"good night");
+        case.pair.net.drain();
+        case.pair.net.now = case.pair.now + SECOND * 4000;
+        case.talk(CLIENT, SECOND * 60, MS * 20, 100);
+        let before = case.heard[SERVER];
+        case.talk(CLIENT, SECOND * 10, MS * 20, 100);
+        let rtt = case.pair.stats(CLIENT).srtt.unwrap();
+        let heard = case.heard[SERVER] - before;
         assert!(heard > 450 && rtt < SECOND * 10, "CCID {ccid}: {heard} of 500, {rtt}");
     }
 }
@@ -176,20 +176,20 @@ fn a_host_that_has_slept_for_long_sends_as_before() {
 /// Where acknowledgements may wait for ever for a second packet, a timer still tells that the first
 /// was lost.
 #[test]
-fn acknowledgements_without_a_time_limit_silence_nobody() {
+fn unlimited_ack_delay_stops_no_sender() {
     let mut config = lasting(2, None);
     config.ccid2.delayed_ack = Duration::MAX;
     config.ccid2.initial_window = udccp_cc::InitialWindow::Packets(1);
     let pair = Pair::connected_with(Net::new(1), config);
-    let mut life = Life { pair, ..Life::with(1, 2, Net::new(1), None) };
-    life.pair.mute(CLIENT);
-    life.pair.send(CLIENT, b"is lost");
-    life.pair.pass(SECOND);
-    life.pair.filter = None;
-    life.is_heard(CLIENT);
+    let mut case = RandomCase { pair, ..RandomCase::with(1, 2, Net::new(1), None) };
+    case.pair.mute(CLIENT);
+    case.pair.send(CLIENT, b"is lost");
+    case.pair.pass(SECOND);
+    case.pair.filter = None;
+    case.is_heard(CLIENT);
 }
 
 #[test]
 fn when_the_path_is_mended_the_next_datagram_comes_in_time() {
-    lives::seeds(LIVES).for_each(life);
+    randomised::seeds(CASES).for_each(run_case);
 }

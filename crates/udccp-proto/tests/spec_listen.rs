@@ -165,7 +165,7 @@ fn a_client_that_was_first_asks_again_when_it_is_invited() {
 
 /// Figure 7: Listen and Request cross.
 #[test]
-fn a_listen_and_a_request_that_cross_do_no_harm() {
+fn crossing_listen_and_request_still_connect() {
     let mut pair = inviting(5);
     connect(&mut pair);
     pair.pass(millis(200));
@@ -209,7 +209,7 @@ fn behind_two_firewalls_a_connection_opens_at_once_whoever_is_first() {
 //= 5596-2.2.1-7 test
 //= 5596-2.2.3.1-4 test
 #[test]
-fn a_client_looks_at_nothing_but_that_it_is_a_listen_and_only_once() {
+fn client_ignores_listen_content_and_sends_one_request() {
     let (mut hand, _) = Hand::requesting(plain());
     let kind = HeaderKind::Listen { service: service() };
     let header = hand.header_at(Seqno::new(0xffff_ffff_0000), kind);
@@ -254,7 +254,7 @@ fn a_listen_is_ignored_in_every_other_state() {
 
 /// The answers in INVITED and LISTEN1 in the pseudocode of figure 3.
 #[test]
-fn who_waits_for_one_client_refuses_everything_else() {
+fn inviting_listener_refuses_other_clients() {
     let mut hand = Hand::listening(plain());
     let (now, listener) = (hand.pair.now, hand.pair.listener);
     let like = hand.datagram(&hand.header(Request), &[], &[]);
@@ -299,7 +299,7 @@ fn icmp_errors_about_a_listen_change_nothing() {
 
 //= 5596-4-2 test
 #[test]
-fn a_server_may_wait_for_one_client_without_a_word() {
+fn invitation_can_wait_silently() {
     let mut net = Net::new(8);
     let options = InviteOptions { sends_listen: false, ..invite_options() };
     let now = net.now;
@@ -336,7 +336,7 @@ fn an_invitation_stands_beside_a_listener_for_all_and_goes_first() {
 }
 
 #[test]
-fn what_cannot_be_invited_is_refused() {
+fn invalid_invitations_are_rejected() {
     let mut net = Net::new(10);
     let end = &mut net.ends;
     let now = udccp_base::Instant::ZERO;

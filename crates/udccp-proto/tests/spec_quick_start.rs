@@ -187,7 +187,7 @@ fn an_approved_rate_is_used_and_reported_with_the_nonce() {
 
 //= 5634-2.4-1 test
 #[test]
-fn what_is_not_vouched_for_changes_nothing() {
+fn unverified_quick_start_responses_change_nothing() {
     for case in 0..6 {
         let (mut hand, first, asked) = request(2);
         let OptionRef::QuickStartResponse { rate, ttl_diff, nonce } = honest(asked, 6) else {
@@ -216,7 +216,7 @@ fn a_rate_below_what_slow_start_has_is_reported_and_not_used() {
 }
 
 #[test]
-fn inside_udp_there_is_no_quick_start_and_it_is_said() {
+fn quick_start_over_udp_is_unavailable_and_reported() {
     let mut end = Endpoint::new(EndpointConfig::new([1; 32]));
     let options = ConnectOptions {
         local: "10.0.0.1:40000".parse().unwrap(),
@@ -280,7 +280,7 @@ fn silence_is_noticed_after_two_or_three_round_trip_times() {
 //= 5634-3.2.4-2 test
 /// The first acknowledgements report that nothing was lost; then no more arrive.
 #[test]
-fn a_peer_that_was_heard_of_in_the_validation_was_not_silent() {
+fn feedback_in_validation_keeps_the_rate_through_later_silence() {
     let mut pair = in_mode(2);
     let fast = cwnd(&pair);
     pair.pass(Duration::from_millis(105));
@@ -293,7 +293,7 @@ fn a_peer_that_was_heard_of_in_the_validation_was_not_silent() {
 //= 5634-3.2.4-2 test
 /// All packets are acknowledged: the mode and its validation end, and the rate stays.
 #[test]
-fn a_path_that_bears_the_rate_keeps_it() {
+fn validated_rate_is_kept() {
     for ccid in [2, 3] {
         let mut pair = in_mode(ccid);
         pair.pass(Duration::from_millis(500));

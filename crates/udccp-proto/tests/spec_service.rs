@@ -127,7 +127,7 @@ fn a_closed_port_and_a_wrong_code_are_told_apart() {
 
 //= 5595-3.3.1-3 test
 #[test]
-fn what_a_listener_no_longer_serves_is_refused_and_so_is_its_port_when_it_is_gone() {
+fn removed_services_and_closed_ports_are_refused() {
     let mut hand = Hand::listening(plain());
     let listener = hand.pair.listener;
     let said = |hand: &mut Hand, service| {

@@ -174,7 +174,7 @@ fn listener(ccid: u8, target: usize, heard: usize) -> Place {
 }
 
 #[test]
-fn whatever_packet_came_a_message_that_is_sent_then_leaves_under_every_ccid() {
+fn messages_leave_after_any_packet_under_every_ccid() {
     for (ccid, heard) in [2, 3, 4, 249, 250].into_iter().flat_map(|c| [(c, 0), (c, 200)]) {
         for target in [CLIENT, SERVER] {
             let place = listener(ccid, target, heard);

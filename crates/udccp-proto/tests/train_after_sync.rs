@@ -69,7 +69,7 @@ fn header(d: &Datagram) -> Header {
 }
 
 #[test]
-fn data_behind_a_sync_ack_carries_the_acknowledgement_that_is_owed() {
+fn data_after_a_sync_ack_carries_the_due_acknowledgement() {
     let mut both = Both::open();
     both.owe();
     let [theirs, ours] = [0, 1].map(|end| header(&both.last[end]).seq);

@@ -56,7 +56,7 @@ fn a_receiver_that_only_acks_never_blocks_its_own_sender() {
 }
 
 #[test]
-fn ends_that_speak_in_turn_never_wait_for_each_other() {
+fn ends_that_send_in_turn_never_block_each_other() {
     for ccid in CCIDS {
         let mut pair = pair(ccid, Impairments::default());
         let mut heard = [0; 2];
@@ -76,7 +76,7 @@ fn ends_that_speak_in_turn_never_wait_for_each_other() {
 }
 
 #[test]
-fn nor_do_they_where_packets_are_lost_doubled_and_reordered() {
+fn ends_that_send_in_turn_never_block_on_bad_networks() {
     let impairments = Impairments {
         loss: 0.05,
         duplicate: 0.05,
@@ -123,7 +123,7 @@ fn largest_burst(ccid: u8, impairments: Impairments, size: usize) -> u64 {
 }
 
 #[test]
-fn packets_that_overtake_others_and_copies_make_no_rate_based_sender_send_its_window_at_once() {
+fn reordering_and_copies_cause_no_bursts_of_rate_based_senders() {
     // Losses keep the rate at some ten packets per round-trip time of 20 ms.
     let lossy = Impairments { loss: 0.01, ..Impairments::default() };
     let rough = Impairments { overtake: 0.03, duplicate: 0.03, ..lossy };
@@ -134,7 +134,7 @@ fn packets_that_overtake_others_and_copies_make_no_rate_based_sender_send_its_wi
 }
 
 #[test]
-fn feedback_that_a_narrow_path_has_no_room_for_stops_nobody() {
+fn oversized_feedback_on_a_narrow_path_stops_no_sender() {
     for (ccid, path_mtu) in [(3, 128), (3, 140), (4, 128), (4, 160)] {
         let net = Net::with_ccids(u64::from(ccid), CcidRegistry::with_experiments());
         let (tx_ccids, rx_ccids) = (vec![ccid], vec![ccid]);
@@ -154,7 +154,7 @@ fn feedback_that_a_narrow_path_has_no_room_for_stops_nobody() {
 }
 
 #[test]
-fn an_ack_vector_that_a_narrow_path_has_no_room_for_stops_nobody() {
+fn oversized_ack_vector_on_a_narrow_path_stops_no_sender() {
     let net = Net::new(2);
     let config = ConnectionConfig { path_mtu: 128, pmtu_floor: Some(128), ..Default::default() };
     let mut pair = Pair::connected_with(net, config);

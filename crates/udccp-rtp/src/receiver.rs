@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_jump_is_believed_the_second_time() {
+    fn sequence_jump_is_accepted_at_the_second_packet() {
         let mut r = Reception::new(1);
         r.packet(1, 0, 0);
         assert_eq!(r.packet(40_000, 0, 0), None);

@@ -253,7 +253,7 @@ mod tests {
 
     //= 5762-4.1-2 test
     #[test]
-    fn a_packet_reads_as_it_was_written() {
+    fn packets_round_trip() {
         let bytes = rtp(7, (96, true), 65_535, 1 << 31, b"media");
         assert_eq!(bytes.len(), 12 + 5);
         let packet = parse_rtp(&bytes).unwrap();
@@ -273,7 +273,7 @@ mod tests {
     //= 5762-4.3-1 test
     //= 5762-4.2-3 test
     #[test]
-    fn a_compound_packet_holds_report_name_and_goodbye_and_nothing_else() {
+    fn compound_packet_holds_only_report_sdes_and_bye() {
         let info = SenderInfo { ntp: 5 << 32, rtp_timestamp: 9, packets: 3, octets: 480 };
         let block = Block {
             ssrc: 4,
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_packets_are_no_packets() {
+    fn damaged_packets_are_rejected() {
         let whole = compound(7, None, Vec::new(), "me", Some((7, "x"))).unwrap();
         for len in 0..whole.len() {
             let _ = parse_rtcp(&whole[..len]);
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_that_are_damaged_anywhere_are_read_or_refused() {
+    fn randomly_damaged_packets_are_parsed_or_rejected() {
         let rtcp = compound(7, None, Vec::new(), "me@here", Some((7, "done"))).unwrap();
         let rtp = rtp(7, (96, true), 1, 1, b"media and more media");
         let mut rng: udccp_base::Rng = udccp_base::Seed(1).stream("damage");

@@ -294,7 +294,7 @@ impl RtpSession {
             }
             let (packet, from_rtcp) = match self.next_packet().await {
                 Ok(Some(packet)) => packet,
-                end => match self.last_of_rtcp() {
+                end => match self.last_rtcp_event() {
                     Some(packet) => (packet, true),
                     None => return end.map(|_| None),
                 },
@@ -333,7 +333,7 @@ impl RtpSession {
 
     /// Returns what has arrived on RTCP's connection: there may still be a BYE after the end of
     /// RTP's connection.
-    fn last_of_rtcp(&self) -> Option<Bytes> {
+    fn last_rtcp_event(&self) -> Option<Bytes> {
         self.shared.rtcp.as_ref()?.try_recv().ok()
     }
 
@@ -411,7 +411,7 @@ impl Shared {
             self.state().report_passed(due);
             return Ok(());
         };
-        let (len, before) = (report.len(), self.packets_of_control());
+        let (len, before) = (report.len(), self.control_packets_sent());
         match self.control().send(Outgoing::new(report).priority(RTCP_PRIORITY)).await {
             Err(udccp::Error::MessageTooLarge { .. }) => {
                 self.state().report_passed(due);
@@ -419,21 +419,21 @@ impl Shared {
             }
             sent => sent?,
         }
-        self.has_left(before).await?;
+        self.wait_report_sent(before).await?;
         let left = Instant::now();
         self.state().report_left(left, len, left - due);
         Ok(())
     }
 
     /// Packets sent on the connection that carries RTCP.
-    fn packets_of_control(&self) -> u64 {
+    fn control_packets_sent(&self) -> u64 {
         self.control().stats().map_or(0, |stats| stats.counters.data_packets_sent)
     }
 
     /// Waits until a report has left, before which so many packets had. It goes ahead of media, of
     /// which some may be waiting at all times.
-    async fn has_left(&self, before: u64) -> Result<(), udccp::Error> {
-        while self.packets_of_control() == before {
+    async fn wait_report_sent(&self, before: u64) -> Result<(), udccp::Error> {
+        while self.control_packets_sent() == before {
             let flushed = tokio::time::timeout(LOOK_AGAIN, self.control().flushed()).await;
             if let Ok(flushed) = flushed {
                 return flushed;

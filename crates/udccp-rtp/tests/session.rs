@@ -196,7 +196,7 @@ fn an_idle_session_keeps_bindings_open_from_both_ends() {
 //= 5762-4.1-4 test
 //= 5762-4.2-1 test
 #[test]
-fn media_that_congestion_control_holds_back_too_long_is_dropped_and_reports_wait() {
+fn media_delayed_by_congestion_control_expires_and_reports_wait() {
     run(async {
         // No acknowledgement comes back after the handshake, so the window stays closed.
         let mut seen = 0;
@@ -355,7 +355,7 @@ fn partial_checksums_are_off_by_default_and_never_with_authentication() {
 }
 
 #[test]
-fn what_is_no_rtp_is_counted_and_payload_types_of_rtcp_are_refused() {
+fn non_rtp_packets_are_counted_and_rtcp_payload_types_refused() {
     run(async {
         let (a, b, _relay) = dccp(&Options::default(), pass).await;
         let b = RtpSession::new(b, &RtpOptions::new(0, 8000)).unwrap();

@@ -2,8 +2,8 @@
 //! and an allocator that counts. Only tests and benchmarks depend on this crate.
 
 mod allocator;
-pub mod lives;
 pub mod ports;
+pub mod randomised;
 mod relay;
 
 pub use allocator::CountingAllocator;

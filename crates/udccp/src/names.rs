@@ -114,7 +114,7 @@ mod tests {
     /// RFC 8305 section 5: after an attempt fails, the next starts at once. The host counts as
     /// refused only after the last attempt has failed.
     #[test]
-    fn one_attempt_that_fails_leaves_the_others() {
+    fn failed_attempt_does_not_cancel_the_others() {
         let mut cx = Context::from_waker(std::task::Waker::noop());
         let addresses = ["192.0.2.1:1", "192.0.2.2:1"].map(|text| text.parse().unwrap());
         let mut race = Race::new(&addresses);

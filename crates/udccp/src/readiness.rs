@@ -232,7 +232,7 @@ mod tests {
     /// for data.
     #[test]
     #[expect(clippy::disallowed_methods, reason = "somebody has to wait meanwhile")]
-    fn who_waits_wakes_with_the_whole_end() {
+    fn waiting_task_wakes_with_the_complete_end_condition() {
         for (failed, expected) in [(false, PollFlags::HUP), (true, PollFlags::HUP | PollFlags::ERR)]
         {
             for _ in 0..200 {

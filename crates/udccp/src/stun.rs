@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_that_nobody_reads_take_no_memory_without_end() {
+    fn memory_for_unread_stun_messages_is_bounded() {
         let mut inbox = Inbox::default();
         let from = |n: u16| SocketAddr::from(([192, 0, 2, 1], n));
         (0..100).for_each(|n| inbox.push(Bytes::new(), from(n)));

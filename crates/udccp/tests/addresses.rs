@@ -64,8 +64,8 @@ fn close(client: &Connection, server: &Connection) {
 }
 
 #[test]
-fn a_route_that_leads_nowhere_is_told_with_the_address_and_the_number_of_tcp() {
-    if !inside("a_route_that_leads_nowhere_is_told_with_the_address_and_the_number_of_tcp") {
+fn unreachable_route_is_reported_with_address_and_errno() {
+    if !inside("unreachable_route_is_reported_with_address_and_errno") {
         return;
     }
     if !has("ip") {
@@ -126,7 +126,7 @@ fn a_listener_for_one_address_may_name_it_as_one_of_ipv6() {
 }
 
 #[test]
-fn no_address_in_particular_is_this_host() {
+fn unspecified_address_means_this_host() {
     for any in ["0.0.0.0:0", "[::]:0"] {
         let listener = Listener::bind(at(any), SERVICE).unwrap();
         let client = Connection::connect(listener.local_addr(), SERVICE).unwrap();
@@ -138,7 +138,7 @@ fn no_address_in_particular_is_this_host() {
 /// A regression: with one number for both ports, 0 meant raw IP: nobody answered, or it was not
 /// permitted.
 #[test]
-fn nobody_serves_port_0() {
+fn port_0_is_not_served() {
     let peer = Address::from(at("127.0.0.1:0"));
     let options = Options::default();
     let refused = [
@@ -213,8 +213,8 @@ fn hosts_talk_over_addresses_of_their_link() {
 }
 
 #[test]
-fn a_host_with_two_addresses_answers_and_is_told_of_narrow_links_at_each() {
-    if !inside("a_host_with_two_addresses_answers_and_is_told_of_narrow_links_at_each") {
+fn multihomed_host_answers_and_learns_path_mtu_at_each_address() {
+    if !inside("multihomed_host_answers_and_learns_path_mtu_at_each_address") {
         return;
     }
     let (v4, v6) = ("0.0.0.0:0", "[::]:0");
@@ -233,7 +233,7 @@ fn a_host_with_two_addresses_answers_and_is_told_of_narrow_links_at_each() {
             for second in ["10.2.0.7", "fd02::7"] {
                 net.server.add_address("eth0", second.parse().unwrap());
             }
-            is_told_of_a_narrow_link(&net, asked, any, is_raw);
+            is_notified_of_a_narrow_link(&net, asked, any, is_raw);
         }
     }
 }
@@ -256,8 +256,8 @@ fn lengths_that_arrive(net: &Network) -> mpsc::Receiver<Vec<usize>> {
 /// The MTU of the client's own interface decreases, even below 576 bytes, which no router's report
 /// can cause.
 #[test]
-fn an_interface_that_becomes_narrower_is_asked_and_believed() {
-    if !inside("an_interface_that_becomes_narrower_is_asked_and_believed") {
+fn lower_interface_mtu_is_applied() {
+    if !inside("lower_interface_mtu_is_applied") {
         return;
     }
     for (mtu, tells) in [(1000, true), (1000, false), (400, true), (400, false)] {
@@ -291,8 +291,8 @@ fn an_interface_that_becomes_narrower_is_asked_and_believed() {
 /// A client connects through an interface with a small MTU and moves to another one, or its own MTU
 /// increases.
 #[test]
-fn an_interface_that_becomes_wider_is_asked_and_used() {
-    if !inside("an_interface_that_becomes_wider_is_asked_and_used") {
+fn higher_interface_mtu_is_used() {
+    if !inside("higher_interface_mtu_is_used") {
         return;
     }
     let net = Network::new();
@@ -318,7 +318,7 @@ fn an_interface_that_becomes_wider_is_asked_and_used() {
 }
 
 /// Without probes, only the router's report makes messages smaller.
-fn is_told_of_a_narrow_link(net: &Network, asked: SocketAddr, any: SocketAddr, is_raw: bool) {
+fn is_notified_of_a_narrow_link(net: &Network, asked: SocketAddr, any: SocketAddr, is_raw: bool) {
     let (tell, listening) = mpsc::channel();
     let served = net.server.start(move || {
         let listener = listen(is_raw, any);

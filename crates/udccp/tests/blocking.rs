@@ -99,7 +99,7 @@ fn sending_times_out_when_the_peer_reads_nothing() {
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a test that hangs fails")]
-fn one_who_asks_again_and_again_and_never_waits_gets_what_arrives() {
+fn polling_reader_that_never_waits_receives_messages() {
     within(|| {
         // The connection has no timers of its own that would make the thread run.
         let patient = Ccid2Options::new().delayed_ack(Duration::from_secs(600));
@@ -143,7 +143,7 @@ fn accepting_and_connecting_time_out() {
 }
 
 #[test]
-fn a_client_that_calls_between_bind_and_listen_is_not_refused() {
+fn client_between_bind_and_listen_is_not_refused() {
     within(|| {
         let endpoint = Endpoint::bind(localhost(false)).unwrap();
         let udp = endpoint.local_addr();
@@ -177,7 +177,7 @@ fn the_driver_ends_with_its_last_handle() {
 }
 
 #[test]
-fn an_end_that_reads_no_more_says_so() {
+fn end_that_stops_reading_notifies_its_peer() {
     within(|| {
         let (client, server) = pair(&Options::default());
         server.shutdown_read();
@@ -215,7 +215,7 @@ fn talking() -> (Connection, Connection) {
 }
 
 #[test]
-fn a_reader_that_drives_the_socket_notices_what_other_threads_do() {
+fn driving_reader_notices_calls_of_other_threads() {
     within(|| {
         let (client, server) = talking();
         let other = client.clone();
@@ -237,7 +237,7 @@ fn a_reader_that_drives_the_socket_notices_what_other_threads_do() {
 }
 
 #[test]
-fn a_reader_that_drove_and_stays_away_leaves_the_socket_to_its_thread() {
+fn absent_driving_reader_returns_the_socket_to_its_thread() {
     within(|| {
         let (client, server) = talking();
         for _ in 0..20 {
@@ -271,7 +271,7 @@ impl std::task::Wake for Task {
 
 /// Some executors keep a task only by its wakers.
 #[test]
-fn a_connection_that_is_dropped_lets_go_of_tasks_that_own_others() {
+fn dropped_connection_releases_wakers_that_own_connections() {
     within(|| {
         let listener = Listener::bind(localhost(false), SERVICE).unwrap();
         let (at, endpoint) = (listener.local_addr(), Endpoint::bind(localhost(false)).unwrap());

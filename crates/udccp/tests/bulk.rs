@@ -112,7 +112,7 @@ async fn reads_all(server: &Connection, count: u32) {
 }
 
 #[test]
-fn a_burst_longer_than_the_receive_queue_waits_until_its_reader_had_a_turn() {
+fn long_burst_waits_in_the_kernel_until_the_reader_ran() {
     run(async {
         let endpoint = without_offload();
         let (client, server) = to_queue_of(100, &endpoint, 7).await;
@@ -126,7 +126,7 @@ fn a_burst_longer_than_the_receive_queue_waits_until_its_reader_had_a_turn() {
 }
 
 #[test]
-fn a_burst_beside_packets_of_another_connection_waits_too() {
+fn long_burst_beside_another_connection_waits_in_the_kernel() {
     run(async {
         let endpoint = without_offload();
         let (client, server) = to_queue_of(50, &endpoint, 7).await;
@@ -173,7 +173,7 @@ fn sent_and_received(options: EndpointOptions, len: usize) -> (ConnectionStats, 
 }
 
 #[test]
-fn nothing_is_lost_with_the_kernel_buffers_that_systems_have() {
+fn default_kernel_buffers_lose_nothing() {
     for (recv_buffer, len) in [(212_992, 1400), (212_992, 50), (50_000, 1400)] {
         let options = EndpointOptions::default().recv_buffer(recv_buffer);
         let (stats, received) = sent_and_received(options, len);

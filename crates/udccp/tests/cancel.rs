@@ -203,7 +203,7 @@ impl Wake for Task {
 
 /// Many short tasks may each wait on one connection.
 #[test]
-fn a_wait_that_is_cancelled_keeps_nothing_of_its_task() {
+fn cancelled_wait_releases_its_waker() {
     run(async {
         let few = Options::default().send_queue(1 << 20, 2);
         let (client, server) = pair(&few, &Options::default()).await;
@@ -235,7 +235,7 @@ fn a_wait_that_is_cancelled_keeps_nothing_of_its_task() {
 
 /// As in an event loop that gives up a wait.
 #[test]
-fn a_hand_written_wait_that_is_taken_back_keeps_nothing_of_its_task() {
+fn forgotten_poll_releases_its_waker() {
     run(async {
         let (client, server) = pair(&Options::default(), &Options::default()).await;
         let listener = listener(&Options::default());

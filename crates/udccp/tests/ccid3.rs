@@ -6,7 +6,7 @@ use common::{deliver, pair, run};
 use udccp::Options;
 
 #[test]
-fn a_client_that_insists_on_ccid_3_has_it_both_ways() {
+fn client_that_requires_ccid_3_gets_it_both_ways() {
     run(async {
         let (client, server) = pair(&Options::default().ccid(3), &Options::default()).await;
         let (stats, received) = deliver(&client, &server, 300, 1000, 64).await;
@@ -17,7 +17,7 @@ fn a_client_that_insists_on_ccid_3_has_it_both_ways() {
 }
 
 #[test]
-fn two_that_take_both_settle_on_ccid_2() {
+fn peers_that_accept_both_ccids_agree_on_ccid_2() {
     run(async {
         let (client, _server) = pair(&Options::default(), &Options::default()).await;
         assert_eq!(client.stats().unwrap().tx_ccid, Some(2));
@@ -25,7 +25,7 @@ fn two_that_take_both_settle_on_ccid_2() {
 }
 
 #[test]
-fn a_client_that_insists_on_ccid_4_has_it_too() {
+fn client_that_requires_ccid_4_gets_it_both_ways() {
     run(async {
         let (client, server) = pair(&Options::default().ccid(4), &Options::default()).await;
         let (stats, received) = deliver(&client, &server, 60, 160, 64).await;

@@ -23,7 +23,7 @@ fn is_abort(end: &Result<Option<bytes::Bytes>, Error>) -> bool {
 }
 
 #[test]
-fn no_time_to_linger_is_a_reset_by_close_and_by_drop() {
+fn zero_linger_resets_on_close_and_drop() {
     run(async {
         for drops in [false, true] {
             let (client, server) = pair(&Options::default(), &Options::default()).await;
@@ -68,7 +68,7 @@ fn the_end_of_a_connection_before_its_accept_is_seen_after_it() {
 }
 
 #[test]
-fn more_time_to_linger_may_be_given_while_the_connection_lives() {
+fn linger_time_can_be_raised_while_connected() {
     run(async {
         let hasty = Options::default().close_linger(Duration::ZERO).send_queue(1 << 20, 512);
         let (client, server) = pair(&hasty, &Options::default()).await;
@@ -117,7 +117,7 @@ fn is_unconfirmed(end: &Result<(), Error>) -> bool {
 }
 
 #[test]
-fn a_close_waits_for_a_silent_peer_as_long_as_it_may_linger_and_then_goes_on() {
+fn close_waits_for_linger_and_continues_in_the_background() {
     run(async {
         let listener = listener(&Options::default());
         let relay = Relay::start(listener.local_addr(), pass).await;
@@ -141,7 +141,7 @@ fn a_close_waits_for_a_silent_peer_as_long_as_it_may_linger_and_then_goes_on() {
 }
 
 #[test]
-fn a_blocking_close_and_a_drop_wait_for_a_silent_peer_no_longer() {
+fn blocking_close_and_drop_wait_no_longer_than_linger() {
     run(async {
         let listener = listener(&Options::default());
         let relay = Relay::start(listener.local_addr(), pass).await;
@@ -159,7 +159,7 @@ fn a_blocking_close_and_a_drop_wait_for_a_silent_peer_no_longer() {
 }
 
 #[test]
-fn a_handshake_that_is_cancelled_tells_the_server() {
+fn cancelled_handshake_notifies_the_server() {
     let server = UdpSocket::bind(localhost(false)).unwrap();
     server.set_read_timeout(PATIENCE).unwrap();
     let to = server.local_addr().unwrap();
@@ -218,7 +218,7 @@ fn a_batch_that_is_cancelled_loses_nothing() {
 }
 
 #[test]
-fn a_queue_filled_to_the_brim_becomes_writable() {
+fn full_queue_becomes_writable_again() {
     run(async {
         let few = Options::default().send_queue(1 << 20, 8);
         let (client, server) = pair(&few, &Options::default()).await;
@@ -234,7 +234,7 @@ fn a_queue_filled_to_the_brim_becomes_writable() {
 }
 
 #[test]
-fn messages_can_be_looked_at_measured_and_cut() {
+fn messages_can_be_peeked_measured_and_truncated() {
     run(async {
         let (client, server) = pair(&Options::default(), &Options::default()).await;
         assert_eq!(server.next_len(), None);

@@ -163,7 +163,7 @@ fn a_full_backlog_is_too_busy() {
 }
 
 #[test]
-fn closing_towards_a_peer_that_is_gone_ends_with_a_reason() {
+fn closing_towards_a_dead_peer_ends_with_a_reason() {
     run(async {
         let listener = listener(&impatient());
         let path = Relay::start(listener.local_addr(), pass).await;
@@ -179,7 +179,7 @@ fn closing_towards_a_peer_that_is_gone_ends_with_a_reason() {
 }
 
 #[test]
-fn the_end_of_a_runtime_delivers_what_was_accepted_and_tells_the_peer() {
+fn runtime_end_delivers_accepted_messages_and_notifies_the_peer() {
     let (tell, hear) = std::sync::mpsc::channel();
     let server = std::thread::Builder::new().spawn(move || {
         run(async {
@@ -208,7 +208,7 @@ fn the_end_of_a_runtime_delivers_what_was_accepted_and_tells_the_peer() {
 }
 
 #[test]
-fn the_endpoint_of_a_plain_connect_waits_for_what_was_dropped() {
+fn endpoint_of_connect_waits_for_dropped_connections() {
     run(async {
         let listener = listener(&Options::default());
         let client = Connection::connect(listener.local_addr(), SERVICE).await.unwrap();
@@ -242,7 +242,7 @@ fn a_closed_connection_that_is_kept_is_idle() {
 }
 
 #[test]
-fn a_close_that_runs_out_of_time_says_how_much_was_left() {
+fn timed_out_close_reports_the_unsent_messages() {
     run(async {
         let reads_nothing = Options::default().recv_queue(20_000, 20);
         let linger = Options::default().close_linger(Duration::from_millis(100));
@@ -255,7 +255,7 @@ fn a_close_that_runs_out_of_time_says_how_much_was_left() {
 }
 
 #[test]
-fn garbage_is_counted_and_disturbs_nobody() {
+fn garbage_is_counted_and_ignored() {
     run(async {
         let (client, server) = pair(&Options::default(), &Options::default()).await;
         let stranger = UdpSocket::bind(localhost(false)).unwrap();

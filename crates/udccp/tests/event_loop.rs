@@ -12,7 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use udccp::blocking::{Connection, Endpoint, Listener};
 use udccp::{Options, QueuePolicy, Readiness, TryRecvError, TrySendError};
 use udccp_base::{Rng, Seed};
-use udccp_testkit::lives;
+use udccp_testkit::randomised;
 
 /// Time limit, so that a test that hangs fails.
 const LIMIT_MS: u16 = 20_000;
@@ -168,8 +168,8 @@ fn run_from(seed: u64) {
 }
 
 #[test]
-fn no_change_is_missed_and_none_is_made_up() {
-    for seed in lives::seeds(60) {
+fn readiness_reports_every_change_and_no_other() {
+    for seed in randomised::seeds(60) {
         println!("UDCCP_TEST_SEED={seed}");
         run_from(seed);
     }

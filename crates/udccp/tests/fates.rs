@@ -58,7 +58,7 @@ async fn no_more_fates(connection: &Connection) {
 }
 
 #[test]
-fn with_loss_both_ends_know_what_became_of_each_message() {
+fn message_fates_agree_at_both_ends_under_loss() {
     for (ccid, count) in [(2, 400), (3, 100)] {
         run(async move {
             let (client, server, _relay) =
@@ -96,7 +96,7 @@ fn with_loss_both_ends_know_what_became_of_each_message() {
 }
 
 #[test]
-fn silence_is_told_as_loss() {
+fn unanswered_messages_are_reported_as_lost() {
     for ccid in [2, 3] {
         run(async {
             let is_cut = Arc::new(AtomicBool::new(false));
@@ -117,7 +117,7 @@ fn silence_is_told_as_loss() {
 }
 
 #[test]
-fn a_close_with_data_on_its_way_settles_all_of_it() {
+fn close_settles_the_fates_of_messages_in_flight() {
     const COUNT: u32 = 200;
     run(async {
         let options = of(2).close_linger(Duration::from_millis(50));
@@ -158,7 +158,7 @@ fn blocking_sockets_have_the_same_fates() {
 
 /// The lifetime counts from the call that sends, whether the message waits in it or in the queue.
 #[test]
-fn a_message_that_has_waited_for_room_for_too_long_does_not_leave() {
+fn message_expires_while_it_waits_for_queue_space() {
     run(async {
         let options = of(2).send_queue(1 << 20, 2);
         let (client, server, relay) = over_relay(&options, pass).await;

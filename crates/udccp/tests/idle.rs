@@ -45,7 +45,7 @@ fn an_idle_peer_is_kept_and_the_connection_of_a_vanished_one_is_freed_with_its_r
 }
 
 #[test]
-fn an_application_may_wait_for_ever_or_not_at_all() {
+fn idle_limit_can_be_disabled_or_short() {
     run(async {
         let listener = listener(&Options::default());
         let options = Options::default().keep_alive(None).idle_limit(None);

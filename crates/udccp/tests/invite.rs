@@ -37,7 +37,7 @@ fn a_client_that_comes_after_the_invitation_is_accepted() {
 }
 
 #[test]
-fn three_listens_reach_a_client_that_is_not_there_and_a_dropped_future_ends_it() {
+fn invite_sends_three_listens_and_ends_when_dropped() {
     run(async {
         let nobody = UdpSocket::bind("127.0.0.1:0").unwrap();
         let server = Endpoint::bind(localhost(false)).unwrap();
@@ -66,7 +66,7 @@ fn three_listens_reach_a_client_that_is_not_there_and_a_dropped_future_ends_it()
 
 #[expect(clippy::disallowed_methods, reason = "blocking calls need two threads")]
 #[test]
-fn the_blocking_sockets_invite_too() {
+fn blocking_sockets_can_invite() {
     let client = blocking::Endpoint::bind(localhost(false)).unwrap();
     let server = blocking::Endpoint::bind(localhost(false)).unwrap();
     let to_server = Address { udp: server.local_addr(), port: SERVER_PORT };

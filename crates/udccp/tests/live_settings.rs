@@ -33,7 +33,7 @@ fn the_send_queue_changes_its_length_and_policy_while_it_is_full() {
 }
 
 #[test]
-fn senders_that_wait_hear_of_a_longer_queue_and_of_another_policy() {
+fn blocked_senders_are_woken_by_queue_changes() {
     run(async {
         type Change = fn(&Connection);
         let longer: Change = |client| client.set_send_queue(1 << 20, 110);
@@ -55,7 +55,7 @@ fn senders_that_wait_hear_of_a_longer_queue_and_of_another_policy() {
 }
 
 #[test]
-fn a_reader_that_stops_lets_its_peer_know_though_the_peer_waits_for_room_there() {
+fn stopped_reader_notifies_a_peer_blocked_on_it() {
     run(async {
         let reads_nothing = Options::default().recv_queue(20_000, 20);
         let few = Options::default().send_queue(1 << 20, 10).ccid(2);
@@ -110,7 +110,7 @@ fn a_live_listener_changes_its_services() {
 }
 
 #[test]
-fn coverage_is_what_both_agreed_on() {
+fn coverage_is_the_negotiated_value() {
     run(async {
         let (client, server) = pair(&Options::default(), &Options::default()).await;
         assert_eq!((client.coverage(), server.coverage()), (Some((0, 0)), Some((0, 0))));

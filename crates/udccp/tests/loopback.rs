@@ -293,7 +293,7 @@ async fn futures_join<T>(tasks: impl IntoIterator<Item = tokio::task::JoinHandle
 }
 
 #[test]
-fn an_end_that_reads_no_more_says_so_and_still_sends() {
+fn end_that_stops_reading_notifies_its_peer_and_still_sends() {
     run(async {
         let options = Options::default();
         let (client, server) = pair(&options, &options).await;
@@ -318,7 +318,7 @@ fn an_end_that_reads_no_more_says_so_and_still_sends() {
 }
 
 #[test]
-fn a_receiver_may_say_that_it_is_slow() {
+fn receiver_can_signal_slow_receiver() {
     run(async {
         let options = Options::default().data_checksum(true).deliver_corrupt(true);
         let (client, server) = pair(&options, &options).await;
@@ -331,7 +331,7 @@ fn a_receiver_may_say_that_it_is_slow() {
 }
 
 #[test]
-fn a_server_that_keeps_nothing_of_handshakes_serves_as_well() {
+fn stateless_server_accepts_connections() {
     run(async {
         let options = Options::default().init_cookies(udccp::InitCookies::Always);
         let (client, server) = pair(&Options::default(), &options).await;
@@ -399,7 +399,7 @@ fn a_question_and_its_answer_are_two_packets() {
 }
 
 #[test]
-fn a_reader_that_neither_answers_nor_reads_on_holds_no_acknowledgement_back() {
+fn reader_that_stops_does_not_delay_acknowledgements() {
     run(async {
         let (client, server) = pair(&Options::default(), &Options::default()).await;
         for n in 1..=20 {

@@ -21,10 +21,10 @@ use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 use udccp::{Address, Connection, Endpoint, Error, Listener, Options};
 use udccp_base::{Rng, Seed};
-use udccp_testkit::{Fate, Relay, lives};
+use udccp_testkit::{Fate, Relay, randomised};
 
 /// Number of cases in ordinary test runs.
-const LIVES: u64 = 40;
+const CASES: u64 = 40;
 /// The idle limit of these connections.
 const IDLE_LIMIT: Duration = Duration::from_secs(2);
 /// Longer than the limit, because a busy machine may be slow.
@@ -73,13 +73,13 @@ async fn attack(seed: u64, seen: Seen, client: SocketAddr, server: SocketAddr) {
 
 /// The messages that one end has sent, and those that the other has received.
 #[derive(Default)]
-struct Told {
+struct Traffic {
     sent: u32,
     heard: HashSet<u32>,
 }
 
 /// Sends with pauses until the time is over.
-async fn speak(c: Connection, told: Arc<Mutex<Told>>, mut rng: Rng) {
+async fn send_until_end(c: Connection, told: Arc<Mutex<Traffic>>, mut rng: Rng) {
     for _ in 0..rng.below(200) {
         let n = told.lock().unwrap().sent;
         told.lock().unwrap().sent += 1;
@@ -95,7 +95,7 @@ async fn speak(c: Connection, told: Arc<Mutex<Told>>, mut rng: Rng) {
 }
 
 /// Receives from the other end until the connection ends.
-async fn hear(c: Connection, peer: Arc<Mutex<Told>>, seed: u64) {
+async fn receive_until_end(c: Connection, peer: Arc<Mutex<Traffic>>, seed: u64) {
     loop {
         match c.recv().await {
             Ok(Some(message)) => {
@@ -111,7 +111,7 @@ async fn hear(c: Connection, peer: Arc<Mutex<Told>>, seed: u64) {
 }
 
 /// Moves the ends now and then. Returns whether it did.
-async fn wander(relay: &Relay, mut rng: Rng) -> bool {
+async fn move_peers(relay: &Relay, mut rng: Rng) -> bool {
     if rng.chance(0.3) {
         sleep(ms(100)).await;
         return false;
@@ -133,7 +133,7 @@ async fn wander(relay: &Relay, mut rng: Rng) -> bool {
 struct End {
     connection: Connection,
     /// The messages that it sends.
-    told: Arc<Mutex<Told>>,
+    told: Arc<Mutex<Traffic>>,
     speaking: JoinHandle<()>,
     hearing: JoinHandle<()>,
 }
@@ -143,11 +143,11 @@ impl End {
         connection: Connection,
         rng: Rng,
         seed: u64,
-        told: &Arc<Mutex<Told>>,
-        peer: &Arc<Mutex<Told>>,
+        told: &Arc<Mutex<Traffic>>,
+        peer: &Arc<Mutex<Traffic>>,
     ) -> Self {
-        let speaking = tokio::spawn(speak(connection.clone(), Arc::clone(told), rng));
-        let hearing = tokio::spawn(hear(connection.clone(), Arc::clone(peer), seed));
+        let speaking = tokio::spawn(send_until_end(connection.clone(), Arc::clone(told), rng));
+        let hearing = tokio::spawn(receive_until_end(connection.clone(), Arc::clone(peer), seed));
         Self { connection, told: Arc::clone(told), speaking, hearing }
     }
 
@@ -183,7 +183,7 @@ impl End {
 
 /// Both ends at work: the client's, and those of connections that the server accepts.
 async fn work(seed: u64, client: Connection, listener: &Listener, relay: &Relay, is_still: bool) {
-    let (ours, theirs) = <(Arc<Mutex<Told>>, Arc<Mutex<Told>>)>::default();
+    let (ours, theirs) = <(Arc<Mutex<Traffic>>, Arc<Mutex<Traffic>>)>::default();
     let client = End::new(client, Seed(seed).stream("client"), seed, &ours, &theirs);
     let serve =
         |connection| End::new(connection, Seed(seed).stream("server"), seed, &theirs, &ours);
@@ -194,7 +194,7 @@ async fn work(seed: u64, client: Connection, listener: &Listener, relay: &Relay,
                 served.push(serve(listener.accept().await.unwrap()));
             }
         };
-        let moving = wander(relay, Seed(seed).stream("wander"));
+        let moving = move_peers(relay, Seed(seed).stream("wander"));
         tokio::select! {
             moved = moving => moved,
             () = accepting => unreachable!(),
@@ -216,7 +216,7 @@ async fn work(seed: u64, client: Connection, listener: &Listener, relay: &Relay,
     }
 }
 
-async fn life(seed: u64) {
+async fn run_case(seed: u64) {
     let mut rng = Seed(seed).stream("life");
     let options = options(&mut rng);
     let listener = Listener::bind_with(localhost(false), [SERVICE], &options).unwrap();
@@ -260,6 +260,6 @@ async fn life(seed: u64) {
 }
 
 #[test]
-fn who_moves_ends_and_who_stays_goes_on() {
-    lives::live_all(lives::seeds(LIVES), life);
+fn connections_of_moved_peers_end_and_others_continue() {
+    randomised::run_seeds(randomised::seeds(CASES), run_case);
 }

@@ -2,11 +2,11 @@
 
 mod common;
 
-use common::{SERVICE, another_runs_beside, localhost, run, wide_pair, with_messages};
+use common::{SERVICE, localhost, run, runs_another_task_during, wide_pair, with_messages};
 use udccp::{Connection, Listener, Options};
 
 #[test]
-fn beside_one_that_sends() {
+fn other_tasks_run_beside_a_sender() {
     run(async {
         let (client, _server) = wide_pair().await;
         let sending = async {
@@ -14,12 +14,12 @@ fn beside_one_that_sends() {
                 client.send(&b"message"[..]).await.unwrap();
             }
         };
-        assert!(another_runs_beside(sending).await);
+        assert!(runs_another_task_during(sending).await);
     });
 }
 
 #[test]
-fn beside_one_that_sends_batches() {
+fn other_tasks_run_beside_a_batch_sender() {
     run(async {
         let (client, _server) = wide_pair().await;
         let sending = async {
@@ -27,12 +27,12 @@ fn beside_one_that_sends_batches() {
                 client.send_batch([&b"message"[..]; 100]).await.unwrap();
             }
         };
-        assert!(another_runs_beside(sending).await);
+        assert!(runs_another_task_during(sending).await);
     });
 }
 
 #[test]
-fn beside_one_that_reads() {
+fn other_tasks_run_beside_a_reader() {
     run(async {
         let (_client, server) = with_messages(200).await;
         let reading = async {
@@ -40,12 +40,12 @@ fn beside_one_that_reads() {
                 server.recv().await.unwrap();
             }
         };
-        assert!(another_runs_beside(reading).await);
+        assert!(runs_another_task_during(reading).await);
     });
 }
 
 #[test]
-fn beside_one_that_reads_batches() {
+fn other_tasks_run_beside_a_batch_reader() {
     run(async {
         let (_client, server) = with_messages(5_000).await;
         let reading = async {
@@ -54,12 +54,12 @@ fn beside_one_that_reads_batches() {
                 server.recv_batch(&mut messages, 100).await.unwrap();
             }
         };
-        assert!(another_runs_beside(reading).await);
+        assert!(runs_another_task_during(reading).await);
     });
 }
 
 #[test]
-fn beside_one_that_accepts() {
+fn other_tasks_run_beside_an_accepting_task() {
     run(async {
         let options = Options::default().backlog(200);
         let listener = Listener::bind_with(localhost(false), [SERVICE], &options).unwrap();
@@ -73,6 +73,6 @@ fn beside_one_that_accepts() {
                 listener.accept().await.unwrap();
             }
         };
-        assert!(another_runs_beside(accepting).await);
+        assert!(runs_another_task_during(accepting).await);
     });
 }

@@ -126,7 +126,7 @@ fn a_dual_stack_socket_marks_ipv4_too() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_silent_address_costs_a_quarter_of_a_second_and_a_refusing_one_nothing() {
+fn silent_addresses_delay_by_250_ms_and_refusing_ones_not() {
     let silent = UdpSocket::bind(localhost(false)).unwrap();
     let refusing = UdpSocket::bind(localhost(false)).unwrap().local_addr().unwrap();
     let listener = Listener::bind(localhost(false), SERVICE).unwrap();
@@ -154,7 +154,7 @@ fn a_silent_address_costs_a_quarter_of_a_second_and_a_refusing_one_nothing() {
 /// Each takes 200 ms to refuse, which is sooner than the next would be tried.
 #[test]
 #[cfg(target_os = "linux")]
-fn addresses_that_refuse_one_after_another_leave_no_more_time() {
+fn refusing_addresses_do_not_extend_the_timeout() {
     let refusing = Listener::bind(localhost(false), ServiceCode(1)).unwrap();
     run(async {
         let mut relays = Vec::new();

@@ -164,8 +164,8 @@ fn a_host_without_dccp_says_so_unless_a_raw_socket_is_open() {
 }
 
 #[test]
-fn what_is_wrong_is_refused_by_name() {
-    if !inside("what_is_wrong_is_refused_by_name") {
+fn invalid_raw_settings_are_rejected_by_name() {
+    if !inside("invalid_raw_settings_are_rejected_by_name") {
         return;
     }
     let net = Network::new();
@@ -188,8 +188,8 @@ fn what_is_wrong_is_refused_by_name() {
 }
 
 #[test]
-fn a_host_answers_while_nobody_listens_if_it_is_asked_to() {
-    if !inside("a_host_answers_while_nobody_listens_if_it_is_asked_to") {
+fn host_answers_without_a_listener_if_configured() {
+    if !inside("host_answers_without_a_listener_if_configured") {
         return;
     }
     for (v6, host) in [(false, "127.0.0.1"), (true, "::1")] {
@@ -241,8 +241,8 @@ fn a_narrow_link_makes_messages_smaller() {
 }
 
 #[test]
-fn programs_of_one_host_leave_each_others_connections_alone() {
-    if !inside("programs_of_one_host_leave_each_others_connections_alone") {
+fn raw_sockets_of_one_host_do_not_disturb_each_other() {
+    if !inside("raw_sockets_of_one_host_do_not_disturb_each_other") {
         return;
     }
     let listener = endpoint(false).listen(PORT, [SERVICE], &Options::default()).unwrap();
@@ -294,8 +294,8 @@ fn one_endpoint_uses_a_port_again_towards_other_peers() {
 }
 
 #[test]
-fn who_aborts_may_connect_again_at_once() {
-    if !inside("who_aborts_may_connect_again_at_once") {
+fn client_can_reconnect_at_once_after_abort() {
+    if !inside("client_can_reconnect_at_once_after_abort") {
         return;
     }
     let options = Options::default();
@@ -348,8 +348,8 @@ fn a_port_is_free_as_soon_as_its_user_was_dropped() {
 }
 
 #[test]
-fn a_port_stays_with_what_was_dropped_until_it_has_left() {
-    if !inside("a_port_stays_with_what_was_dropped_until_it_has_left") {
+fn port_stays_claimed_until_a_dropped_connection_is_flushed() {
+    if !inside("port_stays_claimed_until_a_dropped_connection_is_flushed") {
         return;
     }
     let slow = Options::default().recv_queue(1 << 20, 32);
@@ -419,8 +419,8 @@ fn traceroute_gets_its_answer_from_a_listener() {
 
 /// If a lossy path lost a request for a hardware address, the host would count as unreachable.
 #[test]
-fn hosts_ask_nobody_for_hardware_addresses() {
-    if !inside("hosts_ask_nobody_for_hardware_addresses") {
+fn hosts_send_no_arp_requests() {
+    if !inside("hosts_send_no_arp_requests") {
         return;
     }
     if !has("ip") {
@@ -443,8 +443,8 @@ fn without_the_right_it_says_how_to_get_it() {
 }
 
 #[test]
-fn a_host_keeps_its_threads_apart() {
-    if !inside("a_host_keeps_its_threads_apart") {
+fn threads_of_a_host_keep_their_namespaces() {
+    if !inside("threads_of_a_host_keep_their_namespaces") {
         return;
     }
     let (a, b) = (Host::new(), Host::new());

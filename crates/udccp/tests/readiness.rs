@@ -64,7 +64,7 @@ fn bits(fd: BorrowedFd<'_>) -> PollFlags {
     before
 }
 
-fn becomes(fd: BorrowedFd<'_>, expected: PollFlags) {
+fn wait_for_bits(fd: BorrowedFd<'_>, expected: PollFlags) {
     let begun = Instant::now();
     while bits(fd) != expected {
         assert!(begun.elapsed() < PATIENCE, "{:?} and not {expected:?}", bits(fd));
@@ -84,9 +84,9 @@ fn a_listener_is_readable_while_a_connection_waits() {
     assert_eq!(bits(listener.as_fd()), PollFlags::empty());
     let _one = Connection::connect(listener.local_addr(), SERVICE).expect("a connection");
     let _two = Connection::connect(listener.local_addr(), SERVICE).expect("a connection");
-    becomes(listener.as_fd(), IN);
+    wait_for_bits(listener.as_fd(), IN);
     assert!(listener.try_accept().expect("a connection").is_some());
-    becomes(listener.as_fd(), IN);
+    wait_for_bits(listener.as_fd(), IN);
     listener.accept().expect("a connection");
     assert_eq!(bits(listener.as_fd()), PollFlags::empty());
     assert!(listener.try_accept().expect("nobody").is_none());
@@ -100,7 +100,7 @@ fn a_connection_is_readable_until_it_was_read_and_the_end_stays() {
     assert_eq!(bits(server.as_fd()), OUT);
     for _ in 0..3 {
         client.send("").expect("room");
-        becomes(server.as_fd(), IN | OUT);
+        wait_for_bits(server.as_fd(), IN | OUT);
         assert_eq!(server.try_peek().expect("a message").len(), 0);
         assert_eq!(bits(server.as_fd()), IN | OUT);
         assert_eq!(server.try_recv().expect("a message").len(), 0);
@@ -109,7 +109,7 @@ fn a_connection_is_readable_until_it_was_read_and_the_end_stays() {
     }
     client.send("last").expect("room");
     client.close().expect("an orderly end");
-    becomes(server.as_fd(), ENDED);
+    wait_for_bits(server.as_fd(), ENDED);
     assert_eq!(server.try_recv().expect("what came before the end"), "last");
     assert!(matches!(server.try_recv(), Err(TryRecvError::Ended(_))));
     assert_eq!(bits(server.as_fd()), ENDED);
@@ -154,7 +154,7 @@ fn an_abort_of_a_full_connection_is_an_error() {
         while client.try_send(vec![1; 1000]).is_ok() {}
     }
     client.abort();
-    becomes(client.as_fd(), ENDED | PollFlags::ERR | OUT);
+    wait_for_bits(client.as_fd(), ENDED | PollFlags::ERR | OUT);
 }
 
 #[test]
@@ -166,13 +166,13 @@ fn an_error_is_shown_as_one_and_shutdown_read_as_the_end_of_reading() {
     assert_eq!(bits(server.as_fd()), OUT);
     client.abort();
     // The kernel shows an error only until it is fetched. `send` fails at once with the reason.
-    becomes(server.as_fd(), ENDED | PollFlags::ERR | OUT);
+    wait_for_bits(server.as_fd(), ENDED | PollFlags::ERR | OUT);
     let TrySendError::Failed(e) = server.try_send("x").expect_err("it is over") else { panic!() };
     assert_eq!(e.errno(), nix::libc::ECONNRESET);
 }
 
 #[test]
-fn a_handshake_shows_nothing_then_room_and_a_refused_one_an_error() {
+fn readiness_of_handshakes_is_writable_or_error() {
     let silent = std::net::UdpSocket::bind(localhost(false)).expect("a socket");
     let endpoint = Endpoint::bind(localhost(false)).expect("an endpoint");
     let to = silent.local_addr().expect("an address");
@@ -187,7 +187,7 @@ fn a_handshake_shows_nothing_then_room_and_a_refused_one_an_error() {
     let mut connecting = Connection::start_connect(there, SERVICE, &Options::default());
     let connecting = connecting.as_mut().expect("it starts");
     let fd = connecting.readiness().expect("a descriptor");
-    becomes(fd.as_fd(), OUT);
+    wait_for_bits(fd.as_fd(), OUT);
     let connection = connecting.try_connect().expect("a connection").expect("at once");
     assert_eq!(connection.as_raw_fd(), fd.as_raw_fd(), "the same goes on");
     assert!(matches!(connection.state(), State::PartOpen | State::Open));
@@ -195,7 +195,7 @@ fn a_handshake_shows_nothing_then_room_and_a_refused_one_an_error() {
 
     let other = "SC:othr".parse().expect("a service code");
     let mut refused = endpoint.start_connect(there, other, &Options::default()).expect("it starts");
-    becomes(refused.readiness().expect("one").as_fd(), ENDED | PollFlags::ERR | OUT);
+    wait_for_bits(refused.readiness().expect("one").as_fd(), ENDED | PollFlags::ERR | OUT);
     let e = refused.try_connect().expect_err("it is refused");
     assert_eq!(e.errno(), nix::libc::EBADRQC);
 }
@@ -210,12 +210,12 @@ fn async_sockets_have_the_same_descriptors_and_they_end_with_their_runtime() {
     });
     assert_eq!((bits(server.as_fd()), bits(listener.as_fd())), (OUT, PollFlags::empty()));
     client.try_send("hello").expect("room");
-    becomes(server.as_fd(), IN | OUT);
+    wait_for_bits(server.as_fd(), IN | OUT);
     assert_eq!(server.try_recv().expect("a message"), "hello");
     assert_eq!(bits(server.as_fd()), OUT);
     drop(runtime);
-    becomes(server.as_fd(), ENDED | PollFlags::ERR | OUT);
-    becomes(listener.as_fd(), ENDED | PollFlags::ERR | OUT);
+    wait_for_bits(server.as_fd(), ENDED | PollFlags::ERR | OUT);
+    wait_for_bits(listener.as_fd(), ENDED | PollFlags::ERR | OUT);
 }
 
 /// Otherwise a program that closed and waits on the descriptor would sleep until the last Close is
@@ -231,10 +231,10 @@ fn a_close_that_nobody_confirms_in_time_is_shown_as_an_error() {
     let client = Connection::connect_with(peer, SERVICE, &options, None).expect("a connection");
     let server = listener.accept().expect("a connection");
     server.send("before").expect("room");
-    becomes(client.as_fd(), IN | OUT);
+    wait_for_bits(client.as_fd(), IN | OUT);
     relay.cut();
     client.start_close();
-    becomes(client.as_fd(), ENDED | PollFlags::ERR | OUT);
+    wait_for_bits(client.as_fd(), ENDED | PollFlags::ERR | OUT);
     let in_vain = |e: &Error| matches!(e, Error::Lost(CloseReason::CloseTimeout));
     assert!(client.close().is_err_and(|e| in_vain(&e)));
     // It is readable: first received messages, and then the reason why no more are awaited.
@@ -251,7 +251,7 @@ fn a_close_that_nobody_confirms_in_time_is_shown_as_an_error() {
 /// The descriptor is readable for every message, so a reader that sleeps only on it misses none. It
 /// is not readable once everything was read, even while more arrive on another thread.
 #[test]
-fn no_message_is_slept_through_and_no_wake_up_is_for_nothing() {
+fn readiness_has_no_missed_or_spurious_wake_ups() {
     const MESSAGES: u32 = 20_000;
     let (client, server) = pair(&Options::default(), &Options::default());
     let sender = std::thread::spawn(move || {
@@ -313,7 +313,7 @@ mod epoll;
 
 /// A program may create and wait on a descriptor before there is a socket.
 #[test]
-fn a_descriptor_may_be_older_than_what_it_is_of() {
+fn descriptors_can_be_created_before_their_socket() {
     let early = || EarlyReadiness::new().expect("a descriptor");
     let (of_listener, of_client) = (early(), early());
     let (door, client) = (of_listener.readiness(), of_client.readiness());

@@ -8,7 +8,7 @@ use common::{SERVICE, listener, localhost, run};
 use udccp::{Connection, EndpointOptions, Error, Listener, Options, blocking};
 
 /// A restarted server serves new clients.
-fn is_served(listener: &blocking::Listener) {
+fn assert_serves(listener: &blocking::Listener) {
     let client = blocking::Connection::connect(listener.local_addr(), SERVICE).unwrap();
     let server = listener.accept().unwrap();
     client.send("hello").unwrap();
@@ -19,7 +19,7 @@ fn is_served(listener: &blocking::Listener) {
 }
 
 #[test]
-fn a_blocking_server_may_begin_anew_at_once() {
+fn blocking_server_can_restart_at_once() {
     for local in ["127.0.0.1:0", "[::1]:0", "[::]:0", "0.0.0.0:0"] {
         let mut at = local.parse().unwrap();
         for round in 0..50 {
@@ -27,14 +27,14 @@ fn a_blocking_server_may_begin_anew_at_once() {
             let listener = listener.unwrap_or_else(|e| panic!("{at}, round {round}: {e}"));
             at.set_port(listener.local_addr().port());
             if round % 5 > 0 {
-                is_served(&listener);
+                assert_serves(&listener);
             }
         }
     }
 }
 
 #[test]
-fn so_may_an_async_one() {
+fn async_server_can_restart_at_once() {
     run(async {
         let mut at = localhost(false);
         for _ in 0..20 {
@@ -50,7 +50,7 @@ fn so_may_an_async_one() {
 }
 
 #[test]
-fn a_port_that_changed_hands_is_shared_with_nobody() {
+fn reused_port_is_not_shared() {
     run(async {
         let at = listener(&Options::default()).local_addr();
         let _again = Listener::bind(at, SERVICE).unwrap();

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{another_runs_beside, pair, run, wide_pair, with_messages};
+use common::{pair, run, runs_another_task_during, wide_pair, with_messages};
 use futures_util::{SinkExt, StreamExt, TryStreamExt, stream};
 use udccp::Options;
 
@@ -45,7 +45,7 @@ fn another_task_runs_beside_one_that_reads_a_stream() {
     run(async {
         let (_client, server) = with_messages(200).await;
         let reading = async { assert_eq!(server.take(200).count().await, 200) };
-        assert!(another_runs_beside(reading).await);
+        assert!(runs_another_task_during(reading).await);
     });
 }
 
@@ -59,6 +59,6 @@ fn another_task_runs_beside_one_that_fills_a_sink() {
                 sink.feed(&b"message"[..]).await.unwrap();
             }
         };
-        assert!(another_runs_beside(filling).await);
+        assert!(runs_another_task_during(filling).await);
     });
 }

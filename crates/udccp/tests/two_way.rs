@@ -53,7 +53,7 @@ async fn take_turns(ccid: u8) {
 }
 
 #[test]
-fn ends_that_speak_in_turn_are_heard_under_every_ccid() {
+fn ends_that_send_in_turn_deliver_under_every_ccid() {
     run(async {
         let [a, b, c, d, e] = [2, 3, 4, 249, 250].map(take_turns);
         tokio::join!(a, b, c, d, e);

@@ -48,7 +48,7 @@ pub async fn dccp_over(options: &Options, rule: impl Rule) -> (Connection, Conne
 }
 
 /// Runs both sides of the DTLS handshake at once.
-pub async fn shake(
+pub async fn handshake(
     (client, server): (Connection, Connection),
     client_options: &DtlsOptions,
     server_options: &DtlsOptions,
@@ -78,7 +78,7 @@ async fn pinned(ends: (Connection, Connection)) -> (DtlsConnection, DtlsConnecti
     let identity = Identity::self_signed("server.example").unwrap();
     let client = DtlsOptions::new().pin(identity.fingerprint());
     let server = DtlsOptions::new().identity(identity);
-    let (client, server) = shake(ends, &client, &server).await;
+    let (client, server) = handshake(ends, &client, &server).await;
     (client.unwrap(), server.unwrap())
 }
 

@@ -168,7 +168,7 @@ fn an_unproven_address_gets_at_most_three_times_what_came_in_its_name() {
 }
 
 #[test]
-fn packets_that_belong_to_nobody_are_answered_with_less_than_three_times_their_bytes() {
+fn out_of_the_blue_answers_stay_below_three_times_the_bytes() {
     let types = [Request, Response, Data, Ack, DataAck, CloseReq, Close, Reset, Sync, SyncAck];
     for ty in types {
         for x in [true, false] {
@@ -253,7 +253,7 @@ fn answers_that_wait_together_are_at_most_three_times_what_came() {
 
 /// A bare Request leaves little room for options in the Response.
 #[test]
-fn what_did_not_fit_in_the_response_is_negotiated_when_the_address_is_proven() {
+fn features_beyond_the_response_limit_are_negotiated_later() {
     let config = settings().pop().unwrap();
     let config = ConnectionConfig { tx_ccids: vec![2], rx_ccids: vec![2], ..config };
     let mut hand = Hand::listening(config);

@@ -26,7 +26,7 @@ fn cut(pair: &mut Pair) {
 }
 
 #[test]
-fn the_connection_of_a_peer_that_vanished_is_freed_and_the_reason_told() {
+fn connection_of_a_vanished_peer_is_freed_with_a_reason() {
     for (keep_alive, data) in [(true, false), (true, true), (false, false)] {
         let keep_alive = keep_alive.then_some(KEEP_ALIVE);
         let config = ConnectionConfig { keep_alive, ..watching() };
@@ -83,7 +83,7 @@ fn an_outage_shorter_than_the_limit_is_survived_and_noticed_within_a_keep_alive_
 }
 
 #[test]
-fn an_idle_limit_alone_ends_what_says_nothing_and_a_peer_that_speaks_is_kept() {
+fn idle_limit_alone_ends_only_silent_connections() {
     let config = ConnectionConfig { idle_limit: Some(secs(60)), ..ConnectionConfig::default() };
     let mut pair = Pair::starting(Net::new(12), ConnectionConfig::default(), config);
     pair.pass(secs(1));

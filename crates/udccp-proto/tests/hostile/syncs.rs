@@ -45,7 +45,7 @@ fn no_schedule_of_invalid_packets_draws_more_than_eight_syncs_in_any_second() {
 }
 
 #[test]
-fn a_flood_of_invalid_packets_leaves_the_sync_that_we_need_ourselves_alone() {
+fn invalid_packet_flood_does_not_use_up_our_own_syncs() {
     let mut hand = Hand::open(SERVER);
     let bad = invalid(&hand);
     let mut with_vector = 0;

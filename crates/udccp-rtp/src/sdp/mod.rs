@@ -451,7 +451,7 @@ a=connection:new\r
     //= 5762-5.1-5 test
     //= 5762-4.5-2 test
     #[test]
-    fn what_is_no_rtp_over_dccp_is_refused_with_a_reason() {
+    fn descriptions_without_rtp_over_dccp_are_rejected_with_a_reason() {
         let with = |line: &str| format!("{line}\r\n").parse::<MediaDescription>();
         assert_eq!(with("m=video 5004 RTP/AVP 99"), Err(SdpError::NoMedia));
         assert_eq!(with("m=video 5004 DCCP 99"), Err(SdpError::Protocol("DCCP".into())));

@@ -158,7 +158,7 @@ impl State {
     /// Whether a packet with `ssrc` is from another source. If we use that identifier too, we
     /// choose another (RFC 3550 section 8.2). Later packets with the new one are our own, looped
     /// back.
-    fn is_other(&mut self, ssrc: u32) -> bool {
+    fn accept_ssrc(&mut self, ssrc: u32) -> bool {
         if ssrc != self.setup.ssrc {
             return true;
         }
@@ -182,7 +182,7 @@ impl State {
         self.last_sent.is_some() || self.counts.reports_sent > 0
     }
 
-    fn make_room(&mut self, ssrc: u32) {
+    fn evict_source(&mut self, ssrc: u32) {
         if self.sources.len() < MAX_SOURCES || self.sources.contains_key(&ssrc) {
             return;
         }
@@ -193,7 +193,7 @@ impl State {
     }
 
     fn source(&mut self, ssrc: u32, now: Instant) -> &mut Source {
-        self.make_room(ssrc);
+        self.evict_source(ssrc);
         let source = self.sources.entry(ssrc).or_insert(Source {
             reception: None,
             name: None,
@@ -214,7 +214,7 @@ impl State {
             self.counts.malformed += 1;
             return None;
         };
-        if !self.is_other(packet.ssrc) {
+        if !self.accept_ssrc(packet.ssrc) {
             return None;
         }
         let arrival = self.units(now - self.began);
@@ -238,7 +238,9 @@ impl State {
         for part in parts {
             match part {
                 RtcpPart::Name(ssrc, name) => self.source(ssrc, now).name = Some(name),
-                RtcpPart::Event(Event::Report(report)) if !self.is_other(report.ssrc) => break,
+                RtcpPart::Event(Event::Report(report)) if !self.accept_ssrc(report.ssrc) => {
+                    break;
+                }
                 RtcpPart::Event(mut event) => {
                     self.receive_event(now, ntp, &mut event);
                     events.push(event);
@@ -254,13 +256,14 @@ impl State {
             Event::Report(report) => {
                 let source = self.source(report.ssrc, now);
                 if let Some(info) = report.sender {
-                    source.last_report = Some((middle(info.ntp), now));
+                    source.last_report = Some((ntp_middle_bits(info.ntp), now));
                 }
                 for block in report.blocks.iter_mut().filter(|b| b.ssrc == us) {
                     if block.last_report != 0 {
                         // RFC 3550 section 6.4.1: A - LSR - DLSR.
-                        let units =
-                            middle(ntp).wrapping_sub(block.last_report).wrapping_sub(block.delay);
+                        let units = ntp_middle_bits(ntp)
+                            .wrapping_sub(block.last_report)
+                            .wrapping_sub(block.delay);
                         // A negative value, from rounding, counts as zero.
                         let units = (units as i32).max(0) as u32;
                         block.rtt = Some(Duration::from_secs_f64(f64::from(units) / 65_536.0));
@@ -285,7 +288,7 @@ impl State {
         bye: Option<&str>,
         max_bytes: usize,
     ) -> Option<Bytes> {
-        self.forget_silent(now);
+        self.expire_silent(now);
         let (ssrc, sender) = (self.setup.ssrc, self.sender_info(now, ntp));
         // While we are in the session, a BYE is for an identifier that we gave up.
         let bye = bye.map(|reason| (ssrc, reason));
@@ -327,7 +330,7 @@ impl State {
 
     /// Our sender information, while we send (RFC 3550 section 6.4).
     fn sender_info(&self, now: Instant, ntp: u64) -> Option<SenderInfo> {
-        let (timestamp, at) = self.last_sent.filter(|_| self.we_sent())?;
+        let (timestamp, at) = self.last_sent.filter(|_| self.is_sender())?;
         Some(SenderInfo {
             ntp,
             rtp_timestamp: timestamp.wrapping_add(self.units(now - at)),
@@ -337,7 +340,7 @@ impl State {
     }
 
     /// Whether we have sent media since the report before last (section 6.3.8).
-    fn we_sent(&self) -> bool {
+    fn is_sender(&self) -> bool {
         self.last_sent.is_some_and(|(_, at)| at >= self.previous_rtcp)
     }
 
@@ -358,7 +361,7 @@ impl State {
     //= 5762-4.2-1
     /// The parameters of RTCP's next interval.
     pub(crate) fn interval(&self) -> Interval {
-        let we_sent = self.we_sent();
+        let we_sent = self.is_sender();
         let present = self.sources.values().filter(|s| !s.left);
         let sends = |s: &&Source| s.last_media.is_some_and(|at| at >= self.previous_rtcp);
         let others = present.clone().filter(sends).count();
@@ -373,7 +376,7 @@ impl State {
         }
     }
 
-    fn forget_silent(&mut self, now: Instant) {
+    fn expire_silent(&mut self, now: Instant) {
         let limit = self.interval().deterministic() * TIMEOUT_INTERVALS;
         self.sources.retain(|_, source| now - source.last_received <= limit);
     }
@@ -405,7 +408,7 @@ fn units(time: Duration, rate: u32) -> u32 {
     (time.as_nanos() * u128::from(rate) / 1_000_000_000) as u32
 }
 
-fn middle(ntp: u64) -> u32 {
+fn ntp_middle_bits(ntp: u64) -> u32 {
     (ntp >> 16) as u32
 }
 

@@ -92,7 +92,7 @@ fn several_sources_on_one_connection_are_kept_apart() {
 }
 
 #[test]
-fn silent_sources_are_forgotten_and_leaving_ones_at_once() {
+fn silent_sources_time_out_and_leaving_ones_are_removed_at_once() {
     let (mut a, mut b, mut us) = (state(1), state(2), state(3));
     let now = Instant::now();
     exchange(&mut a, &mut us, now, 0);
@@ -131,7 +131,7 @@ fn sender_of(report: Option<Bytes>) -> Option<SenderInfo> {
 
 /// RFC 3550 section 6.3.8: a participant without media for two intervals is not a sender.
 #[test]
-fn who_falls_silent_reports_as_a_receiver() {
+fn silent_sender_reports_as_a_receiver() {
     let (mut us, mut them) = (state(1), state(2));
     let start = Instant::now();
     let at = |s| start + Duration::from_secs(s);
@@ -176,7 +176,7 @@ fn all_of_many_sources_are_reported_in_turn() {
 
 /// RFC 3550 section 8.2.
 #[test]
-fn sources_with_one_identifier_part_and_a_loop_is_not_heard() {
+fn ssrc_collision_is_resolved_and_a_loop_ignored() {
     let (mut us, mut them) = (state(7), state(7));
     them.setup.spare_ssrc = 8;
     let now = Instant::now();
@@ -201,7 +201,7 @@ fn sources_with_one_identifier_part_and_a_loop_is_not_heard() {
 }
 
 #[test]
-fn a_flood_of_sources_takes_no_memory_without_end() {
+fn number_of_sources_is_bounded() {
     let mut us = state(1);
     let start = Instant::now();
     for n in 0..5000_u32 {
@@ -215,7 +215,7 @@ fn a_flood_of_sources_takes_no_memory_without_end() {
 }
 
 #[test]
-fn intervals_beyond_all_measure_do_no_harm() {
+fn huge_intervals_do_not_overflow() {
     let mut us = state(1);
     us.setup.minimum = Duration::from_secs(10 * 365 * 24 * 3600);
     assert!(us.report(Instant::now(), 0, None, 1200).is_some());

@@ -172,12 +172,12 @@ mod tests {
     }
 
     #[test]
-    fn it_goes_off_once_at_the_time_that_was_set_last() {
+    fn alarm_goes_off_once_at_the_time_set_last() {
         wakes_when_it_should!(Timer::new().unwrap());
     }
 
     #[test]
-    fn so_does_that_of_other_systems() {
+    fn portable_alarm_goes_off_once_at_the_time_set_last() {
         wakes_when_it_should!(by_condition::Timer::new().unwrap());
     }
 }

@@ -16,14 +16,14 @@ use std::os::unix::net::UnixStream as Line;
 pub(super) struct Bell(Line);
 
 /// The end that the driver waits on: readable after a ring until it is [cleared](Self::hear).
-pub(super) struct Rings(Line);
+pub(super) struct BellReceiver(Line);
 
 impl Bell {
-    pub(super) fn new() -> io::Result<(Self, Rings)> {
+    pub(super) fn new() -> io::Result<(Self, BellReceiver)> {
         let (bell, rings) = pair()?;
         bell.set_nonblocking(true)?;
         rings.set_nonblocking(true)?;
-        Ok((Self(bell), Rings(rings)))
+        Ok((Self(bell), BellReceiver(rings)))
     }
 }
 
@@ -42,9 +42,9 @@ fn pair() -> io::Result<(Line, Line)> {
     Ok((one, other))
 }
 
-impl Rings {
+impl BellReceiver {
     /// Clears all rings so far.
-    pub(super) fn hear(&self) {
+    pub(super) fn clear(&self) {
         let mut rings = [0; 64];
         // Each read of a datagram returns one ring.
         let more = |read: usize| cfg!(windows) || read == 64;

@@ -203,8 +203,8 @@ impl Connection {
         mut poll: impl FnMut(&ConnHandle, Waiter<'_>) -> Poll<Result<T, Error>>,
     ) -> Result<T, Error> {
         let mut call = self.inner.call();
-        wait_to_read(self.inner.shared(), timeout, move |waker, seat| {
-            call.poll_from(waker, seat, &mut poll)
+        wait_to_read(self.inner.shared(), timeout, move |waker, caller_driver| {
+            call.poll_from(waker, caller_driver, &mut poll)
         })
     }
 
@@ -314,7 +314,7 @@ impl Connection {
     /// # Errors
     /// [`Error::TimedOut`]; [`Error::Forked`].
     pub fn event(&self, timeout: Option<Duration>) -> Result<Option<ConnectionEvent>, Error> {
-        if !self.inner.shared().is_at_home() {
+        if !self.inner.shared().is_own_process() {
             return Err(Error::Forked);
         }
         let call = self.inner.call();

@@ -6,7 +6,7 @@ use std::task::Waker;
 use udccp_base::{Duration, Instant};
 
 use super::alarm::LazyAlarm;
-use super::bell::{Bell, Rings};
+use super::bell::{Bell, BellReceiver};
 use super::shared_driver::SharedDriver;
 use crate::Error;
 use crate::io::wait;
@@ -42,7 +42,7 @@ const HELD_FOR: Duration = Duration::from_millis(1);
 /// socket reports errors.
 pub(super) fn wait_for_socket(
     shared: &Shared,
-    rings: &Rings,
+    rings: &BellReceiver,
     turn: &Turn,
     until: Option<Instant>,
     now: Instant,
@@ -54,7 +54,7 @@ pub(super) fn wait_for_socket(
         return true;
     };
     if waited.rung {
-        rings.hear();
+        rings.clear();
     }
     waited.error
 }

@@ -301,7 +301,7 @@ mod tests {
 
     /// Many threads may each wait briefly on one socket.
     #[test]
-    fn a_wait_that_runs_out_of_time_leaves_nothing_of_its_thread() {
+    fn timed_out_wait_leaves_no_registration() {
         let at = "127.0.0.1:0".parse().expect("an address");
         let listener = Listener::bind(at, ServiceCode(7)).unwrap();
         let client = Connection::connect(listener.local_addr(), ServiceCode(7)).unwrap();

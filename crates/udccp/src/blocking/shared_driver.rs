@@ -14,19 +14,19 @@ use std::task::{Poll, Wake, Waker};
 use udccp_base::Instant;
 
 use super::alarm::LazyAlarm;
-use super::bell::{Bell, Rings};
+use super::bell::{Bell, BellReceiver};
 use super::driver::wait_for_socket;
 use super::park;
 use crate::Error;
 use crate::io::Receiver;
-use crate::shared::{Seat, Shared, ThreadNumber, Turn};
+use crate::shared::{CallerDriver, Shared, ThreadNumber, Turn};
 
 /// The state with which threads take turns in driving a socket.
 pub(crate) struct SharedDriver {
     parts: Mutex<DriverParts>,
     /// The timer on which the socket's thread sleeps while it does not drive.
     alarm: Arc<LazyAlarm>,
-    rings: Rings,
+    rings: BellReceiver,
     reading: Arc<Reading>,
     /// The waker of readers that drive.
     waker: Waker,
@@ -52,7 +52,7 @@ impl SharedDriver {
         shared: &Shared,
         alarm: Arc<LazyAlarm>,
         bell: Arc<Bell>,
-        rings: Rings,
+        rings: BellReceiver,
     ) -> Self {
         let rx = Receiver::new(&shared.io).looking_again();
         let parts = DriverParts { rx, turn: Turn::FIRST, errors: false };
@@ -93,19 +93,25 @@ impl SharedDriver {
 
 /// A reader that may drive. Dropping it, even in a panic, lets others drive.
 struct Reader<'a> {
-    seat: Seat<'a>,
+    caller_driver: CallerDriver<'a>,
     shared: &'a Shared,
 }
 
 impl Drop for Reader<'_> {
     fn drop(&mut self) {
-        self.shared.leave(&self.seat);
+        self.shared.leave(&self.caller_driver);
     }
 }
 
 impl DriverParts {
     /// Sleeps until there is a reason for a turn.
-    fn wait(&mut self, shared: &Shared, rings: &Rings, until: Option<Instant>, now: Instant) {
+    fn wait(
+        &mut self,
+        shared: &Shared,
+        rings: &BellReceiver,
+        until: Option<Instant>,
+        now: Instant,
+    ) {
         if !self.turn.more {
             self.errors = wait_for_socket(shared, rings, &self.turn, until, now);
         }
@@ -136,22 +142,22 @@ impl Wake for Reading {
 pub(super) fn wait_to_read<T>(
     shared: &Shared,
     timeout: Option<std::time::Duration>,
-    mut poll: impl FnMut(&Waker, Option<&Seat<'_>>) -> Poll<Result<T, Error>>,
+    mut poll: impl FnMut(&Waker, Option<&CallerDriver<'_>>) -> Poll<Result<T, Error>>,
 ) -> Result<T, Error> {
     // A forked child must not touch any lock of its parent.
-    let Some(shared_driver) = shared.shared_driver().filter(|_| shared.is_at_home()) else {
+    let Some(shared_driver) = shared.shared_driver().filter(|_| shared.is_own_process()) else {
         return park::wait(timeout, |cx| poll(cx.waker(), None));
     };
-    let reader = Reader { seat: Seat::new(&shared_driver.reading.thread), shared };
+    let reader = Reader { caller_driver: CallerDriver::new(&shared_driver.reading.thread), shared };
     // Moved here to be dropped before `reader`: its call must not wait when others start to drive.
     let mut poll = poll;
     let (mut parts, mut ends) = (None, None);
     loop {
-        if let Poll::Ready(result) = poll(&shared_driver.waker, Some(&reader.seat)) {
+        if let Poll::Ready(result) = poll(&shared_driver.waker, Some(&reader.caller_driver)) {
             return result;
         }
         // If another thread drives, this one sleeps until it is woken.
-        let Some(before_sleep) = reader.seat.before_sleep() else {
+        let Some(before_sleep) = reader.caller_driver.before_sleep() else {
             return park::wait(timeout, |cx| poll(cx.waker(), None));
         };
         let now = before_sleep.now;
@@ -205,8 +211,8 @@ mod tests {
 
     fn recv(to: &ConnHandle) {
         let mut call = to.call();
-        let read = wait_to_read(to.shared(), PATIENCE, |waker, seat| {
-            call.poll_from(waker, seat, ConnHandle::poll_recv)
+        let read = wait_to_read(to.shared(), PATIENCE, |waker, caller_driver| {
+            call.poll_from(waker, caller_driver, ConnHandle::poll_recv)
         });
         assert!(read.unwrap().is_some());
     }
@@ -272,17 +278,17 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_panics_leaves_the_driving_to_others() {
+    fn panicking_reader_hands_driving_to_others() {
         let both = pair();
         let (client, server) = &both;
         with_nobody_driving(&both, || ());
         let panics = std::panic::AssertUnwindSafe(|| {
             let mut calls = 0;
             let mut call = client.call();
-            wait_to_read(client.shared(), PATIENCE, |waker, seat| {
+            wait_to_read(client.shared(), PATIENCE, |waker, caller_driver| {
                 calls += 1;
                 assert!(calls < 2, "on purpose, while it drives");
-                call.poll_from(waker, seat, ConnHandle::poll_recv)
+                call.poll_from(waker, caller_driver, ConnHandle::poll_recv)
             })
         });
         assert!(std::panic::catch_unwind(panics).is_err());

@@ -222,7 +222,7 @@ pub(super) fn segmentation_refused(e: &io::Error) -> bool {
 #[cfg(test)]
 impl Batch {
     /// Records that this many bytes were written.
-    pub(super) fn is_out(&mut self, bytes: usize) {
+    pub(super) fn set_written(&mut self, bytes: usize) {
         self.sent = bytes;
     }
 }
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_train_one_packet_is_refused_and_the_others_go_on() {
+    fn one_refused_packet_of_a_train_does_not_stop_the_others() {
         let mut train = Batch::with_capacity();
         train.start(1, &packet(1, 20), false);
         train.put(&[2; 30], &Payload::EMPTY);

@@ -126,7 +126,7 @@ impl Claims {
 
     /// Releases all ports, so that others can have them at once, even if the driver takes long to
     /// end.
-    pub(crate) fn give_up(&mut self) {
+    pub(crate) fn release_all(&mut self) {
         self.held.clear();
         self.outgoing.clear();
         (self.host, self.listens, self.answers) = (None, false, AnswerForHost::Never);
@@ -146,21 +146,21 @@ impl Claims {
     /// host.
     #[inline]
     pub(crate) fn is_ours(&mut self, now: Instant, port: u16) -> bool {
-        self.held.contains_key(&port) || self.is_ours_to_answer(now, port)
+        self.held.contains_key(&port) || self.may_answer(now, port)
     }
 
     #[cold]
-    fn is_ours_to_answer(&mut self, now: Instant, port: u16) -> bool {
+    fn may_answer(&mut self, now: Instant, port: u16) -> bool {
         let answers = match self.answers {
             AnswerForHost::Never => false,
             AnswerForHost::Always => true,
-            AnswerForHost::IfAlone => self.listens && self.has_the_hosts_name(now),
-            AnswerForHost::WhileOpen => self.has_the_hosts_name(now),
+            AnswerForHost::IfAlone => self.listens && self.holds_host_socket(now),
+            AnswerForHost::WhileOpen => self.holds_host_socket(now),
         };
-        answers && self.is_nobodys(now, port)
+        answers && self.is_unclaimed(now, port)
     }
 
-    fn has_the_hosts_name(&mut self, now: Instant) -> bool {
+    fn holds_host_socket(&mut self, now: Instant) -> bool {
         if self.host.is_none() && now >= self.next_bid {
             self.next_bid = now + BELIEVED_FOR;
             if !kernel_has_dccp() {
@@ -170,7 +170,7 @@ impl Claims {
         self.host.is_some()
     }
 
-    fn is_nobodys(&mut self, now: Instant, port: u16) -> bool {
+    fn is_unclaimed(&mut self, now: Instant, port: u16) -> bool {
         if self.others.get(&port).is_some_and(|until| now < *until) {
             return false;
         }
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn one_of_those_that_listen_answers_for_ports_of_nobody() {
+    fn one_listening_endpoint_answers_for_unclaimed_ports() {
         let (mut a, mut b) = two("host", AnswerForHost::IfAlone);
         if kernel_has_dccp() {
             return;
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn who_answers_while_open_needs_no_listener_and_answers_alone() {
+    fn while_open_policy_needs_no_listener_and_is_exclusive() {
         let (mut a, mut b) = two("open", AnswerForHost::WhileOpen);
         if kernel_has_dccp() {
             return;
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_was_given_up_is_nobodys_a_second_later() {
+    fn released_port_is_unclaimed_after_one_second() {
         let (mut a, mut b) = two("given-up", AnswerForHost::Always);
         a.claim(9).unwrap();
         assert!(!b.is_ours(at(0), 9));
@@ -301,17 +301,17 @@ mod tests {
     }
 
     #[test]
-    fn who_gives_up_has_nothing_and_answers_no_more() {
+    fn released_claims_answer_no_more_packets() {
         let (mut a, mut b) = two("gives-up", AnswerForHost::WhileOpen);
         a.claim(10).unwrap();
         assert!(a.is_ours(at(0), 10));
-        a.give_up();
+        a.release_all();
         b.claim(10).unwrap();
         assert!(!a.is_ours(at(0), 10) && !a.is_ours(at(0), 7));
     }
 
     #[test]
-    fn a_flood_of_strays_is_not_looked_up_one_by_one() {
+    fn flood_of_stray_packets_is_not_looked_up_one_by_one() {
         let (mut a, _) = two("flood", AnswerForHost::Always);
         let answered = (0..1000).filter(|&port| a.is_ours(at(5), port)).count();
         assert_eq!(answered, MAX_QUESTIONS as usize);
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_of_others_take_no_memory_without_end() {
+    fn memory_for_foreign_ports_is_bounded() {
         let (mut a, mut b) = two("many", AnswerForHost::Always);
         a.claim(9).unwrap();
         b.others.extend((0..MAX_REMEMBERED as u16).map(|n| (1000 + n, at(500))));
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn who_never_answers_never_does() {
+    fn endpoints_that_never_answer_stay_silent() {
         let (mut a, _) = two("never", AnswerForHost::Never);
         a.listens();
         assert!(!a.is_ours(at(0), 7));

@@ -26,7 +26,7 @@ pub(crate) struct Report {
     /// The beginning of its DCCP packet, as quoted by the message.
     pub(crate) quoted: Vec<u8>,
     /// The reported error.
-    pub(crate) said: Said,
+    pub(crate) said: NetworkReport,
 }
 
 /// Why the system did not send a packet.
@@ -73,7 +73,7 @@ mod windows_errors {
 /// What the network reports about a packet that did not arrive.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux has a use for it"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Said {
+pub(crate) enum NetworkReport {
     /// It was too big; the path carries IP packets of this many bytes.
     TooBig(u16),
     /// It was too big for our own interface, which carries IP packets of this many bytes.
@@ -169,23 +169,27 @@ fn arrived_at(message: &ControlMessageOwned) -> Option<IpAddr> {
 /// The meaning of an entry of the error queue; `None` if it does not concern us. `by_host`: it
 /// comes from the destination host, not from a router.
 #[cfg(target_os = "linux")]
-fn verdict(e: &nix::libc::sock_extended_err, by_host: bool) -> Option<Said> {
+fn verdict(e: &nix::libc::sock_extended_err, by_host: bool) -> Option<NetworkReport> {
     const LOCAL: u8 = nix::libc::SO_EE_ORIGIN_LOCAL;
     const ICMP: u8 = nix::libc::SO_EE_ORIGIN_ICMP;
     const ICMP6: u8 = nix::libc::SO_EE_ORIGIN_ICMP6;
     let bytes = || u16::try_from(e.ee_info).ok();
-    let mtu = || bytes().map(Said::TooBig);
+    let mtu = || bytes().map(NetworkReport::TooBig);
     match (e.ee_origin, e.ee_type, e.ee_code) {
         // RFC 792 destination unreachable, code 4: fragmentation needed (RFC 1191).
         (ICMP, 3, 4) => mtu(),
         // RFC 4443 packet too big.
         (ICMP6, 2, _) => mtu(),
-        (LOCAL, ..) if e.ee_errno == nix::libc::EMSGSIZE as u32 => bytes().map(Said::TooBigHere),
+        (LOCAL, ..) if e.ee_errno == nix::libc::EMSGSIZE as u32 => {
+            bytes().map(NetworkReport::TooBigHere)
+        }
         // RFC 792 and RFC 4443: protocol or port unreachable, unrecognized Next Header.
-        (ICMP, 3, 2 | 3) | (ICMP6, 1, 4) | (ICMP6, 4, 1) if by_host => Some(Said::PortClosed),
+        (ICMP, 3, 2 | 3) | (ICMP6, 1, 4) | (ICMP6, 4, 1) if by_host => {
+            Some(NetworkReport::PortClosed)
+        }
         // Not reachable, or not within the packet's hop limit.
         (ICMP, 3, _) | (ICMP6, 1, _) | (ICMP, 11, 0) | (ICMP6, 3, 0) | (ICMP6, 4, 1) => {
-            Some(Said::Unreachable)
+            Some(NetworkReport::Unreachable)
         }
         _ => None,
     }
@@ -229,7 +233,7 @@ mod tests {
         let report = io.take_report().expect("the kernel queued the ICMP message");
         assert_eq!((report.remote, report.local), (closed, Some(io.local_addr().ip())));
         assert_eq!(report.quoted, (1..=12).collect::<Vec<u8>>());
-        assert_eq!(report.said, Said::PortClosed);
+        assert_eq!(report.said, NetworkReport::PortClosed);
         assert_eq!(io.take_report(), None);
     }
 }

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_that_pays_is_repeated_and_others_become_rare() {
+    fn useful_waits_are_repeated_and_useless_ones_become_rare() {
         let mut gathering = Gathering::default();
         assert_eq!(skips(&mut gathering, SHORT, 2), 0);
         assert_eq!(skips(&mut gathering, SHORT, 1), 16, "it brought one");
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_one_by_one_is_read_at_once() {
+    fn single_datagrams_are_read_without_waiting() {
         let mut gathering = Gathering::default();
         assert!(!gathering.is_due());
         for is_bulk in [true, false, true] {

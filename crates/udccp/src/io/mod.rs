@@ -24,7 +24,7 @@ use udccp_base::Ecn;
 use crate::{EndpointOptions, Error, process};
 
 pub(crate) use claims::Claims;
-pub(crate) use errors::{Cause, Report, Said};
+pub(crate) use errors::{Cause, NetworkReport, Report};
 pub(crate) use poll::wait;
 pub use port_names::kernel_has_dccp;
 pub(crate) use receive::{KERNEL_OVERHEAD_BYTES, Receiver};
@@ -94,7 +94,7 @@ impl Io {
 
     /// Lets another socket of this process have the port and all packets that arrive there. From
     /// now on nothing is sent or read here. Returns whether the kernel accepted this.
-    pub(crate) fn give_way(&self) -> bool {
+    pub(crate) fn release_port(&self) -> bool {
         let mut elsewhere = self.local;
         if elsewhere.ip().is_unspecified() {
             elsewhere.set_ip(match elsewhere.ip() {
@@ -146,7 +146,7 @@ impl Io {
             #[cfg(not(unix))]
             Carrier::Udp => {}
             Carrier::RawIp => {
-                raw::hear_errors(&socket, local)?;
+                raw::enable_icmp_errors(&socket, local)?;
                 // The system returns the protocol number there.
                 local.set_port(0);
             }
@@ -194,7 +194,7 @@ impl Io {
     }
 
     /// Tells the kernel which packets to copy to this socket (raw IP).
-    pub(crate) fn want_packets_of(&self, claims: &Claims) -> Result<(), Error> {
+    pub(crate) fn set_packet_filter(&self, claims: &Claims) -> Result<(), Error> {
         let attached = claims.with_wanted(|wanted| filter::attach(&self.socket, wanted));
         attached.map_err(|source| Error::Io { what: "cannot filter DCCP packets", source })
     }
@@ -273,7 +273,7 @@ impl Io {
     }
 
     /// Sends a datagram that is not DCCP. It is lost if the socket has no room.
-    pub(crate) fn send_aside(&self, payload: &[u8], to: SocketAddr) -> io::Result<()> {
+    pub(crate) fn send_non_dccp(&self, payload: &[u8], to: SocketAddr) -> io::Result<()> {
         match self.socket.send_to(payload, &self.in_family(to).into()) {
             Err(e) if e.kind() != io::ErrorKind::WouldBlock => Err(e),
             _ => Ok(()),
@@ -326,7 +326,7 @@ fn bind_udp(socket: &Socket, addr: SocketAddr, shares: bool) -> io::Result<()> {
             break;
         }
         // Only for this moment, so that no other process can share the port.
-        let given = !shares && process::give_way(addr.port());
+        let given = !shares && process::release_port(addr.port());
         if given {
             share_port(socket, true)?;
         }
@@ -477,7 +477,7 @@ mod tests {
     //= 4340-14.2-6 test
     #[test]
     #[cfg(target_os = "linux")]
-    fn what_may_be_fragmented_leaves_so_and_nothing_after_it() {
+    fn fragmentation_is_allowed_for_one_packet_only() {
         use rustix::net::sockopt::{Ipv4PathMtuDiscovery, ip_mtu_discover};
         let io = Io::bind("127.0.0.1:0".parse().unwrap(), &EndpointOptions::default()).unwrap();
         let inside = io.while_fragmenting(|| ip_mtu_discover(&io.socket));

@@ -32,7 +32,7 @@ pub(super) fn open(addr: SocketAddr) -> io::Result<Socket> {
 }
 
 /// Requests ICMP messages. Over IPv6, raw sockets lack the IPv4 settings that UDP sockets have.
-pub(super) fn hear_errors(socket: &Socket, addr: SocketAddr) -> io::Result<()> {
+pub(super) fn enable_icmp_errors(socket: &Socket, addr: SocketAddr) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
         use nix::sys::socket::{setsockopt, sockopt};
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_contradicts_itself_or_is_for_many_is_dropped() {
+    fn inconsistent_or_multicast_packets_are_dropped() {
         let with = |at: usize, value: u8| {
             let mut packet = PACKET.to_vec();
             packet[at] = value;
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn over_ipv6_the_control_messages_say_what_the_header_said() {
+    fn ipv6_control_messages_replace_the_header() {
         let bytes = Bytes::from_static(&[1, 2, 3]);
         let mut meta = meta("[fd00::1]:33");
         assert!(unwrap(&meta, &bytes).is_none(), "no destination is known");

@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn who_keeps_up_is_served_from_one_buffer() {
+    fn reader_that_keeps_up_uses_one_buffer() {
         let (a, b) = (bound(), bound());
         let mut rx = Receiver::new(&b);
         let mut receive = |fill| {
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn large_buffers_that_are_kept_are_not_all_remembered() {
+    fn number_of_retained_large_buffers_is_bounded() {
         let (a, b) = (bound(), bound());
         let mut rx = Receiver::new(&b);
         let receive = |_| {

@@ -61,7 +61,7 @@ impl Io {
         if let Some(route) = self.routes.find(now, peer) {
             return Ok(route);
         }
-        let route = self.ask_route_to(remote)?;
+        let route = self.look_up_route(remote)?;
         self.routes.keep(now, peer, route);
         Ok(route)
     }
@@ -73,13 +73,13 @@ impl Io {
 
     /// For tests: stores this as a fresh answer of the routing table.
     #[cfg(all(test, target_os = "linux"))]
-    pub(crate) fn pretend_mtu(&self, now: Instant, remote: SocketAddr, mtu: u16) {
+    pub(crate) fn insert_mtu(&self, now: Instant, remote: SocketAddr, mtu: u16) {
         let route = Route { source: self.local, mtu: Some(mtu) };
         self.routes.keep(now, without_port(remote), route);
     }
 
     /// Looks up the routing table.
-    fn ask_route_to(&self, remote: SocketAddr) -> io::Result<Route> {
+    fn look_up_route(&self, remote: SocketAddr) -> io::Result<Route> {
         // With its scope, without which a link-local address cannot be bound.
         let bound = without_port(canonical(self.local));
         let from = if self.local.ip().is_unspecified() { any_port(remote) } else { bound };
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_used_for_all_ports_of_an_address_until_time_or_a_report_ends_it() {
+    fn routes_are_cached_per_address_until_expiry_or_a_report() {
         let io = bound();
         // An answer that the system would never give shows whether the table was looked up.
         let odd = Route { source: "10.9.8.7:6".parse().unwrap(), mtu: Some(777) };
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_with_many_peers_remembers_some() {
+    fn route_cache_is_bounded() {
         let io = bound();
         let route = Route { source: io.local_addr(), mtu: None };
         for n in 0..5000_u16 {

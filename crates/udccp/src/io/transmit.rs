@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_to_one_place_leaves_in_order_whatever_its_marks() {
+    fn packets_to_one_address_keep_their_order_across_ecn_marks() {
         let (a, b) = pair();
         let (c, _) = pair();
         let mut tx = Transmitter::new(|_| false, false);
@@ -351,7 +351,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn each_leaves_from_its_own_address() {
+    fn datagrams_leave_from_their_own_address() {
         let bind = |at: &str| Io::bind(at.parse().unwrap(), &EndpointOptions::default()).unwrap();
         let (any, b) = (bind("0.0.0.0:0"), bind("127.0.0.1:0"));
         let mut tx = Transmitter::new(|_| false, false);
@@ -482,7 +482,7 @@ mod tests {
             assert!(tx.push(&datagram(&a, &b, fill, 50), 64));
         }
         // As after a refusal in the middle: the first datagram has been sent.
-        tx.batches[0].is_out(50);
+        tx.batches[0].set_written(50);
         assert!(matches!(tx.flush(&a), Flushed::Done));
         assert_eq!(receive_all(&b).len(), 2);
         assert!(tx.push(&datagram(&a, &b, 0, 50), 1));

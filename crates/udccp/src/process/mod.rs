@@ -96,7 +96,7 @@ pub fn close_all() {
         longest = longest.max(shared.linger());
         let begun = Counted::new(&left);
         // The driver may have ended already, or be waiting for this thread.
-        let _ = shared.see_off_on_a_thread(begun);
+        let _ = shared.spawn_close_thread(begun);
     }
     let (count, none_left) = &*left;
     let count = count.lock().unwrap_or_else(PoisonError::into_inner);
@@ -150,8 +150,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(1);
 /// give way to a new one on the same UDP port. Returns whether there are any. Waits for those that
 /// are closing at this moment.
 #[expect(clippy::disallowed_methods, reason = "a bind waits, and no machine")]
-pub(crate) fn give_way(udp_port: u16) -> bool {
-    let others = others_give_way(udp_port);
+pub(crate) fn release_port(udp_port: u16) -> bool {
+    let others = release_unused_sockets(udp_port);
     let looks = (0..LOOKS).take_while(|_| is_one_being_closed());
     looks.for_each(|_| std::thread::sleep(LOOK_AGAIN));
     others
@@ -165,12 +165,12 @@ fn is_one_being_closed() -> bool {
     open > in_use.iter().filter(|socket| socket.strong_count() > 0).count()
 }
 
-fn others_give_way(udp_port: u16) -> bool {
+fn release_unused_sockets(udp_port: u16) -> bool {
     let Some(in_use) = in_use() else { return false };
     let sockets: Vec<_> = in_use.iter().filter_map(Weak::upgrade).collect();
     drop(in_use);
     let at_port = sockets.iter().filter(|shared| shared.is_over_at(udp_port));
-    at_port.map(|shared| shared.io.give_way()).filter(|&gives| gives).count() > 0
+    at_port.map(|shared| shared.io.release_port()).filter(|&gives| gives).count() > 0
 }
 
 /// Registers a socket, so that the end of the process closes it.

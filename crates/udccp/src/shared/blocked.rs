@@ -37,7 +37,7 @@ fn request(client: &UdpSocket, server: &Shared, service: ServiceCode) -> Vec<u8>
 }
 
 #[test]
-fn what_waits_behind_a_blocked_socket_leaves_before_the_driver_does() {
+fn packets_behind_a_blocked_socket_leave_before_the_driver_ends() {
     let service: ServiceCode = "SC:test".parse().unwrap();
     let server = UdpSocket::bind(localhost()).unwrap();
     server.set_nonblocking(true).unwrap();
@@ -62,7 +62,7 @@ fn what_waits_behind_a_blocked_socket_leaves_before_the_driver_does() {
 }
 
 #[test]
-fn what_waits_behind_a_blocked_socket_is_bounded_and_counted() {
+fn queue_behind_a_blocked_socket_is_bounded_and_counted() {
     let service: ServiceCode = "SC:test".parse().unwrap();
     let shared = Shared::bind(localhost(), &EndpointOptions::default()).unwrap();
     // This test is the driver.

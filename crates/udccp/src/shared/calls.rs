@@ -99,7 +99,7 @@ impl Handle {
             if core.driver.stopped || core.is_idle() {
                 return Poll::Ready(Ok(()));
             }
-            core.idlers.add(For::Other, waiter);
+            core.idle_waiters.add(For::Other, waiter);
             Poll::Pending
         });
         // A forked child has no connections.
@@ -128,7 +128,7 @@ impl ListenHandle {
 
     /// Accepts a connection if one is waiting.
     pub(crate) fn try_accept(&self) -> Result<Option<ConnHandle>, Error> {
-        match self.poll_accept(Waiter { waker: Waker::noop(), call: None, seat: None }) {
+        match self.poll_accept(Waiter { waker: Waker::noop(), call: None, caller_driver: None }) {
             Poll::Ready(accepted) => accepted.map(Some),
             Poll::Pending => Ok(None),
         }

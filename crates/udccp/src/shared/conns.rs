@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_id_finds_nothing_at_its_place() {
+    fn stale_ids_are_not_found() {
         let (mut endpoint, mut conns) =
             (Endpoint::new(EndpointConfig::new([1; 32])), Conns::default());
         let old = connect(&mut endpoint);

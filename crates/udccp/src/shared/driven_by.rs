@@ -5,7 +5,7 @@
 //!            stand_by                    enter
 //!   Thread ------------> Nobody <----------------> Caller
 //!     ^                    |      leave, nothing      |
-//!     |   call_thread, or  |      is to be done       |
+//!     |   wake_thread, or  |      is to be done       |
 //!     +---- its alarm -----+                          |
 //!     +------------------ leave, something is to be done
 //! ```
@@ -127,14 +127,14 @@ impl DrivenBy {
     pub(crate) fn leave(&mut self, now: Instant, due: Option<Instant>, is_needed: bool) {
         self.who = Who::Nobody;
         if is_needed {
-            self.call_thread();
+            self.wake_thread();
         } else {
             self.wake_by(now, due);
         }
     }
 
     /// Makes the socket's thread drive if nobody does.
-    pub(crate) fn call_thread(&mut self) {
+    pub(crate) fn wake_thread(&mut self) {
         if self.who == Who::Nobody {
             self.who = Who::Thread;
             self.alarm_at = None;

@@ -4,9 +4,9 @@ use std::task::Waker;
 
 use udccp_base::{Instant, Machine};
 
+use super::caller_driver::BeforeSleep;
 use super::core::Core;
 use super::driven_by::{DrivenBy, ThreadNumber, Who};
-use super::seat::BeforeSleep;
 
 /// The callers' view of the driver.
 #[derive(Debug, Default)]
@@ -46,16 +46,16 @@ impl Driver {
 
 impl Core {
     /// Makes the driver run as soon as it can.
-    pub(crate) fn want_driver(&mut self) {
+    pub(crate) fn request_driver(&mut self) {
         self.driver.wanted = true;
     }
 
     /// Wakes the driver if the change left work to it.
-    pub(super) fn call_driver(&mut self, now: Instant) {
+    pub(super) fn wake_driver(&mut self, now: Instant) {
         let wanted = std::mem::take(&mut self.driver.wanted);
         let due = self.endpoint.poll_timeout();
         if self.driver.is_away() {
-            return self.call_thread(now, due, wanted || self.has_waiters());
+            return self.wake_thread(now, due, wanted || self.has_waiters());
         }
         if self.driver.is_caller() {
             // It checks before it sleeps or leaves.
@@ -74,10 +74,10 @@ impl Core {
     }
 
     /// The same if nobody drives.
-    fn call_thread(&mut self, now: Instant, due: Option<Instant>, is_needed: bool) {
+    fn wake_thread(&mut self, now: Instant, due: Option<Instant>, is_needed: bool) {
         self.driver.notified |= is_needed;
         match &mut self.driver.driven_by {
-            Some(driven_by) if is_needed => driven_by.call_thread(),
+            Some(driven_by) if is_needed => driven_by.wake_thread(),
             Some(driven_by) => driven_by.wake_at(now, due),
             None => {}
         }

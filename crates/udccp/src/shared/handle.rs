@@ -11,8 +11,8 @@ use udccp_proto::{ConnectionId, FourTuple, ListenerId};
 use udccp_wire::ServiceCode;
 
 use super::Shared;
+use super::caller_driver::CallerDriver;
 use super::core::Core;
-use super::seat::Seat;
 use super::waiters::{Place, Waiter, Waiting};
 use crate::io::{Claims, Io};
 use crate::readiness::Readiness;
@@ -34,7 +34,7 @@ impl Handle {
 
     /// Receives packets of the host from now on, to answer those to unclaimed ports.
     pub(crate) fn answer_for_host(&self) -> Result<(), Error> {
-        self.0.with(|core, io, _| core.want_packets(io))??;
+        self.0.with(|core, io, _| core.update_packet_filter(io))??;
         self.start()
     }
 
@@ -60,9 +60,9 @@ impl Drop for Handle {
         let _ = self.0.with(|core, _, _| {
             core.handles -= 1;
             if core.handles == 0 {
-                core.want_driver();
+                core.request_driver();
                 let claims = core.is_finished().then_some(core.claims.as_mut()).flatten();
-                claims.into_iter().for_each(Claims::give_up);
+                claims.into_iter().for_each(Claims::release_all);
             }
         });
     }
@@ -174,10 +174,10 @@ impl<'a, H> Call<'a, H> {
     pub(crate) fn poll_from<T>(
         &mut self,
         waker: &Waker,
-        seat: Option<&Seat<'_>>,
+        caller_driver: Option<&CallerDriver<'_>>,
         poll: impl FnOnce(&H, Waiter<'_>) -> Poll<T>,
     ) -> Poll<T> {
-        let result = poll(self.of, Waiter { waker, call: Some(&self.number), seat });
+        let result = poll(self.of, Waiter { waker, call: Some(&self.number), caller_driver });
         self.waits = result.is_pending();
         result
     }
@@ -206,7 +206,7 @@ impl Core {
             Place::Connection(id) => self.conns.get_mut(id).map(|conn| &mut conn.waiting),
             Place::Listener(id) => self.listeners.get_mut(&id).map(|its| &mut its.waiting),
             Place::Stun => Some(&mut self.stun.readers),
-            Place::Idle => Some(&mut self.idlers),
+            Place::Idle => Some(&mut self.idle_waiters),
         }
     }
 }

@@ -13,9 +13,9 @@ use udccp_base::{Duration, Instant};
 use udccp_proto::{ConnectOptions, ConnectionConfig, ConnectionId, Endpoint, EndpointConfig};
 
 use super::Turn;
+use super::caller_driver::CallerDriver;
 use super::core::Core;
 use super::driven_by::{Alarm, DrivenBy, ThreadNumber, Who};
-use super::seat::Seat;
 use super::waiters::{Conn, For, Waiter};
 
 const READERS: usize = 2;
@@ -132,8 +132,8 @@ struct World {
     readers: [Reader; READERS],
     /// Whether the second reader gives up after one more poll.
     is_impatient: bool,
-    /// The seats of readers that drive.
-    seats: [Option<Seat<'static>>; READERS],
+    /// The readers that drive.
+    caller_drivers: [Option<CallerDriver<'static>>; READERS],
     /// Number of further reads of each reader.
     reads: [u8; READERS],
     other: Other,
@@ -177,7 +177,7 @@ impl World {
             own: OwnThread::Turn,
             readers: [Reader::Away; READERS],
             is_impatient: false,
-            seats: [None, None],
+            caller_drivers: [None, None],
             reads: [2, 1],
             other,
             to_wake: Default::default(),
@@ -309,11 +309,12 @@ impl World {
     }
 
     /// Reads a message if there is one, or registers a task, and `settle`s as each call does. A
-    /// reader that may drive has a seat, as in [`super::Shared::poll_at`].
-    fn poll(&mut self, n: usize, task: u8, seat: Option<&Seat<'_>>) -> bool {
+    /// reader that may drive passes a `CallerDriver`, as in [`super::Shared::poll_at`].
+    fn poll(&mut self, n: usize, task: u8, caller_driver: Option<&CallerDriver<'_>>) -> bool {
         let is_there = self.packets.2 > 0;
         let call = AtomicU32::new(n as u32 + 1);
-        let waiter = Waiter { waker: &self.tasks[usize::from(task)], call: Some(&call), seat };
+        let waiter =
+            Waiter { waker: &self.tasks[usize::from(task)], call: Some(&call), caller_driver };
         let waiting = &mut self.core.conns.get_mut(self.id).unwrap().waiting;
         if is_there {
             drop(waiting.remove(waiter.number().unwrap()));
@@ -321,15 +322,17 @@ impl World {
             self.reads[n] -= 1;
         } else {
             waiting.add(For::Message, waiter);
-            let may_drive = seat.is_some_and(|s| s.drives() || self.core.driver.is_away());
+            let may_drive = caller_driver.is_some_and(|s| s.drives() || self.core.driver.is_away());
             if may_drive && std::mem::take(&mut self.may_block) {
                 self.leave_work();
             }
-            seat.into_iter().for_each(|seat| seat.sit_down(&mut self.core));
+            caller_driver
+                .into_iter()
+                .for_each(|caller_driver| caller_driver.start_driving(&mut self.core));
         }
         self.to_wake[n] = self.core.settle(self.now).tasks().collect();
-        if let Some(seat) = seat {
-            seat.end_call(&mut self.core, self.now, !is_there);
+        if let Some(caller_driver) = caller_driver {
+            caller_driver.end_call(&mut self.core, self.now, !is_there);
         }
         is_there
     }
@@ -344,13 +347,14 @@ impl World {
         let reader = self.readers[n];
         self.readers[n] = match reader {
             Reader::Away | Reader::Poll => {
-                let seat = self.seats[n].take().unwrap_or_else(|| Seat::new(&SOMEBODY));
-                if self.poll(n, DRIVING + task, Some(&seat)) {
-                    assert!(!seat.drives(), "it leaves once");
+                let caller_driver =
+                    self.caller_drivers[n].take().unwrap_or_else(|| CallerDriver::new(&SOMEBODY));
+                if self.poll(n, DRIVING + task, Some(&caller_driver)) {
+                    assert!(!caller_driver.drives(), "it leaves once");
                     self.done_or_away(n)
-                } else if let Some(before_sleep) = seat.before_sleep() {
+                } else if let Some(before_sleep) = caller_driver.before_sleep() {
                     self.turn.update(before_sleep);
-                    self.seats[n] = Some(seat);
+                    self.caller_drivers[n] = Some(caller_driver);
                     if n == 1 && self.is_impatient {
                         Reader::Leave
                     } else if self.turn.more {
@@ -373,8 +377,8 @@ impl World {
             Reader::Leave => {
                 let waiting = &mut self.core.conns.get_mut(self.id).unwrap().waiting;
                 drop(waiting.remove(NonZeroU32::new(n as u32 + 1).unwrap()));
-                let seat = self.seats[n].take().unwrap();
-                seat.leave(&mut self.core, self.now);
+                let caller_driver = self.caller_drivers[n].take().unwrap();
+                caller_driver.leave(&mut self.core, self.now);
                 self.reads[n] = 0;
                 Reader::Done
             }
@@ -389,7 +393,7 @@ impl World {
     }
 
     fn leave_work(&mut self) {
-        self.core.want_driver();
+        self.core.request_driver();
         self.unsent = true;
     }
 
@@ -402,7 +406,10 @@ impl World {
             }
             Other::Waits => {
                 let waker = &self.tasks[usize::from(OTHER)];
-                self.core.stun.readers.add(For::Other, Waiter { waker, call: None, seat: None });
+                self.core
+                    .stun
+                    .readers
+                    .add(For::Other, Waiter { waker, call: None, caller_driver: None });
                 Other::Waiting
             }
             _ => Other::Done,
@@ -516,11 +523,11 @@ fn try_all(other: Other) -> HashSet<Who> {
 }
 
 #[test]
-fn work_that_a_call_leaves_is_done_at_once_whoever_drives() {
+fn work_left_by_a_call_is_done_at_once_by_any_driver() {
     assert_eq!(try_all(Other::Sends).len(), 4, "the thread, two readers, nobody");
 }
 
 #[test]
-fn whoever_waits_somebody_drives() {
+fn a_waiting_task_always_has_a_driver() {
     assert_eq!(try_all(Other::Waits).len(), 4, "the thread, two readers, nobody");
 }

@@ -3,13 +3,13 @@
 
 #[cfg(test)]
 mod blocked;
+mod caller_driver;
 mod calls;
 mod clock;
 mod conns;
 mod core;
 mod driven_by;
 mod driver;
-mod farewell;
 mod fitted;
 mod fragments;
 mod handle;
@@ -20,8 +20,8 @@ mod lifetime;
 mod log;
 mod raw;
 mod receiving;
-mod seat;
 mod sending;
+mod shutdown;
 mod signals;
 mod stun;
 mod waiters;
@@ -37,6 +37,7 @@ use std::task::{Poll, Waker};
 use udccp_base::Instant;
 use udccp_proto::{Endpoint, EndpointConfig};
 
+pub(crate) use self::caller_driver::{BeforeSleep, CallerDriver};
 pub(crate) use self::clock::Clock;
 use self::core::Core;
 #[cfg(test)]
@@ -44,7 +45,6 @@ pub(crate) use self::driven_by::Who;
 pub(crate) use self::driven_by::{Alarm, DrivenBy, ThreadNumber};
 use self::fitted::Fitted;
 pub(crate) use self::handle::{Call, ConnHandle, Handle, ListenHandle};
-pub(crate) use self::seat::{BeforeSleep, Seat};
 pub(crate) use self::waiters::{Place, Waiter, Waiting};
 use crate::blocking::SharedDriver;
 use crate::io::{Claims, Io, Receiver};
@@ -231,10 +231,10 @@ impl Shared {
     }
 
     /// The calling thread stops driving, if it does.
-    pub(crate) fn leave(&self, seat: &Seat<'_>) {
-        if seat.drives() {
+    pub(crate) fn leave(&self, caller_driver: &CallerDriver<'_>) {
+        if caller_driver.drives() {
             let mut core = self.lock();
-            seat.leave(&mut core, self.clock.now());
+            caller_driver.leave(&mut core, self.clock.now());
         }
     }
 
@@ -253,13 +253,13 @@ impl Shared {
     }
 
     /// Whether this is the process that opened the socket.
-    pub(crate) fn is_at_home(&self) -> bool {
+    pub(crate) fn is_own_process(&self) -> bool {
         self.process.is_this()
     }
 
     /// Fails in a forked child, before it touches a lock that a thread of its parent may hold.
     fn check_process(&self) -> Result<(), Error> {
-        if self.is_at_home() { Ok(()) } else { Err(Error::Forked) }
+        if self.is_own_process() { Ok(()) } else { Err(Error::Forked) }
     }
 
     /// Sets the waker for work that only the driver can do.
@@ -309,16 +309,16 @@ impl Shared {
                 call.store(core.next_call().get(), Ordering::Relaxed);
             }
             let result = change(core, io, now);
-            if let Some(seat) = waiter.seat.filter(|_| result.is_pending()) {
-                seat.sit_down(core);
+            if let Some(caller_driver) = waiter.caller_driver.filter(|_| result.is_pending()) {
+                caller_driver.start_driving(core);
             }
             // A call that is answered at once has not waited.
             let answered = before.filter(|_| result.is_ready());
             (result, answered.and_then(|call| core.waiting_at(place)?.remove(call)))
         };
         let changed = self.with_then(change, |core, now, (result, _)| {
-            if let Some(seat) = waiter.seat {
-                seat.end_call(core, now, result.is_pending());
+            if let Some(caller_driver) = waiter.caller_driver {
+                caller_driver.end_call(core, now, result.is_pending());
             }
         });
         // The task is dropped here, without the lock.
@@ -353,7 +353,7 @@ impl Shared {
         check_errors: bool,
         stand_by: impl FnOnce(&mut Core, Instant) -> bool,
     ) -> Turn {
-        if !self.is_at_home() {
+        if !self.is_own_process() {
             return Turn::LAST;
         }
         rx.let_gather(|| self.clock.now());
@@ -374,7 +374,7 @@ impl Shared {
                     more = true;
                 }
             }
-            if !core.reads_on(more) {
+            if !core.continues_reading(more) {
                 break;
             }
             arrived = read(rx, &self.io);
@@ -405,7 +405,7 @@ impl Shared {
     /// The driver has ended, so nobody may wait for it. Open connections are closed in the
     /// background.
     fn stop(self: &Arc<Self>) {
-        if !self.is_at_home() {
+        if !self.is_own_process() {
             return;
         }
         let mut core = self.lock();
@@ -413,7 +413,7 @@ impl Shared {
         let is_busy = self.closes_at_exit && !core.is_idle();
         drop(core);
         wake.wake();
-        if is_busy && self.see_off_on_a_thread(()).is_err() {
+        if is_busy && self.spawn_close_thread(()).is_err() {
             let _ = self.with(|core, io, now| {
                 core.endpoint.abort_all(now);
                 core.flush(io, now);

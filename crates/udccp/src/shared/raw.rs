@@ -22,11 +22,11 @@ const MAX_LATELY: usize = 256;
 /// TIMEWAIT. The sender of a Reset keeps no state, but its receiver does, and refuses another
 /// connection from the same port.
 #[derive(Debug, Default)]
-pub(super) struct Lately(VecDeque<(FourTuple, Option<Instant>)>);
+pub(super) struct RecentConnections(VecDeque<(FourTuple, Option<Instant>)>);
 
-impl Lately {
+impl RecentConnections {
     /// Finds out which of them are over, and removes those that their peers no longer hold.
-    fn look(&mut self, now: Instant, is_in_use: impl Fn(&FourTuple) -> bool) {
+    fn expire(&mut self, now: Instant, is_in_use: impl Fn(&FourTuple) -> bool) {
         for (tuple, until) in &mut self.0 {
             if until.is_none() && !is_in_use(tuple) {
                 *until = Some(now + TIMEWAIT);
@@ -77,7 +77,7 @@ impl Core {
                     (options.local, options.remote, options.remote_port);
                 let from = |local_port| FourTuple { local, local_port, remote, remote_port };
                 let (endpoint, lately) = (&self.endpoint, &mut self.lately);
-                lately.look(now, |tuple| endpoint.is_in_use(tuple));
+                lately.expire(now, |tuple| endpoint.is_in_use(tuple));
                 let is_free = |port| !endpoint.is_in_use(&from(port));
                 let port = claims
                     .claim_any(first..=last, |port| is_free(port) && !lately.contains(&from(port)))
@@ -87,12 +87,12 @@ impl Core {
                 options.local_port = Some(port);
             }
         }
-        io.want_packets_of(claims)
+        io.set_packet_filter(claims)
     }
 
     /// Makes the kernel pass on the packets for this endpoint.
-    pub(super) fn want_packets(&self, io: &Io) -> Result<(), Error> {
-        self.claims.as_ref().map_or(Ok(()), |claims| io.want_packets_of(claims))
+    pub(super) fn update_packet_filter(&self, io: &Io) -> Result<(), Error> {
+        self.claims.as_ref().map_or(Ok(()), |claims| io.set_packet_filter(claims))
     }
 
     /// Claims a port to listen on; port 0 picks one.
@@ -113,7 +113,7 @@ impl Core {
             }
         };
         claims.listens();
-        io.want_packets_of(claims)?;
+        io.set_packet_filter(claims)?;
         Ok(port)
     }
 
@@ -148,15 +148,15 @@ mod tests {
     }
 
     #[test]
-    fn a_port_is_left_alone_for_as_long_as_the_peer_may_keep_it() {
+    fn port_is_not_reused_while_the_peer_may_be_in_timewait() {
         let at = |seconds| Instant::ZERO + Duration::from_secs(seconds);
-        let mut lately = Lately::default();
+        let mut lately = RecentConnections::default();
         [1, 2].into_iter().for_each(|port| lately.note(from_port(port)));
-        lately.look(at(1000), |_| true);
+        lately.expire(at(1000), |_| true);
         // From here on, one of them is over.
-        lately.look(at(1001), |tuple| tuple.local_port == 2);
+        lately.expire(at(1001), |tuple| tuple.local_port == 2);
         let mut known = |seconds| {
-            lately.look(at(seconds), |tuple| tuple.local_port == 2);
+            lately.expire(at(seconds), |tuple| tuple.local_port == 2);
             [1, 2].map(|port| lately.contains(&from_port(port)))
         };
         assert_eq!(known(1240), [true, true]);
@@ -164,8 +164,8 @@ mod tests {
     }
 
     #[test]
-    fn only_some_are_remembered() {
-        let mut lately = Lately::default();
+    fn number_of_recent_connections_is_bounded() {
+        let mut lately = RecentConnections::default();
         (0..1000).for_each(|port| lately.note(from_port(port)));
         assert_eq!(lately.0.len(), MAX_LATELY);
         assert!(lately.contains(&from_port(999)) && !lately.contains(&from_port(0)));

@@ -18,13 +18,13 @@ impl Core {
     /// connections, so they are not STUN messages.
     pub(super) fn take_train(&mut self, now: Instant, mut train: Datagram) {
         while self.endpoint.handle_run(now, &mut train) {
-            self.note_taken();
+            self.note_received();
             self.take_datagram(now, &train);
             if !train.header.move_on(1) {
                 break;
             }
         }
-        self.note_taken();
+        self.note_received();
     }
 
     /// Passes a datagram to the endpoint, unless it is a STUN message.
@@ -70,7 +70,7 @@ impl Handle {
                 source,
             });
         }
-        let sent = self.shared().io.send_aside(message, to);
+        let sent = self.shared().io.send_non_dccp(message, to);
         sent.map_err(|source| Error::Io { what: "cannot send a STUN message", source })
     }
 }

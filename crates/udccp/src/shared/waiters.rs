@@ -6,7 +6,7 @@ use std::task::{Context, Waker};
 
 use udccp_proto::{CloseReason, ConnectionId, ListenerId};
 
-use super::seat::Seat;
+use super::caller_driver::CallerDriver;
 use crate::event::Events;
 use crate::readiness::Signal;
 
@@ -45,8 +45,8 @@ pub(crate) struct Waiter<'a> {
     pub(crate) waker: &'a Waker,
     /// The number of the call, 0 before it has one.
     pub(crate) call: Option<&'a AtomicU32>,
-    /// The seat of a thread that may drive while it waits.
-    pub(crate) seat: Option<&'a Seat<'a>>,
+    /// The thread, if it may drive while it waits.
+    pub(crate) caller_driver: Option<&'a CallerDriver<'a>>,
 }
 
 impl Waiter<'_> {
@@ -58,7 +58,7 @@ impl Waiter<'_> {
 
 impl<'a> From<&'a mut Context<'_>> for Waiter<'a> {
     fn from(cx: &'a mut Context<'_>) -> Self {
-        Self { waker: cx.waker(), call: None, seat: None }
+        Self { waker: cx.waker(), call: None, caller_driver: None }
     }
 }
 
@@ -252,7 +252,7 @@ mod tests {
         let tasks = [(); 3].map(|()| Waker::from(Arc::new(Nobody)));
         let (mut waiting, mut woken) = (Waiting::default(), Vec::new());
         for n in [0, 0, 1, 0, 1, 2, 2] {
-            waiting.add(For::Other, Waiter { waker: &tasks[n], call: None, seat: None });
+            waiting.add(For::Other, Waiter { waker: &tasks[n], call: None, caller_driver: None });
         }
         assert!(!waiting.is_empty());
         waiting.wake_all(&mut woken);
@@ -262,10 +262,10 @@ mod tests {
     }
 
     #[test]
-    fn a_task_that_is_forgotten_takes_nothing_from_others_nor_from_calls() {
+    fn forgotten_task_does_not_affect_other_waiters() {
         let tasks = [(); 3].map(|()| Waker::from(Arc::new(Nobody)));
         let call = AtomicU32::new(1);
-        let of = |n: usize| Waiter { waker: &tasks[n], call: None, seat: None };
+        let of = |n: usize| Waiter { waker: &tasks[n], call: None, caller_driver: None };
         let mut waiting = Waiting::default();
         assert!(waiting.forget(&tasks[0]).is_none());
         waiting.add(For::Message, of(0));
@@ -275,7 +275,8 @@ mod tests {
             waiting.add(For::Message, of(n));
             waiting.add(For::Room, of(n));
         }
-        waiting.add(For::Message, Waiter { waker: &tasks[1], call: Some(&call), seat: None });
+        waiting
+            .add(For::Message, Waiter { waker: &tasks[1], call: Some(&call), caller_driver: None });
         assert!(waiting.forget(&tasks[1]).is_some() && waiting.forget(&tasks[1]).is_none());
         assert_eq!(waiting.list(For::Room).len(), 2);
         assert_eq!(waiting.list(For::Message).len(), 3, "the call waits on");
@@ -294,7 +295,7 @@ mod tests {
             waiting.wake(what, &mut woken);
             names(woken)
         };
-        let of = |waker| Waiter { waker, call: None, seat: None };
+        let of = |waker| Waiter { waker, call: None, caller_driver: None };
         waiting.add(For::Message, of(Waker::noop()));
         assert!(waiting.is_empty());
         waiting.add(For::Message, of(&tasks[0]));
@@ -316,14 +317,17 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_is_given_up_takes_nothing_from_the_others_of_its_task() {
+    fn cancelled_call_does_not_affect_other_calls_of_its_task() {
         let waker = Waker::from(Arc::new(Nobody));
         let calls = [0, 1, 2].map(AtomicU32::new);
         let number = |n: usize| NonZeroU32::new(n as u32).unwrap();
         for gone in 1..3 {
             let mut waiting = Waiting::default();
             for call in calls.iter().chain(&calls) {
-                waiting.add(For::Message, Waiter { waker: &waker, call: Some(call), seat: None });
+                waiting.add(
+                    For::Message,
+                    Waiter { waker: &waker, call: Some(call), caller_driver: None },
+                );
             }
             assert_eq!(waiting.list(For::Message).len(), 3);
             assert!(waiting.remove(number(gone)).is_some());

@@ -63,7 +63,7 @@ pub async fn wide_pair() -> (Connection, Connection) {
 }
 
 /// Whether another task ran during `calls`.
-pub async fn another_runs_beside(calls: impl Future<Output = ()>) -> bool {
+pub async fn runs_another_task_during(calls: impl Future<Output = ()>) -> bool {
     let ran = Arc::new(AtomicBool::new(false));
     let theirs = Arc::clone(&ran);
     tokio::spawn(async move { theirs.store(true, Ordering::Relaxed) });

@@ -11,7 +11,7 @@ use udccp::blocking::{Connection, Endpoint, Listener};
 use udccp::{Address, Error, Options, TryRecvError, TrySendError};
 
 use crate::common::{SERVICE, localhost};
-use crate::{PATIENCE, accept, ends_well, start};
+use crate::{PATIENCE, accept, assert_success, start};
 
 /// The peer receives the parent's messages, and nothing from the child over that connection.
 pub(crate) fn are_safe(case: &str) {
@@ -25,7 +25,7 @@ pub(crate) fn are_safe(case: &str) {
     assert_eq!(own.recv().expect("the child closes"), None);
     assert_eq!(connection.recv().expect("it sends").as_deref(), Some(&b"after"[..]));
     assert_eq!(connection.recv().expect("it closes"), None);
-    ends_well(child);
+    assert_success(child);
 }
 
 /// Uses the parent's connection in a child. Returns whether every call fails with its own error.
@@ -57,7 +57,7 @@ pub(crate) fn parent_and_child(peer: Address) -> ExitCode {
             assert!(refused(&connection, &endpoint, peer));
             connection.abort();
             drop((connection, endpoint));
-            speak_for_itself(peer);
+            send_on_own_connection(peer);
             std::process::exit(0)
         }
         ForkResult::Parent { child } => {
@@ -69,7 +69,7 @@ pub(crate) fn parent_and_child(peer: Address) -> ExitCode {
 }
 
 /// A child may open its own sockets.
-fn speak_for_itself(peer: Address) {
+fn send_on_own_connection(peer: Address) {
     let own = Connection::connect(peer, SERVICE).expect("a connection of its own");
     own.send("child").expect("room");
 }
@@ -95,7 +95,7 @@ pub(crate) fn parent_and_child_async(runtime: &tokio::runtime::Runtime, peer: Ad
                 tokio::time::sleep(Duration::from_millis(50)).await;
             });
             drop(connection);
-            speak_for_itself(peer);
+            send_on_own_connection(peer);
             std::process::exit(0)
         }
         ForkResult::Parent { child } => {

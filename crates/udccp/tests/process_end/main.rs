@@ -26,7 +26,7 @@ const PATIENCE: Option<Duration> = Some(Duration::from_secs(30));
 fn main() -> ExitCode {
     if let Ok(case) = std::env::var(CASE) {
         let peer = std::env::var(PEER).expect("a peer").parse().expect("an address");
-        return in_the_process(&case, peer);
+        return run_child(&case, peer);
     }
     let test = |name: &str, run: fn()| {
         Trial::test(name, move || {
@@ -51,11 +51,13 @@ fn main() -> ExitCode {
         test("a_process_waits_for_a_peer_that_reads_late", a_peer_that_reads_late),
         test("a_process_ends_though_its_peer_is_dead", a_process_ends_though_its_peer_is_dead),
         #[cfg(target_os = "linux")]
-        test("a_process_that_wants_no_farewell_is_gone_when_its_host_says_so", || {
+        test("process_without_close_at_exit_is_detected_by_its_hosts_report", || {
             cut_off("cut off");
         }),
         #[cfg(target_os = "linux")]
-        test("so_is_one_whose_runtime_ends_before", || cut_off("cut off async")),
+        test("runtime_that_ends_before_exit_is_detected_by_its_hosts_report", || {
+            cut_off("cut off async")
+        }),
         #[cfg(unix)]
         test("a_forked_child_is_refused_and_the_parent_goes_on_blocking", || {
             forks::are_safe("fork");
@@ -91,7 +93,7 @@ fn end_of(child: Child) -> String {
     format!("{}: {says}", output.status)
 }
 
-fn ends_well(child: Child) {
+fn assert_success(child: Child) {
     let output = child.wait_with_output().expect("an end");
     assert!(output.status.success(), "{output:?}");
 }
@@ -129,7 +131,7 @@ fn a_peer_that_reads_late() {
     // Longer than a process lives whose connections must not linger.
     std::thread::park_timeout(Duration::from_millis(1500));
     let got = std::iter::from_fn(|| connection.recv().expect("the orderly end")).count();
-    ends_well(child);
+    assert_success(child);
     assert!(got > messages("queue") / 2, "{got}");
 }
 
@@ -143,7 +145,7 @@ fn a_process_ends_though_its_peer_is_dead() {
     connection.acknowledged(PATIENCE).expect("it arrives");
     path.cut();
     connection.abort();
-    ends_well(child);
+    assert_success(child);
 }
 
 /// The peer is not told. Only the answers to its own packets show the end.
@@ -154,7 +156,7 @@ fn cut_off(case: &str) {
     let listener = Listener::bind(localhost(false), SERVICE).expect("a listener");
     let child = start(case, listener.local_addr());
     let connection = accept(&listener);
-    ends_well(child);
+    assert_success(child);
     // Its acknowledgements may have revealed the end already.
     let _ = connection.send("is anybody there?");
     let end = loop {
@@ -168,7 +170,7 @@ fn cut_off(case: &str) {
 }
 
 /// Runs the case. Its process ends by a return from `main`, unless the case ends it otherwise.
-fn in_the_process(case: &str, peer: Address) -> ExitCode {
+fn run_child(case: &str, peer: Address) -> ExitCode {
     let one_thread = || tokio::runtime::Builder::new_current_thread().enable_all().build();
     let many_threads = || tokio::runtime::Builder::new_multi_thread().enable_all().build();
     match case {

@@ -16,11 +16,11 @@ use super::conns::Conns;
 use super::driver::Driver;
 use super::fragments::may_be_fragmented;
 use super::log;
-use super::raw::Lately;
+use super::raw::RecentConnections;
 use super::signals::Signals;
 use super::waiters::{Conn, For, Listening, Waiting};
 use super::wakes::Wakes;
-use crate::io::{Cause, Claims, Failure, Flushed, Io, Report, Said, Transmitter};
+use crate::io::{Cause, Claims, Failure, Flushed, Io, NetworkReport, Report, Transmitter};
 use crate::stun::Inbox;
 use crate::{ConnectionEvent, IoStats};
 
@@ -81,11 +81,11 @@ pub(crate) struct Core {
     /// Connections with tasks that wait for an empty send queue.
     pub(crate) flushing: Vec<ConnectionId>,
     /// Tasks waiting for the last connection to end.
-    pub(crate) idlers: Waiting,
+    pub(crate) idle_waiters: Waiting,
     /// Over raw IP: the DCCP ports that are ours.
     pub(super) claims: Option<Claims>,
     /// Over raw IP: recent outgoing connections.
-    pub(super) lately: Lately,
+    pub(super) lately: RecentConnections,
     pub(super) ephemeral_ports: (u16, u16),
     /// Received STUN messages.
     pub(crate) stun: Inbox,
@@ -120,9 +120,9 @@ impl Core {
             last_flush: None,
             awaiting_acks: Vec::new(),
             flushing: Vec::new(),
-            idlers: Waiting::default(),
+            idle_waiters: Waiting::default(),
             claims,
-            lately: Lately::default(),
+            lately: RecentConnections::default(),
             ephemeral_ports,
             stun: Inbox::default(),
             wake: Wakes::default(),
@@ -196,8 +196,8 @@ impl Core {
     pub(crate) fn settle(&mut self, now: Instant) -> Wakes {
         self.dispatch(None);
         self.show_changes();
-        self.wake_idlers();
-        self.call_driver(now);
+        self.wake_idle_waiters();
+        self.wake_driver(now);
         std::mem::take(&mut self.wake)
     }
 
@@ -228,7 +228,7 @@ impl Core {
             self.last_flush = Some(now);
             self.flush(io, now);
         } else if self.burst == 1 {
-            self.want_driver();
+            self.request_driver();
         }
     }
 
@@ -257,7 +257,7 @@ impl Core {
                 Flushed::Blocked => {
                     self.blocked = true;
                     self.times_blocked += 1;
-                    self.want_driver();
+                    self.request_driver();
                 }
                 Flushed::Failed(failure) => self.sending_failed(io, now, &failure),
             }
@@ -306,10 +306,10 @@ impl Core {
     pub(crate) fn take_reports(&mut self, io: &Io, now: Instant) {
         while let Some(Report { remote, local, quoted, said }) = io.take_report() {
             let report = match said {
-                Said::TooBig(mtu) => PathReport::PathMtu(mtu),
-                Said::TooBigHere(mtu) => PathReport::InterfaceMtu(mtu),
-                Said::PortClosed => PathReport::PortUnreachable,
-                Said::Unreachable => PathReport::Unreachable,
+                NetworkReport::TooBig(mtu) => PathReport::PathMtu(mtu),
+                NetworkReport::TooBigHere(mtu) => PathReport::InterfaceMtu(mtu),
+                NetworkReport::PortClosed => PathReport::PortUnreachable,
+                NetworkReport::Unreachable => PathReport::Unreachable,
             };
             self.report(io, now, (remote, local), &quoted, report);
         }
@@ -372,7 +372,7 @@ impl Core {
     /// Called after a read; `more` is whether the socket may hold more. Returns whether to continue
     /// reading in this turn. If a receive queue fills up, the rest waits in the kernel until the
     /// reader has run.
-    pub(crate) fn reads_on(&mut self, more: bool) -> bool {
+    pub(crate) fn continues_reading(&mut self, more: bool) -> bool {
         self.intake.reads += 1;
         if !more || self.intake.reads >= READS {
             self.intake = Intake::default();
@@ -382,7 +382,7 @@ impl Core {
     }
 
     /// Datagrams of one connection were received.
-    pub(super) fn note_taken(&mut self) {
+    pub(super) fn note_received(&mut self) {
         self.intake.fills |= self.endpoint.is_filling();
     }
 
@@ -413,7 +413,7 @@ impl Core {
         if !self.awaiting_acks.is_empty() {
             self.wake_acknowledged();
         }
-        self.wake_idlers();
+        self.wake_idle_waiters();
         (std::mem::take(&mut self.wake), due)
     }
 
@@ -437,7 +437,7 @@ impl Core {
     pub(super) fn has_waiters(&self) -> bool {
         self.conns.len() > FEW
             || self.signals.are_watched()
-            || !self.idlers.is_empty()
+            || !self.idle_waiters.is_empty()
             || !self.stun.readers.is_empty()
             || self.listeners.values().any(|listening| !listening.waiting.is_empty())
             || self.conns.all().any(|conn| !conn.waiting.is_empty())
@@ -450,9 +450,9 @@ impl Core {
         self.endpoint.endpoint_stats().connections == 0 && !self.blocked
     }
 
-    fn wake_idlers(&mut self) {
-        if !self.idlers.is_empty() && self.is_idle() {
-            self.idlers.wake_all(&mut self.wake);
+    fn wake_idle_waiters(&mut self) {
+        if !self.idle_waiters.is_empty() && self.is_idle() {
+            self.idle_waiters.wake_all(&mut self.wake);
         }
     }
 
@@ -478,7 +478,7 @@ impl Core {
             listening.waiting.wake_all(&mut self.wake);
         }
         self.show_all();
-        self.idlers.wake_all(&mut self.wake);
+        self.idle_waiters.wake_all(&mut self.wake);
         self.stun.readers.wake_all(&mut self.wake);
         std::mem::take(&mut self.wake)
     }

@@ -27,12 +27,12 @@ fn asking() -> (Handle, ConnHandle, SocketAddr, Vec<u8>) {
     let mut request = vec![0; 2048];
     let len = server.recv(&mut request).unwrap();
     request.truncate(len);
-    client.shared().io.pretend_mtu(client.shared().clock.now(), peer, OLD_MTU);
+    client.shared().io.insert_mtu(client.shared().clock.now(), peer, OLD_MTU);
     (client, here, peer, request)
 }
 
 #[test]
-fn what_the_system_says_of_a_packet_that_it_did_not_send_is_judged() {
+fn send_errors_of_the_system_are_classified() {
     let after = |errno| {
         let (client, here, dst, quoted) = asking();
         let error = std::io::Error::from_raw_os_error(errno);
@@ -52,7 +52,7 @@ fn what_the_system_says_of_a_packet_that_it_did_not_send_is_judged() {
 }
 
 #[test]
-fn a_report_of_the_network_has_the_routing_table_asked_anew() {
+fn network_report_triggers_a_new_route_lookup() {
     let (client, _here, peer, request) = asking();
     let said = PathReport::PathMtu(1400);
     let mtu = client.shared().with(|core, io, now| {

@@ -230,7 +230,7 @@ fn connections_that_are_made_and_closed_in_a_burst_leave_together() {
 }
 
 #[test]
-fn a_close_that_no_farewell_follows_leaves_at_once() {
+fn close_without_further_calls_leaves_at_once() {
     let without = EndpointOptions::default().close_at_exit(false);
     let (mut client, mut server) = (Driven::with(&without), Driven::new());
     let [here, there] = connected(&mut client, &mut server);
@@ -242,7 +242,7 @@ fn a_close_that_no_farewell_follows_leaves_at_once() {
 }
 
 #[test]
-fn a_listener_takes_along_whom_nobody_accepted_and_tells_them_at_once() {
+fn dropped_listener_resets_unaccepted_connections_at_once() {
     let (mut client, mut server) = (Driven::new(), Driven::new());
     let (options, at) = (Options::default(), server.shared().io.local_addr());
     let listener = server.handle.listen(at.port(), vec![SERVICE], &options).unwrap();
@@ -261,7 +261,7 @@ fn a_listener_takes_along_whom_nobody_accepted_and_tells_them_at_once() {
 }
 
 #[test]
-fn who_asks_again_and_again_is_noted_once() {
+fn repeated_polls_register_a_task_once() {
     let (mut client, mut server) = (Driven::new(), Driven::new());
     let [here, _there] = connected(&mut client, &mut server);
     // More than can be sent before an acknowledgement.
@@ -287,7 +287,7 @@ impl Wake for Counts {
 }
 
 #[test]
-fn who_reads_hears_that_another_handle_reads_no_more() {
+fn readers_are_woken_when_another_handle_stops_reading() {
     let (mut client, mut server) = (Driven::new(), Driven::new());
     let [here, _there] = connected(&mut client, &mut server);
     let task = Arc::new(Counts::default());
@@ -301,7 +301,7 @@ fn who_reads_hears_that_another_handle_reads_no_more() {
 }
 
 #[test]
-fn who_waits_for_room_hears_that_the_peer_reads_no_more() {
+fn blocked_senders_are_woken_when_the_peer_stops_reading() {
     let (mut client, mut server) = (Driven::new(), Driven::new());
     let [here, there] = connected(&mut client, &mut server);
     while here.try_send(Outgoing::new("hello")).is_ok() {}
@@ -319,7 +319,7 @@ fn who_waits_for_room_hears_that_the_peer_reads_no_more() {
 }
 
 #[test]
-fn the_end_of_the_driver_is_told_to_all_and_remains_the_reason() {
+fn driver_end_is_reported_to_all_and_stays_the_reason() {
     let without = EndpointOptions::default().close_at_exit(false);
     let (mut client, mut server) = (Driven::with(&without), Driven::new());
     let [here, _there] = connected(&mut client, &mut server);
@@ -331,7 +331,7 @@ fn the_end_of_the_driver_is_told_to_all_and_remains_the_reason() {
     let wake = client.shared().lock().stop();
     wake.wake();
     assert_eq!(tasks.map(|task| task.0.load(Ordering::Relaxed)), [1, 1]);
-    // As `see_off` does at its end.
+    // As `close_all_connections` does at its end.
     client.shared().with(|core, _, now| core.endpoint.abort_all(now)).unwrap();
     let sent = here.try_send(Outgoing::new("hello"));
     assert!(matches!(sent, Err(crate::TrySendError::Failed(Error::Io { .. }))), "{sent:?}");
@@ -358,11 +358,11 @@ fn the_end_of_the_process_waits_for_the_longest_of_all_lingers() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn an_accepted_connection_fits_the_way_back() {
+fn accepted_connection_uses_the_mtu_of_the_return_path() {
     let (mut client, mut server) = (Driven::new(), Driven::new());
     let (io, clock) = (&server.shared().io, &server.shared().clock);
     // The answer is kept for a second.
-    io.pretend_mtu(clock.now() + udccp_base::Duration::from_secs(1000), io.local_addr(), 777);
+    io.insert_mtu(clock.now() + udccp_base::Duration::from_secs(1000), io.local_addr(), 777);
     let [here, there] = connected(&mut client, &mut server);
     let (most, narrow) = (here.max_message_size(), there.max_message_size());
     assert!(narrow < 777 && most > 777, "{narrow}, {most}");
@@ -370,7 +370,7 @@ fn an_accepted_connection_fits_the_way_back() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_flood_does_not_put_off_the_end_of_a_turn() {
+fn flood_does_not_postpone_the_end_of_a_turn() {
     let mut server = Driven::new();
     let stranger = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let mut reads = 0;

@@ -22,14 +22,14 @@ pub fn seeds(usual: u64) -> Range<u64> {
     first..first + number("UDCCP_LIVES").unwrap_or(usual)
 }
 
-/// Runs `life` with each seed on one thread, several at a time, until all have ended and no task is
+/// Runs `case` with each seed on one thread, several at a time, until all have ended and no task is
 /// left.
 ///
 /// # Panics
 /// If a run panics or hangs (the message names its seed), or leaves a task behind.
-pub fn live_all<L: Future<Output = ()> + Send + 'static>(
+pub fn run_seeds<L: Future<Output = ()> + Send + 'static>(
     mut seeds: Range<u64>,
-    life: impl Fn(u64) -> L,
+    case: impl Fn(u64) -> L,
 ) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime").block_on(async {
@@ -39,9 +39,9 @@ pub fn live_all<L: Future<Output = ()> + Send + 'static>(
             while running.len() < TOGETHER
                 && let Some(seed) = seeds.next()
             {
-                let life = life(seed);
+                let case = case(seed);
                 running.spawn(async move {
-                    tokio::time::timeout(LONGEST, life).await.map_err(|_| seed)
+                    tokio::time::timeout(LONGEST, case).await.map_err(|_| seed)
                 });
             }
             match running.join_next().await {
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "life 3")]
-    fn a_life_that_panics_fails_the_test() {
-        live_all(0..5, |seed| async move { assert_ne!(seed, 3, "life 3") });
+    fn panicking_run_fails_the_test() {
+        run_seeds(0..5, |seed| async move { assert_ne!(seed, 3, "life 3") });
     }
 }

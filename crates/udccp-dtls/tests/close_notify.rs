@@ -40,7 +40,7 @@ async fn read_to_the_end(connection: &DtlsConnection) -> (usize, Option<Error>) 
 }
 
 #[test]
-fn a_close_that_was_given_up_says_goodbye_later() {
+fn cancelled_close_still_sends_close_notify() {
     for closes_again in [false, true] {
         run(async {
             let (client, server) = pair().await;
@@ -63,7 +63,7 @@ fn a_close_that_was_given_up_says_goodbye_later() {
 
 /// The first window takes longer than all attempts to send close_notify.
 #[test]
-fn a_close_says_goodbye_behind_what_waits_on_a_slow_path() {
+fn close_notify_follows_queued_data_on_a_slow_path() {
     run(async {
         let options = Options::default().close_linger(Duration::from_secs(30));
         let (client, server, is_slow, _relay) =
@@ -79,7 +79,7 @@ fn a_close_says_goodbye_behind_what_waits_on_a_slow_path() {
 }
 
 #[test]
-fn a_connection_dropped_with_a_full_queue_says_goodbye() {
+fn connection_dropped_with_a_full_queue_sends_close_notify() {
     run(async {
         let options = Options::default().send_queue(1 << 20, 2);
         let (client, server, is_slow, _relay) =
@@ -99,7 +99,7 @@ fn a_connection_dropped_with_a_full_queue_says_goodbye() {
 }
 
 #[test]
-fn a_dropped_connection_repeats_a_goodbye_that_is_lost() {
+fn dropped_connection_retransmits_a_lost_close_notify() {
     run(async {
         let lose = Arc::new(AtomicBool::new(false));
         let now = Arc::clone(&lose);
@@ -125,7 +125,7 @@ fn a_dropped_connection_repeats_a_goodbye_that_is_lost() {
 const BURST: u32 = 32;
 
 #[test]
-fn a_lost_goodbye_is_repeated_though_a_message_was_late_before() {
+fn lost_close_notify_is_retransmitted_after_reordering() {
     run(async {
         let lose = Arc::new(AtomicBool::new(false));
         let (now, mut count) = (Arc::clone(&lose), 0_u32);

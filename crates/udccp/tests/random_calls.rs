@@ -2,7 +2,7 @@
 //! path, and close, over a relay that loses, delays and duplicates. Every call ends, messages
 //! arrive complete and at most once, each token has one fate, and the counters add up.
 //!
-//! `UDCCP_LIVES=3000 cargo test -p udccp --test odd_lives` runs more cases, starting at
+//! `UDCCP_LIVES=3000 cargo test -p udccp --test random_calls` runs more cases, starting at
 //! `UDCCP_TEST_SEED`.
 
 mod common;
@@ -18,14 +18,14 @@ use udccp::{
     Address, Connection, ConnectionEvent, Endpoint, Error, Listener, Options, Outgoing, QueuePolicy,
 };
 use udccp_base::{Rng, Seed};
-use udccp_testkit::{Relay, by_chance, lives};
+use udccp_testkit::{Relay, by_chance, randomised};
 
 /// Number of cases in ordinary test runs.
-const LIVES: u64 = 100;
+const CASES: u64 = 100;
 
 /// The messages of one end.
 #[derive(Default)]
-struct Told {
+struct Traffic {
     queued: AtomicU64,
     tokens: AtomicU64,
     fates: AtomicU64,
@@ -60,7 +60,7 @@ fn options(rng: &mut Rng) -> Options {
     o
 }
 
-fn message(rng: &mut Rng, me: &Told, max: usize) -> Outgoing {
+fn message(rng: &mut Rng, me: &Traffic, max: usize) -> Outgoing {
     let number = me.number.fetch_add(1, Ordering::Relaxed);
     let len = if rng.chance(0.05) { max + 1 } else { rng.below(max as u64 + 1) as usize }.max(8);
     let mut bytes = vec![number as u8; len];
@@ -73,7 +73,7 @@ fn message(rng: &mut Rng, me: &Told, max: usize) -> Outgoing {
 }
 
 /// Checks a received message: it was sent, is complete, and arrives once.
-fn hear(peer: &Told, bytes: &[u8]) {
+fn check_received(peer: &Traffic, bytes: &[u8]) {
     if bytes == b"early" {
         return;
     }
@@ -96,7 +96,7 @@ fn change(rng: &mut Rng, c: &Connection) {
 }
 
 /// Performs a random action, cancelling it after a while.
-async fn act(rng: &mut Rng, c: &Connection, me: &Told, peer: &Told) {
+async fn act(rng: &mut Rng, c: &Connection, me: &Traffic, peer: &Traffic) {
     let brief = Duration::from_micros(rng.below(3000));
     match rng.below(22) {
         0..=3 => {
@@ -117,13 +117,13 @@ async fn act(rng: &mut Rng, c: &Connection, me: &Told, peer: &Told) {
         }
         7..=10 => {
             if let Ok(Ok(Some(bytes))) = timeout(brief, c.recv()).await {
-                hear(peer, &bytes);
+                check_received(peer, &bytes);
             }
         }
         11 => {
             let mut batch = Vec::new();
             let _ = timeout(brief, c.recv_batch(&mut batch, 5)).await;
-            batch.iter().for_each(|bytes| hear(peer, bytes));
+            batch.iter().for_each(|bytes| check_received(peer, bytes));
         }
         12 => {
             if let Ok(Some(ConnectionEvent::MessageFate { .. })) = timeout(brief, c.event()).await {
@@ -149,7 +149,7 @@ async fn act(rng: &mut Rng, c: &Connection, me: &Told, peer: &Told) {
 }
 
 /// One end: three tasks, and then a close or a drop.
-async fn live(seed: u64, n: u64, c: Connection, me: Arc<Told>, peer: Arc<Told>) {
+async fn live(seed: u64, n: u64, c: Connection, me: Arc<Traffic>, peer: Arc<Traffic>) {
     let mut tasks = Vec::new();
     for task in 0..3 {
         let (c, me, peer) = (c.clone(), Arc::clone(&me), Arc::clone(&peer));
@@ -172,7 +172,7 @@ async fn live(seed: u64, n: u64, c: Connection, me: Arc<Told>, peer: Arc<Told>) 
     assert!(closed.is_err() || again.is_ok(), "{closed:?} {again:?}");
     loop {
         match c.recv().await {
-            Ok(Some(bytes)) => hear(&peer, &bytes),
+            Ok(Some(bytes)) => check_received(&peer, &bytes),
             Ok(None) | Err(Error::Lost(_)) => break,
             Err(e) => panic!("{e}"),
         }
@@ -196,7 +196,7 @@ async fn live(seed: u64, n: u64, c: Connection, me: Arc<Told>, peer: Arc<Told>) 
 }
 
 /// Runs up to three connections.
-async fn life(seed: u64) {
+async fn run_case(seed: u64) {
     let mut rng = Seed(seed).stream("life");
     let server_options = options(&mut rng).backlog(pick(&mut rng, &[1, 128]));
     let listener = Listener::bind_with(localhost(false), [SERVICE], &server_options).unwrap();
@@ -211,7 +211,7 @@ async fn life(seed: u64) {
             timeout(Duration::from_secs(8), endpoint.connect(peer, SERVICE, &o)),
             timeout(Duration::from_secs(2), listener.accept()),
         );
-        let (a, b) = (Arc::new(Told::default()), Arc::new(Told::default()));
+        let (a, b) = (Arc::new(Traffic::default()), Arc::new(Traffic::default()));
         // Either end may have given up, and the accepted connection may be that of an earlier
         // client.
         if let (Ok(Ok(c)), Ok(Ok(s))) = (connected, accepted)
@@ -231,6 +231,6 @@ async fn life(seed: u64) {
 }
 
 #[test]
-fn whatever_calls_are_made_or_given_up_all_is_accounted_for() {
-    lives::live_all(lives::seeds(LIVES), life);
+fn random_calls_and_cancellations_account_for_every_message() {
+    randomised::run_seeds(randomised::seeds(CASES), run_case);
 }

@@ -116,7 +116,7 @@ fn total(stats: NatStats) -> u64 {
     stats.outbound + stats.inbound + stats.hairpinned + stats.filtered + stats.dropped
 }
 
-fn life(seed: u64) {
+fn run_case(seed: u64) {
     let mut rng: Rng = Seed(seed).stream("life");
     let world = world(rng.chance(0.3));
     let config = NatConfig {
@@ -188,8 +188,8 @@ fn life(seed: u64) {
 
 /// Failure messages contain the seed.
 #[test]
-fn a_nat_is_consistent_whatever_passes() {
+fn nat_state_stays_consistent_under_random_packets() {
     for seed in 0..300 {
-        life(seed);
+        run_case(seed);
     }
 }

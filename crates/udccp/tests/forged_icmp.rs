@@ -5,7 +5,7 @@
 //! section 14.1). Such messages must not lose packets, end connections or make packets smaller. An
 //! attacker who sees packets can make them smaller, but not below what every host accepts.
 //!
-//! `UDCCP_LIVES=200 cargo test -p udccp --test icmp_lives` runs more cases, starting at
+//! `UDCCP_LIVES=200 cargo test -p udccp --test forged_icmp` runs more cases, starting at
 //! `UDCCP_TEST_SEED`.
 
 #![cfg(target_os = "linux")]
@@ -24,9 +24,9 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tokio::time::{sleep, timeout};
 use udccp::{Address, Connection, Endpoint, EndpointOptions, Options};
 use udccp_base::{Rng, Seed};
-use udccp_testkit::{Fate, Relay, lives};
+use udccp_testkit::{Fate, Relay, randomised};
 
-const LIVES: u64 = 4;
+const CASES: u64 = 4;
 const PORT: u16 = 5004;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Messages of each end.
@@ -93,7 +93,7 @@ fn icmp_v6((kind, code): (u8, u8), rng: &mut Rng, protocol: u8, quoted: &[u8]) -
 }
 
 /// Sends ICMP messages about observed packets or, if `blind`, with different sequence numbers.
-async fn attack(seed: u64, host: IpAddr, seen: Seen, protocol: u8, blind: bool) {
+async fn send_forged_messages(seed: u64, host: IpAddr, seen: Seen, protocol: u8, blind: bool) {
     let mut rng: Rng = Seed(seed).stream("attack");
     let (domain, carrier, kinds) = match host {
         IpAddr::V4(_) => (Domain::IPV4, Protocol::ICMPV4, KINDS),
@@ -176,7 +176,7 @@ async fn talk(from: &Connection, to: &Connection, rng: &mut Rng, blind: bool) {
 }
 
 /// A relay that shows the attacker the packets of the client's host, and their addresses.
-async fn overheard(server: SocketAddr, from: u16, seen: &Seen) -> Relay {
+async fn observing_relay(server: SocketAddr, from: u16, seen: &Seen) -> Relay {
     let (copies, to) = (Arc::clone(seen), Arc::new(Mutex::new(0)));
     let relay_port = Arc::clone(&to);
     let rule = move |from_client: bool, packet: &mut Vec<u8>| {
@@ -195,7 +195,7 @@ async fn overheard(server: SocketAddr, from: u16, seen: &Seen) -> Relay {
     relay
 }
 
-async fn life(seed: u64, host: IpAddr, raw: bool, blind: bool) {
+async fn run_case(seed: u64, host: IpAddr, raw: bool, blind: bool) {
     let io = EndpointOptions::new().raw_ip(raw);
     let at = SocketAddr::from((host, 0));
     let server = Endpoint::bind_with(at, &io).unwrap();
@@ -210,13 +210,13 @@ async fn life(seed: u64, host: IpAddr, raw: bool, blind: bool) {
         peer = Address::raw(host, listener.port());
     } else if host.is_ipv4() {
         let from = client.local_addr().port();
-        let through = relay.insert(overheard(server.local_addr(), from, &seen).await);
+        let through = relay.insert(observing_relay(server.local_addr(), from, &seen).await);
         peer.udp = through.addr();
     }
     if relay.is_none() {
         tasks.spawn(listen_in(host, protocol, Arc::clone(&seen)));
     }
-    tasks.spawn(attack(seed, host, seen, protocol, blind));
+    tasks.spawn(send_forged_messages(seed, host, seen, protocol, blind));
     for round in 0..3 {
         let connecting = timeout(PATIENCE, client.connect(peer, SERVICE, &options));
         let patience = if blind { PATIENCE } else { Duration::from_millis(500) };
@@ -245,7 +245,9 @@ async fn life(seed: u64, host: IpAddr, raw: bool, blind: bool) {
 /// Blind cases come first, because over raw IP an observer sees the packets of all cases.
 fn live(host: IpAddr, raw: bool) {
     for blind in [true, false] {
-        lives::live_all(lives::seeds(LIVES), move |seed| life(seed, host, raw, blind));
+        randomised::run_seeds(randomised::seeds(CASES), move |seed| {
+            run_case(seed, host, raw, blind)
+        });
     }
 }
 

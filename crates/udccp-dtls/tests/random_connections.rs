@@ -12,10 +12,10 @@ use common::{dccp_over, numbered};
 use udccp::Options;
 use udccp_base::{Rng, Seed};
 use udccp_dtls::{DtlsConnection, DtlsOptions, Error, Identity, Version};
-use udccp_testkit::{Fate, Relay, lives};
+use udccp_testkit::{Fate, Relay, randomised};
 
 /// Connections in a normal run; `UDCCP_LIVES` and `UDCCP_TEST_SEED` select others.
-const LIVES: u64 = 40;
+const CASES: u64 = 40;
 
 /// The current state of the path.
 const CALM: u32 = 0;
@@ -36,13 +36,13 @@ struct Plan {
     fits: bool,
 }
 
-fn any<T: Copy>(rng: &mut Rng, from: &[T]) -> T {
+fn pick<T: Copy>(rng: &mut Rng, from: &[T]) -> T {
     from[rng.below(from.len() as u64) as usize]
 }
 
 /// Whether a NAT changes an end's port after the handshake, which ends a connection (RFC 6773
 /// section 3.8).
-fn moves(seed: u64) -> bool {
+fn is_moved(seed: u64) -> bool {
     Seed(seed).stream("whether it moves").chance(0.15)
 }
 
@@ -52,16 +52,16 @@ fn plan(seed: u64) -> Plan {
         .initial_rto(Duration::from_millis(100))
         .silence_timeout(Duration::from_secs(8))
         .close_linger(Duration::from_secs(3))
-        .ccid(any(&mut rng, &[2, 2, 3]));
-    if moves(seed) {
+        .ccid(pick(&mut rng, &[2, 2, 3]));
+    if is_moved(seed) {
         let (alive, idle) = (Duration::from_millis(500), Duration::from_secs(4));
         options = options.keep_alive(Some(alive)).idle_limit(Some(idle));
     }
     if rng.chance(0.5) {
-        options = options.path_mtu(any(&mut rng, &[400, 600, 1300]));
+        options = options.path_mtu(pick(&mut rng, &[400, 600, 1300]));
     }
     if rng.chance(0.3) {
-        options = options.send_queue(20_000, any(&mut rng, &[1, 2, 8]));
+        options = options.send_queue(20_000, pick(&mut rng, &[1, 2, 8]));
     }
     if rng.chance(0.3) {
         options = options.send_cscov(1).min_cscov(1);
@@ -73,7 +73,7 @@ fn plan(seed: u64) -> Plan {
         fits = key == "key";
         (client, server) = (client.psk("us", key), server.psk("us", "key"));
     } else {
-        let names = any(&mut rng, &[1, 1, 20, 40]);
+        let names = pick(&mut rng, &[1, 1, 20, 40]);
         let names = (0..names).map(|n| format!("host-number-{n}.example"));
         let identity = Identity::self_signed_for(names).unwrap();
         let other = Identity::self_signed("other.example").unwrap();
@@ -103,7 +103,7 @@ fn plan(seed: u64) -> Plan {
 }
 
 /// A path whose storms and silences are controlled by `path`.
-fn weather(seed: u64, path: Path) -> impl FnMut(bool, &mut Vec<u8>) -> Fate + Send + 'static {
+fn impair(seed: u64, path: Path) -> impl FnMut(bool, &mut Vec<u8>) -> Fate + Send + 'static {
     let mut rng: Rng = Seed(seed).stream("weather");
     let (loss, late, twice) = (rng.below(30) as f64 / 100.0, 0.2, 0.1);
     move |_, packet| match path.load(Ordering::Relaxed) {
@@ -121,7 +121,7 @@ fn weather(seed: u64, path: Path) -> impl FnMut(bool, &mut Vec<u8>) -> Fate + Se
 }
 
 /// Gives a handshake up after a random time, or lets it run.
-async fn perhaps<T>(rng: &mut Rng, job: impl Future<Output = T>) -> Option<T> {
+async fn run_or_cancel<T>(rng: &mut Rng, job: impl Future<Output = T>) -> Option<T> {
     if rng.chance(0.8) {
         return Some(job.await);
     }
@@ -183,7 +183,7 @@ async fn live(
                 }
             }
             10 => tokio::time::sleep(Duration::from_millis(rng.below(30))).await,
-            _ => path.store(any(&mut rng, &[CALM, STORM, HAIL, SILENCE]), Ordering::Relaxed),
+            _ => path.store(pick(&mut rng, &[CALM, STORM, HAIL, SILENCE]), Ordering::Relaxed),
         }
     }
     path.store(CALM, Ordering::Relaxed);
@@ -215,8 +215,13 @@ async fn live(
 type Outcome = Option<Result<DtlsConnection, Error>>;
 
 /// Opens a connection over the random path and runs the handshake.
-async fn meet(plan: &mut Plan, seed: u64, path: &Path, calm: bool) -> (Outcome, Outcome, Relay) {
-    let (a, b, relay) = dccp_over(&plan.options, weather(seed, Arc::clone(path))).await;
+async fn connect_and_handshake(
+    plan: &mut Plan,
+    seed: u64,
+    path: &Path,
+    calm: bool,
+) -> (Outcome, Outcome, Relay) {
+    let (a, b, relay) = dccp_over(&plan.options, impair(seed, Arc::clone(path))).await;
     let before_silence = Duration::from_micros(plan.rng.below(20_000));
     let clearing = async {
         if !calm {
@@ -230,16 +235,16 @@ async fn meet(plan: &mut Plan, seed: u64, path: &Path, calm: bool) -> (Outcome, 
     };
     let (mut x, mut y): (Rng, Rng) = (Seed(seed).stream("client"), Seed(seed).stream("server"));
     let (client, server, ()) = tokio::join!(
-        perhaps(&mut x, DtlsConnection::client(a, &plan.client)),
-        perhaps(&mut y, DtlsConnection::server(b, &plan.server)),
+        run_or_cancel(&mut x, DtlsConnection::client(a, &plan.client)),
+        run_or_cancel(&mut y, DtlsConnection::server(b, &plan.server)),
         clearing,
     );
     (client, server, relay)
 }
 
 /// Changes an end's port at a random time, if this connection moves.
-async fn wander(relay: &Relay, seed: u64) {
-    if moves(seed) {
+async fn move_port(relay: &Relay, seed: u64) {
+    if is_moved(seed) {
         let mut rng: Rng = Seed(seed).stream("moves");
         tokio::time::sleep(Duration::from_micros(rng.below(200_000))).await;
         match rng.chance(0.6) {
@@ -249,11 +254,11 @@ async fn wander(relay: &Relay, seed: u64) {
     }
 }
 
-async fn life(seed: u64) {
+async fn run_case(seed: u64) {
     let mut plan = plan(seed);
     let path = Path::new(AtomicU32::new(CALM));
     let calm = plan.rng.chance(0.4);
-    let (client, server, relay) = meet(&mut plan, seed, &path, calm).await;
+    let (client, server, relay) = connect_and_handshake(&mut plan, seed, &path, calm).await;
     let is_open = |end: &Outcome| matches!(end, Some(Ok(_)));
     let both_open = is_open(&client) && is_open(&server);
     assert!(plan.fits || !both_open, "seed {seed}: {client:?} {server:?}");
@@ -271,11 +276,11 @@ async fn life(seed: u64) {
     tokio::join!(
         go_on(client, "client lives", true),
         go_on(server, "server lives", false),
-        wander(&relay, seed),
+        move_port(&relay, seed),
     );
 }
 
 #[test]
-fn random_lives_go_on_or_end_with_an_error() {
-    lives::live_all(lives::seeds(LIVES), life);
+fn random_connections_survive_or_end_with_an_error() {
+    randomised::run_seeds(randomised::seeds(CASES), run_case);
 }

@@ -47,13 +47,13 @@ impl Shared {
     }
 
     /// Starts a thread that closes all connections. `kept` is dropped at its end.
-    pub(crate) fn see_off_on_a_thread(
+    pub(crate) fn spawn_close_thread(
         self: &Arc<Self>,
         kept: impl Send + 'static,
     ) -> io::Result<()> {
         let shared = Arc::clone(self);
         let work = move || {
-            shared.see_off();
+            shared.close_all_connections();
             drop(kept);
         };
         std::thread::Builder::new().name("udccp-close".into()).spawn(work).map(drop)
@@ -61,7 +61,7 @@ impl Shared {
 
     /// Closes every connection in order, and drives the socket until they have ended or the longest
     /// linger time is over. Connections that are still open then are reset, so that peers notice.
-    fn see_off(&self) {
+    fn close_all_connections(&self) {
         let begun = self.with(|core, io, now| {
             core.endpoint.close_all(now);
             core.flush(io, now);

@@ -12,14 +12,14 @@ use common::{dccp, quick, run_within};
 use udccp::{Connection, Listener, Options};
 use udccp_base::{Rng, Seed};
 use udccp_rtp::{Error, Event, RtpOptions, RtpSession, SERVICE_AUDIO, SERVICE_RTCP};
-use udccp_testkit::{Fate, Relay, by_chance, lives, pass};
+use udccp_testkit::{Fate, Relay, by_chance, pass, randomised};
 
 fn run<T>(test: impl Future<Output = T>) -> T {
     run_within(60, test)
 }
 
 /// Two sessions, each with separate connections for RTP and RTCP.
-async fn apart(options: &RtpOptions) -> (RtpSession, RtpSession) {
+async fn connect_separately(options: &RtpOptions) -> (RtpSession, RtpSession) {
     let at = "127.0.0.1:0".parse().unwrap();
     let services = [SERVICE_AUDIO, SERVICE_RTCP];
     let listener = Listener::bind_with(at, services, &Options::default()).unwrap();
@@ -46,7 +46,7 @@ fn a_long_name_is_cut_between_characters() {
 }
 
 #[test]
-fn an_interval_of_for_ever_is_allowed() {
+fn infinite_report_interval_is_allowed() {
     run(async {
         let (a, b, _relay) = dccp(&Options::default(), pass).await;
         let a = RtpSession::new(a, &quick().least_interval(Duration::MAX)).unwrap();
@@ -108,10 +108,10 @@ fn reports_on_more_sources_than_fit_are_on_some_of_them_in_turn() {
 }
 
 #[test]
-fn a_session_of_two_connections_hears_the_goodbye() {
+fn bye_is_received_on_two_connections() {
     for _ in 0..20 {
         run(async {
-            let (a, b) = apart(&quick()).await;
+            let (a, b) = connect_separately(&quick()).await;
             a.send(0, false, b"media").await.unwrap();
             a.close().await.unwrap();
             let mut events = Vec::new();
@@ -127,7 +127,7 @@ fn a_session_of_two_connections_hears_the_goodbye() {
 #[test]
 fn payload_types_like_rtcp_can_be_used_on_two_connections() {
     run(async {
-        let (a, b) = apart(&RtpOptions::new(72, 90_000)).await;
+        let (a, b) = connect_separately(&RtpOptions::new(72, 90_000)).await;
         a.send(0, true, b"media").await.unwrap();
         let Some(Event::Packet(packet)) = b.recv().await.unwrap() else { panic!("no packet") };
         assert_eq!((packet.payload_type, packet.marker), (72, true));
@@ -136,7 +136,7 @@ fn payload_types_like_rtcp_can_be_used_on_two_connections() {
 
 /// RFC 3550 section 6.3.7.
 #[test]
-fn who_never_said_anything_says_no_goodbye() {
+fn session_that_sent_nothing_sends_no_bye() {
     run(async {
         let (a, b, _relay) = dccp(&Options::default(), pass).await;
         let options = RtpOptions::new(0, 8000);
@@ -148,7 +148,7 @@ fn who_never_said_anything_says_no_goodbye() {
 }
 
 #[test]
-fn what_is_not_sent_is_not_counted_and_takes_no_number() {
+fn unsent_packets_are_neither_counted_nor_numbered() {
     run(async {
         let is_slow = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&is_slow);
@@ -193,7 +193,7 @@ fn what_is_not_sent_is_not_counted_and_takes_no_number() {
 
 /// More media than the path carries: the send queue is never empty.
 #[test]
-fn reports_go_on_while_media_waits_all_the_time() {
+fn reports_continue_while_media_is_always_queued() {
     run(async {
         let rule = |_: bool, _: &mut Vec<u8>| Fate::Late(Duration::from_millis(50));
         let window = udccp::Ccid2Options::new().max_window(2);
@@ -225,7 +225,7 @@ fn reports_go_on_while_media_waits_all_the_time() {
 
 /// A report waits for a path that is dead. It must not keep the connection from closing.
 #[test]
-fn media_that_waited_for_room_for_longer_than_it_lives_is_dropped() {
+fn media_expires_while_it_waits_for_queue_space() {
     run(async {
         let options = Options::default().ccid(2).send_queue(1 << 20, 2);
         let (a, b, relay) = dccp(&options, pass).await;
@@ -337,7 +337,7 @@ fn a_payload_that_fitted_is_refused_once_the_path_is_narrower() {
 
 /// A NAT changes the port of RTCP's connection only, which ends it (RFC 6773 section 3.8).
 #[test]
-fn media_goes_on_where_the_connection_of_rtcp_is_lost() {
+fn media_continues_when_the_rtcp_connection_is_lost() {
     run(async {
         let options = Options::default().silence_timeout(Duration::from_millis(500));
         let options = options.keep_alive(Some(Duration::from_millis(100)));
@@ -365,7 +365,7 @@ fn media_goes_on_where_the_connection_of_rtcp_is_lost() {
 const NOISE: u8 = 1;
 
 /// Sends for one end of a random session.
-async fn say(session: Arc<RtpSession>, mut rng: Rng) -> u32 {
+async fn send_media(session: Arc<RtpSession>, mut rng: Rng) -> u32 {
     let mut sent = 0;
     for n in 0..rng.below(300) as u32 {
         let most = session.max_payload_size() as u64;
@@ -391,7 +391,7 @@ async fn say(session: Arc<RtpSession>, mut rng: Rng) -> u32 {
 }
 
 /// Receives to the end: each number arrives at most once, and payloads are intact.
-async fn hear(session: Arc<RtpSession>, seed: u64) -> usize {
+async fn receive_all(session: Arc<RtpSession>, seed: u64) -> usize {
     let mut numbers = BTreeSet::new();
     loop {
         match session.recv().await {
@@ -417,7 +417,7 @@ async fn hear(session: Arc<RtpSession>, seed: u64) -> usize {
 
 /// In some sessions, a NAT changes an end's port at a random time. That ends a connection (RFC 6773
 /// section 3.8), unless the port comes back.
-async fn wander(relay: &Relay, seed: u64) {
+async fn move_port(relay: &Relay, seed: u64) {
     let mut rng: Rng = Seed(seed).stream("moves");
     if rng.chance(0.6) {
         return;
@@ -434,7 +434,7 @@ async fn wander(relay: &Relay, seed: u64) {
 
 /// Both ends send through loss, reordering, duplicates, silence, port changes and injected packets.
 /// Then each closes or is dropped, and the other learns of it.
-async fn life(seed: u64) {
+async fn run_case(seed: u64) {
     let mut rng: Rng = Seed(seed).stream("life");
     let mut weather = by_chance(seed, rng.below(20) as f64 / 100.0, 0.1, 0.1);
     let (calm, mut seen) = (rng.chance(0.3), 0);
@@ -486,11 +486,11 @@ async fn life(seed: u64) {
     }
     let closes = rng.chance(0.5);
     let (x, y) = (Seed(seed).stream("a"), Seed(seed).stream("b"));
-    let hearing = tokio::spawn(hear(Arc::clone(&b), seed));
-    let answering = tokio::spawn(say(Arc::clone(&b), y));
+    let hearing = tokio::spawn(receive_all(Arc::clone(&b), seed));
+    let answering = tokio::spawn(send_media(Arc::clone(&b), y));
     // With a separate connection, RTCP's port may change alone.
     let moving = control.as_ref().filter(|_| rng.chance(0.5)).unwrap_or(&relay);
-    let (sent, ()) = tokio::join!(say(Arc::clone(&a), x), wander(moving, seed));
+    let (sent, ()) = tokio::join!(send_media(Arc::clone(&a), x), move_port(moving, seed));
     // Fewer if a collision reset the count.
     assert!(a.stats().packets_sent <= sent, "seed {seed}");
     if closes {
@@ -502,6 +502,6 @@ async fn life(seed: u64) {
 }
 
 #[test]
-fn random_sessions_go_on_or_end_with_an_error() {
-    lives::live_all(lives::seeds(40), life);
+fn random_sessions_survive_or_end_with_an_error() {
+    randomised::run_seeds(randomised::seeds(40), run_case);
 }

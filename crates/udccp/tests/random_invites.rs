@@ -2,7 +2,7 @@
 //! duplicates and delays. One of them may have given up, or both may connect. Every call ends, and
 //! if both ends stay, the connection opens.
 //!
-//! `UDCCP_LIVES=1000 cargo test -p udccp --test invited_lives` runs more cases, starting at
+//! `UDCCP_LIVES=1000 cargo test -p udccp --test random_invites` runs more cases, starting at
 //! `UDCCP_TEST_SEED`.
 
 mod common;
@@ -13,9 +13,9 @@ use common::{SERVICE, localhost};
 use tokio::time::{sleep, timeout};
 use udccp::{Address, Connection, Endpoint, Error, Options};
 use udccp_base::{Rng, Seed};
-use udccp_testkit::{Fate, Relay, Rule, by_chance, lives};
+use udccp_testkit::{Fate, Relay, Rule, by_chance, randomised};
 
-const LIVES: u64 = 20;
+const CASES: u64 = 20;
 /// Longer than any handshake takes to give up, because a busy machine may be slow.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -94,7 +94,7 @@ impl Place {
 
 /// A path whose inviting end is behind a firewall: the caller's packets pass once a Listen packet
 /// was sent (RFC 5596 section 1). `client_calls`: the client of the relay is the caller.
-fn behind_wall(client_calls: Option<bool>, mut rule: impl Rule) -> impl Rule {
+fn behind_firewall(client_calls: Option<bool>, mut rule: impl Rule) -> impl Rule {
     let mut is_open = client_calls.is_none();
     move |from_client, packet: &mut Vec<u8>| {
         let is_dccp = !udccp::is_stun(packet);
@@ -105,7 +105,7 @@ fn behind_wall(client_calls: Option<bool>, mut rule: impl Rule) -> impl Rule {
     }
 }
 
-async fn life(seed: u64) {
+async fn run_case(seed: u64) {
     let mut rng = Seed(seed).stream("life");
     let [a, b] = [0, 1].map(|_| Endpoint::bind(localhost(false)).unwrap());
     let loss = [0.0, 0.0, 0.1, 0.3][rng.below(4) as usize];
@@ -124,7 +124,7 @@ async fn life(seed: u64) {
     // causes.
     let rto = if is_walled && is_calm { PATIENCE } else { ms(100) };
     let weather = by_chance(seed, loss, 0.2, 0.2);
-    let rule = behind_wall(is_walled.then_some(roles.0 == Role::Calls), weather);
+    let rule = behind_firewall(is_walled.then_some(roles.0 == Role::Calls), weather);
     let relay = Relay::start(b.local_addr(), rule).await;
     let (x, y) = (50_001, 5_001);
     let behind = relay.client_seen_at();
@@ -169,6 +169,6 @@ fn outcome(end: &Option<Result<Connection, Error>>) -> String {
 }
 
 #[test]
-fn who_stays_is_met_and_who_is_alone_is_told() {
-    lives::live_all(lives::seeds(LIVES), life);
+fn invitations_succeed_or_time_out() {
+    randomised::run_seeds(randomised::seeds(CASES), run_case);
 }

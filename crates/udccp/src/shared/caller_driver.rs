@@ -11,7 +11,7 @@ use super::driven_by::ThreadNumber;
 
 /// Whether such a thread drives, over one call.
 #[derive(Debug)]
-pub(crate) struct Seat<'a> {
+pub(crate) struct CallerDriver<'a> {
     thread: ThreadNumber,
     /// The number of the thread that drives, 0 for none. That thread need not be woken for its own
     /// changes.
@@ -32,8 +32,8 @@ pub(crate) struct BeforeSleep {
     pub(crate) deadline: Option<Instant>,
 }
 
-impl<'a> Seat<'a> {
-    /// A seat of the calling thread, which does not drive yet.
+impl<'a> CallerDriver<'a> {
+    /// For the calling thread, which does not drive yet.
     pub(crate) fn new(driving: &'a AtomicU64) -> Self {
         let (drives, before_sleep) = (Cell::new(false), Cell::new(None));
         Self { thread: ThreadNumber::this(), driving, drives, before_sleep }
@@ -50,7 +50,7 @@ impl<'a> Seat<'a> {
     }
 
     /// A call has to wait: the thread drives from now on, if nobody does.
-    pub(super) fn sit_down(&self, core: &mut Core) {
+    pub(super) fn start_driving(&self, core: &mut Core) {
         if !self.drives() && core.driver.enter(self.thread) {
             self.drives.set(true);
             self.driving.store(self.thread.get(), Ordering::Relaxed);
