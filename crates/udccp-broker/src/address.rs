@@ -99,7 +99,7 @@ pub(crate) fn serves(local: SocketAddr, is_v6_only: bool, is_v4: bool) -> bool {
 }
 
 /// Converts an IPv4-mapped address to IPv4.
-pub(crate) fn plain(address: SocketAddr) -> SocketAddr {
+pub(crate) fn unmap_ipv4(address: SocketAddr) -> SocketAddr {
     match address {
         SocketAddr::V6(v6) => match v6.ip().to_ipv4_mapped() {
             Some(ip) => (ip, v6.port()).into(),
@@ -114,17 +114,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_read_as_written() {
+    fn addresses_round_trip() {
         for (text, is_v6) in [("127.0.0.1:5004", false), ("[2001:db8::1]:5004", true)] {
             let address: SocketAddr = text.parse().unwrap();
             assert_eq!(read(&write(address, is_v6), is_v6), Ok(address));
         }
         let mapped = read(&write("192.0.2.1:7".parse().unwrap(), true), true).unwrap();
-        assert_eq!(plain(mapped), "192.0.2.1:7".parse().unwrap());
+        assert_eq!(unmap_ipv4(mapped), "192.0.2.1:7".parse().unwrap());
     }
 
     #[test]
-    fn to_bind_no_family_with_no_address_is_ipv4() {
+    fn unspecified_family_without_address_binds_ipv4() {
         let mut any = write("0.0.0.0:5004".parse().unwrap(), false);
         any[..2].fill(0);
         assert_eq!(read_to_bind(&any, false), Ok("0.0.0.0:5004".parse().unwrap()));

@@ -12,7 +12,7 @@ use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, sleep};
 
-use crate::gates::{self, Gates};
+use crate::endpoints::{self, Endpoints};
 use crate::ports::Ports;
 use crate::region::{Claim, Region};
 use crate::slabs::Slabs;
@@ -47,7 +47,7 @@ pub(crate) struct Broker {
     pub(crate) region: Region,
     pub(crate) ports: Mutex<Ports>,
     sockets: Mutex<HashMap<u64, Arc<Socket>>>,
-    pub(crate) gates: Mutex<Gates>,
+    pub(crate) endpoints: Mutex<Endpoints>,
     closing: AtomicUsize,
     /// Memory to which programs' messages are copied.
     pub(crate) slabs: Slabs,
@@ -98,7 +98,7 @@ async fn run(path: &Path) -> Result<(), Error> {
         region,
         ports: Mutex::default(),
         sockets: Mutex::default(),
-        gates: Mutex::default(),
+        endpoints: Mutex::default(),
         closing: AtomicUsize::new(0),
         slabs: Slabs::default(),
     });
@@ -121,7 +121,7 @@ impl Broker {
             sleep(SWEEP).await;
             self.sweep();
             let is_used = |at| self.find_map(|s| s.listens_at(at).then_some(())).is_some();
-            gates::shut_idle(&self.gates, is_used).await;
+            endpoints::close_idle(&self.endpoints, is_used).await;
             let is_idle = self.sockets.lock().expect("never poisoned").is_empty();
             if !is_idle || self.closing.load(Ordering::Relaxed) > 0 {
                 busy = Instant::now();

@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ends_in_order_have_no_errno_and_others_that_of_the_table() {
+    fn orderly_close_has_no_errno_and_other_ends_map_by_the_table() {
         let of = |code| of(&Error::Lost(CloseReason::PeerReset { code, data: [0; 3] }));
         assert_eq!(of(ResetCode::Closed), None);
         assert_eq!(of(ResetCode::BadServiceCode), Some(Errno::BADRQC));

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 use udccp::{Connection, Error, TrySendError};
 use udccp_preload::protocol::SLOT_MPS_AT;
-use udccp_preload::ring::Nonsense;
+use udccp_preload::ring::CorruptRing;
 
 use crate::options::{LINGER, QUEUE_BYTES};
 use crate::pair::{Packet, Pair};
@@ -56,7 +56,7 @@ pub(crate) enum Ending {
 
 /// Tells both directions that the program has sent a packet.
 #[derive(Debug, Default)]
-struct News {
+struct PacketSignals {
     to_peer: Notify,
     to_program: Notify,
 }
@@ -64,7 +64,7 @@ struct News {
 /// Carries messages in both directions until one side ends.
 pub(crate) async fn carry(socket: &Socket, connection: &Connection, pair: &Pair) -> Ending {
     let is_unread = AtomicBool::new(false);
-    let news = News::default();
+    let news = PacketSignals::default();
     let ending = tokio::select! {
         ending = to_peer(socket, connection, pair, &news) => ending,
         ending = to_program(socket, connection, pair, &news, &is_unread) => ending,
@@ -82,7 +82,7 @@ pub(crate) async fn carry(socket: &Socket, connection: &Connection, pair: &Pair)
 }
 
 /// Wakes both directions when the program has sent a packet.
-async fn watch(socket: &Socket, pair: &Pair, news: &News) -> Ending {
+async fn watch(socket: &Socket, pair: &Pair, news: &PacketSignals) -> Ending {
     let mut has_ended = false;
     loop {
         pair.news(&mut has_ended).await;
@@ -100,7 +100,12 @@ async fn watch(socket: &Socket, pair: &Pair, news: &News) -> Ending {
 }
 
 /// Sends the program's messages, as far as the connection has room for them.
-async fn to_peer(socket: &Socket, connection: &Connection, pair: &Pair, news: &News) -> Ending {
+async fn to_peer(
+    socket: &Socket,
+    connection: &Connection,
+    pair: &Pair,
+    news: &PacketSignals,
+) -> Ending {
     let inbox = Inbox::new(socket, pair);
     let (mut published, mut trains, mut is_refused) = (0, 0, false);
     let mut slab = None;
@@ -113,7 +118,7 @@ async fn to_peer(socket: &Socket, connection: &Connection, pair: &Pair, news: &N
             Some(Packet::Reset) => return Ending::ProgramLeftUnread,
             Some(_) => {
                 // The program may only have shut down sending; then the other direction goes on.
-                pair.hung_up().await;
+                pair.wait_hang_up().await;
                 return Ending::Program;
             }
         }
@@ -133,12 +138,12 @@ async fn to_peer(socket: &Socket, connection: &Connection, pair: &Pair, news: &N
             taken.by_ref().for_each(drop);
             Ok(())
         } else if has_priorities {
-            displace(connection, &mut taken)
+            send_displacing(connection, &mut taken)
         } else {
             tokio::select! {
                 biased;
                 sent = connection.send_batch(&mut taken) => sent,
-                () = pair.hung_up() => drain(socket, connection, &inbox).await,
+                () = pair.wait_hang_up() => drain(socket, connection, &inbox).await,
                 // Polled while the connection has no room.
                 never = unplug(&inbox) => never,
             }
@@ -174,7 +179,12 @@ async fn finds_places(inbox: &Inbox<'_>) -> bool {
 }
 
 /// Waits until there may be a message from the program.
-async fn wait_for_program(inbox: &Inbox<'_>, connection: &Connection, pair: &Pair, news: &News) {
+async fn wait_for_program(
+    inbox: &Inbox<'_>,
+    connection: &Connection,
+    pair: &Pair,
+    news: &PacketSignals,
+) {
     while !inbox.has_some() && !pair.may_have_packets() && inbox.sleep() {
         tokio::select! {
             () = news.to_peer.notified() => {}
@@ -218,7 +228,7 @@ fn fit_queue(socket: &Socket, connection: &Connection) -> usize {
 }
 
 /// Sends under the queue policy that drops the message of lowest priority.
-fn displace(connection: &Connection, taken: &mut Taken<'_>) -> Result<(), Error> {
+fn send_displacing(connection: &Connection, taken: &mut Taken<'_>) -> Result<(), Error> {
     for message in taken {
         match connection.try_send(message) {
             // The new message had the lowest priority and was dropped.
@@ -248,7 +258,7 @@ async fn to_program(
     socket: &Socket,
     connection: &Connection,
     pair: &Pair,
-    news: &News,
+    news: &PacketSignals,
     is_unread: &AtomicBool,
 ) -> Ending {
     let mut messages: Vec<Bytes> = Vec::with_capacity(BATCH);
@@ -256,7 +266,7 @@ async fn to_program(
         let received = tokio::select! {
             biased;
             received = connection.recv_batch(&mut messages, BATCH) => received,
-            never = watch_bell(socket, pair) => never,
+            never = resend_lost_bells(socket, pair) => never,
         };
         match received {
             // The program reads no more, but may still send.
@@ -270,7 +280,7 @@ async fn to_program(
         is_unread.store(true, Ordering::Relaxed);
         match deliver(socket, pair, news, &messages).await {
             Ok(()) => {}
-            Err(Undelivered::Nonsense) => {
+            Err(Undelivered::CorruptRing) => {
                 tracing::warn!("a program has corrupted the memory of its messages");
                 return Ending::ProgramLeftUnread;
             }
@@ -282,13 +292,13 @@ async fn to_program(
 }
 
 /// Sends a bell again if messages wait and the bell is gone. Never returns.
-async fn watch_bell(socket: &Socket, pair: &Pair) -> Result<usize, Error> {
+async fn resend_lost_bells(socket: &Socket, pair: &Pair) -> Result<usize, Error> {
     if let Some(ring) = socket.ring().filter(|ring| ring.is_on()) {
         while ring.has_unread() {
             sleep(UNTIL_LOST).await;
             if !pair.has_unread() {
                 // An error means that the program has closed.
-                let _ = send_bells(socket, pair, ring.bells_again()).await;
+                let _ = send_bells(socket, pair, ring.resend_bells()).await;
             }
         }
     }
@@ -301,7 +311,7 @@ enum Undelivered {
     /// The program has closed or reads no more.
     Closed,
     /// The program has corrupted the ring.
-    Nonsense,
+    CorruptRing,
 }
 
 impl From<io::Error> for Undelivered {
@@ -310,16 +320,16 @@ impl From<io::Error> for Undelivered {
     }
 }
 
-impl From<Nonsense> for Undelivered {
-    fn from(_: Nonsense) -> Self {
-        Self::Nonsense
+impl From<CorruptRing> for Undelivered {
+    fn from(_: CorruptRing) -> Self {
+        Self::CorruptRing
     }
 }
 
 async fn deliver(
     socket: &Socket,
     pair: &Pair,
-    news: &News,
+    news: &PacketSignals,
     messages: &[Bytes],
 ) -> Result<(), Undelivered> {
     let Some(ring) = socket.ring().filter(|ring| ring.is_on() || ring.is_wanted()) else {

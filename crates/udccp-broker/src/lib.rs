@@ -28,9 +28,9 @@
 
 mod address;
 mod broker;
+mod endpoints;
 mod errno;
 mod flow;
-mod gates;
 mod options;
 mod pair;
 pub mod place;

@@ -70,7 +70,7 @@ impl Pair {
     }
 
     /// Waits until no program has the other end open, or it was shut down both ways.
-    pub(crate) async fn hung_up(&self) {
+    pub(crate) async fn wait_hang_up(&self) {
         // Errors only occur when the runtime shuts down.
         while let Ok(mut guard) = self.fd.ready(Interest::WRITABLE).await {
             if guard.ready().is_write_closed() {
@@ -155,7 +155,9 @@ impl Pair {
     /// # Errors
     /// As [`Self::send_all`].
     pub(crate) async fn send_descriptor(&self, bytes: &[u8], fd: &OwnedFd) -> io::Result<()> {
-        self.send_with(|to| pass(to, bytes, fd.as_fd(), SendFlags::DONTWAIT)).await.map(|_| ())
+        self.send_with(|to| send_with_descriptor(to, bytes, fd.as_fd(), SendFlags::DONTWAIT))
+            .await
+            .map(|_| ())
     }
 
     async fn send_with(
@@ -191,7 +193,7 @@ fn put(to: impl AsFd, messages: &[Bytes]) -> Result<usize, Errno> {
 }
 
 /// Sends bytes with a descriptor.
-pub(crate) fn pass(
+pub(crate) fn send_with_descriptor(
     to: impl AsFd,
     bytes: &[u8],
     fd: BorrowedFd<'_>,
@@ -225,7 +227,7 @@ pub(crate) fn buffer_for(frames: usize) -> io::Result<usize> {
 }
 
 /// What the kernel charges for a frame, in bytes of send buffer.
-pub(crate) fn charge() -> io::Result<usize> {
+pub(crate) fn frame_charge() -> io::Result<usize> {
     // A socket is writable while a quarter of its buffer is in use, and the kernel doubles
     // requested sizes.
     Ok(buffer_for(MAX_PAIR_FRAMES)? / (2 * (MAX_PAIR_FRAMES - 1)))
@@ -272,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn beside_a_ring_one_plug_fills_the_pair_and_a_few_bells_do_not() {
+    fn ring_plug_fills_the_socket_pair_and_bells_do_not() {
         let (from, _to) = open_pair().unwrap();
         set_socket_send_buffer_size(&from, buffer_for(RING_PAIR_FRAMES).unwrap()).unwrap();
         for _ in 0..3 {
@@ -288,7 +290,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_the_program_reads_does_not_wake_the_broker() {
+    async fn reads_by_the_program_do_not_wake_the_broker() {
         let (pair, programs) = Pair::open(1).unwrap();
         let frame = Bytes::from_static(&[0; FRAME_BYTES]);
         pair.send_all(std::slice::from_ref(&frame)).await.unwrap();
@@ -298,7 +300,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_full_queue_is_waited_for() {
+    async fn send_waits_while_the_queue_is_full() {
         let (pair, programs) = Pair::open(1).unwrap();
         let frames = vec![Bytes::from_static(&[0; FRAME_BYTES]); 2000];
         let reader = tokio::task::spawn_blocking(move || {
@@ -313,8 +315,8 @@ mod tests {
     }
 
     #[test]
-    fn a_charge_is_that_of_a_frame() {
-        let charge = charge().unwrap();
+    fn charge_equals_what_the_kernel_accounts_for_a_frame() {
+        let charge = frame_charge().unwrap();
         for frames in 2..=MAX_PAIR_FRAMES {
             let buffer = 2 * buffer_for(frames).unwrap();
             assert_eq!(buffer / 4 / charge, frames - 1, "{frames} of {charge}");

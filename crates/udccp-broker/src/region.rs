@@ -35,7 +35,7 @@ impl Region {
             free: Mutex::new((0..SLOTS).rev().collect()),
         };
         region.write(REGION_MAGIC_AT, &(u64::from(MAGIC) | u64::from(VERSION) << 32).to_ne_bytes());
-        let charge = crate::pair::charge()? as u32;
+        let charge = crate::pair::frame_charge()? as u32;
         region.write(REGION_CHARGE_AT, &charge.to_ne_bytes());
         region.write(REGION_KEY_AT, &region.key.to_ne_bytes());
         Ok(region)

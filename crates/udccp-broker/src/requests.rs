@@ -39,7 +39,7 @@ impl Answer {
 
 /// Accepts connections for ever.
 pub(crate) async fn serve(broker: &Arc<Broker>, listener: &UnixListener) {
-    let mut spare = a_spare();
+    let mut spare = open_spare_descriptor();
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
@@ -53,19 +53,19 @@ pub(crate) async fn serve(broker: &Arc<Broker>, listener: &UnixListener) {
                 if let Ok((stream, _)) = listener.accept().await {
                     answer_in_time(broker, stream).await;
                 }
-                spare = a_spare();
+                spare = open_spare_descriptor();
             }
             Err(e) => {
                 tracing::warn!("cannot take a request: {e}");
                 tokio::time::sleep(Duration::from_millis(20)).await;
-                spare = a_spare();
+                spare = open_spare_descriptor();
             }
         }
     }
 }
 
 /// A spare descriptor, closed to accept a request when no other is left.
-fn a_spare() -> Option<OwnedFd> {
+fn open_spare_descriptor() -> Option<OwnedFd> {
     std::fs::File::open("/dev/null").ok().map(OwnedFd::from)
 }
 
@@ -91,14 +91,14 @@ async fn answer(broker: &Arc<Broker>, mut stream: UnixStream) -> io::Result<()> 
     };
     let mut payload = vec![0; request.len as usize];
     stream.read_exact(&mut payload).await?;
-    let mut result = obey(broker, &request, &payload);
+    let mut result = execute(broker, &request, &payload);
     // The system frees a UDP port a moment after its endpoint is dropped.
     for _ in 0..LISTEN_RETRIES {
         if request.op != Op::Listen || !matches!(result, Err(Errno::ADDRINUSE)) {
             break;
         }
         tokio::time::sleep(LISTEN_PAUSE).await;
-        result = obey(broker, &request, &payload);
+        result = execute(broker, &request, &payload);
     }
     if let (Op::Listen, Err(_), Some(socket)) = (request.op, &result, broker.find(request.cookie)) {
         socket.unplug();
@@ -120,13 +120,18 @@ async fn reply(stream: &mut UnixStream, result: Result<Answer, Errno>) -> io::Re
             stream.writable().await?;
             tracing::trace!("passing descriptor {}", fd.as_raw_fd());
             // A new connection always has room for so few bytes.
-            crate::pair::pass(&*stream, &bytes, fd.as_fd(), rustix::net::SendFlags::DONTWAIT)?;
+            crate::pair::send_with_descriptor(
+                &*stream,
+                &bytes,
+                fd.as_fd(),
+                rustix::net::SendFlags::DONTWAIT,
+            )?;
             Ok(())
         }
     }
 }
 
-fn obey(broker: &Arc<Broker>, request: &Request, payload: &[u8]) -> Result<Answer, Errno> {
+fn execute(broker: &Arc<Broker>, request: &Request, payload: &[u8]) -> Result<Answer, Errno> {
     let found = || broker.find(request.cookie).ok_or(Errno::CONNRESET);
     match request.op {
         Op::Region => {

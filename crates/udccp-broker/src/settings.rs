@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_read_as_written() {
+    fn settings_round_trip() {
         for transport in [Transport::Udp(7), Transport::SamePort, Transport::Raw] {
             let mut settings = Settings { transport, faults: 0, tx_qlen: 9 };
             assert!(settings.copy_fault("no-source") && !settings.copy_fault("nonsense"));

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_stay_as_they_are_and_slabs_come_back() {
+    fn slabs_are_reused_and_keep_messages_intact() {
         let slabs = Slabs::default();
         let (mut slab, mut held) = (None, VecDeque::new());
         for n in 0..10_000usize {

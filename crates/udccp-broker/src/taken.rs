@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use bytes::{Bytes, BytesMut};
 use udccp::Outgoing;
 use udccp_preload::protocol::{Frame, read_frame};
-use udccp_preload::ring::Nonsense;
+use udccp_preload::ring::CorruptRing;
 
 use crate::pair::{PACKET_BYTES, Packet, Pair};
 use crate::shared::SharedRing;
@@ -104,7 +104,7 @@ impl<'a> Inbox<'a> {
     /// Makes the program's end writable again if the ring has room.
     pub(crate) fn unplug(&self) {
         let queue = self.socket.pair_messages();
-        if self.ring.get().is_some_and(|ring| ring.must_unplug(queue)) {
+        if self.ring.get().is_some_and(|ring| ring.needs_unplug(queue)) {
             while let Some(message) = self.next_packet() {
                 self.find(|found| found.messages.push_back(message));
             }
@@ -133,12 +133,12 @@ impl<'a> Inbox<'a> {
                     return Some(Outgoing::new(Bytes::copy_from_slice(data)).priority(priority));
                 }
                 Frame::Plug => {
-                    if let Some(ring) = self.ring_that_rang() {
+                    if let Some(ring) = self.signalled_ring() {
                         ring.unplug();
                     }
                 }
                 Frame::Bell => {
-                    self.ring_that_rang();
+                    self.signalled_ring();
                 }
             }
             // A program that is faster than the broker plugs a full ring again and again.
@@ -148,7 +148,7 @@ impl<'a> Inbox<'a> {
         }
     }
 
-    fn ring_that_rang(&self) -> Option<&SharedRing> {
+    fn signalled_ring(&self) -> Option<&SharedRing> {
         if self.ring.get().is_none() {
             let _ = self.ring.set(self.socket.ring()?);
         }
@@ -169,7 +169,7 @@ impl<'a> Inbox<'a> {
             Ok(Some((len, priority))) => {
                 Some(Outgoing::new(slab.split_to(len).freeze()).priority(priority))
             }
-            Err(Nonsense) => {
+            Err(CorruptRing) => {
                 self.end_spoiled();
                 None
             }

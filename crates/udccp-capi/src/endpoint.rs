@@ -6,7 +6,7 @@ use libc::ssize_t;
 use udccp::{Address, Process, ServiceCode, blocking};
 
 use crate::connect::numeric;
-use crate::error::{Failure, count, otherwise, status};
+use crate::error::{Failure, count, or_return, status};
 use crate::listener::{Listener, services};
 use crate::options::Options;
 use crate::pointer::{self, Owned, Place};
@@ -135,7 +135,7 @@ pub unsafe extern "C" fn udccp_endpoint_wait_idle(
 /// Frees an endpoint. Its listeners and sockets stay open. NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_endpoint_free(endpoint: *mut Endpoint) {
-    otherwise((), || {
+    or_return((), || {
         drop(pointer::take_back(endpoint));
         Ok(())
     });
@@ -148,7 +148,7 @@ pub unsafe extern "C" fn udccp_endpoint_free(endpoint: *mut Endpoint) {
 /// Connections with `udccp_options_set_close_at_exit` off are left alone.
 #[unsafe(no_mangle)]
 pub extern "C" fn udccp_close_all() {
-    otherwise((), || {
+    or_return((), || {
         udccp::close_all();
         Ok(())
     });

@@ -129,7 +129,7 @@ fn remember(failure: Failure) -> c_int {
 
 /// Calls `work`. A failure is stored for this thread. A panic is a failure too; none unwinds into
 /// C.
-fn border<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, c_int> {
+fn catch_failure<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, c_int> {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(result) => result.map_err(remember),
         Err(panic) => Err(remember(Failure::of_panic(panic.as_ref()))),
@@ -143,18 +143,18 @@ pub(crate) fn status(work: impl FnOnce() -> Result<(), Failure>) -> c_int {
 
 /// For calls that return a small number or an error.
 pub(crate) fn number(work: impl FnOnce() -> Result<c_int, Failure>) -> c_int {
-    border(work).unwrap_or_else(|code| code)
+    catch_failure(work).unwrap_or_else(|code| code)
 }
 
 /// For calls that return a length, a count or an error.
 pub(crate) fn count(work: impl FnOnce() -> Result<usize, Failure>) -> ssize_t {
-    let counted = border(work).map(|n| ssize_t::try_from(n).unwrap_or(ssize_t::MAX));
+    let counted = catch_failure(work).map(|n| ssize_t::try_from(n).unwrap_or(ssize_t::MAX));
     counted.unwrap_or_else(|code| code as ssize_t)
 }
 
 /// For calls without an error result: returns `other` on failure.
-pub(crate) fn otherwise<T>(other: T, work: impl FnOnce() -> Result<T, Failure>) -> T {
-    border(work).unwrap_or(other)
+pub(crate) fn or_return<T>(other: T, work: impl FnOnce() -> Result<T, Failure>) -> T {
+    catch_failure(work).unwrap_or(other)
 }
 
 fn last(part: impl FnOnce(&Failure) -> *const c_char) -> *const c_char {
@@ -241,7 +241,7 @@ mod tests {
         assert!(text(udccp_last_error()).ends_with("number 7"));
         assert!(text(udccp_last_advice()).contains("report"));
         assert_eq!(count(|| panic!("here")), -(libc::ENOTRECOVERABLE as ssize_t));
-        assert_eq!(otherwise(5, || panic!("there")), 5);
+        assert_eq!(or_return(5, || panic!("there")), 5);
     }
 
     #[test]
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_have_one_meaning_whatever_their_sign() {
+    fn error_text_ignores_the_sign_of_the_number() {
         assert_eq!(text(udccp_strerror(-libc::EAGAIN)), text(udccp_strerror(libc::EAGAIN)));
         assert_eq!(text(udccp_strerror(c_int::MIN)), text(udccp_strerror(123_456)));
         let mut numbers: Vec<_> = MEANINGS.iter().map(|(number, _)| *number).collect();
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_keeps_its_ends() {
+    fn long_text_is_shortened_in_the_middle() {
         for letter in ["x", "é", "€", "🦀"] {
             for shift in 0..4 {
                 let long = format!("{}{}", "a".repeat(shift), letter.repeat(1_000_000));
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_with_a_zero_byte_stay_whole() {
+    fn text_with_nul_bytes_is_not_truncated() {
         status(|| Err(Failure::invalid("a\0b", "c")));
         assert_eq!(text(udccp_last_error()), "a?b");
     }

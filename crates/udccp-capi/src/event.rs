@@ -84,7 +84,7 @@ fn fate(fate: MessageFate) -> (c_int, u64) {
     }
 }
 
-fn translated(event: ConnectionEvent) -> Option<Event> {
+fn to_c_event(event: ConnectionEvent) -> Option<Event> {
     let of = |kind, reason, amount| Some(Event { kind, reason, token: 0, amount });
     match event {
         ConnectionEvent::MessageDropped { reason, bytes } => {
@@ -124,7 +124,7 @@ pub unsafe extern "C" fn udccp_socket_event(
         let connection = socket.connection(timeout)?;
         loop {
             let Some(next) = connection.event(timeout)? else { return Err(Failure::EOF) };
-            if let Some(event) = translated(next) {
+            if let Some(event) = to_c_event(next) {
                 place.put(event);
                 return Ok(());
             }

@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int};
 use udccp::{Process, ServiceCode, blocking};
 
 use crate::endpoint::Endpoint;
-use crate::error::{Failure, otherwise, status};
+use crate::error::{Failure, or_return, status};
 use crate::options::Options;
 use crate::pointer::{self, Owned, Place};
 use crate::socket::Socket;
@@ -80,7 +80,7 @@ pub unsafe extern "C" fn udccp_accept(
 /// The DCCP port; 0 for NULL and in a forked child.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_listener_port(listener: *const Listener) -> u16 {
-    otherwise(0, || Ok(pointer::handle(listener)?.0.port()))
+    or_return(0, || Ok(pointer::handle(listener)?.0.port()))
 }
 
 /// Serves other service codes from now on. Existing connections are not affected.
@@ -99,7 +99,7 @@ pub unsafe extern "C" fn udccp_listener_set_services(
 /// accepted are reset. NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_listener_free(listener: *mut Listener) {
-    otherwise((), || {
+    or_return((), || {
         drop(pointer::take_back(listener));
         Ok(())
     });

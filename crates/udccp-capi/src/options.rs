@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use udccp::QueuePolicy;
 
-use crate::error::{Failure, otherwise, status};
+use crate::error::{Failure, or_return, status};
 use crate::pointer;
 use crate::send::copied;
 
@@ -86,13 +86,13 @@ fn ccids(first: *const u8, n: usize) -> Result<Vec<u8>, Failure> {
 /// Creates settings with the default values; NULL only if memory is exhausted.
 #[unsafe(no_mangle)]
 pub extern "C" fn udccp_options_new() -> *mut Options {
-    otherwise(std::ptr::null_mut(), || Ok(Box::into_raw(Box::default())))
+    or_return(std::ptr::null_mut(), || Ok(Box::into_raw(Box::default())))
 }
 
 /// Frees settings. Connections made with them keep theirs. NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_options_free(options: *mut Options) {
-    otherwise((), || {
+    or_return((), || {
         drop(pointer::take_back(options));
         Ok(())
     });

@@ -37,20 +37,20 @@ pub(crate) fn object<'a, T>(object: *const T) -> Result<&'a T, Failure> {
 
 /// An array. The pointer of an empty one is not used.
 pub(crate) fn slice<'a, T>(first: *const T, n: usize) -> Result<&'a [T], Failure> {
-    check_row(first, n)?;
+    check_array(first, n)?;
     // SAFETY: guaranteed by the caller in C, see above; the length was checked.
     Ok(if n == 0 { &[] } else { unsafe { std::slice::from_raw_parts(first, n) } })
 }
 
 /// An array to write to.
 pub(crate) fn slice_mut<'a, T>(first: *mut T, n: usize) -> Result<&'a mut [T], Failure> {
-    check_row(first, n)?;
+    check_array(first, n)?;
     // SAFETY: as above.
     Ok(if n == 0 { &mut [] } else { unsafe { std::slice::from_raw_parts_mut(first, n) } })
 }
 
 /// Checks that an array of this length is possible at this address.
-pub(crate) fn check_row<T>(first: *const T, n: usize) -> Result<(), Failure> {
+pub(crate) fn check_array<T>(first: *const T, n: usize) -> Result<(), Failure> {
     if n == 0 {
         return Ok(());
     }
@@ -69,7 +69,7 @@ pub(crate) fn check_row<T>(first: *const T, n: usize) -> Result<(), Failure> {
 /// Copies as many bytes as fit to the caller's memory, which may be uninitialized. Returns their
 /// number.
 pub(crate) fn copy(from: &[u8], to: *mut u8, room: usize) -> Result<usize, Failure> {
-    check_row(to, room)?;
+    check_array(to, room)?;
     let n = from.len().min(room);
     if n > 0 {
         // SAFETY: the caller guarantees that `to` has room for `room` bytes; its buffers do not

@@ -42,19 +42,19 @@ fn next(socket: *mut Socket, timeout_ms: c_int) -> Result<Received, Failure> {
     let timeout = pointer::timeout(timeout_ms);
     let connection = pointer::handle(socket)?.connection(timeout)?;
     if timeout_ms == 0 {
-        return tried(connection.try_recv_with_meta());
+        return from_try_recv(connection.try_recv_with_meta());
     }
-    within(connection, timeout).recv_with_meta()?.ok_or(Failure::EOF)
+    with_timeout(connection, timeout).recv_with_meta()?.ok_or(Failure::EOF)
 }
 
 /// A handle with its own timeout, which other threads do not change.
-fn within(connection: &Connection, timeout: Option<Duration>) -> Connection {
+fn with_timeout(connection: &Connection, timeout: Option<Duration>) -> Connection {
     let connection = connection.clone();
     connection.set_read_timeout(timeout);
     connection
 }
 
-fn tried<T>(result: Result<T, TryRecvError>) -> Result<T, Failure> {
+fn from_try_recv<T>(result: Result<T, TryRecvError>) -> Result<T, Failure> {
     result.map_err(|e| match e {
         TryRecvError::Empty => Failure::AGAIN,
         TryRecvError::Ended(Error::Closed) => Failure::EOF,
@@ -80,7 +80,7 @@ pub unsafe extern "C" fn udccp_recv(
     count(|| {
         pointer::handle(socket)?;
         // Checked first, because a message must not be taken without room for it.
-        pointer::check_row(buffer.cast::<u8>(), capacity)?;
+        pointer::check_array(buffer.cast::<u8>(), capacity)?;
         pointer::copy(&next(socket, timeout_ms)?.data, buffer.cast(), capacity)
     })
 }
@@ -94,7 +94,7 @@ pub unsafe extern "C" fn udccp_recv_message(
 ) -> c_int {
     status(|| {
         pointer::handle(socket)?;
-        let [buffer] = rooms(buffer, 1)? else { return Err(Failure::NO_POINTER) };
+        let [buffer] = buffers(buffer, 1)? else { return Err(Failure::NO_POINTER) };
         let received = next(socket, timeout_ms)?;
         buffer.fill(&received.data, received.is_corrupt)
     })
@@ -112,12 +112,12 @@ pub unsafe extern "C" fn udccp_recv_batch(
 ) -> ssize_t {
     count(|| {
         let socket = pointer::handle(socket)?;
-        let buffers = rooms(first, n)?;
+        let buffers = buffers(first, n)?;
         if buffers.is_empty() {
             return Err(Failure::invalid("no buffers are given", "give one or more"));
         }
         let timeout = pointer::timeout(timeout_ms);
-        let connection = within(socket.connection(timeout)?, timeout);
+        let connection = with_timeout(socket.connection(timeout)?, timeout);
         let first = connection.recv_with_meta()?.ok_or(Failure::EOF)?;
         let mut received = Some(first);
         let mut filled = 0;
@@ -132,10 +132,10 @@ pub unsafe extern "C" fn udccp_recv_batch(
 }
 
 /// The buffers to write to, as a slice.
-fn rooms<'a>(first: *mut Buffer, n: usize) -> Result<&'a mut [Buffer], Failure> {
+fn buffers<'a>(first: *mut Buffer, n: usize) -> Result<&'a mut [Buffer], Failure> {
     let buffers = pointer::slice_mut(first, n)?;
     for buffer in buffers.iter() {
-        pointer::check_row(buffer.data.cast::<u8>(), buffer.capacity)?;
+        pointer::check_array(buffer.data.cast::<u8>(), buffer.capacity)?;
     }
     Ok(buffers)
 }
@@ -150,12 +150,12 @@ pub unsafe extern "C" fn udccp_peek(
 ) -> ssize_t {
     count(|| {
         let socket = pointer::handle(socket)?;
-        pointer::check_row(buffer.cast::<u8>(), capacity)?;
+        pointer::check_array(buffer.cast::<u8>(), capacity)?;
         let timeout = pointer::timeout(timeout_ms);
         let connection = socket.connection(timeout)?;
         let data: Bytes = match timeout_ms {
-            0 => tried(connection.try_peek())?,
-            _ => within(connection, timeout).peek()?.ok_or(Failure::EOF)?,
+            0 => from_try_recv(connection.try_peek())?,
+            _ => with_timeout(connection, timeout).peek()?.ok_or(Failure::EOF)?,
         };
         pointer::copy(&data, buffer.cast(), capacity)
     })

@@ -121,14 +121,14 @@ pub unsafe extern "C" fn udccp_send_batch(
     count(|| {
         let socket = pointer::handle(socket)?;
         let messages = pointer::slice(first, n)?;
-        let messages = until_wrong(messages)?;
+        let messages = valid_prefix(messages)?;
         let timeout = pointer::timeout(timeout_ms);
         send_batch(socket.connection(timeout)?, messages, timeout)
     })
 }
 
 /// The messages before the first invalid one; an error if the first is invalid.
-fn until_wrong(messages: &[Message]) -> Result<Vec<Outgoing>, Failure> {
+fn valid_prefix(messages: &[Message]) -> Result<Vec<Outgoing>, Failure> {
     let mut right = Vec::with_capacity(messages.len());
     for message in messages {
         match message.outgoing() {

@@ -11,7 +11,7 @@ use udccp::Readiness;
 use udccp::blocking::{Connecting, Connection, wait};
 use udccp::{Address, Process, ServiceCode, State, errno};
 
-use crate::error::{Failure, count, number, otherwise};
+use crate::error::{Failure, count, number, or_return};
 use crate::pointer::{self, Owned};
 use crate::text;
 
@@ -47,18 +47,18 @@ pub struct Socket {
 }
 
 enum Handshake {
-    Underway(Underway),
+    PendingHandshake(PendingHandshake),
     Done,
     Failed(Failure),
 }
 
-struct Underway {
+struct PendingHandshake {
     connecting: Connecting,
     /// Threads that wait for the handshake, to be woken if it is cancelled.
     waiting: Vec<Waker>,
 }
 
-impl Underway {
+impl PendingHandshake {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Connection, udccp::Error>> {
         let polled = self.connecting.poll_connect(cx);
         if polled.is_pending() && !self.waiting.iter().any(|w| w.will_wake(cx.waker())) {
@@ -82,8 +82,8 @@ impl Socket {
     }
 
     pub(crate) fn connecting(connecting: Connecting, peer: Address, service: ServiceCode) -> Self {
-        let underway = Underway { connecting, waiting: Vec::new() };
-        Self::new(peer, service, Handshake::Underway(underway))
+        let underway = PendingHandshake { connecting, waiting: Vec::new() };
+        Self::new(peer, service, Handshake::PendingHandshake(underway))
     }
 
     fn new(peer: Address, service: ServiceCode, handshake: Handshake) -> Self {
@@ -109,7 +109,7 @@ impl Socket {
         }
         let done = wait(timeout, |cx| {
             let mut handshake = self.handshake();
-            let Handshake::Underway(underway) = &mut *handshake else {
+            let Handshake::PendingHandshake(underway) = &mut *handshake else {
                 return Poll::Ready(Ok(()));
             };
             let connected = ready!(underway.poll(cx));
@@ -135,7 +135,7 @@ impl Socket {
     pub(crate) fn cancel(&self) -> bool {
         let waiting = {
             let mut handshake = self.handshake();
-            let Handshake::Underway(underway) = &mut *handshake else { return false };
+            let Handshake::PendingHandshake(underway) = &mut *handshake else { return false };
             let waiting = std::mem::take(&mut underway.waiting);
             *handshake = Handshake::Failed(udccp::Error::Closed.into());
             waiting
@@ -160,7 +160,7 @@ impl Socket {
             return Ok(connection.readiness()?);
         }
         match &*self.handshake() {
-            Handshake::Underway(underway) => return Ok(underway.connecting.readiness()?),
+            Handshake::PendingHandshake(underway) => return Ok(underway.connecting.readiness()?),
             Handshake::Failed(failure) => return Err(failure.clone()),
             Handshake::Done => {}
         }
@@ -172,7 +172,7 @@ impl Socket {
             return connection.state();
         }
         match &*self.handshake() {
-            Handshake::Underway(underway) => underway.connecting.state(),
+            Handshake::PendingHandshake(underway) => underway.connecting.state(),
             _ => self.connection.get().map_or(State::Closed, Connection::state),
         }
     }
@@ -182,7 +182,9 @@ impl Socket {
             return Ok(connection.local_addr());
         }
         match &*self.handshake() {
-            Handshake::Underway(underway) => underway.connecting.local_addr().ok_or(Failure::AGAIN),
+            Handshake::PendingHandshake(underway) => {
+                underway.connecting.local_addr().ok_or(Failure::AGAIN)
+            }
             Handshake::Failed(failure) => Err(failure.clone()),
             Handshake::Done => self.connection(None).map(Connection::local_addr),
         }
@@ -261,14 +263,14 @@ pub unsafe extern "C" fn udccp_socket_local(
 /// The service code that client and server agreed on; 0 for NULL and in a forked child.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_socket_service(socket: *const Socket) -> u32 {
-    otherwise(0, || Ok(pointer::handle(socket)?.service.0))
+    or_return(0, || Ok(pointer::handle(socket)?.service.0))
 }
 
 /// The largest message that fits in one packet of this path now, in bytes; 0 before the handshake
 /// is complete, for NULL, and in a forked child.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_socket_max_message_size(socket: *const Socket) -> usize {
-    otherwise(0, || {
+    or_return(0, || {
         let socket = pointer::handle(socket)?;
         Ok(socket.connection(Some(Duration::ZERO)).map_or(0, Connection::max_message_size))
     })
@@ -279,7 +281,7 @@ pub unsafe extern "C" fn udccp_socket_max_message_size(socket: *const Socket) ->
 /// allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_socket_free(socket: *mut Socket) {
-    otherwise((), || {
+    or_return((), || {
         drop(pointer::take_back(socket));
         Ok(())
     });

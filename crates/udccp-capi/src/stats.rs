@@ -165,7 +165,7 @@ pub unsafe extern "C" fn udccp_socket_stats(
                 "give sizeof *stats",
             ));
         }
-        pointer::check_row(stats.cast::<u8>(), size)?;
+        pointer::check_array(stats.cast::<u8>(), size)?;
         let known = Stats::of(socket.connection(Some(Duration::ZERO))?)?;
         let bytes = pointer::bytes_of(&known);
         let n = pointer::copy(bytes, stats.cast(), size)?;

@@ -41,7 +41,7 @@ pub unsafe extern "C" fn udccp_service_text(
 
 /// Writes a text like `snprintf`: cut if it does not fit, and with a terminating zero byte.
 pub(crate) fn write(text: &str, buffer: *mut c_char, size: usize) -> Result<usize, Failure> {
-    pointer::check_row(buffer, size)?;
+    pointer::check_array(buffer, size)?;
     if size > 0 {
         let mut end = text.len().min(size - 1);
         while !text.is_char_boundary(end) {

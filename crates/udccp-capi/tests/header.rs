@@ -85,7 +85,7 @@ fn every_module_with_functions_for_c_is_in_the_header() {
 /// catch panics. Two functions return constant texts, and one uses `last`.
 #[test]
 fn every_function_catches_panics() {
-    let borders = ["status(", "number(", "count(", "otherwise(", "change(", "set(", "until("];
+    let borders = ["status(", "number(", "count(", "or_return(", "change(", "set(", "until("];
     let plain = ["last(", "meaning(", "concat!("];
     let mut functions = 0;
     for module in MODULES {

@@ -31,13 +31,13 @@ pub fn is_mismatch(domain: c_int, kind: c_int, protocol: c_int) -> bool {
 /// Opens a DCCP socket, with the options of the socket `like` if it is not 0.
 pub fn open(domain: c_int, kind: c_int, like: u64) -> Raw {
     match rpc::call(Op::Socket, like, domain, 0, start::settings()) {
-        Ok(answer) => settle(answer.fd, answer.reply.value, kind),
+        Ok(answer) => apply_flags(answer.fd, answer.reply.value, kind),
         Err(e) => fail(e),
     }
 }
 
 /// Applies the program's flags to a descriptor from the broker.
-fn settle(fd: c_int, slot: i32, kind: c_int) -> Raw {
+fn apply_flags(fd: c_int, slot: i32, kind: c_int) -> Raw {
     const F_SETFD: c_int = 2;
     if kind & SOCK_CLOEXEC == 0 {
         sys::fcntl(fd, F_SETFD, 0);
@@ -112,7 +112,7 @@ pub unsafe fn connect(s: &Socket, at: *const c_void, len: u32) -> Raw {
     }
     let mut s = *s;
     if s.is_orphan() || has_stopped_listening(&s) {
-        match renew(&s) {
+        match replace_pair(&s) {
             Ok(new) => s = new,
             Err(e) => return fail(e),
         }
@@ -139,11 +139,11 @@ fn disconnect(s: &Socket) -> Raw {
         s.take_error();
         return 0;
     }
-    renew(s).map_or_else(fail, |_| 0)
+    replace_pair(s).map_or_else(fail, |_| 0)
 }
 
 /// Gives the descriptor of a socket that was connected a new pair. Its duplicates keep the old one.
-fn renew(s: &Socket) -> Result<Socket, c_int> {
+fn replace_pair(s: &Socket) -> Result<Socket, c_int> {
     let flags = sys::fcntl(s.fd, F_GETFL, 0) as c_int & O_NONBLOCK;
     let cloexec = if sys::fcntl(s.fd, 1, 0) & 1 != 0 { SOCK_CLOEXEC } else { 0 };
     let fd = open(s.family(), flags | SOCK_CLOEXEC, s.cookie);
@@ -164,7 +164,7 @@ fn has_stopped_listening(s: &Socket) -> bool {
 fn listen_again(s: &Socket) -> Result<Socket, c_int> {
     let mut name = [0; ADDRESS_BYTES];
     let len = s.address(SLOT_LOCAL_AT, &mut name);
-    let new = renew(s)?;
+    let new = replace_pair(s)?;
     rpc::call(Op::Bind, new.cookie, 0, 0, &name[..len])?;
     Ok(new)
 }
@@ -201,11 +201,11 @@ pub unsafe fn accept(s: &Socket, to: *mut c_void, len: *mut u32, kind: c_int) ->
         Err(ECONNRESET) if s.state() == STATE_ENDED => return fail(EINVAL),
         Err(e) => return fail(e),
     };
-    let result = settle(fd, slot, kind);
+    let result = apply_flags(fd, slot, kind);
     let accepted = (result >= 0 && !to.is_null()).then(|| find::socket(fd)).flatten();
     let Some(accepted) = accepted else { return result };
     // SAFETY: the caller's promise.
-    match unsafe { give_name(&accepted, SLOT_PEER_AT, to, len) } {
+    match unsafe { write_name(&accepted, SLOT_PEER_AT, to, len) } {
         0 => result,
         // As in Linux, the connection is lost if its address cannot be written.
         e => {
@@ -259,7 +259,7 @@ fn take_connection(s: &Socket) -> Result<(c_int, i32), c_int> {
 
 /// Answers requests about interfaces and routes from an Internet socket: a Unix socket does not
 /// support them.
-fn answer_from_inet(s: &Socket, request: u64, to: *mut c_void) -> Raw {
+fn forward_to_inet_socket(s: &Socket, request: u64, to: *mut c_void) -> Raw {
     let inet = sys::socket(s.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if inet < 0 {
         return inet;
@@ -269,7 +269,7 @@ fn answer_from_inet(s: &Socket, request: u64, to: *mut c_void) -> Raw {
     result
 }
 
-unsafe fn give_name(s: &Socket, which: usize, to: *mut c_void, len: *mut u32) -> Raw {
+unsafe fn write_name(s: &Socket, which: usize, to: *mut c_void, len: *mut u32) -> Raw {
     if to.is_null() || len.is_null() {
         return fail(EFAULT);
     }
@@ -293,7 +293,7 @@ unsafe fn give_name(s: &Socket, which: usize, to: *mut c_void, len: *mut u32) ->
 /// As `getsockname`.
 pub unsafe fn local_name(s: &Socket, to: *mut c_void, len: *mut u32) -> Raw {
     // SAFETY: the caller's promise.
-    unsafe { give_name(s, SLOT_LOCAL_AT, to, len) }
+    unsafe { write_name(s, SLOT_LOCAL_AT, to, len) }
 }
 
 /// `getpeername`.
@@ -305,7 +305,7 @@ pub unsafe fn peer_name(s: &Socket, to: *mut c_void, len: *mut u32) -> Raw {
         return fail(ENOTCONN);
     }
     // SAFETY: the caller's promise.
-    unsafe { give_name(s, SLOT_PEER_AT, to, len) }
+    unsafe { write_name(s, SLOT_PEER_AT, to, len) }
 }
 
 /// `shutdown`.
@@ -331,18 +331,18 @@ pub fn shutdown(s: &Socket, how: c_int) -> Raw {
             }
             sys::shutdown(s.fd, SHUT_RDWR)
         }
-        _ => shut_connection(s, how),
+        _ => shutdown_connection(s, how),
     }
 }
 
-fn shut_connection(s: &Socket, how: c_int) -> Raw {
+fn shutdown_connection(s: &Socket, how: c_int) -> Raw {
     let _ = rpc::call(Op::Shutdown, s.cookie, how, 0, &[]);
     if how == SHUT_RD {
         return sys::shutdown(s.fd, how);
     }
-    data::shut_sending(s);
+    data::shutdown_sending(s);
     if let Some(ring) = rings::of(s).filter(|_| s.state() == STATE_OPEN) {
-        ring.shut_sending();
+        ring.shutdown_sending();
     }
     let result = sys::shutdown(s.fd, how);
     data::wake_senders(s);
@@ -361,7 +361,9 @@ pub unsafe fn control(s: &Socket, request: u64, to: *mut c_void) -> Option<Raw> 
         FIONREAD => receive::next_len(s) as c_int,
         SIOCOUTQ => rpc::call(Op::Unsent, s.cookie, 0, 0, &[]).map_or(0, |a| a.reply.value),
         SIOCATMARK => return Some(fail(ENOTTY)),
-        FIRST_OF_INTERFACES..=LAST_OF_INTERFACES => return Some(answer_from_inet(s, request, to)),
+        FIRST_OF_INTERFACES..=LAST_OF_INTERFACES => {
+            return Some(forward_to_inet_socket(s, request, to));
+        }
         _ => return None,
     };
     if to.is_null() {

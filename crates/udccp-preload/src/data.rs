@@ -31,7 +31,7 @@ const AT_ONCE: usize = 16;
 static SHUT: [AtomicU64; PLACES] = [const { AtomicU64::new(0) }; PLACES];
 
 /// Marks a socket as shut down for sending.
-pub fn shut_sending(s: &Socket) {
+pub fn shutdown_sending(s: &Socket) {
     SHUT[s.place].store(s.cookie, Ordering::Relaxed);
 }
 

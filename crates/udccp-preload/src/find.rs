@@ -46,7 +46,7 @@ pub struct Socket {
 /// The DCCP socket behind a descriptor, if it is one.
 pub fn socket(fd: c_int) -> Option<Socket> {
     let cookie: u64 = sys::option(fd, SOL_SOCKET, SO_COOKIE).ok()?;
-    if let Some(place) = remembered(cookie) {
+    if let Some(place) = cached(cookie) {
         return known(fd, cookie, place);
     }
     look_up(fd, cookie)
@@ -64,12 +64,12 @@ fn known(fd: c_int, cookie: u64, place: usize) -> Option<Socket> {
 }
 
 /// The place of a cached socket, or [`FOREIGN`].
-fn remembered(cookie: u64) -> Option<usize> {
+fn cached(cookie: u64) -> Option<usize> {
     let entry = ENTRIES[(cookie as usize) % REMEMBERED].load(Ordering::Acquire);
     (entry >> PLACE_BITS == cookie).then_some((entry & ((1 << PLACE_BITS) - 1)) as usize)
 }
 
-fn remember(cookie: u64, place: usize) {
+fn cache(cookie: u64, place: usize) {
     let entry = cookie << PLACE_BITS | place as u64;
     if entry >> PLACE_BITS != cookie {
         // The cookie is too large for an entry, so the socket is looked up each time.
@@ -90,7 +90,7 @@ fn look_up(fd: c_int, cookie: u64) -> Option<Socket> {
         // The broker could not be reached; the next call tries again.
         Err(EMFILE | ENFILE) => None,
         Err(_) => {
-            remember(cookie, FOREIGN);
+            cache(cookie, FOREIGN);
             None
         }
     }
@@ -108,7 +108,7 @@ pub fn adopt(fd: c_int, cookie: u64, slot: i32) -> Option<Socket> {
         map_region();
         find()
     })?;
-    remember(cookie, place);
+    cache(cookie, place);
     known(fd, cookie, place)
 }
 
@@ -262,15 +262,15 @@ mod tests {
 
     /// Regression: cookie and place were two numbers, and a socket could get another one's place.
     #[test]
-    fn threads_that_remember_sockets_at_one_place_never_mix_them() {
+    fn sockets_cached_in_one_slot_are_never_mixed_up() {
         const THREADS: u64 = 4;
         let cookie = |n: u64| 7 + n * REMEMBERED as u64;
         let place = |n: u64| if n == 0 { FOREIGN } else { n as usize };
         let one = |n: u64| {
             for turn in 0..200_000 {
-                remember(cookie(n), place(n));
+                cache(cookie(n), place(n));
                 for other in 0..THREADS {
-                    let found = remembered(cookie(other));
+                    let found = cached(cookie(other));
                     assert!(found.is_none_or(|f| f == place(other)), "{turn}: {other} {found:?}");
                 }
             }
@@ -279,12 +279,12 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_not_remembered() {
+    fn oversized_cookies_are_not_cached() {
         let most = u64::MAX >> PLACE_BITS;
-        remember(most, PLACES - 1);
-        assert_eq!(remembered(most), Some(PLACES - 1));
-        remember(u64::MAX, 1);
-        assert_eq!(remembered(u64::MAX), None);
-        assert_eq!(remembered(most), Some(PLACES - 1), "it is at the same place");
+        cache(most, PLACES - 1);
+        assert_eq!(cached(most), Some(PLACES - 1));
+        cache(u64::MAX, 1);
+        assert_eq!(cached(u64::MAX), None);
+        assert_eq!(cached(most), Some(PLACES - 1), "it is at the same place");
     }
 }

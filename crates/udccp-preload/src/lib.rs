@@ -83,7 +83,7 @@ core::arch::global_asm!(
 #[cfg(test)]
 mod tests {
     #[test]
-    fn no_name_of_the_rust_runtime_is_visible() {
+    fn rust_runtime_symbols_are_hidden() {
         // The only symbol names in the library are those of its visible symbols.
         let visible = |name: &[u8]| super::LIBRARY.windows(name.len()).any(|part| part == name);
         assert!(super::LIBRARY.is_empty() || visible(b"\0recvmsg\0"));

@@ -38,7 +38,7 @@ impl Next {
         let found = self.look_up();
         if found.is_null() {
             // The program cannot have called a name that the C library lacks.
-            sys::complain(b"udccp: the C library lacks a socket call\n");
+            sys::write_stderr(b"udccp: the C library lacks a socket call\n");
             sys::abort();
         }
         found

@@ -26,7 +26,7 @@ const fn fail(errno: c_int) -> Raw {
     -(errno as Raw)
 }
 
-fn is_of_the_system(level: c_int, name: c_int) -> bool {
+fn is_system_option(level: c_int, name: c_int) -> bool {
     match level {
         SOL_SOCKET => !OURS.contains(&name),
         SOL_IP | SOL_IPV6 => true,
@@ -79,7 +79,7 @@ fn checked(result: Raw) -> Result<(), c_int> {
     if result < 0 { Err(-result as c_int) } else { Ok(()) }
 }
 
-fn set_of_the_system(
+fn set_system_option(
     s: &Socket,
     level: c_int,
     name: c_int,
@@ -101,7 +101,7 @@ fn set_of_the_system(
     rpc::call(Op::SetOption, s.cookie, level, name, bytes).map(|_| ())
 }
 
-unsafe fn get_of_the_system(
+unsafe fn get_system_option(
     s: &Socket,
     level: c_int,
     name: c_int,
@@ -121,7 +121,7 @@ unsafe fn get_of_the_system(
 }
 
 /// Options that the socket pair supports itself, with the same meaning as for DCCP.
-fn is_of_the_pair(name: c_int) -> bool {
+fn is_supported_by_pair(name: c_int) -> bool {
     matches!(name, SO_RCVTIMEO | SO_SNDTIMEO | SO_RCVTIMEO_NEW | SO_SNDTIMEO_NEW | SO_COOKIE)
 }
 
@@ -136,13 +136,13 @@ pub unsafe fn get_option(
     to: *mut c_void,
     len: *mut u32,
 ) -> Raw {
-    if level == SOL_SOCKET && is_of_the_pair(name) {
+    if level == SOL_SOCKET && is_supported_by_pair(name) {
         return sys::getsockopt(s.fd, level, name, to, len);
     }
     let is_known = level == SOL_SOCKET && KNOWN.contains(&name);
-    if is_of_the_system(level, name) && !is_known {
+    if is_system_option(level, name) && !is_known {
         // SAFETY: the caller's promise.
-        return unsafe { get_of_the_system(s, level, name, to, len) }.map_or_else(fail, |()| 0);
+        return unsafe { get_system_option(s, level, name, to, len) }.map_or_else(fail, |()| 0);
     }
     if len.is_null() {
         return fail(EFAULT);
@@ -201,11 +201,11 @@ pub unsafe fn set_option(
     of: *const c_void,
     len: u32,
 ) -> Raw {
-    if level == SOL_SOCKET && is_of_the_pair(name) {
+    if level == SOL_SOCKET && is_supported_by_pair(name) {
         return sys::setsockopt(s.fd, level, name, of, len);
     }
-    if is_of_the_system(level, name) {
-        return set_of_the_system(s, level, name, of, len).map_or_else(fail, |()| 0);
+    if is_system_option(level, name) {
+        return set_system_option(s, level, name, of, len).map_or_else(fail, |()| 0);
     }
     if level == SOL_DCCP && WITHOUT_EFFECT.contains(&name) {
         return 0;

@@ -332,7 +332,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_and_replies_read_as_written() {
+    fn requests_and_replies_round_trip() {
         let request = Request { op: Op::GetOption, cookie: 7, a: -1, b: 269, len: 4 };
         assert_eq!(Request::decode(&request.encode()), Ok(request));
         let reply = Reply { errno: 111, value: -5, len: 9 };
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn another_version_and_garbage_are_told_apart() {
+    fn other_versions_are_distinguished_from_garbage() {
         let mut bytes = Reply::default().encode();
         bytes[4] = 99;
         assert_eq!(Reply::decode(&bytes), Err(Unreadable::Version(99)));

@@ -60,7 +60,7 @@ unsafe fn receive_or_end(
     message.control_len = 0;
     message.flags &= MSG_TRUNC;
     // SAFETY: the caller's promise.
-    message.name_len = unsafe { give_source(s, name, name_len) };
+    message.name_len = unsafe { write_source(s, name, name_len) };
     Ok(received)
 }
 
@@ -69,9 +69,9 @@ unsafe fn next_message(s: &Socket, message: &mut MsgHdr, flags: c_int) -> Result
         may_receive(s, flags)?;
         let received = match rings::of(s) {
             // SAFETY: the caller's promise.
-            Some(ring) => unsafe { by_ring(s, ring, message, flags) }?,
+            Some(ring) => unsafe { receive_from_ring(s, ring, message, flags) }?,
             // SAFETY: the caller's promise.
-            None => unsafe { by_pair(s, message, flags) }?,
+            None => unsafe { receive_from_pair(s, message, flags) }?,
         };
         if let Some(received) = received {
             return Ok(received);
@@ -80,7 +80,7 @@ unsafe fn next_message(s: &Socket, message: &mut MsgHdr, flags: c_int) -> Result
 }
 
 /// Receives from the pair. `None` means: try again.
-unsafe fn by_pair(
+unsafe fn receive_from_pair(
     s: &Socket,
     message: &mut MsgHdr,
     flags: c_int,
@@ -96,7 +96,7 @@ unsafe fn by_pair(
     };
     let packet = &packet[..len];
     if let Some(bell) = read_bell(s.key(), packet) {
-        return found_bell(s, bell, flags & MSG_PEEK == 0).map(|()| None);
+        return handle_bell(s, bell, flags & MSG_PEEK == 0).map(|()| None);
     }
     // SAFETY: the caller's promise.
     let into = Into { pieces: unsafe { pieces(message) }?, fd: s.fd };
@@ -106,10 +106,10 @@ unsafe fn by_pair(
 }
 
 /// Handles a bell: another thread or process has switched this socket to the ring.
-fn found_bell(s: &Socket, bell: u32, is_taken: bool) -> Result<(), c_int> {
+fn handle_bell(s: &Socket, bell: u32, is_taken: bool) -> Result<(), c_int> {
     // Without the ring, nothing can be received.
     let ring = rings::of(s).ok_or(ENOMEM)?;
-    if is_taken && ring.bell_gone(bell) {
+    if is_taken && ring.mark_bell_taken(bell) {
         // If the broker is gone, the next call reports it.
         let _ = send_bell(s);
     }
@@ -123,7 +123,7 @@ fn has_ended(s: &Socket) -> bool {
 }
 
 /// Receives from the ring, or waits for a message. `None` means: try again.
-unsafe fn by_ring(
+unsafe fn receive_from_ring(
     s: &Socket,
     ring: Ring,
     message: &mut MsgHdr,
@@ -136,7 +136,7 @@ unsafe fn by_ring(
         let into = Into { pieces: unsafe { pieces(message) }?, fd: s.fd };
         // SAFETY: the caller's promise.
         if let Some(taken) = unsafe { ring.receive(&into, flags & MSG_PEEK != 0) }? {
-            after_taking(s, ring, taken.was_last, taken.has_room);
+            finish_receive(s, ring, taken.was_last, taken.has_room);
             return Ok(Some(received(message, taken.len, flags)));
         }
         take_bell(s, ring);
@@ -147,7 +147,7 @@ unsafe fn by_ring(
     ring.count_waiter(false);
     if flags & MSG_DONTWAIT == 0 && !s.is_there() {
         // SAFETY: the caller's promise.
-        return unsafe { after_close(s, ring, message, flags) }.map(Some);
+        return unsafe { receive_after_close(s, ring, message, flags) }.map(Some);
     }
     if len == fail(ECONNRESET) {
         return Ok(None);
@@ -166,7 +166,7 @@ unsafe fn by_ring(
         return Ok(is_end.then_some(Received::End));
     }
     // SAFETY: the caller's promise.
-    match unsafe { by_pair(s, message, flags | MSG_DONTWAIT) } {
+    match unsafe { receive_from_pair(s, message, flags | MSG_DONTWAIT) } {
         Err(EAGAIN) => Ok(None),
         other => other,
     }
@@ -175,7 +175,7 @@ unsafe fn by_ring(
 /// Another thread has closed the descriptor while this call waited. As in Linux, the call still
 /// returns a message that has arrived. The descriptor's number may mean another file now, so it is
 /// not used.
-unsafe fn after_close(
+unsafe fn receive_after_close(
     s: &Socket,
     ring: Ring,
     message: &mut MsgHdr,
@@ -196,7 +196,7 @@ fn received(message: &mut MsgHdr, len: usize, flags: c_int) -> Received {
     Received::Message(if flags & MSG_TRUNC != 0 { len } else { len.min(room) })
 }
 
-fn after_taking(s: &Socket, ring: Ring, was_last: bool, has_room: bool) {
+fn finish_receive(s: &Socket, ring: Ring, was_last: bool, has_room: bool) {
     if was_last {
         take_bell(s, ring);
     }
@@ -238,7 +238,7 @@ fn drop_bell(s: &Socket, ring: Ring) -> Option<u32> {
     let len = read_packet(s, &mut packet, MSG_DONTWAIT);
     let bell = read_bell(s.key(), packet.get(..usize::try_from(len).ok()?)?)?;
     // Another thread took the intended bell; this one was still needed.
-    if ring.bell_gone(bell) {
+    if ring.mark_bell_taken(bell) {
         let _ = send_bell(s);
     }
     Some(bell)
@@ -315,26 +315,26 @@ unsafe fn at_once(s: &Socket, all: &mut [MMsgHdr], flags: c_int) -> Option<usize
     }
     let ring = rings::of(s).filter(|ring| ring.is_on())?;
     // SAFETY: the caller's promise.
-    let into = |one: &MMsgHdr| unsafe { room_of(one) }.map(|pieces| Into { pieces, fd: s.fd });
+    let into = |one: &MMsgHdr| unsafe { pieces_of(one) }.map(|pieces| Into { pieces, fd: s.fd });
     // SAFETY: the caller's promise.
     let Some(many) = (unsafe { ring.receive_many(all, into) }) else { return Some(0) };
     for one in &mut all[..many.count] {
         // SAFETY: as above.
-        let room = unsafe { room_of(one) }.map_or(0, length);
+        let room = unsafe { pieces_of(one) }.map_or(0, length);
         one.header.flags = if one.len as usize > room { MSG_TRUNC } else { 0 };
         if flags & MSG_TRUNC == 0 {
             one.len = one.len.min(room as u32);
         }
         one.header.control_len = 0;
         // SAFETY: the caller's promise.
-        one.header.name_len = unsafe { give_source(s, one.header.name, one.header.name_len) };
+        one.header.name_len = unsafe { write_source(s, one.header.name, one.header.name_len) };
     }
-    after_taking(s, ring, many.was_last, many.has_room);
+    finish_receive(s, ring, many.was_last, many.has_room);
     Some(many.count)
 }
 
 /// The pieces of a message, for the duration of the call.
-unsafe fn room_of<'a>(one: &MMsgHdr) -> Option<&'a [IoVec]> {
+unsafe fn pieces_of<'a>(one: &MMsgHdr) -> Option<&'a [IoVec]> {
     // SAFETY: the caller's promise.
     unsafe { vector(one.header.iov, one.header.iov_count()) }.ok()
 }
@@ -376,7 +376,7 @@ impl Clock {
 }
 
 /// Writes the peer's address and returns its full length.
-unsafe fn give_source(s: &Socket, name: *mut c_void, room: u32) -> u32 {
+unsafe fn write_source(s: &Socket, name: *mut c_void, room: u32) -> u32 {
     let mut address = [0; ADDRESS_BYTES];
     if name.is_null() || s.has_fault(FAULT_NO_SOURCE) {
         return 0;

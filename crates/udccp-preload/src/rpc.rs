@@ -41,11 +41,11 @@ pub fn call(op: Op, cookie: u64, a: i32, b: i32, payload: &[u8]) -> Result<Answe
     let mut was_started = false;
     loop {
         match call_once(&request, payload) {
-            Err(Failed::NoBroker) if is_first && tries < START_STEPS => {
+            Err(CallError::NoBroker) if is_first && tries < START_STEPS => {
                 if !was_started {
                     was_started = true;
                     if !start::broker() {
-                        sys::complain(b"udccp: cannot start the broker\n");
+                        sys::write_stderr(b"udccp: cannot start the broker\n");
                         return Err(ESOCKTNOSUPPORT);
                     }
                 } else {
@@ -57,23 +57,23 @@ pub fn call(op: Op, cookie: u64, a: i32, b: i32, payload: &[u8]) -> Result<Answe
                     was_started = false;
                 }
             }
-            Err(Failed::NoBroker) if is_first => {
-                sys::complain(b"udccp: the broker does not start\n");
+            Err(CallError::NoBroker) if is_first => {
+                sys::write_stderr(b"udccp: the broker does not start\n");
                 return Err(ESOCKTNOSUPPORT);
             }
-            Err(Failed::Silent) if is_first => {
-                sys::complain(b"udccp: the broker does not answer\n");
+            Err(CallError::Silent) if is_first => {
+                sys::write_stderr(b"udccp: the broker does not answer\n");
                 return Err(ESOCKTNOSUPPORT);
             }
-            Err(Failed::NoBroker | Failed::Silent) => return Err(ECONNRESET),
-            Err(Failed::Version) => {
-                sys::complain(
+            Err(CallError::NoBroker | CallError::Silent) => return Err(ECONNRESET),
+            Err(CallError::Version) => {
+                sys::write_stderr(
                     b"udccp: a broker of another version is running: stop the programs that use \
                       it\n",
                 );
                 return Err(EPROTO);
             }
-            Err(Failed::Errno(e)) => return Err(e),
+            Err(CallError::Errno(e)) => return Err(e),
             Ok(answer) if answer.reply.errno != 0 => return Err(answer.reply.errno),
             // The descriptor was sent, but this process had no room for it.
             Ok(answer) if answer.fd < 0 && op.gives_descriptor() => return Err(EMFILE),
@@ -82,17 +82,17 @@ pub fn call(op: Op, cookie: u64, a: i32, b: i32, payload: &[u8]) -> Result<Answe
     }
 }
 
-enum Failed {
+enum CallError {
     NoBroker,
     Silent,
     Version,
     Errno(c_int),
 }
 
-fn call_once(request: &Request, payload: &[u8]) -> Result<Answer, Failed> {
+fn call_once(request: &Request, payload: &[u8]) -> Result<Answer, CallError> {
     let fd = sys::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if fd < 0 {
-        return Err(Failed::Errno(-fd as c_int));
+        return Err(CallError::Errno(-fd as c_int));
     }
     let fd = fd as c_int;
     let answer = exchange(fd, request, payload);
@@ -100,14 +100,16 @@ fn call_once(request: &Request, payload: &[u8]) -> Result<Answer, Failed> {
     answer
 }
 
-fn exchange(fd: c_int, request: &Request, payload: &[u8]) -> Result<Answer, Failed> {
-    let Some(address) = start::address() else { return Err(Failed::NoBroker) };
+fn exchange(fd: c_int, request: &Request, payload: &[u8]) -> Result<Answer, CallError> {
+    let Some(address) = start::address() else { return Err(CallError::NoBroker) };
     loop {
         match sys::connect_unix(fd, &address) {
             0 => break,
             e if e == -EINTR as isize => {}
-            e if [ENOENT, ECONNREFUSED].contains(&(-e as c_int)) => return Err(Failed::NoBroker),
-            e => return Err(Failed::Errno(-e as c_int)),
+            e if [ENOENT, ECONNREFUSED].contains(&(-e as c_int)) => {
+                return Err(CallError::NoBroker);
+            }
+            e => return Err(CallError::Errno(-e as c_int)),
         }
     }
     let limit = [REPLY_LIMIT_S, 0];
@@ -122,20 +124,20 @@ fn exchange(fd: c_int, request: &Request, payload: &[u8]) -> Result<Answer, Fail
         // The request is smaller than any send buffer, so it is sent whole.
         match sys::sendmsg(fd, &message, MSG_NOSIGNAL) {
             e if e == -EINTR as isize => {}
-            e if e < 0 => return Err(Failed::NoBroker),
+            e if e < 0 => return Err(CallError::NoBroker),
             _ => break,
         }
     }
     read_answer(fd)
 }
 
-fn read_answer(fd: c_int) -> Result<Answer, Failed> {
+fn read_answer(fd: c_int) -> Result<Answer, CallError> {
     let mut header = [0u8; HEADER_BYTES];
     let passed = read_exactly(fd, &mut header)?;
     let reply = match Reply::decode(&header) {
         Ok(reply) => reply,
-        Err(Unreadable::Version(_)) => return Err(Failed::Version),
-        Err(Unreadable::Garbage) => return Err(Failed::Errno(EPROTO)),
+        Err(Unreadable::Version(_)) => return Err(CallError::Version),
+        Err(Unreadable::Garbage) => return Err(CallError::Errno(EPROTO)),
     };
     let mut answer = Answer { reply, payload: [0; MAX_PAYLOAD], fd: passed };
     read_exactly(fd, &mut answer.payload[..reply.len as usize])?;
@@ -143,7 +145,7 @@ fn read_answer(fd: c_int) -> Result<Answer, Failed> {
 }
 
 /// Fills a buffer. Returns the descriptor that came with the data, or -1.
-fn read_exactly(fd: c_int, into: &mut [u8]) -> Result<c_int, Failed> {
+fn read_exactly(fd: c_int, into: &mut [u8]) -> Result<c_int, CallError> {
     let mut passed = -1;
     let mut at = 0;
     while at < into.len() {
@@ -154,8 +156,8 @@ fn read_exactly(fd: c_int, into: &mut [u8]) -> Result<c_int, Failed> {
         control.attach(&mut message);
         match sys::recvmsg(fd, &mut message, MSG_CMSG_CLOEXEC) {
             e if e == -EINTR as isize => {}
-            e if e == -EAGAIN as isize => return Err(Failed::Silent),
-            n if n <= 0 => return Err(Failed::NoBroker),
+            e if e == -EAGAIN as isize => return Err(CallError::Silent),
+            n if n <= 0 => return Err(CallError::NoBroker),
             n => at += n as usize,
         }
         passed = control.descriptor(&message).unwrap_or(passed);

@@ -11,15 +11,15 @@ use crate::sys;
 const LONGEST: usize = 1024;
 
 /// An environment variable, saved at program start because programs clear their environment.
-struct Saved {
+struct SavedVariable {
     bytes: core::cell::UnsafeCell<[u8; LONGEST]>,
     is_set: AtomicBool,
 }
 
 // SAFETY: written once, by the constructor, before the program has a second thread.
-unsafe impl Sync for Saved {}
+unsafe impl Sync for SavedVariable {}
 
-impl Saved {
+impl SavedVariable {
     const fn new() -> Self {
         let bytes = core::cell::UnsafeCell::new([0; LONGEST]);
         Self { bytes, is_set: AtomicBool::new(false) }
@@ -60,9 +60,9 @@ impl Saved {
     }
 }
 
-static DIR: Saved = Saved::new();
-static BROKER: Saved = Saved::new();
-static SETTINGS: Saved = Saved::new();
+static DIR: SavedVariable = SavedVariable::new();
+static BROKER: SavedVariable = SavedVariable::new();
+static SETTINGS: SavedVariable = SavedVariable::new();
 
 /// Saves the environment before the program can change it.
 pub extern "C" fn remember() {
@@ -113,14 +113,14 @@ pub fn broker() -> bool {
     if BROKER.get().is_none() {
         return false;
     }
-    let child = sys::fork_silently();
+    let child = sys::fork_without_signal();
     if child < 0 {
         return false;
     }
     if child == 0 {
         // The broker's parent exits at once, so no process has to wait for the broker.
-        if sys::fork_silently() == 0 {
-            become_broker();
+        if sys::fork_without_signal() == 0 {
+            exec_broker();
         }
         sys::exit(0);
     }
@@ -129,7 +129,7 @@ pub fn broker() -> bool {
 }
 
 /// Runs the broker without the program's environment, in particular without this library.
-fn become_broker() -> ! {
+fn exec_broker() -> ! {
     sys::detach();
     let arguments = [BROKER.as_c(), c"broker".as_ptr(), DIR.as_c(), null()];
     let environment = [c"PATH=/usr/bin:/bin".as_ptr(), null()];

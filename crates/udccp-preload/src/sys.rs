@@ -424,16 +424,16 @@ pub fn write(fd: c_int, bytes: &[u8]) -> Raw {
 }
 
 /// Writes a line to standard error.
-pub fn complain(text: &[u8]) {
+pub fn write_stderr(text: &[u8]) {
     write(2, text);
 }
 
 /// Forks a child that sends no signal when it exits and that only `wait_for_child` sees.
-pub fn fork_silently() -> Raw {
+pub fn fork_without_signal() -> Raw {
     call!(CLONE, 0, 0, 0, 0, 0)
 }
 
-/// Waits for a child from `fork_silently` to exit.
+/// Waits for a child from `fork_without_signal` to exit.
 pub fn wait_for_child(pid: c_int) {
     const WCLONE: u32 = 0x8000_0000;
     const EINTR: isize = -4;

@@ -17,7 +17,7 @@ const WINDOW_ACKS: u16 = 5;
 
 impl SocketOptions {
     /// Options of the socket below, for addresses of one family.
-    pub(crate) fn below(&self, is_v6: bool, is_raw: bool) -> EndpointOptions {
+    pub(crate) fn endpoint_options(&self, is_v6: bool, is_raw: bool) -> EndpointOptions {
         let (level, ttl, class) = if is_v6 {
             (SOL_IPV6, IPV6_UNICAST_HOPS, IPV6_TCLASS)
         } else {

@@ -51,7 +51,7 @@ pub(crate) struct SocketOptions {
 
 /// What an option may depend on.
 #[derive(Debug)]
-pub(crate) struct Around<'a> {
+pub(crate) struct OptionContext<'a> {
     /// The socket's state.
     pub(crate) state: u32,
     /// Whether the socket was accepted.
@@ -62,7 +62,7 @@ pub(crate) struct Around<'a> {
     pub(crate) connection: Option<&'a Connection>,
 }
 
-impl Around<'_> {
+impl OptionContext<'_> {
     /// Whether the socket has a local address, chosen by the program or the system.
     const fn has_address(&self) -> bool {
         self.is_bound || !matches!(self.state, STATE_CLOSED | STATE_ENDED)
@@ -108,7 +108,7 @@ impl SocketOptions {
         level: i32,
         name: i32,
         bytes: &[u8],
-        around: &Around<'_>,
+        around: &OptionContext<'_>,
     ) -> Result<(), Errno> {
         match level {
             SOL_DCCP => self.set_dccp(name, bytes, around),
@@ -147,7 +147,12 @@ impl SocketOptions {
         Ok(())
     }
 
-    fn set_dccp(&mut self, name: i32, bytes: &[u8], around: &Around<'_>) -> Result<(), Errno> {
+    fn set_dccp(
+        &mut self,
+        name: i32,
+        bytes: &[u8],
+        around: &OptionContext<'_>,
+    ) -> Result<(), Errno> {
         let closed = around.state == STATE_CLOSED || around.state == STATE_ENDED;
         match name {
             PACKET_SIZE | CHANGE_L | CHANGE_R => return Ok(()),

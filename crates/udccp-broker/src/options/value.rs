@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use udccp::{Connection, ConnectionStats};
 
 use super::names::*;
-use super::{Around, CCIDS, SocketOptions, Value};
+use super::{CCIDS, OptionContext, SocketOptions, Value};
 
 fn number(value: i32) -> Value {
     (value.to_ne_bytes().to_vec(), 4)
@@ -19,7 +19,7 @@ impl SocketOptions {
         level: i32,
         name: i32,
         room: usize,
-        around: &Around<'_>,
+        around: &OptionContext<'_>,
     ) -> Result<Value, Errno> {
         match level {
             SOL_DCCP if room < 4 => Err(Errno::INVAL),
@@ -39,7 +39,7 @@ impl SocketOptions {
         }
     }
 
-    fn get_dccp(&self, name: i32, room: usize, around: &Around<'_>) -> Result<Value, Errno> {
+    fn get_dccp(&self, name: i32, room: usize, around: &OptionContext<'_>) -> Result<Value, Errno> {
         let stats = || around.connection.and_then(Connection::stats);
         let ccid = |of: fn(ConnectionStats) -> Option<u8>| stats().and_then(of);
         let agreed = |ccid: Option<u8>| ccid.map(|c| number(c.into())).ok_or(Errno::NOPROTOOPT);

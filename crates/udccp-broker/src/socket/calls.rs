@@ -8,7 +8,7 @@ use udccp_preload::abi::{SHUT_RD, SHUT_WR};
 use udccp_preload::protocol::*;
 
 use super::{Command, Socket};
-use crate::options::{self, Around, SocketOptions, Value};
+use crate::options::{self, OptionContext, SocketOptions, Value};
 use crate::requests::errno_of;
 use crate::shared::SharedRing;
 use crate::{address, pair, ports};
@@ -24,7 +24,7 @@ impl Socket {
     /// `bind`.
     pub(crate) fn bind(&self, bytes: &[u8]) -> Result<(), Errno> {
         let written = address::read_to_bind(bytes, self.is_v6)?;
-        let local = address::plain(written);
+        let local = address::unmap_ipv4(written);
         let (is_free, is_shared, is_v6_only) = {
             let inner = self.inner();
             let is_free = inner.state == STATE_CLOSED && inner.bound.is_none();
@@ -86,8 +86,8 @@ impl Socket {
             Ok(to) => to,
             Err(e) => return self.refuse(state, e),
         };
-        let is_mapped = address::plain(to) != to;
-        let mut to = address::plain(to);
+        let is_mapped = address::unmap_ipv4(to) != to;
+        let mut to = address::unmap_ipv4(to);
         if to.ip().is_unspecified() {
             // As in Linux, the wildcard address means this host.
             to.set_ip(match to.ip() {
@@ -134,10 +134,10 @@ impl Socket {
         self.changed.notify_one();
     }
 
-    fn with_around<T>(&self, run: impl FnOnce(&mut SocketOptions, &Around<'_>) -> T) -> T {
+    fn with_around<T>(&self, run: impl FnOnce(&mut SocketOptions, &OptionContext<'_>) -> T) -> T {
         let mut inner = self.inner();
         let connection = inner.connection.clone();
-        let around = Around {
+        let around = OptionContext {
             state: inner.state,
             is_server: inner.is_server,
             is_bound: inner.bound.is_some(),
@@ -227,7 +227,7 @@ impl Socket {
     }
 
     /// Waits until the current handshake is aborted.
-    pub(super) async fn given_up(&self) {
+    pub(super) async fn wait_handshake_aborted(&self) {
         let goes_on = || {
             let inner = self.inner();
             inner.state == STATE_CONNECTING && inner.command.is_none()

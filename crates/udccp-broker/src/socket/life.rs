@@ -16,10 +16,10 @@ use crate::{address, errno, flow};
 
 impl Socket {
     /// Runs from the opening of the socket until no program has it open.
-    pub(super) async fn live(self: Arc<Self>, pair: Pair) {
+    pub(super) async fn run(self: Arc<Self>, pair: Pair) {
         loop {
             tokio::select! {
-                () = pair.hung_up() => break,
+                () = pair.wait_hang_up() => break,
                 () = self.changed.notified() => {}
             }
             let command = self.inner().command.take();
@@ -27,7 +27,7 @@ impl Socket {
                 None => pair.drain(),
                 Some(Command::Listen(listening)) => {
                     tokio::select! {
-                        () = pair.hung_up() => {}
+                        () = pair.wait_hang_up() => {}
                         () = self.serve(&listening, &pair) => {}
                     }
                     break;
@@ -35,8 +35,8 @@ impl Socket {
                 Some(Command::Connect(to)) => {
                     let connected = tokio::select! {
                         biased;
-                        () = pair.hung_up() => break,
-                        () = self.given_up() => {
+                        () = pair.wait_hang_up() => break,
+                        () = self.wait_handshake_aborted() => {
                             pair.drain();
                             // The program's next call may have arrived already.
                             self.changed.notify_one();
@@ -70,12 +70,12 @@ impl Socket {
         let (options, service, bound, below) = {
             let inner = self.inner();
             let service = ServiceCode(inner.options.services()[0]);
-            let below = inner.options.below(to.is_ipv6(), is_raw);
+            let below = inner.options.endpoint_options(to.is_ipv6(), is_raw);
             (inner.options.connection(is_raw), service, inner.bound, below)
         };
         if is_raw {
             // If the host cannot answer, the caller's time limit ends the attempt.
-            let _ = self.broker.gates.lock().expect("never poisoned").answer_for_host(to.ip());
+            let _ = self.broker.endpoints.lock().expect("never poisoned").answer_for_host(to.ip());
         }
         let peer = Address::new(to.ip(), to.port()).over_udp_port(udp_port);
         let any: IpAddr = match to.ip() {
@@ -92,14 +92,14 @@ impl Socket {
     }
 
     /// Publishes the addresses and the state of an open connection.
-    pub(super) fn show(&self, connection: &Connection) {
+    pub(super) fn publish_connection(&self, connection: &Connection) {
         let name = |address: Address| SocketAddr::new(address.ip(), address.port);
         let mut local = name(connection.local_addr());
         if let Some(bound) = self.inner().bound.filter(|b| !b.ip().is_unspecified()) {
             local.set_ip(bound.ip());
         }
         self.publish_local(local);
-        let peer = address::write(address::plain(name(connection.peer_addr())), self.is_v6);
+        let peer = address::write(address::unmap_ipv4(name(connection.peer_addr())), self.is_v6);
         self.broker.region.set_address(self.slot, SLOT_PEER_AT, &peer);
         self.publish(SLOT_MPS_AT, connection.max_message_size() as u32);
         self.set_state(STATE_OPEN);
@@ -107,7 +107,7 @@ impl Socket {
 
     /// Carries messages until either side ends the connection.
     pub(super) async fn carry(self: Arc<Self>, connection: Connection, pair: Pair) {
-        self.show(&connection);
+        self.publish_connection(&connection);
         let connection = Arc::new(connection);
         {
             let mut inner = self.inner();

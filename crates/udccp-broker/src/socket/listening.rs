@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use udccp::{Connection, Listener, ServiceCode};
 
 use super::Socket;
-use crate::gates::Wanted;
+use crate::endpoints::ListenRequest;
 use crate::pair::Pair;
 use crate::requests::errno_of;
 use crate::settings::Transport;
@@ -71,7 +71,7 @@ impl Socket {
             let (is_v6_only, device) = (options.is_v6_only(), options.device());
             let transport = self.settings.transport;
             let connection = options.connection(transport == Transport::Raw);
-            let wanted = Wanted { transport, local, is_v6_only, device };
+            let wanted = ListenRequest { transport, local, is_v6_only, device };
             (wanted, options.service_codes(), connection, options.shares_port())
         };
         let mut options = options.backlog(usize::try_from(backlog).unwrap_or(0).clamp(1, 4096));
@@ -80,7 +80,7 @@ impl Socket {
         if !shares_port && !serves_both {
             options = options.local_ip(local.ip());
         }
-        let endpoints = self.broker.gates.lock().expect("never poisoned").of(&wanted)?;
+        let endpoints = self.broker.endpoints.lock().expect("never poisoned").of(&wanted)?;
         let mut listeners = Vec::with_capacity(endpoints.len());
         for endpoint in endpoints {
             let at = endpoint.local_addr();
@@ -136,11 +136,11 @@ impl Socket {
     /// the peer's address decides.
     fn route(&self, listener: &Arc<Listener>, connection: Connection) {
         let peer = connection.peer_addr();
-        let local = address::plain(connection.local_addr().udp).ip();
-        let from = address::plain(peer.udp).ip();
+        let local = address::unmap_ipv4(connection.local_addr().udp).ip();
+        let from = address::unmap_ipv4(peer.udp).ip();
         let mut fitting = self.broker.filter_map(|socket| {
             let is_of_it = socket.inner().listening.has(listener);
-            let fit = socket.fit(local, from).filter(|_| is_of_it)?;
+            let fit = socket.match_rank(local, from).filter(|_| is_of_it)?;
             Some((fit, Arc::clone(socket)))
         });
         let best = fitting.iter().map(|(fit, _)| *fit).max();
@@ -161,7 +161,7 @@ impl Socket {
     /// How specifically the socket's address matches a connection, or `None` if it does not. A
     /// single address ranks above the wildcard, and the connection's IP version above both
     /// versions.
-    fn fit(&self, local: IpAddr, peer: IpAddr) -> Option<(bool, bool)> {
+    fn match_rank(&self, local: IpAddr, peer: IpAddr) -> Option<(bool, bool)> {
         let inner = self.inner();
         let only = inner.bound.map(|bound| bound.ip()).filter(|ip| !ip.is_unspecified());
         let is_mine = only.is_none_or(|ip| ip == local || local.is_unspecified());
@@ -180,7 +180,7 @@ impl Socket {
             inner.bound = self.inner().bound;
         }
         // Publish the connection first, so that the program's first calls find it connected.
-        child.show(&connection);
+        child.publish_connection(&connection);
         let slot = (child.slot as i32).to_ne_bytes();
         tokio::spawn(Arc::clone(&child).carry(connection, own));
         pair.send_descriptor(&slot, &programs).await.map_err(errno_of)

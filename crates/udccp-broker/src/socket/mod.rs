@@ -73,7 +73,7 @@ impl Socket {
             |other| other.inner().options.clone(),
         );
         let (socket, pair, programs) = Self::make(broker, is_v6, settings, options)?;
-        tokio::spawn(Arc::clone(&socket).live(pair));
+        tokio::spawn(Arc::clone(&socket).run(pair));
         Ok((socket, programs))
     }
 
@@ -195,7 +195,7 @@ impl Socket {
     }
 
     fn publish_local(&self, local: SocketAddr) {
-        let bytes = address::write(address::plain(local), self.is_v6);
+        let bytes = address::write(address::unmap_ipv4(local), self.is_v6);
         self.broker.region.set_address(self.slot, SLOT_LOCAL_AT, &bytes);
     }
 

@@ -11,7 +11,7 @@ use crate::sys;
 
 /// A program wrote data that the library never writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Nonsense;
+pub struct CorruptRing;
 
 /// The broker's mapping, with its own copy of the state that programs could corrupt.
 #[derive(Debug)]
@@ -89,10 +89,10 @@ impl BrokerRing {
     ///
     /// # Errors
     /// The entry is invalid.
-    pub fn take(&self, room: &mut BytesMut) -> Result<Option<(usize, u32)>, Nonsense> {
+    pub fn take(&self, room: &mut BytesMut) -> Result<Option<(usize, u32)>, CorruptRing> {
         let Some(index) = self.next() else { return Ok(None) };
         if index >= TX_PLACES {
-            return Err(Nonsense);
+            return Err(CorruptRing);
         }
         let place = self.ring.place(index as usize);
         // SAFETY: within the place, aligned.
@@ -102,7 +102,7 @@ impl BrokerRing {
         };
         let len = len as usize;
         if len > MAX_MESSAGE {
-            return Err(Nonsense);
+            return Err(CorruptRing);
         }
         room.reserve(len);
         // SAFETY: the place has `len` bytes, and `room` has reserved as many. If a program writes
@@ -170,7 +170,7 @@ impl BrokerRing {
 
     /// Whether the socket pair has a plug although programs can send, or sending is shut down: then
     /// those that wait for room must be woken.
-    pub fn must_unplug(&self, queue: usize) -> bool {
+    pub fn needs_unplug(&self, queue: usize) -> bool {
         self.publish_taken();
         fence(Ordering::SeqCst);
         if !self.ring.is_plugged() {
@@ -225,12 +225,12 @@ impl BrokerRing {
     }
 
     /// Bytes that the program has not read yet.
-    fn unread(&self) -> Result<usize, Nonsense> {
+    fn unread(&self) -> Result<usize, CorruptRing> {
         let tail = self.rx_tail.load(Ordering::Relaxed);
         let head = self.ring.long(RX_HEAD_AT).load(Ordering::SeqCst);
         match tail.checked_sub(head) {
             Some(bytes) if bytes <= RX_BYTES as u64 => Ok(bytes as usize),
-            _ => Err(Nonsense),
+            _ => Err(CorruptRing),
         }
     }
 
@@ -244,7 +244,7 @@ impl BrokerRing {
     ///
     /// # Errors
     /// The program has written an impossible read position.
-    pub fn put(&self, message: &[u8], most: usize) -> Result<bool, Nonsense> {
+    pub fn put(&self, message: &[u8], most: usize) -> Result<bool, CorruptRing> {
         let unread = self.unread()?;
         let need = record(message.len());
         if unread + need > most.min(RX_BYTES) && (unread > 0 || need > RX_BYTES) {
@@ -287,7 +287,7 @@ impl BrokerRing {
 
     /// The same if the socket pair is empty: the reader that took the last bell was killed before
     /// it could say so, or is about to say so.
-    pub fn bells_again(&self) -> (u32, u32) {
+    pub fn resend_bells(&self) -> (u32, u32) {
         fence(Ordering::SeqCst);
         self.ring_bells(0, true)
     }
@@ -312,7 +312,7 @@ impl BrokerRing {
     ///
     /// # Errors
     /// The program has written an impossible read position.
-    pub fn want_room(&self) -> Result<bool, Nonsense> {
+    pub fn want_room(&self) -> Result<bool, CorruptRing> {
         let unread = self.unread()? as u64;
         let tail = self.rx_tail.load(Ordering::Relaxed);
         let at = tail - unread / 2;

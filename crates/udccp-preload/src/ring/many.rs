@@ -90,7 +90,7 @@ impl Ring {
                 sent += 1;
             }
         }
-        self.count_to(position);
+        self.count_published(position);
         sent
     }
 

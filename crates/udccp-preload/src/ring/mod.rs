@@ -45,7 +45,7 @@ mod tests;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 #[cfg(not(udccp_shim))]
-pub use broker::{BrokerRing, Nonsense};
+pub use broker::{BrokerRing, CorruptRing};
 pub use many::TakenMany;
 pub use program::{Into, Taken};
 

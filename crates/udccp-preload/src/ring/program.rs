@@ -77,7 +77,7 @@ impl Ring {
         unsafe { self.fill(place, pieces, len, priority) };
         let mut position = self.long(TX_TAIL_AT).load(Ordering::SeqCst);
         let published = self.publish(&mut position, place, queue);
-        self.count_to(position);
+        self.count_published(position);
         if published.is_err() {
             self.set_free(place / 64 * 64, 1 << (place % 64));
         }
@@ -131,7 +131,7 @@ impl Ring {
     }
 
     /// Counts all messages published before a position.
-    pub(super) fn count_to(self, position: u64) {
+    pub(super) fn count_published(self, position: u64) {
         self.long(TX_TAIL_AT).fetch_max(position, Ordering::SeqCst);
     }
 
@@ -161,7 +161,7 @@ impl Ring {
     }
 
     /// Shuts down sending.
-    pub fn shut_sending(self) {
+    pub fn shutdown_sending(self) {
         self.int(TX_SHUT_AT).store(1, Ordering::SeqCst);
     }
 
@@ -312,9 +312,9 @@ impl Ring {
 
     /// Records that a bell was taken out of the socket pair. Returns whether the broker must send
     /// another, because that bell was still needed.
-    pub fn bell_gone(self, bell: u32) -> bool {
-        raise(self.int(RX_GONE_AT), bell);
-        raise(self.int(RX_RELEASED_AT), bell) && !self.is_empty()
+    pub fn mark_bell_taken(self, bell: u32) -> bool {
+        advance(self.int(RX_GONE_AT), bell);
+        advance(self.int(RX_RELEASED_AT), bell) && !self.is_empty()
     }
 
     /// Whether this bell or a later one was taken out of the socket pair.
@@ -334,7 +334,7 @@ unsafe fn fast_copy(from: *const u8, to: *mut u8, len: usize) {
 }
 
 /// Raises a number to that of a bell, unless it is later already. Returns whether it did.
-fn raise(number: &AtomicU32, bell: u32) -> bool {
+fn advance(number: &AtomicU32, bell: u32) -> bool {
     let mut before = number.load(Ordering::SeqCst);
     while is_after(bell, before) {
         let order = Ordering::SeqCst;

@@ -28,7 +28,7 @@ fn piece(data: &mut [u8]) -> Option<IoVec> {
 }
 
 #[test]
-fn a_message_that_cannot_be_received_ends_the_call_before_it_and_stays() {
+fn unreceivable_message_ends_the_call_and_stays_queued() {
     let both = Both::new();
     for message in [b"one", b"two"] {
         both.broker.put(message, RX_BYTES).unwrap();
@@ -68,7 +68,7 @@ fn receive_while(both: &Both, meanwhile: impl Fn()) -> (Vec<u8>, Option<TakenMan
 }
 
 #[test]
-fn what_somebody_else_took_meanwhile_is_not_received_again() {
+fn messages_taken_by_others_are_not_received_twice() {
     let both = Both::new();
     let put = |message: &[u8]| assert_eq!(both.broker.put(message, RX_BYTES), Ok(true));
     put(b"one");
@@ -89,7 +89,7 @@ fn what_somebody_else_took_meanwhile_is_not_received_again() {
 }
 
 #[test]
-fn room_is_told_to_the_call_that_makes_it() {
+fn the_call_that_frees_space_reports_it() {
     let both = Both::new();
     while both.broker.put(&[1; 992], 10_000).unwrap() {}
     assert_eq!(both.broker.want_room(), Ok(true));
@@ -103,7 +103,7 @@ const fn of_each<F: Fn(&MsgHdr) -> Option<(&[IoVec], u32)>>(f: F) -> F {
 }
 
 #[test]
-fn a_call_has_few_places_at_once() {
+fn one_call_reserves_few_places() {
     let both = Both::new();
     let mut data = [7; 10];
     let piece = piece(&mut data).unwrap();
@@ -123,7 +123,7 @@ fn a_call_has_few_places_at_once() {
 }
 
 #[test]
-fn places_that_were_not_needed_come_back_and_no_others() {
+fn only_unused_places_are_returned() {
     let both = Both::new();
     let bad = core::ptr::without_provenance::<u8>(8);
     // SAFETY: never read: the kernel is asked first.
@@ -144,7 +144,7 @@ fn places_that_were_not_needed_come_back_and_no_others() {
 }
 
 #[test]
-fn what_a_call_sent_is_counted_for_the_next_one() {
+fn messages_of_a_call_count_against_the_next() {
     let both = Both::new();
     assert_eq!(both.send_many(&[b"a", b"b"], 3), [1, 1]);
     assert!(!both.ring.is_full(3));

@@ -85,7 +85,7 @@ impl Both {
         (data.into_iter().zip(all.iter().map(|one| one.len as usize)).take(count).collect(), many)
     }
 
-    fn take(&self) -> Result<Option<(Vec<u8>, u32)>, Nonsense> {
+    fn take(&self) -> Result<Option<(Vec<u8>, u32)>, CorruptRing> {
         let mut room = BytesMut::from(&b"before"[..]);
         let taken = self.broker.take(&mut room)?;
         self.broker.publish_taken();
@@ -118,16 +118,16 @@ fn messages_to_the_broker_keep_order_bytes_and_priority() {
 }
 
 #[test]
-fn a_queue_is_full_by_its_length_the_grant_and_the_most_there_is() {
+fn queue_is_full_at_its_length_its_grant_or_its_capacity() {
     let both = Both::new();
     for n in 1..=5 {
         assert_eq!(both.send(b"x", 5), Ok(n == 5));
     }
     assert_eq!(both.send(b"x", 5), Err(EAGAIN));
     both.ring.plug();
-    assert!(!both.broker.must_unplug(5), "it is full");
+    assert!(!both.broker.needs_unplug(5), "it is full");
     assert!(both.take().unwrap().is_some());
-    assert!(both.broker.must_unplug(5));
+    assert!(both.broker.needs_unplug(5));
     // Four messages wait. Congestion control would send three of them and two more.
     both.broker.grant(3 + 2);
     for n in 1..=6 {
@@ -142,7 +142,7 @@ fn a_queue_is_full_by_its_length_the_grant_and_the_most_there_is() {
 }
 
 #[test]
-fn a_ring_is_no_larger_than_it_is_whatever_is_written_there() {
+fn ring_size_does_not_depend_on_shared_memory() {
     let both = Both::new();
     both.ring.long(TX_ROOM_AT).store(u64::MAX, Ordering::SeqCst);
     both.ring.long(TX_GRANT_AT).store(1000, Ordering::SeqCst);
@@ -150,7 +150,7 @@ fn a_ring_is_no_larger_than_it_is_whatever_is_written_there() {
 }
 
 #[test]
-fn a_sender_killed_at_any_step_stops_nobody() {
+fn senders_killed_at_any_step_block_nobody() {
     let both = Both::new();
     // A killed sender had reserved a place.
     let _ = both.ring.long(TX_FREE_AT).fetch_and(!1, Ordering::SeqCst);
@@ -167,7 +167,7 @@ fn a_sender_killed_at_any_step_stops_nobody() {
 }
 
 #[test]
-fn places_that_killed_senders_took_are_no_room() {
+fn places_of_killed_senders_are_not_free() {
     let both = Both::new();
     // Each killed sender held the most places that one can hold.
     for _ in 0..30 {
@@ -182,10 +182,10 @@ fn places_that_killed_senders_took_are_no_room() {
         assert_eq!(both.send(b"x", 5), Err(EAGAIN));
         assert!(!both.ring.has_place());
         both.ring.plug();
-        assert!(!both.broker.must_unplug(5));
+        assert!(!both.broker.needs_unplug(5));
         assert!(both.take().unwrap().is_some());
         both.broker.grant(1000);
-        assert!(both.broker.must_unplug(5));
+        assert!(both.broker.needs_unplug(5));
         while both.take().unwrap().is_some() {}
     }
     both.broker.grant(0);
@@ -194,7 +194,7 @@ fn places_that_killed_senders_took_are_no_room() {
 
 /// Otherwise the ring is full although no sender has plugged the socket.
 #[test]
-fn what_is_sent_while_places_are_counted_takes_none_away() {
+fn sends_while_places_are_counted_lose_none() {
     const MESSAGES: usize = 50_000;
     let both = Both::new();
     let mut least = u64::MAX;
@@ -218,7 +218,7 @@ fn what_is_sent_while_places_are_counted_takes_none_away() {
 }
 
 #[test]
-fn a_ring_without_places_is_full_until_one_comes_back() {
+fn ring_without_free_places_is_full_until_one_returns() {
     let both = Both::new();
     assert_eq!(both.send(b"x", 5), Ok(false));
     while both.ring.reserve(AT_ONCE).count() > 0 {}
@@ -258,7 +258,7 @@ fn a_call_sends_as_many_messages_as_have_room() {
 }
 
 #[test]
-fn a_message_that_cannot_go_ends_the_call_before_it_and_costs_no_place() {
+fn unsendable_message_ends_the_call_and_takes_no_place() {
     let both = Both::new();
     let bad = core::ptr::without_provenance::<u8>(8);
     // SAFETY: never read: the kernel is asked first.
@@ -271,7 +271,7 @@ fn a_message_that_cannot_go_ends_the_call_before_it_and_costs_no_place() {
 }
 
 #[test]
-fn a_call_receives_what_is_there_and_says_whether_anything_is_left() {
+fn receive_call_reports_whether_messages_remain() {
     let both = Both::new();
     assert_eq!(both.receive_many(&[10; 3]), (Vec::new(), None));
     for message in [&b"one"[..], b"", b"three"] {
@@ -287,7 +287,7 @@ fn a_call_receives_what_is_there_and_says_whether_anything_is_left() {
 }
 
 #[test]
-fn messages_to_the_program_wrap_around_and_are_cut_or_looked_at() {
+fn received_messages_wrap_truncate_and_can_be_peeked() {
     let both = Both::new();
     let message =
         |turn: usize| -> Vec<u8> { (0..turn * 31 % 3000).map(|n| (n + turn) as u8).collect() };
@@ -315,7 +315,7 @@ fn messages_to_the_program_wrap_around_and_are_cut_or_looked_at() {
 }
 
 #[test]
-fn the_ring_to_the_program_begins_anew_whenever_all_was_read() {
+fn receive_ring_restarts_when_empty() {
     let both = Both::new();
     let first = |both: &Both| {
         let (at, _) = both.ring.rx(RECORD_HEADER as u64);
@@ -337,7 +337,7 @@ fn the_ring_to_the_program_begins_anew_whenever_all_was_read() {
 }
 
 #[test]
-fn what_waits_for_the_program_is_limited_and_room_is_told() {
+fn unread_data_is_limited_and_free_space_is_reported() {
     let both = Both::new();
     let put = (0..1000).take_while(|_| both.broker.put(&[1; 992], 10_000).unwrap()).count();
     assert_eq!(put, 10);
@@ -354,7 +354,7 @@ fn what_waits_for_the_program_is_limited_and_room_is_told() {
 }
 
 #[test]
-fn a_bell_is_there_while_messages_are_and_one_for_each_waiting_thread() {
+fn a_bell_is_pending_while_messages_are_for_each_waiting_thread() {
     let both = Both::new();
     assert_eq!(both.broker.bells(0).1, 0);
     both.broker.put(b"1", RX_BYTES).unwrap();
@@ -369,12 +369,12 @@ fn a_bell_is_there_while_messages_are_and_one_for_each_waiting_thread() {
     both.broker.put(b"3", RX_BYTES).unwrap();
     assert_eq!(both.broker.bells(1), (2, 1));
     assert!(both.ring.is_rung(2) && !both.ring.is_gone(2));
-    assert!(both.ring.bell_gone(2) && !both.ring.is_rung(2) && both.ring.is_gone(2));
-    assert!(!both.ring.bell_gone(1) && both.ring.is_gone(2));
+    assert!(both.ring.mark_bell_taken(2) && !both.ring.is_rung(2) && both.ring.is_gone(2));
+    assert!(!both.ring.mark_bell_taken(1) && both.ring.is_gone(2));
     assert_eq!(both.broker.bells(0), (3, 1), "it was lost");
     assert_eq!(both.broker.bells(0).1, 0);
-    assert_eq!(both.broker.bells_again(), (4, 1), "who took it said nothing");
-    assert!(both.ring.bell_gone(3) && both.ring.is_rung(4), "it says so later");
+    assert_eq!(both.broker.resend_bells(), (4, 1), "who took it said nothing");
+    assert!(both.ring.mark_bell_taken(3) && both.ring.is_rung(4), "it says so later");
     assert_eq!(both.broker.bells(0).1, 0, "a newer one is there");
     for _ in 0..3 {
         both.ring.count_waiter(true);
@@ -385,7 +385,7 @@ fn a_bell_is_there_while_messages_are_and_one_for_each_waiting_thread() {
 }
 
 #[test]
-fn a_sleep_of_the_broker_ends_with_a_bell_for_it_and_not_for_an_earlier_one() {
+fn broker_sleep_ends_only_with_its_own_bell() {
     let both = Both::new();
     let first = both.ring.sleep().unwrap();
     both.send(b"x", 5).unwrap();
@@ -413,7 +413,7 @@ fn memory_that_the_kernel_cannot_read_or_write_is_an_error() {
 }
 
 #[test]
-fn nonsense_is_found() {
+fn corrupt_ring_state_is_detected() {
     let spoil = [
         |both: &Both| both.ring.order(0).store(1 << PLACE_BITS | TX_PLACES, Ordering::SeqCst),
         |both: &Both| {
@@ -424,7 +424,7 @@ fn nonsense_is_found() {
     for spoil in spoil {
         let both = Both::new();
         spoil(&both);
-        assert_eq!(both.take(), Err(Nonsense));
+        assert_eq!(both.take(), Err(CorruptRing));
     }
     let numbers = [
         TX_TAIL_AT,
@@ -440,7 +440,7 @@ fn nonsense_is_found() {
         let both = Both::new();
         both.ring.long(at).store(value, Ordering::SeqCst);
         both.ring.plug();
-        both.broker.must_unplug(5);
+        both.broker.needs_unplug(5);
         assert_eq!(both.take(), Ok(None));
         both.broker.grant(1);
         both.broker.sleep();
@@ -451,8 +451,8 @@ fn nonsense_is_found() {
     for head in [1, RX_BYTES as u64 + 1, u64::MAX] {
         let both = Both::new();
         both.ring.long(RX_HEAD_AT).store(head, Ordering::SeqCst);
-        assert_eq!(both.broker.put(b"x", RX_BYTES), Err(Nonsense));
-        assert_eq!(both.broker.want_room(), Err(Nonsense));
+        assert_eq!(both.broker.put(b"x", RX_BYTES), Err(CorruptRing));
+        assert_eq!(both.broker.want_room(), Err(CorruptRing));
     }
 }
 

@@ -17,7 +17,7 @@ const ANY_V6: IpAddr = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
 
 /// Where a listener's packets arrive.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Gate {
+struct EndpointKey {
     ip: IpAddr,
     udp_port: u16,
     is_raw: bool,
@@ -29,7 +29,7 @@ struct Gate {
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenEndpoint {
     endpoint: Endpoint,
     /// The UDP socket, to change its options; `None` over raw IP.
     socket: Option<UdpSocket>,
@@ -37,7 +37,7 @@ struct Open {
 
 /// What a listener requests.
 #[derive(Clone, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct ListenRequest {
     pub(crate) transport: Transport,
     /// The bound address. IPv4-mapped addresses are converted to IPv4.
     pub(crate) local: SocketAddr,
@@ -46,7 +46,7 @@ pub(crate) struct Wanted {
     pub(crate) device: Option<String>,
 }
 
-impl Wanted {
+impl ListenRequest {
     fn is_for_all(&self) -> bool {
         self.local.ip().is_unspecified()
     }
@@ -56,8 +56,8 @@ impl Wanted {
         address::serves(self.local, self.is_v6_only, is_v4)
     }
 
-    fn gate(&self, ip: IpAddr) -> Gate {
-        Gate {
+    fn key(&self, ip: IpAddr) -> EndpointKey {
+        EndpointKey {
             ip,
             udp_port: match self.transport {
                 Transport::Udp(port) => port,
@@ -70,30 +70,30 @@ impl Wanted {
         }
     }
 
-    /// Whether some of its packets arrive at a gate other than the one for all addresses.
-    fn shares(&self, gate: &Gate) -> bool {
-        let ours = self.gate(gate.ip);
+    /// Whether some of its packets arrive at another endpoint than that for all addresses.
+    fn shares(&self, key: &EndpointKey) -> bool {
+        let ours = self.key(key.ip);
         self.is_for_all()
-            && *gate == ours
-            && !gate.ip.is_unspecified()
-            && self.serves(gate.ip.is_ipv4())
+            && *key == ours
+            && !key.ip.is_unspecified()
+            && self.serves(key.ip.is_ipv4())
     }
 }
 
-/// All open gates.
+/// All open endpoints.
 #[derive(Debug, Default)]
-pub(crate) struct Gates {
-    open: HashMap<Gate, Open>,
+pub(crate) struct Endpoints {
+    open: HashMap<EndpointKey, OpenEndpoint>,
 }
 
-impl Gates {
+impl Endpoints {
     /// The endpoints at which a listener's packets arrive. If a socket for all addresses is open,
     /// it serves each of them; over UDP, it serves both IPv4 and IPv6.
-    pub(crate) fn of(&mut self, wanted: &Wanted) -> Result<Vec<Endpoint>, Errno> {
+    pub(crate) fn of(&mut self, wanted: &ListenRequest) -> Result<Vec<Endpoint>, Errno> {
         if wanted.transport == Transport::Raw {
             return self.raw(wanted);
         }
-        let (own, all) = (wanted.gate(wanted.local.ip()), wanted.gate(ANY_V6));
+        let (own, all) = (wanted.key(wanted.local.ip()), wanted.key(ANY_V6));
         if !wanted.is_for_all() {
             // A packet goes to the socket that is bound to its address, if there is one.
             let there = self.open.get(&own).or_else(|| self.open.get(&all));
@@ -104,7 +104,7 @@ impl Gates {
             Some(open) => open.endpoint.clone(),
             None => self.open_udp(all)?,
         };
-        let beside = self.open.iter().filter(|(gate, _)| wanted.shares(gate));
+        let beside = self.open.iter().filter(|(key, _)| wanted.shares(key));
         let mut endpoints: Vec<Endpoint> = beside.map(|(_, open)| open.endpoint.clone()).collect();
         endpoints.push(every);
         Ok(endpoints)
@@ -112,13 +112,13 @@ impl Gates {
 
     /// Over raw IP, a socket for all addresses of an IP version serves each of them, since every
     /// raw socket gets all packets.
-    fn raw(&mut self, wanted: &Wanted) -> Result<Vec<Endpoint>, Errno> {
+    fn raw(&mut self, wanted: &ListenRequest) -> Result<Vec<Endpoint>, Errno> {
         let mut endpoints = Vec::new();
         for ip in [ANY_V4, ANY_V6] {
             if !wanted.serves(ip.is_ipv4()) {
                 continue;
             }
-            match self.open_raw(wanted.gate(ip)) {
+            match self.open_raw(wanted.key(ip)) {
                 Ok(endpoint) => endpoints.push(endpoint),
                 // The machine has only one IP version.
                 Err(Errno::AFNOSUPPORT | Errno::ADDRNOTAVAIL) if wanted.is_for_all() => {}
@@ -128,15 +128,15 @@ impl Gates {
         if endpoints.is_empty() { Err(Errno::ADDRNOTAVAIL) } else { Ok(endpoints) }
     }
 
-    fn open_raw(&mut self, gate: Gate) -> Result<Endpoint, Errno> {
-        if let Some(open) = self.open.get(&gate) {
+    fn open_raw(&mut self, key: EndpointKey) -> Result<Endpoint, Errno> {
+        if let Some(open) = self.open.get(&key) {
             return Ok(open.endpoint.clone());
         }
         // Programs expect their host to refuse connections to unserved ports, as a kernel with DCCP
         // does.
-        let options = options(&gate).raw_ip(true).answer_for_host(AnswerForHost::WhileOpen);
-        let endpoint = Endpoint::bind_with((gate.ip, 0).into(), &options).map_err(refused)?;
-        self.open.insert(gate, Open { endpoint: endpoint.clone(), socket: None });
+        let options = options(&key).raw_ip(true).answer_for_host(AnswerForHost::WhileOpen);
+        let endpoint = Endpoint::bind_with((key.ip, 0).into(), &options).map_err(refused)?;
+        self.open.insert(key, OpenEndpoint { endpoint: endpoint.clone(), socket: None });
         Ok(endpoint)
     }
 
@@ -145,21 +145,22 @@ impl Gates {
     pub(crate) fn answer_for_host(&mut self, ip: IpAddr) -> Result<(), Errno> {
         let is_ours = UdpSocket::bind((ip, 0)).is_ok();
         let any = if ip.is_ipv4() { ANY_V4 } else { ANY_V6 };
-        let gate = Gate { ip: any, udp_port: 0, is_raw: true, device: None, is_of_one_port: false };
-        if is_ours { self.open_raw(gate).map(drop) } else { Ok(()) }
+        let key =
+            EndpointKey { ip: any, udp_port: 0, is_raw: true, device: None, is_of_one_port: false };
+        if is_ours { self.open_raw(key).map(drop) } else { Ok(()) }
     }
 
-    fn open_udp(&mut self, gate: Gate) -> Result<Endpoint, Errno> {
-        let socket = match self.bind(gate.ip, gate.udp_port) {
+    fn open_udp(&mut self, key: EndpointKey) -> Result<Endpoint, Errno> {
+        let socket = match self.bind(key.ip, key.udp_port) {
             // The machine has no IPv6.
-            Err(Errno::AFNOSUPPORT | Errno::ADDRNOTAVAIL) if gate.ip == ANY_V6 => {
-                self.bind(ANY_V4, gate.udp_port)?
+            Err(Errno::AFNOSUPPORT | Errno::ADDRNOTAVAIL) if key.ip == ANY_V6 => {
+                self.bind(ANY_V4, key.udp_port)?
             }
             other => other?,
         };
         let kept = socket.try_clone().map_err(|e| of_io(&e))?;
-        let endpoint = Endpoint::from_socket(socket, &options(&gate)).map_err(refused)?;
-        self.open.insert(gate, Open { endpoint: endpoint.clone(), socket: Some(kept) });
+        let endpoint = Endpoint::from_socket(socket, &options(&key)).map_err(refused)?;
+        self.open.insert(key, OpenEndpoint { endpoint: endpoint.clone(), socket: Some(kept) });
         Ok(endpoint)
     }
 
@@ -171,7 +172,7 @@ impl Gates {
         if ip.is_ipv6() {
             sockopt::set_ipv6_v6only(&socket, !ip.is_unspecified())?;
         }
-        let beside = self.open.iter().filter(|(gate, _)| !gate.is_raw && gate.udp_port == udp_port);
+        let beside = self.open.iter().filter(|(key, _)| !key.is_raw && key.udp_port == udp_port);
         let beside: Vec<&UdpSocket> = beside.filter_map(|(_, open)| open.socket.as_ref()).collect();
         let share = |is_shared: bool| -> Result<(), Errno> {
             let all = beside.iter().map(|other| sockopt::set_socket_reuseport(other, is_shared));
@@ -189,15 +190,15 @@ impl Gates {
     }
 
     /// The endpoints that belong to one DCCP port.
-    fn of_one_port(&self) -> Vec<(Gate, Endpoint)> {
-        let open = self.open.iter().filter(|(gate, _)| gate.is_of_one_port);
-        open.map(|(gate, open)| (gate.clone(), open.endpoint.clone())).collect()
+    fn of_one_port(&self) -> Vec<(EndpointKey, Endpoint)> {
+        let open = self.open.iter().filter(|(key, _)| key.is_of_one_port);
+        open.map(|(key, open)| (key.clone(), open.endpoint.clone())).collect()
     }
 }
 
-fn options(gate: &Gate) -> EndpointOptions {
+fn options(key: &EndpointKey) -> EndpointOptions {
     let options = EndpointOptions::new();
-    match &gate.device {
+    match &key.device {
         Some(device) => options.device(device),
         None => options,
     }
@@ -213,16 +214,16 @@ fn of_io(e: &std::io::Error) -> Errno {
 
 /// Closes UDP ports that no listener and no connection uses. `is_used` tells whether a listener
 /// uses an address.
-pub(crate) async fn shut_idle(
-    gates: &std::sync::Mutex<Gates>,
+pub(crate) async fn close_idle(
+    endpoints: &std::sync::Mutex<Endpoints>,
     is_used: impl Fn(SocketAddr) -> bool,
 ) {
-    let of_one_port = gates.lock().expect("never poisoned").of_one_port();
-    for (gate, endpoint) in of_one_port {
+    let of_one_port = endpoints.lock().expect("never poisoned").of_one_port();
+    for (key, endpoint) in of_one_port {
         let is_idle = timeout(Duration::ZERO, endpoint.wait_idle()).await.is_ok();
         // Nothing runs between this check and the removal: the broker has one thread.
         if is_idle && !is_used(endpoint.local_addr()) {
-            gates.lock().expect("never poisoned").open.remove(&gate);
+            endpoints.lock().expect("never poisoned").open.remove(&key);
         }
     }
 }
@@ -231,13 +232,13 @@ pub(crate) async fn shut_idle(
 mod tests {
     use super::*;
 
-    fn wanted(local: &str, is_v6_only: bool) -> Wanted {
+    fn wanted(local: &str, is_v6_only: bool) -> ListenRequest {
         let (transport, local) = (Transport::Udp(0), local.parse().unwrap());
-        Wanted { transport, local, is_v6_only, device: None }
+        ListenRequest { transport, local, is_v6_only, device: None }
     }
 
     #[test]
-    fn all_addresses_are_of_one_version_or_both() {
+    fn wildcard_addresses_cover_one_ip_version_or_both() {
         let versions = |local, only| [true, false].map(|v4| wanted(local, only).serves(v4));
         assert_eq!(versions("0.0.0.0:1", false), [true, false]);
         assert_eq!(versions("[::]:1", false), [true, true]);
@@ -246,23 +247,25 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_listener_for_all_addresses_is_at_those_that_have_a_socket_already() {
-        let mut gates = Gates::default();
+    async fn wildcard_listener_reuses_existing_sockets() {
+        let mut endpoints = Endpoints::default();
         let free = UdpSocket::bind("[::]:0").unwrap().local_addr().unwrap().port();
-        let at = |local: &str, is_v6_only| Wanted {
+        let at = |local: &str, is_v6_only| ListenRequest {
             transport: Transport::Udp(free),
             ..wanted(local, is_v6_only)
         };
-        let count = |gates: &mut Gates, wanted: Wanted| gates.of(&wanted).map(|all| all.len());
-        assert_eq!(count(&mut gates, at("127.0.0.1:1", false)), Ok(1));
-        assert_eq!(count(&mut gates, at("127.0.0.2:1", false)), Ok(1));
-        assert_eq!(count(&mut gates, at("[::1]:1", false)), Ok(1));
-        assert_eq!(count(&mut gates, at("0.0.0.0:2", false)), Ok(3));
-        assert_eq!(count(&mut gates, at("[::]:3", true)), Ok(2));
-        assert_eq!(count(&mut gates, at("[::]:4", false)), Ok(4));
+        let count = |endpoints: &mut Endpoints, wanted: ListenRequest| {
+            endpoints.of(&wanted).map(|all| all.len())
+        };
+        assert_eq!(count(&mut endpoints, at("127.0.0.1:1", false)), Ok(1));
+        assert_eq!(count(&mut endpoints, at("127.0.0.2:1", false)), Ok(1));
+        assert_eq!(count(&mut endpoints, at("[::1]:1", false)), Ok(1));
+        assert_eq!(count(&mut endpoints, at("0.0.0.0:2", false)), Ok(3));
+        assert_eq!(count(&mut endpoints, at("[::]:3", true)), Ok(2));
+        assert_eq!(count(&mut endpoints, at("[::]:4", false)), Ok(4));
         // From here on, each address has its own socket.
-        assert_eq!(count(&mut gates, at("127.0.0.3:1", false)), Ok(1));
-        assert_eq!(gates.open.len(), 4);
+        assert_eq!(count(&mut endpoints, at("127.0.0.3:1", false)), Ok(1));
+        assert_eq!(endpoints.open.len(), 4);
         let other = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None);
         let (other, at) = (other.unwrap(), SocketAddr::from(([127, 0, 0, 4], free)));
         sockopt::set_socket_reuseport(&other, true).unwrap();
