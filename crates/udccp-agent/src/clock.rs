@@ -25,7 +25,7 @@ impl Clock {
     }
 
     /// The time left until time zero, or zero after it.
-    pub(crate) fn before_zero(self) -> udccp_base::Duration {
+    pub(crate) fn time_to_start(self) -> udccp_base::Duration {
         udccp_base::Duration::from_nanos(self.t0_ns.saturating_sub(monotonic_ns()))
     }
 }

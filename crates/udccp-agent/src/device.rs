@@ -51,15 +51,15 @@ const UDP_DROPS: [&str; 4] = ["RcvbufErrors", "MemErrors", "Udp6RcvbufErrors", "
 pub(crate) fn buffer_drops() -> u64 {
     let read =
         |name: &str| fs::read_to_string(format!("/proc/self/net/{name}")).unwrap_or_default();
-    let pairs = named_pairs(&read("netstat"), "TcpExt:", &TCP_DROPS)
-        + named_pairs(&read("snmp"), "Udp:", &UDP_DROPS);
-    let sockets = ["raw", "raw6"].map(|name| last_column(&read(name)));
-    pairs + named_lines(&read("snmp6"), &UDP_DROPS) + sockets.iter().sum::<u64>()
+    let pairs = sum_named_counters(&read("netstat"), "TcpExt:", &TCP_DROPS)
+        + sum_named_counters(&read("snmp"), "Udp:", &UDP_DROPS);
+    let sockets = ["raw", "raw6"].map(|name| sum_last_column(&read(name)));
+    pairs + sum_named_lines(&read("snmp6"), &UDP_DROPS) + sockets.iter().sum::<u64>()
 }
 
 /// Sums the wanted counters of a file whose lines come in pairs: a line of names and a line of
 /// values.
-fn named_pairs(text: &str, prefix: &str, wanted: &[&str]) -> u64 {
+fn sum_named_counters(text: &str, prefix: &str, wanted: &[&str]) -> u64 {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix(prefix));
     let (names, values) = (lines.next().unwrap_or(""), lines.next().unwrap_or(""));
     let pairs = names.split_whitespace().zip(values.split_whitespace());
@@ -68,7 +68,7 @@ fn named_pairs(text: &str, prefix: &str, wanted: &[&str]) -> u64 {
 }
 
 /// Sums the wanted counters of a file with one name and one value per line.
-fn named_lines(text: &str, wanted: &[&str]) -> u64 {
+fn sum_named_lines(text: &str, wanted: &[&str]) -> u64 {
     let value = |line: &str| {
         let (name, value) = line.split_once(char::is_whitespace)?;
         wanted.contains(&name).then(|| value.trim().parse::<u64>().ok())?
@@ -77,7 +77,7 @@ fn named_lines(text: &str, wanted: &[&str]) -> u64 {
 }
 
 /// Sums the last column of a table of sockets, which is the number of drops.
-fn last_column(text: &str) -> u64 {
+fn sum_last_column(text: &str) -> u64 {
     let last = |line: &str| line.split_whitespace().last()?.parse::<u64>().ok();
     text.lines().skip(1).filter_map(last).sum()
 }
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_those_of_ip_packets() {
+    fn device_byte_counts_exclude_link_headers() {
         let device = Device { name: "v0".to_owned(), header: ETHERNET };
         let text = "Inter-| Receive | Transmit\n face |bytes\n\
                     lo: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n\
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn timeouts_and_recoveries_are_found_by_their_names() {
+    fn tcp_timeouts_and_recoveries_are_read_by_counter_name() {
         let text = "TcpExt: A TCPTimeouts TCPSackRecovery TCPMemoryPressures TCPRenoRecovery\n\
                     TcpExt: 1 2 3 5 4\n";
         let found = TcpCounters { timeouts: 2, recoveries: 7, memory_pressures: 5 };
@@ -191,16 +191,16 @@ mod tests {
     }
 
     #[test]
-    fn drops_for_want_of_room_are_found_by_their_names() {
+    fn buffer_drops_are_read_by_counter_name() {
         let netstat = "TcpExt: PruneCalled RcvPruned OfoPruned TCPOFODrop\nTcpExt: 9 1 2 4\n\
                        IpExt: RcvPruned\nIpExt: 7\n";
-        assert_eq!(named_pairs(netstat, "TcpExt:", &TCP_DROPS), 7);
+        assert_eq!(sum_named_counters(netstat, "TcpExt:", &TCP_DROPS), 7);
         let snmp = "Udp: InDatagrams RcvbufErrors SndbufErrors MemErrors\nUdp: 100 8 50 16\n";
-        assert_eq!(named_pairs(snmp, "Udp:", &UDP_DROPS), 24);
-        assert_eq!(named_lines("Udp6InErrors 3\nUdp6RcvbufErrors \t32\n", &UDP_DROPS), 32);
+        assert_eq!(sum_named_counters(snmp, "Udp:", &UDP_DROPS), 24);
+        assert_eq!(sum_named_lines("Udp6InErrors 3\nUdp6RcvbufErrors \t32\n", &UDP_DROPS), 32);
         let raw = "  sl  local_address drops\n  33: 00000000:0021 64\n";
-        assert_eq!(last_column(raw), 64);
-        assert_eq!((named_pairs("", "Udp:", &UDP_DROPS), last_column("")), (0, 0));
+        assert_eq!(sum_last_column(raw), 64);
+        assert_eq!((sum_named_counters("", "Udp:", &UDP_DROPS), sum_last_column("")), (0, 0));
     }
 
     #[test]

@@ -102,7 +102,7 @@ impl AgentProcess {
     /// # Errors
     /// [`HostError::Spawn`].
     pub fn spawn(mut command: Command, spec: &AgentSpec) -> Result<Self, HostError> {
-        let of = name(spec.role, &spec.flow);
+        let of = describe_process(spec.role, &spec.flow);
         let failed = |source| HostError::Spawn { of: of.clone(), source };
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().map_err(failed)?;
@@ -110,7 +110,7 @@ impl AgentProcess {
         let (tell, lines) = channel();
         let listen = move || {
             if let Some(output) = output {
-                pass_on(BufReader::new(output), &tell);
+                forward_lines(BufReader::new(output), &tell);
             }
         };
         let thread = std::thread::Builder::new().name("agent".to_owned());
@@ -120,7 +120,7 @@ impl AgentProcess {
             return Err(failed(source));
         }
         let mut host = Self { of, child, input, lines };
-        host.say(&serde_json::to_string(spec).unwrap_or_default());
+        host.write_line(&serde_json::to_string(spec).unwrap_or_default());
         Ok(host)
     }
 
@@ -135,15 +135,15 @@ impl AgentProcess {
     /// The agent's error, or that nothing came within `time`.
     pub fn wait_ready(&mut self, time: Duration) -> Result<(), HostError> {
         const WHAT: &str = "said that it is ready";
-        match self.next(time, WHAT)? {
+        match self.next_event(time, WHAT)? {
             AgentEvent::Ready => Ok(()),
-            other => Err(self.odd(&other, WHAT)),
+            other => Err(self.unexpected(&other, WHAT)),
         }
     }
 
     /// Sends the scenario's time zero, on the clock of [`crate::monotonic_ns`].
     pub fn go(&mut self, t0_ns: u64) {
-        self.say(&serde_json::to_string(&Order::Go { t0_ns }).unwrap_or_default());
+        self.write_line(&serde_json::to_string(&Order::Go { t0_ns }).unwrap_or_default());
     }
 
     /// Waits at most `time` for the agent's report, and then for the process to end.
@@ -152,13 +152,13 @@ impl AgentProcess {
     /// The agent's error, or that nothing came within `time`.
     pub fn report(&mut self, time: Duration) -> Result<AgentReport, HostError> {
         const WHAT: &str = "reported";
-        match self.next(time, WHAT)? {
+        match self.next_event(time, WHAT)? {
             AgentEvent::Report(report) => {
                 self.input = None;
                 let _ = self.child.wait();
                 Ok(*report)
             }
-            other => Err(self.odd(&other, WHAT)),
+            other => Err(self.unexpected(&other, WHAT)),
         }
     }
 
@@ -175,13 +175,13 @@ impl AgentProcess {
     }
 
     /// Write errors are ignored: a dead agent is noticed where its answer is awaited.
-    fn say(&mut self, line: &str) {
+    fn write_line(&mut self, line: &str) {
         if let Some(input) = &mut self.input {
             let _ = writeln!(input, "{line}").and_then(|()| input.flush());
         }
     }
 
-    fn next(&mut self, time: Duration, what: &'static str) -> Result<AgentEvent, HostError> {
+    fn next_event(&mut self, time: Duration, what: &'static str) -> Result<AgentEvent, HostError> {
         let of = self.of.clone();
         let line = match self.lines.recv_timeout(time) {
             Ok(line) => line,
@@ -204,7 +204,7 @@ impl AgentProcess {
         }
     }
 
-    fn odd(&self, event: &AgentEvent, what: &'static str) -> HostError {
+    fn unexpected(&self, event: &AgentEvent, what: &'static str) -> HostError {
         let line = serde_json::to_string(event).unwrap_or_default();
         HostError::Odd { of: self.of.clone(), what, line }
     }
@@ -216,12 +216,12 @@ impl Drop for AgentProcess {
     }
 }
 
-fn name(role: Role, flow: &str) -> String {
+fn describe_process(role: Role, flow: &str) -> String {
     format!("{} of flow \"{flow}\"", role.word())
 }
 
 /// Forwards lines until the output ends or the receiver is dropped.
-fn pass_on(output: impl BufRead, tell: &Sender<String>) {
+fn forward_lines(output: impl BufRead, tell: &Sender<String>) {
     for line in output.lines() {
         let Ok(line) = line else { return };
         if tell.send(line).is_err() {

@@ -51,8 +51,8 @@ pub fn from_ends(
         name: flow.name.clone(),
         start,
         stop: flow.stop,
-        forward: way(sender, receiver),
-        reverse: way(receiver, sender),
+        forward: path_counts(sender, receiver),
+        reverse: path_counts(receiver, sender),
         measured: window(measure, sender, receiver),
         measured_reverse: window(measure, receiver, sender),
         goodput_bytes: 0,
@@ -77,7 +77,7 @@ pub fn from_ends(
 }
 
 /// Counts of the whole run in one direction.
-fn way(from: &AgentReport, to: &AgentReport) -> PathCounts {
+fn path_counts(from: &AgentReport, to: &AgentReport) -> PathCounts {
     let sum =
         |report: &AgentReport, of: fn(&AgentSample) -> u64| report.samples.iter().map(of).sum();
     let sent: u64 = sum(from, |s| s.sent_packets);

@@ -59,7 +59,7 @@ pub fn has_dccp() -> bool {
 }
 
 /// The TCP options of a scenario's flow that a kernel socket cannot honour, each as a sentence.
-pub fn tcp_gaps(flow: &Flow) -> Vec<String> {
+pub fn unsupported_tcp_options(flow: &Flow) -> Vec<String> {
     let TcpOptions {
         profile,
         delayed_ack,

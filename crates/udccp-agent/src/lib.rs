@@ -41,7 +41,9 @@ pub use clock::monotonic_ns;
 pub use error::AgentError;
 pub use host::{AgentProcess, HostError};
 pub use join::{both_ends, from_ends};
-pub use kernel::{available_congestion, check_congestion, has_dccp, kernel_congestion, tcp_gaps};
+pub use kernel::{
+    available_congestion, check_congestion, has_dccp, kernel_congestion, unsupported_tcp_options,
+};
 pub use report::{
     AgentEvent, AgentReport, AgentSample, ConnectionReport, OfferedReport, Order, TimesReport,
 };

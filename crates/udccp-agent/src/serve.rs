@@ -26,7 +26,7 @@ pub fn serve(
             message: error.to_string(),
             hint: error.hint(),
         };
-        say(&mut output, &event)?;
+        write_event(&mut output, &event)?;
     }
     result
 }
@@ -43,11 +43,11 @@ fn play(
     }
     let spec = AgentSpec::parse(&line)?;
     let play = Play::prepare(spec)?;
-    say(output, &AgentEvent::Ready)?;
+    write_event(output, &AgentEvent::Ready)?;
     let orders = listen(input, orphaned)?;
     let Order::Go { t0_ns } = orders.recv().map_err(|_| AgentError::Orphaned)??;
     let report = play.run(Clock { t0_ns })?;
-    say(output, &AgentEvent::Report(Box::new(report)))
+    write_event(output, &AgentEvent::Report(Box::new(report)))
 }
 
 /// Reads the one order in a separate thread, which then waits for the end of the input.
@@ -76,7 +76,7 @@ fn listen(
     Ok(orders)
 }
 
-fn say(output: &mut impl Write, event: &AgentEvent) -> Result<(), AgentError> {
+fn write_event(output: &mut impl Write, event: &AgentEvent) -> Result<(), AgentError> {
     let failed = |source| AgentError::Io { what: "cannot write to standard output", source };
     let line = serde_json::to_string(event).map_err(|e| failed(e.into()))?;
     writeln!(output, "{line}").and_then(|()| output.flush()).map_err(failed)

@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_socket_counts_what_it_has_no_room_for() {
+    fn socket_counts_datagrams_dropped_by_a_full_buffer() {
         let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
         SockRef::from(&receiver).set_recv_buffer_size(4096).unwrap();
         let sender = UdpSocket::bind("127.0.0.1:0").unwrap();

@@ -35,7 +35,7 @@ impl Agent {
         agent
     }
 
-    fn says(&mut self) -> AgentEvent {
+    fn read_event(&mut self) -> AgentEvent {
         let mut line = String::new();
         self.said.read_line(&mut line).unwrap();
         serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line}"))
@@ -50,13 +50,13 @@ impl Agent {
 fn play(protocol: AgentProtocol, traffic: Traffic) -> [AgentReport; 2] {
     let specs = specs(protocol, traffic);
     let [mut sender, mut receiver] = specs.each_ref().map(Agent::start);
-    assert_eq!(receiver.says(), AgentEvent::Ready);
-    assert_eq!(sender.says(), AgentEvent::Ready);
+    assert_eq!(receiver.read_event(), AgentEvent::Ready);
+    assert_eq!(sender.read_event(), AgentEvent::Ready);
     let t0_ns = monotonic_ns() + SECOND / 20;
     for agent in [&mut receiver, &mut sender] {
         agent.go(t0_ns);
     }
-    [sender, receiver].map(|mut agent| match agent.says() {
+    [sender, receiver].map(|mut agent| match agent.read_event() {
         AgentEvent::Report(report) => *report,
         other => panic!("{other:?}"),
     })
@@ -172,7 +172,7 @@ fn assert_delivered([sender, receiver]: &[AgentReport; 2]) {
 }
 
 #[test]
-fn bulk_over_kernel_tcp_arrives_and_says_its_window() {
+fn bulk_over_kernel_tcp_arrives_and_reports_its_window() {
     let reports = play(tcp(), Traffic::Bulk);
     assert_delivered(&reports);
     let [sender, receiver] = reports;
@@ -192,7 +192,7 @@ fn udp_at_a_constant_rate_keeps_it() {
 }
 
 #[test]
-fn our_dccp_carries_bulk_and_says_its_window() {
+fn our_dccp_carries_bulk_and_reports_its_window() {
     let reports = play(ours("dccp/ccid2"), Traffic::Bulk);
     let [sender, receiver] = &reports;
     assert!(sender.samples[2].cwnd_packets.is_some(), "{:?}", sender.samples[2]);
@@ -211,7 +211,7 @@ fn our_dccp_carries_bulk_over_raw_ip_where_that_is_allowed() {
     let transport = DccpTransport::Raw;
     let stack = DccpStack::Ours { transport, protocol, options, offload };
     let [_, receiver] = specs(AgentProtocol::Dccp { stack: stack.clone() }, Traffic::Bulk);
-    if let AgentEvent::Error { message, .. } = Agent::start(&receiver).says() {
+    if let AgentEvent::Error { message, .. } = Agent::start(&receiver).read_event() {
         eprintln!("skipped: {message}");
         return;
     }
@@ -220,14 +220,14 @@ fn our_dccp_carries_bulk_over_raw_ip_where_that_is_allowed() {
 }
 
 #[test]
-fn our_dccp_by_ccid_3_says_its_rate() {
+fn our_dccp_with_ccid_3_reports_its_rate() {
     let [sender, receiver] = play(ours("dccp/ccid3"), constant_rate());
     assert!(sender.samples[2].x_bytes_per_sec.is_some_and(|x| x > 0.0));
     assert!(receiver.app_bytes_in > 100_000, "{}", receiver.app_bytes_in);
 }
 
 #[test]
-fn messages_of_live_media_are_followed_over_every_protocol() {
+fn live_media_messages_are_tracked_over_every_protocol() {
     for protocol in [tcp(), AgentProtocol::Udp, ours("dccp/ccid2")] {
         for (traffic, begun) in [(voice(), 45), (video(), 23)] {
             let name = format!("{protocol:?} {traffic:?}");
@@ -255,7 +255,7 @@ fn requests_are_answered_over_kernel_tcp_and_our_dccp() {
 }
 
 #[test]
-fn transfers_are_known_again_at_the_other_end() {
+fn transfers_are_matched_at_the_receiver() {
     let size = DataSize::from_bytes(300_000);
     let every = Duration::from_millis(100);
     let some = RandomVariable::Constant { value: DataSize::from_bytes(20_000) };
@@ -278,7 +278,7 @@ fn transfers_are_known_again_at_the_other_end() {
 }
 
 #[test]
-fn the_dccp_of_a_kernel_that_has_it_carries_bulk() {
+fn kernel_dccp_carries_bulk_where_available() {
     if !has_dccp() {
         eprintln!("skipped: this kernel has no DCCP sockets");
         return;
@@ -291,11 +291,11 @@ fn the_dccp_of_a_kernel_that_has_it_carries_bulk() {
 }
 
 #[test]
-fn what_the_kernel_lacks_is_said_before_anything_starts() {
+fn missing_kernel_features_are_reported_before_start() {
     let congestion = "nonesuch".to_owned();
     let protocol = AgentProtocol::Tcp { congestion, send_buffer: None, receive_buffer: None };
     let [sender, _] = specs(protocol, Traffic::Bulk);
-    match Agent::start(&sender).says() {
+    match Agent::start(&sender).read_event() {
         AgentEvent::Error { kind, message, hint } => {
             assert!(["no-congestion-control", "congestion-control-denied"].contains(&&*kind));
             assert!(message.contains("nonesuch"), "{message}");
@@ -306,18 +306,18 @@ fn what_the_kernel_lacks_is_said_before_anything_starts() {
     if !has_dccp() {
         let stack = DccpStack::Linux { ccid: 2, tx_queue: None, service: 1 };
         let [sender, _] = specs(AgentProtocol::Dccp { stack }, Traffic::Bulk);
-        let said = Agent::start(&sender).says();
+        let said = Agent::start(&sender).read_event();
         assert!(matches!(&said, AgentEvent::Error { kind, .. } if kind == "no-dccp"), "{said:?}");
     }
 }
 
 #[test]
-fn a_port_in_use_is_said() {
+fn port_in_use_is_reported() {
     for protocol in [tcp(), AgentProtocol::Udp, ours("dccp/ccid2")] {
         let [_, receiver] = specs(protocol, constant_rate());
         let address = SocketAddr::new(receiver.local, receiver.port);
         let _holders = (TcpListener::bind(address).unwrap(), UdpSocket::bind(address).unwrap());
-        match Agent::start(&receiver).says() {
+        match Agent::start(&receiver).read_event() {
             AgentEvent::Error { message, .. } => assert!(message.contains("in use"), "{message}"),
             other => panic!("{other:?}"),
         }
@@ -325,7 +325,7 @@ fn a_port_in_use_is_said() {
 }
 
 #[test]
-fn orders_that_make_no_sense_are_refused() {
+fn invalid_orders_are_rejected() {
     let ((input, mut orders), (said, output)) = (pipe().unwrap(), pipe().unwrap());
     writeln!(orders, "{{\"schema\": 1, \"flew\": \"first\"}}").unwrap();
     let error = serve(BufReader::new(input), output, || {}).unwrap_err();
@@ -336,7 +336,7 @@ fn orders_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn an_agent_whose_orchestrator_dies_is_told() {
+fn agent_is_notified_when_its_orchestrator_dies() {
     let [sender, _] = specs(tcp(), Traffic::Bulk);
     let ((input, mut orders), (said, output)) = (pipe().unwrap(), pipe().unwrap());
     writeln!(orders, "{}", serde_json::to_string(&sender).unwrap()).unwrap();

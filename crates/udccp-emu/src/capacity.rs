@@ -25,7 +25,7 @@ const PORT: u16 = 9;
 ///
 /// # Errors
 /// Packets do not arrive.
-pub(crate) fn able(
+pub(crate) fn forwarding_rate(
     namespaces: &[HostNamespace; 2],
     at: PairAddresses,
     packet: DataSize,
@@ -72,7 +72,7 @@ fn pass_on(from: &Arc<Tun>, to: &Arc<Tun>, buffer: &mut [u8]) -> io::Result<u64>
 /// The most packets per second that a scenario moves: for every link between routers and each
 /// direction, what the link or its flows can carry, plus one acknowledgement for every second
 /// packet.
-pub(crate) fn wanted(scenario: &Scenario) -> u64 {
+pub(crate) fn required_packet_rate(scenario: &Scenario) -> u64 {
     let last = scenario.topology.routers() as u64;
     let mut packets = 0;
     for (hop, (forward, reverse)) in scenario.topology.hops().enumerate() {
@@ -94,7 +94,7 @@ pub(crate) fn wanted(scenario: &Scenario) -> u64 {
 /// Packets a second over one link.
 fn over<'a>(link: &Link, flows: impl Iterator<Item = &'a Flow>) -> u64 {
     let (mut room, mut packets) = (link.rate.bits_per_sec(), 0);
-    let mut offers: Vec<(u64, u64)> = flows.map(offer).collect();
+    let mut offers: Vec<(u64, u64)> = flows.map(max_offered_rate).collect();
     // Small packets first, which gives the upper bound of the number of packets.
     offers.sort_unstable_by_key(|(_, bits)| *bits);
     for (rate, bits) in offers {
@@ -106,7 +106,7 @@ fn over<'a>(link: &Link, flows: impl Iterator<Item = &'a Flow>) -> u64 {
 }
 
 /// The most bits per second that a flow offers, and the bits of a packet.
-fn offer(flow: &Flow) -> (u64, u64) {
+fn max_offered_rate(flow: &Flow) -> (u64, u64) {
     // IP, UDP and DCCP headers.
     let framed = |size: DataSize| (size.bytes() + 52) * 8;
     let messages = |rate: DataRate, size: DataSize| {

@@ -250,12 +250,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_machine_moves_is_told_to_two_digits() {
+    fn machine_capacity_is_reported_to_two_digits() {
         assert_eq!([0, 7, 42, 105_272, 99_858].map(rounded), [0, 7, 42, 100_000, 99_000]);
     }
 
     #[test]
-    fn what_a_kernel_lacks_is_told_with_its_modules() {
+    fn missing_kernel_features_are_reported_with_their_modules() {
         let lacks = vec![("netem", "delay"), ("ifb", "reordering")];
         let error = EmuError::KernelLacks { release: "6.18".to_owned(), lacks };
         let text = error.to_string();

@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     #[expect(clippy::disallowed_methods, reason = "the host sends while the device is read")]
-    fn a_packet_enters_the_network_after_it_was_sent() {
+    fn packets_enter_the_network_after_their_send_time() {
         const PACKETS: usize = 20_000;
         let clock = Clock::in_future(Duration::ZERO);
         let (host, device) = UnixDatagram::pair().unwrap();

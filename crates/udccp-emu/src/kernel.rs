@@ -61,8 +61,8 @@ fn in_a_thread<T: Send>(job: impl FnOnce() -> Result<T, EmuError> + Send) -> Res
 }
 
 fn play(built: &Built, options: &EmuOptions<'_>) -> Result<(Observations, Vec<u8>), EmuError> {
-    udccp_testbed::leave()?;
-    let lacks = udccp_testbed::lacks(&built.plan)?;
+    udccp_testbed::enter_empty_namespace()?;
+    let lacks = udccp_testbed::missing_features(&built.plan)?;
     if !lacks.is_empty() {
         return Err(EmuError::KernelLacks { release: release(), lacks });
     }
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn programs_without_rest_are_no_measurement() {
+    fn runs_with_saturated_programs_are_invalid() {
         assert_eq!(too_busy(&[3.0, 79.0], 2), None);
         assert!(too_busy(&[3.0, 97.0], 2).unwrap().contains("used 97 % of a processor"));
         assert!(too_busy(&[70.0; 3], 2).unwrap().contains("used 105 % of a processor"));

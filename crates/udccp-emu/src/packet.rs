@@ -112,7 +112,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_packet_comes_out_as_it_went_in() {
+    fn packets_pass_the_emulator_unchanged() {
         let bytes = packet(17, &[0, 1, 0, 2, 0, 12, 0, 0, 1, 2, 3, 4]);
         let d = datagram(bytes.clone().into(), None).unwrap();
         assert_eq!((d.src.ip(), d.ecn), ([10, 1, 0, 1].into(), Ecn::Ect0));
@@ -127,7 +127,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_no_whole_ip_packet_is_refused() {
+    fn incomplete_ip_packets_are_rejected() {
         let refuses = |good: &[u8], at: usize, value: u8| {
             assert!(datagram(good.to_vec().into(), None).is_some());
             let mut bytes = good.to_vec();

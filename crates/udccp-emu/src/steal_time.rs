@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_host_keeps_is_a_share_of_all_time() {
+    fn steal_time_is_a_share_of_total_time() {
         let before = Processors::read("cpu  100 0 50 1000 0 0 0 10 5 0\ncpu0 1 1 1 1\n");
         assert_eq!(before, Processors { steal_time: 10, all: 1_160 });
         let after = Processors::read("cpu  130 0 60 1040 0 0 0 30 5 0\n");

@@ -87,10 +87,11 @@ impl Testnet {
         else {
             return Ok(());
         };
-        let able = capacity::able(namespaces, PairAddresses::of(0, self.ip), flow.packet);
+        let able =
+            capacity::forwarding_rate(namespaces, PairAddresses::of(0, self.ip), flow.packet);
         let able =
             able.map_err(|error| EmuError::System { what: "cannot try the devices", error })?;
-        let wanted = capacity::wanted(&self.scenario);
+        let wanted = capacity::required_packet_rate(&self.scenario);
         if wanted > able { Err(EmuError::TooFast { wanted, able }) } else { Ok(()) }
     }
 

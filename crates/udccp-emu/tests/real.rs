@@ -157,7 +157,7 @@ fn datagrams_take_the_time_of_the_path_both_ways() {
 }
 
 #[test]
-fn a_run_ends_when_it_is_told_to() {
+fn run_ends_when_stopped() {
     let scenario = scenario(|_| {});
     let Some(testnet) = testnet(&scenario) else { return };
     let clock = Clock::in_future(Duration::ZERO);
@@ -196,7 +196,7 @@ fn hosts_have_one_interface_and_their_addresses_cannot_clash() {
 }
 
 #[test]
-fn what_cannot_be_emulated_is_said_before_anything_starts() {
+fn unsupported_scenarios_are_reported_before_start() {
     let many = scenario(|s| s.flows = s.flows.iter().cloned().cycle().take(200).collect());
     let error = Testnet::new(&many).unwrap_err();
     assert_eq!(error.to_string(), "the scenario has 400 hosts; the emulator has room for 256");

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_that_fails_with_one_seed_is_not_as_it_should_be() {
+    fn cell_fails_if_it_fails_with_any_seed() {
         let entries = matrix();
         let mut all: Vec<Verdict> =
             entries[..2].iter().flat_map(|c| (1..=5).map(|n| verdict(*c, n, &[]))).collect();

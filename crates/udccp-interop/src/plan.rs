@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn each_cell_has_seeds_of_its_own_whatever_runs_beside_it() {
+    fn seeds_of_a_cell_do_not_depend_on_other_cells() {
         let trials = |entries: &[MatrixEntry]| -> Vec<Trial> {
             let of = |&entry: &MatrixEntry| (1..=SEEDS).map(move |number| Trial { entry, number });
             entries.iter().flat_map(of).collect()

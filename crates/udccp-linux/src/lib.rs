@@ -29,5 +29,5 @@ pub use boot::{Errand, boot, stop_all, sweep};
 pub use error::LinuxError;
 pub use guest::{in_guest, init};
 pub use kernel::{Kernel, Setup, build_time, cache_folder, missing_tools, tool};
-pub use run::{GuestRun, Linux, check_kernel, fits};
+pub use run::{GuestRun, Linux, check_kernel, check_supported};
 pub use udccp_testbed::{DccpStack, Error as TestbedError};

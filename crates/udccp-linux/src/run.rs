@@ -61,7 +61,7 @@ impl Linux {
     /// A tool is missing, the scenario needs something that Linux lacks, or the guest fails or
     /// hangs.
     pub fn run(&self, name: &str, scenario: &Scenario, seed: u64) -> Result<GuestRun, LinuxError> {
-        let built = built(scenario, seed, self.dccp)?;
+        let built = build_plan(scenario, seed, self.dccp)?;
         need_tools()?;
         let seconds = scenario.time.duration.as_nanos() / 1_000_000_000 + 1;
         let guest = Guest {
@@ -112,11 +112,11 @@ impl Linux {
 ///
 /// # Errors
 /// Everything that is missing.
-pub fn fits(scenario: &Scenario, seed: u64, dccp: DccpStack) -> Result<(), LinuxError> {
-    built(scenario, seed, dccp).map(drop)
+pub fn check_supported(scenario: &Scenario, seed: u64, dccp: DccpStack) -> Result<(), LinuxError> {
+    build_plan(scenario, seed, dccp).map(drop)
 }
 
-fn built(scenario: &Scenario, seed: u64, dccp: DccpStack) -> Result<Built, LinuxError> {
+fn build_plan(scenario: &Scenario, seed: u64, dccp: DccpStack) -> Result<Built, LinuxError> {
     let options = PlanOptions { dccp, real_time: false };
     udccp_testbed::plan(scenario, seed, options).map_err(LinuxError::Scenario)
 }

@@ -24,7 +24,7 @@ const QUOTED_AT: usize = ICMP_BYTES + Ipv4Header::LEN;
 
 /// The packet that a message quotes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Quoted {
+pub(crate) struct QuotedPacket {
     pub(crate) ports: Ports,
     pub(crate) src: SocketAddr,
     pub(crate) dst: SocketAddr,
@@ -55,7 +55,7 @@ pub(crate) fn port_unreachable(from: IpAddr, datagram: &Datagram) -> Option<Data
 }
 
 /// The packet that a Destination Unreachable message quotes; `None` for other messages.
-pub(crate) fn quoted(message: &Datagram) -> Option<Quoted> {
+pub(crate) fn quoted(message: &Datagram) -> Option<QuotedPacket> {
     let bytes = &message.header[..];
     let ip = bytes.get(ICMP_BYTES..QUOTED_AT)?;
     let transport = bytes.get(QUOTED_AT..QUOTED_AT + 8)?;
@@ -72,7 +72,7 @@ pub(crate) fn quoted(message: &Datagram) -> Option<Quoted> {
         SocketAddr::new(ip.into(), u16::from_be_bytes([port[0], port[1]]))
     };
     let (src, dst) = (end(&ip[12..16], &transport[..2]), end(&ip[16..20], &transport[2..4]));
-    Some(Quoted { ports, src, dst })
+    Some(QuotedPacket { ports, src, dst })
 }
 
 /// Replaces one end of the quoted packet, and the opposite end of the message itself, with `to`;

@@ -8,7 +8,7 @@ use udccp_wire::PacketType;
 
 use crate::config::NatConfig;
 use crate::icmp;
-use crate::packet::{self, End, Ports, Seen};
+use crate::packet::{self, End, ParsedPacket, Ports};
 use crate::table::Table;
 
 /// A side of a NAT.
@@ -44,7 +44,7 @@ pub struct NatStats {
 struct Unsolicited {
     answer_at: Instant,
     datagram: Datagram,
-    seen: Seen,
+    seen: ParsedPacket,
 }
 
 /// Most unsolicited packets that are kept to be answered; others are not answered.
@@ -124,7 +124,7 @@ impl Nat {
         Some(SocketAddr::new(self.config.external, port))
     }
 
-    fn outbound(&mut self, now: Instant, datagram: Datagram, seen: &Seen) {
+    fn outbound(&mut self, now: Instant, datagram: Datagram, seen: &ParsedPacket) {
         let ends = (seen.src, seen.dst);
         let port = self.table.outbound(now, &self.config, seen.ports, ends, seen.ty);
         let Some(port) = port else {
@@ -141,14 +141,14 @@ impl Nat {
         if seen.dst.ip() == self.config.external {
             //= 5597-7.2-1
             //= 5597-7.2-2
-            let seen = Seen { src: external, ..*seen };
+            let seen = ParsedPacket { src: external, ..*seen };
             return self.inbound(now, datagram, &seen, true);
         }
         self.stats.outbound += 1;
         self.leaving.push_back((Side::Outside, datagram));
     }
 
-    fn inbound(&mut self, now: Instant, datagram: Datagram, seen: &Seen, is_hairpin: bool) {
+    fn inbound(&mut self, now: Instant, datagram: Datagram, seen: &ParsedPacket, is_hairpin: bool) {
         let at_us = seen.dst.ip() == self.config.external;
         let ends = (seen.dst.port(), seen.src);
         let internal = at_us
@@ -170,7 +170,7 @@ impl Nat {
     /// Handles a packet without a mapping. A Listen or Sync may belong to a connection that is
     /// about to open from inside, so it is answered late or never. Any other packet is dropped
     /// silently.
-    fn note_unsolicited(&mut self, now: Instant, datagram: Datagram, seen: Seen) {
+    fn note_unsolicited(&mut self, now: Instant, datagram: Datagram, seen: ParsedPacket) {
         let is_early = matches!(seen.ty, Some(PacketType::Listen | PacketType::Sync));
         let is_answered = self.config.sends_icmp && seen.ports == Ports::Dccp;
         if is_early && is_answered && self.unsolicited.len() < MAX_UNSOLICITED {
@@ -183,7 +183,7 @@ impl Nat {
     fn answer_unsolicited(&mut self, due: &Unsolicited) {
         if let Some(error) = icmp::port_unreachable(self.config.external, &due.datagram) {
             self.stats.icmp_sent += 1;
-            self.outward(error);
+            self.send_outside(error);
         }
     }
 
@@ -215,7 +215,7 @@ impl Nat {
             }
             Some((Side::Outside, Some(message))) => {
                 self.stats.icmp_translated += 1;
-                self.outward(message);
+                self.send_outside(message);
             }
             _ => self.stats.dropped += 1,
         }
@@ -223,7 +223,7 @@ impl Nat {
 
     /// Sends an ICMP message outside, unless it is to our own address: then it concerns a packet of
     /// an internal host.
-    fn outward(&mut self, message: Datagram) {
+    fn send_outside(&mut self, message: Datagram) {
         match message.dst.ip() == self.config.external {
             true => self.translate_icmp(Side::Outside, &message),
             false => self.leaving.push_back((Side::Outside, message)),

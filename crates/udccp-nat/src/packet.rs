@@ -23,7 +23,7 @@ pub(crate) enum End {
 
 /// The fields of a datagram that a NAT uses.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct ParsedPacket {
     pub(crate) ports: Ports,
     /// Source address and port.
     pub(crate) src: SocketAddr,
@@ -38,7 +38,7 @@ const MIN_HEADER: usize = 12;
 
 //= 5596-2.2.1-4
 /// Reads a datagram; `None` if it is not DCCP. Sequence numbers, options and data are ignored.
-pub(crate) fn read(d: &Datagram) -> Option<Seen> {
+pub(crate) fn read(d: &Datagram) -> Option<ParsedPacket> {
     if d.protocol != Datagram::DCCP || d.header.len() < MIN_HEADER {
         return None;
     }
@@ -52,7 +52,7 @@ pub(crate) fn read(d: &Datagram) -> Option<Seen> {
             (Ports::Dccp, at(d.src.ip(), port(0)), at(d.dst.ip(), port(2)))
         }
     };
-    Some(Seen { ports, src, dst, ty })
+    Some(ParsedPacket { ports, src, dst, ty })
 }
 
 //= 5595-3.2-2
@@ -61,7 +61,7 @@ pub(crate) fn read(d: &Datagram) -> Option<Seen> {
 //= 5597-8.2-1
 /// Replaces the address and port of one end. A valid DCCP checksum stays valid; its coverage and
 /// the Service Code do not change.
-pub(crate) fn rewrite(mut d: Datagram, seen: &Seen, end: End, to: SocketAddr) -> Datagram {
+pub(crate) fn rewrite(mut d: Datagram, seen: &ParsedPacket, end: End, to: SocketAddr) -> Datagram {
     let from = if end == End::Source { seen.src } else { seen.dst };
     let outer = if end == End::Source { &mut d.src } else { &mut d.dst };
     match seen.ports {

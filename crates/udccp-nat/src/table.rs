@@ -85,7 +85,7 @@ impl Mapping {
     }
 
     /// Whether a packet from `remote` may come in.
-    fn lets_in(&self, remote: SocketAddr, filtering: Filtering) -> bool {
+    fn accepts(&self, remote: SocketAddr, filtering: Filtering) -> bool {
         match filtering {
             Filtering::EndpointIndependent => true,
             Filtering::AddressDependent => self.sessions.keys().any(|at| at.ip() == remote.ip()),
@@ -139,7 +139,7 @@ impl Table {
             self.forget(ports, internal);
             return None;
         }
-        if !mapping.lets_in(remote, config.filtering) {
+        if !mapping.accepts(remote, config.filtering) {
             return None;
         }
         mapping.note(now, remote, ty);

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_short_has_no_counters() {
+    fn truncated_attributes_have_no_counters() {
         assert_eq!(discipline(&[0; 12]), None);
         assert_eq!(discipline(&[0; HEADER_LEN]), None);
         assert!(attribute(&[8, 0, 1], 1).is_none());

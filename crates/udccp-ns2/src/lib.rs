@@ -35,6 +35,6 @@ mod trace;
 
 pub use backend::ID;
 pub use error::Ns2Error;
-pub use refuse::fits;
+pub use refuse::check_supported;
 pub use run::{Ns2, Ns2Run};
 pub use script::script;

@@ -13,7 +13,7 @@ const WRAP: i64 = 1 << 32;
 
 /// One direction of a link, as sampled so far.
 #[derive(Debug)]
-pub(crate) struct Watched {
+pub(crate) struct SampledLink {
     name: String,
     config: LinkConfig,
     measure: Measure,
@@ -27,7 +27,7 @@ pub(crate) struct Watched {
     sampled: (Tally, u64),
 }
 
-impl Watched {
+impl SampledLink {
     pub(crate) fn new(
         name: String,
         config: LinkConfig,
@@ -51,7 +51,7 @@ impl Watched {
 
     /// Adds a sample of the queue. Its delay is the queue's length divided by the rate, counted
     /// once for each packet that left since the previous sample.
-    pub(crate) fn look(&mut self, now: &Counters) {
+    pub(crate) fn sample(&mut self, now: &Counters) {
         let rate = self.config.rate.unwrap_or(udccp_base::DataRate::from_mbps(1));
         let departed = since(now.departed, self.last.departed);
         let full = match self.config.queue {
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_counter_that_begins_again_has_only_gone_on() {
+    fn wrapped_counters_keep_increasing() {
         let before = [10, i64::from(i32::MAX) - 100];
         let now = [11, i64::from(i32::MIN) + 1399];
         assert_eq!(since(now, before), Tally { packets: 1, bytes: 1500 });

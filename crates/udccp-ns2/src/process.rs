@@ -62,7 +62,7 @@ pub(crate) fn run(
     if status.success() {
         return Ok(());
     }
-    Err(Ns2Error::Ended { status: status.to_string(), said: last_words(&words) })
+    Err(Ns2Error::Ended { status: status.to_string(), said: last_output(&words) })
 }
 
 fn read(
@@ -83,7 +83,7 @@ fn read(
     }
 }
 
-fn last_words(words: &Path) -> String {
+fn last_output(words: &Path) -> String {
     let said = fs::read(words).unwrap_or_default();
     let last = &said[said.len().saturating_sub(LAST_WORDS)..];
     let last = String::from_utf8_lossy(last);
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_that_was_cut_off_is_no_line() {
+    fn truncated_lines_are_ignored() {
         let mut lines = Vec::new();
         let mut each = |line: &[u8]| {
             lines.push(line.to_vec());

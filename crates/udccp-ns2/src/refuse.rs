@@ -13,7 +13,7 @@ use crate::flow::{Player, ccid2_threshold, delays_acks, player};
 ///
 /// # Errors
 /// [`Ns2Error::Scenario`] with everything that is missing, each with its key.
-pub fn fits(scenario: &Scenario) -> Result<(), Ns2Error> {
+pub fn check_supported(scenario: &Scenario) -> Result<(), Ns2Error> {
     let mut gaps = Vec::new();
     if scenario.topology.hops().count() > 1 {
         gaps.push("topology.shape: this backend supports only dumbbells".to_owned());

@@ -8,7 +8,7 @@ use udccp_scenario::{Record, record_of};
 
 use crate::backend::ID;
 use crate::error::Ns2Error;
-use crate::refuse::{fits, notes};
+use crate::refuse::{check_supported, notes};
 use crate::replay::Replay;
 use crate::script::script;
 use crate::{process, trace};
@@ -54,7 +54,7 @@ impl Ns2 {
     /// # Errors
     /// The scenario needs something that ns-2 lacks; ns-2 ends early.
     pub fn run(&self, name: &str, scenario: &Scenario, seed: u64) -> Result<Ns2Run, Ns2Error> {
-        fits(scenario)?;
+        check_supported(scenario)?;
         let begin = now();
         let mut replay = Replay::new(scenario);
         let mut number = 0;

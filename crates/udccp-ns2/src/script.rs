@@ -55,7 +55,7 @@ pub fn script(scenario: &Scenario, seed: u64) -> String {
         hosts(&mut text, scenario, i, flow);
         agents(&mut text, scenario, i, flow, player);
         times(&mut text, scenario, i, flow, (player, seed));
-        looks.push(look(player));
+        looks.push(sample(player));
     }
     let _ = writeln!(text, "set looks {{{}}}", looks.join(" "));
     let time = &scenario.time;
@@ -239,7 +239,7 @@ fn times(text: &mut String, scenario: &Scenario, i: usize, flow: &Flow, of: (Pla
     }
 }
 
-const fn look(player: Player) -> &'static str {
+const fn sample(player: Player) -> &'static str {
     match player {
         Player::Sack | Player::Linux(_) => "look_tcp",
         Player::Ccid2 => "look_ccid2",

@@ -100,7 +100,7 @@ fn a_smaller_cut_of_the_window_gives_ccid_2_more() {
 }
 
 #[test]
-fn what_cannot_run_is_refused_before_ns_2_starts() {
+fn unsupported_scenarios_are_rejected_before_ns_2_starts() {
     let Some(ns2) = ns2() else { return };
     let scenario = scenario(USUAL, &bulk("a", "tcp/bbr", ""));
     let error = ns2.run("test", &scenario, 1).unwrap_err();

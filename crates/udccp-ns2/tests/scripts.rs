@@ -6,19 +6,19 @@
 mod common;
 
 use common::{USUAL, bulk, scenario};
-use udccp_ns2::{Ns2Error, fits, script};
+use udccp_ns2::{Ns2Error, check_supported, script};
 use udccp_scenario::protocol;
 use udccp_scenario::schema::Scenario;
 
 /// The part of a script that differs between scenarios.
 fn own_part(scenario: &Scenario) -> String {
-    fits(scenario).unwrap();
+    check_supported(scenario).unwrap();
     let text = script(scenario, 1);
     text.split_once("# The scenario.\n").unwrap().1.to_owned()
 }
 
 fn gaps(bottleneck: &str, flows: &str) -> String {
-    match fits(&scenario(bottleneck, flows)) {
+    match check_supported(&scenario(bottleneck, flows)) {
         Err(Ns2Error::Scenario(gaps)) => gaps.join("\n"),
         other => panic!("{other:?}"),
     }
@@ -112,7 +112,7 @@ fn a_seed_sets_the_generator_and_the_phases() {
 }
 
 #[test]
-fn what_ns_2_has_not_is_refused_by_its_key() {
+fn unsupported_ns_2_keys_are_rejected_by_name() {
     let reno = bulk("a", "tcp/newreno", "");
     let link = |more: &str| {
         let bottleneck = format!(r#"rate = "10 Mbit/s", rtt = "40 ms", limit = "1 bdp", {more}"#);
@@ -126,7 +126,7 @@ fn what_ns_2_has_not_is_refused_by_its_key() {
         assert!(link(&together).contains(&format!("topology.bottleneck.{key}")));
         // That of a host is ignored with a note, like its noise.
         let host = bulk("a", "tcp/newreno", &format!("access = {{ {together} }}"));
-        fits(&scenario(USUAL, &host)).unwrap();
+        check_supported(&scenario(USUAL, &host)).unwrap();
     }
     let flow = |protocol: &str, more: &str| gaps(USUAL, &bulk("a", protocol, more));
     for (protocol, more, key) in [
@@ -150,7 +150,7 @@ fn what_ns_2_has_not_is_refused_by_its_key() {
 
 /// A key may be in the file for the CCID of another point of the grid.
 #[test]
-fn keys_that_a_ccid_ignores_are_no_gaps() {
+fn keys_ignored_by_a_ccid_are_not_unsupported() {
     for (of, key, at) in [
         ("dccp/ccid2", "ack_ratio = 2", "dccp/ccid3"),
         ("dccp/ccid2", "max_window = \"20 packets\"", "dccp/ccid3"),
@@ -162,6 +162,6 @@ fn keys_that_a_ccid_ignores_are_no_gaps() {
     ] {
         let mut scenario = scenario(USUAL, &bulk("a", of, &format!("dccp = {{ {key} }}")));
         scenario.flows[0].protocol = protocol::find(at).unwrap();
-        fits(&scenario).unwrap_or_else(|gaps| panic!("{at}, {key}: {gaps}"));
+        check_supported(&scenario).unwrap_or_else(|gaps| panic!("{at}, {key}: {gaps}"));
     }
 }

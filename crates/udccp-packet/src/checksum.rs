@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_may_come_later() {
+    fn length_can_be_added_after_the_data() {
         let pseudo = PseudoHeader::new([10, 1, 0, 1].into(), [10, 2, 0, 1].into());
         for len in [0, 20, 1500, 65_536, 70_001] {
             let mut later = pseudo.sum(6, 0);

@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_reads_as_it_was_written() {
+    fn records_round_trip() {
         let event = PacketEvent {
             at_ns: 299_999_999_999,
             tap: 399,
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn data_is_told_from_acknowledgements_by_each_protocol_s_header() {
+    fn data_and_acknowledgements_are_distinguished_by_protocol_header() {
         let own = [10, 1, 0, 1];
         let mut tcp = [0; 32];
         tcp[12] = 8 << 4;
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_is_known_again_after_a_router() {
+    fn packet_key_is_unchanged_by_a_router() {
         let inner = [9; 40];
         let here = parse(&packet(17, 60, 64, &inner), [10, 1, 0, 1], false).unwrap();
         let there = parse(&packet(17, 60, 62, &inner), [10, 2, 0, 1], false).unwrap();

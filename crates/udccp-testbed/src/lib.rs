@@ -21,8 +21,8 @@ mod replay;
 mod runner;
 
 pub use error::Error;
-pub use needs::lacks;
+pub use needs::missing_features;
 pub use observations::{Observations, short_of_buffers};
 pub use plan::{Built, DccpStack, Plan, PlanOptions, SCHEMA, plan};
 pub use replay::result;
-pub use runner::{RunContext, leave, play};
+pub use runner::{RunContext, enter_empty_namespace, play};

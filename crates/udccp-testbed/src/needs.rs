@@ -7,7 +7,7 @@ use crate::plan::Plan;
 use crate::runner::{batch, in_own_space};
 
 /// A kernel feature: the word for it in `tc` lines, how to test for it, and what it is used for.
-struct Part {
+struct Feature {
     word: &'static str,
     link: Link,
     tc: &'static [&'static str],
@@ -26,20 +26,20 @@ enum Link {
 const AT_FAR_END: &str = "delays that vary, reordering";
 const QUEUE: &str = "that queue";
 
-const fn queue(word: &'static str, tc: &'static [&'static str]) -> Part {
-    Part { word, link: Link::Cable, tc, serves: QUEUE }
+const fn queue(word: &'static str, tc: &'static [&'static str]) -> Feature {
+    Feature { word, link: Link::Cable, tc, serves: QUEUE }
 }
 
-const PARTS: [Part; 14] = [
-    Part { word: "veth", link: Link::Cable, tc: &[], serves: "links" },
-    Part { word: "ifb", link: Link::Ifb, tc: &[], serves: AT_FAR_END },
-    Part {
+const PARTS: [Feature; 14] = [
+    Feature { word: "veth", link: Link::Cable, tc: &[], serves: "links" },
+    Feature { word: "ifb", link: Link::Ifb, tc: &[], serves: AT_FAR_END },
+    Feature {
         word: "netem",
         link: Link::Cable,
         tc: &["qdisc add dev v root netem delay 1ms"],
         serves: "delay, loss, copies, links that are down",
     },
-    Part {
+    Feature {
         word: "tbf",
         link: Link::Cable,
         tc: &["qdisc add dev v root tbf rate 1mbit burst 2000 limit 9000"],
@@ -56,13 +56,13 @@ const PARTS: [Part; 14] = [
     queue("codel", &["qdisc add dev v root codel limit 9"]),
     queue("fq_codel", &["qdisc add dev v root fq_codel limit 9"]),
     queue("pie", &["qdisc add dev v root pie limit 9"]),
-    Part {
+    Feature {
         word: "ingress",
         link: Link::Cable,
         tc: &["qdisc add dev v handle ffff: ingress"],
         serves: AT_FAR_END,
     },
-    Part {
+    Feature {
         word: "matchall",
         link: Link::Cable,
         tc: &[
@@ -71,7 +71,7 @@ const PARTS: [Part; 14] = [
         ],
         serves: AT_FAR_END,
     },
-    Part {
+    Feature {
         word: "mirred",
         link: Link::Cable,
         tc: &[
@@ -88,12 +88,12 @@ const PARTS: [Part; 14] = [
 ///
 /// # Errors
 /// Namespaces or `tc` are not available.
-pub fn lacks(plan: &Plan) -> Result<Vec<(&'static str, &'static str)>, Error> {
+pub fn missing_features(plan: &Plan) -> Result<Vec<(&'static str, &'static str)>, Error> {
     let mut lacking = Vec::new();
     for part in needed(plan) {
         let tried = in_own_space(|| {
             let lines = |all: &[&str]| all.iter().map(|&line| line.to_owned()).collect::<Vec<_>>();
-            let tried = make(part.link).and_then(|()| batch(&lines(part.tc)));
+            let tried = create_link(part.link).and_then(|()| batch(&lines(part.tc)));
             match tried {
                 Ok(()) => Ok(true),
                 Err(Error::Kernel(_)) => Ok(false),
@@ -107,7 +107,7 @@ pub fn lacks(plan: &Plan) -> Result<Vec<(&'static str, &'static str)>, Error> {
     Ok(lacking)
 }
 
-fn make(link: Link) -> Result<(), Error> {
+fn create_link(link: Link) -> Result<(), Error> {
     let end = |name| CableEnd { name, ..CableEnd::default() };
     let tables = Tables::open()?;
     Ok(match link {
@@ -117,7 +117,7 @@ fn make(link: Link) -> Result<(), Error> {
 }
 
 /// The parts whose words occur in the plan's lines.
-fn needed(plan: &Plan) -> impl Iterator<Item = &'static Part> {
+fn needed(plan: &Plan) -> impl Iterator<Item = &'static Feature> {
     let spaces = plan.namespaces.iter().flat_map(|space| &space.tc);
     let steps = plan.steps.iter().flat_map(|step| &step.tc);
     let wires: Vec<String> = plan.wires.iter().map(ToString::to_string).collect();

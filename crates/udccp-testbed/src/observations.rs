@@ -131,7 +131,7 @@ mod tests {
     use udccp_base::DataRate;
 
     #[test]
-    fn a_kernel_that_was_short_of_memory_or_room_gives_no_result() {
+    fn memory_or_buffer_shortage_invalidates_the_run() {
         let agent = |more: &str| -> AgentReport {
             let usual = r#""flow":"a","role":"sender","samples":[]"#;
             let text = format!(r#"{{{usual},"app_bytes_out":0,"app_bytes_in":0{more}}}"#);

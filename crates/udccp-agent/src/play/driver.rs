@@ -54,14 +54,14 @@ impl FlowDriver {
 
     /// Moves data. Returns whether the application offered something, in which case it may offer
     /// more.
-    pub(super) fn turn(
+    pub(super) fn exchange(
         &mut self,
         now: Instant,
         factory: &mut SocketFactory,
     ) -> Result<bool, AgentError> {
         self.step(now, factory)?;
         let Some(flow) = &mut self.flow else { return Ok(false) };
-        flow.turn(now)?;
+        flow.exchange(now)?;
         self.read(now);
         let Some(flow) = &mut self.flow else { return Ok(false) };
         let taken = match &mut self.app {
@@ -70,7 +70,7 @@ impl FlowDriver {
             App::Receives(_) => false,
         };
         if taken {
-            flow.turn(now)?;
+            flow.exchange(now)?;
         }
         Ok(taken)
     }
@@ -97,7 +97,7 @@ impl FlowDriver {
                     if source.poll_timeout().is_some_and(|due| due < stop) {
                         let before = Instant::from_nanos(stop.as_nanos() - 1);
                         source.feed(before, flow.as_mut());
-                        flow.turn(now)?;
+                        flow.exchange(now)?;
                     }
                     flow.close(now);
                 }
@@ -206,7 +206,7 @@ mod tests {
     use crate::socket::linux::{Linux, LinuxSettings};
 
     #[test]
-    fn a_report_counts_what_a_socket_had_no_room_for() {
+    fn report_counts_packets_dropped_by_a_full_socket_buffer() {
         // UDP stands in for DCCP, which kernels from 6.16 on lack. `SO_MEMINFO` counts for any
         // socket.
         let receiver = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -218,7 +218,7 @@ mod tests {
         }
         let peer = sender.local_addr().unwrap();
         let mut flow = Linux::accepted(LinuxSettings::PLAIN, Socket::from(receiver), peer);
-        flow.turn(Instant::ZERO).unwrap();
+        flow.exchange(Instant::ZERO).unwrap();
         let mut driver = FlowDriver::accepted(Instant::ZERO, Box::new(flow), Receiver::Counts);
         driver.read(Instant::ZERO);
         let mut report: AgentReport = serde_json::from_str(

@@ -45,7 +45,7 @@ impl Play {
     /// # Errors
     /// A connection that cannot be opened. The report notes a connection that is lost later.
     pub(crate) fn run(mut self, clock: Clock) -> Result<AgentReport, AgentError> {
-        let before = clock.before_zero();
+        let before = clock.time_to_start();
         if !before.is_zero() {
             wait_for(&mut [], before)?;
         }
@@ -56,7 +56,7 @@ impl Play {
             self.accept(now)?;
             let mut taken = false;
             for driver in &mut self.drivers {
-                taken |= driver.turn(now, &mut self.factory)?;
+                taken |= driver.exchange(now, &mut self.factory)?;
             }
             while sampler.due() <= now {
                 sampler.take(&mut self.drivers);

@@ -113,7 +113,7 @@ mod tests {
     use crate::spec::{Role, SCHEMA};
 
     #[test]
-    fn drops_of_the_host_come_on_top_of_those_of_its_sockets() {
+    fn host_drops_are_added_to_socket_drops() {
         let spec = AgentSpec {
             schema: SCHEMA,
             flow: "a".to_owned(),

@@ -250,7 +250,7 @@ impl FlowSocket for Dccp {
         Ok(())
     }
 
-    fn turn(&mut self, _now: Instant) -> Result<(), AgentError> {
+    fn exchange(&mut self, _now: Instant) -> Result<(), AgentError> {
         if let Some(connecting) = self.connecting.take_if(|task| task.is_finished()) {
             let joined = self.host.runtime.block_on(connecting);
             let connection = joined.map_err(|_| AgentError::Dccp(Error::Closed))??;

@@ -11,7 +11,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use udccp_base::{AppPort, Duration, Instant, Message, Payload, Probe, SendOutcome};
 
 use super::connected::{self, State};
-use super::many::Many;
+use super::many::MultiMessageBuffers;
 use super::{BATCH, Delivered, FlowSocket, Inbox, Interest, Listen, PAUSE, SHORT_PAUSE};
 use crate::error::AgentError;
 use crate::sys::{drops, tfrc_info};
@@ -106,7 +106,7 @@ pub(crate) struct Linux {
     read_some: bool,
     max_payload: usize,
     queue: VecDeque<Payload>,
-    many: Many,
+    many: MultiMessageBuffers,
     inbox: Inbox,
     probe: Probe,
     cut: u64,
@@ -139,7 +139,7 @@ impl Linux {
                 .saturating_sub(CHANGES)
                 .max(1),
             queue: VecDeque::new(),
-            many: Many::new(),
+            many: MultiMessageBuffers::new(),
             inbox: Inbox::default(),
             probe: Probe::default(),
             cut: 0,
@@ -162,7 +162,7 @@ impl Linux {
         }
     }
 
-    fn lost(&mut self, why: &str) {
+    fn end_with_error(&mut self, why: &str) {
         self.warnings.push(format!("the kernel's DCCP connection ended: {why}"));
         self.state = State::Over;
         self.queue.clear();
@@ -184,14 +184,14 @@ impl Linux {
                     self.is_full = true;
                     return;
                 }
-                Err(Errno::EMSGSIZE) => self.cut_to_fit(),
-                Err(e) => return self.lost(e.desc()),
+                Err(Errno::EMSGSIZE) => self.fit_to_mps(),
+                Err(e) => return self.end_with_error(e.desc()),
             }
         }
     }
 
     /// Handles a smaller MPS: shortens untracked messages and drops tracked ones.
-    fn cut_to_fit(&mut self) {
+    fn fit_to_mps(&mut self) {
         let before = self.max_payload;
         self.update_mps();
         let most = self.max_payload;
@@ -233,7 +233,7 @@ impl Linux {
                     }
                 }
                 Err(Errno::EAGAIN) => return,
-                Err(e) => return self.lost(e.desc()),
+                Err(e) => return self.end_with_error(e.desc()),
             }
         }
     }
@@ -276,7 +276,7 @@ impl FlowSocket for Linux {
         connected::connect(&self.socket, self.peer)
     }
 
-    fn turn(&mut self, _now: Instant) -> Result<(), AgentError> {
+    fn exchange(&mut self, _now: Instant) -> Result<(), AgentError> {
         if self.state == State::Connecting && connected::is_connected(&self.socket, self.peer)? {
             self.state = State::Open;
             self.update_mps();
@@ -386,7 +386,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn receivers_have_room_for_more_than_the_default() {
+    fn receive_buffers_are_larger_than_the_default() {
         let socket = Socket::new(Domain::IPV4, Type::DGRAM, None).unwrap();
         LinuxSettings::PLAIN.set_buffers(&socket);
         let most = fs::read_to_string("/proc/sys/net/core/rmem_max").unwrap();

@@ -11,13 +11,13 @@ use super::stream::MARK;
 use super::{BATCH, ZEROS};
 
 /// Buffers of these system calls.
-pub(super) struct Many {
+pub(super) struct MultiMessageBuffers {
     headers: MultiHeaders<()>,
     /// The first bytes of each message; the rest is not needed.
     heads: Vec<[u8; MARK]>,
 }
 
-impl Many {
+impl MultiMessageBuffers {
     pub(super) fn new() -> Self {
         Self { headers: MultiHeaders::preallocate(BATCH, None), heads: vec![[0; MARK]; BATCH] }
     }
@@ -71,8 +71,8 @@ impl Many {
     }
 }
 
-impl std::fmt::Debug for Many {
+impl std::fmt::Debug for MultiMessageBuffers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Many").finish_non_exhaustive()
+        f.debug_struct("MultiMessageBuffers").finish_non_exhaustive()
     }
 }

@@ -32,14 +32,14 @@ pub(crate) const SHORT_PAUSE: Duration = Duration::from_millis(1);
 
 /// A connection (or pair of UDP ports) over real sockets.
 ///
-/// An offered message leaves with the next [`FlowSocket::turn`]. Messages keep their boundaries
+/// An offered message leaves with the next [`FlowSocket::exchange`]. Messages keep their boundaries
 /// over byte streams too: the receiver splits the stream where they end.
 pub(crate) trait FlowSocket: AppPort {
     /// Starts the flow. The outcome shows later.
     fn open(&mut self, now: Instant) -> Result<(), AgentError>;
 
     /// Reads what has arrived and sends what is queued. Does not block.
-    fn turn(&mut self, now: Instant) -> Result<(), AgentError>;
+    fn exchange(&mut self, now: Instant) -> Result<(), AgentError>;
 
     /// Data received since the last call.
     fn poll_delivered(&mut self) -> Option<Delivered>;

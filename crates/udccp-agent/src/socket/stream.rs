@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stream_is_cut_where_its_messages_end_however_it_comes() {
+    fn messages_are_deframed_however_the_stream_is_segmented() {
         let sizes = [40_u32, 16, 25];
         let mut stream = Vec::new();
         for (id, size) in (0_u32..).zip(sizes) {
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_what_was_pushed() {
+    fn written_bytes_equal_pushed_bytes() {
         let mut out = Outgoing::default();
         out.push(Payload::Bytes(Bytes::from_static(&[1; 10])));
         out.push(Payload::Zeros(100_000));

@@ -158,11 +158,11 @@ impl Tcp {
     }
 
     /// Whether data may wait for a while before they are read.
-    fn may_pause(&self) -> bool {
+    fn may_delay_reads(&self) -> bool {
         self.accepted && self.reads && !self.tracks_messages && !self.prompt
     }
 
-    fn lost(&mut self, source: &std::io::Error) {
+    fn end_with_error(&mut self, source: &std::io::Error) {
         self.warnings.push(format!("the TCP connection ended: {source}"));
         self.state = State::Over;
     }
@@ -179,7 +179,7 @@ impl Tcp {
                     }
                 }
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return,
-                Err(e) => return self.lost(&e),
+                Err(e) => return self.end_with_error(&e),
             }
         }
         if self.closing {
@@ -206,7 +206,7 @@ impl Tcp {
                     }
                 }
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return,
-                Err(e) => return self.lost(&e),
+                Err(e) => return self.end_with_error(&e),
             }
         }
     }
@@ -248,7 +248,7 @@ impl FlowSocket for Tcp {
         connected::connect(&self.socket, self.peer)
     }
 
-    fn turn(&mut self, _now: Instant) -> Result<(), AgentError> {
+    fn exchange(&mut self, _now: Instant) -> Result<(), AgentError> {
         if self.state == State::Connecting && connected::is_connected(&self.socket, self.peer)? {
             self.state = State::Open;
         }
@@ -297,7 +297,7 @@ impl FlowSocket for Tcp {
                 if self.out.len() > 0 {
                     flags |= PollFlags::POLLOUT;
                 }
-                if self.may_pause() && self.out.len() == 0 {
+                if self.may_delay_reads() && self.out.len() == 0 {
                     // After a hole was filled, more than the low-water mark may be readable. Read
                     // it at once, as the kernel does not acknowledge before.
                     let socket = Some((self.socket.as_fd(), PollFlags::POLLIN));
@@ -357,7 +357,7 @@ impl Listen for TcpListener {
         let mut flow = Tcp::new(socket, peer, State::Open, self.tracks_messages, size_of, true);
         flow.warnings = std::mem::take(&mut self.warnings);
         flow.accepted = true;
-        if flow.may_pause() {
+        if flow.may_delay_reads() {
             set_receive_low_water(&flow.socket, LOW_WATER)
                 .map_err(|source| AgentError::Io { what: what[1], source })?;
         }
@@ -380,13 +380,13 @@ mod tests {
     use super::*;
 
     /// Whether the reader's socket has an event within this time.
-    fn is_called(flow: &dyn FlowSocket, within_ms: u16) -> bool {
+    fn is_ready_within(flow: &dyn FlowSocket, within_ms: u16) -> bool {
         let (fd, flags) = flow.interest().socket.expect("a socket");
         poll(&mut [PollFd::new(fd, flags)], PollTimeout::from(within_ms)).unwrap() > 0
     }
 
     #[test]
-    fn a_bulk_reader_may_be_late_for_little_but_not_for_much() {
+    fn bulk_reader_wakes_at_the_low_water_mark() {
         let settings = TcpSettings {
             congestion: "reno".into(),
             send_buffer: None,
@@ -405,14 +405,14 @@ mod tests {
         };
         assert_eq!(flow.interest().within, Some(PAUSE));
         peer.write_all(&[0; 1000]).unwrap();
-        assert!(!is_called(&*flow, 50), "a little waits for the pause to end");
+        assert!(!is_ready_within(&*flow, 50), "a little waits for the pause to end");
         peer.write_all(&[0; 2 * LOW_WATER as usize]).unwrap();
-        assert!(is_called(&*flow, 10_000), "much is read at once");
+        assert!(is_ready_within(&*flow, 10_000), "much is read at once");
         let mut bytes = 0;
         while bytes < 1000 + 2 * LOW_WATER as u64 {
-            flow.turn(Instant::ZERO).unwrap();
+            flow.exchange(Instant::ZERO).unwrap();
             bytes += flow.poll_delivered().map_or(0, |delivered| delivered.bytes);
         }
-        assert!(!is_called(&*flow, 0));
+        assert!(!is_ready_within(&*flow, 0));
     }
 }

@@ -10,7 +10,7 @@ use nix::poll::PollFlags;
 use socket2::{Domain, Protocol, Socket, Type};
 use udccp_base::{AppPort, Instant, Message, Payload, Probe, SendOutcome};
 
-use super::many::Many;
+use super::many::MultiMessageBuffers;
 use super::{BATCH, Delivered, FlowSocket, Inbox, Interest, Listen, PAUSE};
 use crate::error::AgentError;
 
@@ -30,7 +30,7 @@ pub(crate) struct Udp {
     is_open: bool,
     read_some: bool,
     queue: VecDeque<Payload>,
-    many: Many,
+    many: MultiMessageBuffers,
     inbox: Inbox,
     /// How many messages the kernel refused, and its first error.
     refused: Option<(u64, Errno)>,
@@ -58,7 +58,7 @@ impl Udp {
             is_open: false,
             read_some: false,
             queue: VecDeque::new(),
-            many: Many::new(),
+            many: MultiMessageBuffers::new(),
             inbox: Inbox::default(),
             refused: None,
         })
@@ -146,7 +146,7 @@ impl FlowSocket for Udp {
         Ok(())
     }
 
-    fn turn(&mut self, _now: Instant) -> Result<(), AgentError> {
+    fn exchange(&mut self, _now: Instant) -> Result<(), AgentError> {
         match self.peer {
             Some(_) => self.write(),
             None => self.read(),

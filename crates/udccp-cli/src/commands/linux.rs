@@ -98,7 +98,8 @@ pub(crate) fn run(args: Args) -> CliResult<Exit> {
     };
     let chosen = choice.load()?;
     // Report errors that need no guest first.
-    udccp_linux::fits(&chosen.scenario, chosen.seed, args.dccp.stack()).map_err(failure)?;
+    udccp_linux::check_supported(&chosen.scenario, chosen.seed, args.dccp.stack())
+        .map_err(failure)?;
     let kernel = Kernel::find(&cache).map_err(failure)?;
     let deadline = args.deadline.map(Duration::from_secs);
     let linux = Linux {

@@ -33,7 +33,7 @@ Examples:
 pub(crate) fn run(args: &Args) -> CliResult<Exit> {
     let chosen = args.choice.load()?;
     // Report errors that do not need ns-2 first.
-    udccp_ns2::fits(&chosen.scenario).map_err(failure)?;
+    udccp_ns2::check_supported(&chosen.scenario).map_err(failure)?;
     if args.script {
         output::line(udccp_ns2::script(&chosen.scenario, chosen.seed).trim_end())?;
         return Ok(Exit::Success);

@@ -115,7 +115,7 @@ impl Setup {
             say("unpacking the source");
             self.unpack(&source)?;
         }
-        recipe::edit(&source)?;
+        recipe::apply_edits(&source)?;
         say("configuring");
         let fragment = build.join("fragment");
         fs::write(&fragment, recipe::FRAGMENT).map_err(LinuxError::file(&fragment))?;
@@ -131,7 +131,7 @@ impl Setup {
         run(&mut make(&["allnoconfig"]), "configure the kernel", Some(&log))?;
         let config = source.join(".config");
         let config = fs::read_to_string(&config).map_err(LinuxError::file(&config))?;
-        let lost = recipe::lost(&config);
+        let lost = recipe::missing_options(&config);
         if !lost.is_empty() {
             let why = format!("this source does not accept {}", lost.join(", "));
             return Err(LinuxError::Build { step: "configure the kernel".into(), why });

@@ -151,7 +151,7 @@ pub(super) fn folder(cache: &Path) -> PathBuf {
 }
 
 /// Applies the changes to the source, except those applied before.
-pub(super) fn edit(source: &Path) -> Result<(), LinuxError> {
+pub(super) fn apply_edits(source: &Path) -> Result<(), LinuxError> {
     for edit in &EDITS {
         let path = source.join(edit.file);
         let text = fs::read_to_string(&path).map_err(LinuxError::file(&path))?;
@@ -170,7 +170,7 @@ pub(super) fn edit(source: &Path) -> Result<(), LinuxError> {
 }
 
 /// Options of the fragment that are missing in the finished configuration.
-pub(super) fn lost(config: &str) -> Vec<&'static str> {
+pub(super) fn missing_options(config: &str) -> Vec<&'static str> {
     let is_option = |line: &&str| line.starts_with("CONFIG_");
     let there = |line: &&str| config.lines().any(|l| l == *line);
     FRAGMENT.lines().filter(is_option).filter(|line| !there(line)).collect()
@@ -181,14 +181,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_option_that_the_kernel_does_not_know_is_found() {
+    fn missing_kernel_options_are_detected() {
         let whole = FRAGMENT.replace("CONFIG_VETH=y\n", "# CONFIG_VETH is not set\n");
-        assert_eq!(lost(FRAGMENT), [""; 0]);
-        assert_eq!(lost(&whole), ["CONFIG_VETH=y"]);
+        assert_eq!(missing_options(FRAGMENT), [""; 0]);
+        assert_eq!(missing_options(&whole), ["CONFIG_VETH=y"]);
     }
 
     #[test]
-    fn edits_can_be_made_twice_and_refuse_a_source_that_differs() {
+    fn edits_are_idempotent_and_reject_other_sources() {
         let folder = tempfile::tempdir().unwrap();
         for edit in &EDITS {
             let path = folder.path().join(edit.file);
@@ -196,13 +196,15 @@ mod tests {
             let before = fs::read_to_string(&path).unwrap_or_default();
             fs::write(&path, format!("{before}first\n{}last\n", edit.old)).unwrap();
         }
-        edit(folder.path()).unwrap();
+        apply_edits(folder.path()).unwrap();
         let kconfig = folder.path().join("arch/um/Kconfig");
         let once = fs::read_to_string(&kconfig).unwrap();
         assert!(once.contains("default 250"));
-        edit(folder.path()).unwrap();
+        apply_edits(folder.path()).unwrap();
         assert_eq!(fs::read_to_string(&kconfig).unwrap(), once);
         fs::write(&kconfig, "config HZ\n\tint\n\tdefault 1000\n").unwrap();
-        assert!(edit(folder.path()).unwrap_err().to_string().contains("not as in Linux 6.1"));
+        assert!(
+            apply_edits(folder.path()).unwrap_err().to_string().contains("not as in Linux 6.1")
+        );
     }
 }

@@ -14,15 +14,15 @@ use udccp_sim::{
 };
 
 use crate::flow::payload_bytes;
-use crate::links::Watched;
+use crate::links::SampledLink;
 use crate::script::host;
-use crate::trace::{Happened, Line, Packet, Sender};
+use crate::trace::{EventKind, Line, Packet, Sender};
 
 /// A run, as far as its trace has been read.
 pub(crate) struct Replay<'a> {
     scenario: &'a Scenario,
     flows: Vec<FlowReplay>,
-    links: [Watched; 2],
+    links: [SampledLink; 2],
     schedule: Schedule,
     hash: Sha256,
     lines: u64,
@@ -41,7 +41,7 @@ impl<'a> Replay<'a> {
             _ => DropReason::EarlyDrop,
         };
         let watched =
-            |link, config| Watched::new(link_name(link, 1), config, measure, time.duration);
+            |link, config| SampledLink::new(link_name(link, 1), config, measure, time.duration);
         Self {
             scenario,
             flows: scenario.flows.iter().enumerate().map(FlowReplay::of).collect(),
@@ -62,7 +62,7 @@ impl<'a> Replay<'a> {
             Line::Flow(sender) => self.sender(sender),
             Line::Queue(counters) => {
                 let link = self.links.get_mut(counters.link);
-                link.ok_or_else(|| format!("no link {}", counters.link))?.look(counters);
+                link.ok_or_else(|| format!("no link {}", counters.link))?.sample(counters);
                 Ok(())
             }
             Line::End => {
@@ -119,7 +119,7 @@ impl<'a> Replay<'a> {
         let flows: Vec<FlowResult> =
             both.map(|(flow, replay)| replay.finish(self.scenario, flow, Seed(seed))).collect();
         let packets = flows.iter().map(|f| f.forward.sent.packets + f.reverse.sent.packets).sum();
-        let [forward, reverse] = self.links.map(Watched::finish);
+        let [forward, reverse] = self.links.map(SampledLink::finish);
         RunResult {
             flows,
             system: SystemResult { forward, reverse, further: Vec::new() },
@@ -131,8 +131,8 @@ impl<'a> Replay<'a> {
 
 struct FlowReplay {
     sender_node: usize,
-    forward: Way,
-    reverse: Way,
+    forward: DirectionReplay,
+    reverse: DirectionReplay,
     payload_bytes: u64,
     /// Counts segments of a TCP that are delivered in order.
     in_order: Option<InOrder>,
@@ -143,7 +143,7 @@ struct FlowReplay {
 
 /// One direction of a flow.
 #[derive(Default)]
-struct Way {
+struct DirectionReplay {
     recorder: PathRecorder,
     /// When the packets in flight were sent, by their numbers.
     travelling: BTreeMap<u64, Instant>,
@@ -178,8 +178,11 @@ impl FlowReplay {
         let is_tcp = flow.protocol.family == Family::Tcp;
         Self {
             sender_node: host(i, false),
-            forward: Way { recorder: PathRecorder::with_times(), ..Way::default() },
-            reverse: Way::default(),
+            forward: DirectionReplay {
+                recorder: PathRecorder::with_times(),
+                ..DirectionReplay::default()
+            },
+            reverse: DirectionReplay::default(),
             payload_bytes: payload_bytes(flow),
             in_order: is_tcp.then(|| InOrder { next: 1, beyond: BTreeSet::new() }),
             series: Vec::new(),
@@ -191,14 +194,14 @@ impl FlowReplay {
         let is_forward = packet.source == self.sender_node;
         let way = if is_forward { &mut self.forward } else { &mut self.reverse };
         let now = Instant::from_nanos(packet.at_ns);
-        if packet.happened == Happened::Sent {
+        if packet.happened == EventKind::Sent {
             way.travelling.insert(packet.number, now);
             way.recorder.sent(packet.bytes, packet.has_data);
             return Ok(());
         }
         let unsent = || format!("packet {} never left", packet.number);
         let sent = way.travelling.remove(&packet.number).ok_or_else(unsent)?;
-        if packet.happened == Happened::Dropped {
+        if packet.happened == EventKind::Dropped {
             way.recorder.dropped(lost);
             return Ok(());
         }

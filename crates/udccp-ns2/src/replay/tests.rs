@@ -69,7 +69,7 @@ const TCP: &str = "\
     E";
 
 #[test]
-fn a_flow_is_what_its_packets_did() {
+fn flow_results_follow_from_packet_events() {
     let result = result(TCP).unwrap();
     let flow = &result.flows[0];
     assert_eq!(flow.forward.sent.packets, 5);
@@ -92,7 +92,7 @@ fn a_flow_is_what_its_packets_did() {
 }
 
 #[test]
-fn a_queue_is_what_its_counters_say() {
+fn queue_results_follow_from_counters() {
     let result = result(TCP).unwrap();
     let link = &result.system.forward;
     assert_eq!(link.name, "bottleneck forward");
@@ -127,7 +127,7 @@ fn equal_traces_have_equal_hashes_and_others_have_not() {
 }
 
 #[test]
-fn what_cannot_be_is_an_error() {
+fn impossible_traces_are_errors() {
     for (line, what) in [
         ("r 1.1 1 3 tcp 1500 ------- 0 2.0 3.0 1 10", "packet 10 never left"),
         ("+ 1.1 2 0 tcp 1500 ------- 7 2.0 3.0 1 10", "no flow 7"),

@@ -17,7 +17,7 @@ pub(crate) enum Line {
 
 /// The kind of event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Happened {
+pub(crate) enum EventKind {
     /// The packet entered the queue of the sending host's link.
     Sent,
     /// It reached the far end of a link.
@@ -29,7 +29,7 @@ pub(crate) enum Happened {
 /// An event of a packet at one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Packet {
-    pub(crate) happened: Happened,
+    pub(crate) happened: EventKind,
     pub(crate) at_ns: u64,
     /// Number of its flow.
     pub(crate) flow: usize,
@@ -76,13 +76,13 @@ pub(crate) fn parse(line: &[u8]) -> Result<Line, String> {
     let text = str::from_utf8(line).map_err(|_| "it is not text".to_owned())?;
     let mut fields = Fields { rest: text.split_ascii_whitespace(), text };
     match fields.next("kind")? {
-        "+" => fields.packet(Happened::Sent).map(Line::Packet),
-        "r" => fields.packet(Happened::Arrived).map(Line::Packet),
-        "d" => fields.packet(Happened::Dropped).map(Line::Packet),
+        "+" => fields.packet(EventKind::Sent).map(Line::Packet),
+        "r" => fields.packet(EventKind::Arrived).map(Line::Packet),
+        "d" => fields.packet(EventKind::Dropped).map(Line::Packet),
         "F" => fields.sender().map(Line::Flow),
         "L" => fields.counters().map(Line::Queue),
         "E" => Ok(Line::End),
-        _ => Err(fields.bad("kind")),
+        _ => Err(fields.missing("kind")),
     }
 }
 
@@ -92,24 +92,24 @@ struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    fn bad(&self, what: &str) -> String {
+    fn missing(&self, what: &str) -> String {
         format!("no {what} in \"{}\"", self.text)
     }
 
     fn next(&mut self, what: &str) -> Result<&'a str, String> {
-        self.rest.next().ok_or_else(|| self.bad(what))
+        self.rest.next().ok_or_else(|| self.missing(what))
     }
 
     fn number<T: FromStr>(&mut self, what: &str) -> Result<T, String> {
-        self.next(what)?.parse().map_err(|_| self.bad(what))
+        self.next(what)?.parse().map_err(|_| self.missing(what))
     }
 
     /// A number, or `-` for none. Before the first sample, ns-2 prints negative numbers.
-    fn maybe(&mut self, what: &str) -> Result<Option<f64>, String> {
+    fn optional_number(&mut self, what: &str) -> Result<Option<f64>, String> {
         match self.next(what)? {
             "-" => Ok(None),
             text => {
-                let number: f64 = text.parse().map_err(|_| self.bad(what))?;
+                let number: f64 = text.parse().map_err(|_| self.missing(what))?;
                 Ok(Some(number).filter(|number| number.is_finite() && *number >= 0.0))
             }
         }
@@ -117,11 +117,11 @@ impl<'a> Fields<'a> {
 
     fn time_ns(&mut self) -> Result<u64, String> {
         let text = self.next("time")?;
-        time_ns(text).ok_or_else(|| self.bad("time"))
+        time_ns(text).ok_or_else(|| self.missing("time"))
     }
 
     /// `+ 10.001007 2 3 DCCP_Data 516 ------- 1 1.0 5.0 -1 499`
-    fn packet(mut self, happened: Happened) -> Result<Packet, String> {
+    fn packet(mut self, happened: EventKind) -> Result<Packet, String> {
         let at_ns = self.time_ns()?;
         let _from_node = self.next("node")?;
         let _to_node = self.next("node")?;
@@ -131,7 +131,7 @@ impl<'a> Fields<'a> {
         let flow = self.number("flow")?;
         let source = self.next("source")?;
         let source = source.split_once('.').and_then(|(node, _)| node.parse().ok());
-        let source = source.ok_or_else(|| self.bad("source"))?;
+        let source = source.ok_or_else(|| self.missing("source"))?;
         let _destination = self.next("destination")?;
         let segment: i64 = self.number("sequence number")?;
         let number = self.number("packet number")?;
@@ -149,11 +149,11 @@ impl<'a> Fields<'a> {
         Ok(Sender {
             flow: self.number("flow")?,
             interval: self.number("interval")?,
-            cwnd_packets: self.maybe("window")?,
+            cwnd_packets: self.optional_number("window")?,
             cuts: self.number("cuts")?,
             timeouts: self.number("timeouts")?,
             retransmits: self.number("retransmits")?,
-            srtt_s: self.maybe("round-trip time")?,
+            srtt_s: self.optional_number("round-trip time")?,
         })
     }
 

@@ -11,7 +11,7 @@ fn packet(text: &str) -> Packet {
 fn packets_are_read_as_ns_2_writes_them() {
     let sent = packet("+ 10.001007 2 3 DCCP_Data 516 ------- 1 2.0 5.0 -1 499");
     let expected = Packet {
-        happened: Happened::Sent,
+        happened: EventKind::Sent,
         at_ns: 10_001_007_000,
         flow: 1,
         source: 2,
@@ -22,9 +22,9 @@ fn packets_are_read_as_ns_2_writes_them() {
     };
     assert_eq!(sent, expected);
     let segment = packet("r 0.131272 0 1 tcp 1500 ---A-EN 0 0.0 1.0 7 4");
-    assert_eq!((segment.happened, segment.segment), (Happened::Arrived, 7));
+    assert_eq!((segment.happened, segment.segment), (EventKind::Arrived, 7));
     assert!(segment.has_data);
-    assert_eq!(packet("d 0.5 0 1 cbr 528 ------- 3 8.0 9.0 2 7").happened, Happened::Dropped);
+    assert_eq!(packet("d 0.5 0 1 cbr 528 ------- 3 8.0 9.0 2 7").happened, EventKind::Dropped);
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn times_are_exact_to_the_nanosecond() {
 }
 
 #[test]
-fn what_the_script_adds_is_read_too() {
+fn lines_added_by_the_script_are_parsed() {
     let expected = Sender {
         flow: 1,
         interval: 9,
@@ -89,7 +89,7 @@ fn what_the_script_adds_is_read_too() {
 }
 
 #[test]
-fn a_line_that_cannot_be_says_what_is_missing() {
+fn invalid_lines_report_the_missing_field() {
     for (line, what) in [
         ("", "kind"),
         ("h 1.0 0 1", "kind"),

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_reads_as_it_was_written() {
+    fn packets_round_trip() {
         let mut bytes = v4();
         bytes.extend([0; 6]);
         let packet = IpPacket::parse(&bytes).unwrap();
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_that_contradict_themselves_are_refused() {
+    fn inconsistent_headers_are_rejected() {
         let with = |at: usize, value: u8| {
             let mut bytes = v4();
             bytes[at] = value;

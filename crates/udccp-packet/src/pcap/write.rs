@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_reads_as_it_was_written() {
+    fn written_files_round_trip() {
         let mut file = Vec::new();
         let mut writer = Writer::new(&mut file, LinkType::RawIp, 6).unwrap();
         writer.packet(1_700_000_000_000_000_001, &[&[1, 2], &[3]], 2).unwrap();

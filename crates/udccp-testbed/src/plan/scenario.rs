@@ -2,7 +2,7 @@
 
 use core::net::IpAddr;
 
-use udccp_agent::{AgentError, AgentSpec, OurTransport, PlayDccp, tcp_gaps};
+use udccp_agent::{AgentError, AgentSpec, OurTransport, PlayDccp, unsupported_tcp_options};
 use udccp_base::{Instant, Seed};
 use udccp_cc::InitialWindow;
 use udccp_link::{LinkConfig, QueueLimit};
@@ -210,14 +210,14 @@ impl Build {
         self.departures.extend(shaper::departures(end.link));
         self.plan.namespaces[end.namespace].tc.extend(shaper.lines(end.device));
         let ifb = format!("ifb-{}", far.device);
-        if shaper.has_far() && far.device == "eth0" {
+        if shaper.shapes_ingress() && far.device == "eth0" {
             // Packets are recorded before the far end shapes them.
             self.gaps.push("reordering on an access link".into());
-        } else if shaper.has_far() {
+        } else if shaper.shapes_ingress() {
             let space = &mut self.plan.namespaces[far.namespace];
             let (name, namespace) = (ifb.clone(), space.name.clone());
             self.plan.wires.push(Wire::Ifb { name, namespace });
-            space.tc.extend(shaper.far_lines(far.device, &ifb));
+            space.tc.extend(shaper.ingress_lines(far.device, &ifb));
             space.ip.push(IpStep::up(&ifb, true));
         }
         self.waiting_bytes += waiting(end.link, self.largest);
@@ -440,7 +440,7 @@ fn tcp_departures(flow: &Flow) -> Vec<String> {
         return Vec::new();
     }
     let held = ["initial_window", "max_window", "min_rto", "timestamps", "ecn"];
-    let mut gaps = tcp_gaps(flow);
+    let mut gaps = unsupported_tcp_options(flow);
     gaps.retain(|gap| !held.iter().any(|key| gap.contains(&format!("tcp.{key} "))));
     let profile = "tcp.profile";
     if let Some(gap) = gaps.iter_mut().find(|gap| gap.contains(profile)) {

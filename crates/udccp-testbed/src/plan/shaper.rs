@@ -38,7 +38,7 @@ pub(super) struct Shaper {
     /// Whether netem is needed at any time; it is then present from the start.
     netem: bool,
     /// Whether the delay is applied at the far end.
-    has_far: bool,
+    shapes_ingress: bool,
     keeps_order: bool,
     is_down: bool,
     real_time: bool,
@@ -97,20 +97,29 @@ impl Shaper {
         }
         let moves = |change: &Change| !matches!(change, Change::Rate(_));
         let delays = changed.clone().any(|change| matches!(change, Change::Delay(_)));
-        let has_far = config.variation != Variation::None || config.reorder.is_some();
-        let netem = (!config.delay.is_zero() && !has_far)
+        let shapes_ingress = config.variation != Variation::None || config.reorder.is_some();
+        let netem = (!config.delay.is_zero() && !shapes_ingress)
             || config.loss != LossConfig::None
             || config.duplicate > 0.0
             || config.corrupt > 0.0
             || changed.clone().any(moves);
         let keeps_order = (config.variation != Variation::None || delays) && !config.free_order;
         let config = LinkConfig { changes: Vec::new(), ..config.clone() };
-        Ok(Self { config, rate, largest, netem, has_far, keeps_order, is_down: false, real_time })
+        Ok(Self {
+            config,
+            rate,
+            largest,
+            netem,
+            shapes_ingress,
+            keeps_order,
+            is_down: false,
+            real_time,
+        })
     }
 
     /// Whether the far end shapes packets.
-    pub(super) const fn has_far(&self) -> bool {
-        self.has_far
+    pub(super) const fn shapes_ingress(&self) -> bool {
+        self.shapes_ingress
     }
 
     /// Lines for `tc -batch` that set up the near end.
@@ -125,9 +134,9 @@ impl Shaper {
     }
 
     /// `tc` lines for the far end that redirect everything received on `device` through `ifb`.
-    pub(super) fn far_lines(&self, device: &str, ifb: &str) -> Vec<String> {
+    pub(super) fn ingress_lines(&self, device: &str, ifb: &str) -> Vec<String> {
         vec![
-            format!("qdisc add dev {ifb} root handle 1: {}", self.far()),
+            format!("qdisc add dev {ifb} root handle 1: {}", self.ingress_netem()),
             format!("qdisc add dev {device} handle ffff: ingress"),
             format!(
                 "filter add dev {device} parent ffff: protocol all matchall action mirred egress \
@@ -153,8 +162,8 @@ impl Shaper {
         if matches!(change, Change::Rate(_)) {
             return vec![near(format!("change dev {device} {} {}", self.place(), self.bucket()))];
         }
-        if matches!(change, Change::Delay(_)) && self.has_far {
-            let line = format!("qdisc change dev {ifb} root handle 1: {}", self.far());
+        if matches!(change, Change::Delay(_)) && self.shapes_ingress {
+            let line = format!("qdisc change dev {ifb} root handle 1: {}", self.ingress_netem());
             return vec![(Side::Far, line)];
         }
         let netem = self.netem();
@@ -173,7 +182,7 @@ impl Shaper {
 
     fn netem(&self) -> String {
         let config = &self.config;
-        let delay = if self.has_far { Duration::ZERO } else { config.delay };
+        let delay = if self.shapes_ingress { Duration::ZERO } else { config.delay };
         let mut out = format!("netem limit {UNLIMITED} delay {}", micros(delay));
         let down = LossConfig::Random(1.0);
         let loss = if self.is_down { &down } else { &config.loss };
@@ -184,13 +193,13 @@ impl Shaper {
         if config.corrupt > 0.0 {
             let _ = write!(out, " corrupt {}", percent(config.corrupt));
         }
-        if self.keeps_order && !self.has_far {
+        if self.keeps_order && !self.shapes_ingress {
             let _ = write!(out, " {KEEP_ORDER}");
         }
         out
     }
 
-    fn far(&self) -> String {
+    fn ingress_netem(&self) -> String {
         let config = &self.config;
         let mut out = format!("netem limit {UNLIMITED}");
         match config.variation {

@@ -151,7 +151,7 @@ fn our_dccp_hands_the_kernel_single_packets() {
 }
 
 #[test]
-fn chance_is_netem_s() {
+fn random_loss_and_delay_use_netem() {
     let all = [
         r#"loss = "0.5 %""#,
         r#"loss = { kind = "gilbert-elliott", share = "1 %", burst = "4 packets" }"#,
@@ -196,7 +196,7 @@ down = false
 }
 
 #[test]
-fn a_guest_has_memory_for_the_buffers_that_its_flows_ask_for() {
+fn guest_memory_covers_the_buffers_of_its_flows() {
     let of = |tcp: &str| {
         let third = r#"
 [[flow]]
@@ -223,7 +223,7 @@ bottleneck = { rate = "10 Mbit/s", rtt = "40 ms", limit = "1.0 bdp" }
 }
 
 #[test]
-fn what_traffic_control_has_not_is_told_before_anything_starts() {
+fn unsupported_traffic_control_is_reported_before_start() {
     let found = |what: &str| gaps(&dumbbell(what), DccpStack::Linux).join("; ");
     let periodic = r#"limit = "1.0 bdp", loss = { kind = "periodic", every = "100 packets" }"#;
     assert!(found(periodic).contains("loss by a period or a record"));
@@ -241,7 +241,7 @@ fn what_traffic_control_has_not_is_told_before_anything_starts() {
 }
 
 #[test]
-fn protocols_that_the_kernel_has_not_are_told_with_their_flow() {
+fn unsupported_protocols_are_reported_with_their_flow() {
     let more = r#"
 [[flow]]
 name = "third"

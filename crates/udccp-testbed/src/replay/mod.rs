@@ -207,7 +207,7 @@ fn system(scenario: &Scenario, links: &[LinkConfig], observations: &Observations
         links.iter().zip(&observations.looks).enumerate().map(|(i, (config, looks))| {
             queue::link(&link_name(i, hops), config, looks, &time.measure, time.duration)
         });
-    let mut next = || results.next().unwrap_or_else(|| queue::unseen(&time.measure));
+    let mut next = || results.next().unwrap_or_else(|| queue::unsampled_link(&time.measure));
     let (forward, reverse) = (next(), next());
     let further = (1..hops).map(|_| HopResult { forward: next(), reverse: next() }).collect();
     SystemResult { forward, reverse, further }

@@ -48,7 +48,7 @@ pub(super) fn link(
 }
 
 /// The result of a link that was not sampled.
-pub(super) fn unseen(measure: &Measure) -> LinkResult {
+pub(super) fn unsampled_link(measure: &Measure) -> LinkResult {
     link("", &LinkConfig::default(), &[], measure, measure.to)
 }
 

@@ -32,7 +32,7 @@ impl Route {
     pub(super) fn sent(&mut self, packet: PacketEvent) {
         self.recorder.sent(packet.bytes.into(), packet.has_data);
         self.travelling.push_back(packet);
-        self.give_up(packet.at_ns);
+        self.expire(packet.at_ns);
     }
 
     /// Records a packet that arrived. Those sent before it are lost, unless packets may overtake
@@ -60,7 +60,7 @@ impl Route {
         }
     }
 
-    fn give_up(&mut self, now_ns: u64) {
+    fn expire(&mut self, now_ns: u64) {
         while self.travelling.front().is_some_and(|p| p.at_ns + GIVEN_UP_NS < now_ns) {
             self.travelling.pop_front();
             self.recorder.dropped(self.lost);
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_overtaken_on_a_line_is_lost() {
+    fn overtaken_packets_are_lost_on_an_ordered_link() {
         let mut way = route(true);
         (1..=4).for_each(|key| way.sent(packet(key, u64::from(key))));
         way.arrived(packet(1, 11));
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_overtaken_where_packets_may_be_is_lost_only_after_a_time() {
+    fn overtaken_packets_expire_on_a_reordering_link() {
         let mut way = route(false);
         (1..=3).for_each(|key| way.sent(packet(key, u64::from(key))));
         way.arrived(packet(2, 11));

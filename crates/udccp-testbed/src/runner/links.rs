@@ -56,12 +56,12 @@ fn take(tables: &Tables, step: &IpStep) -> io::Result<()> {
         IpStep::Route { to, device, metrics } => {
             let all = (IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
             let network = to.map_or(all, |address| (address, 32));
-            tables.add_route(network, interface(device)?, in_route(*metrics))
+            tables.add_route(network, interface(device)?, tcp_metrics(*metrics))
         }
     }
 }
 
-fn in_route(metrics: RouteMetrics) -> TcpMetrics {
+fn tcp_metrics(metrics: RouteMetrics) -> TcpMetrics {
     let RouteMetrics { least_rto_ms, initial_window, max_window } = metrics;
     TcpMetrics { least_rto_ms, initial_window, max_window, quick_ack: false }
 }
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     #[expect(clippy::print_stderr, reason = "a skipped test says so")]
-    fn netlink_makes_what_the_same_words_make_of_ip() {
+    fn netlink_steps_equal_the_ip_commands() {
         // IPv6 assigns addresses by itself, at unpredictable times.
         let no_v6 = || std::fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
         let by_words = Namespace::with(move || {

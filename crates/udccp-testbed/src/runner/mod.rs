@@ -105,7 +105,8 @@ pub fn play(plan: &Plan, context: RunContext<'_>) -> Result<Observations, Error>
     let has_end = recorder.record(if context.owns_kernel { IN_GUEST_NS } else { ELSEWHERE_NS })?;
     let Recorder { looks, mut agents, .. } = recorder;
     let backlog_drops = backlog_drops().saturating_sub(dropped_before);
-    let busy_percent = if context.owns_kernel { Vec::new() } else { busy(plan, &agents) };
+    let busy_percent =
+        if context.owns_kernel { Vec::new() } else { cpu_percent_of_agents(plan, &agents) };
     enter(&home)?;
     let patience = if has_end { PATIENCE } else { Duration::ZERO };
     let agents = reports(&mut agents, patience)?;
@@ -127,7 +128,7 @@ pub fn play(plan: &Plan, context: RunContext<'_>) -> Result<Observations, Error>
 ///
 /// # Errors
 /// Namespaces are not available.
-pub fn leave() -> Result<(), Error> {
+pub fn enter_empty_namespace() -> Result<(), Error> {
     unshare().map(drop)
 }
 
@@ -154,7 +155,7 @@ fn backlog_drops() -> u64 {
 }
 
 /// The processor time that each agent has used, in percent of the run.
-fn busy(plan: &Plan, agents: &[AgentProcess]) -> Vec<f64> {
+fn cpu_percent_of_agents(plan: &Plan, agents: &[AgentProcess]) -> Vec<f64> {
     /// Clock ticks of `/proc` a second.
     const TICKS: f64 = 100.0;
     let of = |agent: &AgentProcess| {

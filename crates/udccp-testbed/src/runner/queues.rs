@@ -32,7 +32,7 @@ impl Queues {
         self.reader.read(|discipline| {
             let at = self.devices.iter().position(|(index, _)| *index == discipline.device);
             if let Some(at) = at {
-                note(&mut found[at].1, discipline);
+                record_discipline(&mut found[at].1, discipline);
             }
         })?;
         Ok(found)
@@ -40,7 +40,7 @@ impl Queues {
 }
 
 /// Handles: netem is 1, the token bucket 2, the queue 3 (see the plan).
-fn note(sample: &mut QueueSample, found: Discipline) {
+fn record_discipline(sample: &mut QueueSample, found: Discipline) {
     match found.handle {
         1 => sample.line_drops = Some(found.drops),
         2 => {
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_discipline_of_a_device_has_its_part_of_a_look() {
+    fn each_qdisc_fills_its_part_of_a_sample() {
         let mut sample = QueueSample::default();
         let counted = |handle| Discipline {
             handle,
@@ -72,7 +72,7 @@ mod tests {
             ..Discipline::default()
         };
         for handle in [1, 2, 3, 9] {
-            note(&mut sample, counted(handle));
+            record_discipline(&mut sample, counted(handle));
         }
         assert_eq!(
             (sample.line_drops, sample.bucket_drops, sample.queue_drops),
