@@ -69,7 +69,7 @@ fn two_processes_play_a_flow_and_report_it() {
 }
 
 #[test]
-fn a_host_says_why_it_cannot_play_and_its_exit_code_says_it_too() {
+fn unsupported_host_reports_a_reason_and_an_exit_code() {
     let [_, receiver] = ends();
     let _holder = UdpSocket::bind((receiver.local, receiver.port)).expect("the port");
     let mut host = AgentProcess::spawn(agent(), &receiver).expect("a process");
@@ -83,7 +83,7 @@ fn a_host_says_why_it_cannot_play_and_its_exit_code_says_it_too() {
 }
 
 #[test]
-fn an_agent_ends_with_the_one_who_started_it() {
+fn agent_exits_with_its_parent() {
     let [sender, _] = ends();
     let mut child = agent()
         .stdin(Stdio::piped())

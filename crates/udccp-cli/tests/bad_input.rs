@@ -32,7 +32,7 @@ fn wrong_values_of_flags_say_what_is_right() {
 }
 
 #[test]
-fn a_seed_that_cannot_be_is_told_with_the_range() {
+fn invalid_seed_is_reported_with_its_range() {
     for value in ["abc", "-1", "1.5", "18446744073709551616"] {
         let says = format!("'{value}' for '--seed <N>': a whole number from 0 to {}", u64::MAX);
         fails(&["sim", "two-flows", "--seed", value], 2, &[&says]);
@@ -40,7 +40,7 @@ fn a_seed_that_cannot_be_is_told_with_the_range() {
 }
 
 #[test]
-fn a_scenario_file_that_is_not_there_is_told_with_those_that_are() {
+fn missing_scenario_is_reported_with_the_existing_ones() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
     std::fs::write(path("mine.toml"), "").unwrap();
@@ -69,7 +69,7 @@ fn a_closed_udp_port_is_refused_at_once() {
 }
 
 #[test]
-fn a_silent_peer_is_given_up_after_the_time_allowed() {
+fn connect_to_a_silent_peer_times_out() {
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port().to_string();
     let args = ["cat", "--timeout", "0.3", "127.0.0.1", &port];
@@ -141,7 +141,7 @@ fn a_truncated_capture_gives_its_packets_and_then_an_error() {
 }
 
 #[test]
-fn what_is_no_capture_is_said_so() {
+fn invalid_capture_is_reported() {
     let text = temporary(b"12:00:00.000 IP 10.0.0.1 > 10.0.0.2: DCCP");
     let path = text.path().to_str().unwrap();
     fails(&["decode", path], 4, &["neither a pcap nor a pcapng", "hint: capture with tcpdump -w"]);
@@ -163,7 +163,7 @@ fn malformed_packets_are_shown_with_their_error() {
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_is_no_error() {
+fn closed_output_pipe_is_not_an_error() {
     let script = format!(
         "{} decode {} | head -n 1",
         env!("CARGO_BIN_EXE_udccp"),

@@ -74,7 +74,7 @@ fn lab_with(calibrate: &str) -> Lab {
 }
 
 #[test]
-fn the_hidden_set_up_is_found_and_what_changes_nothing_is_not_told_apart() {
+fn calibration_finds_the_hidden_set_up_and_reports_equal_ones() {
     let lab = lab_with(KNOBS);
     let text = lab.run("calibrate", "lab.sqlite", &["small"]);
     assert!(text.starts_with("small: 8 set-ups fitted on shares (8 cells)"), "{text}");

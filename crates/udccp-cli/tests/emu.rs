@@ -105,7 +105,7 @@ fn run(place: &Place, args: &[&str]) -> Option<serde_json::Value> {
 }
 
 #[test]
-fn both_flows_carry_data_and_the_result_says_how_exact_it_is() {
+fn both_flows_carry_data_and_the_result_reports_its_accuracy() {
     let place = Place::new("both");
     let out = place.folder.path().join("out");
     let Some(record) = run(&place, &["--pcap", out.to_str().unwrap()]) else { return };
@@ -150,7 +150,7 @@ fn packets(file: &Path) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn dccp_travels_as_a_protocol_of_its_own_where_that_is_asked_for() {
+fn dccp_over_raw_ip_is_carried_on_request() {
     let place = Place::new("raw");
     let out = place.folder.path().join("out");
     let args = ["--dccp", "raw", "--snaplen", "64", "--pcap", out.to_str().unwrap()];
@@ -197,7 +197,7 @@ const BY_KERNEL: [&str; 6] = [
 ];
 
 #[test]
-fn the_kernel_can_be_the_path() {
+fn kernel_path_carries_both_flows() {
     let place = Place::new("netem");
     for carrier in ["udp", "raw"] {
         let args = [&BY_KERNEL[..], &["--dccp", carrier]].concat();
@@ -210,7 +210,7 @@ fn the_kernel_can_be_the_path() {
 }
 
 #[test]
-fn a_kernel_without_netem_is_told_before_anything_starts() {
+fn missing_netem_is_reported_before_start() {
     let place = Place::new("lacks-netem");
     let output = place.command().args(["--path", "netem"]).output().unwrap();
     let text = String::from_utf8(output.stderr).unwrap();
@@ -234,7 +234,7 @@ fn a_kernel_without_netem_is_told_before_anything_starts() {
 }
 
 #[test]
-fn kill_nine_leaves_nothing_of_a_path_by_the_kernel() {
+fn sigkill_leaves_no_kernel_path_behind() {
     let place = Place::new("kill-netem");
     if run(&place, &BY_KERNEL).is_none() {
         return;
@@ -251,7 +251,7 @@ fn kill_nine_leaves_nothing_of_a_path_by_the_kernel() {
 }
 
 #[test]
-fn kill_nine_at_ten_random_moments_leaves_nothing() {
+fn sigkill_at_random_times_leaves_nothing_behind() {
     let place = Place::new("kill");
     if run(&place, &[]).is_none() {
         return;
@@ -293,7 +293,7 @@ fn ctrl_c_ends_it_and_leaves_nothing() {
 }
 
 #[test]
-fn what_this_machine_lacks_is_said_with_advice() {
+fn missing_machine_features_are_reported_with_advice() {
     let place = Place::new("lacks");
     let scenario = place.scenario();
     let emu = |set: &str, says: &[&str]| {
@@ -315,7 +315,7 @@ fn what_this_machine_lacks_is_said_with_advice() {
 }
 
 #[test]
-fn a_faulty_file_is_told_before_anything_else() {
+fn invalid_file_is_reported_first() {
     let place = Place::new("faulty");
     fs::write(place.scenario(), TWO_FLOWS.replace("traffic = \"bulk\"", "trafic = \"bulk\""))
         .unwrap();
@@ -324,7 +324,7 @@ fn a_faulty_file_is_told_before_anything_else() {
 }
 
 #[test]
-fn somebody_without_rights_is_told_how_to_get_them() {
+fn missing_privileges_are_reported_with_advice() {
     const NOBODY: u32 = 65_534;
     let place = Place::new("nobody");
     if !nix::unistd::geteuid().is_root() {

@@ -75,7 +75,7 @@ fn a_signal_resets_the_connection_and_the_peer_knows_at_once() {
 }
 
 #[test]
-fn a_client_that_is_interrupted_while_it_connects_takes_its_request_back() {
+fn interrupted_client_resets_its_request() {
     let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port().to_string();
     let client = start(&["cat", "127.0.0.1", &port]);
@@ -92,7 +92,7 @@ fn a_client_that_is_interrupted_while_it_connects_takes_its_request_back() {
 }
 
 #[test]
-fn a_peer_that_was_killed_is_gone_when_its_host_says_so() {
+fn killed_peer_is_detected_by_its_hosts_report() {
     let Pair { listener, client, mut client_input } = Pair::connected();
     send(Signal::SIGKILL, &listener);
     end_of(listener);

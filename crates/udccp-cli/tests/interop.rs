@@ -31,7 +31,7 @@ fn left(folder: &Path, entries: &[&str], jobs: &str) -> Option<[Vec<u8>; 2]> {
 }
 
 #[test]
-fn a_cell_leaves_the_same_bytes_whatever_runs_beside_it() {
+fn cell_files_do_not_depend_on_concurrent_cells() {
     let folder = tempfile::tempdir().unwrap();
     let Some(alone) = left(&folder.path().join("alone"), &[CELL], "1") else { return };
     let beside = left(&folder.path().join("beside"), &[BEFORE, CELL], "1").unwrap();

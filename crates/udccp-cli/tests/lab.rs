@@ -105,7 +105,7 @@ fn captures_have_the_headers_and_only_if_asked_for_the_data() {
 }
 
 #[test]
-fn faults_of_a_file_have_their_line_and_the_nearest_right_thing() {
+fn errors_of_a_file_have_line_and_suggestion() {
     let lab = Lab::new();
     let faulty = |from: &str, to: &str| {
         assert!(SMALL.contains(from), "{from}");
@@ -132,7 +132,7 @@ fn faults_of_a_file_have_their_line_and_the_nearest_right_thing() {
 }
 
 #[test]
-fn what_is_not_there_is_named_with_what_is() {
+fn missing_names_are_reported_with_the_existing_ones() {
     let lab = Lab::new();
     fails(&["sim", "no/such/file.toml"], 4, &["cannot read no/such/file.toml", "hint:"]);
     let experiments = lab.path("experiments");

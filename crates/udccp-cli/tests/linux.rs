@@ -56,7 +56,7 @@ impl Place {
 }
 
 #[test]
-fn what_linux_has_not_is_told_without_a_guest() {
+fn unsupported_linux_features_are_reported_without_a_guest() {
     let place = Place::new();
     let (scenario, cache) = (place.path("small.toml"), place.path("cache"));
     let with = |set: &str, code, says: &[&str]| {
@@ -69,7 +69,7 @@ fn what_linux_has_not_is_told_without_a_guest() {
 }
 
 #[test]
-fn a_machine_without_the_kernel_is_told_how_to_get_it() {
+fn missing_guest_kernel_is_reported_with_advice() {
     let place = Place::new();
     let (scenario, cache) = (place.path("small.toml"), place.path("cache"));
     let says = ["is not built", "udccp linux --setup"];

@@ -15,7 +15,7 @@ fn small(folder: &tempfile::TempDir) -> String {
 }
 
 #[test]
-fn what_ns_2_has_not_is_told_without_it() {
+fn unsupported_ns_2_keys_are_reported_without_ns_2_installed() {
     let folder = tempfile::tempdir().unwrap();
     let scenario = small(&folder);
     let with = |set: &str, says: &[&str]| {
@@ -27,7 +27,7 @@ fn what_ns_2_has_not_is_told_without_it() {
 }
 
 #[test]
-fn a_machine_without_ns_2_is_told_which_package_has_it() {
+fn missing_ns_2_is_reported_with_its_package() {
     let folder = tempfile::tempdir().unwrap();
     let scenario = small(&folder);
     let store = folder.path().join("store").display().to_string();

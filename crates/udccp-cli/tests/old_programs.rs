@@ -80,21 +80,21 @@ fn sockets_share_a_port_as_linux_tests_it() {
 }
 
 #[test]
-fn messages_in_shared_memory_survive_threads_kills_and_nonsense() {
+fn shared_memory_survives_threads_kills_and_corruption() {
     let place = Place::new();
     succeeds(&place.run(&["--udp-port", &free_port()], &["python3", &script("ring.py")]));
     place.wait_until_the_broker_ends();
 }
 
 #[test]
-fn a_program_of_real_time_priority_does_not_hold_up_its_broker() {
+fn real_time_program_does_not_block_its_broker() {
     let place = Place::new();
     let program = ["python3", &script("ring.py"), "alone_a_program_of_real_time_priority_sends"];
     succeeds(&place.run(&["--udp-port", &free_port()], &program));
 }
 
 #[test]
-fn processes_without_descriptors_and_waits_that_others_end() {
+fn descriptor_limits_and_concurrent_shutdowns_are_handled() {
     let (place, port) = (Place::new(), free_port());
     let program = ["env", &format!("TEST_UDP_PORT={port}"), "python3", &script("limits.py")];
     succeeds(&place.run(&["--udp-port", &port], &program));
@@ -103,7 +103,7 @@ fn processes_without_descriptors_and_waits_that_others_end() {
 
 /// Failures print their seed: `lives.py SEED 1` repeats one.
 #[test]
-fn random_lives_of_shared_connections_are_those_of_linux() {
+fn random_calls_on_shared_connections_match_linux() {
     let place = Place::new();
     let program = ["python3", &script("lives.py"), "1", "40"];
     succeeds(&place.run(&["--udp-port", &free_port()], &program));
@@ -122,7 +122,7 @@ fn a_broker_without_descriptors_says_so() {
 fn a_broker_has_no_limits_of_the_program_that_starts_it() {
     for test in [
         "alone_a_broker_has_no_limits_and_no_folder_of_the_program_that_starts_it",
-        "alone_a_broker_without_room_for_files_lives_on",
+        "alone_broker_survives_a_file_size_limit",
     ] {
         let place = Place::new();
         let program = ["python3", &script("limits.py"), test];
@@ -134,7 +134,7 @@ fn a_broker_has_no_limits_of_the_program_that_starts_it() {
 /// Regression: the thread's first `write` waited for the loader's lock, whose holder waited for the
 /// thread.
 #[test]
-fn a_library_that_waits_for_its_thread_while_it_is_loaded_goes_on() {
+fn library_constructor_waiting_for_a_thread_does_not_deadlock() {
     let (place, folder) = (Place::new(), TempDir::new().unwrap());
     let path = |name: &str| folder.path().join(name).display().to_string();
     let (library, program) = (path("waits.so"), path("program"));
@@ -248,7 +248,7 @@ fn programs_as_linux_documents_them() {
 
 /// A C program with the note of Go's linker: it runs, with a warning.
 #[test]
-fn a_go_program_is_warned_of_and_runs() {
+fn go_program_runs_with_a_warning() {
     let (place, folder) = (Place::new(), TempDir::new().unwrap());
     let path = |name: &str| folder.path().join(name).display().to_string();
     let note = r#"__asm__(".pushsection .note.go.buildid,\"a\",%note\n.long 4, 4, 4\n"
@@ -271,7 +271,7 @@ fn a_go_program_is_warned_of_and_runs() {
 /// Regression: in the first case, each `socket` call tried for seconds to start a broker that could
 /// not listen there; in the others, the loader did not find the library.
 #[test]
-fn a_folder_whose_path_cannot_be_used_is_refused() {
+fn unusable_folder_path_is_rejected() {
     let place = Place::new();
     for (name, why) in [
         ("x".repeat(90), "too long for a socket"),

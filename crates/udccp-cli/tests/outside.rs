@@ -107,7 +107,7 @@ fn a_calibration_says_once_that_the_study_is_built_in() {
 }
 
 #[test]
-fn files_of_ones_own_win_and_the_program_says_so() {
+fn user_files_take_precedence_with_a_note() {
     let folder = empty();
     let (written, _) = at(folder.path(), &["lab", "new", "--from", "nor-2012"]);
     let paths: Vec<&str> = written.lines().collect();
@@ -134,7 +134,7 @@ fn files_of_ones_own_win_and_the_program_says_so() {
 }
 
 #[test]
-fn a_copy_under_another_name_destroys_nothing() {
+fn renamed_copy_overwrites_nothing() {
     let folder = empty();
     let (written, _) = at(folder.path(), &["lab", "new", "mine", "--from", "bhatti-2008"]);
     assert!(written.starts_with("experiments/mine.toml\nreference/"), "{written}");

@@ -61,7 +61,7 @@ dccp = { ecn = false }
 
 /// A packet as seen by an observer.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Passed {
+pub(crate) struct ObservedPacket {
     at: Instant,
     is_clients: bool,
     ty: PacketType,
@@ -69,7 +69,7 @@ pub(crate) struct Passed {
     data_len: usize,
 }
 
-impl Passed {
+impl ObservedPacket {
     fn read(at: Instant, is_clients: bool, dccp: &[u8]) -> Option<Self> {
         Some(Self::of(at, is_clients, &PacketView::new(dccp, dccp.len()).ok()?))
     }
@@ -88,7 +88,7 @@ impl Passed {
 
 /// What is the same in every run of the scenario, whatever the timing.
 #[derive(Debug, PartialEq, Eq)]
-struct Story {
+struct PacketSequence {
     /// Every packet before the first data, in order. The client may confirm the Response with its
     /// first data.
     opening: Vec<String>,
@@ -101,17 +101,19 @@ struct Story {
     data: (usize, usize),
 }
 
-impl Story {
-    fn of(passed: &[Passed]) -> Self {
-        let is_data = |p: &Passed| p.data_len > 0;
+impl PacketSequence {
+    fn of(passed: &[ObservedPacket]) -> Self {
+        let is_data = |p: &ObservedPacket| p.data_len > 0;
         let first = passed.iter().position(is_data).expect("there is data");
         let last = passed.iter().rposition(is_data).expect("there is data");
         let ack = "client Ack".to_owned();
-        let mut opening: Vec<String> = passed[..first].iter().map(Passed::name).collect();
+        let mut opening: Vec<String> = passed[..first].iter().map(ObservedPacket::name).collect();
         opening.retain(|name| *name != ack);
-        let mut closing: Vec<String> = passed[last + 1..].iter().map(Passed::name).collect();
+        let mut closing: Vec<String> =
+            passed[last + 1..].iter().map(ObservedPacket::name).collect();
         closing.retain(|name| name != "server Ack");
-        let mut middle: BTreeSet<_> = passed[first..=last].iter().map(Passed::name).collect();
+        let mut middle: BTreeSet<_> =
+            passed[first..=last].iter().map(ObservedPacket::name).collect();
         middle.remove(&ack);
         let data = passed.iter().filter(|p| is_data(p));
         Self {
@@ -124,7 +126,7 @@ impl Story {
 }
 
 /// Rate of the received data between its first and last packet, in Mbit/s.
-fn goodput(delivered: &[Passed]) -> f64 {
+fn goodput(delivered: &[ObservedPacket]) -> f64 {
     let data: Vec<_> = delivered.iter().filter(|p| p.is_clients && p.data_len > 0).collect();
     let (first, last) = (data[0], data[data.len() - 1]);
     let bytes: usize = data[1..].iter().map(|p| p.data_len).sum();
@@ -152,7 +154,7 @@ fn link() -> LinkConfig {
 }
 
 /// Runs the simulator. Returns the packets seen by the sender and by the receiver.
-fn simulated() -> (Vec<Passed>, Vec<Passed>) {
+fn simulated() -> (Vec<ObservedPacket>, Vec<ObservedPacket>) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("parity.toml");
     std::fs::write(&file, SCENARIO).unwrap();
@@ -167,7 +169,7 @@ fn simulated() -> (Vec<Passed>, Vec<Passed>) {
 }
 
 /// Reads a classic pcap file with nanoseconds, raw IP, in native byte order.
-fn captured(file: &Path) -> Vec<Passed> {
+fn captured(file: &Path) -> Vec<ObservedPacket> {
     let bytes = std::fs::read(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
     let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
     let (mut at, mut passed) = (24, Vec::new());
@@ -177,7 +179,7 @@ fn captured(file: &Path) -> Vec<Passed> {
         let envelope = Envelope::parse(LinkType::RawIp, frame, &[]).unwrap();
         let view = envelope.packet().unwrap();
         let is_clients = view.dst_port() < view.src_port();
-        passed.push(Passed::of(Instant::from_nanos(time), is_clients, &view));
+        passed.push(ObservedPacket::of(Instant::from_nanos(time), is_clients, &view));
         at += 16 + frame.len();
     }
     passed
@@ -253,12 +255,12 @@ fn over_raw_ip() -> Report {
 /// three times too slow to relay with 40 ms, only the data are compared: timers may have expired.
 fn compare(what: &str, run: impl Fn() -> Report) {
     let (passed, arrived) = simulated();
-    let story = Story::of(&passed);
+    let story = PacketSequence::of(&passed);
     let mut worst = Duration::ZERO;
     for _ in 0..3 {
         let report = run();
         worst = report.worst_delay;
-        let told = Story::of(&report.passed);
+        let told = PacketSequence::of(&report.passed);
         if worst > Duration::from_millis(10) {
             assert!(told.data >= story.data, "{what}: {:?} of {:?}", told.data, story.data);
             continue;
@@ -272,9 +274,9 @@ fn compare(what: &str, run: impl Fn() -> Report) {
 }
 
 #[test]
-fn the_story_is_the_one_that_rfc_4340_tells() {
+fn packet_sequence_is_that_of_rfc_4340() {
     let (passed, arrived) = simulated();
-    let story = Story::of(&passed);
+    let story = PacketSequence::of(&passed);
     assert_eq!(story.opening, ["client Request", "server Response"]);
     assert_eq!(story.closing, ["client Close", "server Reset Closed"]);
     let rate = goodput(&arrived);
@@ -282,18 +284,18 @@ fn the_story_is_the_one_that_rfc_4340_tells() {
 }
 
 #[test]
-fn async_sockets_do_what_is_simulated() {
+fn async_sockets_match_the_simulation() {
     compare("async sockets", over_async_sockets);
 }
 
 #[test]
-fn blocking_sockets_do_what_is_simulated() {
+fn blocking_sockets_match_the_simulation() {
     compare("blocking sockets", over_blocking_udp);
 }
 
 #[test]
-fn raw_ip_does_what_is_simulated() {
-    if namespace::inside("raw_ip_does_what_is_simulated") {
+fn raw_ip_matches_the_simulation() {
+    if namespace::inside("raw_ip_matches_the_simulation") {
         compare("raw IP", over_raw_ip);
     }
 }

@@ -204,7 +204,7 @@ fn a_killed_server_leaves_the_client_its_own_totals() {
 }
 
 #[test]
-fn a_server_that_is_told_to_end_tells_its_clients_and_keeps_its_totals() {
+fn stopped_server_notifies_clients_and_keeps_totals() {
     for (signal, name, code) in [(Signal::SIGINT, "SIGINT", 130), (Signal::SIGTERM, "SIGTERM", 143)]
     {
         let (server, port) = perf_server(&["--json"]);
@@ -249,7 +249,7 @@ fn intervals_neither_overlap_nor_leave_gaps_and_hold_each_byte_once() {
 }
 
 #[test]
-fn what_this_end_does_not_see_is_null_and_not_zero() {
+fn unknown_remote_values_are_null() {
     let (_server, port) = perf_server(&[]);
     for (flags, seen, unseen) in
         [(&["-t", "0.3"][..], "sent", "received"), (&["-t", "0.3", "-R"], "received", "sent")]
@@ -270,7 +270,7 @@ fn what_this_end_does_not_see_is_null_and_not_zero() {
 }
 
 #[test]
-fn the_start_says_when_where_and_how_the_test_ran() {
+fn start_record_has_time_place_and_settings() {
     let (_server, port) = perf_server(&[]);
     let (_, _, events, _) = Client::start(&port, &["-t", "0.1", "-b", "1M"]).end();
     let start = &events[0]["data"];

@@ -164,7 +164,7 @@ fn lines_and_an_empty_input_go_through() {
 }
 
 #[test]
-fn a_receiver_that_only_receives_needs_no_end_of_its_input() {
+fn receive_only_end_ignores_its_open_input() {
     let got = temporary(b"");
     let (mut server, port) = listening(Stdio::piped(), &got, &["--recv-only"]);
     let never_ends = server.stdin.take();

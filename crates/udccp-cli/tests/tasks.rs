@@ -58,7 +58,7 @@ fn tasks_run_one_by_one_give_the_tables_of_a_campaign() {
 }
 
 #[test]
-fn a_plan_for_people_says_what_is_to_be_done() {
+fn plan_text_lists_what_is_to_be_done() {
     let lab = Lab::new();
     let plan = lab.run("plan", "s.sqlite", &["small", "--runs", "1"]);
     assert_eq!(plan.lines().count(), 4);

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_reads_back_as_it_was_written() {
+    fn tables_round_trip() {
         let runs = vec![run("rtt 25 ms, run 1", "00ab"), run("rtt 50 ms, run 1", "00cd")];
         let csv = to_csv(&runs).expect("a table");
         assert_eq!(from_csv(&csv).expect("the same table"), runs);

@@ -78,7 +78,7 @@ fn transfers(protocol: &str, seconds: u64) -> (usize, u64) {
 }
 
 #[test]
-fn a_transfer_that_is_over_holds_little() {
+fn finished_transfers_release_their_memory() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     for protocol in ["dccp/ccid2", "dccp/ccid3", "tcp/newreno", "tcp/cubic"] {
         let (short, long) = (transfers(protocol, 40), transfers(protocol, 80));

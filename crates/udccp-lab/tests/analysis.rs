@@ -70,7 +70,7 @@ fn cells_agree_differ_or_are_missing() {
 }
 
 #[test]
-fn a_reason_counts_as_far_as_its_runs_support_it() {
+fn explanations_count_only_as_far_as_their_runs_support_them() {
     let experiment = common::small();
     let analysis = Analysis::of(&experiment, results(&experiment, |_| true));
     let newreno: Vec<_> = analysis.tables[0].rows[0].filled().collect();
@@ -82,7 +82,7 @@ fn a_reason_counts_as_far_as_its_runs_support_it() {
 }
 
 #[test]
-fn a_reason_without_runs_explains_nothing() {
+fn explanations_without_runs_explain_nothing() {
     let experiment = common::small();
     let analysis = Analysis::of(&experiment, results(&experiment, |t| t.variant.is_none()));
     assert!(analysis.cells().all(|c| !c.is_explained()));
@@ -104,7 +104,7 @@ fn claims_are_judged_on_both_sets_of_numbers() {
 }
 
 #[test]
-fn without_runs_nothing_is_claimed() {
+fn claims_without_runs_are_not_judged() {
     let experiment = common::small();
     let analysis = Analysis::of(&experiment, results(&experiment, |_| false));
     assert!(analysis.claims.iter().all(|c| c.ours.holds.is_none()));
@@ -139,7 +139,7 @@ fn a_table_to_copy_has_a_value_for_each_of_its_columns() {
 }
 
 #[test]
-fn a_page_is_whole_and_loads_nothing() {
+fn page_is_self_contained() {
     let experiment = common::small();
     let page = report::page(&Analysis::of(&experiment, results(&experiment, |_| true)));
     for outside in ["http:", "https:", "src=", "@import", "url(", "<link"] {
@@ -180,7 +180,7 @@ fn balanced(page: &str) {
 
 /// A variant that runs another protocol in the place of the one that an axis names.
 #[test]
-fn a_row_is_called_by_the_protocol_that_runs() {
+fn row_title_is_the_protocol_that_runs() {
     let path = std::path::Path::new("../../experiments/chowdhury-2011.toml");
     let experiment = Experiment::load(path).expect("the file is good");
     let analysis = Analysis::of(&experiment, Results::default());

@@ -36,7 +36,7 @@ fn analysis(experiment: &Experiment, index: f64) -> Analysis<'_> {
 }
 
 #[test]
-fn the_answer_stands_on_its_own_page_and_on_that_of_the_study() {
+fn answers_appear_on_their_own_page_and_on_the_study() {
     let (ours, study) = (answering(), asking());
     let all = [analysis(&study, 0.95), analysis(&ours, 0.95)];
     let folder = tempfile::tempdir().unwrap();

@@ -99,7 +99,7 @@ fn results_of_backends_and_their_versions_do_not_collide() {
 }
 
 #[test]
-fn a_run_that_did_not_keep_time_is_never_averaged_and_is_tried_again() {
+fn invalid_runs_are_not_averaged_and_are_repeated() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let store = folder.path().join("store");
     let experiment = common::small();
@@ -120,7 +120,7 @@ fn a_run_that_did_not_keep_time_is_never_averaged_and_is_tried_again() {
 }
 
 #[test]
-fn what_a_backend_cannot_play_is_told_and_shown_as_not_run() {
+fn unsupported_runs_are_reported_and_shown_as_not_run() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let store = folder.path().join("store");
     let text = common::SMALL.replace("tcp/cubic", "tcp/bic");
@@ -164,7 +164,7 @@ fn a_table_shows_every_backend_and_every_one_is_judged() {
 }
 
 #[test]
-fn a_table_can_be_held_against_a_backend() {
+fn table_can_be_compared_with_a_backend() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let store = folder.path().join("store");
     let (head, rest) = common::SMALL.split_once("[table.reference]").expect("a reference");

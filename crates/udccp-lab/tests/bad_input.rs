@@ -87,7 +87,7 @@ fn of_run(run: u64) -> String {
 }
 
 #[test]
-fn a_figure_shows_a_run_that_there_is() {
+fn figure_of_a_missing_run_is_rejected() {
     assert_eq!(error("[[claim]]", &of_run(5)), "accepted");
     for run in [0, 6] {
         let error = error("[[claim]]", &of_run(run));
@@ -178,7 +178,7 @@ says! {
 }
 
 #[test]
-fn a_published_value_that_is_no_number_is_told_with_its_place() {
+fn non_numeric_published_value_is_reported_with_its_position() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("jfi.csv");
     let text = GOOD.replace("reference/000_table3_pair_jfi_ccid2_first.csv", "jfi.csv");
@@ -197,7 +197,7 @@ fn a_published_value_that_is_no_number_is_told_with_its_place() {
 }
 
 #[test]
-fn a_csv_file_of_a_spreadsheet_is_read_and_one_in_another_coding_is_told() {
+fn spreadsheet_csv_is_read_and_other_encodings_rejected() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("jfi.csv");
     let text = GOOD.replace("reference/000_table3_pair_jfi_ccid2_first.csv", "jfi.csv");

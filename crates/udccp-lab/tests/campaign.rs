@@ -67,7 +67,7 @@ fn results_are_the_same_for_any_number_of_workers_and_after_any_interruption() {
 
 /// The expected duration comes from earlier runs of the same scenario.
 #[test]
-fn a_store_knows_what_its_runs_took() {
+fn store_records_the_duration_of_runs() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let tasks = plan(&common::small(), PlanOptions::default()).expect("a plan");
     let store = Store::open(&folder.path().join("store")).expect("a store in a temporary folder");
@@ -83,7 +83,7 @@ fn a_store_knows_what_its_runs_took() {
 }
 
 #[test]
-fn a_second_campaign_on_a_store_is_told_so() {
+fn concurrent_campaign_on_a_store_is_reported() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("store");
     let first = Store::open(&path).expect("a store");
@@ -100,7 +100,7 @@ fn a_second_campaign_on_a_store_is_told_so() {
 }
 
 #[test]
-fn a_store_of_an_older_program_is_brought_up_to_date() {
+fn older_store_is_upgraded() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("store");
     let tasks = plan(&common::small(), PlanOptions::default()).expect("a plan");
@@ -122,7 +122,7 @@ fn a_store_of_an_older_program_is_brought_up_to_date() {
 }
 
 #[test]
-fn a_store_that_knew_the_simulator_alone_is_brought_up_to_date() {
+fn simulator_only_store_is_upgraded() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("store");
     let experiment = common::small();

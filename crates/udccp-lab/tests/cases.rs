@@ -197,7 +197,7 @@ fn a_variant_may_have_its_own_number_of_runs() {
 }
 
 #[test]
-fn a_first_look_leaves_out_a_case_of_no_quick_runs() {
+fn quick_plan_skips_cases_without_quick_runs() {
     let text = GOOD.replace("id = \"flood\"", "id = \"flood\"\nquick_runs = 0");
     let experiment = read(&text).unwrap_or_else(|errors| panic!("{errors}"));
     let count = |quick, runs| {
@@ -208,7 +208,7 @@ fn a_first_look_leaves_out_a_case_of_no_quick_runs() {
 }
 
 #[test]
-fn a_variant_has_the_last_word_about_its_short_runs() {
+fn variant_overrides_the_quick_runs_of_its_case() {
     let set = "set = { \"topology.bottleneck.limit\" = \"10 packets\" }";
     let late = "set = { \"flow.first.start\" = \"9 s\" }\n\
                 quick_set = { \"flow.first.start\" = \"3 s\", \"time.duration\" = \"25 s\", \
@@ -226,7 +226,7 @@ fn a_variant_has_the_last_word_about_its_short_runs() {
 }
 
 #[test]
-fn equal_scenarios_and_seeds_share_a_run_whatever_they_are_called() {
+fn equal_scenarios_and_seeds_share_a_run() {
     let renamed = GOOD.replace("\"self\"", "\"same\"").replace("id = \"many\"", "id = \"other\"");
     let other = plan(&read(&renamed).expect("the same file"), PlanOptions::default());
     let keys = |tasks: &[Task]| tasks.iter().map(|t| t.key.clone()).collect::<Vec<_>>();

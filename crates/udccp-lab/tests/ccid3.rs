@@ -56,7 +56,7 @@ fn it_keeps_to_the_equation_and_is_smoother_than_ccid_2() {
 /// The sender's state explains its rate: X is the equation's value for the current round-trip time
 /// and loss event rate, and the flow sends at X. There is no window.
 #[test]
-fn its_beliefs_over_time_are_those_of_the_equation() {
+fn ccid_3_rate_over_time_follows_its_equation() {
     let path = r#"rate = "1 Gbit/s", rtt = "100 ms", limit = "10000 packets", loss = "1 %""#;
     let record = run(path, 60, &["dccp/ccid3", "dccp/ccid2"]);
     let [three, two] = [0, 1].map(|i| &record.flows[i].series);
@@ -83,7 +83,7 @@ fn its_beliefs_over_time_are_those_of_the_equation() {
 /// Evenly spaced packets find the queue of a short path unchanged, and are never lost where TCP's
 /// bursts are. Programs on Linux do not send evenly.
 #[test]
-fn on_a_short_path_its_share_depends_on_how_its_host_waits() {
+fn short_path_share_depends_on_host_timers() {
     let share = |timers: &str| {
         let text = format!(
             r#"

@@ -32,7 +32,7 @@ fn the_same_seed_gives_the_committed_hashes() {
 }
 
 #[test]
-fn the_checker_watches_and_changes_nothing() {
+fn invariant_checker_does_not_change_results() {
     let [mut watched, mut alone] = [true, false].map(|check| run("tcp/cubic", 5, check));
     (watched.cost.cpu_s, alone.cost.cpu_s) = (0.0, 0.0);
     assert_eq!(watched, alone);

@@ -7,7 +7,7 @@ use common::bulk_flows as run;
 const PATH: &str = r#"rate = "20 Mbit/s", rtt = "100 ms", limit = "2.0 bdp""#;
 
 #[test]
-fn alone_each_fills_a_link() {
+fn each_experimental_algorithm_fills_a_link_alone() {
     for protocol in ["dccp/cubic", "dccp/bbr"] {
         let record = run(PATH, 40, &[protocol]);
         let throughput = record.flows[0].throughput_mbps.unwrap();

@@ -39,7 +39,7 @@ fn lp_leaves_the_path_to_newreno() {
 /// BIC gets most too: next to it, NewReno of Linux 6.1 has 28 % at 25 ms and 12 % at 100 ms with a
 /// queue of one BDP (docs/reference/sharing.md).
 #[test]
-fn newreno_shares_with_others_as_is_known_of_them() {
+fn newreno_shares_with_other_algorithms_as_published() {
     let found = ["bic", "compound", "vegas", "bbr"].map(|name| share("newreno", name, &[]));
     assert!(found.iter().all(|(_, used)| *used > 90.0), "{found:?}");
     let [bic, compound, vegas, bbr] = found.map(|(share, _)| share);
@@ -49,7 +49,7 @@ fn newreno_shares_with_others_as_is_known_of_them() {
 
 /// 160 ms at 10 Mbit/s are 133 packets.
 #[test]
-fn long_paths_are_taken_by_the_fast_ones() {
+fn fast_algorithms_win_on_long_paths() {
     for name in ["scalable", "highspeed", "hybla"] {
         let (share, _) = share("newreno", name, &["topology.bottleneck.rtt=160 ms"]);
         assert!(share > 0.6, "{name}: {share}");

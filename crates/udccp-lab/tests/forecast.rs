@@ -124,7 +124,7 @@ fn the_time_left_is_right_within_a_third_from_the_first_minute_on() {
 
 /// Regression: estimates were too low for late runs, since the longest runs come first.
 #[test]
-fn guesses_that_are_wrong_for_the_short_runs_are_noticed_before_these_come() {
+fn wrong_estimates_are_corrected_before_the_short_runs() {
     let run = |kind: &str, n: usize, expected_s, took_s| {
         let ahead = Ahead { kind: kind.to_owned(), scenario: format!("{kind} {n}"), expected_s };
         (ahead, took_s)
@@ -138,7 +138,7 @@ fn guesses_that_are_wrong_for_the_short_runs_are_noticed_before_these_come() {
 }
 
 #[test]
-fn nothing_done_is_what_was_expected_and_everything_done_is_nothing_left() {
+fn forecast_starts_at_the_estimate_and_ends_at_zero() {
     let runs = campaign(1, 1.0);
     let mut forecast = Forecast::new(runs.iter().map(|(ahead, _)| ahead));
     let all_s: f64 = runs.iter().map(|(ahead, _)| ahead.expected_s).sum();

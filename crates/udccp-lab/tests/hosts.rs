@@ -89,7 +89,7 @@ fn a_send_buffer_limits_what_waits_in_the_host() {
 /// A packet dropped by the host's own queue has left the socket. A socket with room for more than
 /// the queue never blocks, and sends the same as one with unlimited room.
 #[test]
-fn what_the_host_drops_is_not_in_the_socket() {
+fn host_drops_are_not_counted_in_the_socket() {
     let path = "rate = \"10 Mbit/s\", rtt = \"40 ms\", limit = \"50 packets\"";
     for loss in ["", ", loss = \"0 %\""] {
         let access = format!("rate = \"10 Mbit/s\", limit = \"20 packets\"{loss}");
@@ -108,7 +108,7 @@ fn what_the_host_drops_is_not_in_the_socket() {
 /// A host that pauses and resumes, and one whose peer answers: nothing queued for the device or for
 /// room in the socket waits forever, and all of it arrives.
 #[test]
-fn what_waits_in_a_host_leaves_after_silence_and_both_ways() {
+fn host_queue_drains_after_silence_in_both_directions() {
     let path = "rate = \"2 Mbit/s\", rtt = \"40 ms\", limit = \"500 packets\"";
     let bursts = "{ kind = \"on-off\", rate = \"8 Mbit/s\", size = \"900 B\", on = \"200 ms\", \
                   off = \"1 s\" }";

@@ -100,7 +100,7 @@ fn all_runs_at_full_length_are_judged() {
 }
 
 #[test]
-fn a_reason_that_rests_on_too_few_runs_explains_nothing() {
+fn explanations_with_too_few_runs_explain_nothing() {
     let experiment = common::small();
     let one = |task: &mut Task| task.variant.is_none() || task.run == 1;
     let analysis = Analysis::of(&experiment, results(&experiment, one));

@@ -132,7 +132,7 @@ fn shares_are_compared_with_kept_runs() {
 }
 
 #[test]
-fn a_run_of_the_store_counts_instead_of_a_kept_one() {
+fn stored_runs_replace_kept_ones() {
     let place = Place::new();
     place.keep(|_| [60.0, 60.0]);
     let store = Store::open(&place.path("store")).expect("a store");
@@ -176,7 +176,7 @@ fn only_whole_measurements_of_kernels_are_kept() {
 }
 
 #[test]
-fn what_is_wrong_in_the_file_is_told() {
+fn errors_in_the_kept_file_are_reported() {
     let place = Place::new();
     place.keep(|_| [60.0, 60.0]);
     let path = place.path("kept/small.csv");

@@ -89,7 +89,7 @@ fn the_shares_are_those_of_the_rates() {
 
 /// Transfers arrive until their flow stops or the run ends, whichever is first.
 #[test]
-fn arrivals_that_go_on_after_the_end_are_cut_there() {
+fn arrivals_after_the_end_are_ignored() {
     let traffic = "{ kind = \"poisson\", every = \"100 ms\", size = \"2 kB\" }";
     let flows = |stop| flow("web", "tcp/newreno", traffic) + stop;
     let [open, cut] = ["", "stop = \"20 s\"\n"].map(|stop| run("", "", &flows(stop)));
@@ -100,7 +100,7 @@ fn arrivals_that_go_on_after_the_end_are_cut_there() {
 /// An in-order link that drops one of several copies, which arrived with others between them, is
 /// correct.
 #[test]
-fn the_checker_takes_no_dropped_copy_for_a_wrong_order() {
+fn dropped_duplicates_are_not_reported_as_reordering() {
     let copies = "duplicate = \"10 %\"\n\
         delay_distribution = { kind = \"normal\", deviation = \"6 ms\", in_order = false }";
     let source = "{ kind = \"constant-rate\", rate = \"4 Mbit/s\", size = \"1000 B\" }";
@@ -111,7 +111,7 @@ fn the_checker_takes_no_dropped_copy_for_a_wrong_order() {
 
 /// Transfers of a `poisson` flow come and go, and UDP measures no time: neither has a single value.
 #[test]
-fn an_equation_without_a_round_trip_time_says_so() {
+fn equation_without_rtt_is_undefined() {
     let traffic = "{ kind = \"poisson\", size = \"20 kB\", every = \"100 ms\" }";
     let constant = "{ kind = \"constant-rate\", rate = \"9 Mbit/s\", size = \"1000 B\" }";
     for (protocol, traffic) in [("tcp/newreno", traffic), ("udp", constant)] {
@@ -123,7 +123,7 @@ fn an_equation_without_a_round_trip_time_says_so() {
 
 /// Without loss the equation has no rate: the reason is the one in the list of metrics.
 #[test]
-fn an_equation_without_loss_says_so() {
+fn equation_without_loss_is_undefined() {
     let slow = "{ kind = \"constant-rate\", rate = \"1 Mbit/s\", size = \"1000 B\" }";
     let record = run("", "", &flow("a", "dccp/ccid2", slow));
     assert_eq!((record.flows[0].loss_percent, record.flows[0].equation_ratio), (Some(0.0), None));
@@ -155,7 +155,7 @@ fn the_series_of_a_link_has_the_mean_of_its_throughput() {
 
 /// What a flow sends over a link counts only in the measured part of the run.
 #[test]
-fn what_crosses_a_link_before_it_is_measured_does_not_count() {
+fn packets_before_the_measured_time_do_not_count() {
     let source = "{ kind = \"constant-rate\", rate = \"2 Mbit/s\", size = \"972 B\" }";
     let time = "measure = { from = \"8 s\", to = \"10 s\" }";
     let record = run("", time, &flow("a", "udp", source));

@@ -23,7 +23,7 @@ fn tasks(experiment: &Experiment, quick: bool) -> Vec<Task> {
 }
 
 #[test]
-fn what_is_left_is_found_under_the_keys_of_the_whole() {
+fn narrowed_tasks_keep_the_keys_of_the_whole() {
     let whole: Vec<String> =
         tasks(&common::small(), false).into_iter().map(|task| task.key).collect();
     let part = tasks(&narrowed(&["fairness"], &["rtt=50 ms"]), false);
@@ -45,7 +45,7 @@ fn tables_bring_their_claims_and_figures_and_nothing_else() {
 }
 
 #[test]
-fn a_part_of_a_part_is_part_of_both() {
+fn repeated_narrowing_intersects() {
     let mut experiment = narrowed(&["fairness"], &["rtt=25 ms", "time.duration=9 s"]);
     experiment.narrow(&asked(&[], &["second=tcp/cubic", "time.duration=10 s"])).expect("a part");
     assert_eq!(experiment.tables.len(), 1);
@@ -72,13 +72,13 @@ fn a_changed_key_is_another_run_however_short() {
 }
 
 #[test]
-fn the_words_that_ask_for_it_can_be_typed() {
+fn selection_prints_as_valid_arguments() {
     let words = asked(&["a", "b"], &["rtt=50 ms", "flow.first.ecn=true"]).words();
     assert_eq!(words, " --table a --table b --set rtt=\"50 ms\" --set flow.first.ecn=true");
 }
 
 #[test]
-fn what_the_file_does_not_have_is_told_with_the_nearest() {
+fn unknown_names_are_reported_with_the_nearest() {
     let error = |tables: &[&str], set: &[&str]| {
         let mut experiment = common::small();
         experiment.narrow(&asked(tables, set)).expect_err("an error").to_string()
@@ -97,7 +97,7 @@ fn what_the_file_does_not_have_is_told_with_the_nearest() {
 
 /// The cases of an experiment share most values of an axis.
 #[test]
-fn each_value_of_an_axis_is_told_once() {
+fn each_axis_value_is_listed_once() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/bhatti-2008.toml");
     let mut experiment = Experiment::load(&path).unwrap_or_else(|errors| panic!("{errors}"));
     let error = experiment.narrow(&asked(&[], &["rtt=9 ms"])).expect_err("an error").to_string();

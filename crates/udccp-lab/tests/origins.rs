@@ -21,7 +21,7 @@ fn experiments() -> Vec<Experiment> {
 
 /// The `origin` of a claim must match its `source`.
 #[test]
-fn a_claim_of_this_project_never_passes_for_one_of_a_study() {
+fn own_claims_are_distinguished_from_published_ones() {
     let (mut own, mut after, mut published) = (0, 0, 0);
     for experiment in experiments() {
         for claim in &experiment.claims {
@@ -43,7 +43,7 @@ fn a_claim_of_this_project_never_passes_for_one_of_a_study() {
 }
 
 #[test]
-fn claims_are_counted_apart_by_who_says_them() {
+fn claims_are_counted_separately_by_origin() {
     let text = common::SMALL
         .replacen("says = \"fairer with", "origin = \"project\"\nsays = \"fairer with", 1)
         .replacen("says = \"less fair", "origin = \"after-runs\"\nsays = \"less fair", 1);

@@ -111,7 +111,7 @@ fn part<'p>(page: &'p str, id: &str) -> &'p str {
 }
 
 #[test]
-fn a_flow_that_does_not_run_has_a_dash_and_not_a_zero() {
+fn missing_flow_is_shown_as_a_dash() {
     let experiment = study();
     let page = page(&experiment);
     let halves = part(&page, "halves");
@@ -177,7 +177,7 @@ fn a_failing_claim_is_a_table_and_rounding_is_said() {
 }
 
 #[test]
-fn a_page_opens_with_what_came_out() {
+fn page_begins_with_its_results() {
     let page = page(&study());
     let at = |words: &str| page.find(words).unwrap_or_else(|| panic!("no {words}"));
     let order = [

@@ -58,7 +58,7 @@ fn a_short_transfer_ends_sooner_with_both_ccids() {
 }
 
 #[test]
-fn a_busy_link_approves_nothing_and_the_transfer_goes_as_without() {
+fn busy_link_rejects_quick_start_without_other_effects() {
     let busy = "[[flow]]\nname = \"busy\"\nprotocol = \"udp\"\n\
         traffic = { kind = \"constant-rate\", rate = \"9.5 Mbit/s\", size = \"1000 B\" }\n";
     let [without, with] = ["", ASK].map(|dccp| run("dccp/ccid2", dccp, PATH, busy));
@@ -70,7 +70,7 @@ fn a_busy_link_approves_nothing_and_the_transfer_goes_as_without() {
 
 /// The path approves the request and then loses packets. The sender falls back and completes.
 #[test]
-fn a_path_that_breaks_its_promise_ends_quick_start() {
+fn losses_on_an_approved_path_end_quick_start() {
     let lossy = r#"rate = "10 Mbit/s", rtt = "200 ms", limit = "1.0 bdp", loss = "5 %""#;
     for protocol in ["dccp/ccid2", "dccp/ccid3"] {
         let with = run(protocol, ASK, lossy, "");

@@ -282,7 +282,7 @@ fn changes_of_links_are_marked_in_figures_over_time() {
 }
 
 #[test]
-fn a_report_without_published_numbers_speaks_of_none() {
+fn report_without_published_numbers_mentions_none() {
     let (head, rest) = common::SMALL.split_once("[table.reference]").expect("a reference");
     let (_, rest) = rest.split_once("\n\n").expect("its end");
     let experiment = read(&format!("{head}{rest}")).unwrap_or_else(|errors| panic!("{errors}"));

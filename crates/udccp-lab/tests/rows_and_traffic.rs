@@ -55,7 +55,7 @@ fn the_flow_over_all_hops_of_a_parking_lot_gets_the_least() {
 }
 
 #[test]
-fn acks_that_do_not_fit_the_way_back_throttle_a_flow() {
+fn narrow_reverse_link_throttles_a_flow() {
     for protocol in ["tcp/newreno", "dccp/ccid2"] {
         let goodput = |rate: &str| {
             let reverse = format!("reverse = {{ rate = \"{rate}\", limit = \"10 packets\" }}");
@@ -130,7 +130,7 @@ fn transfers_end_and_are_counted() {
 }
 
 #[test]
-fn media_give_the_same_twice_and_say_what_became_of_their_messages() {
+fn media_runs_repeat_exactly_and_report_message_fates() {
     let media = experiment("media.toml");
     let short = ["time.duration=25 s", "time.measure.to=25 s", "flow.file.start=5 s"];
     let [mut a, mut b] = [(); 2].map(|()| run(&media, &short));

@@ -45,7 +45,7 @@ fn score_of(simulated: impl Fn(&Task) -> (f64, f64), linux: impl Fn(&Task) -> f6
 
 /// 10 % of a share refers to the smaller flow: 80:20 is two points from 78:22 and five from 75:25.
 #[test]
-fn a_share_is_near_if_the_smaller_flow_has_what_it_has_in_linux() {
+fn share_tolerance_is_that_of_the_smaller_flow() {
     let of = |task: &Task| match (label(task, "second"), label(task, "rtt")) {
         ("tcp/newreno", "25 ms") => 82.0,
         ("tcp/newreno", _) => 75.0,
@@ -145,7 +145,7 @@ fn support(of: impl Fn(Option<&str>, &str) -> [f64; 2]) -> Vec<Vec<Option<Suppor
 /// The variant makes the first flow at 25 ms agree and the second disagree, so it is no
 /// explanation.
 #[test]
-fn a_variant_that_mends_one_flow_of_a_point_explains_nothing() {
+fn variant_that_fixes_one_flow_of_a_point_explains_nothing() {
     let found = support(|variant, rtt| match (variant, rtt) {
         (None, "25 ms") => [60.0, 40.0],
         (Some("cuts"), "25 ms") => [45.0, 20.0],
@@ -172,7 +172,7 @@ fn one_set_up_is_credited_for_a_table() {
 
 /// The variant fixes 25 ms and breaks 50 ms.
 #[test]
-fn a_variant_that_breaks_a_point_explains_none() {
+fn variant_that_breaks_a_point_explains_nothing() {
     let found = support(|variant, rtt| match (variant, rtt) {
         (Some("cuts"), "25 ms") | (None, "50 ms") => {
             if rtt == "25 ms" {
@@ -232,7 +232,7 @@ fn agreements(runs_of_the_study: &str, index: f64) -> Vec<Agreement> {
 
 /// Published: NewReno 0.94 (sd 0.05) and 0.96 (0.04), CUBIC 0.94 (0.05) and 0.80 (0.09).
 #[test]
-fn a_published_deviation_says_how_near_is_near() {
+fn published_deviation_sets_the_tolerance() {
     let (near, off) = (Agreement::Close, Agreement::Differs);
     assert_eq!(agreements("stddev = \"stddev\"\n", 0.90), [near, off, near, off]);
     // 0.04 of 0.045, 0.06 of 0.036, 0.10 of 0.080.

@@ -79,7 +79,7 @@ fn a_host_that_wakes_without_timers_to_wait_for() {
 }
 
 #[test]
-fn what_one_point_of_a_grid_uses_the_others_may_ignore() {
+fn option_used_at_one_grid_point_is_not_unused() {
     let lines = "dccp = { ack_ratio = 1 }\ntcp = { timestamps = false }";
     let grid = |protocols: &str| format!("[grid]\nprotocol = [{protocols}]");
     let all = "\"tcp/cubic\", \"dccp/ccid3\", \"dccp/ccid2\", \"tcp/newreno\"";

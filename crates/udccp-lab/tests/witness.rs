@@ -45,7 +45,7 @@ fn a_backend_that_has_the_whole_table_explains_what_differs() {
 }
 
 #[test]
-fn one_value_that_is_off_ends_that() {
+fn one_differing_value_disqualifies_a_witness() {
     let experiment = common::small();
     let analysis = Analysis::of(&experiment, results(&experiment, 0.07));
     assert!(witnesses(&analysis).iter().all(Option::is_none));
@@ -53,7 +53,7 @@ fn one_value_that_is_off_ends_that() {
 }
 
 #[test]
-fn so_does_one_that_was_not_run() {
+fn a_missing_run_disqualifies_a_witness() {
     let experiment = common::small();
     let mut results = results(&experiment, 0.0);
     let is_last = |task: &Task| {

@@ -64,7 +64,7 @@ fn flow_record(
     let event_percent = congestion_events(found, measure).and_then(|e| loss_event_percent(e, sent));
     let crossing = found.crossings.first().ok_or(Undefined::NoSamples);
     let rates: Vec<f64> =
-        inside(&found.series, measure).map(|s| s.throughput().as_mbps()).collect();
+        measured_samples(&found.series, measure).map(|s| s.throughput().as_mbps()).collect();
     let against_equation = |percent: f64| {
         equation_ratio(sent as f64 / span_s, mean_rtt(found, measure)?, percent / 100.0)
     };
@@ -144,7 +144,7 @@ fn of_sender(samples: &[FlowSample], value: fn(&SenderSample) -> Option<f64>) ->
 }
 
 /// The samples of the intervals that end in the measured interval.
-fn inside<'a>(
+fn measured_samples<'a>(
     series: &'a [FlowSample],
     measure: &Measure,
 ) -> impl Iterator<Item = &'a FlowSample> + use<'a> {
@@ -154,7 +154,7 @@ fn inside<'a>(
 
 /// Mean of the sender's smoothed round-trip times at the ends of the intervals, in seconds.
 fn mean_rtt(found: &FlowResult, measure: &Measure) -> Result<f64, Undefined> {
-    let known = inside(&found.series, measure).filter_map(|s| s.sender.srtt);
+    let known = measured_samples(&found.series, measure).filter_map(|s| s.sender.srtt);
     let (sum, n) = known.fold((0.0, 0_u32), |(sum, n), rtt| (sum + rtt.as_secs_f64(), n + 1));
     if n == 0 { Err(Undefined::NoRoundTripTime) } else { Ok(sum / f64::from(n)) }
 }
@@ -220,7 +220,7 @@ fn jain_of_series(
     result: &RunResult,
     rate: impl Fn(&FlowSample) -> f64,
 ) -> Measured {
-    let rates = |f: &FlowResult| inside(&f.series, measure).map(&rate).collect();
+    let rates = |f: &FlowResult| measured_samples(&f.series, measure).map(&rate).collect();
     let series: Vec<Vec<f64>> = result.flows.iter().map(rates).collect();
     let slices: Vec<&[f64]> = series.iter().map(Vec::as_slice).collect();
     jain_over_time(&slices).mean()

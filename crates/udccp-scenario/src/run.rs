@@ -10,7 +10,7 @@ use udccp_sim::{Capture, CaptureFile, RunConfig, SimError};
 
 use crate::diagnostic::suggestion;
 use crate::measure::record_of;
-use crate::network::{Simulated, network};
+use crate::network::{SimulatedHosts, network};
 use crate::record::Record;
 use crate::schema::Scenario;
 
@@ -76,7 +76,7 @@ pub fn run(
     options: RunOptions<'_>,
 ) -> Result<Record, RunError> {
     check_algorithms(scenario, options.algorithms)?;
-    let mut hosts = Simulated::new(options.algorithms);
+    let mut hosts = SimulatedHosts::new(options.algorithms);
     let network = network(scenario, Seed(seed), &mut hosts)?;
     let config = run_config(scenario, seed, options)?;
     let begun = cpu_time::ThreadTime::now();

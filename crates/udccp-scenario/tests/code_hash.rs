@@ -65,7 +65,7 @@ fn dependencies_according_to_cargo() -> (BTreeSet<String>, BTreeSet<String>) {
 }
 
 #[test]
-fn every_crate_below_this_one_is_in_the_key() {
+fn every_lower_crate_is_in_the_run_key() {
     let code = Code::of(&own());
     let (local, others) = dependencies_according_to_cargo();
     assert_eq!(code.crates.keys().cloned().collect::<BTreeSet<_>>(), local);
@@ -82,7 +82,7 @@ fn every_crate_below_this_one_is_in_the_key() {
 }
 
 #[test]
-fn code_that_only_reports_results_is_not_in_the_key() {
+fn report_code_is_not_in_the_run_key() {
     let code = Code::of(&own());
     assert!(code.files.contains_key("udccp-scenario/src/transports/nat.rs"));
     assert!(code.files.contains_key("udccp-scenario/src/document/reader.rs"));
@@ -117,7 +117,7 @@ fn digest(changes: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn a_changed_nat_changes_the_key_and_a_changed_report_does_not() {
+fn nat_changes_change_the_run_key_and_report_changes_do_not() {
     let before = digest(&[]);
     assert_eq!(before, digest(&[]), "the place of the folder is not in it");
     for kept in [

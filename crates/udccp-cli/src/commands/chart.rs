@@ -101,7 +101,7 @@ mod tests {
 
     /// Regression: computed with a mean interval, the axis started at 0.7 - 0.72 s: "-0 s".
     #[test]
-    fn the_axis_begins_at_the_begin_whatever_the_last_interval() {
+    fn axis_starts_at_the_begin_of_the_first_interval() {
         let mut record = record(&[("a", &[1.0; 30])]);
         let times = &mut record.flows[0].series.t_s;
         *times = (1..=29).map(|n| f64::from(n) * 0.7).chain([20.9]).collect();
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_drawn_of_nothing() {
+    fn empty_series_draw_nothing() {
         assert_eq!(goodput(&record(&[])), "");
         assert_eq!(goodput(&record(&[("silent", &[0.0; 9])])), "");
     }

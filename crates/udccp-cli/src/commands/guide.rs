@@ -38,22 +38,23 @@ pub(crate) fn run(args: &Args) -> CliResult<Exit> {
         let error = Failure::new(Exit::Usage, format!("there is no guide \"{name}\""));
         return Err(error.hint(udccp_lab::suggest(name, "choose from", &known)));
     };
-    output::line(without_links(text).trim_end())?;
+    output::line(convert_links(text).trim_end())?;
     Ok(Exit::Success)
 }
 
 /// Converts links for readers without a clone: a link to a guide becomes the command that prints
 /// it; other links are replaced by their text. Code is not changed.
-fn without_links(page: &str) -> String {
+fn convert_links(page: &str) -> String {
     // Fenced code is every other part.
     let parts = page.split("\n```").enumerate();
-    let parts: Vec<_> =
-        parts.map(|(i, part)| if i % 2 == 0 { unlinked(part) } else { part.to_owned() }).collect();
+    let parts: Vec<_> = parts
+        .map(|(i, part)| if i % 2 == 0 { replace_links(part) } else { part.to_owned() })
+        .collect();
     parts.join("\n```")
 }
 
 /// Converts links in text without fenced code.
-fn unlinked(text: &str) -> String {
+fn replace_links(text: &str) -> String {
     let mut out = String::new();
     // Where the text of an open link begins, including an image's exclamation mark.
     let mut begin = None;

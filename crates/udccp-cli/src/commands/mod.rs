@@ -10,13 +10,13 @@ pub(crate) mod decode;
 pub(crate) mod doctor;
 #[cfg(target_os = "linux")]
 pub(crate) mod emu;
-pub(crate) mod found;
 pub(crate) mod guide;
 #[cfg(target_os = "linux")]
 pub(crate) mod interop;
 pub(crate) mod lab;
 #[cfg(target_os = "linux")]
 pub(crate) mod linux;
+pub(crate) mod lookup;
 pub(crate) mod man;
 pub(crate) mod net;
 #[cfg(target_os = "linux")]

@@ -8,7 +8,7 @@ use udccp_scenario::document::Override;
 use udccp_scenario::{Record, TimingRecord};
 
 use super::numbers::whole;
-use super::{chart, found};
+use super::{chart, lookup};
 use crate::exit::{CliResult, Exit, Failure};
 
 /// Flags that choose a run.
@@ -46,7 +46,7 @@ pub(crate) struct Chosen {
 impl Choice {
     /// Reads the file and finds the run.
     pub(crate) fn load(&self) -> CliResult<Chosen> {
-        let experiment = Experiment::load(&found::scenario(&self.scenario)?).map_err(bad_input)?;
+        let experiment = Experiment::load(&lookup::scenario(&self.scenario)?).map_err(bad_input)?;
         let variant = variant(&experiment, self.variant.as_deref())?;
         let part = part(&experiment, self.case.as_deref(), variant)?;
         let (point, set) = choose(&part.grid, &self.set)?;

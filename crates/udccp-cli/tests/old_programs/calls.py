@@ -52,7 +52,7 @@ def test_a_refused_connect():
     client.send(b"x")
 
 
-def test_who_reads_no_more_holds_no_sender_up():
+def test_stopped_reader_does_not_block_the_sender():
     for reads_first in (False, True):
         client, server = pair()
         if reads_first:
@@ -373,7 +373,7 @@ def test_splice_into_a_pipe_and_out_of_it():
     os.close(into)
 
 
-def test_what_it_tells_of_interfaces():
+def test_interface_requests_are_answered():
     for family in (socket.AF_INET, socket.AF_INET6):
         asked = struct.pack("16s24x", b"lo")
         # SIOCGIFMTU, SIOCGIFINDEX.

@@ -160,7 +160,7 @@ def alone_a_broker_has_no_limits_and_no_folder_of_the_program_that_starts_it():
     assert os.readlink(f"/proc/{broker}/cwd") == "/"
 
 
-def alone_a_broker_without_room_for_files_lives_on():
+def alone_broker_survives_a_file_size_limit():
     """The system treats the broker's shared memory as a file."""
     # Python ignores the signal, and so would its child processes.
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
@@ -366,7 +366,7 @@ def test_a_shutdown_ends_a_handshake():
         assert server.accept()[0].recv(10) == b"at last"
 
 
-def test_a_close_leaves_the_call_of_another_thread_and_what_has_the_number_next():
+def test_close_spares_blocked_calls_and_reused_descriptors():
     a, b = pair()
     a.send(b"first")
     assert b.recv(10) == b"first"
@@ -395,7 +395,7 @@ def replaced(sock):
     return kept, x, y
 
 
-def test_a_close_ends_the_send_of_another_thread_and_leaves_what_has_the_number_next():
+def test_close_ends_a_blocked_send_and_spares_the_reused_descriptor():
     a, b = filled()
     sent, is_over = [], []
 

@@ -72,7 +72,7 @@ def test_equal_sockets_share_and_the_last_serves_all():
             assert accepted_by(sockets, socket.AF_INET, "127.0.0.1", 5310) in sockets
 
 
-def test_all_have_to_want_it():
+def test_sharing_needs_the_option_on_all_sockets():
     for first, second in ((True, False), (False, True), (False, False)):
         one = listening(socket.AF_INET, "127.0.0.1", 5320, first)
         try:

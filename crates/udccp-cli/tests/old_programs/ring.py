@@ -257,7 +257,7 @@ def test_system_calls_past_the_library():
     assert sorted(int(b.recv(100)) for _ in range(50)) == list(range(50))
 
 
-def test_a_bell_that_somebody_took_and_did_not_report_is_rung_again():
+def test_lost_bell_is_resent():
     """As if a process were killed between the two steps."""
     a, b = pair()
     a.send(b"first")
@@ -310,7 +310,7 @@ def ring_of(sock):
     raise AssertionError(found)
 
 
-def test_nonsense_in_the_memory_ends_its_connection_alone():
+def test_corrupt_memory_ends_only_its_connection():
     good = pair()
     good[0].send(b"before")
     assert good[1].recv(10) == b"before"
@@ -344,7 +344,7 @@ def test_nonsense_in_the_memory_ends_its_connection_alone():
         assert good[1].recv(20) == b"after %d" % turn
 
 
-def test_a_ring_whose_places_are_gone_ends_and_holds_nobody_up():
+def test_ring_without_places_ends_and_blocks_nobody():
     """As if senders had been killed while they held all places."""
     for waits in (True, False):
         a, b = pair()

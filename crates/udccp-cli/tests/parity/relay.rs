@@ -13,7 +13,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use udccp_base::{Datagram, Ecn, Instant, Payload, Seed};
 use udccp_link::{Link, LinkConfig};
 
-use super::Passed;
+use super::ObservedPacket;
 
 /// The client, the relay's addresses toward the client and toward the server, and the server. Over
 /// raw IP, the relay changes only the addresses. The DCCP checksum stays valid because source and
@@ -45,9 +45,9 @@ pub(crate) struct Relay {
 /// The packets that the relay saw.
 pub(crate) struct Report {
     /// Packets received.
-    pub(crate) passed: Vec<Passed>,
+    pub(crate) passed: Vec<ObservedPacket>,
     /// Packets forwarded.
-    pub(crate) delivered: Vec<Passed>,
+    pub(crate) delivered: Vec<ObservedPacket>,
     /// The largest delay of a packet beyond its due time.
     pub(crate) worst_delay: Duration,
 }
@@ -115,7 +115,7 @@ fn relay(
         for (from, is_client) in [(0, true), (1, false)] {
             while let Some(bytes) = sides[from].read() {
                 let now = clock();
-                report.passed.extend(Passed::read(now, is_client, &bytes));
+                report.passed.extend(ObservedPacket::read(now, is_client, &bytes));
                 links[from].handle_packet(now, datagram(bytes), &mut drops);
             }
             loop {
@@ -123,7 +123,7 @@ fn relay(
                 let Some(packet) = links[from].poll_departure(now, &mut drops) else { break };
                 let late = due.map_or(0, |due| now.saturating_since(due).as_nanos());
                 report.worst_delay = report.worst_delay.max(Duration::from_nanos(late));
-                report.delivered.extend(Passed::read(now, is_client, &packet.header));
+                report.delivered.extend(ObservedPacket::read(now, is_client, &packet.header));
                 sides[1 - from].write(&packet.header);
             }
         }

@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn all_runs_at_full_length_are_enough_and_nothing_else_is() {
+    fn only_all_runs_at_full_length_are_enough() {
         assert!(basis(5, 5, false).is_enough() && basis(6, 5, false).is_enough());
         assert!(!basis(4, 5, false).is_enough() && !basis(5, 5, true).is_enough());
         assert_eq!(basis(2, 5, true).words(), "2 of 5 runs, shortened");
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn the_weaker_basis_is_the_one_that_lacks_more() {
+    fn weaker_basis_has_fewer_or_shorter_runs() {
         let weak = basis(1, 5, false);
         for other in [basis(5, 5, false), basis(1, 1, false), basis(2, 5, false)] {
             assert_eq!(weak.weaker(other), weak);

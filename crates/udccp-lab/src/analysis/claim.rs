@@ -82,12 +82,12 @@ impl Check {
 
 /// Whose numbers are judged.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Whose {
+enum ValueSource {
     Ours,
     Published,
 }
 
-impl Whose {
+impl ValueSource {
     /// The value of a cell and its uncertainty.
     fn value(self, cell: &Cell) -> Option<(f64, f64)> {
         match self {
@@ -121,10 +121,11 @@ pub fn judge<'a>(
     let table = tables.iter().find(|t| t.table.id == claim.table)?;
     // The reference of a table is not that of a paper.
     let is_papers = table.table.against.is_none();
-    let published = if is_papers { checks(claim, tables, Whose::Published) } else { Vec::new() };
+    let published =
+        if is_papers { checks(claim, tables, ValueSource::Published) } else { Vec::new() };
     let ours = match weakest(claim, tables, needs_all) {
         Some(basis) if !basis.is_enough() => Judgement::early(basis),
-        _ => verdict(checks(claim, tables, Whose::Ours)),
+        _ => verdict(checks(claim, tables, ValueSource::Ours)),
     };
     Some(JudgedClaim { claim, ours, published: verdict(published) })
 }
@@ -197,7 +198,7 @@ fn verdict(checks: Vec<Check>) -> Judgement {
     Judgement { holds: Some(holds), in_doubt, evidence, early: None, checks, asked }
 }
 
-fn checks(claim: &Claim, tables: &[TableResult<'_>], whose: Whose) -> Vec<Check> {
+fn checks(claim: &Claim, tables: &[TableResult<'_>], whose: ValueSource) -> Vec<Check> {
     let of = |table: &str, filter| cells_of(claim, tables, table, filter);
     match &claim.predicate {
         Predicate::Every(bound) => {
@@ -235,7 +236,7 @@ fn checks(claim: &Claim, tables: &[TableResult<'_>], whose: Whose) -> Vec<Check>
 }
 
 /// Compares a cell with a bound. A missing value is outside every bound except `exists`.
-fn within(cell: &Cell, bound: Bound, whose: Whose) -> Option<Check> {
+fn within(cell: &Cell, bound: Bound, whose: ValueSource) -> Option<Check> {
     let (place, asked) = (cell.title(), bound.words(cell.shown.digits));
     if let Some(why) = whose.without(cell) {
         let margin = if bound.exists == Some(false) { f64::INFINITY } else { f64::NEG_INFINITY };
@@ -274,7 +275,7 @@ fn pairs<'c>(
     pairs.into_iter()
 }
 
-fn compare(high: &Cell, low: &Cell, by: f64, times: f64, whose: Whose) -> Option<Check> {
+fn compare(high: &Cell, low: &Cell, by: f64, times: f64, whose: ValueSource) -> Option<Check> {
     let ((a, a_half), (b, b_half)) = (whose.value(high)?, whose.value(low)?);
     let of = said(low, b);
     let asked = match (by == 0.0, (times - 1.0).abs() < 1e-12) {
@@ -307,7 +308,7 @@ fn lines<'c>(cells: &[&'c Cell], along: &str) -> Vec<Vec<&'c Cell>> {
 }
 
 /// Compares the first with the last of a line, or every step of it.
-fn trend(line: &[&Cell], rises: bool, by: f64, every_step: bool, whose: Whose) -> Vec<Check> {
+fn trend(line: &[&Cell], rises: bool, by: f64, every_step: bool, whose: ValueSource) -> Vec<Check> {
     let ends = line.first().zip(line.last()).filter(|_| line.len() > 1);
     let steps: Vec<(&Cell, &Cell)> = if every_step {
         line.windows(2).map(|w| (w[0], w[1])).collect()
@@ -322,7 +323,7 @@ fn trend(line: &[&Cell], rises: bool, by: f64, every_step: bool, whose: Whose) -
 }
 
 /// Compares the lowest (or highest) value of a line at the required place with those elsewhere.
-fn extreme(line: &[&Cell], is_lowest: bool, at: &Filter, whose: Whose) -> Option<Check> {
+fn extreme(line: &[&Cell], is_lowest: bool, at: &Filter, whose: ValueSource) -> Option<Check> {
     let sign = if is_lowest { 1.0 } else { -1.0 };
     let best = |inside: bool| {
         let here = line.iter().filter(|c| at.matches(&c.labels) == inside);
@@ -360,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_verdict_is_in_doubt_where_chance_could_turn_it() {
+    fn verdict_is_uncertain_within_the_spread() {
         assert_eq!(judged(&[(0.3, 0.2), (0.5, 0.2)]), (Some(true), false));
         assert_eq!(judged(&[(0.3, 0.2), (0.5, 0.6)]), (Some(true), true), "one may fall");
         assert_eq!(judged(&[(-0.1, 0.2), (0.5, 0.2)]), (Some(false), true), "the one may hold");

@@ -47,7 +47,7 @@ impl Support {
 }
 
 /// The result of a variant's runs in a cell.
-struct Found {
+struct VariantCell {
     summary: Summary,
     spread: Spread,
     basis: Basis,
@@ -59,7 +59,7 @@ struct Trial<'e> {
     given: &'e Explanation,
     /// What the variant changes. Explanations with the same changes belong to one set-up.
     set_up: String,
-    found: Vec<Option<Found>>,
+    found: Vec<Option<VariantCell>>,
     /// Points of which every value is near with the variant, and at least one is off without it.
     mended: Vec<usize>,
     /// Points of which every value agrees without the variant, and at least one does not with it.
@@ -75,7 +75,7 @@ pub fn explain(experiment: &Experiment, table: &mut TableResult<'_>, results: &R
     let given = experiment.explanations.iter().filter(|e| e.tables.contains(&table.table.id));
     let trials: Vec<Trial<'_>> =
         given.map(|given| trial(experiment, table, results, given, &points)).collect();
-    let credited = credited(&trials);
+    let credited = best_set_up(&trials);
     for trial in &trials {
         let is_credited = credited == Some(trial.set_up.as_str());
         let broken = of_set_up(&trials, &trial.set_up).map(|t| t.broken).sum();
@@ -130,16 +130,16 @@ fn trial<'e>(
             Err(_) => published.value.is_none(),
         });
         let (summary, spread, basis) = (there.ours.clone(), there.spread, there.basis);
-        Some(Found { summary, spread, basis, is_near })
+        Some(VariantCell { summary, spread, basis, is_near })
     };
-    let found: Vec<Option<Found>> = table.cells().map(found).collect();
+    let found: Vec<Option<VariantCell>> = table.cells().map(found).collect();
     let number = points.iter().max().map_or(0, |last| last + 1);
     let (mut mended, mut broken) = (Vec::new(), 0);
     for point in 0..number {
         let of_point = table.cells().zip(&found).zip(points).filter(|(_, p)| **p == point);
         let compared: Vec<_> =
             of_point.map(|(pair, _)| pair).filter(|(cell, _)| cell.has_verdict()).collect();
-        let is_judged = |f: &Found| f.basis.is_enough();
+        let is_judged = |f: &VariantCell| f.basis.is_enough();
         if compared.is_empty() || !compared.iter().all(|(_, f)| f.as_ref().is_some_and(is_judged)) {
             continue;
         }
@@ -169,7 +169,7 @@ fn of_set_up<'t, 'e>(
 }
 
 /// The set-up that mends the most points, among those that break none; the first of equal ones.
-fn credited<'t>(trials: &'t [Trial<'_>]) -> Option<&'t str> {
+fn best_set_up<'t>(trials: &'t [Trial<'_>]) -> Option<&'t str> {
     let mut best: Option<(&str, usize)> = None;
     for trial in trials {
         let set_up = trial.set_up.as_str();

@@ -81,7 +81,7 @@ impl<'a> Analysis<'a> {
         let of: Vec<Vec<TableResult<'a>>> = all.collect();
         let titles = others.iter().map(|o| backend_title(&o.backend));
         let beside: Vec<_> = titles.zip(of.iter().map(Vec::as_slice)).collect();
-        witness::name_witnesses(&mut tables, &beside);
+        witness::set_witnesses(&mut tables, &beside);
         let others = others.into_iter().zip(of).map(|(results, tables)| Other {
             title: backend_title(&results.backend).to_owned(),
             claims: judged(&tables, false),
@@ -130,7 +130,7 @@ fn compare(all: &mut [(&str, Vec<TableResult<'_>>)]) {
         let found = all.iter().find(|(id, _)| *id == against);
         let Some(measure) = found.map(|(_, tables)| tables[i].means()) else { continue };
         for (_, tables) in all.iter_mut().filter(|(id, _)| *id != against) {
-            tables[i].hold_against(&measure);
+            tables[i].compare_with(&measure);
         }
     }
 }

@@ -69,7 +69,7 @@ fn of_others<'a>(
     others: &mut BTreeMap<String, Results>,
 ) -> Result<(), StoreError> {
     for task in tasks {
-        let found = store.by_others(&task.key)?;
+        let found = store.results_of_other_backends(&task.key)?;
         let mut names: Vec<&str> = found.iter().map(|r| r.backend.as_str()).collect();
         names.sort_unstable();
         names.dedup();

@@ -85,7 +85,7 @@ impl TableResult<'_> {
     }
 
     /// Compares every cell with the result of another backend.
-    pub(super) fn hold_against(&mut self, measure: &[(Point, Basis, Option<Published>)]) {
+    pub(super) fn compare_with(&mut self, measure: &[(Point, Basis, Option<Published>)]) {
         for cell in self.rows.iter_mut().flat_map(|r| &mut r.cells).flatten() {
             let found = measure.iter().find(|(labels, ..)| *labels == cell.labels);
             cell.published = found.and_then(|(.., published)| *published);

@@ -10,10 +10,7 @@ use crate::schema::Reference;
 /// `others` has the title and tables of each backend, in the order of `tables`. Part of a table is
 /// not enough: every cell with a published value must be run, judged and near. If the file says how
 /// many runs the study made (`witness_runs`), that many are enough to be judged.
-pub(super) fn name_witnesses(
-    tables: &mut [TableResult<'_>],
-    others: &[(&str, &[TableResult<'_>])],
-) {
+pub(super) fn set_witnesses(tables: &mut [TableResult<'_>], others: &[(&str, &[TableResult<'_>])]) {
     for (i, table) in tables.iter_mut().enumerate() {
         if table.table.variant.is_some() || table.table.reference.is_none() {
             continue;

@@ -7,7 +7,7 @@
 mod score;
 mod text;
 
-pub use score::{Fit, Held, Judged, Points, SetUp};
+pub use score::{ComparedCell, Fit, Judged, Points, SetUp};
 pub use text::{text, whole_points};
 
 use udccp_scenario::diagnostic::{Diagnostic, Diagnostics};

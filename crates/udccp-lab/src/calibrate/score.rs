@@ -12,12 +12,12 @@ pub struct SetUp {
     /// The index of each parameter's value.
     pub values: Vec<usize>,
     /// The cells that have a published value.
-    pub cells: Vec<Held>,
+    pub cells: Vec<ComparedCell>,
 }
 
 /// A cell compared with its published value.
 #[derive(Clone, Debug)]
-pub struct Held {
+pub struct ComparedCell {
     /// The table.
     pub table: String,
     /// The case and the grid point. All flows and metrics there form one point.
@@ -63,7 +63,7 @@ impl SetUp {
             let id = table.table.id.clone();
             let held = |cell: &Cell| {
                 let (table, place) = (id.clone(), cell.place.clone());
-                Some(Held { table, place, distance: distance(cell)? })
+                Some(ComparedCell { table, place, distance: distance(cell)? })
             };
             table.cells().filter_map(held).collect::<Vec<_>>()
         };
@@ -107,7 +107,7 @@ impl SetUp {
         points
     }
 
-    fn of_table<'s>(&'s self, table: &'s str) -> impl Iterator<Item = &'s Held> {
+    fn of_table<'s>(&'s self, table: &'s str) -> impl Iterator<Item = &'s ComparedCell> {
         self.cells.iter().filter(move |held| held.table == table)
     }
 
@@ -161,7 +161,7 @@ mod tests {
 
     /// A set-up with cells at these distances in one table, one per point.
     fn set_up(distances: impl IntoIterator<Item = f64>) -> SetUp {
-        let held = |(i, d): (usize, f64)| Held {
+        let held = |(i, d): (usize, f64)| ComparedCell {
             table: "t".to_owned(),
             place: (Some(format!("{i:04}")), Point::default()),
             distance: Some(d),

@@ -46,7 +46,7 @@ pub fn runs(results: &Results) -> Frame {
             named.retain(|(name, _)| name != "name");
             let named = named.into_iter().map(|value| ("flow", value));
             for (what, (name, cell)) in named.chain(of_run.iter().cloned().map(|v| ("run", v))) {
-                cells.push((frame.column(&columns.apart(what, name)), cell));
+                cells.push((frame.column(&columns.unique_column_name(what, name)), cell));
             }
             frame.push(cells);
         }
@@ -121,7 +121,7 @@ impl RunColumns {
     }
 
     /// The column name of a flow's or run's value, made different from all axes.
-    fn apart(&self, what: &str, name: String) -> String {
+    fn unique_column_name(&self, what: &str, name: String) -> String {
         let is_axis = self.axes.iter().any(|of| of.axis == name);
         if is_axis { format!("{what}_{name}") } else { name }
     }

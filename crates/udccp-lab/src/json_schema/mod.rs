@@ -80,18 +80,18 @@ const START_WINDOW: Kind = Kind::Quantity("StartWindow");
 const SERVICE: Kind = Kind::Quantity("Service");
 
 /// A required key.
-fn need(name: &'static str, kind: Kind, about: &'static str) -> Key {
+fn required(name: &'static str, kind: Kind, about: &'static str) -> Key {
     Key { name, kind, is_needed: true, about }
 }
 
 /// An optional key.
-fn may(name: &'static str, kind: Kind, about: &'static str) -> Key {
+fn optional(name: &'static str, kind: Kind, about: &'static str) -> Key {
     Key { name, kind, is_needed: false, about }
 }
 
 /// The constant `kind` that distinguishes tables.
 fn kind(word: &'static str) -> Key {
-    need("kind", Kind::Is(word.into()), "Selects the form of this table")
+    required("kind", Kind::Is(word.into()), "Selects the form of this table")
 }
 
 fn table(name: &'static str, about: &'static str, keys: Vec<Key>) -> Table {

@@ -3,7 +3,8 @@
 use udccp_scenario::PROTOCOLS;
 
 use super::{
-    Kind, PACKETS, PERCENT, RATE, SERVICE, SIZE, START_WINDOW, TIME, Table, may, need, table, words,
+    Kind, PACKETS, PERCENT, RATE, SERVICE, SIZE, START_WINDOW, TIME, Table, optional, required,
+    table, words,
 };
 use crate::schema::{
     AckCounting, Direction, GrowthAfterCut, HostTimers, LossDetection, NatPlace, Reduction, SCHEMA,
@@ -19,12 +20,12 @@ fn scenario() -> Table {
         "Scenario",
         "One run, without its seed: a network, times and flows",
         vec![
-            need("schema", Kind::Is(SCHEMA.into()), "Version of the format"),
-            need("id", Kind::Text, "Name of the scenario"),
-            may("asks", Kind::Text, "The question in one sentence"),
-            need("topology", Kind::Table("Topology"), "The network"),
-            need("time", Kind::Table("Times"), "Duration and measured interval"),
-            need("flow", Kind::List(Box::new(Kind::Table("Flow"))), "The flows"),
+            required("schema", Kind::Is(SCHEMA.into()), "Version of the format"),
+            required("id", Kind::Text, "Name of the scenario"),
+            optional("asks", Kind::Text, "The question in one sentence"),
+            required("topology", Kind::Table("Topology"), "The network"),
+            required("time", Kind::Table("Times"), "Duration and measured interval"),
+            required("flow", Kind::List(Box::new(Kind::Table("Flow"))), "The flows"),
         ],
     )
 }
@@ -34,13 +35,17 @@ fn time() -> Table {
         "Times",
         "Duration and measured interval",
         vec![
-            need("duration", TIME, "Length of the run"),
-            may(
+            required("duration", TIME, "Length of the run"),
+            optional(
                 "phase",
                 TIME,
                 "Each flow starts later by a random time below this, drawn from the seed",
             ),
-            may("measure", Kind::Table("Measure"), "The measured interval; default: the whole run"),
+            optional(
+                "measure",
+                Kind::Table("Measure"),
+                "The measured interval; default: the whole run",
+            ),
         ],
     )
 }
@@ -50,9 +55,9 @@ fn measure() -> Table {
         "Measure",
         "The measured interval",
         vec![
-            need("from", TIME, "Begin"),
-            need("to", TIME, "End"),
-            may("every", TIME, "Length of one sample of the series; default 1 s"),
+            required("from", TIME, "Begin"),
+            required("to", TIME, "End"),
+            optional("every", TIME, "Length of one sample of the series; default 1 s"),
         ],
     )
 }
@@ -75,25 +80,25 @@ fn flow() -> Table {
         "Flow",
         "A flow from its sender to its receiver, or a group of equal flows",
         vec![
-            need("name", Kind::Text, "Its name: letters, digits, - and _"),
-            need(
+            required("name", Kind::Text, "Its name: letters, digits, - and _"),
+            required(
                 "protocol",
                 Kind::Word(PROTOCOLS.iter().map(|p| p.name).collect()),
                 "Its protocol",
             ),
-            need("traffic", Kind::Either(traffics), "What its application sends"),
-            may("start", TIME, "When it starts; default 0 s"),
-            may("stop", TIME, "When its application stops; default: at the end of the run"),
-            may("count", Kind::Whole(1, Some(10_000)), "How many flows this stands for"),
-            may("every", TIME, "Time between the starts of the flows of a group"),
-            may("direction", words(Direction::WORDS), "Direction of its data"),
-            may("enters", Kind::Whole(1, None), "Leftmost router that it uses, from 1"),
-            may("leaves", Kind::Whole(1, None), "Rightmost router that it uses"),
-            may("access", Kind::Table("AccessLink"), "The sender's access link"),
-            may("receiver_access", Kind::Table("AccessLink"), "The receiver's access link"),
-            may("packet", SIZE, "Largest IP packet, 200 B to 65535 B; default 1500 B"),
-            may("dccp", Kind::Table("DccpOptions"), "Options if the protocol is DCCP"),
-            may("tcp", Kind::Table("TcpOptions"), "Options if the protocol is TCP"),
+            required("traffic", Kind::Either(traffics), "What its application sends"),
+            optional("start", TIME, "When it starts; default 0 s"),
+            optional("stop", TIME, "When its application stops; default: at the end of the run"),
+            optional("count", Kind::Whole(1, Some(10_000)), "How many flows this stands for"),
+            optional("every", TIME, "Time between the starts of the flows of a group"),
+            optional("direction", words(Direction::WORDS), "Direction of its data"),
+            optional("enters", Kind::Whole(1, None), "Leftmost router that it uses, from 1"),
+            optional("leaves", Kind::Whole(1, None), "Rightmost router that it uses"),
+            optional("access", Kind::Table("AccessLink"), "The sender's access link"),
+            optional("receiver_access", Kind::Table("AccessLink"), "The receiver's access link"),
+            optional("packet", SIZE, "Largest IP packet, 200 B to 65535 B; default 1500 B"),
+            optional("dccp", Kind::Table("DccpOptions"), "Options if the protocol is DCCP"),
+            optional("tcp", Kind::Table("TcpOptions"), "Options if the protocol is TCP"),
         ],
     )
 }
@@ -103,42 +108,46 @@ fn dccp() -> Table {
         "DccpOptions",
         "Options of a DCCP flow; an option that is left out has the default of the protocol",
         vec![
-            may(
+            optional(
                 "ack_ratio",
                 Kind::Whole(1, Some(65_535)),
                 "Ack Ratio: packets per acknowledgement; default: adapted as in RFC 4341",
             ),
-            may("initial_window", START_WINDOW, "First congestion window"),
-            may("window_cut", PERCENT, "Part of the window by which a congestion event reduces it"),
-            may(
+            optional("initial_window", START_WINDOW, "First congestion window"),
+            optional(
+                "window_cut",
+                PERCENT,
+                "Part of the window by which a congestion event reduces it",
+            ),
+            optional(
                 "growth_after_cut",
                 words(GrowthAfterCut::WORDS),
                 "Whether packets sent before a cut let the window grow after it",
             ),
-            may("sequence_window", Kind::Whole(0, None), "First Sequence Window in packets"),
-            may("max_window", PACKETS, "Upper bound of the congestion window"),
-            may("min_rto", TIME, "Lower bound of the retransmission timeout"),
-            may("ecn", Kind::Flag, "Explicit congestion notification"),
-            may(
+            optional("sequence_window", Kind::Whole(0, None), "First Sequence Window in packets"),
+            optional("max_window", PACKETS, "Upper bound of the congestion window"),
+            optional("min_rto", TIME, "Lower bound of the retransmission timeout"),
+            optional("ecn", Kind::Flag, "Explicit congestion notification"),
+            optional(
                 "oscillation_reduction",
                 Kind::Flag,
                 "CCIDs 3 and 4: lower the rate while the round-trip time is above its mean",
             ),
-            may(
+            optional(
                 "history_discounting",
                 Kind::Flag,
                 "CCIDs 3 and 4: old loss intervals count less during a long loss interval",
             ),
-            may("timer_tick", TIME, "Timers fire only at multiples of this"),
-            may("timers", words(HostTimers::WORDS), "How the host waits for its timers"),
-            may("wakes_every", TIME, "The host also wakes at multiples of this"),
-            may("send_buffer", SIZE, "Send buffer of the host's socket"),
-            may("host_loss", PERCENT, "Packets on the sender's access link lost at random"),
-            may("send_queue", PACKETS, "Length of the send queue in messages"),
-            may("service", SERVICE, "Service code; default SC:PERF"),
-            may("nat", words(NatPlace::WORDS), "Which hosts are behind a NAT (RFC 5597)"),
-            may("quick_start", RATE, "Rate requested by Quick-Start (RFC 5634)"),
-            may("invite", Kind::Flag, "The receiver invites the sender (RFC 5596)"),
+            optional("timer_tick", TIME, "Timers fire only at multiples of this"),
+            optional("timers", words(HostTimers::WORDS), "How the host waits for its timers"),
+            optional("wakes_every", TIME, "The host also wakes at multiples of this"),
+            optional("send_buffer", SIZE, "Send buffer of the host's socket"),
+            optional("host_loss", PERCENT, "Packets on the sender's access link lost at random"),
+            optional("send_queue", PACKETS, "Length of the send queue in messages"),
+            optional("service", SERVICE, "Service code; default SC:PERF"),
+            optional("nat", words(NatPlace::WORDS), "Which hosts are behind a NAT (RFC 5597)"),
+            optional("quick_start", RATE, "Rate requested by Quick-Start (RFC 5634)"),
+            optional("invite", Kind::Flag, "The receiver invites the sender (RFC 5596)"),
         ],
     )
 }
@@ -148,38 +157,42 @@ fn tcp() -> Table {
         "TcpOptions",
         "Options of a TCP flow; an option that is left out is that of the profile",
         vec![
-            may(
+            optional(
                 "profile",
                 words(TcpProfile::WORDS),
                 "The host whose settings apply unless changed here",
             ),
-            may(
+            optional(
                 "delayed_ack",
                 Kind::Flag,
                 "Acknowledge every second segment instead of every segment",
             ),
-            may("ack_counting", words(AckCounting::WORDS), "How acknowledgements are counted"),
-            may("window_reduction", words(Reduction::WORDS), "How the window is reduced"),
-            may("loss_detection", words(LossDetection::WORDS), "How losses are detected"),
-            may("initial_window", START_WINDOW, "First congestion window"),
-            may(
+            optional("ack_counting", words(AckCounting::WORDS), "How acknowledgements are counted"),
+            optional("window_reduction", words(Reduction::WORDS), "How the window is reduced"),
+            optional("loss_detection", words(LossDetection::WORDS), "How losses are detected"),
+            optional("initial_window", START_WINDOW, "First congestion window"),
+            optional(
                 "window_cut",
                 PERCENT,
                 "Part of the window by which a congestion event reduces it (NewReno only)",
             ),
-            may("max_window", PACKETS, "Upper bound of the congestion window"),
-            may(
+            optional("max_window", PACKETS, "Upper bound of the congestion window"),
+            optional(
                 "initial_ssthresh",
                 PACKETS,
                 "Slow start threshold that the host remembers from an earlier connection",
             ),
-            may("receive_buffer", SIZE, "The largest window advertised"),
-            may("send_buffer", SIZE, "Send buffer"),
-            may("min_rto", TIME, "Lower bound of the retransmission timeout"),
-            may("timestamps", Kind::Flag, "Timestamps (RFC 7323): 12 bytes of every packet"),
-            may("offload", Kind::Flag, "Paced segments leave in trains; default true"),
-            may("small_queues", Kind::Flag, "Segments wait in the socket, not in the host's queue"),
-            may("ecn", Kind::Flag, "Explicit congestion notification"),
+            optional("receive_buffer", SIZE, "The largest window advertised"),
+            optional("send_buffer", SIZE, "Send buffer"),
+            optional("min_rto", TIME, "Lower bound of the retransmission timeout"),
+            optional("timestamps", Kind::Flag, "Timestamps (RFC 7323): 12 bytes of every packet"),
+            optional("offload", Kind::Flag, "Paced segments leave in trains; default true"),
+            optional(
+                "small_queues",
+                Kind::Flag,
+                "Segments wait in the socket, not in the host's queue",
+            ),
+            optional("ecn", Kind::Flag, "Explicit congestion notification"),
         ],
     )
 }

@@ -1,6 +1,6 @@
 //! The schema of traffic and of random variables.
 
-use super::{Key, Kind, RATE, SIZE, TIME, Table, kind, may, need, table, words};
+use super::{Key, Kind, RATE, SIZE, TIME, Table, kind, optional, required, table, words};
 use crate::schema::CodecName;
 
 pub(super) fn all() -> Vec<Table> {
@@ -11,7 +11,7 @@ pub(super) fn all() -> Vec<Table> {
     all.push(table(
         "Silence",
         "Exponential talk-spurts and pauses",
-        vec![need("talk", TIME, "Mean talk-spurt"), need("pause", TIME, "Mean pause")],
+        vec![required("talk", TIME, "Mean talk-spurt"), required("pause", TIME, "Mean pause")],
     ));
     all.extend(drawn(["ConstantTime", "ExponentialTime", "ParetoTime", "LognormalTime"], &TIME));
     all.extend(drawn(["ConstantSize", "ExponentialSize", "ParetoSize", "LognormalSize"], &SIZE));
@@ -31,13 +31,13 @@ fn random_size() -> Kind {
 }
 
 fn drawn(names: [&'static str; 4], of: &Kind) -> [Table; 4] {
-    let mean = || need("mean", of.clone(), "Its mean");
+    let mean = || required("mean", of.clone(), "Its mean");
     let [constant, exponential, pareto, lognormal] = names;
     [
         table(
             constant,
             "A constant",
-            vec![kind("constant"), need("value", of.clone(), "The value")],
+            vec![kind("constant"), required("value", of.clone(), "The value")],
         ),
         table(exponential, "Exponentially distributed", vec![kind("exponential"), mean()]),
         table(pareto, "Pareto distributed", vec![kind("pareto"), mean(), shape()]),
@@ -47,19 +47,19 @@ fn drawn(names: [&'static str; 4], of: &Kind) -> [Table; 4] {
             vec![
                 kind("lognormal"),
                 mean(),
-                need("sigma", Kind::Number, "Standard deviation of the logarithm"),
+                required("sigma", Kind::Number, "Standard deviation of the logarithm"),
             ],
         ),
     ]
 }
 
 fn shape() -> Key {
-    need("shape", Kind::Number, "Its shape, above 1")
+    required("shape", Kind::Number, "Its shape, above 1")
 }
 
 fn steady() -> [Table; 6] {
-    let rate = || need("rate", RATE, "Payload rate while it sends");
-    let size = || need("size", SIZE, "Payload of one message");
+    let rate = || required("rate", RATE, "Payload rate while it sends");
+    let size = || required("size", SIZE, "Payload of one message");
     [
         table("Bulk", "As much as the flow can send", vec![kind("bulk")]),
         table(
@@ -74,8 +74,8 @@ fn steady() -> [Table; 6] {
                 kind("on-off"),
                 rate(),
                 size(),
-                need("on", random_time(), "Length of an on period"),
-                need("off", random_time(), "Length of a silent period"),
+                required("on", random_time(), "Length of an on period"),
+                required("off", random_time(), "Length of a silent period"),
             ],
         ),
         table(
@@ -85,39 +85,43 @@ fn steady() -> [Table; 6] {
                 kind("pareto"),
                 rate(),
                 size(),
-                need("on", TIME, "Mean length of an on period"),
-                need("off", TIME, "Mean length of a silent period"),
+                required("on", TIME, "Mean length of an on period"),
+                required("off", TIME, "Mean length of a silent period"),
                 shape(),
             ],
         ),
         table(
             "Transfer",
             "A fixed number of bytes",
-            vec![kind("transfer"), need("size", SIZE, "How much")],
+            vec![kind("transfer"), required("size", SIZE, "How much")],
         ),
         table(
             "Poisson",
             "Transfers that arrive at random, each over its own connection",
             vec![
                 kind("poisson"),
-                need("every", TIME, "Mean time between arrivals"),
-                need("size", random_size(), "Size of a transfer"),
+                required("every", TIME, "Mean time between arrivals"),
+                required("size", random_size(), "Size of a transfer"),
             ],
         ),
     ]
 }
 
 fn live() -> [Table; 3] {
-    let patience = |about| may("patience", TIME, about);
+    let patience = |about| optional("patience", TIME, about);
     [
         table(
             "Voip",
             "A voice call",
             vec![
                 kind("voip"),
-                need("codec", words(CodecName::WORDS), "The codec"),
-                may("packet", TIME, "Speech in a packet, in whole frames of 10 ms; default 20 ms"),
-                may(
+                required("codec", words(CodecName::WORDS), "The codec"),
+                optional(
+                    "packet",
+                    TIME,
+                    "Speech in a packet, in whole frames of 10 ms; default 20 ms",
+                ),
+                optional(
                     "silence",
                     Kind::Either(vec![Kind::Word(vec!["none", "p59"]), Kind::Table("Silence")]),
                     "Model of the speaker's pauses; default none",
@@ -130,10 +134,14 @@ fn live() -> [Table; 3] {
             "Live video with a regular pattern",
             vec![
                 kind("video"),
-                need("every", TIME, "Time between frames"),
-                need("rate", RATE, "Mean payload rate"),
-                may("group", Kind::Whole(1, Some(10_000)), "Frames in a group; default 1"),
-                may("ratio", Kind::Number, "Size of an I frame relative to a P frame; default 1"),
+                required("every", TIME, "Time between frames"),
+                required("rate", RATE, "Mean payload rate"),
+                optional("group", Kind::Whole(1, Some(10_000)), "Frames in a group; default 1"),
+                optional(
+                    "ratio",
+                    Kind::Number,
+                    "Size of an I frame relative to a P frame; default 1",
+                ),
                 patience("How long a frame may wait; default 400 ms"),
             ],
         ),
@@ -142,8 +150,8 @@ fn live() -> [Table; 3] {
             "Live video with the frame sizes of a file",
             vec![
                 kind("video"),
-                need("every", TIME, "Time between frames"),
-                need("trace", Kind::Text, "File of frame sizes in bytes, one per line"),
+                required("every", TIME, "Time between frames"),
+                required("trace", Kind::Text, "File of frame sizes in bytes, one per line"),
                 patience("How long a frame may wait; default 400 ms"),
             ],
         ),
@@ -156,10 +164,18 @@ fn request_response() -> Table {
         "Requests, each followed by its response",
         vec![
             kind("request-response"),
-            need("request", random_size(), "Size of a request"),
-            need("response", random_size(), "Size of a response"),
-            may("think", random_time(), "Time from a response to the next request; default 0 s"),
-            may("timeout", TIME, "When a response is given up, if data can be lost; default 5 s"),
+            required("request", random_size(), "Size of a request"),
+            required("response", random_size(), "Size of a response"),
+            optional(
+                "think",
+                random_time(),
+                "Time from a response to the next request; default 0 s",
+            ),
+            optional(
+                "timeout",
+                TIME,
+                "When a response is given up, if data can be lost; default 5 s",
+            ),
         ],
     )
 }

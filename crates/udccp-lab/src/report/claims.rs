@@ -113,14 +113,14 @@ fn paragraph(whose: &str, judgement: &Judgement) -> String {
     }
     out.push_str("</p>\n");
     if judgement.holds == Some(false) {
-        out.push_str(&mini(&judgement.checks));
+        out.push_str(&failed_checks_table(&judgement.checks));
     }
     out.push_str("</div>\n");
     out
 }
 
 /// The comparisons that fail.
-fn mini(checks: &[Check]) -> String {
+fn failed_checks_table(checks: &[Check]) -> String {
     let mut out = String::from(
         "<div class=\"scroll\"><table class=\"mini\"><thead><tr><th scope=\"col\">where</th>\
          <th scope=\"col\">found</th><th scope=\"col\">required</th></tr></thead><tbody>\n",

@@ -66,7 +66,7 @@ pub(super) fn index(analyses: &[Analysis<'_>], about: &About) -> String {
          <h1>DCCP beside TCP and UDP: studies and experiments</h1>\n<p class=\"asks\">{}</p>\n\
          <p class=\"by\">{}</p>\n</header>\n<main>\n",
         total(analyses),
-        made(about)
+        version_line(about)
     );
     for part in [Part::Studies, Part::Questions, Part::Fidelity] {
         let mut here: Vec<&Analysis<'_>> =
@@ -124,7 +124,7 @@ fn total(analyses: &[Analysis<'_>]) -> String {
 }
 
 /// Version, date and machine.
-fn made(about: &About) -> String {
+fn version_line(about: &About) -> String {
     let version = format!("Version <code>{VERSION}</code>");
     let words = [about.date.as_str(), about.machine.as_str()];
     let words = words.into_iter().filter(|w| !w.is_empty()).map(escape);

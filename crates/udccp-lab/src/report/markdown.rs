@@ -95,7 +95,7 @@ fn line(
     words.extend(cells.iter().map(|c| c.map_or_else(|| "–".to_owned(), |c| c.ours_in_words("± "))));
     if let Some((real, simulated)) = pair(sources) {
         let found = find(real, cell).zip(find(simulated, cell));
-        let apart = found.and_then(|(real, simulated)| apart(real, simulated));
+        let apart = found.and_then(|(real, simulated)| difference_text(real, simulated));
         words.push(apart.map_or_else(|| "–".to_owned(), |(text, _)| text));
     }
     format!("| {} |\n", words.join(" | "))
@@ -113,7 +113,7 @@ fn find<'t>(table: &'t TableResult<'_>, cell: &Cell) -> Option<&'t Cell> {
 }
 
 /// The difference as printed, and in percent.
-fn apart(real_cell: &Cell, simulated: &Cell) -> Option<(String, f64)> {
+fn difference_text(real_cell: &Cell, simulated: &Cell) -> Option<(String, f64)> {
     let (real, other) = (real_cell.ours.mean.ok()?, simulated.ours.mean.ok()?);
     // Values that print the same are equal: percentages of nearly zero are meaningless.
     let is_same = real_cell.shown.print(real) == simulated.shown.print(other);
@@ -146,7 +146,7 @@ fn agreements(table: &TableResult<'_>, sources: &[Source<'_, '_>]) -> String {
         let _ = writeln!(out, "Agree with {}: {}.", measure(table.table), words.join("; "));
     }
     if let Some((real, simulated)) = pair(sources) {
-        let both = real.cells().filter_map(|cell| apart(cell, find(simulated, cell)?));
+        let both = real.cells().filter_map(|cell| difference_text(cell, find(simulated, cell)?));
         let percents: Vec<f64> = both.map(|(_, percent)| percent).collect();
         let near = percents.iter().filter(|percent| **percent <= NEAR_PERCENT).count();
         let n = counted(percents.len(), "value");

@@ -38,7 +38,7 @@ pub(super) fn page(analysis: &Analysis<'_>, all: &[Analysis<'_>]) -> String {
     main.push_str(&runs(analysis));
     main.push_str(&assumptions(analysis));
     main.push_str(&variants(analysis));
-    main.push_str(&again(analysis));
+    main.push_str(&reproduction_commands(analysis));
     let body = format!(
         "<div class=\"page\">\n{}{}<main>\n{main}</main>\n</div>\n",
         summary::header(analysis),
@@ -174,7 +174,7 @@ fn kept(analysis: &Analysis<'_>) -> String {
 }
 
 /// The commands to reproduce this page.
-fn again(analysis: &Analysis<'_>) -> String {
+fn reproduction_commands(analysis: &Analysis<'_>) -> String {
     let experiment = analysis.experiment;
     let flows = analysis.results.runs.first().map(|(_, r)| &r.flows);
     let packets: u64 = analysis.results.packets();

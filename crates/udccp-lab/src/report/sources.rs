@@ -7,7 +7,7 @@ use udccp_scenario::{SIM, backend_title};
 use super::html::{counted, escape, signed};
 use super::table_header::{blocks, head_with, row_heads};
 use super::tables::{
-    class_of, joined, look, measure, needs_reason, note_link, ours, published, severity,
+    class_and_sign, class_of, joined, measure, needs_reason, note_link, ours, published, severity,
 };
 use crate::analysis::{Agreement, Cell, Row, TableResult};
 
@@ -106,18 +106,20 @@ impl<'t> Source<'t, '_> {
             return format!("<td class=\"paper\">{}</td>", joined(values, result.table.tuple));
         }
         let worst = cells.iter().map(|c| c.agreement).max_by_key(|a| severity(*a));
-        let (class, _) = look(worst.unwrap_or(first.agreement));
+        let (class, _) = class_and_sign(worst.unwrap_or(first.agreement));
         let mut out = format!("<td class=\"{class}\">{}", ours(cells));
         if cells.iter().any(|c| c.has_both()) {
             let mut words = Vec::new();
             for cell in cells {
-                let (_, sign) = look(cell.agreement);
+                let (_, sign) = class_and_sign(cell.agreement);
                 let mut link = String::new();
                 if matches!(self.of, Of::Sim) && needs_reason(result, cell) {
                     notes.push(cell);
                     link = note_link(number, notes.len());
                 }
-                words.push(format!("{sign} {}{link}", apart(cell)).trim_start().to_owned());
+                words.push(
+                    format!("{sign} {}{link}", difference_text(cell)).trim_start().to_owned(),
+                );
             }
             let _ = write!(out, " <span class=\"apart\">{}</span>", words.join(", "));
         }
@@ -127,7 +129,7 @@ impl<'t> Source<'t, '_> {
 }
 
 /// The distance of a value from its reference, in the printed unit or in percent.
-fn apart(cell: &Cell) -> String {
+fn difference_text(cell: &Cell) -> String {
     match (cell.difference(), cell.published.and_then(|p| p.value)) {
         (Some(d), Some(value)) if !cell.shown.unit.is_empty() && value.abs() > 0.0 => {
             format!("{} %", signed(100.0 * d / value, 1))

@@ -86,7 +86,7 @@ fn what(result: &TableResult<'_>, is_several: bool) -> String {
 fn cell_html(result: &TableResult<'_>, cells: &[&Cell], number: usize, notes: usize) -> String {
     let Some(first) = cells.first() else { return "<td class=\"none\"></td>".to_owned() };
     let worst = cells.iter().map(|c| c.agreement).max_by_key(|a| severity(*a));
-    let (class, _) = look(worst.unwrap_or(first.agreement));
+    let (class, _) = class_and_sign(worst.unwrap_or(first.agreement));
     let mut out = format!("<td class=\"{class}\">{}", ours(cells));
     if cells.iter().any(|c| c.published.is_some()) {
         let values = cells.iter().map(|c| published(c));
@@ -100,7 +100,7 @@ fn cell_html(result: &TableResult<'_>, cells: &[&Cell], number: usize, notes: us
                 true => note_link(number, note),
                 false => String::new(),
             };
-            let (_, sign) = look(cell.agreement);
+            let (_, sign) = class_and_sign(cell.agreement);
             format!("{sign} {}{link}", difference(cell)).trim_start().to_owned()
         });
         let differences: Vec<String> = differences.collect();
@@ -228,7 +228,7 @@ pub(super) fn severity(agreement: Agreement) -> u8 {
     }
 }
 
-pub(super) fn look(agreement: Agreement) -> (&'static str, &'static str) {
+pub(super) fn class_and_sign(agreement: Agreement) -> (&'static str, &'static str) {
     match agreement {
         Agreement::Close => ("close", "✓"),
         Agreement::InInterval => ("inside", "≈"),
@@ -258,7 +258,7 @@ pub(super) fn measure(table: &Table) -> &str {
 
 /// The legend of colours and signs, with how often each occurs.
 fn key(result: &TableResult<'_>) -> String {
-    let distances = distances(result);
+    let distances = tolerances(result);
     let measure = measure(result.table);
     let further = match &result.table.variant {
         None => "further away: explained below by a run, or unexplained",
@@ -273,7 +273,7 @@ fn key(result: &TableResult<'_>) -> String {
             format!("near {measure}, where one flow fills its link: does not count"),
         ),
         (Agreement::Neither, "neither has a value: does not count".to_owned()),
-        (Agreement::Unjudged, early_words(result)),
+        (Agreement::Unjudged, unjudged_text(result)),
         (Agreement::Missing, "not run yet".to_owned()),
     ];
     let count = |a| result.cells().filter(|c| c.agreement == a).count();
@@ -281,7 +281,7 @@ fn key(result: &TableResult<'_>) -> String {
     for (agreement, meaning) in meanings {
         let n = count(agreement);
         if n > 0 {
-            let (class, sign) = look(agreement);
+            let (class, sign) = class_and_sign(agreement);
             let _ = write!(
                 out,
                 "<li><span class=\"swatch {class}\">{sign}</span>{}: {}</li>",
@@ -292,7 +292,7 @@ fn key(result: &TableResult<'_>) -> String {
     }
     let alone = count(Agreement::Alone);
     if result.table.reference.is_none() && result.cells().any(Cell::is_early) {
-        let words = early_words(result);
+        let words = unjudged_text(result);
         let _ = write!(out, "<li><span class=\"swatch early\"></span>{words}</li>");
     }
     if alone > 0 && result.table.reference.is_some() {
@@ -307,30 +307,33 @@ fn key(result: &TableResult<'_>) -> String {
 }
 
 /// Why cells are not judged yet.
-fn early_words(result: &TableResult<'_>) -> String {
+fn unjudged_text(result: &TableResult<'_>) -> String {
     let early = result.cells().filter(|c| c.is_early()).map(|c| c.basis);
     let words = early.reduce(Basis::weaker).map_or_else(String::new, Basis::words);
     format!("not judged yet ({words})")
 }
 
 /// The tolerance of each metric that has its own.
-fn distances(result: &TableResult<'_>) -> String {
+fn tolerances(result: &TableResult<'_>) -> String {
     let published = || result.cells().filter_map(|c| c.published);
     let is_sure = |p: &Published| p.value.is_none() || p.two_standard_errors().is_some();
     if published().any(|p| p.two_standard_errors().is_some()) {
         let rest = match published().all(|p| is_sure(&p)) {
             true => String::new(),
             false => {
-                format!(", or {} where no deviation was published", closes(&result.table.shown))
+                format!(
+                    ", or {} where no deviation was published",
+                    stated_tolerances(&result.table.shown)
+                )
             }
         };
         return format!("two standard errors of the published mean{rest}");
     }
-    closes(&result.table.shown)
+    stated_tolerances(&result.table.shown)
 }
 
 /// The tolerance in the file of each metric that has its own.
-fn closes(shown: &[MetricSpec]) -> String {
+fn stated_tolerances(shown: &[MetricSpec]) -> String {
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
     for shown in shown {
         let words = shown.close.words(&shown.unit);

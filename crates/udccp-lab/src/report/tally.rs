@@ -117,7 +117,7 @@ impl Tally {
         for (claims, what) in claims.into_iter().filter(|(claims, _)| claims.judged > 0) {
             parts.push(format!("{} of {} {what} hold", claims.hold, claims.judged));
         }
-        parts.extend(self.early_words());
+        parts.extend(self.unjudged_text());
         parts.join("; ")
     }
 
@@ -149,7 +149,7 @@ impl Tally {
     }
 
     /// What is not judged yet, and why.
-    pub(super) fn early_words(&self) -> Option<String> {
+    pub(super) fn unjudged_text(&self) -> Option<String> {
         let basis = self.basis?.words();
         let mut parts = Vec::new();
         if self.early > 0 {

@@ -43,7 +43,7 @@ pub(super) fn text(analysis: &Analysis<'_>) -> String {
         let _ = writeln!(out, "{kept} of {} came with the experiment's file", other.title);
     }
     let tally = Tally::of(analysis);
-    if let Some(early) = tally.early_words() {
+    if let Some(early) = tally.unjudged_text() {
         let id = &analysis.experiment.id;
         let _ = writeln!(out, "\n{early}: `udccp lab run {id}` does all runs of the file");
     }

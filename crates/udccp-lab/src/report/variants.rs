@@ -4,7 +4,7 @@ use core::fmt::Write as _;
 
 use super::html::{counted, escape, heading};
 use super::table_header::{axis_name, blocks};
-use super::tables::{class_of, look};
+use super::tables::{class_and_sign, class_of};
 use crate::analysis::{Analysis, Row, TableResult, in_words, tabulate};
 
 /// The variants, and the first table under each of them.
@@ -90,7 +90,7 @@ fn slim_row(row: &Row, variant: &str, columns: &[usize]) -> String {
             out.push_str("<td class=\"none\"></td>");
             continue;
         };
-        let (class, sign) = look(cell.agreement);
+        let (class, sign) = class_and_sign(cell.agreement);
         let value = match cell.ours.mean {
             Ok(_) => format!("{sign} {}", cell.ours_in_words("± ")),
             Err(_) => "–".to_owned(),

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_disk_is_told_from_a_file_that_is_no_store() {
+    fn full_disk_is_distinguished_from_an_invalid_store() {
         let of = |code| {
             let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
             StoreError::database(Path::new("lab.sqlite"), error).is_of_the_disk()

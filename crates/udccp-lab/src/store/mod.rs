@@ -70,14 +70,14 @@ impl Packed {
 }
 
 /// Whether all data are in the file itself, with nothing left in the write-ahead log.
-fn is_at_rest(path: &Path) -> bool {
+fn is_checkpointed(path: &Path) -> bool {
     let mut log = path.to_owned().into_os_string();
     log.push("-wal");
     std::fs::metadata(log).map_or(true, |log| log.len() == 0)
 }
 
 /// The URI with which the database treats a file as immutable.
-fn uri_at_rest(path: &Path) -> String {
+fn immutable_uri(path: &Path) -> String {
     let mut uri = "file:".to_owned();
     for byte in path.as_os_str().as_encoded_bytes() {
         match byte {
@@ -119,7 +119,10 @@ impl Store {
         match tables::is_absent(&store.database) {
             Ok(true) => return Err(missing()),
             Ok(false) => store.prepare()?,
-            Err(e) if e.sqlite_error_code() == Some(ErrorCode::CannotOpen) && is_at_rest(path) => {
+            Err(e)
+                if e.sqlite_error_code() == Some(ErrorCode::CannotOpen)
+                    && is_checkpointed(path) =>
+            {
                 return Self::connect_at_rest(path);
             }
             Err(e) => return Err(store.error(e)),
@@ -132,7 +135,8 @@ impl Store {
     fn connect_at_rest(path: &Path) -> Result<Self, StoreError> {
         let database = |error| StoreError::database(path, error);
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-        let connection = Connection::open_with_flags(uri_at_rest(path), flags).map_err(database)?;
+        let connection =
+            Connection::open_with_flags(immutable_uri(path), flags).map_err(database)?;
         let store = Self { path: path.to_owned(), database: connection };
         if tables::is_absent(&store.database).map_err(|e| store.error(e))? {
             return Err(StoreError::Missing { path: path.to_owned() });
@@ -256,7 +260,7 @@ impl Store {
     ///
     /// # Errors
     /// The database or a record cannot be read.
-    pub(crate) fn by_others(&self, task: &str) -> Result<Vec<Record>, StoreError> {
+    pub(crate) fn results_of_other_backends(&self, task: &str) -> Result<Vec<Record>, StoreError> {
         let read = || -> rusqlite::Result<Vec<Vec<u8>>> {
             self.database
                 .prepare_cached("SELECT record FROM records WHERE task = ?1 ORDER BY rowid DESC")?
@@ -271,7 +275,7 @@ impl Store {
     ///
     /// # Errors
     /// The database cannot be read.
-    pub fn others_of(&self, task: &str) -> Result<Vec<String>, StoreError> {
+    pub fn other_backends_of(&self, task: &str) -> Result<Vec<String>, StoreError> {
         let read = || -> rusqlite::Result<Vec<String>> {
             self.database
                 .prepare_cached("SELECT DISTINCT backend FROM records WHERE task = ?1")?

@@ -83,13 +83,13 @@ fn plain_value(text: &str) -> Value {
 /// The path goes through a value that is not a table, or names an element that does not exist.
 pub fn set(root: &mut Node, change: &Override) -> Result<(), Diagnostics> {
     let parts: Vec<&str> = change.path.split('.').collect();
-    let (last, folders) = parts.split_last().ok_or_else(|| no_table(change, ""))?;
+    let (last, folders) = parts.split_last().ok_or_else(|| not_a_table(change, ""))?;
     let mut at = root;
     for part in folders {
-        at = enter(at, part, change)?;
+        at = child_at(at, part, change)?;
     }
     let Value::Table(entries) = &mut at.value else {
-        return Err(no_table(change, last).into());
+        return Err(not_a_table(change, last).into());
     };
     match entries.iter_mut().find(|e| e.key == *last) {
         Some(entry) => entry.node = change.node.clone(),
@@ -102,7 +102,7 @@ pub fn set(root: &mut Node, change: &Override) -> Result<(), Diagnostics> {
     Ok(())
 }
 
-fn enter<'a>(
+fn child_at<'a>(
     node: &'a mut Node,
     part: &str,
     change: &Override,
@@ -128,7 +128,7 @@ fn enter<'a>(
                     .hint(suggestion(part, "choose from", &names))
             })
         }
-        _ => Err(no_table(change, part)),
+        _ => Err(not_a_table(change, part)),
     }
 }
 
@@ -137,7 +137,7 @@ fn name_of(node: &Node) -> String {
     name.map(Node::label).unwrap_or_default()
 }
 
-fn no_table(change: &Override, part: &str) -> Diagnostic {
+fn not_a_table(change: &Override, part: &str) -> Diagnostic {
     Diagnostic::at(&change.span, format!("`{part}` is inside a value that is not a table"))
 }
 
@@ -151,7 +151,7 @@ pub fn substitute(node: &mut Node, axes: &[(&str, &Node)], whose: &str) -> Resul
         Value::Text(text) => {
             let Some(name) = text.strip_prefix('$') else { return Ok(()) };
             let Some((_, value)) = axes.iter().find(|(axis, _)| *axis == name) else {
-                return Err(no_axis(&node.span, name, axes, whose).into());
+                return Err(unknown_axis(&node.span, name, axes, whose).into());
             };
             *node = (*value).clone();
             Ok(())
@@ -164,7 +164,7 @@ pub fn substitute(node: &mut Node, axes: &[(&str, &Node)], whose: &str) -> Resul
     }
 }
 
-fn no_axis(span: &Span, name: &str, axes: &[(&str, &Node)], whose: &str) -> Diagnostic {
+fn unknown_axis(span: &Span, name: &str, axes: &[(&str, &Node)], whose: &str) -> Diagnostic {
     let names: Vec<&str> = axes.iter().map(|(axis, _)| *axis).collect();
     let hint = if names.is_empty() {
         "a `$name` stands for an axis of [grid], and there is none".to_owned()

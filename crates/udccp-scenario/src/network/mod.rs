@@ -40,7 +40,11 @@ pub trait Hosts {
     ///
     /// # Errors
     /// As [`Self::pair`].
-    fn later(&mut self, flow: &Flow, seed: Seed) -> Result<Option<Box<dyn PairMaker>>, String> {
+    fn transfer_maker(
+        &mut self,
+        flow: &Flow,
+        seed: Seed,
+    ) -> Result<Option<Box<dyn PairMaker>>, String> {
         let _ = (flow, seed);
         Ok(None)
     }
@@ -68,13 +72,13 @@ impl core::fmt::Debug for HostPair {
 }
 
 /// Simulated hosts, each with the transport of its flow.
-pub(crate) struct Simulated<'a> {
+pub(crate) struct SimulatedHosts<'a> {
     /// Window algorithms by name of flow, which replace those of their protocols.
     algorithms: &'a [(String, Algorithm)],
     configs: DccpConfigs,
 }
 
-impl<'a> Simulated<'a> {
+impl<'a> SimulatedHosts<'a> {
     /// Creates hosts of flows; `algorithms` are window algorithms by name of flow, which replace
     /// those of their protocols.
     pub(crate) fn new(algorithms: &'a [(String, Algorithm)]) -> Self {
@@ -88,7 +92,7 @@ impl<'a> Simulated<'a> {
     }
 }
 
-impl Hosts for Simulated<'_> {
+impl Hosts for SimulatedHosts<'_> {
     fn pair(&mut self, flow: &Flow, at: PairAddresses, seed: Seed) -> Result<HostPair, String> {
         let own = self.algorithm_of(flow);
         let transports::Ends { sender, receiver } =
@@ -96,7 +100,11 @@ impl Hosts for Simulated<'_> {
         Ok(HostPair { sender, receiver, source: None })
     }
 
-    fn later(&mut self, flow: &Flow, seed: Seed) -> Result<Option<Box<dyn PairMaker>>, String> {
+    fn transfer_maker(
+        &mut self,
+        flow: &Flow,
+        seed: Seed,
+    ) -> Result<Option<Box<dyn PairMaker>>, String> {
         if flow.dccp.invite == Some(true) {
             // Such a receiver sends the first packet, at the start of the flow.
             return Ok(None);
@@ -263,7 +271,7 @@ fn add_transfers(
     let maker = match arrivals.len() {
         // A single transfer has the flow's congestion state for the whole run.
         1 => None,
-        _ => hosts.later(flow, own).map_err(wrong)?,
+        _ => hosts.transfer_maker(flow, own).map_err(wrong)?,
     };
     let (ip, first) = (hosts.ip(), chain.pairs());
     let links = access_links(scenario, flow).map(Arc::new);

@@ -4,9 +4,9 @@ use super::*;
 use crate::document;
 
 /// Hosts that all exist from the start.
-struct FromTheStart(Simulated<'static>);
+struct EagerHosts(SimulatedHosts<'static>);
 
-impl Hosts for FromTheStart {
+impl Hosts for EagerHosts {
     fn pair(&mut self, flow: &Flow, at: PairAddresses, seed: Seed) -> Result<HostPair, String> {
         self.0.pair(flow, at, seed)
     }
@@ -35,9 +35,9 @@ fn result(scenario: &Scenario, hosts: &mut dyn Hosts) -> RunResult {
 
 #[track_caller]
 fn assert_same(scenario: &Scenario) {
-    let hosts = || Simulated::new(&[]);
+    let hosts = || SimulatedHosts::new(&[]);
     let [lasting, passing] =
-        [result(scenario, &mut FromTheStart(hosts())), result(scenario, &mut hosts())];
+        [result(scenario, &mut EagerHosts(hosts())), result(scenario, &mut hosts())];
     let transfers = passing.flows[0].transfers.as_ref().expect("transfers");
     assert!(transfers.completed > 20, "{transfers:?}");
     assert_eq!(lasting.hash, passing.hash, "{}", scenario.flows[0].protocol.name);

@@ -59,7 +59,7 @@ fn a_kernel_capture_is_decoded_whole() {
 }
 
 #[test]
-fn pcapng_says_the_same_in_both_byte_orders() {
+fn pcapng_is_decoded_in_both_byte_orders() {
     let frames = frames(BASIC);
     let (little, ..) = decode(&pcapng(&frames, false), false);
     let (big, decoder, end) = decode(&pcapng(&frames, true), false);
@@ -70,7 +70,7 @@ fn pcapng_says_the_same_in_both_byte_orders() {
 }
 
 #[test]
-fn every_cut_of_a_file_gives_what_is_readable_and_then_says_so() {
+fn truncated_files_are_decoded_up_to_the_cut() {
     for file in [BASIC.to_vec(), pcapng(&frames(BASIC), false)] {
         for len in (0..400).chain(file.len() - 100..file.len()) {
             let (text, decoder, end) = decode(&file[..len], false);
@@ -86,7 +86,7 @@ fn every_cut_of_a_file_gives_what_is_readable_and_then_says_so() {
 }
 
 #[test]
-fn no_byte_of_a_file_can_crash_it() {
+fn corrupt_files_never_crash_the_decoder() {
     let ng = pcapng(&frames(BASIC)[..6], false);
     for file in [&BASIC[..1500], &ng] {
         for at in 0..file.len() {
@@ -145,7 +145,7 @@ fn encapsulated() -> Vec<u8> {
 }
 
 #[test]
-fn a_request_teaches_the_udp_port() {
+fn udp_port_is_learnt_from_a_request() {
     let (text, decoder, end) = decode(&encapsulated(), false);
     assert!(end.is_none());
     assert_eq!(decoder.counts.packets, 82);

@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_in_order_comes_with_advice_and_a_purpose() {
+    fn findings_have_advice_and_a_purpose() {
         let checks = checks::all();
         assert!(checks.len() >= 12);
         for check in checks {

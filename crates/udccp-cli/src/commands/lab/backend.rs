@@ -9,7 +9,7 @@ pub(super) fn ready(id: &str) -> CliResult<Box<dyn Backend>> {
     if id == SIM {
         return Ok(Box::new(Simulator));
     }
-    system::ready(id)?.ok_or_else(|| absent(id))
+    system::ready(id)?.ok_or_else(|| unknown_backend(id))
 }
 
 /// Stops what backends have started.
@@ -17,7 +17,7 @@ pub(super) fn stop_all() {
     system::stop_all();
 }
 
-fn absent(id: &str) -> Failure {
+fn unknown_backend(id: &str) -> Failure {
     let ids = BACKENDS.map(|(id, _)| id);
     let known = ids.contains(&id);
     let message = match known {

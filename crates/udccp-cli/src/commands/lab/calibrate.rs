@@ -60,17 +60,17 @@ pub(super) fn run(args: &Args) -> CliResult<Exit> {
     let set_ups = plan.set_ups();
     if args.explain {
         let tables: Vec<String> = plan.fit.iter().chain(&plan.test).cloned().collect();
-        let found = judged(args, &path, plan, &tables, &set_ups, options)?;
+        let found = run_and_judge(args, &path, plan, &tables, &set_ups, options)?;
         output::line(whole_points(&own, plan, &found).trim_end())?;
         return Ok(Exit::Success);
     }
-    let fit = Fit::of(judged(args, &path, plan, &plan.fit, &set_ups, options)?);
+    let fit = Fit::of(run_and_judge(args, &path, plan, &plan.fit, &set_ups, options)?);
     let Some(best) = fit.best() else { return Ok(Exit::Success) };
     let mut tested = None;
     if !args.fit_only && !plan.test.is_empty() {
         let stands = vec![0; plan.knobs.len()];
         let both = [stands, best.values.clone()];
-        let found = judged(args, &path, plan, &plan.test, &both, options)?;
+        let found = run_and_judge(args, &path, plan, &plan.test, &both, options)?;
         tested = <[SetUp; 2]>::try_from(found).ok();
     }
     output::line(text(&own, plan, &fit, tested.as_ref()).trim_end())?;
@@ -82,7 +82,7 @@ fn load(args: &Args, path: &Path) -> CliResult<Experiment> {
 }
 
 /// Runs the tables with each set-up, and judges the results.
-fn judged(
+fn run_and_judge(
     args: &Args,
     path: &Path,
     plan: &Calibration,

@@ -7,7 +7,7 @@ use udccp_lab::analysis::Results;
 use udccp_lab::schema::Experiment;
 use udccp_lab::{PlanOptions, Selection, Store, StoreError, library, plan, suggest};
 
-use crate::commands::found::{self, EXPERIMENTS};
+use crate::commands::lookup::{self, EXPERIMENTS};
 use crate::commands::numbers::whole;
 use crate::commands::scenario::bad_input;
 use crate::exit::{CliResult, Exit, Failure};
@@ -165,7 +165,8 @@ impl LabFiles {
         if let Some(store) = self.open_if_there()? {
             let mut kept = Vec::new();
             for experiment in experiments {
-                if !library::is_built_in(&experiment.path) || was_run(&experiment, &store, options)?
+                if !library::is_built_in(&experiment.path)
+                    || has_runs(&experiment, &store, options)?
                 {
                     kept.push(experiment);
                 }
@@ -178,11 +179,11 @@ impl LabFiles {
     /// The file of an experiment given by name or path.
     pub(super) fn find(&self, name: &str) -> CliResult<PathBuf> {
         if Path::new(name).extension().is_some_and(|e| e == "toml") {
-            return Ok(found::by_path(Path::new(name)));
+            return Ok(lookup::by_path(Path::new(name)));
         }
         let path = match &self.experiments {
             Some(folder) => Some(folder.join(format!("{name}.toml"))).filter(|p| p.is_file()),
-            None => found::by_name(EXPERIMENTS, name),
+            None => lookup::by_name(EXPERIMENTS, name),
         };
         if let Some(path) = path {
             return Ok(path);
@@ -214,7 +215,7 @@ fn load_all(paths: Vec<PathBuf>) -> CliResult<Vec<Experiment>> {
 }
 
 /// Whether the store has any run of an experiment.
-fn was_run(experiment: &Experiment, store: &Store, options: PlanOptions) -> CliResult<bool> {
+fn has_runs(experiment: &Experiment, store: &Store, options: PlanOptions) -> CliResult<bool> {
     for task in plan(experiment, options).map_err(bad_input)? {
         if store.has(&task.key).map_err(store_failure)? {
             return Ok(true);

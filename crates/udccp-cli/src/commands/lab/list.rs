@@ -53,7 +53,7 @@ pub(super) fn run(args: &Args, status: bool) -> CliResult<Exit> {
     let (mut all, mut faulty) = (Vec::new(), 0);
     for path in args.files.files()? {
         let listed = listed(path, args.amount.into(), store.as_ref(), &costs);
-        match listed.and_then(|listed| alone(&all, listed)) {
+        match listed.and_then(|listed| check_unique(&all, listed)) {
             Ok(listed) => all.push(listed),
             Err(failure) => {
                 output::failure(&failure);
@@ -96,8 +96,9 @@ fn listed(
     for task in &tasks {
         let has = store.map_or(Ok(false), |s| s.has(&task.key)).map_err(store_failure)?;
         stored += usize::from(has);
-        for backend in
-            store.map_or(Ok(Vec::new()), |s| s.others_of(&task.key)).map_err(store_failure)?
+        for backend in store
+            .map_or(Ok(Vec::new()), |s| s.other_backends_of(&task.key))
+            .map_err(store_failure)?
         {
             *others.entry(backend).or_default() += 1;
         }
@@ -111,7 +112,7 @@ fn listed(
 }
 
 /// Checks that no other file of the user has the same name.
-fn alone(all: &[Listed], listed: Listed) -> CliResult<Listed> {
+fn check_unique(all: &[Listed], listed: Listed) -> CliResult<Listed> {
     let is_same = |other: &&Listed| other.id == listed.id && !other.built_in && !listed.built_in;
     match all.iter().find(is_same) {
         Some(same) => Err(same_id(&same.id, &same.path, &listed.path)),

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use udccp_lab::{NewError, copy_experiment, new_experiment};
 
 use super::files::LabFiles;
-use crate::commands::found::EXPERIMENTS;
+use crate::commands::lookup::EXPERIMENTS;
 use crate::commands::scenario::bad_input;
 use crate::exit::{CliResult, Exit, Failure};
 use crate::output;
@@ -43,7 +43,9 @@ pub(super) fn run(args: &Args) -> CliResult<Exit> {
     };
     let paths = written.map_err(|error| {
         let hint = match &error {
-            NewError::Name(name) => format!("use small letters, digits and dashes: {}", tame(name)),
+            NewError::Name(name) => {
+                format!("use small letters, digits and dashes: {}", valid_name(name))
+            }
             NewError::There(_) => "choose another name, or change that file".to_owned(),
             NewError::Write { error, .. } if error.kind() == ErrorKind::InvalidFilename => {
                 "choose a shorter name".to_owned()
@@ -64,7 +66,7 @@ pub(super) fn run(args: &Args) -> CliResult<Exit> {
 }
 
 /// The nearest valid name.
-fn tame(name: &str) -> String {
+fn valid_name(name: &str) -> String {
     let small = name.to_ascii_lowercase();
     let small = small.strip_suffix(".toml").unwrap_or(&small);
     let tame: String =

@@ -71,7 +71,7 @@ pub(super) fn run(args: &Args) -> CliResult<Exit> {
     bars.end();
     let outcome = outcome.map_err(failure)?;
     done(&ids, &outcome, &args.files);
-    left_out(&outcome, backend.id());
+    print_failed_runs(&outcome, backend.id());
     for experiment in &experiments {
         tables(experiment, &args.files, options, experiments.len() > 1)?;
     }
@@ -94,7 +94,7 @@ pub(super) fn done(what: &[&str], outcome: &CampaignSummary, files: &LabFiles) {
 }
 
 /// Prints which runs the backend refused, and which were invalid.
-fn left_out(outcome: &CampaignSummary, backend: &str) {
+fn print_failed_runs(outcome: &CampaignSummary, backend: &str) {
     let mut reasons: Vec<(&str, usize)> = Vec::new();
     let words: Vec<String> = outcome.unplayable.iter().map(|r| r.error.to_string()).collect();
     for word in &words {

@@ -165,7 +165,7 @@ impl Test<'_> {
         };
         let now = clock();
         let seconds = (now - self.seen).as_secs_f64();
-        let looks = self.streams.iter_mut().map(|s| s.look(seconds)).collect();
+        let looks = self.streams.iter_mut().map(|s| s.take_interval(seconds)).collect();
         let span = [self.seen, now].map(|at| (at - began).as_secs_f64());
         self.seen = now;
         let interval = Interval::new(span, looks);

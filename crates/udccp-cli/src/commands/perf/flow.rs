@@ -8,7 +8,7 @@ use tokio::time::MissedTickBehavior;
 use udccp::{Connection, Error, Outgoing};
 
 use super::clock;
-use super::messages::{BATCH, Mint};
+use super::messages::{BATCH, MessageFactory};
 use super::meter::Meter;
 use super::spec::SEND_QUEUE_BYTES;
 
@@ -83,7 +83,7 @@ pub(super) struct Load {
 impl Load {
     /// A message for the send queue. On a slow path it may wait there for many seconds, so it
     /// expires when the test's time is over.
-    fn message(&self, data: bytes::Bytes, mint: &Mint, elapsed: Duration) -> Outgoing {
+    fn message(&self, data: bytes::Bytes, mint: &MessageFactory, elapsed: Duration) -> Outgoing {
         let Some(duration) = self.duration else { return data.into() };
         let left = mint.bytes_made().saturating_sub(SEND_QUEUE_BYTES as u64) as f64;
         if left * LONG_QUEUE_SECONDS > SEND_QUEUE_BYTES as f64 * elapsed.as_secs_f64() {
@@ -127,7 +127,7 @@ async fn flood(
     load: Load,
     began: Instant,
 ) -> Result<std::convert::Infallible, Error> {
-    let mut mint = Mint::new(load.test, load.stream, load.length);
+    let mut mint = MessageFactory::new(load.test, load.stream, load.length);
     loop {
         let elapsed = began.elapsed();
         let batch = mint.make(BATCH, nanos(elapsed));
@@ -142,7 +142,7 @@ async fn pace(
     began: Instant,
     bits_per_s: u64,
 ) -> Result<std::convert::Infallible, Error> {
-    let mut mint = Mint::new(load.test, load.stream, load.length);
+    let mut mint = MessageFactory::new(load.test, load.stream, load.length);
     let mut tick = tokio::time::interval(Duration::from_millis(1));
     tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let bits_per_message = load.length as f64 * 8.0;
@@ -181,12 +181,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_on_a_slow_path_are_messages_thrown_away_when_the_time_is_over() {
+    fn unsent_messages_are_discarded_only_on_a_slow_path() {
         let load = |duration| Load { test: 1, stream: 0, length: 1000, bits_per_s: None, duration };
         let minute = Duration::from_secs(60);
         let message = |batches, duration, elapsed| {
             let load = load(duration);
-            let mut mint = Mint::new(1, 0, load.length);
+            let mut mint = MessageFactory::new(1, 0, load.length);
             (0..batches).for_each(|_| drop(mint.make(BATCH, 0)));
             load.message(bytes::Bytes::new(), &mint, elapsed)
         };

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_stay_on_the_grid_however_late_one_of_them_is() {
+    fn late_rows_do_not_shift_later_ones() {
         let began = super::super::clock();
         let at = |ms| began + Duration::from_millis(ms);
         let grid = Grid::new(began, Duration::from_secs(1), Some(Duration::from_millis(4500)));
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn without_rows_or_without_an_end_there_is_only_the_other() {
+    fn grid_works_without_rows_or_without_an_end() {
         let began = super::super::clock();
         let second = Duration::from_secs(1);
         let quiet = Grid::new(began, Duration::ZERO, Some(second));

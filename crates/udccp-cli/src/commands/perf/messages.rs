@@ -80,13 +80,13 @@ impl Header {
 
 /// Creates data messages in memory that is reused once they have been sent.
 #[derive(Debug)]
-pub(super) struct Mint {
+pub(super) struct MessageFactory {
     length: usize,
     next: Header,
     lent: VecDeque<Bytes>,
 }
 
-impl Mint {
+impl MessageFactory {
     pub(super) fn new(test: u64, stream: u16, length: usize) -> Self {
         let next = Header { kind: Kind::Data, stream, test, number: 0, made_ns: 0 };
         Self { length, next, lent: VecDeque::new() }
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_read_as_they_were_written() {
+    fn headers_round_trip() {
         let header =
             Header { kind: Kind::Attach, stream: 7, test: u64::MAX - 1, number: 3, made_ns: 9 };
         assert_eq!(Header::read(&header.message()), Some(header));
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn messages_are_numbered_and_their_memory_is_used_again() {
-        let mut mint = Mint::new(1, 2, 100);
+        let mut mint = MessageFactory::new(1, 2, 100);
         let first: Vec<Bytes> = mint.make(BATCH, 5).collect();
         assert_eq!(Header::read(&first[63]).unwrap().number, 63);
         let at = first[0].as_ptr();

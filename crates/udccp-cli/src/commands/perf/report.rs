@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_are_what_both_ends_say_and_unknown_where_nobody_received() {
+    fn losses_combine_both_ends_and_are_unknown_without_a_receiver() {
         // The receiver saw one gap; the sender knows that two more messages were lost at the end.
         let both = Way::new(sent(10), received(7, 1), true);
         assert_eq!((both.receiver.map(|r| r.lost), both.lost_percent), (Some(3), Some(30.0)));
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_has_no_rate_for_what_this_end_does_not_see() {
+    fn interval_has_no_rate_for_the_remote_direction() {
         let stream = StreamInterval { stream: 0, sent: sent(10), received: None };
         let interval = Interval::new([1.0, 2.0], vec![stream]);
         assert_eq!(interval.sent_mbit_per_s, Some(0.008));

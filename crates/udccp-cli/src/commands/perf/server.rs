@@ -140,7 +140,7 @@ async fn answer_all(
     let mut responder = Responder::new(connection);
     while let Some(request) = responder.next().await? {
         let reply = match (request, &current) {
-            (Request::Start(spec), None) => match spec.objection() {
+            (Request::Start(spec), None) => match spec.refusal_reason() {
                 Some(why) => Reply::Refused(why),
                 None => {
                     let test = Arc::new(Test::new(spec));

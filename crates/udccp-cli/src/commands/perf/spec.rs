@@ -82,7 +82,7 @@ impl Spec {
     }
 
     /// Why a server would refuse this test.
-    pub(super) fn objection(&self) -> Option<String> {
+    pub(super) fn refusal_reason(&self) -> Option<String> {
         if self.protocol != PROTOCOL {
             let theirs = self.protocol;
             return Some(format!(

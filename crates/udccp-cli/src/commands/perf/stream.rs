@@ -156,7 +156,7 @@ impl Stream {
     }
 
     /// Counts since the last row.
-    pub(super) fn look(&mut self, seconds: f64) -> StreamInterval {
+    pub(super) fn take_interval(&mut self, seconds: f64) -> StreamInterval {
         let (sent, received) = (Sent::of(&self.connection, seconds), self.meter.total());
         let interval = StreamInterval {
             stream: self.n,

@@ -19,7 +19,7 @@ pub(super) struct LineStyle {
 }
 
 /// A style for each line, given its protocol.
-pub(super) fn looks(protocols: &[Option<&'static Protocol>]) -> Vec<LineStyle> {
+pub(super) fn line_styles(protocols: &[Option<&'static Protocol>]) -> Vec<LineStyle> {
     let n = protocols.len();
     let look = |(i, protocol): (usize, &Option<&'static Protocol>)| {
         let before = protocols[..i].iter().filter(|p| *p == protocol).count();
@@ -62,7 +62,7 @@ mod tests {
     #[test]
     fn a_protocol_keeps_its_colour_and_its_second_line_differs() {
         let (ccid2, cubic) = (find("dccp/ccid2"), find("tcp/cubic"));
-        let looks = looks(&[ccid2, cubic, ccid2]);
+        let looks = line_styles(&[ccid2, cubic, ccid2]);
         assert_eq!(looks[0].colour, style_of(ccid2.unwrap()).colour);
         assert_eq!(looks[1].colour, style_of(cubic.unwrap()).colour);
         assert_ne!(looks[0].colour, looks[2].colour);
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn lines_of_no_protocol_differ_in_colour_and_dash() {
-        let looks = looks(&[None; 4]);
+        let looks = line_styles(&[None; 4]);
         for (i, a) in looks.iter().enumerate() {
             assert!(looks[..i].iter().all(|b| a.colour != b.colour && a.dash != b.dash));
         }
@@ -88,7 +88,7 @@ mod tests {
                 + 0.0722 * libm::pow(channel(5) / 255.0, 2.2)
         };
         for protocol in udccp_scenario::PROTOCOLS {
-            let looks = looks(&[Some(protocol); 5]);
+            let looks = line_styles(&[Some(protocol); 5]);
             let first = light(&looks[0].colour);
             for look in &looks {
                 let found = light(&look.colour);

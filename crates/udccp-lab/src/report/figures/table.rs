@@ -7,7 +7,7 @@ use udccp_scenario::{SIM, backend_title};
 use super::super::html::counted;
 use super::super::svg::{Chart, Line, LinePoint, Scale, Shape};
 use super::super::tables::as_published;
-use super::line_style::{LineStyle, looks};
+use super::line_style::{LineStyle, line_styles};
 use super::place::{axis_title, places, ticks};
 use super::{Drawing, flow_words, name_panel, share_scale, share_scale_of_all};
 use crate::analysis::{Analysis, Basis, Cell, TableResult, in_words};
@@ -118,7 +118,7 @@ fn chart(
     let shown = groups.iter().flat_map(|g| &g.cells).map(|c| &c.shown).next()?;
     let several = groups.iter().flat_map(|g| &g.cells).any(|c| c.shown.name != shown.name);
     let protocols: Vec<_> = groups.iter().map(Group::protocol).collect();
-    let looks = looks(&protocols);
+    let looks = line_styles(&protocols);
     let given = table.names();
     let names: Vec<String> = groups.iter().map(|g| g.name(&groups, given)).collect();
     let (mut lines, mut shapes) = (Vec::new(), Vec::new());

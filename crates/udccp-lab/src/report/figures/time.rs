@@ -8,7 +8,7 @@ use udccp_scenario::{SIM, backend_title};
 
 use super::super::html::counted;
 use super::super::svg::{Chart, DASHES, Line, LinePoint, Scale};
-use super::line_style::{LineStyle, looks};
+use super::line_style::{LineStyle, line_styles};
 use super::{Drawing, change, flow_words, name_panel, share_scale, share_scale_of_all};
 use crate::analysis::{Analysis, Basis, Results, Spread, in_words, own_name};
 use crate::plan::Task;
@@ -42,7 +42,7 @@ pub(super) fn draw(analysis: &Analysis<'_>, figure: &TimeFigure) -> Option<Drawi
             first = first.or_else(|| runs.first().copied());
             here.extend(chart(figure, panel.as_ref(), &runs).map(|chart| (*title, chart)));
         }
-        let mut here = together(here);
+        let mut here = combine_charts(here);
         share_scale(&mut here);
         charts.extend(here);
     }
@@ -88,7 +88,7 @@ fn beyond_the_link(figure: &TimeFigure, task: &Task, charts: &[Chart]) -> &'stat
 
 /// Combines the charts of several backends: into one chart if each has one line, otherwise as
 /// panels.
-fn together(charts: Vec<(Option<&str>, Chart)>) -> Vec<Chart> {
+fn combine_charts(charts: Vec<(Option<&str>, Chart)>) -> Vec<Chart> {
     let is_one_each = charts.len() > 1 && charts.iter().all(|(_, c)| c.lines.len() == 1);
     if !is_one_each {
         let named = charts.into_iter().map(|(title, mut chart)| {
@@ -206,7 +206,7 @@ fn chart(
     let series = all_series(figure, metric, panel, runs);
     let series: Vec<Series> = series.into_iter().filter(|s| !s.points.is_empty()).collect();
     let protocols: Vec<_> = series.iter().map(|s| s.protocol).collect();
-    let looks = looks(&protocols);
+    let looks = line_styles(&protocols);
     let lines: Vec<Line> = series.into_iter().zip(looks).map(|(s, look)| s.line(look)).collect();
     let points = || lines.iter().flat_map(|l| &l.points);
     let end = points().map(|p| p.x).fold(f64::NEG_INFINITY, f64::max);
