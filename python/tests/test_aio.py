@@ -29,11 +29,11 @@ def run(test: Callable[[], Coroutine[Any, Any, T]]) -> T:
     return asyncio.run(asyncio.wait_for(test(), 2 * PATIENCE_S))
 
 
-def complaints(test: Callable[[], Coroutine[Any, Any, None]]) -> list[str]:
+def loop_errors(test: Callable[[], Coroutine[Any, Any, None]]) -> list[str]:
     """Return the errors that the event loop reports during a test."""
     said: list[str] = []
 
-    async def heard() -> None:
+    async def collect_errors() -> None:
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(
             lambda _, context: said.append(str(context.get("exception", context["message"])))
@@ -286,10 +286,10 @@ def test_a_server_closes_what_its_handlers_leave() -> None:
                     await client.send(message)
                     assert await client.recv() is None
 
-    assert complaints(main) == ["mine"]
+    assert loop_errors(main) == ["mine"]
 
 
-def test_a_server_tells_of_errors_of_its_handlers_own() -> None:
+def test_server_reports_errors_of_its_handlers() -> None:
     """A timeout, or another connection's refusal, does not end the client's connection."""
     gone = asyncio.Event()
 
@@ -314,10 +314,10 @@ def test_a_server_tells_of_errors_of_its_handlers_own() -> None:
                 await client.send(b"gone")
             await gone.wait()
 
-    assert complaints(main) == ["the handler's own", "of another host"]
+    assert loop_errors(main) == ["the handler's own", "of another host"]
 
 
-def test_clients_that_a_server_aborts_are_no_complaint() -> None:
+def test_aborted_clients_are_not_reported_as_errors() -> None:
     """Handlers that wait for the client's end, or send, finish without an error."""
     waiting = asyncio.Event()
 
@@ -337,10 +337,10 @@ def test_clients_that_a_server_aborts_are_no_complaint() -> None:
                 await client.recv()
             client.abort()
 
-    assert not complaints(main)
+    assert not loop_errors(main)
 
 
-def test_a_handler_that_is_no_coroutine_function_is_told_so() -> None:
+def test_handler_must_be_a_coroutine_function() -> None:
     """Immediately if it cannot be called, otherwise when it has returned."""
 
     def plain(_: Connection) -> None:
@@ -355,7 +355,7 @@ def test_a_handler_that_is_no_coroutine_function_is_told_so() -> None:
         ):
             assert await client.recv() is None
 
-    (said,) = complaints(main)
+    (said,) = loop_errors(main)
     assert said == "the handler must be a coroutine function (`async def`): it returned None"
 
 
@@ -395,7 +395,7 @@ def test_a_server_starts_and_stops() -> None:
     run(main)
 
 
-def test_a_server_that_had_no_descriptors_goes_on_once_it_has_some() -> None:
+def test_server_recovers_from_a_lack_of_descriptors() -> None:
     """A client that arrives meanwhile is served."""
     complaints: list[str] = []
 
@@ -457,10 +457,10 @@ def test_a_listener_that_fails_is_reported_at_once() -> None:
 
     ours, theirs = std.socketpair()
     with theirs:
-        assert complaints(main) == ["[Errno 9] Bad file descriptor"]
+        assert loop_errors(main) == ["[Errno 9] Bad file descriptor"]
 
 
-def test_a_busy_connection_lets_others_run() -> None:
+def test_busy_connection_does_not_starve_other_tasks() -> None:
     """A peer that is always readable and writable does not block the loop."""
 
     async def main() -> None:
@@ -507,7 +507,7 @@ def test_waits_that_are_cancelled_keep_no_descriptors() -> None:
     run(main)
 
 
-def test_a_connection_that_nobody_closed_leaves_nothing_in_the_loop() -> None:
+def test_unclosed_connection_leaves_no_reader_in_the_loop() -> None:
     """Its descriptor numbers are reused by the next one, which must be woken normally."""
 
     async def main() -> None:

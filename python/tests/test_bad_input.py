@@ -61,7 +61,7 @@ def attempt(call: Callable[..., object], *arguments: object) -> None:
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_every_call_refuses_what_it_does_not_understand(name: str) -> None:
+def test_every_call_rejects_invalid_arguments(name: str) -> None:
     """Invalid arguments, alone, in pairs and missing, in every state of a socket."""
     chance = random.Random(name)
     with connected() as (client, _server), listening() as door:
@@ -140,7 +140,7 @@ def test_errors_name_the_argument_and_what_it_takes() -> None:
                 call()
 
 
-def test_numbers_of_send_are_told_by_their_names() -> None:
+def test_send_errors_name_the_argument() -> None:
     """Errors describe valid values; also for values out of range, on sockets and in asyncio."""
     wrong: list[tuple[type[BaseException], str, dict[str, Any]]] = [
         (OverflowError, "token must be int, 0 to 2**64 - 1, or None, not -1", {"token": -1}),
@@ -169,7 +169,7 @@ def test_numbers_of_send_are_told_by_their_names() -> None:
                 client.send(b"", **numbers)
 
 
-def test_numbers_of_other_libraries_are_numbers() -> None:
+def test_integer_types_of_other_libraries_are_accepted() -> None:
     """As in the standard module: anything with `__index__`, such as integers of NumPy."""
 
     class Nine:
@@ -184,7 +184,7 @@ def test_numbers_of_other_libraries_are_numbers() -> None:
         assert client.recv(nine) == b"a long me"
 
 
-def test_settings_are_told_by_their_names() -> None:
+def test_setting_errors_name_the_setting() -> None:
     """The error is raised when they are used, not where they are given."""
     wrong: list[tuple[type[BaseException], str, dict[str, Any]]] = [
         (TypeError, "tx_ccids must be a tuple of CCIDs, such as (2, 3), not 5", {"tx_ccids": 5}),
@@ -296,7 +296,7 @@ def test_every_wait_ends_at_its_timeout(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [one for one in WAIT_FOR_PEER if one != "event"])
-def test_every_read_tells_of_a_peer_that_reset(name: str) -> None:
+def test_every_read_reports_a_reset(name: str) -> None:
     """Earlier messages are read first; then ``ConnectionResetError``, every time."""
     with connected() as (client, server):
         server.send(b"before")
@@ -309,7 +309,7 @@ def test_every_read_tells_of_a_peer_that_reset(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["send", "send_many", "sendall", "sendmsg", "sendto"])
-def test_every_send_tells_of_a_peer_that_reset(name: str) -> None:
+def test_every_send_reports_a_reset(name: str) -> None:
     """``ConnectionResetError`` first, then ``BrokenPipeError`` as in Linux; never a hang."""
     with connected() as (client, server):
         server.abort()

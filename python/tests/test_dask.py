@@ -127,7 +127,7 @@ def test_what_fails_is_reported(folder: Path, capsys: pytest.CaptureFixture[str]
         small(folder, "text.sqlite").run()
 
 
-def test_all_are_one_s_own_and_those_that_come_with_the_package(
+def test_all_means_own_and_built_in_experiments(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The folder experiments/ of the working directory is used, as by ``udccp lab run --all``."""

@@ -82,7 +82,7 @@ def test_a_message_that_never_left_was_dropped_and_the_reason_is_told() -> None:
     told(attempt, [MessageFate(1, "dropped", "expired"), MessageFate(2, "acknowledged")])
 
 
-def test_messages_that_wait_when_the_connection_ends_are_told_of() -> None:
+def test_queued_messages_are_reported_when_the_connection_ends() -> None:
     """Dropped, with the reason, after a reset by the peer."""
 
     def attempt() -> tuple[bool, set[str], set[int]]:
@@ -102,7 +102,7 @@ def test_messages_that_wait_when_the_connection_ends_are_told_of() -> None:
     told(attempt, (True, {"connection-ended"}, {4}))
 
 
-def test_a_peer_that_reads_no_more_is_an_event() -> None:
+def test_stopped_reading_of_the_peer_is_an_event() -> None:
     """Data that the peer does not want are not delivered."""
 
     def attempt() -> set[Event | None]:
@@ -115,7 +115,7 @@ def test_a_peer_that_reads_no_more_is_an_event() -> None:
     told(attempt, {PeerDropped("application-not-listening", 1), PeerShutdownRead(), unwanted})
 
 
-def test_what_is_no_token_is_refused() -> None:
+def test_invalid_tokens_are_rejected() -> None:
     """Only 64-bit numbers are accepted; otherwise nothing is sent."""
     wrong: list[tuple[Any, type[Exception]]] = [
         (-1, OverflowError), (2**64, OverflowError), ("1", TypeError), (1.5, TypeError),

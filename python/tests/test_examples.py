@@ -73,7 +73,7 @@ def rates(lines: list[str], protocol: str) -> list[float]:
     return [float(line.split()[1]) for line in lines if line.startswith(f"{protocol:>5} ")]
 
 
-def test_what_is_wrong_is_said_in_a_line() -> None:
+def test_errors_are_one_line() -> None:
     """No listener; UDP without a rate; a port in use; an unknown protocol."""
     with std.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

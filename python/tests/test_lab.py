@@ -163,7 +163,7 @@ def test_many_runs_are_those_of_one_at_a_time() -> None:
         assert [record.event_hash for record in many] == one_by_one
 
 
-def test_arguments_of_another_kind_are_told_by_their_names() -> None:
+def test_wrong_argument_types_are_reported_by_name() -> None:
     """Errors describe valid arguments: a mapping, a class, several seeds, a list of tables."""
     wrong: Any = "time.duration=60 s"
     one: Any = 1
@@ -184,7 +184,7 @@ def test_arguments_of_another_kind_are_told_by_their_names() -> None:
             call()
 
 
-def test_numbers_that_cannot_be_are_told_with_key_and_range() -> None:
+def test_invalid_numbers_are_reported_with_key_and_range() -> None:
     """Of a seed, a snap length, threads and runs, instead of the native module's error."""
     calls: list[tuple[str, int, str, Callable[[Any], object]]] = [
         ("seed", 2**64, "0 to 18446744073709551615", lambda n: lab.run(plain(), seed=n)),

@@ -229,7 +229,7 @@ def test_pcap_has_the_rates_of_the_record(tmp_path: Path) -> None:
         assert max(flow.rate_mbps) == pytest.approx(max(series), rel=0.2)
 
 
-def test_what_is_no_log_says_so(tmp_path: Path) -> None:
+def test_invalid_log_is_reported(tmp_path: Path) -> None:
     """Each reader with a text that is not its log, and with a missing file."""
     path = tmp_path / "text"
     path.write_text("no log at all\n")

@@ -31,7 +31,7 @@ def test_they_are_the_numbers_of_a_record() -> None:
 
 
 @pytest.mark.parametrize("kind", [list, tuple, numpy.array, pandas.Series, polars.Series])
-def test_any_array_will_do(kind: Any) -> None:  # noqa: ANN401 (a constructor)
+def test_any_array_type_is_accepted(kind: Any) -> None:  # noqa: ANN401 (a constructor)
     """Lists, arrays and columns, including integers."""
     assert metrics.jain(kind([9, 3])) == pytest.approx(0.8)
     assert metrics.jain(array("d", [9.0, 3.0])) == pytest.approx(0.8)
@@ -39,7 +39,7 @@ def test_any_array_will_do(kind: Any) -> None:  # noqa: ANN401 (a constructor)
     assert metrics.jain_over_time(rates) == [1.0, 0.5]
 
 
-def test_what_has_no_value_says_why() -> None:
+def test_undefined_values_report_their_reason() -> None:
     """NaN is neither returned nor accepted."""
     for values in ([], [0.0, 0.0], [1.0, float("nan")], [-1.0]):
         with pytest.raises(metrics.UndefinedError):
@@ -64,7 +64,7 @@ def test_what_has_no_value_says_why() -> None:
         (polars.DataFrame({"a": [1]}), "expected numbers, not DataFrame: give one of its columns"),
     ],
 )
-def test_what_iterates_over_other_things_is_refused(wrong: Any, words: str) -> None:  # noqa: ANN401
+def test_iterables_without_numbers_are_rejected(wrong: Any, words: str) -> None:  # noqa: ANN401
     """An index of a mapping's keys, or of a text's digits, would look like a result."""
     with pytest.raises(TypeError, match=f"^{re.escape(words)}$"):
         metrics.jain(wrong)
@@ -100,7 +100,7 @@ def test_quantiles_of_negative_values() -> None:
     assert metrics.quantile([1.0, -3.0, -2.0], 0.25) == -2.5
 
 
-def test_a_share_is_told_by_its_name() -> None:
+def test_share_errors_name_the_argument() -> None:
     """Arguments documented as 0 to 1 are checked."""
     none: Any = "x"
     for wrong in (1.5, -0.5, float("nan"), none):
@@ -128,7 +128,7 @@ def test_times_of_convergence() -> None:
     assert metrics.delta_fair_time(first, second, times[:3], epoch_s=0.0, delta=0.2) == 2.0
 
 
-def test_the_rest_is_wired_to_its_definition() -> None:
+def test_other_metrics_call_their_definition() -> None:
     """One value each, computed manually."""
     assert metrics.geometric_mean([2.0, 8.0]) == pytest.approx(4.0)
     assert metrics.potential_delay([2.0, 4.0]) == pytest.approx(0.375)

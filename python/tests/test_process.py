@@ -145,7 +145,7 @@ def test_ctrl_c_ends_what_waits() -> None:
 
 
 @pytest.mark.parametrize("end", ["os._exit(0)", "os.kill(os.getpid(), signal.SIGKILL)"])
-def test_a_process_that_is_cut_off_is_found_out(end: str) -> None:
+def test_killed_process_is_detected(end: str) -> None:
     """No close is sent then: the peer learns of it by `idle_limit_s`, or from the host."""
     soon = Options(keep_alive_s=0.1, idle_limit_s=0.4)
     with listening(options=soon) as door:
@@ -182,7 +182,7 @@ door_address: tuple[str, int] = ("", 0)
 
 
 @pytest.mark.parametrize("work", ["keep", "close"])
-def test_a_fork_has_no_part_in_the_sockets_of_its_parent(work: str) -> None:
+def test_forked_child_cannot_use_its_parents_sockets(work: str) -> None:
     """The child gets EBADF, whatever it closes; the parent continues; the child opens its own."""
     global door_address
     with connected() as (client, server), listening() as door:

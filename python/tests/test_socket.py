@@ -99,7 +99,7 @@ def test_batches() -> None:
         assert rooms[:3] == [b"one", bytes(3), b"thr"]
 
 
-def test_a_batch_waits_for_room_or_says_how_far_it_came() -> None:
+def test_batch_waits_for_space_or_reports_its_progress() -> None:
     """With a timeout, send_many stops when the queue is full."""
     few = Options(send_queue_messages=4, recv_queue_messages=4, recv_queue_bytes=4096)
     with connected(client=few, server=few) as (client, server):

@@ -92,7 +92,7 @@ def test_a_descriptor_stays_the_same_from_before_connect() -> None:
             os.fstat(fd)
 
 
-def test_what_was_registered_before_connect_and_listen_is_told() -> None:
+def test_descriptors_registered_before_connect_and_listen_become_ready() -> None:
     """As with a kernel socket, it can be registered with a selector as soon as it exists."""
     with (
         socket.socket(options=OPTIONS, service="SC:test") as door,
@@ -229,7 +229,7 @@ def test_other_threads_run_while_one_waits() -> None:
         assert waiting.result(PATIENCE_S) == b"now"
 
 
-def test_what_is_waited_for_ends_a_long_wait_at_once() -> None:
+def test_awaited_condition_ends_a_long_wait_at_once() -> None:
     """A message, room and a client, each long after the wait started."""
     few = Options(send_queue_messages=4, recv_queue_messages=8, linger_s=2.0)
     with (

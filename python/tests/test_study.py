@@ -135,7 +135,7 @@ def test_a_part_of_a_part(study: lab.Experiment) -> None:
     assert list(published.only(tables=["table3"]).figures) == ["figure2"]
 
 
-def test_what_is_not_there_says_so(tmp_path: Path) -> None:
+def test_missing_names_are_reported(tmp_path: Path) -> None:
     """No experiment, no store, no runs, no figure."""
     with pytest.raises(lab.ScenarioError, match="did you mean `bhatti-2008`"):
         lab.experiment("bhati-2008")
@@ -176,7 +176,7 @@ def test_every_figure_of_the_studies_is_drawn(tmp_path: Path) -> None:
     assert "lines" in kinds
 
 
-def test_each_protocol_has_a_look(tmp_path: Path) -> None:
+def test_each_protocol_has_a_line_style(tmp_path: Path) -> None:
     """All colours and markers of the Rust table can be drawn."""
     rates = {name: [float(i), i + 1.0] for i, name in enumerate(lab.protocols())}
     drawn = plot.sweep([0.0, 1.0], rates, x_name="RTT, s", y_name="Goodput, Mbit/s")
@@ -184,7 +184,7 @@ def test_each_protocol_has_a_look(tmp_path: Path) -> None:
     assert (tmp_path / "all.svg").read_text().startswith("<?xml")
 
 
-def test_what_cannot_be_drawn_says_what_can() -> None:
+def test_undrawable_figures_report_what_can_be_drawn() -> None:
     """An unknown protocol, a line of another length, no charts; no figure remains open."""
     before = pyplot.get_fignums()
     with pytest.raises(ValueError, match=r"protocol='dccp/ccid5': use one of .*dccp/ccid2"):
@@ -200,7 +200,7 @@ def test_what_cannot_be_drawn_says_what_can() -> None:
     assert pyplot.get_fignums() == before
 
 
-def test_a_first_figure_leaves_the_mode_of_the_backend(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plotting_does_not_change_the_backend_mode(monkeypatch: pytest.MonkeyPatch) -> None:
     """A notebook's backend turns the interactive mode on when the first figure is created."""
     subplots: Callable[..., Any] = pyplot.subplots
 

@@ -102,7 +102,7 @@ def test_its_exceptions_end_the_run() -> None:
 
 @pytest.mark.parametrize("wrong", ["x", None, [2.0], 1j])
 @pytest.mark.parametrize("name", ["cwnd", "ssthresh"])
-def test_what_is_no_number_is_told_by_its_name(name: str, wrong: object) -> None:
+def test_non_numeric_results_are_reported_by_name(name: str, wrong: object) -> None:
     """Whatever was set is reported by the first method that set it."""
 
     class NoNumber(WindowAlgorithm):
@@ -114,7 +114,7 @@ def test_what_is_no_number_is_told_by_its_name(name: str, wrong: object) -> None
         lab.run("two-flows-short", algorithms={"first": NoNumber})
 
 
-def test_where_none_belongs() -> None:
+def test_algorithms_for_wrong_flows_are_rejected() -> None:
     """A missing flow, and protocols without such a window."""
     with pytest.raises(lab.ScenarioError, match='no flow "third"'):
         lab.run("two-flows-short", algorithms={"third": Exact})

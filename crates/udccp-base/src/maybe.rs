@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_instant_comes_back_and_none_stays_none() {
+    fn maybe_instant_converts_to_and_from_option() {
         let at = Instant::from_nanos(7);
         let mut maybe = MaybeInstant::some(at);
         assert_eq!((maybe.get(), format!("{maybe:?}")), (Some(at), format!("{:?}", Some(at))));
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn no_span_is_another_than_no_time() {
+    fn absent_duration_differs_from_zero() {
         let none = MaybeDuration::from(None);
         assert_eq!((none.get(), none), (None, MaybeDuration::NONE));
         assert_eq!(MaybeDuration::some(Duration::ZERO).get(), Some(Duration::ZERO));

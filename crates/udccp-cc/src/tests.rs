@@ -53,7 +53,7 @@ fn slow_start_ends_exactly_at_the_threshold() {
 }
 
 #[test]
-fn additive_increase_needs_w_plus_w_plus_1_and_so_on() {
+fn additive_increase_needs_w_then_w_plus_1_acknowledgements() {
     for chunk in [1_u32, 2, 7, 1000] {
         let mut part = AdditiveIncrease::default();
         let (mut cwnd, mut acked) = (10_u32, 0_u32);

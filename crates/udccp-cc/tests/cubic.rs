@@ -263,7 +263,7 @@ fn a_timeout_starts_from_one_and_makes_a_plateau_where_slow_start_ends() {
 
 /// RFC 9438 section 4.2: the window does not grow while an application pauses.
 #[test]
-fn time_stands_still_while_the_window_is_not_used() {
+fn cubic_time_stops_while_the_window_is_not_used() {
     let mut path = cut_at(CubicConfig::rfc9438(), 1000, 100);
     path.run(2.0);
     let before = path.cubic.cwnd();
@@ -321,7 +321,7 @@ fn the_average_window_obeys_the_law_of_the_rfc() {
 }
 
 #[test]
-fn the_bits_are_the_same_everywhere() {
+fn cubic_windows_are_bit_identical_on_all_platforms() {
     let mut path = cut_at(CubicConfig::rfc9438(), 777, 37);
     let mut hash = 0_u64;
     for i in 0..2000 {

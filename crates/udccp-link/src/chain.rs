@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn loss_before_a_queue_takes_no_room_in_it_and_every_packet_is_accounted_for() {
+    fn packets_lost_before_a_queue_take_no_space_and_are_counted() {
         let loss = Filter::new(Loss::new(LossConfig::Random(0.5), Seed(3).stream("loss")));
         let mut chain = Chain::new(Box::new(loss)).then(rate_delay(12, Duration::from_millis(1)));
         let mut drops = Drops::new();

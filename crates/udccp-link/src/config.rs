@@ -289,7 +289,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_link_with_anything_that_the_fast_element_cannot_do_is_not_plain() {
+    fn links_beyond_the_fast_element_are_not_plain() {
         let ms = Duration::from_millis;
         let base = LinkConfig::default();
         assert!(base.is_plain());

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_longer_than_the_mtu_is_dropped_for_that_reason() {
+    fn packets_longer_than_the_mtu_are_dropped_with_that_reason() {
         let (out, drops, _) = pass(Mtu(1280), &[100, 1280, 1281, 1500]);
         assert_eq!(out, [100, 1280]);
         assert_eq!(drops, [DropReason::TooLong; 2]);

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_holds_only_what_came_between() {
+    fn histogram_difference_holds_only_new_values() {
         let before = of(&[10_000, 9_000_000]);
         let mut after = before.clone();
         after.record(Duration::from_nanos(77));

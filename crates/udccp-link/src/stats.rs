@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_happened_since_is_the_difference_of_every_counter() {
+    fn statistics_since_a_time_subtract_every_counter() {
         let counted = |n: u64| {
             let tally = Tally { packets: n, bytes: 100 * n };
             let mut stats = LinkStats {

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_fairness_says_why() {
+    fn undefined_fairness_reports_its_reason() {
         assert_eq!(jain(&[]), Err(Undefined::NoSamples));
         assert_eq!(jain(&[0.0, 0.0]), Err(Undefined::AllSilent));
         assert_eq!(jain(&[1.0, f64::NAN]), Err(Undefined::BadInput));
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn no_interval_no_mean() {
+    fn mean_over_no_intervals_is_undefined() {
         assert_eq!(jain_over_time(&[]).mean(), Err(Undefined::NoSamples));
     }
 }

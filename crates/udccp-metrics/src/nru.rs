@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_has_no_logarithm_and_says_so() {
+    fn usage_of_a_silent_flow_is_undefined() {
         assert_eq!(usage_db(0.0), Err(Undefined::Silent));
         assert_eq!(weight(0.0), Err(Undefined::ZeroReference));
         assert_eq!(share_ratio(1.0, f64::NAN), Err(Undefined::BadInput));

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_worst_treated_flow_decides() {
+    fn max_min_ratio_is_that_of_the_worst_flow() {
         assert_eq!(max_min_ratio(&[17.0, 73.0], &[50.0, 50.0]), Ok(0.34));
         assert_eq!(max_min_ratio(&[], &[]), Err(Undefined::NoSamples));
         assert_eq!(max_min_ratio(&[1.0], &[0.0]), Err(Undefined::ZeroReference));

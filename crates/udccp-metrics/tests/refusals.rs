@@ -51,7 +51,7 @@ fn results(bad: f64) -> Vec<(&'static str, Result<(), Undefined>)> {
 }
 
 #[test]
-fn what_is_negative_or_no_number_is_a_bad_input_wherever_it_stands() {
+fn negative_and_non_finite_inputs_are_rejected() {
     for bad in [f64::NAN, f64::INFINITY, -1.0] {
         for (what, result) in results(bad) {
             assert_eq!(result, Err(Undefined::BadInput), "{what}: {bad}");

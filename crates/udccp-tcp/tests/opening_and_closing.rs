@@ -227,7 +227,7 @@ fn a_lost_answer_to_the_syn_is_repeated() {
 }
 
 #[test]
-fn a_lost_end_of_the_handshake_is_made_good_by_data() {
+fn data_replaces_a_lost_handshake_ack() {
     let mut pipe = Pipe::new(plain(), ms(50))
         .with_bytes(10_000)
         .with_rule(|n, _| if n == 1 { Fate::Drop } else { Fate::Pass });
@@ -250,7 +250,7 @@ fn a_peer_that_never_answers_is_given_up() {
 }
 
 #[test]
-fn a_peer_that_vanishes_is_given_up() {
+fn vanished_peer_is_abandoned() {
     let config = TcpConfig { data_retries: 5, ..plain() };
     let mut pipe = Pipe::new(config, ms(50)).with_rule(|n, _| match n {
         0..100 => Fate::Pass,

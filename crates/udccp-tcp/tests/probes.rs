@@ -54,14 +54,14 @@ fn after_more_data(mut pipe: Pipe) -> (u64, u64, u64) {
 
 /// Section 7.4.2: the congestion control would not notice this loss otherwise.
 #[test]
-fn a_loss_that_a_probe_repaired_is_cut_for() {
+fn window_is_cut_for_losses_repaired_by_a_probe() {
     let pipe = flow(|n| if n == 2 { Fate::Drop } else { Fate::Pass });
     assert_eq!(after_more_data(pipe), (1, 1, 0));
 }
 
 /// Section 7.4.2: the peer reports a duplicate, so the original has arrived.
 #[test]
-fn a_probe_of_what_was_only_late_is_not_cut_for() {
+fn window_is_not_cut_for_a_spurious_probe() {
     let pipe = flow(|n| if n == 2 { Fate::Late(ms(290)) } else { Fate::Pass });
     assert_eq!(after_more_data(pipe), (1, 0, 0));
 }
@@ -69,7 +69,7 @@ fn a_probe_of_what_was_only_late_is_not_cut_for() {
 /// Section 7.3: new data is a better probe than old data, and is sent regardless of the window. A
 /// tail is probed once; the next tail gets its own probe.
 #[test]
-fn a_probe_is_new_data_where_some_waits() {
+fn probes_send_new_data_if_available() {
     let mut pipe = flow(|n| match n {
         1..=10 => Fate::Late(ms(160)),
         14 => Fate::Drop,
@@ -97,7 +97,7 @@ fn a_probe_is_new_data_where_some_waits() {
 
 /// Section 7.2: an acknowledgement that advances shows that the path works.
 #[test]
-fn an_acknowledgement_puts_the_probe_off() {
+fn acknowledgements_restart_the_probe_timer() {
     let mut pipe = flow(|n| if n == 2 || n == 3 { Fate::Drop } else { Fate::Pass });
     write(&mut pipe, 3);
     pipe.run_for(ms(290));

@@ -69,7 +69,7 @@ fn told(rule: impl FnMut(u64, &Datagram) -> Fate + 'static) -> Vec<Delivery> {
 /// Segments behind a hole are valid samples. A segment that fills a hole was sent twice, and is
 /// measured by its timestamp, in whole milliseconds.
 #[test]
-fn what_is_sacked_has_a_round_trip_time_and_what_was_sent_twice_that_of_its_timestamp() {
+fn sacked_segments_give_rtt_samples_and_retransmissions_use_timestamps() {
     let told = told(drop_segments(&[5]));
     let behind = told.iter().find(|d| d.advanced == 0 && d.delivered == 1).expect("a SACK");
     let behind = behind.rtt.expect("a round-trip time");
@@ -81,7 +81,7 @@ fn what_is_sacked_has_a_round_trip_time_and_what_was_sent_twice_that_of_its_time
 }
 
 #[test]
-fn what_was_in_flight_before_includes_what_is_found_lost() {
+fn prior_in_flight_includes_segments_found_lost() {
     let told = told(drop_segments(&[5, 6, 7]));
     let lost = told.iter().find(|d| d.lost > 0).expect("a loss");
     assert_eq!(lost.prior_in_flight, lost.in_flight + lost.delivered + lost.lost);
@@ -92,7 +92,7 @@ fn what_was_in_flight_before_includes_what_is_found_lost() {
 /// that limited transmit sent for the first two duplicates (section 3.2, step 2); at a timeout it
 /// includes everything.
 #[test]
-fn a_cut_and_a_timeout_are_told_what_is_in_flight() {
+fn cuts_and_timeouts_receive_the_segments_in_flight() {
     for limited_transmit in [true, false] {
         let watcher = Watcher::default();
         let algorithm = watched_by(&watcher);
@@ -129,7 +129,7 @@ fn gaps(profile: impl Fn(Algorithm) -> TcpConfig) -> Vec<u64> {
 /// two. Half of a late train's duration is compensated, as for the first train of the second
 /// window. A sender without trains paces each segment from the first.
 #[test]
-fn a_rate_parts_the_trains_of_a_kernel_and_the_segments_of_others() {
+fn pacing_separates_kernel_trains_and_other_segments() {
     let kernel = gaps(TcpConfig::new);
     assert_eq!(kernel[..11], [0; 11], "ten and a train");
     assert_eq!(kernel[11..15], [2000, 0, 2000, 0]);

@@ -111,7 +111,7 @@ fn drop_copies_of(victims: &'static [usize], copies: usize) -> impl FnMut(u64, &
 }
 
 #[test]
-fn a_lost_retransmission_waits_for_the_timer_unless_it_is_looked_for() {
+fn lost_retransmission_waits_for_the_timer_unless_detected() {
     // The scoreboard is kept after the timeout: data that arrived is not retransmitted.
     let config = TcpConfig { rescue: false, ..twenty() };
     let (_, stats) = after(config.clone(), 100, drop_copies(2));
@@ -148,7 +148,7 @@ fn the_cut_begins_with_the_acknowledgement_that_shows_the_loss() {
 }
 
 #[test]
-fn an_overshoot_is_mended_without_a_timeout() {
+fn overshoot_is_repaired_without_a_timeout() {
     // Slow start into a short queue causes hundreds of losses, including retransmissions.
     for algorithm in [Algorithm::NEW_RENO, Algorithm::Cubic(CubicConfig::rfc9438())] {
         let mut pipe = Pipe::new(TcpConfig::new(algorithm), ms(50)).with_rate(50, 416);
@@ -340,7 +340,7 @@ fn a_lost_retransmission_is_found_by_what_was_sent_later() {
 }
 
 #[test]
-fn reordering_once_seen_is_waited_for() {
+fn observed_reordering_delays_loss_detection() {
     // Every fortieth segment is 1 ms late: overtaken by eight, and by less than a quarter of a
     // round trip.
     let late = |_: u64, d: &Datagram| -> Fate {

@@ -124,7 +124,7 @@ fn bbr_fills_the_path_with_about_one_path_in_flight() {
 /// A flow that opens after 12 s has just measured its smallest round-trip time. Its first ten
 /// segments are sent at once, and the window grows with them.
 #[test]
-fn bbr_begins_late_as_it_begins_early() {
+fn bbr_starts_equally_early_or_late() {
     let config = TcpConfig::new(Algorithm::Bbr(BbrConfig::linux_6_1()));
     let mut pipe = Pipe::new(config, ms(25)).with_rate(10, 42);
     pipe.run_for(Duration::from_secs(12));

@@ -380,7 +380,7 @@ fn without_agreement_nothing_is_marked_capable() {
 }
 
 #[test]
-fn small_messages_leave_at_once_unless_nagle_holds_them() {
+fn nagle_alone_delays_small_messages() {
     for (nodelay, expected) in [(true, 10), (false, 2)] {
         let mut pipe = Pipe::new(TcpConfig { nodelay, ..plain() }, ms(50));
         pipe.to_send = 0;

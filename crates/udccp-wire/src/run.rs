@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_goes_on_while_nothing_but_number_ccval_and_checksum_differs() {
+    fn data_run_continues_while_only_seq_ccval_and_checksum_differ() {
         let end = (1 << 48) - 2;
         let good: Vec<_> = (0..5).map(|n| packet((end + n) & SEQ_MASK, n as u8, 20)).collect();
         assert_eq!((run(&good, 100), run(&good, 3), run(&good, 1), run(&good, 0)), (5, 3, 1, 1));

@@ -52,7 +52,7 @@ fn a_flipped_bit_spoils_the_checksum() {
 
 /// Compares each option of a connection's first packets with what the kernel is known to send.
 #[test]
-fn the_kernels_handshake_reads_as_it_was_meant() {
+fn kernel_handshake_is_parsed_correctly() {
     let captures = kernel_captures();
     let basic = captures.iter().find(|c| c.name == "ccid2-basic.pcap").unwrap();
     let request = open(basic, &basic.frames[0]).packet().unwrap();

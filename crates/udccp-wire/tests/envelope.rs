@@ -66,7 +66,7 @@ fn open(link: LinkType, frame: &[u8]) -> Result<Envelope<'_>, EnvelopeError> {
 }
 
 #[test]
-fn every_link_type_is_opened() {
+fn every_link_type_is_decapsulated() {
     let packet = packet();
     let ip = ipv4(33, &packet.emit(&v4()).unwrap());
     let mac = [0; 12];
@@ -111,7 +111,7 @@ fn ipv6_extension_headers_are_skipped() {
 //= 6773-3.3-3 test
 //= 6773-3.3-6 test
 #[test]
-fn udp_is_opened_and_its_checksum_decides() {
+fn udp_is_decapsulated_if_its_checksum_is_valid() {
     for (pseudo, link) in [(v4(), ipv4 as fn(u8, &[u8]) -> Vec<u8>), (v6(), ipv6)] {
         let frame = link(17, &in_udp(&pseudo, &packet()));
         let envelope = open(LinkType::RawIp, &frame).unwrap();

@@ -149,13 +149,13 @@ proptest! {
     })]
 
     #[test]
-    fn parse_gives_back_what_emit_was_given(packet in packet(), pseudo in pseudo()) {
+    fn parse_inverts_emit(packet in packet(), pseudo in pseudo()) {
         let bytes = packet.emit(&pseudo).unwrap();
         prop_assert_eq!(Packet::parse(&bytes, Some(&pseudo)).unwrap(), packet);
     }
 
     #[test]
-    fn encapsulated_packets_too(packet in packet(), pseudo in pseudo()) {
+    fn parse_inverts_emit_for_encapsulated_packets(packet in packet(), pseudo in pseudo()) {
         let bytes = packet.emit_encapsulated().unwrap();
         prop_assert_eq!(&bytes[6..8], &[0, 0]);
         let header = udp::around((6511, 6512), &pseudo, &bytes, &[], 0).unwrap();
@@ -206,7 +206,7 @@ proptest! {
     }
 
     #[test]
-    fn short_numbers_are_found_again(reference in seqno(), near in 0..1_u64 << 23, up: bool) {
+    fn short_numbers_extend_correctly(reference in seqno(), near in 0..1_u64 << 23, up: bool) {
         let truth = if up { reference.add(near) } else { reference.sub(near) };
         prop_assert_eq!(Seqno::extend24(truth.low24(), reference), truth);
         prop_assert_eq!(RawSeq::Short(truth.low24()).extend(reference), truth);
@@ -291,7 +291,7 @@ fn assert_read_alike(long: &[u8], n: u64, pseudo: &PseudoHeader, zeros: usize) {
 }
 
 #[test]
-fn the_short_way_of_plain_data_is_the_long_one() {
+fn fast_data_writer_equals_the_general_one() {
     let pseudo = PseudoHeader::new([10, 1, 0, 1].into(), [10, 2, 0, 1].into());
     for n in 0..2_000_u64 {
         let header = header_of(n, HeaderKind::Data);
@@ -310,7 +310,7 @@ fn the_short_way_of_plain_data_is_the_long_one() {
 }
 
 #[test]
-fn the_short_way_of_acks_is_the_long_one() {
+fn fast_ack_writer_equals_the_general_one() {
     let pseudo = PseudoHeader::new([10, 1, 0, 1].into(), [10, 2, 0, 1].into());
     for n in 0..4_000_u64 {
         let ack = Seqno::new(n.wrapping_mul(0xbf58_476d_1ce4_e5b9));
@@ -350,7 +350,7 @@ fn the_short_way_of_acks_is_the_long_one() {
 proptest! {
     /// For any bytes, with the data in the header buffer or separate.
     #[test]
-    fn the_short_way_reads_any_bytes_as_the_long_one(
+    fn fast_parser_equals_the_general_one(
         mut bytes in vec(any::<u8>(), 0..80),
         more in 0..100_usize,
         ty in 0..16_u8,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NoReturn
 from udccp import _native
 from udccp._arguments import number, several
 from udccp.aio._entered import Entered
-from udccp.aio._watch import Watch, come_true
+from udccp.aio._watch import Watch, condition_met
 from udccp.events import Event, from_native
 from udccp.options import ConnectionStats
 from udccp.socket._address import Address, Parts, from_parts
@@ -271,7 +271,7 @@ class Connection(Entered):
         OSError
             The connection ended first.
         """
-        await come_true(self._native.waiter("flushed"))
+        await condition_met(self._native.waiter("flushed"))
 
     async def acknowledged(self) -> None:
         """Wait until the peer has reported everything sent so far, or it counts as lost.
@@ -281,7 +281,7 @@ class Connection(Entered):
         OSError
             The connection ended first.
         """
-        await come_true(self._native.waiter("acknowledged"))
+        await condition_met(self._native.waiter("acknowledged"))
 
     async def ended(self) -> None:
         """Wait until the connection has ended, whichever side ends it.
@@ -291,7 +291,7 @@ class Connection(Entered):
         OSError
             It was not closed in order.
         """
-        await come_true(self._native.waiter("ended"))
+        await condition_met(self._native.waiter("ended"))
 
     async def close(self) -> None:
         """Send what is queued, tell the peer, and wait until it has confirmed.
@@ -308,15 +308,15 @@ class Connection(Entered):
         """
         if self._is_closed:
             return
-        self._let_go()
-        await come_true(self._native.waiter("closed"))
+        self._release()
+        await condition_met(self._native.waiter("closed"))
 
     def abort(self) -> None:
         """End the connection at once with a Reset. Queued messages are dropped."""
         self._native.abort()
-        self._let_go()
+        self._release()
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         self._is_closed = True
         self._readable.stop()
         self._writable.stop()

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from udccp import _native
 
-__all__ = ["Watch", "come_true"]
+__all__ = ["Watch", "condition_met"]
 
 
 class Watch:
@@ -73,7 +73,7 @@ class Watch:
                 waiter.set_result(None)
 
 
-async def come_true(waiter: _native.Waiter) -> None:
+async def condition_met(waiter: _native.Waiter) -> None:
     """Wait for the end of a connection or a similar condition."""
     watch = Watch.to_read(waiter.fileno())
     try:

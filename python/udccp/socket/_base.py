@@ -25,7 +25,7 @@ from udccp.socket._address import (
     to_parts,
 )
 from udccp.socket._clients import any_address, client_endpoint
-from udccp.socket._options import Around, Below, SocketOptions, fail, to_bytes
+from udccp.socket._options import Below, OptionContext, SocketOptions, fail, to_bytes
 from udccp.socket._timeout import checked_timeout, getdefaulttimeout
 
 if TYPE_CHECKING:
@@ -166,9 +166,9 @@ class Base:
         # Last, because it raises if warnings are errors.
         warnings.warn(text, ResourceWarning, source=self, stacklevel=2)
 
-    def _around(self) -> Around:
+    def _option_context(self) -> OptionContext:
         is_closed = not (self._connection or self._handshake or self._listener)
-        return Around(
+        return OptionContext(
             is_closed=is_closed or self._has_failed,
             is_bound=self._endpoint is not None,
             is_server=self._is_server,
@@ -205,7 +205,7 @@ class Base:
             self._fd = os.dup(self._early.fileno())
         return self._fd
 
-    def _for_early(self) -> _native.Early | None:
+    def _early_descriptor(self) -> _native.Early | None:
         """Return the object of the descriptor that was returned; ``EBADF`` if it was closed."""
         if self._fd != -1:
             os.fstat(self._fd)
@@ -283,7 +283,7 @@ class Base:
         """
         self._check_open()
         level, optname = number(level, "the level"), number(optname, "the option")
-        self._options.set(level, optname, to_bytes(value, optlen), self._around())
+        self._options.set(level, optname, to_bytes(value, optlen), self._option_context())
         if self._listener and (level, optname) == (c.SOL_DCCP, c.DCCP_SOCKOPT_SERVICE):
             self._listener.set_services(self._options.services)
 
@@ -303,7 +303,7 @@ class Base:
         if (level, optname) == (std.SOL_SOCKET, std.SO_ERROR):
             raw = self._take_error().to_bytes(4, sys.byteorder)
         else:
-            raw = self._options.get(level, optname, buflen or 4, self._around())
+            raw = self._options.get(level, optname, buflen or 4, self._option_context())
         return raw if buflen else int.from_bytes(raw[:4], sys.byteorder, signed=True)
 
     def _take_error(self) -> int:
@@ -364,7 +364,7 @@ class Base:
         assert self._endpoint
         assert self._local
         services, options = self._options.services, self._options.options
-        room, early = min(max(backlog, 1), 4096), self._for_early()
+        room, early = min(max(backlog, 1), 4096), self._early_descriptor()
         listener = self._endpoint.listen(self._local[1], services, options, room, early)
         self._show(listener)
         self._listener = listener
@@ -418,7 +418,7 @@ class Base:
             self._endpoint = client_endpoint(self.family, self._options.below)
         local_port = self._local[1] if self._local and self._local[1] else None
         services, options = self._options.services, self._options.options
-        early = self._for_early()
+        early = self._early_descriptor()
         handshake = self._endpoint.start_connect(peer, services[0], options, local_port, early)
         self._show(handshake)
         self._handshake, self._has_failed = handshake, False
@@ -507,9 +507,9 @@ class Base:
         if handshake:
             handshake.close()
         if connection:
-            self._see_off(connection)
+            self._close_native(connection)
 
-    def _see_off(self, connection: _native.Connection) -> None:
+    def _close_native(self, connection: _native.Connection) -> None:
         linger = self._options.linger
         if linger is not None:
             connection.set_linger(linger)

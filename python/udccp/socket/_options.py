@@ -73,7 +73,7 @@ class Below:
 
 
 @dataclass(frozen=True)
-class Around:
+class OptionContext:
     """The state of the socket that an option may depend on.
 
     Parameters
@@ -145,7 +145,7 @@ class SocketOptions:
         child._kept = dict(self._kept)
         return child
 
-    def set(self, level: int, name: int, raw: bytes, around: Around) -> None:
+    def set(self, level: int, name: int, raw: bytes, around: OptionContext) -> None:
         """Set an option.
 
         Raises
@@ -165,7 +165,7 @@ class SocketOptions:
         else:
             self._set_below(level, name, raw, around)
 
-    def _set_below(self, level: int, name: int, raw: bytes, around: Around) -> None:
+    def _set_below(self, level: int, name: int, raw: bytes, around: OptionContext) -> None:
         fields = self._of_below(level, name, raw)
         if fields is None:
             raise fail(errno.ENOPROTOOPT)
@@ -203,7 +203,7 @@ class SocketOptions:
         field = {std.SO_RCVBUF: "recv_buffer", std.SO_SNDBUF: "send_buffer", _SO_MARK: "mark"}
         return {field[name]: value}
 
-    def _set_dccp(self, name: int, raw: bytes, around: Around) -> None:
+    def _set_dccp(self, name: int, raw: bytes, around: OptionContext) -> None:
         if name in (c.DCCP_SOCKOPT_PACKET_SIZE, c.DCCP_SOCKOPT_CHANGE_L, c.DCCP_SOCKOPT_CHANGE_R):
             return  # As Linux: accepted, no effect.
         if name in (c.DCCP_SOCKOPT_CCID, c.DCCP_SOCKOPT_TX_CCID, c.DCCP_SOCKOPT_RX_CCID):
@@ -237,7 +237,7 @@ class SocketOptions:
         else:
             raise fail(errno.ENOPROTOOPT)
 
-    def _set_coverage(self, name: int, value: int, around: Around) -> None:
+    def _set_coverage(self, name: int, value: int, around: OptionContext) -> None:
         if not 0 <= value <= 15:
             raise fail(errno.EINVAL)
         if not around.is_closed:
@@ -247,7 +247,7 @@ class SocketOptions:
         else:
             self.options = replace(self.options, least_coverage=value)
 
-    def _set_ccids(self, name: int, raw: bytes, around: Around) -> None:
+    def _set_ccids(self, name: int, raw: bytes, around: OptionContext) -> None:
         if not 0 < len(raw) <= 251:
             raise fail(errno.EINVAL)
         # An int is four bytes; the kernel takes each byte it is given for a CCID.
@@ -270,7 +270,7 @@ class SocketOptions:
             raise fail(errno.EFAULT)
         self.services[:] = codes
 
-    def get(self, level: int, name: int, room: int, around: Around) -> bytes:
+    def get(self, level: int, name: int, room: int, around: OptionContext) -> bytes:
         """Return an option as its bytes in C.
 
         Raises
@@ -286,7 +286,7 @@ class SocketOptions:
             return (self.below.device or "").encode()[:room]
         return _INT.pack(self._number(level, name, around))[:room]
 
-    def _number(self, level: int, name: int, around: Around) -> int:
+    def _number(self, level: int, name: int, around: OptionContext) -> int:
         below = self.below
         numbers: dict[tuple[int, int], Callable[[], int]] = {
             (std.SOL_SOCKET, std.SO_TYPE): lambda: c.SOCK_DCCP,
@@ -308,7 +308,7 @@ class SocketOptions:
             raise fail(errno.ENOPROTOOPT)
         return int(numbers[level, name]())
 
-    def _get_dccp(self, name: int, room: int, around: Around) -> bytes:
+    def _get_dccp(self, name: int, room: int, around: OptionContext) -> bytes:
         if room < _INT.size:
             raise fail(errno.EINVAL)
         if name == c.DCCP_SOCKOPT_PACKET_SIZE:
@@ -321,7 +321,7 @@ class SocketOptions:
             return _info(name, room, around.connection)
         return _INT.pack(self._dccp_number(name, around.connection))
 
-    def _services(self, room: int, around: Around) -> bytes:
+    def _services(self, room: int, around: OptionContext) -> bytes:
         services = self.services
         if around.connection:
             services = [around.connection.service()]

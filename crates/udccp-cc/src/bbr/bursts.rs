@@ -15,7 +15,7 @@ const MOST_PACKETS: u32 = 1 << 20;
 /// The most packets acknowledged beyond the estimate of the path, over five to ten rounds
 /// (`bbr_update_ack_aggregation` of Linux since 5.1).
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Bursts {
+pub(super) struct ExtraAcked {
     most: [u32; 2],
     current: usize,
     rounds: u32,
@@ -24,7 +24,7 @@ pub(super) struct Bursts {
     acked: u32,
 }
 
-impl Bursts {
+impl ExtraAcked {
     /// Takes into account that `acked` packets were acknowledged on a path of `bandwidth`.
     pub(super) fn update(
         &mut self,
@@ -68,8 +68,8 @@ mod tests {
 
     /// At 1,000 packets per second, eight at once every 4 ms are four more than the path delivers.
     #[test]
-    fn what_comes_at_once_beyond_the_path_is_remembered_for_five_to_ten_rounds() {
-        let mut bursts = Bursts::default();
+    fn extra_acked_is_kept_for_five_to_ten_rounds() {
+        let mut bursts = ExtraAcked::default();
         bursts.update(at(1_000), 4, false, RATE, 100);
         bursts.update(at(1_004), 8, false, RATE, 100);
         assert_eq!(bursts.most(RATE), 8);
@@ -82,8 +82,8 @@ mod tests {
     }
 
     #[test]
-    fn neither_the_window_nor_a_tenth_of_a_second_is_exceeded() {
-        let mut bursts = Bursts::default();
+    fn extra_acked_is_capped_by_the_window_and_100_ms() {
+        let mut bursts = ExtraAcked::default();
         bursts.update(at(5), 50, false, RATE, 20);
         assert_eq!(bursts.most(RATE), 20);
         assert_eq!(bursts.most(RATE / 10 + 1), 10);

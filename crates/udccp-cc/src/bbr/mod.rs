@@ -37,7 +37,7 @@ use crate::control::{AckSample, CongestionControl};
 use crate::delivery::{Delivery, Needs};
 use crate::pacer::train_of;
 use crate::rate::whole_micros;
-use bursts::Bursts;
+use bursts::ExtraAcked;
 use filter::WindowedMax;
 use path::parts;
 
@@ -96,7 +96,7 @@ pub(crate) struct Bbr {
     conserve: bool,
     idle_restart: bool,
     /// Bursts of acknowledgements.
-    bursts: Bursts,
+    bursts: ExtraAcked,
     /// Bytes per second; `None` before the first round-trip time.
     rate: Option<u64>,
     /// Largest number of packets that leave at once.
@@ -132,7 +132,7 @@ impl Bbr {
             in_recovery: false,
             conserve: false,
             idle_restart: false,
-            bursts: Bursts::default(),
+            bursts: ExtraAcked::default(),
             rate: None,
             max_train: 1,
         }

@@ -39,7 +39,7 @@ fn a_loss_alone_leaves_the_window() {
 
 /// 5/4 of the path's capacity is 50 packets; with three trains 56, and 58 in this phase.
 #[test]
-fn what_leaves_next_counts_as_in_flight_while_probing() {
+fn next_departure_counts_as_in_flight_while_probing() {
     assert_eq!(probed_until(false, Duration::ZERO), 58);
     assert_eq!(probed_until(true, Duration::ZERO), 56);
     // One packet is delivered before the next ones leave.
@@ -129,7 +129,7 @@ fn probe_rtt_keeps_the_larger_window_to_restore() {
 
 /// The kernel's clock has microseconds: a smaller difference is not a new minimum.
 #[test]
-fn nanoseconds_do_not_renew_the_smallest_round_trip_time() {
+fn differences_of_nanoseconds_do_not_renew_the_smallest_rtt() {
     let mut bbr = in_phase(2);
     (bbr.min_rtt, bbr.min_rtt_at) = (Some(MS * 25), at(0));
     let ack = |bbr: &mut Bbr, ms, nanos| {
@@ -144,7 +144,7 @@ fn nanoseconds_do_not_renew_the_smallest_round_trip_time() {
 
 /// A phase lasts from delivery to delivery: an acknowledgement without new data does not end it.
 #[test]
-fn what_delivers_nothing_ends_no_phase() {
+fn acks_without_delivery_end_no_phase() {
     let phase_after = |delivered| {
         let mut bbr = in_phase(3);
         bbr.phase_began = at(0);
@@ -162,7 +162,7 @@ fn what_delivers_nothing_ends_no_phase() {
 
 /// At the acknowledgement that ends STARTUP, the train that its rate releases still counts.
 #[test]
-fn the_end_of_startup_counts_what_leaves_next() {
+fn next_departure_counts_at_the_end_of_startup() {
     let mode_after = |in_flight| {
         let mut bbr = in_phase(0);
         bbr.mode = Mode::Startup;
@@ -185,7 +185,7 @@ fn a_timeout_keeps_the_rounds_without_growth() {
 
 /// The path delivers 2,000,000 bytes per second; the pacing rate is 1 % less.
 #[test]
-fn after_silence_the_path_is_used_at_the_estimate_and_the_window_stays() {
+fn idle_restart_paces_at_the_estimate_and_keeps_the_window() {
     let mut bbr = in_phase(0);
     assert_eq!(bbr.rate, Some(2_475_000), "5/4 of it: probing");
     bbr.on_idle_restart(at(1_000), 4);

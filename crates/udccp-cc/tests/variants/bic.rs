@@ -31,7 +31,7 @@ fn near_the_last_maximum_the_distance_falls_exponentially() {
 
 /// From 8 below to 4 above: 4 / 20 of a packet per round trip, so 60 round trips for 12 packets.
 #[test]
-fn around_the_last_maximum_the_window_creeps() {
+fn window_grows_slowly_around_the_last_maximum() {
     let mut path = Path::cut_at(&bic(), 1000, 100);
     path.cc.set_window(Instant::ZERO, 993, 993);
     near(path.rounds(20), 997.0, 1.0);

@@ -61,7 +61,7 @@ fn the_stationary_loss_of_four_parameters_is_the_closed_form() {
 }
 
 #[test]
-fn channels_that_cannot_be_are_none() {
+fn impossible_channels_are_rejected() {
     assert!(GilbertElliott::with_bursts(0.05, 0.5).is_none(), "shorter than a packet");
     assert!(GilbertElliott::with_bursts(1.0, 2.0).is_none());
     assert!(GilbertElliott::with_bursts(0.9, 2.0).is_none(), "p would be 4.5");
@@ -83,7 +83,7 @@ fn periods_times_and_records_are_kept_to_the_packet() {
 }
 
 #[test]
-fn another_model_begins_anew() {
+fn changed_loss_model_starts_from_its_initial_state() {
     let mut loss = Loss::new(LossConfig::EveryNth(2), Seed(1).stream("loss"));
     let now = Instant::ZERO;
     assert_eq!([(); 3].map(|()| loss.judge(now, 1) == LOST), [false, true, false]);

@@ -54,7 +54,7 @@ fn an_opportunity_carries_several_short_packets_or_a_part_of_a_long_one() {
 }
 
 #[test]
-fn an_opportunity_that_finds_nothing_is_lost_and_one_at_an_arrival_comes_first() {
+fn unused_opportunity_is_lost_and_precedes_arrivals() {
     let mut link = link(&[10], QueueLimit::Unlimited);
     assert_eq!(link.poll_timeout(), None, "nothing happens while there is nothing to transmit");
     link.handle_packet(ms(35), datagram(1500), &mut Drops::new());
@@ -75,7 +75,7 @@ fn going_down_drops_the_packet_half_transmitted() {
 }
 
 #[test]
-fn a_trace_without_an_end_is_none() {
+fn trace_without_an_end_is_rejected() {
     assert!(Opportunities::new(Vec::new()).is_none());
     assert!(Opportunities::new(vec![Duration::ZERO]).is_none());
     let back = vec![Duration::from_millis(2), Duration::from_millis(1)];
@@ -85,7 +85,7 @@ fn a_trace_without_an_end_is_none() {
 
 proptest! {
     #[test]
-    fn no_opportunity_carries_more_than_it_can_and_nothing_is_lost(
+    fn opportunities_carry_at_most_their_size_and_lose_nothing(
         gaps in prop::collection::vec(0..6_u64, 1..40),
         arrivals in prop::collection::vec((0..5_u64, 28..1600_u32), 1..100),
     ) {

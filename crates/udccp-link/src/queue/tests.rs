@@ -23,7 +23,7 @@ fn lengths(drops: &Drops<Datagram>) -> Vec<u32> {
 }
 
 #[test]
-fn drop_head_gives_up_those_that_waited_longest() {
+fn drop_head_drops_the_oldest_packets() {
     let mut queue = DropHead::new(QueueLimit::Bytes(3_000));
     let mut drops = Drops::new();
     for len in [1001, 1002, 900, 1500, 3_001] {
@@ -99,7 +99,7 @@ fn stands(queue: &mut CoDel<Datagram>, from_ms: u64, until_ms: u64) -> Vec<u64> 
 
 /// RFC 8289 section 5.4: the count continues from the previous drop state.
 #[test]
-fn a_queue_that_soon_stands_again_is_dropped_from_as_fast_as_before() {
+fn codel_resumes_its_drop_rate_after_a_short_pause() {
     let mut queue = CoDel::new(CoDelConfig::default());
     assert_eq!(stands(&mut queue, 0, 410), [120, 220, 291, 349, 399]);
     // Four drops after the first: 100 ms / sqrt(4) to the next, then 100 ms / sqrt(5).
@@ -109,7 +109,7 @@ fn a_queue_that_soon_stands_again_is_dropped_from_as_fast_as_before() {
 }
 
 #[test]
-fn codel_marks_what_can_be_marked() {
+fn codel_marks_ecn_capable_packets() {
     let config = CoDelConfig { ecn: true, ..CoDelConfig::default() };
     let (times, marked) = codel_drops(config, 20, 300, Ecn::Ect0);
     assert_eq!((times.len(), marked), (0, 3));
@@ -117,7 +117,7 @@ fn codel_marks_what_can_be_marked() {
 }
 
 #[test]
-fn codel_lets_a_short_delay_and_a_last_packet_alone() {
+fn codel_ignores_short_delays_and_the_last_packet() {
     assert!(codel_drops(CoDelConfig::default(), 4, 2_000, Ecn::NotEct).0.is_empty());
     let mut queue = CoDel::new(CoDelConfig::default());
     let mut drops = Drops::new();
@@ -165,7 +165,7 @@ fn flows_share_by_bytes_whatever_the_size_of_their_packets() {
 }
 
 #[test]
-fn an_overfull_queue_takes_from_the_fattest_flow() {
+fn full_queue_drops_from_the_longest_flow() {
     let codel = CoDelConfig { limit: QueueLimit::Packets(100), ..CoDelConfig::default() };
     let config = FqCoDelConfig { codel, ..FqCoDelConfig::default() };
     let mut queue = FqCoDel::new(config, &mut Seed(1).stream("fq"));
@@ -209,7 +209,7 @@ fn steps() -> impl Strategy<Value = Vec<(u64, u32, u8, bool)>> {
 
 proptest! {
     #[test]
-    fn packets_in_are_packets_out_dropped_and_inside(
+    fn every_packet_is_delivered_dropped_or_queued(
         seed in any::<u64>(),
         limit in prop_oneof![
             Just(QueueLimit::Unlimited),

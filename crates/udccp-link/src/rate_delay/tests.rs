@@ -295,7 +295,7 @@ fn all_of(mut link: impl Link<Datagram>) -> String {
 }
 
 #[test]
-fn loss_in_it_is_that_of_an_element_before_it() {
+fn built_in_loss_equals_a_separate_loss_element() {
     let burst = GilbertElliott::with_bursts(0.1, 5.0).expect("such a channel");
     for loss in [LossConfig::None, LossConfig::Random(0.1), LossConfig::GilbertElliott(burst)] {
         // The link is too slow for all packets.

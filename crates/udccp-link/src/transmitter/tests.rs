@@ -138,7 +138,7 @@ fn arrivals() -> impl Strategy<Value = Vec<(u64, u32)>> {
 
 proptest! {
     #[test]
-    fn without_changes_it_is_the_fast_element_to_the_nanosecond(
+    fn unchanged_link_equals_the_fast_element_exactly(
         rate in 1_000_000..1_000_000_000_u64,
         limit in limits(),
         arrivals in arrivals(),
@@ -157,7 +157,7 @@ proptest! {
     }
 
     #[test]
-    fn what_arrives_together_does_so_in_the_fast_element_and_in_parts(
+    fn simultaneous_arrivals_are_equal_in_fast_and_general_links(
         tick in prop::option::of(1..300_000_u64),
         moderation in prop::option::of(1..300_000_u64),
         arrivals in arrivals(),

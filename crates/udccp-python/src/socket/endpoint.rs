@@ -118,7 +118,7 @@ impl Early {
 }
 
 /// Converts the result of a call that does not wait.
-fn at_once<T, E>(result: Result<Option<T>, E>) -> Poll<Result<T, E>> {
+fn poll_of_try<T, E>(result: Result<Option<T>, E>) -> Poll<Result<T, E>> {
     result.transpose().map_or(Poll::Pending, Poll::Ready)
 }
 
@@ -152,7 +152,7 @@ impl Listener {
             let Some(listener) = inner.as_ref() else { return Poll::Ready(Err(wait::closed())) };
             let accepted = match cx {
                 Some(cx) => listener.poll_accept(cx),
-                None => at_once(listener.try_accept()),
+                None => poll_of_try(listener.try_accept()),
             };
             accepted.map_ok(Connection::new).map_err(|e| raise(&e))
         })
@@ -216,7 +216,7 @@ impl Handshake {
             let Some(connecting) = inner.as_mut() else { return Poll::Ready(Err(wait::closed())) };
             let connected = match cx {
                 Some(cx) => connecting.poll_connect(cx),
-                None => at_once(connecting.try_connect()),
+                None => poll_of_try(connecting.try_connect()),
             };
             connected.map_ok(Connection::new).map_err(|e| raise(&e))
         })

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use pyo3::prelude::*;
 use udccp::{ConnectionEvent, DropCode, DropReason, MessageFate, blocking};
 
-use super::wait::{WakeFd, would_wait};
+use super::wait::{WakeFd, would_block};
 use crate::border;
 
 /// An event in the form that `udccp.events` reads: its kind, a number, and one or two words.
@@ -106,7 +106,7 @@ impl Events {
             self.wake_fd.clear();
             match poll_event(&self.connection, &mut self.wake_fd.task()) {
                 Poll::Ready(event) => Ok(event),
-                Poll::Pending => Err(would_wait()),
+                Poll::Pending => Err(would_block()),
             }
         })
     }

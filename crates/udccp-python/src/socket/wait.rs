@@ -32,7 +32,7 @@ const QUIETLY: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT);
 const QUIETLY: SendFlags = SendFlags::DONTWAIT;
 
 /// The error of a non-blocking call that would wait.
-pub(super) fn would_wait() -> PyErr {
+pub(super) fn would_block() -> PyErr {
     let errno = Errno::AGAIN.raw_os_error();
     PyBlockingIOError::new_err((errno, "Resource temporarily unavailable"))
 }
@@ -86,7 +86,7 @@ pub(super) fn until<T>(
             let mut longest = LOOK_EVERY;
             if let Some(timeout) = timeout {
                 if timeout.is_zero() {
-                    return Err(would_wait());
+                    return Err(would_block());
                 }
                 // A deadline beyond the clock's range means for ever.
                 let end = *deadline.get_or_insert_with(|| now().checked_add(timeout));
@@ -102,7 +102,9 @@ pub(super) fn until<T>(
                 // If descriptors run out, poll at short intervals.
                 (None, None) => match WakeFd::new() {
                     Ok(new) => wake_fd = Some(Waits { wake_fd: new, forget: &forget }),
-                    Err(e) if is_shortage(&e) => py.detach(|| nap(longest.min(DRIVE_FOR))),
+                    Err(e) if is_shortage(&e) => {
+                        py.detach(|| sleep_briefly(longest.min(DRIVE_FOR)))
+                    }
                     Err(e) => return Err(e.into()),
                 },
             }
@@ -129,7 +131,7 @@ fn is_shortage(error: &io::Error) -> bool {
 }
 
 #[expect(clippy::disallowed_methods, reason = "a blocking call owns its time")]
-fn nap(time: Duration) {
+fn sleep_briefly(time: Duration) {
     std::thread::sleep(time);
 }
 
