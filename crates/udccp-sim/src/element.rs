@@ -3,7 +3,7 @@
 use udccp_base::Instant;
 use udccp_link::{Backlog, Change, Drops, Link, LinkStats, QueueLimit, RateDelay};
 
-use crate::packet::Parcel;
+use crate::packet::PacketHandle;
 
 /// A link element. Nearly all links are plain; for those the compiler can inline every call, which
 /// makes a hop a third cheaper. No observer looks at a plain one, and nothing else has a part in
@@ -13,14 +13,19 @@ use crate::packet::Parcel;
 #[repr(u8)]
 pub(crate) enum Element {
     /// Loss, a drop-tail queue, rate and delay.
-    Plain(RateDelay<Parcel>),
+    Plain(RateDelay<PacketHandle>),
     /// Anything else.
-    Other(Box<dyn Link<Parcel>>),
+    Other(Box<dyn Link<PacketHandle>>),
 }
 
-impl Link<Parcel> for Element {
+impl Link<PacketHandle> for Element {
     #[inline(always)]
-    fn handle_packet(&mut self, now: Instant, packet: Parcel, drops: &mut Drops<Parcel>) {
+    fn handle_packet(
+        &mut self,
+        now: Instant,
+        packet: PacketHandle,
+        drops: &mut Drops<PacketHandle>,
+    ) {
         match self {
             Self::Plain(link) => link.handle_packet(now, packet, drops),
             Self::Other(link) => link.handle_packet(now, packet, drops),
@@ -28,7 +33,11 @@ impl Link<Parcel> for Element {
     }
 
     #[inline(always)]
-    fn poll_departure(&mut self, now: Instant, drops: &mut Drops<Parcel>) -> Option<Parcel> {
+    fn poll_departure(
+        &mut self,
+        now: Instant,
+        drops: &mut Drops<PacketHandle>,
+    ) -> Option<PacketHandle> {
         match self {
             Self::Plain(link) => link.poll_departure(now, drops),
             Self::Other(link) => link.poll_departure(now, drops),
@@ -87,7 +96,7 @@ impl Link<Parcel> for Element {
         }
     }
 
-    fn change(&mut self, now: Instant, change: &Change, drops: &mut Drops<Parcel>) {
+    fn change(&mut self, now: Instant, change: &Change, drops: &mut Drops<PacketHandle>) {
         match self {
             Self::Plain(link) => link.change(now, change, drops),
             Self::Other(link) => link.change(now, change, drops),

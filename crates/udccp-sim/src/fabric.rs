@@ -10,7 +10,7 @@ use crate::events::EventQueue;
 use crate::hash::{EventHash, Kind};
 use crate::network::{LinkSpec, Node, Routes};
 use crate::observe::Observer;
-use crate::packet::{Meta, PacketStore, Parcel};
+use crate::packet::{Meta, PacketHandle, PacketStore};
 use crate::quick_start::QuickStartLink;
 use crate::record::{Crossings, PathRecorder};
 use crate::result::Cost;
@@ -20,7 +20,7 @@ pub(crate) struct Fabric {
     pub(crate) links: Vec<RunningLink>,
     /// Number of links between two routers, which come first.
     pub(crate) between_routers: usize,
-    pub(crate) specials: BTreeMap<usize, Special>,
+    pub(crate) special_links: BTreeMap<usize, Special>,
     pub(crate) routes: Routes,
     pub(crate) packets: PacketStore,
     pub(crate) paths: Vec<PathRecorder>,
@@ -29,12 +29,12 @@ pub(crate) struct Fabric {
     pub(crate) hash: EventHash,
     pub(crate) cost: Cost,
     pub(crate) observer: Option<Box<Observer>>,
-    pub(crate) drops: Drops<Parcel>,
+    pub(crate) drops: Drops<PacketHandle>,
     /// When the first packet that the host now sends leaves its link, if that was idle; otherwise
     /// [`Instant::MAX`]. The event is not in the queue yet.
-    pub(crate) leaves: Instant,
+    pub(crate) first_departure: Instant,
     /// For each pair, the packets between its hosts that were dropped, minus the copies made.
-    pub(crate) balance: Vec<i32>,
+    pub(crate) net_losses: Vec<i32>,
     /// Whether there is no observer, no packet has an option, and none is duplicated.
     pub(crate) is_simple: bool,
     /// Number of the first link among the components (hosts come first).
@@ -68,7 +68,7 @@ impl Special {
 impl RunningLink {
     /// The element, if nothing but the element handles what enters and leaves.
     #[inline(always)]
-    fn simple(&mut self) -> Option<&mut RateDelay<Parcel>> {
+    fn plain(&mut self) -> Option<&mut RateDelay<PacketHandle>> {
         match &mut self.element {
             Element::Plain(plain) => Some(plain),
             Element::Other(_) => None,
@@ -87,26 +87,26 @@ impl Fabric {
         self.paths[path as usize].sent(len, has_data);
         self.cost.packets += 1;
         self.packets.keep(slot, path);
-        let parcel = Parcel::new(slot, to, path, len, ecn);
+        let handle = PacketHandle::new(slot, to, path, len, ecn);
         let index = from.uplink as usize;
         if let Some(link) = self.links.get_mut(index)
-            && let Some(plain) = link.simple()
+            && let Some(plain) = link.plain()
         {
             let was_idle = plain.next() == Instant::MAX;
             let times = match plain.accept(now, len) {
                 Ok(times) => times,
                 Err(reason) => {
-                    self.discard(now, self.first_link + index, parcel, reason);
+                    self.discard(now, self.first_link + index, handle, reason);
                     return false;
                 }
             };
-            plain.hold(times, parcel);
+            plain.hold(times, handle);
             if was_idle {
-                self.leaves = times.deliver;
+                self.first_departure = times.deliver;
             }
             return true;
         }
-        self.send_observed(now, from, parcel)
+        self.send_any(now, from, handle)
     }
 
     /// When everything that is now in the queue of a link has left it.
@@ -116,55 +116,55 @@ impl Fabric {
     }
 
     /// The general case of [`Self::send`].
-    fn send_observed(&mut self, now: Instant, from: Sending, parcel: Parcel) -> bool {
+    fn send_any(&mut self, now: Instant, from: Sending, handle: PacketHandle) -> bool {
         if let Some(observer) = &mut self.observer
-            && let Some(packet) = self.packets.get(parcel.slot())
+            && let Some(packet) = self.packets.get(handle.slot())
         {
-            observer.sent(now, from.host, parcel, packet);
+            observer.sent(now, from.host, handle, packet);
         }
         let uplink = from.uplink as usize;
-        let is_taken = self.enter(now, uplink, parcel);
+        let is_taken = self.enter(now, uplink, handle);
         self.rearm(uplink, self.poll_timeout(uplink));
         is_taken
     }
 
     /// A packet enters a link at its near end. Returns whether the link accepted it.
-    fn enter(&mut self, now: Instant, index: usize, parcel: Parcel) -> bool {
+    fn enter(&mut self, now: Instant, index: usize, handle: PacketHandle) -> bool {
         let Some(link) = self.links.get_mut(index) else {
             let component = self.first_link + self.links.len();
-            self.discard(now, component, parcel, DropReason::NoRoute);
+            self.discard(now, component, handle, DropReason::NoRoute);
             return false;
         };
         let element = &mut link.element;
-        element.handle_packet(now, parcel, &mut self.drops);
+        element.handle_packet(now, handle, &mut self.drops);
         let mut times = 1;
-        if let Some(special) = self.specials.get_mut(&index) {
+        if let Some(special) = self.special_links.get_mut(&index) {
             if let Some(quick_start) = &mut special.quick_start {
-                quick_start.on_packet(now, parcel.len());
+                quick_start.on_packet(now, handle.len());
             }
             let before = core::mem::replace(&mut special.copies, element.duplicated());
             let copies = special.copies - before;
             if copies > 0 {
                 times += copies;
-                self.packets.share(parcel.slot(), copies as u32);
-                self.paths[parcel.path() as usize].duplicated(copies);
-                balance(&mut self.balance, parcel, -(copies as i32));
+                self.packets.share(handle.slot(), copies as u32);
+                self.paths[handle.path() as usize].duplicated(copies);
+                count_losses(&mut self.net_losses, handle, -(copies as i32));
             }
         }
         if let Some(observer) = &mut self.observer {
-            let uid = self.packets.meta(parcel.slot()).uid;
+            let uid = self.packets.meta(handle.slot()).uid;
             observer.entered(now, index, element, uid, times);
         }
         if self.drops.is_empty() {
             return true;
         }
-        let is_taken = self.drops.iter().all(|(dropped, _)| dropped.slot() != parcel.slot());
+        let is_taken = self.drops.iter().all(|(dropped, _)| dropped.slot() != handle.slot());
         self.discard_all(now, index);
         is_taken
     }
 
     /// A packet reached a router, and enters the next link. An event of that link before `horizon`,
-    /// and before all other events, is processed at once and never enters the queue. `behind` is
+    /// and before all other events, is processed at once and never enters the queue. `upstream` is
     /// the link that the packet came from, with the time of its next event. That event has just
     /// entered the queue, and at equal times comes last.
     #[inline(always)]
@@ -172,38 +172,38 @@ impl Fabric {
         &mut self,
         now: Instant,
         router: u32,
-        parcel: Parcel,
+        handle: PacketHandle,
         horizon: Instant,
-        behind: (usize, Instant),
+        upstream: (usize, Instant),
     ) -> Hop {
-        let index = self.routes.link(router, parcel.to()) as usize;
+        let index = self.routes.link(router, handle.to()) as usize;
         let Some(link) = self.links.get_mut(index) else {
             let component = self.first_link + self.links.len();
-            self.discard(now, component, parcel, DropReason::NoRoute);
+            self.discard(now, component, handle, DropReason::NoRoute);
             return Hop::Stays;
         };
         let to = link.to;
-        let Some(plain) = link.simple() else {
-            return self.forward_any(now, index, parcel, horizon, behind);
+        let Some(plain) = link.plain() else {
+            return self.forward_any(now, index, handle, horizon, upstream);
         };
         let was_idle = plain.next() == Instant::MAX;
-        let times = match plain.accept(now, parcel.len()) {
+        let times = match plain.accept(now, handle.len()) {
             Ok(times) => times,
             Err(reason) => {
-                self.discard(now, self.first_link + index, parcel, reason);
+                self.discard(now, self.first_link + index, handle, reason);
                 return Hop::Stays;
             }
         };
         if !was_idle {
-            plain.hold(times, parcel);
+            plain.hold(times, handle);
             return Hop::Stays;
         }
         let at = times.deliver;
         if at < horizon && at > now && at < self.events.earliest().0 {
             return Hop::Crosses { index, at, to };
         }
-        plain.hold(times, parcel);
-        self.rearm_before(index, at, behind);
+        plain.hold(times, handle);
+        self.rearm_before(index, at, upstream);
         Hop::Stays
     }
 
@@ -213,16 +213,16 @@ impl Fabric {
         &mut self,
         now: Instant,
         index: usize,
-        mut parcel: Parcel,
+        mut handle: PacketHandle,
         horizon: Instant,
-        behind: (usize, Instant),
+        upstream: (usize, Instant),
     ) -> Hop {
-        parcel.lower_ttl();
+        handle.lower_ttl();
         if !self.packets.options.is_empty() {
-            self.consider_option(now, index, parcel.slot());
+            self.process_quick_start(now, index, handle.slot());
         }
-        self.enter(now, index, parcel);
-        match self.schedule(index, now, horizon, behind) {
+        self.enter(now, index, handle);
+        match self.schedule(index, now, horizon, upstream) {
             Instant::MAX => Hop::Stays,
             at => Hop::Due { index, at },
         }
@@ -230,9 +230,9 @@ impl Fabric {
 
     /// A router that takes part in Quick-Start processes the option of a packet, if it has one.
     #[cold]
-    fn consider_option(&mut self, now: Instant, index: usize, slot: u32) {
+    fn process_quick_start(&mut self, now: Instant, index: usize, slot: u32) {
         let option = self.packets.options.get_mut(&slot);
-        let link = self.specials.get_mut(&index).and_then(|link| link.quick_start.as_mut());
+        let link = self.special_links.get_mut(&index).and_then(|link| link.quick_start.as_mut());
         if let (Some(option), Some(link)) = (option, link) {
             link.on_option(now, option);
         }
@@ -245,43 +245,47 @@ impl Fabric {
         &mut self,
         now: Instant,
         index: usize,
-    ) -> (Option<(Node, Parcel)>, Instant) {
+    ) -> (Option<(Node, PacketHandle)>, Instant) {
         let link = &mut self.links[index];
         let to = link.to;
-        let Some(plain) = link.simple() else { return self.depart_any(now, index) };
-        let Some(parcel) = plain.depart(now) else { return (None, plain.next()) };
+        let Some(plain) = link.plain() else { return self.depart_any(now, index) };
+        let Some(handle) = plain.depart(now) else { return (None, plain.next()) };
         let due = plain.next();
-        self.cross(now, index, parcel);
-        (Some((to, parcel)), due)
+        self.record_crossing(now, index, handle);
+        (Some((to, handle)), due)
     }
 
     /// The general case of [`Self::depart`].
     #[inline(never)]
-    fn depart_any(&mut self, now: Instant, index: usize) -> (Option<(Node, Parcel)>, Instant) {
+    fn depart_any(
+        &mut self,
+        now: Instant,
+        index: usize,
+    ) -> (Option<(Node, PacketHandle)>, Instant) {
         let link = &mut self.links[index];
         let to = link.to;
-        let parcel = link.element.poll_departure(now, &mut self.drops);
+        let handle = link.element.poll_departure(now, &mut self.drops);
         let due = link.element.poll_timeout().unwrap_or(Instant::MAX);
         if !self.drops.is_empty() {
             self.discard_all(now, index);
         }
-        let Some(parcel) = parcel else { return (None, due) };
-        self.cross(now, index, parcel);
+        let Some(handle) = handle else { return (None, due) };
+        self.record_crossing(now, index, handle);
         if let Some(observer) = &mut self.observer
-            && let Some(packet) = self.packets.get(parcel.slot())
+            && let Some(packet) = self.packets.get(handle.slot())
         {
-            observer.departed(now, index, parcel, packet);
+            observer.departed(now, index, handle, packet);
         }
-        (Some((to, parcel)), due)
+        (Some((to, handle)), due)
     }
 
     /// A packet reached the far end of a link.
     #[inline(always)]
-    pub(crate) fn cross(&mut self, now: Instant, index: usize, parcel: Parcel) {
+    pub(crate) fn record_crossing(&mut self, now: Instant, index: usize, handle: PacketHandle) {
         self.cost.hops += 1;
-        self.hash.log(now, self.first_link + index, Kind::Departed, parcel.len());
+        self.hash.log(now, self.first_link + index, Kind::Departed, handle.len());
         if index < self.between_routers {
-            self.crossings.count(index, parcel.path(), parcel.len());
+            self.crossings.count(index, handle.path(), handle.len());
         }
     }
 
@@ -308,12 +312,12 @@ impl Fabric {
         }
     }
 
-    /// Sets the next event of a link to `due`; for `behind` see [`Self::forward`].
+    /// Sets the next event of a link to `due`; for `upstream` see [`Self::forward`].
     #[inline(always)]
-    fn rearm_before(&mut self, index: usize, due: Instant, behind: (usize, Instant)) {
+    fn rearm_before(&mut self, index: usize, due: Instant, upstream: (usize, Instant)) {
         self.events.set(self.first_link + index, due);
-        if due == behind.1 && due != Instant::MAX {
-            self.events.put_last(self.first_link + behind.0);
+        if due == upstream.1 && due != Instant::MAX {
+            self.events.put_last(self.first_link + upstream.0);
         }
     }
 
@@ -331,13 +335,13 @@ impl Fabric {
 
     /// A packet has just entered a link. If the link's event is now the next of all, and before
     /// `horizon`, returns its time, and the event does not enter the queue. Otherwise the event
-    /// enters the queue, and this returns [`Instant::MAX`]. For `behind` see [`Self::forward`].
+    /// enters the queue, and this returns [`Instant::MAX`]. For `upstream` see [`Self::forward`].
     fn schedule(
         &mut self,
         index: usize,
         now: Instant,
         horizon: Instant,
-        behind: (usize, Instant),
+        upstream: (usize, Instant),
     ) -> Instant {
         let (due, component) = (self.poll_timeout(index), self.first_link + index);
         if due < horizon && due > now {
@@ -347,52 +351,58 @@ impl Fabric {
             }
         }
         if index < self.links.len() {
-            self.rearm_before(index, due, behind);
+            self.rearm_before(index, due, upstream);
         }
         Instant::MAX
     }
 
     /// A packet reached a host. If it is for that host, it can now be removed from the store.
-    pub(crate) fn arrive(&mut self, now: Instant, host: u32, parcel: Parcel) -> bool {
-        if parcel.to() != host {
-            self.discard(now, host as usize, parcel, DropReason::NoRoute);
+    pub(crate) fn arrive(&mut self, now: Instant, host: u32, handle: PacketHandle) -> bool {
+        if handle.to() != host {
+            self.discard(now, host as usize, handle, DropReason::NoRoute);
             return false;
         }
         if let Some(observer) = &mut self.observer
-            && let Some(packet) = self.packets.get(parcel.slot())
+            && let Some(packet) = self.packets.get(handle.slot())
         {
-            observer.delivered(now, host as usize, parcel, packet);
+            observer.delivered(now, host as usize, handle, packet);
         }
-        let Meta { sent, has_data, .. } = *self.packets.meta(parcel.slot());
-        self.paths[parcel.path() as usize].delivered(sent, now, parcel.len(), has_data);
+        let Meta { sent, has_data, .. } = *self.packets.meta(handle.slot());
+        self.paths[handle.path() as usize].delivered(sent, now, handle.len(), has_data);
         true
     }
 
     #[cold]
     fn discard_all(&mut self, now: Instant, index: usize) {
         let mut drops = core::mem::take(&mut self.drops);
-        for (parcel, reason) in drops.drain(..) {
+        for (handle, reason) in drops.drain(..) {
             if let Some(observer) = &mut self.observer {
-                observer.dropped(index, self.packets.meta(parcel.slot()).uid);
+                observer.dropped(index, self.packets.meta(handle.slot()).uid);
             }
-            self.discard(now, self.first_link + index, parcel, reason);
+            self.discard(now, self.first_link + index, handle, reason);
         }
         self.drops = drops;
     }
 
     #[cold]
-    fn discard(&mut self, now: Instant, component: usize, parcel: Parcel, reason: DropReason) {
-        self.hash.log(now, component, Kind::Dropped, parcel.len());
-        drop(self.packets.take(parcel.slot()));
-        self.paths[parcel.path() as usize].dropped(reason);
-        balance(&mut self.balance, parcel, 1);
+    fn discard(
+        &mut self,
+        now: Instant,
+        component: usize,
+        handle: PacketHandle,
+        reason: DropReason,
+    ) {
+        self.hash.log(now, component, Kind::Dropped, handle.len());
+        drop(self.packets.take(handle.slot()));
+        self.paths[handle.path() as usize].dropped(reason);
+        count_losses(&mut self.net_losses, handle, 1);
     }
 }
 
-/// Records that `fewer` fewer packets are in flight between the hosts of a pair.
-fn balance(all: &mut [i32], parcel: Parcel, fewer: i32) {
-    if let Some(balance) = all.get_mut(parcel.to() as usize / 2) {
-        *balance = balance.wrapping_add(fewer);
+/// Counts packets between the hosts of a pair that were dropped; copies count as negative.
+fn count_losses(all: &mut [i32], handle: PacketHandle, dropped: i32) {
+    if let Some(net_losses) = all.get_mut(handle.to() as usize / 2) {
+        *net_losses = net_losses.wrapping_add(dropped);
     }
 }
 

@@ -5,7 +5,7 @@ use core::net::IpAddr;
 use udccp_base::{Instant, Transport};
 
 use crate::application::{Application, FlowStep};
-use crate::transfers::Life;
+use crate::transfers::Lifetime;
 
 /// One end of a flow.
 pub(crate) struct Host {
@@ -21,13 +21,13 @@ pub(crate) struct Host {
     /// Destination of the last packet, to save a look-up.
     pub(crate) last_to: (IpAddr, u32),
     /// Whether deliveries here are reported to the source of the pair.
-    pub(crate) is_heard: bool,
+    pub(crate) tracks_delivery: bool,
     /// Whether its packets may have the Quick-Start option.
     pub(crate) uses_quick_start: bool,
     /// Whether its transport needs to know when packets leave the device.
     pub(crate) watches_device: bool,
     /// When its transport exists.
-    pub(crate) life: Life,
+    pub(crate) lifetime: Lifetime,
     /// Packets that it sent, and packets that arrived here.
     pub(crate) sent: u32,
     pub(crate) arrived: u32,
@@ -37,7 +37,7 @@ pub(crate) struct Host {
 }
 
 /// The host of the pair's sender, whose source is the application at both ends.
-pub(crate) const fn sender_beside(host: usize) -> usize {
+pub(crate) const fn sender_of_pair(host: usize) -> usize {
     host & !1
 }
 

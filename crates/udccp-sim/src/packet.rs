@@ -10,7 +10,7 @@ use udccp_link::Packet;
 /// words: a hop moves it in two registers, and nothing accesses the datagram before its
 /// destination.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Parcel {
+pub(crate) struct PacketHandle {
     /// Slot in the high half, destination in the low one.
     place: u64,
     /// From the lowest bit: 24 bits for the length, which is never zero, 8 each for ECN and time to
@@ -23,7 +23,7 @@ const ECN_SHIFT: u32 = LEN_BITS;
 const TTL_SHIFT: u32 = 32;
 const PATH_SHIFT: u32 = 40;
 
-impl Parcel {
+impl PacketHandle {
     /// `slot` is the slot of the datagram in the [`PacketStore`], `to` the number of the
     /// destination host, `len` the IP length in bytes, `path` the number of the flow's direction.
     #[inline(always)]
@@ -76,9 +76,9 @@ impl Parcel {
     }
 }
 
-impl core::fmt::Debug for Parcel {
+impl core::fmt::Debug for PacketHandle {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Parcel")
+        f.debug_struct("PacketHandle")
             .field("slot", &self.slot())
             .field("to", &self.to())
             .field("path", &self.path())
@@ -89,7 +89,7 @@ impl core::fmt::Debug for Parcel {
     }
 }
 
-impl Packet for Parcel {
+impl Packet for PacketHandle {
     #[inline(always)]
     fn wire_len(&self) -> u32 {
         self.len()
@@ -340,14 +340,14 @@ mod tests {
     }
 
     #[test]
-    fn a_parcel_holds_what_it_was_made_from() {
-        let mut parcel = Parcel::new(u32::MAX, 7, (1 << 24) - 1, (1 << 24) - 1, Ecn::Ect0);
-        parcel.lower_ttl();
-        parcel.mark_ce();
-        assert_eq!((parcel.slot(), parcel.to(), parcel.path()), (u32::MAX, 7, (1 << 24) - 1));
-        assert_eq!((parcel.len(), parcel.ecn()), ((1 << 24) - 1, Ecn::Ce));
-        assert_eq!(parcel.ttl(), Datagram::TTL - 1);
-        (0..100).for_each(|_| parcel.lower_ttl());
-        assert_eq!((parcel.ttl(), parcel.ecn(), parcel.path()), (0, Ecn::Ce, (1 << 24) - 1));
+    fn a_handle_holds_what_it_was_made_from() {
+        let mut handle = PacketHandle::new(u32::MAX, 7, (1 << 24) - 1, (1 << 24) - 1, Ecn::Ect0);
+        handle.lower_ttl();
+        handle.mark_ce();
+        assert_eq!((handle.slot(), handle.to(), handle.path()), (u32::MAX, 7, (1 << 24) - 1));
+        assert_eq!((handle.len(), handle.ecn()), ((1 << 24) - 1, Ecn::Ce));
+        assert_eq!(handle.ttl(), Datagram::TTL - 1);
+        (0..100).for_each(|_| handle.lower_ttl());
+        assert_eq!((handle.ttl(), handle.ecn(), handle.path()), (0, Ecn::Ce, (1 << 24) - 1));
     }
 }

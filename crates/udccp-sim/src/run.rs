@@ -24,7 +24,7 @@ use crate::packet::PacketStore;
 use crate::record::{Crossings, LinkRecorder, PathRecorder};
 use crate::result::{Cost, FlowResult, HopResult, RunResult, SystemResult};
 use crate::route::{FlowPlan, Route};
-use crate::transfers::Life;
+use crate::transfers::Lifetime;
 use crate::validate::validate;
 
 /// The properties of a pair that are known before the run.
@@ -101,7 +101,7 @@ fn hosts(
         let addresses = PairAddresses::of(i, ip);
         let start = Instant::ZERO + plan.start;
         let stop = plan.stop.map_or(Instant::MAX, |stop| Instant::ZERO + stop);
-        let is_heard = pair.source.hears();
+        let tracks_delivery = pair.source.tracks_delivery();
         let app = Application::new(pair.source, start, stop);
         let ends =
             [(pair.sender, Some(app), addresses.sender), (pair.receiver, None, addresses.receiver)];
@@ -117,10 +117,10 @@ fn hosts(
                 uplink: uplinks[number] as u32,
                 path: (2 * flow + side) as u32,
                 last_to: (address, number as u32),
-                is_heard,
+                tracks_delivery,
                 uses_quick_start,
                 watches_device,
-                life: if is_late(flow) { Life::Waiting } else { Life::Whole },
+                lifetime: if is_late(flow) { Lifetime::NotStarted } else { Lifetime::Run },
                 sent: 0,
                 arrived: 0,
                 delivered_bytes: 0,
@@ -138,10 +138,10 @@ fn fabric(
     (observer, quick_start): (Option<Box<Observer>>, bool),
 ) -> Fabric {
     let special = |(i, spec)| Special::of(spec, quick_start).map(|special| (i, special));
-    let specials: BTreeMap<usize, Special> =
+    let special_links: BTreeMap<usize, Special> =
         network.links.iter().enumerate().filter_map(special).collect();
     let running = |(i, spec): (usize, &LinkSpec)| RunningLink {
-        element: spec.build(seed, observer.is_some() || specials.contains_key(&i)),
+        element: spec.build(seed, observer.is_some() || special_links.contains_key(&i)),
         to: spec.to,
     };
     let path = |path: usize| match path % 2 {
@@ -160,12 +160,12 @@ fn fabric(
         events: EventQueue::new(network.hosts + network.links.len()),
         hash: EventHash::new(),
         cost: Cost::default(),
-        balance: vec![0; network.hosts / 2],
-        is_simple: observer.is_none() && specials.is_empty(),
-        specials,
+        net_losses: vec![0; network.hosts / 2],
+        is_simple: observer.is_none() && special_links.is_empty(),
+        special_links,
         observer,
         drops: Vec::new(),
-        leaves: Instant::MAX,
+        first_departure: Instant::MAX,
         first_link: network.hosts,
     }
 }
@@ -176,7 +176,7 @@ fn report(
     plans: &[PairPlan],
     run: &RunConfig<'_>,
 ) -> Result<RunResult, SimError> {
-    let Engine { hosts, fabric, names, watched, series, events, window, .. } = engine;
+    let Engine { hosts, fabric, names, link_recorders, series, events, window, .. } = engine;
     let end = Instant::ZERO + run.duration;
     let mut in_flight = vec![0; fabric.paths.len()];
     for packet in fabric.packets.iter() {
@@ -213,7 +213,7 @@ fn report(
         });
     }
     conserved(&found, &fabric.links, &names, end)?;
-    let mut hops = hops(&fabric.links, watched, &names, end, window);
+    let mut hops = hops(&fabric.links, link_recorders, &names, end, window);
     let first = hops.next().ok_or_else(|| SimError::config("there is no hop"))?;
     let system =
         SystemResult { forward: first.forward, reverse: first.reverse, further: hops.collect() };
@@ -223,7 +223,7 @@ fn report(
 /// Both directions of each hop; their links come first.
 fn hops(
     running: &[RunningLink],
-    watched: Vec<LinkRecorder>,
+    link_recorders: Vec<LinkRecorder>,
     names: &Names,
     end: Instant,
     window: Duration,
@@ -231,7 +231,7 @@ fn hops(
     let one = move |(i, (recorder, link)): (usize, (LinkRecorder, &RunningLink))| {
         recorder.finish(names.link(i), end, &link.element, window)
     };
-    let mut all = watched.into_iter().zip(running).enumerate().map(one);
+    let mut all = link_recorders.into_iter().zip(running).enumerate().map(one);
     core::iter::from_fn(move || Some(HopResult { forward: all.next()?, reverse: all.next()? }))
 }
 

@@ -22,15 +22,15 @@ pub trait PairMaker: fmt::Debug {
 
 /// When the transport of a host exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Life {
+pub(crate) enum Lifetime {
     /// From the start of the run to its end.
-    Whole,
+    Run,
     /// Not yet: it is made when its pair starts.
-    Waiting,
-    /// Until its pair is over.
-    Passing,
+    NotStarted,
+    /// From the start of its pair to its end.
+    Transfer,
     /// No longer.
-    Over,
+    Ended,
 }
 
 /// Makes the pairs of one flow.
@@ -51,17 +51,17 @@ impl Maker {
             debug_assert_eq!(transport.poll_timeout(), None, "nothing has happened to it");
             host.uses_quick_start = transport.uses_quick_start();
             host.watches_device = transport.watches_device();
-            (host.transport, host.life) = (transport, Life::Passing);
+            (host.transport, host.lifetime) = (transport, Lifetime::Transfer);
         }
         Ok(())
     }
 }
 
 /// Drops the transports of a pair. Both are spent, and no packet is on its way to either.
-pub(crate) fn let_go(hosts: &mut [Host; 2]) {
+pub(crate) fn drop_transports(hosts: &mut [Host; 2]) {
     for host in hosts {
         let absent = Absent::after(host.transport.as_ref());
-        (host.transport, host.life) = (Box::new(absent), Life::Over);
+        (host.transport, host.lifetime) = (Box::new(absent), Lifetime::Ended);
     }
 }
 

@@ -15,21 +15,21 @@ use crate::config::RunConfig;
 use crate::error::SimError;
 use crate::fabric::{Fabric, Hop, Outgoing, Sending};
 use crate::hash::Kind;
-use crate::host::{Host, sender_beside};
+use crate::host::{Host, sender_of_pair};
 use crate::names::Names;
 use crate::network::Node;
-use crate::packet::{Meta, Parcel, Slot};
+use crate::packet::{Meta, PacketHandle, Slot};
 use crate::record::{self, LinkRecorder, Mark, Schedule};
 use crate::result::{FlowSample, SenderSample};
 use crate::source::End;
-use crate::transfers::{Life, Maker};
+use crate::transfers::{Lifetime, Maker};
 
 /// More packets and events than this at the same time indicate a livelock. The number is six
 /// windows of 10 Gbit/s times 200 ms, all sent at once.
 const LIVELOCK: u64 = 1 << 20;
 
 /// Events between two checks of the flag that stops a run: well below a tenth of a second.
-const LOOK_EVERY: u64 = 1 << 12;
+const STOP_CHECK_EVENTS: u64 = 1 << 12;
 
 /// Why a run ends early. Boxed, which keeps the result of the usual case small.
 type Stop = Box<SimError>;
@@ -44,7 +44,7 @@ pub(crate) struct Engine {
     pub(crate) names: Names,
     pub(crate) schedule: Schedule,
     /// Recorders of the links between routers, which come first.
-    pub(crate) watched: Vec<LinkRecorder>,
+    pub(crate) link_recorders: Vec<LinkRecorder>,
     pub(crate) series: Vec<Vec<FlowSample>>,
     /// For each flow, the host that has its congestion state, if there is one.
     senders: Vec<Option<usize>>,
@@ -54,10 +54,10 @@ pub(crate) struct Engine {
     pub(crate) window: Duration,
     next_mark: Instant,
     /// When to leave the event loop: at the next mark, or at the end.
-    next_stop: Instant,
+    horizon: Instant,
     now: Instant,
     /// Events at the time `now` so far.
-    at_once: u64,
+    simultaneous: u64,
 }
 
 /// What [`Engine::new`] needs.
@@ -76,7 +76,7 @@ impl Engine {
     pub(crate) fn new(parts: Parts, run: &RunConfig<'_>) -> Self {
         let Parts { hosts, fabric, names, senders, makers } = parts;
         let addresses = hosts.iter().enumerate().map(|(i, h)| (h.address, i as u32)).collect();
-        let watched = (0..fabric.between_routers).map(|_| LinkRecorder::default()).collect();
+        let link_recorders = (0..fabric.between_routers).map(|_| LinkRecorder::default()).collect();
         let schedule = Schedule::new(run.duration, run.interval, &run.measure);
         let series = senders.iter().map(|_| Vec::with_capacity(schedule.samples())).collect();
         let mut engine = Self {
@@ -86,15 +86,15 @@ impl Engine {
             makers,
             names,
             schedule,
-            watched,
+            link_recorders,
             series,
             senders,
             events: Vec::new(),
             window: run.measure.end - run.measure.start,
             next_mark: Instant::ZERO,
-            next_stop: Instant::ZERO,
+            horizon: Instant::ZERO,
             now: Instant::ZERO,
-            at_once: 0,
+            simultaneous: 0,
         };
         engine.next_mark = engine.schedule.next();
         for host in 0..engine.hosts.len() {
@@ -106,44 +106,44 @@ impl Engine {
 
     /// Processes all events before `end`.
     pub(crate) fn run(&mut self, end: Instant, stop: Option<&AtomicBool>) -> Result<(), SimError> {
-        self.go(end, stop).map_err(|stop| *stop)?;
+        self.event_loop(end, stop).map_err(|stop| *stop)?;
         self.finish(end)
     }
 
     fn finish(&mut self, end: Instant) -> Result<(), SimError> {
-        self.pass_marks(end);
+        self.process_marks(end);
         self.now = end;
         self.fabric.observer.as_mut().map_or(Ok(()), |o| o.finish())
     }
 
-    fn go(&mut self, end: Instant, stop: Option<&AtomicBool>) -> Result<(), Stop> {
-        let mut next_look = stop.map_or(u64::MAX, |_| 0);
+    fn event_loop(&mut self, end: Instant, stop: Option<&AtomicBool>) -> Result<(), Stop> {
+        let mut next_stop_check = stop.map_or(u64::MAX, |_| 0);
         loop {
-            if self.fabric.cost.events >= next_look {
-                next_look = self.fabric.cost.events + LOOK_EVERY;
+            if self.fabric.cost.events >= next_stop_check {
+                next_stop_check = self.fabric.cost.events + STOP_CHECK_EVENTS;
                 if stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
                     return Err(Box::new(SimError::Stopped { at: self.now }));
                 }
             }
             let (due, component) = self.fabric.events.earliest();
-            if due >= self.next_stop {
-                self.look_out()?;
+            if due >= self.horizon {
+                self.check_observer()?;
                 if due >= end {
                     return Ok(());
                 }
-                self.pass_marks(due);
+                self.process_marks(due);
                 // Observers are checked after every event.
                 let is_observed = self.fabric.observer.is_some();
-                self.next_stop = if is_observed { Instant::ZERO } else { self.next_mark.min(end) };
+                self.horizon = if is_observed { Instant::ZERO } else { self.next_mark.min(end) };
             }
             self.advance(due, component)?;
-            self.happen(component)?;
+            self.dispatch(component)?;
         }
     }
 
     /// Processes the event that is due, which is the first in the queue.
     #[inline(always)]
-    fn happen(&mut self, component: usize) -> Result<(), Stop> {
+    fn dispatch(&mut self, component: usize) -> Result<(), Stop> {
         let first_link = self.fabric.first_link;
         let (link, is_queued) = match component.checked_sub(first_link) {
             Some(link) => (link, true),
@@ -156,7 +156,7 @@ impl Engine {
     }
 
     /// Returns the first error that observers found, if any.
-    fn look_out(&mut self) -> Result<(), Stop> {
+    fn check_observer(&mut self) -> Result<(), Stop> {
         match &mut self.fabric.observer {
             None => Ok(()),
             Some(observer) => observer.take_failure(),
@@ -168,31 +168,31 @@ impl Engine {
     fn advance(&mut self, due: Instant, component: usize) -> Result<(), Stop> {
         if due > self.now {
             self.now = due;
-            self.at_once = 0;
+            self.simultaneous = 0;
             return Ok(());
         }
-        self.again(due, component)
+        self.count_simultaneous(due, component)
     }
 
     /// Counts another event at this time.
-    fn again(&mut self, due: Instant, component: usize) -> Result<(), Stop> {
-        self.at_once += 1;
+    fn count_simultaneous(&mut self, due: Instant, component: usize) -> Result<(), Stop> {
+        self.simultaneous += 1;
         if due < self.now {
             let what = format!("{} is due at {due}", self.names.component(component));
             return Err(Box::new(SimError::Invariant { at: self.now, what }));
         }
-        self.stuck(component)
+        self.check_livelock(component)
     }
 
     #[inline]
-    fn stuck(&self, component: usize) -> Result<(), Stop> {
-        if self.at_once < LIVELOCK { Ok(()) } else { Err(self.livelock(component)) }
+    fn check_livelock(&self, component: usize) -> Result<(), Stop> {
+        if self.simultaneous < LIVELOCK { Ok(()) } else { Err(self.livelock(component)) }
     }
 
     #[cold]
     fn livelock(&self, component: usize) -> Stop {
         let component = self.names.component(component);
-        Box::new(SimError::Livelock { at: self.now, events: self.at_once, component })
+        Box::new(SimError::Livelock { at: self.now, events: self.simultaneous, component })
     }
 
     /// One or more packets reach the far end of a link. They travel on while no other event comes
@@ -203,20 +203,20 @@ impl Engine {
         loop {
             self.fabric.cost.events += 1;
             let (arrival, due) = self.fabric.depart(self.now, index);
-            let Some((mut to, parcel)) = arrival else {
+            let Some((mut to, handle)) = arrival else {
                 self.fabric.rearm_first(index, due, is_queued);
                 return Ok(());
             };
             if due <= self.now {
-                return self.cross_several(index, to, parcel);
+                return self.link_event_batch(index, to, handle);
             }
             self.fabric.rearm_first(index, due, is_queued);
-            let mut behind = (index, due);
+            let mut upstream = (index, due);
             index = loop {
                 let router = match to {
                     Node::Router(router) => router,
                     Node::Host(host) => {
-                        if !self.arrive(host, parcel) {
+                        if !self.arrive(host, handle) {
                             return Ok(());
                         }
                         match self.drain(host as usize)? {
@@ -225,17 +225,17 @@ impl Engine {
                         }
                     }
                 };
-                match self.fabric.forward(self.now, router, parcel, self.next_stop, behind) {
+                match self.fabric.forward(self.now, router, handle, self.horizon, upstream) {
                     Hop::Stays => return Ok(()),
                     Hop::Due { index, at } => {
-                        (self.now, self.at_once) = (at, 0);
+                        (self.now, self.simultaneous) = (at, 0);
                         break index;
                     }
                     Hop::Crosses { index, at, to: far } => {
-                        (to, behind) = (far, (index, Instant::MAX));
-                        (self.now, self.at_once) = (at, 0);
+                        (to, upstream) = (far, (index, Instant::MAX));
+                        (self.now, self.simultaneous) = (at, 0);
                         self.fabric.cost.events += 1;
-                        self.fabric.cross(at, index, parcel);
+                        self.fabric.record_crossing(at, index, handle);
                     }
                 }
             };
@@ -245,11 +245,11 @@ impl Engine {
 
     /// Several packets reach the far end of a link at once, which is rare.
     #[cold]
-    fn cross_several(
+    fn link_event_batch(
         &mut self,
         index: usize,
         mut to: Node,
-        mut parcel: Parcel,
+        mut handle: PacketHandle,
     ) -> Result<(), Stop> {
         let now = self.now;
         let mut reached = None;
@@ -259,9 +259,9 @@ impl Engine {
                 Node::Router(router) => {
                     // The horizon is now, so each packet is entered on the next link and goes no
                     // further.
-                    self.fabric.forward(now, router, parcel, now, (index, Instant::MAX));
+                    self.fabric.forward(now, router, handle, now, (index, Instant::MAX));
                 }
-                Node::Host(host) if self.arrive(host, parcel) => reached = Some(host as usize),
+                Node::Host(host) if self.arrive(host, handle) => reached = Some(host as usize),
                 Node::Host(_) => {}
             }
             self.fabric.rearm(index, due);
@@ -274,7 +274,7 @@ impl Engine {
                 self.fabric.rearm(index, due);
                 break;
             };
-            (to, parcel) = next;
+            (to, handle) = next;
         }
         match reached {
             Some(host) => self.drain_later(host),
@@ -284,16 +284,16 @@ impl Engine {
 
     /// A packet reached a host. Returns whether that is its destination.
     #[inline(always)]
-    fn arrive(&mut self, host: u32, parcel: Parcel) -> bool {
-        if parcel.to() != host || !self.fabric.is_simple {
-            return self.arrive_any(host, parcel);
+    fn arrive(&mut self, host: u32, handle: PacketHandle) -> bool {
+        if handle.to() != host || !self.fabric.is_simple {
+            return self.arrive_any(host, handle);
         }
-        let (slot, path) = (parcel.slot(), parcel.path());
+        let (slot, path) = (handle.slot(), handle.path());
         let Fabric { packets, paths, .. } = &mut self.fabric;
         let Slot { datagram: place, meta } = packets.slot(slot);
-        paths[path as usize].delivered(meta.sent, self.now, parcel.len(), meta.has_data);
+        paths[path as usize].delivered(meta.sent, self.now, handle.len(), meta.has_data);
         if let Some(datagram) = place {
-            datagram.ecn = parcel.ecn();
+            datagram.ecn = handle.ecn();
         }
         let host = &mut self.hosts[host as usize];
         host.arrived = host.arrived.wrapping_add(1);
@@ -304,19 +304,19 @@ impl Engine {
 
     /// The general case of [`Self::arrive`].
     #[cold]
-    fn arrive_any(&mut self, host: u32, parcel: Parcel) -> bool {
-        if !self.fabric.arrive(self.now, host, parcel) {
+    fn arrive_any(&mut self, host: u32, handle: PacketHandle) -> bool {
+        if !self.fabric.arrive(self.now, host, handle) {
             return false;
         }
-        let option = self.fabric.packets.options.remove(&parcel.slot());
+        let option = self.fabric.packets.options.remove(&handle.slot());
         let host = &mut self.hosts[host as usize];
         host.arrived = host.arrived.wrapping_add(1);
         let transport = host.transport.as_mut();
-        let Some(mut datagram) = self.fabric.packets.take(parcel.slot()) else { return true };
-        datagram.ecn = parcel.ecn();
+        let Some(mut datagram) = self.fabric.packets.take(handle.slot()) else { return true };
+        datagram.ecn = handle.ecn();
         match option {
             Some(option) => {
-                transport.handle_with_quick_start(self.now, datagram, option, parcel.ttl());
+                transport.handle_with_quick_start(self.now, datagram, option, handle.ttl());
             }
             None => transport.handle_datagram(self.now, datagram),
         }
@@ -334,8 +334,8 @@ impl Engine {
         }
         self.fabric.cost.events += 1;
         self.fabric.hash.log(self.now, index, Kind::Wake, 0);
-        if self.hosts[index].life == Life::Waiting {
-            self.begin(index)?;
+        if self.hosts[index].lifetime == Lifetime::NotStarted {
+            self.create_transports(index)?;
         }
         self.hosts[index].handle_timeout(self.now, timers);
         self.drain(index)
@@ -346,44 +346,44 @@ impl Engine {
     #[inline(always)]
     fn drain(&mut self, index: usize) -> Result<Option<u32>, Stop> {
         let now = self.now;
-        let Self { hosts, fabric, addresses, at_once, .. } = self;
+        let Self { hosts, fabric, addresses, simultaneous, .. } = self;
         let host = &mut hosts[index];
-        if host.is_heard {
-            return self.drain_heard(index);
+        if host.tracks_delivery {
+            return self.drain_and_notify(index);
         }
         let bytes = host.take_delivered(now);
         if bytes > 0 {
             fabric.paths[host.path as usize ^ 1].goodput(bytes);
         }
         host.feed(now);
-        while transmit(now, host, fabric, addresses, at_once) {
+        while transmit(now, host, fabric, addresses, simultaneous) {
             // There is room in the transport, and the application may have more data.
-            if *at_once >= LIVELOCK || !host.feed(now) {
+            if *simultaneous >= LIVELOCK || !host.feed(now) {
                 break;
             }
         }
         let due = host.poll_timeout();
-        let (uplink, life) = (host.uplink, host.life);
-        self.settle(index, due, uplink, life)
+        let (uplink, lifetime) = (host.uplink, host.lifetime);
+        self.schedule_host(index, due, uplink, lifetime)
     }
 
-    /// Sets the wake-up of a host that has sent everything and has its next timer at `due`. Returns
-    /// the same as [`Self::drain`].
+    /// Sets the next event of a host that has sent everything and has its next timer at `due`.
+    /// Returns the same as [`Self::drain`].
     #[inline(always)]
-    fn settle(
+    fn schedule_host(
         &mut self,
         index: usize,
         due: Instant,
         uplink: u32,
-        life: Life,
+        lifetime: Lifetime,
     ) -> Result<Option<u32>, Stop> {
         let (now, due) = (self.now, due.max(self.now));
         let fabric = &mut self.fabric;
-        let mut leaves = core::mem::replace(&mut fabric.leaves, Instant::MAX);
-        if leaves == due && leaves != Instant::MAX {
+        let mut first_departure = core::mem::replace(&mut fabric.first_departure, Instant::MAX);
+        if first_departure == due && first_departure != Instant::MAX {
             // At equal times, the link comes first.
-            fabric.rearm(uplink as usize, leaves);
-            leaves = Instant::MAX;
+            fabric.rearm(uplink as usize, first_departure);
+            first_departure = Instant::MAX;
         }
         // A timer that moves to a later time, as most do with every packet, is left where it is.
         // The host then wakes once needlessly, which is cheaper than moving it every time.
@@ -391,48 +391,51 @@ impl Engine {
         if due < armed || armed <= now {
             fabric.events.set(index, due);
         }
-        if life == Life::Passing {
-            self.end(index);
+        if lifetime == Lifetime::Transfer {
+            self.free_if_spent(index);
         }
-        self.stuck(index)?;
-        if leaves == Instant::MAX {
+        self.check_livelock(index)?;
+        if first_departure == Instant::MAX {
             return Ok(None);
         }
-        if leaves < self.next_stop && leaves > now && leaves < self.fabric.events.earliest().0 {
-            (self.now, self.at_once) = (leaves, 0);
+        if first_departure < self.horizon
+            && first_departure > now
+            && first_departure < self.fabric.events.earliest().0
+        {
+            (self.now, self.simultaneous) = (first_departure, 0);
             return Ok(Some(uplink));
         }
-        self.fabric.rearm(uplink as usize, leaves);
+        self.fabric.rearm(uplink as usize, first_departure);
         Ok(None)
     }
 
     /// Like [`Self::drain`], but leaves the next event of the link in the queue.
     #[cold]
     fn drain_later(&mut self, index: usize) -> Result<(), Stop> {
-        let next_stop = core::mem::replace(&mut self.next_stop, Instant::ZERO);
+        let horizon = core::mem::replace(&mut self.horizon, Instant::ZERO);
         self.drain(index)?;
-        self.next_stop = next_stop;
+        self.horizon = horizon;
         Ok(())
     }
 
     /// Like [`Self::drain`], for a pair whose source is notified of delivered data.
     #[inline(never)]
-    fn drain_heard(&mut self, index: usize) -> Result<Option<u32>, Stop> {
+    fn drain_and_notify(&mut self, index: usize) -> Result<Option<u32>, Stop> {
         let arriving = self.hosts[index].path as usize ^ 1;
-        let bytes = self.tell(index);
+        let bytes = self.notify_source(index);
         if bytes > 0 {
             self.fabric.paths[arriving].goodput(bytes);
         }
         self.feed(index);
         loop {
-            let Self { hosts, fabric, addresses, at_once, .. } = self;
-            let sent = transmit(self.now, &mut hosts[index], fabric, addresses, at_once);
-            if !sent || self.at_once >= LIVELOCK || !self.feed(index) {
+            let Self { hosts, fabric, addresses, simultaneous, .. } = self;
+            let sent = transmit(self.now, &mut hosts[index], fabric, addresses, simultaneous);
+            if !sent || self.simultaneous >= LIVELOCK || !self.feed(index) {
                 break;
             }
         }
         let host = &self.hosts[index];
-        self.settle(index, host.poll_timeout(), host.uplink, host.life)
+        self.schedule_host(index, host.poll_timeout(), host.uplink, host.lifetime)
     }
 
     /// Lets the application at this host pass data to the transport.
@@ -440,7 +443,7 @@ impl Engine {
     fn feed(&mut self, index: usize) -> bool {
         let host = &mut self.hosts[index];
         match &host.app {
-            None if host.is_heard => self.answer(index),
+            None if host.tracks_delivery => self.answer(index),
             None => false,
             Some(_) => host.feed(self.now),
         }
@@ -448,10 +451,10 @@ impl Engine {
 
     /// Passes received data to the source of the pair. Returns the number of bytes.
     #[cold]
-    fn tell(&mut self, index: usize) -> u64 {
-        let speaker = sender_beside(index);
-        let end = if index == speaker { End::Sender } else { End::Receiver };
-        let mut app = self.hosts[speaker].app.take();
+    fn notify_source(&mut self, index: usize) -> u64 {
+        let sender = sender_of_pair(index);
+        let end = if index == sender { End::Sender } else { End::Receiver };
+        let mut app = self.hosts[sender].app.take();
         let host = &mut self.hosts[index];
         let mut bytes = 0;
         while let Some(payload) = host.transport.poll_delivered(self.now) {
@@ -461,24 +464,24 @@ impl Engine {
             }
         }
         host.count_delivered(self.now, bytes);
-        self.hosts[speaker].app = app;
+        self.hosts[sender].app = app;
         bytes
     }
 
     /// Lets the application at a receiver send an answer.
     #[cold]
     fn answer(&mut self, index: usize) -> bool {
-        let speaker = sender_beside(index);
-        let Some(mut app) = self.hosts[speaker].app.take() else { return false };
+        let sender = sender_of_pair(index);
+        let Some(mut app) = self.hosts[sender].app.take() else { return false };
         let transport = self.hosts[index].transport.as_mut();
         let taken = app.source_mut().answer(self.now, transport);
-        self.hosts[speaker].app = Some(app);
+        self.hosts[sender].app = Some(app);
         taken
     }
 
     /// Takes the samples of recorders up to `until`. All events before `until` are done.
     #[cold]
-    fn pass_marks(&mut self, until: Instant) {
+    fn process_marks(&mut self, until: Instant) {
         while self.next_mark <= until {
             let at = self.next_mark;
             match self.schedule.take() {
@@ -487,7 +490,7 @@ impl Engine {
                     self.fabric.paths.iter_mut().for_each(record::PathRecorder::window_begins);
                     self.fabric.crossings.window_begins();
                     self.events = self.congestion_events();
-                    for (link, recorder) in self.fabric.links.iter().zip(&mut self.watched) {
+                    for (link, recorder) in self.fabric.links.iter().zip(&mut self.link_recorders) {
                         recorder.window_begins(at, &link.element);
                     }
                 }
@@ -498,7 +501,7 @@ impl Engine {
                     for (events, now) in self.events.iter_mut().zip(now) {
                         *events = events.zip(now).map(|(before, now)| now.saturating_sub(before));
                     }
-                    for (link, recorder) in self.fabric.links.iter().zip(&mut self.watched) {
+                    for (link, recorder) in self.fabric.links.iter().zip(&mut self.link_recorders) {
                         recorder.window_ends(at, &link.element);
                     }
                 }
@@ -520,7 +523,7 @@ impl Engine {
             let sender = self.senders[flow].map_or(SenderSample::default(), probe);
             record::sample_flow(series, &mut self.fabric.paths[2 * flow], interval, sender);
         }
-        for (link, recorder) in self.fabric.links.iter_mut().zip(&mut self.watched) {
+        for (link, recorder) in self.fabric.links.iter_mut().zip(&mut self.link_recorders) {
             recorder.sample(at, interval.end, &mut link.element);
         }
     }
@@ -533,11 +536,11 @@ fn transmit(
     host: &mut Host,
     fabric: &mut Fabric,
     addresses: &BTreeMap<IpAddr, u32>,
-    at_once: &mut u64,
+    simultaneous: &mut u64,
 ) -> bool {
-    let before = *at_once;
+    let before = *simultaneous;
     let from = Sending { host: host.number as usize, uplink: host.uplink, path: host.path };
-    while *at_once < LIVELOCK {
+    while *simultaneous < LIVELOCK {
         let (slot, Slot { datagram: place, meta }) = fabric.packets.vacant(host.path);
         if !host.transport.poll_transmit_into(now, place) {
             break;
@@ -560,9 +563,9 @@ fn transmit(
             host.transport.on_device(now, len, leaves);
         }
         host.sent = host.sent.wrapping_add(1);
-        *at_once += 1;
+        *simultaneous += 1;
     }
-    *at_once > before
+    *simultaneous > before
 }
 
 /// Whether a socket address has this IP address.

@@ -10,13 +10,13 @@ use crate::pace::{Pace, Turn};
 impl Engine {
     /// Like [`Engine::run`], but each event waits for its time.
     pub(crate) fn run_paced(&mut self, end: Instant, pace: &mut dyn Pace) -> Result<(), SimError> {
-        self.go_paced(end, pace).map_err(|stop| *stop)?;
+        self.paced_event_loop(end, pace).map_err(|stop| *stop)?;
         self.finish(end)
     }
 
-    fn go_paced(&mut self, end: Instant, pace: &mut dyn Pace) -> Result<(), Stop> {
+    fn paced_event_loop(&mut self, end: Instant, pace: &mut dyn Pace) -> Result<(), Stop> {
         // A packet never crosses the next link in the same step: it would be ahead of the clock.
-        self.next_stop = Instant::ZERO;
+        self.horizon = Instant::ZERO;
         loop {
             let (due, component) = self.fabric.events.earliest();
             let mark = self.next_mark.min(end);
@@ -30,14 +30,14 @@ impl Engine {
                     if mark == end {
                         return Ok(());
                     }
-                    self.pass_marks(mark);
+                    self.process_marks(mark);
                 }
                 Turn::Due => {
                     self.advance(due, component)?;
-                    self.happen(component)?;
+                    self.dispatch(component)?;
                 }
             }
-            self.look_out()?;
+            self.check_observer()?;
         }
     }
 

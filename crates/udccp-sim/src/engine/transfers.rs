@@ -2,14 +2,14 @@
 
 use super::{Engine, Stop};
 use crate::error::SimError;
-use crate::host::{Host, sender_beside};
-use crate::transfers::{Life, let_go};
+use crate::host::{Host, sender_of_pair};
+use crate::transfers::{Lifetime, drop_transports};
 
 impl Engine {
     /// Creates the transports of this host's pair, whose flow starts.
     #[cold]
-    pub(super) fn begin(&mut self, index: usize) -> Result<(), Stop> {
-        let (sender, flow) = (sender_beside(index), self.hosts[index].path as usize / 2);
+    pub(super) fn create_transports(&mut self, index: usize) -> Result<(), Stop> {
+        let (sender, flow) = (sender_of_pair(index), self.hosts[index].path as usize / 2);
         let (Some(hosts), Some(maker)) =
             (pair(&mut self.hosts, sender), self.makers.get_mut(&flow))
         else {
@@ -21,19 +21,20 @@ impl Engine {
     /// Frees the transports of this host's pair if its flow is over: all that could still happen is
     /// the end of a TIMEWAIT.
     #[inline(never)]
-    pub(super) fn end(&mut self, index: usize) {
-        let sender = sender_beside(index);
+    pub(super) fn free_if_spent(&mut self, index: usize) {
+        let sender = sender_of_pair(index);
         let Some(hosts) = pair(&mut self.hosts, sender) else { return };
         let [a, b] = &*hosts;
-        let are_spent = hosts.iter().all(|h| h.life == Life::Passing && h.transport.is_spent());
+        let are_spent =
+            hosts.iter().all(|h| h.lifetime == Lifetime::Transfer && h.transport.is_spent());
         if !are_spent {
             return;
         }
         let sent = a.sent.wrapping_add(b.sent);
         let arrived = a.arrived.wrapping_add(b.arrived);
-        let under_way = sent.wrapping_sub(arrived) as i32 - self.fabric.balance[sender / 2];
+        let under_way = sent.wrapping_sub(arrived) as i32 - self.fabric.net_losses[sender / 2];
         if under_way == 0 {
-            let_go(hosts);
+            drop_transports(hosts);
             hosts.iter().for_each(|host| self.fabric.shrink(host.uplink as usize));
         }
     }

@@ -9,10 +9,10 @@ use crate::capture::{Capture, Envelope, PcapWriter};
 use crate::error::SimError;
 use crate::names::hop_name;
 use crate::network::Network;
-use crate::packet::{Meta, Parcel};
+use crate::packet::{Meta, PacketHandle};
 
 /// A packet in the network.
-type Seen<'a> = (&'a Datagram, Meta);
+type Observed<'a> = (&'a Datagram, Meta);
 
 /// Sees every packet at every step, and keeps the first failure for [`Self::take_failure`].
 pub(crate) struct Observer {
@@ -36,13 +36,19 @@ impl Observer {
     }
 
     /// A host put a packet on its link.
-    pub(crate) fn sent(&mut self, now: Instant, host: usize, parcel: Parcel, packet: Seen<'_>) {
+    pub(crate) fn sent(
+        &mut self,
+        now: Instant,
+        host: usize,
+        handle: PacketHandle,
+        packet: Observed<'_>,
+    ) {
         if let Some(captures) = &mut self.captures {
             let point = captures.of_host[host];
-            captures.write(point, now, parcel, packet, &mut self.failure);
+            captures.write(point, now, handle, packet, &mut self.failure);
         }
         if let Some(checker) = &mut self.checker {
-            checker.sent(parcel, packet);
+            checker.sent(handle, packet);
         }
     }
 
@@ -51,7 +57,7 @@ impl Observer {
         &mut self,
         now: Instant,
         index: usize,
-        link: &mut dyn Link<Parcel>,
+        link: &mut dyn Link<PacketHandle>,
         uid: u32,
         times: u64,
     ) {
@@ -70,12 +76,12 @@ impl Observer {
         &mut self,
         now: Instant,
         index: usize,
-        parcel: Parcel,
-        packet: Seen<'_>,
+        handle: PacketHandle,
+        packet: Observed<'_>,
     ) {
         if let Some(captures) = &mut self.captures {
             let point = captures.of_link[index];
-            captures.write(point, now, parcel, packet, &mut self.failure);
+            captures.write(point, now, handle, packet, &mut self.failure);
         }
         let Some(checker) = &mut self.checker else { return };
         let fault = match checker.take(index, packet.1.uid) {
@@ -100,15 +106,15 @@ impl Observer {
         &mut self,
         now: Instant,
         host: usize,
-        parcel: Parcel,
-        packet: Seen<'_>,
+        handle: PacketHandle,
+        packet: Observed<'_>,
     ) {
         if let Some(captures) = &mut self.captures {
             let point = captures.of_host[host];
-            captures.write(point, now, parcel, packet, &mut self.failure);
+            captures.write(point, now, handle, packet, &mut self.failure);
         }
         let Some(checker) = &mut self.checker else { return };
-        if checker.prints[parcel.slot() as usize] != fingerprint(packet.0) {
+        if checker.fingerprints[handle.slot() as usize] != fingerprint(packet.0) {
             let what = format!("packet {} is not what was sent", packet.1.uid);
             self.fail(now, what);
         }
@@ -172,12 +178,12 @@ impl Captures {
         &mut self,
         point: Option<usize>,
         now: Instant,
-        parcel: Parcel,
-        packet: Seen<'_>,
+        handle: PacketHandle,
+        packet: Observed<'_>,
         failure: &mut Option<SimError>,
     ) {
         let Some((name, writer)) = point.and_then(|p| self.points.get_mut(p)) else { return };
-        let envelope = Envelope { ttl: parcel.ttl(), id: packet.1.uid as u16, ecn: parcel.ecn() };
+        let envelope = Envelope { ttl: handle.ttl(), id: packet.1.uid as u16, ecn: handle.ecn() };
         if let Err(error) = writer.packet(now, packet.0, envelope) {
             failure.get_or_insert(SimError::Capture { point: name.clone(), error });
         }
@@ -217,7 +223,7 @@ struct Checker {
     /// Packets of which one of several copies inside each link was dropped, no matter which.
     lost_copies: Vec<Vec<u32>>,
     /// What was sent, by slot.
-    prints: Vec<u64>,
+    fingerprints: Vec<u64>,
 }
 
 impl Checker {
@@ -228,7 +234,7 @@ impl Checker {
             lines: vec![VecDeque::new(); count],
             in_order: vec![true; count],
             lost_copies: vec![Vec::new(); count],
-            prints: Vec::new(),
+            fingerprints: Vec::new(),
         }
     }
 
@@ -237,21 +243,21 @@ impl Checker {
         let line = &mut self.lines[index];
         let at = line.iter().position(|&u| u == uid)?;
         line.remove(at);
-        Some(at - self.settle(index, at))
+        Some(at - self.resolve_lost_copies(index, at))
     }
 
     /// The first `ahead` packets in a link were overtaken. So those among them of which a copy may
     /// have been dropped are the dropped copies. Removes them and returns their number.
-    fn settle(&mut self, index: usize, ahead: usize) -> usize {
+    fn resolve_lost_copies(&mut self, index: usize, ahead: usize) -> usize {
         let (line, lost) = (&mut self.lines[index], &mut self.lost_copies[index]);
-        let mut settled = 0;
-        while let Some(at) = (0..ahead - settled).find(|at| lost.contains(&line[*at])) {
+        let mut resolved = 0;
+        while let Some(at) = (0..ahead - resolved).find(|at| lost.contains(&line[*at])) {
             let uid = line.remove(at);
             let known = lost.iter().position(|lost| Some(*lost) == uid);
             known.map(|known| lost.swap_remove(known));
-            settled += 1;
+            resolved += 1;
         }
-        settled
+        resolved
     }
 
     /// A packet is inside a link no longer. Of several copies, what overtakes which tells later
@@ -266,12 +272,12 @@ impl Checker {
         }
     }
 
-    fn sent(&mut self, parcel: Parcel, packet: Seen<'_>) {
-        let slot = parcel.slot() as usize;
-        if self.prints.len() <= slot {
-            self.prints.resize(slot + 1, 0);
+    fn sent(&mut self, handle: PacketHandle, packet: Observed<'_>) {
+        let slot = handle.slot() as usize;
+        if self.fingerprints.len() <= slot {
+            self.fingerprints.resize(slot + 1, 0);
         }
-        self.prints[slot] = fingerprint(packet.0);
+        self.fingerprints[slot] = fingerprint(packet.0);
     }
 }
 

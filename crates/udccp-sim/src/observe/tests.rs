@@ -20,8 +20,8 @@ fn observer() -> Box<Observer> {
     Observer::new(&network(), &[Some("flow".to_owned())], None, true).unwrap().unwrap()
 }
 
-fn parcel(slot: u32) -> Parcel {
-    Parcel::new(slot, 0, 0, 28, Ecn::NotEct)
+fn handle(slot: u32) -> PacketHandle {
+    PacketHandle::new(slot, 0, 0, 28, Ecn::NotEct)
 }
 
 fn meta(uid: u32) -> Meta {
@@ -43,10 +43,10 @@ fn datagram(first_byte: u8) -> Datagram {
 #[derive(Debug)]
 struct Says(Backlog, QueueLimit, bool);
 
-impl Link<Parcel> for Says {
-    fn handle_packet(&mut self, _: Instant, _: Parcel, _: &mut Drops<Parcel>) {}
+impl Link<PacketHandle> for Says {
+    fn handle_packet(&mut self, _: Instant, _: PacketHandle, _: &mut Drops<PacketHandle>) {}
 
-    fn poll_departure(&mut self, _: Instant, _: &mut Drops<Parcel>) -> Option<Parcel> {
+    fn poll_departure(&mut self, _: Instant, _: &mut Drops<PacketHandle>) -> Option<PacketHandle> {
         None
     }
 
@@ -92,7 +92,7 @@ fn a_packet_that_overtakes_is_an_error_where_order_is_kept() {
         for uid in [1, 2] {
             observer.entered(Instant::ZERO, 0, &mut link, uid, 1);
         }
-        observer.departed(Instant::ZERO, 0, parcel(0), (&datagram(1), meta(2)));
+        observer.departed(Instant::ZERO, 0, handle(0), (&datagram(1), meta(2)));
         assert!(complaint(&mut observer).contains(expected));
     }
 }
@@ -105,7 +105,7 @@ fn a_packet_that_was_dropped_leaves_no_gap_in_the_order() {
     }
     observer.dropped(0, 2);
     for uid in [1, 3] {
-        observer.departed(Instant::ZERO, 0, parcel(0), (&datagram(1), meta(uid)));
+        observer.departed(Instant::ZERO, 0, handle(0), (&datagram(1), meta(uid)));
     }
     assert_eq!(complaint(&mut observer), "nothing");
 }
@@ -120,7 +120,7 @@ fn whichever_copy_was_dropped_leaves_no_gap_in_the_order() {
         }
         observer.dropped(0, 1);
         for uid in order.into_iter().chain([3]) {
-            observer.departed(Instant::ZERO, 0, parcel(0), (&datagram(1), meta(uid)));
+            observer.departed(Instant::ZERO, 0, handle(0), (&datagram(1), meta(uid)));
         }
         assert_eq!(complaint(&mut observer), "nothing", "{order:?}");
     }
@@ -133,14 +133,14 @@ fn a_dropped_copy_excuses_no_other_packet() {
         observer.entered(Instant::ZERO, 0, &mut ordered(), uid, 1);
     }
     observer.dropped(0, 1);
-    observer.departed(Instant::ZERO, 0, parcel(0), (&datagram(1), meta(3)));
+    observer.departed(Instant::ZERO, 0, handle(0), (&datagram(1), meta(3)));
     assert!(complaint(&mut observer).contains("up delivers out of turn packet 3"));
 }
 
 #[test]
 fn a_packet_from_nowhere_is_an_error() {
     let mut observer = observer();
-    observer.departed(Instant::ZERO, 1, parcel(0), (&datagram(1), meta(9)));
+    observer.departed(Instant::ZERO, 1, handle(0), (&datagram(1), meta(9)));
     assert!(complaint(&mut observer).contains("down delivers what it never got: packet 9"));
 }
 
@@ -157,8 +157,8 @@ fn a_queue_over_its_limit_is_an_error() {
 fn a_datagram_that_changed_on_the_way_is_an_error() {
     for (arrives, expected) in [(1, "nothing"), (2, "packet 5 is not what was sent")] {
         let mut observer = observer();
-        observer.sent(Instant::ZERO, 0, parcel(3), (&datagram(1), meta(5)));
-        observer.delivered(Instant::ZERO, 0, parcel(3), (&datagram(arrives), meta(5)));
+        observer.sent(Instant::ZERO, 0, handle(3), (&datagram(1), meta(5)));
+        observer.delivered(Instant::ZERO, 0, handle(3), (&datagram(arrives), meta(5)));
         assert!(complaint(&mut observer).contains(expected));
     }
 }

@@ -13,7 +13,7 @@ pub use schedule::{Mark, Schedule};
 use udccp_base::{Duration, Instant};
 use udccp_link::{Link, LinkStats, Tally};
 
-use crate::packet::Parcel;
+use crate::packet::PacketHandle;
 use crate::result::{FlowSample, LinkResult, LinkSample, SenderSample};
 
 /// The time between two marks.
@@ -48,17 +48,22 @@ pub(crate) struct LinkRecorder {
 
 impl LinkRecorder {
     /// The measured window begins.
-    pub(crate) fn window_begins(&mut self, now: Instant, link: &dyn Link<Parcel>) {
+    pub(crate) fn window_begins(&mut self, now: Instant, link: &dyn Link<PacketHandle>) {
         self.at_from = link.stats(now);
     }
 
     /// The measured window ends.
-    pub(crate) fn window_ends(&mut self, now: Instant, link: &dyn Link<Parcel>) {
+    pub(crate) fn window_ends(&mut self, now: Instant, link: &dyn Link<PacketHandle>) {
         self.measured = link.stats(now).since(&self.at_from);
     }
 
     /// An interval ends.
-    pub(crate) fn sample(&mut self, now: Instant, end: Duration, link: &mut dyn Link<Parcel>) {
+    pub(crate) fn sample(
+        &mut self,
+        now: Instant,
+        end: Duration,
+        link: &mut dyn Link<PacketHandle>,
+    ) {
         let stats = link.counters(now);
         let all = (stats.departed, stats.dropped_total());
         let (departed, dropped) = (all.0 - self.last.0, (all.1 - self.last.1).packets);
@@ -71,7 +76,7 @@ impl LinkRecorder {
         self,
         name: String,
         end: Instant,
-        link: &dyn Link<Parcel>,
+        link: &dyn Link<PacketHandle>,
         window: Duration,
     ) -> LinkResult {
         LinkResult {

@@ -34,8 +34,8 @@ pub use voip::{Codec, Speech, Voip};
 /// A source is started once, and fed after every event of its host and at its own timeouts, but not
 /// after the flow's stop time. After it has offered everything it may close the transport.
 ///
-/// If [`Self::hears`] returns true, the source is the application on both sides: deliveries are
-/// reported to it, and it may answer from the receiver's side.
+/// If [`Self::tracks_delivery`] returns true, the source is the application on both sides:
+/// deliveries are reported to it, and it may answer from the receiver's side.
 pub trait Source: fmt::Debug + Send {
     /// The flow has been opened.
     fn start(&mut self, now: Instant);
@@ -52,7 +52,7 @@ pub trait Source: fmt::Debug + Send {
 
     /// Whether [`Self::delivered`] and [`Self::answer`] should be called. Called once, before the
     /// run.
-    fn hears(&self) -> bool {
+    fn tracks_delivery(&self) -> bool {
         false
     }
 

@@ -144,7 +144,7 @@ impl Source for RequestResponse {
         self.stats
     }
 
-    fn hears(&self) -> bool {
+    fn tracks_delivery(&self) -> bool {
         true
     }
 

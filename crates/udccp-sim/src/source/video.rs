@@ -84,7 +84,7 @@ impl Source for Video {
         self.outbox.stats()
     }
 
-    fn hears(&self) -> bool {
+    fn tracks_delivery(&self) -> bool {
         true
     }
 

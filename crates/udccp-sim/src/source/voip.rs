@@ -117,7 +117,7 @@ impl Source for Voip {
         self.outbox.stats()
     }
 
-    fn hears(&self) -> bool {
+    fn tracks_delivery(&self) -> bool {
         true
     }
 
