@@ -233,12 +233,12 @@ impl<P: Packet> RateDelay<P> {
         Backlog { packets, bytes: self.waiting_bytes }
     }
 
-    /// Whether a packet that arrives at `now` really has to be dropped. Called if the last known
-    /// backlog leaves no room.
+    /// Whether a packet that arrives while the transmitter is busy really has to be dropped. Called
+    /// if the last known backlog leaves no room.
     #[inline(never)]
     fn is_full(&mut self, now: Instant, len: u32) -> bool {
         self.begin_until(now);
-        self.serializer.is_busy(now) && !self.limit.admits(self.waiting(), len)
+        !self.limit.admits(self.waiting(), len)
     }
 
     /// Accepts a packet of `len` bytes that arrives at `now`. The caller then either calls
@@ -273,8 +273,10 @@ impl<P: Packet> RateDelay<P> {
     /// Queues a packet for the transmitter, if there is room.
     #[inline(always)]
     fn transmit(&mut self, now: Instant, len: u32) -> Result<Transmission, DropReason> {
-        // How many have begun matters only if the line seems full.
-        if !self.limit.admits(self.waiting(), len) && self.is_full(now, len) {
+        // A packet does not queue for an idle transmitter, and how many have begun matters only if
+        // the line seems full.
+        let may_wait = self.serializer.is_busy(now) && !self.limit.admits(self.waiting(), len);
+        if may_wait && self.is_full(now, len) {
             if let Some(records) = &mut self.records {
                 records.arrived.count(len);
                 records.dropped.count(len);
