@@ -78,15 +78,20 @@ impl RunningLink {
 
 impl Fabric {
     /// Sends the packet that a host wrote into a vacant slot of the store on the host's link.
-    /// Returns whether the link accepted it.
+    /// Returns when everything in the queue of the link has left it, if that accepted the packet.
     #[inline(always)]
-    pub(crate) fn send(&mut self, now: Instant, from: Sending, packet: Outgoing) -> bool {
-        let Outgoing { slot, len, to, ecn, has_data } = packet;
+    pub(crate) fn send(
+        &mut self,
+        now: Instant,
+        from: Sending,
+        packet: Outgoing,
+    ) -> Option<Instant> {
+        let Outgoing { slot, next_free, len, to, ecn, has_data } = packet;
         let path = from.path;
         self.hash.log(now, from.host, Kind::Sent, len);
         self.paths[path as usize].sent(len, has_data);
         self.cost.packets += 1;
-        self.packets.keep(slot, path);
+        self.packets.keep(slot, path, next_free);
         let handle = PacketHandle::new(slot, to, path, len, ecn);
         let index = from.uplink as usize;
         if let Some(link) = self.links.get_mut(index)
@@ -97,26 +102,20 @@ impl Fabric {
                 Ok(times) => times,
                 Err(reason) => {
                     self.discard(now, self.first_link + index, handle, reason);
-                    return false;
+                    return None;
                 }
             };
             plain.hold(times, handle);
             if was_idle {
                 self.first_departure = times.deliver;
             }
-            return true;
+            return Some(plain.empties_at(now));
         }
         self.send_any(now, from, handle)
     }
 
-    /// When everything that is now in the queue of a link has left it.
-    #[inline]
-    pub(crate) fn empties_at(&self, now: Instant, index: usize) -> Instant {
-        self.links.get(index).map_or(now, |link| link.element.empties_at(now))
-    }
-
     /// The general case of [`Self::send`].
-    fn send_any(&mut self, now: Instant, from: Sending, handle: PacketHandle) -> bool {
+    fn send_any(&mut self, now: Instant, from: Sending, handle: PacketHandle) -> Option<Instant> {
         if let Some(observer) = &mut self.observer
             && let Some(packet) = self.packets.get(handle.slot())
         {
@@ -125,7 +124,8 @@ impl Fabric {
         let uplink = from.uplink as usize;
         let is_taken = self.enter(now, uplink, handle);
         self.rearm(uplink, self.poll_timeout(uplink));
-        is_taken
+        let link = self.links.get(uplink).filter(|_| is_taken)?;
+        Some(link.element.empties_at(now))
     }
 
     /// A packet enters a link at its near end. Returns whether the link accepted it.
@@ -433,8 +433,9 @@ pub(crate) enum Hop {
 /// A packet that a host sends, without its content.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outgoing {
-    /// Index of its slot in the store.
+    /// Index of its slot in the store, and of the next free slot.
     pub(crate) slot: u32,
+    pub(crate) next_free: u32,
     /// IP length in bytes.
     pub(crate) len: u32,
     /// Number of the destination host; no route leads to a number that no host has.

@@ -207,12 +207,13 @@ impl PacketStore {
         &mut self.slots[slot as usize]
     }
 
-    /// Stores the packet that was written to the [vacant](Self::vacant) slot.
+    /// Stores the packet that was written to the [vacant](Self::vacant) slot, whose record says
+    /// which is the next free one.
     #[inline(always)]
-    pub(crate) fn keep(&mut self, slot: u32, path: u32) {
+    pub(crate) fn keep(&mut self, slot: u32, path: u32, next_free: u32) {
         let first = &mut self.free[path as usize & 1].first;
         debug_assert_eq!(*first, slot);
-        *first = self.slots[slot as usize].meta.next_free;
+        *first = next_free;
         if self.next_option.is_some() {
             self.keep_option(slot);
         }
@@ -305,7 +306,8 @@ mod tests {
     fn put(store: &mut PacketStore) -> u32 {
         let (slot, place) = store.vacant(PATH);
         place.meta.path = PATH;
-        store.keep(slot, PATH);
+        let next_free = place.meta.next_free;
+        store.keep(slot, PATH, next_free);
         slot
     }
 
@@ -331,8 +333,9 @@ mod tests {
     fn packets_of_receivers_have_slots_of_their_own() {
         let mut store = PacketStore::default();
         let mine = put(&mut store);
-        let (theirs, _) = store.vacant(PATH + 1);
-        store.keep(theirs, PATH + 1);
+        let (theirs, place) = store.vacant(PATH + 1);
+        let next_free = place.meta.next_free;
+        store.keep(theirs, PATH + 1, next_free);
         assert_ne!(mine, theirs);
         store.release(theirs, PATH + 1);
         assert_ne!(put(&mut store), theirs);

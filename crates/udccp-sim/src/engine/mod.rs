@@ -542,13 +542,13 @@ fn transmit(
     simultaneous: &mut u64,
 ) -> bool {
     let before = *simultaneous;
-    let from = Sending { host: host.number as usize, uplink: host.uplink, path: host.path };
     while *simultaneous < LIVELOCK {
         let (slot, Slot { datagram: place, meta }) = fabric.packets.vacant(host.path);
         if !host.transport.poll_transmit_into(now, place) {
             break;
         }
         let Some(datagram) = place else { break };
+        let from = Sending { host: host.number as usize, uplink: host.uplink, path: host.path };
         if !is_at(&datagram.dst, &host.last_to.0) {
             host.last_to = look_up(datagram.dst.ip(), addresses);
         }
@@ -556,13 +556,13 @@ fn transmit(
         let has_data = !datagram.payload.is_empty();
         let uid = fabric.cost.packets as u32;
         *meta = Meta { sent: now, path: host.path, has_data, uid, ..*meta };
+        let next_free = meta.next_free;
         if host.uses_quick_start {
             fabric.packets.next_option = host.transport.poll_quick_start();
         }
-        let outgoing = Outgoing { slot, len, to: host.last_to.1, ecn, has_data };
-        let is_taken = fabric.send(now, from, outgoing);
-        if host.watches_device && has_data && is_taken {
-            let leaves = fabric.empties_at(now, host.uplink as usize);
+        let outgoing = Outgoing { slot, next_free, len, to: host.last_to.1, ecn, has_data };
+        let leaves = fabric.send(now, from, outgoing);
+        if let Some(leaves) = leaves.filter(|_| host.watches_device && has_data) {
             host.transport.on_device(now, len, leaves);
         }
         host.sent = host.sent.wrapping_add(1);

@@ -9,7 +9,6 @@ use udccp_base::Instant;
 use wheel::{Event, NONE, Wheel};
 
 const COMPONENT_BITS: u32 = 24;
-const ORDER_BITS: u32 = 40;
 
 /// Time, order of insertion, and component of an event. Equal times are ordered by insertion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,9 +164,9 @@ impl EventQueue {
     /// Inserts an event, after all others of the same time.
     #[inline(always)]
     fn insert(&mut self, component: usize, due: Instant) {
-        // 2^40 insertions take days. Beyond that, the counter wraps, and the order of equal times
-        // changes.
-        self.inserted = (self.inserted + 1) & ((1 << ORDER_BITS) - 1);
+        // 2^40 insertions take days. Beyond that, the bits of the order that are used wrap, and the
+        // order of equal times changes.
+        self.inserted += 1;
         let key = Key { due, order: self.inserted << COMPONENT_BITS | component as u64 };
         self.events[component].key = key;
         if self.len == PLACES {
