@@ -359,9 +359,14 @@ impl TcpConfig {
 
     /// Bytes of data in a full segment if the peer agrees to the same options.
     pub fn segment_payload(&self) -> usize {
-        let options = if self.timestamps { 12 } else { 0 };
-        usize::from(self.mss).saturating_sub(options).max(1)
+        segment_payload(self.mss, self.timestamps)
     }
+}
+
+/// Bytes of data in a full segment of an end with this MSS.
+pub(crate) fn segment_payload(mss: u16, timestamps: bool) -> usize {
+    let options = if timestamps { 12 } else { 0 };
+    usize::from(mss).saturating_sub(options).max(1)
 }
 
 #[cfg(test)]

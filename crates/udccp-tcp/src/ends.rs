@@ -27,7 +27,7 @@ impl TcpSender {
     /// An end at `local` that will open to `remote`; both addresses have TCP ports. `seed` gives
     /// the initial sequence number and timestamp.
     pub fn new(local: SocketAddr, remote: SocketAddr, config: TcpConfig, seed: Seed) -> Self {
-        Self(Connection::new(local, remote, config, seed.derive("active"), State::Closed))
+        Self(Connection::new(local, remote, &config, seed.derive("active"), State::Closed))
     }
 }
 
@@ -35,7 +35,7 @@ impl TcpReceiver {
     /// An end at `local` that waits for `remote`; both addresses have TCP ports. `seed` gives the
     /// initial sequence number and timestamp.
     pub fn new(local: SocketAddr, remote: SocketAddr, config: TcpConfig, seed: Seed) -> Self {
-        Self(Connection::new(local, remote, config, seed.derive("passive"), State::Listen))
+        Self(Connection::new(local, remote, &config, seed.derive("passive"), State::Listen))
     }
 }
 

@@ -3,6 +3,7 @@
 use udccp_base::Instant;
 
 use super::{Agreed, CloseReason, Connection, Control, Event, State};
+use crate::config::segment_payload;
 use crate::seq;
 use crate::wire::{Flags, TcpHeader, TcpOptions};
 
@@ -89,7 +90,7 @@ impl Connection {
         self.control = None;
         let retransmitted = self.send.unanswered() > 0;
         let rtt = (!retransmitted).then(|| now - self.syn_sent_at);
-        let payload = self.config.segment_payload() as u32;
+        let payload = segment_payload(self.config.mss, self.config.timestamps) as u32;
         self.send.establish(now, payload, window_end, rtt);
     }
 

@@ -9,7 +9,7 @@ mod state;
 use core::net::{IpAddr, SocketAddr};
 
 use bytes::BytesMut;
-use udccp_base::{Instant, Seed};
+use udccp_base::{Duration, Instant, Seed};
 use udccp_packet::PseudoHeader;
 use udccp_packet::checksum::Sum;
 
@@ -61,12 +61,46 @@ struct Agreed {
     peer_shift: u8,
 }
 
+/// The part of the configuration that a connection itself needs. Both directions have theirs.
+#[derive(Clone, Copy, Debug)]
+struct Settings {
+    /// Both ends' smallest, as soon as that of the peer is known.
+    mss: u16,
+    /// Whether both ends use them, as soon as that is known.
+    timestamps: bool,
+    window_scaling: bool,
+    ecn: bool,
+    small_queues: bool,
+    receive_checksum_offload: bool,
+    recv_buffer_bytes: u32,
+    syn_retries: u32,
+    data_retries: u32,
+    time_wait: Duration,
+}
+
+impl Settings {
+    const fn of(config: &TcpConfig) -> Self {
+        Self {
+            mss: config.mss,
+            timestamps: config.timestamps,
+            window_scaling: config.window_scaling,
+            ecn: config.ecn,
+            small_queues: config.small_queues,
+            receive_checksum_offload: config.receive_checksum_offload,
+            recv_buffer_bytes: config.recv_buffer_bytes,
+            syn_retries: config.syn_retries,
+            data_retries: config.data_retries,
+            time_wait: config.time_wait,
+        }
+    }
+}
+
 /// One end of a connection; [`crate::TcpSender`] and [`crate::TcpReceiver`] are its two roles.
 #[derive(Debug)]
 pub(crate) struct Connection {
     /// Our port and the peer's.
     ports: (u16, u16),
-    config: TcpConfig,
+    config: Settings,
     state: State,
     close_reason: Option<CloseReason>,
     send: SendSide,
@@ -104,7 +138,7 @@ impl Connection {
     pub(crate) fn new(
         local: SocketAddr,
         remote: SocketAddr,
-        config: TcpConfig,
+        config: &TcpConfig,
         seed: Seed,
         state: State,
     ) -> Self {
@@ -116,8 +150,8 @@ impl Connection {
             ports: (local.port(), remote.port()),
             state,
             close_reason: None,
-            send: SendSide::new(&config),
-            recv: ReceiveSide::new(&config),
+            send: SendSide::new(config),
+            recv: ReceiveSide::new(config),
             agreed: Agreed::default(),
             isn: config.initial_sequence.unwrap_or(isn),
             peer_isn: 0,
@@ -135,7 +169,7 @@ impl Connection {
             pseudo_out: pseudo(local.ip(), remote.ip()),
             pseudo_in: pseudo(remote.ip(), local.ip()),
             bad_segments: 0,
-            config,
+            config: Settings::of(config),
         }
     }
 
