@@ -97,6 +97,7 @@ impl Connection {
     }
 
     /// Processes the acknowledgement field; false drops the rest of the segment.
+    #[inline(always)]
     fn on_acknowledgement(&mut self, now: Instant, header: &TcpHeader<'_>) -> bool {
         let (una, nxt) = (self.send.una(), self.send.nxt());
         let Some(ack) = seq::from_wire(self.isn, header.ack, una) else { return false };
@@ -114,6 +115,14 @@ impl Connection {
             self.send.on_idle_ack();
             return true;
         }
+        self.on_ack(now, header, ack, window_end);
+        true
+    }
+
+    /// Passes an acknowledgement up to `ack` on to the sending side.
+    #[inline(never)]
+    fn on_ack(&mut self, now: Instant, header: &TcpHeader<'_>, ack: u64, window_end: u64) {
+        let (una, nxt) = (self.send.una(), self.send.nxt());
         let mut blocks = [Range::new(0, 0); 4];
         let mut count = 0;
         if self.agreed.sack {
@@ -141,7 +150,6 @@ impl Connection {
             },
         );
         self.note_fin_acked(now);
-        true
     }
 
     #[inline]

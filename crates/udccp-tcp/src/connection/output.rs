@@ -17,6 +17,15 @@ impl Connection {
     /// The next segment, if one may leave.
     #[inline]
     pub(super) fn next_datagram(&mut self, now: Instant, out: &mut Option<Datagram>) -> bool {
+        let is_open = self.control.is_none() && self.state.is_synchronized();
+        if is_open && self.send.is_quiet(now) && !self.recv.ack_due(now) {
+            return false;
+        }
+        self.choose_datagram(now, out)
+    }
+
+    #[inline(never)]
+    fn choose_datagram(&mut self, now: Instant, out: &mut Option<Datagram>) -> bool {
         if self.control.is_some() || !self.state.is_synchronized() {
             return self.next_control(now, out);
         }
@@ -106,11 +115,26 @@ impl Connection {
         (data, ecn): (u32, Ecn),
         out: &mut Option<Datagram>,
     ) {
+        if self.agreed.sack && self.recv.has_blocks() {
+            return self.acknowledge_blocks(now, offset, flags, (data, ecn), out);
+        }
+        let header = self.header(now, offset, flags);
+        self.recv.on_ack_sent();
+        match header.usual_bytes(self.pseudo_out, data as usize) {
+            Some(bytes) => self.put(HeaderBytes::of(bytes), data, ecn, out),
+            None => self.acknowledge_bare(header.seq, header.flags, header.window, data, ecn, out),
+        }
+    }
+
+    /// The header of such a segment, without SACK blocks.
+    #[inline(always)]
+    fn header(&mut self, now: Instant, offset: u64, flags: Flags) -> TcpHeader<'static> {
         let echo = if self.echo_congestion { Flags::ECE } else { Flags::default() };
         let timestamps = self.agreed.timestamps;
         let timestamps = timestamps.then(|| (self.timestamp(now), self.recent_timestamp));
         let expected = self.recv.nxt();
-        let header = TcpHeader {
+        self.last_ack_sent = expected;
+        TcpHeader {
             src_port: self.ports.0,
             dst_port: self.ports.1,
             seq: seq::to_wire(self.isn, offset),
@@ -118,27 +142,43 @@ impl Connection {
             flags: flags.with(echo),
             window: self.recv.window_field(),
             options: TcpOptions { timestamps, ..TcpOptions::default() },
-        };
-        self.last_ack_sent = expected;
-        if !self.agreed.sack || !self.recv.has_blocks() {
-            self.recv.on_ack_sent();
-            return self.emit(&header, data, ecn, out);
         }
-        self.acknowledge_blocks(header, data, ecn, out);
     }
 
+    /// As [`Self::acknowledge`], with SACK blocks.
     #[inline(never)]
     fn acknowledge_blocks(
         &mut self,
-        usual: TcpHeader<'_>,
-        data: u32,
-        ecn: Ecn,
+        now: Instant,
+        offset: u64,
+        flags: Flags,
+        (data, ecn): (u32, Ecn),
         out: &mut Option<Datagram>,
     ) {
+        let usual = self.header(now, offset, flags);
         let blocks = self.blocks();
         let options = TcpOptions { sack: blocks.blocks(), ..usual.options };
         let header = TcpHeader { options, ..usual };
         self.recv.on_ack_sent();
+        self.emit(&header, data, ecn, out);
+    }
+
+    /// Writes a segment without options. It takes the fields that differ, because a whole header
+    /// would have to be in memory, also for all other segments.
+    #[inline(never)]
+    fn acknowledge_bare(
+        &mut self,
+        seq: u32,
+        flags: Flags,
+        window: u16,
+        data: u32,
+        ecn: Ecn,
+        out: &mut Option<Datagram>,
+    ) {
+        let ack = seq::to_wire(self.peer_isn, self.last_ack_sent);
+        let (src_port, dst_port) = self.ports;
+        let options = TcpOptions::default();
+        let header = TcpHeader { src_port, dst_port, seq, ack, flags, window, options };
         self.emit(&header, data, ecn, out);
     }
 
@@ -152,27 +192,26 @@ impl Connection {
         sack
     }
 
+    /// Writes the datagram with this header.
     #[inline(always)]
-    fn emit(&mut self, header: &TcpHeader<'_>, data: u32, ecn: Ecn, out: &mut Option<Datagram>) {
-        let (src, dst) = self.raw_ip;
-        let payload = Payload::Zeros(data);
-        let with =
-            |header| Some(Datagram { src, dst, protocol: Datagram::TCP, ecn, header, payload });
-        // Each kind of header is written to its place, and to no other before.
-        match header.usual_bytes(self.pseudo_out, data as usize) {
-            Some(bytes) => *out = with(HeaderBytes::of(bytes)),
-            None => *out = with(self.emit_any(header, data)),
+    fn put(&self, header: HeaderBytes, data: u32, ecn: Ecn, out: &mut Option<Datagram>) {
+        // So that there is nothing to drop, and the datagram is written to its place.
+        if out.is_some() {
+            *out = None;
         }
+        let ((src, dst), payload) = (self.raw_ip, Payload::Zeros(data));
+        *out = Some(Datagram { src, dst, protocol: Datagram::TCP, ecn, header, payload });
     }
 
-    /// A header with options other than only timestamps.
+    /// Writes a datagram with any header.
     #[inline(never)]
-    fn emit_any(&mut self, header: &TcpHeader<'_>, data: u32) -> HeaderBytes {
+    fn emit(&mut self, header: &TcpHeader<'_>, data: u32, ecn: Ecn, out: &mut Option<Datagram>) {
         if self.arena.capacity() < FIXED_HEADER + MAX_OPTIONS {
             let is_open = self.state.is_synchronized();
             self.arena.reserve(if is_open { ARENA_BYTES } else { HANDSHAKE_BYTES });
         }
         header.emit(&mut self.arena, self.pseudo_out, data as usize);
-        HeaderBytes::take_from(&mut self.arena)
+        let header = HeaderBytes::take_from(&mut self.arena);
+        self.put(header, data, ecn, out);
     }
 }

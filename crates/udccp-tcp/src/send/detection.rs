@@ -58,6 +58,27 @@ impl Detection {
         self.reorder_deadline.min(self.probe_deadline)
     }
 
+    /// An acknowledgement up to `ack` reports segments beyond those that it `covered`: one that was
+    /// SACKed, or one sent `again`.
+    #[inline(never)]
+    fn on_several(
+        &mut self,
+        now: Instant,
+        ack: u64,
+        (covered, again): (Option<Sending>, Option<Sending>),
+        shortest: Duration,
+    ) {
+        // In the order of a kernel: first what was SACKed, then what is acknowledged cumulatively.
+        let mut arrived =
+            [self.sacked, covered, again].map(|s| s.map(|s| (s.end <= ack, s.end, s)));
+        arrived.sort_unstable_by_key(|s| s.map(|(covered, end, _)| (covered, end)));
+        for (_, _, sending) in arrived.into_iter().flatten() {
+            let is_again = again == Some(sending);
+            let shortest = if is_again { shortest } else { Duration::ZERO };
+            self.rack.on_delivered(now, sending, shortest);
+        }
+    }
+
     /// A recovery began, or the retransmission timer expired: no probe is needed.
     pub(super) fn stop_probes(&mut self) {
         self.probe_deadline = Instant::MAX;
@@ -77,57 +98,56 @@ impl SendSide {
         high_rxt: u64,
         shortest: Duration,
     ) {
-        let Some(mut detection) = self.detection.take() else { return };
+        let Some(detection) = self.detection.as_mut() else { return };
         let (first, again) = self.board.take_newest();
-        let sacked = (first > 0).then(|| self.times.sending(first)).flatten();
-        detection.sacked = sacked;
+        detection.sacked = (first > 0).then(|| self.times.sending(first)).flatten();
         // Excludes segments that were SACKed before or sent twice.
         let is_fresh = acked.rtt.is_some();
         let covered = acked.newest.filter(|newest| is_fresh && newest.end > high_rxt);
-        // In the order of a kernel: first what was SACKed, then what is acknowledged cumulatively.
-        let mut arrived =
-            [sacked, covered, again].map(|s| s.map(|s| (s.end <= info.ack, s.end, s)));
-        arrived.sort_unstable_by_key(|s| s.map(|(covered, end, _)| (covered, end)));
-        for (_, _, sending) in arrived.into_iter().flatten() {
-            let is_again = again.is_some_and(|again| again == sending);
-            let shortest = if is_again { shortest } else { Duration::ZERO };
-            detection.rack.on_delivered(now, sending, shortest);
+        if detection.sacked.is_some() || again.is_some() {
+            detection.on_several(now, info.ack, (covered, again), shortest);
+        } else if let Some(covered) = covered {
+            detection.rack.on_delivered(now, covered, Duration::ZERO);
         }
         if self.board.take_reordered() > self.times.ambiguous_below() {
             detection.rack.on_reordering();
         }
-        self.answer_to_probe(now, info, &mut detection);
-        self.detection = Some(detection);
+        self.answer_to_probe(now, info);
         self.find_losses(now);
     }
 
     /// Finds segments that are lost at `now`, and sets the time of the next check.
     pub(super) fn find_losses(&mut self, now: Instant) {
-        let Some(mut detection) = self.detection.take() else { return };
-        let rack = &detection.rack;
+        let Some(detection) = self.detection.as_mut() else { return };
         detection.reorder_deadline = Instant::MAX;
-        let newest = rack.newest();
-        let oldest = self.times.oldest().unwrap_or(newest);
-        if oldest < newest {
-            let una = self.board.una();
-            let in_recovery = match self.phase {
-                Phase::Open | Phase::Reduced { .. } => false,
-                Phase::Recovery { point, .. } | Phase::Loss { point } => una < point,
-            };
-            let three = DUP_THRESH * u64::from(self.mss);
-            let certain = in_recovery || self.board.sacked_bytes() >= three;
-            let window = rack.window(certain, self.rtt.min_rtt(), self.rtt.srtt());
-            let overtaken = rack.overtaken(now, window);
-            let edge = self.times.lost_edge(|sending| overtaken.covers(sending));
-            self.board.lose_overtaken(edge, overtaken);
-            let hole = self.board.last_hole_end().filter(|end| *end > edge);
-            let hole = hole.and_then(|end| self.times.sending(end));
-            if let Some(hole) = hole.filter(|h: &Sending| *h < newest) {
-                let left = rack.lost_at(hole.at, window) - now;
-                detection.reorder_deadline = on_tick(now, left + TIMER_SLACK, self.limits.tick);
-            }
+        let newest = detection.rack.newest();
+        if self.times.oldest().is_some_and(|oldest| oldest < newest) {
+            self.find_overtaken(now, newest);
         }
-        self.detection = Some(detection);
+    }
+
+    /// Finds segments that are lost at `now`, if any was sent before the `newest` that arrived.
+    #[inline(never)]
+    fn find_overtaken(&mut self, now: Instant, newest: Sending) {
+        let Some(detection) = self.detection.as_mut() else { return };
+        let rack = &detection.rack;
+        let una = self.board.una();
+        let in_recovery = match self.phase {
+            Phase::Open | Phase::Reduced { .. } => false,
+            Phase::Recovery { point, .. } | Phase::Loss { point } => una < point,
+        };
+        let three = DUP_THRESH * u64::from(self.mss);
+        let certain = in_recovery || self.board.sacked_bytes() >= three;
+        let window = rack.window(certain, self.rtt.min_rtt(), self.rtt.srtt());
+        let overtaken = rack.overtaken(now, window);
+        let edge = self.times.lost_edge(|sending| overtaken.covers(sending));
+        self.board.lose_overtaken(edge, overtaken);
+        let hole = self.board.last_hole_end().filter(|end| *end > edge);
+        let hole = hole.and_then(|end| self.times.sending(end));
+        if let Some(hole) = hole.filter(|h: &Sending| *h < newest) {
+            let left = rack.lost_at(hole.at, window) - now;
+            detection.reorder_deadline = on_tick(now, left + TIMER_SLACK, self.limits.tick);
+        }
     }
 
     /// A recovery has ended.
@@ -195,8 +215,9 @@ impl SendSide {
 
     /// RFC 8985 section 7.4: reduces the window if the probe repaired a loss that was not detected
     /// otherwise.
-    fn answer_to_probe(&mut self, now: Instant, info: &AckInfo<'_>, detection: &mut Detection) {
+    fn answer_to_probe(&mut self, now: Instant, info: &AckInfo<'_>) {
         let duplicate = self.reports_duplicate(info);
+        let Some(detection) = self.detection.as_mut() else { return };
         if duplicate {
             detection.rack.on_duplicate();
         }

@@ -31,6 +31,18 @@ enum Blocked {
 }
 
 impl SendSide {
+    /// Whether [`Self::next_segment`] would find nothing and change nothing: a short answer for most
+    /// calls that find nothing.
+    #[inline]
+    pub(crate) fn is_quiet(&self, now: Instant) -> bool {
+        let has_none = || {
+            let is_open = matches!(self.phase, Phase::Open | Phase::Reduced { .. });
+            is_open && self.board.nxt() >= self.end() && self.observer.is_none()
+        };
+        let may_probe = self.detection.as_ref().is_some_and(|d| d.probe_due);
+        (self.blocked || has_none()) && !may_probe && !self.paced && now >= self.pacing.until()
+    }
+
     /// Takes the next segment; `None` if nothing may be sent now.
     #[inline(always)]
     pub(crate) fn next_segment(&mut self, now: Instant) -> Option<Segment> {

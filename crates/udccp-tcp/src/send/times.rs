@@ -76,15 +76,17 @@ impl SendTimes {
     /// Everything below `ack` is acknowledged.
     pub(crate) fn on_ack(&mut self, now: Instant, ack: u64) -> Acked {
         let mut acked = Acked::default();
-        while let Some(s) = self.segments.front().filter(|s| s.end <= ack) {
+        let mut oldest = None;
+        while let Some(&Sent { end, at }) = self.segments.front().filter(|s| s.end <= ack) {
             acked.segments += 1;
-            acked.newest = Some(Sending { at: s.at, end: s.end });
-            if s.end > self.ambiguous_below {
-                let newest = now - s.at;
-                acked.rtt = Some((acked.rtt.map_or(newest, |(oldest, _)| oldest), newest));
+            acked.newest = Some(Sending { at, end });
+            if oldest.is_none() && end > self.ambiguous_below {
+                oldest = Some(at);
             }
             self.segments.pop_front();
         }
+        let times = oldest.zip(acked.newest);
+        acked.rtt = times.map(|(oldest, newest)| (now - oldest, now - newest.at));
         acked
     }
 }
