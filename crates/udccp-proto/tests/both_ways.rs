@@ -113,7 +113,7 @@ fn step(pair: &mut Pair, what: u64, end: usize, size: usize, zeros: bool) {
                 let _ = pair.net.ends[end].send(now, id, Message::new(payload));
             }
         }
-        5 => drop(pair.net.ends[end].fill(now, id, 1000, 20)),
+        5 => drop(pair.net.ends[end].fill(now, id, Some(1000), 20)),
         6 => drop(pair.net.ends[end].take_received(id)),
         7 => drop(pair.received(end)),
         8 => pair.net.ends[end].set_slow_receiver(now, id, size % 2 == 0),
@@ -213,7 +213,7 @@ fn connections_take_equal_turns_with_and_without_trains() {
         for _ in 0..60 {
             for id in [pair.id(CLIENT), second] {
                 let now = pair.now;
-                let _ = pair.net.ends[CLIENT].fill(now, id, 1000, 40);
+                let _ = pair.net.ends[CLIENT].fill(now, id, Some(1000), 40);
             }
             step(&mut pair, 6, SERVER, 0, true);
         }

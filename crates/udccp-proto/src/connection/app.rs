@@ -66,7 +66,7 @@ impl Connection {
     /// size. Returns how many, or `None` if they are too large.
     #[inline]
     pub(crate) fn fill(&mut self, ctx: &mut Ctx<'_>, bytes: u32, most: u32) -> Option<u32> {
-        if most == 0 || !self.is_writable() {
+        if most == 0 || bytes == 0 || !self.is_writable() {
             return Some(0);
         }
         self.check_message(ctx, bytes as usize).ok()?;

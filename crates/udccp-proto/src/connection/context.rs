@@ -13,8 +13,8 @@ use crate::event::Event;
 pub(crate) struct Ctx<'a> {
     /// Current time.
     pub(crate) now: Instant,
-    /// Events for the driver.
-    pub(crate) events: &'a mut VecDeque<Event>,
+    /// Events for the driver; `None` if it wants none.
+    pub(crate) events: &'a mut Option<VecDeque<Event>>,
     /// Memory in which headers are written.
     pub(crate) arena: &'a mut Arena,
     /// The available CCIDs.

@@ -191,10 +191,11 @@ impl Connection {
     /// Inlined version of `emit`, for events of most packets.
     #[inline(always)]
     fn emit_here(&self, ctx: &mut Ctx<'_>, kind: EventKind) {
+        let Some(events) = ctx.events else { return };
         // The application does not know the id before it has accepted.
         let is_known = self.who.listener.is_none() || matches!(kind, EventKind::Incoming(_));
         if is_known && !self.ending.is_released() {
-            ctx.events.push_back(Event { id: self.who.id, kind });
+            events.push_back(Event { id: self.who.id, kind });
         }
     }
 }

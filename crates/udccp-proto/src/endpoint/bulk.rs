@@ -6,17 +6,24 @@ use super::Endpoint;
 use crate::ids::ConnectionId;
 
 impl Endpoint {
-    /// Queues messages of `bytes` zero bytes each while one of the maximum size would fit, at most
-    /// `most`. Returns how many were queued.
-    pub fn fill(&mut self, now: Instant, id: ConnectionId, bytes: u32, most: u32) -> u32 {
-        let Some((connection, mut ctx)) = self.connection(now, id) else { return 0 };
+    /// Queues messages of `bytes` zero bytes each (`None`: the maximum size) while one of the
+    /// maximum size would fit, at most `most`. Returns how many were queued, and the bytes of each.
+    pub fn fill(
+        &mut self,
+        now: Instant,
+        id: ConnectionId,
+        bytes: Option<u32>,
+        most: u32,
+    ) -> (u32, u32) {
+        let Some((connection, mut ctx)) = self.connection(now, id) else { return (0, 0) };
+        let bytes = bytes.unwrap_or(connection.max_message_size() as u32);
         // Behind messages that wait for the window, one more changes nothing.
         let only_waits = connection.is_blocked(now);
         let taken = connection.fill(&mut ctx, bytes, most);
         if taken.is_none_or(|taken| taken > 0 && !only_waits) {
             self.make_ready(id.index);
         }
-        taken.unwrap_or(0)
+        (taken.unwrap_or(0), bytes)
     }
 
     /// Takes all received messages and returns the sum of their bytes.

@@ -197,12 +197,12 @@ impl Endpoint {
 
     /// The next event, in the order in which they happened.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        self.events.as_mut()?.pop_front()
     }
 
-    /// Discards all events so far, for a driver that polls the connections instead.
-    pub fn discard_events(&mut self) {
-        self.events.clear();
+    /// Reports no events from now on, for a driver that polls the connections instead.
+    pub fn ignore_events(&mut self) {
+        self.events = None;
     }
 
     /// State and counters of a connection; `None` if there is none with this id.

@@ -61,7 +61,8 @@ pub struct Endpoint {
     timers: TimerHeap,
     /// Connections that may have something to send, in order of their turns.
     ready: Ready,
-    events: VecDeque<Event>,
+    /// `None` if the driver wants none.
+    events: Option<VecDeque<Event>>,
     /// Answers to packets that belong to no connection.
     answers: Answers,
     /// How many packets the first of the ready connections has sent in its turn.
@@ -96,7 +97,7 @@ impl Endpoint {
             ready: Ready::new(),
             held_acks: Vec::new(),
             turn: 0,
-            events: VecDeque::new(),
+            events: Some(VecDeque::new()),
             answers: Answers::default(),
             reset_limit: TokenBucket::new(config.out_of_the_blue_resets_per_sec),
             recent_resets: RecentResets::default(),

@@ -59,7 +59,8 @@ impl Endpoint {
             self.listeners.remove(listener);
         }
         if let Some(reason) = self.slots.get_mut(id)?.accept() {
-            self.events.push_back(Event { id, kind: EventKind::Closed(reason) });
+            let closed = Event { id, kind: EventKind::Closed(reason) };
+            self.events.iter_mut().for_each(|events| events.push_back(closed));
         }
         Some(id)
     }

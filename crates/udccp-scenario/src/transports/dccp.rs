@@ -209,7 +209,8 @@ pub(super) fn keep(cut: Percent) -> Cut {
 }
 
 impl DccpEnd {
-    fn new(endpoint: Endpoint, role: Role, flow: &Flow) -> Self {
+    fn new(mut endpoint: Endpoint, role: Role, flow: &Flow) -> Self {
+        endpoint.ignore_events();
         let timers = Timers::unless_exact(&flow.dccp);
         let path_mtu = flow.packet.bytes() as usize;
         let uses_quick_start = flow.dccp.quick_start.is_some();
@@ -239,9 +240,9 @@ impl DccpEnd {
         }
     }
 
-    /// Reads the endpoint's events; only the first connection matters.
-    fn drain_events(&mut self) {
-        self.endpoint.discard_events();
+    /// Accepts the first connection, the only one that matters.
+    #[inline]
+    fn accept(&mut self) {
         if let (Role::Passive(listener), None) = (&self.role, self.id) {
             self.id = self.endpoint.accept(*listener);
             self.opened |= self.id.is_some();
@@ -253,13 +254,13 @@ impl Machine for DccpEnd {
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram) {
         self.timers.iter_mut().for_each(|timers| timers.arrived(now));
         self.endpoint.handle_datagram(now, datagram);
-        self.drain_events();
+        self.accept();
     }
 
     fn handle_datagram_in(&mut self, now: Instant, place: &mut Option<Datagram>) {
         self.timers.iter_mut().for_each(|timers| timers.arrived(now));
         self.endpoint.handle_datagram_in(now, place);
-        self.drain_events();
+        self.accept();
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -268,7 +269,7 @@ impl Machine for DccpEnd {
         }
         self.invite(now);
         self.endpoint.handle_timeout(now);
-        self.drain_events();
+        self.accept();
     }
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Datagram> {
@@ -313,10 +314,7 @@ impl AppPort for DccpEnd {
     }
 
     fn fill(&mut self, now: Instant, bytes: Option<u32>, most: u32) -> (u32, u32) {
-        let Some(id) = self.id else { return (0, 0) };
-        let bytes = bytes.unwrap_or(self.max_payload() as u32);
-        let most = if bytes > 0 { most } else { 0 };
-        (self.endpoint.fill(now, id, bytes, most), bytes)
+        self.id.map_or((0, 0), |id| self.endpoint.fill(now, id, bytes, most))
     }
 
     fn is_writable(&self) -> bool {
