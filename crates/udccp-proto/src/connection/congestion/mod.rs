@@ -153,20 +153,32 @@ impl CongestionControl {
         may_send
     }
 
-    /// Whether the window of the sender half is known to be full.
+    /// Whether `keeps_rest` may be true, as far as is known without asking the sender half.
     #[inline]
-    pub(super) fn is_full(&self) -> bool {
-        matches!(&self.tx, Some(SenderHalf::Ccid2(tx)) if tx.is_full())
+    pub(super) fn may_keep_rest(&self) -> bool {
+        match &self.tx {
+            Some(SenderHalf::Ccid2(tx)) => tx.is_full(),
+            Some(SenderHalf::Tfrc(_)) => true,
+            Some(SenderHalf::Other(_)) | None => false,
+        }
     }
 
-    /// `may_send` has just let data be sent, and now the window is full. Has the same result as
-    /// another call of `may_send`.
+    /// `may_send` has just let data be sent. Returns whether it certainly lets no more be sent, and
+    /// then has the result of another call.
     #[inline]
-    pub(super) fn on_full(&mut self, now: Instant) {
-        if let Some(SenderHalf::Ccid2(tx)) = &mut self.tx {
-            tx.on_full();
+    pub(super) fn keeps_rest(&mut self, now: Instant, size_bytes: u32) -> bool {
+        let keeps = match &mut self.tx {
+            Some(SenderHalf::Ccid2(tx)) if tx.is_full() => {
+                tx.on_full();
+                true
+            }
+            Some(SenderHalf::Tfrc(tx)) => tx.poll_send(now, size_bytes) != SendVerdict::Now,
+            _ => false,
+        };
+        if keeps {
+            self.kept_at = MaybeInstant::some(now);
         }
-        self.kept_at = MaybeInstant::some(now);
+        keeps
     }
 
     /// Called right after `may_send` let data be sent: whether more is known to be allowed.

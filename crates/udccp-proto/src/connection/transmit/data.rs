@@ -48,14 +48,17 @@ impl Connection {
     #[inline(always)]
     pub(super) fn was_last_data(&mut self, now: Instant) -> bool {
         let waits = !self.send.queue().is_empty();
-        if waits && !self.cc.is_full() || !self.is_drained(now) {
+        if waits && !self.cc.may_keep_rest() || !self.is_drained(now) {
             return false;
         }
         if waits {
             if self.send.queue().has_deadlines() || !self.handshake.cookies().is_empty() {
                 return false;
             }
-            self.cc.on_full(now);
+            let size = self.send.queue().next_len().unwrap_or(0);
+            if !self.cc.keeps_rest(now, size as u32) {
+                return false;
+            }
             self.start_deadline_timer();
         }
         true

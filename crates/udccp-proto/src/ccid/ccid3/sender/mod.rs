@@ -78,6 +78,8 @@ pub struct Ccid3Sender {
     /// Another half sent before this one, over another path.
     is_successor: bool,
     wake: MaybeInstant,
+    /// Nothing has changed since `wake` was computed: once it has passed, data may leave.
+    wake_holds: bool,
     loss_events: u64,
     timeouts: u64,
 }
@@ -136,6 +138,7 @@ impl Ccid3Sender {
             gave_up: false,
             is_successor: false,
             wake: MaybeInstant::NONE,
+            wake_holds: false,
             loss_events: 0,
             timeouts: 0,
         }
@@ -196,6 +199,7 @@ impl Ccid3Sender {
     }
 
     fn on_no_feedback(&mut self, now: Instant) -> TimeoutOutcome {
+        self.wake_holds = false;
         let s = self.segment();
         let idle = !self.sent_since_set;
         let was_cut = self.rate.on_no_feedback(now, idle, s);
@@ -218,6 +222,9 @@ impl CcidSender for Ccid3Sender {
     }
 
     fn poll_send(&mut self, now: Instant, size_bytes: u32) -> SendVerdict {
+        if core::mem::take(&mut self.wake_holds) && self.wake == MaybeInstant::NONE {
+            return SendVerdict::Now;
+        }
         self.wake = MaybeInstant::NONE;
         if !self.size.is_measured() && self.data_sent == 0 {
             self.size.expect(size_bytes);
@@ -236,7 +243,7 @@ impl CcidSender for Ccid3Sender {
             at = at.max(small.1.next());
         }
         if at > now {
-            self.wake = MaybeInstant::some(at);
+            (self.wake, self.wake_holds) = (MaybeInstant::some(at), true);
             if let Some(small) = &mut self.small {
                 small.1.on_wait();
             }
@@ -246,6 +253,7 @@ impl CcidSender for Ccid3Sender {
     }
 
     fn quick_start(&mut self, now: Instant, step: QuickStartStep) -> bool {
+        self.wake_holds = false;
         let s = self.segment();
         match step {
             QuickStartStep::Approved(rate) => {
@@ -285,6 +293,7 @@ impl CcidSender for Ccid3Sender {
     }
 
     fn on_sent(&mut self, now: Instant, packet: SentInfo) {
+        self.wake_holds = false;
         if packet.has_ack {
             self.owes_ack = false;
             self.ack_sent = MaybeInstant::some(now);
@@ -321,6 +330,7 @@ impl CcidSender for Ccid3Sender {
     }
 
     fn on_ack(&mut self, now: Instant, ack: &AckInfo<'_>) -> AckOutcome {
+        self.wake_holds = false;
         let mut out = AckOutcome::default();
         let round = self.rate.rtt().unwrap_or(DEFAULT_RTT);
         //= 4342-6.3-1
@@ -347,7 +357,7 @@ impl CcidSender for Ccid3Sender {
     }
 
     fn on_path_changed(&mut self) {
-        self.is_successor = true;
+        (self.is_successor, self.wake_holds) = (true, false);
     }
 
     fn on_handshake_measured(&mut self, now: Instant, total: Duration) {
@@ -355,6 +365,7 @@ impl CcidSender for Ccid3Sender {
     }
 
     fn on_handshake_rtt(&mut self, now: Instant, rtt: Duration) {
+        self.wake_holds = false;
         let s = self.segment();
         // An echo has a resolution of 10 us. A smaller difference from our own clock is none.
         if self.rtt_floor.get().is_zero() {
@@ -377,7 +388,7 @@ impl CcidSender for Ccid3Sender {
     }
 
     fn limit_in_flight(&mut self, packets: u64) {
-        self.in_flight_limit = packets.max(1);
+        (self.in_flight_limit, self.wake_holds) = (packets.max(1), false);
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
