@@ -135,6 +135,7 @@ impl NewCwv {
         }
     }
 
+    #[inline(always)]
     fn decide_phase(&mut self, now: Instant, cwnd: u32) {
         let is_used = |pipe_ack: &PipeAck| pipe_ack.reaches(now, self.srtt, cwnd.div_ceil(2));
         if self.pipe_ack.as_deref().is_none_or(is_used) {

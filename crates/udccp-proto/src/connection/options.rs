@@ -164,7 +164,7 @@ impl Connection {
                 Ok(option) => {
                     let done =
                         self.take_option(ctx, packet, &option, was_mandatory, &mut parsed)?;
-                    note_ccid_option(packet.ty, raw, &mut parsed);
+                    note_ccid_option(packet, raw, &mut parsed);
                     //= 4340-5.8.2-1
                     if done == Done::No && was_mandatory {
                         return Err(not_understood(raw));
@@ -246,8 +246,12 @@ impl Connection {
 //= 4342-8-1
 //= 4342-8.6.1-3
 /// CCID-specific options of the peer's receiver half are passed unchanged to our sender half.
-fn note_ccid_option(ty: PacketType, raw: RawOption<'_>, parsed: &mut ParsedOptions<'_>) {
-    if raw.kind >= FIRST_FOR_SENDER && ty.has_ack() {
+fn note_ccid_option(packet: &Received<'_>, raw: RawOption<'_>, parsed: &mut ParsedOptions<'_>) {
+    if raw.kind >= FIRST_FOR_SENDER && packet.ty.has_ack() {
+        if parsed.ccid_options.is_empty() {
+            // Several follow, and all have room here.
+            parsed.ccid_options.reserve_exact(packet.view.option_bytes().len());
+        }
         parsed.ccid_options.extend_from_slice(&[raw.kind, raw.data.len() as u8 + 2]);
         parsed.ccid_options.extend_from_slice(raw.data);
     }

@@ -292,7 +292,7 @@ impl History {
         self.skip_settled();
     }
 
-    #[inline]
+    #[inline(always)]
     fn skip_settled(&mut self) {
         let mut open = self.open;
         while self.ring.get(open as usize).is_some_and(|sent| sent.state() != PacketState::Open) {
@@ -304,24 +304,29 @@ impl History {
     /// Index at which reading an Ack Vector may stop: the oldest open packet, or a little before it
     /// if a lost packet there may still arrive.
     fn oldest_of_interest(&self) -> usize {
+        let Some(lost) = self.newest_lost else { return self.open() };
         let late = self.open().saturating_sub(LATE_WINDOW);
-        match (self.newest_lost, self.ring.get(late)) {
-            (Some(lost), Some(sent)) if lost.at_least(sent.seq()) => late,
+        match self.ring.get(late) {
+            Some(sent) if lost.at_least(sent.seq()) => late,
             _ => self.open(),
         }
     }
 
     /// Number of packets with sequence numbers up to `seq`. Packets without data leave gaps. The
     /// search therefore starts at the index without gaps, and its cost depends on their size.
+    #[inline(always)]
     pub(super) fn position(&self, seq: Seqno) -> usize {
         let Some(first) = self.ring.front() else { return 0 };
         let Ok(offset) = usize::try_from(seq.distance_from(first.seq())) else { return 0 };
         let guess = offset.min(self.ring.len() - 1);
         let over = self.ring[guess].seq().distance_from(seq);
-        if over <= 0 {
-            return guess + 1;
-        }
-        let (mut low, mut high) = (guess.saturating_sub(over as usize), guess);
+        if over <= 0 { guess + 1 } else { self.position_before(guess, over as usize, seq) }
+    }
+
+    /// The position of `seq`, which is at most `over` packets before index `guess`.
+    #[inline(never)]
+    fn position_before(&self, guess: usize, over: usize, seq: Seqno) -> usize {
+        let (mut low, mut high) = (guess.saturating_sub(over), guess);
         while low < high {
             let middle = usize::midpoint(low, high);
             if self.ring[middle].seq().at_most(seq) {

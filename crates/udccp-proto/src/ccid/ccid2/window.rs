@@ -230,7 +230,9 @@ impl Window {
         if tally.congested {
             self.cut(at);
         }
-        self.observe(tally, at);
+        if self.observer.is_some() {
+            self.observe(tally, at);
+        }
         if grows && !self.grows_in_recovery && !tally.congested {
             self.grow(tally.counted, at);
         }
@@ -241,6 +243,7 @@ impl Window {
         tally.congested
     }
 
+    #[inline(never)]
     fn observe(&mut self, tally: &Tally, at: &AckContext<'_>) {
         let Some(observer) = &mut self.observer else { return };
         let cwnd_limited = self.filled.is_some_and(|filled| at.ackno.at_most(filled));

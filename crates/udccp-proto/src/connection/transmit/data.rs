@@ -124,11 +124,12 @@ impl Connection {
         if self.outbox.ack || self.negotiation.has_due(ctx.now) {
             return true;
         }
-        if self.cc.wants_ack_of_ack() && self.recv.pressure() < Pressure::Mark {
+        let is_wanted = self.cc.wants_ack_of_ack();
+        if is_wanted && self.recv.pressure() < Pressure::Mark {
             return true;
         }
         // It would acknowledge data as well, and the peer would send more than there is room for.
-        let owed = self.cc.wants_ack_of_ack() || self.cc.feedback(ctx.now) != Feedback::None;
+        let owed = is_wanted || self.cc.feedback(ctx.now) != Feedback::None;
         owed && !self.feedback_is_held(ctx.now)
     }
 
