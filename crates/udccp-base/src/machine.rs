@@ -3,6 +3,17 @@
 use crate::datagram::Datagram;
 use crate::time::Instant;
 
+/// What [`Machine::poll_transmit_into`] has written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sent {
+    /// Nothing: there is nothing to send.
+    Nothing,
+    /// A datagram; there may be more.
+    One,
+    /// A datagram, and there are no more.
+    Last,
+}
+
 /// A state machine with no clock and no I/O: an endpoint, a TCP model, a link.
 /// To drive it, change one thing (`handle_datagram`, `handle_timeout`, or a command of the concrete
 /// type), then drain `poll_transmit` until it returns `None`, then read `poll_timeout` and wait.
@@ -26,11 +37,16 @@ pub trait Machine {
     /// The next datagram to send; `None` if there is no more.
     fn poll_transmit(&mut self, now: Instant) -> Option<Datagram>;
 
-    /// As [`Self::poll_transmit`], but writes to `out`, which must be empty. Returns whether it has
-    /// written a datagram. A datagram is large; this saves a driver from moving it.
-    fn poll_transmit_into(&mut self, now: Instant, out: &mut Option<Datagram>) -> bool {
+    /// As [`Self::poll_transmit`], but writes to `out`, which must be empty. A datagram is large;
+    /// this saves a driver from moving it.
+    fn poll_transmit_into(&mut self, now: Instant, out: &mut Option<Datagram>) -> Sent {
         *out = self.poll_transmit(now);
-        out.is_some()
+        if out.is_some() { Sent::One } else { Sent::Nothing }
+    }
+
+    /// Whether `poll_transmit` may return something; cheaper than calling it.
+    fn may_transmit(&self) -> bool {
+        true
     }
 
     /// When to call `handle_timeout`; `None` if nothing is pending. Valid after a drain.

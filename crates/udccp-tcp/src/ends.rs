@@ -3,7 +3,8 @@
 use core::net::SocketAddr;
 
 use udccp_base::{
-    AppPort, Datagram, Instant, Machine, Message, Payload, Probe, Seed, SendOutcome, Transport,
+    AppPort, Datagram, Instant, Machine, Message, Payload, Probe, Seed, SendOutcome, Sent,
+    Transport,
 };
 
 use crate::config::TcpConfig;
@@ -75,7 +76,7 @@ macro_rules! an_end {
                 self.0.poll_transmit(now)
             }
             #[inline]
-            fn poll_transmit_into(&mut self, now: Instant, out: &mut Option<Datagram>) -> bool {
+            fn poll_transmit_into(&mut self, now: Instant, out: &mut Option<Datagram>) -> Sent {
                 self.0.poll_transmit_into(now, out)
             }
             #[inline]

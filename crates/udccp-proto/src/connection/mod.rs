@@ -76,7 +76,6 @@ use send_side::SendSide;
 use seq::Sequence;
 use timers::Timers;
 use timing::Timing;
-pub(crate) use transmit::Sent;
 
 /// Sequence Window of a new connection (RFC 4340 section 7.5.2).
 const INITIAL_SEQUENCE_WINDOW: u64 = 100;

@@ -1,6 +1,6 @@
 //! Closes a whole endpoint.
 
-use udccp_base::Instant;
+use udccp_base::{Instant, Machine as _};
 
 use super::Endpoint;
 

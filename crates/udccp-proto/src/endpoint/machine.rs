@@ -1,9 +1,8 @@
 //! Implements `Machine`, which drives the endpoint.
 
-use udccp_base::{Datagram, Instant, Machine, MaybeInstant};
+use udccp_base::{Datagram, Instant, Machine, MaybeInstant, Sent};
 
 use super::Endpoint;
-use crate::connection::Sent;
 use crate::state::State;
 
 /// Maximum number of packets that a connection sends in one turn: enough for one batch of a driver.
@@ -48,12 +47,17 @@ impl Machine for Endpoint {
     }
 
     #[inline]
-    fn poll_transmit_into(&mut self, now: Instant, out: &mut Option<Datagram>) -> bool {
+    fn poll_transmit_into(&mut self, now: Instant, out: &mut Option<Datagram>) -> Sent {
         //= 4340-7.3-1
-        if self.quiet_until.is_some() && self.is_quiet(now) {
-            return false;
+        if self.quiet_until.is_some() && self.is_quiet(now) || !self.may_transmit() {
+            return Sent::Nothing;
         }
-        self.may_transmit() && self.next_datagram(now, out)
+        self.next_datagram(now, out)
+    }
+
+    #[inline]
+    fn may_transmit(&self) -> bool {
+        !(self.ready.is_empty() && self.answers.is_empty())
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -72,12 +76,6 @@ impl Endpoint {
         self.take_datagram(now, datagram, None);
     }
 
-    /// Whether [`Machine::poll_transmit`] may return something; cheaper than calling it.
-    #[inline]
-    pub fn may_transmit(&self) -> bool {
-        !(self.ready.is_empty() && self.answers.is_empty())
-    }
-
     /// Whether the quiet time has not ended yet. Once it has, it is cleared.
     #[cold]
     fn is_quiet(&mut self, now: Instant) -> bool {
@@ -85,20 +83,22 @@ impl Endpoint {
         self.quiet_until.is_some()
     }
 
-    fn next_datagram(&mut self, now: Instant, out: &mut Option<Datagram>) -> bool {
-        let any = if self.answers.is_empty() {
+    /// Not inlined, because many calls find that there is nothing to send.
+    #[inline(never)]
+    fn next_datagram(&mut self, now: Instant, out: &mut Option<Datagram>) -> Sent {
+        let sent = if self.answers.is_empty() {
             self.poll_connections(now, out)
         } else {
             *out = self.answers.pop();
-            out.is_some()
+            Sent::One
         };
-        self.stats.datagrams_sent += u64::from(any);
-        any
+        self.stats.datagrams_sent += u64::from(sent != Sent::Nothing);
+        sent
     }
 
     /// Polls the connections that may have something to send, in turn.
     #[inline]
-    fn poll_connections(&mut self, now: Instant, out: &mut Option<Datagram>) -> bool {
+    fn poll_connections(&mut self, now: Instant, out: &mut Option<Datagram>) -> Sent {
         while let Some(index) = self.ready.front() {
             let sent = match self.connection_at(now, index) {
                 Some((connection, mut ctx)) => connection.poll_transmit(&mut ctx, out),
@@ -106,17 +106,17 @@ impl Endpoint {
             };
             if sent == Sent::One {
                 self.took_turn(index, 1);
-                return true;
+                return Sent::One;
             }
             self.ready.pop_front();
             self.turn = 0;
             self.settle(index);
             if sent == Sent::Last {
                 self.last_sender = index;
-                return true;
+                return if self.ready.is_empty() { Sent::Last } else { Sent::One };
             }
         }
-        false
+        Sent::Nothing
     }
 
     /// Records that the first of the ready connections has sent this many packets. If others wait,

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use udccp_base::{
     AppPort, DataRate, DataSize, Datagram, Instant, Machine, Message, Payload, Probe, QuickStart,
-    Seed, SendOutcome, Transport,
+    Seed, SendOutcome, Sent, Transport,
 };
 use udccp_cc::{Algorithm, Cut, GrowthAfterCut};
 use udccp_proto::ccid::ccid2::{self, AckRatioConfig};
@@ -240,6 +240,23 @@ impl DccpEnd {
         }
     }
 
+    /// Like `poll_transmit_into`, for a host with timers or a send buffer, which have to see every
+    /// call. Therefore no packet counts as the last.
+    #[inline(never)]
+    fn poll_as_host(&mut self, now: Instant, out: &mut Option<Datagram>) -> Sent {
+        self.timers.iter_mut().for_each(|timers| timers.asleep_from(now));
+        let is_full = self.send_buffer.as_mut().is_some_and(|buffer| !buffer.takes(now));
+        if is_full || self.endpoint.poll_transmit_into(now, out) == Sent::Nothing {
+            return Sent::Nothing;
+        }
+        if let Some(timers) = &mut self.timers
+            && matches!(self.role, Role::Active(_))
+        {
+            timers.message_left();
+        }
+        Sent::One
+    }
+
     /// Accepts the first connection, the only one that matters.
     #[inline]
     fn accept(&mut self) {
@@ -278,17 +295,15 @@ impl Machine for DccpEnd {
         datagram
     }
 
-    fn poll_transmit_into(&mut self, now: Instant, out: &mut Option<Datagram>) -> bool {
-        self.timers.iter_mut().for_each(|timers| timers.asleep_from(now));
-        let is_full = self.send_buffer.as_mut().is_some_and(|buffer| !buffer.takes(now));
-        let sent = !is_full && self.endpoint.poll_transmit_into(now, out);
-        if sent
-            && let Some(timers) = &mut self.timers
-            && matches!(self.role, Role::Active(_))
-        {
-            timers.message_left();
+    fn poll_transmit_into(&mut self, now: Instant, out: &mut Option<Datagram>) -> Sent {
+        if self.timers.is_some() || self.send_buffer.is_some() {
+            return self.poll_as_host(now, out);
         }
-        sent
+        self.endpoint.poll_transmit_into(now, out)
+    }
+
+    fn may_transmit(&self) -> bool {
+        self.timers.is_some() || self.send_buffer.is_some() || self.endpoint.may_transmit()
     }
 
     fn poll_timeout(&self) -> Option<Instant> {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use core::net::{IpAddr, SocketAddr};
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use udccp_base::{Duration, Instant};
+use udccp_base::{Duration, Instant, Sent};
 use udccp_link::Packet;
 
 use crate::config::RunConfig;
@@ -361,7 +361,8 @@ impl Engine {
         host.feed(now);
         while transmit(now, host, fabric, addresses, simultaneous) {
             // There is room in the transport, and the application may have more data.
-            if *simultaneous >= LIVELOCK || !host.feed(now) {
+            let goes_on = *simultaneous < LIVELOCK && host.feed(now);
+            if !goes_on || !host.transport.may_transmit() {
                 break;
             }
         }
@@ -544,10 +545,8 @@ fn transmit(
     let before = *simultaneous;
     while *simultaneous < LIVELOCK {
         let (slot, Slot { datagram: place, meta }) = fabric.packets.vacant(host.path);
-        if !host.transport.poll_transmit_into(now, place) {
-            break;
-        }
-        let Some(datagram) = place else { break };
+        let polled = host.transport.poll_transmit_into(now, place);
+        let Some(datagram) = place.as_mut().filter(|_| polled != Sent::Nothing) else { break };
         let from = Sending { host: host.number as usize, uplink: host.uplink, path: host.path };
         if !is_at(&datagram.dst, &host.last_to.0) {
             host.last_to = look_up(datagram.dst.ip(), addresses);
@@ -567,6 +566,9 @@ fn transmit(
         }
         host.sent = host.sent.wrapping_add(1);
         *simultaneous += 1;
+        if polled == Sent::Last {
+            break;
+        }
     }
     *simultaneous > before
 }

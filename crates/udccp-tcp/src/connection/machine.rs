@@ -1,7 +1,7 @@
 //! A connection as a [`Machine`] and a [`Transport`].
 
 use udccp_base::{
-    AppPort, Datagram, Instant, Machine, Message, Payload, Probe, SendOutcome, Transport,
+    AppPort, Datagram, Instant, Machine, Message, Payload, Probe, SendOutcome, Sent, Transport,
 };
 
 use super::{CloseReason, Connection, Control, Event, State};
@@ -63,8 +63,8 @@ impl Machine for Connection {
         datagram
     }
 
-    fn poll_transmit_into(&mut self, now: Instant, out: &mut Option<Datagram>) -> bool {
-        self.next_datagram(now, out)
+    fn poll_transmit_into(&mut self, now: Instant, out: &mut Option<Datagram>) -> Sent {
+        if self.next_datagram(now, out) { Sent::One } else { Sent::Nothing }
     }
 
     fn poll_timeout(&self) -> Option<Instant> {

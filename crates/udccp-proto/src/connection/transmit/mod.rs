@@ -7,21 +7,10 @@ mod data;
 mod packet;
 mod run;
 
-use udccp_base::{Datagram, Instant};
+use udccp_base::{Datagram, Instant, Sent};
 
 use super::{Connection, Ctx};
 use crate::ccid::Feedback;
-
-/// Result of asking a connection for a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sent {
-    /// No packet: there is none to send.
-    Nothing,
-    /// A packet; there may be more.
-    One,
-    /// A packet, and there are no more.
-    Last,
-}
 
 impl Connection {
     /// Writes the next packet to send into `out`, which is empty. A datagram is built in its final

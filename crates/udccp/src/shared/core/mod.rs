@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
 
-use udccp_base::{Datagram, Duration, Instant, Machine};
+use udccp_base::{Datagram, Duration, Instant, Machine, Sent};
 use udccp_proto::{ConnectionId, Endpoint, Event, EventKind, ListenerId, PathReport};
 
 use super::conns::Conns;
@@ -271,7 +271,9 @@ impl Core {
     fn gather(&mut self, io: &Io, now: Instant) -> bool {
         let max_segments = io.max_gso_segments();
         loop {
-            if self.spare.is_none() && !self.endpoint.poll_transmit_into(now, &mut self.spare) {
+            if self.spare.is_none()
+                && self.endpoint.poll_transmit_into(now, &mut self.spare) == Sent::Nothing
+            {
                 return false;
             }
             if let Some(next) = &self.spare {
