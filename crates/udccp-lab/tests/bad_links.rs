@@ -91,6 +91,16 @@ says! {
         "{ kind = \"red\", min = \"5 packets\", max = \"15 packets\", target = \"5 ms\" }";
     red_with_an_impossible_weight: "\"drop-tail\"" =>
         "{ kind = \"red\", min = \"5 packets\", max = \"15 packets\", weight = 2.0 }";
+    red_with_wrong_units_and_right_keys: "\"drop-tail\"" => "{ kind = \"red\", min = 5, \
+        max = \"15 packets\", max_probability = \"1 %\", gentle = true, unit = \"byte\", \
+        ecn = true }";
+    red_with_packets_of_no_size: "\"drop-tail\"" =>
+        "{ kind = \"red\", adaptive = true, mean_packet = \"0 B\" }";
+    no_flow_queues_of_a_known_quantum: "\"drop-tail\"" =>
+        "{ kind = \"fq-codel\", flows = 0, quantum = \"300 B\" }";
+    a_gain_below_zero: "\"drop-tail\"" => "{ kind = \"pie\", alpha = -1.0 }";
+    reordering_of_none: "rtt = \"40 ms\"" =>
+        "rtt = \"40 ms\"\nreorder = { share = \"1 %\", by = \"5 ms\", gap = 0 }";
     no_flow_queues: "\"drop-tail\"" => "{ kind = \"fq-codel\", flows = 0 }";
     unknown_loss_model: "\"1 %\"" => "{ kind = \"gilbert-eliot\" }";
     bursts_that_cannot_be: "\"1 %\"" =>

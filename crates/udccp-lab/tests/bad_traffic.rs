@@ -127,5 +127,18 @@ says! {
         "{ kind = \"constant-rate\", rate = \"9 Gbit/s\", size = \"1 B\" }";
     bursts_without_time_between_messages: VIDEO => "{ kind = \"on-off\", \
         rate = \"900 Gbit/s\", size = \"100 B\", on = \"1 s\", off = \"1 s\" }";
+    bursts_of_no_length: VIDEO => "{ kind = \"on-off\", \
+        rate = \"1 Mbit/s\", size = \"1000 B\", on = \"0 s\", off = \"0 s\" }";
+    bursts_shorter_than_any_message: VIDEO => "{ kind = \"pareto\", \
+        rate = \"1 Mbit/s\", size = \"1000 B\", on = \"1 us\", off = \"1 us\", shape = 1.5 }";
+    words_of_a_nanosecond: "\"p59\"" => "{ talk = \"1 ns\", pause = \"1 ns\" }";
+    a_sigma_below_zero: "sigma = 1.0" => "sigma = -1.0";
+    a_sigma_beyond_all_runs: "sigma = 1.0" => "sigma = 100.0";
+    a_sigma_that_is_no_number: "sigma = 1.0" => "sigma = nan";
+    requests_given_up_at_once: "think = \"1 s\"" => "timeout = \"0 s\"";
+    a_window_of_nothing: "protocol = \"dccp/ccid2\"" => "protocol = \"dccp/ccid2\"\n\
+        dccp = { initial_window = \"0 packets\", max_window = \"0 packets\" }";
+    a_tcp_without_buffers: "protocol = \"tcp/newreno\"" => "protocol = \"tcp/newreno\"\n\
+        tcp = { receive_buffer = \"0 B\", send_buffer = \"0 B\", max_window = \"0 packets\" }";
     arrivals_at_no_distance: VIDEO => "{ kind = \"poisson\", every = \"0 s\", size = \"10 kB\" }";
 }

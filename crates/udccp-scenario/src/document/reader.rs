@@ -131,6 +131,7 @@ impl FromNode for f64 {
         match node.value {
             Value::Integer(n) => Some(n as Self),
             Value::Float(x) if x.is_finite() => Some(x),
+            Value::Float(_) => wrong(node, errors, "a finite number"),
             _ => wrong(node, errors, "a number"),
         }
     }

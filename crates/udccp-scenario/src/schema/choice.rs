@@ -20,6 +20,15 @@ pub fn choose<T: Copy>(
     found
 }
 
+/// Adds an error if the value of an optional key is zero.
+pub(super) fn never_zero(node: &Node, errors: &DiagnosticSink, key: &str, is_zero: bool) {
+    if is_zero {
+        let span = node.get(key).map_or(&node.span, |n| &n.span);
+        let error = format!("`{key}` must be above zero: give a larger value, or leave it out");
+        errors.push(Diagnostic::at(span, error));
+    }
+}
+
 /// An enum whose values are words in files: reading, printing and (de)serialising by one table.
 #[macro_export]
 macro_rules! words {

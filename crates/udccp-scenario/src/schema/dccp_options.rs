@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use udccp_base::{DataRate, DataSize, Duration};
 
-use super::choice::words;
+use super::choice::{never_zero, words};
 use super::quantity::{Packets, Percent, Service, StartWindow};
 use crate::diagnostic::Diagnostic;
 use crate::document::{DiagnosticSink, FromNode, Node, Reader};
@@ -87,6 +87,8 @@ impl From<GrowthAfterCut> for udccp_cc::GrowthAfterCut {
 words! {
     /// How a host waits for its timers.
     HostTimers, "wait for timers":
+    /// Until their time; the same as without the key.
+    Exact = "exact",
     /// Like a program on Linux with `epoll_wait`: in whole milliseconds.
     Epoll = "epoll",
 }
@@ -117,7 +119,8 @@ impl FromNode for DccpOptions {
             oscillation_reduction: reader.want("oscillation_reduction"),
             history_discounting: reader.want("history_discounting"),
             timer_tick: reader.want("timer_tick"),
-            timers: reader.want("timers"),
+            // A run without the key and one with the default's word are the same run.
+            timers: reader.want("timers").filter(|timers| *timers != HostTimers::Exact),
             wakes_every: reader.want("wakes_every"),
             send_buffer: reader.want("send_buffer"),
             host_loss: reader.want("host_loss"),
@@ -127,24 +130,12 @@ impl FromNode for DccpOptions {
             quick_start: reader.want("quick_start"),
             invite: reader.want("invite"),
         };
-        let never_zero = [
-            (
-                "timer_tick",
-                options.timer_tick,
-                "`timer_tick` must be above zero: give a longer time, or leave it out",
-            ),
-            (
-                "wakes_every",
-                options.wakes_every,
-                "`wakes_every` must be above zero: give a longer time, or leave it out",
-            ),
-        ];
-        for (key, time, why) in never_zero {
-            if time.is_some_and(Duration::is_zero) {
-                let span = node.get(key).map_or(&node.span, |n| &n.span);
-                errors.push(Diagnostic::at(span, why));
-            }
-        }
+        let is_none = |time: Option<Duration>| time.is_some_and(Duration::is_zero);
+        never_zero(node, errors, "timer_tick", is_none(options.timer_tick));
+        never_zero(node, errors, "wakes_every", is_none(options.wakes_every));
+        never_zero(node, errors, "max_window", options.max_window == Some(Packets(0)));
+        let first = options.initial_window.is_some_and(StartWindow::is_empty);
+        never_zero(node, errors, "initial_window", first);
         if options.send_buffer.is_some_and(|size| size.bytes() == 0) {
             let span = node.get("send_buffer").map_or(&node.span, |n| &n.span);
             let why = "a socket without a buffer cannot send: give a size, or leave it out";

@@ -224,7 +224,11 @@ fn variation(reader: &mut Reader<'_>) -> Option<(Variation, bool)> {
 fn reorder(node: &Node, errors: &DiagnosticSink) -> Option<Reorder> {
     let mut reader = Reader::new(node, "reorder", errors)?;
     let share = reader.need::<Percent>("share");
-    let gap = reader.or("gap", 1_u64).max(1);
+    let gap = reader.or("gap", 1_u64);
+    if gap == 0 {
+        let span = node.get("gap").map_or(&node.span, |n| &n.span);
+        errors.push(Diagnostic::at(span, "`gap` must be above zero: 1 takes all packets"));
+    }
     let by = reader.want("by");
     reader.finish();
     Some(Reorder { probability: share?.0 / 100.0, gap, by })

@@ -60,6 +60,13 @@ pub struct Percent(pub f64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StartWindow(pub udccp_cc::InitialWindow);
 
+impl StartWindow {
+    /// Whether no packet fits.
+    pub(super) const fn is_empty(self) -> bool {
+        matches!(self.0, udccp_cc::InitialWindow::Packets(0))
+    }
+}
+
 /// A Service Code: `"SC:fdpz"`, `"SC=1717858426"` or `"SC=x6664707A"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Service(pub udccp_wire::ServiceCode);

@@ -66,7 +66,24 @@ pub(super) fn read(node: &Node, rate: DataRate, errors: &DiagnosticSink) -> Opti
 
 fn packet(reader: &mut Reader<'_>, key: &'static str, default: u32) -> u32 {
     let size = reader.or(key, DataSize::from_bytes(u64::from(default)));
+    if size.bytes() == 0 {
+        wrong(reader, key, format!("`{key}` must be above zero"));
+    }
     u32::try_from(size.bytes()).unwrap_or(u32::MAX).max(1)
+}
+
+/// A gain of PIE. Below zero it would drop the more, the shorter the queue is.
+fn gain(reader: &mut Reader<'_>, key: &'static str, default: f64) -> f64 {
+    let gain = reader.or(key, default);
+    if gain < 0.0 {
+        wrong(reader, key, format!("`{key}` is {gain}; a gain is 0 or more"));
+    }
+    gain
+}
+
+fn wrong(reader: &mut Reader<'_>, key: &'static str, error: String) {
+    let span = reader.raw(key).map_or(reader.span(), |n| &n.span);
+    reader.errors().push(Diagnostic::at(span, error));
 }
 
 fn codel(reader: &mut Reader<'_>, ecn: bool) -> CoDelConfig {
@@ -83,14 +100,13 @@ fn codel(reader: &mut Reader<'_>, ecn: bool) -> CoDelConfig {
 fn fq_codel(reader: &mut Reader<'_>) -> Option<FqCoDelConfig> {
     let default = FqCoDelConfig::default();
     let codel = codel(reader, default.codel.ecn);
+    let quantum = packet(reader, "quantum", default.quantum);
     let flows = reader.or("flows", u64::from(default.flows));
     if !(1..=65_536).contains(&flows) {
-        let span = reader.raw("flows").map_or(reader.span(), |n| &n.span);
         let error = format!("{flows} flow queues; the number must be 1 to 65536");
-        reader.errors().push(Diagnostic::at(span, error));
+        wrong(reader, "flows", error);
         return None;
     }
-    let quantum = packet(reader, "quantum", default.quantum);
     Some(FqCoDelConfig { codel, flows: flows as u32, quantum })
 }
 
@@ -100,8 +116,8 @@ fn pie(reader: &mut Reader<'_>) -> PieConfig {
     PieConfig {
         target: reader.or("target", default.target),
         update: reader.or("update", default.update).max(Duration::from_micros(1)),
-        alpha: reader.or("alpha", default.alpha),
-        beta: reader.or("beta", default.beta),
+        alpha: gain(reader, "alpha", default.alpha),
+        beta: gain(reader, "beta", default.beta),
         max_burst: reader.or("max_burst", default.max_burst),
         mean_packet: packet(reader, "mean_packet", default.mean_packet),
         ecn: reader.or("ecn", default.ecn),
@@ -142,6 +158,11 @@ fn red(reader: &mut Reader<'_>, node: &Node, rate: DataRate) -> Option<RedConfig
     let errors = reader.errors();
     let adaptive = reader.or("adaptive", false);
     let mean_packet = packet(reader, "mean_packet", 1000);
+    let max_probability = reader.or("max_probability", Percent(10.0)).0 / 100.0;
+    let (gentle, ecn) = (reader.or("gentle", true), reader.or("ecn", false));
+    let unit = reader.raw("unit").map(|unit| choose(unit, errors, "unit of RED", UNITS));
+    let weight = reader.want("weight");
+    // All keys are known before the first return: the others would be called unknown.
     let automatic = |target| RedConfig::automatic_thresholds(rate, mean_packet, target);
     let (min, max) = thresholds(reader, node, adaptive, automatic)?;
     if min >= max {
@@ -151,24 +172,18 @@ fn red(reader: &mut Reader<'_>, node: &Node, rate: DataRate) -> Option<RedConfig
     }
     let default = RedConfig::between(min, max, Some(rate), QueueLimit::Unlimited);
     let automatic = RedConfig::automatic_weight(rate, mean_packet);
-    let weight = reader.or("weight", if adaptive { automatic } else { default.weight });
+    let weight = weight.unwrap_or(if adaptive { automatic } else { default.weight });
     if !(weight > 0.0 && weight <= 1.0) {
-        let span = node.get("weight").map_or(&node.span, |n| &n.span);
-        errors.push(Diagnostic::at(
-            span,
-            format!("a weight of {weight}; it must be above 0 and at most 1"),
-        ));
+        let error = format!("a weight of {weight}; it must be above 0 and at most 1");
+        wrong(reader, "weight", error);
     }
     Some(RedConfig {
-        max_probability: reader.or("max_probability", Percent(10.0)).0 / 100.0,
+        max_probability,
         weight,
-        gentle: reader.or("gentle", true),
-        unit: match reader.raw("unit") {
-            Some(unit) => choose(unit, errors, "unit of RED", UNITS)?,
-            None => RedUnit::Packets,
-        },
+        gentle,
+        unit: unit.unwrap_or(Some(RedUnit::Packets))?,
         mean_packet,
-        ecn: reader.or("ecn", false),
+        ecn,
         adaptive: adaptive.then(Adaptive::default),
         ..default
     })

@@ -58,6 +58,16 @@ impl Quantity for Duration {
 const KINDS: [&str; 4] = ["constant", "exponential", "pareto", "lognormal"];
 
 impl<T: Quantity> RandomVariable<T> {
+    /// The mean.
+    pub fn mean(self) -> T {
+        match self {
+            Self::Constant { value } => value,
+            Self::Exponential { mean }
+            | Self::Pareto { mean, .. }
+            | Self::Lognormal { mean, .. } => mean,
+        }
+    }
+
     /// The simulator's distribution, in bytes or seconds.
     pub fn distribution(self) -> Distribution {
         match self {
@@ -86,7 +96,7 @@ impl<T: Quantity> FromNode for RandomVariable<T> {
                 mean.zip(shape).map(|(mean, shape)| Self::Pareto { mean, shape })
             }
             "lognormal" => {
-                let (mean, sigma) = (reader.need("mean"), reader.need("sigma"));
+                let (mean, sigma) = (reader.need("mean"), read_sigma(&mut reader, node));
                 mean.zip(sigma).map(|(mean, sigma)| Self::Lognormal { mean, sigma })
             }
             _ => {
@@ -112,4 +122,18 @@ pub(super) fn read_shape(reader: &mut Reader<'_>, node: &Node) -> Option<f64> {
         return None;
     }
     Some(shape)
+}
+
+/// Beyond it nearly every value is zero, and the rest are larger than any run.
+const LARGEST_SIGMA: f64 = 10.0;
+
+fn read_sigma(reader: &mut Reader<'_>, node: &Node) -> Option<f64> {
+    let sigma: f64 = reader.need("sigma")?;
+    if !(0.0..=LARGEST_SIGMA).contains(&sigma) {
+        let span = node.get("sigma").map_or(&node.span, |n| &n.span);
+        let error = format!("a sigma of {sigma}; it must be 0 to {LARGEST_SIGMA}");
+        reader.errors().push(Diagnostic::at(span, error));
+        return None;
+    }
+    Some(sigma)
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use udccp_base::{DataSize, Duration};
 
-use super::choice::words;
+use super::choice::{never_zero, words};
 use super::quantity::{Packets, Percent, StartWindow};
 use crate::document::{DiagnosticSink, FromNode, Node, Reader};
 
@@ -139,6 +139,12 @@ impl FromNode for TcpOptions {
             small_queues: reader.want("small_queues"),
             ecn: reader.want("ecn"),
         };
+        let is_none = |size: Option<DataSize>| size.is_some_and(|size| size.bytes() == 0);
+        never_zero(node, errors, "receive_buffer", is_none(options.receive_buffer));
+        never_zero(node, errors, "send_buffer", is_none(options.send_buffer));
+        never_zero(node, errors, "max_window", options.max_window == Some(Packets(0)));
+        let first = options.initial_window.is_some_and(StartWindow::is_empty);
+        never_zero(node, errors, "initial_window", first);
         reader.finish();
         Some(options)
     }

@@ -156,7 +156,7 @@ impl FromNode for Traffic {
             "poisson" => poisson(&mut reader, node),
             "voip" => voip(&mut reader, node),
             "video" => video(&mut reader, node),
-            "request-response" => request_response(&mut reader),
+            "request-response" => request_response(&mut reader, node),
             _ => {
                 let span = node.get("kind").map_or(&node.span, |n| &n.span);
                 let error = Diagnostic::at(span, format!("\"{kind}\" is not a kind of traffic"));
@@ -191,8 +191,36 @@ fn regular(reader: &mut Reader<'_>, node: &Node) -> Option<(DataRate, DataSize)>
 fn on_off(reader: &mut Reader<'_>, node: &Node) -> Option<Traffic> {
     let regular = regular(reader, node);
     let (on, off) = (reader.need("on"), reader.need("off"));
-    let (rate, size) = regular?;
-    Some(Traffic::OnOff { rate, size, on: on?, off: off? })
+    bursts(reader, node, regular?, on?, off?)
+}
+
+/// Messages of this rate and size, in periods that are long enough for them.
+fn bursts(
+    reader: &Reader<'_>,
+    node: &Node,
+    (rate, size): (DataRate, DataSize),
+    on: RandomVariable<Duration>,
+    off: RandomVariable<Duration>,
+) -> Option<Traffic> {
+    long_enough(reader, node, "on", on.mean(), rate.time_for(size.bytes()))?;
+    Some(Traffic::OnOff { rate, size, on, off })
+}
+
+/// The source counts the periods between two messages: a run over millions of them would not end.
+fn long_enough(
+    reader: &Reader<'_>,
+    node: &Node,
+    key: &str,
+    mean: Duration,
+    gap: Duration,
+) -> Option<()> {
+    if mean * 1000 >= gap {
+        return Some(());
+    }
+    let span = node.get(key).map_or(&node.span, |n| &n.span);
+    let error = format!("`{key}` is {mean} on average, but messages are {gap} apart");
+    reader.errors().push(Diagnostic::at(span, error).hint("make it at least a thousandth of that"));
+    None
 }
 
 /// On and off with Pareto periods of one shape.
@@ -201,8 +229,7 @@ fn pareto(reader: &mut Reader<'_>, node: &Node) -> Option<Traffic> {
     let (on, off) = (reader.need("on"), reader.need("off"));
     let shape = read_shape(reader, node)?;
     let [on, off] = [on?, off?].map(|mean| RandomVariable::Pareto { mean, shape });
-    let (rate, size) = regular?;
-    Some(Traffic::OnOff { rate, size, on, off })
+    bursts(reader, node, regular?, on, off)
 }
 
 fn poisson(reader: &mut Reader<'_>, node: &Node) -> Option<Traffic> {
@@ -225,6 +252,10 @@ fn voip(reader: &mut Reader<'_>, node: &Node) -> Option<Traffic> {
         let span = node.get("packet").map_or(&node.span, |n| &n.span);
         let error = Diagnostic::at(span, format!("a packet cannot hold {packet} of speech"));
         reader.errors().push(error.hint("it holds whole frames of 10 ms, 1 to 20 of them"));
+    }
+    if let Silence::Means { talk, .. } = silence {
+        let span = node.get("silence").unwrap_or(node);
+        long_enough(reader, span, "talk", talk, packet)?;
     }
     Some(Traffic::Voip { codec: codec?, packet, silence, patience })
 }
@@ -255,11 +286,15 @@ fn video(reader: &mut Reader<'_>, node: &Node) -> Option<Traffic> {
     Some(Traffic::Video { rate: rate?, every: every?, group, ratio, patience })
 }
 
-fn request_response(reader: &mut Reader<'_>) -> Option<Traffic> {
+fn request_response(reader: &mut Reader<'_>, node: &Node) -> Option<Traffic> {
     let (request, response) = (reader.need("request"), reader.need("response"));
     let think = reader.or("think", RandomVariable::Constant { value: Duration::ZERO });
-    let timeout = reader.or("timeout", Duration::from_secs(5));
-    Some(Traffic::RequestResponse { request: request?, response: response?, think, timeout })
+    let timeout = match node.get("timeout") {
+        Some(_) => above_zero(reader, node, "timeout"),
+        None => Some(reader.or("timeout", Duration::from_secs(5))),
+    };
+    let (request, response) = (request?, response?);
+    Some(Traffic::RequestResponse { request, response, think, timeout: timeout? })
 }
 
 /// A quantity that must not be zero.

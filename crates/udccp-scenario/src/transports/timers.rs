@@ -49,8 +49,8 @@ impl Timers {
                 left: 0,
                 last: Instant::ZERO,
             }),
-            (None, Some(tick)) => Wait::Ticks(tick),
-            (None, None) => Wait::Exact,
+            (Some(HostTimers::Exact) | None, Some(tick)) => Wait::Ticks(tick),
+            (Some(HostTimers::Exact) | None, None) => Wait::Exact,
         };
         Self { wait, wakes_every: options.wakes_every }
     }

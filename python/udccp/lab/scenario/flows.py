@@ -240,7 +240,7 @@ class DccpOptions(Table):
     oscillation_reduction: bool | None = None
     history_discounting: bool | None = None
     timer_tick: Time | None = None
-    timers: Literal["epoll"] | None = None
+    timers: Literal["exact", "epoll"] | None = None
     wakes_every: Time | None = None
     send_buffer: Size | None = None
     host_loss: Percent | None = None
