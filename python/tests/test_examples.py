@@ -68,6 +68,26 @@ def test_rates_of_all_three_and_a_flood(tmp_path: Path) -> None:
     assert log.read_text().startswith("second,tcp_mbps,udp_mbps,dccp_mbps\n1,")
 
 
+def test_the_same_over_ipv6_until_ctrl_c() -> None:
+    """Every protocol reaches a server at an IPv6 address, and a flood ends with its result."""
+    port = ports()
+    server = start("server", "--host", "::1", "--text", port)
+    assert server.stdout
+    lines = [server.stdout.readline() for _ in PROTOCOLS]
+    flood = start("flood", *f"::1 {port} --rate 5 --seconds 600".split())
+    clients = [
+        start(*f"client {name} ::1 {port} --rate 2 --text".split()) for name in ("tcp", "dccp")
+    ]
+    while any(max(rates(lines, name)) == 0.0 for name in PROTOCOLS):
+        lines.extend(server.stdout.readline() for _ in PROTOCOLS)
+        assert lines[-1], lines
+    for program in (flood, *clients, server):
+        program.send_signal(signal.SIGINT)
+        text, _ = program.communicate(timeout=30)
+        assert program.returncode == 0, text
+        assert program is not flood or text.startswith("sent "), text
+
+
 def rates(lines: list[str], protocol: str) -> list[float]:
     """The samples of a protocol, in Mbit/s."""
     return [float(line.split()[1]) for line in lines if line.startswith(f"{protocol:>5} ")]

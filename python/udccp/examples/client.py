@@ -26,17 +26,18 @@ def send(protocol: str, host: str, port: int, size: int, rate_mbps: float, until
     protocol, host, port
         Over what and where to.
     size
-        Bytes in a message.
+        Bytes in a message; DCCP sends what fits into a packet of the path, if that is less.
     rate_mbps
         The most to send, in Mbit/s.
     until
         When to stop, by ``time.monotonic()``.
     """
     global sent
-    message = bytes(size)
-    gap_s = size * 8 / (rate_mbps * 1e6)
     try:
         with protocols.connect(protocol, host, port) as client:
+            size = min(size, getattr(client, "max_message_size", size))
+            message = bytes(size)
+            gap_s = size * 8 / (rate_mbps * 1e6)
             due = time.monotonic()
             while (now := time.monotonic()) < until:
                 if now < due:

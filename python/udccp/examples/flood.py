@@ -7,18 +7,17 @@ is yours.
 """
 
 import argparse
-import socket
 import time
 from contextlib import suppress
 
-from udccp.examples.protocols import FIRST_PORT, port_of
+from udccp.examples.protocols import FIRST_PORT, connect, port_of
 
 #: Datagrams between two looks at the clock.
 BURST = 16
 
 
 def flood(host: str, port: int, rate_mbps: float, seconds: float, size: int) -> tuple[int, float]:
-    """Send UDP datagrams.
+    """Send UDP datagrams, until the time is over or Ctrl-C.
 
     Parameters
     ----------
@@ -39,8 +38,7 @@ def flood(host: str, port: int, rate_mbps: float, seconds: float, size: int) -> 
     datagram = bytes(size)
     burst_s = BURST * size * 8 / (rate_mbps * 1e6)
     count, begun = 0, time.monotonic()
-    with socket.socket(type=socket.SOCK_DGRAM) as out:
-        out.connect((host, port))
+    with suppress(KeyboardInterrupt), connect("udp", host, port) as out:
         while time.monotonic() - begun < seconds:
             for _ in range(BURST):
                 # No listener, or this machine's queue is full: a flood ignores errors.

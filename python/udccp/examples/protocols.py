@@ -22,13 +22,19 @@ def port_of(protocol: str, first: int) -> int:
     return first + PROTOCOLS.index(protocol)
 
 
+def family_of(host: str) -> kernel.AddressFamily:
+    """IPv4 or IPv6, as the first address of a host."""
+    return kernel.getaddrinfo(host, None, type=kernel.SOCK_DGRAM)[0][0]
+
+
 def listen(protocol: str, host: str, port: int) -> Socket:
     """Open the socket of a server."""
+    family = family_of(host)
     if protocol == "dccp":
-        return dccp.create_server((host, port), service=SERVICE)
+        return dccp.create_server((host, port), family=family, service=SERVICE)
     if protocol == "tcp":
-        return kernel.create_server((host, port))
-    server = kernel.socket(type=kernel.SOCK_DGRAM)
+        return kernel.create_server((host, port), family=family)
+    server = kernel.socket(family, kernel.SOCK_DGRAM)
     server.bind((host, port))
     return server
 
@@ -39,6 +45,6 @@ def connect(protocol: str, host: str, port: int) -> Socket:
         return dccp.create_connection((host, port), 30, service=SERVICE)
     if protocol == "tcp":
         return kernel.create_connection((host, port), 30)
-    client = kernel.socket(type=kernel.SOCK_DGRAM)
+    client = kernel.socket(family_of(host), kernel.SOCK_DGRAM)
     client.connect((host, port))
     return client

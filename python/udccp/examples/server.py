@@ -47,7 +47,7 @@ def main() -> None:
     """Read the arguments, start a server for each protocol, take a sample each second."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("protocol", nargs="*", default=[], help="tcp, udp, dccp; default: all")
-    parser.add_argument("--host", default="0.0.0.0", help="where to listen (default: everywhere)")
+    parser.add_argument("--host", default="0.0.0.0", help="where to listen; :: is all of IPv6")
     parser.add_argument("--port", type=int, default=protocols.FIRST_PORT, help="of TCP (5001)")
     parser.add_argument("--seconds", type=float, default=1e9, help="how long (default: for ever)")
     parser.add_argument("--save", metavar="FILE.png", help="write the graph at the end")
