@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::fs::File;
 use std::io::{Read, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
@@ -9,6 +10,9 @@ use common::wait_until_bound;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use udccp_testkit::ports;
+
+/// The end of the input, as a terminal sends it.
+const CTRL_D: u8 = 4;
 
 /// A connected listener and client of `udccp cat`, whose inputs stay open.
 struct Pair {
@@ -29,9 +33,15 @@ fn start(args: &[&str]) -> Child {
 
 impl Pair {
     fn connected() -> Self {
+        Self::with(&[])
+    }
+
+    /// The same, with more flags of the listener.
+    fn with(flags: &[&str]) -> Self {
         let port = ports::free();
         let number = port.to_string();
-        let mut listener = start(&["cat", "-l", "--bind", "127.0.0.1", &number]);
+        let all = [&["cat", "-l", "--bind", "127.0.0.1", &number], flags].concat();
+        let mut listener = start(&all);
         wait_until_bound(port);
         let mut client = start(&["cat", "--lines", "127.0.0.1", &number]);
         let mut client_input = client.stdin.take().expect("a pipe");
@@ -72,6 +82,44 @@ fn a_signal_resets_the_connection_and_the_peer_knows_at_once() {
             drop((client_input, listener_input));
         }
     }
+}
+
+/// A receiver has nothing to send, and says so at once. So all of its data have arrived, and only
+/// our own are cut off.
+#[test]
+fn a_sender_that_waits_for_input_knows_that_its_receiver_was_stopped() {
+    let Pair { listener, client, client_input } = Pair::with(&["--recv-only"]);
+    send(Signal::SIGINT, &listener);
+    end_of(listener);
+    let (code, says) = end_of(client);
+    assert_eq!(code, Some(8), "{says}");
+    assert!(says.contains("reset by the peer: Aborted"), "{says}");
+    drop(client_input);
+}
+
+/// Regression: a receiver has nothing to send, so the client took the transfer for finished.
+#[test]
+fn what_is_typed_at_a_terminal_reaches_a_receiver() {
+    let port = ports::free();
+    let number = port.to_string();
+    let mut listener = start(&["cat", "-l", "-r", "--bind", "127.0.0.1", &number]);
+    wait_until_bound(port);
+    let terminal = nix::pty::openpty(None, None).expect("a terminal");
+    let mut client = Command::new(env!("CARGO_BIN_EXE_udccp"));
+    client.args(["cat", "127.0.0.1", &number]).stdin(terminal.slave).stderr(Stdio::piped());
+    let client = client.spawn().expect("the program starts");
+    let mut keyboard = File::from(terminal.master);
+    for line in [b"one\n", b"two\n"] {
+        keyboard.write_all(line).expect("it reads");
+        let mut got = [0; 4];
+        listener.stdout.as_mut().expect("a pipe").read_exact(&mut got).expect("it arrives");
+        assert_eq!(&got, line);
+    }
+    keyboard.write_all(&[CTRL_D]).expect("it reads");
+    let (code, says) = end_of(client);
+    assert_eq!(code, Some(0), "{says}");
+    assert!(says.contains("sent 2 messages"), "{says}");
+    assert_eq!(end_of(listener).0, Some(0));
 }
 
 #[test]

@@ -55,12 +55,15 @@ pub(super) fn run(
         let (connection, progress) = (connection.clone(), Arc::clone(&progress));
         start("send", move || send_all(&connection, role, framing, recv_only, &progress))?
     };
-    let received = receive_all(connection, &progress);
+    let mut lost = None;
+    let received = receive_all(connection, &progress, &mut lost);
     if received.is_err() {
         // No one reads our output any more: let the peer know.
         connection.abort();
     }
-    let sent = sender.recv_timeout(NOTICE_WITHIN).unwrap_or(Ok(()));
+    // A sender that still waits for input has not sent it all.
+    let cut_off = || lost.map_or(Ok(()), |error: Error| Err(error.into()));
+    let sent = sender.recv_timeout(NOTICE_WITHIN).unwrap_or_else(|_| cut_off());
     let received = match sent {
         // The end of the connection is only a consequence.
         Err(failure) if progress.input_has_failed.load(Ordering::Acquire) => return Err(failure),
@@ -212,8 +215,13 @@ fn finish(connection: &Connection, role: Role) -> CliResult<()> {
     Ok(())
 }
 
-/// Writes what arrives to standard output until the connection ends.
-fn receive_all(connection: &Connection, progress: &Progress) -> CliResult<Received> {
+/// Writes what arrives to standard output until the connection ends. If it ends with an error after
+/// all data have arrived, that is `lost`: it matters only if we still had something to send.
+fn receive_all(
+    connection: &Connection,
+    progress: &Progress,
+    lost: &mut Option<Error>,
+) -> CliResult<Received> {
     let mut out = io::stdout().lock();
     let mut received = Received::default();
     let mut batch = Vec::with_capacity(BATCH_MESSAGES);
@@ -223,8 +231,10 @@ fn receive_all(connection: &Connection, progress: &Progress) -> CliResult<Receiv
         match connection.recv_batch(&mut batch, BATCH_MESSAGES) {
             Ok(0) => break,
             Ok(_) => {}
-            // Once all data have arrived, it does not matter how the connection ends.
-            Err(_) if progress.peer_is_done.load(Ordering::Acquire) => break,
+            Err(e) if progress.peer_is_done.load(Ordering::Acquire) => {
+                *lost = Some(e);
+                break;
+            }
             Err(e) => return Err(e.into()),
         }
         for message in &batch {
@@ -237,8 +247,10 @@ fn receive_all(connection: &Connection, progress: &Progress) -> CliResult<Receiv
             out.write_all(message)?;
         }
         out.flush()?;
-        if at_terminal && progress.peer_is_done.load(Ordering::Acquire) {
-            // A user at the terminal has nothing to add to a finished transfer.
+        let is_over = progress.peer_is_done.load(Ordering::Acquire) && received.messages > 0;
+        if at_terminal && is_over {
+            // A user at the terminal has nothing to add to a finished transfer. A peer that only
+            // receives waits for what the user types.
             let _ = connection.close();
         }
     }
