@@ -147,6 +147,43 @@ fn where_the_path_becomes_narrower_messages_become_shorter() {
     assert!(received.ends_with(&then[then.len() / 2..]), "{sent}");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+#[expect(clippy::print_stderr, reason = "a test that skips says so")]
+fn perf_sends_what_fits_through_a_narrow_interface() {
+    let Ok(hosts) = RoutedPair::new() else {
+        eprintln!("skipped: this system lets us make no network namespace");
+        return;
+    };
+    hosts.client.run(|| Tables::open()?.set_mtu(interface("eth0")?, 1300)).unwrap();
+    let perf = |host: &Namespace, args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_udccp"));
+        command.arg("perf").args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Background { child: host.run(move || command.spawn()).unwrap() }
+    };
+    // A server remembers the MTU of its interface for a second, so each test has its own.
+    let test = |flags: &[&str]| {
+        let mut server = perf(&hosts.server, &["server", "-p", "0"]);
+        let line = server.wait_for("listening on DCCP port");
+        let (_, port) = line.rsplit_once(':').expect("a UDP port");
+        let fixed = ["client", "10.2.0.1", "-p", port, "-t", "0.2", "--json"];
+        perf(&hosts.client, &[&fixed, flags].concat()).output()
+    };
+    let (code, out, says) = test(&[]);
+    assert_eq!(code, Some(0), "{says}");
+    let result: Value = serde_json::from_slice(out.as_ref()).expect("JSON");
+    // 1300 bytes without IPv4, UDP and the longest header of DCCP with options.
+    let most = result["start"]["max_message_bytes"].as_u64().unwrap();
+    assert!(most < 1300);
+    assert_eq!(result["start"]["test"]["length"], most);
+    assert!(result["end"]["forward"]["messages_received"].as_u64() > Some(0), "{result}");
+    // A server that is narrower still cannot send such messages, and did not say so.
+    hosts.server.run(|| Tables::open()?.set_mtu(interface("eth0")?, 1200)).unwrap();
+    let (code, _, says) = test(&["-R"]);
+    assert_eq!(code, Some(6), "{says}");
+    assert!(says.contains("its packets hold 1132 bytes, not 1232: use -l 1132"), "{says}");
+}
+
 #[test]
 fn lines_and_an_empty_input_go_through() {
     for (input, messages) in [("one\n\nthree\nend", 4), ("", 0)] {

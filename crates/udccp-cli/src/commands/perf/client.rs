@@ -10,12 +10,14 @@ use super::grid::Grid;
 use super::messages::{HEADER_BYTES, Header, Kind};
 use super::report::{End, Ending, Interval, Reporter, Start, StreamEnd};
 use super::spec::{Direction, PROTOCOL, Spec, with_queues};
-use super::stream::Stream;
+use super::stream::{Stream, failed};
 use super::{CONTROL, ClientArgs, STREAM, clock};
 use crate::exit::{CliResult, Exit, Failure};
 use crate::interrupt::{Signal, Signals};
 use crate::output;
 
+/// Bytes of a message where they fit.
+const DEFAULT_LENGTH: usize = 1400;
 /// Interval for repeating the message that attaches a stream.
 const ATTACH_AGAIN: Duration = Duration::from_millis(200);
 /// Time limit for closing a connection at the end.
@@ -52,12 +54,12 @@ struct Test<'a> {
 /// Runs one test.
 pub(super) async fn run(args: &ClientArgs) -> CliResult<Exit> {
     let mut signals = Signals::new()?;
-    let spec = spec_of(args)?;
+    let mut spec = spec_of(args)?;
     let options = with_queues(args.net.options());
     let all = args.net.resolve(&args.host, args.port)?;
     let agreed = async {
         let (control, peer) = connect_first(&all, args, &options).await?;
-        check_length(args, &control)?;
+        spec.length = fitting(args, &control)?;
         let mut requester = Requester::new(&control);
         match requester.request(Request::Start(spec.clone())).await? {
             Reply::Ready(test) => Ok::<_, Failure>((control, peer, test)),
@@ -245,10 +247,11 @@ impl Test<'_> {
 }
 
 fn spec_of(args: &ClientArgs) -> CliResult<Spec> {
-    if args.length < HEADER_BYTES {
+    let length = args.length.unwrap_or(DEFAULT_LENGTH);
+    if length < HEADER_BYTES {
         return Err(Failure::new(
             Exit::Usage,
-            format!("messages of {} bytes are too short to measure with", args.length),
+            format!("messages of {length} bytes are too short to measure with"),
         )
         .hint(format!("use -l {HEADER_BYTES} or more")));
     }
@@ -262,7 +265,7 @@ fn spec_of(args: &ClientArgs) -> CliResult<Spec> {
         direction,
         streams: args.parallel,
         duration_s: args.time.as_secs_f64(),
-        length: args.length,
+        length,
         bits_per_s: args.bitrate,
         ccid: args.net.ccid.unwrap_or(2),
     })
@@ -298,13 +301,14 @@ async fn connect(
     }
 }
 
-fn check_length(args: &ClientArgs, connection: &Connection) -> CliResult<()> {
+/// The length of messages: as given, or what fits into one packet.
+fn fitting(args: &ClientArgs, connection: &Connection) -> CliResult<usize> {
     let max = connection.max_message_size();
-    if args.length > max {
-        let e = Error::MessageTooLarge { len: args.length, max };
-        return Err(Failure::from(e).hint(format!("use -l {max} or less")));
+    match args.length {
+        Some(len) if len > max => Err(failed(Error::MessageTooLarge { len, max })),
+        Some(len) => Ok(len),
+        None => Ok(DEFAULT_LENGTH.min(max).max(HEADER_BYTES)),
     }
-    Ok(())
 }
 
 /// Tells the server which stream this connection is, until it confirms.

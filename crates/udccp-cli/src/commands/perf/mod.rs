@@ -90,10 +90,9 @@ struct ClientArgs {
     /// Target rate of each stream, such as 20M, 1.5G or "20 Mbit/s" [default: as fast as possible]
     #[arg(short, long, value_name = "RATE", value_parser = spec::rate)]
     bitrate: Option<u64>,
-    /// Bytes of a message
-    #[arg(short, long, value_name = "BYTES", default_value_t = 1400)]
-    #[arg(value_parser = whole(0..=usize::MAX))]
-    length: usize,
+    /// Bytes of a message [default: what fits into one packet, at most 1400]
+    #[arg(short, long, value_name = "BYTES", value_parser = whole(0..=usize::MAX))]
+    length: Option<usize>,
     /// Parallel streams, each with its own connection
     #[arg(short = 'P', long, value_name = "N", default_value_t = 1,
           value_parser = whole::<u16>(1..=1000))]

@@ -140,7 +140,7 @@ async fn answer_all(
     let mut responder = Responder::new(connection);
     while let Some(request) = responder.next().await? {
         let reply = match (request, &current) {
-            (Request::Start(spec), None) => match spec.refusal_reason() {
+            (Request::Start(spec), None) => match spec.refusal_reason(connection.max_message_size()) {
                 Some(why) => Reply::Refused(why),
                 None => {
                     let test = Arc::new(Test::new(spec));
@@ -188,10 +188,15 @@ async fn serve_stream(connection: Connection, tests: &Tests) {
             let mut began = test.began.subscribe();
             if began.wait_for(Option::is_some).await.is_ok() {
                 // Whatever ended the sending, what was sent counts.
-                let (seconds, _) = flow::send(&connection, test.load(n)).await;
+                let (seconds, ended) = flow::send(&connection, test.load(n)).await;
                 flow::account(&connection).await;
                 let sent = Sent::of(&connection, seconds).since(&before, seconds);
                 stream.sent.send_replace(Some(sent));
+                if let Err(e @ Error::MessageTooLarge { .. }) = ended {
+                    // The path has become narrower. The client would wait for messages.
+                    output::note(&format!("client {}: {e}", connection.peer_addr()));
+                    let _ = connection.close().await;
+                }
             }
         }
     };

@@ -81,8 +81,8 @@ impl Spec {
         )
     }
 
-    /// Why a server would refuse this test.
-    pub(super) fn refusal_reason(&self) -> Option<String> {
+    /// Why a server would refuse this test, if its packets hold `max` bytes.
+    pub(super) fn refusal_reason(&self, max: usize) -> Option<String> {
         if self.protocol != PROTOCOL {
             let theirs = self.protocol;
             return Some(format!(
@@ -94,6 +94,10 @@ impl Spec {
         }
         if self.length < HEADER_BYTES {
             return Some(format!("a message needs at least {HEADER_BYTES} bytes"));
+        }
+        if self.direction.server_sends() && self.length > max {
+            let length = self.length;
+            return Some(format!("its packets hold {max} bytes, not {length}: use -l {max}"));
         }
         if !(0.0..=MAX_SECONDS).contains(&self.duration_s) {
             return Some(format!("a test lasts at most {MAX_SECONDS} seconds"));

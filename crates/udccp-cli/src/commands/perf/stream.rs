@@ -190,6 +190,19 @@ fn ended(result: Result<(), Error>) -> Failure {
             Failure::new(Exit::ConnectionLost, "the server ended the test")
                 .hint("look at what the server printed, and whether it still runs")
         }
-        Err(e) => e.into(),
+        Err(e) => failed(e),
+    }
+}
+
+/// An error of a connection, with the flag that avoids it.
+pub(super) fn failed(error: Error) -> Failure {
+    let fits = match &error {
+        Error::MessageTooLarge { max, .. } => Some(format!("use -l {max} or less")),
+        _ => None,
+    };
+    let failure = Failure::from(error);
+    match fits {
+        Some(hint) => failure.hint(hint),
+        None => failure,
     }
 }
