@@ -144,6 +144,8 @@ fn missing_names_are_reported_with_the_existing_ones() {
     fails(&["lab", "run", "small", "--runs", "0"], 2, &["--runs"]);
     let file = lab.path("experiments/small.toml");
     fails(&["sim", &file], 4, &["axis `rtt`: choose one value", "hint: --set rtt=\"20 ms\""]);
+    let all = ["the axes `second`, `rtt`: choose one value of each", "--set second=", "--set rtt="];
+    fails(&["sim", "bhatti-2008"], 4, &all);
     fails(&["sim", &file, "--set", "rtt=30 ms"], 4, &["no value \"30 ms\"", "hint: it has: 20 ms"]);
     let twice = ["sim", &file, "--set", "rtt=20 ms", "--set", "rtt=40 ms"];
     fails(&twice, 4, &["axis `rtt` is set twice", "\"20 ms\", \"40 ms\"", "one value"]);

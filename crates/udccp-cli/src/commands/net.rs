@@ -1,6 +1,6 @@
 //! Flags and functions that all commands with sockets share.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
 use udccp::ccid::{CcidRegistry, experimental};
@@ -27,9 +27,10 @@ pub(crate) struct NetArgs {
     /// which both ends must name [default: 2; a listener also accepts 3 and 4]
     #[arg(long, value_name = "N|NAME", value_parser = ccid)]
     pub(crate) ccid: Option<u8>,
-    /// Local IP address [default: every address]
-    #[arg(long, value_name = "ADDRESS")]
-    pub(crate) bind: Option<IpAddr>,
+    /// Local IP address, with its interface if it is link-local (fe80::1%eth0) [default: every
+    /// address]
+    #[arg(long, value_name = "ADDRESS", value_parser = local)]
+    pub(crate) bind: Option<SocketAddr>,
     /// Time to live (hop limit) of packets [default: the system's, usually 64]
     #[arg(long, value_name = "HOPS", value_parser = whole(1..=u8::MAX))]
     pub(crate) ttl: Option<u8>,
@@ -74,7 +75,10 @@ impl NetArgs {
     pub(crate) fn listen_at(&self, port: u16) -> Vec<SocketAddr> {
         let udp_port = self.udp_port.unwrap_or(port);
         match self.bind {
-            Some(ip) => vec![(ip, udp_port).into()],
+            Some(mut at) => {
+                at.set_port(udp_port);
+                vec![at]
+            }
             None if self.raw => vec![(Ipv4Addr::UNSPECIFIED, 0).into()],
             None => vec![
                 (Ipv6Addr::UNSPECIFIED, udp_port).into(),
@@ -85,11 +89,11 @@ impl NetArgs {
 
     /// The local UDP address of a client that connects to `peer`.
     pub(crate) fn client_at(&self, peer: &Address) -> SocketAddr {
-        let any: IpAddr = match peer.udp {
-            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        let any = match peer.udp {
+            SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+            SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
         };
-        (self.bind.unwrap_or(any), 0).into()
+        self.bind.unwrap_or(any)
     }
 
     /// The addresses of a host.
@@ -143,6 +147,17 @@ pub(crate) fn ccid_name(ccid: u8) -> String {
     }
 }
 
+/// Parses a local address, with any port. The system knows the names of interfaces.
+fn local(text: &str) -> Result<SocketAddr, String> {
+    match text.split_once('%') {
+        Some((ip, interface)) if ip.parse::<Ipv6Addr>().is_ok() => {
+            let found = (text, 0).to_socket_addrs().ok().and_then(|mut all| all.next());
+            found.ok_or_else(|| format!("this machine has no interface \"{interface}\""))
+        }
+        _ => text.parse().map(|ip: IpAddr| (ip, 0).into()).map_err(|e| e.to_string()),
+    }
+}
+
 /// Parses a service code.
 pub(crate) fn service(text: &str) -> Result<ServiceCode, String> {
     let code: ServiceCode = text.parse().map_err(|e| format!("{e}"))?;
@@ -153,4 +168,19 @@ pub(crate) fn service(text: &str) -> Result<ServiceCode, String> {
 pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     let value: f64 = text.parse().map_err(|_| format!("\"{text}\" is not a number of seconds"))?;
     Duration::try_from_secs_f64(value).map_err(|_| "must be 0 or more seconds".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_local_address_may_have_an_interface() {
+        assert_eq!(local("192.0.2.1").map(|at| at.to_string()).as_deref(), Ok("192.0.2.1:0"));
+        assert_eq!(local("::1").map(|at| at.to_string()).as_deref(), Ok("[::1]:0"));
+        assert_eq!(local("fe80::1%1").map(|at| at.to_string()).as_deref(), Ok("[fe80::1%1]:0"));
+        let error = local("fe80::1%nope").unwrap_err();
+        assert_eq!(error, "this machine has no interface \"nope\"");
+        assert!(local("localhost").is_err());
+    }
 }

@@ -132,21 +132,33 @@ fn choose(grid: &Grid, set: &[String]) -> CliResult<(Point, Vec<Override>)> {
             None => changes.push(change),
         }
     }
+    let mut open = Vec::new();
     for axis in &grid.axes {
-        let labels = axis.labels();
         if point.iter().any(|(name, _)| *name == axis.name) {
             continue;
         }
-        let [only] = labels.as_slice() else {
-            let message = format!("the grid has an axis `{}`: choose one value", axis.name);
-            let first = labels.first().map(String::as_str).unwrap_or_default();
-            let hint =
-                format!("--set {}=\"{first}\" (choose from: {})", axis.name, labels.join(", "));
-            return Err(Failure::new(Exit::BadInput, message).hint(hint));
-        };
-        point.push((axis.name.clone(), only.clone()));
+        let labels = axis.labels();
+        match labels.as_slice() {
+            [only] => point.push((axis.name.clone(), only.clone())),
+            _ => open.push((axis.name.as_str(), labels)),
+        }
     }
-    Ok((point, changes))
+    if open.is_empty() { Ok((point, changes)) } else { Err(unchosen(&open)) }
+}
+
+/// Says which axes need a value, all at once.
+fn unchosen(open: &[(&str, Vec<String>)]) -> Failure {
+    let names: Vec<String> = open.iter().map(|(name, _)| format!("`{name}`")).collect();
+    let message = match names.as_slice() {
+        [name] => format!("the grid has an axis {name}: choose one value"),
+        _ => format!("the grid has the axes {}: choose one value of each", names.join(", ")),
+    };
+    let flags = open.iter().map(|(name, labels)| {
+        let first = labels.first().map(String::as_str).unwrap_or_default();
+        format!("--set {name}=\"{first}\" (choose from: {})", labels.join(", "))
+    });
+    let hint = flags.collect::<Vec<_>>().join("\n      ");
+    Failure::new(Exit::BadInput, message).hint(hint)
 }
 
 /// Formats a record for readers.
