@@ -22,6 +22,7 @@ Examples:
   udccp cat 192.0.2.1 5004 < file          send a file
   udccp cat -l 5004 < a > b                both directions at once: send a, receive b
   udccp cat --lines localhost 5004         one message per line, to type by hand
+  tail -f log | udccp cat --lines H 5004   each line at once; otherwise a message waits until full
 
 Each message is one DCCP packet and keeps its boundaries. DCCP does not retransmit: what the network
 loses is lost. Congestion control and the peer's receive queue slow down the sender before anything
