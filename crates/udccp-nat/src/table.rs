@@ -52,11 +52,9 @@ impl Session {
         self.phase = match ty {
             Some(PacketType::Request | PacketType::Listen) => Phase::Opening,
             Some(PacketType::CloseReq | PacketType::Close | PacketType::Reset) => Phase::Closing,
-            Some(PacketType::Ack | PacketType::DataAck | PacketType::Data)
-                if self.phase == Phase::Opening =>
-            {
-                Phase::Established
-            }
+            // Also after a Close or Reset: one that the other end did not believe, or a forged one,
+            // ends no connection.
+            Some(PacketType::Ack | PacketType::DataAck | PacketType::Data) => Phase::Established,
             _ => self.phase,
         };
     }

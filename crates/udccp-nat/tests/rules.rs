@@ -208,7 +208,7 @@ fn idle_connections_live_124_minutes_and_opening_and_closing_ones_four() {
         let late = packet(outside, "192.0.2.1:4000", PacketType::Data);
         pass(&mut nat, secs(idle_secs), Side::Outside, late).is_some()
     };
-    use PacketType::{Ack, Close, CloseReq, Data, Request, Reset};
+    use PacketType::{Ack, Close, CloseReq, Data, Request, Reset, Sync, SyncAck};
     for open in [&[Request, Ack][..], &[Request, Ack, Data]] {
         assert!(lives(open, 124 * minute - 1));
         assert!(!lives(open, 124 * minute));
@@ -219,6 +219,9 @@ fn idle_connections_live_124_minutes_and_opening_and_closing_ones_four() {
         assert!(lives(short, 4 * minute - 1));
         assert!(!lives(short, 4 * minute));
     }
+    // The other end did not believe the Reset, and the connection goes on.
+    assert!(lives(&[Request, Ack, Reset, Sync, SyncAck, Data], 124 * minute - 1));
+    assert!(!lives(&[Request, Ack, Close, Data, Close], 4 * minute));
 }
 
 #[test]
