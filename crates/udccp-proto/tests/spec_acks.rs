@@ -202,6 +202,26 @@ fn slow_receiver_is_said_for_as_long_as_it_is_true() {
     assert_eq!(is_slow(&poke(&mut hand)), Some(false));
 }
 
+//= 4340-11.6-1 test
+#[test]
+fn slow_receiver_counts_on_packets_that_acknowledge_nothing() {
+    let grows = |options: &[OptionRef<'_>]| {
+        let mut hand = Hand::open(CLIENT);
+        let (first, before) = (hand.gss, hand.stats().cwnd_packets);
+        while hand.stats().send_queue_packets == 0 {
+            hand.send(b"data");
+        }
+        hand.give(Data, options, b"news");
+        let is_told = hand.pair.events[CLIENT].contains(&EventKind::PeerSlow);
+        assert_eq!(is_told, !options.is_empty());
+        let cells = [hand.gss.distance_from(first) as u8 - 1];
+        hand.give(Ack, &[OptionRef::AckVector { nonce: false, cells: &cells }], &[]);
+        hand.stats().cwnd_packets > before
+    };
+    assert!(grows(&[]));
+    assert!(!grows(&[OptionRef::SlowReceiver]));
+}
+
 /// RFC 4340 section 11.6: the receive queue is the last queue of the path, and marks like a router.
 #[test]
 fn a_long_receive_queue_marks_data_alone_and_counts_no_mark_of_the_networks() {
@@ -258,6 +278,18 @@ fn data_with_too_little_coverage_is_refused_with_code_0() {
     }
 }
 
+//= 4340-9.2.1-1 test
+#[test]
+fn no_data_has_less_coverage_than_the_peer_accepts() {
+    for (min_cscov, cscov) in [(1, 1), (2, 0)] {
+        // With Data Checksums no packet takes the shortest way.
+        let (send_cscov, data_checksum) = (1, true);
+        let config = ConnectionConfig { send_cscov, min_cscov, data_checksum, ..plain() };
+        let said = Hand::open_with(CLIENT, config).send(b"partly covered, where that is accepted");
+        assert_eq!(said[0].header.cscov, cscov);
+    }
+}
+
 //= 4340-11.7-9 test
 //= 4340-11.7-10 test
 #[test]
@@ -288,6 +320,16 @@ fn corrupt_data_is_dropped_with_code_3() {
     assert_eq!(dropped(&said), Some(&[1, 0xb0][..]));
     assert_eq!(hand.read(), [&b"intact"[..], b"a", b"b"]);
     assert_eq!(acknowledged(&said).1[0] >> 6, 0, "it was received all the same");
+}
+
+//= 4340-9.3-4 test
+#[test]
+fn corrupt_data_is_reported_so_even_where_it_is_wanted_and_finds_no_room() {
+    let config = ConnectionConfig { recv_queue_packets: 4, hold_acks_when_full: false, ..plain() };
+    let mut hand = Hand::open_with(SERVER, ConnectionConfig { deliver_corrupt: true, ..config });
+    (0..4).for_each(|_| drop(hand.give(Data, &[], b"data")));
+    hand.give(Data, &[OptionRef::DataChecksum(1)], b"corrupt");
+    assert_eq!(dropped(&poke(&mut hand)), Some(&[0xa0, 0xa0, 0xb0][..]));
 }
 
 //= 4340-9.3-5 test

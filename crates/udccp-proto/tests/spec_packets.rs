@@ -189,6 +189,8 @@ fn options_where_they_do_not_belong_are_ignored() {
     assert_eq!(types(&said), [Response]);
 }
 
+//= 4340-5.8-7 test
+//= 4340-11-2 test
 //= 4340-5.8.2-1 test
 #[test]
 fn mandatory_before_what_is_not_understood_resets() {
@@ -206,6 +208,56 @@ fn mandatory_before_what_is_not_understood_resets() {
     assert_eq!(refused(&[mandatory, OptionRef::Timestamp(5)]), None);
     // Mandatory at the end, or before itself, is a different error.
     assert_eq!(refused(&[mandatory, mandatory]).unwrap().0, ResetCode::OptionError);
+    let at_the_end = refused(&[SLOW, SLOW, SLOW, mandatory]);
+    assert_eq!(at_the_end, Some((ResetCode::OptionError, [1, 0, 0])));
+}
+
+//= 4340-5.8.2-1 test
+#[test]
+fn mandatory_before_an_option_of_the_ccid_in_use_has_no_effect() {
+    let refused = |option| {
+        [2, 3, 4].map(|ccid| {
+            let (tx_ccids, rx_ccids) = (vec![ccid], vec![ccid]);
+            let config = ConnectionConfig { tx_ccids, rx_ccids, ..plain() };
+            let mut hand = Hand::open_with(SERVER, config);
+            reset(&hand.give(Ack, &[OptionRef::Mandatory, option], &[])).is_some()
+        })
+    };
+    assert_eq!(refused(OptionRef::ReceiveRate(5)), [true, false, false]);
+    assert_eq!(refused(OptionRef::LossEventRate(5)), [true, false, false]);
+    assert_eq!(refused(OptionRef::DroppedPackets(&[0, 0, 1])), [true, true, false]);
+}
+
+//= 4340-10-1 test
+//= 4340-10.3-2 test
+#[test]
+fn without_ccid_2_the_change_of_ccid_is_mandatory() {
+    for (ccids, is_mandatory) in [(vec![3], true), (vec![3, 2], false)] {
+        let config = ConnectionConfig { tx_ccids: ccids.clone(), rx_ccids: ccids, ..plain() };
+        let (_, request) = Hand::requesting(config.clone());
+        let response = Hand::listening(config).give(Request, &[], &[]).remove(0);
+        for packet in [request, response] {
+            let ccid = FeatureNumber::CCID.0;
+            let changes = |kind| {
+                let all = packet.options.iter();
+                let at = all.clone().position(|o| spec_support::about(o, kind, ccid)).unwrap();
+                at > 0 && packet.options[at - 1].kind == option_kind::MANDATORY
+            };
+            let said = [option_kind::CHANGE_L, option_kind::CHANGE_R].map(changes);
+            assert_eq!(said, [is_mandatory; 2], "{packet:?}");
+        }
+    }
+}
+
+//= 4340-5.6-2 test
+#[test]
+fn a_reset_about_a_response_acknowledges_it_and_one_about_nothing_is_numbered_zero() {
+    let (mut hand, _) = Hand::requesting(plain());
+    let said = hand.give(Ack, &[], &[]);
+    assert_eq!(reset(&said), Some((ResetCode::PacketError, [3, 0, 0])), "the type of the packet");
+    let said = hand.give(Response, &[OptionRef::Mandatory, UNKNOWN], &[]);
+    assert_eq!(reset(&said), Some((ResetCode::MandatoryError, [100, 1, 2])));
+    assert_eq!(said[0].header.kind.ack(), Some(hand.seq));
 }
 
 //= 4340-5.8.2-3 test
@@ -294,6 +346,29 @@ fn init_cookies_are_echoed_in_partopen() {
     let said = [said, hand.send(b"data")].concat();
     assert!(!said.is_empty());
     assert!(said.iter().all(|p| option(p, option_kind::INIT_COOKIE).is_none()));
+}
+
+//= 4340-8.1.4-6 test
+#[test]
+fn the_cookies_of_a_later_response_replace_those_before() {
+    let (mut hand, _) = Hand::requesting(plain());
+    let echoed = |said: &[udccp_wire::Packet]| {
+        let last = said.last().unwrap();
+        (last.header.kind.ack(), option(last, option_kind::INIT_COOKIE).map(<[u8]>::to_vec))
+    };
+    let cookie = |text: &'static [u8]| OptionRef::InitCookie(text);
+    let seq = hand.seq;
+    let at = |n| Some(seq.add(n));
+    let said = hand.give(Response, &[cookie(b"first")], &[]);
+    assert_eq!(echoed(&said), (at(1), Some(b"first".to_vec())));
+    let header = hand.header_at(seq.add(3), hand.kind(Response));
+    let said = hand.give_header(&header, &[cookie(b"third")], &[]);
+    assert_eq!(echoed(&said), (at(3), Some(b"third".to_vec())));
+    // A late one is not the one that is acknowledged.
+    let header = hand.header_at(seq.add(2), hand.kind(Response));
+    let said = hand.give_header(&header, &[cookie(b"second")], &[]);
+    assert_eq!(echoed(&said), (at(3), Some(b"third".to_vec())));
+    assert_eq!(echoed(&hand.give(Response, &[], &[])), (at(4), None));
 }
 
 #[test]

@@ -39,6 +39,9 @@ impl Connection {
         if acknowledges && self.timing.on_greeting_known(ctx.now) {
             self.on_handshake_rtt(ctx, options.echo_rtt);
         }
+        if options.slow_receiver {
+            self.note_slow_receiver(ctx);
+        }
         let Some(ackno) = packet.ackno else { return };
         let cells = options.cells;
         // An Ack Vector proves receipt even if the acknowledgement number of the packet does not.
@@ -71,12 +74,9 @@ impl Connection {
             elapsed: options.elapsed,
             timestamp_echo_rtt: options.echo_rtt,
             ccid_options: options.ccid_options,
-            slow_receiver: options.slow_receiver,
+            slow_receiver: self.send.take_slow_peer() && self.cc.is_peer_slow(ctx.now),
             is_data_ack: packet.ty == PacketType::DataAck,
         };
-        if options.slow_receiver {
-            self.note_slow_receiver(ctx);
-        }
         self.tell_sender_half(ctx, &info);
         // A CloseReq carries no reports of drops. The answer to our Close does.
         let tells_all = packet.ty != PacketType::CloseReq || cells.is_some();
@@ -110,6 +110,7 @@ impl Connection {
     /// it lasts.
     fn note_slow_receiver(&mut self, ctx: &mut Ctx<'_>) {
         self.counters.rare().slow_receiver_received += 1;
+        self.send.note_slow_peer();
         if self.cc.on_slow_receiver(ctx.now, self.rtt()) {
             self.emit(ctx, EventKind::PeerSlow);
         }

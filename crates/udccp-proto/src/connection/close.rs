@@ -1,7 +1,7 @@
 //! Ends connections (RFC 4340 section 8.3).
 
 use udccp_base::{Duration, Instant};
-use udccp_wire::{ResetCode, Seqno};
+use udccp_wire::ResetCode;
 
 use super::outbox::{Outbox, ResetOut};
 use super::timers::Timer;
@@ -103,12 +103,11 @@ impl Connection {
         self.tear_down(ctx, State::Closed, CloseReason::ProtocolError { code, data });
     }
 
-    /// Schedules a Reset. In REQUEST no sequence number of the peer is known, and the
-    /// acknowledgement number is zero (section 8.1.1).
+    /// Schedules a Reset. In REQUEST, unless it is about a Response, no sequence number of the peer
+    /// is known. GSR is then zero, as the acknowledgement number must be (section 8.1.1).
     pub(super) fn post_reset(&mut self, code: ResetCode, data: [u8; 3]) {
-        let in_request = self.state == State::Request;
         //= 4340-8.1.1-5
-        let ackno = if in_request { Seqno::ZERO } else { self.seq.gsr };
+        let ackno = self.seq.gsr;
         self.outbox.reset = Some(ResetOut { code, data, ackno, is_explained: false });
     }
 

@@ -42,7 +42,8 @@ impl Handshake {
         self.rare.get_or_insert_default()
     }
 
-    fn drop_cookies(&mut self) {
+    /// Forgets the Init Cookies.
+    pub(super) fn drop_cookies(&mut self) {
         if let Some(rare) = &mut self.rare {
             rare.cookies = Vec::new();
         }

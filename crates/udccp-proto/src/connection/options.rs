@@ -220,10 +220,11 @@ impl Connection {
                 parsed.negotiates = true;
                 self.negotiation.on_option(option, mandatory)?;
             }
-            OptionRef::InitCookie(cookie) => self.keep_cookie(packet.ty, cookie),
+            OptionRef::InitCookie(cookie) => self.keep_cookie(packet, cookie),
             OptionRef::QuickStartResponse { rate, ttl_diff, nonce } => {
                 self.take_quick_start_response(rate, ttl_diff, nonce);
             }
+            _ if packet.ty.has_ack() && self.cc.reads(option) => {}
             //= 4340-5.8-4
             //= 4340-15-1
             //= 4340-15-2
@@ -233,13 +234,21 @@ impl Connection {
         Ok(Done::Yes)
     }
 
-    /// A client echoes the Response's cookies until the handshake is done (section 8.1.4).
-    fn keep_cookie(&mut self, ty: PacketType, cookie: &[u8]) {
+    /// A client echoes the cookies of the Response that it acknowledges, the newest, until the
+    /// handshake is done (section 8.1.4).
+    fn keep_cookie(&mut self, packet: &Received<'_>, cookie: &[u8]) {
         //= 4340-8.1.4-2
-        //= 4340-8.1.4-6
-        if self.state == State::Request && ty == PacketType::Response {
+        if self.is_newest_response(packet) {
             self.handshake.keep_cookie(cookie);
         }
+    }
+
+    //= 4340-8.1.4-6
+    /// Whether this is the Response that our packets will acknowledge.
+    pub(super) fn is_newest_response(&self, packet: &Received<'_>) -> bool {
+        packet.ty == PacketType::Response
+            && matches!(self.state, State::Request | State::PartOpen)
+            && packet.seq == self.seq.gsr
     }
 }
 

@@ -5,7 +5,7 @@ mod mark_probe;
 use core::num::NonZeroU32;
 
 use udccp_base::{Duration, Ecn, Instant, MaybeInstant};
-use udccp_wire::Seqno;
+use udccp_wire::{OptionRef, Seqno};
 
 use super::timing::DEFAULT_RTT;
 use crate::ccid::{
@@ -89,6 +89,17 @@ impl CongestionControl {
     /// CCID of the receiver half.
     pub(super) fn receiver_ccid(&self) -> Option<u8> {
         self.rx.as_ref().map(|rx| of_receiver!(rx, rx => rx.ccid()))
+    }
+
+    /// Whether the sender half understands this option of the peer's receiver half.
+    pub(super) fn reads(&self, option: &OptionRef<'_>) -> bool {
+        match option {
+            OptionRef::LossEventRate(_)
+            | OptionRef::LossIntervals { .. }
+            | OptionRef::ReceiveRate(_) => matches!(self.sender_ccid(), Some(3 | 4)),
+            OptionRef::DroppedPackets(_) => self.sender_ccid() == Some(4),
+            _ => false,
+        }
     }
 
     /// Features that the sender half needs.
@@ -320,6 +331,11 @@ impl CongestionControl {
         let is_news = self.peer_slow_until.get().is_none_or(|until| until < now);
         self.peer_slow_until = MaybeInstant::some(now + rtt);
         is_news
+    }
+
+    /// Whether the peer has asked us not to send faster, for now.
+    pub(super) fn is_peer_slow(&self, now: Instant) -> bool {
+        self.peer_slow_until.get().is_some_and(|until| now <= until)
     }
 
     /// At most this many packets may be in flight.

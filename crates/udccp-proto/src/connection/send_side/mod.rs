@@ -19,6 +19,8 @@ pub(super) struct SendSide {
     ndp_run: u64,
     /// Checksum coverage that the application requested.
     cscov: u8,
+    /// The peer is a slow receiver, and the sender half does not know yet.
+    peer_is_slow: bool,
     /// Messages in flight whose fate the application wants to know. Allocated at the first one.
     fates: Option<Box<FateLog>>,
 }
@@ -27,7 +29,7 @@ impl SendSide {
     /// A sending side with these settings, without messages.
     pub(super) fn new(c: &ConnectionConfig) -> Self {
         let queue = SendQueue::new(c.send_queue_packets, c.send_queue_bytes, c.queue_policy);
-        Self { queue, ndp_run: 0, cscov: c.send_cscov, fates: None }
+        Self { queue, ndp_run: 0, cscov: c.send_cscov, peer_is_slow: false, fates: None }
     }
 
     /// The queued messages.
@@ -51,6 +53,18 @@ impl SendSide {
     /// Uses full coverage for all data from now on.
     pub(super) fn cover_fully(&mut self) {
         self.cscov = 0;
+    }
+
+    /// Slow Receiver arrived. The packet may acknowledge nothing, so the sender half will hear of it
+    /// with the next acknowledgement.
+    pub(super) fn note_slow_peer(&mut self) {
+        self.peer_is_slow = true;
+    }
+
+    /// Whether the sender half has to hear of Slow Receiver now.
+    #[inline]
+    pub(super) fn take_slow_peer(&mut self) -> bool {
+        core::mem::take(&mut self.peer_is_slow)
     }
 
     /// NDP Count of the packet that is being sent, if it needs one.

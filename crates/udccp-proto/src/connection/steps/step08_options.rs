@@ -25,6 +25,9 @@ impl Connection {
             return GO_ON;
         }
         self.negotiate_begin(packet);
+        if self.is_newest_response(packet) {
+            self.handshake.drop_cookies();
+        }
         let parsed = match self.read_options(ctx, packet) {
             Ok(parsed) => parsed,
             Err(error) => {

@@ -61,24 +61,26 @@ impl Ccid3Sender {
     //= 4342-5.2-1
     //= 4342-5.2-2
     /// The receive rate after corrections for a slow receiver and its drops (RFC 4342 section 5.2).
-    fn adjust_x_recv(&self, x_recv: Rate, slow: bool, dropped: u64) -> Rate {
+    fn adjust_x_recv(&mut self, x_recv: Rate) -> Rate {
+        let slow = core::mem::take(&mut self.peer_is_slow);
+        let dropped = core::mem::take(&mut self.buffer_drops);
         if !slow && dropped == 0 {
             return x_recv;
         }
         let rtt = self.rate.rtt().unwrap_or(DEFAULT_RTT);
         let one = Rate::of(u64::from(self.segment().bytes), rtt);
-        let less = one.scaled(dropped as f64);
+        let less = one.scaled(f64::from(dropped));
         let bound = x_recv.minus(less).max(x_recv.min(one));
         x_recv.min(bound.halved())
     }
 
     //= 4342-6-2
     /// Reads Data Dropped blocks. Returns how many packets are newly reported with Drop Code 2.
-    fn read_drops(&mut self, ack: &AckInfo<'_>, out: &mut AckOutcome) -> u64 {
+    fn read_drops(&mut self, ack: &AckInfo<'_>, out: &mut AckOutcome) -> u32 {
         let read = self.drops_read;
         let is_new = |seq: Seqno| read.is_none_or(|r| seq.is_after(r));
         let verifier = &mut self.verifier;
-        let mut buffer_drops = 0;
+        let mut buffer_drops = 0_u32;
         for_each_drop(ack.ackno, ack.data_dropped, |state, newest, oldest| {
             let DropState::Dropped(code) = state else { return ControlFlow::Continue(()) };
             let oldest = read.map_or(oldest, |r| oldest.max(r.next()));
@@ -86,14 +88,15 @@ impl Ccid3Sender {
                 return ControlFlow::Continue(());
             }
             let count = newest.distance_from(oldest).max(0) as u64 + 1;
-            out.data_dropped += u32::try_from(count).unwrap_or(u32::MAX);
+            let packets = u32::try_from(count).unwrap_or(u32::MAX);
+            out.data_dropped += packets;
             out.peer_drops.add(code, count);
             match code {
                 //= 4340-11.7.2-1
                 DropCode::ProtocolConstraints => out.constrained = true,
                 DropCode::ApplicationNotListening => out.not_listening = true,
                 //= 4340-11.7.2-6
-                DropCode::ReceiveBuffer => buffer_drops += count,
+                DropCode::ReceiveBuffer => buffer_drops += packets,
                 DropCode::Corrupt | DropCode::Reserved(_) | DropCode::DeliveredCorrupt => {
                     verifier.on_corrupt(oldest);
                 }
@@ -106,7 +109,8 @@ impl Ccid3Sender {
 
     /// Reads an acknowledgement of the newest packet acknowledged so far or a newer one.
     pub(super) fn take_feedback(&mut self, now: Instant, ack: &AckInfo<'_>, out: &mut AckOutcome) {
-        let dropped = self.read_drops(ack, out);
+        // Without a Receive Rate there is nothing to adjust before the next feedback.
+        self.buffer_drops = self.buffer_drops.saturating_add(self.read_drops(ack, out));
         let mut options = Options::read(ack);
         if let Some(first) = self.first_on_path() {
             options.leave_out_before(ack.ackno, first);
@@ -122,7 +126,7 @@ impl Ccid3Sender {
         let known_rtt = rtt.or(self.rate.rtt()).unwrap_or(DEFAULT_RTT);
         let limited = self.data_limited.on_feedback(now, t_new, known_rtt);
         let reported = Rate::from_bytes_per_sec(u64::from(receive_rate));
-        self.x_recv = self.adjust_x_recv(reported, ack.slow_receiver, dropped);
+        self.x_recv = self.adjust_x_recv(reported);
         let report = Report {
             rtt,
             x_recv: self.x_recv,

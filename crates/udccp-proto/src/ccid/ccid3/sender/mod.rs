@@ -66,6 +66,10 @@ pub struct Ccid3Sender {
     x_recv: Rate,
     /// Data Dropped has been read up to this packet.
     drops_read: Option<Seqno>,
+    /// Packets newly reported with Drop Code 2 since the last feedback, and whether the receiver
+    /// said that it is slow.
+    buffer_drops: u32,
+    peer_is_slow: bool,
     /// The peer's acknowledgements carried state that it keeps until they are acknowledged.
     owes_ack: bool,
     ack_sent: MaybeInstant,
@@ -130,6 +134,8 @@ impl Ccid3Sender {
             first_at_most: u32::MAX,
             x_recv: Rate::default(),
             drops_read: None,
+            buffer_drops: 0,
+            peer_is_slow: false,
             owes_ack: false,
             ack_sent: MaybeInstant::NONE,
             no_feedback: MaybeInstant::NONE,
@@ -332,6 +338,7 @@ impl CcidSender for Ccid3Sender {
     fn on_ack(&mut self, now: Instant, ack: &AckInfo<'_>) -> AckOutcome {
         self.wake_holds = false;
         let mut out = AckOutcome::default();
+        self.peer_is_slow |= ack.slow_receiver;
         let round = self.rate.rtt().unwrap_or(DEFAULT_RTT);
         //= 4342-6.3-1
         //= 4342-6.3-2

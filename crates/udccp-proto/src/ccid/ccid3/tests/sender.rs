@@ -20,7 +20,7 @@ pub(super) struct Line {
 }
 
 /// Contents of an acknowledgement.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Says {
     pub(super) rate: Option<u32>,
     /// Lossless, loss and data length of each interval, newest first.
@@ -275,6 +275,57 @@ fn a_receiver_in_trouble_is_sent_less_for_a_round_trip_time() {
     assert_eq!(out.data_dropped, 0);
 }
 
+//= 4340-11.7.2-6 test
+//= 4340-11.6-1 test
+#[test]
+fn what_came_without_feedback_counts_with_the_next() {
+    let x_after = |early: &Says| {
+        let mut line = Line::steady();
+        line.now = at(2900);
+        line.leave(true);
+        let says = Says { rate: Some(80_000), intervals: vec![[1, 0, 0]], ..Says::default() };
+        line.acked(line.arrived() - 1, early);
+        line.acked(line.arrived(), &says);
+        let x = line.x();
+        line.now = at(3000);
+        line.leave(true);
+        line.acked(line.arrived(), &says);
+        assert!(line.x() > x || *early == Says::default(), "it counts once");
+        x
+    };
+    assert_eq!(x_after(&Says::default()), 160_000.0);
+    assert_eq!(x_after(&Says { slow: true, ..Says::default() }), 80_000.0);
+    assert_eq!(x_after(&Says { dropped: vec![0xa2], ..Says::default() }), 50_000.0);
+}
+
+//= 4340-11.7.2-7 test
+#[test]
+fn corrupt_data_is_a_loss_event() {
+    for (block, is_loss) in [(0xb0, true), (0xc0, true), (0xf0, true), (0xa0, false)] {
+        let mut line = Line::steady();
+        line.send_until(at(2300));
+        let (dropped, intervals) = (vec![0, block], vec![[10, 0, 0]]);
+        line.acked(
+            line.arrived(),
+            &Says { rate: Some(50_000), intervals, dropped, ..Says::default() },
+        );
+        let p = line.sender.metrics().loss_event_rate.unwrap();
+        assert_eq!(p > 0.0, is_loss, "block {block:x}: {p}");
+    }
+}
+
+//= 4342-8.1-3 test
+#[test]
+fn an_acknowledgement_moves_the_window_counter_a_round_trip_on() {
+    let mut line = Line::open();
+    let first = line.sender.ccval(line.now);
+    line.leave(true);
+    line.now += ms(30);
+    line.fine(1, 0);
+    let next = line.sender.ccval(line.now);
+    assert_eq!((next + 16 - first) % 16, 4, "one quarter by the clock");
+}
+
 //= 4340-11.7.2-1 test
 //= 4340-11.7.2-5 test
 #[test]
@@ -309,6 +360,13 @@ fn data_dropped_and_ack_vectors_are_acknowledged_once_a_round_trip_time() {
     line.now += RTT;
     line.acked(line.arrived(), &says);
     assert!(line.sender.wants_ack_of_ack());
+    line.leave(false);
+    line.now += RTT;
+    let ack_vector = Some((&[0][..], false));
+    let ackno = Seqno::new(line.arrived());
+    let ack = AckInfo { ackno, ack_vector, ..AckInfo::default() };
+    line.sender.on_ack(line.now, &ack);
+    assert!(line.sender.wants_ack_of_ack(), "an Ack Vector alone");
 }
 
 #[test]
