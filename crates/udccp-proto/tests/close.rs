@@ -80,6 +80,7 @@ fn a_server_may_hold_timewait_itself() {
     assert_eq!(pair.state(SERVER), Some(State::TimeWait));
 }
 
+//= 4340-8.3-1 test
 #[test]
 fn both_may_close_at_once() {
     let mut pair = connected(4, ConnectionConfig::default());

@@ -126,6 +126,7 @@ fn a_drop_that_the_peer_reports_after_it_began_to_close_is_no_acknowledgement() 
     assert_eq!(fates(&pair, CLIENT), told);
 }
 
+//= 4340-5.7-2 test
 /// A host that has lost the connection, or starts another one, acknowledges in its Reset the packet
 /// that it refuses: no application there will receive it.
 #[test]

@@ -154,6 +154,7 @@ fn sync_far_ahead_is_accepted_only_on_a_silent_connection() {
     assert_eq!(last_kind(&pair, CLIENT), HeaderKind::SyncAck { ack: farther });
 }
 
+//= 4340-5.7-2 test
 #[test]
 fn the_acknowledgement_number_of_a_sync_acknowledges_nothing() {
     let mut pair = quiet_pair(7);

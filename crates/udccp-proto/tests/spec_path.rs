@@ -47,6 +47,18 @@ fn wide_windows_go_with_long_numbers() {
     let config = ConnectionConfig { short_seqnos: true, sequence_window: 5000, ..plain() };
     let mut hand = Hand::open_with(SERVER, config);
     assert!(hand.send(b"data").iter().all(|p| p.header.x));
+    // Also where the peer would accept short ones.
+    for (window, x) in [([0, 0, 0, 0, 4, 0], false), ([0, 0, 0, 0, 4, 1], true)] {
+        let sequence_window = 1024 + u64::from(window[5]);
+        let config = ConnectionConfig { short_seqnos: true, sequence_window, ..plain() };
+        let (mut hand, _) = Hand::requesting(config);
+        let feature = FeatureNumber::ALLOW_SHORT_SEQNOS;
+        let yes = OptionRef::ConfirmR { feature, value: &[1, 1] };
+        let window =
+            OptionRef::ConfirmR { feature: FeatureNumber::SEQUENCE_WINDOW, value: &window };
+        let said = hand.give(Response, &[yes, window], &[]);
+        assert_eq!((types(&said), said[0].header.x), (vec![Ack], x), "{sequence_window}");
+    }
 
     let config = ConnectionConfig { short_seqnos: true, ..plain() };
     let mut hand = Hand::open_with(SERVER, config);
@@ -145,6 +157,17 @@ fn extensions_are_off_until_a_feature_turns_them_on() {
 #[test]
 fn packets_are_ecn_capable() {
     let mut hand = Hand::open(SERVER);
+    for text in [b"1", b"2"] {
+        let d = hand.datagram(&hand.header(Data), &[], text);
+        let now = hand.pair.now;
+        udccp_base::Machine::handle_datagram(&mut hand.pair.net.ends[SERVER], now, d);
+        hand.seq = hand.seq.next();
+    }
+    let said = hand.drain_datagrams();
+    assert_eq!(
+        said.iter().map(|d| (parse(d).header.packet_type(), d.ecn)).collect::<Vec<_>>(),
+        [(Ack, Ecn::Ect0)]
+    );
     let first = hand.give(Data, &[], b"a");
     assert_eq!(first, []);
     let header = hand.header(Data);
@@ -228,8 +251,9 @@ fn timestamps_are_echoed_with_the_time_that_passed() {
     let mut hand = Hand::open(SERVER);
     hand.give(Data, &[OptionRef::Timestamp(1)], b"first");
     hand.wait(millis(20));
-    hand.give(Data, &[OptionRef::Timestamp(77)], b"second");
-    hand.drain();
+    let said = hand.give(Data, &[OptionRef::Timestamp(77)], b"second");
+    let echo = option(&said[0], option_kind::TIMESTAMP_ECHO);
+    assert_eq!(echo, Some(&[0, 0, 0, 77][..]), "the newest, which did not wait");
     let mut hand = Hand::open(SERVER);
     let said = hand.give(Data, &[OptionRef::Timestamp(1)], b"first");
     assert_eq!(said, []);
@@ -312,6 +336,11 @@ fn a_sync_is_answered_at_once_by_a_sync_ack_of_its_number() {
         let said = hand.give_at(seq, hand.kind(udccp_wire::PacketType::Sync));
         assert_eq!((types(&said), said[0].header.kind.ack()), (vec![SyncAck], Some(seq)));
     }
+    // On a silent connection the number may be far outside the window.
+    hand.wait(Duration::from_secs(60));
+    let seq = hand.seq.add(100_000);
+    let said = hand.give_at(seq, hand.kind(udccp_wire::PacketType::Sync));
+    assert_eq!((types(&said), said[0].header.kind.ack()), (vec![SyncAck], Some(seq)));
     // GSR has advanced, so the window starts after it.
     let next = hand.give(Data, &[], b"data");
     assert!(next.iter().all(|p| p.header.packet_type() == Ack));

@@ -317,6 +317,8 @@ fn a_loss_ends_it_at_once() {
         let fast = if ccid == 2 { f64::from(cwnd(&pair)) } else { x(&pair) };
         pair.pass(Duration::from_millis(170));
         let now = if ccid == 2 { f64::from(cwnd(&pair)) } else { x(&pair) };
-        assert!(now < fast * 0.9, "CCID {ccid}: {fast} to {now}");
+        // CCID 2 has less than half the window before, and not half of the approved one.
+        let most = if ccid == 2 { 8.0 } else { fast * 0.9 };
+        assert!(now < most, "CCID {ccid}: {fast} to {now}");
     }
 }

@@ -9,7 +9,9 @@ use udccp_base::Duration;
 use udccp_cc::InitialWindow;
 use udccp_proto::ccid::ccid2::SlowStartGrowth;
 use udccp_proto::{ConnectionConfig, State};
-use udccp_wire::PacketType::{Ack, CloseReq, Data, DataAck, Reset, Sync};
+use udccp_wire::PacketType::{
+    Ack, CloseReq, Data, DataAck, Request, Reset, Response, Sync, SyncAck,
+};
 use udccp_wire::{Header, HeaderKind, LossInterval, OptionRef, Packet};
 
 //= 4340-7.5.4-3 test
@@ -64,6 +66,51 @@ fn no_more_data_is_in_flight_than_three_quarters_of_the_sequence_window() {
             in_flight = acknowledge(&mut hand, ccid, in_flight.len());
         }
         assert_eq!(most, 75, "CCID {ccid}: data packets in one round-trip time");
+    }
+}
+
+//= 4340-8.5-1 test
+#[test]
+fn requests_and_responses_from_before_open_are_no_surprise_and_later_ones_are() {
+    let (mut client, _) = Hand::requesting(plain());
+    let mut server = Hand::listening(plain());
+    for (hand, greeting) in [(&mut client, Response), (&mut server, Request)] {
+        hand.give(greeting, &[], &[]);
+        let first = hand.seq;
+        hand.give(Ack, &[], &[]);
+        assert_eq!(hand.state(), Some(State::Open));
+        hand.wait(Duration::from_secs(1));
+        let late = hand.give_at(first, hand.kind(greeting));
+        assert!(!types(&late).contains(&Sync), "{greeting}: {late:?}");
+        assert_eq!(types(&hand.give(greeting, &[], &[])), [Sync]);
+        assert_eq!(hand.state(), Some(State::Open));
+    }
+}
+
+//= 4340-7.5.3-1 test
+#[test]
+fn a_connection_is_active_for_three_round_trip_times() {
+    // The handshake takes 20 ms.
+    for (millis, is_believed) in [(55, false), (65, true)] {
+        let mut hand = Hand::open_with(CLIENT, ConnectionConfig::default());
+        hand.give(Data, &[], b"data");
+        hand.wait(Duration::from_millis(millis));
+        let said = hand.give_at(hand.seq.add(5000), hand.kind(Sync));
+        assert_eq!(types(&said).contains(&SyncAck), is_believed, "{millis} ms");
+    }
+}
+
+//= 4340-8.5-1 test
+/// The packets that end a connection must not acknowledge less than GAR.
+#[test]
+fn a_sync_does_not_raise_the_greatest_acknowledgement_number() {
+    for (ty, answers) in [(Sync, vec![Reset]), (Ack, vec![Sync])] {
+        let mut hand = Hand::open(SERVER);
+        let before = hand.gss;
+        hand.send(b"data");
+        hand.give(ty, &[], &[]);
+        let close = hand.give_at(hand.seq.next(), HeaderKind::Close { ack: before });
+        assert_eq!(types(&close), answers, "after {ty}");
     }
 }
 

@@ -68,6 +68,11 @@ fn the_dccp_checksum_is_sent_as_zero_and_not_looked_at() {
     pair.filter = None;
     pair.pass(Duration::from_millis(100));
     assert_eq!(pair.received(SERVER), [b"two", b"one"]);
+    // Packets with any options have none either.
+    pair.filter = Some(Box::new(|_, d| d.header[6..8] == [0, 0]));
+    pair.close(CLIENT);
+    pair.pass(Duration::from_millis(100));
+    assert_eq!(pair.state(CLIENT), Some(State::TimeWait));
 }
 
 //= 6773-3.3-5 test

@@ -213,7 +213,6 @@ pub(crate) const BLOCK_BYTES: usize = 24;
 /// Builds a compound packet: our sender or receiver report, our name, and optionally a BYE for us
 /// or for an identifier that we gave up. It has no extended reports, since DCCP's acknowledgements
 /// contain that information (RFC 5762 section 4.2).
-/// information (RFC 5762 section 4.2).
 pub(crate) fn compound(
     ssrc: u32,
     sender: Option<SenderInfo>,

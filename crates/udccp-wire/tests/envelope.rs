@@ -130,6 +130,8 @@ fn udp_is_decapsulated_if_its_checksum_is_valid() {
     }
 }
 
+//= 6773-3.3-5 test
+//= 6773-3.3-7 test
 #[test]
 fn udp_that_must_be_dropped_is_refused() {
     let datagram = in_udp(&v4(), &packet());

@@ -200,6 +200,7 @@ mod tests {
         assert_eq!([9, 10, 11].map(|ack| checks(&mut s, ack)), [[false; 3], [true; 3], [false; 3]]);
     }
 
+    //= 4340-8.5-1 test
     #[test]
     fn packets_that_end_a_connection_must_be_newer_than_all_before() {
         let mut s = at(5000, 9000);

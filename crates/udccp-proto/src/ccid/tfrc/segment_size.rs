@@ -94,6 +94,8 @@ impl SegmentSize {
 mod tests {
     use super::*;
 
+    //= 5348-4.1-3 test
+    //= 4828-3-5 test
     #[test]
     fn the_mean_is_of_the_last_four_loss_intervals() {
         let mut size = SegmentSize::new(1000);

@@ -78,6 +78,7 @@ fn an_empty_confirm_leaves_the_value_as_it_was() {
     assert_eq!(end.send(PacketType::Ack).shows(), [""; 0], "it is not asked again");
 }
 
+//= 4340-6.6.9-1 test
 //= 4340-6.6.7-4 test
 #[test]
 fn an_empty_confirm_for_a_required_feature_resets() {

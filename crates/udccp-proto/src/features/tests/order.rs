@@ -28,6 +28,7 @@ fn changes_out_of_order_are_ignored() {
     assert_eq!(end.value(R, ACK_RATIO), 9);
 }
 
+//= 4340-6.6.4-6 test
 #[test]
 fn packets_without_feature_options_do_not_count_for_order() {
     let mut end = End::open(Role::Server);

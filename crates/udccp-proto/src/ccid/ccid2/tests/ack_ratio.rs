@@ -20,6 +20,7 @@ fn an_acknowledgement_is_lost_after_three_later_packets() {
     assert_eq!(feed(&mut log, [9, 10, 8, 11, 12]), [false; 5]);
 }
 
+//= 4341-6.1.1-1 test
 #[test]
 fn holes_that_fall_out_of_memory_count_and_numbers_before_the_first_do_not() {
     let mut log = PeerLog::default();
@@ -30,6 +31,7 @@ fn holes_that_fall_out_of_memory_count_and_numbers_before_the_first_do_not() {
     assert_eq!(feed(&mut log, [9001, 9002]), [false, false]);
 }
 
+//= 4341-6.1.1-1 test
 #[test]
 fn marks_count_on_acknowledgements_only() {
     let mut log = PeerLog::default();
@@ -73,6 +75,8 @@ fn ratios(lossy: &[bool]) -> Vec<u16> {
     seen
 }
 
+//= 4341-6.1.1-1 test
+//= 4341-6.1.2-3 test
 #[test]
 fn the_ratio_doubles_per_lossy_window_up_to_half_the_window() {
     // The window grows by one packet per round trip, from 16.
@@ -146,6 +150,7 @@ fn a_large_window_has_no_more_acknowledgements_than_asked_for() {
     assert_eq!(ratio.wanted(), 10);
 }
 
+//= 4341-6.1.2-3 test
 #[test]
 fn ratio_one_is_for_small_windows_only_and_by_choice() {
     let wanted = |packets, ratio| {

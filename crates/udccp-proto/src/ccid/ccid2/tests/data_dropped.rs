@@ -28,6 +28,7 @@ fn after_drop(code: u8) -> (u32, Option<u32>, AckOutcome) {
     (line.cwnd(), line.ssthresh(), outcome)
 }
 
+//= 4340-11.7.1-2 test
 #[test]
 //= 4340-11.7.2-1 test
 //= 4340-11.7.2-6 test
@@ -50,6 +51,7 @@ fn every_drop_code_ends_slow_start_and_has_its_own_response() {
     }
 }
 
+//= 4340-11.7.2-6 test
 #[test]
 fn a_report_that_is_repeated_counts_once() {
     let mut line = Line::in_avoidance(20);
@@ -64,6 +66,7 @@ fn a_report_that_is_repeated_counts_once() {
     }
 }
 
+//= 4340-11.7.2-6 test
 #[test]
 //= 4340-11.7.1-1 test
 //= 4340-11.7.1-2 test

@@ -64,6 +64,12 @@ fn a_packet_is_lost_once_three_later_ones_were_acknowledged() {
     let outcome = line.ack(4, "rrrx");
     assert_eq!((outcome.newly_acked, outcome.newly_lost), (1, 1));
     assert_eq!((line.pipe(), line.cwnd(), line.ssthresh()), (4, 4, Some(4)));
+    // Those that arrived before do not count.
+    let mut line = Line::in_avoidance(8);
+    line.fill();
+    line.ack(3, "rrr");
+    let lost = [(5, "rx"), (6, "rrx"), (7, "rrrx")].map(|(ackno, s)| line.ack(ackno, s).newly_lost);
+    assert_eq!(lost, [0, 0, 1]);
 }
 
 #[test]
@@ -210,6 +216,7 @@ fn a_mark_cuts_like_a_loss_and_once_a_window() {
     assert_eq!((line.cwnd(), line.metrics().packets_marked), (5, 3));
 }
 
+//= 4340-11.4.1-1 test
 #[test]
 fn a_copy_that_was_marked_counts_while_the_packet_is_remembered() {
     let mut line = Line::in_avoidance(10);

@@ -274,6 +274,7 @@ fn a_sender_is_quiescent_after_two_round_trips_or_a_fifth_of_a_second() {
     assert!(!line.receiver.peer_is_quiescent(at(1999)));
 }
 
+//= 4342-8.1-4 test
 #[test]
 fn the_round_trip_time_follows_the_counter() {
     let mut line = Line::new();

@@ -16,12 +16,18 @@ struct Written {
     drops: Vec<u32>,
     inverse: u32,
     len: usize,
+    /// Largest number of loss intervals for which there is room; 0 for any.
+    most: usize,
 }
 
 impl OptionSink for Written {
     fn option(&mut self, option: &OptionRef<'_>) -> bool {
+        let len = option.encoded_len();
+        if option.kind() == 193 && self.most > 0 && len > 3 + LossInterval::LEN * self.most {
+            return false;
+        }
         self.kinds.push(option.kind());
-        self.len += option.encoded_len();
+        self.len += len;
         match *option {
             OptionRef::LossIntervals { intervals, .. } => {
                 self.intervals.extend(LossInterval::iter(intervals));
@@ -103,6 +109,16 @@ fn every_feedback_packet_has_dropped_packets_and_room_for_it() {
     }
 }
 
+//= 5622-8.7-3 test
+#[test]
+fn intervals_that_find_no_room_have_no_drop_count_either() {
+    let mut line = Line::new(2);
+    line.run(0..200, &[20, 40, 60, 80, 100, 120]);
+    let mut written = Written { most: 4, ..Written::default() };
+    line.receiver.write_options(at(2600), &mut written);
+    assert_eq!((written.intervals.len(), written.drops.as_slice()), (4, &[1; 4][..]));
+}
+
 //= 4828-1-1 test
 #[test]
 fn the_interval_before_the_first_loss_is_of_full_segments() {
@@ -131,6 +147,12 @@ fn short_intervals_count_their_losses() {
     line.run(0..400, &lost);
     let short = line.report(2100);
     assert_eq!(short.inverse, 5, "one packet in five is lost");
+    // The last event began with 370, and lost six packets. It would count as 39/6 packets, but two
+    // round-trip times are not over.
+    line.run(400..409, &lost);
+    assert_eq!(line.report(2300).inverse, 5);
+    line.run(409..500, &lost);
+    assert!(line.report(2600).inverse > 10);
     // At a quarter of the speed, the same losses are far apart.
     let mut slow = Line::new(1);
     slow.run(0..400, &lost);

@@ -198,8 +198,13 @@ fn the_nonce_echo_is_the_parity_of_unmarked_data_after_the_losses() {
     assert!(nonce(&line), "packets without data do not count");
     line.get_marked(4);
     assert!(!nonce(&line), "nothing follows the mark yet");
+    line.take(Arrived { ecn: Ecn::Ect1, ..Line::new(2).arrived(5) });
+    assert!(nonce(&line));
+    line.get_marked(6);
+    assert!(!nonce(&line), "the lossy part now reaches to the second mark");
 }
 
+//= 4342-8.6.1-1 test
 #[test]
 fn nine_intervals_are_kept() {
     let mut line = Line::new(2);

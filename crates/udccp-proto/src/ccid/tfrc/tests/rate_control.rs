@@ -127,6 +127,15 @@ fn a_loss_in_a_data_limited_interval_leaves_85_percent_of_what_arrived_or_half_o
     }
 }
 
+//= 5348-4.3-1 test
+#[test]
+fn a_data_limited_report_replaces_the_infinity_of_the_beginning() {
+    let mut control = started();
+    let limited = Report { data_limited: true, ..report(rate(10.0, ms(100)), 1e-6) };
+    control.on_feedback(at(100), &limited, S);
+    assert_near(packets_per_rtt(&control), 20.0);
+}
+
 #[test]
 fn a_report_of_nothing_while_nothing_was_sent_leaves_half_the_rate_of_before() {
     let mut control = started();
@@ -195,6 +204,7 @@ fn a_limit_by_the_equation_is_halved_too() {
     assert_near(control.allowed(S).bytes_per_sec(), x.halved().bytes_per_sec());
 }
 
+//= 5348-4.4-1 test
 #[test]
 fn an_idle_sender_keeps_its_initial_rate() {
     let mut control = started();

@@ -82,6 +82,7 @@ fn with_two_packets_in_a_round_trip_time_the_counter_loses_no_quarter() {
     assert_eq!(counter.next(at(903), ms(100)), 36);
 }
 
+//= 4342-8.1-1 test
 //= 4342-8.1-3 test
 #[test]
 fn an_acknowledged_packet_is_a_round_trip_time_old() {
