@@ -275,7 +275,8 @@ pub struct ConnectionConfig {
     /// Silence of the peer after which the connection ends with `CloseReason::PeerSilent`, whether
     /// or not anything was sent (default `None`: never). With `keep_alive`, which has to be
     /// shorter, probes are sent until then, at least one in every `keep_alive`. Without it, a live
-    /// peer that has nothing to send counts as gone too.
+    /// peer that has nothing to send counts as gone too. Time in which the driver did not run does
+    /// not count.
     pub idle_limit: Option<Duration>,
     /// Time without any packet from the peer while sent data is unacknowledged, after which the
     /// connection ends (default 5 min).

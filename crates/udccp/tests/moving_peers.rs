@@ -251,9 +251,18 @@ async fn run_case(seed: u64) {
     // At their new ports, they can connect again.
     let again = timeout(PATIENCE, endpoint.connect(peer(&relay), SERVICE, &options));
     let again = again.await.expect("a handshake ends").unwrap();
-    again.send(numbered(0, 8)).await.unwrap();
-    again.acknowledged().await.unwrap();
-    assert_eq!(again.stats().unwrap().counters.data_packets_acked, 1, "seed {seed}");
+    // A packet that a busy machine holds up counts as lost, and is accounted for.
+    let arriving = async {
+        let acked = || again.stats().unwrap().counters.data_packets_acked;
+        for n in 0.. {
+            again.send(numbered(n, 8)).await.unwrap();
+            again.acknowledged().await.unwrap();
+            if acked() > 0 {
+                return;
+            }
+        }
+    };
+    timeout(PATIENCE, arriving).await.unwrap_or_else(|_| panic!("seed {seed}: nothing arrives"));
     attacking.abort();
     drop((again, listener));
     timeout(PATIENCE, endpoint.wait_idle()).await.expect("all ends");

@@ -1,6 +1,6 @@
 //! Acts when timers fire.
 
-use udccp_base::{Instant, MaybeInstant};
+use udccp_base::{Duration, Instant, MaybeInstant};
 
 use super::handshake::PARTOPEN_TIMER;
 use super::timers::{Timer, backed_off};
@@ -9,6 +9,10 @@ use crate::ccid::TimeoutOutcome;
 use crate::error::CloseReason;
 use crate::event::MessageFate;
 use crate::state::State;
+
+/// A timer that fires later than this shows that this host did not run: it was suspended or
+/// overloaded. That is no silence of the peer, who may have been asked nothing.
+const LATE: Duration = Duration::from_millis(100);
 
 impl Connection {
     /// When to call `handle_timeout`.
@@ -35,8 +39,9 @@ impl Connection {
 
     /// Runs every timer that is due.
     pub(crate) fn handle_timeout(&mut self, ctx: &mut Ctx<'_>) {
+        let late = ctx.now.saturating_since(self.timers.next());
         while let Some(timer) = self.timers.take_due(ctx.now) {
-            self.fire(ctx, timer);
+            self.fire(ctx, timer, late);
         }
         if self.state.is_over() {
             return;
@@ -48,14 +53,17 @@ impl Connection {
         if gave_up {
             self.settle_all_fates(ctx, MessageFate::Lost);
         }
-        if self.is_unanswered(ctx.now) {
-            self.give_up(ctx, CloseReason::PeerSilent);
-            return;
+        if let Some(until) = self.silent_until().get().filter(|until| *until <= ctx.now) {
+            if ctx.now - until < LATE {
+                self.give_up(ctx, CloseReason::PeerSilent);
+                return;
+            }
+            self.ask_after_sleep(ctx.now);
         }
         self.cc.handle_receiver_timeout(ctx.now);
     }
 
-    fn fire(&mut self, ctx: &mut Ctx<'_>, timer: Timer) {
+    fn fire(&mut self, ctx: &mut Ctx<'_>, timer: Timer, late: Duration) {
         match timer {
             Timer::Request => self.on_request_timeout(ctx),
             Timer::PartOpen => {
@@ -63,7 +71,7 @@ impl Connection {
                 self.outbox.ack = true;
             }
             Timer::Handshake => self.give_up(ctx, CloseReason::HandshakeTimeout),
-            Timer::KeepAlive => self.on_keep_alive(ctx),
+            Timer::KeepAlive => self.on_keep_alive(ctx, late),
             Timer::Deadline => self.purge_expired(ctx),
             Timer::Linger => self.on_linger_timeout(ctx),
             Timer::Close => self.on_close_timeout(ctx),
@@ -73,9 +81,18 @@ impl Connection {
         }
     }
 
-    /// Whether data has been sent for too long without an answer.
-    fn is_unanswered(&self, now: Instant) -> bool {
-        self.silent_until().get().is_some_and(|until| until <= now)
+    /// The time for an answer to sent data ran out while this host did not run. The peer gets some
+    /// more, and a Sync that it has to answer.
+    fn ask_after_sleep(&mut self, now: Instant) {
+        let limit = self.config.silence_timeout;
+        let spent = limit.saturating_sub(self.answer_time());
+        self.timing.unanswered_since = MaybeInstant::some(now - spent.min(limit));
+        self.outbox.sync = Some(self.seq.gsr);
+    }
+
+    /// How long to wait for the answer to a first probe.
+    fn answer_time(&self) -> Duration {
+        self.rtt().max(PARTOPEN_TIMER) * 2
     }
 
     /// Until when the peer may leave the data that we sent unanswered.
@@ -139,27 +156,36 @@ impl Connection {
     }
 
     /// The timer is not moved for every packet. When it fires, the time of the last packet decides.
-    fn on_keep_alive(&mut self, ctx: &mut Ctx<'_>) {
-        let (limit, heard) = (self.config.idle_limit, self.timing.last_valid);
+    fn on_keep_alive(&mut self, ctx: &mut Ctx<'_>, late: Duration) {
+        let limit = self.config.idle_limit;
         let Some(idle) = self.config.keep_alive.or(limit) else { return };
         if !matches!(self.state, State::PartOpen | State::Open) {
             return;
         }
-        let silent_for = ctx.now.saturating_since(heard);
+        let first = self.answer_time();
+        let is_late = late >= LATE;
+        let mut silent_for = ctx.now.saturating_since(self.timing.silent_since());
+        if is_late {
+            silent_for = silent_for.saturating_sub(late);
+            let most = limit.map(|limit| limit.saturating_sub(first));
+            silent_for = most.map_or(silent_for, |most| silent_for.min(most));
+            self.timing.excused_until = ctx.now - silent_for;
+        }
         if silent_for < idle {
             self.timing.keep_alive_probes = 0;
-            self.timers.set(Timer::KeepAlive, heard + idle);
+            self.timers.set(Timer::KeepAlive, ctx.now + (idle - silent_for));
             return;
         }
         let probes = self.timing.keep_alive_probes;
-        if limit.map_or(probes >= self.config.keep_alive_probes, |limit| silent_for >= limit) {
+        let is_gone =
+            limit.map_or(probes >= self.config.keep_alive_probes, |limit| silent_for >= limit);
+        if is_gone && !is_late {
             self.give_up(ctx, CloseReason::PeerSilent);
             return;
         }
         self.outbox.sync = Some(self.seq.gsr);
         self.counters.rare().keep_alives_sent += 1;
         self.timing.keep_alive_probes += 1;
-        let first = self.rtt().max(PARTOPEN_TIMER) * 2;
         let mut wait = backed_off(first, probes);
         if let Some(limit) = limit {
             // The last probes are sent shortly before the end, to notice a path that works again by

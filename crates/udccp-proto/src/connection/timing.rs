@@ -28,6 +28,8 @@ pub(crate) struct Timing {
     /// acknowledgement of one. The peer can predict our Timestamps and write anything in an echo,
     /// but it cannot acknowledge a number that it has not seen.
     pub(crate) handshake_measured: MaybeDuration,
+    /// Silence of the peer before this does not count, because this host did not run.
+    pub(crate) excused_until: Instant,
     /// Keep-alive probes sent since the last valid packet.
     pub(crate) keep_alive_probes: u32,
     /// When we sent the first data since the last packet of the peer.
@@ -46,9 +48,15 @@ impl Timing {
             greeting: MaybeInstant::NONE,
             handshake_rtt: MaybeDuration::NONE,
             handshake_measured: MaybeDuration::NONE,
+            excused_until: now,
             keep_alive_probes: 0,
             unanswered_since: MaybeInstant::NONE,
         }
+    }
+
+    /// Since when the peer has been silent.
+    pub(crate) fn silent_since(&self) -> Instant {
+        self.last_valid.max(self.excused_until)
     }
 
     /// A Request or Response was sent.

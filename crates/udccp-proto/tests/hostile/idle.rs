@@ -82,6 +82,40 @@ fn an_outage_shorter_than_the_limit_is_survived_and_noticed_within_a_keep_alive_
     assert_eq!((pair.state(CLIENT), pair.state(SERVER)), (Some(State::Open), Some(State::Open)));
 }
 
+/// Regression: a machine that was suspended for longer than the limit lost its connections, though
+/// nobody had asked the peer anything.
+#[test]
+fn a_host_that_did_not_run_asks_before_it_gives_a_peer_up() {
+    for (keep_alive, data) in [(true, false), (true, true), (false, false)] {
+        let keep_alive = keep_alive.then_some(KEEP_ALIVE);
+        let config = ConnectionConfig { keep_alive, silence_timeout: secs(90), ..watching() };
+        let mut pair = Pair::connected_with(Net::new(14), config);
+        // Both sleep, as two processes of one machine do, shortly and for long.
+        for slept in [secs(119), secs(3600)] {
+            pair.pass(secs(30));
+            if data {
+                cut(&mut pair);
+                pair.send(SERVER, b"into the void");
+                pair.pass(secs(1));
+                pair.filter = None;
+            }
+            pair.now += slept;
+            if keep_alive.is_none() {
+                pair.send(CLIENT, b"good morning");
+            }
+            pair.pass(secs(2));
+            assert_eq!(pair.state(CLIENT), Some(State::Open), "{keep_alive:?} {data} {slept}");
+            assert_eq!(pair.state(SERVER), Some(State::Open), "{keep_alive:?} {data} {slept}");
+            // As an acknowledgement, for the side that has no other.
+            pair.send(SERVER, b"awake");
+        }
+        cut(&mut pair);
+        pair.now += secs(60);
+        pair.pass(secs(121));
+        assert!(pair.events[SERVER].contains(&EventKind::Closed(CloseReason::PeerSilent)));
+    }
+}
+
 #[test]
 fn idle_limit_alone_ends_only_silent_connections() {
     let config = ConnectionConfig { idle_limit: Some(secs(60)), ..ConnectionConfig::default() };
