@@ -243,6 +243,21 @@ fn timewait_keeps_the_ports_for_four_minutes_and_answers_with_resets() {
     assert!(pair.net.ends[CLIENT].connect(now, same).is_ok());
 }
 
+/// Regression: the longest time held the ports for none.
+#[test]
+fn timewait_for_ever_keeps_the_ports() {
+    let config = ConnectionConfig { timewait: Duration::MAX, ..ConnectionConfig::default() };
+    let mut pair = connected(13, config);
+    pair.close(CLIENT);
+    pair.pass(Duration::from_secs(3600));
+    assert_eq!(pair.state(CLIENT), Some(State::TimeWait));
+    let (now, id) = (pair.now, pair.id(CLIENT));
+    pair.ends[CLIENT].release(now, id);
+    pair.pass(Duration::from_secs(3600));
+    assert_eq!(pair.ends[CLIENT].endpoint_stats().timewaits, 1);
+    assert_eq!(pair.ends[CLIENT].poll_timeout(), None);
+}
+
 #[test]
 fn close_delivers_what_is_queued_within_its_bound() {
     let mut pair = connected(9, ConnectionConfig::default());

@@ -5,7 +5,7 @@ mod spec_support;
 
 use common::{CLIENT, SERVER};
 use spec_support::{Hand, about, option, parse, plain, types};
-use udccp_base::{Duration, Ecn, Message, Payload};
+use udccp_base::{Duration, Ecn, Machine, Message, Payload};
 use udccp_proto::{ConnectionConfig, EventKind, PathReport, SendError, State};
 use udccp_wire::PacketType::{Ack, Close, Data, DataAck, Request, Response, SyncAck};
 use udccp_wire::{FeatureNumber, Header, OptionRef, Packet, option_kind};
@@ -336,6 +336,17 @@ fn a_sync_is_answered_at_once_by_a_sync_ack_of_its_number() {
         let said = hand.give_at(seq, hand.kind(udccp_wire::PacketType::Sync));
         assert_eq!((types(&said), said[0].header.kind.ack()), (vec![SyncAck], Some(seq)));
     }
+    // So are several that arrive together, of which one may be a probe of the path.
+    let syncs = [1, 2, 3].map(|n| hand.seq.add(n));
+    for seq in syncs {
+        let header = hand.header_at(seq, hand.kind(udccp_wire::PacketType::Sync));
+        let (now, sync) = (hand.pair.now, hand.datagram(&header, &[], b""));
+        hand.pair.ends[SERVER].handle_datagram(now, sync);
+    }
+    let said = hand.drain();
+    let answered: Vec<_> = said.iter().filter_map(|p| p.header.kind.ack()).collect();
+    assert_eq!((types(&said), answered), (vec![SyncAck; 3], syncs.to_vec()));
+    hand.seq = syncs[2];
     // On a silent connection the number may be far outside the window.
     hand.wait(Duration::from_secs(60));
     let seq = hand.seq.add(100_000);

@@ -17,8 +17,35 @@ pub(crate) struct ResetOut {
     pub(crate) is_explained: bool,
 }
 
-/// Packets to send, apart from data and feedback. One of each kind is enough: a newer one includes
-/// what an older one would say.
+/// The Syncs of a batch that have yet to be answered, in order. Of more, the last few are.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SyncAcks([Option<Seqno>; 3]);
+
+impl SyncAcks {
+    /// A valid Sync with this number arrived.
+    pub(crate) fn push(&mut self, sync: Seqno) {
+        let free = self.0.iter().position(Option::is_none).unwrap_or_else(|| {
+            self.0.rotate_left(1);
+            self.0.len() - 1
+        });
+        self.0[free] = Some(sync);
+    }
+
+    /// Takes the first.
+    pub(crate) fn take(&mut self) -> Option<Seqno> {
+        let first = self.0[0].take();
+        self.0.rotate_left(1);
+        first
+    }
+
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.0[0].is_none()
+    }
+}
+
+/// Packets to send, apart from data and feedback. One of each other kind is enough: a newer one
+/// includes what an older one would say.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Outbox {
     /// A Request (in REQUEST) or a Response (in RESPOND).
@@ -35,8 +62,8 @@ pub(crate) struct Outbox {
     pub(crate) sync_with_vector: bool,
     /// A Sync padded to this many bytes, including the IP header.
     pub(crate) probe: Option<NonZeroU16>,
-    /// A SyncAck with this acknowledgement number.
-    pub(crate) sync_ack: Option<Seqno>,
+    /// SyncAcks with these acknowledgement numbers.
+    pub(crate) sync_acks: SyncAcks,
     /// A Reset.
     pub(crate) reset: Option<ResetOut>,
 }
@@ -46,7 +73,7 @@ impl Outbox {
     #[inline]
     pub(crate) fn has_no_control(&self) -> bool {
         // Usually nothing is: one branch covers all.
-        let syncs = self.sync.is_some() | self.sync_ack.is_some();
+        let syncs = self.sync.is_some() | !self.sync_acks.is_empty();
         let others = self.reset.is_some() | self.probe.is_some();
         !(self.handshake | self.close | syncs | others)
     }

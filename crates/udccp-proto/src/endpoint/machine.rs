@@ -165,7 +165,8 @@ impl Endpoint {
             let until = at.max(connection.cookie_until());
             // Only addresses and ports are kept, whether or not the application has released it.
             if state == State::TimeWait && self.table.remove(&tuple, index) {
-                self.table.retire(&tuple, until.unwrap_or(Instant::ZERO));
+                // Without a timer, it never ends.
+                self.table.retire(&tuple, until.unwrap_or(Instant::MAX));
             }
             self.timers.set(index, at);
         }

@@ -10,7 +10,7 @@ impl Connection {
         //= 4340-8.2-1
         //= 4340-5.7-3
         if packet.ty == PacketType::Sync {
-            self.outbox.sync_ack = Some(packet.seq);
+            self.outbox.sync_acks.push(packet.seq);
         }
         if let (PacketType::SyncAck, Some(ackno)) = (packet.ty, packet.ackno) {
             let change = self.path.on_probe_answer(ctx.now, ackno);

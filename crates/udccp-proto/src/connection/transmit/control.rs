@@ -33,7 +33,7 @@ impl Connection {
         if core::mem::take(&mut self.outbox.handshake) && self.transmit_handshake(ctx, out) {
             return true;
         }
-        if let Some(ack) = self.outbox.sync_ack.take() {
+        if let Some(ack) = self.outbox.sync_acks.take() {
             self.counters.sync_acks_sent += 1;
             return self.write_control(ctx, out, HeaderKind::SyncAck { ack });
         }
