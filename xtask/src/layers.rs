@@ -58,7 +58,7 @@ pub(crate) fn check(root: &Path) -> Result<Vec<Finding>> {
     let page = std::fs::read_to_string(root.join(PAGE))?;
     for (name, uses) in uses(root)? {
         for used in uses {
-            if let Some(says) = fault_of(&name, &used) {
+            if let Some(says) = violation(&name, &used) {
                 findings.push(Finding::new(format!("crates/{name}/Cargo.toml"), says));
             }
         }
@@ -91,7 +91,7 @@ fn layer_of(name: &str) -> Option<usize> {
     LAYERS.iter().position(|(_, crates)| crates.contains(&name))
 }
 
-fn fault_of(name: &str, used: &str) -> Option<String> {
+fn violation(name: &str, used: &str) -> Option<String> {
     if let Some(f) = FORBIDDEN.iter().find(|f| f.0 == name && f.1 == used) {
         return Some(format!("uses {used}, but {}", f.2));
     }
@@ -108,10 +108,10 @@ mod tests {
 
     #[test]
     fn arrows_go_down_only() {
-        assert!(fault_of("udccp-proto", "udccp-wire").is_none());
-        assert!(fault_of("udccp-wire", "udccp-proto").unwrap().contains("down only"));
-        assert!(fault_of("udccp-tcp", "udccp-proto").is_some(), "same layer");
-        assert!(fault_of("udccp-sim", "udccp-tcp").unwrap().contains("names no protocol"));
+        assert!(violation("udccp-proto", "udccp-wire").is_none());
+        assert!(violation("udccp-wire", "udccp-proto").unwrap().contains("down only"));
+        assert!(violation("udccp-tcp", "udccp-proto").is_some(), "same layer");
+        assert!(violation("udccp-sim", "udccp-tcp").unwrap().contains("names no protocol"));
     }
 
     #[test]

@@ -10,7 +10,7 @@ pub(crate) fn check(root: &Path, page: &Source) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (number, line) in prose_lines(&page.text) {
         for target in targets(line) {
-            if let Some(says) = fault_of(root, page, target) {
+            if let Some(says) = violation(root, page, target) {
                 findings.push(Finding::new(format!("{}:{number}", page.path), says));
             }
         }
@@ -36,7 +36,7 @@ fn targets(line: &str) -> Vec<&str> {
     parts.filter_map(|rest| rest.split(')').next()).map(str::trim).collect()
 }
 
-fn fault_of(root: &Path, page: &Source, target: &str) -> Option<String> {
+fn violation(root: &Path, page: &Source, target: &str) -> Option<String> {
     if target.contains("://") || target.starts_with("mailto:") {
         return None;
     }

@@ -46,11 +46,11 @@ fn main() -> ExitCode {
     match run(&words) {
         Ok(0) => ExitCode::SUCCESS,
         Ok(findings) => {
-            say(&format!("{findings} findings"));
+            print_line(&format!("{findings} findings"));
             ExitCode::FAILURE
         }
         Err(error) => {
-            say(&format!("error: {error:#}"));
+            print_line(&format!("error: {error:#}"));
             ExitCode::from(2)
         }
     }
@@ -83,12 +83,12 @@ fn run(words: &[&str]) -> Result<usize> {
             all
         }
         _ => {
-            say(USAGE);
+            print_line(USAGE);
             anyhow::bail!("no rule is called \"{}\"", words.join(" "));
         }
     };
     for finding in &findings {
-        say(&format!("{}: {}", finding.place, finding.says));
+        print_line(&format!("{}: {}", finding.place, finding.says));
     }
     Ok(findings.len())
 }
@@ -99,6 +99,6 @@ fn root() -> Result<PathBuf> {
 }
 
 #[expect(clippy::print_stderr, reason = "a program that reports to a person")]
-fn say(line: &str) {
+fn print_line(line: &str) {
     eprintln!("{line}");
 }

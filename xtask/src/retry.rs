@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::{Finding, say};
+use crate::{Finding, print_line};
 
 /// Lists the tests that may be retried; each line is `PACKAGE TARGET TEST`.
 const LIST: &str = "scripts/clock-tests.txt";
@@ -50,7 +50,7 @@ pub(crate) fn run(root: &Path, flags: &[&str]) -> Result<Vec<String>> {
     };
     let mut findings = Vec::new();
     for one in again {
-        if !passes_later(root, &one)? {
+        if !retry_passes(root, &one)? {
             findings.push(format!("{one} failed {TRIES} times"));
         }
     }
@@ -75,9 +75,9 @@ pub(crate) fn check(root: &Path) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
-fn passes_later(root: &Path, one: &Named) -> Result<bool> {
+fn retry_passes(root: &Path, one: &Named) -> Result<bool> {
     for attempt in 2..=TRIES {
-        say(&format!("{one} failed; try {attempt} of {TRIES}"));
+        print_line(&format!("{one} failed; try {attempt} of {TRIES}"));
         let mut words: Vec<&str> = one.target.split(' ').collect();
         words.extend(["--", "--exact", &one.test]);
         // Test the whole workspace, so that nothing is rebuilt.
