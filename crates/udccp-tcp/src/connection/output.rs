@@ -24,6 +24,7 @@ impl Connection {
         self.choose_datagram(now, out)
     }
 
+    /// Chooses the next segment and writes it.
     #[inline(never)]
     fn choose_datagram(&mut self, now: Instant, out: &mut Option<Datagram>) -> bool {
         if self.control.is_some() || !self.state.is_synchronized() {
@@ -115,14 +116,13 @@ impl Connection {
         (data, ecn): (u32, Ecn),
         out: &mut Option<Datagram>,
     ) {
-        if self.agreed.sack && self.recv.has_blocks() {
-            return self.acknowledge_blocks(now, offset, flags, (data, ecn), out);
+        if !self.agreed.timestamps || (self.agreed.sack && self.recv.has_blocks()) {
+            return self.acknowledge_any(now, offset, flags, (data, ecn), out);
         }
         let header = self.header(now, offset, flags);
         self.recv.on_ack_sent();
-        match header.usual_bytes(self.pseudo_out, data as usize) {
-            Some(bytes) => self.put(HeaderBytes::of(bytes), data, ecn, out),
-            None => self.acknowledge_bare(header.seq, header.flags, header.window, data, ecn, out),
+        if let Some(bytes) = header.usual_bytes(self.pseudo_out, data as usize) {
+            self.put(HeaderBytes::of(bytes), data, ecn, out);
         }
     }
 
@@ -145,9 +145,9 @@ impl Connection {
         }
     }
 
-    /// As [`Self::acknowledge`], with SACK blocks.
+    /// The general case of [`Self::acknowledge`]. It makes its own header, which is in memory.
     #[inline(never)]
-    fn acknowledge_blocks(
+    fn acknowledge_any(
         &mut self,
         now: Instant,
         offset: u64,
@@ -156,29 +156,10 @@ impl Connection {
         out: &mut Option<Datagram>,
     ) {
         let usual = self.header(now, offset, flags);
-        let blocks = self.blocks();
+        let blocks = if self.agreed.sack { self.blocks() } else { SackBuffer::default() };
         let options = TcpOptions { sack: blocks.blocks(), ..usual.options };
         let header = TcpHeader { options, ..usual };
         self.recv.on_ack_sent();
-        self.emit(&header, data, ecn, out);
-    }
-
-    /// Writes a segment without options. It takes the fields that differ, because a whole header
-    /// would have to be in memory, also for all other segments.
-    #[inline(never)]
-    fn acknowledge_bare(
-        &mut self,
-        seq: u32,
-        flags: Flags,
-        window: u16,
-        data: u32,
-        ecn: Ecn,
-        out: &mut Option<Datagram>,
-    ) {
-        let ack = seq::to_wire(self.peer_isn, self.last_ack_sent);
-        let (src_port, dst_port) = self.ports;
-        let options = TcpOptions::default();
-        let header = TcpHeader { src_port, dst_port, seq, ack, flags, window, options };
         self.emit(&header, data, ecn, out);
     }
 
