@@ -116,7 +116,7 @@ impl Engine {
         self.fabric.observer.as_mut().map_or(Ok(()), |o| o.finish())
     }
 
-    // Not inlined where the engine is a local variable: loads of its fields would be relative to the
+    // Not inlined where the engine is a local variable: its fields would be read relative to the
     // stack pointer, and processors mispredict which stores such loads depend on.
     #[inline(never)]
     fn event_loop(&mut self, end: Instant, stop: Option<&AtomicBool>) -> Result<(), Stop> {

@@ -31,8 +31,8 @@ enum Blocked {
 }
 
 impl SendSide {
-    /// Whether [`Self::next_segment`] would find nothing and change nothing: a short answer for most
-    /// calls that find nothing.
+    /// Whether [`Self::next_segment`] would find nothing and change nothing: a short answer for
+    /// most calls that find nothing.
     #[inline]
     pub(crate) fn is_quiet(&self, now: Instant) -> bool {
         let has_none = || {
