@@ -55,8 +55,8 @@ impl SendSide {
         self.cscov = 0;
     }
 
-    /// Slow Receiver arrived. The packet may acknowledge nothing, so the sender half will hear of it
-    /// with the next acknowledgement.
+    /// Slow Receiver arrived, perhaps on a packet that acknowledges nothing. The sender half hears
+    /// of it with the next acknowledgement.
     pub(super) fn note_slow_peer(&mut self) {
         self.peer_is_slow = true;
     }
