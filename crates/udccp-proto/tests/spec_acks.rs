@@ -285,8 +285,11 @@ fn no_data_has_less_coverage_than_the_peer_accepts() {
         // With Data Checksums no packet takes the shortest way.
         let (send_cscov, data_checksum) = (1, true);
         let config = ConnectionConfig { send_cscov, min_cscov, data_checksum, ..plain() };
-        let said = Hand::open_with(CLIENT, config).send(b"partly covered, where that is accepted");
+        let mut hand = Hand::open_with(CLIENT, config);
+        let said = hand.send(b"partly covered, where that is accepted");
         assert_eq!(said[0].header.cscov, cscov);
+        let was_told = |e: &EventKind| matches!(e, EventKind::PeerDropped { .. });
+        assert!(!hand.pair.events[CLIENT].iter().any(was_told), "nor had the first");
     }
 }
 
