@@ -1,6 +1,9 @@
 //! Writes the headers of most packets from registers: the same bytes as [`crate::Emitter`] writes,
 //! but without a growing buffer.
 
+use bytes::{BufMut, BytesMut};
+
+use crate::MAX_HEADER_LEN;
 use crate::checksum::Sum;
 use crate::emit::{Header, HeaderKind};
 use crate::option::kind;
@@ -11,6 +14,9 @@ pub(crate) const DATA_LEN: usize = 16;
 
 /// Length of the header of an Ack or a DataAck with a 48-bit number and no options, in bytes.
 const ACK_LEN: usize = 24;
+
+/// Longest Ack Vector in one option, in bytes.
+const MOST_CELLS: usize = 253;
 
 /// How the Checksum is computed for a packet without data, with zeros as data, or inside UDP.
 #[derive(Clone, Copy, Debug)]
@@ -101,6 +107,33 @@ impl Header {
         room.get(..len)
     }
 
+    /// As [`Self::usual_ack`], for an Ack Vector of any length. Appends the header to `out`, which
+    /// must be empty, and returns whether it did. Each option of a vector in several has the same
+    /// nonce echo.
+    #[inline(never)]
+    pub fn long_ack(&self, options: &UsualAck<'_>, checksum: Checksum, out: &mut BytesMut) -> bool {
+        let (HeaderKind::Ack { ack } | HeaderKind::DataAck { ack }) = self.kind else {
+            return false;
+        };
+        let len = options.header_len();
+        if !self.is_usual() || len > MAX_HEADER_LEN || options.elapsed > Some(0xffff) {
+            return false;
+        }
+        out.resize(ACK_LEN, 0);
+        options.append(out);
+        out.resize(len, 0);
+        let [mut first, number] = self.first_words(len);
+        if let Checksum::OfZeros(mut sum, zeros) = checksum {
+            sum.add_length(len + zeros);
+            [first, number, ack.value()].into_iter().for_each(|word| sum.add_u64(word));
+            sum.add(&out[ACK_LEN..]);
+            first |= u64::from(sum.checksum());
+        }
+        let fixed = [first, number, ack.value()].map(u64::to_be_bytes);
+        out[..ACK_LEN].copy_from_slice(fixed.as_flattened());
+        true
+    }
+
     /// Whether the numbers are long and the Checksum covers all.
     #[inline]
     const fn is_usual(&self) -> bool {
@@ -131,14 +164,36 @@ impl UsualAck<'_> {
     /// Longest header that [`Header::usual_ack`] writes, in bytes: some 60 cells of Ack Vector.
     pub const ROOM: usize = 96;
 
+    /// Length of the header of an Ack or DataAck with these options, in bytes.
+    pub fn header_len(&self) -> usize {
+        let vector = self.cells.len() + 2 * self.cells.len().div_ceil(MOST_CELLS);
+        let elapsed = if self.elapsed.is_some() { 4 } else { 0 };
+        (ACK_LEN + vector + elapsed).next_multiple_of(4)
+    }
+
+    const fn kind(&self) -> u8 {
+        if self.nonce { kind::ACK_VECTOR_1 } else { kind::ACK_VECTOR_0 }
+    }
+
+    /// Appends the options without padding. A long Elapsed Time is cut.
+    fn append(&self, out: &mut BytesMut) {
+        for cells in self.cells.chunks(MOST_CELLS) {
+            out.extend_from_slice(&[self.kind(), cells.len() as u8 + 2]);
+            out.extend_from_slice(cells);
+        }
+        if let Some(elapsed) = self.elapsed {
+            out.extend_from_slice(&[kind::ELAPSED_TIME, 4]);
+            out.put_u16(elapsed as u16);
+        }
+    }
+
     /// Writes the options, and returns their length in bytes; `None` where they do not fit.
     #[inline(always)]
     fn write(&self, out: &mut [u8]) -> Option<usize> {
-        let kind = if self.nonce { kind::ACK_VECTOR_1 } else { kind::ACK_VECTOR_0 };
         let vector = 2 + self.cells.len();
         let (place, rest) = out.split_at_mut_checked(vector)?;
         let (head, cells) = place.split_first_chunk_mut()?;
-        *head = [kind, vector as u8];
+        *head = [self.kind(), vector as u8];
         cells.copy_from_slice(self.cells);
         let Some(elapsed) = self.elapsed else { return Some(vector) };
         let [high, low] = u16::try_from(elapsed).ok()?.to_be_bytes();

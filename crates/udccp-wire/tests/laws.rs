@@ -310,6 +310,32 @@ fn fast_data_writer_equals_the_general_one() {
 }
 
 #[test]
+fn acks_with_long_vectors_have_the_bytes_of_their_options() {
+    let pseudo = PseudoHeader::new([10, 1, 0, 1].into(), [10, 2, 0, 1].into());
+    for n in 0..1_200_u64 {
+        let ack = Seqno::new(n.wrapping_mul(0xbf58_476d_1ce4_e5b9));
+        let is_data = n % 7 < 3;
+        let kind = if is_data { HeaderKind::DataAck { ack } } else { HeaderKind::Ack { ack } };
+        let header = header_of(n, kind);
+        let zeros = if is_data { (n * 37 % 400) as usize } else { 0 };
+        let cells: Vec<u8> = (0..n).map(|i| (n * 5 + i * 77) as u8).collect();
+        let elapsed = (n % 3 == 0).then_some((n * n * 17) as u32 % 0x1_1000);
+        let nonce = n % 5 == 0;
+        let (mut long, mut fast) = (BytesMut::new(), BytesMut::new());
+        let mut emitter = Emitter::new(&mut long, &header);
+        let vectors = cells.chunks(253).map(|cells| OptionRef::AckVector { nonce, cells });
+        let mut options = vectors.chain(elapsed.map(OptionRef::ElapsedTime));
+        let fits = options.all(|option| emitter.option(&option).is_ok());
+        emitter.finish(&pseudo, &[], zeros);
+        let options = UsualAck { nonce, cells: &cells, elapsed };
+        let checksum = Checksum::OfZeros(pseudo.sum(IP_PROTOCOL, 0), zeros);
+        let is_usual = header.x && header.cscov == 0 && elapsed.is_none_or(|e| e <= 0xffff);
+        assert_eq!(header.long_ack(&options, checksum, &mut fast), fits && is_usual, "{n}");
+        assert!(fast.is_empty() || fast == long && fast.len() == options.header_len(), "{n}");
+    }
+}
+
+#[test]
 fn fast_ack_writer_equals_the_general_one() {
     let pseudo = PseudoHeader::new([10, 1, 0, 1].into(), [10, 2, 0, 1].into());
     for n in 0..4_000_u64 {

@@ -170,6 +170,11 @@ impl AckVectorBuffer {
         self.nonces.parity() && !self.ecn_incapable
     }
 
+    /// Whether any packet carried a nonce.
+    pub(crate) fn has_nonces(&self) -> bool {
+        self.nonces.are_any()
+    }
+
     /// The vector as options of at most 253 cells, each with its own nonce echo, in order.
     pub fn options(&self) -> impl Iterator<Item = (bool, &[u8])> {
         self.newest_options(usize::MAX)

@@ -16,6 +16,12 @@ struct Ring {
 }
 
 impl Nonces {
+    /// Whether a nonce was ever recorded.
+    #[inline]
+    pub(super) fn are_any(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// The parity of all nonces.
     #[inline]
     pub(super) fn parity(&self) -> bool {

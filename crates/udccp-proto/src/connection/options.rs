@@ -8,11 +8,15 @@ use udccp_wire::{
 
 use super::timing::span;
 use super::{Connection, Ctx, Received};
+use crate::ackvec::DEFAULT_MAX_CELLS;
 use crate::features::FeatureError;
 use crate::state::State;
 
 /// First CCID-specific option type from a receiver half to a sender half (section 10.3).
 const FIRST_FOR_SENDER: u8 = 192;
+
+/// Longest Ack Vector in several options that is read without an allocation: as long as ours.
+pub(super) const MOST_JOINED: usize = DEFAULT_MAX_CELLS;
 
 /// Option data; several options of one kind are joined.
 #[derive(Debug, Default)]
@@ -96,7 +100,41 @@ impl<'a> AckOptions<'a> {
         if !nonce_echo && kind != option_kind::ACK_VECTOR_0 || len <= 2 {
             return None;
         }
-        let (cells, mut rest) = rest.split_at_checked(usize::from(len) - 2)?;
+        let (cells, rest) = rest.split_at_checked(usize::from(len) - 2)?;
+        Self::with_elapsed(cells, nonce_echo, rest)
+    }
+
+    /// As [`Self::usual`], for an Ack Vector in several options, the first of them full, which are
+    /// joined in `room`.
+    pub(super) fn usual_of_several(
+        bytes: &'a [u8],
+        room: &'a mut [u8; MOST_JOINED],
+    ) -> Option<Self> {
+        let (mut rest, mut nonce_echo, mut joined) = (bytes, false, 0);
+        while let Some((&[kind, len], after)) = rest.split_first_chunk() {
+            let is_nonce = kind == option_kind::ACK_VECTOR_1;
+            if !is_nonce && kind != option_kind::ACK_VECTOR_0 {
+                break;
+            }
+            let (cells, after) = after.split_at_checked(usize::from(len).checked_sub(2)?)?;
+            if cells.is_empty() {
+                return None;
+            }
+            room.get_mut(joined..joined + cells.len())?.copy_from_slice(cells);
+            (joined, nonce_echo, rest) = (joined + cells.len(), nonce_echo ^ is_nonce, after);
+        }
+        Self::with_elapsed(room.get(..joined)?, nonce_echo, rest)
+    }
+
+    /// Whether these options begin with an Ack Vector that fills its option.
+    pub(super) fn begin_full(bytes: &[u8]) -> bool {
+        matches!(bytes, [option_kind::ACK_VECTOR_0 | option_kind::ACK_VECTOR_1, 255, ..])
+    }
+
+    /// These cells and what follows them; `None` if that is not optionally an Elapsed Time, and
+    /// padding.
+    #[inline(always)]
+    fn with_elapsed(cells: &'a [u8], nonce_echo: bool, mut rest: &[u8]) -> Option<Self> {
         let mut elapsed = None;
         if let &[option_kind::ELAPSED_TIME, 4, high, low, ref after @ ..] = rest {
             elapsed = Some(span(u32::from_be_bytes([0, 0, high, low])));
@@ -283,4 +321,41 @@ fn misplaced_mandatory() -> FeatureError {
 fn not_understood(raw: RawOption<'_>) -> FeatureError {
     let byte = |i: usize| raw.data.get(i).copied().unwrap_or(0);
     FeatureError { code: ResetCode::MandatoryError, data: [raw.kind, byte(0), byte(1)] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ack Vector options with these kinds and lengths, an Elapsed Time, and padding.
+    fn options(vectors: &[(u8, u8)]) -> (Vec<u8>, Vec<u8>) {
+        let (mut bytes, mut all) = (Vec::new(), Vec::new());
+        for &(kind, len) in vectors {
+            let cells: Vec<u8> = (0..len).map(|i| i.wrapping_mul(kind)).collect();
+            bytes.extend_from_slice(&[kind, len + 2]);
+            bytes.extend_from_slice(&cells);
+            all.extend(cells);
+        }
+        bytes.extend_from_slice(&[option_kind::ELAPSED_TIME, 4, 1, 2, 0, 0]);
+        (bytes, all)
+    }
+
+    #[test]
+    fn an_ack_vector_in_several_options_is_read_as_one() {
+        const PLAIN: u8 = option_kind::ACK_VECTOR_0;
+        const NONCE: u8 = option_kind::ACK_VECTOR_1;
+        for vectors in [&[(PLAIN, 253), (PLAIN, 253)][..], &[(NONCE, 253), (PLAIN, 7)]] {
+            let (bytes, all) = options(vectors);
+            let mut room = [0; MOST_JOINED];
+            assert!(AckOptions::usual(&bytes).is_none() && AckOptions::begin_full(&bytes));
+            let read = AckOptions::usual_of_several(&bytes, &mut room).unwrap();
+            assert_eq!((read.cells, read.elapsed), (Some(&all[..]), Some(span(0x102))));
+            assert_eq!(read.nonce_echo, vectors[0].0 == NONCE);
+        }
+        for vectors in [&[(PLAIN, 253), (PLAIN, 253), (PLAIN, 1)][..], &[(PLAIN, 253), (PLAIN, 0)]]
+        {
+            let mut room = [0; MOST_JOINED];
+            assert!(AckOptions::usual_of_several(&options(vectors).0, &mut room).is_none());
+        }
+    }
 }

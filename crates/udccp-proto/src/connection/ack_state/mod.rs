@@ -152,13 +152,14 @@ impl AckState {
         cells + dropped
     }
 
-    /// Nonce echo and cells of the Ack Vector; `None` if there are none, or if drops have to be
-    /// reported as well.
+    /// Nonce echo and cells of the Ack Vector; `None` if there are none, if drops have to be
+    /// reported as well, or if several options have nonces.
     #[inline]
     pub(super) fn lone_vector(&self) -> Option<(bool, &[u8])> {
         let cells = self.vector.cells();
         let is_alone = self.has_no_drops() && !cells.is_empty();
-        is_alone.then(|| (self.vector.ecn_nonce_echo(), cells))
+        let is_even = cells.len() <= MAX_OPTION_CELLS || !self.vector.has_nonces();
+        (is_alone && is_even).then(|| (self.vector.ecn_nonce_echo(), cells))
     }
 
     /// Writes the Ack Vector into an acknowledgement that has `room` bytes for options. Returns

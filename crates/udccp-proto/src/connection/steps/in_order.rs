@@ -2,7 +2,7 @@
 
 use udccp_wire::{DataRun, PacketType, PacketView};
 
-use super::super::options::AckOptions;
+use super::super::options::{AckOptions, MOST_JOINED};
 use super::super::{Arrival, Connection, Ctx, Received};
 use crate::state::State;
 
@@ -64,7 +64,36 @@ impl Connection {
         view: &PacketView<'_>,
         arrival: &Arrival<'_>,
     ) -> bool {
-        let Some(options) = AckOptions::usual(view.option_bytes()) else { return false };
+        match AckOptions::usual(view.option_bytes()) {
+            Some(options) => self.take_ack_with::<WITH_DATA>(ctx, view, arrival, &options),
+            None if AckOptions::begin_full(view.option_bytes()) => {
+                self.take_long_ack_in_order::<WITH_DATA>(ctx, view, arrival)
+            }
+            None => false,
+        }
+    }
+
+    /// Like [`Self::take_ack_in_order`], for an Ack Vector in several options.
+    #[inline(never)]
+    fn take_long_ack_in_order<const WITH_DATA: bool>(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        view: &PacketView<'_>,
+        arrival: &Arrival<'_>,
+    ) -> bool {
+        let mut room = [0; MOST_JOINED];
+        let options = AckOptions::usual_of_several(view.option_bytes(), &mut room);
+        options.is_some_and(|options| self.take_ack_with::<WITH_DATA>(ctx, view, arrival, &options))
+    }
+
+    #[inline(always)]
+    fn take_ack_with<const WITH_DATA: bool>(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        view: &PacketView<'_>,
+        arrival: &Arrival<'_>,
+        options: &AckOptions<'_>,
+    ) -> bool {
         let ty = if WITH_DATA { PacketType::DataAck } else { PacketType::Ack };
         let mut packet = Received { ty, ..Received::new(view, arrival) };
         if !self.seq.take_next_in_order(packet.seq, packet.ackno) {
@@ -74,7 +103,7 @@ impl Connection {
         self.note_valid(ctx, &packet, 1);
         self.negotiate_begin(&packet);
         self.mark_acknowledgeable(ctx, &mut packet, 0);
-        self.process_acknowledgement(ctx, &packet, &options);
+        self.process_acknowledgement(ctx, &packet, options);
         if WITH_DATA {
             self.step_16_process_data(ctx, &packet);
         }

@@ -116,12 +116,20 @@ impl Connection {
         let header = self.usual_header(kind, ccval);
         let mut room = [0; UsualAck::ROOM];
         let bytes = match self.usual_ack(ctx.now) {
-            Some(options) => header.usual_ack(&options, checksum, &mut room),
+            Some(options) => match header.usual_ack(&options, checksum, &mut room) {
+                Some(bytes) => Some(ctx.arena.copy(bytes)),
+                None if options.header_len() + payload.len() > self.path.max_transport_len() => {
+                    None
+                }
+                None => {
+                    let is_done = header.long_ack(&options, checksum, ctx.arena.buffer());
+                    is_done.then(|| ctx.arena.take())
+                }
+            },
             None => None,
         };
         match bytes {
             Some(bytes) => {
-                let bytes = ctx.arena.copy(bytes);
                 let written = WrittenOptions { vector: true, ..WrittenOptions::default() };
                 self.put(ctx.now, out, &header, bytes, payload, written);
             }
