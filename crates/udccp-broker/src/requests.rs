@@ -148,7 +148,7 @@ fn execute(broker: &Arc<Broker>, request: &Request, payload: &[u8]) -> Result<An
             let socket = broker.find(request.cookie).ok_or(Errno::NOENT)?;
             Ok(Answer::value(socket.slot() as i32))
         }
-        Op::Bind => found()?.bind(payload).map(|()| Answer::default()),
+        Op::Bind => found()?.bind(payload, request.a != 0).map(|()| Answer::default()),
         Op::Listen => found()?.listen(request.a).map(|()| Answer::default()),
         Op::Connect => Err(found()?.connect(payload)),
         Op::GetOption => {

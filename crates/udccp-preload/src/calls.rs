@@ -165,7 +165,8 @@ fn listen_again(s: &Socket) -> Result<Socket, c_int> {
     let mut name = [0; ADDRESS_BYTES];
     let len = s.address(SLOT_LOCAL_AT, &mut name);
     let new = replace_pair(s)?;
-    rpc::call(Op::Bind, new.cookie, 0, 0, &name[..len])?;
+    // The connections of the old one do not count, which 1 says.
+    rpc::call(Op::Bind, new.cookie, 1, 0, &name[..len])?;
     Ok(new)
 }
 

@@ -12,6 +12,8 @@ use rustix::io::Errno;
 use udccp::{Connection, ServiceCode};
 use udccp_preload::protocol::{STATE_CLOSED, STATE_CONNECTING, STATE_ENDED, STATE_LISTENING};
 
+use crate::ports::Sharing;
+
 /// Time limit for a close, unless the program set SO_LINGER.
 pub(crate) const LINGER: Duration = Duration::from_secs(5);
 /// Most bytes in a connection's send queue.
@@ -273,14 +275,15 @@ impl SocketOptions {
         self.recv_queue.unwrap_or(usize::MAX)
     }
 
-    /// Whether another socket may bind the same address.
-    pub(crate) fn shares_address(&self) -> bool {
-        [SO_REUSEADDR, SO_REUSEPORT].iter().any(|n| self.number(SOL_SOCKET, *n).unwrap_or(0) != 0)
+    /// With whom it shares its address.
+    pub(crate) fn sharing(&self) -> Sharing {
+        let is_on = |name| self.number(SOL_SOCKET, name).unwrap_or(0) != 0;
+        Sharing { address: is_on(SO_REUSEADDR), port: is_on(SO_REUSEPORT) }
     }
 
     /// Whether another socket may listen on the same port.
     pub(crate) fn shares_port(&self) -> bool {
-        self.number(SOL_SOCKET, SO_REUSEPORT).unwrap_or(0) != 0
+        self.sharing().port
     }
 
     /// Makes the socket IPv6 only, like a socket bound to an IPv6 address.

@@ -21,14 +21,14 @@ impl Socket {
         error.map_or(0, Errno::raw_os_error)
     }
 
-    /// `bind`.
-    pub(crate) fn bind(&self, bytes: &[u8]) -> Result<(), Errno> {
+    /// `bind`; `again` if the program's socket has stopped listening at this address.
+    pub(crate) fn bind(&self, bytes: &[u8], again: bool) -> Result<(), Errno> {
         let written = address::read_to_bind(bytes, self.is_v6)?;
         let local = address::unmap_ipv4(written);
-        let (is_free, is_shared, is_v6_only) = {
+        let (is_free, sharing, is_v6_only) = {
             let inner = self.inner();
             let is_free = inner.state == STATE_CLOSED && inner.bound.is_none();
-            (is_free, inner.options.shares_address(), inner.options.is_v6_only())
+            (is_free, inner.options.sharing(), inner.options.is_v6_only())
         };
         let is_mapped = local != written;
         // For IPv4, Linux checks the address first; for IPv6, the socket.
@@ -40,7 +40,7 @@ impl Socket {
             return Err(Errno::INVAL);
         }
         let mut ports = self.broker.ports.lock().expect("never poisoned");
-        let local = ports.bind(self.cookie, local, is_shared, is_v6_only)?;
+        let local = ports.bind(self.cookie, local, sharing, is_v6_only, again)?;
         {
             let mut inner = self.inner();
             inner.bound = Some(local);
@@ -56,7 +56,7 @@ impl Socket {
         if let Some(local) = self.inner().bound {
             return Ok(local);
         }
-        self.bind(&address::write(SocketAddr::new(self.any_ip(), 0), self.is_v6))?;
+        self.bind(&address::write(SocketAddr::new(self.any_ip(), 0), self.is_v6), false)?;
         self.inner().bound.ok_or(Errno::INVAL)
     }
 
@@ -71,6 +71,7 @@ impl Socket {
         }
         let listening = self.start_listening(self.bind_if_unbound()?, backlog)?;
         self.inner().listening = listening.clone();
+        self.broker.ports.lock().expect("never poisoned").listen(self.cookie);
         self.set_state(STATE_LISTENING);
         self.command(Command::Listen(listening));
         Ok(())

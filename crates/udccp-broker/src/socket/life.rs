@@ -95,9 +95,16 @@ impl Socket {
     pub(super) fn publish_connection(&self, connection: &Connection) {
         let name = |address: Address| SocketAddr::new(address.ip(), address.port);
         let mut local = name(connection.local_addr());
-        if let Some(bound) = self.inner().bound.filter(|b| !b.ip().is_unspecified()) {
+        let (bound, sharing) = {
+            let inner = self.inner();
+            (inner.bound, inner.options.sharing())
+        };
+        if let Some(bound) = bound.filter(|b| !b.ip().is_unspecified()) {
             local.set_ip(bound.ip());
         }
+        let mut ports = self.broker.ports.lock().expect("never poisoned");
+        ports.connect(self.cookie, address::plain(local), sharing);
+        drop(ports);
         self.publish_local(local);
         let peer = address::write(address::unmap_ipv4(name(connection.peer_addr())), self.is_v6);
         self.broker.region.set_address(self.slot, SLOT_PEER_AT, &peer);

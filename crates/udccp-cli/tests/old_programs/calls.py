@@ -401,6 +401,43 @@ def test_addresses_in_use():
     again.listen()
 
 
+def test_a_connection_keeps_its_address():
+    """As TCP of Linux does: also after its listener has closed."""
+    reuse = (socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    for old, new_one, beside_connection in (
+        ((), (), "EADDRINUSE"), ((), (reuse,), "EADDRINUSE"),
+        ((reuse,), (), "EADDRINUSE"), ((reuse,), (reuse,), None),
+    ):
+        server = listening(host="0.0.0.0", options=old)
+        port = server.getsockname()[1]
+        client = new()
+        client.connect((LOCAL, port))
+        accepted, _ = server.accept()
+
+        def binds(host, number, refusal, options=new_one):
+            other = new()
+            for option in options:
+                other.setsockopt(*option)
+            if refusal:
+                fails(refusal, other.bind, (host, number))
+            else:
+                other.bind((host, number))
+            other.close()
+
+        binds("0.0.0.0", port, "EADDRINUSE")
+        server.close()
+        # The broker learns of a close slightly later.
+        time.sleep(0.3)
+        binds("127.0.0.2", port, None)
+        binds(LOCAL, port, beside_connection)
+        binds("0.0.0.0", port, beside_connection)
+        binds(*client.getsockname(), "EADDRINUSE")
+        accepted.close()
+        client.close()
+        time.sleep(0.3)
+        binds("0.0.0.0", port, None, ())
+
+
 def main():
     tests = {**globals(), **vars(messages)}
     names = [name for name in tests if name.startswith("test")]
