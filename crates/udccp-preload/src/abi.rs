@@ -119,6 +119,11 @@ pub struct MsgHdr {
 }
 
 impl MsgHdr {
+    /// Whether the length of the address is negative.
+    pub fn has_wrong_name(&self) -> bool {
+        !self.name.is_null() && self.name_len.cast_signed() < 0
+    }
+
     /// Number of pieces that the program gave. Bits above an int are musl's padding.
     pub const fn iov_count(&self) -> usize {
         self.iov_len & 0xffff_ffff

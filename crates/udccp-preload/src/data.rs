@@ -279,11 +279,14 @@ unsafe fn plain<'a>(s: &Socket, message: &'a MsgHdr) -> Option<(&'a [IoVec], u32
     fits.then_some((pieces, priority))
 }
 
-/// The pieces of a message, or the error.
+/// The pieces of a message, or the error; like the kernel, it checks the address's length first.
 ///
 /// # Safety
 /// `message` is the program's.
 pub unsafe fn pieces(message: &MsgHdr) -> Result<&[IoVec], c_int> {
+    if message.has_wrong_name() {
+        return Err(EINVAL);
+    }
     // SAFETY: the caller's promise.
     unsafe { vector(message.iov, message.iov_count()) }
 }

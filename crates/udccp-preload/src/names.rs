@@ -297,13 +297,13 @@ unsafe fn send_message(s: &Socket, message: *const MsgHdr, flags: c_int) -> Raw 
     // SAFETY: the caller's promise.
     unsafe {
         let message = &*message;
-        let priority = match data::priority(s, message) {
-            Ok(priority) => priority,
-            Err(e) => return data::refuse(s, flags, e),
+        let pieces = match data::pieces(message) {
+            Ok(pieces) => pieces,
+            Err(e) => return -(e as Raw),
         };
-        match data::pieces(message) {
-            Ok(pieces) => data::send(s, pieces, priority, flags),
-            Err(e) => -(e as Raw),
+        match data::priority(s, message) {
+            Ok(priority) => data::send(s, pieces, priority, flags),
+            Err(e) => data::refuse(s, flags, e),
         }
     }
 }

@@ -335,6 +335,9 @@ unsafe fn at_once(s: &Socket, all: &mut [MMsgHdr], flags: c_int) -> Option<usize
 
 /// The pieces of a message, for the duration of the call.
 unsafe fn pieces_of<'a>(one: &MMsgHdr) -> Option<&'a [IoVec]> {
+    if one.header.has_wrong_name() {
+        return None;
+    }
     // SAFETY: the caller's promise.
     unsafe { vector(one.header.iov, one.header.iov_count()) }.ok()
 }

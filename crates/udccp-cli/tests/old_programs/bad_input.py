@@ -152,6 +152,25 @@ def services(state, s):
     expect(f"{state} negative", "EINVAL", C.setsockopt(s.fileno(), SOL_DCCP, 2, b"", -1))
 
 
+def messages(found):
+    """The kernel checks the length of an address before everything else."""
+    room = ctypes.create_string_buffer(64)
+    iov = ctypes.create_string_buffer(struct.pack("PN", ctypes.addressof(room), 1))
+    too_many = 1025
+    for state, s in found.items():
+        for count in (1, too_many):
+            for name, length in ((room, -1), (room, -(1 << 31))):
+                header = struct.pack("PiPNPNi", ctypes.addressof(name), length,
+                                     ctypes.addressof(iov), count, 0, 0, 0)
+                for call in (C.recvmsg, C.sendmsg):
+                    result = call(s.fileno(), header, socket.MSG_DONTWAIT)
+                    expect(f"{state} {call.__name__} {count} {length}", "EINVAL", result)
+                many = ctypes.create_string_buffer(header.ljust(56, b"\0") + bytes(8))
+                for call, more in ((C.recvmmsg, (None,)), (C.sendmmsg, ())):
+                    result = call(s.fileno(), many, 1, socket.MSG_DONTWAIT, *more)
+                    expect(f"{state} {call.__name__} {count} {length}", "EINVAL", result)
+
+
 def calls(found):
     address = struct.pack("=H", 2) + struct.pack("!H", 1) + socket.inet_aton(LOCAL) + bytes(8)
     v6 = struct.pack("=H", 10) + bytes(26)
@@ -205,6 +224,7 @@ def calls(found):
 def main():
     signal.alarm(60)
     found, keep = states()
+    messages(found)
     calls(found)
     options(found)
     assert keep
