@@ -11,6 +11,8 @@ const START_STEPS: usize = 1000;
 const STEP_MS: i64 = 5;
 /// Seconds after which a broker that does not reply counts as dead.
 const REPLY_LIMIT_S: i64 = 30;
+/// The same for a ring: without it, messages take the pair, and the call must not wait for long.
+const RING_LIMIT_S: i64 = 1;
 
 /// The broker's reply.
 #[derive(Debug)]
@@ -112,7 +114,7 @@ fn exchange(fd: c_int, request: &Request, payload: &[u8]) -> Result<Answer, Call
             e => return Err(CallError::Errno(-e as c_int)),
         }
     }
-    let limit = [REPLY_LIMIT_S, 0];
+    let limit = [if request.op == Op::Ring { RING_LIMIT_S } else { REPLY_LIMIT_S }, 0];
     sys::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, limit.as_ptr().cast(), 16);
     let mut header = request.encode();
     let mut pieces = [

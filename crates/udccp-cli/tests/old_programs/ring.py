@@ -131,6 +131,23 @@ def test_a_writable_socket_takes_a_message_though_less_is_granted_than_before():
     assert polled(a, 10_000) & select.POLLOUT
 
 
+def test_a_stopped_broker_does_not_hold_up_the_first_message():
+    """Regression: it waited 30 s for the ring."""
+    a, b = pair()
+    broker = the_broker()
+    os.kill(broker, signal.SIGSTOP)
+    try:
+        begun = time.monotonic()
+        a.send(b"first")
+        assert time.monotonic() - begun < 10
+    finally:
+        os.kill(broker, signal.SIGCONT)
+    a.send(b"second")
+    assert (b.recv(10), b.recv(10)) == (b"first", b"second")
+    b.send(b"back")
+    assert a.recv(10) == b"back"
+
+
 def test_a_blocked_sender_goes_on():
     a, b = pair()
 
