@@ -119,10 +119,11 @@ impl Broker {
         let mut busy = Instant::now();
         loop {
             sleep(SWEEP).await;
-            self.sweep();
+            let is_known = self.sweep();
             let is_used = |at| self.find_map(|s| s.listens_at(at).then_some(())).is_some();
             endpoints::close_idle(&self.endpoints, is_used).await;
-            let is_idle = self.sockets.lock().expect("never poisoned").is_empty();
+            let is_over = |socket: &Arc<Socket>| !is_known && socket.has_ended();
+            let is_idle = self.sockets.lock().expect("never poisoned").values().all(is_over);
             if !is_idle || self.closing.load(Ordering::Relaxed) > 0 {
                 busy = Instant::now();
             }
@@ -132,13 +133,14 @@ impl Broker {
         }
     }
 
-    /// Frees the slots of ended sockets that no program has open.
-    pub(crate) fn sweep(&self) {
+    /// Frees the slots of ended sockets that no program has open. Returns false if the system does
+    /// not tell which those are.
+    fn sweep(&self) -> bool {
         let mut sockets = self.sockets.lock().expect("never poisoned");
         if !sockets.values().any(|s| s.has_ended()) {
-            return;
+            return true;
         }
-        let Ok(table) = std::fs::read_to_string("/proc/net/unix") else { return };
+        let Ok(table) = std::fs::read_to_string("/proc/net/unix") else { return false };
         let open: std::collections::HashSet<u64> = table
             .lines()
             .skip(1)
@@ -151,6 +153,21 @@ impl Broker {
             }
             !is_gone
         });
+        true
+    }
+
+    /// Frees slots for a new socket. If the system does not tell which are unused, this frees one
+    /// of those that ended, the oldest.
+    pub(crate) fn make_room(&self) {
+        if self.sweep() {
+            return;
+        }
+        let mut sockets = self.sockets.lock().expect("never poisoned");
+        let ended = sockets.iter().filter(|(_, socket)| socket.has_ended());
+        let oldest = ended.map(|(cookie, _)| *cookie).min();
+        if let Some(socket) = oldest.and_then(|cookie| sockets.remove(&cookie)) {
+            self.region.free(socket.slot());
+        }
     }
 
     /// Finds a socket by the cookie of the program's end.

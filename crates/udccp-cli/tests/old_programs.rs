@@ -118,6 +118,32 @@ fn a_broker_without_descriptors_says_so() {
     place.wait_until_the_broker_ends();
 }
 
+/// Regression: it kept ended sockets for ever, and so never exited.
+#[test]
+fn a_broker_ends_although_the_system_lists_no_sockets() {
+    let place = Place::new();
+    let folder = place.0.path().display();
+    let open = "import socket; [socket.socket(2, 6, 33).close() for _ in range(3)]";
+    let program = env!("CARGO_BIN_EXE_udccp");
+    // Everything in /proc but what is not of the process itself, such as `net`.
+    let story = format!(
+        "mkdir {folder}/all {folder}/few && ln -s {folder}/all/self {folder}/few/self && \
+         mount --bind /proc {folder}/all && mount --bind {folder}/few /proc && \
+         test ! -e /proc/net && exec {program} run -- python3 -c '{open}'"
+    );
+    let alone = |program: &[&str]| {
+        let mut unshare = Command::new("unshare");
+        unshare.args(["--mount", "--propagation", "private"]).args(program);
+        unshare.env("XDG_RUNTIME_DIR", place.0.path()).output()
+    };
+    if !alone(&["true"]).is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: no mount namespace without privileges");
+        return;
+    }
+    succeeds(&alone(&["sh", "-c", &story]).unwrap());
+    place.wait_until_the_broker_ends();
+}
+
 #[test]
 fn a_broker_has_no_limits_of_the_program_that_starts_it() {
     for test in [

@@ -88,7 +88,7 @@ impl Socket {
         let cookie = rustix::net::sockopt::socket_cookie(&programs)?;
         let inode = rustix::fs::fstat(&programs)?.st_ino;
         let slot = broker.region.take().or_else(|| {
-            broker.sweep();
+            broker.make_room();
             broker.region.take()
         });
         let slot = slot.ok_or(Errno::NFILE)?;
