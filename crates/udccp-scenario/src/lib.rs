@@ -1,7 +1,7 @@
 //! Reads a scenario, builds its network and transports, runs it, and measures the results.
 //!
 //! A scenario consists of topology, time and flows. A [`Backend`] turns a scenario and a seed into
-//! a [`Record`]. The [`Simulator`] is a backend; others use [`network`] and [`record_of`] with
+//! a [`Record`]. The [`Simulator`] is a backend; others use [`network()`] and [`record_of`] with
 //! hosts of their own. Stored results are keyed by a hash of all sources of this crate and of those
 //! below it ([`VERSION`]).
 

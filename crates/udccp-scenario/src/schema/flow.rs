@@ -65,11 +65,11 @@ impl Direction {
     }
 }
 
-/// Most flows in one [[flow]].
+/// Most flows in one `[[flow]]`.
 const MAX_COUNT: u64 = 10_000;
 
 impl Flow {
-    /// Reads a [[flow]], which may stand for `count` flows that start `every` apart. `access`
+    /// Reads a `[[flow]]`, which may stand for `count` flows that start `every` apart. `access`
     /// describes the access links of the topology.
     pub(super) fn group(
         node: &Node,
