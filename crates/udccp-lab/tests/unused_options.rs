@@ -7,14 +7,21 @@ use udccp_lab::schema::Experiment;
 use udccp_lab::{Diagnostics, Selection};
 
 /// A file with a flow of this protocol and these lines.
-fn read(protocol: &str, lines: &str, rest: &str) -> Result<Experiment, Diagnostics> {
-    let text = format!(
+fn file(protocol: &str, lines: &str, rest: &str) -> String {
+    format!(
         "schema = 1\nid = \"x\"\nasks = \"?\"\n[topology]\nshape = \"dumbbell\"\n\
          access = {{ rate = \"100 Mbit/s\" }}\n\
          bottleneck = {{ rate = \"10 Mbit/s\", rtt = \"40 ms\", limit = \"1.0 bdp\" }}\n\
          [time]\nduration = \"60 s\"\n{rest}\n\
          [[flow]]\nname = \"first\"\nprotocol = \"{protocol}\"\ntraffic = \"bulk\"\n{lines}\n"
-    );
+    )
+}
+
+fn read(protocol: &str, lines: &str, rest: &str) -> Result<Experiment, Diagnostics> {
+    read_text(file(protocol, lines, rest))
+}
+
+fn read_text(text: String) -> Result<Experiment, Diagnostics> {
     let tree = document::parse("x.toml", text).expect("TOML");
     Experiment::from_node(tree, Path::new("x.toml"))
 }
@@ -76,6 +83,56 @@ fn a_host_that_wakes_without_timers_to_wait_for() {
         let options = format!("dccp = {{ wakes_every = \"3 ms\", {timers} }}");
         assert_eq!(said("dccp/ccid2", &options, ""), "accepted", "{timers}");
     }
+}
+
+#[test]
+fn i_frame_ratio_needs_groups_of_several_frames() {
+    let video = |options: &str| {
+        let source = "kind = \"video\", every = \"40 ms\", rate = \"1 Mbit/s\"";
+        format!("[flow.traffic]\n{source}{options}").replace(", ", "\n")
+    };
+    let two_flows = |options: &str, rest: &str| {
+        let other = "[[flow]]\nname = \"second\"\nprotocol = \"udp\"\n";
+        said("tcp/cubic", &format!("{other}{}", video(options)), rest)
+    };
+    let error = "`ratio` has no effect in a group of one frame";
+    assert_eq!(two_flows(", ratio = 4.0", ""), error);
+    assert_eq!(two_flows(", group = 1, ratio = 4.0", ""), error);
+    assert_eq!(two_flows(", group = 2, ratio = 4.0", ""), "accepted");
+    let group = ", group = \"$group\", ratio = 4.0";
+    assert_eq!(two_flows(group, "[grid]\ngroup = [1, 12]"), "accepted");
+    assert_eq!(two_flows(group, "[grid]\ngroup = [1]"), error);
+}
+
+#[test]
+fn mark_below_needs_ecn() {
+    let queue = |options: &str| {
+        let new = format!("limit = \"1.0 bdp\", queue = {{ kind = \"pie\", {options} }}");
+        let text = file("tcp/cubic", "", "").replace("limit = \"1.0 bdp\"", &new);
+        answer(read_text(text))
+    };
+    let error = "`mark_below` has no effect without `ecn`";
+    assert_eq!(queue("mark_below = \"20 %\""), error);
+    assert_eq!(queue("mark_below = \"20 %\", ecn = false"), error);
+    assert_eq!(queue("mark_below = \"20 %\", ecn = true"), "accepted");
+    assert_eq!(queue("target = \"20 ms\""), "accepted");
+}
+
+#[test]
+fn equal_axis_values_in_two_units_are_refused() {
+    for (values, again) in [
+        ("\"100 ms\", \"0.1 s\"", "\"0.1 s\", which is \"100 ms\" again"),
+        ("\"1 Mbit/s\", \"1000 kbit/s\"", "\"1000 kbit/s\", which is \"1 Mbit/s\" again"),
+        ("\"64 kB\", \"64000 B\"", "\"64000 B\", which is \"64 kB\" again"),
+        ("\"1 %\", \"1.0 %\"", "\"1.0 %\", which is \"1 %\" again"),
+        ("\"1 bdp\", \"1.0 bdp\"", "\"1.0 bdp\", which is \"1 bdp\" again"),
+        ("\"1 %\", \"1 %\"", "\"1 %\" twice"),
+    ] {
+        let found = said("udp", "", &format!("[grid]\nx = [{values}]"));
+        assert!(found.contains(&format!("axis `x` has {again}")), "{found}");
+    }
+    let found = said("udp", "", "[grid]\nx = [\"100 ms\", \"100 s\", \"100 kB\", \"100 %\"]");
+    assert!(!found.contains("again"), "{found}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use udccp_scenario::diagnostic::{Diagnostic, Diagnostics, suggestion};
 use udccp_scenario::document::{self, DiagnosticSink, Node, Override, Reader, Value};
-use udccp_scenario::schema::options_of_flows;
+use udccp_scenario::schema::ignorable_options;
 
 use super::Scenario;
 use super::experiment::Variant;
@@ -138,7 +138,7 @@ impl Case {
         let scenario = Scenario::read(&tree)?;
         let file = &self.template.span;
         let mut new =
-            options_of_flows(&tree).into_iter().filter(|(span, _)| !span.is_in_file_of(file));
+            ignorable_options(&tree).into_iter().filter(|(span, _)| !span.is_in_file_of(file));
         new.find_map(|(_, unused)| unused).map_or(Ok(scenario), |error| Err(error.into()))
     }
 

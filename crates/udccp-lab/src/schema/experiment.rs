@@ -6,7 +6,7 @@ use udccp_scenario::diagnostic::{Diagnostic, Diagnostics, Span, suggestion};
 use udccp_scenario::document::{
     self, DiagnosticSink, FromNode, Node, Override, Reader, Value, base_folder,
 };
-use udccp_scenario::schema::options_of_flows;
+use udccp_scenario::schema::ignorable_options;
 use udccp_scenario::{BACKENDS, SIM};
 
 use super::answer::Answer;
@@ -130,7 +130,7 @@ impl Options {
     }
 
     fn add(&mut self, tree: &Node) {
-        for (span, unused) in options_of_flows(tree) {
+        for (span, unused) in ignorable_options(tree) {
             match self.0.iter_mut().find(|(known, _)| *known == span) {
                 Some((_, known)) if unused.is_none() => *known = None,
                 Some(_) => {}

@@ -1,7 +1,11 @@
 //! The grid of an experiment: axes, points, and filters over them.
 
+use std::str::FromStr;
+
+use udccp_base::{DataRate, Duration};
 use udccp_scenario::diagnostic::{Diagnostic, suggestion};
 use udccp_scenario::document::{DiagnosticSink, Entry, FromNode, Node, Reader, Value};
+use udccp_scenario::schema::{Limit, Percent};
 
 /// One axis.
 #[derive(Clone, Debug)]
@@ -158,6 +162,18 @@ impl Grid {
     }
 }
 
+/// Whether two values are one point: the same text, or one quantity in two units.
+fn is_same(a: &str, b: &str) -> bool {
+    fn alike<T: FromStr + PartialEq>(a: &str, b: &str) -> bool {
+        a.parse::<T>().is_ok_and(|a| b.parse().is_ok_and(|b: T| a == b))
+    }
+    a == b
+        || alike::<Duration>(a, b)
+        || alike::<DataRate>(a, b)
+        || alike::<Percent>(a, b)
+        || alike::<Limit>(a, b)
+}
+
 fn read_axis(entry: &Entry, errors: &DiagnosticSink) -> Option<Axis> {
     let name = &entry.key;
     let Value::List(values) = &entry.node.value else {
@@ -170,8 +186,12 @@ fn read_axis(entry: &Entry, errors: &DiagnosticSink) -> Option<Axis> {
         errors.push(Diagnostic::at(&entry.node.span, format!("axis `{name}` has no values")));
     }
     for (i, value) in values.iter().enumerate() {
-        if values[..i].iter().any(|v| v.label() == value.label()) {
-            let error = format!("axis `{name}` has \"{}\" twice", value.label());
+        if let Some(same) = values[..i].iter().find(|v| is_same(&v.label(), &value.label())) {
+            let (first, second) = (same.label(), value.label());
+            let error = match first == second {
+                true => format!("axis `{name}` has \"{second}\" twice"),
+                false => format!("axis `{name}` has \"{second}\", which is \"{first}\" again"),
+            };
             errors.push(Diagnostic::at(&value.span, error));
         }
     }

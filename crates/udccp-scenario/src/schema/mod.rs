@@ -27,4 +27,4 @@ pub use scenario::{Measure, SCHEMA, Scenario, Time};
 pub use tcp_options::{AckCounting, LossDetection, Reduction, TcpOptions, TcpProfile};
 pub use topology::{Hop, Shape, Topology};
 pub use traffic::{CodecName, RandomVariable, Silence, Trace, Traffic};
-pub use unused::options_of_flows;
+pub use unused::ignorable_options;

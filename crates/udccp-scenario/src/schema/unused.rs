@@ -1,4 +1,4 @@
-//! Finds options of flows that their protocols ignore.
+//! Finds options that have no effect: those that a flow's protocol ignores, or what is beside them.
 
 use udccp_proto::ccid::{ccid2, ccid3, ccid4, experimental};
 
@@ -21,13 +21,45 @@ const OF_SOME_CCIDS: &[(&str, &[u8])] = &[
     ("history_discounting", RATE),
 ];
 
-/// The places of all options of flows in a file, each with the error if its flow's protocol ignores
-/// it. One grid point may ignore an option that another uses.
-pub fn options_of_flows(root: &Node) -> Vec<(Span, Option<Diagnostic>)> {
-    let Some(Value::List(flows)) = root.get("flow").map(|node| &node.value) else {
-        return Vec::new();
+/// The places of such options in a file, each with the error if it has no effect. One grid point
+/// may ignore an option that another uses.
+pub fn ignorable_options(root: &Node) -> Vec<(Span, Option<Diagnostic>)> {
+    let mut found = Vec::new();
+    if let Some(Value::List(flows)) = root.get("flow").map(|node| &node.value) {
+        found.extend(flows.iter().flat_map(options_of));
+    }
+    for part in ["topology", "flow"] {
+        root.get(part).into_iter().for_each(|node| options_of_kinds(node, &mut found));
+    }
+    found
+}
+
+/// The options of queues and traffic sources anywhere in a part of the file.
+fn options_of_kinds(node: &Node, found: &mut Vec<(Span, Option<Diagnostic>)>) {
+    if let Value::List(items) = &node.value {
+        items.iter().for_each(|item| options_of_kinds(item, found));
+    }
+    let is_on = |key| node.get(key).is_some_and(|n| matches!(n.value, Value::Flag(true)));
+    let is_one = |key| node.get(key).is_none_or(|n| matches!(n.value, Value::Integer(1)));
+    let (key, ignored) = match node.get("kind").and_then(Node::as_text) {
+        Some("pie") => {
+            ("mark_below", (!is_on("ecn")).then_some("`mark_below` has no effect without `ecn`"))
+        }
+        Some("video") => {
+            let alone = is_one("group").then_some("`ratio` has no effect in a group of one frame");
+            ("ratio", alone)
+        }
+        _ => ("", None),
     };
-    flows.iter().flat_map(options_of).collect()
+    for entry in node.entries() {
+        options_of_kinds(&entry.node, found);
+        if entry.key == key {
+            let error = ignored.map(|error| {
+                Diagnostic::at(&entry.key_span, error).hint("remove it, or add what it is for")
+            });
+            found.push((entry.key_span.clone(), error));
+        }
+    }
 }
 
 fn options_of(flow: &Node) -> Vec<(Span, Option<Diagnostic>)> {
