@@ -65,7 +65,8 @@ pub fn loss_event_percent(events: u64, sent: u64) -> Measured {
 }
 
 /// The goodput ratio in percent: useful bytes delivered relative to all bytes sent into the network
-/// (RFC 5166 section 2.4).
+/// (RFC 5166 section 2.4). Above 100 if more arrives than is sent in the time for which both count:
+/// what was under way when it began, or copies that the network made.
 ///
 /// # Errors
 /// [`Undefined::NoSamples`] when nothing was sent.
@@ -112,5 +113,7 @@ mod tests {
     fn headers_and_losses_lower_the_goodput_ratio() {
         assert_eq!(goodput_ratio_percent(1460, 1500), Ok(100.0 * 1460.0 / 1500.0));
         assert_eq!(goodput_ratio_percent(0, 0), Err(Undefined::NoSamples));
+        // A queue empties after the sender has nearly stopped.
+        assert_eq!(goodput_ratio_percent(4380, 1500), Ok(292.0));
     }
 }

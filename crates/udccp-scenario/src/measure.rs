@@ -64,7 +64,7 @@ fn flow_record(
     let event_percent = congestion_events(found, measure).and_then(|e| loss_event_percent(e, sent));
     let crossing = found.crossings.first().ok_or(Undefined::NoSamples);
     let rates: Vec<f64> =
-        measured_samples(&found.series, measure).map(|s| s.throughput().as_mbps()).collect();
+        measured_samples(&found.series, measure).map(|s| exact_mbps(s.wire_bytes, s.span)).collect();
     let against_equation = |percent: f64| {
         equation_ratio(sent as f64 / span_s, mean_rtt(found, measure)?, percent / 100.0)
     };
@@ -143,6 +143,11 @@ fn of_sender(samples: &[FlowSample], value: fn(&SenderSample) -> Option<f64>) ->
     if values().any(|v| v.is_some()) { values().collect() } else { Vec::new() }
 }
 
+/// The rate of bytes in a time, in Mbit/s; not in whole bit/s, which are coarse for tiny rates.
+fn exact_mbps(bytes: u64, span: Duration) -> f64 {
+    throughput_mbps(bytes, span.as_secs_f64()).unwrap_or_default()
+}
+
 /// The samples of the intervals that end in the measured interval.
 fn measured_samples<'a>(
     series: &'a [FlowSample],
@@ -196,10 +201,10 @@ fn system_record(record: &mut Record, measure: &Measure, result: &RunResult) -> 
     let forward = &result.system.forward;
     let mut keep = |key: &str, value| record.keep(format!("system.{key}"), value);
     SystemRecord {
-        jain: keep("jain", jain_of_series(measure, result, |s| s.throughput().as_mbps())),
+        jain: keep("jain", jain_of_series(measure, result, |s| exact_mbps(s.wire_bytes, s.span))),
         jain_goodput: keep(
             "jain_goodput",
-            jain_of_series(measure, result, |s| s.goodput().as_mbps()),
+            jain_of_series(measure, result, |s| exact_mbps(s.goodput_bytes, s.span)),
         ),
         jain_of_means: keep("jain_of_means", jain(&wire)),
         jain_goodput_of_means: keep("jain_goodput_of_means", jain(&payload)),
@@ -224,4 +229,20 @@ fn jain_of_series(
     let series: Vec<Vec<f64>> = result.flows.iter().map(rates).collect();
     let slices: Vec<&[f64]> = series.iter().map(Vec::as_slice).collect();
     jain_over_time(&slices).mean()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Regression: rates in whole bit/s made a slow flow look smooth, or silent.
+    #[test]
+    fn rates_below_one_bit_per_second_differ() {
+        let ten = Duration::from_secs(10);
+        assert_eq!(exact_mbps(1, ten), 0.8e-6);
+        let rates = [1, 2].map(|bytes| exact_mbps(bytes, ten));
+        let smoothness = coefficient_of_variation(&rates).unwrap();
+        assert!((smoothness - 0.5_f64.sqrt() / 1.5).abs() < 1e-12, "{smoothness}");
+        assert_eq!(exact_mbps(7, Duration::ZERO), 0.0);
+    }
 }
