@@ -215,6 +215,22 @@ def test_pcap_ends_with_its_last_packet(tmp_path: Path) -> None:
     assert logs.pcap(tmp_path / "cbr-receiver.pcap", every_s=10.0)[0].mean_mbps == flow.mean_mbps
 
 
+def test_a_capture_that_was_cut_off_is_read_up_to_its_last_whole_packet(tmp_path: Path) -> None:
+    """tcpdump was killed while it wrote: as in tshark, a warning and not an error."""
+    short: dict[str, lab.Value] = {"time.duration": "2 s", "time.measure": {"to": "2 s"}}
+    lab.run("two-flows-short", set=short, pcap=tmp_path)
+    [path] = tmp_path.glob("first*receiver*.pcap")
+    whole = sum(sum(flow.packets) for flow in logs.pcap(path))
+    path.write_bytes(path.read_bytes()[:-3])
+    with pytest.warns(UserWarning, match=r"receiver.*\.pcap is cut short: .* at byte \d+ is left"):
+        cut = logs.pcap(path)
+    assert sum(sum(flow.packets) for flow in cut) == whole - 1
+    # Nothing of it is whole.
+    path.write_bytes(path.read_bytes()[:30])
+    with pytest.raises(logs.LogError, match="cut short"):
+        logs.pcap(path)
+
+
 def test_pcap_has_the_rates_of_the_record(tmp_path: Path) -> None:
     """A simulation's capture, read like any other, has the throughput of the record."""
     short: dict[str, lab.Value] = {"time.duration": "12 s", "time.measure.to": "12 s"}

@@ -114,6 +114,18 @@ def test_non_numeric_results_are_reported_by_name(name: str, wrong: object) -> N
         lab.run("two-flows-short", algorithms={"first": NoNumber})
 
 
+@pytest.mark.parametrize("wrong", [10**400, -(10**400), 10**5000])
+def test_an_integer_beyond_every_float_is_reported_by_name(wrong: int) -> None:
+    """Regression: a bare OverflowError."""
+
+    class Huge(WindowAlgorithm):
+        def on_ack(self, ack: Ack) -> None:
+            self.cwnd = wrong
+
+    with pytest.raises(ValueError, match=r"^Huge\.cwnd must be a number of packets, not "):
+        lab.run("two-flows-short", algorithms={"first": Huge})
+
+
 def test_algorithms_for_wrong_flows_are_rejected() -> None:
     """A missing flow, and protocols without such a window."""
     with pytest.raises(lab.ScenarioError, match='no flow "third"'):

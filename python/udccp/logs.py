@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from os import PathLike, fspath
@@ -247,10 +248,19 @@ def pcap(path: str | PathLike[str], *, every_s: float = 1.0) -> list[FlowLog]:
     ------
     LogError
         The file cannot be read, or is not a capture.
+
+    Warns
+    -----
+    UserWarning
+        The file ends within a packet, as one of a ``tcpdump`` that was killed. That packet is left
+        out.
     """
     if not every_s > 0:
         raise ValueError(f"intervals of {every_s} s: they must be above 0 s")
-    ways, times_s, of, lengths = _native.read_capture(fspath(path))
+    ways, times_s, of, lengths, cut_at = _native.read_capture(fspath(path))
+    if cut_at is not None:
+        text = f"{fspath(path)} is cut short: the packet that begins at byte {cut_at} is left out"
+        warnings.warn(text, stacklevel=2)
     span_s = max(times_s, default=0.0)
     count = max(round(span_s / every_s), 1)
     volume = [[0] * count for _ in ways]

@@ -112,18 +112,27 @@ class WindowAlgorithm:
         try:
             if self.cwnd >= -math.inf and self.ssthresh >= -math.inf:
                 # A threshold that was never set becomes the largest number that the simulator has.
-                return self.cwnd, min(self.ssthresh, 2.0**32 - 1)
+                return float(self.cwnd), float(min(self.ssthresh, 2.0**32 - 1))
         except (TypeError, ValueError):
             raise self._wrong(TypeError) from None
+        except OverflowError:
+            # An integer beyond every float.
+            raise self._wrong(ValueError) from None
         raise self._wrong(ValueError)
 
     def _wrong(self, kind: type[Exception]) -> Exception:
         is_window = False
-        with suppress(TypeError, ValueError):
-            is_window = bool(self.cwnd >= -math.inf)
+        with suppress(TypeError, ValueError, OverflowError):
+            is_window = bool(self.cwnd >= -math.inf and float(self.cwnd) >= -math.inf)
         name, value = ("ssthresh", self.ssthresh) if is_window else ("cwnd", self.cwnd)
+        try:
+            shown = repr(value)
+        except ValueError:
+            # Python writes no integer of more than some thousand digits.
+            shown = "a huge integer"
+        shown = shown if len(shown) <= 100 else f"{shown[:20]}..."
         owner = type(self).__name__
-        return kind(f"{owner}.{name} must be a number of packets, not {value!r}")
+        return kind(f"{owner}.{name} must be a number of packets, not {shown}")
 
     def _ack(
         self,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use pyo3::prelude::*;
 use udccp_packet::ip::{IpPacket, LinkType};
-use udccp_packet::pcap::{Frame, Reader};
+use udccp_packet::pcap::{CaptureError, Frame, Reader};
 
 use crate::{border, error};
 
@@ -28,6 +28,8 @@ struct Packets {
     of: Vec<usize>,
     bytes: Vec<u64>,
     first_ns: Option<u64>,
+    /// Where an incomplete last packet begins.
+    cut_at: Option<u64>,
 }
 
 impl Packets {
@@ -57,17 +59,23 @@ impl Packets {
         let file = File::open(path).map_err(|e| format!("cannot open {}: {e}", path.display()))?;
         let wrong = |e| format!("{}: {e}", path.display());
         let mut packets = Self::default();
+        let mut is_empty = true;
         for frame in Reader::open(BufReader::new(file)).map_err(wrong)? {
-            packets.add(&frame.map_err(wrong)?);
+            match frame {
+                Err(CaptureError::Truncated { at }) if !is_empty => packets.cut_at = Some(at),
+                frame => packets.add(&frame.map_err(wrong)?),
+            }
+            is_empty = false;
         }
         Ok(packets)
     }
 }
 
-/// What [`read_capture`] returns: the addresses as text.
-type Columns = (Vec<(String, u16, String, u16, u8)>, Vec<f64>, Vec<usize>, Vec<u64>);
+/// What [`read_capture`] returns: the addresses as text, and where the file is cut short.
+type Columns = (Vec<(String, u16, String, u16, u8)>, Vec<f64>, Vec<usize>, Vec<u64>, Option<u64>);
 
-/// The IP packets of a capture file, pcap or pcapng.
+/// The IP packets of a capture file, pcap or pcapng; of one that was cut off while it was written,
+/// the whole ones.
 #[pyfunction]
 pub(crate) fn read_capture(py: Python<'_>, path: PathBuf) -> PyResult<Columns> {
     border::guard(py, || {
@@ -77,6 +85,6 @@ pub(crate) fn read_capture(py: Python<'_>, path: PathBuf) -> PyResult<Columns> {
             (src.to_string(), sport, dst.to_string(), dport, protocol)
         };
         let ways = packets.ways.into_iter().map(text).collect();
-        Ok((ways, packets.times_s, packets.of, packets.bytes))
+        Ok((ways, packets.times_s, packets.of, packets.bytes, packets.cut_at))
     })
 }
