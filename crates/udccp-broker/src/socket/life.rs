@@ -103,7 +103,7 @@ impl Socket {
             local.set_ip(bound.ip());
         }
         let mut ports = self.broker.ports.lock().expect("never poisoned");
-        ports.connect(self.cookie, address::plain(local), sharing);
+        ports.connect(self.cookie, address::unmap_ipv4(local), sharing);
         drop(ports);
         self.publish_local(local);
         let peer = address::write(address::unmap_ipv4(name(connection.peer_addr())), self.is_v6);
