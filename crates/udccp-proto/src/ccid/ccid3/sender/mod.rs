@@ -168,6 +168,15 @@ impl Ccid3Sender {
         self.small.as_ref().map_or(interval, |small| interval.max(small.0.min_interval))
     }
 
+    /// For how long missed send times count: a round-trip time. Where the minimum interval of
+    /// CCID 4 spaces packets, not X, it is at least that interval: timers that are later than a
+    /// short round-trip time would lower the mean rate.
+    fn credit_limit(&self, interval: Duration) -> Option<Duration> {
+        let least = self.small.as_ref().map(|small| small.0.min_interval);
+        let least = least.filter(|least| *least == interval).unwrap_or_default();
+        self.rate.rtt().map(|rtt| rtt.max(least))
+    }
+
     /// The nofeedback timeout. It leaves time to send packets, because feedback needs them.
     fn timeout(&self) -> Duration {
         let timeout = self.rate.timeout(self.segment());
@@ -321,7 +330,7 @@ impl CcidSender for Ccid3Sender {
             self.rate.on_data_sent(now);
         }
         let &Spacing { interval, steady, allowed, .. } = self.spacing();
-        let is_all = self.pacer.on_sent(now, interval, steady, self.rate.rtt());
+        let is_all = self.pacer.on_sent(now, interval, steady, self.credit_limit(interval));
         // X is in bytes, but packets are spaced as if they had the mean size. With packets smaller
         // than half of that, the receive rate would halve X again and again, until almost nothing
         // is sent.

@@ -144,6 +144,16 @@ fn coarse_timers_cost_little_and_three_packets_take_thirty_milliseconds() {
 }
 
 #[test]
+fn late_timers_cost_nothing_on_a_path_shorter_than_their_lateness() {
+    let mut line = Line::new(160);
+    line.sender = ccid4::sender(&Ccid4Config::default(), MPS);
+    line.sender.on_handshake_rtt(at(1000), Duration::from_micros(50));
+    line.send_until(line.now + ms(4000), ms(3));
+    assert!((398..=401).contains(&line.left.len()), "{}", line.left.len());
+    assert!(line.left.windows(4).all(|w| w[3] - w[0] >= ms(30)), "more than three in 30 ms");
+}
+
+#[test]
 fn a_flow_without_data_to_wait_is_not_late() {
     let mut line = Line::new(160);
     line.leave();
