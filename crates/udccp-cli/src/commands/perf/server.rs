@@ -140,14 +140,16 @@ async fn answer_all(
     let mut responder = Responder::new(connection);
     while let Some(request) = responder.next().await? {
         let reply = match (request, &current) {
-            (Request::Start(spec), None) => match spec.refusal_reason(connection.max_message_size()) {
-                Some(why) => Reply::Refused(why),
-                None => {
-                    let test = Arc::new(Test::new(spec));
-                    locked(tests).insert(test.number, Arc::clone(&test));
-                    Reply::Ready(current.insert(test).number)
+            (Request::Start(spec), None) => {
+                match spec.refusal_reason(connection.max_message_size()) {
+                    Some(why) => Reply::Refused(why),
+                    None => {
+                        let test = Arc::new(Test::new(spec));
+                        locked(tests).insert(test.number, Arc::clone(&test));
+                        Reply::Ready(current.insert(test).number)
+                    }
                 }
-            },
+            }
             (Request::Go, Some(test)) => {
                 let peer = connection.peer_addr();
                 output::note(&format!("client {peer}: {}", test.spec.describe(test.spec.who())));
