@@ -273,7 +273,11 @@ fn restart_and_keep_are_what_they_say() {
     assert_eq!(cc.cwnd(), 40);
     state.before_send(at(end + 201), ms(200), &mut cc);
     assert_eq!((cc.cwnd(), cc.ssthresh()), (4, 40));
-    let (mut cc, mut state, end) = rate_limited(IdlePolicy::Keep, 40, 1);
-    state.before_send(at(end + 1_000_000), ms(200), &mut cc);
-    assert_eq!(cc.cwnd(), 40);
+    for policy in [IdlePolicy::Keep, IdlePolicy::Unchecked] {
+        let (mut cc, mut state, end) = rate_limited(policy, 40, 1);
+        state.before_send(at(end + 1_000_000), ms(200), &mut cc);
+        assert_eq!(cc.cwnd(), 40);
+        assert!(state.may_grow(true));
+        assert_eq!(state.may_grow(false), policy == IdlePolicy::Unchecked);
+    }
 }

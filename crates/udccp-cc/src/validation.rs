@@ -19,6 +19,9 @@ pub enum IdlePolicy {
     Restart,
     /// Keep it for ever. For experiments.
     Keep,
+    /// Let it grow without being used, too, as the CCID 2 of Linux did before 3.2 (commit
+    /// 113ced1f52e5). For experiments: after a minute such a window no longer limits anything.
+    Unchecked,
 }
 
 /// The state of an [`IdlePolicy`]. The sender reports events, and this adjusts the window.
@@ -35,6 +38,7 @@ enum Policy {
     OldCwv { used: u32, filled_at: Instant },
     Restart,
     Keep,
+    Unchecked,
 }
 
 impl WindowValidation {
@@ -45,6 +49,7 @@ impl WindowValidation {
             IdlePolicy::Rfc2861 => Policy::OldCwv { used: 0, filled_at: Instant::ZERO },
             IdlePolicy::Restart => Policy::Restart,
             IdlePolicy::Keep => Policy::Keep,
+            IdlePolicy::Unchecked => Policy::Unchecked,
         };
         Self { initial_window, last_sent: MaybeInstant::NONE, policy }
     }
@@ -54,6 +59,7 @@ impl WindowValidation {
     pub fn may_grow(&self, cwnd_limited: bool) -> bool {
         match &self.policy {
             Policy::NewCwv(cwv) => cwnd_limited || !cwv.is_non_validated(),
+            Policy::Unchecked => true,
             _ => cwnd_limited,
         }
     }
@@ -95,7 +101,7 @@ impl WindowValidation {
                 cc.set_window(now, (cwnd >> halvings).max(floor), ssthresh);
                 (*used, *filled_at) = (0, now);
             }
-            Policy::NewCwv(_) | Policy::Keep => {}
+            Policy::NewCwv(_) | Policy::Keep | Policy::Unchecked => {}
         }
     }
 

@@ -46,6 +46,7 @@ fn an_option_of_another_ccid() {
         ("dccp/ccid3", "min_rto = \"1 s\""),
         ("dccp/cubic", "window_cut = \"30 %\""),
         ("dccp/bbr", "growth_after_cut = \"pauses\""),
+        ("dccp/ccid3", "profile = \"linux-2.6.22\""),
         ("dccp/ccid2", "oscillation_reduction = false"),
         ("dccp/cubic", "history_discounting = false"),
     ] {

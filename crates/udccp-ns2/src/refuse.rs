@@ -114,6 +114,7 @@ fn tcp_gaps(tcp: &TcpOptions, player: Player) -> Vec<&'static str> {
 fn dccp_gaps(dccp: &DccpOptions, player: Player) -> Vec<&'static str> {
     let is_tfrc = player == Player::Ccid3;
     let keys = [
+        ("dccp.profile: its CCID 2 is that of RFC 4341", !is_tfrc && dccp.profile.is_some()),
         ("dccp.ack_ratio: it adapts the Ack Ratio", !is_tfrc && dccp.ack_ratio.is_some()),
         (
             "dccp.growth_after_cut: its window goes on growing",

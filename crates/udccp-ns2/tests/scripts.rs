@@ -138,6 +138,7 @@ fn unsupported_ns_2_keys_are_rejected_by_name() {
         ("dccp/ccid2", "dccp = { ack_ratio = 2 }", "dccp.ack_ratio"),
         ("dccp/ccid2", "dccp = { max_window = \"20 packets\" }", "dccp.max_window"),
         ("dccp/ccid2", "dccp = { ecn = true }", "dccp.ecn"),
+        ("dccp/ccid2", "dccp = { profile = \"linux-2.6.22\" }", "dccp.profile"),
         ("dccp/ccid2", "dccp = { growth_after_cut = \"pauses\" }", "dccp.growth_after_cut"),
         ("dccp/ccid3", "dccp = { nat = \"sender\" }", "dccp.nat"),
     ] {

@@ -7,8 +7,8 @@ use super::{
     table, words,
 };
 use crate::schema::{
-    AckCounting, Direction, GrowthAfterCut, HostTimers, LossDetection, NatPlace, Reduction, SCHEMA,
-    TcpProfile,
+    AckCounting, DccpProfile, Direction, GrowthAfterCut, HostTimers, LossDetection, NatPlace,
+    Reduction, SCHEMA, TcpProfile,
 };
 
 pub(super) fn all() -> Vec<Table> {
@@ -108,6 +108,11 @@ fn dccp() -> Table {
         "DccpOptions",
         "Options of a DCCP flow; an option that is left out has the default of the protocol",
         vec![
+            optional(
+                "profile",
+                words(DccpProfile::WORDS),
+                "The implementation whose CCID 2 applies unless changed here; default: this one",
+            ),
             optional(
                 "ack_ratio",
                 Kind::Whole(1, Some(65_535)),

@@ -35,10 +35,10 @@ pub use table::{FLOW_KEY, METRIC_KEY, Table};
 
 use udccp_scenario::schema::choice;
 pub use udccp_scenario::schema::{
-    AckCounting, BDP_PACKET_BYTES, CodecName, DccpOptions, Direction, Flow, GrowthAfterCut, Hop,
-    HostTimers, Limit, Link, LinkChange, LossDetection, Measure, NatPlace, Packets, Percent,
-    Propagation, RandomVariable, Reduction, SCHEMA, Scenario, Service, Shape, Silence, StartWindow,
-    TcpOptions, TcpProfile, Time, Topology, Trace, Traffic,
+    AckCounting, BDP_PACKET_BYTES, CodecName, DccpOptions, DccpProfile, Direction, Flow,
+    GrowthAfterCut, Hop, HostTimers, Limit, Link, LinkChange, LossDetection, Measure, NatPlace,
+    Packets, Percent, Propagation, RandomVariable, Reduction, SCHEMA, Scenario, Service, Shape,
+    Silence, StartWindow, TcpOptions, TcpProfile, Time, Topology, Trace, Traffic,
 };
 
 /// The names of the flows as written in a file.

@@ -12,6 +12,9 @@ use crate::document::{DiagnosticSink, FromNode, Node, Reader};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DccpOptions {
+    /// The implementation from which the settings of CCID 2 are taken; by default this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<DccpProfile>,
     /// Acknowledge every this many packets; by default adapted as in RFC 4341 section 6.1.
     pub ack_ratio: Option<u64>,
     /// Initial congestion window.
@@ -67,6 +70,13 @@ pub struct DccpOptions {
 }
 
 words! {
+    /// An implementation of DCCP whose CCID 2 behaves differently from ours.
+    DccpProfile, "DCCP profile":
+    /// Linux 2.6.22 of 2007.
+    Linux2622 = "linux-2.6.22",
+}
+
+words! {
     /// Which packets let the window of CCID 2 grow after a cut.
     GrowthAfterCut, "growth after a cut":
     /// Only packets sent after the cut, as in TCP.
@@ -108,6 +118,7 @@ impl FromNode for DccpOptions {
     fn from_node(node: &Node, errors: &DiagnosticSink) -> Option<Self> {
         let mut reader = Reader::new(node, "flow.dccp", errors)?;
         let options = Self {
+            profile: reader.want("profile"),
             ack_ratio: reader.want("ack_ratio"),
             initial_window: reader.want("initial_window"),
             window_cut: reader.want("window_cut"),

@@ -19,7 +19,7 @@ mod unused;
 
 pub use change::LinkChange;
 pub(crate) use change::of_link;
-pub use dccp_options::{DccpOptions, GrowthAfterCut, HostTimers, NatPlace};
+pub use dccp_options::{DccpOptions, DccpProfile, GrowthAfterCut, HostTimers, NatPlace};
 pub use flow::{Direction, Flow};
 pub use link::{Link, Propagation};
 pub use quantity::{BDP_PACKET_BYTES, Limit, Packets, Percent, Service, StartWindow};

@@ -17,6 +17,7 @@ const OF_SOME_CCIDS: &[(&str, &[u8])] = &[
     ("min_rto", WINDOW),
     ("window_cut", &[ccid2::NUMBER]),
     ("growth_after_cut", &[ccid2::NUMBER]),
+    ("profile", &[ccid2::NUMBER]),
     ("oscillation_reduction", RATE),
     ("history_discounting", RATE),
 ];

@@ -3,11 +3,11 @@
 use std::sync::LazyLock;
 
 use udccp_base::{
-    AppPort, DataRate, DataSize, Datagram, Instant, Machine, Message, Payload, Probe, QuickStart,
-    Seed, SendOutcome, Sent, Transport,
+    AppPort, DataRate, DataSize, Datagram, Duration, Instant, Machine, Message, Payload, Probe,
+    QuickStart, Seed, SendOutcome, Sent, Transport,
 };
-use udccp_cc::{Algorithm, Cut, GrowthAfterCut};
-use udccp_proto::ccid::ccid2::{self, AckRatioConfig};
+use udccp_cc::{Algorithm, Cut, GrowthAfterCut, IdlePolicy, InitialWindow};
+use udccp_proto::ccid::ccid2::{self, AckRatioConfig, Ccid2Config};
 use udccp_proto::ccid::{Ccid3Config, CcidRegistry};
 use udccp_proto::{
     ConnectOptions, ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, InviteOptions,
@@ -16,17 +16,24 @@ use udccp_proto::{
 use udccp_sim::PairAddresses;
 use udccp_wire::ServiceCode;
 
+use super::old_ack_vector::OldAckVector;
 use super::send_buffer::SendBuffer;
 use super::timers::Timers;
 use super::{CLIENT_PORT, Ends, SERVER_PORT, nat, raw};
 use crate::protocol;
-use crate::schema::{DccpOptions, Flow, Percent};
+use crate::schema::{DccpOptions, DccpProfile, Flow, Percent};
 
 /// The service code of measurements: `SC:PERF`.
 pub const SERVICE: ServiceCode = ServiceCode(u32::from_be_bytes(*b"PERF"));
 
 /// The largest congestion window in packets, if a flow sets none.
 const LARGEST_WINDOW: u32 = 1_000_000;
+
+/// Send buffer of a socket of Linux 2.6.22 (`sysctl_wmem_default`).
+const OLD_SEND_BUFFER_BYTES: u64 = 108 << 10;
+
+/// Room that Linux 2.6.22 leaves for options in every data packet (`dccp_sync_mss`).
+const OLD_OPTION_BYTES: usize = 40;
 
 /// The CCIDs of all hosts.
 static CCIDS: LazyLock<CcidRegistry> = LazyLock::new(CcidRegistry::with_experiments);
@@ -57,6 +64,8 @@ struct DccpEnd {
     uses_quick_start: bool,
     /// The send buffer of the host's socket, if the flow has one.
     send_buffer: Option<Box<SendBuffer>>,
+    /// Only in the profile of an old kernel.
+    ack_vector: Option<Box<OldAckVector>>,
 }
 
 pub(super) fn build(
@@ -174,6 +183,9 @@ pub fn dccp_config(
 
 fn ccid2_options(config: &mut ConnectionConfig, options: &DccpOptions) {
     let ccid2 = &mut config.ccid2;
+    if options.profile == Some(DccpProfile::Linux2622) {
+        linux_2_6_22(ccid2);
+    }
     if let Some(ratio) = options.ack_ratio {
         ccid2.ack_ratio = AckRatioConfig::Fixed(u16::try_from(ratio).unwrap_or(u16::MAX));
     }
@@ -189,6 +201,16 @@ fn ccid2_options(config: &mut ConnectionConfig, options: &DccpOptions) {
     if let Some(min) = options.min_rto {
         ccid2.rto.min = min;
     }
+}
+
+/// The CCID 2 of Linux 2.6.22 (`ccid2.c`): the window grows whether it is used or not, the peer is
+/// not told of a new Ack Ratio, every data packet acknowledges, and a timeout takes a second.
+fn linux_2_6_22(ccid2: &mut Ccid2Config) {
+    ccid2.idle = IdlePolicy::Unchecked;
+    ccid2.ack_ratio = AckRatioConfig::Fixed(2);
+    ccid2.ack_of_ack_after = 1;
+    ccid2.initial_window = InitialWindow::Packets(1);
+    ccid2.rto.min = Duration::from_secs(1);
 }
 
 fn tfrc_options(tfrc: &mut Ccid3Config, options: &DccpOptions) {
@@ -214,7 +236,9 @@ impl DccpEnd {
         let timers = Timers::unless_exact(&flow.dccp);
         let path_mtu = flow.packet.bytes() as usize;
         let uses_quick_start = flow.dccp.quick_start.is_some();
-        let send_buffer = flow.dccp.send_buffer.map(|size| Box::new(SendBuffer::new(size.bytes())));
+        let is_old = flow.dccp.profile == Some(DccpProfile::Linux2622);
+        let send_buffer = flow.dccp.send_buffer.map(DataSize::bytes);
+        let send_buffer = send_buffer.or(is_old.then_some(OLD_SEND_BUFFER_BYTES));
         Self {
             endpoint,
             role,
@@ -223,7 +247,8 @@ impl DccpEnd {
             timers,
             opened: false,
             uses_quick_start,
-            send_buffer,
+            send_buffer: send_buffer.map(|bytes| Box::new(SendBuffer::new(bytes))),
+            ack_vector: is_old.then(Box::default),
         }
     }
 
@@ -240,8 +265,17 @@ impl DccpEnd {
         }
     }
 
-    /// Like `poll_transmit_into`, for a host with timers or a send buffer, which have to see every
-    /// call. Therefore no packet counts as the last.
+    /// Whether the Ack Vector of an old kernel has room for a packet that arrives.
+    fn has_room_for(&mut self, datagram: &Datagram) -> bool {
+        self.ack_vector.as_mut().is_none_or(|vector| vector.takes(datagram))
+    }
+
+    /// Whether the host has a part that has to see every packet and every call.
+    fn models_host(&self) -> bool {
+        self.timers.is_some() || self.send_buffer.is_some() || self.ack_vector.is_some()
+    }
+
+    /// Like `poll_transmit_into`, for such a host. Therefore no packet counts as the last.
     #[inline(never)]
     fn poll_as_host(&mut self, now: Instant, out: &mut Option<Datagram>) -> Sent {
         self.timers.iter_mut().for_each(|timers| timers.asleep_from(now));
@@ -253,6 +287,9 @@ impl DccpEnd {
             && matches!(self.role, Role::Active(_))
         {
             timers.message_left();
+        }
+        if let (Some(vector), Some(datagram)) = (&mut self.ack_vector, out.as_ref()) {
+            vector.on_sent(datagram);
         }
         Sent::One
     }
@@ -269,12 +306,19 @@ impl DccpEnd {
 
 impl Machine for DccpEnd {
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram) {
+        if !self.has_room_for(&datagram) {
+            return;
+        }
         self.timers.iter_mut().for_each(|timers| timers.arrived(now));
         self.endpoint.handle_datagram(now, datagram);
         self.accept();
     }
 
     fn handle_datagram_in(&mut self, now: Instant, place: &mut Option<Datagram>) {
+        if place.as_ref().is_some_and(|datagram| !self.has_room_for(datagram)) {
+            *place = None;
+            return;
+        }
         self.timers.iter_mut().for_each(|timers| timers.arrived(now));
         self.endpoint.handle_datagram_in(now, place);
         self.accept();
@@ -296,14 +340,14 @@ impl Machine for DccpEnd {
     }
 
     fn poll_transmit_into(&mut self, now: Instant, out: &mut Option<Datagram>) -> Sent {
-        if self.timers.is_some() || self.send_buffer.is_some() {
+        if self.models_host() {
             return self.poll_as_host(now, out);
         }
         self.endpoint.poll_transmit_into(now, out)
     }
 
     fn may_transmit(&self) -> bool {
-        self.timers.is_some() || self.send_buffer.is_some() || self.endpoint.may_transmit()
+        self.models_host() || self.endpoint.may_transmit()
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -345,7 +389,8 @@ impl AppPort for DccpEnd {
     fn max_payload(&self) -> usize {
         let mps = self.id.and_then(|id| self.endpoint.max_message_size(id));
         // Before the connection exists: IPv4 header and the longest generic header with an ack.
-        mps.unwrap_or(self.path_mtu.saturating_sub(20 + 24))
+        let most = mps.unwrap_or(self.path_mtu.saturating_sub(20 + 24));
+        if self.ack_vector.is_some() { most.saturating_sub(OLD_OPTION_BYTES) } else { most }
     }
 }
 

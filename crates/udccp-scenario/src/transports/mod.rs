@@ -2,6 +2,7 @@
 
 mod dccp;
 mod nat;
+mod old_ack_vector;
 mod send_buffer;
 mod tcp;
 #[cfg(test)]

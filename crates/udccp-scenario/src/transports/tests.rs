@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 
 use udccp_base::{DataSize, Duration, Instant, Seed, Transport};
-use udccp_cc::{Algorithm, Cut, GrowthAfterCut, InitialWindow, ScalableConfig};
+use udccp_cc::{Algorithm, Cut, GrowthAfterCut, IdlePolicy, InitialWindow, ScalableConfig};
 use udccp_proto::ConnectionConfig;
 use udccp_proto::ccid::ccid2::AckRatioConfig;
 use udccp_sim::{IpVersion, PairAddresses};
@@ -92,6 +92,22 @@ fn each_option_of_a_dccp_flow_is_one_of_its_connection() {
         assert_eq!((tfrc.oscillation_reduction, tfrc.history_discounting), (true, false));
         assert_eq!(tfrc.granularity, Duration::from_millis(3));
     }
+}
+
+/// A profile of CCID 2 sets what the kernel does; an option that is given still counts.
+#[test]
+fn a_profile_of_dccp_is_the_ccid_2_of_that_kernel() {
+    let of = |lines: &str| {
+        let flow = flow_with("dccp/ccid2", lines);
+        dccp_config("dccp/ccid2", flow.packet, &flow.dccp).expect("settings that can be").ccid2
+    };
+    let old = of("dccp = { profile = \"linux-2.6.22\" }");
+    assert_eq!((old.idle, old.ack_ratio), (IdlePolicy::Unchecked, AckRatioConfig::Fixed(2)));
+    assert_eq!((old.initial_window, old.ack_of_ack_after), (InitialWindow::Packets(1), 1));
+    assert_eq!(old.rto.min, Duration::from_secs(1));
+    let given = of("dccp = { profile = \"linux-2.6.22\", min_rto = \"300 ms\" }");
+    assert_eq!((given.rto.min, given.idle), (Duration::from_millis(300), IdlePolicy::Unchecked));
+    assert_eq!(of("").idle, IdlePolicy::Rfc7661);
 }
 
 /// The same for TCP.

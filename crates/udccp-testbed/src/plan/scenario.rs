@@ -460,10 +460,17 @@ fn dccp_departures(flow: &Flow, dccp: DccpStack) -> Vec<String> {
     let options = &flow.dccp;
     if dccp != DccpStack::Linux {
         let differs = options.send_buffer.is_some_and(|size| size.bytes() != SOCKET_SEND_BUFFER);
-        let note = "dccp.send_buffer is that of the kernel's sockets, 208 KiB";
-        return differs.then(|| note.to_owned()).into_iter().collect();
+        let buffer = "dccp.send_buffer is that of the kernel's sockets, 208 KiB";
+        let profile = "dccp.profile is without that kernel's Ack Vector and send buffer";
+        let notes = [(buffer, differs), (profile, options.profile.is_some())];
+        return notes
+            .iter()
+            .filter(|(_, is_gap)| *is_gap)
+            .map(|(note, _)| (*note).into())
+            .collect();
     }
     let keys = [
+        ("profile", options.profile.is_some()),
         ("ack_ratio", options.ack_ratio.is_some()),
         ("initial_window", options.initial_window.is_some()),
         ("window_cut", options.window_cut.is_some()),

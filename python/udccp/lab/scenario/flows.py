@@ -187,6 +187,8 @@ class DccpOptions(Table):
 
     Parameters
     ----------
+    profile
+        The implementation whose CCID 2 applies unless changed here; default: this one.
     ack_ratio
         Ack Ratio: packets per acknowledgement; default: adapted as in RFC 4341.
     initial_window
@@ -229,6 +231,7 @@ class DccpOptions(Table):
         The receiver invites the sender (RFC 5596).
     """
 
+    profile: Literal["linux-2.6.22"] | None = None
     ack_ratio: int | None = None
     initial_window: StartWindow | None = None
     window_cut: Percent | None = None

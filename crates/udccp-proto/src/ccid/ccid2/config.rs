@@ -81,6 +81,10 @@ pub struct Ccid2Config {
     /// Longest delay of an acknowledgement (default 200 ms, RFC 4340 section 11.3). The sender half
     /// allows the peer the same, up to 64 s.
     pub delayed_ack: Duration,
+    /// Most data packets without an acknowledgement of the peer's acknowledgements (default 512, or
+    /// half a window if that is less). If the window is large, this limits the peer's Ack Vectors
+    /// to little more than a window.
+    pub ack_of_ack_after: u16,
 }
 
 impl Default for Ccid2Config {
@@ -98,6 +102,7 @@ impl Default for Ccid2Config {
             max_train: 1,
             ack_ratio: AckRatioConfig::Adaptive { min: 2 },
             delayed_ack: Duration::from_millis(200),
+            ack_of_ack_after: 512,
         }
     }
 }

@@ -78,7 +78,7 @@ impl Ccid2Sender {
             window,
             rtt: RttEstimator::new(config.rto),
             ack_ratio: AckRatio::new(config.ack_ratio, cwnd),
-            ack_of_ack: AckOfAck::default(),
+            ack_of_ack: AckOfAck::new(config.ack_of_ack_after),
             pacer: Pacer::new(cwnd),
             pacing: config.pacing,
             trains: Trains::new(config.max_train),

@@ -187,6 +187,18 @@ fn acknowledgements_are_acknowledged_at_least_once_a_window() {
 }
 
 #[test]
+fn every_data_packet_can_acknowledge() {
+    let mut line = Line::new(&Ccid2Config { ack_of_ack_after: 1, ..Ccid2Config::default() });
+    for _ in 0..100 {
+        line.send(1);
+        line.ack(line.next() - 1, "r");
+        assert!(line.sender.wants_ack_of_ack());
+        line.leave(true, true);
+        line.ack(line.next() - 1, "r");
+    }
+}
+
+#[test]
 fn without_acknowledgements_there_is_nothing_to_acknowledge() {
     let mut line = Line::in_avoidance(10);
     line.send(10);
