@@ -63,9 +63,8 @@ fn flow_record(
     let lost_on_all_links = loss_on_all_links_percent(window.dropped, entries);
     let event_percent = congestion_events(found, measure).and_then(|e| loss_event_percent(e, sent));
     let crossing = found.crossings.first().ok_or(Undefined::NoSamples);
-    let rates: Vec<f64> = measured_samples(&found.series, measure)
-        .map(|s| exact_mbps(s.wire_bytes, s.span))
-        .collect();
+    let rates = measured_samples(&found.series, measure).map(|s| exact_mbps(s.wire_bytes, s.span));
+    let rates: Vec<f64> = rates.collect();
     let against_equation = |percent: f64| {
         equation_ratio(sent as f64 / span_s, mean_rtt(found, measure)?, percent / 100.0)
     };
