@@ -16,9 +16,7 @@ use udccp_proto::{
 use udccp_sim::PairAddresses;
 use udccp_wire::ServiceCode;
 
-use super::old_ack_vector::OldAckVector;
-use super::send_buffer::SendBuffer;
-use super::timers::Timers;
+use super::host_model::HostModel;
 use super::{CLIENT_PORT, Ends, SERVER_PORT, nat, raw};
 use crate::protocol;
 use crate::schema::{DccpOptions, DccpProfile, Flow, Percent};
@@ -28,12 +26,6 @@ pub const SERVICE: ServiceCode = ServiceCode(u32::from_be_bytes(*b"PERF"));
 
 /// The largest congestion window in packets, if a flow sets none.
 const LARGEST_WINDOW: u32 = 1_000_000;
-
-/// Send buffer of a socket of Linux 2.6.22 (`sysctl_wmem_default`).
-const OLD_SEND_BUFFER_BYTES: u64 = 108 << 10;
-
-/// Room that Linux 2.6.22 leaves for options in every data packet (`dccp_sync_mss`).
-const OLD_OPTION_BYTES: usize = 40;
 
 /// The CCIDs of all hosts.
 static CCIDS: LazyLock<CcidRegistry> = LazyLock::new(CcidRegistry::with_experiments);
@@ -58,14 +50,10 @@ struct DccpEnd {
     role: Role,
     id: Option<ConnectionId>,
     path_mtu: usize,
-    /// Only where the host cannot wake at any instant.
-    timers: Option<Box<Timers>>,
     opened: bool,
     uses_quick_start: bool,
-    /// The send buffer of the host's socket, if the flow has one.
-    send_buffer: Option<Box<SendBuffer>>,
-    /// Only in the profile of an old kernel.
-    ack_vector: Option<Box<OldAckVector>>,
+    /// Only where the scenario describes a host that adds something to the endpoint.
+    host: Option<Box<HostModel>>,
 }
 
 pub(super) fn build(
@@ -233,23 +221,10 @@ pub(super) fn keep(cut: Percent) -> Cut {
 impl DccpEnd {
     fn new(mut endpoint: Endpoint, role: Role, flow: &Flow) -> Self {
         endpoint.ignore_events();
-        let timers = Timers::unless_exact(&flow.dccp);
         let path_mtu = flow.packet.bytes() as usize;
         let uses_quick_start = flow.dccp.quick_start.is_some();
-        let is_old = flow.dccp.profile == Some(DccpProfile::Linux2622);
-        let send_buffer = flow.dccp.send_buffer.map(DataSize::bytes);
-        let send_buffer = send_buffer.or(is_old.then_some(OLD_SEND_BUFFER_BYTES));
-        Self {
-            endpoint,
-            role,
-            id: None,
-            path_mtu,
-            timers,
-            opened: false,
-            uses_quick_start,
-            send_buffer: send_buffer.map(|bytes| Box::new(SendBuffer::new(bytes))),
-            ack_vector: is_old.then(Box::default),
-        }
+        let host = HostModel::new(&flow.dccp);
+        Self { endpoint, role, id: None, path_mtu, opened: false, uses_quick_start, host }
     }
 
     /// Invites the client when it is due.
@@ -265,31 +240,23 @@ impl DccpEnd {
         }
     }
 
-    /// Whether the Ack Vector of an old kernel has room for a packet that arrives.
-    fn has_room_for(&mut self, datagram: &Datagram) -> bool {
-        self.ack_vector.as_mut().is_none_or(|vector| vector.takes(datagram))
+    /// Whether the host accepts a packet that arrives. If not, the packet is dropped.
+    #[inline(never)]
+    fn admit(&mut self, now: Instant, place: &mut Option<Datagram>) -> bool {
+        let Some(host) = &mut self.host else { return true };
+        place.take_if(|datagram| !host.accepts(now, datagram)).is_none()
     }
 
-    /// Whether the host has a part that has to see every packet and every call.
-    fn models_host(&self) -> bool {
-        self.timers.is_some() || self.send_buffer.is_some() || self.ack_vector.is_some()
-    }
-
-    /// Like `poll_transmit_into`, for such a host. Therefore no packet counts as the last.
+    /// Like `poll_transmit_into`, at a host that has to see every call. So no packet is the last.
     #[inline(never)]
     fn poll_as_host(&mut self, now: Instant, out: &mut Option<Datagram>) -> Sent {
-        self.timers.iter_mut().for_each(|timers| timers.asleep_from(now));
-        let is_full = self.send_buffer.as_mut().is_some_and(|buffer| !buffer.takes(now));
-        if is_full || self.endpoint.poll_transmit_into(now, out) == Sent::Nothing {
+        let may_send = self.host.as_mut().is_none_or(|host| host.may_send(now));
+        if !may_send || self.endpoint.poll_transmit_into(now, out) == Sent::Nothing {
             return Sent::Nothing;
         }
-        if let Some(timers) = &mut self.timers
-            && matches!(self.role, Role::Active(_))
-        {
-            timers.message_left();
-        }
-        if let (Some(vector), Some(datagram)) = (&mut self.ack_vector, out.as_ref()) {
-            vector.on_sent(datagram);
+        let is_client = matches!(self.role, Role::Active(_));
+        if let (Some(host), Some(datagram)) = (&mut self.host, out) {
+            host.on_sent(is_client, datagram);
         }
         Sent::One
     }
@@ -306,27 +273,20 @@ impl DccpEnd {
 
 impl Machine for DccpEnd {
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram) {
-        if !self.has_room_for(&datagram) {
-            return;
-        }
-        self.timers.iter_mut().for_each(|timers| timers.arrived(now));
-        self.endpoint.handle_datagram(now, datagram);
-        self.accept();
+        self.handle_datagram_in(now, &mut Some(datagram));
     }
 
     fn handle_datagram_in(&mut self, now: Instant, place: &mut Option<Datagram>) {
-        if place.as_ref().is_some_and(|datagram| !self.has_room_for(datagram)) {
-            *place = None;
+        if self.host.is_some() && !self.admit(now, place) {
             return;
         }
-        self.timers.iter_mut().for_each(|timers| timers.arrived(now));
         self.endpoint.handle_datagram_in(now, place);
         self.accept();
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        if let Some(timers) = &mut self.timers {
-            timers.wake(now, || self.endpoint.poll_timeout());
+        if let Some(host) = &mut self.host {
+            host.wake(now, || self.endpoint.poll_timeout());
         }
         self.invite(now);
         self.endpoint.handle_timeout(now);
@@ -340,25 +300,25 @@ impl Machine for DccpEnd {
     }
 
     fn poll_transmit_into(&mut self, now: Instant, out: &mut Option<Datagram>) -> Sent {
-        if self.models_host() {
+        if self.host.is_some() {
             return self.poll_as_host(now, out);
         }
         self.endpoint.poll_transmit_into(now, out)
     }
 
     fn may_transmit(&self) -> bool {
-        self.models_host() || self.endpoint.may_transmit()
+        self.host.is_some() || self.endpoint.may_transmit()
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        if let Some(until) = self.send_buffer.as_ref().and_then(|b| b.blocked_until()) {
+        if let Some(until) = self.host.as_ref().and_then(|host| host.blocked_until()) {
             return Some(until);
         }
         let due = match (&self.role, self.endpoint.poll_timeout()) {
             (Role::Inviting(at, _), due) => Some(due.map_or(*at, |due| due.min(*at))),
             (_, due) => due,
         };
-        due.map(|at| self.timers.as_ref().map_or(at, |timers| timers.fire(at)))
+        due.map(|at| self.host.as_ref().map_or(at, |host| host.fire(at)))
     }
 }
 
@@ -390,7 +350,7 @@ impl AppPort for DccpEnd {
         let mps = self.id.and_then(|id| self.endpoint.max_message_size(id));
         // Before the connection exists: IPv4 header and the longest generic header with an ack.
         let most = mps.unwrap_or(self.path_mtu.saturating_sub(20 + 24));
-        if self.ack_vector.is_some() { most.saturating_sub(OLD_OPTION_BYTES) } else { most }
+        self.host.as_ref().map_or(most, |host| host.max_payload(most))
     }
 }
 
@@ -420,10 +380,9 @@ impl Transport for DccpEnd {
     }
 
     fn is_spent(&self) -> bool {
-        let is_blocked = self.send_buffer.as_ref().is_some_and(|b| b.blocked_until().is_some());
-        let are_fixed = self.timers.as_ref().is_none_or(|timers| timers.are_fixed());
-        let can_tell = are_fixed && !matches!(self.role, Role::Inviting(..));
-        can_tell && !is_blocked && self.is_closed() && self.endpoint.is_spent()
+        let is_host_spent = self.host.as_ref().is_none_or(|host| host.is_spent());
+        let invites = matches!(self.role, Role::Inviting(..));
+        is_host_spent && !invites && self.is_closed() && self.endpoint.is_spent()
     }
 
     fn uses_quick_start(&self) -> bool {
@@ -431,12 +390,12 @@ impl Transport for DccpEnd {
     }
 
     fn watches_device(&self) -> bool {
-        self.send_buffer.is_some()
+        self.host.as_ref().is_some_and(|host| host.watches_device())
     }
 
     fn on_device(&mut self, _now: Instant, ip_len: u32, leaves: Instant) {
-        if let Some(buffer) = &mut self.send_buffer {
-            buffer.on_device(ip_len, leaves);
+        if let Some(host) = &mut self.host {
+            host.on_device(ip_len, leaves);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Protocols in the simulator: each flow becomes a sending and a receiving transport.
 
 mod dccp;
+mod host_model;
 mod nat;
 mod old_ack_vector;
 mod send_buffer;

@@ -56,10 +56,10 @@ impl Timers {
     }
 
     /// The timers that the options describe; `None` if the host wakes exactly when a timer is due.
-    pub(super) fn unless_exact(options: &DccpOptions) -> Option<Box<Self>> {
+    pub(super) fn unless_exact(options: &DccpOptions) -> Option<Self> {
         let timers = Self::new(options);
         let is_exact = matches!(timers.wait, Wait::Exact) && timers.wakes_every.is_none();
-        (!is_exact).then(|| Box::new(timers))
+        (!is_exact).then_some(timers)
     }
 
     /// Whether the time at which a timer fires depends only on its deadline.
