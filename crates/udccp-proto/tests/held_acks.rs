@@ -3,7 +3,7 @@
 mod common;
 
 use common::{CLIENT, Pair, SERVER};
-use udccp_base::Machine;
+use udccp_base::{Duration, Machine};
 use udccp_wire::PacketType;
 
 /// Two messages of the client have arrived, so the server owes an acknowledgement (the Ack Ratio is
@@ -89,4 +89,49 @@ fn an_acknowledgement_of_a_stream_is_not_held() {
     pair.net.ends[SERVER].handle_datagram(now, datagram);
     assert!(!pair.net.ends[SERVER].hold_ack(now, id));
     assert_eq!(leaves(&mut pair), [PacketType::Ack]);
+}
+
+/// An acknowledgement is owed, and the server may send messages beside which it does not fit: of
+/// many packets every other one was lost, which makes the Ack Vector long.
+fn owing_beside_full_messages() -> Pair {
+    let mut pair = Pair::connected(1);
+    for _ in 0..20 {
+        while pair.try_send(CLIENT, b"question") {}
+        pair.pass(Duration::from_millis(20));
+        pair.received(SERVER);
+    }
+    pair.pass(Duration::from_millis(500));
+    pair.received(SERVER);
+    while pair.try_send(CLIENT, b"question") {}
+    let (now, id) = (pair.now, pair.id(SERVER));
+    let next = || pair.net.ends[CLIENT].poll_transmit(now);
+    let burst: Vec<_> = std::iter::from_fn(next).collect();
+    for datagram in burst.into_iter().step_by(2) {
+        pair.net.ends[SERVER].handle_datagram(now, datagram);
+    }
+    let most = pair.net.ends[SERVER].max_message_size(id).expect("it is open");
+    for _ in 0..3 {
+        pair.send(SERVER, &vec![7; most]);
+    }
+    pair
+}
+
+#[test]
+fn an_acknowledgement_that_fits_no_message_follows_those_of_its_instant() {
+    let mut pair = owing_beside_full_messages();
+    let (data, ack) = (PacketType::Data, PacketType::Ack);
+    assert_eq!(leaves(&mut pair), [data, data, data, ack]);
+}
+
+#[test]
+fn an_acknowledgement_that_fits_no_message_is_not_put_off_by_a_slow_device() {
+    let mut pair = owing_beside_full_messages();
+    let mut left = Vec::new();
+    // The device takes a packet every millisecond.
+    while let Some(datagram) = pair.net.ends[SERVER].poll_transmit(pair.now) {
+        left.extend(PacketType::peek(&datagram.header));
+        pair.now += Duration::from_millis(1);
+    }
+    let (data, ack) = (PacketType::Data, PacketType::Ack);
+    assert_eq!(left, [data, ack, data, data]);
 }

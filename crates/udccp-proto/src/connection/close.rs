@@ -3,7 +3,7 @@
 use udccp_base::{Duration, Instant};
 use udccp_wire::ResetCode;
 
-use super::outbox::{Outbox, ResetOut};
+use super::outbox::ResetOut;
 use super::timers::Timer;
 use super::{Connection, Ctx};
 use crate::error::CloseReason;
@@ -108,7 +108,8 @@ impl Connection {
     pub(super) fn post_reset(&mut self, code: ResetCode, data: [u8; 3]) {
         //= 4340-8.1.1-5
         let ackno = self.seq.gsr;
-        self.outbox.reset = Some(ResetOut { code, data, ackno, is_explained: false });
+        let reset = ResetOut { code, data, ackno, is_explained: false };
+        self.outbox.reset = Some(Box::new(reset));
     }
 
     /// Ends the connection for the application. What was received can still be read.
@@ -118,7 +119,7 @@ impl Connection {
         self.settle_all_fates(ctx, MessageFate::Unknown);
         self.timers.stop_all();
         self.become_state(next);
-        self.outbox = Outbox { reset: self.outbox.reset, ..Outbox::default() };
+        self.outbox.keep_only_reset();
         if next == State::TimeWait {
             self.outbox.reset = None;
             self.timers.set(Timer::TimeWait, ctx.now + self.config.timewait);

@@ -2,6 +2,7 @@
 
 use core::num::NonZeroU16;
 
+use udccp_base::{Instant, MaybeInstant};
 use udccp_wire::{ResetCode, Seqno};
 
 /// A Reset to send.
@@ -46,7 +47,7 @@ impl SyncAcks {
 
 /// Packets to send, apart from data and feedback. One of each other kind is enough: a newer one
 /// includes what an older one would say.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Outbox {
     /// A Request (in REQUEST) or a Response (in RESPOND).
     pub(crate) handshake: bool,
@@ -54,6 +55,8 @@ pub(crate) struct Outbox {
     pub(crate) close: bool,
     /// An Ack, or data with an acknowledgement.
     pub(crate) ack: bool,
+    /// When an acknowledgement that is due did not fit beside data.
+    set_aside: MaybeInstant,
     /// A due acknowledgement waits for data to carry it.
     pub(crate) is_ack_held: bool,
     /// A Sync with this acknowledgement number.
@@ -64,8 +67,8 @@ pub(crate) struct Outbox {
     pub(crate) probe: Option<NonZeroU16>,
     /// SyncAcks with these acknowledgement numbers.
     pub(crate) sync_acks: SyncAcks,
-    /// A Reset.
-    pub(crate) reset: Option<ResetOut>,
+    /// A Reset. Few connections send one, so it is stored apart.
+    pub(crate) reset: Option<Box<ResetOut>>,
 }
 
 impl Outbox {
@@ -76,6 +79,33 @@ impl Outbox {
         let syncs = self.sync.is_some() | !self.sync_acks.is_empty();
         let others = self.reset.is_some() | self.probe.is_some();
         !(self.handshake | self.close | syncs | others)
+    }
+
+    /// Drops everything except a Reset.
+    pub(crate) fn keep_only_reset(&mut self) {
+        *self = Self { reset: self.reset.take(), ..Self::default() };
+    }
+
+    /// An acknowledgement that is due does not fit beside data that leaves now.
+    pub(crate) fn set_ack_aside(&mut self, now: Instant) {
+        self.ack = true;
+        self.set_aside = MaybeInstant::some(now);
+    }
+
+    /// Whether an Ack precedes data. One that was set aside follows all data that leaves at the
+    /// same time. What leaves later, because a device was busy, would otherwise put it off for as
+    /// long as there is more.
+    #[inline]
+    pub(crate) fn ack_precedes_data(&self, now: Instant) -> bool {
+        self.ack && !self.is_ack_held && self.set_aside.get().is_some_and(|at| at < now)
+    }
+
+    /// A packet was sent. If it carried the acknowledgement that was due, delayed or not, none is.
+    #[inline]
+    pub(crate) fn on_sent(&mut self, has_ack: bool) {
+        if has_ack {
+            (self.ack, self.is_ack_held, self.set_aside) = (false, false, MaybeInstant::NONE);
+        }
     }
 
     /// Whether nothing is to be sent.

@@ -54,11 +54,11 @@ impl Connection {
     fn drop_what_is_too_much(&mut self) {
         let (credit, outbox) = (self.credit, &mut self.outbox);
         let too_long =
-            |reset: &&mut ResetOut| !credit.allows(RESET_HEADER + reset.error_text().len());
+            |reset: &&mut Box<ResetOut>| !credit.allows(RESET_HEADER + reset.error_text().len());
         if let Some(reset) = outbox.reset.as_mut().filter(too_long) {
             reset.is_explained = false;
         }
-        outbox.reset = outbox.reset.filter(|_| credit.allows(RESET_HEADER));
+        outbox.reset.take_if(|_| !credit.allows(RESET_HEADER));
         outbox.handshake &= credit.allows(RESPONSE_HEADER);
         outbox.sync = outbox.sync.filter(|_| credit.allows(SYNC_HEADER));
     }

@@ -116,7 +116,7 @@ impl Connection {
         }
         //= 4340-11.2-2
         // A separate Ack follows (section 11.2).
-        self.outbox.ack = true;
+        self.outbox.set_ack_aside(ctx.now);
         None
     }
 

@@ -20,6 +20,10 @@ impl Connection {
         if !self.outbox.has_no_control() && self.transmit_control(ctx, out) {
             return Sent::One;
         }
+        if self.outbox.ack_precedes_data(ctx.now) && self.state.transfers() {
+            self.transmit_ack(ctx, out);
+            return Sent::One;
+        }
         // Before the handshake is done no data is sent, but messages may expire.
         if !self.send.queue().is_empty() && self.transmit_data(ctx, out) {
             return if self.was_last_data(ctx.now) { Sent::Last } else { Sent::One };

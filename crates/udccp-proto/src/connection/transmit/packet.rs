@@ -419,9 +419,7 @@ impl Connection {
         }
         self.send.on_sent(ty);
         let has_ack = ty.has_ack() && !matches!(ty, PacketType::Sync | PacketType::SyncAck);
-        // The acknowledgement that was due is now sent, whether or not it was delayed.
-        self.outbox.ack &= !has_ack;
-        self.outbox.is_ack_held &= !has_ack;
+        self.outbox.on_sent(has_ack);
         let (size_bytes, app_limited) = (size as u32, self.send.queue().is_empty());
         self.cc.on_sent(now, SentInfo { seq, size_bytes, is_data, has_ack, app_limited, ecn });
         self.acks.on_sent(seq, written.vector, written.dropped);
