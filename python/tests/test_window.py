@@ -114,7 +114,9 @@ def test_non_numeric_results_are_reported_by_name(name: str, wrong: object) -> N
         lab.run("two-flows-short", algorithms={"first": NoNumber})
 
 
-@pytest.mark.parametrize("wrong", [10**400, -(10**400), 10**5000])
+@pytest.mark.parametrize(
+    "wrong", [10**400, -(10**400), 10**5000], ids=["400 digits", "negative", "5000 digits"]
+)
 def test_an_integer_beyond_every_float_is_reported_by_name(wrong: int) -> None:
     """Regression: a bare OverflowError."""
 
