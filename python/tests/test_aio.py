@@ -40,7 +40,7 @@ def loop_errors(test: Callable[[], Coroutine[Any, Any, None]]) -> list[str]:
         )
         await test()
 
-    run(heard)
+    run(collect_errors)
     return said
 
 
