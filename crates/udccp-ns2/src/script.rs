@@ -36,7 +36,7 @@ pub(crate) const fn samples(scenario: &Scenario) -> u64 {
     time.duration.as_nanos().div_ceil(time.measure.every.as_nanos())
 }
 
-/// The script for a scenario that [`fits`](crate::fits) accepts, with this seed.
+/// The script for a scenario that [`crate::check_supported`] accepts, with this seed.
 pub fn script(scenario: &Scenario, seed: u64) -> String {
     let mut text = String::from(PRELUDE);
     let number = 1 + Seed(seed).stream("ns-2").below(SEEDS);
