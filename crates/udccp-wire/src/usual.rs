@@ -6,7 +6,7 @@ use bytes::{BufMut, BytesMut};
 use crate::MAX_HEADER_LEN;
 use crate::checksum::Sum;
 use crate::emit::{Header, HeaderKind};
-use crate::option::kind;
+use crate::option::{MAX_DATA, kind};
 use crate::seq::Seqno;
 
 /// Length of the header of a Data packet with a 48-bit number and no options, in bytes.
@@ -14,9 +14,6 @@ pub(crate) const DATA_LEN: usize = 16;
 
 /// Length of the header of an Ack or a DataAck with a 48-bit number and no options, in bytes.
 const ACK_LEN: usize = 24;
-
-/// Longest Ack Vector in one option, in bytes.
-const MOST_CELLS: usize = 253;
 
 /// How the Checksum is computed for a packet without data, with zeros as data, or inside UDP.
 #[derive(Clone, Copy, Debug)]
@@ -166,7 +163,7 @@ impl UsualAck<'_> {
 
     /// Length of the header of an Ack or DataAck with these options, in bytes.
     pub fn header_len(&self) -> usize {
-        let vector = self.cells.len() + 2 * self.cells.len().div_ceil(MOST_CELLS);
+        let vector = self.cells.len() + 2 * self.cells.len().div_ceil(MAX_DATA);
         let elapsed = if self.elapsed.is_some() { 4 } else { 0 };
         (ACK_LEN + vector + elapsed).next_multiple_of(4)
     }
@@ -177,7 +174,7 @@ impl UsualAck<'_> {
 
     /// Appends the options without padding. A long Elapsed Time is cut.
     fn append(&self, out: &mut BytesMut) {
-        for cells in self.cells.chunks(MOST_CELLS) {
+        for cells in self.cells.chunks(MAX_DATA) {
             out.extend_from_slice(&[self.kind(), cells.len() as u8 + 2]);
             out.extend_from_slice(cells);
         }

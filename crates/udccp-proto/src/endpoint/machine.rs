@@ -26,9 +26,7 @@ impl Machine for Endpoint {
         if self.quiet_until.is_some() {
             self.is_quiet(now);
         }
-        if self.table.next_end().is_some_and(|end| end <= now) {
-            self.table.expire(now);
-        }
+        self.table.expire(now);
         self.send_listens(now);
         while let Some((at, index)) = self.timers.peek().filter(|(at, _)| *at <= now) {
             debug_assert!(at <= now);

@@ -68,10 +68,15 @@ impl Timewaits {
     }
 
     /// Frees the tuples whose time is over.
+    #[inline]
     pub(super) fn expire(&mut self, now: Instant) {
-        if self.next_end().is_none_or(|until| until > now) {
-            return;
+        if self.next_end().is_some_and(|until| until <= now) {
+            self.remove_ended(now);
         }
+    }
+
+    #[inline(never)]
+    fn remove_ended(&mut self, now: Instant) {
         while self.next_end().is_some_and(|until| until <= now) {
             self.remove_first();
         }
