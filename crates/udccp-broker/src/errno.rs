@@ -1,5 +1,7 @@
 //! Errors of the sockets, as Linux's DCCP reports them.
 
+use std::io;
+
 use rustix::io::Errno;
 use udccp::{Error, errno};
 
@@ -12,6 +14,11 @@ pub(crate) fn of(error: &Error) -> Option<Errno> {
         other => other.errno(),
     };
     (number != 0).then(|| of_programs(Errno::from_raw_os_error(number)))
+}
+
+/// The errno of a failed system call.
+pub(crate) fn of_io(error: io::Error) -> Errno {
+    error.raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error)
 }
 
 /// Maps the error for the program: if the broker is out of descriptors, that is ENFILE for the

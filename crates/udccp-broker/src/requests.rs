@@ -135,7 +135,7 @@ fn execute(broker: &Arc<Broker>, request: &Request, payload: &[u8]) -> Result<An
     let found = || broker.find(request.cookie).ok_or(Errno::CONNRESET);
     match request.op {
         Op::Region => {
-            let fd = broker.region.for_programs().try_clone_to_owned().map_err(errno_of)?;
+            let fd = broker.region.for_programs().try_clone_to_owned().map_err(errno::of_io)?;
             Ok(Answer { fd: Some(fd), ..Answer::default() })
         }
         Op::Socket => {
@@ -171,13 +171,9 @@ fn execute(broker: &Arc<Broker>, request: &Request, payload: &[u8]) -> Result<An
         }
         Op::Ring => {
             let (ring, buffer) = found()?.open_ring()?;
-            let fd = Some(ring.file().try_clone_to_owned().map_err(errno_of)?);
+            let fd = Some(ring.file().try_clone_to_owned().map_err(errno::of_io)?);
             Ok(Answer { value: buffer as i32, fd, ..Answer::default() })
         }
         Op::Unsent => Ok(Answer::value(found()?.unsent_bytes() as i32)),
     }
-}
-
-pub(crate) fn errno_of(e: io::Error) -> Errno {
-    e.raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error)
 }

@@ -9,9 +9,8 @@ use udccp_preload::protocol::*;
 
 use super::{Command, Socket};
 use crate::options::{self, OptionContext, SocketOptions, Value};
-use crate::requests::errno_of;
 use crate::shared::SharedRing;
-use crate::{address, pair, ports};
+use crate::{address, errno, pair, ports};
 
 impl Socket {
     /// Takes the pending error, or 0 if there is none.
@@ -177,18 +176,18 @@ impl Socket {
         if before.0 == after.0 || self.ring().is_some() {
             Ok(None)
         } else {
-            pair::buffer_for(after.0).map(Some).map_err(errno_of)
+            pair::buffer_for(after.0).map(Some).map_err(errno::of_io)
         }
     }
 
     /// Returns the shared memory for a connection's messages, and the send buffer size that the
     /// program's end needs with it.
     pub(crate) fn open_ring(&self) -> Result<(Arc<SharedRing>, usize), Errno> {
-        let buffer = pair::buffer_for(RING_PAIR_FRAMES).map_err(errno_of)?;
+        let buffer = pair::buffer_for(RING_PAIR_FRAMES).map_err(errno::of_io)?;
         let mut inner = self.inner();
         let ring = match (&inner.ring, inner.state) {
             (Some(ring), _) => Arc::clone(ring),
-            (None, STATE_OPEN) => Arc::new(SharedRing::new(self.cookie).map_err(errno_of)?),
+            (None, STATE_OPEN) => Arc::new(SharedRing::new(self.cookie).map_err(errno::of_io)?),
             (None, _) => return Err(Errno::NOTCONN),
         };
         inner.ring = Some(Arc::clone(&ring));

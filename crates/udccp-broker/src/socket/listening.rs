@@ -12,7 +12,6 @@ use udccp::{Connection, Listener, ServiceCode};
 use super::Socket;
 use crate::endpoints::ListenRequest;
 use crate::pair::Pair;
-use crate::requests::errno_of;
 use crate::settings::Transport;
 use crate::{address, errno};
 
@@ -183,6 +182,6 @@ impl Socket {
         child.publish_connection(&connection);
         let slot = (child.slot as i32).to_ne_bytes();
         tokio::spawn(Arc::clone(&child).carry(connection, own));
-        pair.send_descriptor(&slot, &programs).await.map_err(errno_of)
+        pair.send_descriptor(&slot, &programs).await.map_err(errno::of_io)
     }
 }

@@ -14,13 +14,12 @@ use tokio::sync::Notify;
 use udccp::Connection;
 use udccp_preload::protocol::*;
 
-use crate::address;
 use crate::broker::Broker;
 use crate::options::SocketOptions;
 use crate::pair::Pair;
-use crate::requests::errno_of;
 use crate::settings::Settings;
 use crate::shared::SharedRing;
+use crate::{address, errno};
 use listening::Listening;
 
 /// Work that a request passes to the socket's task.
@@ -83,7 +82,7 @@ impl Socket {
         settings: Settings,
         options: SocketOptions,
     ) -> Result<(Arc<Self>, Pair, OwnedFd), Errno> {
-        let (pair, programs) = Pair::open(options.queues().0).map_err(errno_of)?;
+        let (pair, programs) = Pair::open(options.queues().0).map_err(errno::of_io)?;
         pair.set_queue_bytes(options.recv_buffer() / 2);
         let cookie = rustix::net::sockopt::socket_cookie(&programs)?;
         let inode = rustix::fs::fstat(&programs)?.st_ino;
