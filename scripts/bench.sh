@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Measures sections of docs/reference/performance.md, prints them and inserts them into the page. A
 # section is a function of this file that prints its text.
-# Usage: scripts/bench.sh [SECTION...]     sockets, simulator, instructions, bulk, release; default:
-#                                          the first three
+# Usage: scripts/bench.sh [SECTION...]     sockets, simulator, instructions, bulk, release, packages,
+#                                          old_programs; default: the first three
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo=${CARGO:-cargo}
@@ -35,6 +35,12 @@ old_programs() {
     "$cargo" build --quiet --release --locked -p udccp-cli
     python3 scripts/bench/old_programs.py "${CARGO_TARGET_DIR:-target}/release/udccp" \
         "$(program udccp sockets)" "${ROUNDS:-5}"
+}
+
+packages() {
+    "$cargo" build --quiet --release --locked -p udccp-cli
+    python3 scripts/bench/packages.py "${CARGO_TARGET_DIR:-target}/release/udccp" \
+        "$(scripts/pgo.sh program)" "${ROUNDS:-5}"
 }
 
 release() {
