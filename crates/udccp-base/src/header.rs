@@ -74,17 +74,17 @@ impl HeaderBytes {
         }
     }
 
-    /// The first datagram in a buffer with several; [`Self::move_on`] goes to the next.
+    /// The first datagram in a buffer with several; [`Self::advance`] goes to the next.
     #[inline]
-    pub fn first_of(buffer: Bytes, len: u16) -> Self {
+    pub fn first_in_buffer(buffer: Bytes, len: u16) -> Self {
         Self(Store::Part { buffer, from: 0, len })
     }
 
-    /// Moves bytes of [`Self::first_of`] on by this number of datagrams in the buffer, without
-    /// copying. The new datagram has at most as many bytes. Returns false if there is none, or if
-    /// the bytes are not of that kind.
+    /// Advances bytes of [`Self::first_in_buffer`] by this number of datagrams in the buffer,
+    /// without copying. The new datagram has at most as many bytes. Returns false if there is none,
+    /// or if the bytes are not of that kind.
     #[inline]
-    pub fn move_on(&mut self, datagrams: usize) -> bool {
+    pub fn advance(&mut self, datagrams: usize) -> bool {
         let Store::Part { buffer, from, len } = &mut self.0 else { return false };
         let next = *from as usize + datagrams * usize::from(*len);
         let left = buffer.len().saturating_sub(next);
@@ -187,23 +187,23 @@ mod tests {
     #[test]
     fn datagrams_of_one_buffer_follow_each_other() {
         let buffer = Bytes::from((0..25).collect::<Vec<u8>>());
-        let mut header = HeaderBytes::first_of(buffer.clone(), 10);
+        let mut header = HeaderBytes::first_in_buffer(buffer.clone(), 10);
         assert_eq!(header, buffer[..10]);
         assert_eq!(header.slice(3..5), buffer[3..5]);
         assert_eq!(header.with_following(), buffer);
         let mut last = header.clone();
-        assert!(last.move_on(2) && last == buffer[20..] && !last.clone().move_on(2));
-        assert!(header.move_on(1));
+        assert!(last.advance(2) && last == buffer[20..] && !last.clone().advance(2));
+        assert!(header.advance(1));
         assert_eq!(header, buffer[10..20]);
         assert_eq!(header.slice(4..).as_ptr(), buffer[14..].as_ptr(), "no copy");
         assert_eq!(header.slice_through(12), buffer[10..22]);
         assert_eq!(header.slice_through(100).as_ptr(), buffer[10..].as_ptr(), "no copy");
-        assert!(header.move_on(1));
+        assert!(header.advance(1));
         assert_eq!(header, buffer[20..], "the last one may be shorter");
         assert!(header.slice(5..).is_empty());
         assert_eq!(header.with_following(), &*header);
-        assert!(!header.move_on(1) && header.is_empty());
-        assert!(!HeaderBytes::from(buffer).move_on(1));
+        assert!(!header.advance(1) && header.is_empty());
+        assert!(!HeaderBytes::from(buffer).advance(1));
     }
 
     #[test]

@@ -62,7 +62,7 @@ impl QuickStart {
     }
 
     /// The part of a nonce that proves this rate: the bits of the steps from it down to 0.
-    pub const fn vouching(nonce: u32, rate: u8) -> u32 {
+    pub const fn nonce_for_rate(nonce: u32, rate: u8) -> u32 {
         nonce & (((1_u64 << (2 * rate as u32)) - 1) as u32)
     }
 
@@ -114,9 +114,15 @@ mod tests {
         assert_eq!(QuickStart::parse(option.to_bytes()), Some(option));
         option.lower_to(7);
         assert_eq!(option.rate, 7);
-        assert_eq!(QuickStart::vouching(option.nonce, 7), QuickStart::vouching(nonce, 7));
+        assert_eq!(
+            QuickStart::nonce_for_rate(option.nonce, 7),
+            QuickStart::nonce_for_rate(nonce, 7)
+        );
         for rate in 8..=15 {
-            assert_ne!(QuickStart::vouching(option.nonce, rate), QuickStart::vouching(nonce, rate));
+            assert_ne!(
+                QuickStart::nonce_for_rate(option.nonce, rate),
+                QuickStart::nonce_for_rate(nonce, rate)
+            );
         }
         assert_eq!(QuickStart::parse([24, 8, 9, 0, 0, 0, 0, 0]), None);
         assert_eq!(QuickStart::parse([25, 8, 0x19, 0, 0, 0, 0, 0]), None);

@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_mean_what_they_say() {
+    fn rates_convert_to_bits_bytes_and_times() {
         let rate: DataRate = "100 Mbit/s".parse().unwrap();
         assert_eq!(rate.bits_per_sec(), 100_000_000);
         assert_eq!(rate.time_for(1500), Duration::from_micros(120));

@@ -9,7 +9,8 @@ const LONGEST: Duration = Duration::from_secs(120);
 /// Runs at the same time.
 const TOGETHER: usize = 20;
 
-/// The seeds of a test: `usual` of them from 0, or `UDCCP_LIVES` of them from `UDCCP_TEST_SEED`.
+/// The seeds of a test: `usual` of them from 0, or `UDCCP_TEST_CASES` of them from
+/// `UDCCP_TEST_SEED`.
 ///
 /// # Panics
 /// If one of the two variables is set and is not a number.
@@ -19,7 +20,7 @@ pub fn seeds(usual: u64) -> Range<u64> {
         Some(value.parse::<u64>().unwrap_or_else(|_| panic!("{name}={value} is not a number")))
     };
     let first = number("UDCCP_TEST_SEED").unwrap_or(0);
-    first..first + number("UDCCP_LIVES").unwrap_or(usual)
+    first..first + number("UDCCP_TEST_CASES").unwrap_or(usual)
 }
 
 /// Runs `case` with each seed on one thread, several at a time, until all have ended and no task is
@@ -67,8 +68,8 @@ mod tests {
     use super::*;
 
     #[test]
-    #[should_panic(expected = "life 3")]
+    #[should_panic(expected = "case 3")]
     fn panicking_run_fails_the_test() {
-        run_seeds(0..5, |seed| async move { assert_ne!(seed, 3, "life 3") });
+        run_seeds(0..5, |seed| async move { assert_ne!(seed, 3, "case 3") });
     }
 }

@@ -159,7 +159,7 @@ impl Connection {
         }
         let all_took_part = ttl_diff == Datagram::TTL.wrapping_sub(qs.ttl);
         let is_vouched_for =
-            QuickStart::vouching(nonce, rate) == QuickStart::vouching(qs.nonce, rate);
+            QuickStart::nonce_for_rate(nonce, rate) == QuickStart::nonce_for_rate(qs.nonce, rate);
         let approved = all_took_part && is_vouched_for && rate > 0 && rate <= qs.rate;
         qs.phase = if approved { Phase::Approved(rate) } else { Phase::Idle };
     }

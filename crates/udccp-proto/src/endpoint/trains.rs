@@ -32,15 +32,16 @@ impl Endpoint {
         count
     }
 
-    /// Processes datagrams in a buffer with several ([`udccp_base::HeaderBytes::first_of`]), from
-    /// the current one of `train` on, while they are the next Data packets of one connection,
-    /// without options. The work of [`Self::handle_borrowed`] is then done once for all of them.
-    /// Afterwards `train` is at the first datagram that was not processed, or at its end, and the
-    /// result is whether there is one. A single datagram is never processed here.
+    /// Processes datagrams in a buffer with several
+    /// ([`udccp_base::HeaderBytes::first_in_buffer`]), from the current one of `train` on, while
+    /// they are the next Data packets of one connection, without options. The work of
+    /// [`Self::handle_borrowed`] is then done once for all of them. Afterwards `train` is at the
+    /// first datagram that was not processed, or at its end, and the result is whether there is
+    /// one. A single datagram is never processed here.
     pub fn handle_run(&mut self, now: Instant, train: &mut Datagram) -> bool {
         match self.take_run(now, train) {
             0 => true,
-            taken => train.header.move_on(taken),
+            taken => train.header.advance(taken),
         }
     }
 

@@ -42,13 +42,13 @@ fn bytes_of(buffer: &[Datagram]) -> Bytes {
 /// Passes in a whole buffer. Returns how many datagrams the endpoint processed at once.
 pub fn take_train(end: &mut Endpoint, now: Instant, buffer: &[Datagram]) -> usize {
     let len = buffer[0].transport_len();
-    let header = HeaderBytes::first_of(bytes_of(buffer), len as u16);
+    let header = HeaderBytes::first_in_buffer(bytes_of(buffer), len as u16);
     let mut train = Datagram { header, payload: Payload::EMPTY, ..buffer[0].clone() };
     let mut alone = 0;
     while end.handle_run(now, &mut train) {
         end.handle_borrowed(now, &train);
         alone += 1;
-        if !train.header.move_on(1) {
+        if !train.header.advance(1) {
             break;
         }
     }

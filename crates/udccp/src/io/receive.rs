@@ -146,7 +146,7 @@ impl Receiver {
     }
 
     /// Passes the datagrams of the last read to `deliver`, in order of arrival. Those of one buffer
-    /// come as one; [`HeaderBytes::move_on`] moves to the next.
+    /// come as one; [`HeaderBytes::advance`] moves to the next.
     pub(crate) fn deliver(&mut self, io: &Io, count: usize, mut deliver: impl FnMut(Datagram)) {
         for i in 0..count {
             let meta = self.metas[i];
@@ -214,7 +214,7 @@ fn deliver_all(io: &Io, meta: &RecvMeta, bytes: Bytes, deliver: &mut impl FnMut(
     let ecn = ecn_from(meta.ecn);
     // UDP datagrams are shorter than 64 KiB.
     let stride = u16::try_from(meta.stride.clamp(1, bytes.len())).unwrap_or(u16::MAX);
-    let (header, payload) = (HeaderBytes::first_of(bytes, stride), Payload::EMPTY);
+    let (header, payload) = (HeaderBytes::first_in_buffer(bytes, stride), Payload::EMPTY);
     deliver(Datagram { src, dst, protocol: Datagram::DCCP, ecn, header, payload });
 }
 
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_there_is_would_block() {
+    fn an_empty_socket_returns_would_block() {
         let io = bound();
         let mut rx = Receiver::new(&io);
         let e = rx.read(&io).unwrap_err();

@@ -258,7 +258,7 @@ mod tests {
             rx.deliver(io, count, |mut d| {
                 loop {
                     got.push((*d.header.last().unwrap(), d.header.len(), d.ecn));
-                    if !d.header.move_on(1) {
+                    if !d.header.advance(1) {
                         break;
                     }
                 }
@@ -369,7 +369,7 @@ mod tests {
                 loop {
                     let IpAddr::V4(src) = d.src.ip() else { panic!("{}", d.src) };
                     got.push((src.octets()[3], d.header.len()));
-                    if !d.header.move_on(1) {
+                    if !d.header.advance(1) {
                         break;
                     }
                 }
@@ -425,7 +425,7 @@ mod tests {
                         "{ports}"
                     );
                     next[ports as usize] += 1;
-                    if !d.header.move_on(1) {
+                    if !d.header.advance(1) {
                         break;
                     }
                 }

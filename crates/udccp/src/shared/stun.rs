@@ -9,7 +9,7 @@ use udccp_base::{Datagram, Instant};
 use super::calls::stopped;
 use super::core::Core;
 use super::handle::Handle;
-use super::waiters::{For, Place, Waiter};
+use super::waiters::{Place, WaitFor, Waiter};
 use crate::Error;
 use crate::stun::is_stun;
 
@@ -20,7 +20,7 @@ impl Core {
         while self.endpoint.handle_run(now, &mut train) {
             self.note_received();
             self.take_datagram(now, &train);
-            if !train.header.move_on(1) {
+            if !train.header.advance(1) {
                 break;
             }
         }
@@ -55,7 +55,7 @@ impl Handle {
             if core.driver.stopped {
                 return Poll::Ready(Err(stopped()));
             }
-            core.stun.readers.add(For::Other, waiter);
+            core.stun.readers.add(WaitFor::Other, waiter);
             Poll::Pending
         })
     }
