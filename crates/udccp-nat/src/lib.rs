@@ -5,8 +5,9 @@
 //! ports), keeps one mapping for each internal endpoint whatever its peers, filters incoming
 //! packets, and expires idle mappings.
 //!
-//! [`Behind`] combines a host and a NAT into one [`Transport`](udccp_base::Transport); the
-//! simulator sees only the NAT's address. A `Behind` within a `Behind` is a host behind two NATs.
+//! [`HostBehindNat`] combines a host and a NAT into one [`Transport`](udccp_base::Transport); the
+//! simulator sees only the NAT's address. A `HostBehindNat` within another is a host behind two
+//! NATs.
 //!
 //! ```
 //! use udccp_nat::{Nat, NatConfig};
@@ -17,13 +18,13 @@
 
 #![forbid(unsafe_code)]
 
-mod behind;
 mod config;
+mod host;
 mod icmp;
 mod nat;
 mod packet;
 mod table;
 
-pub use behind::Behind;
 pub use config::{Filtering, NatConfig};
+pub use host::HostBehindNat;
 pub use nat::{Nat, NatStats, Side};

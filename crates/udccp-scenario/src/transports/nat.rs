@@ -3,7 +3,7 @@
 use core::net::{IpAddr, Ipv4Addr};
 
 use udccp_base::Transport;
-use udccp_nat::{Behind, Filtering, Nat, NatConfig};
+use udccp_nat::{Filtering, HostBehindNat, Nat, NatConfig};
 use udccp_sim::PairAddresses;
 
 use super::Ends;
@@ -53,5 +53,5 @@ fn behind(host: Box<dyn Transport>, own: IpAddr, external: IpAddr) -> Box<dyn Tr
     }
     let filtering = Filtering::AddressAndPortDependent;
     let config = NatConfig { filtering, ..NatConfig::new(external) };
-    Box::new(Behind::new(host, Nat::new(config)))
+    Box::new(HostBehindNat::new(host, Nat::new(config)))
 }

@@ -10,14 +10,14 @@ use crate::nat::{Nat, Side};
 
 /// A transport whose packets pass a NAT: from outside, the two are one host at the NAT's external
 /// address. Passing the NAT takes no time.
-pub struct Behind {
+pub struct HostBehindNat {
     inner: Box<dyn Transport>,
     nat: Nat,
     /// Packets that leave the NAT to the outside.
     leaving: VecDeque<Datagram>,
 }
 
-impl Behind {
+impl HostBehindNat {
     /// Puts `inner`, which knows only its private address, behind `nat`.
     pub fn new(inner: Box<dyn Transport>, nat: Nat) -> Self {
         Self { inner, nat, leaving: VecDeque::new() }
@@ -39,13 +39,13 @@ impl Behind {
     }
 }
 
-impl core::fmt::Debug for Behind {
+impl core::fmt::Debug for HostBehindNat {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Behind").field("nat", &self.nat).finish_non_exhaustive()
+        f.debug_struct("HostBehindNat").field("nat", &self.nat).finish_non_exhaustive()
     }
 }
 
-impl Machine for Behind {
+impl Machine for HostBehindNat {
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram) {
         self.nat.handle_datagram(now, Side::Outside, datagram);
         self.pump(now);
@@ -76,7 +76,7 @@ impl Machine for Behind {
     }
 }
 
-impl AppPort for Behind {
+impl AppPort for HostBehindNat {
     fn send(&mut self, now: Instant, message: Message) -> SendOutcome {
         self.inner.send(now, message)
     }
@@ -98,7 +98,7 @@ impl AppPort for Behind {
     }
 }
 
-impl Transport for Behind {
+impl Transport for HostBehindNat {
     fn open(&mut self, now: Instant) {
         self.inner.open(now);
     }
