@@ -255,7 +255,7 @@ def test_errors_of_connections() -> None:
             with pytest.raises(ConnectionResetError):
                 await server.recv()
             with pytest.raises(ConnectionResetError):
-                await server.ended()
+                await server.closed()
         async with serving(echo) as port:
             with pytest.raises(OSError, match="SC:nope") as failure:
                 await connect("127.0.0.1", port, service="SC:nope", options=OPTIONS)
@@ -300,7 +300,7 @@ def test_server_reports_errors_of_its_handlers() -> None:
         if asked == b"other":
             raise ConnectionRefusedError("of another host")
         if asked == b"gone":
-            await connection.ended()
+            await connection.closed()
             gone.set()
             await connection.send(b"too late")
 
@@ -498,7 +498,7 @@ def test_waits_that_are_cancelled_keep_no_descriptors() -> None:
             assert await client.recv() == b"hello"
             before = set[tuple[int, int, int]]()
             for _ in range(10):
-                for wait in (client.recv(), client.ended(), client.event()):
+                for wait in (client.recv(), client.closed(), client.event()):
                     with pytest.raises(asyncio.TimeoutError):
                         await asyncio.wait_for(wait, 0.01)
                 before = before or descriptors()

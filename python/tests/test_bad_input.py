@@ -155,7 +155,7 @@ def test_send_errors_name_the_argument() -> None:
     ]
 
     async def main() -> None:
-        async with await start_server(lambda one: one.ended(), "127.0.0.1") as server:
+        async with await start_server(lambda one: one.closed(), "127.0.0.1") as server:
             port = server.addresses[0][1]
             async with await connect("127.0.0.1", port, options=OPTIONS) as connection:
                 for error, words, numbers in wrong:
@@ -394,7 +394,7 @@ def test_asyncio_refuses_the_same() -> None:
     """Wrong types, closed connections, huge messages."""
 
     async def main() -> None:
-        async with await start_server(lambda one: one.ended(), "127.0.0.1") as server:
+        async with await start_server(lambda one: one.closed(), "127.0.0.1") as server:
             port = server.addresses[0][1]
             connection = await connect("127.0.0.1", port, options=OPTIONS)
             strange: Any = "text"

@@ -144,7 +144,7 @@ def test_fates_in_asyncio() -> None:
     """Waiting before and after they occur; a cancelled wait loses none."""
 
     async def main() -> None:
-        async with await start_server(lambda one: one.ended(), "127.0.0.1") as server:
+        async with await start_server(lambda one: one.closed(), "127.0.0.1") as server:
             port = server.addresses[0][1]
             async with connect("127.0.0.1", port, options=OPTIONS) as client:
                 waiting = asyncio.create_task(client.event())
@@ -191,7 +191,7 @@ def test_a_close_ends_a_wait_for_events() -> None:
         assert failures == [errno.EBADF]
 
     async def main() -> None:
-        async with await start_server(lambda one: one.ended(), "127.0.0.1") as server:
+        async with await start_server(lambda one: one.closed(), "127.0.0.1") as server:
             client = await connect("127.0.0.1", server.addresses[0][1], options=OPTIONS)
             waiting = asyncio.create_task(client.event())
             await asyncio.sleep(0)

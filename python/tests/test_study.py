@@ -188,7 +188,7 @@ def test_undrawable_figures_report_what_can_be_drawn() -> None:
     """An unknown protocol, a line of another length, no charts; no figure remains open."""
     before = pyplot.get_fignums()
     with pytest.raises(ValueError, match=r"protocol='dccp/ccid5': use one of .*dccp/ccid2"):
-        plot.look("dccp/ccid5")
+        plot.protocol_style("dccp/ccid5")
     with pytest.raises(ValueError, match=r"protocol='DCCP': use one of .*dccp/ccid2"):
         plot.sweep([0.0], {"DCCP": [1.0]}, x_name="x", y_name="y")
     with pytest.raises(ValueError, match=r"lines\['udp'\] has 1 values, but x has 2"):

@@ -11,7 +11,7 @@ from udccp.options import Options
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-__all__ = ["number", "settings", "several", "size"]
+__all__ = ["message_list", "number", "settings", "size"]
 
 
 def number(value: object, name: str) -> int:
@@ -31,7 +31,7 @@ def settings(options: object) -> Options:
     return options
 
 
-def several(messages: Iterable[ReadableBuffer]) -> list[ReadableBuffer]:
+def message_list(messages: Iterable[ReadableBuffer]) -> list[ReadableBuffer]:
     """Return the messages; ``TypeError`` for a single one, which would be read as its bytes."""
     if isinstance(messages, (bytes, bytearray, memoryview, str)):
         kind = type(messages).__name__

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 from typing_extensions import Buffer
 
 from udccp.options import Options
-from udccp.socket._options import Below
+from udccp.socket._options import EndpointSettings
 from udccp.window import WindowAlgorithm
 
 __version__: str
@@ -100,7 +100,9 @@ class Early:
     def fileno(self) -> int: ...
 
 class Endpoint:
-    def __new__(cls, ip: str, port: int, scope: int, below: Below) -> Endpoint: ...
+    def __new__(
+        cls, ip: str, port: int, scope: int, endpoint_settings: EndpointSettings
+    ) -> Endpoint: ...
     def local_addr(self) -> _Parts: ...
     def available_ccids(self) -> list[int]: ...
     def listen(

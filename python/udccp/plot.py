@@ -88,7 +88,7 @@ def _known(protocol: str) -> Protocol:
     return known[protocol]
 
 
-def look(protocol: str) -> dict[str, Any]:
+def protocol_style(protocol: str) -> dict[str, Any]:
     """Return colour and marker of a protocol, as arguments of ``Axes.plot``.
 
     Parameters
@@ -103,7 +103,7 @@ def look(protocol: str) -> dict[str, Any]:
 
     Examples
     --------
-    >>> look("dccp/ccid2")
+    >>> protocol_style("dccp/ccid2")
     {'color': '#0072b2', 'marker': 'o'}
     """
     row = _known(protocol)
@@ -379,7 +379,7 @@ def sweep(
     with _styled():
         drawn, axes = pyplot.subplots(figsize=(width_in, 0.68 * width_in), layout="constrained")
         for name, values in lines.items():
-            axes.plot(x, values, label=titles[name], **look(name))
+            axes.plot(x, values, label=titles[name], **protocol_style(name))
         axes.set_xlabel(x_name)
         axes.set_ylabel(y_name)
         drawn.legend(loc="outside lower center", ncols=2)

@@ -10,7 +10,7 @@ use udccp::{Error, errno};
 pub(crate) fn of(error: &Error) -> Option<Errno> {
     let number = match error {
         Error::Closed | Error::Unsent { .. } => 0,
-        Error::Lost(reason) => errno::of_end(*reason),
+        Error::Lost(reason) => errno::of_close_reason(*reason),
         other => other.errno(),
     };
     (number != 0).then(|| of_programs(Errno::from_raw_os_error(number)))

@@ -17,7 +17,7 @@ use crate::settings::Settings;
 use crate::socket::Socket;
 
 /// Time limit for a program to write its request.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How often `listen` is retried while its port is in use, and at which interval.
 const LISTEN_RETRIES: usize = 5;
@@ -70,7 +70,7 @@ fn open_spare_descriptor() -> Option<OwnedFd> {
 }
 
 async fn answer_in_time(broker: &Arc<Broker>, stream: UnixStream) {
-    if let Ok(Err(e)) = timeout(PATIENCE, answer(broker, stream)).await {
+    if let Ok(Err(e)) = timeout(TIMEOUT, answer(broker, stream)).await {
         tracing::debug!("a request ended early: {e}");
     }
 }

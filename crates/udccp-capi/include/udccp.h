@@ -408,7 +408,7 @@ typedef struct udccp_stats {
     /**
      * Messages dropped here because the connection ended first.
      */
-    uint64_t dropped_unfinished;
+    uint64_t dropped_ended;
     /**
      * Messages dropped here because the path's packets became too small for them.
      */
@@ -981,8 +981,8 @@ int udccp_flush(struct udccp_socket *socket, int timeout_ms);
  *
  * Errors: as `udccp_flush`.
  */
-int udccp_acknowledged(struct udccp_socket *socket,
-                       int timeout_ms);
+int udccp_wait_acknowledged(struct udccp_socket *socket,
+                            int timeout_ms);
 
 /**
  * Closes the connection: sends what is queued, within the linger time, then tells the peer, and

@@ -26,7 +26,7 @@ impl Owned for Endpoint {
 
 impl Endpoint {
     pub(crate) fn new(endpoint: blocking::Endpoint) -> Self {
-        Self(endpoint, Process::this())
+        Self(endpoint, Process::current())
     }
 
     /// Binds a numeric address. Also returns the DCCP port in it.

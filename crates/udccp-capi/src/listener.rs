@@ -15,7 +15,7 @@ pub struct Listener(blocking::Listener, Process);
 
 impl Listener {
     pub(crate) fn new(listener: blocking::Listener) -> Self {
-        Self(listener, Process::this())
+        Self(listener, Process::current())
     }
 
     /// The descriptor that is readable if `udccp_accept` would not wait.

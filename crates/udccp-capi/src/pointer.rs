@@ -20,7 +20,7 @@ pub(crate) trait Owned {
 pub(crate) fn handle<'a, T: Owned>(handle: *const T) -> Result<&'a T, Failure> {
     // SAFETY: guaranteed by the caller in C, see above.
     let owned = unsafe { handle.as_ref() }.ok_or(Failure::NO_HANDLE)?;
-    if owned.process().is_this() { Ok(owned) } else { Err(Error::Forked.into()) }
+    if owned.process().is_current() { Ok(owned) } else { Err(Error::Forked.into()) }
 }
 
 /// The object of a handle, for changes; only one thread at a time may call it.

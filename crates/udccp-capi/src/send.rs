@@ -172,7 +172,7 @@ pub unsafe extern "C" fn udccp_flush(socket: *mut Socket, timeout_ms: c_int) -> 
 ///
 /// Errors: as `udccp_flush`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn udccp_acknowledged(socket: *mut Socket, timeout_ms: c_int) -> c_int {
+pub unsafe extern "C" fn udccp_wait_acknowledged(socket: *mut Socket, timeout_ms: c_int) -> c_int {
     until(socket, timeout_ms, Connection::poll_acknowledged)
 }
 

@@ -88,7 +88,7 @@ impl Socket {
 
     fn new(peer: Address, service: ServiceCode, handshake: Handshake) -> Self {
         Self {
-            process: Process::this(),
+            process: Process::current(),
             peer,
             service,
             connection: OnceLock::new(),
@@ -218,7 +218,7 @@ pub unsafe extern "C" fn udccp_socket_error(socket: *const Socket) -> c_int {
     number(|| {
         let socket = pointer::handle(socket)?;
         match socket.connection(Some(Duration::ZERO)) {
-            Ok(connection) => Ok(-connection.close_reason().map_or(0, errno::of_end)),
+            Ok(connection) => Ok(-connection.close_reason().map_or(0, errno::of_close_reason)),
             Err(failure) if failure.is_again() => Ok(0),
             Err(failure) => Err(failure),
         }

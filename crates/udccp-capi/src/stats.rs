@@ -78,7 +78,7 @@ pub struct Stats {
     /// Messages dropped here for others of higher priority.
     pub dropped_displaced: u64,
     /// Messages dropped here because the connection ended first.
-    pub dropped_unfinished: u64,
+    pub dropped_ended: u64,
     /// Messages dropped here because the path's packets became too small for them.
     pub dropped_too_large: u64,
     /// Messages received and dropped because the receive queue was full.
@@ -138,7 +138,7 @@ impl Stats {
             ecn_ce_received: c.ecn_ce_received,
             dropped_expired: drops.send_expired,
             dropped_displaced: drops.send_displaced,
-            dropped_unfinished: drops.send_unfinished,
+            dropped_ended: drops.send_ended,
             dropped_too_large: drops.send_too_large,
             dropped_recv_queue_full: drops.receive_queue_full,
             dropped_corrupt: drops.corrupt_payload,

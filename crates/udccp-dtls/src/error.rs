@@ -30,7 +30,7 @@ pub enum Error {
         reason: String,
     },
     /// The peer sent no certificate.
-    #[error("the peer showed no certificate")]
+    #[error("the peer presented no certificate")]
     NoCertificate,
     /// The peer ended the handshake or connection with an alert.
     #[error("the peer refused: {0}")]

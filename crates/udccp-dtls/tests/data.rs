@@ -422,7 +422,7 @@ fn a_slow_reader_slows_the_sender_down_and_loses_nothing() {
 
 /// Two tasks can send and receive at the same time.
 #[test]
-fn both_ways_at_once() {
+fn data_flows_both_ways_at_once() {
     run(async {
         let (client, server) = pair().await;
         let both = [Arc::new(client), Arc::new(server)];

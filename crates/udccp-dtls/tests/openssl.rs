@@ -48,7 +48,7 @@ fn openssl(args: &[&str]) -> Option<Child> {
 }
 
 /// Exchanges a line in each direction.
-async fn talk(child: &mut Child, connection: &DtlsConnection) {
+async fn exchange(child: &mut Child, connection: &DtlsConnection) {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     connection.send("from udccp\n").await.unwrap();
     assert_eq!(lines.next_line().await.unwrap().as_deref(), Some("from udccp"));
@@ -86,7 +86,7 @@ fn a_server_of_openssl_is_understood() {
         let options = DtlsOptions::new().pin(identity.fingerprint()).flight_timeout(soon);
         let connection = DtlsConnection::client(dccp, &options).await.unwrap();
         assert_eq!(connection.version(), Version::Dtls12, "OpenSSL has no DTLS 1.3");
-        talk(&mut child, &connection).await;
+        exchange(&mut child, &connection).await;
     });
 }
 
@@ -109,6 +109,6 @@ fn a_client_of_openssl_is_served() {
         let dccp = listener.accept().await.unwrap();
         let connection = DtlsConnection::server(dccp, &options).await.unwrap();
         assert_eq!(connection.version(), Version::Dtls12);
-        talk(&mut child, &connection).await;
+        exchange(&mut child, &connection).await;
     });
 }

@@ -14,12 +14,12 @@ use udccp_base::{Rng, Seed};
 use udccp_dtls::{DtlsConnection, DtlsOptions, Error, Identity, Version};
 use udccp_testkit::{Fate, Relay, randomised};
 
-/// Connections in a normal run; `UDCCP_LIVES` and `UDCCP_TEST_SEED` select others.
+/// Connections in a normal run; `UDCCP_TEST_CASES` and `UDCCP_TEST_SEED` select others.
 const CASES: u64 = 40;
 
 /// The current state of the path.
-const CALM: u32 = 0;
-const STORM: u32 = 1;
+const PERFECT: u32 = 0;
+const IMPAIRED: u32 = 1;
 const SILENCE: u32 = 2;
 /// A storm that also damages data, which can pass partial checksums.
 const HAIL: u32 = 3;
@@ -107,9 +107,9 @@ fn impair(seed: u64, path: Path) -> impl FnMut(bool, &mut Vec<u8>) -> Fate + Sen
     let mut rng: Rng = Seed(seed).stream("weather");
     let (loss, late, twice) = (rng.below(30) as f64 / 100.0, 0.2, 0.1);
     move |_, packet| match path.load(Ordering::Relaxed) {
-        STORM | HAIL if rng.chance(loss) => Fate::Drop,
-        STORM | HAIL if rng.chance(late) => Fate::Late(Duration::from_millis(1 + rng.below(30))),
-        STORM | HAIL if rng.chance(twice) => Fate::Twice,
+        IMPAIRED | HAIL if rng.chance(loss) => Fate::Drop,
+        IMPAIRED | HAIL if rng.chance(late) => Fate::Late(Duration::from_millis(1 + rng.below(30))),
+        IMPAIRED | HAIL if rng.chance(twice) => Fate::Twice,
         HAIL if packet.len() > 60 && rng.chance(0.2) => {
             let at = packet.len() - 1 - rng.below(packet.len() as u64 - 50) as usize;
             packet[at] ^= 1 << rng.below(8);
@@ -183,10 +183,10 @@ async fn live(
                 }
             }
             10 => tokio::time::sleep(Duration::from_millis(rng.below(30))).await,
-            _ => path.store(pick(&mut rng, &[CALM, STORM, HAIL, SILENCE]), Ordering::Relaxed),
+            _ => path.store(pick(&mut rng, &[PERFECT, IMPAIRED, HAIL, SILENCE]), Ordering::Relaxed),
         }
     }
-    path.store(CALM, Ordering::Relaxed);
+    path.store(PERFECT, Ordering::Relaxed);
     // At least one end has to close.
     let closes = match rng.below(if must_close { 3 } else { 4 }) {
         0 => {
@@ -226,11 +226,13 @@ async fn connect_and_handshake(
     let clearing = async {
         if !calm {
             let (silence, storm) = (Duration::from_millis(100), Duration::from_millis(700));
-            for (weather, lasts) in [(STORM, before_silence), (SILENCE, silence), (STORM, storm)] {
+            for (weather, lasts) in
+                [(IMPAIRED, before_silence), (SILENCE, silence), (IMPAIRED, storm)]
+            {
                 path.store(weather, Ordering::Relaxed);
                 tokio::time::sleep(lasts).await;
             }
-            path.store(CALM, Ordering::Relaxed);
+            path.store(PERFECT, Ordering::Relaxed);
         }
     };
     let (mut x, mut y): (Rng, Rng) = (Seed(seed).stream("client"), Seed(seed).stream("server"));
@@ -256,7 +258,7 @@ async fn move_port(relay: &Relay, seed: u64) {
 
 async fn run_case(seed: u64) {
     let mut plan = plan(seed);
-    let path = Path::new(AtomicU32::new(CALM));
+    let path = Path::new(AtomicU32::new(PERFECT));
     let calm = plan.rng.chance(0.4);
     let (client, server, relay) = connect_and_handshake(&mut plan, seed, &path, calm).await;
     let is_open = |end: &Outcome| matches!(end, Some(Ok(_)));

@@ -153,7 +153,7 @@ pub struct PmtuProbing {
     /// Time after which larger sizes are tried again (PMTU_RAISE_TIMER, default 10 min).
     pub raise: Duration,
     /// Shortest time between two tests of the size in use, which follow losses (default 15 s).
-    pub doubt: Duration,
+    pub confirmation: Duration,
     /// Start the search when the first message is queued whose packet might exceed the smallest
     /// path MTU (`pmtu_floor`), and not when the connection opens (default false). Most connections
     /// that carry only small messages then never send a probe.
@@ -165,7 +165,7 @@ impl Default for PmtuProbing {
         Self {
             base: 1280,
             raise: Duration::from_secs(600),
-            doubt: Duration::from_secs(15),
+            confirmation: Duration::from_secs(15),
             when_needed: false,
         }
     }

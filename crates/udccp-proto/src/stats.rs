@@ -190,7 +190,7 @@ pub struct DropCounters {
     /// To be sent: displaced by a message of higher priority.
     pub send_displaced: u64,
     /// To be sent: the connection ended first.
-    pub send_unfinished: u64,
+    pub send_ended: u64,
     /// To be sent: larger than the path's packet size after it shrank.
     pub send_too_large: u64,
 }

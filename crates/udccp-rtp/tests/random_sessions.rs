@@ -235,11 +235,11 @@ fn media_expires_while_it_waits_for_queue_space() {
         relay.cut();
         while a.connection().try_send("fills window and queue").is_ok() {}
         let late = async { a.send(160, false, b"late").await.unwrap() };
-        let mend = async {
+        let restore = async {
             tokio::time::sleep(Duration::from_millis(100)).await;
-            relay.mend();
+            relay.restore();
         };
-        tokio::join!(late, mend);
+        tokio::join!(late, restore);
         while a.stats().packets_expired == 0 {
             let acked = a.connection().acknowledged();
             tokio::time::timeout(Duration::from_secs(20), acked).await.unwrap().unwrap();

@@ -129,7 +129,7 @@ impl Relay {
     }
 
     /// Ends a [`Relay::cut`].
-    pub fn mend(&self) {
+    pub fn restore(&self) {
         self.is_open.store(true, Ordering::Relaxed);
     }
 }

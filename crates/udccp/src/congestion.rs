@@ -7,8 +7,8 @@ use udccp_proto::ccid::ccid2::{AckRatioConfig, Pacing, SlowStartGrowth};
 use udccp_proto::ccid::ccid3::SegmentSizeRule;
 use udccp_proto::ccid::{Ccid2Config, Ccid3Config, Ccid4Config};
 
-/// Default of `least_timeout`, as in Linux: a process may wait that long for a processor.
-const LEAST_TIMEOUT: Duration = Duration::from_millis(100);
+/// Default of `min_nofeedback_timeout`, as in Linux: a process may wait that long for a processor.
+const MIN_NOFEEDBACK_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Writes the setters of one settings type.
 macro_rules! setters {
@@ -94,7 +94,10 @@ pub struct Ccid3Options(pub(crate) Ccid3Config);
 
 impl Default for Ccid3Options {
     fn default() -> Self {
-        Self(Ccid3Config { least_timeout: LEAST_TIMEOUT.into(), ..Ccid3Config::default() })
+        Self(Ccid3Config {
+            min_nofeedback_timeout: MIN_NOFEEDBACK_TIMEOUT.into(),
+            ..Ccid3Config::default()
+        })
     }
 }
 
@@ -116,7 +119,7 @@ setters! { Ccid3Options:
     /// Shortest nofeedback timer (default 100 ms). If it exceeds four round-trip times for this
     /// reason, the data in flight is limited to what the rate sends in four round-trip times, or to
     /// 100 packets if that is more.
-    least_timeout: Duration = least_timeout, least_timeout.into();
+    min_nofeedback_timeout: Duration = min_nofeedback_timeout, min_nofeedback_timeout.into();
     /// Accept feedback with a Loss Event Rate instead of Loss Intervals (default true). Linux sends
     /// no other.
     accept_loss_event_rate: bool = accept_loss_event_rate, accept_loss_event_rate;

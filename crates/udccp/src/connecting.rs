@@ -27,8 +27,8 @@ macro_rules! connecting_methods {
 
         /// Stops waking the task of this waker, which called [`Self::poll_connect`]. Without this
         /// call, its waker is kept until it is woken.
-        pub fn forget_task(&self, waker: &std::task::Waker) {
-            self.inner.iter().for_each(|handle| handle.forget_task(waker));
+        pub fn remove_waker(&self, waker: &std::task::Waker) {
+            self.inner.iter().for_each(|handle| handle.remove_waker(waker));
         }
 
         /// Returns the connection if data can flow, and `None` while the handshake continues.
@@ -60,7 +60,7 @@ macro_rules! connecting_methods {
         /// # Errors
         /// [`Error::Closed`](crate::Error::Closed) if the connection was returned before.
         #[cfg(unix)]
-        pub fn show_on(&self, early: crate::EarlyReadiness) -> Result<(), crate::Error> {
+        pub fn set_readiness(&self, early: crate::EarlyReadiness) -> Result<(), crate::Error> {
             self.handle()?.readiness(Some(early)).map(drop)
         }
 

@@ -34,7 +34,7 @@ pub struct EndpointOptions {
     pub(crate) max_connections: usize,
     pub(crate) max_timewaits: usize,
     pub(crate) ephemeral_ports: (u16, u16),
-    pub(crate) stray_resets_per_sec: u32,
+    pub(crate) out_of_the_blue_resets_per_sec: u32,
     pub(crate) secret: Option<[u8; 32]>,
     pub(crate) quiet_time: Duration,
     pub(crate) ccids: CcidRegistry,
@@ -57,7 +57,7 @@ impl Default for EndpointOptions {
             max_connections: 1_000_000,
             max_timewaits: 1 << 18,
             ephemeral_ports: (49_152, 65_535),
-            stray_resets_per_sec: 100,
+            out_of_the_blue_resets_per_sec: 100,
             secret: None,
             quiet_time: Duration::ZERO,
             ccids: CcidRegistry::default(),
@@ -128,7 +128,7 @@ impl EndpointOptions {
     }
 
     /// Send DCCP as IP protocol 33 through a raw socket, without UDP around it (default false).
-    /// Needs Linux and the right to open raw sockets (CAP_NET_RAW). An endpoint serves either IPv4
+    /// Needs Linux and permission to open raw sockets (CAP_NET_RAW). An endpoint serves either IPv4
     /// or IPv6. All programs of the host share its DCCP ports: see the guide on raw IP.
     #[must_use]
     pub fn raw_ip(mut self, raw_ip: bool) -> Self {
@@ -210,8 +210,8 @@ impl EndpointOptions {
 
     /// Most Resets per second in answer to packets that belong to no connection (default 100).
     #[must_use]
-    pub fn stray_resets_per_sec(mut self, n: u32) -> Self {
-        self.stray_resets_per_sec = n;
+    pub fn out_of_the_blue_resets_per_sec(mut self, n: u32) -> Self {
+        self.out_of_the_blue_resets_per_sec = n;
         self
     }
 

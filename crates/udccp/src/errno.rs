@@ -74,7 +74,7 @@ pub fn to_reset(errno: i32) -> Option<ResetCode> {
 
 /// The error number for the end of a connection, as in `SO_ERROR`; 0 for an orderly close, and for
 /// a Reset whose code has no number.
-pub fn of_end(reason: CloseReason) -> i32 {
+pub fn of_close_reason(reason: CloseReason) -> i32 {
     match reason {
         CloseReason::LocalClose | CloseReason::PeerClose => 0,
         CloseReason::LocalAbort => libc::ECONNRESET,
@@ -147,7 +147,7 @@ impl Error {
             Self::NoAnswer { .. } | Self::Unsent { .. } => libc::ETIMEDOUT,
             Self::MessageTooLarge { .. } => libc::EMSGSIZE,
             Self::Closed => libc::EPIPE,
-            Self::Lost(reason) => match of_end(*reason) {
+            Self::Lost(reason) => match of_close_reason(*reason) {
                 0 => libc::EPIPE,
                 errno => errno,
             },
@@ -255,7 +255,7 @@ mod tests {
         for (number, errno) in expected.into_iter().enumerate() {
             let code = ResetCode::from_number(number as u8);
             assert_eq!(of_reset(code), errno, "{code:?}");
-            assert_eq!(of_end(CloseReason::PeerReset { code, data: [0; 3] }), errno);
+            assert_eq!(of_close_reason(CloseReason::PeerReset { code, data: [0; 3] }), errno);
         }
     }
 

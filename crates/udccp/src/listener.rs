@@ -64,8 +64,8 @@ impl Listener {
 
     /// Stops waking the task of this waker, which called [`Self::poll_accept`]. Without this call,
     /// its waker is kept until it is woken.
-    pub fn forget_task(&self, waker: &std::task::Waker) {
-        self.handle.forget_task(waker);
+    pub fn remove_waker(&self, waker: &std::task::Waker) {
+        self.handle.remove_waker(waker);
     }
 
     /// Accepts a connection if one is waiting, without waiting itself.
@@ -91,7 +91,7 @@ impl Listener {
     /// # Errors
     /// Only if the socket's driver has ended.
     #[cfg(unix)]
-    pub fn show_on(&self, early: crate::EarlyReadiness) -> Result<(), Error> {
+    pub fn set_readiness(&self, early: crate::EarlyReadiness) -> Result<(), Error> {
         self.handle.readiness(Some(early)).map(drop)
     }
 

@@ -70,8 +70,8 @@ macro_rules! connection_methods {
 
         /// Stops waking the task of this waker, which called a `poll_` method. Without this call,
         /// its waker is kept until it is woken.
-        pub fn forget_task(&self, waker: &std::task::Waker) {
-            self.inner.forget_task(waker);
+        pub fn remove_waker(&self, waker: &std::task::Waker) {
+            self.inner.remove_waker(waker);
         }
 
         /// [`Self::send`] for hand-written futures. If there is room, it takes the message out of

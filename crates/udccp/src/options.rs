@@ -31,7 +31,7 @@ pub struct PmtuProbing {
     /// Time after which larger sizes are tried again (PMTU_RAISE_TIMER, default 10 min).
     pub raise: Duration,
     /// Shortest time between two tests of the size in use, which follow losses (default 15 s).
-    pub doubt: Duration,
+    pub confirmation: Duration,
     /// Start the search when the first message is queued whose packet might exceed the smallest
     /// path MTU (`pmtu_floor`), and not when the connection opens (default true).
     pub when_needed: bool,
@@ -45,16 +45,16 @@ impl PmtuProbing {
 
     fn to_proto(self) -> udccp_proto::PmtuProbing {
         let Self { base, when_needed, .. } = self;
-        let (raise, doubt) = (self.raise.into(), self.doubt.into());
-        udccp_proto::PmtuProbing { base, raise, doubt, when_needed }
+        let (raise, confirmation) = (self.raise.into(), self.confirmation.into());
+        udccp_proto::PmtuProbing { base, raise, confirmation, when_needed }
     }
 }
 
 impl Default for PmtuProbing {
     fn default() -> Self {
         let proto = udccp_proto::PmtuProbing::default();
-        let (raise, doubt) = (proto.raise.to_std(), proto.doubt.to_std());
-        Self { base: proto.base, raise, doubt, when_needed: true }
+        let (raise, confirmation) = (proto.raise.to_std(), proto.confirmation.to_std());
+        Self { base: proto.base, raise, confirmation, when_needed: true }
     }
 }
 

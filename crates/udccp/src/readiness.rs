@@ -55,8 +55,8 @@ impl AsRawFd for Readiness {
 }
 
 /// A descriptor created before the handshake or listener whose [`Readiness`] it will be, for
-/// programs that register a socket with `epoll` before they connect it. Pass it to `show_on` of a
-/// `Connecting` or a `Listener`. Until then no event is set. If it is dropped, it hangs up.
+/// programs that register a socket with `epoll` before they connect it. Pass it to `set_readiness` of
+/// a `Connecting` or a `Listener`. Until then no event is set. If it is dropped, it hangs up.
 #[derive(Debug)]
 pub struct EarlyReadiness(Box<Signal>);
 
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_are_hang_ups_and_errors() {
+    fn an_end_is_shown_as_a_hang_up_or_an_error() {
         let hung_up = PollFlags::IN | PollFlags::RDHUP | PollFlags::HUP;
         for (failed, expected) in
             [(false, hung_up), (true, hung_up | PollFlags::ERR | PollFlags::OUT)]
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn reading_ends_alone() {
+    fn shutdown_read_is_shown_without_the_end() {
         let mut signal = Signal::new().expect("a descriptor");
         let closed = Condition { readable: true, read_closed: true, ..Condition::default() };
         signal.show(Condition { writable: true, ..closed });

@@ -45,7 +45,7 @@ fn connect(from: SocketAddr, to: Address) -> Result<Connection, Error> {
 }
 
 /// Exchanges a message and its answer.
-fn talk(client: &Connection, listener: &Listener) -> Connection {
+fn exchange(client: &Connection, listener: &Listener) -> Connection {
     let server = listener.accept_within(LIMIT).unwrap();
     for end in [client, &server] {
         end.set_read_timeout(LIMIT);
@@ -106,12 +106,12 @@ fn an_address_of_ipv4_in_ipv6_is_one_of_ipv4() {
     for from in ["[::]:0", "0.0.0.0:0", "[::ffff:127.0.0.1]:0"] {
         let client = connect(at(from), mapped.into()).unwrap();
         assert_eq!(client.peer_addr().udp, listener.local_addr(), "from {from}");
-        talk(&client, &listener);
+        exchange(&client, &listener);
     }
     let client = Connection::connect(mapped, SERVICE).unwrap();
-    talk(&client, &listener);
+    exchange(&client, &listener);
     let mapped = Listener::bind(at("[::ffff:127.0.0.1]:0"), SERVICE).unwrap();
-    talk(&Connection::connect(mapped.local_addr(), SERVICE).unwrap(), &mapped);
+    exchange(&Connection::connect(mapped.local_addr(), SERVICE).unwrap(), &mapped);
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn a_listener_for_one_address_may_name_it_as_one_of_ipv6() {
     let listener = endpoint.listen(PORT, [SERVICE], &options).unwrap();
     let udp = SocketAddr::new("127.0.0.1".parse().unwrap(), endpoint.local_addr().port());
     let client = connect(at("127.0.0.1:0"), Address { udp, port: PORT }).unwrap();
-    talk(&client, &listener);
+    exchange(&client, &listener);
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn unspecified_address_means_this_host() {
         let listener = Listener::bind(at(any), SERVICE).unwrap();
         let client = Connection::connect(listener.local_addr(), SERVICE).unwrap();
         assert!(client.peer_addr().ip().is_loopback());
-        talk(&client, &listener);
+        exchange(&client, &listener);
     }
 }
 
@@ -163,7 +163,7 @@ fn a_listener_of_any_port_has_that_of_its_socket() {
     let endpoint = Endpoint::bind(at("127.0.0.1:0")).unwrap();
     let listener = endpoint.listen(0, [SERVICE], &Options::default()).unwrap();
     assert_eq!(listener.port(), endpoint.local_addr().port());
-    talk(&connect_over_udp(listener.local_addr().into()).unwrap(), &listener);
+    exchange(&connect_over_udp(listener.local_addr().into()).unwrap(), &listener);
 }
 
 fn connect_over_udp(to: Address) -> Result<Connection, Error> {
@@ -176,7 +176,7 @@ fn only_an_address_of_a_link_needs_the_link() {
     let (ip, port) = ("::1".parse().unwrap(), listener.local_addr().port());
     let peer = SocketAddr::from(SocketAddrV6::new(ip, port, 0, 1));
     let client = connect(at("[::]:0"), peer.into()).unwrap();
-    talk(&client, &listener);
+    exchange(&client, &listener);
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn hosts_talk_over_addresses_of_their_link() {
             let listener = right.on(move || listen(is_raw, to));
             let peer = service(is_raw, on_link(there, here));
             let client = left.on(move || connect(from, peer).unwrap());
-            let server = talk(&client, &listener);
+            let server = exchange(&client, &listener);
             assert_eq!(server.peer_addr().ip(), IpAddr::V6(*here.ip()));
             close(&client, &server);
         }
@@ -204,7 +204,7 @@ fn hosts_talk_over_addresses_of_their_link() {
         let listener = right.on(move || listen(is_raw, at("[::]:0")));
         let peer = service(is_raw, SocketAddrV6::new(*there.ip(), 0, 0, 0).into());
         let client = left.on(move || connect(here.into(), peer).unwrap());
-        let server = talk(&client, &listener);
+        let server = exchange(&client, &listener);
         close(&client, &server);
     }
     let peer = Address { udp: on_link(there, here), port: 9 }.over_udp_port(9);

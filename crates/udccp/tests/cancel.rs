@@ -245,8 +245,8 @@ fn forgotten_poll_releases_its_waker() {
         assert!(server.poll_recv(&mut cx).is_pending() && server.poll_closed(&mut cx).is_pending());
         assert!(listener.poll_accept(&mut cx).is_pending());
         assert_eq!(Arc::strong_count(&task), 4);
-        server.forget_task(&waker);
-        listener.forget_task(&waker);
+        server.remove_waker(&waker);
+        listener.remove_waker(&waker);
         drop((waker, client));
         assert_eq!(Arc::strong_count(&task), 1);
     });

@@ -95,7 +95,7 @@ fn a_drop_that_waits_returns_when_the_peer_has_confirmed() {
     let client = blocking::Connection::connect(listener.local_addr(), SERVICE).unwrap();
     let server = listener.accept().unwrap();
     let endpoint = client.endpoint();
-    client.set_drop_waits(true);
+    client.set_wait_on_drop(true);
     let other = client.clone();
     other.send("last words").unwrap();
     drop(client);
@@ -133,7 +133,7 @@ fn close_waits_for_linger_and_continues_in_the_background() {
         let end = std::future::poll_fn(|cx| client.poll_close(cx)).await;
         assert!(is_unconfirmed(&end), "{end:?}");
         assert_eq!(client.close_reason(), None, "the peer may yet confirm");
-        relay.mend();
+        relay.restore();
         client.closed().await.unwrap();
         client.close().await.unwrap();
         assert_eq!(server.recv().await.unwrap(), None);
@@ -152,7 +152,7 @@ fn blocking_close_and_drop_wait_no_longer_than_linger() {
         let (client, server) = tokio::join!(client, listener.accept());
         let (client, _server) = (client.unwrap(), server.unwrap());
         relay.cut();
-        client.set_drop_waits(true);
+        client.set_wait_on_drop(true);
         let end = tokio::task::spawn_blocking(move || client.close()).await.unwrap();
         assert!(is_unconfirmed(&end), "{end:?}");
     });

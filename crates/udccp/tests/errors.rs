@@ -344,7 +344,7 @@ fn a_runtime_that_ends_before_it_ran_ends_every_wait_too() {
 }
 
 #[test]
-fn without_a_runtime_binding_says_so() {
+fn binding_without_a_runtime_is_an_error() {
     let e = Endpoint::bind(localhost(false)).unwrap_err();
     assert!(e.to_string().contains("runtime"), "{e}");
 }

@@ -38,7 +38,7 @@ fn a_chat_passes_lines_both_ways() {
 }
 
 #[test]
-fn words_come_back() {
+fn echo_returns_every_message() {
     assert_eq!(run(echo::echo(&["one", "", "three"])).unwrap(), ["one", "", "three"]);
 }
 

@@ -133,7 +133,7 @@ fn close_settles_the_fates_of_messages_in_flight() {
         let left = count(MessageFate::Lost) + count(MessageFate::Unknown);
         assert_eq!(left + unsent, u64::from(COUNT), "{fates:?}");
         assert!(matches!(closed, Err(Error::Lost(_) | Error::Unsent { .. })), "{closed:?}");
-        assert_eq!(client.stats().unwrap().counters.drops.send_unfinished, unsent);
+        assert_eq!(client.stats().unwrap().counters.drops.send_ended, unsent);
     });
 }
 
@@ -169,11 +169,11 @@ fn message_expires_while_it_waits_for_queue_space() {
         let late = async {
             client.send(message(7).lifetime(Duration::from_millis(20))).await.unwrap();
         };
-        let mend = async {
+        let restore = async {
             tokio::time::sleep(Duration::from_millis(100)).await;
-            relay.mend();
+            relay.restore();
         };
-        tokio::join!(late, mend);
+        tokio::join!(late, restore);
         let fates = fates(&client, 2).await;
         assert_eq!(fates[&7], MessageFate::Dropped(DropReason::Expired));
         drop(server);

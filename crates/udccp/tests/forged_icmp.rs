@@ -5,7 +5,7 @@
 //! section 14.1). Such messages must not lose packets, end connections or make packets smaller. An
 //! attacker who sees packets can make them smaller, but not below what every host accepts.
 //!
-//! `UDCCP_LIVES=200 cargo test -p udccp --test forged_icmp` runs more cases, starting at
+//! `UDCCP_TEST_CASES=200 cargo test -p udccp --test forged_icmp` runs more cases, starting at
 //! `UDCCP_TEST_SEED`.
 
 #![cfg(target_os = "linux")]
@@ -147,7 +147,7 @@ async fn listen_in(host: IpAddr, protocol: u8, seen: Seen) {
 }
 
 /// All messages arrive, in order. If packets become smaller, some may be too large to send.
-async fn talk(from: &Connection, to: &Connection, rng: &mut Rng, blind: bool) {
+async fn exchange(from: &Connection, to: &Connection, rng: &mut Rng, blind: bool) {
     let pauses = rng.below(1000);
     let least = least_message(from.local_addr().ip());
     let sending = async {
@@ -228,8 +228,9 @@ async fn run_case(seed: u64, host: IpAddr, raw: bool, blind: bool) {
         };
         let most = a.max_message_size();
         let (mut x, mut y) = (Seed(seed).stream("up"), Seed(seed).stream("down"));
-        let talking =
-            async { tokio::join!(talk(&a, &b, &mut x, blind), talk(&b, &a, &mut y, blind)) };
+        let talking = async {
+            tokio::join!(exchange(&a, &b, &mut x, blind), exchange(&b, &a, &mut y, blind))
+        };
         let talked = timeout(PATIENCE, talking).await;
         let stats = || format!("seed {seed}, blind {blind}: {:?} {:?}", a.stats(), b.stats());
         assert!(talked.is_ok(), "{}", stats());

@@ -378,7 +378,7 @@ fn the_path_mtu_is_confirmed_by_a_probe_once_a_message_needs_it() {
 }
 
 #[test]
-fn a_question_and_its_answer_are_two_packets() {
+fn a_request_and_its_response_take_two_packets() {
     run(async {
         let (client, server) = pair(&Options::default(), &Options::default()).await;
         let answering = tokio::spawn(async move {

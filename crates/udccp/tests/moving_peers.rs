@@ -5,7 +5,7 @@
 //! moved ends with an error within a bounded time. One whose peer stayed continues, whatever comes
 //! from other addresses. The next connection opens over the new ports.
 //!
-//! `UDCCP_LIVES=1000 cargo test -p udccp --test moving_peers` runs more cases, starting at
+//! `UDCCP_TEST_CASES=1000 cargo test -p udccp --test moving_peers` runs more cases, starting at
 //! `UDCCP_TEST_SEED`.
 
 mod common;
@@ -101,7 +101,7 @@ async fn receive_until_end(c: Connection, peer: Arc<Mutex<Traffic>>, seed: u64) 
             Ok(Some(message)) => {
                 let n = number_of(&message);
                 let mut peer = peer.lock().unwrap();
-                assert!(n < peer.sent, "seed {seed}: {n} was never said");
+                assert!(n < peer.sent, "seed {seed}: {n} was never sent");
                 assert!(peer.heard.insert(n), "seed {seed}: {n} came twice");
             }
             Ok(None) | Err(Error::Lost(_)) => return,
@@ -153,7 +153,7 @@ impl End {
 
     /// Whether a new message still arrives before the connection ends. Messages in its queue come
     /// first, and a rate-based sender may be limited to one packet in 64 s (RFC 5348 section 4.3).
-    async fn is_heard(&self, seed: u64) -> bool {
+    async fn gets_through(&self, seed: u64) -> bool {
         // Packets in flight have arrived by then.
         sleep(ms(50)).await;
         let heard = || self.told.lock().unwrap().heard.len();
@@ -204,9 +204,9 @@ async fn work(seed: u64, client: Connection, listener: &Listener, relay: &Relay,
     if must_go_on && served.is_empty() {
         served.push(serve(listener.accept().await.unwrap()));
     }
-    let mut is_open = client.is_heard(seed).await;
+    let mut is_open = client.gets_through(seed).await;
     for end in &served {
-        is_open &= end.is_heard(seed).await;
+        is_open &= end.gets_through(seed).await;
     }
     assert!(is_open && served.len() == 1 || !must_go_on, "seed {seed}: hijacked");
     // An end that is gone receives nothing.

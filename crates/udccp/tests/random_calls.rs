@@ -2,7 +2,7 @@
 //! path, and close, over a relay that loses, delays and duplicates. Every call ends, messages
 //! arrive complete and at most once, each token has one fate, and the counters add up.
 //!
-//! `UDCCP_LIVES=3000 cargo test -p udccp --test random_calls` runs more cases, starting at
+//! `UDCCP_TEST_CASES=3000 cargo test -p udccp --test random_calls` runs more cases, starting at
 //! `UDCCP_TEST_SEED`.
 
 mod common;
@@ -189,7 +189,7 @@ async fn live(seed: u64, n: u64, c: Connection, me: Arc<Traffic>, peer: Arc<Traf
     let all = k.data_packets_sent
         + d.send_expired
         + d.send_displaced
-        + d.send_unfinished
+        + d.send_ended
         + d.send_too_large
         + s.send_queue_packets as u64;
     assert_eq!(all, get(&me.queued), "seed {seed}: {s:?}");

@@ -2,7 +2,7 @@
 //! duplicates and delays. One of them may have given up, or both may connect. Every call ends, and
 //! if both ends stay, the connection opens.
 //!
-//! `UDCCP_LIVES=1000 cargo test -p udccp --test random_invites` runs more cases, starting at
+//! `UDCCP_TEST_CASES=1000 cargo test -p udccp --test random_invites` runs more cases, starting at
 //! `UDCCP_TEST_SEED`.
 
 mod common;

@@ -435,7 +435,7 @@ fn hosts_send_no_arp_requests() {
 }
 
 #[test]
-fn without_the_right_it_says_how_to_get_it() {
+fn a_missing_permission_is_reported_with_advice() {
     let attempt = Endpoint::bind_with(any(false), &raw());
     let Err(e) = attempt else { return };
     assert!(matches!(e, Error::RawDenied), "{e}");

@@ -243,7 +243,7 @@ fn a_close_that_nobody_confirms_in_time_is_shown_as_an_error() {
     assert!(matches!(&end, TryRecvError::Ended(e) if in_vain(e)), "{end:?}");
     assert!(client.recv().is_err_and(|e| in_vain(&e)));
     assert_eq!(client.close_reason(), None, "the peer may yet confirm");
-    relay.mend();
+    relay.restore();
     assert!(client.closed(Some(PATIENCE)).is_ok());
     assert_eq!(client.recv().expect("the end"), None);
 }
@@ -334,13 +334,13 @@ fn descriptors_can_be_created_before_their_socket() {
         }
     };
     let listener = Listener::bind(localhost(false), SERVICE).expect("a listener");
-    listener.show_on(of_listener).expect("it is open");
+    listener.set_readiness(of_listener).expect("it is open");
     assert_eq!(listener.as_raw_fd(), door.as_raw_fd());
     let endpoint = Endpoint::bind(localhost(false)).expect("a port");
     let options = Options::default();
     let connecting = endpoint.start_connect(listener.local_addr(), SERVICE, &options);
     let mut connecting = connecting.expect("a handshake");
-    connecting.show_on(of_client).expect("it is under way");
+    connecting.set_readiness(of_client).expect("it is under way");
     assert_eq!(told(2), EpollFlags::EPOLLOUT);
     assert_eq!(told(1), EpollFlags::EPOLLIN);
     let connection = connecting.try_connect().expect("no error").expect("it is writable");
@@ -348,7 +348,7 @@ fn descriptors_can_be_created_before_their_socket() {
     // Only one at a time: the second hangs up.
     let second = early();
     let unused = second.readiness();
-    listener.show_on(second).expect("it is open");
+    listener.set_readiness(second).expect("it is open");
     assert_eq!(listener.as_raw_fd(), door.as_raw_fd());
     assert_eq!(bits(unused.as_fd()), ENDED | OUT);
 }

@@ -24,7 +24,7 @@ async fn pair(ccid: u8) -> [(Endpoint, Connection); 2] {
 }
 
 /// One end sends numbered messages at short intervals, and the other reads all of them.
-async fn speak(from: &Connection, to: &Connection, size: usize) {
+async fn send_many(from: &Connection, to: &Connection, size: usize) {
     let sending = async {
         for n in 0..SPEECH {
             from.send(numbered(n, size)).await.unwrap();
@@ -47,7 +47,7 @@ async fn take_turns(ccid: u8) {
     assert_eq!(number_of(&server.recv().await.unwrap().unwrap()), 1);
     for turn in 0..4 {
         let (from, to) = if turn % 2 == 0 { (&server, &client) } else { (&client, &server) };
-        speak(from, to, 100 + 200 * turn).await;
+        send_many(from, to, 100 + 200 * turn).await;
     }
     client.close().await.unwrap();
 }

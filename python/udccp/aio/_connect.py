@@ -16,7 +16,7 @@ from udccp.aio._watch import Watch
 from udccp.options import Options
 from udccp.socket._address import Service, check_port, service_number
 from udccp.socket._clients import client_endpoint
-from udccp.socket._options import Below, fail
+from udccp.socket._options import EndpointSettings, fail
 
 __all__ = ["connect"]
 
@@ -122,7 +122,7 @@ def connect(
     b'hello'
     """
     code, given = service_number(service), settings(options)
-    below = Below(raw_ip=udp_port == 0)
+    endpoint_settings = EndpointSettings(raw_ip=udp_port == 0)
     check_port(port, "the port")
     check_port(0 if udp_port is None else udp_port, "the UDP port")
     own = _checked_local(local_addr)
@@ -131,10 +131,10 @@ def connect(
         own_port, found = None, std.AF_INET6 if v6 else std.AF_INET
         if own:
             ip, own_scope = await _first_address(own[0], found)
-            endpoint = _native.Endpoint(ip, own[1], own_scope, below)
+            endpoint = _native.Endpoint(ip, own[1], own_scope, endpoint_settings)
             own_port = own[1] or endpoint.local_addr()[2]
         else:
-            endpoint = client_endpoint(found, below)
+            endpoint = client_endpoint(found, endpoint_settings)
         peer = (at, port, port if udp_port is None else udp_port, scope)
         handshake = endpoint.start_connect(peer, code, given, own_port)
         watch = Watch.to_write(handshake.fileno())

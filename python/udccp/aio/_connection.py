@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NoReturn
 
 from udccp import _native
-from udccp._arguments import number, several
-from udccp.aio._entered import Entered
+from udccp._arguments import message_list, number
+from udccp.aio._async_context import AsyncContext
 from udccp.aio._watch import Watch, condition_met
 from udccp.events import Event, from_native
 from udccp.options import ConnectionStats
@@ -35,7 +35,7 @@ def address_of(parts: Parts) -> Address:
     return from_parts(std.AF_INET6 if ":" in parts[0] else std.AF_INET, parts)
 
 
-class Connection(Entered):
+class Connection(AsyncContext):
     """A connection in an asyncio event loop, from :func:`connect` or :func:`start_server`.
 
     Each ``send`` sends one message; each ``recv`` returns one, or None at the end. Use it in
@@ -179,7 +179,7 @@ class Connection(Entered):
             As :meth:`send`; the messages before the one that failed were sent.
         """
         self._check_open()
-        rest = several(messages)
+        rest = message_list(messages)
         await asyncio.sleep(0)
         while rest:
             try:
@@ -283,7 +283,7 @@ class Connection(Entered):
         """
         await condition_met(self._native.waiter("acknowledged"))
 
-    async def ended(self) -> None:
+    async def closed(self) -> None:
         """Wait until the connection has ended, whichever side ends it.
 
         Raises
@@ -291,7 +291,7 @@ class Connection(Entered):
         OSError
             It was not closed in order.
         """
-        await condition_met(self._native.waiter("ended"))
+        await condition_met(self._native.waiter("closed"))
 
     async def close(self) -> None:
         """Send what is queued, tell the peer, and wait until it has confirmed.
@@ -309,7 +309,7 @@ class Connection(Entered):
         if self._is_closed:
             return
         self._release()
-        await condition_met(self._native.waiter("closed"))
+        await condition_met(self._native.waiter("close"))
 
     def abort(self) -> None:
         """End the connection at once with a Reset. Queued messages are dropped."""

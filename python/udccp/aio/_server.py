@@ -11,12 +11,12 @@ from collections.abc import Awaitable, Callable, Iterable
 
 from udccp import _native
 from udccp._arguments import number, settings
+from udccp.aio._async_context import AsyncContext
 from udccp.aio._connection import Connection, address_of
-from udccp.aio._entered import Entered
 from udccp.aio._watch import Watch
 from udccp.options import Options
 from udccp.socket._address import Address, Service, check_port, service_number
-from udccp.socket._options import Below
+from udccp.socket._options import EndpointSettings
 
 __all__ = ["Server", "start_server"]
 
@@ -38,7 +38,7 @@ def _retrieve(task: asyncio.Task[None]) -> None:
         task.exception()
 
 
-class Server(Entered):
+class Server(AsyncContext):
     """Serves clients, each in a task of its own; from :func:`start_server`."""
 
     def __init__(
@@ -215,7 +215,7 @@ async def start_server(
         raise TypeError(f"the handler must be a coroutine function, not {kind}")
     several = [service] if isinstance(service, (str, int)) else list(service)
     codes, given = [service_number(one) for one in several], settings(options)
-    below = Below(raw_ip=udp_port == 0, reuse_port=reuse_port)
+    endpoint_settings = EndpointSettings(raw_ip=udp_port == 0, reuse_port=reuse_port)
     check_port(port, "the port")
     check_port(0 if udp_port is None else udp_port, "the UDP port")
     backlog = max(number(backlog, "the backlog"), 1)
@@ -230,7 +230,9 @@ async def start_server(
     for at in dict.fromkeys(one[4] for one in found):
         ip = str(at[0]).partition("%")[0]
         scope = int(at[3]) if len(at) == 4 else 0
-        endpoint = _native.Endpoint(ip, port if udp_port is None else udp_port, scope, below)
+        endpoint = _native.Endpoint(
+            ip, port if udp_port is None else udp_port, scope, endpoint_settings
+        )
         own = port or endpoint.local_addr()[2]
         listeners.append(endpoint.listen(own, codes, given, backlog))
     server = Server(handler, listeners)

@@ -25,7 +25,7 @@ from udccp.socket._address import (
     to_parts,
 )
 from udccp.socket._clients import any_address, client_endpoint
-from udccp.socket._options import Below, OptionContext, SocketOptions, fail, to_bytes
+from udccp.socket._options import EndpointSettings, OptionContext, SocketOptions, fail, to_bytes
 from udccp.socket._timeout import checked_timeout, getdefaulttimeout
 
 if TYPE_CHECKING:
@@ -92,9 +92,9 @@ class Base:
         self.family = std.AddressFamily(family)
         self.type = c.SOCK_DCCP
         self.proto = c.IPPROTO_DCCP
-        below = Below(raw_ip=udp_port == 0)
+        endpoint_settings = EndpointSettings(raw_ip=udp_port == 0)
         services = [service_number(service)]
-        self._options = SocketOptions(family, services, settings(options), below)
+        self._options = SocketOptions(family, services, settings(options), endpoint_settings)
         self._udp_port = udp_port
         self._timeout = getdefaulttimeout() if is_waiting else 0.0
         self._start()
@@ -335,7 +335,7 @@ class Base:
         ip, port, udp_port, scope = to_parts(self.family, address, self._udp_port, "bind")
         if self._endpoint:
             raise fail(errno.EINVAL)
-        self._endpoint = _native.Endpoint(ip, udp_port, scope, self._options.below)
+        self._endpoint = _native.Endpoint(ip, udp_port, scope, self._options.endpoint_settings)
         bound = self._endpoint.local_addr()
         # Over raw IP the DCCP port is claimed by `listen` or `connect`.
         self._local = (bound[0], port or bound[2], bound[2], bound[3])
@@ -415,7 +415,7 @@ class Base:
         if peer[1] == 0:
             raise fail(errno.ECONNREFUSED)
         if not self._endpoint:
-            self._endpoint = client_endpoint(self.family, self._options.below)
+            self._endpoint = client_endpoint(self.family, self._options.endpoint_settings)
         local_port = self._local[1] if self._local and self._local[1] else None
         services, options = self._options.services, self._options.options
         early = self._early_descriptor()
@@ -513,7 +513,7 @@ class Base:
         linger = self._options.linger
         if linger is not None:
             connection.set_linger(linger)
-        waits = connection.waiter("ended") if linger else None
+        waits = connection.waiter("closed") if linger else None
         connection.close()
         if waits:
             # As the kernel does: no report of how the close went.

@@ -11,7 +11,7 @@ import socket as std
 import threading
 
 from udccp import _native
-from udccp.socket._options import Below
+from udccp.socket._options import EndpointSettings
 
 __all__ = ["any_address", "client_endpoint"]
 
@@ -34,13 +34,13 @@ def any_address(family: int) -> str:
     return "0.0.0.0" if family == std.AF_INET else "::"
 
 
-def client_endpoint(family: int, below: Below) -> _native.Endpoint:
+def client_endpoint(family: int, endpoint_settings: EndpointSettings) -> _native.Endpoint:
     """Return an endpoint to connect from: the shared one, or a new one for other settings."""
-    if below != Below():
-        return _native.Endpoint(any_address(family), 0, 0, below)
+    if endpoint_settings != EndpointSettings():
+        return _native.Endpoint(any_address(family), 0, 0, endpoint_settings)
     with _lock:
         endpoint = _endpoints.get(family)
         if endpoint is None:
-            endpoint = _native.Endpoint(any_address(family), 0, 0, below)
+            endpoint = _native.Endpoint(any_address(family), 0, 0, endpoint_settings)
             _endpoints[family] = endpoint
         return endpoint

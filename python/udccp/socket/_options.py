@@ -45,7 +45,7 @@ def fail(number: int, why: str | None = None) -> OSError:
 
 
 @dataclass(frozen=True)
-class Below:
+class EndpointSettings:
     """Settings of the UDP or raw socket; None is the system's default.
 
     Parameters
@@ -129,10 +129,16 @@ def _int(raw: bytes) -> int:
 class SocketOptions:
     """The options of one socket."""
 
-    def __init__(self, family: int, services: list[int], options: Options, below: Below) -> None:
+    def __init__(
+        self,
+        family: int,
+        services: list[int],
+        options: Options,
+        endpoint_settings: EndpointSettings,
+    ) -> None:
         self.services = services
         self.options = options
-        self.below = below
+        self.endpoint_settings = endpoint_settings
         #: SO_LINGER: None if it is off, otherwise the time in s.
         self.linger: int | None = None
         self._kept: dict[tuple[int, int], int] = {}
@@ -140,7 +146,7 @@ class SocketOptions:
 
     def accepted(self) -> SocketOptions:
         """Return the options of an accepted connection."""
-        child = SocketOptions(self._family, [], self.options, self.below)
+        child = SocketOptions(self._family, [], self.options, self.endpoint_settings)
         child.linger = self.linger
         child._kept = dict(self._kept)
         return child
@@ -171,10 +177,10 @@ class SocketOptions:
             raise fail(errno.ENOPROTOOPT)
         if around.is_bound:
             raise fail(errno.EINVAL, "set it before bind, listen and connect")
-        self.below = replace(self.below, **fields)  # type: ignore[arg-type]
+        self.endpoint_settings = replace(self.endpoint_settings, **fields)  # type: ignore[arg-type]
 
     def _of_below(self, level: int, name: int, raw: bytes) -> dict[str, object] | None:
-        """Return the fields of `Below` that an option sets; None for an unknown option."""
+        """Return the fields of `EndpointSettings` that an option sets; None if it is unknown."""
         if (level, name) == (std.SOL_SOCKET, std.SO_BINDTODEVICE):
             return {"device": raw.rstrip(b"\0").decode() or None}
         hops = level == std.IPPROTO_IP and name == std.IP_TTL
@@ -283,24 +289,24 @@ class SocketOptions:
         if (level, name) == (std.SOL_SOCKET, std.SO_LINGER):
             return _LINGER.pack(self.linger is not None, self.linger or 0)[:room]
         if (level, name) == (std.SOL_SOCKET, std.SO_BINDTODEVICE):
-            return (self.below.device or "").encode()[:room]
+            return (self.endpoint_settings.device or "").encode()[:room]
         return _INT.pack(self._number(level, name, around))[:room]
 
     def _number(self, level: int, name: int, around: OptionContext) -> int:
-        below = self.below
+        endpoint_settings = self.endpoint_settings
         numbers: dict[tuple[int, int], Callable[[], int]] = {
             (std.SOL_SOCKET, std.SO_TYPE): lambda: c.SOCK_DCCP,
             (std.SOL_SOCKET, _SO_PROTOCOL): lambda: c.IPPROTO_DCCP,
             (std.SOL_SOCKET, _SO_DOMAIN): lambda: self._family,
             (std.SOL_SOCKET, std.SO_ACCEPTCONN): lambda: around.is_listening,
-            (std.SOL_SOCKET, std.SO_REUSEPORT): lambda: below.reuse_port,
-            (std.SOL_SOCKET, std.SO_RCVBUF): lambda: below.recv_buffer or 4 << 20,
-            (std.SOL_SOCKET, std.SO_SNDBUF): lambda: below.send_buffer or 212_992,
-            (std.SOL_SOCKET, _SO_MARK): lambda: below.mark or 0,
-            (std.IPPROTO_IP, std.IP_TTL): lambda: below.ttl or 64,
-            (std.IPPROTO_IPV6, std.IPV6_UNICAST_HOPS): lambda: below.ttl or 64,
-            (std.IPPROTO_IP, std.IP_TOS): lambda: below.dscp << 2,
-            (std.IPPROTO_IPV6, std.IPV6_TCLASS): lambda: below.dscp << 2,
+            (std.SOL_SOCKET, std.SO_REUSEPORT): lambda: endpoint_settings.reuse_port,
+            (std.SOL_SOCKET, std.SO_RCVBUF): lambda: endpoint_settings.recv_buffer or 4 << 20,
+            (std.SOL_SOCKET, std.SO_SNDBUF): lambda: endpoint_settings.send_buffer or 212_992,
+            (std.SOL_SOCKET, _SO_MARK): lambda: endpoint_settings.mark or 0,
+            (std.IPPROTO_IP, std.IP_TTL): lambda: endpoint_settings.ttl or 64,
+            (std.IPPROTO_IPV6, std.IPV6_UNICAST_HOPS): lambda: endpoint_settings.ttl or 64,
+            (std.IPPROTO_IP, std.IP_TOS): lambda: endpoint_settings.dscp << 2,
+            (std.IPPROTO_IPV6, std.IPV6_TCLASS): lambda: endpoint_settings.dscp << 2,
         }
         if (level, name) in _KEPT:
             return self._kept.get((level, name), 0)

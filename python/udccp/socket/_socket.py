@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from udccp import _native
-from udccp._arguments import number, several, size
+from udccp._arguments import message_list, number, size
 from udccp.events import Event, from_native
 from udccp.options import ConnectionStats
 from udccp.socket import _constants as c
@@ -209,7 +209,7 @@ class socket(Base):
             As :meth:`send`, for the first message.
         """
         connection = self._to_send(flags)
-        return connection.send_many(several(messages), self._wait_s(flags))
+        return connection.send_many(message_list(messages), self._wait_s(flags))
 
     def recv(self, bufsize: int, flags: int = 0) -> bytes:
         """Receive the next message, cut to `bufsize` bytes; empty at the end.

@@ -65,8 +65,8 @@ impl DccpSettings {
         let real = options.protocol_config().clone();
         *options.protocol_config_mut() = config;
         let config = options.protocol_config_mut();
-        config.ccid3.least_timeout = real.ccid3.least_timeout;
-        config.ccid4.tfrc.least_timeout = real.ccid4.tfrc.least_timeout;
+        config.ccid3.min_nofeedback_timeout = real.ccid3.min_nofeedback_timeout;
+        config.ccid4.tfrc.min_nofeedback_timeout = real.ccid4.tfrc.min_nofeedback_timeout;
         if is_bulk && flow.send_queue.is_none() {
             config.send_queue_packets = BULK_QUEUE;
             config.send_queue_bytes = BULK_QUEUE * packet_bytes as usize;

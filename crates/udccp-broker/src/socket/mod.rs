@@ -1,7 +1,7 @@
 //! A program's socket in the broker: its state, and the part that is published.
 
 mod calls;
-mod life;
+mod lifecycle;
 mod listening;
 
 use std::collections::VecDeque;

@@ -90,7 +90,7 @@ static void null_sockets(void)
     GIVES(-EBADF, udccp_peek(NULL, room, sizeof room, 0));
     GIVES(-EBADF, udccp_next_len(NULL));
     GIVES(-EBADF, udccp_flush(NULL, 0));
-    GIVES(-EBADF, udccp_acknowledged(NULL, 0));
+    GIVES(-EBADF, udccp_wait_acknowledged(NULL, 0));
     GIVES(-EBADF, udccp_close(NULL, 0));
     GIVES(-EBADF, udccp_wait_closed(NULL, 0));
     GIVES(-EBADF, udccp_abort(NULL));

@@ -44,7 +44,7 @@ static void messages_and_ends(udccp_socket *socket)
     GIVES(-EBADF, udccp_send_message(socket, &message, 0));
     GIVES(-EBADF, udccp_send_batch(socket, &message, 1, LONG_MS));
     GIVES(-EBADF, udccp_flush(socket, LONG_MS));
-    GIVES(-EBADF, udccp_acknowledged(socket, LONG_MS));
+    GIVES(-EBADF, udccp_wait_acknowledged(socket, LONG_MS));
     GIVES(-EBADF, udccp_recv(socket, room, sizeof room, LONG_MS));
     GIVES(-EBADF, udccp_recv_message(socket, &buffer, 0));
     GIVES(-EBADF, udccp_recv_batch(socket, &buffer, 1, LONG_MS));

@@ -60,7 +60,7 @@ static void messages(void)
     }
     GIVES(3, n);
     GIVES(11, bytes);
-    GIVES(0, udccp_acknowledged(client, LONG_MS));
+    GIVES(0, udccp_wait_acknowledged(client, LONG_MS));
     GIVES(0, udccp_flush(client, LONG_MS));
     udccp_event event;
     do

@@ -127,9 +127,7 @@ impl Connection {
             DropReason::Expired => &mut drops.send_expired,
             DropReason::Displaced => &mut drops.send_displaced,
             DropReason::TooLarge => &mut drops.send_too_large,
-            DropReason::ConnectionEnded | DropReason::PeerShutdownRead => {
-                &mut drops.send_unfinished
-            }
+            DropReason::ConnectionEnded | DropReason::PeerShutdownRead => &mut drops.send_ended,
         } += 1;
         self.emit(ctx, EventKind::MessageDropped { reason, bytes });
         if let Some(token) = token {

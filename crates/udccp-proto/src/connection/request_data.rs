@@ -50,7 +50,7 @@ impl Connection {
     /// The handshake failed: the data is reported as not sent.
     pub(super) fn drop_request_data(&mut self, ctx: &mut Ctx<'_>) {
         if let Some(data) = self.handshake.take_request_data() {
-            self.counters.rare().drops.send_unfinished += 1;
+            self.counters.rare().drops.send_ended += 1;
             let (reason, bytes) = (DropReason::ConnectionEnded, data.len() as u32);
             self.emit(ctx, EventKind::MessageDropped { reason, bytes });
         }

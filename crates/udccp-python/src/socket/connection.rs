@@ -33,7 +33,7 @@ impl Connection {
 
     /// Removes the registration of a waiting task.
     fn forget(&self) -> impl Fn(&Waker) + Sync {
-        |task| self.connection.forget_task(task)
+        |task| self.connection.remove_waker(task)
     }
 
     /// Repeats `attempt` until it has a result, and waits for messages in between.
@@ -274,11 +274,11 @@ impl Connection {
         border::guard(py, || Ok(self.connection.readiness().map_err(|e| raise(&e))?.as_raw_fd()))
     }
 
-    /// A wait for `closed`, `flushed` or `acknowledged`.
+    /// A wait for `close`, `closed`, `flushed` or `acknowledged`.
     fn waiter(&self, py: Python<'_>, what: &str) -> PyResult<Waiter> {
         let poll: PollFunction = match what {
-            "closed" => blocking::Connection::poll_close,
-            "ended" => blocking::Connection::poll_closed,
+            "close" => blocking::Connection::poll_close,
+            "closed" => blocking::Connection::poll_closed,
             "flushed" => blocking::Connection::poll_flushed,
             "acknowledged" => blocking::Connection::poll_acknowledged,
             _ => return Err(PyValueError::new_err(format!("there is no state \"{what}\""))),
@@ -343,7 +343,7 @@ impl Connection {
     /// Linux's error number for the end of the connection; 0 after an orderly close; `None` before
     /// the end.
     fn end_errno(&self) -> Option<i32> {
-        self.connection.close_reason().map(errno::of_end)
+        self.connection.close_reason().map(errno::of_close_reason)
     }
 
     /// The text that the peer sent with its Reset.

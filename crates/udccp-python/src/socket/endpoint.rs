@@ -10,7 +10,7 @@ use udccp::{EarlyReadiness, Readiness, ServiceCode, blocking};
 
 use super::address::{self, Parts};
 use super::connection::Connection;
-use super::settings::{Below, Settings};
+use super::settings::{EndpointSettings, Settings};
 use super::{raise, wait};
 use crate::border;
 
@@ -21,10 +21,16 @@ pub(super) struct Endpoint(blocking::Endpoint);
 #[pymethods]
 impl Endpoint {
     #[new]
-    fn bind(py: Python<'_>, ip: &str, port: u16, scope: u32, below: Below) -> PyResult<Self> {
+    fn bind(
+        py: Python<'_>,
+        ip: &str,
+        port: u16,
+        scope: u32,
+        endpoint_settings: EndpointSettings,
+    ) -> PyResult<Self> {
         border::guard(py, || {
             let at = address::socket_address(ip, port, scope)?;
-            let options = below.options();
+            let options = endpoint_settings.options();
             let bound = py.detach(|| blocking::Endpoint::bind_with(at, &options));
             Ok(Self(bound.map_err(|e| raise(&e))?))
         })
@@ -55,7 +61,7 @@ impl Endpoint {
             let listening = py.detach(|| self.0.listen(port, services, &options));
             let listener = listening.map_err(|e| raise(&e))?;
             if let Some(early) = early.and_then(Early::take) {
-                listener.show_on(early).map_err(|e| raise(&e))?;
+                listener.set_readiness(early).map_err(|e| raise(&e))?;
             }
             Ok(Listener { inner: Mutex::new(Some(listener)), is_closed: AtomicBool::new(false) })
         })
@@ -81,7 +87,7 @@ impl Endpoint {
             let started = py.detach(|| self.0.start_connect(peer, ServiceCode(service), &options));
             let connecting = started.map_err(|e| raise(&e))?;
             if let Some(early) = early.and_then(Early::take) {
-                connecting.show_on(early).map_err(|e| raise(&e))?;
+                connecting.set_readiness(early).map_err(|e| raise(&e))?;
             }
             Ok(Handshake { inner: Mutex::new(Some(connecting)), is_closed: AtomicBool::new(false) })
         })
@@ -145,7 +151,7 @@ impl Listener {
     fn accept(&self, py: Python<'_>, timeout_s: Option<f64>) -> PyResult<Connection> {
         let forget = |task: &Waker| {
             let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-            inner.iter().for_each(|listener| listener.forget_task(task));
+            inner.iter().for_each(|listener| listener.remove_waker(task));
         };
         wait::until(py, timeout_s, &self.is_closed, None, forget, |cx| {
             let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
@@ -209,7 +215,7 @@ impl Handshake {
     fn finish(&self, py: Python<'_>, timeout_s: Option<f64>) -> PyResult<Connection> {
         let forget = |task: &Waker| {
             let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-            inner.iter().for_each(|connecting| connecting.forget_task(task));
+            inner.iter().for_each(|connecting| connecting.remove_waker(task));
         };
         wait::until(py, timeout_s, &self.is_closed, None, forget, |cx| {
             let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);

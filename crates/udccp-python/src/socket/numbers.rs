@@ -47,7 +47,7 @@ pub(super) fn connection<'py>(
     all.set_item("messages_lost", stats.counters.data_packets_lost)?;
     all.set_item("messages_expired", stats.counters.drops.send_expired)?;
     all.set_item("messages_displaced", stats.counters.drops.send_displaced)?;
-    all.set_item("messages_unsent", stats.counters.drops.send_unfinished)?;
+    all.set_item("messages_unsent", stats.counters.drops.send_ended)?;
     all.set_item("congestion_events", stats.congestion_events)?;
     all.set_item("timeouts", stats.timeouts)?;
     Ok(all)

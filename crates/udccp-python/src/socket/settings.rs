@@ -146,9 +146,9 @@ impl Settings {
     }
 }
 
-/// The system settings of a socket, from the dataclass `udccp.socket._options.Below`.
+/// The system settings of a socket, from the dataclass `udccp.socket._options.EndpointSettings`.
 #[derive(FromPyObject)]
-pub(super) struct Below {
+pub(super) struct EndpointSettings {
     raw_ip: bool,
     reuse_port: bool,
     recv_buffer: Option<usize>,
@@ -159,7 +159,7 @@ pub(super) struct Below {
     mark: Option<u32>,
 }
 
-impl Below {
+impl EndpointSettings {
     /// The settings of an endpoint.
     pub(super) fn options(self) -> EndpointOptions {
         let mut options =

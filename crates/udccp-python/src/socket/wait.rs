@@ -163,7 +163,7 @@ impl WakeFd {
 
     /// Removes the registration of the task with a connection.
     pub(super) fn leave(&self, connection: &blocking::Connection) {
-        connection.forget_task(&self.waker);
+        connection.remove_waker(&self.waker);
     }
 
     /// Sleeps until the descriptor is readable or a signal arrives, and clears it.
@@ -236,7 +236,7 @@ impl Waiter {
 
     /// Waits until the condition holds.
     fn wait(&self, py: Python<'_>, timeout_s: Option<f64>) -> PyResult<()> {
-        let forget = |task: &Waker| self.connection.forget_task(task);
+        let forget = |task: &Waker| self.connection.remove_waker(task);
         until(py, timeout_s, &AtomicBool::new(false), None, forget, |cx| match cx {
             Some(cx) => self.attempt(cx),
             None => self.attempt(&mut self.wake_fd.task()),

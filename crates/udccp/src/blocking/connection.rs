@@ -25,7 +25,7 @@ use crate::{
 /// Clones are handles of the same connection, for threads that send and threads that receive. Each
 /// handle has its own timeouts. When the last one is dropped, the connection closes in the
 /// background, as a [`crate::Connection`] does. To learn how the close went, call [`Self::close`];
-/// to have the drop wait for it, [`Self::set_drop_waits`].
+/// to have the drop wait for it, [`Self::set_wait_on_drop`].
 ///
 /// The `poll_` methods do not block and work on any runtime.
 #[derive(Clone, Debug)]
@@ -145,7 +145,7 @@ impl Connection {
 
     /// Whether dropping the last handle blocks until the connection has ended (default false: the
     /// close goes on in the background).
-    pub fn set_drop_waits(&self, waits: bool) {
+    pub fn set_wait_on_drop(&self, waits: bool) {
         self.inner.waits_on_drop.store(waits, std::sync::atomic::Ordering::Relaxed);
     }
 

@@ -240,9 +240,9 @@ impl Listener {
         self.handle.poll_accept(cx.into()).map_ok(Connection::new)
     }
 
-    /// Stops waking the task of this waker; see [`crate::Listener::forget_task`].
-    pub fn forget_task(&self, waker: &std::task::Waker) {
-        self.handle.forget_task(waker);
+    /// Stops waking the task of this waker; see [`crate::Listener::remove_waker`].
+    pub fn remove_waker(&self, waker: &std::task::Waker) {
+        self.handle.remove_waker(waker);
     }
 
     /// A descriptor that is readable whenever [`Self::accept`] would not wait.
@@ -260,7 +260,7 @@ impl Listener {
     /// # Errors
     /// Only if the socket's driver has ended.
     #[cfg(unix)]
-    pub fn show_on(&self, early: crate::EarlyReadiness) -> Result<(), Error> {
+    pub fn set_readiness(&self, early: crate::EarlyReadiness) -> Result<(), Error> {
         self.handle.readiness(Some(early)).map(drop)
     }
 

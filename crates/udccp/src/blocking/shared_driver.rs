@@ -131,7 +131,7 @@ impl Wake for Reading {
 
     /// A driving reader does not wake itself, because it sees its own changes.
     fn wake_by_ref(self: &Arc<Self>) {
-        if self.thread.load(Ordering::Relaxed) != ThreadNumber::this().get() {
+        if self.thread.load(Ordering::Relaxed) != ThreadNumber::current().get() {
             self.bell.wake_by_ref();
         }
     }
@@ -179,7 +179,7 @@ mod tests {
 
     use super::super::park::wait;
     use super::*;
-    use crate::shared::{ConnHandle, Handle, Who};
+    use crate::shared::{ConnHandle, CurrentDriver, Handle};
     use crate::{Address, EndpointOptions, Options, Outgoing, ServiceCode};
 
     const SERVICE: ServiceCode = ServiceCode(0x7465_7374);
@@ -223,7 +223,7 @@ mod tests {
         (client, server): &(ConnHandle, ConnHandle),
         look: impl Fn() -> T,
     ) -> T {
-        let is_away = || client.shared().who() == Some(Who::Nobody);
+        let is_away = || client.shared().who() == Some(CurrentDriver::Nobody);
         for _ in 0..100_000 {
             send(server, "question");
             recv(client);
@@ -267,7 +267,7 @@ mod tests {
             for _ in 0..100 {
                 with_nobody_driving(&both, || ());
                 call();
-                if client.shared().who() == Some(Who::Thread) {
+                if client.shared().who() == Some(CurrentDriver::Thread) {
                     return true;
                 }
             }

@@ -26,7 +26,7 @@ mod unix {
         #[expect(deprecated, reason = "without unsafe; a socket's descriptor never changes")]
         pub(in crate::driver) fn new(socket: &Socket, interest: Interest) -> io::Result<Self> {
             let socket = AsyncFd::with_interest(socket.try_clone()?, interest)?;
-            Ok(Self { socket: Some(socket), process: Process::this() })
+            Ok(Self { socket: Some(socket), process: Process::current() })
         }
 
         fn socket(&self) -> &AsyncFd<Socket> {
@@ -67,7 +67,7 @@ mod unix {
 
     impl Drop for Watched {
         fn drop(&mut self) {
-            if !self.process.is_this() {
+            if !self.process.is_current() {
                 std::mem::forget(self.socket.take());
             }
         }

@@ -26,7 +26,7 @@ pub(crate) struct Report {
     /// The beginning of its DCCP packet, as quoted by the message.
     pub(crate) quoted: Vec<u8>,
     /// The reported error.
-    pub(crate) said: NetworkReport,
+    pub(crate) network_report: NetworkReport,
 }
 
 /// Why the system did not send a packet.
@@ -123,9 +123,9 @@ impl Io {
             let (Some(remote), Some((error, by))) = (remote, error) else { continue };
             let remote = super::canonical(remote);
             let by_host = by.is_none_or(|by: IpAddr| by.to_canonical() == remote.ip());
-            if let Some(said) = verdict(&error, by_host) {
+            if let Some(network_report) = verdict(&error, by_host) {
                 let local = local.filter(|_| error.ee_origin != nix::libc::SO_EE_ORIGIN_LOCAL);
-                return Some(Report { remote, local, quoted, said });
+                return Some(Report { remote, local, quoted, network_report });
             }
         }
         None
@@ -233,7 +233,7 @@ mod tests {
         let report = io.take_report().expect("the kernel queued the ICMP message");
         assert_eq!((report.remote, report.local), (closed, Some(io.local_addr().ip())));
         assert_eq!(report.quoted, (1..=12).collect::<Vec<u8>>());
-        assert_eq!(report.said, NetworkReport::PortClosed);
+        assert_eq!(report.network_report, NetworkReport::PortClosed);
         assert_eq!(io.take_report(), None);
     }
 }

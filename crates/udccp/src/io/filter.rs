@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_ports_are_everything() {
+    fn too_many_ports_let_all_packets_pass() {
         let ports: Vec<u16> = (0..=MAX_PORTS as u16).collect();
         let all = program(true, Wanted::Ports(&ports));
         assert_eq!(run(&all, &[0; 4]), WHOLE);

@@ -32,7 +32,7 @@ pub struct Process(u32);
 impl Process {
     /// The current process.
     #[must_use]
-    pub fn this() -> Self {
+    pub fn current() -> Self {
         static WATCH: Once = Once::new();
         WATCH.call_once(watch);
         Self(FORKS.load(Ordering::Relaxed))
@@ -41,7 +41,7 @@ impl Process {
     /// Whether it is the current process, and not an ancestor that forked.
     #[inline]
     #[must_use]
-    pub fn is_this(self) -> bool {
+    pub fn is_current(self) -> bool {
         self.0 == FORKS.load(Ordering::Relaxed)
     }
 }

@@ -36,7 +36,7 @@ impl<'a> CallerDriver<'a> {
     /// For the calling thread, which does not drive yet.
     pub(crate) fn new(driving: &'a AtomicU64) -> Self {
         let (drives, before_sleep) = (Cell::new(false), Cell::new(None));
-        Self { thread: ThreadNumber::this(), driving, drives, before_sleep }
+        Self { thread: ThreadNumber::current(), driving, drives, before_sleep }
     }
 
     /// Whether the thread drives.

@@ -12,7 +12,7 @@ use udccp_wire::ServiceCode;
 
 use super::fitted::fit_to_system;
 use super::handle::{ConnHandle, Handle, ListenHandle};
-use super::waiters::{Conn, For, Listening, Place, Waiter};
+use super::waiters::{Conn, Listening, Place, WaitFor, Waiter};
 use crate::{Address, Error, IoStats, Options};
 
 impl Handle {
@@ -99,7 +99,7 @@ impl Handle {
             if core.driver.stopped || core.is_idle() {
                 return Poll::Ready(Ok(()));
             }
-            core.idle_waiters.add(For::Other, waiter);
+            core.idle_waiters.add(WaitFor::Other, waiter);
             Poll::Pending
         });
         // A forked child has no connections.
@@ -157,7 +157,7 @@ impl ListenHandle {
                 return Poll::Ready(Err(stopped()));
             }
             if let Some(listening) = core.listeners.get_mut(&self.id) {
-                listening.waiting.add(For::Other, waiter);
+                listening.waiting.add(WaitFor::Other, waiter);
             }
             Poll::Pending
         });

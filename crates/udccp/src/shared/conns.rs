@@ -147,7 +147,7 @@ mod tests {
     /// Many connections have nothing waiting on them, so their entries should be small.
     #[test]
     #[cfg(target_pointer_width = "64")]
-    fn a_place_is_small() {
+    fn an_empty_place_takes_eight_bytes_more_than_a_connection() {
         assert_eq!(size_of::<Option<(ConnectionId, Conn)>>(), size_of::<Conn>() + 8);
     }
 }

@@ -49,7 +49,7 @@ thread_local! {
 
 impl ThreadNumber {
     /// The number of the calling thread.
-    pub(crate) fn this() -> Self {
+    pub(crate) fn current() -> Self {
         Self(NUMBER.get())
     }
 
@@ -67,7 +67,7 @@ impl ThreadNumber {
 
 /// Who drives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Who {
+pub(crate) enum CurrentDriver {
     /// The socket's thread.
     Thread,
     /// A thread that waits for a message.
@@ -79,7 +79,7 @@ pub(crate) enum Who {
 /// Who drives, and when the socket's thread checks whether nobody does.
 #[derive(Debug)]
 pub(crate) struct DrivenBy {
-    who: Who,
+    who: CurrentDriver,
     /// When the alarm goes off, unless it already has.
     alarm_at: Option<Instant>,
     /// How long callers may currently be away.
@@ -90,10 +90,10 @@ pub(crate) struct DrivenBy {
 impl DrivenBy {
     /// Driven by the socket's thread.
     pub(crate) fn new(alarm: Arc<dyn Alarm>) -> Self {
-        Self { who: Who::Thread, alarm_at: None, away: AWAY, alarm }
+        Self { who: CurrentDriver::Thread, alarm_at: None, away: AWAY, alarm }
     }
 
-    pub(crate) fn who(&self) -> Who {
+    pub(crate) fn who(&self) -> CurrentDriver {
         self.who
     }
 
@@ -105,10 +105,10 @@ impl DrivenBy {
 
     /// The socket's thread stops driving and leaves it to callers. Returns whether it may.
     pub(crate) fn stand_by(&mut self, now: Instant, due: Option<Instant>) -> bool {
-        if self.who != Who::Thread || !self.alarm.is_there() {
+        if self.who != CurrentDriver::Thread || !self.alarm.is_there() {
             return false;
         }
-        self.who = Who::Nobody;
+        self.who = CurrentDriver::Nobody;
         self.alarm_at = None;
         self.wake_by(now, due);
         true
@@ -116,16 +116,16 @@ impl DrivenBy {
 
     /// A caller starts to drive, if nobody else does.
     pub(crate) fn enter(&mut self, caller: ThreadNumber) -> bool {
-        let is_free = self.who == Who::Nobody;
+        let is_free = self.who == CurrentDriver::Nobody;
         if is_free {
-            self.who = Who::Caller(caller);
+            self.who = CurrentDriver::Caller(caller);
         }
         is_free
     }
 
     /// The driving caller ends its wait. If something has to be done, the thread does it.
     pub(crate) fn leave(&mut self, now: Instant, due: Option<Instant>, is_needed: bool) {
-        self.who = Who::Nobody;
+        self.who = CurrentDriver::Nobody;
         if is_needed {
             self.wake_thread();
         } else {
@@ -135,8 +135,8 @@ impl DrivenBy {
 
     /// Makes the socket's thread drive if nobody does.
     pub(crate) fn wake_thread(&mut self) {
-        if self.who == Who::Nobody {
-            self.who = Who::Thread;
+        if self.who == CurrentDriver::Nobody {
+            self.who = CurrentDriver::Thread;
             self.alarm_at = None;
             self.alarm.ring();
         }
@@ -145,7 +145,7 @@ impl DrivenBy {
     /// If nobody drives, makes the thread check by `due` at the latest. A call that does not drive
     /// must not postpone the alarm, because repeated calls would postpone it for ever.
     pub(crate) fn wake_at(&mut self, now: Instant, due: Option<Instant>) {
-        let Some(due) = due.filter(|_| self.who == Who::Nobody) else { return };
+        let Some(due) = due.filter(|_| self.who == CurrentDriver::Nobody) else { return };
         if self.alarm_at.is_none_or(|at| due < at) {
             self.alarm_at = Some(due);
             self.alarm.set(due.saturating_since(now));
@@ -170,18 +170,18 @@ impl DrivenBy {
     /// The socket's thread has woken up. Returns whether it drives from now on.
     pub(crate) fn resume(&mut self, now: Instant) -> bool {
         match (self.who, self.alarm_at) {
-            (Who::Thread, _) => true,
+            (CurrentDriver::Thread, _) => true,
             // The caller sets the alarm again when it leaves.
-            (Who::Caller(_), _) => {
+            (CurrentDriver::Caller(_), _) => {
                 self.alarm_at = None;
                 false
             }
-            (Who::Nobody, Some(at)) if now < at => {
+            (CurrentDriver::Nobody, Some(at)) if now < at => {
                 self.alarm.set(at.saturating_since(now));
                 false
             }
-            (Who::Nobody, _) => {
-                self.who = Who::Thread;
+            (CurrentDriver::Nobody, _) => {
+                self.who = CurrentDriver::Thread;
                 (self.alarm_at, self.away) = (None, AWAY);
                 true
             }

@@ -6,7 +6,7 @@ use udccp_base::{Instant, Machine};
 
 use super::caller_driver::BeforeSleep;
 use super::core::Core;
-use super::driven_by::{DrivenBy, ThreadNumber, Who};
+use super::driven_by::{CurrentDriver, DrivenBy, ThreadNumber};
 
 /// The callers' view of the driver.
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ pub(crate) struct Driver {
 impl Driver {
     /// Whether nobody drives because a reader is expected.
     pub(super) fn is_away(&self) -> bool {
-        self.driven_by.as_ref().is_some_and(|driven_by| driven_by.who() == Who::Nobody)
+        self.driven_by.as_ref().is_some_and(|driven_by| driven_by.who() == CurrentDriver::Nobody)
     }
 
     /// Makes the calling thread the driver, if nobody drives.
@@ -40,7 +40,7 @@ impl Driver {
     /// Whether the calling thread drives.
     fn is_caller(&self) -> bool {
         let who = self.driven_by.as_ref().map(DrivenBy::who);
-        who == Some(Who::Caller(ThreadNumber::this()))
+        who == Some(CurrentDriver::Caller(ThreadNumber::current()))
     }
 }
 

@@ -129,8 +129,8 @@ impl ConnHandle {
     }
 
     /// Removes a task that waits by hand-written polls.
-    pub(crate) fn forget_task(&self, task: &Waker) {
-        self.shared().forget_task(self.place(), task);
+    pub(crate) fn remove_waker(&self, task: &Waker) {
+        self.shared().remove_waker(self.place(), task);
     }
 
     pub(crate) fn shared(&self) -> &Shared {
@@ -252,8 +252,8 @@ impl ListenHandle {
     }
 
     /// Removes a task that waits by hand-written polls.
-    pub(crate) fn forget_task(&self, task: &Waker) {
-        self.handle.shared().forget_task(Place::Listener(self.id), task);
+    pub(crate) fn remove_waker(&self, task: &Waker) {
+        self.handle.shared().remove_waker(Place::Listener(self.id), task);
     }
 
     /// The bound address, with the port to connect to.

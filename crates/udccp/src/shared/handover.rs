@@ -15,8 +15,8 @@ use udccp_proto::{ConnectOptions, ConnectionConfig, ConnectionId, Endpoint, Endp
 use super::Turn;
 use super::caller_driver::CallerDriver;
 use super::core::Core;
-use super::driven_by::{Alarm, DrivenBy, ThreadNumber, Who};
-use super::waiters::{Conn, For, Waiter};
+use super::driven_by::{Alarm, CurrentDriver, DrivenBy, ThreadNumber};
+use super::waiters::{Conn, WaitFor, Waiter};
 
 const READERS: usize = 2;
 
@@ -275,7 +275,7 @@ impl World {
         core.begin_turn(self.now);
         if arrived > 0 {
             let woken = core.wake.len();
-            core.conns.get_mut(self.id).unwrap().waiting.wake(For::Message, &mut core.wake);
+            core.conns.get_mut(self.id).unwrap().waiting.wake(WaitFor::Message, &mut core.wake);
             core.readers_woken += core.wake.len() - woken;
         }
         // What the others wait for happens in a turn.
@@ -321,7 +321,7 @@ impl World {
             self.packets.2 -= 1;
             self.reads[n] -= 1;
         } else {
-            waiting.add(For::Message, waiter);
+            waiting.add(WaitFor::Message, waiter);
             let may_drive = caller_driver.is_some_and(|s| s.drives() || self.core.driver.is_away());
             if may_drive && std::mem::take(&mut self.may_block) {
                 self.leave_work();
@@ -409,7 +409,7 @@ impl World {
                 self.core
                     .stun
                     .readers
-                    .add(For::Other, Waiter { waker, call: None, caller_driver: None });
+                    .add(WaitFor::Other, Waiter { waker, call: None, caller_driver: None });
                 Other::Waiting
             }
             _ => Other::Done,
@@ -451,14 +451,14 @@ impl World {
         let driven_by = driver.driven_by.as_ref().unwrap();
         let conn = self.core.conns.get(self.id).unwrap();
         let who = match driven_by.who() {
-            Who::Thread => 0,
-            Who::Nobody => 1,
-            Who::Caller(number) => number.get(),
+            CurrentDriver::Thread => 0,
+            CurrentDriver::Nobody => 1,
+            CurrentDriver::Caller(number) => number.get(),
         };
         let waiting = format!(
             "{:?}{:?}",
-            self.positions(&conn.waiting.list(For::Message)),
-            self.positions(&self.core.stun.readers.list(For::Other))
+            self.positions(&conn.waiting.list(WaitFor::Message)),
+            self.positions(&self.core.stun.readers.list(WaitFor::Other))
         );
         let waking = format!("{:?}", self.to_wake.each_ref().map(|list| self.positions(list)));
         let marks = &self.marks;
@@ -493,7 +493,7 @@ fn replay(other: Other, path: &[Step]) -> World {
 }
 
 /// Tries every order of steps. Returns who drove.
-fn try_all(other: Other) -> HashSet<Who> {
+fn try_all(other: Other) -> HashSet<CurrentDriver> {
     const STEPS: [Step; 7] = [
         Step::OwnThread,
         Step::Reader(0),

@@ -9,7 +9,7 @@ use udccp_proto::{CloseReason, State};
 use super::calls::stopped;
 use super::core::Core;
 use super::handle::ConnHandle;
-use super::waiters::{For, Waiter};
+use super::waiters::{WaitFor, Waiter};
 use crate::io::Io;
 use crate::{ConnectionEvent, ConnectionStats, Error, QueuePolicy, ReceiverState, SenderState};
 
@@ -40,7 +40,7 @@ impl ConnHandle {
             if stopped_now {
                 return Poll::Ready(Err(stopped()));
             }
-            conn.waiting.add(For::Other, waiter);
+            conn.waiting.add(WaitFor::Other, waiter);
             Poll::Pending
         })
     }
@@ -51,7 +51,7 @@ impl ConnHandle {
             core.endpoint.shutdown_read(now, self.id);
             if let Some(conn) = core.conns.get_mut(self.id) {
                 conn.read_closed = true;
-                conn.waiting.wake(For::Message, &mut core.wake);
+                conn.waiting.wake(WaitFor::Message, &mut core.wake);
             }
             // Sends what the full queue held back, so that the peer continues to send and is told
             // that nobody reads.
@@ -95,7 +95,7 @@ impl ConnHandle {
             if conn.ended.is_some() || stopped_now {
                 return Poll::Ready(Ok(None));
             }
-            conn.waiting.add(For::Other, waiter);
+            conn.waiting.add(WaitFor::Other, waiter);
             Poll::Pending
         });
         event.map(|event| event.ok().flatten())
@@ -149,7 +149,7 @@ impl ConnHandle {
                     Poll::Ready(Err(Error::Lost(CloseReason::CloseTimeout)))
                 }
                 None => {
-                    conn.waiting.add(For::Other, waiter);
+                    conn.waiting.add(WaitFor::Other, waiter);
                     Poll::Pending
                 }
             }
@@ -161,7 +161,7 @@ impl ConnHandle {
     pub(crate) fn poll_closed(&self, waiter: Waiter<'_>) -> Poll<Result<(), Error>> {
         match self.poll_end(waiter, true) {
             Poll::Ready(Ok(())) => {
-                let unsent = self.stats().map_or(0, |s| s.counters.drops.send_unfinished);
+                let unsent = self.stats().map_or(0, |s| s.counters.drops.send_ended);
                 Poll::Ready(match unsent {
                     0 => Ok(()),
                     messages => Err(Error::Unsent { messages }),
@@ -214,7 +214,7 @@ impl ConnHandle {
     /// The new limits may leave room. The endpoint reports room only when a queue has drained.
     fn wake_senders(&self, core: &mut Core) {
         if let Some(conn) = core.conns.get_mut(self.id) {
-            conn.waiting.wake(For::Room, &mut core.wake);
+            conn.waiting.wake(WaitFor::Room, &mut core.wake);
         }
     }
 

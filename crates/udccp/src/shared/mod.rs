@@ -41,7 +41,7 @@ pub(crate) use self::caller_driver::{BeforeSleep, CallerDriver};
 pub(crate) use self::clock::Clock;
 use self::core::Core;
 #[cfg(test)]
-pub(crate) use self::driven_by::Who;
+pub(crate) use self::driven_by::CurrentDriver;
 pub(crate) use self::driven_by::{Alarm, DrivenBy, ThreadNumber};
 use self::fitted::Fitted;
 pub(crate) use self::handle::{Call, ConnHandle, Handle, ListenHandle};
@@ -161,7 +161,7 @@ impl Shared {
         config.max_connections = options.max_connections;
         config.max_timewaits = options.max_timewaits;
         config.ccids = options.ccids.clone();
-        config.out_of_the_blue_resets_per_sec = options.stray_resets_per_sec;
+        config.out_of_the_blue_resets_per_sec = options.out_of_the_blue_resets_per_sec;
         let quiet_ends = udccp_base::Instant::ZERO + options.quiet_time.into();
         config.quiet_until = (!options.quiet_time.is_zero()).then_some(quiet_ends);
         let claims = || Claims::new(io.local_addr().is_ipv4(), options.answer_for_host);
@@ -175,7 +175,7 @@ impl Shared {
             core,
             starter: Mutex::new(None),
             shared_driver: OnceLock::new(),
-            process: Process::this(),
+            process: Process::current(),
             fitted: Fitted::default(),
             linger_nanos: AtomicU64::new(0),
             ccids,
@@ -213,7 +213,7 @@ impl Shared {
 
     /// Who drives.
     #[cfg(test)]
-    pub(crate) fn who(&self) -> Option<Who> {
+    pub(crate) fn who(&self) -> Option<CurrentDriver> {
         self.lock().driver.driven_by.as_ref().map(DrivenBy::who)
     }
 
@@ -254,7 +254,7 @@ impl Shared {
 
     /// Whether this is the process that opened the socket.
     pub(crate) fn is_own_process(&self) -> bool {
-        self.process.is_this()
+        self.process.is_current()
     }
 
     /// Fails in a forked child, before it touches a lock that a thread of its parent may hold.
@@ -326,7 +326,7 @@ impl Shared {
     }
 
     /// Removes a task that waits at a place.
-    pub(crate) fn forget_task(&self, place: Place, task: &Waker) {
+    pub(crate) fn remove_waker(&self, place: Place, task: &Waker) {
         drop(self.with(|core, _, _| core.waiting_at(place)?.forget(task)));
     }
 

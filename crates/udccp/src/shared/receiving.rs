@@ -9,7 +9,7 @@ use udccp_proto::{self as proto, CloseReason};
 use super::calls::stopped;
 use super::core::Core;
 use super::handle::ConnHandle;
-use super::waiters::{For, Waiter};
+use super::waiters::{WaitFor, Waiter};
 use crate::io::Io;
 use crate::{Error, Received, TryRecvError};
 
@@ -156,7 +156,7 @@ impl ConnHandle {
             return Poll::Ready(Err(Error::Lost(CloseReason::CloseTimeout)));
         }
         match core.conns.get_mut(self.id) {
-            Some(conn) => conn.waiting.add(For::Message, waiter),
+            Some(conn) => conn.waiting.add(WaitFor::Message, waiter),
             None => return Poll::Ready(Err(Error::Closed)),
         }
         core.reader_waits(io, now, self.id);

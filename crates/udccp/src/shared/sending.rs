@@ -8,7 +8,7 @@ use udccp_proto as proto;
 use super::calls::stopped;
 use super::core::Core;
 use super::handle::ConnHandle;
-use super::waiters::{Conn, For, Waiter};
+use super::waiters::{Conn, WaitFor, Waiter};
 use crate::io::Io;
 use crate::{Error, Outgoing};
 
@@ -160,7 +160,7 @@ impl ConnHandle {
             return Poll::Ready(Err(stopped()));
         }
         match core.conns.get_mut(self.id) {
-            Some(conn) => conn.waiting.add(For::Room, waiter),
+            Some(conn) => conn.waiting.add(WaitFor::Room, waiter),
             None => return Poll::Ready(Err(Error::Closed)),
         }
         Poll::Pending
@@ -209,7 +209,7 @@ impl ConnHandle {
             if core.endpoint.is_accounted_for(self.id) {
                 return Poll::Ready(Ok(()));
             }
-            let added = self.wait_for(core, |conn| conn.waiting.add(For::Acknowledged, waiter));
+            let added = self.wait_for(core, |conn| conn.waiting.add(WaitFor::Acknowledged, waiter));
             if added.is_pending() && !core.awaiting_acks.contains(&self.id) {
                 core.awaiting_acks.push(self.id);
             }
@@ -225,7 +225,7 @@ impl ConnHandle {
             if core.is_flushed(self.id) {
                 return Poll::Ready(Ok(()));
             }
-            let added = self.wait_for(core, |conn| conn.waiting.add(For::Flushed, waiter));
+            let added = self.wait_for(core, |conn| conn.waiting.add(WaitFor::Flushed, waiter));
             if added.is_pending() && !core.flushing.contains(&self.id) {
                 core.flushing.push(self.id);
             }

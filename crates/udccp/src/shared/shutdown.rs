@@ -34,7 +34,7 @@ impl Shared {
     /// lock: if in doubt, the answer is yes.
     pub(crate) fn has_open_connections(&self) -> bool {
         self.closes_at_exit
-            && self.process.is_this()
+            && self.process.is_current()
             && self.core.try_lock().map_or(true, |core| !core.is_idle())
     }
 
@@ -42,7 +42,7 @@ impl Shared {
     pub(crate) fn is_over_at(&self, udp_port: u16) -> bool {
         !self.io.is_raw()
             && self.io.local_addr().port() == udp_port
-            && self.process.is_this()
+            && self.process.is_current()
             && self.lock().is_finished()
     }
 

@@ -13,7 +13,7 @@ use crate::readiness::Signal;
 /// What a task waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum For {
+pub(crate) enum WaitFor {
     /// A message.
     Message = 1,
     /// Room in the send queue.
@@ -90,7 +90,7 @@ pub(crate) enum Waiting {
 
 impl Waiting {
     /// Adds a task, once for each thing and call. A no-op waker is not added.
-    pub(crate) fn add(&mut self, what: For, waiter: Waiter<'_>) {
+    pub(crate) fn add(&mut self, what: WaitFor, waiter: Waiter<'_>) {
         if waiter.waker.will_wake(Waker::noop()) {
             return;
         }
@@ -158,7 +158,7 @@ impl Waiting {
     }
 
     /// Moves the tasks that wait for this to the list of those to be woken.
-    pub(crate) fn wake(&mut self, what: For, list: &mut impl Extend<Waker>) {
+    pub(crate) fn wake(&mut self, what: WaitFor, list: &mut impl Extend<Waker>) {
         let bit = what as u8;
         match self {
             Self::One(_, bits, _) if *bits == bit => self.wake_all(list),
@@ -197,7 +197,7 @@ impl Waiting {
 
     /// The tasks that wait for this.
     #[cfg(test)]
-    pub(crate) fn list(&self, what: For) -> Vec<Waker> {
+    pub(crate) fn list(&self, what: WaitFor) -> Vec<Waker> {
         let waits = |bits: u8| bits & what as u8 != 0;
         match self {
             Self::One(one, bits, _) if waits(*bits) => vec![one.clone()],
@@ -241,18 +241,19 @@ mod tests {
 
     use super::*;
 
-    struct Nobody;
+    struct NoWaker;
 
-    impl Wake for Nobody {
+    impl Wake for NoWaker {
         fn wake(self: Arc<Self>) {}
     }
 
     #[test]
     fn each_task_is_woken_once_in_the_order_in_which_they_came() {
-        let tasks = [(); 3].map(|()| Waker::from(Arc::new(Nobody)));
+        let tasks = [(); 3].map(|()| Waker::from(Arc::new(NoWaker)));
         let (mut waiting, mut woken) = (Waiting::default(), Vec::new());
         for n in [0, 0, 1, 0, 1, 2, 2] {
-            waiting.add(For::Other, Waiter { waker: &tasks[n], call: None, caller_driver: None });
+            waiting
+                .add(WaitFor::Other, Waiter { waker: &tasks[n], call: None, caller_driver: None });
         }
         assert!(!waiting.is_empty());
         waiting.wake_all(&mut woken);
@@ -263,28 +264,30 @@ mod tests {
 
     #[test]
     fn forgotten_task_does_not_affect_other_waiters() {
-        let tasks = [(); 3].map(|()| Waker::from(Arc::new(Nobody)));
+        let tasks = [(); 3].map(|()| Waker::from(Arc::new(NoWaker)));
         let call = AtomicU32::new(1);
         let of = |n: usize| Waiter { waker: &tasks[n], call: None, caller_driver: None };
         let mut waiting = Waiting::default();
         assert!(waiting.forget(&tasks[0]).is_none());
-        waiting.add(For::Message, of(0));
+        waiting.add(WaitFor::Message, of(0));
         assert!(waiting.forget(&tasks[1]).is_none() && waiting.forget(&tasks[0]).is_some());
         assert!(waiting.is_empty());
         for n in [0, 1, 2] {
-            waiting.add(For::Message, of(n));
-            waiting.add(For::Room, of(n));
+            waiting.add(WaitFor::Message, of(n));
+            waiting.add(WaitFor::Room, of(n));
         }
-        waiting
-            .add(For::Message, Waiter { waker: &tasks[1], call: Some(&call), caller_driver: None });
+        waiting.add(
+            WaitFor::Message,
+            Waiter { waker: &tasks[1], call: Some(&call), caller_driver: None },
+        );
         assert!(waiting.forget(&tasks[1]).is_some() && waiting.forget(&tasks[1]).is_none());
-        assert_eq!(waiting.list(For::Room).len(), 2);
-        assert_eq!(waiting.list(For::Message).len(), 3, "the call waits on");
+        assert_eq!(waiting.list(WaitFor::Room).len(), 2);
+        assert_eq!(waiting.list(WaitFor::Message).len(), 3, "the call waits on");
     }
 
     #[test]
     fn a_task_that_waits_for_two_things_is_woken_by_each() {
-        let tasks = [(); 3].map(|()| Waker::from(Arc::new(Nobody)));
+        let tasks = [(); 3].map(|()| Waker::from(Arc::new(NoWaker)));
         let mut waiting = Waiting::default();
         let names = |woken: Vec<Waker>| -> Vec<usize> {
             let name = |w: &Waker| tasks.iter().position(|task| task.will_wake(w)).unwrap();
@@ -296,20 +299,22 @@ mod tests {
             names(woken)
         };
         let of = |waker| Waiter { waker, call: None, caller_driver: None };
-        waiting.add(For::Message, of(Waker::noop()));
+        waiting.add(WaitFor::Message, of(Waker::noop()));
         assert!(waiting.is_empty());
-        waiting.add(For::Message, of(&tasks[0]));
-        waiting.add(For::Room, of(&tasks[0]));
-        assert_eq!(wake(&mut waiting, For::Room), [0]);
-        assert_eq!(wake(&mut waiting, For::Room), []);
-        for (what, n) in [(For::Other, 1), (For::Message, 1), (For::Room, 2), (For::Message, 0)] {
+        waiting.add(WaitFor::Message, of(&tasks[0]));
+        waiting.add(WaitFor::Room, of(&tasks[0]));
+        assert_eq!(wake(&mut waiting, WaitFor::Room), [0]);
+        assert_eq!(wake(&mut waiting, WaitFor::Room), []);
+        for (what, n) in
+            [(WaitFor::Other, 1), (WaitFor::Message, 1), (WaitFor::Room, 2), (WaitFor::Message, 0)]
+        {
             waiting.add(what, of(&tasks[n]));
         }
-        assert_eq!(names(waiting.list(For::Message)), [0, 1]);
-        assert_eq!(wake(&mut waiting, For::Message), [0, 1]);
-        assert_eq!(wake(&mut waiting, For::Room), [2]);
+        assert_eq!(names(waiting.list(WaitFor::Message)), [0, 1]);
+        assert_eq!(wake(&mut waiting, WaitFor::Message), [0, 1]);
+        assert_eq!(wake(&mut waiting, WaitFor::Room), [2]);
         assert!(matches!(waiting, Waiting::One(..)));
-        waiting.add(For::Acknowledged, of(&tasks[2]));
+        waiting.add(WaitFor::Acknowledged, of(&tasks[2]));
         let mut woken = Vec::new();
         waiting.wake_all(&mut woken);
         assert_eq!(names(woken), [1, 2]);
@@ -318,20 +323,20 @@ mod tests {
 
     #[test]
     fn cancelled_call_does_not_affect_other_calls_of_its_task() {
-        let waker = Waker::from(Arc::new(Nobody));
+        let waker = Waker::from(Arc::new(NoWaker));
         let calls = [0, 1, 2].map(AtomicU32::new);
         let number = |n: usize| NonZeroU32::new(n as u32).unwrap();
         for gone in 1..3 {
             let mut waiting = Waiting::default();
             for call in calls.iter().chain(&calls) {
                 waiting.add(
-                    For::Message,
+                    WaitFor::Message,
                     Waiter { waker: &waker, call: Some(call), caller_driver: None },
                 );
             }
-            assert_eq!(waiting.list(For::Message).len(), 3);
+            assert_eq!(waiting.list(WaitFor::Message).len(), 3);
             assert!(waiting.remove(number(gone)).is_some());
-            assert_eq!(waiting.list(For::Message).len(), 2);
+            assert_eq!(waiting.list(WaitFor::Message).len(), 2);
             assert!(waiting.remove(number(3 - gone)).is_some());
             assert!(matches!(waiting, Waiting::One(..)));
         }
@@ -340,7 +345,7 @@ mod tests {
     /// Many connections have nothing waiting on them, so their state should be small.
     #[test]
     #[cfg(target_pointer_width = "64")]
-    fn a_connection_is_small_here_too() {
+    fn the_waiters_of_a_connection_are_small() {
         assert_eq!((size_of::<Waiting>(), size_of::<Conn>()), (24, 56));
     }
 }

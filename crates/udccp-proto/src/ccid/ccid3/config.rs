@@ -34,7 +34,7 @@ pub struct Ccid3Config {
     /// Shortest nofeedback timer (default 10 ms): hosts pause for longer than four round-trip times
     /// of a path whose round-trip time is microseconds. If this applies, the data in flight is
     /// limited to what is sent in four round-trip times, but at least 100 packets.
-    pub least_timeout: Duration,
+    pub min_nofeedback_timeout: Duration,
     /// Accept feedback with a Loss Event Rate instead of Loss Intervals (default true). Linux sends
     /// no other.
     pub accept_loss_event_rate: bool,
@@ -49,7 +49,7 @@ impl Default for Ccid3Config {
             segment_size: SegmentSizeRule::Mean,
             granularity: Duration::from_millis(1),
             max_credit: Duration::MAX,
-            least_timeout: Duration::from_millis(10),
+            min_nofeedback_timeout: Duration::from_millis(10),
             accept_loss_event_rate: true,
         }
     }

@@ -141,7 +141,8 @@ impl Search {
 
     /// Packets were lost: perhaps the size in use no longer gets through.
     pub(super) fn on_doubt(&mut self, now: Instant) {
-        if self.phase == Phase::Complete && now.saturating_since(self.checked) >= self.config.doubt
+        if self.phase == Phase::Complete
+            && now.saturating_since(self.checked) >= self.config.confirmation
         {
             self.checked = now;
             self.restart(Phase::Base, self.plpmtu);
@@ -176,7 +177,7 @@ impl Search {
         if self.phase == Phase::Error && self.size < self.base() {
             let base = self.base();
             self.restart(Phase::Error, base);
-            self.timer = Some(now + self.config.doubt);
+            self.timer = Some(now + self.config.confirmation);
         } else if self.phase == Phase::Error {
             self.restart(Phase::Error, self.least);
         } else if self.size > self.plpmtu {

@@ -18,7 +18,7 @@ use super::fragments::may_be_fragmented;
 use super::log;
 use super::raw::RecentConnections;
 use super::signals::Signals;
-use super::waiters::{Conn, For, Listening, Waiting};
+use super::waiters::{Conn, Listening, WaitFor, Waiting};
 use super::wakes::Wakes;
 use crate::io::{Cause, Claims, Failure, Flushed, Io, NetworkReport, Report, Transmitter};
 use crate::stun::Inbox;
@@ -166,8 +166,8 @@ impl Core {
         self.signals.touch(event.id);
         let Some(conn) = self.conns.get_mut(event.id) else { return };
         match event.kind {
-            EventKind::Readable => conn.waiting.wake(For::Message, &mut self.wake),
-            EventKind::Writable => conn.waiting.wake(For::Room, &mut self.wake),
+            EventKind::Readable => conn.waiting.wake(WaitFor::Message, &mut self.wake),
+            EventKind::Writable => conn.waiting.wake(WaitFor::Room, &mut self.wake),
             EventKind::Connected => {
                 conn.connected = true;
                 conn.waiting.wake_all(&mut self.wake);
@@ -182,11 +182,11 @@ impl Core {
             other => {
                 if other == EventKind::PeerShutdownRead {
                     // No room will become available any more.
-                    conn.waiting.wake(For::Room, &mut self.wake);
+                    conn.waiting.wake(WaitFor::Room, &mut self.wake);
                 }
                 if let Some(event) = ConnectionEvent::of(other) {
                     conn.events.push(event);
-                    conn.waiting.wake(For::Other, &mut self.wake);
+                    conn.waiting.wake(WaitFor::Other, &mut self.wake);
                 }
             }
         }
@@ -306,8 +306,8 @@ impl Core {
 
     /// Passes the endpoint the network's reports about sent packets.
     pub(crate) fn take_reports(&mut self, io: &Io, now: Instant) {
-        while let Some(Report { remote, local, quoted, said }) = io.take_report() {
-            let report = match said {
+        while let Some(Report { remote, local, quoted, network_report }) = io.take_report() {
+            let report = match network_report {
                 NetworkReport::TooBig(mtu) => PathReport::PathMtu(mtu),
                 NetworkReport::TooBigHere(mtu) => PathReport::InterfaceMtu(mtu),
                 NetworkReport::PortClosed => PathReport::PortUnreachable,
@@ -347,7 +347,7 @@ impl Core {
             if !self.is_flushed(id) {
                 self.flushing.push(id);
             } else if let Some(conn) = self.conns.get_mut(id) {
-                conn.waiting.wake(For::Flushed, &mut self.wake);
+                conn.waiting.wake(WaitFor::Flushed, &mut self.wake);
             }
         }
     }
@@ -358,7 +358,7 @@ impl Core {
             if !self.endpoint.is_accounted_for(id) {
                 self.awaiting_acks.push(id);
             } else if let Some(conn) = self.conns.get_mut(id) {
-                conn.waiting.wake(For::Acknowledged, &mut self.wake);
+                conn.waiting.wake(WaitFor::Acknowledged, &mut self.wake);
             }
         }
     }

@@ -54,9 +54,9 @@ fn send_errors_of_the_system_are_classified() {
 #[test]
 fn network_report_triggers_a_new_route_lookup() {
     let (client, _here, peer, request) = asking();
-    let said = PathReport::PathMtu(1400);
+    let verdict = PathReport::PathMtu(1400);
     let mtu = client.shared().with(|core, io, now| {
-        core.report(io, now, (peer, None), &request, said);
+        core.report(io, now, (peer, None), &request, verdict);
         io.route_to(now, peer).unwrap().mtu
     });
     assert!(mtu.unwrap().unwrap() > OLD_MTU);

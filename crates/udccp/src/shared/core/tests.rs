@@ -14,9 +14,9 @@ use crate::{EndpointOptions, Error, Options, Outgoing, ServiceCode};
 
 const SERVICE: ServiceCode = ServiceCode(0x7465_7374);
 
-struct Nobody;
+struct NoWaker;
 
-impl Wake for Nobody {
+impl Wake for NoWaker {
     fn wake(self: Arc<Self>) {}
 }
 
@@ -91,7 +91,7 @@ fn connections(client: &mut Driven, server: &mut Driven, n: usize) -> Vec<[ConnH
 fn the_first_answer_of_a_reader_that_was_woken_leaves_at_once() {
     let (mut client, mut server) = (Driven::new(), Driven::new());
     let [here, there] = connected(&mut client, &mut server);
-    let task = Waker::from(Arc::new(Nobody));
+    let task = Waker::from(Arc::new(NoWaker));
     let mut cx = Context::from_waker(&task);
     let waiting = || there.stats().unwrap().send_queue_packets;
     for _ in 0..10 {
@@ -116,7 +116,7 @@ fn the_first_answer_of_a_reader_that_was_woken_leaves_at_once() {
 }
 
 /// A message arrives on each connection, and their readers are woken.
-fn speak_to_readers(
+fn send_to_readers(
     all: &[[ConnHandle; 2]],
     client: &mut Driven,
     server: &mut Driven,
@@ -136,10 +136,10 @@ fn answers_of_readers_that_were_woken_together_leave_together() {
     const CONNECTIONS: usize = 20;
     let (mut client, mut server) = (Driven::new(), Driven::new());
     let all = connections(&mut client, &mut server, CONNECTIONS);
-    let task = Waker::from(Arc::new(Nobody));
+    let task = Waker::from(Arc::new(NoWaker));
     let mut cx = Context::from_waker(&task);
     for _ in 0..3 {
-        speak_to_readers(&all, &mut client, &mut server, &mut cx);
+        send_to_readers(&all, &mut client, &mut server, &mut cx);
         server.begin_burst();
         for [_, there] in &all {
             assert!(there.poll_recv((&mut cx).into()).is_ready());
@@ -160,12 +160,12 @@ fn acknowledgements_of_readers_that_were_woken_together_leave_together() {
     const CONNECTIONS: usize = 20;
     let (mut client, mut server) = (Driven::new(), Driven::new());
     let all = connections(&mut client, &mut server, CONNECTIONS);
-    let task = Waker::from(Arc::new(Nobody));
+    let task = Waker::from(Arc::new(NoWaker));
     let mut cx = Context::from_waker(&task);
     let mut buffers = 0;
     // Two of the messages are acknowledged.
     for _ in ["first", "second"] {
-        speak_to_readers(&all, &mut client, &mut server, &mut cx);
+        send_to_readers(&all, &mut client, &mut server, &mut cx);
         for [_, there] in &all {
             while there.poll_recv((&mut cx).into()).is_ready() {}
         }
@@ -219,7 +219,7 @@ fn connections_that_are_made_and_closed_in_a_burst_leave_together() {
     drop(here);
     client.turn();
     let closes = server.reads();
-    let task = Waker::from(Arc::new(Nobody));
+    let task = Waker::from(Arc::new(NoWaker));
     let mut cx = Context::from_waker(&task);
     while there.iter().any(|one| one.poll_ended((&mut cx).into()).is_pending()) {
         client.turn();
@@ -237,7 +237,7 @@ fn close_without_further_calls_leaves_at_once() {
     client.begin_burst();
     drop(here);
     server.turn();
-    let task = Waker::from(Arc::new(Nobody));
+    let task = Waker::from(Arc::new(NoWaker));
     assert!(there.poll_ended((&mut Context::from_waker(&task)).into()).is_ready());
 }
 
@@ -255,7 +255,7 @@ fn dropped_listener_resets_unaccepted_connections_at_once() {
     drop(listener);
     assert_eq!(known(&server), 0, "it has no user who could let go of it");
     client.turn();
-    let task = Waker::from(Arc::new(Nobody));
+    let task = Waker::from(Arc::new(NoWaker));
     let end = here.poll_ended((&mut Context::from_waker(&task)).into());
     assert!(matches!(end, Poll::Ready(Err(Error::Lost(_)))), "{end:?}");
 }
@@ -266,7 +266,7 @@ fn repeated_polls_register_a_task_once() {
     let [here, _there] = connected(&mut client, &mut server);
     // More than can be sent before an acknowledgement.
     (0..100).for_each(|_| here.try_send(Outgoing::new("hello")).unwrap());
-    let task = Waker::from(Arc::new(Nobody));
+    let task = Waker::from(Arc::new(NoWaker));
     let mut cx = Context::from_waker(&task);
     for _ in 0..3 {
         assert!(here.poll_acknowledged((&mut cx).into()).is_pending());

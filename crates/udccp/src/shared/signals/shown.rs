@@ -36,7 +36,9 @@ impl Core {
         let Some(conn) = self.conns.get_mut(id) else { return };
         let Some(signal) = &mut conn.signal else { return };
         let condition = match conn {
-            Conn { ended: Some(reason), .. } => Condition::end(errno::of_end(*reason) != 0),
+            Conn { ended: Some(reason), .. } => {
+                Condition::end(errno::of_close_reason(*reason) != 0)
+            }
             _ if stopped => Condition::end(true),
             // A caller that waits for the end of the close stops waiting.
             _ if self.endpoint.is_close_unconfirmed(id) => Condition::end(true),

@@ -114,7 +114,7 @@ impl Ccid3Sender {
                 Box::new((small, gate))
             }),
             config: config.clone(),
-            rate: RateControl::new(config.oscillation_reduction, config.least_timeout),
+            rate: RateControl::new(config.oscillation_reduction, config.min_nofeedback_timeout),
             pacer: RatePacer::new(config.granularity, config.max_credit),
             spacing: Spacing::default(),
             size: SegmentSize::new(packet_size_bytes),

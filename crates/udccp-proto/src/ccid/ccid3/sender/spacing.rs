@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn it_follows_rate_round_trip_time_and_segment() {
+    fn packet_spacing_follows_rate_rtt_and_segment_size() {
         let config = Ccid3Config { oscillation_reduction: true, ..Ccid3Config::default() };
         let mut sender = Ccid3Sender::new(&config, 1000);
         let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);

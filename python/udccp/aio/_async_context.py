@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["Entered"]
+__all__ = ["AsyncContext"]
 
 
-class Entered(ABC):
+class AsyncContext(ABC):
     """An object that ``async with`` returns and closes."""
 
     async def __aenter__(self) -> Self:
