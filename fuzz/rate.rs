@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 static STORIES: AtomicU64 = AtomicU64::new(0);
 static STEPS: AtomicU64 = AtomicU64::new(0);
 
-/// Counts one story with this many steps; prints the rates every million stories.
+/// Counts one session with this many steps; prints the rates every million sessions.
 pub fn count(steps: usize) {
     let steps = STEPS.fetch_add(steps as u64, Relaxed) + steps as u64;
-    let stories = STORIES.fetch_add(1, Relaxed) + 1;
-    if stories.is_multiple_of(1_000_000) {
+    let sessions = STORIES.fetch_add(1, Relaxed) + 1;
+    if sessions.is_multiple_of(1_000_000) {
         let seconds = processor_seconds();
-        let (each, all) = (stories as f64 / seconds, steps as f64 / seconds);
-        eprintln!("{stories} stories, {steps} steps: {each:.0} and {all:.0} a processor second");
+        let (each, all) = (sessions as f64 / seconds, steps as f64 / seconds);
+        eprintln!("{sessions} sessions, {steps} steps: {each:.0} and {all:.0} a processor second");
     }
 }
 

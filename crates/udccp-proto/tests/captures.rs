@@ -191,7 +191,7 @@ fn our_client_completes_each_captured_connection() {
 }
 
 /// The datagrams sent and the endpoint's state, except for the setting that disables the fast path.
-fn deeds(stage: &Stage) -> (&[Datagram], String) {
+fn observable(stage: &Stage) -> (&[Datagram], String) {
     let known = format!("{:?}", stage.end);
     (&stage.sent, known.replace("long_way_only: true", "long_way_only: false"))
 }
@@ -201,9 +201,9 @@ fn fast_and_slow_path_agree_on_every_capture() {
     let config = |long_way_only| ConnectionConfig { long_way_only, ..linux_like() };
     for name in CCID2 {
         let [short, long] = [false, true].map(|long| play_client(name, config(long)).0);
-        assert_eq!(deeds(&short), deeds(&long), "{name}, client");
+        assert_eq!(observable(&short), observable(&long), "{name}, client");
         let [short, long] = [false, true].map(|long| play_server(name, config(long)).0);
-        assert_eq!(deeds(&short), deeds(&long), "{name}, server");
+        assert_eq!(observable(&short), observable(&long), "{name}, server");
     }
 }
 
@@ -234,7 +234,7 @@ fn captured_trains_equal_single_packets() {
             }
             (stage, at_once)
         });
-        assert_eq!(deeds(&trains.0), deeds(&packets.0), "{name}");
+        assert_eq!(observable(&trains.0), observable(&packets.0), "{name}");
         assert!(trains.1 >= least, "{name}: {} taken at once", trains.1);
     }
 }

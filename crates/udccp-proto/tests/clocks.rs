@@ -2,8 +2,8 @@
 //! host sleeps, and the other does not. Both hosts send. Messages keep arriving in both directions,
 //! the rate recovers once the clocks run at the same speed, and the connection closes.
 //!
-//! `UDCCP_LIVES=2000 cargo test --release -p udccp-proto --test clocks` runs more cases, starting
-//! at `UDCCP_TEST_SEED`.
+//! `UDCCP_TEST_CASES=2000 cargo test --release -p udccp-proto --test clocks` runs more cases,
+//! starting at `UDCCP_TEST_SEED`.
 
 mod common;
 
@@ -21,7 +21,7 @@ const CASES: u64 = 12;
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 const MILLION: u64 = 1_000_000;
-/// As in `silences.rs`: two packets at the lowest rate, plus a margin.
+/// As in `outages.rs`: two packets at the lowest rate, plus a margin.
 const BOUND: Duration = Duration::from_secs(2 * 64 + 3);
 
 fn pick<T: Clone>(rng: &mut Rng, of: &[T]) -> T {
@@ -56,8 +56,8 @@ struct Host {
     clock: Clock,
     wakes: Instant,
     id: Option<ConnectionId>,
-    said: u64,
-    heard: u64,
+    sent: u64,
+    received: u64,
 }
 
 struct World {
@@ -83,8 +83,8 @@ impl World {
             clock: Clock { since: now, showed: now + SECOND * rng.below(100_000), rate: MILLION },
             wakes: now,
             id: None,
-            said: 0,
-            heard: 0,
+            sent: 0,
+            received: 0,
         });
         let (travelling, serial) = (BTreeMap::new(), 0);
         let mut world =
@@ -142,7 +142,7 @@ impl World {
             let mut count = 0;
             while let Some(datagram) = self.hosts[host].end.poll_transmit(at) {
                 count += 1;
-                assert!(count < 100_000, "host {host} never stops talking");
+                assert!(count < 100_000, "host {host} never stops sending");
                 if !self.rng.chance(self.loss) {
                     self.serial += 1;
                     let arrives = self.now + self.delay;
@@ -195,34 +195,34 @@ impl World {
     }
 
     /// Offers a message.
-    fn say(&mut self, host: usize) {
+    fn send(&mut self, host: usize) {
         if !self.is_awake(host) {
             return;
         }
         let (at, id) = (self.shows(host), self.id(host));
         let mut bytes = vec![host as u8; self.size.max(8)];
-        bytes[..8].copy_from_slice(&self.hosts[host].said.to_le_bytes());
+        bytes[..8].copy_from_slice(&self.hosts[host].sent.to_le_bytes());
         let message = Message::new(Payload::Bytes(bytes.into()));
         let is_taken = self.hosts[host].end.send(at, id, message).is_ok();
-        self.hosts[host].said += u64::from(is_taken);
+        self.hosts[host].sent += u64::from(is_taken);
     }
 
     fn read(&mut self, host: usize) {
         let (at, id) = (self.shows(host), self.id(host));
         while let Ok(Some(payload)) = self.hosts[host].end.recv(at, id) {
             let number = u64::from_le_bytes(payload.to_bytes()[..8].try_into().unwrap());
-            assert!(number < self.hosts[1 - host].said, "nobody said {number}");
-            self.hosts[host].heard += 1;
+            assert!(number < self.hosts[1 - host].sent, "nobody sent {number}");
+            self.hosts[host].received += 1;
         }
     }
 
-    /// The hosts in `speak` send a message at every interval `every` for a while.
-    fn talk(&mut self, speak: [bool; 2], span: Duration, every: Duration) {
+    /// The hosts in `senders` send a message at every interval `every` for a while.
+    fn exchange(&mut self, senders: [bool; 2], span: Duration, every: Duration) {
         let until = self.now + span;
         while self.now < until {
             for host in [CLIENT, SERVER] {
-                if speak[host] {
-                    self.say(host);
+                if senders[host] {
+                    self.send(host);
                 }
             }
             self.pass(every);
@@ -234,8 +234,8 @@ impl World {
         }
     }
 
-    fn heard(&self) -> [u64; 2] {
-        [0, 1].map(|host: usize| self.hosts[host].heard)
+    fn received(&self) -> [u64; 2] {
+        [0, 1].map(|host: usize| self.hosts[host].received)
     }
 
     fn stats(&self) -> String {
@@ -244,13 +244,17 @@ impl World {
     }
 
     /// A new message of each host arrives in time.
-    fn both_are_heard(&mut self) {
+    fn assert_delivery_both_ways(&mut self) {
         for host in [CLIENT, SERVER] {
-            let (start, before) = (self.now, self.hosts[1 - host].heard);
-            while self.hosts[1 - host].heard == before {
-                assert!(self.now - start <= BOUND, "host {host} is not heard: {}", self.stats());
-                let speak = [host == CLIENT, host == SERVER];
-                self.talk(speak, MS * 50, MS * 50);
+            let (start, before) = (self.now, self.hosts[1 - host].received);
+            while self.hosts[1 - host].received == before {
+                assert!(
+                    self.now - start <= BOUND,
+                    "host {host} does not get through: {}",
+                    self.stats()
+                );
+                let senders = [host == CLIENT, host == SERVER];
+                self.exchange(senders, MS * 50, MS * 50);
             }
         }
     }
@@ -261,7 +265,8 @@ impl World {
         let spans = [MS * 100, SECOND, SECOND * 5, SECOND * 60, SECOND * 600, SECOND * 20_000];
         let span = pick(&mut self.rng, &spans);
         let rate = pick(&mut self.rng, &[MILLION, 1_010_000, 990_000]);
-        let speak = pick(&mut self.rng, &[[true, true], [true, false], [false, true], [false; 2]]);
+        let senders =
+            pick(&mut self.rng, &[[true, true], [true, false], [false, true], [false; 2]]);
         match self.rng.below(4) {
             0 => self.set_clock(host, span, rate),
             1 => self.set_clock(host, Duration::ZERO, rate),
@@ -269,19 +274,19 @@ impl World {
                 self.set_clock(host, Duration::ZERO, rate);
                 let span = span.min(SECOND * 600);
                 self.sleep(host, span, kind == 2);
-                self.talk(speak, span, MS * 100);
+                self.exchange(senders, span, MS * 100);
             }
         }
     }
 
     /// Once clocks run evenly and nothing is lost, the rate recovers.
-    fn rate_comes_back(&mut self) {
+    fn assert_rate_recovers(&mut self) {
         self.loss = 0.0;
-        self.talk([true, true], SECOND * 200, MS * 20);
-        let before = self.heard();
-        self.talk([true, true], SECOND * 10, MS * 20);
-        let heard = [0, 1].map(|host: usize| self.heard()[host] - before[host]);
-        assert!(heard.iter().all(|n| *n > 450), "{heard:?} of 500 each: {}", self.stats());
+        self.exchange([true, true], SECOND * 200, MS * 20);
+        let before = self.received();
+        self.exchange([true, true], SECOND * 10, MS * 20);
+        let received = [0, 1].map(|host: usize| self.received()[host] - before[host]);
+        assert!(received.iter().all(|n| *n > 450), "{received:?} of 500 each: {}", self.stats());
     }
 
     fn end(&mut self) {
@@ -318,16 +323,16 @@ fn run_case(seed: u64) {
     world.size = pick(&mut rng, &[10, 200, 1300]);
     for _ in 0..5 {
         world.loss = pick(&mut rng, &[0.0, 0.0, 0.01]);
-        let speak = pick(&mut rng, &[[true, true], [true, false], [false, true]]);
+        let senders = pick(&mut rng, &[[true, true], [true, false], [false, true]]);
         let every = pick(&mut rng, &[MS, MS * 20]);
         let span = pick(&mut rng, &[SECOND, SECOND * 5]);
-        world.talk(speak, span, every);
+        world.exchange(senders, span, every);
         world.disturb();
-        world.talk(speak, span, every);
-        world.both_are_heard();
+        world.exchange(senders, span, every);
+        world.assert_delivery_both_ways();
         assert_eq!([0, 1].map(|host| world.state(host)), [Some(State::Open); 2]);
     }
-    world.rate_comes_back();
+    world.assert_rate_recovers();
     world.end();
 }
 

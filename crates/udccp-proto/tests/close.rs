@@ -286,7 +286,7 @@ fn close_delivers_what_is_queued_within_its_bound() {
         **kind == EventKind::MessageDropped { reason, bytes: 1000 }
     };
     let dropped = pair.events[CLIENT].iter().filter(dropped).count();
-    assert_eq!(pair.stats(CLIENT).counters.drops.send_unfinished, dropped as u64);
+    assert_eq!(pair.stats(CLIENT).counters.drops.send_ended, dropped as u64);
     assert_eq!(pair.stats(CLIENT).counters.data_packets_sent as usize, 51 - dropped);
     assert!(dropped > 30);
 }

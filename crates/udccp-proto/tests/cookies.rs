@@ -32,7 +32,7 @@ fn starting(seed: u64, listen: ListenConfig) -> Pair {
     starting_with(seed, listen, ConnectionConfig::default())
 }
 
-fn talk(pair: &mut Pair) {
+fn exchange(pair: &mut Pair) {
     pair.send(CLIENT, b"ping");
     pair.pass(ms(200));
     assert_eq!(pair.received(SERVER), [b"ping"]);
@@ -56,7 +56,7 @@ fn server_keeps_no_state_until_the_cookie_returns() {
     pair.pass(ms(100));
     let stats = pair.ends[SERVER].endpoint_stats();
     assert_eq!((stats.connections, stats.cookies_sent, stats.cookies_taken), (1, 1, 1));
-    talk(&mut pair);
+    exchange(&mut pair);
     pair.close(CLIENT);
     pair.pass(ms(100));
     assert_eq!(pair.end_reason(SERVER), Some(CloseReason::PeerClose));
@@ -78,7 +78,7 @@ fn cookie_connection_equals_a_stored_one() {
         let mut pair = starting_with(2, listen, config.clone());
         pair.pass(ms(100));
         pair.trace = Some(Vec::new());
-        talk(&mut pair);
+        exchange(&mut pair);
         pair.close(SERVER);
         pair.pass(ms(100));
         (pair.take_trace(), pair.state(CLIENT), pair.state(SERVER))
@@ -98,7 +98,7 @@ fn the_handshake_survives_the_loss_of_each_of_its_packets() {
         pair.pass(Duration::from_secs(4));
         assert_eq!(pair.state(CLIENT), Some(State::Open), "packet {lost} lost");
         assert_eq!(pair.state(SERVER), Some(State::Open), "packet {lost} lost");
-        talk(&mut pair);
+        exchange(&mut pair);
     }
 }
 
@@ -109,7 +109,7 @@ fn a_late_second_response_does_no_harm() {
     pair.pass(Duration::from_secs(10));
     assert!(pair.ends[SERVER].endpoint_stats().cookies_sent >= 2);
     pair.delay = ms(10);
-    talk(&mut pair);
+    exchange(&mut pair);
 }
 
 //= 4340-8.1.4-7 test
@@ -212,7 +212,7 @@ fn data_of_the_request_is_refused_and_reported_so() {
     });
     assert_eq!(dropped, Some(vec![0x80]), "Drop Code 0, one packet");
     pair.pass(ms(100));
-    talk(&mut pair);
+    exchange(&mut pair);
     assert_eq!(pair.stats(SERVER).counters.drops.protocol_constraints, 1);
 }
 
@@ -228,12 +228,12 @@ fn message_without_room_for_the_cookie_waits_for_the_server() {
 #[test]
 fn a_client_that_closes_at_once_is_served_too() {
     let mut pair = starting(9, server(InitCookies::Always));
-    let mut said = false;
+    let mut had_first_ack = false;
     // The client closes in PARTOPEN, and its first Ack is lost.
     pair.filter = Some(Box::new(move |from, d| {
         let view = PacketView::new(&d.header, d.transport_len()).unwrap();
-        let is_first_ack = from == CLIENT && view.service_code().is_none() && !said;
-        said |= is_first_ack;
+        let is_first_ack = from == CLIENT && view.service_code().is_none() && !had_first_ack;
+        had_first_ack |= is_first_ack;
         !is_first_ack
     }));
     pair.pass(ms(30));

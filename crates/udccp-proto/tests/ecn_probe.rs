@@ -65,7 +65,7 @@ fn concealed_ecn_marks_count_as_marks_and_disable_ecn() {
 
 /// As in the documentation of `ecn_probe`: three in a row.
 #[test]
-fn a_reported_mark_excuses_concealed_ones_before() {
+fn a_reported_mark_clears_earlier_concealed_ones() {
     let mut pair = connect(2);
     let counts = |pair: &Pair| {
         let counters = pair.stats(CLIENT).counters;

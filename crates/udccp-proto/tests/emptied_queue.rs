@@ -10,7 +10,7 @@ use udccp_proto::{CloseReason, ConnectionConfig, DropReason, EventKind, MessageF
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 
-fn patient() -> ConnectionConfig {
+fn endless_linger() -> ConnectionConfig {
     ConnectionConfig { close_linger: Duration::MAX, ..ConnectionConfig::default() }
 }
 
@@ -24,13 +24,13 @@ fn blocked(
     let mut pair = Pair::connected_with(Net::new(3), config);
     pair.mute(1 - end);
     for _ in 0..waiting + 3 {
-        say(&mut pair, end, lifetime);
+        send(&mut pair, end, lifetime);
     }
     pair.net.drain();
     pair
 }
 
-fn say(pair: &mut Pair, end: usize, lifetime: Option<Duration>) {
+fn send(pair: &mut Pair, end: usize, lifetime: Option<Duration>) {
     let mut message = Message::new(Payload::Bytes(vec![1; 1300].into()));
     message.deadline = lifetime.map(|span| pair.now + span);
     let (now, id) = (pair.now, pair.id(end));
@@ -40,7 +40,7 @@ fn say(pair: &mut Pair, end: usize, lifetime: Option<Duration>) {
 #[test]
 fn close_continues_when_the_last_message_expires() {
     for end in [CLIENT, SERVER] {
-        let mut pair = blocked(end, patient(), 20, Some(MS * 50));
+        let mut pair = blocked(end, endless_linger(), 20, Some(MS * 50));
         pair.close(end);
         pair.pass(MS * 49);
         assert_eq!(pair.state(end), Some(State::Open));
@@ -56,7 +56,7 @@ fn close_continues_when_the_last_message_expires() {
 #[test]
 fn close_continues_when_the_peer_stops_reading() {
     for end in [CLIENT, SERVER] {
-        let mut pair = blocked(end, patient(), 20, None);
+        let mut pair = blocked(end, endless_linger(), 20, None);
         let (now, id) = (pair.now, pair.id(1 - end));
         pair.net.ends[1 - end].shutdown_read(now, id);
         pair.close(end);
@@ -70,7 +70,7 @@ fn close_continues_when_the_peer_stops_reading() {
 #[test]
 fn close_continues_when_queued_messages_become_too_large() {
     for end in [CLIENT, SERVER] {
-        let mut pair = blocked(end, patient(), 20, None);
+        let mut pair = blocked(end, endless_linger(), 20, None);
         pair.close(end);
         let (now, id) = (pair.now, pair.id(end));
         pair.net.ends[end].set_path_mtu(now, id, 600);
@@ -82,7 +82,7 @@ fn close_continues_when_queued_messages_become_too_large() {
 
 #[test]
 fn space_is_reported_when_oversized_messages_are_dropped() {
-    let config = ConnectionConfig { send_queue_packets: 4, ..patient() };
+    let config = ConnectionConfig { send_queue_packets: 4, ..endless_linger() };
     let mut pair = blocked(CLIENT, config, 0, None);
     while pair.try_send(CLIENT, &[1; 1300]) {}
     pair.pass(MS);
@@ -95,7 +95,7 @@ fn space_is_reported_when_oversized_messages_are_dropped() {
 
 #[test]
 fn a_message_expires_in_time_while_the_connection_is_not_open_yet() {
-    let mut pair = Pair::starting(Net::new(4), patient(), patient());
+    let mut pair = Pair::starting(Net::new(4), endless_linger(), endless_linger());
     pair.mute(SERVER);
     let mut message = Message::new(Payload::Bytes(vec![1; 100].into()));
     message.deadline = Some(pair.now + MS * 50);

@@ -41,7 +41,7 @@ fn never(_: usize) -> bool {
 }
 
 /// Sends data in both directions, so that feedback is sent too. Then the server closes.
-fn talk(pair: &mut Pair, rounds: usize) {
+fn exchange(pair: &mut Pair, rounds: usize) {
     for _ in 0..rounds {
         for end in [CLIENT, SERVER] {
             let _ = pair.try_send(end, b"some words");
@@ -67,7 +67,7 @@ fn features(log: &Log) {
         ..ConnectionConfig::default()
     };
     let mut pair = Pair::connected_with(recorded(log, 1, never), config);
-    talk(&mut pair, 10);
+    exchange(&mut pair, 10);
     pair.pass(Duration::from_secs(10));
     pair.close(SERVER);
     pair.pass(ms(500));
@@ -84,13 +84,13 @@ fn rate_based(log: &Log, ccid: u8) {
     };
     let loses = |n: usize| n % 23 == 0;
     let mut pair = Pair::connected_with(recorded(log, u64::from(ccid), loses), config);
-    talk(&mut pair, 80);
+    exchange(&mut pair, 80);
     pair.close(CLIENT);
     pair.pass(ms(500));
 }
 
 /// Drops and slowness reported to the peer; the connection ends with a Reset.
-fn trouble(log: &Log) {
+fn drops_and_abort(log: &Log) {
     let config = ConnectionConfig { recv_queue_packets: 4, ..ConnectionConfig::default() };
     let config = ConnectionConfig { hold_acks_when_full: false, ..config };
     let mut pair = Pair::connected_with(recorded(log, 5, never), config);
@@ -108,7 +108,7 @@ fn trouble(log: &Log) {
 }
 
 /// Init Cookies; then a connection that starts with Listen packets; then refusals.
-fn beginnings(log: &Log) {
+fn handshakes(log: &Log) {
     let mut net = recorded(log, 6, never);
     let cookies = ListenConfig { init_cookies: InitCookies::Always, ..listen_config(plain()) };
     net.ends[SERVER].listen(None, PORT, cookies).unwrap();
@@ -142,20 +142,20 @@ fn plain() -> ConnectionConfig {
 }
 
 /// All datagrams of these connections.
-fn conversations() -> Vec<Datagram> {
+fn recorded_connections() -> Vec<Datagram> {
     let log = Log::default();
     features(&log);
     rate_based(&log, 3);
     if CcidRegistry::default().get(4).is_some() {
         rate_based(&log, 4);
     }
-    trouble(&log);
-    beginnings(&log);
+    drops_and_abort(&log);
+    handshakes(&log);
     log.take()
 }
 
 /// The types, options and features that occur.
-fn census(all: &[Datagram]) -> (BTreeSet<u8>, BTreeSet<u8>, BTreeSet<u8>) {
+fn kinds_that_occur(all: &[Datagram]) -> (BTreeSet<u8>, BTreeSet<u8>, BTreeSet<u8>) {
     let (mut types, mut options, mut features) =
         (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for d in all {
@@ -181,7 +181,7 @@ fn census(all: &[Datagram]) -> (BTreeSet<u8>, BTreeSet<u8>, BTreeSet<u8>) {
 //= 4340-5.8-3 test
 #[test]
 fn two_endpoints_exercise_every_type_option_and_feature() {
-    let (types, options, features) = census(&conversations());
+    let (types, options, features) = kinds_that_occur(&recorded_connections());
     let all: BTreeSet<u8> = PacketType::ALL.iter().map(|ty| ty.number()).collect();
     assert_eq!(types, all, "packet types");
     // Ack Vector [Nonce 1] is obsolete: ECT(1) is no longer a nonce (RFC 8311).
@@ -231,12 +231,12 @@ fn tshark(file: &std::path::Path, filter: &str) -> usize {
 
 #[test]
 #[expect(clippy::print_stderr, reason = "a skipped test says so")]
-fn tshark_decodes_all_of_it() {
+fn tshark_decodes_every_packet_type_option_and_feature() {
     if Command::new("tshark").arg("--version").output().is_err() {
         eprintln!("skipped: tshark is not installed");
         return;
     }
-    let all = conversations();
+    let all = recorded_connections();
     let folder = std::env::temp_dir().join(format!("udccp-options-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let file = folder.join("every-option.pcap");

@@ -8,7 +8,7 @@ use udccp_wire::PacketType;
 
 /// Two messages of the client have arrived, so the server owes an acknowledgement (the Ack Ratio is
 /// two) and has sent nothing yet.
-fn owing() -> Pair {
+fn with_pending_ack() -> Pair {
     let mut pair = Pair::connected(1);
     ask(&mut pair);
     pair
@@ -33,7 +33,7 @@ fn leaves(pair: &mut Pair) -> Vec<PacketType> {
 
 #[test]
 fn answers_carry_held_acknowledgements() {
-    let mut pair = owing();
+    let mut pair = with_pending_ack();
     let (now, id) = (pair.now, pair.id(SERVER));
     assert!(pair.net.ends[SERVER].hold_ack(now, id));
     assert_eq!(leaves(&mut pair), []);
@@ -45,7 +45,7 @@ fn answers_carry_held_acknowledgements() {
 
 #[test]
 fn answers_end_the_hold_on_acknowledgements() {
-    let mut pair = owing();
+    let mut pair = with_pending_ack();
     let (now, id) = (pair.now, pair.id(SERVER));
     assert!(pair.net.ends[SERVER].hold_ack(now, id));
     pair.send(SERVER, b"answer");
@@ -58,13 +58,13 @@ fn answers_end_the_hold_on_acknowledgements() {
 
 #[test]
 fn an_acknowledgement_that_was_held_leaves_when_it_is_released() {
-    let mut pair = owing();
+    let mut pair = with_pending_ack();
     let (now, id) = (pair.now, pair.id(SERVER));
     assert!(pair.net.ends[SERVER].hold_ack(now, id));
     assert_eq!(leaves(&mut pair), []);
     pair.net.ends[SERVER].release_acks();
     assert_eq!(leaves(&mut pair), [PacketType::Ack]);
-    let mut pair = owing();
+    let mut pair = with_pending_ack();
     let (now, id) = (pair.now, pair.id(SERVER));
     assert!(pair.net.ends[SERVER].hold_ack(now, id));
     pair.net.ends[SERVER].release_ack(id);
@@ -76,13 +76,13 @@ fn no_acknowledgement_is_held_when_none_is_due() {
     let mut pair = Pair::connected(1);
     let (now, id) = (pair.now, pair.id(SERVER));
     assert!(!pair.net.ends[SERVER].hold_ack(now, id));
-    let mut pair2 = owing();
+    let mut pair2 = with_pending_ack();
     assert_eq!(leaves(&mut pair2), [PacketType::Ack], "at once, where nobody holds it");
 }
 
 #[test]
 fn an_acknowledgement_of_a_stream_is_not_held() {
-    let mut pair = owing();
+    let mut pair = with_pending_ack();
     pair.send(CLIENT, b"and more");
     let (now, id) = (pair.now, pair.id(SERVER));
     let datagram = pair.net.ends[CLIENT].poll_transmit(now).expect("data may leave");
@@ -93,7 +93,7 @@ fn an_acknowledgement_of_a_stream_is_not_held() {
 
 /// An acknowledgement is owed, and the server may send messages beside which it does not fit: of
 /// many packets every other one was lost, which makes the Ack Vector long.
-fn owing_beside_full_messages() -> Pair {
+fn with_pending_ack_and_full_messages() -> Pair {
     let mut pair = Pair::connected(1);
     for _ in 0..20 {
         while pair.try_send(CLIENT, b"question") {}
@@ -118,14 +118,14 @@ fn owing_beside_full_messages() -> Pair {
 
 #[test]
 fn an_acknowledgement_that_fits_no_message_follows_those_of_its_instant() {
-    let mut pair = owing_beside_full_messages();
+    let mut pair = with_pending_ack_and_full_messages();
     let (data, ack) = (PacketType::Data, PacketType::Ack);
     assert_eq!(leaves(&mut pair), [data, data, data, ack]);
 }
 
 #[test]
 fn an_acknowledgement_that_fits_no_message_is_not_put_off_by_a_slow_device() {
-    let mut pair = owing_beside_full_messages();
+    let mut pair = with_pending_ack_and_full_messages();
     let mut left = Vec::new();
     // The device takes a packet every millisecond.
     while let Some(datagram) = pair.net.ends[SERVER].poll_transmit(pair.now) {

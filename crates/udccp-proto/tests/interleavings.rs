@@ -43,8 +43,8 @@ const SERVICE: ServiceCode = ServiceCode(42);
 /// The depth of the search in ordinary test runs.
 const DEPTH: usize = 5;
 
-/// The depth when applications send. A `Speak` takes as long as many other events.
-const SPEAKING_DEPTH: usize = 3;
+/// The depth when applications send. A `SendMany` takes as long as many other events.
+const SENDING_DEPTH: usize = 3;
 
 /// Packets that are duplicated on one path.
 const COPIES: u8 = 1;
@@ -58,19 +58,19 @@ enum Event {
     /// The packet of this end with this index among those in flight arrives.
     Deliver(usize, usize),
     Lose(usize, usize),
-    Double(usize, usize),
+    Duplicate(usize, usize),
     /// The next timer expires.
     Timer,
     /// This end's application closes.
     Close(usize),
     /// This end's application sends a message.
-    Say(usize),
+    SendOne(usize),
     /// This end's application sends a hundred messages, a millisecond apart, on a perfect network.
-    Speak(usize),
+    SendMany(usize),
 }
 
-/// Messages of one `Speak`.
-const SPEECH: usize = 100;
+/// Messages of one `SendMany`.
+const MANY: usize = 100;
 
 /// Two endpoints and the packets between them.
 #[derive(Clone)]
@@ -83,7 +83,7 @@ struct Pair {
     has_closed: [bool; 2],
     copies: u8,
     /// Messages that each application may still send, one event each; zero for silent ones.
-    words: [u8; 2],
+    unsent: [u8; 2],
     /// Connections that the server accepted.
     accepted: u32,
 }
@@ -127,7 +127,7 @@ impl Pair {
             flight: Default::default(),
             has_closed: [false; 2],
             copies: 0,
-            words: [0; 2],
+            unsent: [0; 2],
             accepted: 0,
         };
         pair.drain();
@@ -140,7 +140,7 @@ impl Pair {
         while pair.flight.iter().any(|f| !f.is_empty()) {
             for from in [CLIENT, SERVER] {
                 while !pair.flight[from].is_empty() {
-                    pair.take(Event::Deliver(from, 0));
+                    pair.apply(Event::Deliver(from, 0));
                 }
             }
         }
@@ -149,10 +149,10 @@ impl Pair {
     }
 
     /// Both ends open with one CCID, and with messages to send.
-    fn speaking(ccid: u8) -> Self {
+    fn sending(ccid: u8) -> Self {
         let (tx_ccids, rx_ccids) = (vec![ccid], vec![ccid]);
         let mut pair = Self::open(ConnectionConfig { tx_ccids, rx_ccids, ..config(false) });
-        pair.words = [2; 2];
+        pair.unsent = [2; 2];
         pair
     }
 
@@ -186,15 +186,15 @@ impl Pair {
                 all.push(Event::Deliver(from, place));
                 all.push(Event::Lose(from, place));
                 if self.copies < COPIES {
-                    all.push(Event::Double(from, place));
+                    all.push(Event::Duplicate(from, place));
                 }
             }
             let is_live = self.state(from).is_some_and(|s| !s.is_over());
             if is_live && !self.has_closed[from] {
                 all.push(Event::Close(from));
             }
-            if is_live && self.words[from] > 0 {
-                all.extend([Event::Say(from), Event::Speak(from)]);
+            if is_live && self.unsent[from] > 0 {
+                all.extend([Event::SendOne(from), Event::SendMany(from)]);
             }
         }
         if self.next_timer().is_some() {
@@ -203,14 +203,14 @@ impl Pair {
         all
     }
 
-    fn take(&mut self, event: Event) {
+    fn apply(&mut self, event: Event) {
         match event {
             Event::Deliver(from, place) => {
                 let d = self.flight[from].remove(place);
                 self.ends[1 - from].handle_datagram(self.now, d);
             }
             Event::Lose(from, place) => drop(self.flight[from].remove(place)),
-            Event::Double(from, place) => {
+            Event::Duplicate(from, place) => {
                 self.copies += 1;
                 let d = self.flight[from][place].clone();
                 self.ends[1 - from].handle_datagram(self.now, d);
@@ -227,31 +227,31 @@ impl Pair {
                     self.ends[end].close(self.now, id);
                 }
             }
-            Event::Say(end) => {
-                self.words[end] -= 1;
-                self.say(end);
+            Event::SendOne(end) => {
+                self.unsent[end] -= 1;
+                self.send_one(end);
             }
-            Event::Speak(end) => {
-                self.words[end] -= 1;
-                self.speak(end);
+            Event::SendMany(end) => {
+                self.unsent[end] -= 1;
+                self.send_many(end);
             }
         }
         self.drain();
     }
 
-    fn say(&mut self, end: usize) {
+    fn send_one(&mut self, end: usize) {
         let Some(id) = self.ids[end] else { return };
         let _ = self.ends[end].send(self.now, id, Message::new(Payload::Zeros(100)));
     }
 
-    fn speak(&mut self, end: usize) {
-        for _ in 0..SPEECH {
-            self.say(end);
+    fn send_many(&mut self, end: usize) {
+        for _ in 0..MANY {
+            self.send_one(end);
             self.drain();
             self.deliver_all();
             self.now += Duration::from_millis(1);
             if self.next_timer().is_some_and(|at| at <= self.now) {
-                self.take(Event::Timer);
+                self.apply(Event::Timer);
             }
         }
     }
@@ -272,7 +272,7 @@ impl Pair {
     /// Values that behave alike have the same fingerprint: the endpoints' values with times
     /// relative to now and without counters, and the packets in flight.
     fn fingerprint(&self) -> u64 {
-        let mut print = Print { hasher: DefaultHasher::new(), now: self.now, passed_over: None };
+        let mut print = Fingerprint { hasher: DefaultHasher::new(), now: self.now, skipped: None };
         for end in &self.ends {
             write!(print, "{end:?}").unwrap();
         }
@@ -307,7 +307,7 @@ impl Pair {
         Err(format!("stuck: {:?} and {:?}", self.state(CLIENT), self.state(SERVER)))
     }
 
-    fn has_said_all(&self, end: usize) -> bool {
+    fn has_sent_all(&self, end: usize) -> bool {
         let stats = self.ids[end].and_then(|id| self.ends[end].stats(id));
         stats.is_none_or(|stats| stats.send_queue_packets == 0)
     }
@@ -320,8 +320,8 @@ impl Pair {
         // A server's end that never reached OPEN has no id yet, but it also counts.
         let holds =
             self.ids[SERVER].is_none() && self.ends[SERVER].endpoint_stats().connections > 0;
-        let is_silent = self.has_said_all(CLIENT) && self.has_said_all(SERVER);
-        (is_open && is_silent && self.has_closed == [false; 2]) || (is_over && !holds)
+        let has_sent = self.has_sent_all(CLIENT) && self.has_sent_all(SERVER);
+        (is_open && has_sent && self.has_closed == [false; 2]) || (is_over && !holds)
     }
 
     fn check(&self) -> Result<(), String> {
@@ -335,17 +335,17 @@ impl Pair {
 
 /// Hashes a value's text, with instants relative to now. Derived `Debug` writes a number in one
 /// piece.
-struct Print {
+struct Fingerprint {
     hasher: DefaultHasher,
     now: Instant,
     /// Open brackets of a value that is skipped.
-    passed_over: Option<usize>,
+    skipped: Option<usize>,
 }
 
 /// Counters, which do not affect behaviour.
-const COUNTED: [&str; 2] = ["ConnectionCounters", "EndpointStats"];
+const COUNTERS: [&str; 2] = ["ConnectionCounters", "EndpointStats"];
 
-impl Print {
+impl Fingerprint {
     /// Only instants are as large as this and below the maximum.
     fn as_instant(piece: &str) -> Option<u64> {
         let is_number = piece.len() >= 9 && piece.bytes().all(|b| b.is_ascii_digit());
@@ -354,18 +354,18 @@ impl Print {
     }
 }
 
-impl fmt::Write for Print {
+impl fmt::Write for Fingerprint {
     fn write_str(&mut self, piece: &str) -> fmt::Result {
-        if let Some(open) = &mut self.passed_over {
+        if let Some(open) = &mut self.skipped {
             let count = |bracket| piece.matches(bracket).count();
             *open = (*open + count('{')).saturating_sub(count('}'));
             if *open == 0 && piece.contains('}') {
-                self.passed_over = None;
+                self.skipped = None;
             }
             return Ok(());
         }
-        if COUNTED.contains(&piece) {
-            self.passed_over = Some(0);
+        if COUNTERS.contains(&piece) {
+            self.skipped = Some(0);
         }
         match Self::as_instant(piece) {
             Some(n) => self.hasher.write_u64(n.wrapping_sub(self.now.as_nanos())),
@@ -380,17 +380,19 @@ fn describe(d: &Datagram) -> String {
 }
 
 /// The events that led to a state, for debugging.
-fn story(first: &Pair, path: &[Event]) -> String {
+fn trace(first: &Pair, path: &[Event]) -> String {
     let mut pair = first.clone();
     let mut text = String::new();
     for event in path {
         let packet = match *event {
-            Event::Deliver(from, place) | Event::Lose(from, place) | Event::Double(from, place) => {
-                describe(&pair.flight[from][place])
+            Event::Deliver(from, place)
+            | Event::Lose(from, place)
+            | Event::Duplicate(from, place) => describe(&pair.flight[from][place]),
+            Event::Timer | Event::Close(_) | Event::SendOne(_) | Event::SendMany(_) => {
+                String::new()
             }
-            Event::Timer | Event::Close(_) | Event::Say(_) | Event::Speak(_) => String::new(),
         };
-        pair.take(*event);
+        pair.apply(*event);
         let states = [pair.state(CLIENT), pair.state(SERVER)];
         let _ = writeln!(text, "{event:?} {packet}\n    then {states:?}");
     }
@@ -400,26 +402,26 @@ fn story(first: &Pair, path: &[Event]) -> String {
 /// Searches breadth first; returns the number of different states.
 fn search(first: &Pair, depth: usize) -> usize {
     let mut seen = HashSet::from([first.fingerprint()]);
-    let mut border: Vec<(Pair, Vec<Event>)> = vec![(first.clone(), Vec::new())];
+    let mut frontier: Vec<(Pair, Vec<Event>)> = vec![(first.clone(), Vec::new())];
     for _ in 0..depth {
         let mut next = Vec::new();
-        for (pair, path) in border {
+        for (pair, path) in frontier {
             for event in pair.events() {
                 let mut after = pair.clone();
-                after.take(event);
+                after.apply(event);
                 if !seen.insert(after.fingerprint()) {
                     continue;
                 }
                 let mut path = path.clone();
                 path.push(event);
                 let held = after.check().and_then(|()| after.clone().settle());
-                if let Err(says) = held {
-                    panic!("{says}\n{}", story(first, &path));
+                if let Err(fault) = held {
+                    panic!("{fault}\n{}", trace(first, &path));
                 }
                 next.push((after, path));
             }
         }
-        border = next;
+        frontier = next;
     }
     seen.len()
 }
@@ -452,6 +454,6 @@ fn no_event_order_leaves_a_pair_stuck_with_server_timewait() {
 #[test]
 fn no_order_of_sending_and_idling_blocks_a_sender() {
     for ccid in [2, 3, 4, 249, 250] {
-        report(&format!("CCID {ccid}, speaking"), &Pair::speaking(ccid), SPEAKING_DEPTH);
+        report(&format!("CCID {ccid}, sending"), &Pair::sending(ccid), SENDING_DEPTH);
     }
 }

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use common::packet::numbers;
 use common::pair::{CLIENT, SERVER};
-use spec_support::{Hand, plain};
+use spec_support::{Harness, plain};
 use udccp_base::{Duration, Machine, Message, Payload, Seed};
 use udccp_cc::InitialWindow;
 use udccp_proto::ConnectionConfig;
@@ -71,47 +71,47 @@ fn config(ccid: u8) -> ConnectionConfig {
     config
 }
 
-fn hand(ccid: u8) -> Hand {
-    Hand::open_of(CLIENT, config(ccid), CcidRegistry::with_experiments())
+fn harness(ccid: u8) -> Harness {
+    Harness::open_of(CLIENT, config(ccid), CcidRegistry::with_experiments())
 }
 
 /// The application sends as much as is accepted, as zeros that need no memory of their own.
-fn fill(hand: &mut Hand) {
-    let (now, end) = (hand.pair.now, hand.end);
-    let id = hand.pair.id(end);
-    while hand.pair.net.ends[end].send(now, id, Message::new(Payload::Zeros(1000))).is_ok() {}
+fn fill(harness: &mut Harness) {
+    let (now, end) = (harness.pair.now, harness.end);
+    let id = harness.pair.id(end);
+    while harness.pair.net.ends[end].send(now, id, Message::new(Payload::Zeros(1000))).is_ok() {}
 }
 
-fn read(hand: &mut Hand) {
-    hand.pair.events.iter_mut().for_each(Vec::clear);
-    let (now, end) = (hand.pair.now, hand.end);
-    let id = hand.pair.id(end);
-    while matches!(hand.pair.net.ends[end].recv(now, id), Ok(Some(_))) {}
+fn read(harness: &mut Harness) {
+    harness.pair.events.iter_mut().for_each(Vec::clear);
+    let (now, end) = (harness.pair.now, harness.end);
+    let id = harness.pair.id(end);
+    while matches!(harness.pair.net.ends[end].recv(now, id), Ok(Some(_))) {}
 }
 
 /// The peer's next packet arrives.
-fn arrive(hand: &mut Hand, header: &Header, options: &[OptionRef<'_>], bytes: &[u8]) {
-    let d = hand.datagram(header, options, bytes);
-    hand.seq = header.seq;
-    let (now, end) = (hand.pair.now, hand.end);
-    hand.pair.net.ends[end].handle_datagram(now, d);
+fn deliver(harness: &mut Harness, header: &Header, options: &[OptionRef<'_>], bytes: &[u8]) {
+    let d = harness.datagram(header, options, bytes);
+    harness.seq = header.seq;
+    let (now, end) = (harness.pair.now, harness.end);
+    harness.pair.net.ends[end].handle_datagram(now, d);
 }
 
 /// The peer's next data packet arrives. Its window counter requests feedback at once.
-fn data(hand: &mut Hand, nth: u64) {
-    let header = Header { ccval: (nth * 4 % 16) as u8, ..hand.header(Data) };
-    arrive(hand, &header, &[], b"x");
-    leave(hand);
-    read(hand);
+fn data(harness: &mut Harness, nth: u64) {
+    let header = Header { ccval: (nth * 4 % 16) as u8, ..harness.header(Data) };
+    deliver(harness, &header, &[], b"x");
+    drain(harness);
+    read(harness);
 }
 
 /// Runs due timers, and counts and drops the packets that are sent.
-fn leave(hand: &mut Hand) -> usize {
-    let (now, mut left) = (hand.pair.now, 0);
-    let end = &mut hand.pair.net.ends[hand.end];
+fn drain(harness: &mut Harness) -> usize {
+    let (now, mut left) = (harness.pair.now, 0);
+    let end = &mut harness.pair.net.ends[harness.end];
     end.handle_timeout(now);
     while let Some(d) = end.poll_transmit(now) {
-        hand.gss = hand.gss.max(numbers(&d).1);
+        harness.gss = harness.gss.max(numbers(&d).1);
         left += 1;
         while end.poll_event().is_some() {}
     }
@@ -119,7 +119,7 @@ fn leave(hand: &mut Hand) -> usize {
 }
 
 /// The peer acknowledges the last `packets` packets, whatever the CCID.
-fn acknowledge(hand: &mut Hand, packets: usize) {
+fn acknowledge(harness: &mut Harness, packets: usize) {
     let mut cells = vec![63; packets / 64];
     cells.extend((packets % 64 != 0).then(|| (packets % 64 - 1) as u8));
     cells.truncate(250);
@@ -130,8 +130,8 @@ fn acknowledge(hand: &mut Hand, packets: usize) {
         OptionRef::ReceiveRate(u32::MAX),
         OptionRef::LossIntervals { skip_length: 0, intervals: &whole.to_bytes() },
     ];
-    let header = hand.header(Ack);
-    arrive(hand, &header, &options, &[]);
+    let header = harness.header(Ack);
+    deliver(harness, &header, &options, &[]);
 }
 
 fn assert_within(what: &str, ccid: u8, held: usize) {
@@ -142,12 +142,12 @@ fn assert_within(what: &str, ccid: u8, held: usize) {
 fn memory_is_bounded_with_a_peer_that_withholds_acks() {
     for ccid in CCIDS {
         let held = held(|| {
-            let mut hand = hand(ccid);
+            let mut harness = harness(ccid);
             for nth in 0..4_500 {
-                data(&mut hand, nth);
-                hand.pair.net.now += Duration::from_micros(100);
+                data(&mut harness, nth);
+                harness.pair.net.now += Duration::from_micros(100);
             }
-            assert!(hand.stats().counters.acks_sent >= 1000);
+            assert!(harness.stats().counters.acks_sent >= 1000);
         });
         assert_within("acknowledgements forced", ccid, held);
     }
@@ -157,13 +157,13 @@ fn memory_is_bounded_with_a_peer_that_withholds_acks() {
 fn a_peer_that_never_acknowledges_data_makes_no_connection_grow() {
     for ccid in CCIDS {
         let held = held(|| {
-            let mut hand = hand(ccid);
+            let mut harness = harness(ccid);
             for nth in 0..300 {
-                fill(&mut hand);
-                data(&mut hand, nth);
+                fill(&mut harness);
+                data(&mut harness, nth);
                 for _ in 0..10 {
-                    hand.pair.net.now += Duration::from_millis(500);
-                    leave(&mut hand);
+                    harness.pair.net.now += Duration::from_millis(500);
+                    drain(&mut harness);
                 }
             }
         });
@@ -176,29 +176,29 @@ fn a_peer_that_opens_the_window_as_far_as_it_goes_and_then_falls_silent_stays_wi
     for ccid in CCIDS {
         let mut most = 0;
         let held = held(|| {
-            let mut hand = hand(ccid);
+            let mut harness = harness(ccid);
             let mut in_flight = 0;
             for _ in 0..30 {
                 for _ in 0..40 {
-                    fill(&mut hand);
-                    in_flight += leave(&mut hand);
-                    hand.pair.net.now += Duration::from_micros(500);
+                    fill(&mut harness);
+                    in_flight += drain(&mut harness);
+                    harness.pair.net.now += Duration::from_micros(500);
                 }
                 most = most.max(in_flight);
-                acknowledge(&mut hand, in_flight.max(1));
+                acknowledge(&mut harness, in_flight.max(1));
                 in_flight = 0;
             }
             for _ in 0..40 {
-                fill(&mut hand);
-                leave(&mut hand);
-                hand.pair.net.now += Duration::from_micros(500);
+                fill(&mut harness);
+                drain(&mut harness);
+                harness.pair.net.now += Duration::from_micros(500);
             }
             // Timeouts reduce the window to one packet again and again.
             for nth in 0..300 {
-                fill(&mut hand);
-                data(&mut hand, nth);
-                hand.pair.net.now += Duration::from_secs(10);
-                leave(&mut hand);
+                fill(&mut harness);
+                data(&mut harness, nth);
+                harness.pair.net.now += Duration::from_secs(10);
+                drain(&mut harness);
             }
         });
         assert!(most > 1000 || ccid == 4, "CCID {ccid}: {most} in flight");
@@ -210,22 +210,22 @@ fn a_peer_that_opens_the_window_as_far_as_it_goes_and_then_falls_silent_stays_wi
 fn memory_is_bounded_with_alternating_ack_vectors() {
     for ccid in CCIDS {
         let held = held(|| {
-            let mut hand = hand(ccid);
+            let mut harness = harness(ccid);
             let mut rng = Seed(u64::from(ccid)).stream("odd");
             for nth in 0..1_500 {
-                fill(&mut hand);
-                hand.pair.net.now += Duration::from_millis(rng.below(50));
-                leave(&mut hand);
+                fill(&mut harness);
+                harness.pair.net.now += Duration::from_millis(rng.below(50));
+                drain(&mut harness);
                 let cells: Vec<u8> = (0..rng.below(40))
                     .map(|_| [0xc0, 0, 0x40, 0xc5][rng.below(4) as usize])
                     .collect();
                 let vector = OptionRef::AckVector { nonce: false, cells: &cells };
                 let dropped = OptionRef::DataDropped(&[0xa0, 0x85, 0xb0]);
                 let ty = if nth % 3 == 0 { DataAck } else { Ack };
-                let header = hand.header(ty);
-                arrive(&mut hand, &header, &[vector, dropped], b"");
-                leave(&mut hand);
-                read(&mut hand);
+                let header = harness.header(ty);
+                deliver(&mut harness, &header, &[vector, dropped], b"");
+                drain(&mut harness);
+                read(&mut harness);
             }
         });
         assert_within("odd reports", ccid, held);
@@ -238,10 +238,10 @@ fn memory_is_bounded_with_every_option() {
     for ccid in CCIDS {
         let held = held(|| {
             let mut rng = Seed(u64::from(ccid)).stream("junk");
-            let mut connection = hand(ccid);
+            let mut connection = harness(ccid);
             for nth in 0..1_500_u64 {
                 if connection.state() != Some(udccp_proto::State::Open) {
-                    connection = hand(ccid);
+                    connection = harness(ccid);
                 }
                 let junk: Vec<u8> = (0..rng.below(40)).map(|_| rng.below(256) as u8).collect();
                 let kind = [32, 33, 34, 35, 37, 38, 39, 40, 41, 42, 43, 44, 60, 130, 192, 193, 255];
@@ -253,10 +253,10 @@ fn memory_is_bounded_with_every_option() {
                     .collect();
                 let ty = types[rng.below(4) as usize];
                 let header = connection.header(ty);
-                arrive(&mut connection, &header, &options, b"");
+                deliver(&mut connection, &header, &options, b"");
                 connection.pair.net.now += Duration::from_millis(nth % 20);
                 fill(&mut connection);
-                leave(&mut connection);
+                drain(&mut connection);
                 read(&mut connection);
             }
         });
@@ -270,14 +270,14 @@ fn a_full_receive_queue_holds_what_its_settings_say() {
         for ccid in [2, 3] {
             let settings = config(ccid);
             let held = held(|| {
-                let mut hand = hand(ccid);
+                let mut harness = harness(ccid);
                 let bytes = vec![7; size];
                 let padding = vec![OptionRef::Padding; padding];
                 for _ in 0..1500 {
-                    hand.give(PacketType::Data, &padding, &bytes);
-                    hand.pair.events[CLIENT].clear();
+                    harness.deliver(PacketType::Data, &padding, &bytes);
+                    harness.pair.events[CLIENT].clear();
                 }
-                let stats = hand.stats();
+                let stats = harness.stats();
                 assert!(stats.counters.drops.receive_queue_full > 0, "{size} B");
             });
             let messages = settings.recv_queue_packets.min(settings.recv_queue_bytes / size);
@@ -292,9 +292,9 @@ fn memory_of_a_server_is_bounded_too() {
     for ccid in CCIDS {
         let held = held(|| {
             let ccids = CcidRegistry::with_experiments();
-            let mut hand = Hand::open_of(SERVER, config(ccid), ccids);
+            let mut harness = Harness::open_of(SERVER, config(ccid), ccids);
             for nth in 0..4_500 {
-                data(&mut hand, nth);
+                data(&mut harness, nth);
             }
         });
         assert_within("acknowledgements forced from a server", ccid, held);

@@ -25,11 +25,11 @@ fn open_pair(seed: u64, config: ConnectionConfig) -> Pair {
 }
 
 /// Passes the client an Ack of the server with these options.
-fn give(pair: &mut Pair, options: &[OptionRef<'_>]) {
-    give_kind(pair, options, |ack| HeaderKind::Ack { ack });
+fn deliver(pair: &mut Pair, options: &[OptionRef<'_>]) {
+    deliver_kind(pair, options, |ack| HeaderKind::Ack { ack });
 }
 
-fn give_kind(pair: &mut Pair, options: &[OptionRef<'_>], kind: impl Fn(Seqno) -> HeaderKind) {
+fn deliver_kind(pair: &mut Pair, options: &[OptionRef<'_>], kind: impl Fn(Seqno) -> HeaderKind) {
     let like = pair.last[SERVER].clone().unwrap();
     let (_, seq, _) = numbers(&like);
     let (_, ack, _) = numbers(pair.last[CLIENT].as_ref().unwrap());
@@ -75,7 +75,7 @@ fn mandatory_before_an_unknown_option_resets_with_its_type() {
     ];
     for (options, expected) in cases {
         let mut pair = open_pair(1, ConnectionConfig::default());
-        give(&mut pair, options);
+        deliver(&mut pair, options);
         assert_eq!(reset(&mut pair), expected, "{options:?}");
         let open = pair.state(CLIENT) == Some(State::Open);
         assert_eq!(open, expected.is_none());
@@ -89,7 +89,7 @@ fn on_data_packets_mandatory_and_feature_options_mean_nothing() {
     let bad = OptionRef::ConfirmR { feature: FeatureNumber::CCID, value: &[77, 77] };
     let unknown = OptionRef::Unknown { kind: 100, data: &[] };
     let options = [OptionRef::Mandatory, unknown, OptionRef::Mandatory, change, bad];
-    give_kind(&mut pair, &options, |_| HeaderKind::Data);
+    deliver_kind(&mut pair, &options, |_| HeaderKind::Data);
     assert_eq!(pair.state(CLIENT), Some(State::Open));
     assert_eq!(pair.received(CLIENT), [b""]);
     pair.send(CLIENT, b"x");
@@ -102,7 +102,7 @@ fn on_data_packets_mandatory_and_feature_options_mean_nothing() {
 fn an_unknown_feature_is_answered_with_an_empty_confirm() {
     let mut pair = open_pair(3, ConnectionConfig::default());
     pair.mute(CLIENT);
-    give(&mut pair, &[OptionRef::ChangeL { feature: FeatureNumber(50), value: &[1] }]);
+    deliver(&mut pair, &[OptionRef::ChangeL { feature: FeatureNumber(50), value: &[1] }]);
     pair.pass(ms(500));
     assert_eq!(pair.state(CLIENT), Some(State::Open));
     assert!(sent_options(&pair, CLIENT).contains(&"Confirm R Feature 50 []".to_string()));
@@ -157,7 +157,7 @@ fn an_option_of_nonsensical_length_ends_option_processing() {
 #[test]
 fn a_timestamp_is_echoed_on_the_next_packet_with_the_time_it_waited() {
     let mut pair = open_pair(5, ConnectionConfig::default());
-    give(&mut pair, &[OptionRef::Timestamp(123_456)]);
+    deliver(&mut pair, &[OptionRef::Timestamp(123_456)]);
     pair.now += ms(7);
     pair.send(CLIENT, b"next");
     pair.drain();
@@ -192,7 +192,7 @@ fn ndp_counts_tell_the_run_of_packets_without_data() {
     pair.drain();
     assert_eq!(count(&pair), None, "after a data packet");
     for n in 1..=3 {
-        give_kind(&mut pair, &[], |ack| HeaderKind::Sync { ack });
+        deliver_kind(&mut pair, &[], |ack| HeaderKind::Sync { ack });
         assert_eq!(count(&pair), (n > 1).then_some(n - 1), "SyncAck {n}");
     }
     pair.send(CLIENT, b"data");
@@ -265,7 +265,7 @@ fn data_with_too_little_coverage_is_dropped_and_reported() {
 }
 
 #[test]
-fn an_ecn_incapable_end_says_so_and_gets_no_capable_packets() {
+fn an_ecn_incapable_end_announces_it_and_gets_no_capable_packets() {
     let client = ConnectionConfig { ecn: false, ..Default::default() };
     let mut pair = Pair::starting(Net::new(11), client, Default::default());
     pair.drain();

@@ -47,7 +47,7 @@ fn data_of_the_request_arrives_once_whatever_is_lost_of_the_handshake() {
 }
 
 #[test]
-fn a_server_that_cannot_keep_it_says_so() {
+fn a_server_that_drops_request_data_reports_it() {
     let listen = ListenConfig { init_cookies: InitCookies::Always, ..server() };
     let mut pair = starting(52, listen);
     pair.pass(ms(200));
@@ -58,7 +58,7 @@ fn a_server_that_cannot_keep_it_says_so() {
 }
 
 #[test]
-fn a_failed_handshake_gives_the_data_up_and_says_so() {
+fn a_failed_handshake_drops_the_data_and_reports_it() {
     let mut pair = starting(53, server());
     pair.mute(CLIENT);
     pair.pass(Duration::from_secs(200));

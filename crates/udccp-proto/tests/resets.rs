@@ -6,7 +6,7 @@ mod spec_support;
 use common::packet::{finished, forge, numbers};
 use common::pair::PORT;
 use common::{CLIENT, Net, Pair, SERVER, connect_options};
-use spec_support::{Hand, reset};
+use spec_support::{Harness, reset};
 use udccp_base::{Datagram, Duration, Instant, Machine, Payload};
 use udccp_proto::{CloseReason, ConnectionConfig, EndpointConfig, ListenConfig, State};
 use udccp_wire::{HeaderKind, OptionRef, PacketType, PacketView, ResetCode, Seqno};
@@ -65,19 +65,19 @@ fn refusals_are_repeated_after_a_sync() {
 
 #[test]
 fn reset_text_is_sent_and_kept() {
-    let mut hand = Hand::open(SERVER);
+    let mut harness = Harness::open(SERVER);
     let unknown = OptionRef::Unknown { kind: 99, data: &[1, 2, 3] };
-    let said = hand.give(PacketType::Ack, &[OptionRef::Mandatory, unknown], &[]);
-    assert_eq!(reset(&said), Some((ResetCode::MandatoryError, [99, 1, 2])));
-    let text = String::from_utf8(said[0].payload.to_vec()).unwrap();
+    let packets = harness.deliver(PacketType::Ack, &[OptionRef::Mandatory, unknown], &[]);
+    assert_eq!(reset(&packets), Some((ResetCode::MandatoryError, [99, 1, 2])));
+    let text = String::from_utf8(packets[0].payload.to_vec()).unwrap();
     assert!(text.contains("Mandatory"), "{text}");
 
-    let mut hand = Hand::open(CLIENT);
-    let header = hand.header(PacketType::Reset);
-    hand.give_header(&header, &[], "müde".as_bytes());
-    let id = hand.pair.id(CLIENT);
-    assert_eq!(hand.pair.ends[CLIENT].reset_text(id), Some("müde"));
-    assert_eq!(hand.state(), Some(State::TimeWait));
+    let mut harness = Harness::open(CLIENT);
+    let header = harness.header(PacketType::Reset);
+    harness.deliver_header(&header, &[], "müde".as_bytes());
+    let id = harness.pair.id(CLIENT);
+    assert_eq!(harness.pair.ends[CLIENT].reset_text(id), Some("müde"));
+    assert_eq!(harness.state(), Some(State::TimeWait));
 }
 
 //= 4340-7.3-1 test

@@ -1,7 +1,7 @@
 //! Clients that die silently at any time and return on the same ports, on a network that loses,
 //! duplicates and reorders. The server gives up the old connection, and the new one opens.
 //!
-//! `UDCCP_LIVES=20000 cargo test --release -p udccp-proto --test restarts` runs more cases,
+//! `UDCCP_TEST_CASES=20000 cargo test --release -p udccp-proto --test restarts` runs more cases,
 //! starting at `UDCCP_TEST_SEED`.
 
 mod common;
@@ -24,7 +24,7 @@ fn pick<T: Clone>(rng: &mut Rng, of: &[T]) -> T {
     of[rng.below(of.len() as u64) as usize].clone()
 }
 
-fn weather(rng: &mut Rng) -> Impairments {
+fn random_impairments(rng: &mut Rng) -> Impairments {
     Impairments {
         loss: pick(rng, &[0.0, 0.0, 0.2, 0.5]),
         duplicate: pick(rng, &[0.0, 0.1]),
@@ -34,8 +34,8 @@ fn weather(rng: &mut Rng) -> Impairments {
 }
 
 /// Connects a client that knows nothing of earlier ones.
-fn connect(net: &mut Net, config: ConnectionConfig, life: u64) -> ConnectionId {
-    let key = Seed(life).stream("another").bytes32();
+fn connect(net: &mut Net, config: ConnectionConfig, client_number: u64) -> ConnectionId {
+    let key = Seed(client_number).stream("another").bytes32();
     net.ends[CLIENT] = Endpoint::new(EndpointConfig::new(key));
     let options = common::connect_options(config);
     let options = ConnectOptions { local_port: Some(CLIENT_PORT), ..options };
@@ -60,7 +60,7 @@ fn run_case(seed: u64) -> bool {
     let listener = net.ends[SERVER].listen(None, common::pair::PORT, listen).unwrap();
     let mut pair = Pair { net, listener, ids: [None; 2], events: Default::default() };
     for round in 0..1 + rng.below(3) {
-        pair.impairments = weather(&mut rng);
+        pair.impairments = random_impairments(&mut rng);
         let client = connect(&mut pair, config.clone(), seed * 10 + round);
         pair.ids = [Some(client), None];
         for _ in 0..rng.below(8) {

@@ -22,7 +22,7 @@ fn open_pair(seed: u64) -> Pair {
 }
 
 /// Corrects the checksum of a packet's bytes.
-fn mend(bytes: &mut [u8], d: &Datagram) {
+fn fix_checksum(bytes: &mut [u8], d: &Datagram) {
     if bytes.len() < 8 {
         return;
     }
@@ -78,7 +78,7 @@ fn mutated(d: &Datagram, rng: &mut Rng) -> Datagram {
     if rng.chance(0.1) {
         bytes.truncate(rng.below(bytes.len() as u64) as usize);
     }
-    mend(&mut bytes, d);
+    fix_checksum(&mut bytes, d);
     with_bytes(d, bytes)
 }
 

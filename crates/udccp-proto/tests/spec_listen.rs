@@ -9,7 +9,7 @@ use std::rc::Rc;
 use common::packet::describe;
 use common::pair::PORT;
 use common::{CLIENT, Net, Pair, SERVER, connect_options, listen_config, service};
-use spec_support::{Hand, parse, plain, reset, types};
+use spec_support::{Harness, parse, plain, reset, types};
 use udccp_base::{Datagram, Duration, Machine};
 use udccp_proto::{ConnectOptions, InviteOptions, ListenError, ListenerState, PathReport, State};
 use udccp_wire::PacketType::{Ack, Data, Listen, Request, Response};
@@ -62,7 +62,7 @@ fn connect(pair: &mut Pair) {
     pair.ids[CLIENT] = Some(pair.ends[CLIENT].connect(now, from_known_port()).unwrap());
 }
 
-fn said(pair: &mut Pair) -> Vec<String> {
+fn sent_packets(pair: &mut Pair) -> Vec<String> {
     let trace = pair.take_trace();
     trace
         .lines()
@@ -128,7 +128,7 @@ fn a_server_that_was_first_is_reached_at_once() {
     pair.run(millis(50));
     connect(&mut pair);
     pair.pass(millis(100));
-    let packets = said(&mut pair);
+    let packets = sent_packets(&mut pair);
     assert_eq!(
         packets[..3],
         ["S > C Listen  ", "C > S Request ", "S > C Response"].map(String::from)
@@ -151,16 +151,16 @@ fn a_client_that_was_first_asks_again_when_it_is_invited() {
     pair.net.trace = Some(Vec::new());
     pair.pass(millis(100));
     assert_eq!((pair.state(CLIENT), pair.state(SERVER)), (Some(State::Open), Some(State::Open)));
-    let packets = said(&mut pair);
+    let packets = sent_packets(&mut pair);
     assert_eq!(
         packets[..3],
         ["S > C Listen  ", "C > S Request ", "S > C Response"].map(String::from)
     );
     // The timer backed off as after a timeout: 2 s from the second Request.
-    let (mut hand, _) = Hand::requesting(plain());
-    hand.give(Listen, &[], &[]);
-    assert_eq!(types(&hand.wait(millis(1900))), []);
-    assert_eq!(types(&hand.wait(millis(200))), [Request]);
+    let (mut harness, _) = Harness::requesting(plain());
+    harness.deliver(Listen, &[], &[]);
+    assert_eq!(types(&harness.wait(millis(1900))), []);
+    assert_eq!(types(&harness.wait(millis(200))), [Request]);
 }
 
 /// Figure 7: Listen and Request cross.
@@ -170,7 +170,7 @@ fn crossing_listen_and_request_still_connect() {
     connect(&mut pair);
     pair.pass(millis(200));
     assert_eq!((pair.state(CLIENT), pair.state(SERVER)), (Some(State::Open), Some(State::Open)));
-    let requests = said(&mut pair).iter().filter(|l| l.contains("Request")).count();
+    let requests = sent_packets(&mut pair).iter().filter(|l| l.contains("Request")).count();
     assert_eq!(requests, 2, "one of them unnecessary");
     assert_eq!(pair.ends[SERVER].endpoint_stats().listens_sent, 1, "none after the Request");
 }
@@ -210,20 +210,20 @@ fn behind_two_firewalls_a_connection_opens_at_once_whoever_is_first() {
 //= 5596-2.2.3.1-4 test
 #[test]
 fn client_ignores_listen_content_and_sends_one_request() {
-    let (mut hand, _) = Hand::requesting(plain());
+    let (mut harness, _) = Harness::requesting(plain());
     let kind = HeaderKind::Listen { service: service() };
-    let header = hand.header_at(Seqno::new(0xffff_ffff_0000), kind);
+    let header = harness.header_at(Seqno::new(0xffff_ffff_0000), kind);
     let mandatory = [OptionRef::Mandatory, OptionRef::Unknown { kind: 99, data: &[1, 2] }];
-    let first = hand.give_header(&header, &mandatory, b"ignored");
+    let first = harness.deliver_header(&header, &mandatory, b"ignored");
     assert_eq!(types(&first), [Request]);
-    assert_eq!(hand.state(), Some(State::Request));
+    assert_eq!(harness.state(), Some(State::Request));
     for n in 0..3 {
-        let again = hand.give_at(Seqno::new(n), kind);
+        let again = harness.deliver_at(Seqno::new(n), kind);
         assert_eq!(types(&again), [], "one Request for all Listens");
     }
-    let response = hand.give(Response, &[], &[]);
+    let response = harness.deliver(Response, &[], &[]);
     assert_eq!(types(&response), [Ack]);
-    assert_eq!(hand.read(), [b""; 0], "its data is no message");
+    assert_eq!(harness.read(), [b""; 0], "its data is no message");
 }
 
 //= 5596-2.2.3-1 test
@@ -233,53 +233,53 @@ fn client_ignores_listen_content_and_sends_one_request() {
 fn a_listen_is_ignored_in_every_other_state() {
     let kind = HeaderKind::Listen { service: service() };
     for end in [CLIENT, SERVER] {
-        let mut hand = Hand::open(end);
-        let before = hand.stats();
-        assert_eq!(types(&hand.give_at(Seqno::ZERO, kind)), []);
-        assert_eq!(types(&hand.give_at(hand.seq.next(), kind)), []);
-        assert_eq!(hand.stats(), before);
-        assert_eq!(types(&hand.wait(millis(500))), []);
+        let mut harness = Harness::open(end);
+        let before = harness.stats();
+        assert_eq!(types(&harness.deliver_at(Seqno::ZERO, kind)), []);
+        assert_eq!(types(&harness.deliver_at(harness.seq.next(), kind)), []);
+        assert_eq!(harness.stats(), before);
+        assert_eq!(types(&harness.wait(millis(500))), []);
     }
     // PARTOPEN, LISTEN, INVITED, and no socket at all.
-    let (mut partopen, _) = Hand::requesting(plain());
-    partopen.give(Response, &[], &[]);
-    assert_eq!(types(&partopen.give_at(Seqno::ZERO, kind)), []);
-    let mut listening = Hand::listening(plain());
-    assert_eq!(types(&listening.give_at(Seqno::ZERO, kind)), []);
+    let (mut partopen, _) = Harness::requesting(plain());
+    partopen.deliver(Response, &[], &[]);
+    assert_eq!(types(&partopen.deliver_at(Seqno::ZERO, kind)), []);
+    let mut listening = Harness::listening(plain());
+    assert_eq!(types(&listening.deliver_at(Seqno::ZERO, kind)), []);
     let listener = listening.pair.listener;
     let now = listening.pair.now;
     listening.pair.ends[SERVER].unlisten(now, listener);
-    assert_eq!(types(&listening.give_at(Seqno::ZERO, kind)), []);
+    assert_eq!(types(&listening.deliver_at(Seqno::ZERO, kind)), []);
 }
 
 /// The answers in INVITED and LISTEN1 in the pseudocode of figure 3.
 #[test]
 fn inviting_listener_refuses_other_clients() {
-    let mut hand = Hand::listening(plain());
-    let (now, listener) = (hand.pair.now, hand.pair.listener);
-    let like = hand.datagram(&hand.header(Request), &[], &[]);
-    hand.pair.ends[SERVER].unlisten(now, listener);
+    let mut harness = Harness::listening(plain());
+    let (now, listener) = (harness.pair.now, harness.pair.listener);
+    let like = harness.datagram(&harness.header(Request), &[], &[]);
+    harness.pair.ends[SERVER].unlisten(now, listener);
     let options = InviteOptions { remote_port: parse(&like).header.src_port, ..invite_options() };
-    hand.pair.ends[SERVER].invite(now, options.clone()).unwrap();
-    hand.drain();
+    harness.pair.ends[SERVER].invite(now, options.clone()).unwrap();
+    harness.drain();
     for ty in [Data, Ack, Response] {
-        let code = reset(&hand.give(ty, &[], &[])).map(|r| r.0);
+        let code = reset(&harness.deliver(ty, &[], &[])).map(|r| r.0);
         assert_eq!(code, Some(ResetCode::NoConnection), "{ty}");
     }
-    assert_eq!(types(&hand.give(Listen, &[], &[])), []);
+    assert_eq!(types(&harness.deliver(Listen, &[], &[])), []);
     // Another client, then the right client with another service.
     let stranger = Datagram { src: "10.0.0.3:0".parse().unwrap(), ..like };
-    let said = hand.give_datagram(common::packet::finished(
+    let sent = harness.deliver_datagram(common::packet::finished(
         &stranger,
-        &hand.header(Request),
+        &harness.header(Request),
         &[],
         udccp_base::Payload::EMPTY,
     ));
-    assert_eq!(reset(&said).map(|r| r.0), Some(ResetCode::ConnectionRefused));
+    assert_eq!(reset(&sent).map(|r| r.0), Some(ResetCode::ConnectionRefused));
     let wrong = HeaderKind::Request { service: "SC:else".parse().unwrap() };
-    let said = hand.give_at(hand.seq.next(), wrong);
-    assert_eq!(reset(&said).map(|r| r.0), Some(ResetCode::BadServiceCode));
-    assert_eq!(types(&hand.give(Request, &[], &[])), [Response]);
+    let sent = harness.deliver_at(harness.seq.next(), wrong);
+    assert_eq!(reset(&sent).map(|r| r.0), Some(ResetCode::BadServiceCode));
+    assert_eq!(types(&harness.deliver(Request, &[], &[])), [Response]);
 }
 
 //= 5596-2.2.2-4 test

@@ -4,7 +4,7 @@ mod common;
 mod spec_support;
 
 use common::{CLIENT, Net, Pair, SERVER, connect_options};
-use spec_support::{Hand, option, plain, types};
+use spec_support::{Harness, option, plain, types};
 use udccp_base::{DataRate, Datagram, Duration, Instant, QuickStart, QuickStartFunction};
 use udccp_proto::{
     ConfigError, ConnectError, ConnectOptions, ConnectionConfig, Endpoint, EndpointConfig,
@@ -28,42 +28,42 @@ fn allowing(bits_per_sec: u64) -> ConnectionConfig {
 }
 
 /// A client that requests 5 Mbit/s, its Request, and the Quick-Start option on it.
-fn request(ccid: u8) -> (Hand, Packet, QuickStart) {
-    let (mut hand, request) = Hand::requesting(asking(5_000_000, ccid));
-    let option = hand.pair.last_option.take().expect("the first Request asks");
-    (hand, request, option)
+fn request(ccid: u8) -> (Harness, Packet, QuickStart) {
+    let (mut harness, request) = Harness::requesting(asking(5_000_000, ccid));
+    let option = harness.pair.last_option.take().expect("the first Request asks");
+    (harness, request, option)
 }
 
 /// The peer's next packet arrives with this IP option and this time to live.
-fn give_with(
-    hand: &mut Hand,
+fn deliver_with(
+    harness: &mut Harness,
     option: QuickStart,
     ttl: u8,
     ty: PacketType,
     data: &[u8],
 ) -> Vec<Packet> {
-    let header = hand.header(ty);
-    hand.seq = header.seq;
-    let (now, datagram) = (hand.pair.now, hand.datagram(&header, &[], data));
-    hand.pair.ends[SERVER].handle_with_quick_start(now, datagram, option, ttl);
-    hand.drain()
+    let header = harness.header(ty);
+    harness.seq = header.seq;
+    let (now, datagram) = (harness.pair.now, harness.datagram(&header, &[], data));
+    harness.pair.ends[SERVER].handle_with_quick_start(now, datagram, option, ttl);
+    harness.drain()
 }
 
 /// The Response arrives 100 ms later with this answer. Returns the packets sent, with the last
 /// option.
 fn respond(
-    hand: &mut Hand,
+    harness: &mut Harness,
     request: &Packet,
     answer: Option<OptionRef<'_>>,
 ) -> (Vec<Packet>, Option<QuickStart>) {
-    hand.wait(Duration::from_millis(100));
+    harness.wait(Duration::from_millis(100));
     let stamp = option(request, option_kind::TIMESTAMP).unwrap();
     let timestamp = u32::from_be_bytes(stamp.try_into().unwrap());
     let mut options = vec![OptionRef::TimestampEcho { timestamp, elapsed: None }];
     options.extend(answer);
-    let said = hand.give(Response, &options, &[]);
-    let report = hand.pair.ends[CLIENT].poll_quick_start();
-    (said, report)
+    let sent = harness.deliver(Response, &options, &[]);
+    let report = harness.pair.ends[CLIENT].poll_quick_start();
+    (sent, report)
 }
 
 /// The answer of an honest receiver behind routers that all support Quick-Start.
@@ -74,8 +74,8 @@ fn honest(asked: QuickStart, rate: u8) -> OptionRef<'static> {
     OptionRef::QuickStartResponse { rate, ttl_diff, nonce: seen.nonce }
 }
 
-fn quick_starts(hand: &Hand) -> u64 {
-    hand.stats().counters.quick_starts
+fn quick_starts(harness: &Harness) -> u64 {
+    harness.stats().counters.quick_starts
 }
 
 //= 5634-2.1-1 test
@@ -85,18 +85,22 @@ fn quick_starts(hand: &Hand) -> u64 {
 //= 5634-3.1.1-1 test
 //= 5634-3.2.1-1 test
 #[test]
-fn the_first_request_asks_and_no_other_packet_does() {
+fn only_the_first_request_has_a_quick_start_request() {
     for ccid in [2, 3] {
-        let (mut hand, first, asked) = request(ccid);
+        let (mut harness, first, asked) = request(ccid);
         assert_eq!(first.header.packet_type(), Request);
         assert_eq!((asked.function, asked.rate), (QuickStartFunction::Request, 6 + 1));
         for _ in 0..3 {
-            assert_eq!(types(&hand.wait(Duration::from_secs(5))).first(), Some(&Request));
-            assert_eq!(hand.pair.ends[CLIENT].poll_quick_start(), None, "without, when repeated");
+            assert_eq!(types(&harness.wait(Duration::from_secs(5))).first(), Some(&Request));
+            assert_eq!(
+                harness.pair.ends[CLIENT].poll_quick_start(),
+                None,
+                "without, when repeated"
+            );
         }
     }
-    let (mut hand, _) = Hand::requesting(plain());
-    assert_eq!(hand.pair.last_option.take(), None, "off by default");
+    let (mut harness, _) = Harness::requesting(plain());
+    assert_eq!(harness.pair.last_option.take(), None, "off by default");
 }
 
 //= 5634-3.3.1-1 test
@@ -118,13 +122,13 @@ fn a_request_is_answered_once_with_what_the_receiver_allows() {
     let function = QuickStartFunction::Request;
     let asked = QuickStart { function, rate: 9, ttl: 250, nonce: 0x2bcd_ef01 };
     for (allowed_bps, rate) in [(100_000_000, 9), (5_120_000, 7)] {
-        let mut hand = Hand::listening(allowing(allowed_bps));
-        let said = give_with(&mut hand, asked, 61, Request, &[]);
-        assert_eq!(types(&said), [Response]);
-        let answer = option(&said[0], option_kind::QUICK_START_RESPONSE).unwrap();
+        let mut harness = Harness::listening(allowing(allowed_bps));
+        let sent = deliver_with(&mut harness, asked, 61, Request, &[]);
+        assert_eq!(types(&sent), [Response]);
+        let answer = option(&sent[0], option_kind::QUICK_START_RESPONSE).unwrap();
         let [a, b, c, d] = (asked.nonce << 2).to_be_bytes();
         assert_eq!(answer, [rate, 61_u8.wrapping_sub(250), a, b, c, d], "6 bytes of data");
-        let again = hand.give(Request, &[], &[]);
+        let again = harness.deliver(Request, &[], &[]);
         assert_eq!(option(&again[0], option_kind::QUICK_START_RESPONSE), None);
     }
     // Rate 0, a report, and a receiver that allows no rate.
@@ -132,9 +136,9 @@ fn a_request_is_answered_once_with_what_the_receiver_allows() {
     let report = QuickStart { function: QuickStartFunction::Report, ..asked };
     let cases = [(zero, allowing(1 << 30)), (report, allowing(1 << 30)), (asked, plain())];
     for (option_in, config) in cases {
-        let mut hand = Hand::listening(config);
-        let said = give_with(&mut hand, option_in, 61, Request, &[]);
-        assert_eq!(option(&said[0], option_kind::QUICK_START_RESPONSE), None);
+        let mut harness = Harness::listening(config);
+        let sent = deliver_with(&mut harness, option_in, 61, Request, &[]);
+        assert_eq!(option(&sent[0], option_kind::QUICK_START_RESPONSE), None);
     }
 }
 
@@ -142,27 +146,27 @@ fn a_request_is_answered_once_with_what_the_receiver_allows() {
 /// On an open connection too, the answer does not wait for the Ack Ratio.
 #[test]
 fn a_request_on_a_data_packet_is_answered_at_once() {
-    let mut hand = Hand::open_with(SERVER, allowing(1 << 30));
+    let mut harness = Harness::open_with(SERVER, allowing(1 << 30));
     let function = QuickStartFunction::Request;
     let asked = QuickStart { function, rate: 5, ttl: 60, nonce: 1 };
-    let said = give_with(&mut hand, asked, 60, PacketType::Data, b"data");
-    assert_eq!(types(&said), [Ack]);
-    assert!(option(&said[0], option_kind::QUICK_START_RESPONSE).is_some());
+    let sent = deliver_with(&mut harness, asked, 60, PacketType::Data, b"data");
+    assert_eq!(types(&sent), [Ack]);
+    assert!(option(&sent[0], option_kind::QUICK_START_RESPONSE).is_some());
 }
 
 /// An attacker who sees no packet of the connection cannot make its next packet request a rate.
 #[test]
-fn the_option_of_a_packet_that_is_not_valid_is_not_answered_with_the_next_one() {
-    let mut hand = Hand::open_with(SERVER, allowing(1 << 30));
+fn the_quick_start_option_of_an_invalid_packet_is_not_answered() {
+    let mut harness = Harness::open_with(SERVER, allowing(1 << 30));
     let function = QuickStartFunction::Request;
     let asked = QuickStart { function, rate: 5, ttl: 60, nonce: 1 };
-    let seq = hand.seq;
-    hand.seq = seq.add(1 << 40);
-    let challenge = give_with(&mut hand, asked, 60, PacketType::Data, b"forged");
+    let seq = harness.seq;
+    harness.seq = seq.add(1 << 40);
+    let challenge = deliver_with(&mut harness, asked, 60, PacketType::Data, b"forged");
     assert_eq!(types(&challenge), [PacketType::Sync]);
-    hand.seq = seq;
+    harness.seq = seq;
     for _ in 0..4 {
-        for packet in hand.give(PacketType::Data, &[], b"data") {
+        for packet in harness.deliver(PacketType::Data, &[], b"data") {
             assert_eq!(option(&packet, option_kind::QUICK_START_RESPONSE), None);
         }
     }
@@ -174,14 +178,14 @@ fn the_option_of_a_packet_that_is_not_valid_is_not_answered_with_the_next_one() 
 #[test]
 fn an_approved_rate_is_used_and_reported_with_the_nonce() {
     for ccid in [2, 3] {
-        let (mut hand, first, asked) = request(ccid);
-        let (said, report) = respond(&mut hand, &first, Some(honest(asked, 6)));
-        assert_eq!(types(&said), [Ack]);
+        let (mut harness, first, asked) = request(ccid);
+        let (sent, report) = respond(&mut harness, &first, Some(honest(asked, 6)));
+        assert_eq!(types(&sent), [Ack]);
         let report = report.expect("the first packet reports");
         assert_eq!(report, QuickStart { function: QuickStartFunction::Report, rate: 6, ..asked });
-        assert_eq!(quick_starts(&hand), 1, "CCID {ccid}");
-        hand.send(b"data");
-        assert_eq!(hand.pair.ends[CLIENT].poll_quick_start(), None, "reported once");
+        assert_eq!(quick_starts(&harness), 1, "CCID {ccid}");
+        harness.send(b"data");
+        assert_eq!(harness.pair.ends[CLIENT].poll_quick_start(), None, "reported once");
     }
 }
 
@@ -189,7 +193,7 @@ fn an_approved_rate_is_used_and_reported_with_the_nonce() {
 #[test]
 fn unverified_quick_start_responses_change_nothing() {
     for case in 0..6 {
-        let (mut hand, first, asked) = request(2);
+        let (mut harness, first, asked) = request(2);
         let OptionRef::QuickStartResponse { rate, ttl_diff, nonce } = honest(asked, 6) else {
             unreachable!()
         };
@@ -203,16 +207,16 @@ fn unverified_quick_start_responses_change_nothing() {
             4 => answer(0, ttl_diff, nonce),
             _ => answer(8, ttl_diff, asked.nonce),
         };
-        let (_, report) = respond(&mut hand, &first, answer);
-        assert_eq!((report, quick_starts(&hand)), (None, 0), "case {case}");
+        let (_, report) = respond(&mut harness, &first, answer);
+        assert_eq!((report, quick_starts(&harness)), (None, 0), "case {case}");
     }
 }
 
 #[test]
 fn a_rate_below_what_slow_start_has_is_reported_and_not_used() {
-    let (mut hand, first, asked) = request(2);
-    let (_, report) = respond(&mut hand, &first, Some(honest(asked, 1)));
-    assert_eq!((report.map(|r| r.rate), quick_starts(&hand)), (Some(1), 0));
+    let (mut harness, first, asked) = request(2);
+    let (_, report) = respond(&mut harness, &first, Some(honest(asked, 1)));
+    assert_eq!((report.map(|r| r.rate), quick_starts(&harness)), (Some(1), 0));
 }
 
 #[test]
@@ -306,7 +310,7 @@ fn validated_rate_is_kept() {
 //= 5634-3.1.5-1 test
 //= 5634-3.2.5-1 test
 #[test]
-fn a_loss_ends_it_at_once() {
+fn a_loss_ends_quick_start_at_once() {
     for ccid in [2, 3] {
         let mut pair = in_mode(ccid);
         let mut data = 0;

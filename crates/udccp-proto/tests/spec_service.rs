@@ -5,7 +5,7 @@ mod spec_support;
 
 use common::pair::PORT;
 use common::{CLIENT, Net, Pair, SERVER, connect_options, service};
-use spec_support::{Hand, plain, reset, types};
+use spec_support::{Harness, plain, reset, types};
 use udccp_base::Duration;
 use udccp_proto::{ConnectError, ConnectOptions, ListenConfig, ListenError, State};
 use udccp_wire::PacketType::Response;
@@ -77,15 +77,15 @@ fn code_0_is_a_code_like_any_other() {
 //= 5595-2.5-2 test
 #[test]
 fn the_invalid_code_can_neither_be_served_nor_asked_for() {
-    let mut hand = Hand::listening(plain());
-    let now = hand.pair.now;
+    let mut harness = Harness::listening(plain());
+    let now = harness.pair.now;
     let invalid = ServiceCode::INVALID;
-    let served = hand.pair.ends[SERVER].listen(None, 9, serving(&[service(), invalid]));
+    let served = harness.pair.ends[SERVER].listen(None, 9, serving(&[service(), invalid]));
     assert_eq!(served, Err(ListenError::InvalidService));
-    let asked = hand.pair.ends[CLIENT].connect(now, asking(invalid, PORT));
+    let asked = harness.pair.ends[CLIENT].connect(now, asking(invalid, PORT));
     assert_eq!(asked, Err(ConnectError::InvalidService));
-    let said = hand.give_at(hand.seq.next(), HeaderKind::Request { service: invalid });
-    assert_eq!(reset(&said).map(|r| r.0), Some(ResetCode::BadServiceCode));
+    let sent = harness.deliver_at(harness.seq.next(), HeaderKind::Request { service: invalid });
+    assert_eq!(reset(&sent).map(|r| r.0), Some(ResetCode::BadServiceCode));
 }
 
 //= 5595-3.3-1 test
@@ -110,33 +110,34 @@ fn one_code_on_one_port_has_one_server() {
 //= 5595-3.3.1-4 test
 #[test]
 fn a_closed_port_and_a_wrong_code_are_told_apart() {
-    let mut hand = Hand::listening(plain());
+    let mut harness = Harness::listening(plain());
     let request = HeaderKind::Request { service: code("SC:else") };
-    let said = hand.give_at(hand.seq.next(), request);
-    assert_eq!(reset(&said).map(|r| r.0), Some(ResetCode::BadServiceCode));
-    let mut header = hand.header_at(hand.seq.next(), HeaderKind::Request { service: service() });
+    let sent = harness.deliver_at(harness.seq.next(), request);
+    assert_eq!(reset(&sent).map(|r| r.0), Some(ResetCode::BadServiceCode));
+    let mut header =
+        harness.header_at(harness.seq.next(), HeaderKind::Request { service: service() });
     header.dst_port = PORT + 1;
-    let said = hand.give_header(&header, &[], &[]);
-    assert_eq!(reset(&said).map(|r| r.0), Some(ResetCode::ConnectionRefused));
+    let sent = harness.deliver_header(&header, &[], &[]);
+    assert_eq!(reset(&sent).map(|r| r.0), Some(ResetCode::ConnectionRefused));
     let request = HeaderKind::Request { service: service() };
-    let said = hand.give_at(hand.seq.next(), request);
-    assert_eq!(types(&said), [Response]);
-    let HeaderKind::Response { service: copy, .. } = said[0].header.kind else { unreachable!() };
+    let sent = harness.deliver_at(harness.seq.next(), request);
+    assert_eq!(types(&sent), [Response]);
+    let HeaderKind::Response { service: copy, .. } = sent[0].header.kind else { unreachable!() };
     assert_eq!(copy, service());
 }
 
 //= 5595-3.3.1-3 test
 #[test]
 fn removed_services_and_closed_ports_are_refused() {
-    let mut hand = Hand::listening(plain());
-    let listener = hand.pair.listener;
-    let said = |hand: &mut Hand, service| {
-        reset(&hand.give_at(hand.seq.next(), HeaderKind::Request { service })).map(|r| r.0)
+    let mut harness = Harness::listening(plain());
+    let listener = harness.pair.listener;
+    let sent = |harness: &mut Harness, service| {
+        reset(&harness.deliver_at(harness.seq.next(), HeaderKind::Request { service })).map(|r| r.0)
     };
     let (old, new) = (service(), code("SC:else"));
-    hand.pair.ends[SERVER].set_services(listener, vec![new]).unwrap();
-    assert_eq!(said(&mut hand, old), Some(ResetCode::BadServiceCode));
-    let now = hand.pair.now;
-    hand.pair.ends[SERVER].unlisten(now, listener);
-    assert_eq!(said(&mut hand, new), Some(ResetCode::ConnectionRefused));
+    harness.pair.ends[SERVER].set_services(listener, vec![new]).unwrap();
+    assert_eq!(sent(&mut harness, old), Some(ResetCode::BadServiceCode));
+    let now = harness.pair.now;
+    harness.pair.ends[SERVER].unlisten(now, listener);
+    assert_eq!(sent(&mut harness, new), Some(ResetCode::ConnectionRefused));
 }

@@ -49,7 +49,7 @@ fn server_stats(pair: &Pair) -> EndpointStats {
 //= 6773-3.3-1 test
 //= 6773-3.3-2 test
 #[test]
-fn the_dccp_checksum_is_sent_as_zero_and_not_looked_at() {
+fn the_dccp_checksum_is_sent_as_zero_and_ignored() {
     let mut pair = connected(over("10.0.0.1:40000", 50_000));
     pair.send(CLIENT, b"one");
     pair.drain();
@@ -98,7 +98,7 @@ fn datagrams_too_short_for_their_dccp_header_are_dropped() {
 
 //= 6773-3.5-1 test
 #[test]
-fn ecn_marks_of_the_outer_header_reach_dccp_and_its_own_go_there() {
+fn ecn_marks_are_copied_from_and_to_the_outer_header() {
     let mut pair = connected(over("10.0.0.1:40000", 50_000));
     pair.send(CLIENT, b"data");
     pair.filter = Some(Box::new(|_, _| false));
@@ -187,7 +187,7 @@ fn packets_from_another_udp_port_belong_to_no_connection() {
 
 //= 6773-3.8-12 test
 #[test]
-fn without_room_for_another_connection_its_packets_go_nowhere() {
+fn without_room_for_another_connection_its_packets_are_dropped() {
     let mut net = Net::new(2);
     let one = EndpointConfig { max_connections: 1, ..EndpointConfig::new([7; 32]) };
     net.ends[SERVER] = Endpoint::new(one);

@@ -14,13 +14,13 @@ use udccp_wire::{Header, HeaderKind, PacketType, PacketView, ServiceCode};
 const NOW: Instant = Instant::from_nanos(1_000_000_000);
 
 /// Both ends of an open connection over UDP, and the last packet of each.
-struct Both {
+struct OpenConnection {
     ends: [Endpoint; 2],
     ids: [ConnectionId; 2],
     last: [Datagram; 2],
 }
 
-impl Both {
+impl OpenConnection {
     /// Without ECN, so that packets of all types have one codepoint and may share a train.
     fn open() -> Self {
         let (service, remote_port) = (ServiceCode(42), 5001);
@@ -52,7 +52,7 @@ impl Both {
 
     /// The server acknowledges everything, and that packet is lost. Then a message arrives whose
     /// acknowledgement may be delayed.
-    fn owe(&mut self) {
+    fn delay_an_acknowledgement(&mut self) {
         self.ends[1].send(NOW, self.ids[1], Message::new(Payload::Zeros(4))).unwrap();
         while let Some(d) = self.ends[1].poll_transmit(NOW) {
             self.last[1] = d;
@@ -70,8 +70,8 @@ fn header(d: &Datagram) -> Header {
 
 #[test]
 fn data_after_a_sync_ack_carries_the_due_acknowledgement() {
-    let mut both = Both::open();
-    both.owe();
+    let mut both = OpenConnection::open();
+    both.delay_an_acknowledgement();
     let [theirs, ours] = [0, 1].map(|end| header(&both.last[end]).seq);
     let sync = forge(&both.last[0], HeaderKind::Sync { ack: ours }, theirs.next(), &[]);
     let server = &mut both.ends[1];

@@ -28,7 +28,7 @@ fn pair(ccid: u8, impairments: Impairments) -> Pair {
 }
 
 /// One end sends a message of `size` bytes every 10 ms until `count` packets have been sent.
-fn speak(pair: &mut Pair, from: usize, size: usize, count: usize) {
+fn send_many(pair: &mut Pair, from: usize, size: usize, count: usize) {
     for _ in 0..count {
         pair.try_send(from, &vec![7; size]);
         pair.pass(ms(10));
@@ -45,9 +45,9 @@ fn a_receiver_that_only_acks_never_blocks_its_own_sender() {
                 pair.send(CLIENT, b"first");
                 pair.pass(ms(200));
                 assert_eq!(pair.received(SERVER), [b"first"]);
-                speak(&mut pair, SERVER, size, silence);
+                send_many(&mut pair, SERVER, size, silence);
                 pair.send(CLIENT, b"second");
-                speak(&mut pair, SERVER, size, 100);
+                send_many(&mut pair, SERVER, size, 100);
                 let sent = pair.stats(CLIENT).counters.data_packets_sent;
                 assert_eq!(sent, 2, "CCID {ccid}, {size} B, {silence} messages in between");
             }
@@ -164,7 +164,7 @@ fn oversized_ack_vector_on_a_narrow_path_stops_no_sender() {
         count += usize::from(from == CLIENT);
         from == SERVER || count % 2 == 0
     }));
-    speak(&mut pair, CLIENT, 8, 40_000);
+    send_many(&mut pair, CLIENT, 8, 40_000);
     pair.filter = None;
     pair.pass(Duration::from_secs(200));
     let mut heard = 0;
@@ -180,7 +180,7 @@ fn oversized_ack_vector_on_a_narrow_path_stops_no_sender() {
 fn messages_that_become_small_do_not_stop_a_sender_that_lost_some() {
     for ccid in [3, 4] {
         let mut pair = pair(ccid, Impairments { loss: 0.01, ..Impairments::default() });
-        speak(&mut pair, CLIENT, 1200, 1000);
+        send_many(&mut pair, CLIENT, 1200, 1000);
         pair.impairments.loss = 0.0;
         let mut heard = [0; 5];
         for second in &mut heard {
@@ -205,7 +205,7 @@ fn a_first_message_that_is_lost_does_not_stop_those_that_come_later() {
         pair.pass(Duration::from_secs(60));
         pair.impairments.loss = 0.0;
         // Acknowledgements of these reveal the loss.
-        speak(&mut pair, SERVER, 100, 20);
+        send_many(&mut pair, SERVER, 100, 20);
         pair.pass(Duration::from_secs(60));
         let mut heard = 0;
         for _ in 0..10 {

@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     //= 4340-10-2 test
-    fn ccids_2_3_and_4_are_there_from_the_start() {
+    fn ccids_2_3_and_4_are_registered_by_default() {
         let registry = CcidRegistry::default();
         assert_eq!(registry.numbers().collect::<Vec<_>>(), [2, 3, 4]);
         let (ccid2, ccid3) = (Ccid2Config::default(), Ccid3Config::default());

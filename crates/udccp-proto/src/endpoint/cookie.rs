@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_in_the_cookie_is_sealed_too() {
+    fn a_cookie_is_bound_to_its_listener_and_time() {
         let (ours, _) = Secrets::new(&[1; 32]);
         let sealed = cookie().seal(&ours, &tuple(9)).unwrap().concat();
         let at = |now, listener| Cookie::open(&ours, now, &tuple(9), &sealed, |_| listener);

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn turns_go_round_in_the_order_of_arrival() {
+    fn ready_connections_are_served_in_order_of_arrival() {
         let mut ready = Ready::new();
         assert!(ready.is_empty() && ready.front().is_none());
         ready.push_back(7);

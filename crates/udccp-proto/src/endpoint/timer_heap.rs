@@ -103,7 +103,7 @@ mod tests {
     use udccp_base::Seed;
 
     #[test]
-    fn the_earliest_is_always_on_top() {
+    fn the_heap_returns_the_earliest_timer_first() {
         let mut rng = Seed(7).stream("timer heap");
         let (mut heap, mut model) = (TimerHeap::default(), vec![None; 50]);
         for _ in 0..5000 {

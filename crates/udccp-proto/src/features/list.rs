@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_of_any_length_is_what_went_in() {
+    fn lists_of_any_length_round_trip() {
         assert!(ByteList::EMPTY.is_empty());
         for len in 0..300 {
             let all: Vec<u8> = (0..len).map(|n| n as u8).collect();

@@ -309,7 +309,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_packed_is_what_comes_back() {
+    fn packed_entries_round_trip() {
         let preferences = Arc::new(FeaturePreferences::new());
         let mut table = Table::new(preferences);
         for (n, feature) in (1..=9).map(FeatureNumber).enumerate() {
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_feature_that_nobody_talked_about_takes_no_room() {
+    fn an_unnegotiated_feature_takes_no_memory() {
         let mut table = Table::new(Arc::new(FeaturePreferences::new()));
         table.entry_mut(Location::Remote, FeatureNumber::ACK_RATIO).unwrap();
         table.pack();

@@ -19,7 +19,7 @@ use udccp_wire::{
 use crate::common::packet::{finished, in_one_piece};
 use crate::common::pair::PORT;
 use crate::common::{capture, listen_config, service};
-use crate::spec_support::{Hand, parse, plain};
+use crate::spec_support::{Harness, parse, plain};
 
 /// Most bytes sent for each byte received.
 const LIMIT: usize = 3;
@@ -28,9 +28,9 @@ const LIMIT: usize = 3;
 struct Server {
     end: Endpoint,
     now: Instant,
-    came: usize,
-    left: usize,
-    said: Vec<Datagram>,
+    received_bytes: usize,
+    sent_bytes: usize,
+    sent: Vec<Datagram>,
 }
 
 impl Server {
@@ -39,27 +39,31 @@ impl Server {
         let listen = ListenConfig { init_cookies, ..listen_config(config.clone()) };
         end.listen(None, PORT, listen).unwrap();
         let now = Instant::from_nanos(1_000_000_000);
-        Self { end, now, came: 0, left: 0, said: Vec::new() }
+        Self { end, now, received_bytes: 0, sent_bytes: 0, sent: Vec::new() }
     }
 
-    fn give(&mut self, d: &Datagram) {
+    fn deliver(&mut self, d: &Datagram) {
         self.take(d);
         self.drain();
     }
 
     /// Receives a datagram without sending yet.
     fn take(&mut self, d: &Datagram) {
-        self.came += d.transport_len();
+        self.received_bytes += d.transport_len();
         self.end.handle_datagram(self.now, in_one_piece(d));
     }
 
     fn drain(&mut self) {
         while let Some(d) = self.end.poll_transmit(self.now) {
-            self.left += d.transport_len();
-            self.said.push(d);
-            assert!(self.left <= LIMIT * self.came, "{} of {}: {:?}", self.left, self.came, {
-                self.said.iter().map(crate::common::packet::describe).collect::<Vec<_>>()
-            });
+            self.sent_bytes += d.transport_len();
+            self.sent.push(d);
+            assert!(
+                self.sent_bytes <= LIMIT * self.received_bytes,
+                "{} of {}: {:?}",
+                self.sent_bytes,
+                self.received_bytes,
+                { self.sent.iter().map(crate::common::packet::describe).collect::<Vec<_>>() }
+            );
         }
     }
 
@@ -157,10 +161,10 @@ fn an_unproven_address_gets_at_most_three_times_what_came_in_its_name() {
                 let mut server = Server::new(&config, cookies);
                 // Once, and then repeatedly; finally the server gives up by itself.
                 for _ in 0..5 {
-                    server.give(&request);
+                    server.deliver(&request);
                     server.wait(Duration::from_millis(300));
                 }
-                assert!(!server.said.is_empty(), "{}", parse(&request).header.packet_type());
+                assert!(!server.sent.is_empty(), "{}", parse(&request).header.packet_type());
                 server.wait(Duration::from_secs(1200));
             }
         }
@@ -183,13 +187,13 @@ fn out_of_the_blue_answers_stay_below_three_times_the_bytes() {
                 bytes[3] ^= 1;
                 stray.header = bytes.into();
             }
-            server.give(&stray);
+            server.deliver(&stray);
             server.wait(Duration::from_secs(60));
-            assert_eq!(server.said.len(), usize::from(ty != Reset), "{ty:?}");
+            assert_eq!(server.sent.len(), usize::from(ty != Reset), "{ty:?}");
         }
         // With a cookie that we did not issue.
         let mut server = Server::new(&ConnectionConfig::default(), InitCookies::Always);
-        server.give(&packet(ty, 3000, true, &[OptionRef::InitCookie(&[1])], &[]));
+        server.deliver(&packet(ty, 3000, true, &[OptionRef::InitCookie(&[1])], &[]));
     }
 }
 
@@ -214,13 +218,13 @@ fn no_mixture_of_packets_from_an_unproven_address_draws_more_than_three_times_th
                         &[],
                     ),
                 };
-                server.give(&d);
+                server.deliver(&d);
                 if rng.chance(0.3) {
                     server.wait(Duration::from_millis(rng.below(3000)));
                 }
             }
             server.wait(Duration::from_secs(1200));
-            assert!(!server.said.is_empty(), "settings {number}, seed {seed}");
+            assert!(!server.sent.is_empty(), "settings {number}, seed {seed}");
         }
     }
 }
@@ -238,9 +242,9 @@ fn answers_that_wait_together_are_at_most_three_times_what_came() {
                     server.take(&request);
                     server.take(&packet(ty, seq, true, &[], &[]));
                     server.drain();
-                    let said = server.said.iter().map(|d| parse(d).header.packet_type());
-                    let is_answered = said.clone().any(|ty| matches!(ty, Sync | SyncAck));
-                    if said.clone().any(|ty| ty == Response) {
+                    let sent = server.sent.iter().map(|d| parse(d).header.packet_type());
+                    let is_answered = sent.clone().any(|ty| matches!(ty, Sync | SyncAck));
+                    if sent.clone().any(|ty| ty == Response) {
                         both += u32::from(is_answered);
                         crowded += u32::from(!is_answered);
                     }
@@ -256,17 +260,17 @@ fn answers_that_wait_together_are_at_most_three_times_what_came() {
 fn features_beyond_the_response_limit_are_negotiated_later() {
     let config = settings().pop().unwrap();
     let config = ConnectionConfig { tx_ccids: vec![2], rx_ccids: vec![2], ..config };
-    let mut hand = Hand::listening(config);
-    let response = hand.give(Request, &[], &[]);
-    let mut said = hand.give(Ack, &[], &[]);
-    said.extend(hand.wait(Duration::from_secs(2)));
-    let about = |said: &[Packet]| -> BTreeSet<u8> {
+    let mut harness = Harness::listening(config);
+    let response = harness.deliver(Request, &[], &[]);
+    let mut sent = harness.deliver(Ack, &[], &[]);
+    sent.extend(harness.wait(Duration::from_secs(2)));
+    let about = |sent: &[Packet]| -> BTreeSet<u8> {
         let changes = |o: &&OptionValue| matches!(o.kind, kind::CHANGE_L | kind::CHANGE_R);
-        said.iter().flat_map(|p| &p.options).filter(changes).map(|o| o.data[0]).collect()
+        sent.iter().flat_map(|p| &p.options).filter(changes).map(|o| o.data[0]).collect()
     };
     let all = [2, 3, 4, 6, 7, 8, 9].into();
     assert!(about(&response).len() < 4, "{:?}", about(&response));
-    assert!(about(&said).is_superset(&all), "{:?}", about(&said));
+    assert!(about(&sent).is_superset(&all), "{:?}", about(&sent));
 }
 
 /// The type and options of the answer to this Request, which also has this many bytes of data.
@@ -279,8 +283,8 @@ fn answer(
     let mut server = Server::new(config, cookies);
     let mut bytes = d.header.to_vec();
     bytes.extend(std::iter::repeat_n(7, rest));
-    server.give(&Datagram { header: bytes.into(), ..d.clone() });
-    let first = parse(&server.said[0]);
+    server.deliver(&Datagram { header: bytes.into(), ..d.clone() });
+    let first = parse(&server.sent[0]);
     let is_news = |o: &OptionValue| !matches!(o.kind, kind::DATA_DROPPED | kind::INIT_COOKIE);
     let ty = first.header.packet_type();
     (ty, first.options.into_iter().filter(is_news).collect())
@@ -325,8 +329,8 @@ fn the_requests_of_linux_and_our_own_are_answered_in_full() {
             // With a cookie this holds except for a server that negotiates every feature.
             let all = [InitCookies::Never, InitCookies::Always];
             for cookies in all.into_iter().take(if number < 3 { 2 } else { 1 }) {
-                let said = answer(&config, cookies, request, 0);
-                assert_eq!(said, full, "{} bytes, {cookies:?}", request.transport_len());
+                let sent = answer(&config, cookies, request, 0);
+                assert_eq!(sent, full, "{} bytes, {cookies:?}", request.transport_len());
             }
         }
     }

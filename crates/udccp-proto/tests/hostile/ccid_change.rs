@@ -7,7 +7,7 @@ use udccp_wire::PacketType::{Ack, DataAck, Response};
 use udccp_wire::{FeatureNumber, OptionRef, Packet, ResetCode, option_kind};
 
 use crate::common::{CLIENT, Net, Pair, SERVER};
-use crate::spec_support::{Hand, about, plain, reset};
+use crate::spec_support::{Harness, about, plain, reset};
 
 const CCID: FeatureNumber = FeatureNumber::CCID;
 
@@ -16,64 +16,64 @@ fn two_or_three() -> ConnectionConfig {
 }
 
 /// The content of a Confirm of the CCID of our data: the value, and our list.
-fn confirmed(said: &[Packet]) -> Option<Vec<u8>> {
+fn confirmed(sent: &[Packet]) -> Option<Vec<u8>> {
     let ours = |o: &&udccp_wire::OptionValue| about(o, option_kind::CONFIRM_L, CCID.0);
-    said.iter().flat_map(|p| &p.options).find(ours).map(|o| o.data[1..].to_vec())
+    sent.iter().flat_map(|p| &p.options).find(ours).map(|o| o.data[1..].to_vec())
 }
 
 /// The peer requests another CCID for our data.
-fn ask(hand: &mut Hand, ccids: &[u8]) -> Option<Vec<u8>> {
+fn ask(harness: &mut Harness, ccids: &[u8]) -> Option<Vec<u8>> {
     let change = OptionRef::ChangeR { feature: CCID, value: ccids };
-    let mut said = hand.give(Ack, &[change], &[]);
-    said.extend(hand.wait(Duration::from_millis(300)));
-    confirmed(&said)
+    let mut sent = harness.deliver(Ack, &[change], &[]);
+    sent.extend(harness.wait(Duration::from_millis(300)));
+    confirmed(&sent)
 }
 
 /// Sends data of which the peer reports most as lost.
-fn lose(hand: &mut Hand) {
+fn lose(harness: &mut Harness) {
     for _ in 0..8 {
-        hand.pair.send(hand.end, &[1; 500]);
+        harness.pair.send(harness.end, &[1; 500]);
     }
-    hand.drain();
+    harness.drain();
     // The newest packet arrived, and the one before it is missing.
     let cells = OptionRef::AckVector { nonce: false, cells: &[0, 0xc0] };
     for _ in 0..4 {
-        hand.give(Ack, &[cells], &[]);
+        harness.deliver(Ack, &[cells], &[]);
     }
 }
 
 //= 4340-10.5-4 test
 #[test]
 fn a_peer_that_changes_our_ccid_in_open_does_not_wipe_our_congestion_state() {
-    let mut hand = Hand::open_with(SERVER, two_or_three());
-    lose(&mut hand);
-    let before = hand.stats();
+    let mut harness = Harness::open_with(SERVER, two_or_three());
+    lose(&mut harness);
+    let before = harness.stats();
     assert!(before.congestion_events > 0 && before.tx_ccid == Some(2));
     for ccid in [3, 2, 3, 2, 3] {
-        let answer = ask(&mut hand, &[ccid]);
+        let answer = ask(&mut harness, &[ccid]);
         // The value stays, and the list contains no other.
         assert_eq!(answer.unwrap()[0], 2);
-        let now = hand.stats();
+        let now = harness.stats();
         assert_eq!((now.tx_ccid, now.rx_ccid), (Some(2), Some(2)));
         assert_eq!(now.congestion_events, before.congestion_events);
         assert_eq!(now.ssthresh_packets, before.ssthresh_packets);
     }
-    assert_eq!(ask(&mut hand, &[3]).unwrap(), [2, 2]);
-    assert_eq!(hand.state(), Some(State::Open));
+    assert_eq!(ask(&mut harness, &[3]).unwrap(), [2, 2]);
+    assert_eq!(harness.state(), Some(State::Open));
     // A peer that insists is reset.
     let change = OptionRef::ChangeR { feature: CCID, value: &[3] };
-    let said = hand.give(Ack, &[OptionRef::Mandatory, change], &[]);
-    assert_eq!(reset(&said).map(|r| r.0), Some(ResetCode::MandatoryError));
+    let sent = harness.deliver(Ack, &[OptionRef::Mandatory, change], &[]);
+    assert_eq!(reset(&sent).map(|r| r.0), Some(ResetCode::MandatoryError));
 }
 
 #[test]
 fn a_peer_that_changes_the_ccid_of_its_own_data_in_open_keeps_the_one_agreed() {
-    let mut hand = Hand::open_with(SERVER, two_or_three());
+    let mut harness = Harness::open_with(SERVER, two_or_three());
     for ccid in [3, 2, 3] {
         let change = OptionRef::ChangeL { feature: CCID, value: &[ccid] };
-        hand.give(Ack, &[change], &[]);
-        hand.wait(Duration::from_millis(300));
-        assert_eq!(hand.stats().rx_ccid, Some(2));
+        harness.deliver(Ack, &[change], &[]);
+        harness.wait(Duration::from_millis(300));
+        assert_eq!(harness.stats().rx_ccid, Some(2));
     }
 }
 
@@ -81,30 +81,30 @@ fn a_peer_that_changes_the_ccid_of_its_own_data_in_open_keeps_the_one_agreed() {
 #[test]
 fn a_server_that_keeps_its_client_in_partopen_cannot_change_its_ccid_either() {
     for confirms in [true, false] {
-        let (mut hand, _) = Hand::requesting(two_or_three());
+        let (mut harness, _) = Harness::requesting(two_or_three());
         let both = [
             OptionRef::ConfirmR { feature: CCID, value: &[2, 2, 3] },
             OptionRef::ConfirmL { feature: CCID, value: &[2, 2, 3] },
         ];
         let options = if confirms { &both[..] } else { &[] };
-        hand.give(Response, options, &[]);
-        hand.pair.send(CLIENT, b"data");
-        hand.drain();
+        harness.deliver(Response, options, &[]);
+        harness.pair.send(CLIENT, b"data");
+        harness.drain();
         for ccid in [3, 2, 3] {
             let change = OptionRef::ChangeR { feature: CCID, value: &[ccid] };
-            hand.give(Response, &[change], &[]);
-            hand.wait(Duration::from_millis(300));
-            assert_eq!(hand.state(), Some(State::PartOpen));
-            assert_eq!(hand.stats().tx_ccid, Some(2), "confirms: {confirms}");
+            harness.deliver(Response, &[change], &[]);
+            harness.wait(Duration::from_millis(300));
+            assert_eq!(harness.state(), Some(State::PartOpen));
+            assert_eq!(harness.stats().tx_ccid, Some(2), "confirms: {confirms}");
         }
         // An answer to our own Change may still arrive late, but only once.
         let late = OptionRef::ConfirmR { feature: CCID, value: &[3, 3] };
-        hand.give(DataAck, &[late], b"x");
+        harness.deliver(DataAck, &[late], b"x");
         let chosen = if confirms { 2 } else { 3 };
-        assert_eq!(hand.stats().tx_ccid, Some(chosen));
+        assert_eq!(harness.stats().tx_ccid, Some(chosen));
         for ccid in [2, 3, 2] {
-            ask(&mut hand, &[ccid]);
-            assert_eq!(hand.stats().tx_ccid, Some(chosen));
+            ask(&mut harness, &[ccid]);
+            assert_eq!(harness.stats().tx_ccid, Some(chosen));
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::common::pair::PORT;
 use crate::common::{CLIENT, Net, SERVER, connect_options, listen_config};
 
 /// A client that sends to a server that reads, and one of its packets, for addresses and ports.
-struct Talk {
+struct SendingClient {
     net: Net,
     id: ConnectionId,
     like: Datagram,
@@ -19,7 +19,7 @@ fn config(probing: bool) -> ConnectionConfig {
     ConnectionConfig { pmtu_probing, ..ConnectionConfig::default() }
 }
 
-fn talk(is_ipv6: bool, config: ConnectionConfig) -> Talk {
+fn sending_client(is_ipv6: bool, config: ConnectionConfig) -> SendingClient {
     let mut net = Net::new(14);
     net.ends[SERVER].listen(None, PORT, listen_config(ConnectionConfig::default())).unwrap();
     let (local, remote) =
@@ -29,10 +29,10 @@ fn talk(is_ipv6: bool, config: ConnectionConfig) -> Talk {
     let id = net.ends[CLIENT].connect(net.now, options).unwrap();
     net.run(Duration::from_secs(1));
     let like = net.last[CLIENT].clone().unwrap();
-    Talk { net, id, like }
+    SendingClient { net, id, like }
 }
 
-impl Talk {
+impl SendingClient {
     fn send(&mut self, len: u32) {
         let (now, message) = (self.net.now, Message::new(Payload::Zeros(len)));
         // Errors do not matter: a full queue keeps the sender busy.
@@ -75,12 +75,12 @@ fn guess(like: &Datagram, rng: &mut udccp_base::Rng) -> Vec<u8> {
 #[test]
 fn a_million_forged_messages_change_nothing() {
     for (is_ipv6, probing) in [(false, false), (false, true), (true, false), (true, true)] {
-        let mut talk = talk(is_ipv6, config(probing));
-        let full = talk.mps();
+        let mut client = sending_client(is_ipv6, config(probing));
+        let full = client.mps();
         let mut rng = Seed(14).stream("forger");
         let mut n = 0_u32;
         // Ordinary loss of one packet in ten.
-        talk.net.filter = Some(Box::new(move |from, d| {
+        client.net.filter = Some(Box::new(move |from, d| {
             n += u32::from(from == CLIENT && !d.payload.is_empty());
             from == SERVER || d.payload.is_empty() || n % 10 != 0
         }));
@@ -88,15 +88,15 @@ fn a_million_forged_messages_change_nothing() {
             // One size for long enough that, given the losses, a confused router would be believed.
             let mtu = [0, 68, 128, 576, 1000, 1280, 1400][round / 36];
             for _ in 0..1000 {
-                let quoted = guess(&talk.like, &mut rng);
-                talk.report(&quoted, mtu);
+                let quoted = guess(&client.like, &mut rng);
+                client.report(&quoted, mtu);
             }
             // Large and small messages.
-            talk.send(full as u32);
-            talk.send(if round % 2 == 0 { 10 } else { full as u32 });
-            talk.net.run(Duration::from_millis(20));
-            assert_eq!(talk.mps(), full, "IPv6: {is_ipv6}, probing: {probing}, round {round}");
+            client.send(full as u32);
+            client.send(if round % 2 == 0 { 10 } else { full as u32 });
+            client.net.run(Duration::from_millis(20));
+            assert_eq!(client.mps(), full, "IPv6: {is_ipv6}, probing: {probing}, round {round}");
         }
-        assert!(talk.lost() > 8, "only {} lost", talk.lost());
+        assert!(client.lost() > 8, "only {} lost", client.lost());
     }
 }

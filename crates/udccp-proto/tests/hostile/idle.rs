@@ -54,7 +54,7 @@ fn connection_of_a_vanished_peer_is_freed_with_a_reason() {
 }
 
 #[test]
-fn a_peer_that_lives_and_says_nothing_is_kept_for_hours() {
+fn an_idle_peer_that_answers_probes_is_kept_for_hours() {
     // Only one side sends probes.
     let mut pair = Pair::starting(Net::new(10), ConnectionConfig::default(), watching());
     pair.pass(secs(1));

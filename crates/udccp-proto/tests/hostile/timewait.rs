@@ -30,7 +30,7 @@ fn connect(net: &mut Net) -> ConnectionId {
 }
 
 /// A client that connects and resets at once.
-fn hit_and_run(net: &mut Net, listener: ListenerId, application: Application) {
+fn connect_and_abort(net: &mut Net, listener: ListenerId, application: Application) {
     let id = connect(net);
     assert_eq!(net.ends[CLIENT].state(id), Some(State::Open), "{application:?}");
     let now = net.now;
@@ -55,7 +55,7 @@ fn eight_clients_that_connect_and_reset_do_not_keep_a_ninth_out() {
         let config = EndpointConfig { max_connections: 8, ..EndpointConfig::new([7; 32]) };
         let (mut net, listener) = server(config);
         for _ in 0..8 {
-            hit_and_run(&mut net, listener, application);
+            connect_and_abort(&mut net, listener, application);
         }
         let stats = net.ends[SERVER].endpoint_stats();
         assert_eq!((stats.connections, stats.timewaits), (0, 8), "{application:?}");

@@ -28,18 +28,20 @@ const FAULTS: [(&str, &str, &str); 10] = [
     ),
 ];
 
-fn told(text: &str, wanted: &str) -> Result<(), String> {
+fn fails_with(text: &str, wanted: &str) -> Result<(), String> {
     match crate::run_text("t.dccp", text) {
         Ok(()) => Err("no error was found".into()),
-        Err(says) if says.contains(wanted) => Ok(()),
-        Err(says) => Err(format!("said:\n{says}\nnot:\n{wanted}")),
+        Err(text_found) if text_found.contains(wanted) => Ok(()),
+        Err(text_found) => Err(format!("said:\n{text_found}\nnot:\n{wanted}")),
     }
 }
 
 /// One test for each kind of error.
 pub(crate) fn trials() -> Vec<Trial> {
     let trial = |(name, text, wanted): (&str, &'static str, &'static str)| {
-        Trial::test(format!("language/{name}"), move || told(text, wanted).map_err(Into::into))
+        Trial::test(format!("language/{name}"), move || {
+            fails_with(text, wanted).map_err(Into::into)
+        })
     };
     FAULTS.into_iter().map(trial).collect()
 }

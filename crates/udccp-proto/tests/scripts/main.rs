@@ -6,10 +6,10 @@
 
 mod error;
 mod language;
-mod meet;
 mod open;
 mod options;
 mod packet;
+mod peer;
 mod run;
 mod script;
 mod settings;

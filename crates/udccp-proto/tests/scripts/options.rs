@@ -59,7 +59,7 @@ const BLOCKS: [(&str, u8); 9] = [
 
 /// The content of an option.
 #[derive(Clone, Debug)]
-enum Says {
+enum Content {
     /// Anything.
     Any,
     /// These bytes.
@@ -76,7 +76,7 @@ enum Says {
 #[derive(Clone, Debug)]
 pub(crate) struct OptionTemplate {
     kind: u8,
-    says: Says,
+    content: Content,
 }
 
 /// The options of a packet.
@@ -193,34 +193,34 @@ impl OptionTemplate {
     fn parse(t: &mut Tokens) -> Result<Self, ScriptError> {
         let (kind, is_raw) = name(t)?;
         if !t.take('(') {
-            return Ok(Self { kind, says: Says::Bytes(Vec::new()) });
+            return Ok(Self { kind, content: Content::Bytes(Vec::new()) });
         }
         if t.take('*') && t.take(')') {
-            return Ok(Self { kind, says: Says::Any });
+            return Ok(Self { kind, content: Content::Any });
         }
-        let says = match kind {
-            _ if is_raw => Says::Bytes(bytes(t)?),
+        let content = match kind {
+            _ if is_raw => Content::Bytes(bytes(t)?),
             kind::CHANGE_L..=kind::CONFIRM_R => {
                 let data = feature_bytes(t)?;
-                if t.take('*') { Says::Begins(data) } else { Says::Bytes(data) }
+                if t.take('*') { Content::Begins(data) } else { Content::Bytes(data) }
             }
             kind::ACK_VECTOR_0 => runs(t)?,
-            kind::DATA_DROPPED => Says::Bytes(blocks(t)?),
-            kind::INIT_COOKIE => Says::Bytes(bytes(t)?),
-            _ => Says::Numbers(numbers(t)?),
+            kind::DATA_DROPPED => Content::Bytes(blocks(t)?),
+            kind::INIT_COOKIE => Content::Bytes(bytes(t)?),
+            _ => Content::Numbers(numbers(t)?),
         };
         t.expect(')')?;
-        Ok(Self { kind, says })
+        Ok(Self { kind, content })
     }
 
     /// The option as sent.
     pub(crate) fn value(&self, v: &Variables) -> Result<OptionValue, String> {
-        Ok(match &self.says {
-            Says::Any | Says::Begins(_) => {
+        Ok(match &self.content {
+            Content::Any | Content::Begins(_) => {
                 return Err("an option that is sent needs a value".into());
             }
-            Says::Bytes(data) => OptionValue { kind: self.kind, data: data.clone() },
-            Says::Runs { nonce, runs } => {
+            Content::Bytes(data) => OptionValue { kind: self.kind, data: data.clone() },
+            Content::Runs { nonce, runs } => {
                 let mut cells = Vec::new();
                 for &(state, mut left) in runs {
                     while left > 0 {
@@ -232,7 +232,7 @@ impl OptionTemplate {
                 let nonce = nonce.unwrap_or(false);
                 OptionValue::from(OptionRef::AckVector { nonce, cells: &cells })
             }
-            Says::Numbers(list) => {
+            Content::Numbers(list) => {
                 let values: Result<Vec<i128>, String> = list.iter().map(|n| v.value(n)).collect();
                 with_numbers(self.kind, &values?)
                     .ok_or_else(|| format!("{} has other numbers", option_name(self.kind)))?
@@ -245,18 +245,18 @@ impl OptionTemplate {
         if same(there.kind) != self.kind {
             return false;
         }
-        match &self.says {
-            Says::Any => true,
-            Says::Bytes(data) if self.kind == kind::DATA_DROPPED => {
+        match &self.content {
+            Content::Any => true,
+            Content::Bytes(data) if self.kind == kind::DATA_DROPPED => {
                 dropped(data) == dropped(&there.data)
             }
-            Says::Bytes(data) => *data == there.data,
-            Says::Begins(data) => there.data.starts_with(data),
-            Says::Runs { nonce, runs } => {
+            Content::Bytes(data) => *data == there.data,
+            Content::Begins(data) => there.data.starts_with(data),
+            Content::Runs { nonce, runs } => {
                 let echo = there.kind == kind::ACK_VECTOR_1;
                 nonce.is_none_or(|n| n == echo) && joined(&there.data) == *runs
             }
-            Says::Numbers(list) => numbers_of(there).is_some_and(|there| {
+            Content::Numbers(list) => numbers_of(there).is_some_and(|there| {
                 there.len() == list.len() && list.iter().zip(there).all(|(n, is)| v.meets(n, is))
             }),
         }
@@ -297,7 +297,7 @@ fn feature_bytes(t: &mut Tokens) -> Result<Vec<u8>, ScriptError> {
 }
 
 /// `R3 N1 E2`, newest first, optionally with `nonce0` or `nonce1`.
-fn runs(t: &mut Tokens) -> Result<Says, ScriptError> {
+fn runs(t: &mut Tokens) -> Result<Content, ScriptError> {
     let (mut nonce, mut runs) = (None, Vec::new());
     while let Some(Token::Word(word)) = t.peek().cloned() {
         t.next();
@@ -309,14 +309,14 @@ fn runs(t: &mut Tokens) -> Result<Says, ScriptError> {
                 let state = word.chars().next().and_then(|c| "REXN".find(c));
                 let len = word.get(1..).and_then(|n| n.parse::<u64>().ok()).filter(|n| *n > 0);
                 let (Some(state), Some(len)) = (state, len) else {
-                    let says = format!("{word:?} is no run: R, E, X or N and how many packets");
-                    return Err(t.error(says));
+                    let content = format!("{word:?} is no run: R, E, X or N and how many packets");
+                    return Err(t.error(content));
                 };
                 runs.push((state as u8, len));
             }
         }
     }
-    Ok(Says::Runs { nonce, runs })
+    Ok(Content::Runs { nonce, runs })
 }
 
 /// Runs of cells; adjacent ones with the same state are merged.

@@ -17,8 +17,8 @@ pub fn plain() -> ConnectionConfig {
     ConnectionConfig { handshake_timestamps: false, ..ConnectionConfig::default() }
 }
 
-/// An endpoint with a connection, and the peer that the test controls.
-pub struct Hand {
+/// A test harness: an endpoint with a connection, and the peer that the test controls.
+pub struct Harness {
     pub pair: Pair,
     /// The endpoint under test.
     pub end: usize,
@@ -32,7 +32,7 @@ pub struct Hand {
     pub ecn: Ecn,
 }
 
-impl Hand {
+impl Harness {
     /// An open connection. Both ends have exchanged packets and have nothing left to send.
     pub fn open(end: usize) -> Self {
         Self::open_with(end, plain())
@@ -95,19 +95,24 @@ impl Hand {
     }
 
     /// The peer's next packet arrives. Returns the packets that the endpoint sends at once.
-    pub fn give(&mut self, ty: PacketType, options: &[OptionRef<'_>], data: &[u8]) -> Vec<Packet> {
+    pub fn deliver(
+        &mut self,
+        ty: PacketType,
+        options: &[OptionRef<'_>],
+        data: &[u8],
+    ) -> Vec<Packet> {
         let header = self.header(ty);
-        self.give_header(&header, options, data)
+        self.deliver_header(&header, options, data)
     }
 
     /// A packet with this number and of this kind arrives.
-    pub fn give_at(&mut self, seq: Seqno, kind: HeaderKind) -> Vec<Packet> {
+    pub fn deliver_at(&mut self, seq: Seqno, kind: HeaderKind) -> Vec<Packet> {
         let header = self.header_at(seq, kind);
-        self.give_header(&header, &[], &[])
+        self.deliver_header(&header, &[], &[])
     }
 
     /// A packet with this header arrives.
-    pub fn give_header(
+    pub fn deliver_header(
         &mut self,
         header: &Header,
         options: &[OptionRef<'_>],
@@ -116,17 +121,17 @@ impl Hand {
         let payload = Payload::Bytes(bytes::Bytes::copy_from_slice(data));
         let d = finished(&self.like, header, options, payload);
         self.seq = self.seq.max(header.seq);
-        self.give_datagram(Datagram { ecn: self.ecn, ..in_one_piece(&d) })
+        self.deliver_datagram(Datagram { ecn: self.ecn, ..in_one_piece(&d) })
     }
 
     /// A datagram arrives unchanged.
-    pub fn give_datagram(&mut self, d: Datagram) -> Vec<Packet> {
+    pub fn deliver_datagram(&mut self, d: Datagram) -> Vec<Packet> {
         let now = self.pair.now;
         self.pair.net.ends[self.end].handle_datagram(now, d);
         self.drain()
     }
 
-    /// The datagram that `give_header` would pass in.
+    /// The datagram that `deliver_header` would pass in.
     pub fn datagram(&self, header: &Header, options: &[OptionRef<'_>], data: &[u8]) -> Datagram {
         let payload = Payload::Bytes(bytes::Bytes::copy_from_slice(data));
         in_one_piece(&finished(&self.like, header, options, payload))
@@ -140,24 +145,24 @@ impl Hand {
     /// The same as datagrams, with addresses and ECN codepoints.
     pub fn drain_datagrams(&mut self) -> Vec<Datagram> {
         let now = self.pair.now;
-        let mut said = Vec::new();
+        let mut sent = Vec::new();
         while let Some(d) = self.pair.net.ends[self.end].poll_transmit(now) {
             let (_, seq, _) = numbers(&d);
-            self.gss = if said.is_empty() && self.gss == Seqno::ZERO { seq } else { self.gss };
+            self.gss = if sent.is_empty() && self.gss == Seqno::ZERO { seq } else { self.gss };
             self.gss = self.gss.max(seq);
-            said.push(d);
+            sent.push(d);
         }
         assert_eq!(self.pair.net.ends[self.end].stalled(now), None, "a message waits for nothing");
         self.pair.collect();
-        said
+        sent
     }
 
     /// Lets time pass. Returns the packets that the endpoint sends meanwhile.
     pub fn wait(&mut self, span: Duration) -> Vec<Packet> {
         let until = self.pair.now + span;
-        let mut said = Vec::new();
+        let mut sent = Vec::new();
         loop {
-            said.extend(self.drain());
+            sent.extend(self.drain());
             let at = self.pair.net.ends[self.end].poll_timeout();
             let Some(at) = at.filter(|at| *at <= until) else { break };
             self.pair.net.now = self.pair.now.max(at);
@@ -165,8 +170,8 @@ impl Hand {
             self.pair.net.ends[self.end].handle_timeout(now);
         }
         self.pair.net.now = until;
-        said.extend(self.drain());
-        said
+        sent.extend(self.drain());
+        sent
     }
 
     /// The endpoint's application sends. Returns the packets that are sent at once.

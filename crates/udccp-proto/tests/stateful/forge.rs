@@ -5,9 +5,9 @@ use udccp_wire::{
     Emitter, Header, HeaderKind, PacketType, PseudoHeader, ResetCode, Seqno, ServiceCode,
 };
 
-use super::{Input, SERVICE, Story};
+use super::{Input, SERVICE, Session};
 
-impl Story {
+impl Session {
     /// A header as if from `from`, with numbers near those in use.
     fn forged_header(&self, from: usize, input: &mut Input<'_>) -> Option<(Datagram, Header)> {
         let (like, mine) = match (&self.last[from], &self.last[1 - from]) {
@@ -64,7 +64,7 @@ impl Story {
             bytes[place] ^= value;
         }
         bytes.extend_from_slice(input.bytes(12));
-        mend_checksum(&mut bytes, &PseudoHeader::new(like.src.ip(), like.dst.ip()));
+        fix_checksum(&mut bytes, &PseudoHeader::new(like.src.ip(), like.dst.ip()));
         let header = bytes.into();
         self.arrive(1 - from, Datagram { header, payload: Payload::EMPTY, ..like });
     }
@@ -92,7 +92,7 @@ fn option_type(byte: u8) -> u8 {
     }
 }
 
-fn mend_checksum(bytes: &mut [u8], pseudo: &PseudoHeader) {
+fn fix_checksum(bytes: &mut [u8], pseudo: &PseudoHeader) {
     if bytes.len() < 12 {
         return;
     }

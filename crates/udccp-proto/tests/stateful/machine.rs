@@ -12,10 +12,10 @@ use udccp_proto::{
 };
 use udccp_wire::{Header, PacketView, ServiceCode};
 
-#[path = "beginnings.rs"]
-mod beginnings;
 #[path = "forge.rs"]
 mod forge;
+#[path = "start_states.rs"]
+mod start_states;
 
 #[expect(unreachable_pub, reason = "other tests share it")]
 #[path = "../common/trains.rs"]
@@ -55,7 +55,7 @@ impl<'a> Input<'a> {
 
 /// Two endpoints, the packets between them, and the state of their applications.
 #[derive(Clone)]
-pub(crate) struct Story {
+pub(crate) struct Session {
     now: Instant,
     ends: [Endpoint; 2],
     ids: [Option<ConnectionId>; 2],
@@ -74,7 +74,7 @@ fn addresses(over_udp: bool) -> [core::net::SocketAddr; 2] {
     [1, 2].map(|host| ([10, 0, 0, host], port).into())
 }
 
-impl Story {
+impl Session {
     /// A client that has sent its Request.
     fn starting(config: &ConnectionConfig, over_udp: bool) -> Self {
         let endpoint = |n| {
@@ -98,9 +98,9 @@ impl Story {
         let id = ends[0].connect(now, options).unwrap();
         let (flight, last, awaited) = Default::default();
         let ids = [Some(id), None];
-        let mut story = Self { now, ends, ids, listener, flight, last, awaited, next_token: 0 };
-        story.drain();
-        story
+        let mut session = Self { now, ends, ids, listener, flight, last, awaited, next_token: 0 };
+        session.drain();
+        session
     }
 
     /// Both ends open, with data exchanged.
@@ -110,25 +110,28 @@ impl Story {
 
     /// The same, optionally over UDP.
     fn open_over(config: &ConnectionConfig, over_udp: bool) -> Self {
-        let mut story = Self::starting(config, over_udp);
+        let mut session = Self::starting(config, over_udp);
         for round in 0..8 {
-            story.now += Duration::from_millis(10);
+            session.now += Duration::from_millis(10);
             for to in [1, 0] {
-                while story.deliver(1 - to, 0) {}
-                story.ends[to].handle_timeout(story.now);
-                story.drain();
+                while session.deliver(1 - to, 0) {}
+                session.ends[to].handle_timeout(session.now);
+                session.drain();
             }
             if round > 2 {
-                story.send(round % 2, 100, 0);
+                session.send(round % 2, 100, 0);
             }
         }
-        assert_eq!(story.ids.map(|id| id.is_some()), [true; 2]);
-        assert_eq!(story.state(0), Some(State::Open));
-        assert_eq!(story.state(1), Some(State::Open));
+        assert_eq!(session.ids.map(|id| id.is_some()), [true; 2]);
+        assert_eq!(session.state(0), Some(State::Open));
+        assert_eq!(session.state(1), Some(State::Open));
         for end in 0..2 {
-            while matches!(story.ends[end].recv(story.now, story.ids[end].unwrap()), Ok(Some(_))) {}
+            while matches!(
+                session.ends[end].recv(session.now, session.ids[end].unwrap()),
+                Ok(Some(_))
+            ) {}
         }
-        story
+        session
     }
 
     fn state(&self, end: usize) -> Option<State> {
@@ -138,11 +141,11 @@ impl Story {
     /// Both ends send everything that they have ready.
     fn drain(&mut self) {
         for from in 0..2 {
-            let mut said = 0;
+            let mut sent = 0;
             while let Some(d) = self.ends[from].poll_transmit(self.now) {
-                said += 1;
-                assert!(said < MAX_DRAIN, "an endpoint never stops talking");
-                self.note(from, d);
+                sent += 1;
+                assert!(sent < MAX_DRAIN, "an endpoint never stops sending");
+                self.put_in_flight(from, d);
             }
             let stalled = self.ends[from].stalled(self.now);
             assert_eq!(stalled, None, "a message of end {from} waits for nothing");
@@ -169,7 +172,7 @@ impl Story {
     }
 
     /// Checks that a packet is well formed, and puts it in flight.
-    fn note(&mut self, from: usize, d: Datagram) {
+    fn put_in_flight(&mut self, from: usize, d: Datagram) {
         let len = d.transport_len();
         let view = PacketView::new(&d.header, len).expect("what we write is a packet");
         debug_assert!(view.options().all(|o| o.is_ok()), "a broken option: {view}");
@@ -225,7 +228,7 @@ impl Story {
             if train.is_empty() {
                 break;
             }
-            train.into_iter().for_each(|d| self.note(from, d));
+            train.into_iter().for_each(|d| self.put_in_flight(from, d));
         }
         assert!(alone[from].poll_transmit(self.now).is_none());
         let due = self.flight[from].drain(..).map(|d| Datagram { ecn, ..d });
@@ -240,7 +243,7 @@ impl Story {
     }
 
     /// One end sends up to 256 messages on a perfect network, and the other reads.
-    fn talk(&mut self, input: &mut Input<'_>) {
+    fn send_stream(&mut self, input: &mut Input<'_>) {
         let (from, count, size) = (input.below(2), input.byte(), input.byte());
         let pause = Duration::from_micros(1 << (4 + size % 12));
         for _ in 0..=count {
@@ -363,7 +366,7 @@ impl Story {
                 let flags = input.byte();
                 self.send(end, u32::from(size) * 8, flags);
             }
-            14 => self.talk(input),
+            14 => self.send_stream(input),
             16 => self.train(input),
             _ => self.call(input),
         }
@@ -401,28 +404,28 @@ impl Story {
 }
 
 thread_local! {
-    static BEGINNINGS: Vec<Story> = beginnings::all();
+    static START_STATES: Vec<Session> = start_states::all();
 }
 
 /// Number of starting points.
-pub(crate) fn count_beginnings() -> u8 {
-    BEGINNINGS.with(|b| b.len() as u8)
+pub(crate) fn count_start_states() -> u8 {
+    START_STATES.with(|b| b.len() as u8)
 }
 
 /// Runs the events in the bytes, until the connection ends (which takes long) or until the end of
 /// the bytes. The first byte selects the starting point. Returns the number of steps and the final
 /// state.
-pub(crate) fn tell(bytes: &[u8], to_the_end: bool) -> (usize, Story) {
+pub(crate) fn run(bytes: &[u8], until_settled: bool) -> (usize, Session) {
     let mut input = Input(bytes);
     let first = input.byte();
-    let mut story = BEGINNINGS.with(|b| b[usize::from(first) % b.len()].clone());
+    let mut session = START_STATES.with(|b| b[usize::from(first) % b.len()].clone());
     let mut steps = 0;
     while steps < MAX_STEPS && !input.0.is_empty() {
-        story.step(&mut input);
+        session.step(&mut input);
         steps += 1;
     }
-    if to_the_end {
-        story.finish();
+    if until_settled {
+        session.finish();
     }
-    (steps, story)
+    (steps, session)
 }

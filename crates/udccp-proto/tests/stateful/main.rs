@@ -12,18 +12,18 @@ fn random_events_cause_no_panic_or_deadlock() {
         let mut bytes: Vec<u8> = (0..len).map(|_| rng.below(256) as u8).collect();
         // Use each starting point in turn.
         if let Some(first) = bytes.first_mut() {
-            *first = number as u8 % machine::count_beginnings();
+            *first = number as u8 % machine::count_start_states();
         }
-        let told = std::panic::catch_unwind(|| machine::tell(&bytes, number % 8 == 0));
-        assert!(told.is_ok(), "story {number}: {bytes:?}");
+        let outcome = std::panic::catch_unwind(|| machine::run(&bytes, number % 8 == 0));
+        assert!(outcome.is_ok(), "session {number}: {bytes:?}");
     }
 }
 
 #[test]
-fn mostly_idle_sender_is_still_heard() {
-    for beginning in 0..machine::count_beginnings() {
+fn mostly_idle_sender_still_gets_through() {
+    for start_state in 0..machine::count_start_states() {
         // A message of the client, 512 of the server, another of the client.
-        let story = [beginning, 12, 0, 9, 0, 14, 1, 255, 40, 14, 1, 255, 7, 12, 0, 9, 0, 10, 0];
-        machine::tell(&story, true);
+        let session = [start_state, 12, 0, 9, 0, 14, 1, 255, 40, 14, 1, 255, 7, 12, 0, 9, 0, 10, 0];
+        machine::run(&session, true);
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn what_the_peer_knows_is_forgotten() {
+fn acknowledged_history_is_discarded() {
     let mut buffer = received(0..=3);
     buffer.on_ack_sent(seq(59));
     for n in [4, 5, 6, 10] {
@@ -86,7 +86,7 @@ fn records_stay_bounded_while_nothing_is_acknowledged() {
 
 /// A merged record must not confirm more than its packets reported.
 #[test]
-fn joined_records_promise_what_both_said_and_cover_the_whole_history() {
+fn joined_records_cover_the_history_of_both() {
     for sent in [128, 129, 300, 1000_u64] {
         let mut buffer = AckVectorBuffer::new(DEFAULT_MAX_CELLS);
         for n in 0..sent {

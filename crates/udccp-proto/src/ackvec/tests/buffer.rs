@@ -140,7 +140,7 @@ fn long_vectors_are_several_options_with_echoes_of_their_own() {
 }
 
 #[test]
-fn the_buffer_is_bounded_and_says_what_it_forgot() {
+fn the_buffer_is_bounded_and_reports_what_it_discarded() {
     let mut buffer = AckVectorBuffer::new(10);
     for n in 0..100 {
         buffer.on_packet(seq(2 * n), Ecn::Ect1);
@@ -173,7 +173,7 @@ fn numbers_may_wrap() {
 }
 
 #[test]
-fn nothing_has_arrived_yet() {
+fn an_empty_buffer_sends_no_ack_vector() {
     let buffer = AckVectorBuffer::new(0);
     assert_eq!((buffer.ackno(), buffer.cells()), (None, &[][..]));
     assert_eq!(buffer.options().count(), 0);

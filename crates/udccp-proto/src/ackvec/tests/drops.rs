@@ -49,7 +49,7 @@ fn the_rfcs_example_is_read_and_written() {
 }
 
 #[test]
-fn all_codes_go_both_ways() {
+fn all_drop_codes_round_trip() {
     for (number, code) in (0..8).zip(ALL) {
         assert_eq!((DropCode::from_number(number), code.number()), (code, number));
         let mut log = DropLog::new(64);
@@ -98,7 +98,7 @@ fn drops_are_repeated_until_the_peer_knows() {
 }
 
 #[test]
-fn what_was_not_said_is_not_forgotten() {
+fn unreported_drops_are_kept() {
     let mut log = DropLog::new(64);
     log.on_drop(seq(10), ReceiveBuffer);
     log.on_drop(seq(400), ReceiveBuffer);
@@ -119,7 +119,7 @@ fn what_was_not_said_is_not_forgotten() {
 /// For example, a fast sender learns only once per round-trip time that the application has stopped
 /// reading.
 #[test]
-fn a_run_that_is_longer_than_the_option_is_said_in_parts() {
+fn a_run_longer_than_the_option_is_reported_in_parts() {
     let mut log = DropLog::new(64);
     (1..=1000).for_each(|n| log.on_drop(seq(n), ApplicationNotListening));
     let (mut said, mut acks) = (0, 0);
@@ -138,7 +138,7 @@ fn a_run_that_is_longer_than_the_option_is_said_in_parts() {
 
 //= 4340-11.7-11 test
 #[test]
-fn a_drop_can_only_become_more_serious_and_only_before_it_is_said() {
+fn a_drop_can_only_become_more_serious_and_only_before_it_is_reported() {
     let mut log = DropLog::new(64);
     (1..=3).for_each(|n| log.on_drop(seq(n), ReceiveBuffer));
     log.on_drop(seq(2), ProtocolConstraints);
@@ -170,7 +170,7 @@ fn the_log_is_bounded() {
 
 //= 4340-11.7-9 test
 #[test]
-fn contradictions_and_reaching_too_far_are_told_apart() {
+fn contradictory_and_too_long_reports_are_distinguished() {
     let isn = seq(90);
     // R1 N1 R4, downwards from packet 100.
     let cells = [0, 192, 3];

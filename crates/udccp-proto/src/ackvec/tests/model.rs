@@ -178,7 +178,7 @@ proptest! {
     //= 4340-A-1 test
     //= 4340-11.4.1-1 test
     #[test]
-    fn the_buffer_is_the_map(
+    fn the_buffer_agrees_with_a_map(
         max_cells in prop::sample::select(vec![2_usize, 5, 20, 300, 506]),
         steps in prop::collection::vec(step(), 0..400),
     ) {

@@ -32,7 +32,7 @@ fn neighbouring_cells_of_one_state_are_one_run() {
 }
 
 #[test]
-fn reading_stops_when_told_to() {
+fn reading_stops_on_request() {
     let mut seen = 0;
     for_each_run(seq(100), &[0, 192, 3, 64, 5], |_, newest, _| {
         seen += 1;
@@ -66,7 +66,7 @@ fn reports_combine_by_the_senders_table() {
 
 //= 4340-11.4-9 test
 #[test]
-fn a_vector_that_reaches_before_the_first_packet_is_told_apart() {
+fn a_vector_that_reaches_before_the_first_packet_is_detected() {
     let isn = seq(88);
     let cells = [0, 192, 3, 64, 5];
     assert!(!is_before_isn(seq(100), &cells, isn));

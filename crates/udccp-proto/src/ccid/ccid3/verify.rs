@@ -16,7 +16,7 @@ const MAX_CORRUPT: usize = 16;
 
 /// Why a Loss Intervals option is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lie {
+pub(crate) enum ReportError {
     /// It reaches back before the first packet.
     BeforeFirst,
     /// It skips more packets than may still arrive.
@@ -149,7 +149,7 @@ impl Verifier {
         ackno: Seqno,
         options: &Options,
         sending: &Sending<'_>,
-    ) -> Result<u64, Lie> {
+    ) -> Result<u64, ReportError> {
         let checked = check(ackno, options, sending.log).inspect_err(|_| self.lies += 1);
         let mut end = checked?;
         self.judge_probes(options, end);
@@ -323,24 +323,24 @@ fn mark_short(events: &mut Events, ackno: Seqno, sending: &Sending<'_>) {
 }
 
 /// Returns the sequence number after the newest interval if all lengths are possible.
-fn check(ackno: Seqno, options: &Options, log: &SentLog) -> Result<Seqno, Lie> {
+fn check(ackno: Seqno, options: &Options, log: &SentLog) -> Result<Seqno, ReportError> {
     let intervals = options.intervals();
     if intervals.is_empty() {
-        return Err(Lie::Empty);
+        return Err(ReportError::Empty);
     }
     if usize::from(options.skip) > NDUPACK {
-        return Err(Lie::SkipsTooMuch);
+        return Err(ReportError::SkipsTooMuch);
     }
     let end = ackno.sub(u64::from(options.skip)).next();
     let total: u64 = intervals.iter().map(length_of).sum();
     let first = log.first().unwrap_or(ackno).sub(HANDSHAKE_NUMBERS);
     if end.distance_from(first) < i64::try_from(total).unwrap_or(i64::MAX) {
-        return Err(Lie::BeforeFirst);
+        return Err(ReportError::BeforeFirst);
     }
     let odd =
         |i: &LossInterval| i.loss_length > 0 && u64::from(i.data_length) > length_of(i).max(1);
     if intervals.iter().any(odd) {
-        return Err(Lie::MoreDataThanPackets);
+        return Err(ReportError::MoreDataThanPackets);
     }
     Ok(end)
 }

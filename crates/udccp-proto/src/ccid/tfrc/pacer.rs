@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_credit_is_worth_follows_each_of_its_three_times() {
+    fn credit_depends_on_each_of_its_three_times() {
         let us = Duration::from_micros;
         let mut pacer = RatePacer::new(us(1000), us(10_000));
         for [rtt, interval, steady] in

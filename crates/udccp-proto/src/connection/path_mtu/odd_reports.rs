@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn one_larger_packet_that_arrives_disproves_it() {
+    fn one_larger_packet_that_arrives_disproves_the_report() {
         // The newest; one that an Ack Vector names; the acknowledged one itself.
         assert!(!evidence().survives(seq(16), Some(&[0, 0x00, 0xc3]), 7));
         assert!(!evidence().survives(seq(16), Some(&[0, 0xc3, 0x00]), 7));
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_of_packets_sent_before_are_no_evidence() {
+    fn losses_of_packets_sent_before_the_report_are_no_evidence() {
         let mut odd = OddReports::new(Instant::ZERO, RTT, 1000, seq(10));
         (11..16).for_each(|n| odd.on_sent(seq(n), 1500));
         assert!(odd.survives(seq(10), None, 50));

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn many_are_those_that_one_after_the_other_would_be() {
+    fn taking_many_equals_taking_one_by_one() {
         let buffer = Bytes::from((0..25).collect::<Vec<u8>>());
         let mut one = Messages::default();
         for _ in 0..3 {

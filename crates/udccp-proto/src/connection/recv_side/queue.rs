@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn many_taken_at_once_leave_the_marks_of_the_others() {
+    fn taking_many_keeps_the_marks_of_the_others() {
         for taken in 0..5 {
             let mut q = RecvQueue::new(100, 1000);
             for n in 0..5 {

@@ -53,7 +53,7 @@ fn a_mandatory_unknown_feature_resets() {
 //= 4340-6.6.7-5 test
 //= 4340-6.2-1 test
 #[test]
-fn confirms_that_nobody_asked_for_are_ignored() {
+fn unrequested_confirms_are_ignored() {
     let mut end = End::open(Role::Server);
     end.receive_text(&["Confirm L(10; 1)", "Confirm R(10; )", "Mandatory", "Confirm L(9; )"])
         .unwrap();
@@ -171,7 +171,7 @@ fn an_invalid_confirm_resets() {
 
 //= 4340-15-5 test
 #[test]
-fn unknown_values_in_a_list_are_passed_over() {
+fn unknown_values_in_a_list_are_skipped() {
     let mut end = End::new(Role::Server, &prefer(&[(L, CCID, &[3, 2])]));
     end.receive_text(&["Change R(1; 77 2 250 3)"]).unwrap();
     assert_eq!(end.send(PacketType::Response).shows(), ["Confirm L(1; 3 3 2)"]);
@@ -180,7 +180,7 @@ fn unknown_values_in_a_list_are_passed_over() {
 
 //= 4340-6.3.2-2 test
 #[test]
-fn what_only_the_peer_can_set_cannot_be_asked_for() {
+fn features_set_by_the_peer_alone_cannot_be_requested() {
     let mut end = End::open(Role::Client);
     let error = end.engine.change(R, WINDOW, &[500], false).unwrap_err();
     assert_eq!(error, ChangeError::NotOurs(WINDOW));
@@ -209,7 +209,7 @@ fn two_options_for_one_feature_are_processed_in_turn() {
 }
 
 #[test]
-fn where_we_cannot_live_with_the_outcome_our_mandatory_change_follows() {
+fn an_unacceptable_outcome_causes_a_mandatory_change() {
     let mut wishes = FeaturePreferences::new();
     wishes.set(R, CCID, &[3]).unwrap().mandatory = true;
     let mut end = End::new(Role::Server, &wishes);
@@ -229,7 +229,7 @@ fn a_confirm_shows_the_list_that_it_was_made_with() {
 }
 
 #[test]
-fn a_server_that_does_not_care_gives_the_client_its_way() {
+fn a_server_without_preference_accepts_the_clients_choice() {
     assert_eq!(answer(&["Change R(7; 1 0)"]), ["Confirm L(7; 1 1 0)"]);
     assert_eq!(answer(&["Change R(7; 0 1)"]), ["Confirm L(7; 0 0 1)"]);
     assert_eq!(answer(&["Change L(8; 9 3 0)"])[0][..20], *"Confirm R(8; 9 9 0 1");

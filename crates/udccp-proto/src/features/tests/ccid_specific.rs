@@ -78,7 +78,7 @@ fn behind_a_mandatory_ccid_nothing_has_to_wait() {
 //= 4340-10-1 test
 //= 4340-10.3-2 test
 #[test]
-fn an_end_without_ccid_2_says_so_and_means_it() {
+fn an_end_without_ccid_2_sends_mandatory_changes() {
     let mut preferences = FeaturePreferences::new();
     preferences.set(L, CCID, &[3]).unwrap().mandatory = true;
     preferences.set(R, CCID, &[3]).unwrap().mandatory = true;

@@ -115,7 +115,7 @@ fn a_retransmission_has_the_same_contents() {
 }
 
 #[test]
-fn a_wish_taken_back_in_time_is_never_sent() {
+fn a_change_withdrawn_in_time_is_never_sent() {
     let mut end = End::open(Role::Client);
     end.engine.change(L, ACK_RATIO, &[4], false).unwrap();
     end.engine.change(L, ACK_RATIO, &[2], false).unwrap();

@@ -55,7 +55,7 @@ fn packets_for_options_alone_are_a_round_trip_time_apart() {
 }
 
 #[test]
-fn confirms_that_ride_on_other_packets_need_none_of_their_own() {
+fn piggybacked_confirms_need_no_packets_of_their_own() {
     let mut end = End::open(Role::Server);
     end.receive_text(&["Change L(6; 1)"]).unwrap();
     assert_eq!(end.send(PacketType::DataAck).shows(), ["Confirm R(6; 1 1 0)"]);
@@ -108,7 +108,7 @@ fn no_timer_runs_in_the_handshake() {
 }
 
 #[test]
-fn what_does_not_fit_waits_and_mandatory_is_never_left_alone() {
+fn options_that_do_not_fit_wait_and_mandatory_is_never_sent_alone() {
     let mut end = End::open(Role::Client);
     end.engine.change(R, FeatureNumber::SEND_ACK_VECTOR, &[1], true).unwrap();
     end.receive_text(&["Change L(7; 1)", "Change R(6; 1)"]).unwrap();

@@ -17,7 +17,7 @@ fn line(ccid: &WindowCcid, window: u32) -> Line {
 }
 
 #[test]
-fn both_ends_know_them_only_where_they_were_registered() {
+fn experimental_ccids_are_used_only_where_registered() {
     let (ccid2, ccid3) = (Ccid2Config::default(), Ccid3Config::default());
     let ccid4 = crate::ccid::Ccid4Config::default();
     let setup = CcidSetup { packet_size_bytes: 1400, ccid2: &ccid2, ccid3: &ccid3, ccid4: &ccid4 };

@@ -92,7 +92,7 @@ impl Path {
         self.receiver.on_feedback_sent(self.now, seq);
     }
 
-    fn hear(&mut self) {
+    fn receive_acks(&mut self) {
         while self.acks.front().is_some_and(|a| a.0 <= self.now) {
             let (_, seq, cells, ackno) = self.acks.pop_front().unwrap();
             self.newest_ack = Some(seq);
@@ -112,7 +112,7 @@ impl Path {
         ];
         self.now = events.into_iter().flatten().min().unwrap();
         self.deliver();
-        self.hear();
+        self.receive_acks();
         self.sender.handle_timeout(self.now);
     }
 }

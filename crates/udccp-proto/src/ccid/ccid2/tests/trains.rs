@@ -39,7 +39,7 @@ fn batches(max_train: u32) -> Vec<u32> {
 }
 
 #[test]
-fn a_mode_of_small_batches_cannot_last() {
+fn small_batches_do_not_persist() {
     let endless = batches(1);
     assert!(endless.iter().all(|n| *n <= 16), "without trains it does: {endless:?}");
     let trains = batches(43);
@@ -189,7 +189,7 @@ fn bbr_leaves_room_for_trains() {
 }
 
 #[test]
-fn what_may_follow_is_what_would_leave_if_it_were_asked_for() {
+fn packets_that_may_follow_are_those_that_single_polls_would_send() {
     let bbr = Algorithm::Bbr(BbrConfig::default());
     for (max_train, pacing, algorithm) in [
         (1, Pacing::Off, Algorithm::CCID2),

@@ -73,7 +73,7 @@ fn a_packet_is_lost_once_three_later_ones_were_acknowledged() {
 }
 
 #[test]
-fn three_later_packets_in_one_acknowledgement_or_in_several_partial_ones_do_as_well() {
+fn three_later_packets_may_be_in_one_or_several_acknowledgements() {
     let mut line = Line::in_avoidance(8);
     line.fill();
     assert_eq!(line.ack(4, "rrrx").newly_lost, 1);
@@ -87,7 +87,7 @@ fn three_later_packets_in_one_acknowledgement_or_in_several_partial_ones_do_as_w
 
 #[test]
 //= 4341-5-5 test
-fn packets_without_data_witness_a_loss_but_are_not_in_the_pipe() {
+fn packets_without_data_reveal_a_loss_but_are_not_in_the_pipe() {
     let mut line = Line::in_avoidance(8);
     line.send(2);
     for _ in 0..3 {

@@ -1,6 +1,6 @@
 //! Both halves of CCID 3, each with a peer whose packets the tests write by hand.
 
-mod lies;
+mod false_feedback;
 mod receiver;
 mod sender;
 mod verify;

@@ -235,7 +235,7 @@ fn no_rate_is_too_high_for_a_first_interval() {
 }
 
 #[test]
-fn a_report_that_does_not_fit_is_still_owed_a_round_trip_time_later() {
+fn a_report_that_does_not_fit_is_due_again_a_round_trip_time_later() {
     let mut line = Line::new();
     line.data(1000, 0);
     assert!(line.receiver.feedback_len_bytes() >= 6 + 6 + 6 + 12);
@@ -288,7 +288,7 @@ fn the_round_trip_time_follows_the_counter() {
 /// sample or two and then none. An average with the default of 200 ms would keep the rate low
 /// forever.
 #[test]
-fn the_first_sample_is_not_averaged_with_what_was_assumed() {
+fn the_first_rtt_sample_is_not_averaged_with_the_default() {
     let mut line = Line { receiver: Ccid3Receiver::new(&Ccid3Config::default()), seq: 0 };
     assert_eq!(line.receiver.rtt(), ms(200));
     line.data(1000, 0);

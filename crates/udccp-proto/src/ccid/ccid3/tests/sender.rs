@@ -21,7 +21,7 @@ pub(super) struct Line {
 
 /// Contents of an acknowledgement.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Says {
+pub(super) struct Report {
     pub(super) rate: Option<u32>,
     /// Lossless, loss and data length of each interval, newest first.
     pub(super) intervals: Vec<[u32; 3]>,
@@ -95,34 +95,34 @@ impl Line {
         self.left.iter().filter(|left| **left + RTT <= self.now).count() as u64
     }
 
-    pub(super) fn acked(&mut self, ackno: u64, says: &Says) -> AckOutcome {
+    pub(super) fn acked(&mut self, ackno: u64, report: &Report) -> AckOutcome {
         let mut bytes = Vec::new();
-        if let Some(rate) = says.rate {
+        if let Some(rate) = report.rate {
             bytes.extend_from_slice(&[194, 6]);
             bytes.extend_from_slice(&rate.to_be_bytes());
         }
-        if !says.intervals.is_empty() {
-            bytes.extend_from_slice(&[193, 3 + 9 * says.intervals.len() as u8, 0]);
-            for &[lossless_length, loss_length, data_length] in &says.intervals {
+        if !report.intervals.is_empty() {
+            bytes.extend_from_slice(&[193, 3 + 9 * report.intervals.len() as u8, 0]);
+            for &[lossless_length, loss_length, data_length] in &report.intervals {
                 let nonce_echo = false;
                 let i = LossInterval { lossless_length, nonce_echo, loss_length, data_length };
                 bytes.extend_from_slice(&i.to_bytes());
             }
         }
-        if let Some(inverse) = says.inverse {
+        if let Some(inverse) = report.inverse {
             bytes.extend_from_slice(&[192, 6]);
             bytes.extend_from_slice(&inverse.to_be_bytes());
         }
         let ack = AckInfo {
             ackno: Seqno::new(ackno),
             ccid_options: &bytes,
-            data_dropped: &says.dropped,
-            slow_receiver: says.slow,
+            data_dropped: &report.dropped,
+            slow_receiver: report.slow,
             // The receiver delayed the acknowledgement by the time beyond the round-trip time.
-            elapsed: says
+            elapsed: report
                 .elapsed
                 .or_else(|| self.left.get(ackno as usize - 1).map(|left| self.now - *left - RTT)),
-            timestamp_echo_rtt: says.echo,
+            timestamp_echo_rtt: report.echo,
             ..AckInfo::default()
         };
         self.sender.on_ack(self.now, &ack)
@@ -131,7 +131,7 @@ impl Line {
     /// Feedback without loss.
     fn fine(&mut self, ackno: u64, rate: u32) -> AckOutcome {
         let intervals = vec![[ackno as u32, 0, 0]];
-        self.acked(ackno, &Says { rate: Some(rate), intervals, ..Says::default() })
+        self.acked(ackno, &Report { rate: Some(rate), intervals, ..Report::default() })
     }
 
     pub(super) fn x(&self) -> f64 {
@@ -168,17 +168,17 @@ fn without_a_round_trip_time_a_packet_leaves_each_second_and_then_less() {
 }
 
 #[test]
-fn only_whole_feedback_counts() {
+fn incomplete_feedback_is_ignored() {
     let mut line = Line::open();
     line.send_until(at(1200));
     let x = line.x();
     let intervals = vec![[4, 0, 0]];
-    for says in [
-        Says::default(),
-        Says { rate: Some(9), ..Says::default() },
-        Says { intervals: intervals.clone(), ..Says::default() },
+    for report in [
+        Report::default(),
+        Report { rate: Some(9), ..Report::default() },
+        Report { intervals: intervals.clone(), ..Report::default() },
     ] {
-        assert_eq!(line.acked(4, &says), AckOutcome::default());
+        assert_eq!(line.acked(4, &report), AckOutcome::default());
         assert_eq!(line.x(), x);
     }
     let out = line.fine(4, 0);
@@ -199,14 +199,14 @@ fn what_arrives_limits_the_rate_from_two_round_trips_after_the_first_data_on() {
 
 //= 4342-6.1.1-2 test
 #[test]
-fn a_loss_event_rate_alone_will_do_unless_it_is_not_wanted() {
-    let says = Says { rate: Some(1_000_000), inverse: Some(100), ..Says::default() };
+fn a_loss_event_rate_alone_suffices_unless_disabled() {
+    let report = Report { rate: Some(1_000_000), inverse: Some(100), ..Report::default() };
     for (accept, rate) in [(true, 0.01), (false, 0.0)] {
         let config = Ccid3Config { accept_loss_event_rate: accept, ..Ccid3Config::default() };
         let mut line = Line::new(&config);
         line.sender.on_handshake_rtt(line.now, RTT);
         line.send_until(at(1200));
-        line.acked(4, &says);
+        line.acked(4, &report);
         assert_eq!(line.sender.metrics().loss_event_rate, Some(rate));
     }
 }
@@ -217,8 +217,8 @@ fn losses_end_slow_start() {
     line.send_until(at(2200));
     let newest = line.arrived();
     let lost = vec![[9, 1, 10], [newest as u32 - 10, 0, 50]];
-    let says = Says { rate: Some(90_000), intervals: lost, ..Says::default() };
-    let out = line.acked(newest, &says);
+    let report = Report { rate: Some(90_000), intervals: lost, ..Report::default() };
+    let out = line.acked(newest, &report);
     assert_eq!((out.newly_acked, out.newly_lost), (9, 1));
     let m = line.sender.metrics();
     assert_eq!((m.loss_event_rate, m.congestion_events), (Some(0.02), 1));
@@ -243,59 +243,59 @@ fn old_feedback_and_feedback_for_packets_never_sent_are_ignored() {
 //= 4340-11.7.2-6 test
 //= 4340-11.7.1-3 test
 #[test]
-fn a_receiver_in_trouble_is_sent_less_for_a_round_trip_time() {
-    let says = |dropped: &[u8], slow| Says {
+fn drops_and_slow_receiver_reduce_the_rate_for_a_round_trip_time() {
+    let report = |dropped: &[u8], slow| Report {
         rate: Some(80_000),
         intervals: vec![[1, 0, 0]],
         dropped: dropped.to_vec(),
         slow,
-        ..Says::default()
+        ..Report::default()
     };
-    let x_after = |says: &Says| {
+    let x_after = |report: &Report| {
         let mut line = Line::steady();
         for i in 0..4 {
             line.send_until(at(2300 + 100 * i));
-            line.acked(line.arrived(), &Says { dropped: vec![], ..says.clone() });
+            line.acked(line.arrived(), &Report { dropped: vec![], ..report.clone() });
         }
         line.send_until(at(2700));
-        line.acked(line.arrived(), says);
+        line.acked(line.arrived(), report);
         line.x()
     };
-    assert_eq!(x_after(&says(&[], false)), 160_000.0);
-    assert_eq!(x_after(&says(&[], true)), 80_000.0, "Slow Receiver: no more than arrives");
+    assert_eq!(x_after(&report(&[], false)), 160_000.0);
+    assert_eq!(x_after(&report(&[], true)), 80_000.0, "Slow Receiver: no more than arrives");
     // A drop block: state 1, Drop Code 2, run of three.
     let mut line = Line::steady();
     line.now = at(2900);
     line.leave(true);
-    let out = line.acked(line.arrived(), &says(&[0xa2], false));
+    let out = line.acked(line.arrived(), &report(&[0xa2], false));
     assert_eq!(out.data_dropped, 3);
     assert_eq!(line.x(), 50_000.0, "80 kB/s less three packets a round-trip time");
     // The same report again changes nothing more.
-    let out = line.acked(line.arrived(), &says(&[0xa2], false));
+    let out = line.acked(line.arrived(), &report(&[0xa2], false));
     assert_eq!(out.data_dropped, 0);
 }
 
 //= 4340-11.7.2-6 test
 //= 4340-11.6-1 test
 #[test]
-fn what_came_without_feedback_counts_with_the_next() {
-    let x_after = |early: &Says| {
+fn drops_reported_without_feedback_count_with_the_next_feedback() {
+    let x_after = |early: &Report| {
         let mut line = Line::steady();
         line.now = at(2900);
         line.leave(true);
-        let says = Says { rate: Some(80_000), intervals: vec![[1, 0, 0]], ..Says::default() };
+        let report = Report { rate: Some(80_000), intervals: vec![[1, 0, 0]], ..Report::default() };
         line.acked(line.arrived() - 1, early);
-        line.acked(line.arrived(), &says);
+        line.acked(line.arrived(), &report);
         let x = line.x();
         line.now = at(3000);
         line.leave(true);
-        line.acked(line.arrived(), &says);
-        assert!(line.x() > x || *early == Says::default(), "it counts once");
+        line.acked(line.arrived(), &report);
+        assert!(line.x() > x || *early == Report::default(), "it counts once");
         x
     };
-    assert_eq!(x_after(&Says::default()), 160_000.0);
-    assert_eq!(x_after(&Says { slow: true, ..Says::default() }), 80_000.0);
-    assert_eq!(x_after(&Says { dropped: vec![0xa2], ..Says::default() }), 50_000.0);
+    assert_eq!(x_after(&Report::default()), 160_000.0);
+    assert_eq!(x_after(&Report { slow: true, ..Report::default() }), 80_000.0);
+    assert_eq!(x_after(&Report { dropped: vec![0xa2], ..Report::default() }), 50_000.0);
 }
 
 //= 4340-11.7.2-7 test
@@ -307,7 +307,7 @@ fn corrupt_data_is_a_loss_event() {
         let (dropped, intervals) = (vec![0, block], vec![[10, 0, 0]]);
         line.acked(
             line.arrived(),
-            &Says { rate: Some(50_000), intervals, dropped, ..Says::default() },
+            &Report { rate: Some(50_000), intervals, dropped, ..Report::default() },
         );
         let p = line.sender.metrics().loss_event_rate.unwrap();
         assert_eq!(p > 0.0, is_loss, "block {block:x}: {p}");
@@ -334,9 +334,9 @@ fn other_drop_codes_are_passed_on() {
         let mut line = Line::steady();
         line.send_until(at(2300));
         let dropped = vec![block];
-        let says =
-            Says { rate: Some(50_000), intervals: vec![[1, 0, 0]], dropped, ..Says::default() };
-        let out = line.acked(line.arrived(), &says);
+        let report =
+            Report { rate: Some(50_000), intervals: vec![[1, 0, 0]], dropped, ..Report::default() };
+        let out = line.acked(line.arrived(), &report);
         (out.constrained, out.not_listening)
     };
     assert_eq!(drop(0x80), (true, false));
@@ -350,15 +350,15 @@ fn other_drop_codes_are_passed_on() {
 fn data_dropped_and_ack_vectors_are_acknowledged_once_a_round_trip_time() {
     let mut line = Line::steady();
     assert!(!line.sender.wants_ack_of_ack());
-    let says = Says { dropped: vec![0xa0], ..Says::default() };
-    line.acked(line.arrived(), &says);
+    let report = Report { dropped: vec![0xa0], ..Report::default() };
+    line.acked(line.arrived(), &report);
     assert!(line.sender.wants_ack_of_ack());
     line.leave(false);
     assert!(!line.sender.wants_ack_of_ack());
-    line.acked(line.arrived(), &says);
+    line.acked(line.arrived(), &report);
     assert!(!line.sender.wants_ack_of_ack(), "a moment ago");
     line.now += RTT;
-    line.acked(line.arrived(), &says);
+    line.acked(line.arrived(), &report);
     assert!(line.sender.wants_ack_of_ack());
     line.leave(false);
     line.now += RTT;
@@ -404,12 +404,12 @@ fn acknowledgements_of_ours_are_not_in_flight_and_those_of_the_peer_need_no_rece
         let before = line.next;
         line.send_until(line.now + ms(50));
         assert!(line.next > before, "sent nothing");
-        line.acked(line.arrived(), &Says::default());
+        line.acked(line.arrived(), &Report::default());
     }
 }
 
 #[test]
-fn an_idle_sender_rests_without_timers() {
+fn an_idle_sender_has_no_timers() {
     let mut line = Line::steady();
     for _ in 0..10 {
         let Some(timer) = line.sender.poll_timeout() else { break };
@@ -437,8 +437,8 @@ fn no_more_packets_are_in_flight_than_the_sequence_window_has_room_for() {
 
 #[test]
 fn where_the_nofeedback_timer_waits_longer_no_more_is_in_flight_than_leaves_in_four_round_trips() {
-    let most_in_flight = |least_timeout| {
-        let mut line = Line::new(&Ccid3Config { least_timeout, ..Ccid3Config::default() });
+    let most_in_flight = |min_nofeedback_timeout| {
+        let mut line = Line::new(&Ccid3Config { min_nofeedback_timeout, ..Ccid3Config::default() });
         line.sender.on_handshake_rtt(line.now, RTT);
         // More than a second at 500 packets per second. X grows to twice that.
         while line.now < at(2500) {
@@ -506,7 +506,7 @@ fn quick_start_sends_at_the_approved_rate_without_headers() {
 
 //= 5634-3.2.4-3 test
 #[test]
-fn after_validation_the_usual_rules_go_on_from_there() {
+fn the_usual_rules_apply_after_validation() {
     let mut line = Line::open();
     line.sender.quick_start(line.now, FAST);
     line.send_until(at(1150));
@@ -524,7 +524,7 @@ fn after_validation_the_usual_rules_go_on_from_there() {
 //= 5634-3.2.3-4 test
 //= 5634-3.2.4-4 test
 #[test]
-fn silence_takes_the_rate_back() {
+fn silence_restores_the_rate_before_quick_start() {
     let mut line = Line::open();
     line.send_until(at(1001));
     let before = line.x();
@@ -541,13 +541,13 @@ fn silence_takes_the_rate_back() {
 //= 5634-3.2.4-1 test
 //= 5634-3.2.5-1 test
 #[test]
-fn a_loss_makes_the_equation_decide() {
+fn a_loss_ends_quick_start_with_the_rate_of_the_equation() {
     let mut line = Line::open();
     line.sender.quick_start(line.now, FAST);
     line.send_until(at(1150));
     let ackno = line.arrived();
     let intervals = vec![[0, 1, 1], [ackno as u32 - 1, 0, ackno as u32 - 1]];
-    line.acked(ackno, &Says { rate: Some(40_000), intervals, ..Says::default() });
+    line.acked(ackno, &Report { rate: Some(40_000), intervals, ..Report::default() });
     line.sender.quick_start(line.now, QuickStartStep::Congested);
     assert!(line.x() <= 80_000.0, "X_calc, and no more than twice what arrives: {}", line.x());
     assert!(line.sender.metrics().loss_event_rate.unwrap() > 0.0);

@@ -5,7 +5,7 @@ use udccp_wire::{LossInterval, Seqno};
 use super::{at, ms};
 use crate::ccid::AckInfo;
 use crate::ccid::ccid3::feedback::Options;
-use crate::ccid::ccid3::verify::{Lie, Sending, Verifier};
+use crate::ccid::ccid3::verify::{ReportError, Sending, Verifier};
 use crate::ccid::tfrc::{Sent, SentLog};
 
 const ANY: u32 = u32::MAX;
@@ -40,7 +40,12 @@ fn log(per_step: u64) -> SentLog {
     log
 }
 
-fn take(verifier: &mut Verifier, ackno: u64, report: &Options, log: &SentLog) -> Result<u64, Lie> {
+fn take(
+    verifier: &mut Verifier,
+    ackno: u64,
+    report: &Options,
+    log: &SentLog,
+) -> Result<u64, ReportError> {
     let sending = Sending { log, rtt: ms(100), first_at_most: ANY };
     verifier.take(Seqno::new(ackno), report, &sending)
 }
@@ -80,16 +85,16 @@ fn lost_feedback_leaves_no_gap() {
 
 //= 4342-9.2-1 test
 #[test]
-fn what_cannot_be_is_not_believed() {
+fn impossible_loss_intervals_are_rejected() {
     let (log, mut v) = (log(10), Verifier::new(true, false));
     let mut refused = |skip, intervals: &[[u32; 3]]| {
         take(&mut v, 1099, &options(skip, intervals), &log).unwrap_err()
     };
-    assert_eq!(refused(0, &[[5000, 0, 0]]), Lie::BeforeFirst);
-    assert_eq!(refused(0, &[[50, 1, 51], [0xff_ffff, 0, 1]]), Lie::BeforeFirst);
-    assert_eq!(refused(4, &[[50, 0, 0]]), Lie::SkipsTooMuch);
-    assert_eq!(refused(0, &[[50, 1, 52], [20, 0, 9]]), Lie::MoreDataThanPackets);
-    assert_eq!(refused(0, &[]), Lie::Empty);
+    assert_eq!(refused(0, &[[5000, 0, 0]]), ReportError::BeforeFirst);
+    assert_eq!(refused(0, &[[50, 1, 51], [0xff_ffff, 0, 1]]), ReportError::BeforeFirst);
+    assert_eq!(refused(4, &[[50, 0, 0]]), ReportError::SkipsTooMuch);
+    assert_eq!(refused(0, &[[50, 1, 52], [20, 0, 9]]), ReportError::MoreDataThanPackets);
+    assert_eq!(refused(0, &[]), ReportError::Empty);
     assert_eq!(v.lies, 5);
     assert_eq!(v.rate(), 0.0);
 }

@@ -166,7 +166,7 @@ fn a_flow_without_data_to_wait_is_not_late() {
 }
 
 #[test]
-fn a_pause_earns_no_burst() {
+fn a_pause_allows_no_burst() {
     let mut line = Line::new(160);
     line.warm();
     line.now += ms(70);

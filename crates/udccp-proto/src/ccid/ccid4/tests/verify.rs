@@ -88,7 +88,7 @@ fn counts_too_many_or_too_large_are_cut() {
 }
 
 #[test]
-fn an_interval_stays_what_it_was_when_it_ended() {
+fn a_closed_interval_does_not_change() {
     let log = log(10);
     let mut v = Verifier::new(false, true);
     let mut take = |rtt, ackno, intervals: &[[u32; 3]], drops: &[u32]| {

@@ -32,14 +32,14 @@ fn response_and_inverse_agree_with_forty_digits() {
 }
 
 #[test]
-fn the_worked_point_of_one_percent() {
+fn the_rate_at_one_percent_loss_is_that_of_the_worked_example() {
     // f(0.01) = 0.0816497 + 0.0073485 * 1.0032, so 1460 B at 100 ms give 164,0xx B/s.
     let x = throughput(1460, ms(100), 0.01).bytes_per_sec();
     assert!((x - 1460.0 / (0.1 * (0.081_649_66 + 0.007_348_47 * 1.0032))).abs() < 1.0, "{x}");
 }
 
 #[test]
-fn what_no_loss_event_rate_reaches_has_a_bound() {
+fn unreachable_rates_have_a_bounded_loss_event_rate() {
     assert_eq!(inverse_response(1e9), 1.0);
     assert_eq!(inverse_response(0.0), 0.0);
     assert_eq!(inverse_response(-1.0), 0.0);

@@ -73,7 +73,7 @@ fn without_discounting_a_long_interval_changes_no_weight() {
 }
 
 #[test]
-fn joined_intervals_are_as_if_the_event_had_not_been() {
+fn joining_intervals_undoes_a_loss_event() {
     let mut it = average(false, &[5, 10, 20, 30]);
     it.join(1);
     assert_eq!(it.lengths(), [5.0, 30.0, 30.0]);

@@ -24,7 +24,7 @@ fn packets_are_found_until_they_are_forgotten() {
 }
 
 #[test]
-fn a_peer_that_acknowledges_nothing_has_us_remember_no_more() {
+fn the_log_is_bounded_with_a_peer_that_acknowledges_nothing() {
     let mut log = SentLog::default();
     for seq in 1..=1_000_000 {
         log.push(sent(seq), seq);

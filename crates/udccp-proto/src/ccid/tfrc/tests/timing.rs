@@ -188,7 +188,7 @@ fn a_silence_before_data_is_no_low_receive_rate() {
 }
 
 #[test]
-fn nor_is_a_silence_before_an_earlier_report() {
+fn a_silence_before_an_earlier_report_is_no_low_receive_rate() {
     let mut rate = ReceiveRate::default();
     rate.on_report(at(1000), ms(400), Rate::default());
     rate.on_data(at(9050), 1000);
@@ -235,7 +235,7 @@ fn the_segment_size_is_the_mean_of_four_loss_intervals() {
 
 //= 5348-4.6-4 test
 #[test]
-fn what_a_late_timer_catches_up_is_what_the_allowed_rate_sends_in_a_round_trip_time() {
+fn a_late_timer_catches_up_what_the_allowed_rate_sends_in_a_round_trip_time() {
     // X allows a packet every 10 ms, ten per round-trip time. X_inst is twice that, or more.
     for interval in [ms(10), ms(5), Duration::from_micros(50)] {
         let mut pacer = RatePacer::new(ms(1), Duration::MAX);
@@ -250,7 +250,7 @@ fn what_a_late_timer_catches_up_is_what_the_allowed_rate_sends_in_a_round_trip_t
 }
 
 #[test]
-fn the_least_round_trip_time_needs_three_witnesses_to_fall_far_and_is_forgotten_in_time() {
+fn the_rtt_floor_needs_three_samples_to_fall_far_and_expires() {
     let mut floor = RttFloor::default();
     let mut measured = |secs: u64, millis| {
         floor.measured(Instant::ZERO + Duration::from_secs(secs), Duration::from_micros(millis));
@@ -272,7 +272,7 @@ fn the_least_round_trip_time_needs_three_witnesses_to_fall_far_and_is_forgotten_
 
 /// An hour of sleep is not a round-trip time, however seldom packets are sent.
 #[test]
-fn the_least_round_trip_time_is_not_forgotten_for_one_acknowledgement_of_a_sleeper() {
+fn one_late_acknowledgement_after_sleep_does_not_raise_the_rtt_floor() {
     let minute = Duration::from_secs(60);
     let mut floor = RttFloor::default();
     let mut now = Instant::ZERO;

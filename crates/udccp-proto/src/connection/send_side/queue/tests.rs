@@ -113,7 +113,7 @@ fn a_run_of_zeros_is_as_many_messages() {
 
 /// References are dropped only after all copies. Each lent message has its own token.
 #[test]
-fn what_is_lent_is_freed_at_the_end_and_belongs_to_one_priority() {
+fn lent_messages_are_freed_at_the_end_and_have_one_priority() {
     let bytes = bytes::Bytes::from(vec![7; 10]);
     let mut q = SendQueue::new(10, 1000, QueuePolicy::Refuse);
     for (token, priority) in [(1, 0), (2, 0), (3, 4), (4, 4)] {
@@ -133,7 +133,7 @@ fn what_is_lent_is_freed_at_the_end_and_belongs_to_one_priority() {
 }
 
 #[test]
-fn what_is_too_old_never_leaves_and_is_reported() {
+fn expired_messages_never_leave_and_are_reported() {
     let mut q = SendQueue::new(3, 1000, QueuePolicy::Refuse);
     for (bytes, deadline) in [(1, Some(10)), (2, None), (3, Some(10))] {
         q.push(Instant::ZERO, message(bytes, 0, deadline), &mut |_| {}).unwrap();

@@ -4,10 +4,10 @@ use udccp_base::Duration;
 use udccp_proto::ConnectionConfig;
 use udccp_proto::ccid::experimental::{BBR, CUBIC};
 
-use super::Story;
+use super::Session;
 
 /// Open connections and handshakes, with several settings.
-pub(super) fn all() -> Vec<Story> {
+pub(super) fn all() -> Vec<Session> {
     let plain = ConnectionConfig::default();
     let all = ConnectionConfig {
         tx_ccids: vec![2, 3],
@@ -32,17 +32,17 @@ pub(super) fn all() -> Vec<Story> {
     let of =
         |ccid| ConnectionConfig { tx_ccids: vec![ccid], rx_ccids: vec![ccid], ..plain.clone() };
     vec![
-        Story::open(&plain),
-        Story::open(&of(3)),
-        Story::open(&all),
-        Story::open(&small),
-        Story::starting(&plain, false),
-        Story::starting(&all, false),
-        Story::open(&of(4)),
-        Story::open(&of(CUBIC)),
-        Story::open(&of(BBR)),
-        Story::open_over(&plain, true),
-        Story::open_over(&of(3), true),
-        Story::open_over(&small, true),
+        Session::open(&plain),
+        Session::open(&of(3)),
+        Session::open(&all),
+        Session::open(&small),
+        Session::starting(&plain, false),
+        Session::starting(&all, false),
+        Session::open(&of(4)),
+        Session::open(&of(CUBIC)),
+        Session::open(&of(BBR)),
+        Session::open_over(&plain, true),
+        Session::open_over(&of(3), true),
+        Session::open_over(&small, true),
     ]
 }

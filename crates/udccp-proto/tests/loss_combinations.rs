@@ -7,13 +7,16 @@
 //! * both ends finish, and neither sends packets or sets timers for ever.
 //!
 //! The tests vary four packets: 256 combinations of each script with each setting. To vary more:
-//! `UDCCP_PACKETS=6 cargo test --release -p udccp-proto --test every_loss`
+//! `UDCCP_PACKETS=6 cargo test --release -p udccp-proto --test loss_combinations`
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use Act::{Abort, Close, Deaf, Late, Listen, PathChanged, Release, Send, ShutRead, Slow};
+use Action::{
+    Abort, Close, PathChanged, Release, ResumeReading, Send, SendExpiring, ShutRead, SlowReceiver,
+    StopReading,
+};
 use bytes::Bytes;
 use udccp_base::{Datagram, Duration, Instant, Machine, Message, Payload};
 use udccp_proto::{
@@ -32,7 +35,7 @@ const START: Instant = Instant::from_nanos(1_000_000_000);
 const PACKETS: u32 = 4;
 
 /// The fates of a packet, with the times in ms after which it arrives.
-const HAPPENS: [(&str, &[u64]); 4] =
+const PACKET_FATES: [(&str, &[u64]); 4] =
     [("arrives", &[10]), ("is lost", &[]), ("comes twice", &[10, 35]), ("is late", &[45])];
 
 fn ms(n: u64) -> Duration {
@@ -41,24 +44,24 @@ fn ms(n: u64) -> Duration {
 
 /// An action of an application.
 #[derive(Clone, Copy, Debug)]
-enum Act {
+enum Action {
     /// Sends this many messages.
     Send(u64),
     /// Sends this many messages, each with a deadline of a few milliseconds.
-    Late(u64),
+    SendExpiring(u64),
     Close,
     Abort,
     Release,
     ShutRead,
     PathChanged,
-    Slow,
+    SlowReceiver,
     /// Stops reading.
-    Deaf,
-    Listen,
+    StopReading,
+    ResumeReading,
 }
 
 /// The actions of each application and their times, in ms since this end has its connection.
-type Script = &'static [(u64, usize, Act)];
+type Script = &'static [(u64, usize, Action)];
 
 const SCRIPTS: [Script; 11] = [
     &[(25, CLIENT, Send(2)), (30, CLIENT, Close), (3000, SERVER, Close)],
@@ -84,23 +87,23 @@ const SCRIPTS: [Script; 11] = [
         (3000, CLIENT, Close),
     ],
     &[
-        (0, SERVER, Deaf),
-        (25, CLIENT, Late(4)),
+        (0, SERVER, StopReading),
+        (25, CLIENT, SendExpiring(4)),
         (80, CLIENT, Send(3)),
-        (300, SERVER, Listen),
+        (300, SERVER, ResumeReading),
         (310, CLIENT, Send(4)),
         (311, CLIENT, Close),
         (3000, SERVER, Close),
     ],
     &[
-        (25, CLIENT, Late(9)),
-        (10, SERVER, Late(4)),
-        (60, CLIENT, Late(2)),
+        (25, CLIENT, SendExpiring(9)),
+        (10, SERVER, SendExpiring(4)),
+        (60, CLIENT, SendExpiring(2)),
         (61, SERVER, Close),
         (400, CLIENT, Close),
     ],
     &[
-        (0, SERVER, Slow),
+        (0, SERVER, SlowReceiver),
         (25, CLIENT, Send(4)),
         (12, SERVER, Send(2)),
         (120, CLIENT, Close),
@@ -139,7 +142,7 @@ impl End {
         }
     }
 
-    fn begin(&mut self, now: Instant, id: ConnectionId) {
+    fn attach(&mut self, now: Instant, id: ConnectionId) {
         (self.id, self.since) = (Some(id), Some(now));
     }
 
@@ -183,14 +186,14 @@ struct World {
     travelling: BTreeMap<(Instant, u64), (usize, Datagram)>,
     sent: u64,
     /// The fates of the first packets.
-    happens: Vec<usize>,
-    script: Vec<(u64, usize, Act)>,
+    packet_fates: Vec<usize>,
+    script: Vec<(u64, usize, Action)>,
     tokens: u64,
-    story: Option<String>,
+    trace: Option<String>,
 }
 
 impl World {
-    fn new(config: &ConnectionConfig, script: Script, happens: &[usize]) -> Self {
+    fn new(config: &ConnectionConfig, script: Script, packet_fates: &[usize]) -> Self {
         let mut ends = [End::new(1), End::new(2)];
         let connection = config.clone();
         let listen = ListenConfig { connection: connection.into(), ..ListenConfig::new(SERVICE) };
@@ -204,30 +207,30 @@ impl World {
             config: config.clone().into(),
         };
         let id = ends[CLIENT].host.connect(START, options).unwrap();
-        ends[CLIENT].begin(START, id);
+        ends[CLIENT].attach(START, id);
         Self {
             now: START,
             ends,
             listener,
             travelling: BTreeMap::new(),
             sent: 0,
-            happens: happens.to_vec(),
+            packet_fates: packet_fates.to_vec(),
             script: script.to_vec(),
             tokens: 0,
-            story: None,
+            trace: None,
         }
     }
 
-    fn tell(&mut self, end: usize, what: impl FnOnce() -> String) {
-        let Some(story) = &mut self.story else { return };
+    fn log(&mut self, end: usize, what: impl FnOnce() -> String) {
+        let Some(trace) = &mut self.trace else { return };
         let at = (self.now - START).as_millis_f64();
-        let _ = writeln!(story, "{at:10.3} {} {}", ["C", "S"][end], what());
+        let _ = writeln!(trace, "{at:10.3} {} {}", ["C", "S"][end], what());
     }
 
     fn put(&mut self, from: usize, d: &Datagram) {
-        let happens = self.happens.get(self.sent as usize).copied().unwrap_or(0);
-        let (name, times) = HAPPENS[happens];
-        self.tell(from, || {
+        let packet_fates = self.packet_fates.get(self.sent as usize).copied().unwrap_or(0);
+        let (name, times) = PACKET_FATES[packet_fates];
+        self.log(from, || {
             let view = PacketView::new(&d.header, d.transport_len());
             format!("{} {name}", view.map_or_else(|e| e.to_string(), |view| view.to_string()))
         });
@@ -242,19 +245,19 @@ impl World {
         for end in [CLIENT, SERVER] {
             while let Some(d) = self.ends[end].host.poll_transmit(self.now) {
                 self.put(end, &d);
-                assert!(self.sent < 400, "they talk for ever");
+                assert!(self.sent < 400, "the ends never stop sending");
             }
             assert_eq!(self.ends[end].host.stalled(self.now), None, "a message waits for nothing");
             while let Some(event) = self.ends[end].host.poll_event() {
                 // A late Request may open another connection, which has no owner.
                 if self.ends[end].id.is_none_or(|id| id == event.id) {
-                    self.tell(end, || format!("{:?}", event.kind));
+                    self.log(end, || format!("{:?}", event.kind));
                     self.ends[end].note(event.kind);
                 }
             }
             if end == SERVER && self.ends[end].id.is_none() {
                 let accepted = self.ends[end].host.accept(self.listener);
-                accepted.into_iter().for_each(|id| self.ends[end].begin(self.now, id));
+                accepted.into_iter().for_each(|id| self.ends[end].attach(self.now, id));
             }
             let it = &mut self.ends[end];
             if it.reads {
@@ -266,13 +269,13 @@ impl World {
         }
     }
 
-    fn act(&mut self, end: usize, act: Act) {
-        self.tell(end, || format!("does {act:?}"));
+    fn action(&mut self, end: usize, action: Action) {
+        self.log(end, || format!("does {action:?}"));
         let (now, it) = (self.now, &mut self.ends[end]);
         let id = it.id.expect("it has begun");
-        match act {
-            Send(count) | Late(count) => {
-                let deadline = matches!(act, Late(_)).then(|| now + ms(3));
+        match action {
+            Send(count) | SendExpiring(count) => {
+                let deadline = matches!(action, SendExpiring(_)).then(|| now + ms(3));
                 for _ in 0..count {
                     self.tokens += 1;
                     it.send(now, self.tokens, deadline);
@@ -282,9 +285,9 @@ impl World {
             Abort => it.host.abort(now, id),
             ShutRead => it.host.shutdown_read(now, id),
             PathChanged => it.host.path_changed(now, id),
-            Slow => it.host.set_slow_receiver(now, id, true),
-            Deaf => it.reads = false,
-            Listen => it.reads = true,
+            SlowReceiver => it.host.set_slow_receiver(now, id, true),
+            StopReading => it.reads = false,
+            ResumeReading => it.reads = true,
             Release => {
                 it.host.release(now, id);
                 it.is_released = true;
@@ -292,7 +295,7 @@ impl World {
         }
     }
 
-    fn next_act(&self) -> Option<(Instant, usize)> {
+    fn next_action(&self) -> Option<(Instant, usize)> {
         let of_script = self.script.iter().zip(0..);
         let due = of_script.filter_map(|((after, end, _), n)| {
             self.ends[*end].since.map(|since| (since + ms(*after), n))
@@ -305,10 +308,10 @@ impl World {
         let mut turns = 0;
         self.drain();
         loop {
-            let act = self.next_act();
+            let action = self.next_action();
             let timers = self.ends.iter().filter_map(|end| end.host.poll_timeout()).min();
             let arrival = self.travelling.first_key_value().map(|((at, _), _)| *at);
-            let next = [act.map(|act| act.0), timers, arrival].into_iter().flatten().min();
+            let next = [action.map(|action| action.0), timers, arrival].into_iter().flatten().min();
             let Some(next) = next else { return };
             turns = if next > self.now { 0 } else { turns + 1 };
             assert!(turns < 20, "time stands still: a timer fires for ever");
@@ -323,9 +326,9 @@ impl World {
                 let (to, d) = first.remove();
                 self.ends[to].host.handle_datagram(now, d);
             }
-            if let Some((_, n)) = act.filter(|(at, _)| *at <= now) {
-                let (_, end, act) = self.script.remove(n);
-                self.act(end, act);
+            if let Some((_, n)) = action.filter(|(at, _)| *at <= now) {
+                let (_, end, action) = self.script.remove(n);
+                self.action(end, action);
             }
             self.drain();
         }
@@ -366,7 +369,7 @@ impl World {
 
 /// Messages that were never sent.
 fn dropped(drops: &DropCounters) -> u64 {
-    drops.send_expired + drops.send_displaced + drops.send_unfinished + drops.send_too_large
+    drops.send_expired + drops.send_displaced + drops.send_ended + drops.send_too_large
 }
 
 fn of(ccid: u8) -> ConnectionConfig {
@@ -392,20 +395,21 @@ fn run_seeds(config: &ConnectionConfig) {
     let packets = std::env::var("UDCCP_PACKETS").ok().and_then(|n| n.parse().ok());
     let packets = packets.unwrap_or(PACKETS);
     for script in SCRIPTS {
-        for life in 0..HAPPENS.len().pow(packets) {
-            let digits = std::iter::successors(Some(life), |left| Some(left / HAPPENS.len()));
-            let happens = digits.map(|left| left % HAPPENS.len()).take(packets as usize);
-            let happens: Vec<usize> = happens.collect();
-            let lived = catch_unwind(AssertUnwindSafe(|| {
-                let mut world = World::new(config, script, &happens);
+        for combination in 0..PACKET_FATES.len().pow(packets) {
+            let digits =
+                std::iter::successors(Some(combination), |left| Some(left / PACKET_FATES.len()));
+            let packet_fates = digits.map(|left| left % PACKET_FATES.len()).take(packets as usize);
+            let packet_fates: Vec<usize> = packet_fates.collect();
+            let outcome = catch_unwind(AssertUnwindSafe(|| {
+                let mut world = World::new(config, script, &packet_fates);
                 world.run();
                 world.check();
             }));
-            if lived.is_err() {
-                let mut world = World::new(config, script, &happens);
-                world.story = Some(String::new());
+            if outcome.is_err() {
+                let mut world = World::new(config, script, &packet_fates);
+                world.trace = Some(String::new());
                 let _ = catch_unwind(AssertUnwindSafe(|| world.run()));
-                panic!("what is said above, where\n{}", world.story.unwrap_or_default());
+                panic!("the failure above, in this run:\n{}", world.trace.unwrap_or_default());
             }
         }
     }

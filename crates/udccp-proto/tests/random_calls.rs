@@ -3,8 +3,8 @@
 //! a network that loses, duplicates and reorders. Each message has one fate and arrives at most
 //! once, the counters add up, and nothing is left at the end.
 //!
-//! `UDCCP_LIVES=20000 cargo test --release -p udccp-proto --test odd_moments` runs more cases,
-//! starting at `UDCCP_TEST_SEED`.
+//! `UDCCP_TEST_CASES=20000 cargo test --release -p udccp-proto --test random_calls` runs more
+//! cases, starting at `UDCCP_TEST_SEED`.
 
 mod common;
 
@@ -61,11 +61,11 @@ struct RandomCase {
     sent: Rc<RefCell<[Vec<Datagram>; 2]>>,
     taken: [u64; 2],
     awaited: [BTreeSet<u64>; 2],
-    heard: [HashSet<u64>; 2],
+    received: [HashSet<u64>; 2],
     bytes_read: [u64; 2],
     dropped: [u64; 2],
     is_over: [bool; 2],
-    is_deaf: [bool; 2],
+    has_stopped_reading: [bool; 2],
     seen: [usize; 2],
 }
 
@@ -86,7 +86,7 @@ impl RandomCase {
             all.borrow_mut()[from].push(d.clone());
             true
         }));
-        net.impairments = storm(&mut rng);
+        net.impairments = random_impairments(&mut rng);
         net.delay = pick(&mut rng, &[MS / 10, MS * 10, MS * 200]);
         let data = if rng.chance(0.3) { vec![9; 100] } else { Vec::new() };
         let options = connect_options(any_config(&mut rng));
@@ -99,11 +99,11 @@ impl RandomCase {
             sent,
             taken: [0; 2],
             awaited: Default::default(),
-            heard: Default::default(),
+            received: Default::default(),
             bytes_read: [0; 2],
             dropped: [0; 2],
             is_over: [false; 2],
-            is_deaf: [false; 2],
+            has_stopped_reading: [false; 2],
             seen: [0; 2],
         }
     }
@@ -139,7 +139,7 @@ impl RandomCase {
             let number = u64::from_le_bytes(bytes[..NUMBER_BYTES].try_into().unwrap());
             assert!(number < self.taken[1 - end], "nobody sent {number}");
             assert!(bytes[NUMBER_BYTES..].iter().all(|b| *b == 1 - end as u8), "broken");
-            assert!(self.heard[end].insert(number), "{number} came twice");
+            assert!(self.received[end].insert(number), "{number} came twice");
         }
     }
 
@@ -209,7 +209,7 @@ impl RandomCase {
             0 => self.pair.net.ends[end].abort(now, id),
             1 | 2 => {
                 self.pair.net.ends[end].shutdown_read(now, id);
-                self.is_deaf[end] = true;
+                self.has_stopped_reading[end] = true;
             }
             3..7 => self.pair.net.ends[end].close(now, id),
             _ => {}
@@ -229,7 +229,7 @@ impl RandomCase {
                 12..15 => self.icmp(end),
                 15..18 => self.set(end),
                 18 => self.finish(end),
-                _ => self.pair.impairments = storm(&mut self.rng),
+                _ => self.pair.impairments = random_impairments(&mut self.rng),
             }
         }
         let span = pick(&mut self.rng, &[Duration::ZERO, MS, MS, MS * 20, MS * 300]);
@@ -267,14 +267,14 @@ impl RandomCase {
         let Some(id) = self.pair.ids[end] else { return };
         let Some(stats) = self.pair.ends[end].stats(id) else { return };
         let (c, d) = (stats.counters, stats.counters.drops);
-        let never_left = d.send_expired + d.send_displaced + d.send_unfinished + d.send_too_large;
+        let never_left = d.send_expired + d.send_displaced + d.send_ended + d.send_too_large;
         assert_eq!(never_left, self.dropped[end], "{stats:?}");
         let all = c.data_packets_sent + never_left + stats.send_queue_packets as u64;
         // The data of a failed Request did not pass through `send`.
-        let request = u64::from(end == CLIENT) * d.send_unfinished.min(1);
+        let request = u64::from(end == CLIENT) * d.send_ended.min(1);
         let taken = self.taken[end];
         assert!(all == taken || all == taken + request, "end {end}: {taken} of {stats:?}");
-        if !self.is_deaf[end] {
+        if !self.has_stopped_reading[end] {
             let bytes = self.bytes_read[end] + stats.recv_queue_bytes as u64;
             assert_eq!(bytes, c.data_bytes_received, "end {end}: {stats:?}");
         }
@@ -325,7 +325,7 @@ impl RandomCase {
     }
 }
 
-fn storm(rng: &mut Rng) -> Impairments {
+fn random_impairments(rng: &mut Rng) -> Impairments {
     if rng.chance(0.4) {
         return Impairments::default();
     }

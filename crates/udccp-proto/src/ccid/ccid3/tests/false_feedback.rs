@@ -3,7 +3,7 @@
 
 use udccp_base::{Duration, Instant};
 
-use super::sender::{Line, RTT, SIZE, Says};
+use super::sender::{Line, RTT, Report, SIZE};
 use super::{at, ms};
 use crate::ccid::CcidSender;
 use crate::ccid::ccid3::{Ccid3Config, Ccid3Sender};
@@ -21,22 +21,22 @@ fn lines() -> [Line; 2] {
 }
 
 /// Feedback of one loss event in a hundred packets.
-fn lossy(says: Says) -> Says {
-    Says { rate: Some(1_000_000), intervals: vec![[99, 1, 100], [0, 0, 0]], ..says }
+fn lossy(report: Report) -> Report {
+    Report { rate: Some(1_000_000), intervals: vec![[99, 1, 100], [0, 0, 0]], ..report }
 }
 
 /// Runs 60 round-trip times with one loss event in a hundred packets, while the peer reports what
-/// `lie` returns. Returns the rate X_inst at the end, in bytes per second.
-fn rate_after(mut line: Line, lie: impl Fn(&Line) -> Says) -> f64 {
+/// `false_times` returns. Returns the rate X_inst at the end, in bytes per second.
+fn rate_after(mut line: Line, false_times: impl Fn(&Line) -> Report) -> f64 {
     for i in 1..60 {
         line.send_until(at(1000 + 100 * i));
         if line.arrived() > 200 {
-            let says = lossy(lie(&line));
-            line.acked(line.arrived(), &says);
+            let report = lossy(false_times(&line));
+            line.acked(line.arrived(), &report);
         } else {
             let whole = vec![[line.arrived() as u32, 0, 0]];
-            let says = Says { rate: Some(100_000), intervals: whole, ..lie(&line) };
-            line.acked(line.arrived(), &says);
+            let report = Report { rate: Some(100_000), intervals: whole, ..false_times(&line) };
+            line.acked(line.arrived(), &report);
         }
     }
     line.x()
@@ -44,14 +44,16 @@ fn rate_after(mut line: Line, lie: impl Fn(&Line) -> Says) -> f64 {
 
 #[test]
 fn no_elapsed_time_makes_the_round_trip_time_less_than_what_our_clock_measured() {
-    let lies = [ms(99), ms(100) - Duration::from_nanos(1), ms(50), Duration::from_secs(100)];
+    let false_elapsed =
+        [ms(99), ms(100) - Duration::from_nanos(1), ms(50), Duration::from_secs(100)];
     for (ccid, honest) in
-        [3, 4].into_iter().zip(lines().map(|l| rate_after(l, |_| Says::default())))
+        [3, 4].into_iter().zip(lines().map(|l| rate_after(l, |_| Report::default())))
     {
-        for elapsed in lies {
+        for elapsed in false_elapsed {
             let line = lines().into_iter().nth(ccid - 3).unwrap();
-            let lying = rate_after(line, |_| Says { elapsed: Some(elapsed), ..Says::default() });
-            let ratio = lying / honest;
+            let dishonest =
+                rate_after(line, |_| Report { elapsed: Some(elapsed), ..Report::default() });
+            let ratio = dishonest / honest;
             assert!(ratio <= 1.05, "CCID {ccid}, {elapsed}: {ratio} of the honest rate");
         }
     }
@@ -77,7 +79,7 @@ fn the_first_feedback_is_not_believed_below_the_handshake() {
         let elapsed = Some(ms(100) - tiny);
         line.acked(
             1,
-            &Says { rate: Some(0), intervals: vec![[1, 0, 0]], elapsed, ..Says::default() },
+            &Report { rate: Some(0), intervals: vec![[1, 0, 0]], elapsed, ..Report::default() },
         );
         assert_eq!(line.sender.rtt(), Some(RTT));
     }
@@ -85,7 +87,10 @@ fn the_first_feedback_is_not_believed_below_the_handshake() {
     let mut line = Line::of(Ccid3Sender::new(&Ccid3Config::default(), 1400));
     line.send_until(at(1100));
     let elapsed = Some(ms(100) - Duration::from_nanos(1));
-    line.acked(1, &Says { rate: Some(0), intervals: vec![[1, 0, 0]], elapsed, ..Says::default() });
+    line.acked(
+        1,
+        &Report { rate: Some(0), intervals: vec![[1, 0, 0]], elapsed, ..Report::default() },
+    );
     assert_eq!(line.sender.rtt(), Some(ms(100)));
 }
 
@@ -96,10 +101,13 @@ fn a_timestamp_echo_is_not_believed_below_what_our_clock_measured() {
         let newest = line.arrived();
         // An Ack without feedback arrives first. The packet that it overtook then acknowledges a
         // packet that the log has removed.
-        line.acked(newest, &Says::default());
+        line.acked(newest, &Report::default());
         let echo = Some(Duration::from_micros(10));
         let whole = vec![[newest as u32 - 1, 0, 0]];
-        line.acked(newest - 1, &Says { rate: Some(0), intervals: whole, echo, ..Says::default() });
+        line.acked(
+            newest - 1,
+            &Report { rate: Some(0), intervals: whole, echo, ..Report::default() },
+        );
         assert!(line.sender.rtt() >= Some(RTT), "{:?}", line.sender.rtt());
     }
 }
@@ -114,11 +122,11 @@ fn an_elapsed_time_of_the_whole_round_trip_or_more_is_ignored() {
         line.now = at(1300);
         line.acked(
             1,
-            &Says {
+            &Report {
                 rate: Some(0),
                 intervals: vec![[1, 0, 0]],
                 elapsed: Some(elapsed),
-                ..Says::default()
+                ..Report::default()
             },
         );
         assert_eq!(line.sender.rtt(), Some(ms(300)), "{elapsed}");
@@ -135,21 +143,21 @@ fn a_packet_that_overtakes_the_others_does_not_send_the_window_at_once() {
     for mut line in lines() {
         for i in 1..60 {
             line.send_until(at(1000 + 100 * i));
-            let says = lossy(Says::default());
-            line.acked(line.arrived(), &says);
+            let report = lossy(Report::default());
+            line.acked(line.arrived(), &report);
         }
         let x = line.x() * RTT.as_secs_f64() / f64::from(SIZE);
         // The packet is sent, arrives and is acknowledged within a microsecond. So is a second.
         for step in 0..2 {
             line.leave(true);
             line.now += Duration::from_micros(1);
-            let says = lossy(Says { elapsed: Some(Duration::ZERO), ..Says::default() });
+            let report = lossy(Report { elapsed: Some(Duration::ZERO), ..Report::default() });
             let newest = line.sent();
-            line.acked(newest, &says);
+            line.acked(newest, &report);
             let until = line.now + RTT;
             let sent = most_in_a_round(&mut line, until);
             assert!((sent as f64) < 2.0 * x + 3.0, "{step}: {sent} packets, X allows {x}");
-            line.acked(line.arrived(), &lossy(Says::default()));
+            line.acked(line.arrived(), &lossy(Report::default()));
         }
     }
 }

@@ -2,8 +2,8 @@
 //! pauses, reads and does not read. The network loses, duplicates, reorders, marks and blocks
 //! packets. Then the network becomes perfect, and messages must get through.
 //!
-//! `UDCCP_LIVES=2000 cargo test --release -p udccp-proto --test long_lives` runs more cases,
-//! starting at `UDCCP_TEST_SEED`.
+//! `UDCCP_TEST_CASES=2000 cargo test --release -p udccp-proto --test random_connections` runs more
+//! cases, starting at `UDCCP_TEST_SEED`.
 
 mod common;
 
@@ -21,7 +21,7 @@ use udccp_testkit::randomised;
 /// Number of cases in ordinary test runs.
 const CASES: u64 = 60;
 /// Messages of each end on the final perfect network, half a second apart.
-const LAST_WORDS: usize = 20;
+const FINAL_MESSAGES: usize = 20;
 
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
@@ -86,7 +86,7 @@ fn any_config(rng: &mut Rng, tx_ccids: &[u8], rx_ccids: &[u8]) -> ConnectionConf
 
 /// How one end sends and reads for a while.
 #[derive(Clone, Copy)]
-struct Manner {
+struct Workload {
     next: Instant,
     every: Duration,
     size: usize,
@@ -98,7 +98,7 @@ struct RandomCase {
     rng: Rng,
     pair: Pair,
     sent: [u64; 2],
-    heard: [HashSet<u64>; 2],
+    received: [HashSet<u64>; 2],
 }
 
 impl RandomCase {
@@ -114,7 +114,7 @@ impl RandomCase {
         let mut pair = Pair::starting(net, client, server);
         pair.pass(SECOND * 30);
         pair.ids[SERVER]?;
-        Some(Self { rng, pair, sent: [0; 2], heard: Default::default() })
+        Some(Self { rng, pair, sent: [0; 2], received: Default::default() })
     }
 
     fn is_over(&self) -> bool {
@@ -122,7 +122,7 @@ impl RandomCase {
     }
 
     /// Offers a message. Returns whether it was accepted.
-    fn say(&mut self, end: usize, size: usize) -> bool {
+    fn send(&mut self, end: usize, size: usize) -> bool {
         let (now, id) = (self.pair.now, self.pair.id(end));
         let most = self.pair.ends[end].max_message_size(id).unwrap_or(8);
         let mut bytes = vec![end as u8; size.min(most).max(8)];
@@ -142,23 +142,23 @@ impl RandomCase {
             let number = u64::from_le_bytes(bytes[..8].try_into().unwrap());
             assert!(number < self.sent[1 - end], "nobody sent {number}");
             assert!(bytes[8..].iter().all(|byte| *byte == 1 - end as u8), "{number} is broken");
-            assert!(self.heard[end].insert(number), "{number} came twice");
+            assert!(self.received[end].insert(number), "{number} came twice");
         }
     }
 
     /// Runs for a while with one set of impairments, and one behaviour at each end.
-    fn go_on(&mut self) {
+    fn run_phase(&mut self) {
         let rng = &mut self.rng;
         let most = pick(rng, &[60, 60, 4000]);
         let mut span = any_time(rng, MS * 10, SECOND * most);
-        let storm = Impairments {
+        let impaired = Impairments {
             loss: pick(rng, &[0.001, 0.05, 0.3, 1.0]),
             duplicate: pick(rng, &[0.0, 0.05, 0.5]),
             reorder: pick(rng, &[0.0, 0.1, 0.9]),
             overtake: pick(rng, &[0.0, 0.03]),
             corrupt: pick(rng, &[0.0, 0.0, 0.01]),
         };
-        self.pair.impairments = if rng.chance(0.4) { Impairments::default() } else { storm };
+        self.pair.impairments = if rng.chance(0.4) { Impairments::default() } else { impaired };
         self.pair.filter = None;
         if rng.chance(0.1) {
             let end = rng.below(2) as usize;
@@ -174,29 +174,29 @@ impl RandomCase {
             self.pair.ends[end].path_changed(now, id);
         }
         let start = self.pair.now;
-        let mut manners = [0, 1].map(|_| Manner {
+        let mut workloads = [0, 1].map(|_| Workload {
             next: if rng.chance(0.6) { start } else { Instant::MAX },
             every: any_time(rng, MS, SECOND * 20),
             size: pick(rng, &[8, 100, 500, 1200, 9000]),
             at_once: pick(rng, &[1, 1, 10, 200]),
             reads: rng.chance(0.7),
         });
-        if manners.iter().any(|m| m.next == start && m.every < MS * 20) {
+        if workloads.iter().any(|m| m.next == start && m.every < MS * 20) {
             span = span.min(SECOND * 10);
         }
-        let end_of_it = start + span;
-        while self.pair.now < end_of_it && !self.is_over() {
-            for (end, manner) in manners.iter_mut().enumerate() {
-                if manner.next <= self.pair.now {
-                    manner.next = self.pair.now + manner.every;
-                    let taken = (0..manner.at_once).take_while(|_| self.say(end, manner.size));
+        let until = start + span;
+        while self.pair.now < until && !self.is_over() {
+            for (end, workload) in workloads.iter_mut().enumerate() {
+                if workload.next <= self.pair.now {
+                    workload.next = self.pair.now + workload.every;
+                    let taken = (0..workload.at_once).take_while(|_| self.send(end, workload.size));
                     taken.for_each(drop);
                 }
-                if manner.reads {
+                if workload.reads {
                     self.read(end);
                 }
             }
-            let next = manners.iter().map(|m| m.next).fold(end_of_it, Instant::min);
+            let next = workloads.iter().map(|m| m.next).fold(until, Instant::min);
             self.pair.pass(next - self.pair.now);
         }
     }
@@ -210,32 +210,35 @@ impl RandomCase {
 
     /// Messages on the perfect network get through: within 64 s, and at a usable rate unless a
     /// rate-based sender has measured heavy losses before.
-    fn speak_in_calm(&mut self) {
+    fn assert_delivery_on_a_perfect_network(&mut self) {
         self.pair.impairments = Impairments::default();
         (self.pair.filter, self.pair.marks_all) = (None, false);
         self.pair.delay = self.pair.delay.min(MS * 100);
         self.pass(300);
         for end in 0..2 {
-            self.say(end, 100);
+            self.send(end, 100);
             self.pass(140);
-            let (mut taken, before) = (0, self.heard[1 - end].len());
-            for _ in 0..LAST_WORDS {
+            let (mut taken, before) = (0, self.received[1 - end].len());
+            for _ in 0..FINAL_MESSAGES {
                 if self.is_over() {
                     return;
                 }
-                taken += usize::from(self.say(end, 100));
+                taken += usize::from(self.send(end, 100));
                 self.pass(1);
             }
             self.pass(70);
             if self.is_over() {
                 return;
             }
-            let (stats, heard) = (self.pair.stats(end), self.heard[1 - end].len() - before);
-            assert!(heard > 0, "end {end} is not heard: {stats:?}");
+            let (stats, received) = (self.pair.stats(end), self.received[1 - end].len() - before);
+            assert!(received > 0, "end {end} does not get through: {stats:?}");
             let is_slow = stats.loss_event_rate.is_some_and(|p| p > 0.05);
             // Some had deadlines.
-            let least = if is_slow { 0 } else { LAST_WORDS / 2 };
-            assert!(taken.min(heard + 6) >= least, "end {end}: {heard} of {taken}, {stats:?}");
+            let least = if is_slow { 0 } else { FINAL_MESSAGES / 2 };
+            assert!(
+                taken.min(received + 6) >= least,
+                "end {end}: {received} of {taken}, {stats:?}"
+            );
         }
     }
 
@@ -265,10 +268,10 @@ fn random_connections_always_resume_on_a_good_network() {
         // A failing run prints the seed of the network.
         let Some(mut case) = RandomCase::begin(seed) else { continue };
         for _ in 0..3 + case.rng.below(10) {
-            case.go_on();
+            case.run_phase();
         }
         if !case.is_over() {
-            case.speak_in_calm();
+            case.assert_delivery_on_a_perfect_network();
             spoke += 1;
         }
         case.end();

@@ -2,8 +2,8 @@
 //! directions, between hosts that may sleep. Once the path works again, the next datagram is
 //! delivered within a bounded time, and no more is sent at once than the silence allows.
 //!
-//! `UDCCP_LIVES=5000 cargo test --release -p udccp-proto --test silences` runs more cases, starting
-//! at `UDCCP_TEST_SEED`.
+//! `UDCCP_TEST_CASES=5000 cargo test --release -p udccp-proto --test outages` runs more cases,
+//! starting at `UDCCP_TEST_SEED`.
 
 mod common;
 
@@ -32,7 +32,7 @@ struct RandomCase {
     rng: Rng,
     pair: Pair,
     ccid: u8,
-    heard: [u64; 2],
+    received: [u64; 2],
 }
 
 impl RandomCase {
@@ -48,17 +48,17 @@ impl RandomCase {
     /// Two ends that survive any silence.
     fn with(seed: u64, ccid: u8, net: Net, keep_alive: Option<Duration>) -> Self {
         let pair = Pair::connected_with(net, lasting(ccid, keep_alive));
-        Self { seed, rng: Seed(seed).stream("silences"), pair, ccid, heard: [0; 2] }
+        Self { seed, rng: Seed(seed).stream("silences"), pair, ccid, received: [0; 2] }
     }
 
     fn read(&mut self) {
         for end in [CLIENT, SERVER] {
-            self.heard[end] += self.pair.received(end).len() as u64;
+            self.received[end] += self.pair.received(end).len() as u64;
         }
     }
 
     /// One end sends messages at an interval for a while.
-    fn talk(&mut self, end: usize, span: Duration, every: Duration, size: usize) {
+    fn send_for(&mut self, end: usize, span: Duration, every: Duration, size: usize) {
         let until = self.pair.now + span;
         while self.pair.now < until {
             self.pair.try_send(end, &vec![1; size]);
@@ -68,9 +68,9 @@ impl RandomCase {
     }
 
     /// A new message of one end arrives in time.
-    fn is_heard(&mut self, end: usize) {
-        let (start, before) = (self.pair.now, self.heard[1 - end]);
-        while self.heard[1 - end] == before {
+    fn assert_delivery(&mut self, end: usize) {
+        let (start, before) = (self.pair.now, self.received[1 - end]);
+        while self.received[1 - end] == before {
             assert!(
                 self.pair.now - start <= BOUND,
                 "seed {}, CCID {}: {:?}",
@@ -85,16 +85,16 @@ impl RandomCase {
     }
 
     /// Cuts the path, in one or both directions, while the ends send or not.
-    fn cut(&mut self) {
+    fn cut_path(&mut self) {
         let mute = pick(&mut self.rng, &[None, Some(CLIENT), Some(SERVER)]);
         match mute {
             Some(end) => self.pair.mute(end),
             None => self.pair.filter = Some(Box::new(|_, _| false)),
         }
         let span = pick(&mut self.rng, &[MS * 100, SECOND, SECOND * 5, SECOND * 30, SECOND * 300]);
-        let speaker = pick(&mut self.rng, &[None, Some(CLIENT), Some(SERVER)]);
-        match speaker {
-            Some(end) => self.talk(end, span, TICK, 400),
+        let sender = pick(&mut self.rng, &[None, Some(CLIENT), Some(SERVER)]);
+        match sender {
+            Some(end) => self.send_for(end, span, TICK, 400),
             None => self.pair.pass(span),
         }
         if self.rng.chance(0.3) {
@@ -113,16 +113,16 @@ fn run_case(seed: u64) {
         let every = pick(&mut case.rng, &[MS, MS * 20, MS * 500]);
         let size = pick(&mut case.rng, &[10, 200, 1300]);
         let span = pick(&mut case.rng, &[SECOND, SECOND * 5]);
-        case.talk(end, span, every, size);
+        case.send_for(end, span, every, size);
         if case.rng.chance(0.4) {
             let idle = pick(&mut case.rng, &[SECOND, SECOND * 30, SECOND * 1000]);
             case.pair.pass(idle);
         }
         if case.rng.chance(0.7) {
-            case.cut();
+            case.cut_path();
         }
         for end in [end, 1 - end] {
-            case.is_heard(end);
+            case.assert_delivery(end);
         }
         assert_eq!([0, 1].map(|end| case.pair.state(end)), [Some(State::Open); 2]);
     }
@@ -146,11 +146,11 @@ fn a_gap_closes_soon_after_a_host_has_slept() {
         case.pair.mute(SERVER);
         let lost = case.pair.stats(SERVER).counters.packets_sent + 100;
         while case.pair.stats(SERVER).counters.packets_sent < lost {
-            case.talk(SERVER, TICK, TICK, 100);
+            case.send_for(SERVER, TICK, TICK, 100);
         }
         case.pair.filter = None;
         case.read();
-        case.is_heard(SERVER);
+        case.assert_delivery(SERVER);
     }
 }
 
@@ -160,16 +160,16 @@ fn a_gap_closes_soon_after_a_host_has_slept() {
 fn a_host_that_has_slept_for_long_sends_as_before() {
     for ccid in [2, 3, 4] {
         let mut case = RandomCase::with(1, ccid, Net::new(1), None);
-        case.talk(CLIENT, SECOND * 5, MS * 20, 100);
+        case.send_for(CLIENT, SECOND * 5, MS * 20, 100);
         case.pair.send(CLIENT, b"good night");
         case.pair.net.drain();
         case.pair.net.now = case.pair.now + SECOND * 4000;
-        case.talk(CLIENT, SECOND * 60, MS * 20, 100);
-        let before = case.heard[SERVER];
-        case.talk(CLIENT, SECOND * 10, MS * 20, 100);
+        case.send_for(CLIENT, SECOND * 60, MS * 20, 100);
+        let before = case.received[SERVER];
+        case.send_for(CLIENT, SECOND * 10, MS * 20, 100);
         let rtt = case.pair.stats(CLIENT).srtt.unwrap();
-        let heard = case.heard[SERVER] - before;
-        assert!(heard > 450 && rtt < SECOND * 10, "CCID {ccid}: {heard} of 500, {rtt}");
+        let received = case.received[SERVER] - before;
+        assert!(received > 450 && rtt < SECOND * 10, "CCID {ccid}: {received} of 500, {rtt}");
     }
 }
 
@@ -186,10 +186,10 @@ fn unlimited_ack_delay_stops_no_sender() {
     case.pair.send(CLIENT, b"is lost");
     case.pair.pass(SECOND);
     case.pair.filter = None;
-    case.is_heard(CLIENT);
+    case.assert_delivery(CLIENT);
 }
 
 #[test]
-fn when_the_path_is_mended_the_next_datagram_comes_in_time() {
+fn next_datagram_arrives_in_time_once_the_path_works() {
     randomised::seeds(CASES).for_each(run_case);
 }
