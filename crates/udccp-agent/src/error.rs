@@ -15,7 +15,7 @@ pub enum AgentError {
     },
     /// The scenario uses something that only the simulator offers.
     #[error("{what}: only a simulation can run that")]
-    Unplayable {
+    SimulationOnly {
         /// The part.
         what: String,
     },
@@ -101,7 +101,7 @@ impl AgentError {
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Spec { .. } => "spec",
-            Self::Unplayable { .. } => "unplayable",
+            Self::SimulationOnly { .. } => "simulation-only",
             Self::NotInLinux { .. } => "not-in-linux",
             Self::NoCongestion { .. } => "no-congestion-control",
             Self::CongestionDenied { .. } => "congestion-control-denied",
@@ -122,7 +122,7 @@ impl AgentError {
         use udccp::Error as E;
         match self {
             Self::Orphaned | Self::Io { .. } => 1,
-            Self::Spec { .. } | Self::Unplayable { .. } => 4,
+            Self::Spec { .. } | Self::SimulationOnly { .. } => 4,
             Self::Unreachable { .. } => 5,
             Self::Refused { .. } => 6,
             Self::PortInUse { .. } | Self::AddressNotLocal { .. } => 7,
@@ -154,7 +154,7 @@ impl AgentError {
     pub fn hint(&self) -> String {
         match self {
             Self::Spec { .. } => "agents are started by `udccp emu` and `udccp linux`".to_owned(),
-            Self::Unplayable { .. } => "run it with `udccp sim`, or remove it".to_owned(),
+            Self::SimulationOnly { .. } => "run it with `udccp sim`, or remove it".to_owned(),
             Self::NotInLinux { .. } => {
                 "run it with `udccp sim`, or choose another protocol".to_owned()
             }

@@ -36,7 +36,7 @@ pub enum HostError {
         code: u8,
     },
     /// The process ended without a report.
-    #[error("{of}: its process ended ({status}) before it had {what}")]
+    #[error("{of}: its process ended ({status}) without its {what}")]
     Ended {
         /// Which end of which flow.
         of: String,
@@ -46,8 +46,8 @@ pub enum HostError {
         what: &'static str,
     },
     /// The process did not answer in time.
-    #[error("{of}: no message for {waited:?}; it should have {what}")]
-    Silent {
+    #[error("{of}: no {what} within {waited:?}")]
+    Timeout {
         /// Which end of which flow.
         of: String,
         /// The expected message.
@@ -56,8 +56,8 @@ pub enum HostError {
         waited: Duration,
     },
     /// The process sent an unexpected message.
-    #[error("{of}: said {line:?}, but should have {what}")]
-    Odd {
+    #[error("{of}: sent {line:?} instead of its {what}")]
+    UnexpectedMessage {
         /// Which end of which flow.
         of: String,
         /// The expected message.
@@ -72,7 +72,7 @@ impl HostError {
     pub fn hint(&self) -> Option<&str> {
         match self {
             Self::Agent { hint, .. } => Some(hint),
-            Self::Silent { .. } => Some("the machine may be too busy for this scenario"),
+            Self::Timeout { .. } => Some("the machine may be too busy for this scenario"),
             _ => None,
         }
     }
@@ -134,7 +134,7 @@ impl AgentProcess {
     /// # Errors
     /// The agent's error, or that nothing came within `time`.
     pub fn wait_ready(&mut self, time: Duration) -> Result<(), HostError> {
-        const WHAT: &str = "said that it is ready";
+        const WHAT: &str = "message that it is ready";
         match self.next_event(time, WHAT)? {
             AgentEvent::Ready => Ok(()),
             other => Err(self.unexpected(&other, WHAT)),
@@ -151,7 +151,7 @@ impl AgentProcess {
     /// # Errors
     /// The agent's error, or that nothing came within `time`.
     pub fn report(&mut self, time: Duration) -> Result<AgentReport, HostError> {
-        const WHAT: &str = "reported";
+        const WHAT: &str = "report";
         match self.next_event(time, WHAT)? {
             AgentEvent::Report(report) => {
                 self.input = None;
@@ -186,7 +186,7 @@ impl AgentProcess {
         let line = match self.lines.recv_timeout(time) {
             Ok(line) => line,
             Err(RecvTimeoutError::Timeout) => {
-                return Err(HostError::Silent { of, what, waited: time });
+                return Err(HostError::Timeout { of, what, waited: time });
             }
             Err(RecvTimeoutError::Disconnected) => {
                 let status = self.child.wait().map_or("unknown".to_owned(), |s| s.to_string());
@@ -200,13 +200,13 @@ impl AgentProcess {
                 Err(HostError::Agent { of, kind, message, hint, code })
             }
             Ok(event) => Ok(event),
-            Err(_) => Err(HostError::Odd { of, what, line }),
+            Err(_) => Err(HostError::UnexpectedMessage { of, what, line }),
         }
     }
 
     fn unexpected(&self, event: &AgentEvent, what: &'static str) -> HostError {
         let line = serde_json::to_string(event).unwrap_or_default();
-        HostError::Odd { of: self.of.clone(), what, line }
+        HostError::UnexpectedMessage { of: self.of.clone(), what, line }
     }
 }
 

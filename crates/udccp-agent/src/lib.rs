@@ -24,10 +24,10 @@
 mod clock;
 mod device;
 mod error;
+mod flow_end;
 mod host;
 mod join;
 mod kernel;
-mod play;
 mod report;
 mod serve;
 mod socket;
@@ -49,6 +49,6 @@ pub use report::{
 };
 pub use serve::serve;
 pub use spec::{
-    AgentProtocol, AgentSpec, DccpStack, DccpTransport, OurTransport, PlayDccp, Role, SCHEMA,
-    start_of,
+    AgentProtocol, AgentSpec, DccpImplementation, DccpStack, DccpTransport, OurTransport, Role,
+    SCHEMA, start_of,
 };

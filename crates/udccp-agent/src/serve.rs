@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, channel};
 
 use crate::clock::Clock;
 use crate::error::AgentError;
-use crate::play::Play;
+use crate::flow_end::FlowEnd;
 use crate::report::{AgentEvent, Order};
 use crate::spec::AgentSpec;
 
@@ -19,7 +19,7 @@ pub fn serve(
     mut output: impl Write,
     orphaned: impl FnOnce() + Send + 'static,
 ) -> Result<(), AgentError> {
-    let result = play(input, &mut output, orphaned);
+    let result = run_agent(input, &mut output, orphaned);
     if let Err(error) = &result {
         let event = AgentEvent::Error {
             kind: error.kind().to_owned(),
@@ -31,7 +31,7 @@ pub fn serve(
     result
 }
 
-fn play(
+fn run_agent(
     mut input: impl BufRead + Send + 'static,
     output: &mut impl Write,
     orphaned: impl FnOnce() + Send + 'static,
@@ -42,11 +42,11 @@ fn play(
         return Err(AgentError::Spec { why: "there is none on standard input".to_owned() });
     }
     let spec = AgentSpec::parse(&line)?;
-    let play = Play::prepare(spec)?;
+    let end = FlowEnd::prepare(spec)?;
     write_event(output, &AgentEvent::Ready)?;
     let orders = listen(input, orphaned)?;
     let Order::Go { t0_ns } = orders.recv().map_err(|_| AgentError::Orphaned)??;
-    let report = play.run(Clock { t0_ns })?;
+    let report = end.run(Clock { t0_ns })?;
     write_event(output, &AgentEvent::Report(Box::new(report)))
 }
 
@@ -55,23 +55,23 @@ fn listen(
     mut input: impl BufRead + Send + 'static,
     orphaned: impl FnOnce() + Send + 'static,
 ) -> Result<Receiver<Result<Order, AgentError>>, AgentError> {
-    let (tell, orders) = channel();
-    let hear = move || {
+    let (sender, orders) = channel();
+    let read_orders = move || {
         let mut line = String::new();
         if matches!(input.read_line(&mut line), Ok(n) if n > 0) {
             let order = serde_json::from_str(&line);
-            let _ = tell.send(order.map_err(|e| AgentError::Spec { why: e.to_string() }));
+            let _ = sender.send(order.map_err(|e| AgentError::Spec { why: e.to_string() }));
             line.clear();
             while matches!(input.read_line(&mut line), Ok(n) if n > 0) {
                 line.clear();
             }
         }
-        drop(tell);
+        drop(sender);
         orphaned();
     };
     std::thread::Builder::new()
         .name("orders".to_owned())
-        .spawn(hear)
+        .spawn(read_orders)
         .map_err(|source| AgentError::Io { what: "cannot start a thread", source })?;
     Ok(orders)
 }

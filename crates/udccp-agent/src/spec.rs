@@ -146,7 +146,7 @@ pub enum DccpTransport {
 
 /// Which implementation runs the DCCP flows of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PlayDccp {
+pub enum DccpImplementation {
     /// Crate `udccp`.
     Ours {
         /// How packets travel; the UDP port is the flow's.
@@ -184,7 +184,7 @@ impl AgentSpec {
         seed: Seed,
         [sender, receiver]: [IpAddr; 2],
         port: u16,
-        dccp: PlayDccp,
+        dccp: DccpImplementation,
     ) -> Result<[Self; 2], AgentError> {
         let frames = match &flow.traffic {
             Traffic::VideoTrace { trace, .. } => trace.bytes.to_vec(),
@@ -244,7 +244,7 @@ impl AgentProtocol {
     ///
     /// # Errors
     /// The implementation does not have the flow's protocol or one of its options.
-    pub fn of(flow: &Flow, port: u16, dccp: PlayDccp) -> Result<Self, AgentError> {
+    pub fn of(flow: &Flow, port: u16, dccp: DccpImplementation) -> Result<Self, AgentError> {
         match flow.protocol.family {
             Family::Udp => Ok(Self::Udp),
             Family::Tcp => {
@@ -263,7 +263,7 @@ impl AgentProtocol {
 }
 
 impl DccpStack {
-    fn of(flow: &Flow, port: u16, dccp: PlayDccp) -> Result<Self, AgentError> {
+    fn of(flow: &Flow, port: u16, dccp: DccpImplementation) -> Result<Self, AgentError> {
         let options = &flow.dccp;
         let absent = [
             ("nat", options.nat.is_some()),
@@ -272,11 +272,11 @@ impl DccpStack {
         ];
         if let Some((option, _)) = absent.into_iter().find(|(_, is_set)| *is_set) {
             let what = format!("flow \"{}\" has dccp.{option}", flow.name);
-            return Err(AgentError::Unplayable { what });
+            return Err(AgentError::SimulationOnly { what });
         }
         let protocol = flow.protocol.name;
         Ok(match dccp {
-            PlayDccp::Ours { transport, offload } => Self::Ours {
+            DccpImplementation::Ours { transport, offload } => Self::Ours {
                 transport: match transport {
                     OurTransport::UdpEncap => DccpTransport::UdpEncap { port },
                     OurTransport::Raw => DccpTransport::Raw,
@@ -285,7 +285,7 @@ impl DccpStack {
                 options: Box::new(options.clone()),
                 offload,
             },
-            PlayDccp::Linux => Self::Linux {
+            DccpImplementation::Linux => Self::Linux {
                 ccid: match flow.protocol.ccid {
                     Some(ccid @ (2 | 3)) => ccid,
                     _ => return Err(AgentError::NotInLinux { protocol: protocol.to_owned() }),

@@ -25,11 +25,11 @@ struct Agent {
 impl Agent {
     fn start(spec: &AgentSpec) -> Self {
         let ((input, orders), (said, output)) = (pipe().unwrap(), pipe().unwrap());
-        let play = move || {
+        let serve = move || {
             let _ = serve(BufReader::new(input), output, || {});
         };
         #[expect(clippy::disallowed_methods, reason = "a process in the test's place")]
-        let thread = std::thread::spawn(play);
+        let thread = std::thread::spawn(serve);
         let mut agent = Self { orders, said: BufReader::new(said), _thread: thread };
         writeln!(agent.orders, "{}", serde_json::to_string(spec).unwrap()).unwrap();
         agent
@@ -47,7 +47,7 @@ impl Agent {
 }
 
 /// Runs both ends for 1.5 s; the sender closes after 1 s.
-fn play(protocol: AgentProtocol, traffic: Traffic) -> [AgentReport; 2] {
+fn run_pair(protocol: AgentProtocol, traffic: Traffic) -> [AgentReport; 2] {
     let specs = specs(protocol, traffic);
     let [mut sender, mut receiver] = specs.each_ref().map(Agent::start);
     assert_eq!(receiver.read_event(), AgentEvent::Ready);
@@ -173,7 +173,7 @@ fn assert_delivered([sender, receiver]: &[AgentReport; 2]) {
 
 #[test]
 fn bulk_over_kernel_tcp_arrives_and_reports_its_window() {
-    let reports = play(tcp(), Traffic::Bulk);
+    let reports = run_pair(tcp(), Traffic::Bulk);
     assert_delivered(&reports);
     let [sender, receiver] = reports;
     let second = sender.samples[1];
@@ -185,7 +185,7 @@ fn bulk_over_kernel_tcp_arrives_and_reports_its_window() {
 
 #[test]
 fn udp_at_a_constant_rate_keeps_it() {
-    let reports = play(AgentProtocol::Udp, constant_rate());
+    let reports = run_pair(AgentProtocol::Udp, constant_rate());
     assert_delivered(&reports);
     // 0.9 s at one message per millisecond, the first at once.
     assert_eq!(reports[0].offered.accepted, 900);
@@ -193,7 +193,7 @@ fn udp_at_a_constant_rate_keeps_it() {
 
 #[test]
 fn our_dccp_carries_bulk_and_reports_its_window() {
-    let reports = play(ours("dccp/ccid2"), Traffic::Bulk);
+    let reports = run_pair(ours("dccp/ccid2"), Traffic::Bulk);
     let [sender, receiver] = &reports;
     assert!(sender.samples[2].cwnd_packets.is_some(), "{:?}", sender.samples[2]);
     assert!(sender.samples[2].srtt_ns.is_some());
@@ -215,13 +215,13 @@ fn our_dccp_carries_bulk_over_raw_ip_where_that_is_allowed() {
         eprintln!("skipped: {message}");
         return;
     }
-    let [_, receiver] = play(AgentProtocol::Dccp { stack }, Traffic::Bulk);
+    let [_, receiver] = run_pair(AgentProtocol::Dccp { stack }, Traffic::Bulk);
     assert!(receiver.app_bytes_in > 100_000, "{}", receiver.app_bytes_in);
 }
 
 #[test]
 fn our_dccp_with_ccid_3_reports_its_rate() {
-    let [sender, receiver] = play(ours("dccp/ccid3"), constant_rate());
+    let [sender, receiver] = run_pair(ours("dccp/ccid3"), constant_rate());
     assert!(sender.samples[2].x_bytes_per_sec.is_some_and(|x| x > 0.0));
     assert!(receiver.app_bytes_in > 100_000, "{}", receiver.app_bytes_in);
 }
@@ -231,7 +231,7 @@ fn live_media_messages_are_tracked_over_every_protocol() {
     for protocol in [tcp(), AgentProtocol::Udp, ours("dccp/ccid2")] {
         for (traffic, begun) in [(voice(), 45), (video(), 23)] {
             let name = format!("{protocol:?} {traffic:?}");
-            let reports = play(protocol.clone(), traffic);
+            let reports = run_pair(protocol.clone(), traffic);
             assert_delivered(&reports);
             let [sender, receiver] = reports.map(|r| r.messages.expect("messages are followed"));
             assert!(sender.begun.abs_diff(begun) <= 1, "{name}: {}", sender.begun);
@@ -246,7 +246,7 @@ fn live_media_messages_are_tracked_over_every_protocol() {
 #[test]
 fn requests_are_answered_over_kernel_tcp_and_our_dccp() {
     for protocol in [tcp(), ours("dccp/ccid2")] {
-        let [sender, receiver] = play(protocol.clone(), dialogue());
+        let [sender, receiver] = run_pair(protocol.clone(), dialogue());
         let times = sender.responses.expect("responses are followed");
         assert!(times.done.len() >= 4, "{protocol:?}: {times:?}");
         assert!(times.begun - times.done.len() as u64 <= 1, "{protocol:?}: {times:?}");
@@ -261,7 +261,7 @@ fn transfers_are_matched_at_the_receiver() {
     let some = RandomVariable::Constant { value: DataSize::from_bytes(20_000) };
     for protocol in [tcp(), ours("dccp/ccid2")] {
         for traffic in [Traffic::Transfer { size }, Traffic::Poisson { every, size: some }] {
-            let [sender, receiver] = play(protocol.clone(), traffic);
+            let [sender, receiver] = run_pair(protocol.clone(), traffic);
             let (last, others) = sender.connections.split_last().expect("there are some");
             for sent in &sender.connections {
                 assert_eq!(sent.is_offered, Some(true));
@@ -285,7 +285,7 @@ fn kernel_dccp_carries_bulk_where_available() {
     }
     for ccid in [2, 3] {
         let stack = DccpStack::Linux { ccid, tx_queue: None, service: 1 };
-        let [_, receiver] = play(AgentProtocol::Dccp { stack }, Traffic::Bulk);
+        let [_, receiver] = run_pair(AgentProtocol::Dccp { stack }, Traffic::Bulk);
         assert!(receiver.app_bytes_in > 100_000, "CCID {ccid}: {receiver:?}");
     }
 }

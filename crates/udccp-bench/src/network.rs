@@ -78,12 +78,12 @@ impl Network {
         }
         client.enter()?;
         let network = Self { server };
-        network.meet()?;
+        network.check_connectivity()?;
         Ok(network)
     }
 
     /// Waits until address resolution is complete, so that no first packet waits for it.
-    fn meet(&self) -> Result<()> {
+    fn check_connectivity(&self) -> Result<()> {
         let listener = self.server.run(|| TcpListener::bind(Self::server_addr()))?;
         TcpStream::connect(listener.local_addr()?).context("reaching the server's host")?;
         Ok(())

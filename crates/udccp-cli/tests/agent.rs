@@ -50,7 +50,7 @@ fn ends() -> [AgentSpec; 2] {
 }
 
 #[test]
-fn two_processes_play_a_flow_and_report_it() {
+fn two_processes_run_a_flow_and_report_it() {
     let [mut sender, mut receiver] =
         ends().map(|spec| AgentProcess::spawn(agent(), &spec).expect("a process"));
     for host in [&mut receiver, &mut sender] {

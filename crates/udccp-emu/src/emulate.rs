@@ -7,7 +7,8 @@ use std::time;
 
 use rustix::process::setpriority_process;
 use udccp_agent::{
-    AgentProcess, AgentReport, AgentSpec, HostError, OurTransport, PlayDccp, Role, both_ends,
+    AgentProcess, AgentReport, AgentSpec, DccpImplementation, HostError, OurTransport, Role,
+    both_ends,
 };
 use udccp_base::{Duration, Seed};
 use udccp_scenario::schema::{Flow, Scenario};
@@ -25,7 +26,7 @@ use crate::timing::{DEADLINE, Timing};
 /// Time between the start order and time zero.
 const LEAD: Duration = Duration::from_millis(100);
 /// Time limit for agents to bind their sockets, and to report after the end.
-const PATIENCE: time::Duration = time::Duration::from_secs(20);
+const TIMEOUT: time::Duration = time::Duration::from_secs(20);
 
 /// The niceness of agents if real-time scheduling is not permitted.
 const NICE: i32 = -15;
@@ -110,7 +111,7 @@ fn on_own_links(
         }
         other => other?,
     };
-    let reports = reports(scenario, &mut agents, PATIENCE)?;
+    let reports = reports(scenario, &mut agents, TIMEOUT)?;
     let mut notes: Vec<String> = scenario.flows.iter().flat_map(host_namespace::gaps).collect();
     for ((flow, found), ends) in scenario.flows.iter().zip(&mut result.flows).zip(&reports) {
         both_ends(found, &scenario.time.measure, &ends[0], &ends[1]);
@@ -175,7 +176,7 @@ fn start(
     }
     for (flow, ends) in scenario.flows.iter().zip(&mut agents) {
         for (role, agent) in ROLES.into_iter().zip(ends) {
-            agent.wait_ready(PATIENCE).map_err(|e| failed(&flow.name, role, e))?;
+            agent.wait_ready(TIMEOUT).map_err(|e| failed(&flow.name, role, e))?;
         }
     }
     Ok(agents)
@@ -193,7 +194,7 @@ fn specs(
 ) -> Result<[AgentSpec; 2], EmuError> {
     let at = [End::Sender, End::Receiver].map(|end| testnet.address(number, end));
     // Offload is fine: the first device splits large packets.
-    let dccp = PlayDccp::Ours { transport, offload: true };
+    let dccp = DccpImplementation::Ours { transport, offload: true };
     let mut specs = AgentSpec::pair(scenario, flow, Seed(seed), at, PORT, dccp)
         .map_err(|error| EmuError::Flow { flow: flow.name.clone(), why: error.to_string() })?;
     specs.iter_mut().for_each(|spec| spec.prompt = true);

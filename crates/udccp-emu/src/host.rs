@@ -106,9 +106,9 @@ impl Transport for TunHost {
 
 /// The source of a flow whose application runs in another program.
 #[derive(Debug)]
-pub(crate) struct Elsewhere;
+pub(crate) struct ExternalSource;
 
-impl Source for Elsewhere {
+impl Source for ExternalSource {
     fn start(&mut self, _now: Instant) {}
 
     fn feed(&mut self, _now: Instant, _transport: &mut dyn AppPort) -> bool {

@@ -34,16 +34,16 @@ pub(crate) fn emulate(
     let plan_options = PlanOptions { dccp, real_time: true };
     let built = udccp_testbed::plan(scenario, seed, plan_options).map_err(EmuError::NotForTc)?;
     let begun = cpu_time::ProcessTime::now();
-    let (played, packets) = in_a_thread(|| play(&built, options))?;
-    let result = udccp_testbed::result(scenario, seed, &built.links, &played, &packets[..])?;
-    let timing = timing(&played, &built, (packets.len() / 32) as u64);
+    let (observations, packets) = in_a_thread(|| observe(&built, options))?;
+    let result = udccp_testbed::result(scenario, seed, &built.links, &observations, &packets[..])?;
+    let timing = timing(&observations, &built, (packets.len() / 32) as u64);
     let invalid = timing.why.clone();
     let cpu_s = begun.elapsed().as_secs_f64();
     let backend = crate::NETEM_ID.to_owned();
     let record = record_of(name, scenario, seed, &result, cpu_s);
     let record = Record { timing: Some(timing), backend, ..record };
     let mut notes = built.departures;
-    let warnings = played.agents.iter().flat_map(|agent| {
+    let warnings = observations.agents.iter().flat_map(|agent| {
         agent.warnings.iter().map(|warning| format!("flow \"{}\": {warning}", agent.flow))
     });
     notes.extend(warnings);
@@ -54,20 +54,20 @@ pub(crate) fn emulate(
 /// Runs a job that moves between namespaces in a temporary thread.
 fn in_a_thread<T: Send>(job: impl FnOnce() -> Result<T, EmuError> + Send) -> Result<T, EmuError> {
     let gone = || EmuError::System {
-        what: "cannot play in a thread",
-        error: std::io::Error::other("it did not end"),
+        what: "the thread of the run",
+        error: std::io::Error::other("it panicked"),
     };
     thread::scope(|scope| scope.spawn(job).join()).map_err(|_| gone())?
 }
 
-fn play(built: &Built, options: &EmuOptions<'_>) -> Result<(Observations, Vec<u8>), EmuError> {
+fn observe(built: &Built, options: &EmuOptions<'_>) -> Result<(Observations, Vec<u8>), EmuError> {
     udccp_testbed::enter_empty_namespace()?;
     let lacks = udccp_testbed::missing_features(&built.plan)?;
     if !lacks.is_empty() {
         return Err(EmuError::KernelLacks { release: release(), lacks });
     }
     let mut packets = Vec::new();
-    let mut say = |_: &str| ();
+    let mut report_line = |_: &str| ();
     // As over the emulator's own links: a host that waits for other programs of this machine is not
     // realistic.
     let _ = sys::run_first(1);
@@ -75,22 +75,22 @@ fn play(built: &Built, options: &EmuOptions<'_>) -> Result<(Observations, Vec<u8
         program: &options.program,
         owns_kernel: false,
         events: &mut packets,
-        say: &mut say,
+        report_line: &mut report_line,
     };
-    let played = udccp_testbed::play(&built.plan, context)?;
-    Ok((played, packets))
+    let observations = udccp_testbed::run(&built.plan, context)?;
+    Ok((observations, packets))
 }
 
 /// Timing record. When the kernel forwards packets is not observed, but its links' rates are.
-fn timing(played: &Observations, built: &Built, packets: u64) -> TimingRecord {
-    let error = played.rate_error_percent(&built.links);
+fn timing(observations: &Observations, built: &Built, packets: u64) -> TimingRecord {
+    let error = observations.rate_error_percent(&built.links);
     let too_slow = error.filter(|error| *error > RATE_ERROR_PERCENT).map(|error| {
         format!("the rate error is {error:.2} % (at most {RATE_ERROR_PERCENT} % is allowed)")
     });
     let processors = thread::available_parallelism().map_or(1, usize::from);
     let why = too_slow
-        .or_else(|| played.invalid_reason())
-        .or_else(|| too_busy(&played.busy_percent, processors));
+        .or_else(|| observations.invalid_reason())
+        .or_else(|| too_busy(&observations.busy_percent, processors));
     TimingRecord {
         rate_error_percent: error,
         packets,

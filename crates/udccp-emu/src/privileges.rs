@@ -12,7 +12,7 @@ use crate::tun::DEVICE;
 use udccp_netns::Host;
 
 /// How often moving into a user namespace is tried, a millisecond apart.
-const PATIENCE: u32 = 50;
+const ATTEMPTS: u32 = 50;
 
 /// Where the privilege comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ fn enter_user_namespace() -> Result<(), EmuError> {
     let refused = |error: Errno| EmuError::UserNamespace { error: error.into() };
     let mut moved = unshare(CloneFlags::CLONE_NEWUSER);
     // A thread that was just joined may still count.
-    for _ in 0..PATIENCE {
+    for _ in 0..ATTEMPTS {
         if moved != Err(Errno::EINVAL) {
             break;
         }

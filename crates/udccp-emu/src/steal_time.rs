@@ -50,8 +50,8 @@ mod tests {
         let before = Processors::read("cpu  100 0 50 1000 0 0 0 10 5 0\ncpu0 1 1 1 1\n");
         assert_eq!(before, Processors { steal_time: 10, all: 1_160 });
         let after = Processors::read("cpu  130 0 60 1040 0 0 0 30 5 0\n");
-        let said = before.stolen_until(after).unwrap();
-        assert!(said.contains("gave 20 % of"), "{said}");
+        let text = before.stolen_until(after).unwrap();
+        assert!(text.contains("gave 20 % of"), "{text}");
         assert_eq!(before.stolen_until(before), None);
         assert_eq!(Processors::read("").stolen_until(Processors::read("nonsense")), None);
     }

@@ -14,7 +14,7 @@ use udccp_sim::{End, IpVersion, PairAddresses, RunResult, SimError};
 use crate::capacity;
 use crate::clock::Clock;
 use crate::error::EmuError;
-use crate::host::{Elsewhere, TunHost};
+use crate::host::{ExternalSource, TunHost};
 use crate::host_namespace::HostNamespace;
 use crate::input::TunInput;
 use crate::pacer::Pacer;
@@ -206,7 +206,7 @@ impl Hosts for HostFactory<'_> {
             self.inputs.push(Rc::clone(&input));
             Box::new(TunHost::new(number, routers, self.clock, input, meter))
         };
-        Ok(HostPair { sender: door(0), receiver: door(1), source: Some(Box::new(Elsewhere)) })
+        Ok(HostPair { sender: door(0), receiver: door(1), source: Some(Box::new(ExternalSource)) })
     }
 
     fn play_many(&self) -> bool {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use crate::plan::Trial;
-use crate::run::play;
+use crate::run::run_trial;
 
 /// The file in the shared folder with the trial to run, as JSON.
 pub const TRIAL: &str = "trial.json";
@@ -16,19 +16,19 @@ pub const FAILED: &str = "failed";
 /// the reason to [`FAILED`].
 pub fn serve(shared: &Path) {
     if let Err(e) = entry(shared) {
-        say(&e.to_string());
+        report_line(&e.to_string());
         let _ = fs::write(shared.join(FAILED), e.to_string());
     }
 }
 
 fn entry(shared: &Path) -> io::Result<()> {
     let trial: Trial = serde_json::from_slice(&fs::read(shared.join(TRIAL))?)?;
-    let played = play(&trial, shared)?;
-    say(&format!("{trial}: {} / {}", played.client.end, played.server.end));
+    let result = run_trial(&trial, shared)?;
+    report_line(&format!("{trial}: {} / {}", result.client.end, result.server.end));
     Ok(())
 }
 
 /// Prints a line on the console.
-fn say(what: &str) {
+fn report_line(what: &str) {
     let _ = writeln!(io::stderr(), "udccp: {what}");
 }

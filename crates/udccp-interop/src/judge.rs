@@ -9,13 +9,13 @@ use udccp_netns::RoutedPair;
 use udccp_wire::{PacketType, ResetCode};
 
 use crate::plan::{Condition, Stack, TestCase, Trial};
-use crate::run::{Played, capture_file, report_file};
+use crate::run::{TrialResult, capture_file, report_file};
 
 /// A run with its verdict.
 #[derive(Clone, Debug)]
 pub struct Verdict {
     /// The reports of the run.
-    pub played: Played,
+    pub result: TrialResult,
     /// What went wrong; empty if the run is good.
     pub failures: Vec<String>,
     /// What went wrong because of a known error of Linux, as the capture shows.
@@ -50,8 +50,8 @@ pub fn judge(trial: &Trial, folder: &Path) -> io::Result<Option<Verdict>> {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(e) => return Err(e),
     };
-    let played: Played = serde_json::from_slice(&text)?;
-    Ok(Some(verdict(played, &tshark(&folder.join(capture_file(trial)))?)))
+    let result: TrialResult = serde_json::from_slice(&text)?;
+    Ok(Some(verdict(result, &tshark(&folder.join(capture_file(trial)))?)))
 }
 
 fn tshark(capture: &Path) -> io::Result<Vec<Seen>> {
@@ -65,8 +65,8 @@ fn tshark(capture: &Path) -> io::Result<Vec<Seen>> {
     }
     let output = command.output().map_err(|e| io::Error::new(e.kind(), format!("tshark: {e}")))?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return Err(io::Error::other(format!("tshark: {}", said.trim())));
+        let errors = String::from_utf8_lossy(&output.stderr);
+        return Err(io::Error::other(format!("tshark: {}", errors.trim())));
     }
     Ok(String::from_utf8_lossy(&output.stdout).lines().map(Seen::read).collect())
 }
@@ -95,16 +95,16 @@ impl Seen {
 
 /// Collects the failures of a run.
 struct Bench<'a> {
-    played: &'a Played,
+    result: &'a TrialResult,
     packets: &'a [Seen],
     failures: Vec<String>,
     let_pass: Vec<String>,
 }
 
-fn verdict(played: Played, packets: &[Seen]) -> Verdict {
-    let mut bench = Bench { played: &played, packets, failures: Vec::new(), let_pass: Vec::new() };
+fn verdict(result: TrialResult, packets: &[Seen]) -> Verdict {
+    let mut bench = Bench { result: &result, packets, failures: Vec::new(), let_pass: Vec::new() };
     bench.well_formed();
-    match played.entry.case {
+    match result.entry.case {
         TestCase::BadService | TestCase::Refused | TestCase::NoCommonCcid => bench.refusal(),
         TestCase::Traceroute => bench.traceroute(),
         case => {
@@ -125,7 +125,7 @@ fn verdict(played: Played, packets: &[Seen]) -> Verdict {
             *counts[usize::from(!seen.is_clients)].entry(ty.number()).or_default() += 1;
         }
     }
-    Verdict { played, failures, let_pass, packets: counts }
+    Verdict { result, failures, let_pass, packets: counts }
 }
 
 impl Bench<'_> {
@@ -148,7 +148,7 @@ impl Bench<'_> {
     /// ms).
     fn keeps_its_first_loss(&self, by_client: bool) -> bool {
         const AT_LEAST_HALF: u32 = 2;
-        let entry = self.played.entry;
+        let entry = self.result.entry;
         let stack = if by_client { entry.client } else { entry.server };
         let of_side = self.packets.iter().filter(|p| p.is_clients == by_client);
         let rates = of_side.filter_map(|p| p.loss_event_rate).filter(|rate| *rate != NO_LOSS);
@@ -160,7 +160,7 @@ impl Bench<'_> {
     }
 
     fn is_clean(&self) -> bool {
-        self.played.entry.condition == Condition::Clean
+        self.result.entry.condition == Condition::Clean
     }
 
     fn has(&self, is_clients: bool, ty: PacketType) -> bool {
@@ -173,7 +173,7 @@ impl Bench<'_> {
     }
 
     fn handshake(&mut self) {
-        let (client, server) = (&self.played.client, &self.played.server);
+        let (client, server) = (&self.result.client, &self.result.server);
         let refusal = client.refusal.clone().unwrap_or_default();
         let both = client.connected && server.connected;
         self.expect(both, format!("no connection: {refusal}"));
@@ -188,7 +188,7 @@ impl Bench<'_> {
 
     /// Checks that data arrive, except for the path's losses. The kernel delivers duplicates twice.
     fn data(&mut self) {
-        let Played { entry, client, server, .. } = self.played;
+        let TrialResult { entry, client, server, .. } = self.result;
         let least = match entry.condition {
             // An abort drops queued data.
             _ if entry.case == TestCase::Abort => 0.1,
@@ -219,8 +219,8 @@ impl Bench<'_> {
     fn ccid(&mut self) {
         const ACK_VECTORS: [u8; 2] = [38, 39];
         const LOSS_EVENT_RATE: u8 = 192;
-        let ccid = self.played.entry.ccid;
-        let both = self.played.entry.case == TestCase::BothWays;
+        let ccid = self.result.entry.ccid;
+        let both = self.result.entry.case == TestCase::BothWays;
         for (is_clients, side) in [(false, "server"), (true, "client")] {
             if is_clients && !both {
                 continue;
@@ -236,7 +236,7 @@ impl Bench<'_> {
 
     /// Expects answers of the router and the server: traceroute's service code is not served.
     fn traceroute(&mut self) {
-        let Played { entry, client, .. } = self.played;
+        let TrialResult { entry, client, .. } = self.result;
         let [_, server] = RoutedPair::addresses(entry.v6);
         let way = format!("{} {server}", RoutedPair::gateway(entry.v6));
         let found = client.refusal.clone().unwrap_or_else(|| client.end.clone());
@@ -266,14 +266,14 @@ impl Bench<'_> {
     }
 
     fn client_closes(&mut self) {
-        let said = (self.played.client.end.clone(), self.played.server.end.clone());
-        let end = format!("the client's end: {}", said.0);
-        if said.0.ends_with("unsent") && self.keeps_its_first_loss(false) {
+        let end_reported = (self.result.client.end.clone(), self.result.server.end.clone());
+        let end = format!("the client's end: {}", end_reported.0);
+        if end_reported.0.ends_with("unsent") && self.keeps_its_first_loss(false) {
             self.expect_or_let_pass(false, end);
         } else {
-            self.expect(said.0 == "closed", end);
+            self.expect(end_reported.0 == "closed", end);
         }
-        self.expect(said.1 == "closed", format!("the server's end: {}", said.1));
+        self.expect(end_reported.1 == "closed", format!("the server's end: {}", end_reported.1));
         self.expect(self.has(true, PacketType::Close), "no Close of the client");
         self.answers_to_close();
         self.resets(true, &[]);
@@ -292,9 +292,9 @@ impl Bench<'_> {
     }
 
     fn server_closes(&mut self) {
-        let said = self.played.server.end.clone();
-        self.expect(said == "closed", format!("the server's end: {said}"));
-        let told = self.played.client.end.clone();
+        let end_reported = self.result.server.end.clone();
+        self.expect(end_reported == "closed", format!("the server's end: {end_reported}"));
+        let told = self.result.client.end.clone();
         self.expect(
             ["closed", "EPIPE"].contains(&told.as_str()),
             format!("the client's end: {told}"),
@@ -307,7 +307,7 @@ impl Bench<'_> {
         // Linux forgets a connection once it has answered CloseReq; RFC 4340 section 8.3 requires
         // it to wait in CLOSING. Packets that arrive before the Reset are then answered with this
         // code.
-        let forgets: &[_] = match self.played.entry.client {
+        let forgets: &[_] = match self.result.entry.client {
             Stack::Linux => &[ResetCode::NoConnection],
             Stack::Ours => &[],
         };
@@ -315,11 +315,11 @@ impl Bench<'_> {
     }
 
     fn aborts(&mut self) {
-        let said = self.played.server.end.clone();
-        self.expect(said != "closed", "the server reports an orderly end");
+        let end_reported = self.result.server.end.clone();
+        self.expect(end_reported != "closed", "the server reports an orderly end");
         // A client that has forgotten its connection answers packets still in flight (RFC 4340
         // section 8.5, step 2). Ours remembers the connection for a while and does not answer.
-        let codes: &[_] = match self.played.entry.client {
+        let codes: &[_] = match self.result.entry.client {
             Stack::Linux => &[ResetCode::Aborted, ResetCode::NoConnection],
             Stack::Ours => &[ResetCode::Aborted],
         };
@@ -328,7 +328,7 @@ impl Bench<'_> {
     }
 
     fn refusal(&mut self) {
-        let Played { entry, client, .. } = self.played;
+        let TrialResult { entry, client, .. } = self.result;
         self.expect(!client.connected, "the connection is made");
         let says = client.refusal.clone().unwrap_or_default();
         let (codes, words): (&[ResetCode], &[&str]) = match (entry.case, entry.server) {
@@ -356,7 +356,7 @@ impl Bench<'_> {
     /// The Resets that RFC 4340 section 6.6.9 allows the side that finds no common CCID, and the
     /// client's errors for them.
     fn nothing_in_common(&self) -> (&'static [ResetCode], &'static [&'static str]) {
-        let entry = self.played.entry;
+        let entry = self.result.entry;
         let by_client = self.any_reset(true);
         let finder = if by_client { entry.client } else { entry.server };
         let codes: &[ResetCode] = match finder {
@@ -383,14 +383,14 @@ impl Bench<'_> {
 
 /// Checks long transfers: at most 10 % slower than Linux to Linux with the same seed number.
 pub fn compare_goodputs(all: &mut [Verdict]) {
-    let rate = |j: &Verdict| j.played.server.goodput;
-    let which = |j: &Verdict| (j.played.entry.ccid, j.played.number);
+    let rate = |j: &Verdict| j.result.server.goodput;
+    let which = |j: &Verdict| (j.result.entry.ccid, j.result.number);
     let base: BTreeMap<(u8, u8), f64> = all
         .iter()
-        .filter(|j| j.played.entry.client == Stack::Linux && j.played.entry.server == Stack::Linux)
+        .filter(|j| j.result.entry.client == Stack::Linux && j.result.entry.server == Stack::Linux)
         .filter_map(|j| Some((which(j), rate(j)?)))
         .collect();
-    for verdict in all.iter_mut().filter(|j| j.played.entry.case == TestCase::Bulk) {
+    for verdict in all.iter_mut().filter(|j| j.result.entry.case == TestCase::Bulk) {
         let Some(linux) = base.get(&which(verdict)) else { continue };
         let ratio = rate(verdict).unwrap_or(0.0) / linux;
         if ratio < 0.9 {

@@ -2,8 +2,8 @@
 //! stack over raw IP and the kernel's. Each is judged from the programs at both ends and from its
 //! packets, decoded by tshark.
 //!
-//! [`play`] runs an entry on a kernel that has DCCP (in a guest, [`serve`]); [`judge()`] evaluates
-//! its files, on any machine; [`page`] writes the table of results.
+//! [`run_trial`] runs an entry on a kernel that has DCCP (in a guest, [`serve`]); [`judge()`]
+//! evaluates its files, on any machine; [`page`] writes the table of results.
 
 #![cfg(target_os = "linux")]
 #![forbid(unsafe_code)]
@@ -22,4 +22,4 @@ pub use judge::{Verdict, compare_goodputs, judge};
 pub use page::{page, summary};
 pub use peer::PeerReport;
 pub use plan::{Condition, MatrixEntry, SEEDS, Stack, TestCase, Trial, matrix};
-pub use run::{Played, play};
+pub use run::{TrialResult, run_trial};

@@ -38,7 +38,7 @@ fn mark(all: &[Verdict], found: impl Fn(&Verdict) -> bool) -> String {
     match runs.first() {
         None => "not run".into(),
         Some(_) if good == runs.len() => format!("{good} of {good}"),
-        Some(first) => format!("**[{good} of {}](#{})**", runs.len(), first.played.entry),
+        Some(first) => format!("**[{good} of {}](#{})**", runs.len(), first.result.entry),
     }
 }
 
@@ -69,7 +69,7 @@ fn matrix(text: &mut String, all: &[Verdict]) {
         let _ = write!(text, "| {} | {} |", condition.title(), case.title());
         for &(client, ccid, v6) in &columns {
             let here = |j: &Verdict| {
-                let entry = j.played.entry;
+                let entry = j.result.entry;
                 (entry.client, entry.ccid, entry.v6) == (client, ccid, v6)
                     && (entry.condition, entry.case) == (condition, case)
             };
@@ -81,7 +81,7 @@ fn matrix(text: &mut String, all: &[Verdict]) {
 }
 
 fn long_transfers(text: &mut String, all: &[Verdict]) {
-    let long = || all.iter().filter(|j| j.played.entry.case == TestCase::Bulk);
+    let long = || all.iter().filter(|j| j.result.entry.case == TestCase::Bulk);
     if long().next().is_none() {
         return;
     }
@@ -97,11 +97,11 @@ fn long_transfers(text: &mut String, all: &[Verdict]) {
             for ccid in [2, 3] {
                 let found = || {
                     long().filter(|j| {
-                        let entry = j.played.entry;
+                        let entry = j.result.entry;
                         (entry.client, entry.server, entry.ccid) == (client, server, ccid)
                     })
                 };
-                let rates = found().map(|j| j.played.server.goodput.unwrap_or(0.0));
+                let rates = found().map(|j| j.result.server.goodput.unwrap_or(0.0));
                 let rate = rates.reduce(f64::min);
                 let rate = rate.map_or("not run".into(), |rate| format!("{:.2}", rate / 1e6));
                 let good = found().all(|j| j.failures.is_empty());
@@ -124,14 +124,14 @@ fn let_pass(text: &mut String, all: &[Verdict]) {
     for verdict in passed {
         let says = verdict.let_pass.join("; ");
         let _ =
-            writeln!(text, "- {}, seed {}:\n  {says}", verdict.played.entry, verdict.played.number);
+            writeln!(text, "- {}, seed {}:\n  {says}", verdict.result.entry, verdict.result.number);
     }
     text.push('\n');
 }
 
 fn traceroute(text: &mut String, all: &[Verdict]) {
     let [ipv4, ipv6] = [false, true].map(|v6| {
-        mark(all, |j| (j.played.entry.case, j.played.entry.v6) == (TestCase::Traceroute, v6))
+        mark(all, |j| (j.result.entry.case, j.result.entry.v6) == (TestCase::Traceroute, v6))
     });
     text.push_str("## traceroute\n\n`traceroute -D` on the Linux host finds the router, then our ");
     text.push_str("listener. The listener does not serve\ntraceroute's service code, so it ");
@@ -143,7 +143,7 @@ fn traceroute(text: &mut String, all: &[Verdict]) {
 pub fn summary(all: &[Verdict]) -> String {
     let mut entries: BTreeMap<MatrixEntry, bool> = BTreeMap::new();
     for verdict in all {
-        *entries.entry(verdict.played.entry).or_insert(true) &= verdict.failures.is_empty();
+        *entries.entry(verdict.result.entry).or_insert(true) &= verdict.failures.is_empty();
     }
     let good_runs = all.iter().filter(|j| j.failures.is_empty()).count();
     let good_cells = entries.values().filter(|good| **good).count();
@@ -163,11 +163,11 @@ fn reasons(text: &mut String, all: &[Verdict]) {
     text.push_str("\n## Failures\n");
     let mut last = None;
     for verdict in bad {
-        if last.replace(verdict.played.entry) != Some(verdict.played.entry) {
-            let _ = writeln!(text, "\n### {}\n", verdict.played.entry);
+        if last.replace(verdict.result.entry) != Some(verdict.result.entry) {
+            let _ = writeln!(text, "\n### {}\n", verdict.result.entry);
         }
         for failure in &verdict.failures {
-            let _ = writeln!(text, "- seed {}: {failure}", verdict.played.number);
+            let _ = writeln!(text, "- seed {}: {failure}", verdict.result.number);
         }
     }
 }
@@ -177,14 +177,18 @@ mod tests {
     use super::*;
     use crate::peer::PeerReport;
     use crate::plan::matrix;
-    use crate::run::Played;
+    use crate::run::TrialResult;
 
     fn verdict(entry: MatrixEntry, number: u8, failures: &[&str]) -> Verdict {
-        let played =
-            Played { entry, number, client: PeerReport::default(), server: PeerReport::default() };
+        let result = TrialResult {
+            entry,
+            number,
+            client: PeerReport::default(),
+            server: PeerReport::default(),
+        };
         let failures = failures.iter().map(|failure| (*failure).to_owned()).collect();
         Verdict {
-            played,
+            result,
             failures,
             let_pass: Vec::new(),
             packets: [BTreeMap::new(), BTreeMap::new()],

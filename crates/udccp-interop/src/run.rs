@@ -13,7 +13,7 @@ use crate::plan::{MatrixEntry, TestCase, Trial};
 
 /// The reports of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Played {
+pub struct TrialResult {
     /// The cell.
     pub entry: MatrixEntry,
     /// The number of its seed.
@@ -24,7 +24,7 @@ pub struct Played {
     pub server: PeerReport,
 }
 
-impl Played {
+impl TrialResult {
     /// The entry and the number of its seed.
     pub const fn which(&self) -> (MatrixEntry, u8) {
         (self.entry, self.number)
@@ -53,13 +53,13 @@ pub(crate) fn capture_file(trial: &Trial) -> String {
 ///
 /// # Errors
 /// The network cannot be created, or the folder is not writable.
-pub fn play(trial: &Trial, folder: &Path) -> io::Result<Played> {
+pub fn run_trial(trial: &Trial, folder: &Path) -> io::Result<TrialResult> {
     let (Trial { entry, number }, file) = (*trial, folder.join(capture_file(trial)));
     let (client, server) =
         one(&entry, &file).map_err(|e| io::Error::new(e.kind(), format!("{trial}: {e}")))?;
-    let played = Played { entry, number, client, server };
-    std::fs::write(folder.join(report_file(trial)), serde_json::to_vec_pretty(&played)?)?;
-    Ok(played)
+    let result = TrialResult { entry, number, client, server };
+    std::fs::write(folder.join(report_file(trial)), serde_json::to_vec_pretty(&result)?)?;
+    Ok(result)
 }
 
 /// Runs client and server and returns their reports.

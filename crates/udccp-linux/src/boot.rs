@@ -57,7 +57,7 @@ pub(crate) struct Guest {
 /// A completed run. Its folder exists as long as this value.
 #[derive(Debug)]
 pub(crate) struct Ended {
-    pub(crate) played: Observations,
+    pub(crate) observations: Observations,
     pub(crate) folder: TempDir,
     /// Processor time of the guest.
     pub(crate) wall: Duration,
@@ -131,7 +131,7 @@ pub fn boot(mut arguments: Vec<OsString>) -> std::io::Error {
 /// A guest with a task other than running a plan: its init is `program` with these arguments. It
 /// mounts what it needs, writes its results to the folder, and powers the machine off.
 #[derive(Clone, Debug)]
-pub struct Errand {
+pub struct GuestTask {
     /// The guest's kernel.
     pub kernel: Kernel,
     /// The guest's init.
@@ -144,7 +144,7 @@ pub struct Errand {
     pub deadline: Duration,
 }
 
-impl Errand {
+impl GuestTask {
     /// Boots a guest in a new folder with these files, and waits for its end. The folder exists as
     /// long as the returned value.
     ///
@@ -202,13 +202,13 @@ impl Guest {
         let reservation = CpuReservation::take();
         let child = self.spawn(path, &console, words, reservation.as_ref())?;
         let status = wait(child, path, begun + self.deadline)?;
-        let said = fs::read(&console).unwrap_or_default();
-        let console = last_lines(&String::from_utf8_lossy(&said), CONSOLE_LINES);
+        let output = fs::read(&console).unwrap_or_default();
+        let console = last_lines(&String::from_utf8_lossy(&output), CONSOLE_LINES);
         Ok((status, begun.elapsed(), console))
     }
 
     /// Runs a plan.
-    pub(crate) fn play(&self, plan: &Plan) -> Result<Ended, LinuxError> {
+    pub(crate) fn run_plan(&self, plan: &Plan) -> Result<Ended, LinuxError> {
         let folder = new_folder()?;
         let path = folder.path();
         let file = path.join(PLAN);
@@ -219,7 +219,9 @@ impl Guest {
         let answer = fs::read(path.join(ANSWER)).ok();
         let answer = answer.and_then(|text| serde_json::from_slice(&text).ok());
         let what = match (answer, status) {
-            (Some(Answer::Done(played)), _) => return Ok(Ended { played: *played, folder, wall }),
+            (Some(Answer::Done(observations)), _) => {
+                return Ok(Ended { observations: *observations, folder, wall });
+            }
             (Some(Answer::Failed { what, hint }), _) => {
                 let console = hint.unwrap_or(console);
                 return Err(LinuxError::Guest { what: format!("says: {what}"), console });

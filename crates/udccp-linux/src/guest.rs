@@ -20,31 +20,31 @@ pub fn in_guest(folder: &str, job: impl FnOnce(Result<&Path, TestbedError>)) {
     job(file_systems(folder).map(|()| Path::new(SHARED)));
     nix::unistd::sync();
     let Err(error) = reboot(RebootMode::RB_POWER_OFF);
-    say(&format!("cannot switch off: {error}"));
+    report_line(&format!("cannot power off: {error}"));
 }
 
 /// Runs the plan in `folder` (a path of the host) and writes the answer there, as a guest's init.
 pub fn init(folder: &str) {
     in_guest(folder, |shared| {
         let answer = match shared.and_then(run) {
-            Ok(played) => Answer::Done(Box::new(played)),
+            Ok(observations) => Answer::Done(Box::new(observations)),
             Err(error) => {
                 let hint = error.hint().map(str::to_owned);
                 Answer::Failed { what: error.to_string(), hint }
             }
         };
         if let Answer::Failed { what, .. } = &answer {
-            say(what);
+            report_line(what);
         }
         let text = serde_json::to_vec(&answer).unwrap_or_default();
         if let Err(error) = fs::write(Path::new(SHARED).join(ANSWER), text) {
-            say(&format!("cannot leave the answer: {error}"));
+            report_line(&format!("cannot write the answer: {error}"));
         }
     });
 }
 
 /// Prints a line on the console.
-fn say(what: &str) {
+fn report_line(what: &str) {
     let _ = writeln!(std::io::stderr(), "udccp: {what}");
 }
 
@@ -75,6 +75,11 @@ fn run(shared: &Path) -> Result<Observations, TestbedError> {
     // that of the bottleneck; a program would then wake up exactly when a packet leaves the
     // bottleneck.
     prctl::set_timerslack(1).map_err(std::io::Error::from)?;
-    let context = RunContext { program, owns_kernel: true, events: &mut events, say: &mut say };
-    udccp_testbed::play(&plan, context)
+    let context = RunContext {
+        program,
+        owns_kernel: true,
+        events: &mut events,
+        report_line: &mut report_line,
+    };
+    udccp_testbed::run(&plan, context)
 }

@@ -25,7 +25,7 @@ mod reservation;
 mod run;
 
 pub use backend::{IDS, id};
-pub use boot::{Errand, boot, stop_all, sweep};
+pub use boot::{GuestTask, boot, stop_all, sweep};
 pub use error::LinuxError;
 pub use guest::{in_guest, init};
 pub use kernel::{Kernel, Setup, build_time, cache_folder, missing_tools, tool};

@@ -74,17 +74,17 @@ impl Linux {
             more: self.arguments.clone(),
             keep: self.keep.clone(),
         };
-        let ended = guest.play(&built.plan)?;
+        let ended = guest.run_plan(&built.plan)?;
         let events = ended.folder.path().join(crate::answer::EVENTS);
         let file = File::open(&events).map_err(LinuxError::file(&events))?;
-        let result = udccp_testbed::result(scenario, seed, &built.links, &ended.played, file)
+        let result = udccp_testbed::result(scenario, seed, &built.links, &ended.observations, file)
             .map_err(|error| LinuxError::Guest {
                 what: format!("left no complete record: {error}"),
                 console: String::new(),
             })?;
         let record = record_of(name, scenario, seed, &result, ended.wall.as_secs_f64());
         let backend = crate::backend::id(self.dccp).to_owned();
-        let invalid = ended.played.invalid_reason();
+        let invalid = ended.observations.invalid_reason();
         // Virtual time is always exact, so a valid run has no timing record.
         let timing = invalid.clone().map(|why| TimingRecord {
             packets: record.cost.packets,
@@ -94,7 +94,7 @@ impl Linux {
         });
         let record = Record { backend, timing, ..record };
         let mut departures = built.departures;
-        let warnings = ended.played.agents.iter().flat_map(|agent| {
+        let warnings = ended.observations.agents.iter().flat_map(|agent| {
             agent.warnings.iter().map(|warning| format!("flow \"{}\": {warning}", agent.flow))
         });
         departures.extend(warnings);
@@ -103,7 +103,7 @@ impl Linux {
             invalid,
             departures,
             wall: ended.wall,
-            release: ended.played.release,
+            release: ended.observations.release,
         })
     }
 }
@@ -146,17 +146,17 @@ pub fn check_kernel(kernel: &Kernel, program: PathBuf) -> Result<String, LinuxEr
         more: Vec::new(),
         keep: None,
     };
-    let ended = guest.play(&Plan::trial())?;
-    let played = ended.played;
+    let ended = guest.run_plan(&Plan::trial())?;
+    let observations = ended.observations;
     let lacks =
         |what: &str| LinuxError::Guest { what: format!("has no {what}"), console: String::new() };
-    if !played.has_dccp {
+    if !observations.has_dccp {
         return Err(lacks("DCCP"));
     }
     for needed in ["reno", "bic", "cubic", "vegas", "westwood", "bbr"] {
-        if !played.congestion.split_whitespace().any(|name| name == needed) {
+        if !observations.congestion.split_whitespace().any(|name| name == needed) {
             return Err(lacks(&format!("TCP {needed}")));
         }
     }
-    Ok(played.release)
+    Ok(observations.release)
 }

@@ -12,12 +12,12 @@ pub enum Ns2Error {
     #[error("this scenario cannot run in ns-2: {}", .0.join("; "))]
     Scenario(Vec<String>),
     /// ns-2 ended before the end of the scenario.
-    #[error("ns-2 ended early ({status}): {said}")]
+    #[error("ns-2 ended early ({status}): {output}")]
     Ended {
         /// Its exit status.
         status: String,
         /// The end of its output.
-        said: String,
+        output: String,
     },
     /// A line of the trace is invalid.
     #[error("line {number} of the trace of ns-2: {why}")]
@@ -46,7 +46,7 @@ impl Ns2Error {
             Self::Scenario(_) => {
                 Some("`udccp guide ns2` lists what ns-2 has; `udccp sim` runs the scenario")
             }
-            Self::Ended { said, .. } if said.contains("ack vector") => Some(
+            Self::Ended { output, .. } if output.contains("ack vector") => Some(
                 "an Ack Vector above 253 bytes aborts ns-2: use a smaller queue or \
                  dccp.initial_window",
             ),

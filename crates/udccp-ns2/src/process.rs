@@ -13,7 +13,7 @@ const NAME: &str = "ns";
 /// Passes the pipe to `ns` as descriptor 3, and discards standard output.
 const SHELL: &str = "exec 3>&1 1>/dev/null; exec \"$0\" \"$1\"";
 /// Bytes to keep of the end of its output.
-const LAST_WORDS: usize = 400;
+const OUTPUT_BYTES: usize = 400;
 
 /// Finds the program in the path.
 pub(crate) fn find() -> Result<PathBuf, Ns2Error> {
@@ -39,15 +39,16 @@ pub(crate) fn run(
     mut each: impl FnMut(&[u8]) -> Result<(), Ns2Error>,
 ) -> Result<(), Ns2Error> {
     let folder = tempfile::tempdir().map_err(Ns2Error::io("a folder for the script"))?;
-    let (file, words) = (folder.path().join("scenario.tcl"), folder.path().join("said"));
+    let (file, output_path) = (folder.path().join("scenario.tcl"), folder.path().join("output"));
     fs::write(&file, script).map_err(Ns2Error::io("writing the script"))?;
-    let said = File::create(&words).map_err(Ns2Error::io("a file for the output of ns-2"))?;
+    let output =
+        File::create(&output_path).map_err(Ns2Error::io("a file for the output of ns-2"))?;
     let mut child = Command::new("sh")
         .args(["-c", SHELL])
         .args([ns, file.as_path()])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(said)
+        .stderr(output)
         .spawn()
         .map_err(Ns2Error::io("starting ns"))?;
     let mut done = Ok(());
@@ -62,7 +63,7 @@ pub(crate) fn run(
     if status.success() {
         return Ok(());
     }
-    Err(Ns2Error::Ended { status: status.to_string(), said: last_output(&words) })
+    Err(Ns2Error::Ended { status: status.to_string(), output: last_output(&output_path) })
 }
 
 fn read(
@@ -83,13 +84,13 @@ fn read(
     }
 }
 
-fn last_output(words: &Path) -> String {
-    let said = fs::read(words).unwrap_or_default();
-    let last = &said[said.len().saturating_sub(LAST_WORDS)..];
+fn last_output(output_path: &Path) -> String {
+    let output = fs::read(output_path).unwrap_or_default();
+    let last = &output[output.len().saturating_sub(OUTPUT_BYTES)..];
     let last = String::from_utf8_lossy(last);
     match last.trim() {
         "" => "it printed nothing".to_owned(),
-        words => words.to_owned(),
+        text => text.to_owned(),
     }
 }
 

@@ -142,8 +142,8 @@ fn unsupported_ns_2_keys_are_rejected_by_name() {
         ("dccp/ccid2", "dccp = { growth_after_cut = \"pauses\" }", "dccp.growth_after_cut"),
         ("dccp/ccid3", "dccp = { nat = \"sender\" }", "dccp.nat"),
     ] {
-        let said = flow(protocol, more);
-        assert!(said.contains(&format!("flow \"a\": {key}: ")), "{protocol} {more}: {said}");
+        let refusal = flow(protocol, more);
+        assert!(refusal.contains(&format!("flow \"a\": {key}: ")), "{protocol} {more}: {refusal}");
     }
     let transfer = reno.replace("\"bulk\"", "{ kind = \"transfer\", size = \"1 MB\" }");
     assert!(gaps(USUAL, &transfer).contains("flow \"a\": traffic: "));

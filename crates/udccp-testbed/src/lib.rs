@@ -25,4 +25,4 @@ pub use needs::missing_features;
 pub use observations::{Observations, short_of_buffers};
 pub use plan::{Built, DccpStack, Plan, PlanOptions, SCHEMA, plan};
 pub use replay::result;
-pub use runner::{RunContext, enter_empty_namespace, play};
+pub use runner::{RunContext, enter_empty_namespace, run};

@@ -10,7 +10,7 @@ use udccp_interop::{
     FAILED, MatrixEntry, SEEDS, Stack, TRIAL, TestCase, Trial, Verdict, compare_goodputs, judge,
     matrix, page, summary,
 };
-use udccp_linux::{Errand, Kernel, cache_folder, tool};
+use udccp_linux::{GuestTask, Kernel, cache_folder, tool};
 
 use super::linux::failure;
 use super::numbers::whole;
@@ -87,7 +87,7 @@ pub(crate) fn run(args: Args) -> CliResult<Exit> {
             (verdict.collect::<Result<_, _>>()?, about)
         }
         None => {
-            let (verdict, kernel) = play(&args, &trials)?;
+            let (verdict, kernel) = run_trials(&args, &trials)?;
             (verdict, about(&kernel))
         }
     };
@@ -105,7 +105,7 @@ pub(crate) fn run(args: Args) -> CliResult<Exit> {
 /// `tc` are checked where the guest starts.
 fn missing(
     entries: &[MatrixEntry],
-    plays: bool,
+    runs_trials: bool,
     is_there: impl Fn(&str) -> bool,
 ) -> Vec<(&'static str, &'static str)> {
     // Needed to suppress the kernel's DCCP on hosts that run ours.
@@ -113,8 +113,8 @@ fn missing(
     let traces = |entry: &MatrixEntry| entry.case == TestCase::Traceroute;
     let needed = [
         (true, "tshark", "tshark"),
-        (plays && entries.iter().any(filters), "nft", "nftables"),
-        (plays && entries.iter().any(traces), "traceroute", "traceroute"),
+        (runs_trials && entries.iter().any(filters), "nft", "nftables"),
+        (runs_trials && entries.iter().any(traces), "traceroute", "traceroute"),
     ];
     let lacks = |(is_needed, program, _): &(bool, &str, &str)| *is_needed && !is_there(program);
     needed.into_iter().filter(lacks).map(|(_, program, package)| (program, package)).collect()
@@ -139,7 +139,7 @@ fn about(kernel: &Kernel) -> String {
 }
 
 /// Runs every trial in a separate guest, some in parallel, and judges the results.
-fn play(args: &Args, trials: &[Trial]) -> CliResult<(Vec<Verdict>, Kernel)> {
+fn run_trials(args: &Args, trials: &[Trial]) -> CliResult<(Vec<Verdict>, Kernel)> {
     let cache = match &args.cache {
         Some(cache) => cache.clone(),
         None => cache_folder().map_err(failure)?,
@@ -149,7 +149,7 @@ fn play(args: &Args, trials: &[Trial]) -> CliResult<(Vec<Verdict>, Kernel)> {
     if let Some(keep) = &args.keep {
         fs::create_dir_all(keep)?;
     }
-    let errand = Errand {
+    let task = GuestTask {
         kernel: kernel.clone(),
         program: env::current_exe()?,
         words: vec!["interop-init".into()],
@@ -167,7 +167,7 @@ fn play(args: &Args, trials: &[Trial]) -> CliResult<(Vec<Verdict>, Kernel)> {
         let work = || {
             let mut verdict = Vec::new();
             while let Some(trial) = next() {
-                verdict.push(one(&errand, &trial, args.keep.as_deref())?);
+                verdict.push(one(&task, &trial, args.keep.as_deref())?);
             }
             Ok(verdict)
         };
@@ -179,16 +179,16 @@ fn play(args: &Args, trials: &[Trial]) -> CliResult<(Vec<Verdict>, Kernel)> {
         ended.collect::<CliResult<Vec<Vec<Verdict>>>>()
     })?;
     let mut verdict = verdict.concat();
-    let place = |j: &Verdict| trials.iter().position(|t| (t.entry, t.number) == j.played.which());
+    let place = |j: &Verdict| trials.iter().position(|t| (t.entry, t.number) == j.result.which());
     verdict.sort_by_key(place);
     Ok((verdict, kernel))
 }
 
 /// Runs one guest and judges its results.
-fn one(errand: &Errand, trial: &Trial, keep: Option<&Path>) -> CliResult<Verdict> {
-    let errand = Errand { seed: trial.seed(), ..errand.clone() };
+fn one(task: &GuestTask, trial: &Trial, keep: Option<&Path>) -> CliResult<Verdict> {
+    let task = GuestTask { seed: trial.seed(), ..task.clone() };
     let order = serde_json::to_vec(trial).map_err(std::io::Error::from)?;
-    let left = errand.run(&[(TRIAL, order)]).map_err(failure)?;
+    let left = task.run(&[(TRIAL, order)]).map_err(failure)?;
     if let Ok(why) = fs::read_to_string(left.path().join(FAILED)) {
         return Err(Failure::new(Exit::Failure, format!("the guest failed: {why}")));
     }
@@ -208,7 +208,7 @@ fn one(errand: &Errand, trial: &Trial, keep: Option<&Path>) -> CliResult<Verdict
 fn report(all: &[Verdict], trials: usize) -> CliResult<Exit> {
     let bad: Vec<&Verdict> = all.iter().filter(|j| !j.failures.is_empty()).collect();
     for verdict in &bad {
-        let (entry, number) = verdict.played.which();
+        let (entry, number) = verdict.result.which();
         output::line(&format!("{entry}, seed {number}: {}", verdict.failures.join("; ")))?;
     }
     output::line(&summary(all))?;

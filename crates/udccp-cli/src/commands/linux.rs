@@ -57,7 +57,7 @@ Examples:
   udccp linux scenarios/two-flows-short.toml --dccp udccp --json
   udccp linux experiments/bhatti-2008.toml --set second=tcp/cubic --set rtt=\"50 ms\" --seed 7";
 
-/// What plays the DCCP flows.
+/// Which implementation runs the DCCP flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 enum Dccp {
     /// The DCCP of the guest's kernel (CCID 2 and 3)

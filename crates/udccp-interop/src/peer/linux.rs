@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::{Connection, Listener, PATIENCE, Read, Side};
+use super::{Connection, Listener, Read, Side, TIMEOUT};
 
 struct Open {
     socket: Arc<Socket>,
@@ -40,8 +40,8 @@ fn socket(side: &Side, is_client: bool) -> io::Result<Socket> {
     } else if side.coverage > 0 {
         socket.set_dccp_recv_cscov(side.coverage.into())?;
     }
-    socket.set_read_timeout(Some(PATIENCE))?;
-    socket.set_write_timeout(Some(PATIENCE))?;
+    socket.set_read_timeout(Some(TIMEOUT))?;
+    socket.set_write_timeout(Some(TIMEOUT))?;
     Ok(socket)
 }
 
@@ -77,8 +77,8 @@ impl Listener for Port {
     fn accept(&self) -> Option<Box<dyn Connection>> {
         let (socket, _) = self.0.accept().ok()?;
         let ready = socket
-            .set_read_timeout(Some(PATIENCE))
-            .and_then(|()| socket.set_write_timeout(Some(PATIENCE)));
+            .set_read_timeout(Some(TIMEOUT))
+            .and_then(|()| socket.set_write_timeout(Some(TIMEOUT)));
         ready.ok()?;
         Some(Box::new(Open::new(socket)))
     }
@@ -113,8 +113,8 @@ impl Connection for Open {
         }
     }
 
-    fn set_patience(&mut self, patience: Duration) {
-        let _ = self.socket.set_read_timeout(Some(patience));
+    fn set_timeout(&mut self, timeout: Duration) {
+        let _ = self.socket.set_read_timeout(Some(timeout));
     }
 
     fn close(self: Box<Self>) -> Result<(), String> {

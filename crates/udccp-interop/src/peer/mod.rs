@@ -23,7 +23,7 @@ const MESSAGE_BYTES: usize = 700;
 const BULK_BYTES: usize = 1400;
 const BULK_TIME: Duration = Duration::from_secs(60);
 /// A call that takes longer has failed; guest time.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 /// A closing server closes when nothing has arrived for this time: a CCID 3 sender whose receiver
 /// is Linux may send only one packet in several seconds for a while.
 const SILENCE: Duration = Duration::from_secs(60);
@@ -87,7 +87,7 @@ pub(crate) trait Connection: Send + Sync {
     /// Returns the next message or the end.
     fn recv(&self) -> Read;
     /// Sets the time limit of `recv`.
-    fn set_patience(&mut self, patience: Duration);
+    fn set_timeout(&mut self, timeout: Duration);
     /// Closes in order. `Ok` if this end knows that everything was delivered.
     fn close(self: Box<Self>) -> Result<(), String>;
     /// Aborts.
@@ -98,7 +98,7 @@ pub(crate) trait Connection: Send + Sync {
 
 /// A listening port.
 pub(crate) trait Listener: Send {
-    /// Accepts the next connection within [`PATIENCE`].
+    /// Accepts the next connection within [`TIMEOUT`].
     fn accept(&self) -> Option<Box<dyn Connection>>;
 }
 
@@ -176,7 +176,7 @@ pub(crate) fn client(case: TestCase, stack: Stack, side: &Side) -> PeerReport {
     report.connected = true;
     match case {
         TestCase::ServerClose => {
-            connection.set_patience(END);
+            connection.set_timeout(END);
             let sent = send_until(&*connection, &mut report, MESSAGES);
             let read = drain(&*connection, &mut PeerReport::default());
             report.end = sent.err().unwrap_or(read);
@@ -189,7 +189,7 @@ pub(crate) fn client(case: TestCase, stack: Stack, side: &Side) -> PeerReport {
             report.end = "aborted".into();
         }
         TestCase::BothWays => {
-            connection.set_patience(PAUSE);
+            connection.set_timeout(PAUSE);
             let writer = connection.handle();
             let mut sent = PeerReport::default();
             std::thread::scope(|scope| {
@@ -224,7 +224,7 @@ pub(crate) fn server(case: TestCase, listener: &dyn Listener) -> PeerReport {
     match case {
         TestCase::ServerClose => {
             // Linux answers a Close with an abort if data are unread, so read everything first.
-            connection.set_patience(SILENCE);
+            connection.set_timeout(SILENCE);
             let end = drain(&*connection, &mut report);
             report.end = if end == SILENT { closed(connection.close()) } else { end };
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use udccp::blocking::{self, Endpoint};
 use udccp::{Address, AnswerForHost, EndpointOptions, Error, Options, ServiceCode};
 
-use super::{Connection, Listener, PATIENCE, Read, Side};
+use super::{Connection, Listener, Read, Side, TIMEOUT};
 
 struct Open(blocking::Connection);
 
@@ -38,21 +38,21 @@ pub(super) fn listen(side: &Side) -> Result<Box<dyn Listener>, String> {
 
 pub(super) fn connect(side: &Side) -> Result<Box<dyn Connection>, String> {
     let (peer, service) = (Address::raw(side.remote, side.port), ServiceCode(side.service));
-    let connected = endpoint(side)?.connect(peer, service, &options(side, true), Some(PATIENCE));
+    let connected = endpoint(side)?.connect(peer, service, &options(side, true), Some(TIMEOUT));
     Ok(Box::new(Open::new(connected.map_err(|e| e.to_string())?)))
 }
 
 impl Open {
     fn new(connection: blocking::Connection) -> Self {
-        connection.set_read_timeout(Some(PATIENCE));
-        connection.set_write_timeout(Some(PATIENCE));
+        connection.set_read_timeout(Some(TIMEOUT));
+        connection.set_write_timeout(Some(TIMEOUT));
         Self(connection)
     }
 }
 
 impl Listener for Port {
     fn accept(&self) -> Option<Box<dyn Connection>> {
-        let connection = self.0.accept_within(Some(PATIENCE)).ok()?;
+        let connection = self.0.accept_within(Some(TIMEOUT)).ok()?;
         Some(Box::new(Open::new(connection)))
     }
 }
@@ -71,8 +71,8 @@ impl Connection for Open {
         }
     }
 
-    fn set_patience(&mut self, patience: Duration) {
-        self.0.set_read_timeout(Some(patience));
+    fn set_timeout(&mut self, timeout: Duration) {
+        self.0.set_read_timeout(Some(timeout));
     }
 
     fn close(self: Box<Self>) -> Result<(), String> {

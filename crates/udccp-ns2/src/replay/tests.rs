@@ -134,7 +134,7 @@ fn impossible_traces_are_errors() {
         ("F 0 9 4.5 1 0 0 -", "no interval 9"),
         ("L 2 0.000000000 0 0 0 0 0 0 0 0", "no link 2"),
     ] {
-        let said = result(&format!("{line}\nE")).unwrap_err();
-        assert!(said.contains(what), "{line}: {said}");
+        let error = result(&format!("{line}\nE")).unwrap_err();
+        assert!(error.contains(what), "{line}: {error}");
     }
 }

@@ -100,8 +100,8 @@ fn invalid_lines_report_the_missing_field() {
         ("F 1 9 17.5", "cuts"),
         ("L 1 2.5 1 2 3 4 5 6 7", "waiting packets"),
     ] {
-        let said = parse(line.as_bytes()).unwrap_err();
-        assert!(said.contains(&format!("no {what}")), "{line}: {said}");
+        let error = parse(line.as_bytes()).unwrap_err();
+        assert!(error.contains(&format!("no {what}")), "{line}: {error}");
     }
     assert!(parse(&[0xff, 0xfe]).unwrap_err().contains("not text"));
 }

@@ -2,7 +2,9 @@
 
 use core::net::IpAddr;
 
-use udccp_agent::{AgentError, AgentSpec, OurTransport, PlayDccp, unsupported_tcp_options};
+use udccp_agent::{
+    AgentError, AgentSpec, DccpImplementation, OurTransport, unsupported_tcp_options,
+};
 use udccp_base::{Instant, Seed};
 use udccp_cc::InitialWindow;
 use udccp_link::{LinkConfig, QueueLimit};
@@ -68,13 +70,17 @@ pub struct Built {
 }
 
 impl DccpStack {
-    const fn play(self) -> PlayDccp {
+    const fn run(self) -> DccpImplementation {
         match self {
-            Self::Linux => PlayDccp::Linux,
+            Self::Linux => DccpImplementation::Linux,
             // No offload: a token bucket that splits large packets counts the pieces with their
             // Ethernet headers, which a scenario's links do not have.
-            Self::OursUdp => PlayDccp::Ours { transport: OurTransport::UdpEncap, offload: false },
-            Self::OursRaw => PlayDccp::Ours { transport: OurTransport::Raw, offload: false },
+            Self::OursUdp => {
+                DccpImplementation::Ours { transport: OurTransport::UdpEncap, offload: false }
+            }
+            Self::OursRaw => {
+                DccpImplementation::Ours { transport: OurTransport::Raw, offload: false }
+            }
         }
     }
 }
@@ -241,7 +247,7 @@ impl Build {
     fn flow(&mut self, scenario: &Scenario, i: usize, flow: &Flow, seed: Seed, dccp: DccpStack) {
         let at = PairAddresses::of(i, IpVersion::V4);
         let specs =
-            AgentSpec::pair(scenario, flow, seed, [at.sender, at.receiver], PORT, dccp.play());
+            AgentSpec::pair(scenario, flow, seed, [at.sender, at.receiver], PORT, dccp.run());
         let specs = match specs {
             Ok(specs) => specs,
             Err(error) => return self.gaps.push(clause(&error, flow)),

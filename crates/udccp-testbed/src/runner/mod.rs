@@ -46,7 +46,7 @@ pub struct RunContext<'a> {
     /// The destination of the recorded packets.
     pub events: &'a mut dyn Write,
     /// Receives progress messages.
-    pub say: &'a mut dyn FnMut(&str),
+    pub report_line: &'a mut dyn FnMut(&str),
 }
 
 impl core::fmt::Debug for RunContext<'_> {
@@ -60,7 +60,7 @@ impl core::fmt::Debug for RunContext<'_> {
 ///
 /// # Errors
 /// What the kernel, `ip` or `tc` refuses, and errors of agents.
-pub fn play(plan: &Plan, context: RunContext<'_>) -> Result<Observations, Error> {
+pub fn run(plan: &Plan, context: RunContext<'_>) -> Result<Observations, Error> {
     if context.owns_kernel {
         setup::settings(&plan.files)?;
     }
@@ -82,10 +82,10 @@ pub fn play(plan: &Plan, context: RunContext<'_>) -> Result<Observations, Error>
     }
     let agents = agents(plan, &spaces, context.program)?;
     enter(&home)?;
-    (context.say)(&format!("{} programs are ready", agents.len()));
+    (context.report_line)(&format!("{} programs are ready", agents.len()));
     let looks = vec![Vec::new(); plan.queues.len()];
     let (out, recorded) = (Vec::with_capacity(2 * WRITE_BYTES), vec![0; taps.len()]);
-    let (events, say) = (context.events, context.say);
+    let (events, report_line) = (context.events, context.report_line);
     let t0 = monotonic_ns() + LEAD.as_nanos() as u64;
     let mut recorder = Recorder {
         plan,
@@ -96,7 +96,7 @@ pub fn play(plan: &Plan, context: RunContext<'_>) -> Result<Observations, Error>
         watched,
         looks,
         events,
-        say,
+        report_line,
         out,
         recorded,
     };
@@ -220,7 +220,7 @@ struct Recorder<'a> {
     watched: Vec<Queues>,
     looks: Vec<Vec<QueueSample>>,
     events: &'a mut dyn Write,
-    say: &'a mut dyn FnMut(&str),
+    report_line: &'a mut dyn FnMut(&str),
     out: Vec<u8>,
     /// Number of packets recorded by each tap.
     recorded: Vec<u64>,
@@ -255,7 +255,7 @@ impl Recorder<'_> {
                 }
             }
             if next_word <= due {
-                (self.say)(&format!("{} s", due / 1_000_000_000));
+                (self.report_line)(&format!("{} s", due / 1_000_000_000));
                 next_word += SAY_NS;
             }
             if due == end {

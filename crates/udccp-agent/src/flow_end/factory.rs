@@ -49,7 +49,7 @@ impl SocketFactory {
             *timeout = NEVER;
         }
         if let (AgentProtocol::Udp, Traffic::RequestResponse { .. }) = (&spec.protocol, &traffic) {
-            return Err(AgentError::Unplayable { what: "a dialogue over UDP".to_owned() });
+            return Err(AgentError::SimulationOnly { what: "a dialogue over UDP".to_owned() });
         }
         Ok(Self { spec: spec.clone(), traffic, host: None })
     }

@@ -18,14 +18,14 @@ use factory::SocketFactory;
 use sample::Sampler;
 
 /// A run whose sockets are bound and that has not started.
-pub(crate) struct Play {
+pub(crate) struct FlowEnd {
     spec: AgentSpec,
     listener: Option<Box<dyn Listen>>,
     factory: SocketFactory,
     drivers: Vec<FlowDriver>,
 }
 
-impl Play {
+impl FlowEnd {
     /// Binds the sockets of this end.
     ///
     /// # Errors
