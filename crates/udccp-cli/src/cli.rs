@@ -72,7 +72,7 @@ pub(crate) enum Command {
     Guide(guide::Args),
     /// Write the manual pages
     Man(man::Args),
-    /// Play one end of a flow for `udccp emu` and `udccp linux`
+    /// Run one end of a flow for `udccp emu` and `udccp linux`
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     Agent(agent::Args),
@@ -88,7 +88,7 @@ pub(crate) enum Command {
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     InteropInit(interop::Init),
-    /// Becomes a guest of `udccp linux`
+    /// Become a guest of `udccp linux`
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     LinuxBoot(linux::Boot),

@@ -148,8 +148,8 @@ fn the_log_of_a_reset_has_its_reason() {
     client.wait_for("pfda");
     let pid = nix::unistd::Pid::from_raw(server.child.id().cast_signed());
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
-    let (_, _, says) = client.output();
-    assert!(says.contains("reset by the peer: Aborted"), "{says}");
+    let (_, _, message) = client.output();
+    assert!(message.contains("reset by the peer: Aborted"), "{message}");
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn a_faulty_filter_is_a_usage_error() {
     let port = ports::free().to_string();
     let mut command = udccp(&["perf", "client", "127.0.0.1", "-p", &port]);
     let output = command.env("RUST_LOG", "udccp=loud").output().unwrap();
-    let says = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{says}");
-    assert!(says.contains("RUST_LOG") && says.contains("hint:"), "{says}");
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(message.contains("RUST_LOG") && message.contains("hint:"), "{message}");
 }

@@ -34,8 +34,8 @@ fn wrong_values_of_flags_say_what_is_right() {
 #[test]
 fn invalid_seed_is_reported_with_its_range() {
     for value in ["abc", "-1", "1.5", "18446744073709551616"] {
-        let says = format!("'{value}' for '--seed <N>': a whole number from 0 to {}", u64::MAX);
-        fails(&["sim", "two-flows", "--seed", value], 2, &[&says]);
+        let message = format!("'{value}' for '--seed <N>': a whole number from 0 to {}", u64::MAX);
+        fails(&["sim", "two-flows", "--seed", value], 2, &[&message]);
     }
 }
 
@@ -45,8 +45,8 @@ fn missing_scenario_is_reported_with_the_existing_ones() {
     let path = |name: &str| folder.path().join(name).display().to_string();
     std::fs::write(path("mine.toml"), "").unwrap();
     let built_in = "the scenarios emulated, media, ";
-    let says = ["hint: did you mean `mine.toml`? files there: mine.toml;", built_in];
-    fails(&["sim", &path("mines.toml")], 4, &says);
+    let message = ["hint: did you mean `mine.toml`? files there: mine.toml;", built_in];
+    fails(&["sim", &path("mines.toml")], 4, &message);
     fails(&["sim", &path("nowhere/mine.toml")], 4, &["hint: files there: none;", built_in]);
     fails(&["sim", &path("")], 4, &["hint: files there: mine.toml;", built_in]);
 }
@@ -63,8 +63,8 @@ fn a_closed_udp_port_is_refused_at_once() {
     for args in
         [["cat", "127.0.0.1", &port].as_slice(), &["perf", "client", "127.0.0.1", "-p", &port]]
     {
-        let says = format!("connection refused: nothing listens on UDP port {port}");
-        fails(args, 6, &[&says, "hint: check host and port"]);
+        let message = format!("connection refused: nothing listens on UDP port {port}");
+        fails(args, 6, &[&message, "hint: check host and port"]);
     }
 }
 
@@ -114,9 +114,9 @@ fn a_ccid_that_the_server_does_not_offer_is_named_with_the_fix() {
     let _server = Background::start(&["cat", "-l", "--bind", "127.0.0.1", &port], Stdio::null());
     wait_until_bound(port.parse().unwrap());
     for (name, number) in [("bbr", 250), ("cubic", 249)] {
-        let says = format!("does not offer CCID {number} ({name})");
+        let message = format!("does not offer CCID {number} ({name})");
         let hint = format!("hint: start the server with --ccid {name}");
-        fails(&["cat", "--ccid", name, "127.0.0.1", &port], 6, &[&says, &hint]);
+        fails(&["cat", "--ccid", name, "127.0.0.1", &port], 6, &[&message, &hint]);
     }
 }
 

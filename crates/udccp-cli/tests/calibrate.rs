@@ -111,7 +111,7 @@ fn a_set_up_that_brings_whole_points_near_and_loses_none_is_named() {
 
 #[test]
 fn a_calibration_is_checked_like_the_rest_of_the_file() {
-    let says = |calibrate: &str| {
+    let message = |calibrate: &str| {
         let lab = Lab::new();
         let text = format!("{SMALL}{calibrate}");
         std::fs::write(lab.folder.path().join("experiments/small.toml"), text).expect("a file");
@@ -120,16 +120,16 @@ fn a_calibration_is_checked_like_the_rest_of_the_file() {
         assert_eq!(output.status.code(), Some(4), "{output:?}");
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
-    assert!(says("").contains("small has no [calibrate]"));
+    assert!(message("").contains("small has no [calibrate]"));
     let same = KNOBS.replace("fairness", "shares");
-    assert!(says(&same).contains("table \"shares\" is in `fit` already"));
-    assert!(says(KNOBS).contains("there is no table \"fairness\""));
+    assert!(message(&same).contains("table \"shares\" is in `fit` already"));
+    assert!(message(KNOBS).contains("there is no table \"fairness\""));
     let knob = "[calibrate]\nfit = [\"shares\"]\n[[calibrate.knob]]\nid = \"a\"\nabout = \"b\"\n\
                 source = \"c\"\nvalue = [{ id = \"d\" }]\n";
-    assert!(says(knob).contains("a knob needs at least two values"));
+    assert!(message(knob).contains("a knob needs at least two values"));
     let nothing = knob.replace("{ id = \"d\" }", "{ id = \"d\" }, { id = \"e\" }");
-    assert!(says(&nothing).contains("only the first value of a knob changes nothing"));
-    assert!(says("[calibrate]\nfit = [\"shares\"]\n").contains("[calibrate] has no knobs"));
+    assert!(message(&nothing).contains("only the first value of a knob changes nothing"));
+    assert!(message("[calibrate]\nfit = [\"shares\"]\n").contains("[calibrate] has no knobs"));
 }
 
 #[test]

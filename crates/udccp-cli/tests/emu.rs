@@ -181,8 +181,8 @@ fn hosts_with_ipv6_carry_all_protocols() {
     }
     let scenario = place.scenario();
     let short = [scenario.to_str().unwrap(), "--ipv6", "--set", "flow.second.packet=576 B"];
-    let says = ["\"second\" has packets of at most 576 B", "at least 1280 B", "hint: "];
-    fails(&[&["emu"], &short[..]].concat(), 4, &says);
+    let message = ["\"second\" has packets of at most 576 B", "at least 1280 B", "hint: "];
+    fails(&[&["emu"], &short[..]].concat(), 4, &message);
     place.check_nothing_left("after runs and an error");
 }
 
@@ -227,9 +227,9 @@ fn missing_netem_is_reported_before_start() {
     place.check_nothing_left("after an error");
     let scenario = place.scenario();
     let scenario = scenario.to_str().unwrap();
-    let says = ["cannot build the path", "a link with an MTU", "hint: leave out --path"];
+    let message = ["cannot build the path", "a link with an MTU", "hint: leave out --path"];
     let mtu = "topology.bottleneck.mtu=576 B";
-    fails(&["emu", scenario, "--path", "netem", "--set", mtu], 4, &says);
+    fails(&["emu", scenario, "--path", "netem", "--set", mtu], 4, &message);
     fails(&["emu", scenario, "--path", "netem", "--ipv6"], 2, &["--ipv6", "hint: "]);
 }
 
@@ -296,14 +296,14 @@ fn ctrl_c_ends_it_and_leaves_nothing() {
 fn missing_machine_features_are_reported_with_advice() {
     let place = Place::new("lacks");
     let scenario = place.scenario();
-    let emu = |set: &str, says: &[&str]| {
+    let emu = |set: &str, message: &[&str]| {
         let args = ["emu", scenario.to_str().unwrap(), "--set", set];
         let output = udccp(&args).output().unwrap();
         let text = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(10), "{text}");
         // Without any privileges, the error is about those instead.
         if !text.contains("namespace") && !text.contains("/dev/net/tun") {
-            assert!(says.iter().all(|part| text.contains(part)), "{text}");
+            assert!(message.iter().all(|part| text.contains(part)), "{text}");
         }
         assert!(text.contains("hint: "), "{text}");
     };

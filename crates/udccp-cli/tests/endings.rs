@@ -72,13 +72,13 @@ fn a_signal_resets_the_connection_and_the_peer_knows_at_once() {
             let listener_input = listener.stdin.take();
             let (killed, left) = if kills_client { (client, listener) } else { (listener, client) };
             send(signal, &killed);
-            let (code, says) = end_of(killed);
-            assert_eq!(code, Some(130), "{signal}: {says}");
-            assert!(says.contains("interrupted"), "{says}");
+            let (code, message) = end_of(killed);
+            assert_eq!(code, Some(130), "{signal}: {message}");
+            assert!(message.contains("interrupted"), "{message}");
             // If the peer fell silent, this would take over 20 seconds and have another message.
-            let (code, says) = end_of(left);
-            assert_eq!(code, Some(8), "{signal}: {says}");
-            assert!(says.contains("reset by the peer: Aborted"), "{signal}: {says}");
+            let (code, message) = end_of(left);
+            assert_eq!(code, Some(8), "{signal}: {message}");
+            assert!(message.contains("reset by the peer: Aborted"), "{signal}: {message}");
             drop((client_input, listener_input));
         }
     }
@@ -91,9 +91,9 @@ fn a_sender_that_waits_for_input_knows_that_its_receiver_was_stopped() {
     let Pair { listener, client, client_input } = Pair::with(&["--recv-only"]);
     send(Signal::SIGINT, &listener);
     end_of(listener);
-    let (code, says) = end_of(client);
-    assert_eq!(code, Some(8), "{says}");
-    assert!(says.contains("reset by the peer: Aborted"), "{says}");
+    let (code, message) = end_of(client);
+    assert_eq!(code, Some(8), "{message}");
+    assert!(message.contains("reset by the peer: Aborted"), "{message}");
     drop(client_input);
 }
 
@@ -116,9 +116,9 @@ fn what_is_typed_at_a_terminal_reaches_a_receiver() {
         assert_eq!(&got, line);
     }
     keyboard.write_all(&[CTRL_D]).expect("it reads");
-    let (code, says) = end_of(client);
-    assert_eq!(code, Some(0), "{says}");
-    assert!(says.contains("sent 2 messages"), "{says}");
+    let (code, message) = end_of(client);
+    assert_eq!(code, Some(0), "{message}");
+    assert!(message.contains("sent 2 messages"), "{message}");
     assert_eq!(end_of(listener).0, Some(0));
 }
 
@@ -145,7 +145,7 @@ fn killed_peer_is_detected_by_its_hosts_report() {
     send(Signal::SIGKILL, &listener);
     end_of(listener);
     client_input.write_all(b"is anybody there?\n").expect("it reads");
-    let (code, says) = end_of(client);
-    assert_eq!(code, Some(8), "{says}");
-    assert!(says.contains("nothing listens on the peer's port any more"), "{says}");
+    let (code, message) = end_of(client);
+    assert_eq!(code, Some(8), "{message}");
+    assert!(message.contains("nothing listens on the peer's port any more"), "{message}");
 }

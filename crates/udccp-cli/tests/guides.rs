@@ -26,7 +26,7 @@ fn links(text: &str) -> Vec<&str> {
 
 /// Readers may have no clone, so paths would be useless.
 #[test]
-fn links_between_guides_name_the_command_and_others_are_their_words() {
+fn links_between_guides_name_the_command_and_others_are_plain_text() {
     let sockets = stdout(&["guide", "sockets"]);
     assert!(sockets.contains("directly over IP (`udccp guide raw-ip`)"), "{sockets}");
     assert!(sockets.contains("[`tracing`](https://docs.rs/tracing)"), "{sockets}");

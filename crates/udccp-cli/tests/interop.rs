@@ -21,12 +21,12 @@ fn left(folder: &Path, entries: &[&str], jobs: &str) -> Option<[Vec<u8>; 2]> {
     let mut args = vec!["interop", "--seeds", "1", "--jobs", jobs, "--keep", &keep];
     entries.iter().for_each(|entry| args.extend(["--only", entry]));
     let output = udccp(&args).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
+    let message = String::from_utf8_lossy(&output.stderr);
     if output.status.code() == Some(10) {
-        eprintln!("skipped: {said}");
+        eprintln!("skipped: {message}");
         return None;
     }
-    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stdout));
+    assert!(output.status.success(), "{message}{}", String::from_utf8_lossy(&output.stdout));
     Some(["json", "pcap"].map(|end| fs::read(folder.join(format!("{CELL}-seed1.{end}"))).unwrap()))
 }
 

@@ -109,11 +109,11 @@ fn a_campaign_killed_at_ten_random_moments_ends_with_the_same_bytes() {
         moments.push(moment.as_millis());
         counts.push(stored(&lab, "killed.sqlite"));
     }
-    let told = format!("killed after {moments:?} ms with {counts:?} of 30 runs stored {again}");
-    assert!(counts.is_sorted(), "a finished run was lost: {told}");
+    let found = format!("killed after {moments:?} ms with {counts:?} of 30 runs stored {again}");
+    assert!(counts.is_sorted(), "a finished run was lost: {found}");
     lab.run("run", "killed.sqlite", &["many"]);
-    assert_eq!(stored(&lab, "killed.sqlite"), 30, "{told}");
-    assert_same(&all(&lab, "whole.sqlite"), &all(&lab, "killed.sqlite"), &told);
+    assert_eq!(stored(&lab, "killed.sqlite"), 30, "{found}");
+    assert_same(&all(&lab, "whole.sqlite"), &all(&lab, "killed.sqlite"), &found);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use common::lab::Lab;
 use common::udccp;
 
 /// The messages of a command, without this machine's folders and this build's version.
-fn says(lab: &Lab, args: &[&str], stdin: &str) -> String {
+fn messages(lab: &Lab, args: &[&str], stdin: &str) -> String {
     let experiments = lab.path("experiments");
     let mut all = vec!["lab"];
     all.extend(args);
@@ -48,7 +48,7 @@ macro_rules! snapshot {
     ($($name:ident: $args:expr;)*) => {$(
         #[test]
         fn $name() {
-            insta::assert_snapshot!(says(&Lab::new(), &$args, ""));
+            insta::assert_snapshot!(messages(&Lab::new(), &$args, ""));
         }
     )*};
 }
@@ -76,10 +76,10 @@ snapshot! {
 }
 
 #[test]
-fn no_runs_of_a_kernel_to_keep() {
+fn keeping_without_kernel_runs_is_an_error() {
     let lab = Lab::new();
     lab.run("run", "s.sqlite", &["small", "--runs", "1"]);
-    insta::assert_snapshot!(says(&lab, &["keep", "small", "--store", "s.sqlite"], ""));
+    insta::assert_snapshot!(messages(&lab, &["keep", "small", "--store", "s.sqlite"], ""));
     assert!(!lab.folder.path().join("experiments/kept").exists());
 }
 
@@ -100,7 +100,7 @@ fn commands_that_read_never_make_a_store() {
     ];
     for command in commands {
         for store in ["typo.sqlite", "deep/typo.sqlite", "empty.sqlite"] {
-            let said = says(&lab, &[command, &["--store", store]].concat(), "");
+            let said = messages(&lab, &[command, &["--store", store]].concat(), "");
             let needs_none = !["report", "export"].contains(&command[0]);
             assert_eq!(said.starts_with("exit 0"), needs_none, "{command:?}: {said}");
         }
@@ -111,34 +111,34 @@ fn commands_that_read_never_make_a_store() {
 }
 
 #[test]
-fn two_experiments_of_one_name() {
+fn two_experiments_of_one_name_are_rejected() {
     let lab = Lab::new();
     let text = common::lab::SMALL;
     std::fs::write(lab.path("experiments/other.toml"), text).expect("a file");
-    insta::assert_snapshot!(says(&lab, &["run", "--all"], ""));
+    insta::assert_snapshot!(messages(&lab, &["run", "--all"], ""));
 }
 
 #[test]
-fn a_list_tells_of_two_experiments_of_one_name() {
+fn a_list_reports_two_experiments_of_one_name() {
     let lab = Lab::new();
     for file in ["other", "third"] {
         let path = lab.path(&format!("experiments/{file}.toml"));
         std::fs::write(path, common::lab::SMALL).expect("a file");
     }
-    let says = says(&lab, &["list"], "");
-    insta::assert_snapshot!(says);
+    let message = messages(&lab, &["list"], "");
+    insta::assert_snapshot!(message);
     for command in ["status", "report"] {
-        let first = says.lines().take(2).collect::<Vec<_>>().join("\n");
-        assert!(self::says(&lab, &[command], "").starts_with(&first), "{command}");
+        let first = message.lines().take(2).collect::<Vec<_>>().join("\n");
+        assert!(self::messages(&lab, &[command], "").starts_with(&first), "{command}");
     }
 }
 
 #[test]
-fn several_experiments_in_one_table() {
+fn several_experiments_do_not_fit_into_one_table() {
     let lab = Lab::new();
     let text = common::lab::SMALL.replace("id = \"small\"", "id = \"other\"");
     std::fs::write(lab.path("experiments/other.toml"), text).expect("a file");
-    insta::assert_snapshot!(says(&lab, &["export", "--csv"], ""));
+    insta::assert_snapshot!(messages(&lab, &["export", "--csv"], ""));
 }
 
 #[test]
@@ -146,12 +146,12 @@ fn a_faulty_file_hides_no_other_in_a_list() {
     let lab = Lab::new();
     let text = common::lab::SMALL.replace("rows = \"rtt\"", "rows = \"rt\"");
     std::fs::write(lab.path("experiments/faulty.toml"), text).expect("a file");
-    insta::assert_snapshot!(says(&lab, &["list"], ""));
+    insta::assert_snapshot!(messages(&lab, &["list"], ""));
     lab.run("run", "s.sqlite", &["small", "--runs", "1"]);
 }
 
 #[test]
-fn a_store_of_a_newer_program() {
+fn a_store_of_a_newer_program_is_rejected() {
     let lab = Lab::new();
     // The version of the tables is in bytes 60 to 63 of the file's header.
     let mut bytes = b"SQLite format 3\0".to_vec();
@@ -160,13 +160,13 @@ fn a_store_of_a_newer_program() {
     (bytes[47], bytes[59], bytes[63], bytes[100]) = (4, 1, 9, 0x0d);
     bytes[105] = 0x10;
     std::fs::write(lab.path("newer.sqlite"), bytes).expect("a file");
-    insta::assert_snapshot!(says(&lab, &["run", "small", "--store", "newer.sqlite"], ""));
+    insta::assert_snapshot!(messages(&lab, &["run", "small", "--store", "newer.sqlite"], ""));
 }
 
 #[test]
-fn broken_tasks() {
+fn broken_tasks_are_rejected() {
     let lab = Lab::new();
-    let run = |text: &str| says(&lab, &["task", "-"], text);
+    let run = |text: &str| messages(&lab, &["task", "-"], text);
     insta::assert_snapshot!(run("{\"schema\": 1,\n \"version\": }"));
     insta::assert_snapshot!(run("{\"schema\": 1}"));
     insta::assert_snapshot!(run(&task(&lab, |t| t["version"] = "0.0.9+abc".into())));
@@ -179,7 +179,7 @@ fn broken_tasks() {
 }
 
 #[test]
-fn broken_results() {
+fn broken_results_are_rejected() {
     let lab = Lab::new();
     let task = plan(&lab).remove(0);
     let result = udccp(&["lab", "task", "-"])
@@ -189,7 +189,7 @@ fn broken_results() {
     let result = String::from_utf8(result.stdout).expect("text");
     let import = |text: &str| {
         let key = task["key"].as_str().expect("a key");
-        says(&lab, &["import", "--store", "s.sqlite"], text).replace(key, "KEY")
+        messages(&lab, &["import", "--store", "s.sqlite"], text).replace(key, "KEY")
     };
     insta::assert_snapshot!(import(&format!("{result}{}\n", &result[..200])));
     let seed = task["seed"].to_string();
@@ -199,15 +199,15 @@ fn broken_results() {
 }
 
 #[test]
-fn a_first_look_at_what_it_leaves_out() {
+fn a_quick_run_of_what_it_leaves_out_is_rejected() {
     let lab = Lab::new();
     let text = common::lab::SMALL.replace("[grid]\n", "[grid]\nquick_runs = 0\n");
     std::fs::write(lab.path("experiments/small.toml"), text).expect("a file");
-    insta::assert_snapshot!(says(&lab, &["run", "small", "--quick"], ""));
+    insta::assert_snapshot!(messages(&lab, &["run", "small", "--quick"], ""));
 }
 
 #[test]
-fn one_run_of_a_case_and_what_is_said_where_there_is_none() {
+fn a_missing_case_is_reported_with_the_existing_ones() {
     let text = common::lab::SMALL.to_owned()
         + "[[case]]\nid = \"alone\"\nsays = \"one flow\"\nwithout = [\"second\"]\nquick_runs = 1\n\
            grid = {}\nset = { \"topology.bottleneck.rtt\" = \"10 ms\" }\n\
@@ -238,9 +238,9 @@ fn one_run_of_a_case_and_what_is_said_where_there_is_none() {
     common::fails(&["sim", &plain, "--case", "alone"], 4, &["no cases: leave --case out"]);
     common::fails(&["sim", &plain, "--variant", "slow"], 4, &["no variants: leave --variant out"]);
     for unknown in ["tine.duration=5 s", "flows.first.protocol=udp", "seed=7"] {
-        let says = ["is neither an axis nor a key of a run", "topology"];
-        common::fails(&["sim", &path, "--case", "alone", "--set", unknown], 4, &says);
+        let message = ["is neither an axis nor a key of a run", "topology"];
+        common::fails(&["sim", &path, "--case", "alone", "--set", unknown], 4, &message);
     }
-    let says = ["`udccp sim --seed` sets the seed"];
-    common::fails(&["sim", &path, "--case", "alone", "--set", "seed=7"], 4, &says);
+    let message = ["`udccp sim --seed` sets the seed"];
+    common::fails(&["sim", &path, "--case", "alone", "--set", "seed=7"], 4, &message);
 }

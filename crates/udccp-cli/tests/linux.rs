@@ -59,8 +59,8 @@ impl Place {
 fn unsupported_linux_features_are_reported_without_a_guest() {
     let place = Place::new();
     let (scenario, cache) = (place.path("small.toml"), place.path("cache"));
-    let with = |set: &str, code, says: &[&str]| {
-        fails(&["linux", &scenario, "--cache", &cache, "--set", set], code, says);
+    let with = |set: &str, code, message: &[&str]| {
+        fails(&["linux", &scenario, "--cache", &cache, "--set", set], code, message);
     };
     with("flow.second.protocol=tcp/compound", 4, &["flow \"second\"", "tcp/compound", "hint:"]);
     with("flow.first.protocol=dccp/ccid4", 4, &["flow \"first\"", "dccp/ccid4"]);
@@ -72,8 +72,8 @@ fn unsupported_linux_features_are_reported_without_a_guest() {
 fn missing_guest_kernel_is_reported_with_advice() {
     let place = Place::new();
     let (scenario, cache) = (place.path("small.toml"), place.path("cache"));
-    let says = ["is not built", "udccp linux --setup"];
-    fails(&["linux", &scenario, "--cache", &cache], 10, &says);
+    let message = ["is not built", "udccp linux --setup"];
+    fails(&["linux", &scenario, "--cache", &cache], 10, &message);
     let setup = ["linux", "--setup", "--no-install", "--cache", &cache, "--source", "/no/such.tar"];
     fails(&setup, 10, &["hint:"]);
     fails(&["linux"], 2, &["SCENARIO"]);

@@ -11,8 +11,8 @@ fn a_new_experiment_runs_as_it_stands() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let lab = |args: &[&str]| {
         let output = udccp(args).current_dir(folder.path()).output().expect("the program runs");
-        let says = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(0), "{args:?}: {says}");
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{args:?}: {message}");
         String::from_utf8(output.stdout).expect("text")
     };
     let paths = lab(&["lab", "new", "smith-2026"]);
@@ -57,8 +57,8 @@ fn nothing_is_overwritten_and_names_are_plain() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let experiments = folder.path().join("experiments");
     let place = experiments.display().to_string();
-    let new = |name, says: &[&str]| {
-        fails(&["lab", "new", name, "--experiments", &place], 4, says);
+    let new = |name, message: &[&str]| {
+        fails(&["lab", "new", name, "--experiments", &place], 4, message);
     };
     std::fs::create_dir_all(folder.path().join("reference")).expect("a folder");
     std::fs::write(folder.path().join("reference/mine.csv"), "kept").expect("a file");

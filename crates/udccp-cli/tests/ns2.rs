@@ -18,8 +18,8 @@ fn small(folder: &tempfile::TempDir) -> String {
 fn unsupported_ns_2_keys_are_reported_without_ns_2_installed() {
     let folder = tempfile::tempdir().unwrap();
     let scenario = small(&folder);
-    let with = |set: &str, says: &[&str]| {
-        fails(&["ns2", &scenario, "--set", set], 4, says);
+    let with = |set: &str, message: &[&str]| {
+        fails(&["ns2", &scenario, "--set", set], 4, message);
     };
     with("flow.second.protocol=tcp/bbr", &["flow \"second\"", "tcp/bbr", "`udccp guide ns2`"]);
     with("topology.bottleneck.loss=1 %", &["topology.bottleneck.loss"]);

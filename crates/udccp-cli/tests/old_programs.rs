@@ -101,11 +101,11 @@ fn descriptor_limits_and_concurrent_shutdowns_are_handled() {
     place.wait_until_the_broker_ends();
 }
 
-/// Failures print their seed: `lives.py SEED 1` repeats one.
+/// Failures print their seed: `random_calls.py SEED 1` repeats one.
 #[test]
 fn random_calls_on_shared_connections_match_linux() {
     let place = Place::new();
-    let program = ["python3", &script("lives.py"), "1", "40"];
+    let program = ["python3", &script("random_calls.py"), "1", "40"];
     succeeds(&place.run(&["--udp-port", &free_port()], &program));
     place.wait_until_the_broker_ends();
 }
@@ -312,8 +312,8 @@ fn unusable_folder_path_is_rejected() {
             .output()
             .unwrap();
         assert_eq!(output.status.code(), Some(1));
-        let says = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(says.contains(why) && says.contains("a short, plain path"), "{says}");
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(message.contains(why) && message.contains("a short, plain path"), "{message}");
     }
 }
 

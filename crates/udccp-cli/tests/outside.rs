@@ -16,9 +16,9 @@ const PATIENCE: Duration = Duration::from_secs(900);
 fn at(folder: &Path, args: &[&str]) -> (String, String) {
     let mut command = udccp(args);
     let output = command.timeout(PATIENCE).current_dir(folder).output().expect("the program runs");
-    let says = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(0), "{args:?}: {says}");
-    (String::from_utf8(output.stdout).expect("text"), says)
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{args:?}: {message}");
+    (String::from_utf8(output.stdout).expect("text"), message)
 }
 
 /// The messages of a command that fails in a folder.
@@ -68,12 +68,12 @@ fn a_scenario_runs_by_its_name_or_its_path_in_the_clone() {
     let folder = empty();
     for name in ["two-flows-short", "scenarios/two-flows-short.toml"] {
         let short = ["sim", name, "--set", "time.duration=21 s", "--set", "time.measure.to=21 s"];
-        let (text, says) = at(folder.path(), &short);
+        let (text, message) = at(folder.path(), &short);
         assert!(text.contains("dccp/ccid2") && text.contains("goodput over time"), "{text}");
-        assert!(says.contains("the built-in one is used"), "{says}");
+        assert!(message.contains("the built-in one is used"), "{message}");
     }
-    let says = fails_at(folder.path(), &["sim", "two-flow"]);
-    assert!(says.contains("did you mean `two-flows`?"), "{says}");
+    let message = fails_at(folder.path(), &["sim", "two-flow"]);
+    assert!(message.contains("did you mean `two-flows`?"), "{message}");
     // A scenario that reads another file: both are built in.
     let media = ["sim", "media", "--set", "time.duration=32 s", "--set", "time.measure.to=32 s"];
     at(folder.path(), &media);
@@ -83,8 +83,8 @@ fn a_scenario_runs_by_its_name_or_its_path_in_the_clone() {
 fn a_published_study_runs_and_is_reported_beside_its_published_numbers() {
     let folder = empty();
     let run = [&["lab", "run"], SHORT.as_slice()].concat();
-    let (_, says) = at(folder.path(), &run);
-    assert!(says.contains("nor-2012: the built-in one is used"), "{says}");
+    let (_, message) = at(folder.path(), &run);
+    assert!(message.contains("nor-2012: the built-in one is used"), "{message}");
     let report = [&["lab", "report", "--markdown"], SHORT.as_slice()].concat();
     let (tables, _) = at(folder.path(), &report);
     assert!(tables.contains("| 282.46 |"), "Table I has the published throughput of TCP: {tables}");
@@ -102,8 +102,8 @@ fn a_calibration_says_once_that_the_study_is_built_in() {
     ];
     let mut calibrate = vec!["lab", "calibrate", "bhatti-2008", "--quick", "--runs", "1"];
     settings.iter().for_each(|setting| calibrate.extend(["--set", setting]));
-    let (_, says) = at(folder.path(), &calibrate);
-    assert_eq!(says.matches("the built-in one is used").count(), 1, "{says}");
+    let (_, message) = at(folder.path(), &calibrate);
+    assert_eq!(message.matches("the built-in one is used").count(), 1, "{message}");
 }
 
 #[test]
@@ -117,16 +117,19 @@ fn user_files_take_precedence_with_a_note() {
         "with the published numbers"
     );
     let path = folder.path().join(paths[0]);
-    let (_, says) = at(folder.path(), &["lab", "plan", "nor-2012", "--quick"]);
-    assert!(!says.contains("taken"), "an equal copy is nothing to speak of: {says}");
+    let (_, message) = at(folder.path(), &["lab", "plan", "nor-2012", "--quick"]);
+    assert!(!message.contains("taken"), "an equal copy is nothing to speak of: {message}");
 
     let text = fs::read_to_string(&path).expect("the copy");
     fs::write(&path, text.replace("asks = \"", "asks = \"Mine: ")).expect("a change");
-    let (_, says) = at(folder.path(), &["lab", "plan", "nor-2012", "--quick"]);
-    assert!(says.contains("experiments/nor-2012.toml is used, not the built-in one"), "{says}");
-    let (list, says) = at(folder.path(), &["lab", "list"]);
+    let (_, message) = at(folder.path(), &["lab", "plan", "nor-2012", "--quick"]);
+    assert!(
+        message.contains("experiments/nor-2012.toml is used, not the built-in one"),
+        "{message}"
+    );
+    let (list, message) = at(folder.path(), &["lab", "list"]);
     assert!(list.contains("Mine: ") && list.contains("bhatti-2008-fairness"), "{list}");
-    let built_in = says.lines().find(|l| l.starts_with("built in: ")).expect("which are");
+    let built_in = message.lines().find(|l| l.starts_with("built in: ")).expect("which are");
     assert!(!built_in.contains("nor-2012") && built_in.contains("ecn"), "{built_in}");
     // If a folder is given, only its experiments are listed.
     let (list, _) = at(folder.path(), &["lab", "list", "--experiments", "experiments"]);
@@ -140,13 +143,13 @@ fn renamed_copy_overwrites_nothing() {
     assert!(written.starts_with("experiments/mine.toml\nreference/"), "{written}");
     let (plan, _) = at(folder.path(), &["lab", "plan", "mine", "--quick"]);
     assert!(plan.contains("  mine: "), "the copy has its own name: {plan}");
-    let says = fails_at(folder.path(), &["lab", "new", "mine", "--from", "ecn"]);
-    assert!(says.contains("already exists"), "{says}");
+    let message = fails_at(folder.path(), &["lab", "new", "mine", "--from", "ecn"]);
+    assert!(message.contains("already exists"), "{message}");
     let reference = folder.path().join(written.lines().nth(1).expect("a reference"));
     fs::write(&reference, "my,numbers\n").expect("a change");
     at(folder.path(), &["lab", "new", "other", "--from", "bhatti-2008"]);
     let kept = fs::read_to_string(&reference).expect("the reference");
     assert_eq!(kept, "my,numbers\n", "each copy has numbers of its own");
-    let says = fails_at(folder.path(), &["lab", "new", "--from", "bhati-2008"]);
-    assert!(says.contains("did you mean `bhatti-2008`?"), "{says}");
+    let message = fails_at(folder.path(), &["lab", "new", "--from", "bhati-2008"]);
+    assert!(message.contains("did you mean `bhatti-2008`?"), "{message}");
 }

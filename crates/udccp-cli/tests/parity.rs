@@ -260,12 +260,12 @@ fn compare(what: &str, run: impl Fn() -> Report) {
     for _ in 0..3 {
         let report = run();
         worst = report.worst_delay;
-        let told = PacketSequence::of(&report.passed);
+        let found = PacketSequence::of(&report.passed);
         if worst > Duration::from_millis(10) {
-            assert!(told.data >= story.data, "{what}: {:?} of {:?}", told.data, story.data);
+            assert!(found.data >= story.data, "{what}: {:?} of {:?}", found.data, story.data);
             continue;
         }
-        assert_eq!(told, story, "{what}");
+        assert_eq!(found, story, "{what}");
         let (theirs, ours) = (goodput(&arrived), goodput(&report.delivered));
         assert!((ours / theirs - 1.0).abs() < 0.1, "{what}: {ours} Mbit/s, simulated {theirs}");
         return;

@@ -68,12 +68,12 @@ impl Client {
     /// error.
     fn end(mut self) -> (ExitStatus, Value, Vec<Value>, String) {
         while self.next().is_some() {}
-        let mut says = String::new();
-        self.child.stderr.take().unwrap().read_to_string(&mut says).unwrap();
+        let mut message = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut message).unwrap();
         let status = self.child.wait().unwrap();
         let last = self.events.last().cloned().unwrap_or_default();
-        assert_eq!(last["event"], "end", "{says}");
-        (status, last["data"].clone(), self.events, says)
+        assert_eq!(last["event"], "end", "{message}");
+        (status, last["data"].clone(), self.events, message)
     }
 }
 
@@ -103,8 +103,8 @@ fn a_signal_ends_a_test_and_keeps_its_totals_on_both_sides() {
         let mut client = Client::start(&port, &["-t", "60", "-b", "20M", "-P", "2"]);
         client.wait_for_messages("sent", 150);
         client.signal(signal);
-        let (status, end, events, says) = client.end();
-        assert_eq!(status.code(), Some(code), "{says}");
+        let (status, end, events, message) = client.end();
+        assert_eq!(status.code(), Some(code), "{message}");
         assert_eq!(end["complete"], false);
         assert!(end["reason"].as_str().unwrap().contains(name), "{end}");
         assert_eq!(end["exit_code"], code);
@@ -131,8 +131,8 @@ fn a_signal_ends_a_test_in_which_the_server_sends_and_keeps_its_totals() {
     let mut client = Client::start(&port, &["-t", "60", "-b", "20M", "-R"]);
     client.wait_for_messages("received", 150);
     client.signal(Signal::SIGINT);
-    let (status, end, events, says) = client.end();
-    assert_eq!(status.code(), Some(130), "{says}");
+    let (status, end, events, message) = client.end();
+    assert_eq!(status.code(), Some(130), "{message}");
     let sum = &end["reverse"];
     let (sent, got) = (sum["messages_sent"].as_u64().unwrap(), sum["messages_received"].as_u64());
     assert!(sent >= got.unwrap() && got.unwrap() > 100, "{end}");
@@ -148,10 +148,10 @@ fn text_and_single_json_have_the_totals_of_an_interrupted_test_too() {
         let client = Background::start(&args, Stdio::null());
         server.wait_for("Mbit/s each");
         kill(Pid::from_raw(client.child.id().cast_signed()), Signal::SIGINT).unwrap();
-        let (code, out, says) = client.output();
-        assert_eq!(code, Some(130), "{says}");
-        assert!(out.contains(wanted), "{out}{says}");
-        assert!(says.contains("SIGINT"), "{says}");
+        let (code, out, message) = client.output();
+        assert_eq!(code, Some(130), "{message}");
+        assert!(out.contains(wanted), "{out}{message}");
+        assert!(message.contains("SIGINT"), "{message}");
     }
 }
 
@@ -166,8 +166,8 @@ fn a_test_of_no_set_time_runs_until_it_is_stopped() {
         let before = client.sum("received", "messages");
         client.wait_for_messages("received", before + 10);
         client.signal(Signal::SIGINT);
-        let (status, end, _, says) = client.end();
-        assert_eq!(status.code(), Some(130), "{says}");
+        let (status, end, _, message) = client.end();
+        assert_eq!(status.code(), Some(130), "{message}");
         assert!(end["reverse"]["messages_received"].as_u64().unwrap() > 10, "{end}");
     }
 }
@@ -183,9 +183,9 @@ fn a_killed_server_leaves_the_client_its_own_totals() {
         }
         // On Unix this is SIGKILL.
         server.child.kill().unwrap();
-        let (status, end, _, says) = client.end();
-        assert_eq!(status.code(), Some(8), "{says}");
-        assert!(says.contains("error: ") && says.contains("hint: "), "{says}");
+        let (status, end, _, message) = client.end();
+        assert_eq!(status.code(), Some(8), "{message}");
+        assert!(message.contains("error: ") && message.contains("hint: "), "{message}");
         assert_eq!((&end["complete"], &end["exit_code"]), (&false.into(), &8.into()));
         assert!(end["reason"].is_string(), "{end}");
         let way = &end["streams"][0]["reverse"];
@@ -211,14 +211,14 @@ fn stopped_server_notifies_clients_and_keeps_totals() {
         let mut client = Client::start(&port, &["-t", "60", "-b", "5M"]);
         client.wait_for_messages("sent", 50);
         kill(Pid::from_raw(server.child.id().cast_signed()), signal).unwrap();
-        let (server_code, out, says) = server.output();
-        assert_eq!(server_code, Some(code), "{says}");
+        let (server_code, out, message) = server.output();
+        assert_eq!(server_code, Some(code), "{message}");
         let out: Value = serde_json::from_str(&out).unwrap();
         assert_eq!(out["complete"], false, "{out}");
         assert!(out["reason"].as_str().unwrap().contains(name), "{out}");
         assert!(out["streams"][0]["received"]["messages"].as_u64().unwrap() > 0, "{out}");
-        let (status, end, _, says) = client.end();
-        assert_eq!(status.code(), Some(8), "{says}");
+        let (status, end, _, message) = client.end();
+        assert_eq!(status.code(), Some(8), "{message}");
         // The end came as a packet, and not as a timeout.
         let reason = end["reason"].as_str().unwrap();
         assert!(reason.contains("reset by the peer") || reason.contains("server ended"), "{end}");
@@ -231,8 +231,8 @@ fn intervals_neither_overlap_nor_leave_gaps_and_hold_each_byte_once() {
     let (_server, port) = perf_server(&[]);
     for flags in [&["-t", "0.65"][..], &["-t", "0.5", "--bidir"], &["-t", "0.3", "-b", "5M"]] {
         let client = Client::start(&port, flags);
-        let (status, end, events, says) = client.end();
-        assert!(status.success(), "{says}");
+        let (status, end, events, message) = client.end();
+        assert!(status.success(), "{message}");
         assert_eq!((&end["complete"], &end["reason"]), (&true.into(), &Value::Null));
         let mut last = 0.0;
         for interval in events.iter().filter(|e| e["event"] == "interval") {

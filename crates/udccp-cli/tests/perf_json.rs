@@ -106,9 +106,9 @@ fn the_json_of_tests_that_are_stopped_is_as_the_schema_says() {
         server.wait_for("Mbit/s each");
         let child = if victim == "client" { &client.child } else { &server.child };
         kill(Pid::from_raw(child.id().cast_signed()), signal).unwrap();
-        let (_, out, says) = client.output();
+        let (_, out, message) = client.output();
         let value = schema.check(&out);
-        assert_eq!(value["end"]["complete"], false, "{victim} {signal}: {says}");
+        assert_eq!(value["end"]["complete"], false, "{victim} {signal}: {message}");
         if victim == "server" && signal == Signal::SIGTERM {
             let (_, out, _) = server.output();
             assert_eq!(schema.check(&out)["complete"], false);

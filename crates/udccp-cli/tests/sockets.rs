@@ -87,9 +87,9 @@ fn an_input_that_cannot_be_read_ends_both_sides() {
     let client = Background::start(&["cat", "127.0.0.1", &port.to_string()], Stdio::from(folder));
     let server = server.wait_with_output().unwrap();
     assert_eq!(server.status.code(), Some(8), "{server:?}");
-    let (code, _, says) = client.output();
-    assert_eq!(code, Some(4), "{says}");
-    assert!(says.contains("cannot read standard input: Is a directory"), "{says}");
+    let (code, _, message) = client.output();
+    assert_eq!(code, Some(4), "{message}");
+    assert!(message.contains("cannot read standard input: Is a directory"), "{message}");
 }
 
 #[test]
@@ -169,8 +169,8 @@ fn perf_sends_what_fits_through_a_narrow_interface() {
         let fixed = ["client", "10.2.0.1", "-p", port, "-t", "0.2", "--json"];
         perf(&hosts.client, &[&fixed, flags].concat()).output()
     };
-    let (code, out, says) = test(&[]);
-    assert_eq!(code, Some(0), "{says}");
+    let (code, out, message) = test(&[]);
+    assert_eq!(code, Some(0), "{message}");
     let result: Value = serde_json::from_slice(out.as_ref()).expect("JSON");
     // 1300 bytes without IPv4, UDP and the longest header of DCCP with options.
     let most = result["start"]["max_message_bytes"].as_u64().unwrap();
@@ -179,9 +179,9 @@ fn perf_sends_what_fits_through_a_narrow_interface() {
     assert!(result["end"]["forward"]["messages_received"].as_u64() > Some(0), "{result}");
     // A server that is narrower still cannot send such messages, and did not say so.
     hosts.server.run(|| Tables::open()?.set_mtu(interface("eth0")?, 1200)).unwrap();
-    let (code, _, says) = test(&["-R"]);
-    assert_eq!(code, Some(6), "{says}");
-    assert!(says.contains("its packets hold 1132 bytes, not 1232: use -l 1132"), "{says}");
+    let (code, _, message) = test(&["-R"]);
+    assert_eq!(code, Some(6), "{message}");
+    assert!(message.contains("its packets hold 1132 bytes, not 1232: use -l 1132"), "{message}");
 }
 
 #[test]

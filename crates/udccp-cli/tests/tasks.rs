@@ -15,8 +15,8 @@ fn place<'a>(lab: &Lab, store: &str, command: &'a [&'a str]) -> Vec<String> {
 fn out(args: &[String], stdin: &str) -> String {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let output = udccp(&args).write_stdin(stdin).output().expect("the program runs");
-    let says = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(0), "{args:?}: {says}");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{args:?}: {message}");
     String::from_utf8(output.stdout).expect("text")
 }
 

@@ -37,9 +37,9 @@ fn without_committed_results_nothing_is_verified() {
     let args = lab.args("verify", "a.sqlite");
     let output = udccp(&[]).args(&args).output().expect("the program runs");
     assert_eq!(output.status.code(), Some(4));
-    let says = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(says.contains("there are no expected results"), "{says}");
-    assert!(says.contains("--write"), "{says}");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(message.contains("there are no expected results"), "{message}");
+    assert!(message.contains("--write"), "{message}");
 }
 
 /// The error comes before the runs of `gigabit`, which would take minutes, and no folder is
@@ -53,10 +53,10 @@ fn a_built_in_experiment_without_expected_results_is_told_at_once() {
         assert_eq!(output.status.code(), Some(4), "{output:?}");
         String::from_utf8(output.stderr).expect("text")
     };
-    let says = verify(&[]);
-    assert!(says.contains("gigabit comes without expected results"), "{says}");
-    let says = verify(&["--write"]);
-    assert!(says.contains("gigabit is built in"), "{says}");
-    assert!(says.contains("`udccp lab new NAME --from gigabit`"), "{says}");
+    let message = verify(&[]);
+    assert!(message.contains("gigabit comes without expected results"), "{message}");
+    let message = verify(&["--write"]);
+    assert!(message.contains("gigabit is built in"), "{message}");
+    assert!(message.contains("`udccp lab new NAME --from gigabit`"), "{message}");
     assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0, "nothing is made");
 }

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use udccp_scenario::Record;
 use udccp_scenario::{Backend, BackendError, SIM};
 
-use crate::forecast::{self, Ahead, Forecast, Outlook};
+use crate::forecast::{self, Forecast, PlannedRun, WorkEstimate};
 use crate::plan::{Task, key_of, key_of_invalid};
 use crate::store::{Packed, Store, StoreError};
 
@@ -59,10 +59,10 @@ pub trait Progress: Sync {
     fn begin(&self, start: Start);
 
     /// A run is complete and stored.
-    fn done(&self, task: &Task, record: &Record, outlook: Outlook);
+    fn done(&self, task: &Task, record: &Record, estimate: WorkEstimate);
 
     /// A run was stored by another campaign, or failed.
-    fn found(&self, outlook: Outlook);
+    fn found(&self, estimate: WorkEstimate);
 }
 
 /// The result of a campaign.
@@ -75,7 +75,7 @@ pub struct CampaignSummary {
     /// Runs that another campaign made in the meantime.
     pub found: usize,
     /// Runs whose scenario the backend does not support.
-    pub unplayable: Vec<FailedRun>,
+    pub unsupported: Vec<FailedRun>,
     /// Why each run that is not a valid measurement is not.
     pub invalid: Vec<String>,
 }
@@ -101,21 +101,21 @@ pub fn campaign(
     let mark = store.mark()?;
     let costs = store.costs(backend.id())?;
     let mut keys = BTreeSet::new();
-    let mut open: Vec<(&Task, Ahead)> = Vec::new();
+    let mut open: Vec<(&Task, PlannedRun)> = Vec::new();
     for task in tasks {
         // Two variants, or two experiments, may contain the same run, which is made once.
         if keys.insert(&task.key) && !store.has(&key_of(task, backend))? {
             let known = backend.expected_s(&task.scenario);
-            open.push((task, ahead(task, known.unwrap_or_else(|| costs.expected_s(task)))));
+            open.push((task, planned(task, known.unwrap_or_else(|| costs.expected_s(task)))));
         }
     }
     let jobs = backend.jobs().map_or(jobs, |most| jobs.min(most)).max(1);
-    forecast::order(&mut open, |(_, ahead)| ahead);
+    forecast::order(&mut open, |(_, planned)| planned);
     if mark.is_none() {
         open.reverse();
     }
     let stored = keys.len() - open.len();
-    let expected_s = open.iter().map(|(_, ahead)| ahead.expected_s).sum();
+    let expected_s = open.iter().map(|(_, planned)| planned.expected_s).sum();
     progress.begin(Start { total: keys.len(), stored, expected_s, shared: mark.is_none() });
     let workers = rayon::ThreadPoolBuilder::new()
         .num_threads(jobs)
@@ -129,21 +129,21 @@ pub fn campaign(
         found: AtomicUsize::new(0),
         invalid: Mutex::new(Vec::new()),
         failed: Mutex::new(Vec::new()),
-        forecast: Mutex::new(Forecast::new(open.iter().map(|(_, ahead)| ahead))),
+        forecast: Mutex::new(Forecast::new(open.iter().map(|(_, planned)| planned))),
     };
     // A bridge gives out tasks one by one, in order; halving a list would not.
     workers.install(|| {
-        open.iter().par_bridge().try_for_each(|(task, ahead)| work.finish(task, ahead))
+        open.iter().par_bridge().try_for_each(|(task, planned)| work.finish(task, planned))
     })?;
     let failed = work.failed.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let (unplayable, failed): (Vec<_>, Vec<_>) =
+    let (unsupported, failed): (Vec<_>, Vec<_>) =
         failed.into_iter().partition(|run| run.error.is_of_scenario && backend.id() != SIM);
     if !failed.is_empty() {
         return Err(CampaignError::Runs(failed));
     }
     let (ran, found) = (work.ran.into_inner(), work.found.into_inner());
     let invalid = work.invalid.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(CampaignSummary { ran, stored, found, unplayable, invalid })
+    Ok(CampaignSummary { ran, stored, found, unsupported, invalid })
 }
 
 /// What the workers share.
@@ -159,29 +159,29 @@ struct Work<'a> {
 }
 
 /// A task in the forecast's form.
-fn ahead(task: &Task, expected_s: f64) -> Ahead {
+fn planned(task: &Task, expected_s: f64) -> PlannedRun {
     let Task { experiment, case, variant, .. } = task;
     let part = |of: &Option<String>| of.clone().unwrap_or_default();
     let kind = format!("{experiment}/{}/{}", part(case), part(variant));
-    Ahead { kind, scenario: task.scenario_hash(), expected_s }
+    PlannedRun { kind, scenario: task.scenario_hash(), expected_s }
 }
 
 impl Work<'_> {
     /// Updates the forecast and returns the campaign's progress.
-    fn update(&self, what: impl FnOnce(&mut Forecast)) -> Outlook {
+    fn update(&self, what: impl FnOnce(&mut Forecast)) -> WorkEstimate {
         let mut forecast = self.forecast.lock().unwrap_or_else(PoisonError::into_inner);
         what(&mut forecast);
-        forecast.outlook()
+        forecast.estimate()
     }
 
-    fn finish(&self, task: &Task, ahead: &Ahead) -> Result<(), StoreError> {
-        self.update(|forecast| forecast.begun(ahead));
+    fn finish(&self, task: &Task, planned: &PlannedRun) -> Result<(), StoreError> {
+        self.update(|forecast| forecast.started(planned));
         // A worker that panicked left no incomplete row: each is one transaction.
         let store = || self.store.lock().unwrap_or_else(PoisonError::into_inner);
         let mut key = key_of(task, self.backend);
         if store().has(&key)? {
             self.found.fetch_add(1, Ordering::Relaxed);
-            self.progress.found(self.update(|forecast| forecast.found(ahead)));
+            self.progress.found(self.update(|forecast| forecast.found(planned)));
             return Ok(());
         }
         let record = match self.backend.run(&task.experiment, &task.scenario, task.seed) {
@@ -189,7 +189,7 @@ impl Work<'_> {
             Err(error) => {
                 let failed = FailedRun { label: label(task), error };
                 self.failed.lock().unwrap_or_else(PoisonError::into_inner).push(failed);
-                self.progress.found(self.update(|forecast| forecast.failed(ahead)));
+                self.progress.found(self.update(|forecast| forecast.failed(planned)));
                 return Ok(());
             }
         };
@@ -206,19 +206,19 @@ impl Work<'_> {
         // The duration that a backend predicts is real time, not processor time.
         let known = self.backend.expected_s(&task.scenario);
         let took_s = known.unwrap_or(record.cost.cpu_s);
-        self.progress.done(task, &record, self.update(|forecast| forecast.done(ahead, took_s)));
+        self.progress.done(task, &record, self.update(|forecast| forecast.done(planned, took_s)));
         Ok(())
     }
 }
 
 /// A task in words: `rtt 25 ms, second tcp/cubic, run 3`.
 pub fn label(task: &Task) -> String {
-    let mut words: Vec<String> =
+    let mut parts: Vec<String> =
         task.point.iter().map(|(axis, value)| format!("{axis} {value}")).collect();
     if let Some(case) = &task.case {
-        words.insert(0, format!("case {case}"));
+        parts.insert(0, format!("case {case}"));
     }
-    words.extend(task.variant.iter().map(|v| format!("variant {v}")));
-    words.push(format!("run {}", task.run));
-    words.join(", ")
+    parts.extend(task.variant.iter().map(|v| format!("variant {v}")));
+    parts.push(format!("run {}", task.run));
+    parts.join(", ")
 }

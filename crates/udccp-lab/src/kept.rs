@@ -227,10 +227,10 @@ impl Kept {
         if self.runs.is_empty() || task.shortened || task.variant.is_some() {
             return Ok(Vec::new());
         }
-        let words = label(task);
-        let first = (words.clone(), String::new(), 0);
+        let run_label = label(task);
+        let first = (run_label.clone(), String::new(), 0);
         let of_task = self.runs.range(first..).map(|(_, run)| run);
-        let of_task = of_task.take_while(|run| run.run == words);
+        let of_task = of_task.take_while(|run| run.run == run_label);
         let same = |run: &&KeptRun| {
             run.seed == task.seed && set_up(experiment, task).is_some_and(|now| now == run.set_up)
         };
@@ -239,7 +239,7 @@ impl Kept {
             .map(|run| {
                 run.record(task).map_err(|why| KeptError::Run {
                     path: self.path.clone(),
-                    run: words.clone(),
+                    run: run_label.clone(),
                     backend: run.backend.clone(),
                     why,
                 })

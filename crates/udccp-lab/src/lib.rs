@@ -26,7 +26,7 @@ mod template;
 pub mod verify;
 
 pub use campaign::{CampaignError, CampaignSummary, FailedRun, Progress, Start, campaign, label};
-pub use forecast::Outlook;
+pub use forecast::WorkEstimate;
 pub use kept::{Kept, KeptError, KeptRun};
 pub use plan::{PlanOptions, Task, key, key_of, plan, run_seed};
 pub use selection::Selection;

@@ -32,7 +32,7 @@ impl Selection {
     }
 
     /// The command line flags for it, each preceded by a space.
-    pub fn words(&self) -> String {
+    pub fn arguments(&self) -> String {
         let tables = self.tables.iter().map(|id| format!(" --table {id}"));
         let set = self.set.iter().map(|change| match change.split_once('=') {
             Some((key, value)) if !value.contains(' ') => format!(" --set {key}={value}"),

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_words_with_another_seed_are_another_run() {
+    fn the_same_label_with_another_seed_is_another_run() {
         let other = ExpectedRun { seed: 2001, ..run("a", "1") };
         let comparison = Comparison::of(vec![run("a", "1")], vec![other.clone()]);
         assert_eq!((comparison.missing.len(), &comparison.unexpected[..]), (1, &[other][..]));

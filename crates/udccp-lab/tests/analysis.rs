@@ -112,7 +112,7 @@ fn claims_without_runs_are_not_judged() {
 }
 
 #[test]
-fn the_text_of_a_terminal() {
+fn the_text_for_a_terminal_has_every_part() {
     let experiment = common::small();
     let analysis = Analysis::of(&experiment, results(&experiment, |_| true));
     insta::assert_snapshot!(report::text(&analysis));

@@ -7,8 +7,8 @@ use std::path::Path;
 use udccp_lab::analysis::{Agreement, Analysis, Results};
 use udccp_lab::schema::{Experiment, Scenario};
 use udccp_lab::{
-    Backend, BackendError, CampaignSummary, Outlook, PlanOptions, Progress, Record, Simulator,
-    Start, Store, Task, campaign, document, export, key_of, plan, report,
+    Backend, BackendError, CampaignSummary, PlanOptions, Progress, Record, Simulator, Start, Store,
+    Task, WorkEstimate, campaign, document, export, key_of, plan, report,
 };
 use udccp_scenario::TimingRecord;
 
@@ -16,8 +16,8 @@ struct Quiet;
 
 impl Progress for Quiet {
     fn begin(&self, _: Start) {}
-    fn done(&self, _: &Task, _: &Record, _: Outlook) {}
-    fn found(&self, _: Outlook) {}
+    fn done(&self, _: &Task, _: &Record, _: WorkEstimate) {}
+    fn found(&self, _: WorkEstimate) {}
 }
 
 /// The simulator times a factor, which a report cannot distinguish from another kernel.
@@ -128,8 +128,8 @@ fn unsupported_runs_are_reported_and_shown_as_not_run() {
     let tasks = plan(&experiment, PlanOptions::default()).expect("a plan");
     run(&tasks, &store, &Simulator);
     let outcome = run(&tasks, &store, &LINUX);
-    assert!(!outcome.unplayable.is_empty());
-    assert_eq!(outcome.ran + outcome.unplayable.len(), tasks.len());
+    assert!(!outcome.unsupported.is_empty());
+    assert_eq!(outcome.ran + outcome.unsupported.len(), tasks.len());
     let results = load(&experiment, &store);
     let analysis = Analysis::of(&experiment, results);
     let linux = &analysis.others[0].tables[0];

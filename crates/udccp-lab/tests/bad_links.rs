@@ -33,11 +33,11 @@ traffic = "bulk"
 /// The error if `from` is replaced by `to`.
 fn error(from: &str, to: &str) -> String {
     assert!(GOOD.contains(from), "the test no longer changes anything: {from}");
-    said(GOOD.replacen(from, to, 1))
+    errors_of(GOOD.replacen(from, to, 1))
 }
 
 /// The errors of a scenario. Files are looked for next to it.
-fn said(text: String) -> String {
+fn errors_of(text: String) -> String {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/records/");
     let name = format!("{folder}wireless.toml");
     let tree = document::parse(&name, text).expect("TOML");
@@ -64,7 +64,7 @@ fn a_hop_has_no_rtt_in_either_direction() {
         let chain = GOOD
             .replace("\"dumbbell\"", "\"chain\"")
             .replace("[topology.bottleneck]", "[[topology.hop]]");
-        said(chain.replace("rtt = \"40 ms\"", delay))
+        errors_of(chain.replace("rtt = \"40 ms\"", delay))
     };
     assert_eq!(hop("delay = \"20 ms\"\nreverse = { delay = \"1 ms\" }"), "accepted");
     insta::assert_snapshot!(hop("rtt = \"40 ms\""));

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use udccp_lab::analysis::{Analysis, Results};
 use udccp_lab::schema::Experiment;
 use udccp_lab::{
-    Outlook, PlanOptions, Progress, Record, SIM, Simulator, Start, Store, Task, campaign, export,
-    plan, report,
+    PlanOptions, Progress, Record, SIM, Simulator, Start, Store, Task, WorkEstimate, campaign,
+    export, plan, report,
 };
 use udccp_scenario::CostRecord;
 
@@ -22,11 +22,11 @@ impl Progress for Count {
         self.1.store(start.shared, Ordering::Relaxed);
     }
 
-    fn done(&self, _: &Task, _: &Record, _: Outlook) {
+    fn done(&self, _: &Task, _: &Record, _: WorkEstimate) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn found(&self, _: Outlook) {}
+    fn found(&self, _: WorkEstimate) {}
 }
 
 fn run(tasks: &[Task], store: &Path, jobs: usize) -> (usize, usize) {

@@ -10,15 +10,15 @@ use udccp_lab::analysis::Results;
 use udccp_lab::export::{self, Frame};
 use udccp_lab::schema::Experiment;
 use udccp_lab::{
-    Outlook, PlanOptions, Progress, Record, Simulator, Start, Store, Task, campaign, plan,
+    PlanOptions, Progress, Record, Simulator, Start, Store, Task, WorkEstimate, campaign, plan,
 };
 
 struct Quiet;
 
 impl Progress for Quiet {
     fn begin(&self, _: Start) {}
-    fn done(&self, _: &Task, _: &Record, _: Outlook) {}
-    fn found(&self, _: Outlook) {}
+    fn done(&self, _: &Task, _: &Record, _: WorkEstimate) {}
+    fn found(&self, _: WorkEstimate) {}
 }
 
 /// One run of each point of the small experiment.

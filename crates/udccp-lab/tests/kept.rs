@@ -8,8 +8,8 @@ use common::made_up::{flow, label, record};
 use udccp_lab::analysis::{Analysis, Results, ResultsError, Scored, scores};
 use udccp_lab::schema::{Experiment, Scenario};
 use udccp_lab::{
-    Backend, BackendError, Kept, KeptRun, Outlook, PlanOptions, Progress, Record, Start, Store,
-    Task, campaign, export, plan, report,
+    Backend, BackendError, Kept, KeptRun, PlanOptions, Progress, Record, Start, Store, Task,
+    WorkEstimate, campaign, export, plan, report,
 };
 use udccp_scenario::TimingRecord;
 
@@ -91,8 +91,8 @@ struct Quiet;
 
 impl Progress for Quiet {
     fn begin(&self, _: Start) {}
-    fn done(&self, _: &Task, _: &Record, _: Outlook) {}
-    fn found(&self, _: Outlook) {}
+    fn done(&self, _: &Task, _: &Record, _: WorkEstimate) {}
+    fn found(&self, _: WorkEstimate) {}
 }
 
 /// A kernel in which the first flow gets 80 %.

@@ -52,9 +52,9 @@ fn repeated_narrowing_intersects() {
     let tasks = tasks(&experiment, false);
     assert_eq!(tasks.len(), 2, "one point, two runs");
     assert!(tasks.iter().all(|task| task.scenario.time.duration.as_secs_f64() > 9.5));
-    let words = " --table fairness --set rtt=\"25 ms\" --set second=tcp/cubic \
+    let arguments = " --table fairness --set rtt=\"25 ms\" --set second=tcp/cubic \
                  --set time.duration=\"10 s\"";
-    assert_eq!(experiment.narrowed.words(), words);
+    assert_eq!(experiment.narrowed.arguments(), arguments);
     let gone = experiment.narrow(&asked(&["rates"], &[])).expect_err("it was left out");
     assert!(gone.to_string().contains("no table"), "{gone}");
 }
@@ -73,8 +73,8 @@ fn a_changed_key_is_another_run_however_short() {
 
 #[test]
 fn selection_prints_as_valid_arguments() {
-    let words = asked(&["a", "b"], &["rtt=50 ms", "flow.first.ecn=true"]).words();
-    assert_eq!(words, " --table a --table b --set rtt=\"50 ms\" --set flow.first.ecn=true");
+    let arguments = asked(&["a", "b"], &["rtt=50 ms", "flow.first.ecn=true"]).arguments();
+    assert_eq!(arguments, " --table a --table b --set rtt=\"50 ms\" --set flow.first.ecn=true");
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn unknown_names_are_reported_with_the_nearest() {
         let mut experiment = common::small();
         experiment.narrow(&asked(tables, set)).expect_err("an error").to_string()
     };
-    for (error, words) in [
+    for (error, expected) in [
         (error(&["fairnes"], &[]), ["no table \"fairnes\"", "did you mean `fairness`?"]),
         (error(&[], &["rtt=51 ms"]), ["no value \"51 ms\"", "50 ms"]),
         (error(&[], &["tim.duration=6 s"]), ["neither an axis nor a key", "`time`"]),
@@ -91,7 +91,7 @@ fn unknown_names_are_reported_with_the_nearest() {
         (error(&[], &["time.durations=2 s"]), ["unknown key `durations`", "`duration`"]),
         (error(&[], &["rtt"]), ["expected KEY=VALUE", "--set"]),
     ] {
-        assert!(words.iter().all(|word| error.contains(word)), "{error}");
+        assert!(expected.iter().all(|word| error.contains(word)), "{error}");
     }
 }
 

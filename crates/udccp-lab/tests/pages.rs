@@ -240,7 +240,7 @@ fn error(added: &str) -> String {
 }
 
 #[test]
-fn what_stands_in_summary_and_names_is_checked() {
+fn summary_and_names_are_checked() {
     let says = error("[summary]\nsays = \"a\"\nfinds = \"b\"\n");
     assert!(says.contains("this file has no [study]"), "{says}");
     let figure = error("[summary]\nfinds = \"b\"\nfigure = \"agianst\"\n");

@@ -97,7 +97,7 @@ fn analysis(experiment: &Experiment) -> Analysis<'_> {
 }
 
 #[test]
-fn the_text_parts() {
+fn the_text_of_a_report_has_every_part() {
     insta::assert_snapshot!(report::text(&analysis(&good())));
 }
 

@@ -27,7 +27,7 @@ fn read_text(text: String) -> Result<Experiment, Diagnostics> {
 }
 
 /// The errors of such a file.
-fn said(protocol: &str, lines: &str, rest: &str) -> String {
+fn errors_of(protocol: &str, lines: &str, rest: &str) -> String {
     answer(read(protocol, lines, rest))
 }
 
@@ -38,7 +38,7 @@ fn answer<T>(result: Result<T, Diagnostics>) -> String {
 }
 
 #[test]
-fn an_option_of_another_ccid() {
+fn an_option_of_another_ccid_is_refused() {
     for (ccid, option) in [
         ("dccp/ccid3", "ack_ratio = 1"),
         ("dccp/ccid4", "max_window = \"20 packets\""),
@@ -51,38 +51,38 @@ fn an_option_of_another_ccid() {
         ("dccp/cubic", "history_discounting = false"),
     ] {
         let key = option.split(' ').next().unwrap();
-        let found = said(ccid, &format!("dccp = {{ {option} }}"), "");
+        let found = errors_of(ccid, &format!("dccp = {{ {option} }}"), "");
         assert_eq!(found, format!("{ccid} does not use `{key}`"));
     }
 }
 
 #[test]
-fn an_option_of_its_own_ccid_is_right() {
+fn an_option_of_its_own_ccid_is_accepted() {
     for (ccid, options) in [
         ("dccp/ccid2", "ack_ratio = 1, window_cut = \"30 %\", growth_after_cut = \"pauses\""),
         ("dccp/cubic", "ack_ratio = 1, min_rto = \"1 s\", initial_window = \"2 packets\""),
         ("dccp/bbr", "max_window = \"20 packets\", sequence_window = 200"),
         ("dccp/ccid4", "oscillation_reduction = false, history_discounting = false"),
     ] {
-        assert_eq!(said(ccid, &format!("dccp = {{ {options} }}"), ""), "accepted", "{ccid}");
+        assert_eq!(errors_of(ccid, &format!("dccp = {{ {options} }}"), ""), "accepted", "{ccid}");
     }
 }
 
 #[test]
-fn options_of_another_family() {
-    let found = said("dccp/ccid2", "tcp = { max_window = \"9 packets\" }", "");
+fn options_of_another_protocol_family_are_refused() {
+    let found = errors_of("dccp/ccid2", "tcp = { max_window = \"9 packets\" }", "");
     assert_eq!(found, "dccp/ccid2 has no options of `tcp`");
-    let found = said("tcp/cubic", "dccp = { ecn = false }", "");
+    let found = errors_of("tcp/cubic", "dccp = { ecn = false }", "");
     assert_eq!(found, "tcp/cubic has no options of `dccp`");
 }
 
 #[test]
-fn a_host_that_wakes_without_timers_to_wait_for() {
+fn wakes_every_without_timers_is_refused() {
     let error = "`wakes_every` changes nothing without `timers` or `timer_tick`";
-    assert_eq!(said("dccp/ccid2", "dccp = { wakes_every = \"3 ms\" }", ""), error);
+    assert_eq!(errors_of("dccp/ccid2", "dccp = { wakes_every = \"3 ms\" }", ""), error);
     for timers in ["timers = \"epoll\"", "timer_tick = \"4 ms\""] {
         let options = format!("dccp = {{ wakes_every = \"3 ms\", {timers} }}");
-        assert_eq!(said("dccp/ccid2", &options, ""), "accepted", "{timers}");
+        assert_eq!(errors_of("dccp/ccid2", &options, ""), "accepted", "{timers}");
     }
 }
 
@@ -94,7 +94,7 @@ fn i_frame_ratio_needs_groups_of_several_frames() {
     };
     let two_flows = |options: &str, rest: &str| {
         let other = "[[flow]]\nname = \"second\"\nprotocol = \"udp\"\n";
-        said("tcp/cubic", &format!("{other}{}", video(options)), rest)
+        errors_of("tcp/cubic", &format!("{other}{}", video(options)), rest)
     };
     let error = "`ratio` has no effect in a group of one frame";
     assert_eq!(two_flows(", ratio = 4.0", ""), error);
@@ -129,10 +129,10 @@ fn equal_axis_values_in_two_units_are_refused() {
         ("\"1 bdp\", \"1.0 bdp\"", "\"1.0 bdp\", which is \"1 bdp\" again"),
         ("\"1 %\", \"1 %\"", "\"1 %\" twice"),
     ] {
-        let found = said("udp", "", &format!("[grid]\nx = [{values}]"));
+        let found = errors_of("udp", "", &format!("[grid]\nx = [{values}]"));
         assert!(found.contains(&format!("axis `x` has {again}")), "{found}");
     }
-    let found = said("udp", "", "[grid]\nx = [\"100 ms\", \"100 s\", \"100 kB\", \"100 %\"]");
+    let found = errors_of("udp", "", "[grid]\nx = [\"100 ms\", \"100 s\", \"100 kB\", \"100 %\"]");
     assert!(!found.contains("again"), "{found}");
 }
 
@@ -141,13 +141,13 @@ fn option_used_at_one_grid_point_is_not_unused() {
     let lines = "dccp = { ack_ratio = 1 }\ntcp = { timestamps = false }";
     let grid = |protocols: &str| format!("[grid]\nprotocol = [{protocols}]");
     let all = "\"tcp/cubic\", \"dccp/ccid3\", \"dccp/ccid2\", \"tcp/newreno\"";
-    assert_eq!(said("$protocol", lines, &grid(all)), "accepted");
-    let found = said("$protocol", lines, &grid("\"dccp/ccid3\", \"tcp/cubic\""));
+    assert_eq!(errors_of("$protocol", lines, &grid(all)), "accepted");
+    let found = errors_of("$protocol", lines, &grid("\"dccp/ccid3\", \"tcp/cubic\""));
     assert_eq!(found, "dccp/ccid3 does not use `ack_ratio`");
 }
 
 #[test]
-fn a_change_for_one_run() {
+fn a_change_for_one_run_may_leave_options_unused() {
     let file = read("dccp/ccid3", "", "").expect("a file");
     let changed = |text| {
         let change = Override::parse(text).expect("a change");

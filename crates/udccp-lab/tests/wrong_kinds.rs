@@ -237,7 +237,7 @@ fn root() -> PathBuf {
 }
 
 #[test]
-fn of_an_experiment() {
+fn every_key_of_an_experiment_refuses_a_wrong_type() {
     let tree = document::parse("pair.toml", EXPERIMENT.to_owned()).expect("TOML");
     let path = root().join("experiments/pair.toml");
     let mut found = accepted(&tree, |tree| Experiment::from_node(tree, &path).is_ok());
@@ -247,7 +247,7 @@ fn of_an_experiment() {
 }
 
 #[test]
-fn of_the_scenarios_that_come_with_it() {
+fn every_key_of_the_included_scenarios_refuses_a_wrong_type() {
     for entry in std::fs::read_dir(root().join("scenarios")).expect("a folder") {
         let path = entry.expect("an entry").path();
         if path.extension().is_none_or(|ending| ending != "toml") {

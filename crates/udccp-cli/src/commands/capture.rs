@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_of_bytes_or_all() {
+    fn snaplen_is_a_number_of_bytes_or_full() {
         assert_eq!(snaplen("128"), Ok(Snaplen(Some(128))));
         assert_eq!((snaplen("full"), snaplen("0")), (Ok(Snaplen(None)), Ok(Snaplen(None))));
         assert!(snaplen("all").is_err() && snaplen("-1").is_err());

@@ -19,8 +19,8 @@ pub(crate) struct NetArgs {
     /// UDP port that carries the DCCP packets [default: the DCCP port; 6511 is the registered one]
     #[arg(long, value_name = "PORT", value_parser = whole(0..=u16::MAX))]
     pub(crate) udp_port: Option<u16>,
-    /// Run DCCP directly over IP (protocol 33), without UDP; needs the right to open raw sockets. A
-    /// listener serves IPv4, or IPv6 with `--bind ::`
+    /// Run DCCP directly over IP (protocol 33), without UDP; needs permission to open raw sockets.
+    /// A listener serves IPv4, or IPv6 with `--bind ::`
     #[arg(long, conflicts_with = "udp_port")]
     pub(crate) raw: bool,
     /// Congestion control for both directions: a CCID number, or the experimental `cubic` or `bbr`,

@@ -41,11 +41,11 @@ pub fn udccp(args: &[&str]) -> assert_cmd::Command {
 }
 
 /// Checks that a command fails with this exit code, and that its output contains these texts.
-pub fn fails(args: &[&str], code: i32, says: &[&str]) -> String {
+pub fn fails(args: &[&str], code: i32, message: &[&str]) -> String {
     let output = udccp(args).output().unwrap();
     let text = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(code), "{args:?}: {text}");
-    for part in says {
+    for part in message {
         assert!(text.contains(part), "{args:?} does not say {part:?}: {text}");
     }
     text
@@ -78,10 +78,10 @@ impl Background {
     /// Waits for the end. Returns the exit code, and the rest of standard output and standard
     /// error.
     pub fn output(mut self) -> (Option<i32>, String, String) {
-        let (mut out, mut says) = (String::new(), String::new());
+        let (mut out, mut message) = (String::new(), String::new());
         self.child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
-        self.child.stderr.take().unwrap().read_to_string(&mut says).unwrap();
-        (self.child.wait().unwrap().code(), out, says)
+        self.child.stderr.take().unwrap().read_to_string(&mut message).unwrap();
+        (self.child.wait().unwrap().code(), out, message)
     }
 }
 
@@ -132,7 +132,7 @@ pub fn noise(len: usize) -> Vec<u8> {
 /// The standard output of a command that succeeds.
 pub fn stdout(args: &[&str]) -> String {
     let output = udccp(args).output().expect("the program runs");
-    let says = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(0), "{args:?}: {says}");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{args:?}: {message}");
     String::from_utf8(output.stdout).expect("text")
 }

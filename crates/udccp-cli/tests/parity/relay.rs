@@ -81,8 +81,8 @@ impl Relay {
         }
         let links = ["there", "back"].map(|name| link.build(Seed(1), name));
         let stop = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&stop);
-        let thread = std::thread::spawn(move || relay(sides, links, &told));
+        let found = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || relay(sides, links, &found));
         Self { front, stop, thread }
     }
 

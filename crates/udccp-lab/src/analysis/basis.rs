@@ -30,7 +30,7 @@ impl Basis {
     }
 
     /// `2 of 5 runs, shortened`.
-    pub fn words(self) -> String {
+    pub fn text(self) -> String {
         let Self { runs, asked, shortened } = self;
         let plural = if asked == 1 { "" } else { "s" };
         let shortened = if shortened { ", shortened" } else { "" };
@@ -68,8 +68,8 @@ mod tests {
     fn only_all_runs_at_full_length_are_enough() {
         assert!(basis(5, 5, false).is_enough() && basis(6, 5, false).is_enough());
         assert!(!basis(4, 5, false).is_enough() && !basis(5, 5, true).is_enough());
-        assert_eq!(basis(2, 5, true).words(), "2 of 5 runs, shortened");
-        assert_eq!(basis(0, 1, false).words(), "0 of 1 run");
+        assert_eq!(basis(2, 5, true).text(), "2 of 5 runs, shortened");
+        assert_eq!(basis(0, 1, false).text(), "0 of 1 run");
     }
 
     #[test]

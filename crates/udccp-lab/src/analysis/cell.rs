@@ -5,8 +5,8 @@ use udccp_scenario::protocol::Protocol;
 
 use super::basis::Basis;
 use super::explanation::Reason;
+use super::labels::{fixed, label_text, own_name};
 use super::spread::Spread;
-use super::words::{fixed, in_words, own_name};
 use crate::schema::{FLOW_KEY, METRIC_KEY, MetricSpec, Names, Point, Published};
 
 /// One cell.
@@ -41,7 +41,7 @@ pub struct Cell {
     /// Why the two differ, if runs support it.
     pub reasons: Vec<Reason>,
     /// The backend that agrees with every value of the table, if ours differs.
-    pub witness: Option<String>,
+    pub agreeing_backend: Option<String>,
     /// Names of its labels.
     pub(super) names: Names,
 }
@@ -119,12 +119,13 @@ impl Cell {
 
     /// Whether a run supports one of the reasons, or another backend agrees with the table.
     pub fn is_explained(&self) -> bool {
-        self.witness.is_some() || self.reasons.iter().any(|r| r.support.is_some_and(|s| s.counts()))
+        self.agreeing_backend.is_some()
+            || self.reasons.iter().any(|r| r.support.is_some_and(|s| s.counts()))
     }
 
     /// Our mean as printed with its [`Spread`]; a dash if there is none, or if the flow does not
     /// run.
-    pub(crate) fn ours_in_words(&self, plus_minus: &str) -> String {
+    pub(crate) fn ours_text(&self, plus_minus: &str) -> String {
         let Some(mean) = self.mean() else { return "–".to_owned() };
         self.spread.beside(mean, &self.printed(), plus_minus)
     }
@@ -178,9 +179,9 @@ impl Cell {
             METRIC_KEY => self.shown.title().to_owned(),
             FLOW_KEY => match self.protocol.map(|p| (own_name(&self.names, label, p.title), p)) {
                 Some((None, protocol)) => protocol.title.to_owned(),
-                _ => in_words(&self.names, key, label),
+                _ => label_text(&self.names, key, label),
             },
-            _ => in_words(&self.names, key, label),
+            _ => label_text(&self.names, key, label),
         };
         self.labels.iter().map(word).collect::<Vec<_>>().join(", ")
     }

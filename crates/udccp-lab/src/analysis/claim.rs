@@ -74,7 +74,7 @@ pub struct Check {
 
 impl Check {
     /// In one line: `TCP CUBIC, 25 ms: 0.93 (asked: above 0.9)`.
-    pub(crate) fn words(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let Self { place, found, asked, .. } = self;
         format!("{place}: {found} (required: {asked})")
     }
@@ -160,7 +160,7 @@ fn weakest(claim: &Claim, tables: &[TableResult<'_>], needs_all: bool) -> Option
 
 impl Judgement {
     fn early(basis: Basis) -> Self {
-        let evidence = format!("not judged yet: {}", basis.words());
+        let evidence = format!("not judged yet: {}", basis.text());
         Self { early: Some(basis), evidence, ..verdict(Vec::new()) }
     }
 }
@@ -188,11 +188,11 @@ fn verdict(checks: Vec<Check>) -> Judgement {
     let asked = checks.len();
     let closest = tightest.clone();
     let failing: Vec<Check> = checks.into_iter().filter(|c| c.margin <= 0.0).collect();
-    let words: Vec<String> = failing.iter().map(Check::words).collect();
+    let failures: Vec<String> = failing.iter().map(Check::text).collect();
     let evidence = if holds {
-        format!("closest: {}", closest.words())
+        format!("closest: {}", closest.text())
     } else {
-        format!("{} of {asked} fail: {}", words.len(), words.join("; "))
+        format!("{} of {asked} fail: {}", failures.len(), failures.join("; "))
     };
     let checks = if holds { vec![closest] } else { failing };
     Judgement { holds: Some(holds), in_doubt, evidence, early: None, checks, asked }
@@ -219,7 +219,8 @@ fn checks(claim: &Claim, tables: &[TableResult<'_>], whose: ValueSource) -> Vec<
                 // A distance equal to the limit still counts as near.
                 let margin = within.distance(y) - distance + f64::MIN_POSITIVE;
                 let half_width = x_half.hypot(y_half);
-                let asked = format!("within {} of {}", within.words(&b.shown.unit), said(b, y));
+                let asked =
+                    format!("within {} of {}", within.text(&b.shown.unit), cell_and_value(b, y));
                 Some(Check { place: a.title(), found: a.print(x), asked, margin, half_width })
             };
             pairs(&a, &b, near, to).filter_map(close).collect()
@@ -237,7 +238,7 @@ fn checks(claim: &Claim, tables: &[TableResult<'_>], whose: ValueSource) -> Vec<
 
 /// Compares a cell with a bound. A missing value is outside every bound except `exists`.
 fn within(cell: &Cell, bound: Bound, whose: ValueSource) -> Option<Check> {
-    let (place, asked) = (cell.title(), bound.words(cell.shown.digits));
+    let (place, asked) = (cell.title(), bound.text(cell.shown.digits));
     if let Some(why) = whose.without(cell) {
         let margin = if bound.exists == Some(false) { f64::INFINITY } else { f64::NEG_INFINITY };
         let found = format!("no value: {why}");
@@ -277,7 +278,7 @@ fn pairs<'c>(
 
 fn compare(high: &Cell, low: &Cell, by: f64, times: f64, whose: ValueSource) -> Option<Check> {
     let ((a, a_half), (b, b_half)) = (whose.value(high)?, whose.value(low)?);
-    let of = said(low, b);
+    let of = cell_and_value(low, b);
     let asked = match (by == 0.0, (times - 1.0).abs() < 1e-12) {
         (true, true) => format!("above {of}"),
         (false, true) => format!("above {of} by {by}"),
@@ -290,7 +291,7 @@ fn compare(high: &Cell, low: &Cell, by: f64, times: f64, whose: ValueSource) -> 
 }
 
 /// A cell and its value in words.
-fn said(cell: &Cell, value: f64) -> String {
+fn cell_and_value(cell: &Cell, value: f64) -> String {
     format!("{} at {}", cell.print(value), cell.title())
 }
 
@@ -332,7 +333,7 @@ fn extreme(line: &[&Cell], is_lowest: bool, at: &Filter, whose: ValueSource) -> 
     };
     let ((inside, a, a_half), (outside, b, b_half)) = (best(true)?, best(false)?);
     let side = if is_lowest { "below" } else { "above" };
-    let asked = format!("{side} {}", said(outside, b));
+    let asked = format!("{side} {}", cell_and_value(outside, b));
     let (place, found) = (inside.title(), inside.print(a));
     Some(Check { place, found, asked, margin: sign * (b - a), half_width: a_half.hypot(b_half) })
 }

@@ -157,8 +157,8 @@ fn trial<'e>(
 
 /// What a variant changes, as one text.
 fn changes(variant: &Variant) -> String {
-    let words = variant.changes.iter().map(|c| format!("{}={}", c.path, c.node.label()));
-    words.collect::<Vec<_>>().join("\n")
+    let lines = variant.changes.iter().map(|c| format!("{}={}", c.path, c.node.label()));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn of_set_up<'t, 'e>(

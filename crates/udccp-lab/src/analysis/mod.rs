@@ -1,30 +1,30 @@
 //! Turns stored runs into tables, verdicts on claims, and explanations of differences.
 
+mod agreeing_backend;
 mod basis;
 mod cell;
 mod claim;
 mod expected;
 mod explanation;
+mod labels;
 mod results;
 mod score;
 mod spread;
 mod table;
 mod value;
 mod window;
-mod witness;
-mod words;
 
 pub use basis::Basis;
 pub use cell::{Agreement, Cell};
 pub use claim::{Check, ClaimCount, JudgedClaim, Judgement, count_by_origin, judge};
 pub use expected::{Convergence, Expected};
 pub use explanation::{Reason, Support, explain};
+pub(crate) use labels::{fixed, label_text, own_name};
 pub use results::{Results, ResultsError};
 pub use score::{STEADY_POINTS, Score, Scored, scores};
 pub use spread::{Bounds, Spread};
 pub use table::{Row, TableResult, tabulate};
 pub(crate) use window::within;
-pub(crate) use words::{fixed, in_words, own_name};
 
 use udccp_scenario::{SIM, backend_title};
 
@@ -81,7 +81,7 @@ impl<'a> Analysis<'a> {
         let of: Vec<Vec<TableResult<'a>>> = all.collect();
         let titles = others.iter().map(|o| backend_title(&o.backend));
         let beside: Vec<_> = titles.zip(of.iter().map(Vec::as_slice)).collect();
-        witness::set_witnesses(&mut tables, &beside);
+        agreeing_backend::set_agreeing_backends(&mut tables, &beside);
         let others = others.into_iter().zip(of).map(|(results, tables)| Other {
             title: backend_title(&results.backend).to_owned(),
             claims: judged(&tables, false),

@@ -80,7 +80,7 @@ impl Spread {
 
     /// As text after a mean: `±0.13`, `0.83..1.00` if a bound cuts it, `2 runs, 0.64..0.98`; `None`
     /// if there is nothing to print.
-    pub fn words(&self, shown: &MetricSpec, plus_minus: &str) -> Option<String> {
+    pub fn text(&self, shown: &MetricSpec, plus_minus: &str) -> Option<String> {
         let extent = self.extent(shown, plus_minus)?;
         Some(match self {
             Self::Range { runs, .. } => format!("{runs} runs, {extent}"),
@@ -105,10 +105,10 @@ impl Spread {
     /// `0.81 (2 runs, 0.64..0.98)`, or the mean alone.
     pub fn beside(&self, mean: f64, shown: &MetricSpec, plus_minus: &str) -> String {
         let mean = shown.print(mean);
-        match (self.words(shown, plus_minus), self.half()) {
+        match (self.text(shown, plus_minus), self.half()) {
             (None, _) => mean,
-            (Some(words), Some(_)) => format!("{mean} {words}"),
-            (Some(words), None) => format!("{mean} ({words})"),
+            (Some(text), Some(_)) => format!("{mean} {text}"),
+            (Some(text), None) => format!("{mean} ({text})"),
         }
     }
 }

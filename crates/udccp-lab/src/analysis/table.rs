@@ -7,10 +7,10 @@ use udccp_scenario::protocol::{self, Protocol};
 use super::basis::Basis;
 use super::cell::{Cell, agreement};
 use super::expected::Expected;
+use super::labels::{label_text, own_name};
 use super::results::Results;
 use super::spread::Spread;
 use super::value::value;
-use super::words::{in_words, own_name};
 use crate::schema::{
     CASE_AXIS, Case, Experiment, FLOW_KEY, METRIC_KEY, MetricSpec, Names, Point, Published,
     Scenario, Table, Variant,
@@ -52,7 +52,7 @@ impl Row {
                 Some(name) => format!("{name}: {}", p.title),
                 None => p.title.to_owned(),
             },
-            _ => in_words(&self.names, key, label),
+            _ => label_text(&self.names, key, label),
         };
         self.labels.iter().map(word).collect::<Vec<_>>().join(", ")
     }
@@ -106,9 +106,9 @@ pub fn tabulate<'a>(
 ) -> TableResult<'a> {
     let variant = variant.and_then(|id| experiment.variants.iter().find(|v| v.id == id));
     let places = places(experiment, table);
-    let stand_ins = variant.map_or_else(Vec::new, |v| stand_ins(v, &places));
+    let replacements = variant.map_or_else(Vec::new, |v| replacements(v, &places));
     let mut names = table.view.names.clone();
-    for (label, protocol) in &stand_ins {
+    for (label, protocol) in &replacements {
         names = names.with(label, protocol.title);
     }
     let filler = Filler { experiment, table, results, variant, places, names: &names };
@@ -119,7 +119,7 @@ pub fn tabulate<'a>(
         .map(|labels| {
             let cells = columns.iter().map(|column| filler.cell(&labels, column)).collect();
             let mut row = Row { labels, protocol: None, cells, names: names.clone() };
-            row.protocol = row_protocol(&row, &stand_ins);
+            row.protocol = row_protocol(&row, &replacements);
             row
         })
         .filter(|row| row.filled().next().is_some())
@@ -155,11 +155,11 @@ fn places<'e>(experiment: &'e Experiment, table: &Table) -> Vec<(&'e Case, Point
 }
 
 /// A protocol that a label names, and the one that a variant runs in its place.
-type StandIn = (String, &'static Protocol);
+type Replacement = (String, &'static Protocol);
 
 /// The protocols of an axis that a variant replaces.
-fn stand_ins(variant: &Variant, places: &[(&Case, Point, Point)]) -> Vec<StandIn> {
-    let mut found: Vec<StandIn> = Vec::new();
+fn replacements(variant: &Variant, places: &[(&Case, Point, Point)]) -> Vec<Replacement> {
+    let mut found: Vec<Replacement> = Vec::new();
     for (part, point, _) in places.iter().filter(|(part, ..)| part.id == variant.case) {
         let named = point.iter().find(|(_, label)| protocol::find(label).is_some());
         let Some((_, label)) = named else { continue };
@@ -263,7 +263,7 @@ impl Filler<'_, '_> {
             fills_link,
             agreement,
             reasons: Vec::new(),
-            witness: None,
+            agreeing_backend: None,
             names: self.names.clone(),
         }
     }
@@ -317,15 +317,15 @@ fn runs_in(scenario: &Scenario, shown: &MetricSpec, flow: Option<&str>) -> bool 
 
 /// The protocol of a row: that of all its cells if it distinguishes flows, or one that a label
 /// names.
-fn row_protocol(row: &Row, stand_ins: &[StandIn]) -> Option<&'static Protocol> {
+fn row_protocol(row: &Row, replacements: &[Replacement]) -> Option<&'static Protocol> {
     if row.labels.iter().any(|(key, _)| key == FLOW_KEY) {
         let mut found = row.filled().map(|cell| cell.protocol);
         let first = found.next()??;
         return found.all(|p| p == Some(first)).then_some(first);
     }
-    let stand_in = |label: &String| stand_ins.iter().find(|(known, _)| known == label);
+    let replacement = |label: &String| replacements.iter().find(|(known, _)| known == label);
     row.labels.iter().find_map(|(_, label)| {
-        stand_in(label).map_or_else(|| protocol::find(label), |(_, protocol)| Some(*protocol))
+        replacement(label).map_or_else(|| protocol::find(label), |(_, protocol)| Some(*protocol))
     })
 }
 

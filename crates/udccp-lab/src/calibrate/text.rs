@@ -30,7 +30,7 @@ pub fn text(
     let _ = writeln!(out, "set-up                          agree     distance");
     let mut line = |what: &str, set_up: &SetUp| {
         let _ =
-            writeln!(out, "{what:<28} {:>9} {:>12.2}", words(set_up.judged(None)), set_up.mean());
+            writeln!(out, "{what:<28} {:>9} {:>12.2}", counts(set_up.judged(None)), set_up.mean());
     };
     line("nearest", best);
     if let Some(own) = own {
@@ -45,7 +45,7 @@ pub fn text(
         fit.order.len()
     );
     for set_up in fit.alike().take(LISTED) {
-        let agree = words(set_up.judged(None));
+        let agree = counts(set_up.judged(None));
         let _ = writeln!(out, "  {:.2}  {agree}  {}", set_up.mean(), title(calibration, set_up));
     }
     if alike > LISTED {
@@ -75,10 +75,10 @@ fn knobs(out: &mut String, calibration: &Calibration, fit: &Fit, best: &SetUp) {
 fn test(out: &mut String, calibration: &Calibration, own: &SetUp, chosen: &SetUp) {
     let _ = writeln!(out, "\nheld-out tables          nearest     the file as it stands");
     for id in &calibration.test {
-        let of = |s: &SetUp| words(s.judged(Some(id)));
+        let of = |s: &SetUp| counts(s.judged(Some(id)));
         let _ = writeln!(out, "{id:<22} {:>9} {:>25}", of(chosen), of(own));
     }
-    let of = |s: &SetUp| words(s.judged(None));
+    let of = |s: &SetUp| counts(s.judged(None));
     let _ = writeln!(out, "{:<22} {:>9} {:>25}", "all of these", of(chosen), of(own));
     let _ = writeln!(out, "{:<22} {:>9.2} {:>25.2}", "distance", chosen.mean(), own.mean());
 }
@@ -86,12 +86,12 @@ fn test(out: &mut String, calibration: &Calibration, own: &SetUp, chosen: &SetUp
 /// The values of a set-up that differ from the file.
 fn title(calibration: &Calibration, set_up: &SetUp) -> String {
     let changed = calibration.knobs.iter().zip(&set_up.values).filter(|(_, value)| **value > 0);
-    let words: Vec<String> =
+    let parts: Vec<String> =
         changed.map(|(knob, value)| format!("{} {}", knob.id, knob.values[*value].id)).collect();
-    if words.is_empty() { "the file as it stands".to_owned() } else { words.join(", ") }
+    if parts.is_empty() { "the file as it stands".to_owned() } else { parts.join(", ") }
 }
 
-fn words(judged: Judged) -> String {
+fn counts(judged: Judged) -> String {
     format!("{} of {}", judged.agree, judged.of)
 }
 

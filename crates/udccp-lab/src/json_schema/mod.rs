@@ -99,7 +99,7 @@ fn table(name: &'static str, about: &'static str, keys: Vec<Key>) -> Table {
 }
 
 /// The words of an enum of the schema.
-fn words<T>(table: &'static [(&'static str, T)]) -> Kind {
+fn one_of<T>(table: &'static [(&'static str, T)]) -> Kind {
     Kind::Word(table.iter().map(|(word, _)| *word).collect())
 }
 
@@ -116,7 +116,7 @@ impl Kind {
             }
             Self::Number => json!({ "type": "number" }),
             Self::Flag => json!({ "type": "boolean" }),
-            Self::Word(words) => json!({ "enum": words }),
+            Self::Word(names) => json!({ "enum": names }),
             Self::Is(value) => json!({ "const": value }),
             Self::List(of) => json!({ "type": "array", "items": of.json() }),
             Self::Either(kinds) => {

@@ -3,8 +3,8 @@
 use udccp_scenario::PROTOCOLS;
 
 use super::{
-    Kind, PACKETS, PERCENT, RATE, SERVICE, SIZE, START_WINDOW, TIME, Table, optional, required,
-    table, words,
+    Kind, PACKETS, PERCENT, RATE, SERVICE, SIZE, START_WINDOW, TIME, Table, one_of, optional,
+    required, table,
 };
 use crate::schema::{
     AckCounting, DccpProfile, Direction, GrowthAfterCut, HostTimers, LossDetection, NatPlace,
@@ -91,7 +91,7 @@ fn flow() -> Table {
             optional("stop", TIME, "When its application stops; default: at the end of the run"),
             optional("count", Kind::Whole(1, Some(10_000)), "How many flows this stands for"),
             optional("every", TIME, "Time between the starts of the flows of a group"),
-            optional("direction", words(Direction::WORDS), "Direction of its data"),
+            optional("direction", one_of(Direction::WORDS), "Direction of its data"),
             optional("enters", Kind::Whole(1, None), "Leftmost router that it uses, from 1"),
             optional("leaves", Kind::Whole(1, None), "Rightmost router that it uses"),
             optional("access", Kind::Table("AccessLink"), "The sender's access link"),
@@ -110,7 +110,7 @@ fn dccp() -> Table {
         vec![
             optional(
                 "profile",
-                words(DccpProfile::WORDS),
+                one_of(DccpProfile::WORDS),
                 "The implementation whose CCID 2 applies unless changed here; default: this one",
             ),
             optional(
@@ -126,7 +126,7 @@ fn dccp() -> Table {
             ),
             optional(
                 "growth_after_cut",
-                words(GrowthAfterCut::WORDS),
+                one_of(GrowthAfterCut::WORDS),
                 "Whether packets sent before a cut let the window grow after it",
             ),
             optional("sequence_window", Kind::Whole(0, None), "First Sequence Window in packets"),
@@ -144,13 +144,13 @@ fn dccp() -> Table {
                 "CCIDs 3 and 4: old loss intervals count less during a long loss interval",
             ),
             optional("timer_tick", TIME, "Timers fire only at multiples of this"),
-            optional("timers", words(HostTimers::WORDS), "How the host waits for its timers"),
+            optional("timers", one_of(HostTimers::WORDS), "How the host waits for its timers"),
             optional("wakes_every", TIME, "The host also wakes at multiples of this"),
             optional("send_buffer", SIZE, "Send buffer of the host's socket"),
             optional("host_loss", PERCENT, "Packets on the sender's access link lost at random"),
             optional("send_queue", PACKETS, "Length of the send queue in messages"),
             optional("service", SERVICE, "Service code; default SC:PERF"),
-            optional("nat", words(NatPlace::WORDS), "Which hosts are behind a NAT (RFC 5597)"),
+            optional("nat", one_of(NatPlace::WORDS), "Which hosts are behind a NAT (RFC 5597)"),
             optional("quick_start", RATE, "Rate requested by Quick-Start (RFC 5634)"),
             optional("invite", Kind::Flag, "The receiver invites the sender (RFC 5596)"),
         ],
@@ -164,7 +164,7 @@ fn tcp() -> Table {
         vec![
             optional(
                 "profile",
-                words(TcpProfile::WORDS),
+                one_of(TcpProfile::WORDS),
                 "The host whose settings apply unless changed here",
             ),
             optional(
@@ -172,9 +172,13 @@ fn tcp() -> Table {
                 Kind::Flag,
                 "Acknowledge every second segment instead of every segment",
             ),
-            optional("ack_counting", words(AckCounting::WORDS), "How acknowledgements are counted"),
-            optional("window_reduction", words(Reduction::WORDS), "How the window is reduced"),
-            optional("loss_detection", words(LossDetection::WORDS), "How losses are detected"),
+            optional(
+                "ack_counting",
+                one_of(AckCounting::WORDS),
+                "How acknowledgements are counted",
+            ),
+            optional("window_reduction", one_of(Reduction::WORDS), "How the window is reduced"),
+            optional("loss_detection", one_of(LossDetection::WORDS), "How losses are detected"),
             optional("initial_window", START_WINDOW, "First congestion window"),
             optional(
                 "window_cut",

@@ -1,8 +1,8 @@
 //! The schema of the network: links, queues, losses, changes.
 
 use super::{
-    Key, Kind, LIMIT, PACKETS, PERCENT, RATE, SIZE, TIME, Table, kind, optional, required, table,
-    words,
+    Key, Kind, LIMIT, PACKETS, PERCENT, RATE, SIZE, TIME, Table, kind, one_of, optional, required,
+    table,
 };
 use crate::schema::Shape;
 
@@ -20,7 +20,7 @@ fn topology() -> Table {
         "Topology",
         "The network between the hosts",
         vec![
-            required("shape", words(Shape::WORDS), "Its shape"),
+            required("shape", one_of(Shape::WORDS), "Its shape"),
             required(
                 "access",
                 Kind::Table("AccessLink"),
@@ -55,10 +55,10 @@ fn common() -> Vec<Key> {
         Kind::Either(kinds)
     };
     let queues = ["DropTail", "DropHead", "Red", "CoDel", "FqCoDel", "Pie"];
-    let words = Kind::Word(vec!["drop-tail", "drop-head", "red", "codel", "fq-codel", "pie"]);
+    let disciplines = Kind::Word(vec!["drop-tail", "drop-head", "red", "codel", "fq-codel", "pie"]);
     vec![
         optional("trace", Kind::Text, "File of transmission opportunities, instead of `rate`"),
-        optional("queue", either(&queues, words), "Queue discipline; default drop-tail"),
+        optional("queue", either(&queues, disciplines), "Queue discipline; default drop-tail"),
         optional("loss", either(&LOSSES, PERCENT), "Random loss, forward only"),
         optional("jitter", TIME, "Each packet is delayed by a uniformly random time below this"),
         optional(

@@ -1,6 +1,6 @@
 //! The schema of traffic and of random variables.
 
-use super::{Key, Kind, RATE, SIZE, TIME, Table, kind, optional, required, table, words};
+use super::{Key, Kind, RATE, SIZE, TIME, Table, kind, one_of, optional, required, table};
 use crate::schema::CodecName;
 
 pub(super) fn all() -> Vec<Table> {
@@ -115,7 +115,7 @@ fn live() -> [Table; 3] {
             "A voice call",
             vec![
                 kind("voip"),
-                required("codec", words(CodecName::WORDS), "The codec"),
+                required("codec", one_of(CodecName::WORDS), "The codec"),
                 optional(
                     "packet",
                     TIME,

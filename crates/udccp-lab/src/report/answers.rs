@@ -39,7 +39,7 @@ pub(super) fn markdown(analysis: &Analysis<'_>) -> String {
     let says: Vec<&str> = answer.sentences.iter().map(|s| s.says.as_str()).collect();
     let _ = writeln!(out, "{}\n", says.join(" "));
     for (_, judged) in answer.sentences.iter().flat_map(|s| claims(analysis, s)) {
-        let _ = writeln!(out, "- {}: {}", Verdict::of(&judged.ours).words, judged.claim.says);
+        let _ = writeln!(out, "- {}: {}", Verdict::of(&judged.ours).text, judged.claim.says);
     }
     out.push('\n');
     out
@@ -50,11 +50,11 @@ fn paragraph(from: &Analysis<'_>, answer: &Answer, page: &str) -> String {
     for sentence in &answer.sentences {
         out.push_str(&escape(&sentence.says));
         for (index, judged) in claims(from, sentence) {
-            let Verdict { class, sign, words } = Verdict::of(&judged.ours);
+            let Verdict { class, sign, text } = Verdict::of(&judged.ours);
             let _ = write!(
                 out,
                 " <a class=\"chip {class}\" href=\"{page}#claim-{number}\" \
-                 title=\"{words}: {}\">{sign} {number}</a>",
+                 title=\"{text}: {}\">{sign} {number}</a>",
                 escape(&judged.claim.says),
                 number = index + 1,
             );

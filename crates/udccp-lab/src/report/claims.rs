@@ -73,35 +73,35 @@ pub(super) struct Verdict {
     /// Its CSS class.
     pub(super) class: &'static str,
     pub(super) sign: &'static str,
-    pub(super) words: &'static str,
+    pub(super) text: &'static str,
 }
 
 impl Verdict {
     pub(super) fn of(judgement: &Judgement) -> Self {
-        let (class, sign, words) = match (judgement.holds, judgement.early) {
+        let (class, sign, text) = match (judgement.holds, judgement.early) {
             (Some(true), _) => ("close", "✓", "holds"),
             (Some(false), _) => ("differs", "✗", "fails"),
             (None, Some(_)) => ("early", "?", "not judged yet"),
             (None, None) => ("missing", "–", "no numbers"),
         };
-        Self { class, sign, words }
+        Self { class, sign, text }
     }
 }
 
 fn paragraph(whose: &str, judgement: &Judgement) -> String {
-    let Verdict { class, sign, words } = Verdict::of(judgement);
+    let Verdict { class, sign, text } = Verdict::of(judgement);
     let mut out = format!(
-        "<div class=\"verdict\"><p><span class=\"chip {class}\">{sign} {words}</span> {}",
+        "<div class=\"verdict\"><p><span class=\"chip {class}\">{sign} {text}</span> {}",
         escape(whose)
     );
     if let Some(basis) = judgement.early {
-        let _ = write!(out, ": {}", basis.words());
+        let _ = write!(out, ": {}", basis.text());
     }
     let (failing, asked) = (judgement.checks.len(), judgement.asked);
     match (judgement.holds, judgement.checks.as_slice()) {
         (Some(true), [closest]) => {
             let of = if asked > 1 { format!("closest of {asked}: ") } else { String::new() };
-            let _ = write!(out, ": {of}{}", escape(&closest.words()));
+            let _ = write!(out, ": {of}{}", escape(&closest.text()));
         }
         (Some(false), _) if asked > 1 => {
             let _ = write!(out, ": {failing} of {asked} comparisons fail");

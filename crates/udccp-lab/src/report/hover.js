@@ -18,7 +18,7 @@
     };
   };
   const number = (v, digits) => v.toFixed(digits).replace('-', '\u2212');
-  const words = (node, text, colour) => {
+  const addText = (node, text, colour) => {
     const row = document.createElement('div');
     if (colour) {
       const dot = document.createElement('span');
@@ -60,14 +60,14 @@
       tip.replaceChildren();
       if (marks.length) {
         const here = marks.filter((m) => Math.abs(m.px - px) < 14);
-        for (const mark of here) words(tip, mark.text, mark.colour);
+        for (const mark of here) addText(tip, mark.text, mark.colour);
       } else {
-        words(tip, `${chart.dataset.xn.split(',')[0]} ${number(x.value(px), px > 1e3 ? 0 : 1)}`);
+        addText(tip, `${chart.dataset.xn.split(',')[0]} ${number(x.value(px), px > 1e3 ? 0 : 1)}`);
         for (const line of lines) {
           const point = nearest(line.points, px);
           if (Math.abs(point[0] - px) > 12) continue;
           const value = number(y.value(point[1]), Number(chart.dataset.d));
-          words(tip, `${line.label}: ${value} ${chart.dataset.u}`.trim(), line.colour);
+          addText(tip, `${line.label}: ${value} ${chart.dataset.u}`.trim(), line.colour);
         }
       }
       if (!tip.childElementCount) return hide();

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_read_well() {
+    fn numbers_are_formatted_for_readers() {
         assert_eq!(signed(-0.114, 2), "−0.11");
         assert_eq!(signed(0.001, 2), "±0.00");
         assert_eq!(grouped(2_500_000), "2\u{202f}500\u{202f}000");

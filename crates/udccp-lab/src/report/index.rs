@@ -126,9 +126,9 @@ fn total(analyses: &[Analysis<'_>]) -> String {
 /// Version, date and machine.
 fn version_line(about: &About) -> String {
     let version = format!("Version <code>{VERSION}</code>");
-    let words = [about.date.as_str(), about.machine.as_str()];
-    let words = words.into_iter().filter(|w| !w.is_empty()).map(escape);
-    core::iter::once(version).chain(words).collect::<Vec<_>>().join(" · ")
+    let text = [about.date.as_str(), about.machine.as_str()];
+    let text = text.into_iter().filter(|w| !w.is_empty()).map(escape);
+    core::iter::once(version).chain(text).collect::<Vec<_>>().join(" · ")
 }
 
 fn card(analysis: &Analysis<'_>) -> String {

@@ -7,7 +7,7 @@ use udccp_scenario::{SIM, backend_title};
 use super::html::{counted, signed};
 use super::table_header::axis_name;
 use super::tables::{measure, published};
-use crate::analysis::{Agreement, Analysis, Basis, Cell, Row, TableResult, in_words};
+use crate::analysis::{Agreement, Analysis, Basis, Cell, Row, TableResult, label_text};
 use crate::schema::{METRIC_KEY, MetricSpec, Point};
 
 /// The backend that runs the simulator's protocol code, so both should agree.
@@ -63,13 +63,13 @@ fn section(table: &TableResult<'_>, sources: &[Source<'_, '_>]) -> String {
 
 fn head(table: &TableResult<'_>, sources: &[Source<'_, '_>]) -> String {
     let keys = table.table.rows.iter().chain(&table.table.columns);
-    let mut words: Vec<&str> = keys.map(|key| axis_name(key)).collect();
-    let keys = words.len();
-    words.extend(table.table.reference.is_some().then_some("published"));
-    words.extend(sources.iter().map(|(id, _)| backend_title(id)));
-    words.extend(pair(sources).map(|_| "in Linux − simulated"));
-    let rules = (0..words.len()).map(|i| if i < keys { "---" } else { "---:" });
-    format!("| {} |\n|{}|\n", words.join(" | "), rules.collect::<Vec<_>>().join("|"))
+    let mut parts: Vec<&str> = keys.map(|key| axis_name(key)).collect();
+    let keys = parts.len();
+    parts.extend(table.table.reference.is_some().then_some("published"));
+    parts.extend(sources.iter().map(|(id, _)| backend_title(id)));
+    parts.extend(pair(sources).map(|_| "in Linux − simulated"));
+    let rules = (0..parts.len()).map(|i| if i < keys { "---" } else { "---:" });
+    format!("| {} |\n|{}|\n", parts.join(" | "), rules.collect::<Vec<_>>().join("|"))
 }
 
 /// The line of one value with all sources; empty if none has a run.
@@ -88,17 +88,17 @@ fn line(
     let names = table.names();
     let word = |(key, label): &(String, String)| match key.as_str() {
         METRIC_KEY => cell.shown.title().to_owned(),
-        _ => in_words(names, key, label),
+        _ => label_text(names, key, label),
     };
-    let mut words: Vec<String> = labels.map(word).collect();
-    words.extend(table.table.reference.as_ref().map(|_| published(cell)));
-    words.extend(cells.iter().map(|c| c.map_or_else(|| "–".to_owned(), |c| c.ours_in_words("± "))));
+    let mut parts: Vec<String> = labels.map(word).collect();
+    parts.extend(table.table.reference.as_ref().map(|_| published(cell)));
+    parts.extend(cells.iter().map(|c| c.map_or_else(|| "–".to_owned(), |c| c.ours_text("± "))));
     if let Some((real, simulated)) = pair(sources) {
         let found = find(real, cell).zip(find(simulated, cell));
         let apart = found.and_then(|(real, simulated)| difference_text(real, simulated));
-        words.push(apart.map_or_else(|| "–".to_owned(), |(text, _)| text));
+        parts.push(apart.map_or_else(|| "–".to_owned(), |(text, _)| text));
     }
-    format!("| {} |\n", words.join(" | "))
+    format!("| {} |\n", parts.join(" | "))
 }
 
 /// Our protocol code in Linux and in simulation, if both have runs.
@@ -128,7 +128,7 @@ fn difference_text(real_cell: &Cell, simulated: &Cell) -> Option<(String, f64)> 
 /// How often each source agrees with the table's reference, and our code in Linux with the
 /// simulator.
 fn agreements(table: &TableResult<'_>, sources: &[Source<'_, '_>]) -> String {
-    let words: Vec<String> = sources
+    let parts: Vec<String> = sources
         .iter()
         .filter_map(|(id, table)| {
             let compared = table.cells().filter(|c| c.is_compared()).count();
@@ -136,14 +136,14 @@ fn agreements(table: &TableResult<'_>, sources: &[Source<'_, '_>]) -> String {
             let early = table.cells().filter(|c| c.agreement == Agreement::Unjudged);
             let basis = early.map(|c| c.basis).reduce(Basis::weaker);
             let judged = (compared > 0).then(|| format!("{close} of {compared}"));
-            let early = basis.map(|b| format!("not judged yet ({})", b.words()));
-            let words: Vec<String> = judged.into_iter().chain(early).collect();
-            (!words.is_empty()).then(|| format!("{} {}", backend_title(id), words.join(", ")))
+            let early = basis.map(|b| format!("not judged yet ({})", b.text()));
+            let parts: Vec<String> = judged.into_iter().chain(early).collect();
+            (!parts.is_empty()).then(|| format!("{} {}", backend_title(id), parts.join(", ")))
         })
         .collect();
     let mut out = String::from("\n");
-    if !words.is_empty() {
-        let _ = writeln!(out, "Agree with {}: {}.", measure(table.table), words.join("; "));
+    if !parts.is_empty() {
+        let _ = writeln!(out, "Agree with {}: {}.", measure(table.table), parts.join("; "));
     }
     if let Some((real, simulated)) = pair(sources) {
         let both = real.cells().filter_map(|cell| difference_text(cell, find(simulated, cell)?));

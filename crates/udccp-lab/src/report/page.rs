@@ -179,7 +179,7 @@ fn reproduction_commands(analysis: &Analysis<'_>) -> String {
     let flows = analysis.results.runs.first().map(|(_, r)| &r.flows);
     let packets: u64 = analysis.results.packets();
     let events = analysis.results.events();
-    let words = experiment.narrowed.words();
+    let words = experiment.narrowed.arguments();
     let mut out = String::from("<h2 id=\"again\">Repeat it</h2>\n");
     let _ = writeln!(
         out,

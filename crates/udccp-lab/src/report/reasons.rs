@@ -28,7 +28,7 @@ pub(super) fn reasons(result: &TableResult<'_>, number: usize, notes: &[&Cell]) 
     for reason in given {
         out.push_str(&group(result, number, notes, reason, &mut placed));
     }
-    out.push_str(&witnessed(result, number, notes, &mut placed));
+    out.push_str(&explained_by_backend(result, number, notes, &mut placed));
     let open: Vec<usize> = (0..notes.len()).filter(|i| !notes[*i].is_explained()).collect();
     if !open.is_empty() {
         out.push_str("<p><strong class=\"open\">Unexplained</strong></p>\n<ol class=\"why\">\n");
@@ -41,21 +41,21 @@ pub(super) fn reasons(result: &TableResult<'_>, number: usize, notes: &[&Cell]) 
 }
 
 /// The cells that another backend, which agrees with the whole table, explains.
-fn witnessed(
+fn explained_by_backend(
     result: &TableResult<'_>,
     number: usize,
     notes: &[&Cell],
     placed: &mut Vec<usize>,
 ) -> String {
-    let Some(witness) = notes.iter().find_map(|c| c.witness.as_deref()) else {
+    let Some(agreeing_backend) = notes.iter().find_map(|c| c.agreeing_backend.as_deref()) else {
         return String::new();
     };
     let mut out = format!(
         "<p>{} agrees with every published value of this table, with the same set-up, so the \
          difference comes from our simulation.</p>\n<ol class=\"why\">\n",
-        escape(witness)
+        escape(agreeing_backend)
     );
-    for i in (0..notes.len()).filter(|i| notes[*i].witness.is_some()) {
+    for i in (0..notes.len()).filter(|i| notes[*i].agreeing_backend.is_some()) {
         out.push_str(&item(result, number, notes, i, "", placed));
     }
     out.push_str("</ol>\n");
@@ -94,9 +94,9 @@ fn group(
     out.push_str("</ol>\n");
     let listed = |support: Support| {
         let chosen = all.iter().filter(|(_, r)| r.support.unwrap_or(Support::No) == support);
-        let words = chosen
+        let text = chosen
             .map(|(i, r)| format!("{} ({})", escape(&notes[*i].title()), value(r, notes[*i])));
-        words.collect::<Vec<_>>().join("; ")
+        text.collect::<Vec<_>>().join("; ")
     };
     let (here, no) = (listed(Support::Here), listed(Support::No));
     if !here.is_empty() {

@@ -20,7 +20,7 @@ const HEAD: [&str; 7] = [
 
 /// Describes the rule.
 fn rule(score: &Score<'_>) -> String {
-    let close = score.table.shown.first().map(|shown| shown.close.words(&shown.unit));
+    let close = score.table.shown.first().map(|shown| shown.close.text(&shown.unit));
     format!(
         "A cell agrees if the simulated share is within {} of the kernel's (of the smaller of the \
          two flows' shares), or inside the 95 % interval of the kernel's runs. A cell is scored if \
@@ -67,7 +67,7 @@ fn numbers(title: &str, with: String, scores: &[&Score<'_>]) -> [String; 7] {
         format!(
             "{cells} of {} cells{}",
             total(&|s| s.planned),
-            basis.map_or_else(String::new, |basis| format!(", {}", basis.words()))
+            basis.map_or_else(String::new, |basis| format!(", {}", basis.text()))
         ),
     ]
 }

@@ -15,11 +15,11 @@ use crate::analysis::{Agreement, Cell, Row, TableResult};
 #[derive(Clone, Copy)]
 struct Source<'t, 'a> {
     title: &'t str,
-    of: Of<'t, 'a>,
+    kind: SourceKind<'t, 'a>,
 }
 
 #[derive(Clone, Copy)]
-enum Of<'t, 'a> {
+enum SourceKind<'t, 'a> {
     /// A paper.
     Paper,
     /// The simulator, whose differences are explained.
@@ -72,10 +72,12 @@ fn sources<'t, 'a>(
 ) -> Vec<Source<'t, 'a>> {
     let mut sources = Vec::new();
     if result.table.reference.is_some() {
-        sources.push(Source { title: "published", of: Of::Paper });
+        sources.push(Source { title: "published", kind: SourceKind::Paper });
     }
-    sources.push(Source { title: backend_title(SIM), of: Of::Sim });
-    sources.extend(others.iter().map(|&(title, table)| Source { title, of: Of::Other(table) }));
+    sources.push(Source { title: backend_title(SIM), kind: SourceKind::Sim });
+    sources.extend(
+        others.iter().map(|&(title, table)| Source { title, kind: SourceKind::Other(table) }),
+    );
     let measure = result.table.against.as_deref().map(backend_title);
     sources.sort_by_key(|source| Some(source.title) != measure);
     sources
@@ -87,9 +89,9 @@ impl<'t> Source<'t, '_> {
     where
         't: 'r,
     {
-        match self.of {
-            Of::Paper | Of::Sim => Some(row),
-            Of::Other(table) => table.rows.iter().find(|r| r.labels == row.labels),
+        match self.kind {
+            SourceKind::Paper | SourceKind::Sim => Some(row),
+            SourceKind::Other(table) => table.rows.iter().find(|r| r.labels == row.labels),
         }
     }
 
@@ -101,7 +103,7 @@ impl<'t> Source<'t, '_> {
         notes: &mut Vec<&'c Cell>,
     ) -> String {
         let Some(first) = cells.first() else { return "<td class=\"none\"></td>".to_owned() };
-        if matches!(self.of, Of::Paper) {
+        if matches!(self.kind, SourceKind::Paper) {
             let values = cells.iter().map(|c| published(c));
             return format!("<td class=\"paper\">{}</td>", joined(values, result.table.tuple));
         }
@@ -109,19 +111,19 @@ impl<'t> Source<'t, '_> {
         let (class, _) = class_and_sign(worst.unwrap_or(first.agreement));
         let mut out = format!("<td class=\"{class}\">{}", ours(cells));
         if cells.iter().any(|c| c.has_both()) {
-            let mut words = Vec::new();
+            let mut text = Vec::new();
             for cell in cells {
                 let (_, sign) = class_and_sign(cell.agreement);
                 let mut link = String::new();
-                if matches!(self.of, Of::Sim) && needs_reason(result, cell) {
+                if matches!(self.kind, SourceKind::Sim) && needs_reason(result, cell) {
                     notes.push(cell);
                     link = note_link(number, notes.len());
                 }
-                words.push(
+                text.push(
                     format!("{sign} {}{link}", difference_text(cell)).trim_start().to_owned(),
                 );
             }
-            let _ = write!(out, " <span class=\"apart\">{}</span>", words.join(", "));
+            let _ = write!(out, " <span class=\"apart\">{}</span>", text.join(", "));
         }
         out.push_str("</td>");
         out
@@ -142,16 +144,16 @@ fn difference_text(cell: &Cell) -> String {
 /// How often each backend agrees, if there is a reference.
 fn agreements(result: &TableResult<'_>, others: &[(&str, &TableResult<'_>)]) -> String {
     let all = core::iter::once((backend_title(SIM), result)).chain(others.iter().copied());
-    let words: Vec<String> = all
+    let text: Vec<String> = all
         .filter_map(|(title, table)| {
             let compared = table.cells().filter(|c| c.is_compared()).count();
             let close = table.cells().filter(|c| c.agreement == Agreement::Close).count();
             (compared > 0).then(|| format!("{title} {close} of {}", counted(compared, "value")))
         })
         .collect();
-    if words.is_empty() {
+    if text.is_empty() {
         return String::new();
     }
     let with = measure(result.table);
-    format!("<p class=\"runs\">Agree with {}: {}.</p>\n", escape(with), escape(&words.join("; ")))
+    format!("<p class=\"runs\">Agree with {}: {}.</p>\n", escape(with), escape(&text.join("; ")))
 }

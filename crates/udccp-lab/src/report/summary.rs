@@ -26,8 +26,8 @@ pub(super) fn header(analysis: &Analysis<'_>) -> String {
     let _ = writeln!(out, "<p class=\"asks\">{}</p>", escape(&experiment.asks));
     if let Some(summary) = &experiment.summary {
         out.push_str("<dl class=\"story\">\n");
-        let mut say = |title: &str, words: &str| {
-            let _ = writeln!(out, "<div><dt>{title}</dt><dd>{}</dd></div>", escape(words));
+        let mut say = |title: &str, text: &str| {
+            let _ = writeln!(out, "<div><dt>{title}</dt><dd>{}</dd></div>", escape(text));
         };
         if let Some(says) = &summary.says {
             say("What the study says", says);
@@ -109,10 +109,10 @@ pub(super) fn numbers(analysis: &Analysis<'_>) -> String {
 fn warnings(analysis: &Analysis<'_>, tally: &Tally) -> String {
     let experiment = analysis.experiment;
     let mut out = String::new();
-    let mut warn = |words: String| {
-        let _ = writeln!(out, "<p class=\"warn\">{words}</p>");
+    let mut warn = |text: String| {
+        let _ = writeln!(out, "<p class=\"warn\">{text}</p>");
     };
-    let command = format!("udccp lab run {}{}", experiment.id, experiment.narrowed.words());
+    let command = format!("udccp lab run {}{}", experiment.id, experiment.narrowed.arguments());
     let command = escape(&command);
     if analysis.results.runs.is_empty() {
         warn(format!("No runs yet. Start <code>{command}</code>."));
@@ -121,7 +121,7 @@ fn warnings(analysis: &Analysis<'_>, tally: &Tally) -> String {
             "These are first numbers, not results ({}): values and claims are judged only \
              with as many runs, and as long ones, as the file asks for. <code>{command}</code> \
              does the missing runs.",
-            basis.words()
+            basis.text()
         ));
     } else if analysis.results.runs.len() < analysis.results.planned {
         warn(format!(
@@ -151,7 +151,7 @@ fn warnings(analysis: &Analysis<'_>, tally: &Tally) -> String {
     if !narrowed.is_empty() {
         warn(format!(
             "Only a part of the file, selected by <code>{}</code>.",
-            escape(narrowed.words().trim())
+            escape(narrowed.arguments().trim())
         ));
     }
     out
@@ -169,8 +169,8 @@ fn reasons(all: &[String]) -> String {
     match counts.as_slice() {
         [(why, _)] => (*why).to_owned(),
         several => {
-            let words = several.iter().map(|(why, n)| format!("{why} ({})", counted(*n, "run")));
-            words.collect::<Vec<_>>().join("; ")
+            let text = several.iter().map(|(why, n)| format!("{why} ({})", counted(*n, "run")));
+            text.collect::<Vec<_>>().join("; ")
         }
     }
 }

@@ -8,7 +8,7 @@ use udccp_scenario::protocol;
 
 use super::html::escape;
 use super::style::style_of;
-use crate::analysis::{TableResult, in_words, own_name};
+use crate::analysis::{TableResult, label_text, own_name};
 use crate::schema::{FLOW_KEY, METRIC_KEY};
 
 /// Most values side by side that fit on a page without scrolling.
@@ -136,7 +136,7 @@ fn column_label(result: &TableResult<'_>, (key, label): &(String, String)) -> St
     {
         return shown.title_and_unit();
     }
-    in_words(result.names(), key, label)
+    label_text(result.names(), key, label)
 }
 
 /// The `<th>` elements of a row that spans `height` lines. A label that continues from the row
@@ -159,9 +159,9 @@ pub(super) fn row_heads(result: &TableResult<'_>, index: usize, height: usize) -
             format!("<span class=\"dot\" style=\"background:{}\"></span>", style_of(p).colour)
         });
         let names = result.names();
-        let name = in_words(names, key, label);
+        let name = label_text(names, key, label);
         let same = result.rows[index..].iter().take(spanned).all(|r| r.protocol == row.protocol);
-        let words = match (key.as_str(), row.protocol.filter(|_| same)) {
+        let text = match (key.as_str(), row.protocol.filter(|_| same)) {
             (FLOW_KEY, Some(p)) => match own_name(names, label, p.title) {
                 Some(_) => format!("{}<small>{}</small>", escape(p.title), escape(&name)),
                 None => escape(p.title),
@@ -169,7 +169,7 @@ pub(super) fn row_heads(result: &TableResult<'_>, index: usize, height: usize) -
             (METRIC_KEY, _) => escape(&column_label(result, &(key.clone(), label.clone()))),
             _ => escape(&name),
         };
-        let _ = write!(out, "<th scope=\"row\" rowspan=\"{span}\">{dot}{words}</th>");
+        let _ = write!(out, "<th scope=\"row\" rowspan=\"{span}\">{dot}{text}</th>");
     }
     if row.labels.is_empty() {
         let _ = write!(out, "<th scope=\"row\" rowspan=\"{height}\"></th>");

@@ -136,8 +136,8 @@ pub(super) fn ours(cells: &[&Cell]) -> String {
     let means = cells.iter().map(|c| c.mean().map_or("–".to_owned(), |m| c.print(m)));
     let is_tuple = cells.len() > 1;
     let early = cells.iter().filter(|c| c.is_early()).map(|c| c.basis).reduce(Basis::weaker);
-    let interval = if let Some(words) = spreads(cells) {
-        format!(" <i>{words}</i>")
+    let interval = if let Some(parts) = spreads(cells) {
+        format!(" <i>{parts}</i>")
     } else if cells.iter().all(|c| c.runs() == 0) {
         " <i>not run yet</i>".to_owned()
     } else if early.is_none() && cells.iter().any(|c| c.ours.n == 1) {
@@ -147,7 +147,7 @@ pub(super) fn ours(cells: &[&Cell]) -> String {
     };
     let mut out = format!("<b>{}</b>{interval}", joined(means, is_tuple));
     if let Some(basis) = early {
-        let _ = write!(out, "<small>{}</small>", basis.words());
+        let _ = write!(out, "<small>{}</small>", basis.text());
     }
     for cell in cells.iter().filter(|c| c.without > 0 && c.ours.n > 0) {
         let why = cell.undefined.as_deref().unwrap_or_default();
@@ -172,14 +172,14 @@ fn spreads(cells: &[&Cell]) -> Option<String> {
         let is_any = cells.iter().any(|c| c.spread.half().is_some());
         return is_any.then(|| format!("± {}", halves.join(", ")));
     }
-    let words = cells.iter().map(|c| match c.is_early() {
+    let parts = cells.iter().map(|c| match c.is_early() {
         true => c.spread.extent(&c.printed(), "± "),
-        false => c.spread.words(&c.printed(), "± "),
+        false => c.spread.text(&c.printed(), "± "),
     });
-    let words: Vec<Option<String>> = words.collect();
-    let is_any = words.iter().any(Option::is_some);
-    let words: Vec<String> = words.into_iter().map(|w| w.unwrap_or_else(none)).collect();
-    is_any.then(|| words.join("; "))
+    let parts: Vec<Option<String>> = parts.collect();
+    let is_any = parts.iter().any(Option::is_some);
+    let parts: Vec<String> = parts.into_iter().map(|w| w.unwrap_or_else(none)).collect();
+    is_any.then(|| parts.join("; "))
 }
 
 pub(super) fn published(cell: &Cell) -> String {
@@ -292,8 +292,8 @@ fn key(result: &TableResult<'_>) -> String {
     }
     let alone = count(Agreement::Alone);
     if result.table.reference.is_none() && result.cells().any(Cell::is_early) {
-        let words = unjudged_text(result);
-        let _ = write!(out, "<li><span class=\"swatch early\"></span>{words}</li>");
+        let parts = unjudged_text(result);
+        let _ = write!(out, "<li><span class=\"swatch early\"></span>{parts}</li>");
     }
     if alone > 0 && result.table.reference.is_some() {
         let _ = write!(
@@ -309,8 +309,8 @@ fn key(result: &TableResult<'_>) -> String {
 /// Why cells are not judged yet.
 fn unjudged_text(result: &TableResult<'_>) -> String {
     let early = result.cells().filter(|c| c.is_early()).map(|c| c.basis);
-    let words = early.reduce(Basis::weaker).map_or_else(String::new, Basis::words);
-    format!("not judged yet ({words})")
+    let parts = early.reduce(Basis::weaker).map_or_else(String::new, Basis::text);
+    format!("not judged yet ({parts})")
 }
 
 /// The tolerance of each metric that has its own.
@@ -336,16 +336,16 @@ fn tolerances(result: &TableResult<'_>) -> String {
 fn stated_tolerances(shown: &[MetricSpec]) -> String {
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
     for shown in shown {
-        let words = shown.close.words(&shown.unit);
-        match groups.iter_mut().find(|(known, _)| *known == words) {
+        let parts = shown.close.text(&shown.unit);
+        match groups.iter_mut().find(|(known, _)| *known == parts) {
             Some((_, titles)) => titles.push(shown.title()),
-            None => groups.push((words, vec![shown.title()])),
+            None => groups.push((parts, vec![shown.title()])),
         }
     }
-    if let [(words, _)] = groups.as_slice() {
-        return words.clone();
+    if let [(parts, _)] = groups.as_slice() {
+        return parts.clone();
     }
-    let group = |(words, titles): &(String, Vec<&str>)| format!("{words} ({})", titles.join(", "));
+    let group = |(parts, titles): &(String, Vec<&str>)| format!("{parts} ({})", titles.join(", "));
     groups.iter().map(group).collect::<Vec<_>>().join(", ")
 }
 

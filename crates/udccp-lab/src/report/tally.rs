@@ -136,21 +136,21 @@ impl Tally {
             ("missing", self.missing, "not run yet"),
         ];
         let parts: Vec<_> = parts.into_iter().filter(|(_, n, _)| *n > 0).collect();
-        let words: Vec<String> = parts.iter().map(|(_, n, word)| format!("{n} {word}")).collect();
-        let words = words.join(", ");
+        let text: Vec<String> = parts.iter().map(|(_, n, word)| format!("{n} {word}")).collect();
+        let text = text.join(", ");
         let spans = parts
             .iter()
             .map(|(class, n, _)| format!("<span class=\"{class}\" style=\"flex:{n}\"></span>"));
         let spans: String = spans.collect();
         format!(
-            "<div class=\"bar\" role=\"img\" aria-label=\"{words}\" title=\"{words}\">\
+            "<div class=\"bar\" role=\"img\" aria-label=\"{text}\" title=\"{text}\">\
              {spans}</div>\n"
         )
     }
 
     /// What is not judged yet, and why.
     pub(super) fn unjudged_text(&self) -> Option<String> {
-        let basis = self.basis?.words();
+        let basis = self.basis?.text();
         let mut parts = Vec::new();
         if self.early > 0 {
             parts.push(counted(self.early, "cell"));

@@ -6,7 +6,7 @@ use super::html::{counted, signed};
 use super::tables::as_published;
 use super::tally::Tally;
 use crate::analysis::{
-    Agreement, Analysis, Basis, Cell, JudgedClaim, Judgement, Row, TableResult, in_words,
+    Agreement, Analysis, Basis, Cell, JudgedClaim, Judgement, Row, TableResult, label_text,
 };
 use crate::schema::MetricSpec;
 
@@ -71,7 +71,7 @@ fn verdict(judgement: &Judgement) -> String {
 fn table_text(result: &TableResult<'_>, others: &[(&str, &TableResult<'_>)]) -> String {
     let metrics: Vec<String> = result.table.shown.iter().map(MetricSpec::title_and_unit).collect();
     let early = result.cells().filter(|c| c.is_early()).map(|c| c.basis).reduce(Basis::weaker);
-    let early = early.map_or_else(String::new, |b| format!(" [not judged yet: {}]", b.words()));
+    let early = early.map_or_else(String::new, |b| format!(" [not judged yet: {}]", b.text()));
     let mut out = format!("{} ({}){early}\n", result.table.title, metrics.join("; "));
     let longest = result.rows.iter().map(|r| r.title().chars().count()).max().unwrap_or(0);
     let width = NAME_WIDTH.max(longest + 2);
@@ -80,7 +80,7 @@ fn table_text(result: &TableResult<'_>, others: &[(&str, &TableResult<'_>)]) -> 
         let _ = write!(out, "{:width$}", "");
         for (column, cell_width) in result.columns.iter().zip(&widths) {
             let (key, label) = &column[level];
-            let label = in_words(result.names(), key, label);
+            let label = label_text(result.names(), key, label);
             let _ = write!(out, "{label:>cell_width$}");
         }
         out.push('\n');
@@ -114,7 +114,7 @@ fn widths(result: &TableResult<'_>, others: &[(&str, &TableResult<'_>)]) -> Vec<
         let cells = all.flat_map(|t| &t.rows).filter_map(|r| r.cells.get(i)?.as_ref());
         let texts = cells.flat_map(|c| [ours(c), published(c), difference(c)]);
         let names = result.names();
-        let labels = result.columns[i].iter().map(|(key, label)| in_words(names, key, label));
+        let labels = result.columns[i].iter().map(|(key, label)| label_text(names, key, label));
         texts.chain(labels).map(|t| t.chars().count() + 2).max().unwrap_or(0).max(CELL_WIDTH)
     };
     (0..result.columns.len()).map(of).collect()
@@ -130,7 +130,7 @@ fn line(name: &str, widths: &[usize], row: &Row, cell: impl Fn(&Cell) -> String)
 }
 
 fn ours(cell: &Cell) -> String {
-    cell.ours_in_words("±")
+    cell.ours_text("±")
 }
 
 fn published(cell: &Cell) -> String {

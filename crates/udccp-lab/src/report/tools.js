@@ -1,19 +1,19 @@
 // Beside each table and figure: copy its numbers as CSV, save its drawing as SVG. Without it a page
 // still shows all of both.
 (() => {
-  const button = (words, act) => {
+  const button = (label, act) => {
     const node = document.createElement('button');
     node.type = 'button';
-    node.textContent = words;
+    node.textContent = label;
     node.addEventListener('click', async () => {
-      let said = words;
+      let outcome = label;
       try {
-        said = await act();
+        outcome = await act();
       } catch {
-        said = 'did not work';
+        outcome = 'did not work';
       }
-      node.textContent = said;
-      setTimeout(() => { node.textContent = words; }, 1500);
+      node.textContent = outcome;
+      setTimeout(() => { node.textContent = label; }, 1500);
     });
     return node;
   };

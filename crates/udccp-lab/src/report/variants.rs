@@ -5,7 +5,7 @@ use core::fmt::Write as _;
 use super::html::{counted, escape, heading};
 use super::table_header::{axis_name, blocks};
 use super::tables::{class_and_sign, class_of};
-use crate::analysis::{Analysis, Row, TableResult, in_words, tabulate};
+use crate::analysis::{Analysis, Row, TableResult, label_text, tabulate};
 
 /// The variants, and the first table under each of them.
 pub(super) fn variants(analysis: &Analysis<'_>) -> String {
@@ -61,9 +61,9 @@ fn under_variants(analysis: &Analysis<'_>) -> String {
         let _ = write!(out, "<th scope=\"col\">{}</th>", escape(&keys.join(", ")));
         for column in &columns {
             let names = plain.names();
-            let words = plain.columns[*column].iter().map(|(key, l)| in_words(names, key, l));
-            let words: Vec<String> = words.collect();
-            let _ = write!(out, "<th scope=\"col\">{}</th>", escape(&words.join(", ")));
+            let text = plain.columns[*column].iter().map(|(key, l)| label_text(names, key, l));
+            let text: Vec<String> = text.collect();
+            let _ = write!(out, "<th scope=\"col\">{}</th>", escape(&text.join(", ")));
         }
         out.push_str("</tr></thead>\n<tbody>\n");
         for row in &plain.rows {
@@ -92,7 +92,7 @@ fn slim_row(row: &Row, variant: &str, columns: &[usize]) -> String {
         };
         let (class, sign) = class_and_sign(cell.agreement);
         let value = match cell.ours.mean {
-            Ok(_) => format!("{sign} {}", cell.ours_in_words("± ")),
+            Ok(_) => format!("{sign} {}", cell.ours_text("± ")),
             Err(_) => "–".to_owned(),
         };
         let _ = write!(out, "<td class=\"{class}\">{value}</td>");

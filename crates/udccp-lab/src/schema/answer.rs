@@ -53,10 +53,10 @@ impl Sentence {
             let error = Diagnostic::at(at, "a sentence needs at least one claim");
             errors.push(error.hint("name a [[claim]] that has an `id`"));
         }
-        let words: Vec<&str> = known.iter().map(String::as_str).collect();
+        let text: Vec<&str> = known.iter().map(String::as_str).collect();
         for id in claims.iter().filter(|id| !known.contains(id)) {
             let error = Diagnostic::at(at, format!("no [[claim]] has the id \"{id}\""));
-            errors.push(error.hint(suggestion(id, "ids", &words)));
+            errors.push(error.hint(suggestion(id, "ids", &text)));
         }
         Some(Self { says: says?, claims })
     }

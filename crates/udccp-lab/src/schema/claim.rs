@@ -131,7 +131,7 @@ impl Claim {
 
 impl Bound {
     /// The bound in words, for values printed with this many digits: `above 0.855 (0.86 rounded)`.
-    pub fn words(self, digits: usize) -> String {
+    pub fn text(self, digits: usize) -> String {
         match (self.above, self.below, self.exists) {
             (Some(a), Some(b), _) => format!("between {a} and {b}"),
             (Some(a), None, _) => format!("above {a}{}", rounded(a, digits, f64::ceil)),

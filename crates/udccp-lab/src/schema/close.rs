@@ -35,7 +35,7 @@ impl Close {
     }
 
     /// In words: `0.05`, `5 Mbit/s`, `5 %`.
-    pub fn words(self, unit: &str) -> String {
+    pub fn text(self, unit: &str) -> String {
         match self {
             Self::Within(distance) => format!("{distance} {unit}").trim_end().to_owned(),
             Self::Part(part) => format!("{} %", part * 100.0),

@@ -62,11 +62,11 @@ impl Names {
         }
         let mut names = BTreeMap::new();
         for entry in entries {
-            let (label, words) = (&entry.key, known.iter().map(String::as_str));
-            let words: Vec<&str> = words.collect();
-            if !words.contains(&label.as_str()) {
+            let (label, known_labels) = (&entry.key, known.iter().map(String::as_str));
+            let known_labels: Vec<&str> = known_labels.collect();
+            if !known_labels.contains(&label.as_str()) {
                 let error = format!("there is no flow, case or value \"{label}\"");
-                let hint = suggestion(label, "choose from", &words);
+                let hint = suggestion(label, "choose from", &known_labels);
                 errors.push(Diagnostic::at(&entry.key_span, error).hint(hint));
             }
             if let Some(name) = udccp_scenario::document::FromNode::from_node(&entry.node, errors) {

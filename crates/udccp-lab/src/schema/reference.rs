@@ -30,7 +30,7 @@ pub struct Reference {
     values: Vec<ValueColumn>,
     /// Number of the study's runs behind each value with a spread.
     runs: Option<NonZeroU64>,
-    /// Number of runs of another backend that are enough for a witness.
+    /// Number of runs of another backend that are enough to judge.
     witness_runs: Option<NonZeroU64>,
     rows: Vec<Vec<String>>,
 }

@@ -9,8 +9,9 @@ use udccp_lab::analysis::{Analysis, Results};
 use udccp_lab::export::{self, Frame, Values};
 use udccp_lab::schema::{Experiment, Scenario};
 use udccp_lab::{
-    Backend, BackendError, CampaignError, Costs, Outlook, PlanOptions, Progress, Record, RunError,
-    RunOptions, SIM, Start, Store, StoreError, Task, TaskFile, campaign, plan, report,
+    Backend, BackendError, CampaignError, Costs, PlanOptions, Progress, Record, RunError,
+    RunOptions, SIM, Start, Store, StoreError, Task, TaskFile, WorkEstimate, campaign, plan,
+    report,
 };
 
 use super::find;
@@ -90,8 +91,8 @@ struct Silent;
 
 impl Progress for Silent {
     fn begin(&self, _: Start) {}
-    fn done(&self, _: &Task, _: &Record, _: Outlook) {}
-    fn found(&self, _: Outlook) {}
+    fn done(&self, _: &Task, _: &Record, _: WorkEstimate) {}
+    fn found(&self, _: WorkEstimate) {}
 }
 
 /// A column: its name and its values.

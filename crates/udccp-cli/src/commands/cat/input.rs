@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_and_lines() {
+    fn input_is_split_by_size_or_by_line() {
         assert_eq!(
             all(b"abcdefg", Framing::Size(3)),
             [b"abc".to_vec(), b"def".into(), b"g".into()]
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_added_or_left_out() {
+    fn splitting_keeps_every_byte() {
         let input: Vec<u8> = (0..1_000_000_u32).flat_map(u32::to_le_bytes).collect();
         for framing in [Framing::Size(1400), Framing::Lines(1400)] {
             let all = all(&input, framing);

@@ -99,11 +99,11 @@ fn start<T: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> CliResult<mpsc::Receiver<T>> {
-    let (tell, hear) = mpsc::sync_channel(1);
+    let (done, result) = mpsc::sync_channel(1);
     std::thread::Builder::new().name(name.into()).spawn(move || {
-        let _ = tell.send(work());
+        let _ = done.send(work());
     })?;
-    Ok(hear)
+    Ok(result)
 }
 
 /// Sends standard input and the end marker, and closes when both directions are done.

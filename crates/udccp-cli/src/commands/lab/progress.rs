@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use udccp_lab::analysis::Analysis;
 use udccp_lab::schema::Experiment;
-use udccp_lab::{Outlook, PlanOptions, Progress, Record, Start, Task, label, report};
+use udccp_lab::{PlanOptions, Progress, Record, Start, Task, WorkEstimate, label, report};
 
 use super::files::LabFiles;
 use crate::output;
@@ -59,7 +59,7 @@ struct State {
     /// Finished runs, including those of the store.
     there: usize,
     /// The campaign's progress.
-    outlook: Outlook,
+    estimate: WorkEstimate,
     /// Tenths of the work already reported, without a terminal.
     reported: u64,
     recent: VecDeque<String>,
@@ -93,7 +93,7 @@ impl<'a> Bars<'a> {
             begun,
             start: Start::default(),
             there: 0,
-            outlook: Outlook::default(),
+            estimate: WorkEstimate::default(),
             reported: 0,
             recent: VecDeque::new(),
             table: String::new(),
@@ -162,22 +162,22 @@ impl Shared {
     }
 
     /// Counts a finished run.
-    fn advance(&self, outlook: Outlook) {
+    fn advance(&self, estimate: WorkEstimate) {
         let mut state = self.state();
         state.there += 1;
-        state.outlook = outlook;
-        let left = format!("about {} left", time(self.left_s(&state)));
+        state.estimate = estimate;
+        let left = format!("about {} left", time(self.remaining_time_s(&state)));
         let says = format!("{} of {} runs, {left}", state.there, state.start.total);
         if !self.bar.is_hidden() {
             // A forecast that grows must not move the bar backwards.
-            let position = (1000.0 * outlook.part()) as u64;
+            let position = (1000.0 * estimate.part()) as u64;
             self.bar.set_position(self.bar.position().max(position));
             self.bar.set_message(says);
             let recent: Vec<&str> = state.recent.iter().map(String::as_str).collect();
             self.below.set_message(format!("{}\n{}", recent.join("\n"), state.table));
             return;
         }
-        let tenths = (10.0 * outlook.part() + 1e-6) as u64;
+        let tenths = (10.0 * estimate.part() + 1e-6) as u64;
         if tenths > state.reported || state.there == state.start.total {
             state.reported = tenths;
             output::note(&says);
@@ -185,8 +185,8 @@ impl Shared {
     }
 
     /// Remaining time in seconds.
-    fn left_s(&self, state: &State) -> f64 {
-        state.outlook.left_s(state.begun.elapsed().as_secs_f64(), self.jobs)
+    fn remaining_time_s(&self, state: &State) -> f64 {
+        state.estimate.remaining_time_s(state.begun.elapsed().as_secs_f64(), self.jobs)
     }
 }
 
@@ -194,7 +194,7 @@ impl Progress for Bars<'_> {
     fn begin(&self, start: Start) {
         let mut state = self.shared.state();
         (state.start, state.there, state.begun) = (start, start.stored, now());
-        state.outlook = Outlook { behind_s: 0.0, ahead_s: start.expected_s };
+        state.estimate = WorkEstimate { done_s: 0.0, remaining_s: start.expected_s };
         let open = start.total - start.stored;
         if start.shared && open > 0 {
             output::note("another campaign uses this store: the two share the runs");
@@ -202,7 +202,7 @@ impl Progress for Bars<'_> {
         if open == 0 {
             return;
         }
-        let left = time(self.shared.left_s(&state));
+        let left = time(self.shared.remaining_time_s(&state));
         let says = format!("{} runs, {} of them in the store", start.total, start.stored);
         if self.shared.bar.is_hidden() {
             output::note(&format!("{says}; about {left} left"));
@@ -213,7 +213,7 @@ impl Progress for Bars<'_> {
         self.shared.bar.tick();
     }
 
-    fn done(&self, task: &Task, record: &Record, outlook: Outlook) {
+    fn done(&self, task: &Task, record: &Record, estimate: WorkEstimate) {
         let name = if self.experiments.len() > 1 {
             format!("{}: {}", task.experiment, label(task))
         } else {
@@ -227,11 +227,11 @@ impl Progress for Bars<'_> {
             }
         }
         self.table(task);
-        self.shared.advance(outlook);
+        self.shared.advance(estimate);
     }
 
-    fn found(&self, outlook: Outlook) {
-        self.shared.advance(outlook);
+    fn found(&self, estimate: WorkEstimate) {
+        self.shared.advance(estimate);
     }
 }
 

@@ -96,7 +96,7 @@ pub(super) fn done(what: &[&str], outcome: &CampaignSummary, files: &LabFiles) {
 /// Prints which runs the backend refused, and which were invalid.
 fn print_failed_runs(outcome: &CampaignSummary, backend: &str) {
     let mut reasons: Vec<(&str, usize)> = Vec::new();
-    let words: Vec<String> = outcome.unplayable.iter().map(|r| r.error.to_string()).collect();
+    let words: Vec<String> = outcome.unsupported.iter().map(|r| r.error.to_string()).collect();
     for word in &words {
         match reasons.iter_mut().find(|(reason, _)| reason == word) {
             Some((_, n)) => *n += 1,

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn this_test_is_a_dynamic_program_and_a_text_is_none() {
+    fn a_text_file_is_not_a_dynamic_program() {
         assert!(check(&std::env::current_exe().unwrap()).is_ok());
         let text = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(text.path(), [b' '; 100]).unwrap();

@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_in_the_forms_that_people_write() {
+    fn rates_are_read_in_common_forms() {
         assert_eq!(rate("20M"), Ok(20_000_000));
         assert_eq!(rate("1.5g"), Ok(1_500_000_000));
         assert_eq!(rate("20 Mbit/s"), Ok(20_000_000));

@@ -11,7 +11,7 @@ use crate::schema::{LinkChange, Scenario};
 pub(super) fn events(scenario: &Scenario) -> Vec<(f64, String)> {
     let mut groups: Vec<(Duration, String, BTreeSet<&str>)> = Vec::new();
     for LinkChange { at, link, change } in &scenario.changes {
-        let what = words(change);
+        let what = describe(change);
         match groups.iter_mut().find(|(time, same, _)| time == at && *same == what) {
             Some((_, _, links)) => {
                 links.insert(link);
@@ -25,7 +25,7 @@ pub(super) fn events(scenario: &Scenario) -> Vec<(f64, String)> {
     groups.into_iter().map(event).collect()
 }
 
-fn words(change: &Change) -> String {
+fn describe(change: &Change) -> String {
     match change {
         Change::Rate(rate) => rate.to_string(),
         Change::Delay(delay) => format!("delay {delay}"),

@@ -118,7 +118,7 @@ fn height(chart: &Chart) -> f64 {
 }
 
 /// A flow's protocol and its name in the file.
-fn flow_words(names: &Names, protocol: &str, flow: &str) -> String {
+fn flow_text(names: &Names, protocol: &str, flow: &str) -> String {
     match own_name(names, flow, protocol) {
         Some(name) => format!("{protocol} ({name})"),
         None => protocol.to_owned(),
@@ -128,8 +128,8 @@ fn flow_words(names: &Names, protocol: &str, flow: &str) -> String {
 /// Names the source of a panel's numbers.
 fn name_panel(chart: &mut Chart, backend: Option<&str>) {
     if let Some(title) = backend {
-        let words = chart.panel.take().map(|panel| format!("{panel}, {title}"));
-        chart.panel = Some(words.unwrap_or_else(|| title.to_owned()));
+        let text = chart.panel.take().map(|panel| format!("{panel}, {title}"));
+        chart.panel = Some(text.unwrap_or_else(|| title.to_owned()));
     }
 }
 

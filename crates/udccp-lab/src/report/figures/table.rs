@@ -9,8 +9,8 @@ use super::super::svg::{Chart, Line, LinePoint, Scale, Shape};
 use super::super::tables::as_published;
 use super::line_style::{LineStyle, line_styles};
 use super::place::{axis_title, places, ticks};
-use super::{Drawing, flow_words, name_panel, share_scale, share_scale_of_all};
-use crate::analysis::{Analysis, Basis, Cell, TableResult, in_words};
+use super::{Drawing, flow_text, name_panel, share_scale, share_scale_of_all};
+use crate::analysis::{Analysis, Basis, Cell, TableResult, label_text};
 use crate::schema::{
     FLOW_KEY, METRIC_KEY, Metric, MetricSpec, Names, Point, TableFigure, TableForm,
 };
@@ -55,7 +55,7 @@ fn caption(table: &TableResult<'_>, figure: &TableFigure) -> String {
     let drawn = || table.cells().filter(|c| figure.filter.allows_all(&c.labels));
     let runs = drawn().map(Cell::runs).max().unwrap_or(0);
     let early = drawn().filter(|c| c.is_early()).map(|c| c.basis).reduce(Basis::weaker);
-    let ours = early.map_or_else(|| counted(runs, "run"), Basis::words);
+    let ours = early.map_or_else(|| counted(runs, "run"), Basis::text);
     let has_interval = drawn().any(|c| c.spread.interval().is_some());
     let has_published =
         table.table.against.is_none() && table.cells().any(|c| c.published.is_some());
@@ -177,7 +177,7 @@ fn with_unit(title: &str, unit: &str) -> String {
 fn panel_name(table: &TableResult<'_>, key: &str, label: &str) -> String {
     let shown = table.table.shown.iter().find(|s| key == METRIC_KEY && s.name == label);
     let names = table.names();
-    shown.map_or_else(|| in_words(names, key, label), |s| s.title().to_owned())
+    shown.map_or_else(|| label_text(names, key, label), |s| s.title().to_owned())
 }
 
 /// A scale that contains every mark and bar.
@@ -275,14 +275,14 @@ impl Group<'_> {
             all.iter().any(|g| of(g) != of(self))
         };
         let word = |(key, label): &(String, String)| match (key.as_str(), self.protocol()) {
-            (FLOW_KEY, Some(p)) => flow_words(names, p.title, label),
+            (FLOW_KEY, Some(p)) => flow_text(names, p.title, label),
             (METRIC_KEY, _) => {
                 self.cells.first().map_or(label.as_str(), |c| c.shown.title()).to_owned()
             }
-            _ => in_words(names, key, label),
+            _ => label_text(names, key, label),
         };
-        let words: Vec<String> = self.labels.iter().filter(|(k, _)| varies(k)).map(word).collect();
-        if words.is_empty() { "ours".to_owned() } else { words.join(", ") }
+        let text: Vec<String> = self.labels.iter().filter(|(k, _)| varies(k)).map(word).collect();
+        if text.is_empty() { "ours".to_owned() } else { text.join(", ") }
     }
 
     fn line(&self, slot: &Slot<'_>, figure: &TableFigure, places: &[(f64, String)]) -> Line {
@@ -290,8 +290,8 @@ impl Group<'_> {
         for (x, at) in places {
             let cell = self.cells.iter().find(|c| label(c, &figure.x) == Some(at));
             let Some(cell) = cell else { continue };
-            let Some((y, bar, words)) = value(cell, slot.published) else { continue };
-            let title = format!("{}, {at}: {words}", slot.name);
+            let Some((y, bar, text)) = value(cell, slot.published) else { continue };
+            let title = format!("{}, {at}: {text}", slot.name);
             points.push(LinePoint { x: *x, y, bar, title: Some(title) });
         }
         slot.look.line(slot.name, slot.published, points)
@@ -334,13 +334,13 @@ impl Group<'_> {
             if !low.is_finite() {
                 continue;
             }
-            let words: Vec<String> = figure
+            let text: Vec<String> = figure
                 .range
                 .iter()
                 .filter_map(|m| {
                     let cell = self.at(figure, at, m)?;
-                    let words = value(cell, slot.published).map_or("no value".into(), |v| v.2);
-                    Some(format!("{} {words}", cell.shown.title()))
+                    let text = value(cell, slot.published).map_or("no value".into(), |v| v.2);
+                    Some(format!("{} {text}", cell.shown.title()))
                 })
                 .collect();
             shapes.push(Shape {
@@ -352,7 +352,7 @@ impl Group<'_> {
                 interval: None,
                 colour: slot.look.colour.clone(),
                 is_hollow: slot.published,
-                title: format!("{}, {at}: {}", slot.name, words.join("; ")),
+                title: format!("{}, {at}: {}", slot.name, text.join("; ")),
             });
         }
         shapes
@@ -369,8 +369,8 @@ impl Group<'_> {
         let mut points = Vec::new();
         for (x, at) in places {
             let cell = self.at(figure, at, metric);
-            let Some((y, _, words)) = cell.and_then(|c| value(c, slot.published)) else { continue };
-            let title = format!("{}, {at}: {words}", slot.name);
+            let Some((y, _, text)) = cell.and_then(|c| value(c, slot.published)) else { continue };
+            let title = format!("{}, {at}: {text}", slot.name);
             points.push(LinePoint { x: *x, y, bar: None, title: Some(title) });
         }
         Some(slot.look.line(slot.name, slot.published, points))
@@ -416,11 +416,11 @@ fn value(cell: &Cell, published: bool) -> Option<Value> {
     }
     let mean = cell.mean()?;
     let runs = match cell.spread.interval() {
-        _ if cell.is_early() => format!(", {}", cell.basis.words()),
+        _ if cell.is_early() => format!(", {}", cell.basis.text()),
         Some(_) => format!(", {}", counted(cell.ours.n, "run")),
         None if cell.ours.n == 1 => ", 1 run".to_owned(),
         None => String::new(),
     };
-    let words = format!("{}{unit} (ours{runs})", cell.ours_in_words("± "));
-    Some((mean, cell.spread.interval(), words))
+    let text = format!("{}{unit} (ours{runs})", cell.ours_text("± "));
+    Some((mean, cell.spread.interval(), text))
 }

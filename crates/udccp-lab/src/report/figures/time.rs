@@ -9,8 +9,8 @@ use udccp_scenario::{SIM, backend_title};
 use super::super::html::counted;
 use super::super::svg::{Chart, DASHES, Line, LinePoint, Scale};
 use super::line_style::{LineStyle, line_styles};
-use super::{Drawing, change, flow_words, name_panel, share_scale, share_scale_of_all};
-use crate::analysis::{Analysis, Basis, Results, Spread, in_words, own_name};
+use super::{Drawing, change, flow_text, name_panel, share_scale, share_scale_of_all};
+use crate::analysis::{Analysis, Basis, Results, Spread, label_text, own_name};
 use crate::plan::Task;
 use crate::schema::{
     CASE_AXIS, FLOW_KEY, METRIC_KEY, Metric, Names, Point, Rates, TimeFigure, TimeMetric,
@@ -145,17 +145,17 @@ fn caption(figure: &TimeFigure, task: &Task, drawn: usize, early: Option<Basis>)
             "Mean over runs ({}) with its 95 % interval as a band",
             early.map_or_else(
                 || format!("{} in all lines", counted(drawn, "run")),
-                |basis| format!("{} of each point", basis.words())
+                |basis| format!("{} of each point", basis.text())
             )
         ),
     };
     let shortened = if task.shortened { " Runs are shortened for a first look." } else { "" };
-    let values = values_words(&figure.metrics, every);
+    let values = values_text(&figure.metrics, every);
     format!("{of}. {values}. The shaded interval is measured.{shortened}")
 }
 
 /// Describes the values of a figure with these metrics.
-fn values_words(metrics: &[TimeMetric], every: Duration) -> String {
+fn values_text(metrics: &[TimeMetric], every: Duration) -> String {
     let of_interval = metrics.iter().filter(|m| m.is_of_interval()).count();
     match of_interval {
         0 => format!("Values are those at the ends of intervals of {every}"),
@@ -230,7 +230,7 @@ fn chart(
         description: format!("{y_name} over time"),
         panel: panel
             .filter(|(k, _)| k != METRIC_KEY)
-            .map(|(k, l)| in_words(&figure.view.names, k, l)),
+            .map(|(k, l)| label_text(&figure.view.names, k, l)),
         x_name: "time, s".to_owned(),
         y_name,
         x: Scale::new(begin, end),
@@ -262,10 +262,10 @@ fn events(names: &Names, task: &Task, begin: f64, end: f64) -> Vec<(f64, String)
     events.sort_by(|a, b| a.0.total_cmp(&b.0));
     // Simultaneous events share one line.
     let mut joined: Vec<(f64, String)> = Vec::new();
-    for (at, words) in events {
+    for (at, text) in events {
         match joined.last_mut() {
-            Some((last, all)) if (*last - at).abs() < 1e-9 => *all = format!("{all}, {words}"),
-            _ => joined.push((at, words)),
+            Some((last, all)) if (*last - at).abs() < 1e-9 => *all = format!("{all}, {text}"),
+            _ => joined.push((at, text)),
         }
     }
     joined
@@ -298,7 +298,7 @@ fn all_series(
         let at = (key.clone(), label.clone());
         let runs: Vec<_> =
             runs.iter().filter(|(t, _)| labels(figure, t).contains(&at)).copied().collect();
-        let label_words = in_words(&figure.view.names, key, label);
+        let label_words = label_text(&figure.view.names, key, label);
         let mut line = series(figure, metric, flow.as_deref(), &runs, label_words);
         line.protocol = protocol::find(label).or(line.protocol);
         line
@@ -312,7 +312,7 @@ fn flow_label(figure: &TimeFigure, runs: &[(&Task, &Record)], flow: &str) -> Str
     let found = runs.iter().find_map(|(_, r)| r.flow(flow));
     found.map_or_else(
         || names.of(flow).unwrap_or(flow).to_owned(),
-        |f| flow_words(names, protocol::title_of(&f.protocol), flow),
+        |f| flow_text(names, protocol::title_of(&f.protocol), flow),
     )
 }
 

@@ -266,8 +266,8 @@ impl Chart {
         }
         let mut ends: Vec<f64> = Vec::new();
         let mut places = Vec::new();
-        for (at, words) in &self.events {
-            let width = words.chars().count() as f64 * 5.9;
+        for (at, text) in &self.events {
+            let width = text.chars().count() as f64 * 5.9;
             let start = x.px(*at).min(right - width).max(self_left(x)) + 3.0;
             let row = ends.iter().position(|end| *end < start).unwrap_or(ends.len());
             if row == ends.len() {
@@ -281,7 +281,7 @@ impl Chart {
 
     fn draw_events(&self, svg: &mut String, frame: &Frame, x: Scale, rows: usize) {
         let places = self.event_places(x, frame.right);
-        for (i, (at, words)) in self.events.iter().enumerate() {
+        for (i, (at, text)) in self.events.iter().enumerate() {
             let px = x.px(*at);
             let top = places
                 .get(i)
@@ -291,13 +291,13 @@ impl Chart {
                 "<path class=\"event\" d=\"M{px:.1} {top:.1}V{:.1}\"><title>{at} s: {}</title>\
                  </path>",
                 frame.bottom,
-                escape(words)
+                escape(text)
             );
             if let Some((start, _)) = places.get(i) {
-                let (y, words) = (top + 9.0, escape(words));
+                let (y, text) = (top + 9.0, escape(text));
                 let _ = writeln!(
                     svg,
-                    "<text class=\"note\" x=\"{start:.1}\" y=\"{y:.1}\">{words}</text>"
+                    "<text class=\"note\" x=\"{start:.1}\" y=\"{y:.1}\">{text}</text>"
                 );
             }
         }

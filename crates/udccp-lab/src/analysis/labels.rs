@@ -22,7 +22,7 @@ pub(crate) fn own_name<'n>(names: &'n Names, flow: &'n str, protocol: &str) -> O
 }
 
 /// A label in words: the file's name for it, or a protocol's title.
-pub(crate) fn in_words(names: &Names, key: &str, label: &str) -> String {
+pub(crate) fn label_text(names: &Names, key: &str, label: &str) -> String {
     match (key, names.of(label)) {
         (_, Some(name)) => name.to_owned(),
         (FLOW_KEY, None) => format!("{label} flow"),

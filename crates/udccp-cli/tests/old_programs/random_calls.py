@@ -1,7 +1,7 @@
 """Makes random socket calls on connections that several processes share, and checks each against a
 model of Linux's rules. Run by udccp run.
 
-    lives.py SEED LIVES
+    random_calls.py SEED CASES
 """
 
 import array
@@ -312,14 +312,14 @@ class Life:
 
 
 def main():
-    seed, lives = int(sys.argv[1]), int(sys.argv[2])
-    for number in range(seed, seed + lives):
+    seed, cases = int(sys.argv[1]), int(sys.argv[2])
+    for number in range(seed, seed + cases):
         try:
             Life(random.Random(number)).run()
         except AssertionError:
             print("seed", number, file=sys.stderr)
             raise
-    print("ok", lives)
+    print("ok", cases)
 
 
 if __name__ == "__main__":

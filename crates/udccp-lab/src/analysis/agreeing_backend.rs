@@ -1,4 +1,4 @@
-//! Other backends as witnesses: if another backend agrees with all published values of a table,
+//! Compares with other backends: if another backend agrees with all published values of a table,
 //! with the table's own set-up, then a difference comes from the simulator and not from the study.
 
 use super::cell::{Agreement, Cell};
@@ -10,16 +10,19 @@ use crate::schema::Reference;
 /// `others` has the title and tables of each backend, in the order of `tables`. Part of a table is
 /// not enough: every cell with a published value must be run, judged and near. If the file says how
 /// many runs the study made (`witness_runs`), that many are enough to be judged.
-pub(super) fn set_witnesses(tables: &mut [TableResult<'_>], others: &[(&str, &[TableResult<'_>])]) {
+pub(super) fn set_agreeing_backends(
+    tables: &mut [TableResult<'_>],
+    others: &[(&str, &[TableResult<'_>])],
+) {
     for (i, table) in tables.iter_mut().enumerate() {
         if table.table.variant.is_some() || table.table.reference.is_none() {
             continue;
         }
-        let witness = others.iter().find(|(_, of)| of.get(i).is_some_and(agrees));
-        let Some((title, _)) = witness else { continue };
+        let agreeing_backend = others.iter().find(|(_, of)| of.get(i).is_some_and(agrees));
+        let Some((title, _)) = agreeing_backend else { continue };
         let cells = table.rows.iter_mut().flat_map(|r| &mut r.cells).flatten();
         for cell in cells.filter(|cell| cell.needs_reason()) {
-            cell.witness = Some((*title).to_owned());
+            cell.agreeing_backend = Some((*title).to_owned());
         }
     }
 }
