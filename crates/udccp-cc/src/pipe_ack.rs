@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_undefined_until_a_round_trip_was_measured() {
+    fn pipe_ack_is_undefined_until_a_round_trip_was_measured() {
         let mut p = PipeAck::default();
         // Ten in flight; the round ends with the first acknowledgement beyond packet 12.
         ack(&mut p, 1000, 2, 12, 10);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_the_largest_sample_of_the_period_and_forgets_older_ones() {
+    fn pipe_ack_is_the_largest_sample_of_the_period() {
         let mut p = PipeAck::default();
         // One burst of 20 packets, then two packets every round-trip time.
         ack(&mut p, 0, 20, 20, 0);

@@ -267,7 +267,7 @@ fn rfc_2861_lets_an_unfilled_window_decay_towards_its_use() {
 }
 
 #[test]
-fn restart_and_keep_are_what_they_say() {
+fn idle_policies_restart_and_keep_the_window() {
     let (mut cc, mut state, end) = rate_limited(IdlePolicy::Restart, 40, 1);
     state.before_send(at(end + 150), ms(200), &mut cc);
     assert_eq!(cc.cwnd(), 40);

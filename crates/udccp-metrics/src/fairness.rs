@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_the_scale() {
+    fn jain_index_is_one_for_equal_and_one_over_n_for_one_flow() {
         close(jain(&[5.0, 5.0, 5.0]), 1.0);
         close(jain(&[0.0, 9.0]), 0.5);
         close(jain(&[0.0, 0.0, 0.0, 1.0]), 0.25);

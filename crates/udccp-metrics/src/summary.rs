@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn five_runs() {
+    fn the_mean_and_interval_of_five_runs() {
         let s = Summary::of(&[0.90, 0.92, 0.94, 0.96, 0.98]);
         assert_eq!(s.n, 5);
         assert!((s.mean.unwrap() - 0.94).abs() < 1e-12);

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn agrees_with_the_definition() {
+    fn the_checksum_agrees_with_its_definition() {
         let bytes: Vec<u8> = (0..1500_u32).map(|i| (i * i * 31 + i * 7 + 0xf3) as u8).collect();
         for len in (0..300).chain([1399, 1400, 1500]) {
             let mut sum = Sum::new();
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn agrees_with_the_worked_example_of_rfc_1071() {
+    fn the_checksum_agrees_with_the_worked_example_of_rfc_1071() {
         let mut sum = Sum::new();
         sum.add(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]);
         assert_eq!(sum.checksum(), !0xddf2);
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn all_ones_and_odd_zeros() {
+    fn checksums_of_ones_and_of_an_odd_number_of_zeros() {
         let mut sum = Sum::new();
         sum.add(&[0xff; 1501]);
         assert_eq!(sum.checksum(), slow(&[0xff; 1501]));
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn mapped_addresses_change_nothing() {
+    fn ipv4_mapped_addresses_have_the_checksum_of_ipv4() {
         let v4 = PseudoHeader::new([10, 1, 0, 1].into(), [10, 2, 0, 1].into());
         let map = |a: IpAddr| match a {
             IpAddr::V4(a) => IpAddr::V6(a.to_ipv6_mapped()),

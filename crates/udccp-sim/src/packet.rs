@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_handle_holds_what_it_was_made_from() {
+    fn a_handle_returns_the_packet_that_it_was_made_from() {
         let mut handle = PacketHandle::new(u32::MAX, 7, (1 << 24) - 1, (1 << 24) - 1, Ecn::Ect0);
         handle.lower_ttl();
         handle.mark_ce();

@@ -127,7 +127,7 @@ fn pairs_that_make_up_a_flow_are_counted_together() {
 }
 
 #[test]
-fn a_way_that_is_none_is_refused() {
+fn an_invalid_path_through_the_routers_is_refused() {
     for way in [(1, 1), (0, 4), (7, 0)] {
         let mut chain = Chain::new(vec![hop(); 3]);
         let at = chain.next_addresses();

@@ -41,7 +41,7 @@ fn complaint(change: impl FnOnce(&mut Dumbbell, &mut RunConfig<'static>)) -> Str
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_in_words() {
+fn invalid_configurations_are_refused_with_a_message() {
     let said = [
         complaint(|_, run| run.duration = Duration::ZERO),
         complaint(|_, run| run.interval = Duration::ZERO),
@@ -173,14 +173,14 @@ fn broken(fault: Fault) -> Result<udccp_sim::RunResult, SimError> {
 }
 
 #[test]
-fn a_timer_that_is_always_due_is_a_livelock_with_a_name() {
+fn a_timer_that_is_always_due_is_reported_as_a_livelock() {
     let error = broken(Fault::Timer).unwrap_err();
     assert!(error.to_string().contains("time stands still at 0.000000000 s"), "{error}");
     assert!(error.to_string().contains("bad sender"), "{error}");
 }
 
 #[test]
-fn a_transport_that_never_stops_sending_is_one_too() {
+fn a_transport_that_never_stops_sending_is_reported_as_a_livelock() {
     let error = broken(Fault::Flood).unwrap_err();
     assert!(matches!(&error, SimError::Livelock { component, .. } if component == "bad sender"));
 }

@@ -68,7 +68,7 @@ fn with_a_clock_that_is_never_late_everything_happens_as_without_one() {
 }
 
 #[test]
-fn a_host_that_is_asked_more_often_says_the_same() {
+fn polling_a_host_more_often_changes_nothing() {
     let free = chain().run(config()).unwrap();
     let mut clock = Exact { nudge: Some(0), ..Exact::default() };
     let paced = chain().run_paced(config(), &mut clock).unwrap();

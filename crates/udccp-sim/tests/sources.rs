@@ -80,7 +80,7 @@ fn bursts_have_the_mean_rate_of_their_share_of_time() {
 }
 
 #[test]
-fn a_source_of_rate_zero_says_nothing() {
+fn a_source_of_rate_zero_sends_nothing() {
     let (on, off) = (Distribution::Constant(1.0), Distribution::Constant(1.0));
     let flow = flow(OnOff::new(DataRate::default(), 1_000, on, off, rng()), 10);
     assert_eq!(flow.forward.sent.packets, 0);

@@ -38,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_lies_before_the_syn() {
+    fn numbers_before_the_syn_have_no_offset() {
         assert_eq!(from_wire(5, 4, 0), None);
         assert_eq!(from_wire(5, 5, 0), Some(0));
     }

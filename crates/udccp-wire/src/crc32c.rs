@@ -131,7 +131,7 @@ mod tests {
     use alloc::vec::Vec;
 
     #[test]
-    fn known_vectors() {
+    fn crc32c_of_known_vectors() {
         assert_eq!(crc32c(b""), 0);
         assert_eq!(crc32c(b"123456789"), 0xe306_9283);
         // The iSCSI vectors of RFC 3720 appendix B.4.

@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_go_both_ways() {
+    fn reset_codes_round_trip() {
         assert!((0..=255).all(|n| ResetCode::from(n).number() == n));
         assert_eq!(ResetCode::from(10), ResetCode::BadInitCookie);
     }

@@ -131,7 +131,7 @@ mod tests {
     use alloc::string::ToString;
 
     #[test]
-    fn three_forms_of_one_code() {
+    fn a_service_code_is_read_in_three_forms() {
         for text in ["SC:fdpz", "SC=1717858426", "SC=x6664707A", "SC=X6664707a", "SC=x00006664707A"]
         {
             let code: ServiceCode = text.parse().unwrap();

@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_go_both_ways() {
+    fn packet_types_round_trip() {
         for n in 0..=15 {
             let known = PacketType::from_number(n);
             assert_eq!(known.map(PacketType::number), (n <= 10).then_some(n));

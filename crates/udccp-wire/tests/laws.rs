@@ -219,7 +219,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_panic(bytes in vec(any::<u8>(), 0..200), extra in 0..2000_usize) {
+    fn no_bytes_make_the_parser_panic(bytes in vec(any::<u8>(), 0..200), extra in 0..2000_usize) {
         ask_everything(&bytes, bytes.len());
         ask_everything(&bytes, bytes.len() + extra);
         ask_everything(&bytes, extra);
@@ -239,7 +239,7 @@ proptest! {
     }
 
     #[test]
-    fn every_raw_option_is_understood_or_refused(kind: u8, data in vec(any::<u8>(), 0..=253)) {
+    fn every_raw_option_is_parsed_or_rejected(kind: u8, data in vec(any::<u8>(), 0..=253)) {
         let raw = RawOption { kind, data: if kind < 32 { &[] } else { &data } };
         if let Ok(option) = OptionRef::from_raw(raw) {
             prop_assert_eq!(option.kind(), kind);

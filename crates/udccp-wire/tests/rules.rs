@@ -130,7 +130,7 @@ fn only_data_ack_and_data_ack_packets_may_be_short() {
 //= 4340-5.1-5 test
 //= 4340-5.1-11 test
 #[test]
-fn reserved_bits_are_sent_zero_and_not_looked_at() {
+fn reserved_bits_are_sent_as_zero_and_ignored() {
     for kind in all_kinds() {
         for x in [true, false] {
             let header = Header { x, ..header(kind) };

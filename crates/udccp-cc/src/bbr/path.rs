@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_of_ticks_is_over_when_a_later_tick_is() {
+    fn a_span_is_over_at_the_tick_that_its_end_falls_on() {
         let at = |us: u64| Instant::ZERO + Duration::from_micros(us);
         let tick = MS * 4;
         assert!(

@@ -41,9 +41,9 @@ fn datagram(first_byte: u8) -> Datagram {
 
 /// A link that reports a given backlog, limit and order.
 #[derive(Debug)]
-struct Says(Backlog, QueueLimit, bool);
+struct FixedLink(Backlog, QueueLimit, bool);
 
-impl Link<PacketHandle> for Says {
+impl Link<PacketHandle> for FixedLink {
     fn handle_packet(&mut self, _: Instant, _: PacketHandle, _: &mut Drops<PacketHandle>) {}
 
     fn poll_departure(&mut self, _: Instant, _: &mut Drops<PacketHandle>) -> Option<PacketHandle> {
@@ -75,8 +75,8 @@ impl Link<PacketHandle> for Says {
     }
 }
 
-fn ordered() -> Says {
-    Says(Backlog::default(), QueueLimit::Unlimited, true)
+fn ordered() -> FixedLink {
+    FixedLink(Backlog::default(), QueueLimit::Unlimited, true)
 }
 
 fn complaint(observer: &mut Observer) -> String {
@@ -88,7 +88,7 @@ fn a_packet_that_overtakes_is_an_error_where_order_is_kept() {
     for (keeps_order, expected) in [(true, "up delivers out of turn packet 2"), (false, "nothing")]
     {
         let mut observer = observer();
-        let mut link = Says(Backlog::default(), QueueLimit::Unlimited, keeps_order);
+        let mut link = FixedLink(Backlog::default(), QueueLimit::Unlimited, keeps_order);
         for uid in [1, 2] {
             observer.entered(Instant::ZERO, 0, &mut link, uid, 1);
         }
@@ -148,7 +148,7 @@ fn a_packet_from_nowhere_is_an_error() {
 fn a_queue_over_its_limit_is_an_error() {
     let mut observer = observer();
     let backlog = Backlog { packets: 6, bytes: 9_000 };
-    let mut full = Says(backlog, QueueLimit::Packets(5), true);
+    let mut full = FixedLink(backlog, QueueLimit::Packets(5), true);
     observer.entered(Instant::ZERO, 0, &mut full, 1, 1);
     assert!(complaint(&mut observer).contains("queue of up over its limit"));
 }

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_is_read_back_wherever_its_data_lies() {
+    fn a_header_round_trips_wherever_its_data_lies() {
         let mut out = BytesMut::new();
         example().emit(&mut out, pseudo(), 1448);
         let counted = parse(&out, &Payload::Zeros(1448));

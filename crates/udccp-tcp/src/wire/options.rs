@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn options_round_trip() {
         let mut buffer = SackBuffer::default();
         (0..3).for_each(|i| buffer.push(i * 100, i * 100 + 50));
         let (sack, timestamps) = (buffer.blocks(), Some((0x0102_0304, 0xfefd_fcfb)));
