@@ -1,7 +1,7 @@
 //! Random event sequences ("sessions") of a connection: packets delivered, lost, duplicated,
 //! corrupted and forged, calls, and time. One execution is one session of up to 40 steps between
-//! two endpoints. It starts from one of nine states: seven open connections with different CCIDs and
-//! features, and two handshakes. A step may be an exchange of up to 256 messages.
+//! two endpoints. It starts from one of nine states: seven open connections with different CCIDs
+//! and features, and two handshakes. A step may be an exchange of up to 256 messages.
 //!
 //! ```text
 //! SECONDS_EACH=3600 scripts/fuzz.sh connection

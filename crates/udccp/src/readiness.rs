@@ -55,8 +55,8 @@ impl AsRawFd for Readiness {
 }
 
 /// A descriptor created before the handshake or listener whose [`Readiness`] it will be, for
-/// programs that register a socket with `epoll` before they connect it. Pass it to `set_readiness` of
-/// a `Connecting` or a `Listener`. Until then no event is set. If it is dropped, it hangs up.
+/// programs that register a socket with `epoll` before they connect it. Pass it to `set_readiness`
+/// of a `Connecting` or a `Listener`. Until then no event is set. If it is dropped, it hangs up.
 #[derive(Debug)]
 pub struct EarlyReadiness(Box<Signal>);
 
