@@ -80,6 +80,10 @@ macro_rules! an_end {
                 self.0.poll_transmit_into(now, out)
             }
             #[inline]
+            fn may_transmit(&self) -> bool {
+                self.0.may_transmit()
+            }
+            #[inline]
             fn poll_timeout(&self) -> Option<Instant> {
                 self.0.poll_timeout()
             }

@@ -3,6 +3,10 @@
 
 mod common;
 
+use std::cell::RefCell;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::rc::Rc;
+
 use common::{Fate, Pipe, ms};
 use proptest::prelude::*;
 use udccp_base::{Duration, Seed, Transport};
@@ -77,7 +81,8 @@ fn rule(seed: u64, name: &str, loss: f64, late: f64) -> impl FnMut() -> Fate + '
     }
 }
 
-fn run(case: &Case) -> (u64, String) {
+/// Bytes delivered, counters, and a hash of all segments with their times.
+fn run(case: &Case) -> (u64, String, u64) {
     let mut forward = rule(case.seed, "forward", case.loss, case.late);
     let mut back = rule(case.seed, "back", case.ack_loss, case.late);
     let mut pipe = Pipe::new(case.config.clone(), ms(10))
@@ -85,12 +90,17 @@ fn run(case: &Case) -> (u64, String) {
         .with_rate(50, 60)
         .with_rule(move |_, _| forward())
         .with_back_rule(move |_, _| back());
+    let sent = Rc::new(RefCell::new(DefaultHasher::new()));
+    let hash = sent.clone();
+    pipe.tap = Some(Box::new(move |now, forward, d| {
+        (now, forward, &d.header[..], d.payload.len()).hash(&mut *hash.borrow_mut());
+    }));
     pipe.start();
     pipe.run_to_end(Duration::from_secs(100_000));
     assert!(pipe.sender.is_closed() && pipe.receiver.is_closed());
     assert_eq!(pipe.sender.close_reason(), None);
     let summary = format!("{:?} {:?} {}", pipe.sender.stats(), pipe.receiver.stats(), pipe.now);
-    (pipe.delivered, summary)
+    (pipe.delivered, summary, sent.borrow().finish())
 }
 
 proptest! {
@@ -103,6 +113,13 @@ proptest! {
     #[test]
     fn every_byte_is_delivered_exactly_once(case in cases()) {
         prop_assert_eq!(run(&case).0, case.bytes);
+    }
+
+    /// With receive checksum offload, a segment in order is handled in a shorter way.
+    #[test]
+    fn the_short_way_of_segments_in_order_gives_the_same_segments(case in cases()) {
+        let config = TcpConfig { receive_checksum_offload: true, ..case.config.clone() };
+        prop_assert_eq!(run(&case), run(&Case { config, ..case }));
     }
 }
 

@@ -1,12 +1,12 @@
 //! Handles a segment at a synchronised end (RFC 9293 section 3.10.7.4).
 
-use udccp_base::{Duration, Ecn, Instant};
+use udccp_base::{Datagram, Duration, Ecn, Instant};
 
 use super::{CloseReason, Connection, Event, State};
 use crate::ranges::Range;
 use crate::send::AckInfo;
 use crate::seq;
-use crate::wire::{Flags, TcpHeader};
+use crate::wire::{Flags, TcpHeader, UsualHeader};
 
 impl Connection {
     /// Dispatches an intact segment with `data` bytes by state.
@@ -23,6 +23,59 @@ impl Connection {
             State::SynSent => self.on_syn_sent(now, header),
             _ => self.on_segment(now, header, data, ecn),
         }
+    }
+
+    /// Handles a segment that is next in order, of an open connection, with the usual header: most
+    /// segments are. Returns false, and does nothing, if it is another.
+    #[inline(always)]
+    pub(super) fn on_next(&mut self, now: Instant, datagram: &Datagram) -> bool {
+        let is_open = self.state == State::Established && self.agreed.timestamps;
+        if !is_open || !self.config.receive_checksum_offload {
+            return false;
+        }
+        let Some(header) = UsualHeader::of(&datagram.header, (self.ports.1, self.ports.0)) else {
+            return false;
+        };
+        let (start, una) = (self.recv.nxt(), self.send.una());
+        let ahead = header.ack.wrapping_sub(seq::to_wire(self.isn, una));
+        let is_next = header.seq == seq::to_wire(self.peer_isn, start)
+            && !seq::timestamp_before(header.timestamps.0, self.recent_timestamp)
+            && u64::from(ahead) <= self.send.nxt() - una;
+        if !is_next {
+            return false;
+        }
+        if start <= self.last_ack_sent {
+            self.recent_timestamp = header.timestamps.0;
+        }
+        let ack = una + u64::from(ahead);
+        let window_end = ack + (u64::from(header.window) << self.agreed.peer_shift);
+        if una == self.send.nxt() && self.send.is_idle(window_end) {
+            self.send.on_idle_ack();
+        } else {
+            self.on_plain_ack(now, header.timestamps, ack, window_end);
+        }
+        let len = datagram.payload.len() as u64;
+        if len > 0 {
+            self.note_congestion(datagram.ecn, Flags::ACK);
+            self.recv.on_segment(now, Range::new(start, start + len), false, self.send.rtt());
+            self.after_data(now);
+        }
+        true
+    }
+
+    /// Passes an acknowledgement with no options but timestamps on to the sending side.
+    #[inline(never)]
+    fn on_plain_ack(&mut self, now: Instant, timestamps: (u32, u32), ack: u64, window_end: u64) {
+        let info = AckInfo {
+            ack,
+            window_end,
+            blocks: &[],
+            timestamp_rtt: self.echoed_rtt(now, timestamps.1),
+            peer_timestamp: Some(timestamps.0),
+            congestion_echo: false,
+        };
+        self.send.on_ack(now, &info);
+        self.note_fin_acked(now);
     }
 
     fn on_segment(&mut self, now: Instant, header: &TcpHeader<'_>, data: usize, ecn: Ecn) {
@@ -162,6 +215,11 @@ impl Connection {
     /// The time since the segment with the echoed timestamp left, at least one tick.
     fn timestamp_rtt(&self, now: Instant, header: &TcpHeader<'_>) -> Option<Duration> {
         let (_, echo) = header.options.timestamps.filter(|_| self.agreed.timestamps)?;
+        self.echoed_rtt(now, echo)
+    }
+
+    /// The time since our timestamp `echo`, which the peer returned.
+    fn echoed_rtt(&self, now: Instant, echo: u32) -> Option<Duration> {
         let ticks = self.timestamp(now).wrapping_sub(echo);
         // An echo of the future, or of no timestamp of ours, is ignored.
         (ticks < 1 << 30).then(|| Duration::from_millis(u64::from(ticks.max(1))))

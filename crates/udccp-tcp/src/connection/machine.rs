@@ -13,10 +13,21 @@ impl Connection {
         self.send.close();
     }
 
-    #[inline(always)]
+    /// Writes messages of `bytes`, at most so many; returns their number.
+    #[inline(never)]
+    fn write_several(&mut self, bytes: u32, most: u32) -> u32 {
+        let mut taken = 0;
+        while taken < most && self.send.write(bytes.into()) {
+            taken += 1;
+        }
+        taken
+    }
+
+    /// Handles any datagram.
+    #[inline(never)]
     fn on_datagram(&mut self, now: Instant, datagram: &Datagram) {
         let mut header = TcpHeader::default();
-        let check = (!self.config.receive_checksum_offload).then_some(self.pseudo_in);
+        let check = (!self.config.receive_checksum_offload).then_some(self.pseudo);
         match header.read(&datagram.header, &datagram.payload, check) {
             Ok(data) if (header.dst_port, header.src_port) == self.ports => {
                 self.on_header(now, &header, data, datagram.ecn);
@@ -32,7 +43,9 @@ impl Machine for Connection {
     }
 
     fn handle_datagram_in(&mut self, now: Instant, place: &mut Option<Datagram>) {
-        if let Some(datagram) = place {
+        if let Some(datagram) = place
+            && !self.on_next(now, datagram)
+        {
             self.on_datagram(now, datagram);
         }
         *place = None;
@@ -64,7 +77,13 @@ impl Machine for Connection {
     }
 
     fn poll_transmit_into(&mut self, now: Instant, out: &mut Option<Datagram>) -> Sent {
-        if self.next_datagram(now, out) { Sent::One } else { Sent::Nothing }
+        self.next_datagram(now, out)
+    }
+
+    #[inline]
+    fn may_transmit(&self) -> bool {
+        let is_open = self.control.is_none() && self.state.is_synchronized();
+        !is_open || self.send.may_send() || self.recv.deadline() < Instant::MAX
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -87,15 +106,11 @@ impl AppPort for Connection {
         }
     }
 
+    #[inline]
     fn fill(&mut self, _now: Instant, bytes: Option<u32>, most: u32) -> (u32, u32) {
         let bytes = bytes.unwrap_or(self.max_payload() as u32);
-        let mut taken = 0;
-        if self.close_reason.is_none() && bytes > 0 {
-            while taken < most && self.send.write(bytes.into()) {
-                taken += 1;
-            }
-        }
-        (taken, bytes)
+        let may_write = bytes > 0 && self.is_writable();
+        (if may_write { self.write_several(bytes, most) } else { 0 }, bytes)
     }
 
     fn is_writable(&self) -> bool {

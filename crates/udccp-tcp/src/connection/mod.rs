@@ -6,7 +6,7 @@ mod machine;
 mod output;
 mod state;
 
-use core::net::{IpAddr, SocketAddr};
+use core::net::SocketAddr;
 
 use bytes::BytesMut;
 use udccp_base::{Duration, Instant, Seed};
@@ -128,8 +128,8 @@ pub(crate) struct Connection {
     arena: BytesMut,
     /// Both addresses without ports, as in datagrams over raw IP.
     raw_ip: (SocketAddr, SocketAddr),
-    pseudo_out: Sum,
-    pseudo_in: Sum,
+    /// The sum of the pseudo-header, which is the same in both directions.
+    pseudo: Sum,
     bad_segments: u64,
 }
 
@@ -144,8 +144,7 @@ impl Connection {
     ) -> Self {
         let mut rng = seed.stream("tcp-initial-numbers");
         let (isn, timestamp_offset) = (rng.next_u64() as u32, rng.next_u64() as u32);
-        let pseudo =
-            |from: IpAddr, to| PseudoHeader::new(from, to).sum(udccp_base::Datagram::TCP, 0);
+        let pseudo = PseudoHeader::new(local.ip(), remote.ip());
         Self {
             ports: (local.port(), remote.port()),
             state,
@@ -166,8 +165,7 @@ impl Connection {
             close_with_peer: state == State::Listen,
             arena: BytesMut::new(),
             raw_ip: (SocketAddr::new(local.ip(), 0), SocketAddr::new(remote.ip(), 0)),
-            pseudo_out: pseudo(local.ip(), remote.ip()),
-            pseudo_in: pseudo(remote.ip(), local.ip()),
+            pseudo: pseudo.sum(udccp_base::Datagram::TCP, 0),
             bad_segments: 0,
             config: Settings::of(config),
         }

@@ -1,6 +1,7 @@
 //! Writes segments: header bytes, options, acknowledgements.
 
-use udccp_base::{Datagram, Ecn, HeaderBytes, Instant, Payload};
+use bytes::BytesMut;
+use udccp_base::{Datagram, Ecn, HeaderBytes, Instant, Payload, Sent};
 
 use super::{Connection, Control, Event};
 use crate::send::Segment;
@@ -10,47 +11,57 @@ use crate::wire::{FIXED_HEADER, Flags, MAX_OPTIONS, SackBuffer, TcpHeader, TcpOp
 /// Long headers are cut from blocks of this many bytes: one allocation per about 8 segments with
 /// SACK blocks. A flow holds its current block until it ends.
 const ARENA_BYTES: usize = 512;
-/// Size of the blocks for the handshake: a SYN is a long header, and most flows have no other.
+/// Size of its first block: some flows need no second.
+const FIRST_ARENA_BYTES: usize = 128;
+/// Size of the blocks for the handshake: a SYN is a long header, and most flows have no other. No
+/// flow holds them.
 const HANDSHAKE_BYTES: usize = FIXED_HEADER + MAX_OPTIONS;
 
 impl Connection {
     /// The next segment, if one may leave.
     #[inline]
-    pub(super) fn next_datagram(&mut self, now: Instant, out: &mut Option<Datagram>) -> bool {
+    pub(super) fn next_datagram(&mut self, now: Instant, out: &mut Option<Datagram>) -> Sent {
         let is_open = self.control.is_none() && self.state.is_synchronized();
-        if is_open && self.send.is_quiet(now) && !self.recv.ack_due(now) {
-            return false;
+        if !is_open || !self.send.is_quiet(now) {
+            return self.choose_datagram(now, out);
         }
-        self.choose_datagram(now, out)
+        if !self.recv.ack_due(now) {
+            return Sent::Nothing;
+        }
+        self.due_ack(now, out);
+        Sent::Last
     }
 
     /// Chooses the next segment and writes it.
     #[inline(never)]
-    fn choose_datagram(&mut self, now: Instant, out: &mut Option<Datagram>) -> bool {
+    fn choose_datagram(&mut self, now: Instant, out: &mut Option<Datagram>) -> Sent {
         if self.control.is_some() || !self.state.is_synchronized() {
             return self.next_control(now, out);
         }
-        let (mut offset, mut flags, mut data, mut ecn) =
-            (self.send.nxt(), Flags::ACK, 0, Ecn::NotEct);
         if let Some(segment) = self.send.next_segment(now) {
-            (offset, data) = (segment.range.start, segment.data);
-            (flags, ecn) = self.marks(now, &segment);
-        } else if self.recv.ack_due(now) {
-            self.recv.stats.pure_acks += 1;
-        } else {
-            return false;
+            let (flags, ecn) = self.marks(now, &segment);
+            self.acknowledge(now, segment.range.start, flags, (segment.data, ecn), out);
+            return if self.send.is_blocked() { Sent::Last } else { Sent::One };
         }
-        self.acknowledge(now, offset, flags, (data, ecn), out);
-        true
+        if !self.recv.ack_due(now) {
+            return Sent::Nothing;
+        }
+        self.due_ack(now, out);
+        Sent::One
     }
 
     #[cold]
-    fn next_control(&mut self, now: Instant, out: &mut Option<Datagram>) -> bool {
-        let control = self.control.take();
-        if let Some(control) = control {
-            self.control_segment(now, control, out);
-        }
-        control.is_some()
+    fn next_control(&mut self, now: Instant, out: &mut Option<Datagram>) -> Sent {
+        let Some(control) = self.control.take() else { return Sent::Nothing };
+        self.control_segment(now, control, out);
+        Sent::One
+    }
+
+    /// Writes the acknowledgement that is due.
+    #[inline(never)]
+    fn due_ack(&mut self, now: Instant, out: &mut Option<Datagram>) {
+        self.recv.stats.pure_acks += 1;
+        self.acknowledge(now, self.send.nxt(), Flags::ACK, (0, Ecn::NotEct), out);
     }
 
     #[inline(never)]
@@ -121,7 +132,7 @@ impl Connection {
         }
         let header = self.header(now, offset, flags);
         self.recv.on_ack_sent();
-        if let Some(bytes) = header.usual_bytes(self.pseudo_out, data as usize) {
+        if let Some(bytes) = header.usual_bytes(self.pseudo, data as usize) {
             self.put(HeaderBytes::of(bytes), data, ecn, out);
         }
     }
@@ -187,12 +198,20 @@ impl Connection {
     /// Writes a datagram with any header.
     #[inline(never)]
     fn emit(&mut self, header: &TcpHeader<'_>, data: u32, ecn: Ecn, out: &mut Option<Datagram>) {
+        let is_open = self.state.is_synchronized();
         if self.arena.capacity() < FIXED_HEADER + MAX_OPTIONS {
-            let is_open = self.state.is_synchronized();
-            self.arena.reserve(if is_open { ARENA_BYTES } else { HANDSHAKE_BYTES });
+            let is_first = self.arena.capacity() == 0;
+            self.arena.reserve(match (is_open, is_first) {
+                (false, _) => HANDSHAKE_BYTES,
+                (true, true) => FIRST_ARENA_BYTES,
+                (true, false) => ARENA_BYTES,
+            });
         }
-        header.emit(&mut self.arena, self.pseudo_out, data as usize);
+        header.emit(&mut self.arena, self.pseudo, data as usize);
         let header = HeaderBytes::take_from(&mut self.arena);
+        if !is_open {
+            self.arena = BytesMut::new();
+        }
         self.put(header, data, ecn, out);
     }
 }

@@ -43,6 +43,19 @@ impl SendSide {
         (self.blocked || has_none()) && !may_probe && !self.paced && now >= self.pacing.until()
     }
 
+    /// Whether only an acknowledgement or a timeout lets the next segment leave.
+    #[inline]
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.blocked
+    }
+
+    /// Whether [`Self::next_segment`] may find something, at any time.
+    #[inline]
+    pub(crate) fn may_send(&self) -> bool {
+        let may_probe = self.detection.as_ref().is_some_and(|d| d.probe_due);
+        !self.blocked || may_probe || self.paced || self.pacing.until() > Instant::ZERO
+    }
+
     /// Takes the next segment; `None` if nothing may be sent now.
     #[inline(always)]
     pub(crate) fn next_segment(&mut self, now: Instant) -> Option<Segment> {
@@ -160,8 +173,8 @@ impl SendSide {
             return None;
         }
         self.restart_after_idle(now);
-        let range = match self.new_range() {
-            Ok(range) => range,
+        let (range, room) = match self.new_range() {
+            Ok(found) => found,
             Err(Blocked::Elsewhere) => {
                 self.start_persist(now);
                 return None;
@@ -179,7 +192,23 @@ impl SendSide {
         if self.dup_acks > 0 && matches!(self.phase, Phase::Open) {
             self.limited_transmit_bytes += range.len();
         }
-        Some(self.send_new(now, range))
+        let segment = self.send_new(now, range);
+        if room < self.mss.into() {
+            self.block_if_full(now);
+        }
+        Some(segment)
+    }
+
+    /// The congestion window has no room for another full segment. If one is waiting, the next
+    /// attempt would find only that: this has the same effect, and saves the attempt.
+    #[inline]
+    fn block_if_full(&mut self, now: Instant) {
+        let next = self.board.nxt() + u64::from(self.mss);
+        let waits = next <= self.written.min(self.window_end) && !self.pacing.holds(now);
+        if waits && matches!(self.phase, Phase::Open | Phase::Reduced { .. }) {
+            self.usage.on_limited(self.board.nxt(), self.times.count());
+            self.blocked = true;
+        }
     }
 
     #[inline(always)]
@@ -198,26 +227,33 @@ impl SendSide {
         segment
     }
 
-    /// The range of new data that may be sent now.
+    /// The range of new data that may be sent now, and the room that it leaves in the congestion
+    /// window.
     #[inline(always)]
-    fn new_range(&self) -> Result<Range, Blocked> {
+    fn new_range(&self) -> Result<(Range, u64), Blocked> {
         let start = self.board.nxt();
         let waiting = self.written.saturating_sub(start);
         let room = self.window_end.saturating_sub(start);
         let data = waiting.min(self.mss.into()).min(room);
         let is_full = data == u64::from(self.mss);
         let is_last = data == waiting;
-        let idle = self.board.flight() == 0;
-        let small_may_leave = idle || (is_last && (self.limits.nodelay || self.fin));
-        if !is_full && !small_may_leave {
+        if !is_full && !self.small_may_leave(is_last) {
             return Err(Blocked::Elsewhere);
         }
         // The FIN is sent with the last data and needs no room in the peer's window.
         match data + u64::from(self.fin && is_last) {
             0 => Err(Blocked::Elsewhere),
-            len if self.allows(len) => Ok(Range::new(start, start + len)),
-            _ => Err(Blocked::Window),
+            len => match self.room_after(len) {
+                Some(room) => Ok((Range::new(start, start + len), room)),
+                None => Err(Blocked::Window),
+            },
         }
+    }
+
+    /// Whether a segment that is not full may leave, with the last of the data or not (Nagle).
+    #[inline(never)]
+    fn small_may_leave(&self, is_last: bool) -> bool {
+        self.board.flight() == 0 || (is_last && (self.limits.nodelay || self.fin))
     }
 
     /// Whether unsent data is waiting and fits in the peer's window.
@@ -225,19 +261,27 @@ impl SendSide {
         self.board.nxt() < self.end().min(self.window_end)
     }
 
-    /// Whether the congestion window has room for `len` bytes; a FIN on a full segment does not
-    /// count.
+    /// Whether the congestion window has room for `len` bytes.
     #[inline]
     fn allows(&self, len: u64) -> bool {
+        self.room_after(len).is_some()
+    }
+
+    /// The room that `len` bytes leave in the congestion window (unlimited in a recovery, which has
+    /// its own rules); `None` if they do not fit. A FIN on a full segment does not count.
+    #[inline]
+    fn room_after(&self, len: u64) -> Option<u64> {
         let len = len.min(self.mss.into());
         let window = u64::from(self.cc.cwnd()) * u64::from(self.mss);
         let pipe = self.board.pipe();
         match &self.phase {
-            Phase::Recovery { reduction, .. } => reduction.allows(len, pipe, window),
-            Phase::Open if self.dup_acks > 0 && !self.limits.limited_transmit => {
-                self.board.flight() + len <= window
+            Phase::Recovery { reduction, .. } => {
+                reduction.allows(len, pipe, window).then_some(u64::MAX)
             }
-            _ => pipe + len <= window,
+            Phase::Open if self.dup_acks > 0 && !self.limits.limited_transmit => {
+                window.checked_sub(self.board.flight() + len)
+            }
+            _ => window.checked_sub(pipe + len),
         }
     }
 

@@ -68,6 +68,33 @@ pub struct TcpHeader<'a> {
     pub options: TcpOptions<'a>,
 }
 
+/// The header of nearly every segment: no flags but ACK and PSH, no options but timestamps.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UsualHeader {
+    pub(crate) seq: u32,
+    pub(crate) ack: u32,
+    pub(crate) window: u16,
+    /// TSval and TSecr.
+    pub(crate) timestamps: (u32, u32),
+}
+
+impl UsualHeader {
+    /// Reads such a header between these ports; `None` if it is another. The checksum is not
+    /// verified.
+    #[inline(always)]
+    pub(crate) fn of(bytes: &[u8], (from, to): (u16, u16)) -> Option<Self> {
+        const CONTROL: u32 = (USUAL as u32 / 4) << 28 | (Flags::ACK.0 as u32) << 16;
+        const IGNORED: u32 = (Flags::PSH.0 as u32) << 16 | 0xffff;
+        let (words, _) = <&[u8; USUAL]>::try_from(bytes).ok()?.as_chunks::<4>();
+        let word = |i: usize| u32::from_be_bytes(words[i]);
+        let is_usual = word(0) == (u32::from(from) << 16 | u32::from(to))
+            && word(3) & !IGNORED == CONTROL
+            && word(5) == TIMESTAMPS_ALONE;
+        let (seq, ack, window) = (word(1), word(2), word(3) as u16);
+        is_usual.then(|| Self { seq, ack, window, timestamps: (word(6), word(7)) })
+    }
+}
+
 /// Why bytes are not a TCP segment; the segment is dropped and counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WireError {

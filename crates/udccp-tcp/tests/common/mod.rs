@@ -7,7 +7,8 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 
 use udccp_base::{
-    AppPort, DataRate, Datagram, Duration, Ecn, Instant, Machine, Message, Payload, Seed, Transport,
+    AppPort, DataRate, Datagram, Duration, Ecn, Instant, Machine, Message, Payload, Seed, Sent,
+    Transport,
 };
 use udccp_cc::Algorithm;
 use udccp_tcp::wire::TcpHeader;
@@ -194,7 +195,7 @@ impl Pipe {
     /// Drains both ends after an external command.
     pub fn drain(&mut self) {
         self.feed();
-        while let Some(d) = self.sender.poll_transmit(self.now) {
+        while let Some(d) = next_of(&mut self.sender, self.now) {
             if let Some(tap) = &mut self.tap {
                 tap(self.now, true, &d);
             }
@@ -203,7 +204,7 @@ impl Pipe {
         while let Some(p) = self.reading.then(|| self.receiver.poll_delivered(self.now)).flatten() {
             self.delivered += p.len() as u64;
         }
-        while let Some(d) = self.receiver.poll_transmit(self.now) {
+        while let Some(d) = next_of(&mut self.receiver, self.now) {
             if let Some(tap) = &mut self.tap {
                 tap(self.now, false, &d);
             }
@@ -256,6 +257,19 @@ impl Pipe {
         }
         panic!("not over after {limit}: {:#?} {:#?}", self.sender, self.receiver);
     }
+}
+
+/// The next datagram of an end, which must have no more if it says so.
+fn next_of(end: &mut impl Machine, now: Instant) -> Option<Datagram> {
+    let may_transmit = end.may_transmit();
+    let mut datagram = None;
+    let sent = end.poll_transmit_into(now, &mut datagram);
+    assert_eq!(datagram.is_some(), sent != Sent::Nothing);
+    assert!(may_transmit || datagram.is_none(), "{datagram:?} was not expected");
+    if sent == Sent::Last {
+        assert_eq!(end.poll_transmit(now), None, "there is one more");
+    }
+    datagram
 }
 
 pub const fn ms(n: u64) -> Duration {

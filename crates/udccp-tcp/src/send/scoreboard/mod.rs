@@ -40,8 +40,10 @@ pub(crate) struct Scoreboard {
     reordered: u64,
     /// Highest offset SACKed before the current acknowledgement.
     highest_before: u64,
-    /// Tracks retransmissions that may be lost again; `None` leaves them to the timer.
-    retransmissions: Option<Retransmissions>,
+    /// Whether retransmissions that are lost again are detected, and not left to the timer.
+    detects: bool,
+    /// Retransmissions that may be lost again: only if one was sent, as few ends do.
+    retransmissions: Option<Box<Retransmissions>>,
     /// One past the FIN, which is sent with the last segment in addition to its `mss` bytes of
     /// data.
     fin_end: u64,
@@ -67,7 +69,8 @@ impl Scoreboard {
             newest_first: 0,
             reordered: 0,
             highest_before: 0,
-            retransmissions: detect.then(Retransmissions::default),
+            detects: detect,
+            retransmissions: None,
             fin_end: u64::MAX,
             last_blocks: [Range::new(0, 0); 4],
         }
@@ -198,7 +201,24 @@ impl Scoreboard {
 
     /// Handles a cumulative acknowledgement in `una..=nxt`; returns how many of its bytes had been
     /// SACKed before.
+    #[inline]
     pub(crate) fn on_cumulative_ack(&mut self, ack: u64) -> u64 {
+        if !self.sacked.is_empty() || self.rxt_out > 0 {
+            return self.on_ack_of_any(ack);
+        }
+        // The usual case: nothing was SACKed or retransmitted.
+        self.una = ack;
+        self.high_rxt = self.high_rxt.max(ack);
+        if ack > self.lost_edge {
+            self.lost_edge = ack;
+            self.sacked_above_edge = 0;
+        }
+        0
+    }
+
+    /// The general case of [`Self::on_cumulative_ack`].
+    #[inline(never)]
+    fn on_ack_of_any(&mut self, ack: u64) -> u64 {
         let hole = self.sacked.first().map_or(0, |s| s.start.min(ack));
         if hole > self.high_rxt.max(self.una) && hole < self.highest_before {
             self.reordered = self.reordered.max(hole);
@@ -243,7 +263,7 @@ impl Scoreboard {
     /// End of the newest SACKed range that was sent once, and the newest retransmission that
     /// arrived, since the last call.
     pub(crate) fn take_newest(&mut self) -> (u64, Option<Sending>) {
-        let again = self.retransmissions.as_mut().and_then(Retransmissions::take_newest);
+        let again = self.retransmissions.as_mut().and_then(|r| r.take_newest());
         (core::mem::take(&mut self.newest_first), again)
     }
 
@@ -254,7 +274,7 @@ impl Scoreboard {
     }
 
     fn lost_again(&self) -> u64 {
-        self.retransmissions.as_ref().map_or(0, Retransmissions::pending_bytes)
+        self.retransmissions.as_ref().map_or(0, |r| r.pending_bytes())
     }
 
     /// Bytes SACKed.
@@ -298,7 +318,7 @@ impl Scoreboard {
     /// The next lost hole without a retransmission in flight (`NextSeg` rule 1), at most a segment
     /// of it.
     pub(crate) fn next_lost(&mut self) -> Option<Range> {
-        let again = self.retransmissions.as_ref().and_then(Retransmissions::first_pending);
+        let again = self.retransmissions.as_ref().and_then(|r| r.first_pending());
         if let Some(again) = again {
             return Some(Range::new(again.start, self.segment_end(again.start, again.end)));
         }
@@ -346,8 +366,8 @@ impl Scoreboard {
             self.high_rxt = range.end;
             self.rxt_out += range.len();
         }
-        if let Some(r) = &mut self.retransmissions {
-            r.on_sent(now, range, self.nxt);
+        if self.detects {
+            self.retransmissions.get_or_insert_default().on_sent(now, range, self.nxt);
         }
     }
 }
