@@ -36,7 +36,7 @@ pub fn record_of(
         event_hash: format!("{:016x}", result.hash),
         ..Record::default()
     };
-    let entries = result.flows.iter().map(entries).sum();
+    let entries = result.flows.iter().map(|flow| entries(flow)).sum();
     for (flow, found) in scenario.flows.iter().zip(&result.flows) {
         let flow = flow_record(&mut record, flow, measure, (found, entries));
         record.flows.push(flow);
@@ -130,10 +130,10 @@ fn series(samples: &[FlowSample]) -> SeriesRecord {
         t_s: samples.iter().map(|s| s.end.as_secs_f64()).collect(),
         throughput_mbps: samples.iter().map(|s| s.throughput().as_mbps()).collect(),
         goodput_mbps: samples.iter().map(|s| s.goodput().as_mbps()).collect(),
-        cwnd_packets: samples.iter().map(|s| s.sender.cwnd_packets).collect(),
-        srtt_ms: of_sender(samples, |s| s.srtt.map(Duration::as_millis_f64)),
-        allowed_rate_mbps: of_sender(samples, |s| s.x_bytes_per_sec.map(|x| x * 8e-6)),
-        loss_event_percent: of_sender(samples, |s| s.loss_event_rate.map(|p| 100.0 * p)),
+        cwnd_packets: samples.iter().map(|s| s.sender.cwnd_packets.get()).collect(),
+        srtt_ms: of_sender(samples, |s| s.srtt.get().map(Duration::as_millis_f64)),
+        allowed_rate_mbps: of_sender(samples, |s| s.x_bytes_per_sec.get().map(|x| x * 8e-6)),
+        loss_event_percent: of_sender(samples, |s| s.loss_event_rate.get().map(|p| 100.0 * p)),
     }
 }
 
@@ -159,7 +159,7 @@ fn measured_samples<'a>(
 
 /// Mean of the sender's smoothed round-trip times at the ends of the intervals, in seconds.
 fn mean_rtt(found: &FlowResult, measure: &Measure) -> Result<f64, Undefined> {
-    let known = measured_samples(&found.series, measure).filter_map(|s| s.sender.srtt);
+    let known = measured_samples(&found.series, measure).filter_map(|s| s.sender.srtt.get());
     let (sum, n) = known.fold((0.0, 0_u32), |(sum, n), rtt| (sum + rtt.as_secs_f64(), n + 1));
     if n == 0 { Err(Undefined::NoRoundTripTime) } else { Ok(sum / f64::from(n)) }
 }
@@ -225,8 +225,9 @@ fn jain_of_series(
     result: &RunResult,
     rate: impl Fn(&FlowSample) -> f64,
 ) -> Measured {
-    let rates = |f: &FlowResult| measured_samples(&f.series, measure).map(&rate).collect();
-    let series: Vec<Vec<f64>> = result.flows.iter().map(rates).collect();
+    let flows = result.flows.iter();
+    let rates = flows.map(|f| measured_samples(&f.series, measure).map(&rate).collect());
+    let series: Vec<Vec<f64>> = rates.collect();
     let slices: Vec<&[f64]> = series.iter().map(Vec::as_slice).collect();
     jain_over_time(&slices).mean()
 }

@@ -1,6 +1,8 @@
 //! The result of a run.
 
-use udccp_base::{DataRate, Duration, Probe};
+use core::fmt;
+
+use udccp_base::{DataRate, Duration, MaybeDuration, Probe};
 use udccp_link::{Backlog, DelayHistogram, DropReason, LinkStats, Tally};
 
 use crate::source::SourceStats;
@@ -8,8 +10,9 @@ use crate::source::SourceStats;
 /// The result of a run. Times are since the start of the run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunResult {
-    /// One per flow, in the order in which flows were added.
-    pub flows: Vec<FlowResult>,
+    /// One per flow, in the order in which flows were added. Each has memory of its own, which
+    /// mostly was that of the hosts of earlier flows.
+    pub flows: Vec<Box<FlowResult>>,
     /// The links between the routers, and the rest of the network.
     pub system: SystemResult,
     /// What the run cost.
@@ -206,17 +209,55 @@ pub struct FlowSample {
     pub sender: SenderSample,
 }
 
+/// A number or none, in 8 bytes where an `Option` takes 16. Not a number counts as none.
+#[derive(Clone, Copy)]
+pub struct MaybeNumber(f64);
+
+impl MaybeNumber {
+    /// No number.
+    pub const NONE: Self = Self(f64::NAN);
+
+    /// The number, if there is one.
+    pub fn get(self) -> Option<f64> {
+        (!self.0.is_nan()).then_some(self.0)
+    }
+}
+
+impl Default for MaybeNumber {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+impl From<Option<f64>> for MaybeNumber {
+    fn from(value: Option<f64>) -> Self {
+        value.map_or(Self::NONE, Self)
+    }
+}
+
+impl PartialEq for MaybeNumber {
+    fn eq(&self, other: &Self) -> bool {
+        self.get() == other.get()
+    }
+}
+
+impl fmt::Debug for MaybeNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.get().fmt(f)
+    }
+}
+
 /// The values of a sender's congestion state that have a series.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SenderSample {
     /// Congestion window in packets.
-    pub cwnd_packets: Option<f64>,
+    pub cwnd_packets: MaybeNumber,
     /// Smoothed round-trip time.
-    pub srtt: Option<Duration>,
+    pub srtt: MaybeDuration,
     /// Allowed sending rate in bytes per second (rate-based protocols).
-    pub x_bytes_per_sec: Option<f64>,
+    pub x_bytes_per_sec: MaybeNumber,
     /// Loss event rate, 0 to 1 (rate-based protocols).
-    pub loss_event_rate: Option<f64>,
+    pub loss_event_rate: MaybeNumber,
     /// Congestion events so far that reduced the window or rate.
     pub congestion_events: u64,
 }
@@ -224,8 +265,13 @@ pub struct SenderSample {
 impl From<Probe> for SenderSample {
     fn from(probe: Probe) -> Self {
         let Probe { cwnd_packets, srtt, x_bytes_per_sec, loss_event_rate, .. } = probe;
-        let congestion_events = probe.congestion_events;
-        Self { cwnd_packets, srtt, x_bytes_per_sec, loss_event_rate, congestion_events }
+        Self {
+            cwnd_packets: cwnd_packets.into(),
+            srtt: srtt.into(),
+            x_bytes_per_sec: x_bytes_per_sec.into(),
+            loss_event_rate: loss_event_rate.into(),
+            congestion_events: probe.congestion_events,
+        }
     }
 }
 

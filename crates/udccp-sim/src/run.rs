@@ -193,7 +193,7 @@ fn report(
         let mut ends = Ends::of(&of_flow, &plans[own.clone()], run);
         drop(of_flow);
         let first = &plans[own.start];
-        found.push(FlowResult {
+        found.push(Box::new(FlowResult {
             name: flow.of.name.clone(),
             start: plans[own.clone()].iter().map(|p| p.start).min().unwrap_or(first.start),
             stop: first.stop,
@@ -210,7 +210,7 @@ fn report(
             series,
             measured_events: events.get(i).copied().flatten(),
             last_probe: ends.probe,
-        });
+        }));
     }
     conserved(&found, &fabric.links, &names, end)?;
     let mut hops = hops(&fabric.links, link_recorders, &names, end, window);
@@ -237,7 +237,7 @@ fn hops(
 
 /// Checks that every packet is accounted for.
 fn conserved(
-    flows: &[FlowResult],
+    flows: &[Box<FlowResult>],
     links: &[RunningLink],
     names: &Names,
     at: Instant,

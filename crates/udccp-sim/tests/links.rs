@@ -102,7 +102,7 @@ fn a_change_of_rate_changes_what_arrives_from_then_on() {
         let rate = |f: &udccp_sim::FlowResult| -> f64 {
             f.series[range.clone()].iter().map(|s| s.throughput().as_mbps()).sum()
         };
-        result.flows.iter().map(rate).sum::<f64>() / range.len() as f64
+        result.flows.iter().map(|f| rate(f)).sum::<f64>() / range.len() as f64
     };
     assert!(sum(5..10) > 6.0, "{}", sum(5..10));
     assert!((1.9..=2.05).contains(&sum(12..20)), "{}", sum(12..20));

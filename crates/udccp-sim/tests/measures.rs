@@ -118,7 +118,7 @@ fn a_window_of_twice_the_path_fills_the_link_and_half_a_window_half_of_it() {
         assert!(flow.forward.in_flight <= window);
         assert!(flow.source.accepted_bytes >= flow.goodput_bytes);
         assert_eq!(flow.last_probe.cwnd_packets, Some(window as f64));
-        assert_eq!(flow.series[3].sender.cwnd_packets, Some(window as f64));
+        assert_eq!(flow.series[3].sender.cwnd_packets.get(), Some(window as f64));
         // An ack for every second packet; a last odd packet waits for the timer.
         let acks = flow.reverse.sent.packets as f64 / flow.forward.delivered.packets as f64;
         assert!((acks - 0.5).abs() < 0.03, "{acks}");

@@ -29,7 +29,7 @@ fn lossy(source: impl Source + 'static, seconds: u64, window: u64, loss: f64) ->
     net.add_pair(PairConfig::new("flow", sender, receiver, Box::new(source)));
     let mut run = RunConfig::new(Duration::from_secs(seconds), Seed(3));
     run.check = seconds < 100;
-    net.run(run).unwrap().flows.remove(0)
+    *net.run(run).unwrap().flows.remove(0)
 }
 
 fn flow(source: impl Source + 'static, seconds: u64) -> FlowResult {

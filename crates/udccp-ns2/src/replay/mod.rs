@@ -116,8 +116,10 @@ impl<'a> Replay<'a> {
         self.until(Instant::MAX);
         let digest = self.hash.finalize();
         let both = self.scenario.flows.iter().zip(self.flows);
-        let flows: Vec<FlowResult> =
-            both.map(|(flow, replay)| replay.finish(self.scenario, flow, Seed(seed))).collect();
+        let finish = |(flow, replay): (&Flow, FlowReplay)| {
+            Box::new(replay.finish(self.scenario, flow, Seed(seed)))
+        };
+        let flows: Vec<_> = both.map(finish).collect();
         let packets = flows.iter().map(|f| f.forward.sent.packets + f.reverse.sent.packets).sum();
         let [forward, reverse] = self.links.map(SampledLink::finish);
         RunResult {

@@ -86,7 +86,7 @@ fn flow_results_follow_from_packet_events() {
     assert_eq!(flow.measured.jitter.per_number, Some(Duration::from_micros(7_500)));
     assert_eq!(flow.crossings[0].data.bytes, 4500);
     assert_eq!(flow.crossings[0].acks.bytes, 40);
-    let windows: Vec<_> = flow.series.iter().map(|s| s.sender.cwnd_packets).collect();
+    let windows: Vec<_> = flow.series.iter().map(|s| s.sender.cwnd_packets.get()).collect();
     assert_eq!(windows, [None, Some(4.5), Some(2.5)]);
     assert_eq!((flow.last_probe.congestion_events, flow.last_probe.retransmits), (1, 1));
 }

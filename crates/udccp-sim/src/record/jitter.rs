@@ -7,13 +7,17 @@ use crate::result::Jitter;
 /// Follows the packets of one direction in the order of their arrival.
 #[derive(Debug, Default)]
 pub(crate) struct JitterMeter {
-    last: Option<Last>,
+    last: Last,
     /// RFC 3550 appendix A.8: 16 times the estimate, in nanoseconds.
     scaled: u64,
     transit: Mean,
     gap: Mean,
-    numbered: Numbered,
+    /// Only if packets have numbers.
+    numbered: Option<Box<Numbered>>,
 }
+
+/// No packet or gap yet. Times are shorter than the 580 years of all nanoseconds in a word.
+const NONE: u64 = u64::MAX;
 
 /// The change of the transit time between successive packets, divided by that of their numbers.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,11 +28,18 @@ struct Numbered {
     mean: Mean,
 }
 
+/// The last packet; `arrival` and `gap` may be [`NONE`].
 #[derive(Clone, Copy, Debug)]
 struct Last {
     arrival: u64,
     transit: u64,
-    gap: Option<u64>,
+    gap: u64,
+}
+
+impl Default for Last {
+    fn default() -> Self {
+        Self { arrival: NONE, transit: 0, gap: NONE }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -58,38 +69,39 @@ impl JitterMeter {
     pub(crate) fn record(&mut self, sent: Instant, arrival: Instant, measuring: bool) {
         let transit = (arrival - sent).as_nanos();
         let arrival = arrival.as_nanos();
-        let mut gap = None;
-        if let Some(last) = self.last {
+        let last = self.last;
+        let mut gap = NONE;
+        if last.arrival != NONE {
             let difference = transit.abs_diff(last.transit);
             self.scaled = self.scaled + difference - ((self.scaled + 8) >> 4);
-            let this_gap = arrival - last.arrival;
-            gap = Some(this_gap);
+            gap = arrival - last.arrival;
             if measuring {
                 self.transit.add(difference);
-                if let Some(last_gap) = last.gap {
-                    self.gap.add(this_gap.abs_diff(last_gap));
+                if last.gap != NONE {
+                    self.gap.add(gap.abs_diff(last.gap));
                 }
             }
         }
-        self.last = Some(Last { arrival, transit, gap });
+        self.last = Last { arrival, transit, gap };
     }
 
     /// The packet that arrived has this number, among all packets numbered in the run.
     pub(crate) fn number(&mut self, number: u64, transit: Duration, measuring: bool) {
         let transit = transit.as_nanos();
-        if let Some((last, before)) = self.numbered.last
+        let numbered = self.numbered.get_or_insert_default();
+        if let Some((last, before)) = numbered.last
             && measuring
             && let Some(share) =
                 (1000 * transit.abs_diff(before)).checked_div(number.abs_diff(last))
         {
-            self.numbered.mean.add(share);
+            numbered.mean.add(share);
         }
-        self.numbered.last = Some((number, transit));
+        numbered.last = Some((number, transit));
     }
 
     pub(crate) fn get(&self) -> Jitter {
         let rfc3550 = self.transit.get().map(|_| Duration::from_nanos(self.scaled >> 4));
-        let thousandths = self.numbered.mean.get().map(Duration::as_nanos);
+        let thousandths = self.numbered.as_ref().and_then(|n| n.mean.get()).map(Duration::as_nanos);
         Jitter {
             rfc3550,
             transit: self.transit.get(),

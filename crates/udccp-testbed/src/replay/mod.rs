@@ -68,7 +68,7 @@ pub fn result(
         let (receiver, sender) = both.ok_or_else(|| Error::new("not all programs reported"))?;
         both_ends(&mut found, &scenario.time.measure, sender, receiver);
         packets += found.forward.sent.packets + found.reverse.sent.packets;
-        results.push(found);
+        results.push(Box::new(found));
     }
     Ok(RunResult {
         flows: results,
