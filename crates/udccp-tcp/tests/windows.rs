@@ -420,3 +420,20 @@ fn a_full_send_buffer_of_a_kernel_waits_for_a_third() {
     assert_eq!(bursts[0].1, 10);
     assert!(bursts.len() > 20 && bursts[1..].iter().all(|(_, count)| *count == 4), "{bursts:?}");
 }
+
+/// A full segment no longer fits in the window, but the short last one of what the application
+/// writes does.
+#[test]
+fn a_short_segment_leaves_when_only_a_full_one_has_no_room() {
+    let config = TcpConfig { nodelay: true, ..plain() };
+    let mut pipe = Pipe::new(config, ms(50)).with_bytes(0);
+    pipe.start();
+    pipe.run_for(ms(150));
+    let before = pipe.forward.sent;
+    let full = pipe.sender.max_payload() as u32;
+    for bytes in [full / 2].into_iter().chain([full; 9]).chain([full / 2]) {
+        pipe.sender.send(pipe.now, Message::new(Payload::Zeros(bytes)));
+        pipe.drain();
+    }
+    assert_eq!((cwnd(&pipe), pipe.forward.sent - before), (10.0, 11));
+}
