@@ -348,13 +348,10 @@ fn check(ackno: Seqno, options: &Options, log: &SentLog) -> Result<Seqno, Report
 /// The first packet after `start`, and not after `last`, that begins another loss event. Only the
 /// sender can find it if all packets between the two losses were lost as well.
 fn next_event(start: Seqno, last: Seqno, log: &SentLog) -> Option<Seqno> {
-    if start == last {
-        // Most events lose one packet, so there is no need to look up when it was sent.
+    // Most events lose one packet, or two. The counter steps by at most as much from one packet to
+    // the next, so there is no need to look up when these were sent.
+    if last.distance_from(start) <= 1 {
         return None;
     }
-    let (first, newest) = (log.counter(start)?, log.counter(last)?);
-    if newest <= first + LONGEST_EVENT {
-        return None;
-    }
-    log.first_with(first + LONGEST_EVENT).filter(|next| next.is_after(start))
+    log.next_event(start, last, LONGEST_EVENT)
 }

@@ -12,68 +12,70 @@ pub(crate) struct RatePacer {
     max_credit: Duration,
     /// Nominal send time of the last packet.
     nominal: Option<Instant>,
-    /// Arguments and result of the last call of `worth`. They are the same for most packets.
-    last_worth: ([Duration; 3], Duration),
+}
+
+/// What does not change between packets at one rate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Pace {
+    /// t_ipi.
+    pub(crate) interval: Duration,
+    /// t_ipi - t_delta: from the nominal send time of a packet to when the next may be sent.
+    wait: Duration,
+    /// How long missed send times are kept.
+    credit: Duration,
 }
 
 impl RatePacer {
     pub(crate) fn new(granularity: Duration, max_credit: Duration) -> Self {
-        Self { granularity, max_credit, nominal: None, last_worth: Default::default() }
+        Self { granularity, max_credit, nominal: None }
     }
 
-    /// t_delta = min(t_ipi, t_gran, rtt)/2.
-    fn early(&self, interval: Duration, rtt: Option<Duration>) -> Duration {
-        rtt.map_or(Duration::ZERO, |rtt| interval.min(self.granularity).min(rtt) / 2)
+    //= 5348-4.6-4
+    //= 5348-4.6-5
+    /// The pace of packets `interval` apart. Missed send times count for at most `limit`, and zero
+    /// while no round-trip time is known.
+    ///
+    /// `steady` is the interval at the allowed rate X. Even if packets are sent faster than X for a
+    /// while, the missed send times are worth at most what X allows in that limit.
+    pub(crate) fn pace(
+        &self,
+        interval: Duration,
+        steady: Duration,
+        rtt: Option<Duration>,
+        limit: Option<Duration>,
+    ) -> Pace {
+        // t_delta = min(t_ipi, t_gran, rtt)/2.
+        let early = rtt.map_or(Duration::ZERO, |rtt| interval.min(self.granularity).min(rtt) / 2);
+        let round = limit.map_or(Duration::ZERO, |limit| worth(limit, interval, steady));
+        let credit = self.max_credit.max(interval * 2).min(round);
+        Pace { interval, wait: interval - early, credit }
     }
 
     //= 5348-4.6-1
     /// When the next packet may be sent. In the past if it may be sent at once.
-    pub(crate) fn next(&self, interval: Duration, rtt: Option<Duration>) -> Instant {
-        match self.nominal {
-            Some(last) => last + interval - self.early(interval, rtt),
-            None => Instant::ZERO,
-        }
+    #[inline]
+    pub(crate) fn next(&self, pace: &Pace) -> Instant {
+        self.nominal.map_or(Instant::ZERO, |last| last + pace.wait)
     }
 
     //= 5348-4.6-2
     //= 5348-4.6-3
-    //= 5348-4.6-4
-    //= 5348-4.6-5
     /// A packet was sent. Returns whether the sender has now used all that is allowed.
-    ///
-    /// `steady` is the interval at the allowed rate X. Even if packets are sent faster than X for a
-    /// while, the missed send times are worth at most what X allows in a round-trip time.
-    pub(crate) fn on_sent(
-        &mut self,
-        now: Instant,
-        interval: Duration,
-        steady: Duration,
-        rtt: Option<Duration>,
-    ) -> bool {
-        let round = rtt.map_or(Duration::ZERO, |rtt| self.worth(rtt, interval, steady));
-        let credit = self.max_credit.max(interval * 2).min(round);
-        let due = self.nominal.map_or(now, |last| last + interval);
-        let nominal = due.max(now - credit);
-        self.nominal = Some(nominal);
-        nominal + interval > now
-    }
-
     #[inline]
-    fn worth(&mut self, rtt: Duration, interval: Duration, steady: Duration) -> Duration {
-        if interval >= steady {
-            return rtt;
-        }
-        let of = [rtt, interval, steady];
-        if self.last_worth.0 != of {
-            self.last_worth = (of, worth(rtt, interval, steady));
-        }
-        self.last_worth.1
+    pub(crate) fn on_sent(&mut self, now: Instant, pace: &Pace) -> bool {
+        let due = self.nominal.map_or(now, |last| last + pace.interval);
+        let nominal = due.max(now - pace.credit);
+        self.nominal = Some(nominal);
+        nominal + pace.interval > now
     }
 }
 
-/// The time in which packets `interval` apart are as many as packets `steady` apart in `rtt`.
-/// `steady` is the longer interval.
+/// The time in which packets `interval` apart are as many as packets `steady` apart in `rtt`. At
+/// most `rtt`.
 fn worth(rtt: Duration, interval: Duration, steady: Duration) -> Duration {
+    if interval >= steady {
+        return rtt;
+    }
     let (rtt, interval, steady) = (rtt.as_nanos(), interval.as_nanos(), steady.as_nanos());
     Duration::from_nanos(match rtt.checked_mul(interval) {
         Some(product) => product / steady,
@@ -88,12 +90,13 @@ mod tests {
     #[test]
     fn credit_depends_on_each_of_its_three_times() {
         let us = Duration::from_micros;
-        let mut pacer = RatePacer::new(us(1000), us(10_000));
+        let pacer = RatePacer::new(us(1000), us(10_000));
         for [rtt, interval, steady] in
             [[800, 10, 20], [800, 10, 20], [900, 10, 20], [900, 15, 20], [900, 15, 45], [900, 9, 9]]
         {
             let expected = us(rtt * interval / steady);
-            assert_eq!(pacer.worth(us(rtt), us(interval), us(steady)), expected);
+            let rtt = Some(us(rtt));
+            assert_eq!(pacer.pace(us(interval), us(steady), rtt, rtt).credit, expected);
         }
     }
 }

@@ -29,14 +29,6 @@ pub(crate) struct Report {
     pub(crate) data_limited: bool,
 }
 
-/// The state, besides the settings, that determines the allowed and the instantaneous rate.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct RateBasis {
-    x: Option<Rate>,
-    /// X_inst/X.
-    factor: Option<f64>,
-}
-
 /// The sender's rate, and the state that determines it.
 #[derive(Clone, Debug)]
 pub(crate) struct RateControl {
@@ -96,12 +88,6 @@ impl RateControl {
     /// p.
     pub(crate) fn loss_event_rate(&self) -> f64 {
         self.loss_event_rate
-    }
-
-    /// The state that determines `allowed` and `instantaneous`. While it is equal, they are too.
-    #[inline]
-    pub(crate) fn basis(&self) -> RateBasis {
-        RateBasis { x: self.x, factor: self.square_roots.map(|(_, factor)| factor) }
     }
 
     /// X, or one segment per second while X is not determined. Never less than one segment in 64

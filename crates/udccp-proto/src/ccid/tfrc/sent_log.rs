@@ -36,12 +36,15 @@ pub(crate) struct SentLog {
     stride: u64,
     /// The first packet with each value of the window counter, and when it was sent.
     steps: VecDeque<(Seqno, u64, Instant)>,
+    /// The value of the last of these. Reading it there would take another cache line.
+    counter: Option<u64>,
     first: Option<Seqno>,
 }
 
 impl Default for SentLog {
     fn default() -> Self {
-        Self { packets: VecDeque::new(), stride: 1, steps: VecDeque::new(), first: None }
+        let (packets, steps) = (VecDeque::new(), VecDeque::new());
+        Self { packets, stride: 1, steps, counter: None, first: None }
     }
 }
 
@@ -50,12 +53,27 @@ impl SentLog {
     /// is greater than all before.
     pub(crate) fn push(&mut self, sent: Sent, counter: u64) {
         self.first.get_or_insert(sent.seq);
-        if self.steps.back().is_none_or(|&(_, last, _)| last != counter) {
-            if self.steps.len() == MAX_STEPS {
-                self.steps.pop_front();
-            }
-            self.steps.push_back((sent.seq, counter, sent.at));
+        if self.counter != Some(counter) {
+            self.push_step(sent.seq, counter, sent.at);
         }
+        if self.stride > 1 || self.packets.len() == MAX_PACKETS {
+            self.thin_out();
+        }
+        self.packets.push_back(sent);
+    }
+
+    #[inline(never)]
+    fn push_step(&mut self, seq: Seqno, counter: u64, at: Instant) {
+        if self.steps.len() == MAX_STEPS {
+            self.steps.pop_front();
+        }
+        self.steps.push_back((seq, counter, at));
+        self.counter = Some(counter);
+    }
+
+    /// Makes room for another packet where not all are stored.
+    #[inline(never)]
+    fn thin_out(&mut self) {
         let stride = self.stride;
         if self.packets.back().is_some_and(|newest| !is_kept(newest.seq, stride)) {
             self.packets.pop_back();
@@ -65,7 +83,6 @@ impl SentLog {
             let stride = self.stride;
             self.packets.retain(|sent| is_kept(sent.seq, stride));
         }
-        self.packets.push_back(sent);
     }
 
     /// The newest packet.
@@ -105,18 +122,31 @@ impl SentLog {
     }
 
     fn step(&self, seq: Seqno) -> Option<(u64, Instant)> {
+        let &(_, counter, at) = self.steps.get(self.index_of_step(seq)?)?;
+        Some((counter, at))
+    }
+
+    /// Index of the step from which on packets had the counter of `seq`.
+    fn index_of_step(&self, seq: Seqno) -> Option<usize> {
         let is_at_most = |&(first, ..): &(Seqno, u64, Instant)| first.at_most(seq);
         // The step is usually from the last round-trip time. A binary search of all steps would
         // read memory that is otherwise unused.
-        let recent = self.steps.iter().rev().take(RECENT_STEPS).find(|step| is_at_most(step));
-        let step = match recent {
-            Some(step) => step,
-            None => {
-                let after = self.steps.partition_point(is_at_most);
-                self.steps.get(after.checked_sub(1)?)?
-            }
-        };
-        Some((step.1, step.2))
+        let recent = self.steps.iter().rev().take(RECENT_STEPS).position(is_at_most);
+        if let Some(back) = recent {
+            return Some(self.steps.len() - 1 - back);
+        }
+        self.steps.partition_point(is_at_most).checked_sub(1)
+    }
+
+    /// If the counter of `last` is more than `span` above that of `start`: the first packet whose
+    /// counter is at least `span` above it. `None` if `start` has been removed.
+    pub(crate) fn next_event(&self, start: Seqno, last: Seqno, span: u64) -> Option<Seqno> {
+        let at = self.index_of_step(start)?;
+        let mut later = self.steps.range(at..).take_while(|(first, ..)| first.at_most(last));
+        let &(_, before, _) = later.next()?;
+        let mut steps = later.skip_while(|(_, counter, _)| *counter < before + span);
+        let &(first, counter, _) = steps.next()?;
+        (counter > before + span || steps.next().is_some()).then_some(first)
     }
 
     /// Memory used by the log.
@@ -124,12 +154,6 @@ impl SentLog {
     pub(crate) fn memory_bytes(&self) -> usize {
         let step = size_of::<(Seqno, u64, Instant)>();
         self.packets.capacity() * size_of::<Sent>() + self.steps.capacity() * step
-    }
-
-    /// The first packet whose window counter is at least `counter`.
-    pub(crate) fn first_with(&self, counter: u64) -> Option<Seqno> {
-        let at = self.steps.partition_point(|&(_, c, _)| c < counter);
-        self.steps.get(at).map(|&(first, ..)| first)
     }
 }
 

@@ -33,16 +33,22 @@ impl WindowCounter {
         let quarter = (rtt / QUARTERS).as_nanos().max(1);
         let passed = (now - since).as_nanos();
         // Most packets are sent in the same quarter as the packet before, and need no division.
-        let quarters = if passed < quarter { 0 } else { passed / quarter };
+        if passed >= quarter {
+            self.advance(now, since, passed / quarter, quarter);
+        }
+        // Acknowledgements may have moved the counter between two packets.
+        self.last = self.last.min(self.sent + MAX_STEP);
+        self.sent = self.last;
+        self.sent
+    }
+
+    /// This many quarters of a round-trip time have passed since `since`.
+    fn advance(&mut self, now: Instant, since: Instant, quarters: u64, quarter: u64) {
         self.last += quarters.min(MAX_STEP);
         self.since = match quarters {
             0..=MAX_STEP => Some(since + Duration::from_nanos(quarters * quarter)),
             _ => Some(now),
         };
-        // Acknowledgements may have moved the counter between two packets.
-        self.last = self.last.min(self.sent + MAX_STEP);
-        self.sent = self.last;
-        self.sent
     }
 
     //= 4342-8.1-3

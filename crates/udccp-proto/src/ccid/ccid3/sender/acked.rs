@@ -9,18 +9,23 @@ use super::{Ccid3Sender, DEFAULT_RTT, LEAST_SEQUENCE_WINDOW};
 use crate::ackvec::{DropCode, DropState, for_each_drop};
 use crate::ccid::ccid3::feedback::Options;
 use crate::ccid::ccid3::verify::Sending;
-use crate::ccid::tfrc::{NDUPACK, Rate, Report, equation};
+use crate::ccid::tfrc::{NDUPACK, Rate, Report, Sent, equation};
 use crate::ccid::{AckInfo, AckOutcome, LONGEST_RTT, PacketReport};
 
 /// The longest first loss interval that fits into its field.
 const LONGEST_INTERVAL: f64 = 16_777_215.0;
 
 impl Ccid3Sender {
-    /// The time at which the acknowledged packet was sent, and a round-trip time sample without the
+    /// The time at which the acknowledged packet was `sent`, and a round-trip time sample without the
     /// receiver's delay. The delay that the peer reports cannot lower the sample below the minimum
     /// that our own clock measured on this path.
-    fn measure(&mut self, now: Instant, ack: &AckInfo<'_>) -> (Instant, Option<Duration>) {
-        let sent = self.log.get(ack.ackno).map(|sent| sent.at);
+    fn measure(
+        &mut self,
+        now: Instant,
+        ack: &AckInfo<'_>,
+        sent: Option<Sent>,
+    ) -> (Instant, Option<Duration>) {
+        let sent = sent.map(|sent| sent.at);
         let elapsed = ack.elapsed.unwrap_or_default();
         let by_packet = sent.map(|at| {
             let total = now - at;
@@ -108,7 +113,14 @@ impl Ccid3Sender {
     }
 
     /// Reads an acknowledgement of the newest packet acknowledged so far or a newer one.
-    pub(super) fn take_feedback(&mut self, now: Instant, ack: &AckInfo<'_>, out: &mut AckOutcome) {
+    /// `sent` is that packet.
+    pub(super) fn take_feedback(
+        &mut self,
+        now: Instant,
+        ack: &AckInfo<'_>,
+        sent: Option<Sent>,
+        out: &mut AckOutcome,
+    ) {
         // Without a Receive Rate there is nothing to adjust before the next feedback.
         self.buffer_drops = self.buffer_drops.saturating_add(self.read_drops(ack, out));
         let mut options = Options::read(ack);
@@ -122,7 +134,7 @@ impl Ccid3Sender {
         if fresh > 0 {
             self.size.on_loss_event();
         }
-        let (t_new, rtt) = self.measure(now, ack);
+        let (t_new, rtt) = self.measure(now, ack, sent);
         let known_rtt = rtt.or(self.rate.rtt()).unwrap_or(DEFAULT_RTT);
         let limited = self.data_limited.on_feedback(now, t_new, known_rtt);
         let reported = Rate::from_bytes_per_sec(u64::from(receive_rate));
@@ -135,30 +147,37 @@ impl Ccid3Sender {
             data_limited: limited,
         };
         let s = self.segment();
-        self.rate.on_feedback(now, &report, s);
+        self.rate_mut().on_feedback(now, &report, s);
         self.fastest = self.fastest.max(self.rate.allowed(s));
         self.unheard_limit = self
             .rate
             .unheard_limit(s)
             .map_or(u64::MAX, |bytes| (bytes / u64::from(s.bytes)).max(LEAST_SEQUENCE_WINDOW));
         self.set_no_feedback_timer(now);
-        self.acknowledge(now, ack.ackno, fresh, out);
+        if let Some(sent) = sent {
+            self.acknowledge(now, ack.ackno, &sent, fresh, out);
+        }
     }
 
     /// Advances the counts to the acknowledged packet.
-    fn acknowledge(&mut self, now: Instant, ackno: Seqno, lost: u64, out: &mut AckOutcome) {
-        if let Some(sent) = self.log.get(ackno).copied() {
-            let before = self.acked.map_or(0, |(_, data)| data);
-            let covered = sent.data.saturating_sub(before);
-            // Loss Intervals do not show how many packets a loss event lost. At least one.
-            let lost = lost.min(covered);
-            out.newly_acked = u32::try_from(covered - lost).unwrap_or(u32::MAX);
-            out.newly_lost = u32::try_from(lost).unwrap_or(u32::MAX);
-            self.acked = Some((ackno, sent.data));
-            if let Some(counter) = self.log.counter(ackno) {
-                let rtt = self.rate.rtt().unwrap_or(DEFAULT_RTT);
-                self.counter.on_ack(now, counter, rtt);
-            }
+    fn acknowledge(
+        &mut self,
+        now: Instant,
+        ackno: Seqno,
+        sent: &Sent,
+        lost: u64,
+        out: &mut AckOutcome,
+    ) {
+        let before = self.acked.map_or(0, |(_, data)| data);
+        let covered = sent.data.saturating_sub(before);
+        // Loss Intervals do not show how many packets a loss event lost. At least one.
+        let lost = lost.min(covered);
+        out.newly_acked = u32::try_from(covered - lost).unwrap_or(u32::MAX);
+        out.newly_lost = u32::try_from(lost).unwrap_or(u32::MAX);
+        self.acked = Some((ackno, sent.data));
+        if let Some(counter) = self.log.counter(ackno) {
+            let rtt = self.rate.rtt().unwrap_or(DEFAULT_RTT);
+            self.counter.on_ack(now, counter, rtt);
         }
     }
 

@@ -29,63 +29,68 @@ const LEAST_SEQUENCE_WINDOW: u64 = 100;
 const ECHO_UNIT: Duration = Duration::from_micros(10);
 
 /// The sender half of CCID 3.
+///
+/// Fields that are used for each packet come first and are adjacent: packets are paced, so with
+/// many connections none of this is in a near cache when a packet leaves.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Ccid3Sender {
-    ccid: u8,
-    /// The differences of CCID 4.
-    small: Option<Box<(SmallPackets, MinInterval)>>,
-    config: Ccid3Config,
-    rate: RateControl,
-    pacer: RatePacer,
-    /// The last computed spacing of packets.
-    spacing: Spacing,
-    size: SegmentSize,
-    max_size: u32,
-    counter: WindowCounter,
-    /// The counter value of the packet being built.
-    stamped: u64,
-    log: SentLog,
-    verifier: Verifier,
-    data_limited: DataLimited,
+    wake: MaybeInstant,
+    no_feedback: MaybeInstant,
     data_sent: u64,
-    /// The greatest sequence number acknowledged by feedback, and the data packets up to it.
-    acked: Option<(Seqno, u64)>,
+    in_flight_limit: u64,
+    /// Largest number of data packets in flight, derived from the rate.
+    unheard_limit: u64,
     /// Data packets after this one count against the Sequence Window, with the number of data
     /// packets up to it. It is the greatest sequence number that any packet of the peer
     /// acknowledged, or the newest packet when the nofeedback timer expired.
     floor: Option<(Seqno, u64)>,
-    in_flight_limit: u64,
-    /// Largest number of data packets in flight, derived from the rate.
-    unheard_limit: u64,
-    rtt_floor: RttFloor,
+    /// The counter value of the packet being built.
+    stamped: u64,
+    /// The last computed spacing of packets.
+    spacing: Spacing,
+    /// The differences of CCID 4.
+    small: Option<Box<(SmallPackets, MinInterval)>>,
     /// The greatest rate ever allowed.
     fastest: Rate,
-    /// Longest interval before the first loss that is accepted.
-    first_at_most: u32,
+    max_size: u32,
+    /// Nothing has changed since `wake` was computed: once it has passed, data may leave.
+    wake_holds: bool,
+    /// The peer's acknowledgements carried state that it keeps until they are acknowledged.
+    owes_ack: bool,
+    sent_since_set: bool,
+    /// The nofeedback timer expired after the last data packet.
+    gave_up: bool,
+    pacer: RatePacer,
+    counter: WindowCounter,
+    log: SentLog,
+    data_limited: DataLimited,
+    size: SegmentSize,
+    config: Ccid3Config,
+    rate: RateControl,
+    // Fields that only feedback uses, or few packets.
+    verifier: Verifier,
+    /// The greatest sequence number acknowledged by feedback, and the data packets up to it.
+    acked: Option<(Seqno, u64)>,
+    rtt_floor: RttFloor,
     /// The last receive rate reported.
     x_recv: Rate,
     /// Data Dropped has been read up to this packet.
     drops_read: Option<Seqno>,
+    ack_sent: MaybeInstant,
+    /// During Quick-Start: the rate before, and the approved rate.
+    quick_start: Option<(Rate, Rate)>,
+    loss_events: u64,
+    timeouts: u64,
+    /// Longest interval before the first loss that is accepted.
+    first_at_most: u32,
     /// Packets newly reported with Drop Code 2 since the last feedback, and whether the receiver
     /// said that it is slow.
     buffer_drops: u32,
     peer_is_slow: bool,
-    /// The peer's acknowledgements carried state that it keeps until they are acknowledged.
-    owes_ack: bool,
-    ack_sent: MaybeInstant,
-    no_feedback: MaybeInstant,
-    /// During Quick-Start: the rate before, and the approved rate.
-    quick_start: Option<(Rate, Rate)>,
-    sent_since_set: bool,
-    /// The nofeedback timer expired after the last data packet.
-    gave_up: bool,
     /// Another half sent before this one, over another path.
     is_successor: bool,
-    wake: MaybeInstant,
-    /// Nothing has changed since `wake` was computed: once it has passed, data may leave.
-    wake_holds: bool,
-    loss_events: u64,
-    timeouts: u64,
+    ccid: u8,
 }
 
 impl Ccid3Sender {
@@ -150,15 +155,21 @@ impl Ccid3Sender {
         }
     }
 
+    /// Size of the data in a packet, for the rate: at least 1 byte.
+    #[inline]
+    fn segment_bytes(&self) -> u32 {
+        match self.config.segment_size {
+            SegmentSizeRule::Mean => self.size.bytes(),
+            SegmentSizeRule::Maximum => self.max_size,
+        }
+    }
+
     //= 4342-5.3-1
     //= 5622-5-1
     //= 4828-3-5
     /// s.
     fn segment(&self) -> Segment {
-        let bytes = match self.config.segment_size {
-            SegmentSizeRule::Mean => self.size.bytes(),
-            SegmentSizeRule::Maximum => self.max_size,
-        };
+        let bytes = self.segment_bytes();
         self.small.as_ref().map_or(bytes.into(), |small| small.0.segment(bytes))
     }
 
@@ -197,13 +208,36 @@ impl Ccid3Sender {
         self.data_sent.saturating_sub(data).min(packets)
     }
 
-    /// A packet of the peer acknowledged `ackno`, with or without feedback.
-    fn move_floor(&mut self, ackno: Seqno) {
+    /// Whether as many data packets are in flight as may be.
+    #[inline]
+    fn is_full(&self) -> bool {
+        let most = self.in_flight_limit.min(self.unheard_limit);
+        // Usually even the data packets since the floor, which are at least as many, are fewer.
+        let since = self.floor.map_or(0, |(_, data)| self.data_sent.saturating_sub(data));
+        since >= most && self.in_flight() >= most
+    }
+
+    /// The first data packet is about to be sent, with `size_bytes` of data.
+    #[cold]
+    fn expect_first(&mut self, size_bytes: u32) {
+        if self.size.is_measured() {
+            return;
+        }
+        self.size.expect(size_bytes);
+        let s = self.segment();
+        self.rate_mut().on_first_segment(s);
+        if let Some((_, approved)) = self.quick_start {
+            self.rate_mut().raise(approved);
+        }
+    }
+
+    /// A packet of the peer acknowledged `ackno`, which was `sent`, with or without feedback.
+    fn move_floor(&mut self, ackno: Seqno, sent: Option<Sent>) {
         if self.floor.is_some_and(|(floor, _)| ackno.at_most(floor)) {
             return;
         }
         let before = self.floor.map_or(0, |(_, data)| data);
-        let data = self.log.get(ackno).map_or(before, |sent| sent.data.max(before));
+        let data = sent.map_or(before, |sent| sent.data.max(before));
         self.floor = Some((ackno, data)).filter(|_| data > 0);
         self.log.forget_before(ackno);
     }
@@ -217,7 +251,7 @@ impl Ccid3Sender {
         self.wake_holds = false;
         let s = self.segment();
         let idle = !self.sent_since_set;
-        let was_cut = self.rate.on_no_feedback(now, idle, s);
+        let was_cut = self.rate_mut().on_no_feedback(now, idle, s);
         self.timeouts += u64::from(!idle);
         self.floor = self.log.newest().map(|newest| (newest.seq, self.data_sent));
         self.gave_up = true;
@@ -241,19 +275,14 @@ impl CcidSender for Ccid3Sender {
             return SendVerdict::Now;
         }
         self.wake = MaybeInstant::NONE;
-        if !self.size.is_measured() && self.data_sent == 0 {
-            self.size.expect(size_bytes);
-            let s = self.segment();
-            self.rate.on_first_segment(s);
-            if let Some((_, approved)) = self.quick_start {
-                self.rate.raise(approved);
-            }
+        if self.data_sent == 0 {
+            self.expect_first(size_bytes);
         }
-        if self.in_flight() >= self.in_flight_limit.min(self.unheard_limit) {
+        if self.is_full() {
             return SendVerdict::Blocked;
         }
-        let interval = self.spacing().interval;
-        let mut at = self.pacer.next(interval, self.rate.rtt());
+        let pace = self.spacing().pace;
+        let mut at = self.pacer.next(&pace);
         if let Some(small) = &self.small {
             at = at.max(small.1.next());
         }
@@ -284,7 +313,7 @@ impl CcidSender for Ccid3Sender {
                 //= 5634-3.2.3-3
                 //= 5634-3.2.3-4
                 self.quick_start = Some((before, approved));
-                self.rate.raise(approved);
+                self.rate_mut().raise(approved);
                 self.fastest = self.fastest.max(approved);
             }
             //= 5634-3.2.4-3
@@ -292,7 +321,7 @@ impl CcidSender for Ccid3Sender {
             //= 5634-3.2.4-4
             QuickStartStep::Silent => {
                 if let Some((before, approved)) = self.quick_start.take() {
-                    self.rate.lower(before.min(approved.halved()));
+                    self.rate_mut().lower(before.min(approved.halved()));
                     self.set_no_feedback_timer(now);
                 }
             }
@@ -329,8 +358,8 @@ impl CcidSender for Ccid3Sender {
         if self.data_sent == 1 {
             self.rate.on_data_sent(now);
         }
-        let &Spacing { interval, steady, allowed, .. } = self.spacing();
-        let is_all = self.pacer.on_sent(now, interval, steady, self.credit_limit(interval));
+        let &Spacing { pace, allowed, .. } = self.spacing();
+        let is_all = self.pacer.on_sent(now, &pace);
         // X is in bytes, but packets are spaced as if they had the mean size. With packets smaller
         // than half of that, the receive rate would halve X again and again, until almost nothing
         // is sent.
@@ -359,11 +388,12 @@ impl CcidSender for Ccid3Sender {
         let is_old = self.acked.is_some_and(|(acked, _)| ack.ackno.is_before(acked));
         let is_ours = self.log.newest().is_some_and(|newest| ack.ackno.at_most(newest.seq))
             && self.first_on_path().is_none_or(|first| ack.ackno.at_least(first));
-        if !is_old && is_ours {
-            self.take_feedback(now, ack, &mut out);
-        }
         if is_ours {
-            self.move_floor(ack.ackno);
+            let sent = self.log.get(ack.ackno).copied();
+            if !is_old {
+                self.take_feedback(now, ack, sent, &mut out);
+            }
+            self.move_floor(ack.ackno, sent);
         }
         out
     }
@@ -389,7 +419,7 @@ impl CcidSender for Ccid3Sender {
         }
         let floor = self.rtt_floor.get();
         let rtt = if rtt + ECHO_UNIT >= floor { rtt } else { floor };
-        self.rate.on_handshake_rtt(now, rtt, s);
+        self.rate_mut().on_handshake_rtt(now, rtt, s);
     }
 
     fn wants_ack_of_ack(&self) -> bool {

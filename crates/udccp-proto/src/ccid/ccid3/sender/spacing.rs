@@ -1,51 +1,55 @@
 //! Remembers the spacing of packets, which is the same for most of them.
 
-use udccp_base::Duration;
-
 use super::Ccid3Sender;
-use crate::ccid::tfrc::{Rate, RateBasis, Segment};
+use crate::ccid::tfrc::{Pace, Rate, RateControl};
 
-/// The spacing of packets, and the state that determines it.
-#[derive(Clone, Copy, Debug, Default)]
+/// The spacing of packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Spacing {
-    basis: RateBasis,
-    segment: Segment,
-    /// t_ipi.
-    pub(super) interval: Duration,
-    /// t_ipi at the allowed rate X.
-    pub(super) steady: Duration,
+    /// The segments for which it was computed, in bytes, at least 1. 0 if the rate has changed
+    /// since.
+    segment_bytes: u32,
+    pub(super) pace: Pace,
     /// X.
     pub(super) allowed: Rate,
 }
 
 impl Ccid3Sender {
-    /// The current spacing of packets. It is only computed again if that state has changed.
+    /// The current spacing of packets. It is only computed again if rate or segments have changed.
     #[inline]
     pub(super) fn spacing(&mut self) -> &Spacing {
-        // Segments are never empty, so the first call never matches the default.
-        let (basis, segment) = (self.rate.basis(), self.segment());
-        if self.spacing.segment != segment || self.spacing.basis != basis {
-            self.compute_spacing(basis, segment);
+        if self.spacing.segment_bytes != self.segment_bytes() {
+            self.spacing = self.compute_spacing();
         }
+        debug_assert_eq!(self.spacing, self.compute_spacing());
         &self.spacing
     }
 
+    /// The rate and round-trip time, to be changed.
+    pub(super) fn rate_mut(&mut self) -> &mut RateControl {
+        self.spacing.segment_bytes = 0;
+        &mut self.rate
+    }
+
     #[inline(never)]
-    fn compute_spacing(&mut self, basis: RateBasis, segment: Segment) {
+    fn compute_spacing(&self) -> Spacing {
+        let segment = self.segment();
         let allowed = self.rate.allowed(segment);
         let interval = self.interval_at(self.rate.instantaneous(segment), segment);
         let steady = self.interval_at(allowed, segment);
-        self.spacing = Spacing { basis, segment, interval, steady, allowed };
+        let limit = self.credit_limit(interval);
+        let pace = self.pacer.pace(interval, steady, self.rate.rtt(), limit);
+        Spacing { segment_bytes: segment.bytes, pace, allowed }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use udccp_base::Instant;
+    use udccp_base::{Duration, Instant};
 
     use super::*;
     use crate::ccid::ccid3::Ccid3Config;
-    use crate::ccid::tfrc::Report;
+    use crate::ccid::tfrc::{Report, Segment};
 
     /// Checks that the remembered spacing equals a new computation.
     #[track_caller]
@@ -54,7 +58,8 @@ mod tests {
         let interval = sender.interval_at(sender.rate.instantaneous(s), s);
         let steady = sender.interval_at(sender.rate.allowed(s), s);
         let now = *sender.spacing();
-        assert_eq!((now.interval, now.steady), (interval, steady));
+        let (rtt, limit) = (sender.rate.rtt(), sender.credit_limit(interval));
+        assert_eq!(now.pace, sender.pacer.pace(interval, steady, rtt, limit));
         assert_eq!(now.allowed, sender.rate.allowed(s));
         interval
     }
@@ -66,7 +71,7 @@ mod tests {
         let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
         let mut seen = vec![check(&mut sender)];
         let s = Segment::from(1000);
-        sender.rate.on_handshake_rtt(at(0), Duration::from_millis(100), s);
+        sender.rate_mut().on_handshake_rtt(at(0), Duration::from_millis(100), s);
         seen.push(check(&mut sender));
         for (time, rtt_ms, p) in [(100, 100, 0.01), (200, 100, 0.0101), (300, 140, 0.0101)] {
             let report = Report {
@@ -76,12 +81,12 @@ mod tests {
                 more_loss: true,
                 data_limited: false,
             };
-            sender.rate.on_feedback(at(time), &report, s);
+            sender.rate_mut().on_feedback(at(time), &report, s);
             seen.push(check(&mut sender));
         }
         sender.size.on_sent(500);
         seen.push(check(&mut sender));
-        sender.rate.on_no_feedback(at(900), false, s);
+        sender.rate_mut().on_no_feedback(at(900), false, s);
         seen.push(check(&mut sender));
         assert!(seen.windows(2).all(|pair| pair[0] != pair[1]), "{seen:?}");
     }

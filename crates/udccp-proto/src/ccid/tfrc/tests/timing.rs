@@ -8,10 +8,34 @@ use crate::ccid::tfrc::{
     CounterRtt, DataLimited, Rate, RatePacer, ReceiveRate, RttFloor, SegmentSize, WindowCounter,
 };
 
+/// A pacer whose packets all have paces of their own.
+struct Paced(RatePacer);
+
+impl Paced {
+    fn new(granularity: Duration, max_credit: Duration) -> Self {
+        Self(RatePacer::new(granularity, max_credit))
+    }
+
+    fn next(&self, interval: Duration, rtt: Option<Duration>) -> Instant {
+        self.0.next(&self.0.pace(interval, interval, rtt, rtt))
+    }
+
+    fn on_sent(
+        &mut self,
+        now: Instant,
+        interval: Duration,
+        steady: Duration,
+        rtt: Option<Duration>,
+    ) -> bool {
+        let pace = self.0.pace(interval, steady, rtt, rtt);
+        self.0.on_sent(now, &pace)
+    }
+}
+
 //= 5348-4.6-1 test
 #[test]
 fn packets_leave_one_interval_apart_and_half_a_tick_early() {
-    let mut pacer = RatePacer::new(ms(1), ms(10));
+    let mut pacer = Paced::new(ms(1), ms(10));
     let (ipi, rtt) = (ms(10), Some(ms(100)));
     assert_eq!(pacer.next(ipi, rtt), Instant::ZERO, "the first leaves at once");
     assert!(pacer.on_sent(at(1000), ipi, ipi, rtt));
@@ -30,7 +54,7 @@ fn packets_leave_one_interval_apart_and_half_a_tick_early() {
 #[test]
 fn a_pause_is_made_up_for_within_bounds() {
     let burst = |ipi: Duration, rtt: Duration, credit: Duration| {
-        let mut pacer = RatePacer::new(ms(1), credit);
+        let mut pacer = Paced::new(ms(1), credit);
         pacer.on_sent(at(1000), ipi, ipi, Some(rtt));
         let mut left = 0;
         while pacer.next(ipi, Some(rtt)) <= at(9000) {
@@ -47,8 +71,8 @@ fn a_pause_is_made_up_for_within_bounds() {
 
 #[test]
 fn a_sender_with_too_little_data_is_told_from_a_paced_one() {
-    let mut pacer = RatePacer::new(ms(1), ms(10));
-    let all_sent = |pacer: &mut RatePacer, now| pacer.on_sent(now, ms(10), ms(10), Some(ms(100)));
+    let mut pacer = Paced::new(ms(1), ms(10));
+    let all_sent = |pacer: &mut Paced, now| pacer.on_sent(now, ms(10), ms(10), Some(ms(100)));
     assert!(all_sent(&mut pacer, at(1000)));
     assert!(all_sent(&mut pacer, at(1010)));
     // One packet every 15 ms is less than is allowed.
@@ -238,7 +262,7 @@ fn the_segment_size_is_the_mean_of_four_loss_intervals() {
 fn a_late_timer_catches_up_what_the_allowed_rate_sends_in_a_round_trip_time() {
     // X allows a packet every 10 ms, ten per round-trip time. X_inst is twice that, or more.
     for interval in [ms(10), ms(5), Duration::from_micros(50)] {
-        let mut pacer = RatePacer::new(ms(1), Duration::MAX);
+        let mut pacer = Paced::new(ms(1), Duration::MAX);
         pacer.on_sent(at(1000), interval, ms(10), Some(ms(100)));
         let mut left = 0;
         while pacer.next(interval, Some(ms(100))) <= at(9000) {
