@@ -99,6 +99,12 @@ impl Ccid3Receiver {
         self.rtt.unwrap_or(DEFAULT_RTT)
     }
 
+    /// Whether data arrived since the last feedback. Without it, none is due, and no timer runs.
+    #[inline]
+    pub(crate) fn has_news(&self) -> bool {
+        self.has_news
+    }
+
     fn on_data(&mut self, now: Instant, packet: &ReceivedInfo, in_order: bool) {
         self.rate.on_data(now, packet.size_bytes);
         self.last_data = Some(now);
@@ -119,8 +125,22 @@ impl Ccid3Receiver {
                 self.is_due |= in_order && counter_distance(last, packet.ccval) >= ONE_RTT
             }
         }
-        let since = self.last_feedback.unwrap_or(now);
-        self.deadline.get_or_insert((since + self.rtt() / 4 * 5).max(now));
+        if self.deadline.is_none() {
+            let since = self.last_feedback.unwrap_or(now);
+            self.deadline = Some((since + self.rtt() / 4 * 5).max(now));
+        }
+    }
+
+    /// A packet arrived that may be, or show, a loss.
+    #[inline(never)]
+    fn take_any(&mut self, now: Instant, arrived: Arrived) {
+        let (rate, rtt, small) = (&self.rate, self.rtt(), self.small.as_ref());
+        let first = || first_interval(rate, small, now, rtt);
+        let change = self.history.on_packet(arrived, &first);
+        // A loss that shows only in acknowledgements waits for the next data. A report without data
+        // would report that nothing arrives (RFC 5348 section 6.2).
+        //= 5348-6-2
+        self.is_due |= change.new_event || change.removed_event;
     }
 
     //= 5622-8.7-2
@@ -189,13 +209,9 @@ impl CcidReceiver for Ccid3Receiver {
             ecn: packet.ecn,
             ndp: packet.ndp_count.unwrap_or(0),
         };
-        let (rate, rtt, small) = (&self.rate, self.rtt(), self.small.as_ref());
-        let first = || first_interval(rate, small, now, rtt);
-        let change = self.history.on_packet(arrived, &first);
-        // A loss that shows only in acknowledgements waits for the next data. A report without data
-        // would report that nothing arrives (RFC 5348 section 6.2).
-        //= 5348-6-2
-        self.is_due |= change.new_event || change.removed_event;
+        if !self.history.take_next(&arrived) {
+            self.take_any(now, arrived);
+        }
     }
 
     //= 5348-6-1

@@ -101,10 +101,33 @@ impl LossHistory {
 
     /// The loss event rate p.
     pub(crate) fn rate(&self) -> f64 {
-        self.average.rate()
+        // The current interval grows with every packet, and reports are few.
+        let mut average = self.average.clone();
+        if !self.intervals.is_empty() {
+            average.set_current(self.length(0));
+        }
+        average.rate()
     }
 
-    /// Processes an arriving packet that is no duplicate. `first` returns the length to assume for
+    /// Processes a packet if it is the next one, none waits, and it is no loss. Returns whether it
+    /// did. This is so for nearly all packets.
+    #[inline]
+    pub(crate) fn take_next(&mut self, packet: &Arrived) -> bool {
+        let is_next = self.settled.is_some_and(|settled| packet.seq == settled.next());
+        let has_marks = packet.data.is_some() && packet.ecn == Ecn::Ce;
+        if !is_next || has_marks || !self.waiting.is_empty() {
+            return false;
+        }
+        self.greatest = self.greatest.max(packet.seq);
+        self.settled = Some(packet.seq);
+        if let Some(ccval) = packet.data {
+            self.count(ccval, packet.ecn);
+        }
+        self.update_short();
+        true
+    }
+
+    /// Processes any arriving packet that is no duplicate. `first` returns the length to assume for
     /// the interval before the first loss.
     pub(crate) fn on_packet(&mut self, packet: Arrived, first: &dyn Fn() -> u32) -> Change {
         let mut change = Change::default();
@@ -120,17 +143,18 @@ impl LossHistory {
             change.removed_event = packet.data.is_some() && self.take_late(packet.seq);
             return change;
         }
-        if packet.seq == settled.next() && self.waiting.is_empty() {
-            // The normal case: no packet waits, and this one need not wait either.
-            self.settle(packet, first, &mut change);
-        } else {
-            let at = self.waiting.partition_point(|w| w.seq.is_before(packet.seq));
-            self.waiting.insert(at, packet);
-            self.settle_what_can_be(first, &mut change);
-        }
-        self.average.set_current(self.length(0));
-        self.average.set_short(self.is_short(0));
+        let at = self.waiting.partition_point(|w| w.seq.is_before(packet.seq));
+        self.waiting.insert(at, packet);
+        self.settle_what_can_be(first, &mut change);
+        self.update_short();
         change
+    }
+
+    #[inline]
+    fn update_short(&mut self) {
+        if self.counts_losses {
+            self.average.set_short(self.is_short(0));
+        }
     }
 
     fn is_short(&self, index: usize) -> bool {
@@ -207,9 +231,15 @@ impl LossHistory {
         if marked {
             self.lose(packet.seq, 1, first, change);
         }
+        self.count(ccval, packet.ecn);
+    }
+
+    /// A data packet with this counter is settled, and belongs to the current interval.
+    #[inline]
+    fn count(&mut self, ccval: u8, ecn: Ecn) {
         let current = &mut self.intervals[0];
         current.data += 1;
-        current.nonce ^= packet.ecn == Ecn::Ect1;
+        current.nonce ^= ecn == Ecn::Ect1;
         // Before the first data packet there is no X_prev. That packet's counter is the closest.
         let before = *self.event_counter.get_or_insert(ccval);
         self.event_is_over |= distance(before, ccval) > ONE_RTT;
