@@ -1,9 +1,14 @@
 //! The halves of a connection's CCIDs. Those of this crate are called without indirection, because
 //! most packets of most connections call them a dozen times.
 
+use core::ops::{Deref, DerefMut};
+
+use udccp_base::{Instant, MaybeInstant};
+use udccp_wire::Seqno;
+
 use super::ccid2::{Ccid2Receiver, Ccid2Sender};
 use super::ccid3::{Ccid3Receiver, Ccid3Sender};
-use super::{CcidReceiver, CcidSender};
+use super::{CcidReceiver, CcidSender, Feedback, ReceivedInfo, ReceivedRun};
 
 /// The sender half of a connection.
 #[derive(Clone, Debug)]
@@ -22,9 +27,75 @@ pub enum ReceiverHalf {
     /// CCID 2, or an experimental CCID with its acknowledgements.
     Ccid2(Ccid2Receiver),
     /// CCID 3 or 4.
-    Tfrc(Box<Ccid3Receiver>),
+    Tfrc(TfrcReceiver),
     /// Another registered CCID.
     Other(Box<Box<dyn CcidReceiver>>),
+}
+
+/// A receiver half of CCID 3 or 4, and whether it has anything to report. A connection that only
+/// sends asks for that with every packet, and would not read the rest of the half otherwise.
+#[derive(Clone, Debug)]
+pub struct TfrcReceiver {
+    half: Box<Ccid3Receiver>,
+    has_news: bool,
+}
+
+impl TfrcReceiver {
+    /// Holds this half.
+    pub fn new(half: Box<Ccid3Receiver>) -> Self {
+        Self { has_news: half.has_news(), half }
+    }
+
+    /// Processes a packet.
+    #[inline]
+    pub(crate) fn on_packet(&mut self, now: Instant, packet: &ReceivedInfo) {
+        self.half.on_packet(now, packet);
+        self.has_news = self.half.has_news();
+    }
+
+    /// Processes data packets that arrived together.
+    pub(crate) fn on_run(&mut self, now: Instant, run: &ReceivedRun<'_>) {
+        self.half.on_run(now, run);
+        self.has_news = self.half.has_news();
+    }
+
+    /// Packet `seq` was sent, and acknowledges.
+    pub(crate) fn on_feedback_sent(&mut self, now: Instant, seq: Seqno) {
+        self.half.on_feedback_sent(now, seq);
+        self.has_news = self.half.has_news();
+    }
+
+    /// Whether feedback is owed.
+    #[inline]
+    pub(crate) fn feedback(&self, now: Instant) -> Feedback {
+        if self.has_news { self.half.feedback(now) } else { Feedback::None }
+    }
+
+    /// Whether feedback is due.
+    #[inline]
+    pub(crate) fn is_due(&self, now: Instant) -> bool {
+        self.has_news && self.half.feedback(now) == Feedback::Due
+    }
+
+    /// The time of the next feedback.
+    #[inline]
+    pub(crate) fn next_wake(&self) -> MaybeInstant {
+        if self.has_news { self.half.poll_timeout().into() } else { MaybeInstant::NONE }
+    }
+}
+
+impl Deref for TfrcReceiver {
+    type Target = Ccid3Receiver;
+
+    fn deref(&self) -> &Ccid3Receiver {
+        &self.half
+    }
+}
+
+impl DerefMut for TfrcReceiver {
+    fn deref_mut(&mut self) -> &mut Ccid3Receiver {
+        &mut self.half
+    }
 }
 
 /// Calls a method of the sender half, whichever it is.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::ccid::ccid2::{self, Ccid2Config, Ccid2Receiver, Ccid2Sender};
 use crate::ccid::ccid3::{self, Ccid3Config, Ccid3Receiver, Ccid3Sender};
 use crate::ccid::ccid4::{self, Ccid4Config};
-use crate::ccid::{CcidReceiver, CcidSender, FeatureNeed, ReceiverHalf, SenderHalf};
+use crate::ccid::{CcidReceiver, CcidSender, FeatureNeed, ReceiverHalf, SenderHalf, TfrcReceiver};
 
 /// The settings that a half-connection starts with.
 #[derive(Clone, Debug)]
@@ -183,7 +183,7 @@ impl CcidFactory for TfrcFactory {
     }
 
     fn receiver_half(&self, setup: &CcidSetup<'_>) -> ReceiverHalf {
-        ReceiverHalf::Tfrc(self.receiver_of(setup))
+        ReceiverHalf::Tfrc(TfrcReceiver::new(self.receiver_of(setup)))
     }
 }
 

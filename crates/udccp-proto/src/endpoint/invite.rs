@@ -93,6 +93,7 @@ impl Endpoint {
         };
         let id = self.listeners.add(Some(local), local_port, config, Some(invitation))?;
         self.send_listens(now);
+        self.note_rare_wake();
         Ok(id)
     }
 

@@ -21,13 +21,9 @@ impl Machine for Endpoint {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        // If there is nothing to send, no drain clears an expired quiet time, and its wake-up would
-        // repeat forever. So it is cleared here.
-        if self.quiet_until.is_some() {
-            self.is_quiet(now);
+        if self.rare_wake.get().is_some_and(|at| at <= now) {
+            self.handle_rare_timeouts(now);
         }
-        self.table.expire(now);
-        self.send_listens(now);
         while let Some((at, index)) = self.timers.peek().filter(|(at, _)| *at <= now) {
             debug_assert!(at <= now);
             self.timers.set(index, None);
@@ -59,10 +55,8 @@ impl Machine for Endpoint {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let timer = MaybeInstant::from(self.timers.peek().map(|(at, _)| at));
-        let timewait = self.table.next_end().into();
-        let invitation = self.listeners.next_invitation().map(|i| i.0).into();
-        timer.earlier(timewait).earlier(invitation).earlier(self.quiet_until.into()).get()
+        debug_assert_eq!(self.rare_wake, self.next_rare_wake());
+        self.timers.earliest().earlier(self.rare_wake).get()
     }
 }
 
@@ -78,7 +72,32 @@ impl Endpoint {
     #[cold]
     fn is_quiet(&mut self, now: Instant) -> bool {
         self.quiet_until = self.quiet_until.filter(|until| now < *until);
+        self.note_rare_wake();
         self.quiet_until.is_some()
+    }
+
+    /// Ends the quiet time and TIMEWAITs, and sends Listen packets, where they are due.
+    #[cold]
+    fn handle_rare_timeouts(&mut self, now: Instant) {
+        // If there is nothing to send, no drain clears an expired quiet time, and its wake-up would
+        // repeat forever. So it is cleared here.
+        if self.quiet_until.is_some() {
+            self.is_quiet(now);
+        }
+        self.table.expire(now);
+        self.send_listens(now);
+        self.note_rare_wake();
+    }
+
+    fn next_rare_wake(&self) -> MaybeInstant {
+        let timewait = MaybeInstant::from(self.table.next_end());
+        let invitation = self.listeners.next_invitation().map(|(at, _)| at);
+        timewait.earlier(invitation.into()).earlier(self.quiet_until.into())
+    }
+
+    /// Has to be called after a change of the quiet time, of TIMEWAITs or of invitations.
+    pub(super) fn note_rare_wake(&mut self) {
+        self.rare_wake = self.next_rare_wake();
     }
 
     /// Not inlined, because many calls find that there is nothing to send.
@@ -168,6 +187,7 @@ impl Endpoint {
             }
             self.timers.set(index, at);
         }
+        self.note_rare_wake();
         if released && state.is_over() {
             self.forget(index);
         }

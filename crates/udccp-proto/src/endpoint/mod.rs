@@ -27,7 +27,7 @@ mod trains;
 
 use std::collections::VecDeque;
 
-use udccp_base::{Datagram, Instant};
+use udccp_base::{Datagram, Instant, MaybeInstant};
 
 use crate::config::EndpointConfig;
 use crate::connection::Pressure;
@@ -69,6 +69,9 @@ pub struct Endpoint {
     turn: u32,
     /// The connection that sent the last packet.
     last_sender: u32,
+    /// The first time at which the quiet time or a TIMEWAIT ends, or an invitation is due. Most
+    /// endpoints have none, and these are far apart in memory.
+    rare_wake: MaybeInstant,
     /// No packet is sent before this time (RFC 4340 section 7.3).
     quiet_until: Option<Instant>,
     outside: Pressure,
@@ -101,6 +104,7 @@ impl Endpoint {
             answers: Answers::default(),
             reset_limit: TokenBucket::new(config.out_of_the_blue_resets_per_sec),
             recent_resets: RecentResets::default(),
+            rare_wake: config.quiet_until.into(),
             quiet_until: config.quiet_until,
             outside: Pressure::None,
             last_sender: 0,

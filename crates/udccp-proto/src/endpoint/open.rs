@@ -45,6 +45,7 @@ impl Endpoint {
             }
         }
         self.listeners.remove(listener);
+        self.note_rare_wake();
     }
 
     /// Returns the next connection of a client whose handshake is complete. Its events are reported
@@ -57,6 +58,7 @@ impl Endpoint {
         if entry.invitation.is_some() {
             // An invitation is for one connection.
             self.listeners.remove(listener);
+            self.note_rare_wake();
         }
         if let Some(reason) = self.slots.get_mut(id)?.accept() {
             let closed = Event { id, kind: EventKind::Closed(reason) };

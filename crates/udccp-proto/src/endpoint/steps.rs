@@ -72,9 +72,16 @@ impl Endpoint {
         if !connection.take_in_order(&mut ctx, view, arrival) {
             return false;
         }
-        if !core::mem::replace(&mut slot.is_ready, true) {
-            self.ready.push_back(index);
+        if slot.is_ready {
+            return true;
         }
+        if connection.has_nothing_to_send(now) {
+            // It need not wait for its turn to find that out.
+            self.timers.set(index, connection.poll_timeout());
+            return true;
+        }
+        slot.is_ready = true;
+        self.ready.push_back(index);
         true
     }
 
@@ -211,6 +218,7 @@ impl Endpoint {
         if is_invited {
             //= 5596-2.2.2-1
             self.listeners.end_invitation(listener);
+            self.note_rare_wake();
         }
         Route::Connection(self.admit(now, connection))
     }

@@ -1,6 +1,6 @@
 //! Orders connections by their next wake-up, in a binary heap that knows where each entry is.
 
-use udccp_base::Instant;
+use udccp_base::{Instant, MaybeInstant};
 
 const NOWHERE: u32 = u32::MAX;
 
@@ -13,6 +13,13 @@ pub(super) struct TimerHeap {
 }
 
 impl TimerHeap {
+    /// The earliest wake-up.
+    #[inline]
+    pub(super) fn earliest(&self) -> MaybeInstant {
+        // An instant that never comes is none.
+        self.heap.first().map_or(MaybeInstant::NONE, |(at, _)| MaybeInstant::some(*at))
+    }
+
     /// The earliest wake-up, and its connection.
     #[inline]
     pub(super) fn peek(&self) -> Option<(Instant, u32)> {

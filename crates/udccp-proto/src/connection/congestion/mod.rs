@@ -377,6 +377,22 @@ impl CongestionControl {
         self.rx.as_ref().map_or(Feedback::None, |rx| of_receiver!(rx, rx => rx.feedback(now)))
     }
 
+    /// Whether the receiver half reports about once per round-trip time.
+    #[inline(always)]
+    pub(super) fn reports_rarely(&self) -> bool {
+        matches!(self.rx, Some(ReceiverHalf::Tfrc(_)))
+    }
+
+    /// Whether an acknowledgement is due.
+    #[inline(always)]
+    pub(super) fn is_feedback_due(&self, now: Instant) -> bool {
+        match &self.rx {
+            Some(ReceiverHalf::Tfrc(rx)) => rx.is_due(now),
+            Some(other) => of_receiver!(other, rx => rx.feedback(now)) == Feedback::Due,
+            None => false,
+        }
+    }
+
     /// Bytes of options that an acknowledgement needs for the receiver half.
     #[inline]
     pub(super) fn feedback_len_bytes(&self) -> usize {
@@ -416,6 +432,7 @@ impl CongestionControl {
     pub(super) fn receiver_timer(&self) -> MaybeInstant {
         match &self.rx {
             Some(ReceiverHalf::Ccid2(rx)) => rx.next_wake(),
+            Some(ReceiverHalf::Tfrc(rx)) => rx.next_wake(),
             Some(other) => of_receiver!(other, rx => rx.poll_timeout()).into(),
             None => MaybeInstant::NONE,
         }

@@ -72,7 +72,7 @@ impl Connection {
         if ends_train && self.recv.pressure() < Pressure::Mark {
             return true;
         }
-        let due = ends_train || self.cc.feedback(now) == Feedback::Due;
+        let due = ends_train || self.cc.is_feedback_due(now);
         due && !self.feedback_is_held(now)
     }
 

@@ -10,7 +10,6 @@ mod run;
 use udccp_base::{Datagram, Instant, Sent};
 
 use super::{Connection, Ctx};
-use crate::ccid::Feedback;
 
 impl Connection {
     /// Writes the next packet to send into `out`, which is empty. A datagram is built in its final
@@ -40,13 +39,21 @@ impl Connection {
         Sent::Nothing
     }
 
+    /// Whether `poll_transmit` would certainly send nothing. Right after a packet in order, it would
+    /// not change anything either. False for receiver halves that acknowledge every few packets:
+    /// they would have to be asked again too often.
+    #[inline(always)]
+    pub(crate) fn has_nothing_to_send(&self, now: Instant) -> bool {
+        self.cc.reports_rarely() && self.send.queue().is_empty() && self.is_drained(now)
+    }
+
     /// Whether only data is left to send. If that is uncertain, returns false, and the next call
     /// finds out.
     #[inline(always)]
     fn is_drained(&self, now: Instant) -> bool {
         self.outbox.is_empty()
             && self.negotiation.is_settled()
-            && self.cc.feedback(now) != Feedback::Due
+            && !self.cc.is_feedback_due(now)
             && !self.cc.wants_ack_after_data()
     }
 }
