@@ -66,13 +66,12 @@ impl Connection {
     /// size. Returns how many, or `None` if they are too large.
     #[inline]
     pub(crate) fn fill(&mut self, ctx: &mut Ctx<'_>, bytes: u32, most: u32) -> Option<u32> {
-        if most == 0 || bytes == 0 || !self.is_writable() {
+        if most == 0 || bytes == 0 || !self.may_send() {
             return Some(0);
         }
         self.check_message(ctx, bytes as usize).ok()?;
-        let max = self.path.max_message_size();
         let mut taken = 0;
-        while taken < most && self.send.queue().fits(max) {
+        while taken < most && self.has_room() {
             self.send.queue_mut().put_zeros(bytes);
             taken += 1;
         }
@@ -111,7 +110,13 @@ impl Connection {
 
     /// Whether there is room for a message of the maximum size.
     pub(crate) fn is_writable(&self) -> bool {
-        self.may_send() && self.send.queue().fits(self.path.max_message_size())
+        self.may_send() && self.has_room()
+    }
+
+    /// Whether the send queue has room for a message of the maximum size.
+    #[inline]
+    pub(crate) fn has_room(&self) -> bool {
+        self.send.queue().fits(self.path.max_message_size())
     }
 
     /// How many messages of the maximum size there is room for.

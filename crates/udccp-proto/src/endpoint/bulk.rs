@@ -17,6 +17,9 @@ impl Endpoint {
     ) -> (u32, u32) {
         let Some((connection, mut ctx)) = self.connection(now, id) else { return (0, 0) };
         let bytes = bytes.unwrap_or(connection.max_message_size() as u32);
+        if !connection.has_room() {
+            return (0, bytes);
+        }
         // Behind messages that wait for the window, one more changes nothing.
         let only_waits = connection.is_blocked(now);
         let taken = connection.fill(&mut ctx, bytes, most);

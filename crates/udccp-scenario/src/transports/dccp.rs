@@ -311,6 +311,17 @@ impl Machine for DccpEnd {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
+        match (&self.role, &self.host) {
+            (Role::Inviting(..), _) | (_, Some(_)) => self.poll_timeout_of_host(),
+            _ => self.endpoint.poll_timeout(),
+        }
+    }
+}
+
+impl DccpEnd {
+    /// Like `poll_timeout`, for a host that adds something to the endpoint or invites.
+    #[inline(never)]
+    fn poll_timeout_of_host(&self) -> Option<Instant> {
         if let Some(until) = self.host.as_ref().and_then(|host| host.blocked_until()) {
             return Some(until);
         }

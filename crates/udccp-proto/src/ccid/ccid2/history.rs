@@ -48,6 +48,7 @@ impl Sent {
     }
 
     /// Its sequence number.
+    #[inline]
     pub(super) fn seq(&self) -> Seqno {
         Seqno::new(self.packed >> SEQ_SHIFT)
     }
@@ -243,9 +244,9 @@ impl History {
         }
         // The state of all packets before `end` is final.
         self.open = self.open.max(end as u32);
-        self.skip_settled();
-        let (third, open) = (self.evidence.third_newest(), self.ring.get(self.open()));
-        !matches!((third, open), (Some(third), Some(open)) if open.seq().is_before(third))
+        let open = self.skip_settled();
+        let third = self.evidence.third_newest();
+        !matches!((third, open), (Some(third), Some(open)) if open.is_before(third))
     }
 
     //= 4340-11.7-10
@@ -292,13 +293,18 @@ impl History {
         self.skip_settled();
     }
 
+    /// Moves `open` to the oldest open packet, and returns its sequence number.
     #[inline(always)]
-    fn skip_settled(&mut self) {
+    fn skip_settled(&mut self) -> Option<Seqno> {
         let mut open = self.open;
-        while self.ring.get(open as usize).is_some_and(|sent| sent.state() != PacketState::Open) {
-            open += 1;
-        }
+        let first = loop {
+            match self.ring.get(open as usize) {
+                Some(sent) if sent.state() != PacketState::Open => open += 1,
+                sent => break sent.map(Sent::seq),
+            }
+        };
         self.open = open;
+        first
     }
 
     /// Index at which reading an Ack Vector may stop: the oldest open packet, or a little before it
