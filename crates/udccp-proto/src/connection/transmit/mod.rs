@@ -39,9 +39,9 @@ impl Connection {
         Sent::Nothing
     }
 
-    /// Whether `poll_transmit` would certainly send nothing. Right after a packet in order, it would
-    /// not change anything either. False for receiver halves that acknowledge every few packets:
-    /// they would have to be asked again too often.
+    /// Whether `poll_transmit` would certainly send nothing. Right after a packet in order, it
+    /// would not change anything either. False for receiver halves that acknowledge every few
+    /// packets: they would have to be asked again too often.
     #[inline(always)]
     pub(crate) fn has_nothing_to_send(&self, now: Instant) -> bool {
         self.cc.reports_rarely() && self.send.queue().is_empty() && self.is_drained(now)

@@ -16,9 +16,9 @@ use crate::ccid::{AckInfo, AckOutcome, LONGEST_RTT, PacketReport};
 const LONGEST_INTERVAL: f64 = 16_777_215.0;
 
 impl Ccid3Sender {
-    /// The time at which the acknowledged packet was `sent`, and a round-trip time sample without the
-    /// receiver's delay. The delay that the peer reports cannot lower the sample below the minimum
-    /// that our own clock measured on this path.
+    /// The time at which the acknowledged packet was `sent`, and a round-trip time sample without
+    /// the receiver's delay. The delay that the peer reports cannot lower the sample below the
+    /// minimum that our own clock measured on this path.
     fn measure(
         &mut self,
         now: Instant,
