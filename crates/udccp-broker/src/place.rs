@@ -1,19 +1,19 @@
 //! Finds and checks the broker's folder: private to the user, with one socket for each network
 //! namespace.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, StatVfsMountFlags, flock, statvfs};
 
 /// The folder for the user of this process: `XDG_RUNTIME_DIR/udccp`, or `/tmp/udccp-UID`. It is
-/// created with mode 0700.
+/// created with mode 0700, whatever the umask.
 ///
 /// # Errors
-/// The folder cannot be created, or another user can write to it.
+/// The folder cannot be created, another user can write to it, or libraries in it cannot be loaded.
 pub fn folder() -> io::Result<PathBuf> {
     let uid = rustix::process::geteuid().as_raw();
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
@@ -21,18 +21,28 @@ pub fn folder() -> io::Result<PathBuf> {
     let own = runtime.filter(|dir| dir.metadata().is_ok_and(|m| m.is_dir() && m.uid() == uid));
     let folder = own.map_or_else(|| format!("/tmp/udccp-{uid}").into(), |dir| dir.join("udccp"));
     match DirBuilder::new().mode(0o700).create(&folder) {
+        Ok(()) => std::fs::set_permissions(&folder, Permissions::from_mode(0o700))?,
         Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
-        _ => {}
+        Err(_) => {}
     }
     check(&folder)?;
+    if is_noexec(&folder)? {
+        let text = format!("{} is on a file system mounted noexec", folder.display());
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+    }
     Ok(folder)
+}
+
+/// Whether the dynamic linker may not load libraries from there.
+fn is_noexec(folder: &Path) -> io::Result<bool> {
+    Ok(statvfs(folder)?.f_flag.contains(StatVfsMountFlags::NOEXEC))
 }
 
 /// Longest path of a Unix socket in bytes.
 const LONGEST: usize = 107;
 
-/// Refuses a folder that another user owns or can enter, one whose path is too long for the sockets
-/// in it, and one whose path LD_PRELOAD would split.
+/// Refuses a folder that another user owns or can enter, or its owner cannot, one whose path is too
+/// long for the sockets in it, and one whose path LD_PRELOAD would split.
 ///
 /// # Errors
 /// The folder is refused.
@@ -49,7 +59,7 @@ pub fn check(folder: &Path) -> io::Result<()> {
     }
     let status = folder.symlink_metadata()?;
     let uid = rustix::process::geteuid().as_raw();
-    if !status.is_dir() || status.uid() != uid || status.mode() & 0o077 != 0 {
+    if !status.is_dir() || status.uid() != uid || status.mode() & 0o777 != 0o700 {
         let text = format!("{} must be a folder of this user with mode 0700", folder.display());
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
     }
@@ -76,5 +86,17 @@ pub(crate) fn claim(folder: &Path) -> io::Result<Option<File>> {
         Ok(()) => Ok(Some(lock)),
         Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
         Err(e) => Err(e.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_system_without_programs_is_recognised() {
+        assert!(is_noexec(Path::new("/proc")).unwrap());
+        let this = std::env::current_exe().unwrap();
+        assert!(!is_noexec(this.parent().unwrap()).unwrap());
     }
 }

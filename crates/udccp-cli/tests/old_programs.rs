@@ -2,6 +2,8 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::print_stderr, reason = "a test that skips says so")]
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -315,6 +317,57 @@ fn unusable_folder_path_is_rejected() {
         let message = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(message.contains(why) && message.contains("a short, plain path"), "{message}");
     }
+}
+
+/// Regression: with a strict umask, as of a service, the folder and the library in it could not be
+/// read, then or later.
+#[test]
+fn the_umask_does_not_matter() {
+    let place = Place::new();
+    let command = format!("umask 0777; exec '{}' run -- true", env!("CARGO_BIN_EXE_udccp"));
+    let mut shell = Command::new("sh");
+    let output = shell.args(["-c", &command]).env("XDG_RUNTIME_DIR", place.0.path()).output();
+    succeeds(&output.unwrap());
+    let folder = place.0.path().join("udccp");
+    assert_eq!(mode(&folder), 0o700);
+    let files: Vec<_> = std::fs::read_dir(&folder).unwrap().flatten().collect();
+    assert!(files.iter().any(|file| mode(&file.path()) == 0o644), "{files:?}");
+}
+
+fn mode(path: &Path) -> u32 {
+    path.metadata().unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn folder_that_its_owner_cannot_enter_is_rejected() {
+    let place = Place::new();
+    let folder = place.0.path().join("udccp");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::set_permissions(&folder, Permissions::from_mode(0o600)).unwrap();
+    let output = place.run(&[], &["true"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("with mode 0700"), "{output:?}");
+}
+
+/// Regression: the loader ignored the library with a message of its own, and the program ran
+/// without DCCP.
+#[test]
+fn folder_on_a_file_system_without_programs_is_rejected() {
+    let place = Place::new();
+    let within = |command: &str| {
+        let folder = place.0.path().display();
+        let all = format!("mount -t tmpfs -o noexec,mode=700 tmpfs {folder} && {command}");
+        Command::new("unshare")
+            .args(["--user", "--map-root-user", "--mount", "sh", "-c", &all])
+            .env("XDG_RUNTIME_DIR", place.0.path())
+            .output()
+    };
+    if !within("true").is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: no mount namespace can be made here");
+        return;
+    }
+    let output = within(&format!("exec '{}' run -- true", env!("CARGO_BIN_EXE_udccp"))).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("mounted noexec"), "{output:?}");
 }
 
 #[test]

@@ -64,6 +64,7 @@ pub(super) fn check(program: &Path) -> CliResult<()> {
             .hint("build the program, or udccp, for the same processor"),
             Obstacle::Foreign => {
                 Failure::new(Exit::BadInput, format!("{shown} is not a Linux program"))
+                    .hint("a script needs an interpreter in its first line, as in #!/bin/sh")
             }
         });
     }

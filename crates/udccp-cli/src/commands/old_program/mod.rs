@@ -5,6 +5,7 @@ mod elf;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -64,7 +65,8 @@ pub(crate) fn run(args: Args) -> CliResult<Exit> {
     elf::check(&program)?;
     let folder = place::folder().map_err(|e| {
         Failure::new(Exit::Failure, format!("no folder for the broker: {e}")).hint(
-            "set XDG_RUNTIME_DIR to a folder of your own with mode 0700 and a short, plain path",
+            "set XDG_RUNTIME_DIR to a folder of your own with mode 0700 and a short, plain path, \
+             not mounted noexec",
         )
     })?;
     let library = install(&folder)?;
@@ -120,7 +122,6 @@ fn find(name: &OsString) -> CliResult<PathBuf> {
 }
 
 fn is_executable(file: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
     fs::metadata(file).is_ok_and(|status| status.permissions().mode() & 0o111 != 0)
 }
 
@@ -140,6 +141,8 @@ fn install(folder: &Path) -> CliResult<PathBuf> {
         |e: io::Error| Failure::new(Exit::Failure, format!("cannot write {}: {e}", path.display()));
     let new = folder.join(format!("new-{}.so", std::process::id()));
     fs::write(&new, udccp_preload::LIBRARY).map_err(fail)?;
+    // The program has to read it, whatever the umask.
+    fs::set_permissions(&new, fs::Permissions::from_mode(0o644)).map_err(fail)?;
     fs::rename(&new, &path).map_err(fail)?;
     Ok(path)
 }
