@@ -9,7 +9,7 @@ use crate::report::{AgentReport, AgentSample, TimesReport};
 
 /// Adds what the ends of a flow measured (goodput, congestion state, messages and transfers) to a
 /// result whose network was measured elsewhere, by the emulator's links. The measurements of the
-/// network are kept.
+/// network are kept; what its hosts, which have no congestion control, counted as events is not.
 pub fn both_ends(
     flow: &mut FlowResult,
     measure: &Measure,
@@ -28,6 +28,7 @@ pub fn both_ends(
         accepted_bytes: sender.offered.accepted_bytes,
         refused: sender.offered.refused,
     };
+    flow.measured_events = None;
     flow.last_probe = sender.samples.last().map(probe).unwrap_or_default();
     flow.messages = times(measure, sender.messages.as_ref(), receiver.messages.as_ref());
     flow.responses = times(measure, sender.responses.as_ref(), None);
@@ -174,4 +175,68 @@ fn transfers(sender: &AgentReport, receiver: &AgentReport) -> Option<Completions
     }
     all.times.sort_unstable();
     Some(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use udccp_scenario::document;
+
+    use super::*;
+    use crate::Role;
+
+    const ONE_FLOW: &str = r#"
+        schema = 1
+        [topology]
+        shape = "dumbbell"
+        access = { rate = "100 Mbit/s", delay = "1 ms" }
+        bottleneck = { rate = "10 Mbit/s", rtt = "20 ms", limit = "50 packets" }
+        [time]
+        duration = "3 s"
+        measure = { from = "1 s", to = "3 s", every = "1 s" }
+        [[flow]]
+        name = "first"
+        protocol = "dccp/ccid2"
+        traffic = "bulk"
+    "#;
+
+    /// What an end reports whose sender had had these congestion events after each second.
+    fn report(role: Role, events: [u64; 3]) -> AgentReport {
+        let sample = |(second, congestion_events): (u64, u64)| AgentSample {
+            end_ns: second * 1_000_000_000,
+            congestion_events,
+            cwnd_packets: Some(10.0),
+            sent_packets: 100,
+            ..AgentSample::default()
+        };
+        AgentReport {
+            flow: "first".to_owned(),
+            role,
+            samples: (1..).zip(events).map(sample).collect(),
+            app_bytes_out: 0,
+            app_bytes_in: 0,
+            offered: crate::OfferedReport::default(),
+            messages: None,
+            responses: None,
+            connections: Vec::new(),
+            memory_pressures: 0,
+            buffer_drops: 0,
+            unknown: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Regression: every emulated flow had 0 % of loss events.
+    #[test]
+    fn events_are_those_of_the_ends_and_not_of_the_emulators_hosts() {
+        let document = document::parse("one", ONE_FLOW.to_owned()).unwrap();
+        let scenario = Scenario::read(&document).unwrap();
+        let ends = [report(Role::Sender, [2, 3, 7]), report(Role::Receiver, [0; 3])];
+        let (flow, measure) = (&scenario.flows[0], &scenario.time.measure);
+        let of_network = from_ends(&scenario, flow, Duration::ZERO, &ends[0], &ends[1]);
+        let mut found = FlowResult { measured_events: Some(0), ..of_network };
+        both_ends(&mut found, measure, &ends[0], &ends[1]);
+        let events = found.series.iter().map(|sample| sample.sender.congestion_events);
+        assert_eq!(events.collect::<Vec<_>>(), [2, 3, 7]);
+        assert_eq!((found.measured_events, found.last_probe.congestion_events), (None, 7));
+    }
 }
