@@ -108,15 +108,17 @@ pub use udccp_proto::{
 };
 pub use udccp_wire::{ResetCode, ServiceCode, ServiceCodeError};
 
-/// Congestion control: the types that settings of the CCIDs are made of, and the interface for
-/// CCIDs of your own. They are the types of the protocol core, in which such a CCID runs.
-/// [`ccid::Duration`] and [`ccid::Instant`] are its times; they never read a clock.
+/// Congestion control: the types that settings of the CCIDs are made of, and the interfaces for
+/// CCIDs and window algorithms ([`ccid::CustomAlgorithm`]) of your own. They are the types of the
+/// protocol core, in which these run. [`ccid::Duration`] and [`ccid::Instant`] are its times; they
+/// never read a clock.
 pub mod ccid {
     pub use udccp_base::{DataRate, Duration, Ecn, Instant};
     pub use udccp_cc::{
-        Algorithm, BbrConfig, BicConfig, CompoundConfig, CubicConfig, CustomAlgorithm, Cut,
-        HighSpeedConfig, HtcpConfig, HyblaConfig, IdlePolicy, IllinoisConfig, InitialWindow,
-        LpConfig, RtoConfig, ScalableConfig, VegasConfig, VenoConfig, WestwoodConfig, YeahConfig,
+        AckSample, Algorithm, BbrConfig, BicConfig, CompoundConfig, CongestionControl, CubicConfig,
+        CustomAlgorithm, Cut, GrowthAfterCut, HighSpeedConfig, HtcpConfig, HyblaConfig, IdlePolicy,
+        IllinoisConfig, InitialWindow, LpConfig, RtoConfig, ScalableConfig, VegasConfig,
+        VenoConfig, WestwoodConfig, YeahConfig,
     };
     pub use udccp_proto::DropCode;
     pub use udccp_proto::ccid::*;

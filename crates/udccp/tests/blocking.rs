@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use common::{SERVICE, localhost, number_of, numbered};
 use udccp::blocking::{Connection, Endpoint, Listener};
+use udccp::ccid::{self, AckSample, Algorithm, CongestionControl, CustomAlgorithm};
 use udccp::{Ccid2Options, Error, Options, TryRecvError};
 
 fn pair(options: &Options) -> (Connection, Connection) {
@@ -123,6 +124,42 @@ fn polling_reader_that_never_waits_receives_messages() {
             };
             assert_eq!(number_of(&message), 20);
         }
+    });
+}
+
+/// A window of seven packets, whatever happens.
+#[derive(Clone, Debug)]
+struct Seven;
+
+impl CongestionControl for Seven {
+    fn name(&self) -> &'static str {
+        "seven"
+    }
+    fn cwnd(&self) -> u32 {
+        7
+    }
+    fn ssthresh(&self) -> u32 {
+        u32::MAX
+    }
+    fn on_ack(&mut self, _: &AckSample) {}
+    fn on_congestion_event(&mut self, _: ccid::Instant, _: u32) {}
+    fn on_rto(&mut self, _: ccid::Instant, _: u32) {}
+    fn set_window(&mut self, _: ccid::Instant, _: u32, _: u32) {}
+    fn clamp(&mut self, _: u32) {}
+}
+
+/// Regression: an application could not name the trait, and so not write an algorithm.
+#[test]
+fn window_algorithm_of_an_application_decides() {
+    within(|| {
+        let seven = Algorithm::Custom(CustomAlgorithm::new("seven", |_| Box::new(Seven)));
+        let options = Options::default().ccid2(Ccid2Options::new().algorithm(seven));
+        let (client, server) = pair(&options);
+        for n in 0..100 {
+            client.send(numbered(n, 4)).unwrap();
+            assert_eq!(number_of(&server.recv().unwrap().unwrap()), n);
+        }
+        assert_eq!(client.stats().unwrap().cwnd_packets, Some(7));
     });
 }
 
