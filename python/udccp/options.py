@@ -91,7 +91,8 @@ class ConnectionStats:
     cwnd_packets, in_flight_packets
         Congestion window, and packets believed to be in the network (CCID 2).
     rate_bytes_per_s, loss_event_rate
-        Allowed sending rate X in byte/s, and loss event rate p, 0 to 1 (CCIDs 3 and 4).
+        Allowed sending rate X in byte/s, and loss event rate p, 0 to 1 (CCIDs 3 and 4). CCID 4
+        also sends at most one message in 10 ms, whatever X is.
     rtt_s, min_rtt_s, rto_s
         Smoothed and smallest round-trip time, and retransmission timeout, in s.
     max_message_bytes

@@ -306,7 +306,8 @@ typedef struct udccp_stats {
      */
     uint64_t pipe_packets;
     /**
-     * Allowed sending rate in bytes per second (CCIDs 3 and 4).
+     * Allowed sending rate in bytes per second (CCIDs 3 and 4). CCID 4 also sends at most one
+     * message in 10 ms, whatever the rate.
      */
     uint64_t x_bytes_per_sec;
     /**

@@ -27,7 +27,8 @@ pub struct Stats {
     pub ssthresh_packets: u64,
     /// Packets believed to be in the network (CCID 2).
     pub pipe_packets: u64,
-    /// Allowed sending rate in bytes per second (CCIDs 3 and 4).
+    /// Allowed sending rate in bytes per second (CCIDs 3 and 4). CCID 4 also sends at most one
+    /// message in 10 ms, whatever the rate.
     pub x_bytes_per_sec: u64,
     /// Receive rate that the peer last reported, in bytes per second (CCIDs 3 and 4).
     pub x_recv_bytes_per_sec: u64,

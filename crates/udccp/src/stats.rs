@@ -22,7 +22,7 @@ pub struct SenderState {
     pub ssthresh_packets: Option<u32>,
     /// Packets believed to be in the network.
     pub pipe_packets: Option<u32>,
-    /// Allowed sending rate X in bytes per second.
+    /// Allowed sending rate X in bytes per second. CCID 4 also keeps to `packet_interval`.
     pub x_bytes_per_sec: Option<f64>,
     /// Receive rate X_recv that the peer last reported, in bytes per second.
     pub x_recv_bytes_per_sec: Option<f64>,
@@ -39,7 +39,7 @@ pub struct SenderState {
     pub min_rtt: Option<Duration>,
     /// Retransmission timeout, or nofeedback timeout of CCIDs 3 and 4.
     pub rto: Option<Duration>,
-    /// Time between two packets, t_ipi (RFC 5348 section 4.6).
+    /// Time between two packets, t_ipi (RFC 5348 section 4.6); at least 10 ms with CCID 4.
     pub packet_interval: Option<Duration>,
     /// Mean size s of the packets sent, in bytes of data (RFC 5348 section 4.1).
     pub mean_packet_bytes: Option<u32>,
