@@ -29,8 +29,8 @@ class Options:
         How long a close may take to deliver what is queued, in s. With 0, a close resets the
         connection at once.
     keep_alive_s
-        Silence of the peer after which it is sent a probe, in s; None: no probes. Must be less
-        than `idle_limit_s`.
+        Silence of the peer after which it is sent a probe, in s; None: no probes. Must be above 0
+        and less than `idle_limit_s`.
     idle_limit_s
         Silence of the peer after which the connection ends with an error, in s; None: never.
     send_coverage, least_coverage

@@ -374,6 +374,10 @@ impl ConnectionConfig {
                 return Err(ConfigError::PathMtu(mtu));
             }
         }
+        // A keep-alive timer of no time would expire for ever without time passing.
+        if [self.keep_alive, self.idle_limit].contains(&Some(Duration::ZERO)) {
+            return Err(ConfigError::NoTime);
+        }
         if let (Some(keep_alive), Some(idle_limit)) = (self.keep_alive, self.idle_limit) {
             if keep_alive >= idle_limit {
                 return Err(ConfigError::IdleLimit { keep_alive, idle_limit });

@@ -101,6 +101,9 @@ pub enum ConfigError {
         /// The idle limit.
         idle_limit: Duration,
     },
+    /// The keep-alive time or the idle limit is zero.
+    #[error("keep_alive and idle_limit must be above zero; None stands for never")]
+    NoTime,
     /// The limit of a queue is zero.
     #[error("a queue limit of zero can hold nothing")]
     EmptyQueue,

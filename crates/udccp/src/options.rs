@@ -179,7 +179,7 @@ setters! {
     /// believed in any case.
     pmtu_probing: Option<PmtuProbing> = pmtu_probing.map(PmtuProbing::to_proto);
     /// Silence of the peer after which it is sent a probe, which a live peer answers (default 25 s;
-    /// `None`: no probes). Must be shorter than `idle_limit`.
+    /// `None`: no probes). Must be above zero and shorter than `idle_limit`.
     keep_alive: Option<Duration> = keep_alive.map(Into::into);
     /// Unanswered probes after which the connection is given up if there is no `idle_limit`
     /// (default 5).

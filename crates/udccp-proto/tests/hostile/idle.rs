@@ -143,3 +143,15 @@ fn a_keep_alive_that_would_come_too_late_is_refused_with_the_fix() {
     assert_eq!(refused, ConnectError::Config(idle));
     assert!(refused.to_string().contains("set idle_limit above keep_alive"), "{refused}");
 }
+
+/// Regression: with a keep-alive of no time, the driver never came out of its timers.
+#[test]
+fn times_of_zero_are_refused() {
+    for (keep_alive, idle_limit) in [(Some(secs(0)), None), (None, Some(secs(0)))] {
+        let config = ConnectionConfig { keep_alive, idle_limit, ..watching() };
+        let mut net = Net::new(14);
+        let now = net.now;
+        let refused = net.ends[CLIENT].connect(now, connect_options(config)).unwrap_err();
+        assert_eq!(refused, ConnectError::Config(ConfigError::NoTime));
+    }
+}
