@@ -111,6 +111,9 @@ fn unnamed(interface: &str) -> BTreeSet<&str> {
 
 /// The item of the crate's root that a line describes.
 fn subject<'a>(line: &'a str, module: &str) -> Option<&'a str> {
+    let attribute_end =
+        if line.starts_with("#[") { line.find("] ").map_or(0, |at| at + 2) } else { 0 };
+    let line = &line[attribute_end..];
     // For `impl Trait for Type`, the type; for a function, the part before its arguments.
     let about = line.split_once(" for ").map_or(line, |(_, ty)| ty);
     let about = about.split(['(', '=']).next()?;
@@ -166,6 +169,7 @@ mod tests {
             ("impl From<udccp_proto::A> for udccp_proto::B<u8>", Some("B")),
             ("pub fn udccp_proto::ccid::f(udccp_proto::State) -> u8", Some("ccid")),
             ("pub fn f(udccp_proto::State) -> u8", None),
+            ("#[repr(C)] pub struct udccp_proto::State", Some("State")),
         ] {
             assert_eq!(subject(line, "udccp_proto"), name, "{line}");
         }
