@@ -75,6 +75,9 @@ pub enum Feedback {
 pub trait OptionSink {
     /// Appends an option. Returns `false` if it does not fit any more.
     fn option(&mut self, option: &OptionRef<'_>) -> bool;
+
+    /// Bytes that further options may take.
+    fn room_bytes(&self) -> usize;
 }
 
 /// Measurements of a receiver half, for statistics.

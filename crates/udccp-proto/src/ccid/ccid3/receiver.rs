@@ -24,8 +24,10 @@ const LONGEST_INTERVAL: f64 = 16_777_215.0;
 const LEAST_TARGET: f64 = 0.5;
 /// Bytes of a Drop Count.
 const COUNT_LEN: usize = 3;
-/// Elapsed Time, Receive Rate, Loss Event Rate.
-const FIXED_OPTIONS: usize = 6 + 6 + 6;
+/// Elapsed Time and Receive Rate.
+const RATE_OPTIONS: usize = 6 + 6;
+/// Loss Event Rate.
+const LOSS_EVENT_RATE: usize = 6;
 
 /// The receiver half of CCID 3. It sends feedback when the window counter shows that a round-trip
 /// time has passed, at once for a new loss event, and after five quarters of a round-trip time if
@@ -158,9 +160,21 @@ impl Ccid3Receiver {
 
     /// Bytes of options in a feedback packet.
     fn options_len(&self) -> usize {
-        let intervals = self.history.report().1.count();
-        let counts = if self.small.is_some() { 2 + intervals * COUNT_LEN } else { 0 };
-        FIXED_OPTIONS + 3 + intervals * LossInterval::LEN + counts
+        let (fixed, each) = self.interval_options();
+        RATE_OPTIONS + fixed + each * self.history.report().1.count()
+    }
+
+    /// Bytes of the options about loss intervals, which a packet has all or none of: without
+    /// intervals, and for each interval.
+    fn interval_options(&self) -> (usize, usize) {
+        let (fixed, each) = (LOSS_EVENT_RATE + 3, LossInterval::LEN);
+        if self.small.is_some() { (fixed + 2, each + COUNT_LEN) } else { (fixed, each) }
+    }
+
+    /// Loss intervals that can be reported in `room` bytes.
+    fn intervals_in(&self, room: usize) -> usize {
+        let (fixed, each) = self.interval_options();
+        room.saturating_sub(fixed) / each
     }
 }
 
@@ -256,19 +270,17 @@ impl CcidReceiver for Ccid3Receiver {
         let elapsed = OptionRef::ElapsedTime(u32::try_from(units).unwrap_or(u32::MAX));
         let fits = sink.option(&elapsed) && sink.option(&OptionRef::ReceiveRate(rate));
         // If a packet has no space for all intervals, only the newest are reported.
-        let report = |n| OptionRef::LossIntervals { skip_length, intervals: &bytes[..n] };
-        while fits && len > 0 && !sink.option(&report(len)) {
-            len -= LossInterval::LEN;
-        }
-        if !fits || len == 0 {
+        let most = if fits { self.intervals_in(sink.room_bytes()) } else { 0 };
+        if most == 0 {
             self.had_no_room = true;
             return;
         }
         self.written = Some(x_recv);
+        let intervals = &bytes[..len.min(most * LossInterval::LEN)];
+        sink.option(&OptionRef::LossIntervals { skip_length, intervals });
         sink.option(&OptionRef::LossEventRate(inverse));
         if self.small.is_some() {
-            let counts_len = counts_len.min(len / LossInterval::LEN * COUNT_LEN);
-            sink.option(&OptionRef::DroppedPackets(&counts[..counts_len]));
+            sink.option(&OptionRef::DroppedPackets(&counts[..counts_len.min(most * COUNT_LEN)]));
         }
     }
 

@@ -27,17 +27,15 @@ struct Bounded<'e, 'b> {
     kept: usize,
 }
 
-impl Bounded<'_, '_> {
-    fn left(&self) -> usize {
+impl OptionSink for Bounded<'_, '_> {
+    fn option(&mut self, option: &OptionRef<'_>) -> bool {
+        option.encoded_len() <= self.room_bytes() && self.emitter.option(option).is_ok()
+    }
+
+    fn room_bytes(&self) -> usize {
         self.room
             .saturating_sub(self.emitter.options_len() + self.kept)
             .min(self.emitter.remaining())
-    }
-}
-
-impl OptionSink for Bounded<'_, '_> {
-    fn option(&mut self, option: &OptionRef<'_>) -> bool {
-        option.encoded_len() <= self.left() && self.emitter.option(option).is_ok()
     }
 }
 
@@ -376,7 +374,7 @@ impl Connection {
         //= 4340-11.5-1
         //= 4341-6-1
         //= 4341-6-2
-        self.acks.write_vector(sink.left(), sink)
+        self.acks.write_vector(sink.room_bytes(), sink)
     }
 
     fn write_features(
@@ -389,7 +387,7 @@ impl Connection {
         if self.negotiation.is_settled() {
             return false;
         }
-        let room = sink.left();
+        let room = sink.room_bytes();
         self.negotiation.write_options(now, seq, ty, room, sink)
     }
 

@@ -117,6 +117,10 @@ impl OptionSink for Elapsed {
         self.0 = Some(units);
         true
     }
+
+    fn room_bytes(&self) -> usize {
+        usize::MAX
+    }
 }
 
 #[test]

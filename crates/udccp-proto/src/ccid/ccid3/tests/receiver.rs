@@ -32,6 +32,10 @@ impl OptionSink for Written {
         });
         true
     }
+
+    fn room_bytes(&self) -> usize {
+        self.room
+    }
 }
 
 /// A stream of packets with 1000 bytes of data each and consecutive sequence numbers.
@@ -258,9 +262,13 @@ fn where_there_is_little_room_the_newest_loss_intervals_are_reported() {
     let whole = line.report(3000)[2].clone();
     assert_eq!(whole.matches('/').count(), 2 * 9, "{whole}");
     line.data(3100, 1);
-    let report = line.report_in(at(3300), 6 + 6 + 3 + 4 * 9 + 3);
-    assert_eq!(report.len(), 3, "{report:?}");
+    let report = line.report_in(at(3300), 6 + 6 + 6 + 3 + 4 * 9 + 3);
+    assert_eq!(report.len(), 4, "{report:?}");
     assert_eq!(report[2].matches('/').count(), 2 * 4);
+    assert!(
+        report[3].starts_with("LossEventRate"),
+        "senders without intervals need it: {report:?}"
+    );
     assert_eq!(line.receiver.feedback(at(3300)), Feedback::None, "it was a whole report");
 }
 

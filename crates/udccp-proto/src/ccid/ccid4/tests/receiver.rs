@@ -9,21 +9,27 @@ use crate::ccid::ccid4::{self, Ccid4Config};
 use crate::ccid::{CcidReceiver, Feedback, OptionSink, ReceivedInfo};
 
 /// Contents of a feedback packet.
-#[derive(Default)]
 struct Written {
     kinds: Vec<u8>,
     intervals: Vec<LossInterval>,
     drops: Vec<u32>,
     inverse: u32,
     len: usize,
-    /// Largest number of loss intervals for which there is room; 0 for any.
-    most: usize,
+    room: usize,
+}
+
+impl Written {
+    /// An empty packet with `room` bytes for options.
+    fn within(room: usize) -> Self {
+        let (kinds, intervals, drops) = (Vec::new(), Vec::new(), Vec::new());
+        Self { kinds, intervals, drops, inverse: 0, len: 0, room }
+    }
 }
 
 impl OptionSink for Written {
     fn option(&mut self, option: &OptionRef<'_>) -> bool {
         let len = option.encoded_len();
-        if option.kind() == 193 && self.most > 0 && len > 3 + LossInterval::LEN * self.most {
+        if len > self.room_bytes() {
             return false;
         }
         self.kinds.push(option.kind());
@@ -37,6 +43,10 @@ impl OptionSink for Written {
             _ => {}
         }
         true
+    }
+
+    fn room_bytes(&self) -> usize {
+        self.room - self.len
     }
 }
 
@@ -70,7 +80,7 @@ impl Line {
     }
 
     fn report(&mut self, millis: u64) -> Written {
-        let mut written = Written::default();
+        let mut written = Written::within(usize::MAX);
         self.receiver.write_options(at(millis), &mut written);
         self.receiver.on_feedback_sent(at(millis), Seqno::new(7));
         written
@@ -109,14 +119,30 @@ fn every_feedback_packet_has_dropped_packets_and_room_for_it() {
     }
 }
 
+//= 5622-8.7-2 test
 //= 5622-8.7-3 test
 #[test]
 fn intervals_that_find_no_room_have_no_drop_count_either() {
     let mut line = Line::new(2);
     line.run(0..200, &[20, 40, 60, 80, 100, 120]);
-    let mut written = Written { most: 4, ..Written::default() };
-    line.receiver.write_options(at(2600), &mut written);
-    assert_eq!((written.intervals.len(), written.drops.as_slice()), (4, &[1; 4][..]));
+    let reported = |room| {
+        let mut written = Written::within(room);
+        line.receiver.clone().write_options(at(2600), &mut written);
+        let has_counts = written.kinds.contains(&195);
+        assert_eq!(written.intervals.len(), written.drops.len(), "in {room}");
+        assert_eq!(has_counts, !written.intervals.is_empty(), "in {room}");
+        written.drops
+    };
+    let (rates, losses) = (4 + 6, 6 + 3 + 2);
+    assert_eq!(reported(rates + losses + 4 * (9 + 3)), [1; 4]);
+    assert_eq!(reported(rates + losses + 5 * (9 + 3) - 1), [1; 4]);
+    assert_eq!(reported(rates + losses + 5 * (9 + 3)), [1; 5]);
+    assert_eq!(reported(rates + losses + 9 + 3), [1]);
+    // Six intervals after losses, and the one before the first loss.
+    assert_eq!(reported(usize::MAX).len(), 7);
+    for room in 0..rates + losses + 9 + 3 {
+        assert!(reported(room).is_empty(), "in {room}");
+    }
 }
 
 //= 4828-1-1 test
