@@ -229,6 +229,24 @@ fn mandatory_before_an_option_of_the_ccid_in_use_has_no_effect() {
     assert_eq!(refused(OptionRef::DroppedPackets(&[0, 0, 1])), [true, true, false]);
 }
 
+/// Regression: nothing failed without it. Such a Sync is how a receiver with a long Ack Vector gets
+/// it acknowledged.
+//= 4340-5.7-2 test
+#[test]
+fn an_ack_vector_on_a_sync_proves_receipt_and_its_number_alone_does_not() {
+    let vector = OptionRef::AckVector { nonce: false, cells: &[0] };
+    for (options, received) in [(&[][..], 0), (&[vector][..], 1)] {
+        let mut hand = Hand::open(SERVER);
+        let before = hand.stats().counters.data_packets_acked;
+        hand.send(b"data");
+        let said = hand.give(Sync, options, &[]);
+        assert_eq!(types(&said), [SyncAck]);
+        let after = hand.stats();
+        assert_eq!(after.counters.data_packets_acked - before, received);
+        assert_eq!(after.pipe_packets, Some(1 - received as u32));
+    }
+}
+
 //= 4340-10-1 test
 //= 4340-10.3-2 test
 #[test]
