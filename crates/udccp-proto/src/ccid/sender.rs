@@ -3,7 +3,7 @@
 use core::fmt;
 
 use udccp_base::{DataRate, Duration, Ecn, Instant};
-use udccp_wire::{FeatureNumber, Seqno};
+use udccp_wire::{FeatureNumber, OptionRef, Seqno};
 
 use crate::ackvec::DropCode;
 use crate::ccid::{ReceivedInfo, ReceivedRun};
@@ -259,6 +259,14 @@ pub trait CcidSender: super::CloneSender + Send + fmt::Debug {
 
     /// A valid packet with an Ack Number was received.
     fn on_ack(&mut self, now: Instant, ack: &AckInfo<'_>) -> AckOutcome;
+
+    /// Whether this half understands this option of the peer's receiver half, of types 192 to 255.
+    /// A Mandatory option before any other resets the connection (RFC 4340 section 5.8.2). By
+    /// default it understands none.
+    fn reads_option(&self, option: &OptionRef<'_>) -> bool {
+        let _ = option;
+        false
+    }
 
     /// Calls `visit(report, newest, oldest)` for what the CCID's own options in an acknowledgement
     /// report about packets, newest first. Called after `on_ack`, only for acknowledgements without

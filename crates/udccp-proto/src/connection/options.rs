@@ -262,7 +262,7 @@ impl Connection {
             OptionRef::QuickStartResponse { rate, ttl_diff, nonce } => {
                 self.take_quick_start_response(rate, ttl_diff, nonce);
             }
-            _ if packet.ty.has_ack() && self.cc.reads(option) => {}
+            _ if is_for_sender(packet, option.kind()) && self.cc.reads(option) => {}
             //= 4340-5.8-4
             //= 4340-15-1
             //= 4340-15-2
@@ -290,11 +290,16 @@ impl Connection {
     }
 }
 
+/// Whether an option of this type is one of the peer's receiver half to our sender half.
+fn is_for_sender(packet: &Received<'_>, kind: u8) -> bool {
+    kind >= FIRST_FOR_SENDER && packet.ty.has_ack()
+}
+
 //= 4342-8-1
 //= 4342-8.6.1-3
 /// CCID-specific options of the peer's receiver half are passed unchanged to our sender half.
 fn note_ccid_option(packet: &Received<'_>, raw: RawOption<'_>, parsed: &mut ParsedOptions<'_>) {
-    if raw.kind >= FIRST_FOR_SENDER && packet.ty.has_ack() {
+    if is_for_sender(packet, raw.kind) {
         if parsed.ccid_options.is_empty() {
             // Several follow, and all have room here.
             parsed.ccid_options.reserve_exact(packet.view.option_bytes().len());

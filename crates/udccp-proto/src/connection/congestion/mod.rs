@@ -93,13 +93,7 @@ impl CongestionControl {
 
     /// Whether the sender half understands this option of the peer's receiver half.
     pub(super) fn reads(&self, option: &OptionRef<'_>) -> bool {
-        match option {
-            OptionRef::LossEventRate(_)
-            | OptionRef::LossIntervals { .. }
-            | OptionRef::ReceiveRate(_) => matches!(self.sender_ccid(), Some(3 | 4)),
-            OptionRef::DroppedPackets(_) => self.sender_ccid() == Some(4),
-            _ => false,
-        }
+        self.tx.as_ref().is_some_and(|tx| of_sender!(tx, tx => tx.reads_option(option)))
     }
 
     /// Features that the sender half needs.

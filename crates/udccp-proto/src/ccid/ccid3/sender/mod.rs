@@ -4,7 +4,7 @@ mod acked;
 mod spacing;
 
 use udccp_base::{Duration, Ecn, Instant, MaybeInstant};
-use udccp_wire::Seqno;
+use udccp_wire::{OptionRef, Seqno};
 
 use super::verify::Verifier;
 use super::{Ccid3Config, NUMBER, SegmentSizeRule};
@@ -268,6 +268,16 @@ impl Ccid3Sender {
 impl CcidSender for Ccid3Sender {
     fn ccid(&self) -> u8 {
         self.ccid
+    }
+
+    fn reads_option(&self, option: &OptionRef<'_>) -> bool {
+        match option {
+            OptionRef::LossEventRate(_)
+            | OptionRef::LossIntervals { .. }
+            | OptionRef::ReceiveRate(_) => true,
+            OptionRef::DroppedPackets(_) => self.small.is_some(),
+            _ => false,
+        }
     }
 
     fn poll_send(&mut self, now: Instant, size_bytes: u32) -> SendVerdict {
