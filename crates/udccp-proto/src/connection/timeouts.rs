@@ -14,13 +14,31 @@ use crate::state::State;
 /// overloaded. That is no silence of the peer, who may have been asked nothing.
 const LATE: Duration = Duration::from_millis(100);
 
+/// Shortest time between two looks at the timers of a connection that cannot send.
+const RETRY_WHILE_BLOCKED: Duration = Duration::from_millis(1);
+
 impl Connection {
+    /// When to call `handle_timeout` while the driver cannot send: timers of packets that are due
+    /// wait with those packets. A Request that has to wait has its timer nevertheless.
+    pub(crate) fn timeout_while_blocked(&mut self, now: Instant) -> Option<Instant> {
+        if self.state == State::Request && !self.timers.is_any() {
+            self.start_request_timer(now);
+        }
+        self.own_timeout().get().map(|at| at.max(now + RETRY_WHILE_BLOCKED))
+    }
+
+    /// The timers of the connection and of its sender half.
+    fn own_timeout(&self) -> MaybeInstant {
+        let at = MaybeInstant::some(self.timers.next());
+        if self.state.is_over() {
+            return at;
+        }
+        at.earlier(self.cc.sender_timer()).earlier(self.silent_until())
+    }
+
     /// When to call `handle_timeout`.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        let mut at = MaybeInstant::some(self.timers.next());
-        if !self.state.is_over() {
-            at = at.earlier(self.cc.sender_timer()).earlier(self.silent_until());
-        }
+        let mut at = self.own_timeout();
         // In other states, no acknowledgement can be sent.
         if self.state.transfers() {
             // While acknowledgements are held back, a due one waits for the next keep-alive.

@@ -68,6 +68,16 @@ impl Endpoint {
         self.take_datagram(now, datagram, None);
     }
 
+    /// The driver cannot send now. Connections that wait for their turn have no timers yet, because
+    /// a drain sets them: without this call they would never give up.
+    pub fn transmit_blocked(&mut self, now: Instant) {
+        for index in self.ready.all() {
+            if let Some(connection) = self.slots.at(index) {
+                self.timers.set(index, connection.timeout_while_blocked(now));
+            }
+        }
+    }
+
     /// Whether the quiet time has not ended yet. Once it has, it is cleared.
     #[cold]
     fn is_quiet(&mut self, now: Instant) -> bool {

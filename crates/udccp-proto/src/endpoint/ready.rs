@@ -31,6 +31,11 @@ impl Ready {
         (self.first != NOBODY).then_some(self.first)
     }
 
+    /// All connections in the queue.
+    pub(super) fn all(&self) -> impl Iterator<Item = u32> + '_ {
+        self.front().into_iter().chain(self.others.iter().copied())
+    }
+
     /// Whether others wait for their turns.
     #[inline]
     pub(super) fn has_others(&self) -> bool {
@@ -78,6 +83,7 @@ mod tests {
         ready.push_back(3);
         ready.push_back(5);
         ready.rotate();
+        assert_eq!(ready.all().collect::<Vec<_>>(), [3, 5, 7]);
         let mut turns = Vec::new();
         while let Some(index) = ready.front() {
             turns.push((index, ready.has_others()));

@@ -3,6 +3,8 @@
 use std::net::UdpSocket;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::task::{Context, Waker};
+use std::time::Duration;
 
 use udccp_base::Machine;
 use udccp_proto::{ConnectOptions, ConnectionConfig, Endpoint, EndpointConfig, InitCookies};
@@ -59,6 +61,35 @@ fn packets_behind_a_blocked_socket_leave_before_the_driver_ends() {
     assert!(shared.turn(&mut rx, Receiver::read, false).finished);
     server.recv(&mut buffer).expect("a Reset");
     assert_eq!(udccp_wire::PacketType::peek(&buffer), Some(udccp_wire::PacketType::Reset));
+}
+
+/// A regression: what is gathered for a blocked socket has few destinations, and the connections
+/// behind it had no timers.
+#[test]
+fn connections_behind_a_blocked_socket_have_timers() {
+    let service: ServiceCode = "SC:test".parse().unwrap();
+    let shared = Shared::bind(localhost(), &EndpointOptions::default()).unwrap();
+    // This test is the driver.
+    shared.set_starter(|_| Ok(()));
+    let handle = Handle::new(Arc::clone(&shared));
+    shared.io.is_stuck.store(true, Ordering::Relaxed);
+    let connect = |port: u16, initial_rto: Duration| {
+        let options = Options::default().initial_rto(initial_rto).request_retries(0);
+        handle.connect(([127, 0, 0, 1], port).into(), service, &options).unwrap()
+    };
+    let long: Vec<_> = (1..20).map(|port| connect(port, Duration::from_secs(3600))).collect();
+    let short = connect(20, Duration::from_millis(1));
+    let mut rx = Receiver::new(&shared.io);
+    let mut cx = Context::from_waker(Waker::noop());
+    loop {
+        let turn = shared.turn(&mut rx, Receiver::read, false);
+        if short.poll_connected((&mut cx).into()).is_ready() {
+            break;
+        }
+        let soon = shared.clock.now() + udccp_base::Duration::from_secs(60);
+        assert!(turn.blocked && turn.deadline.is_some_and(|at| at < soon), "{turn:?}");
+    }
+    assert!(long.iter().all(|one| one.poll_connected((&mut cx).into()).is_pending()));
 }
 
 #[test]

@@ -257,6 +257,7 @@ impl Core {
                 Flushed::Blocked => {
                     self.blocked = true;
                     self.times_blocked += 1;
+                    self.endpoint.transmit_blocked(now);
                     self.request_driver();
                 }
                 Flushed::Failed(failure) => self.sending_failed(io, now, &failure),
