@@ -78,11 +78,11 @@ impl Connection {
     /// [`Error::Io`] if the name has no address; otherwise as [`Endpoint::connect`], for the
     /// address that failed last.
     pub async fn connect_host(
-        host: impl Into<String>,
+        host: &str,
         service: ServiceCode,
         options: &Options,
     ) -> Result<Self, Error> {
-        let host = host.into();
+        let host = host.to_owned();
         let found = tokio::task::spawn_blocking(move || Address::resolve(&host)).await;
         let found = found.unwrap_or_else(|e| Err(std::io::Error::other(e)));
         Self::connect_any(&found.map_err(unresolved)?, service, options).await

@@ -180,7 +180,7 @@ fn hosts_are_found_by_name() {
     let options = Options::default();
     blocking::Connection::connect_host(&host, SERVICE, &options, PATIENCE).unwrap();
     run(async {
-        Connection::connect_host(host.as_str(), SERVICE, &options).await.unwrap();
+        Connection::connect_host(&host, SERVICE, &options).await.unwrap();
         let nowhere = Connection::connect_host("no port", SERVICE, &options).await;
         assert!(matches!(nowhere, Err(Error::Io { .. })));
     });
