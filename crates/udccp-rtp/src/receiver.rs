@@ -1,8 +1,8 @@
 //! Reception statistics of a source: RFC 3550 appendices A.1, A.3 and A.8.
 
-/// A forward jump of up to this counts as loss; after a larger one, the sender has restarted.
+/// A forward jump of less than this counts as loss; after a larger one, the sender has restarted.
 const MAX_DROPOUT: u16 = 3000;
-/// A backward step of up to this counts as reordering.
+/// A backward step of less than this counts as reordering.
 const MAX_MISORDER: u16 = 100;
 const SEQUENCE_MOD: u32 = 1 << 16;
 
@@ -60,7 +60,7 @@ impl Reception {
                 self.cycles = self.cycles.wrapping_add(SEQUENCE_MOD);
             }
             self.max_seq = seq;
-        } else if ahead <= u16::MAX - MAX_MISORDER {
+        } else if ahead <= u16::MAX - MAX_MISORDER + 1 {
             if u32::from(seq) != self.bad_seq {
                 self.bad_seq = (u32::from(seq) + 1) & (SEQUENCE_MOD - 1);
                 return None;
@@ -170,6 +170,39 @@ mod tests {
     }
 
     /// RFC 3550 appendix A.8, computed by hand: J += (|D| - J) / 16.
+    #[test]
+    fn a_jump_is_what_appendix_a_1_calls_one() {
+        let after = |seq: u16| {
+            let mut r = Reception::new(10_000);
+            r.packet(10_000, 0, 0);
+            (r.packet(seq, 0, 0), r.highest())
+        };
+        assert_eq!(after(12_999), (Some(12_999), 12_999), "2999 ahead");
+        assert_eq!(after(13_000), (None, 10_000), "MAX_DROPOUT ahead");
+        assert_eq!(after(9_900), (None, 10_000), "MAX_MISORDER behind");
+        assert_eq!(after(9_901), (Some(9_901), 10_000), "99 behind");
+    }
+
+    #[test]
+    fn transit_and_jitter_outlive_a_jump() {
+        let mut r = Reception::new(0);
+        for (seq, arrival) in [(0, 0), (1, 160), (40_000, 160), (40_001, 0)] {
+            r.packet(seq, 0, arrival);
+        }
+        // As above: 10, and then 19.4. The first packet after the jump does not count.
+        assert_eq!(r.jitter(), 19);
+    }
+
+    #[test]
+    fn jitter_is_rounded_as_in_appendix_a_8() {
+        let mut r = Reception::new(0);
+        for n in 0..3_u16 {
+            r.packet(n, 0, u32::from(n) * 8);
+        }
+        // Sixteenths: 8, then 8 + 8 - (8 + 8)/16 = 15. Without rounding it would be 16.
+        assert_eq!(r.jitter(), 0);
+    }
+
     #[test]
     fn jitter_is_the_smoothed_deviation_of_transit() {
         let mut r = Reception::new(0);

@@ -310,6 +310,37 @@ mod tests {
         assert_eq!(*bye, Event::Bye { ssrc: 7, reason: Some("done".into()) });
     }
 
+    /// RFC 5761 section 4: what follows the version and the padding tells RTCP from RTP.
+    #[test]
+    fn packet_types_192_to_223_are_rtcp() {
+        let is = |second: u8| is_rtcp(&[0x80, second]);
+        assert!((192..=223).all(is), "with feedback (205, 206) and what may come");
+        assert!(!(0..192).chain(224..=255).any(is));
+        assert!(!is_rtcp(&[0x80]));
+    }
+
+    /// RFC 3550 appendix A.3: the count has 24 bits and a sign, and stays at its ends.
+    #[test]
+    fn the_cumulative_loss_stays_within_its_24_bits() {
+        let ends = [(i32::MAX, 0x7f_ffff), (i32::MIN, -0x80_0000), (-1, -1)];
+        for (lost, read) in ends {
+            let block = Block {
+                ssrc: 4,
+                fraction_lost: 0.0,
+                lost,
+                highest_sequence: 1,
+                jitter: 0,
+                rtt: None,
+                last_report: 0,
+                delay: 0,
+            };
+            let bytes = compound(7, None, vec![report_block(&block, 0)], "me", None).unwrap();
+            let parts = parse_rtcp(&bytes).unwrap();
+            let RtcpPart::Event(Event::Report(report)) = &parts[0] else { panic!("no report") };
+            assert_eq!(report.blocks[0].lost, read);
+        }
+    }
+
     #[test]
     fn damaged_packets_are_rejected() {
         let whole = compound(7, None, Vec::new(), "me", Some((7, "x"))).unwrap();

@@ -528,6 +528,12 @@ mod tests {
     }
 
     #[test]
+    fn a_text_is_cut_between_characters() {
+        let cuts = [0, 1, 2, 3, 9].map(|most| cut("aäb", most));
+        assert_eq!(cuts, ["", "a", "a", "aä", "aäb"]);
+    }
+
+    #[test]
     fn the_wall_clock_counts_from_1900_in_parts_of_2_to_the_32() {
         let unix = || std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs_f64();
         // RFC 5905 section 6: 1970 began 2,208,988,800 s after 1900.

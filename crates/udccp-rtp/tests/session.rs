@@ -85,6 +85,7 @@ fn one_packet_is_one_datagram_and_reports_share_the_connection() {
         assert_eq!(from_b.blocks[0].lost, 0);
         assert_eq!(b.stats().sources[0].name.as_deref(), Some("a@test"));
         let max = a.max_payload_size();
+        a.send(0, false, vec![0; max]).await.unwrap();
         assert!(matches!(
             a.send(0, false, vec![0; max + 1]).await,
             Err(Error::PayloadTooLarge { .. })
@@ -298,6 +299,31 @@ fn reports_can_have_a_connection_of_their_own() {
 
 //= 5762-4.1-3 test
 /// Nothing is sent, and the report interval is longer than the test.
+/// RFC 5761 section 4: with connections of their own, all payload types can be used.
+#[test]
+fn media_that_looks_like_rtcp_is_media_where_reports_have_a_connection() {
+    run(async {
+        let (a, b) = with_two_connections(&RtpOptions::new(72, 8000)).await;
+        a.send(0, true, [7; 160]).await.unwrap();
+        let packet = next_packet(&b).await;
+        assert_eq!((packet.payload_type, packet.marker), (72, true));
+    });
+}
+
+/// RFC 3550 section 6.3.7: who has sent nothing leaves without a BYE.
+#[test]
+fn a_session_that_sent_nothing_says_no_goodbye() {
+    run(async {
+        let (a, b, _relay) = dccp(&Options::default(), pass).await;
+        let options = RtpOptions::new(0, 8000).least_interval(Duration::from_secs(3600));
+        let a = RtpSession::new(a, &options).unwrap();
+        let b = RtpSession::new(b, &options).unwrap();
+        let (closed, heard) = tokio::join!(a.close(), b.recv());
+        closed.unwrap();
+        assert_eq!(heard.unwrap(), None);
+    });
+}
+
 #[test]
 fn media_that_pauses_has_its_connection_kept_open_beside_that_of_reports() {
     run(async {

@@ -206,6 +206,12 @@ mod tests {
     }
 
     #[test]
+    fn a_count_of_ports_is_skipped() {
+        let media: Media = "m=audio 5004/2 DCCP 0".parse().unwrap();
+        assert_eq!(media.port, 5004);
+    }
+
+    #[test]
     fn every_fault_is_named() {
         let error = |text: &str| text.parse::<Media>().unwrap_err();
         assert_eq!(error("a=dccp-port:1"), MediaError::MediaLine);

@@ -429,6 +429,27 @@ a=connection:new\r
         assert_eq!(answer.parse(), Ok(offer().answer()));
     }
 
+    #[test]
+    fn lines_of_another_medium_say_nothing_about_this_one() {
+        let more = "m=audio 5 RTP/AVP 0\r\na=setup:active\r\na=connection:existing\r\n";
+        assert_eq!(format!("{OFFER}{more}").parse(), Ok(offer()));
+    }
+
+    #[test]
+    fn what_follows_a_port_is_not_of_its_number() {
+        let lines = ["m=audio 5004/2 DCCP/RTP/AVP 0", "a=rtcp:5010 IN IP4 192.0.2.47"];
+        let read: MediaDescription = lines.join("\r\n").parse().unwrap();
+        assert_eq!((read.port, read.rtcp_port()), (5004, 5010));
+    }
+
+    #[test]
+    fn an_active_offer_is_answered_with_ports_of_our_own() {
+        let mut offer = MediaDescription::new(Kind::Audio, vec![Format::fixed(0)]);
+        (offer.rtcp_mux, offer.rtcp_port) = (false, Some(6001));
+        let answer = offer.answer();
+        assert_eq!((answer.port, answer.rtcp_port()), (RTP_PORT, RTP_PORT + 1));
+    }
+
     //= 5762-5.2-1 test
     #[test]
     fn service_codes_count_by_their_number() {

@@ -113,7 +113,9 @@ fn silent_sources_time_out_and_leaving_ones_are_removed_at_once() {
 fn the_next_interval_starts_when_a_delayed_report_has_left() {
     let mut us = state(1);
     let left = Instant::now() + Duration::from_secs(9);
+    assert!(us.interval().initial);
     us.report_left(left, 100, Duration::from_secs(4));
+    assert!(!us.interval().initial, "only the first interval is halved");
     assert_eq!(us.last_rtcp, left);
     assert_eq!(us.stats().report_delay, Duration::from_secs(4));
 }
@@ -184,7 +186,8 @@ fn ssrc_collision_is_resolved_and_a_loop_ignored() {
     assert_eq!(packet_of(us.receive_packet(now, &theirs)).payload, &b"theirs"[..]);
     assert_eq!(packet_of(them.receive_packet(now, &ours)).payload, &b"ours"[..]);
     assert_eq!((us.stats().ssrc, them.stats().ssrc), (1007, 8));
-    assert_eq!((us.stats().collisions, us.stats().packets_sent), (1, 0));
+    let stats = us.stats();
+    assert_eq!((stats.collisions, stats.packets_sent, stats.octets_sent), (1, 0, 0));
     // A BYE for the old identifier is sent once.
     let report = us.report(now, 0, None, 1200).unwrap();
     let bye = Event::Bye { ssrc: 7, reason: Some(COLLISION.into()) };
@@ -197,7 +200,85 @@ fn ssrc_collision_is_resolved_and_a_loop_ignored() {
     let looped = sent(&mut us, now, 0, b"loop");
     assert_eq!(us.receive_packet(now, &looped), None);
     assert_eq!(received(&mut us, now, &report), []);
+    assert!(!us.sources.contains_key(&1007), "we are no source of ours");
     assert_eq!((us.stats().ssrc, us.stats().collisions), (1007, 3));
+}
+
+/// RFC 3550 section 6.3.7: who has sent nothing leaves without a BYE.
+#[test]
+fn an_identifier_that_was_never_sent_is_given_up_silently() {
+    let (mut us, mut them) = (state(7), state(7));
+    let now = Instant::now();
+    us.receive_packet(now, &sent(&mut them, now, 0, b"theirs"));
+    assert_eq!((us.stats().ssrc, us.stats().collisions), (1007, 1));
+    let events = received(&mut state(9), now, &us.report(now, 0, None, 1200).unwrap());
+    assert!(events.iter().all(|event| matches!(event, Event::Report(_))), "{events:?}");
+}
+
+#[test]
+fn a_report_about_another_source_is_none_about_us() {
+    let (mut a, mut us, mut reporter) = (state(1), state(2), state(3));
+    let now = Instant::now();
+    reporter.receive_packet(now, &sent(&mut a, now, 0, b"a"));
+    exchange(&mut a, &mut reporter, now, 1 << 40);
+    let events = exchange(&mut reporter, &mut us, now + Duration::from_secs(1), 1 << 40);
+    let Event::Report(report) = &events[0] else { panic!("{events:?}") };
+    assert_eq!((report.blocks[0].ssrc, report.blocks[0].rtt), (1, None));
+    assert_eq!(us.stats().sources[0].hears_us, None);
+}
+
+/// RFC 3550 section 6.4.1: LSR is zero if no sender report has arrived.
+#[test]
+fn a_round_trip_needs_a_sender_report_and_is_never_negative() {
+    let (mut us, mut them) = (state(1), state(2));
+    let start = Instant::now();
+    let rtt = |us: &mut State, report: &Bytes, ntp| match &us.receive_rtcp(start, ntp, report)[0] {
+        Event::Report(report) => report.blocks[0].rtt,
+        other => panic!("{other:?}"),
+    };
+    them.receive_packet(start, &sent(&mut us, start, 0, b"us"));
+    let report = them.report(start, 0, None, 1200).unwrap();
+    assert_eq!(rtt(&mut us, &report, 7 << 32), None);
+    exchange(&mut us, &mut them, start, 7 << 32);
+    them.receive_packet(start, &sent(&mut us, start, 160, b"us"));
+    let report = them.report(start + Duration::from_secs(1), 0, None, 1200).unwrap();
+    // Our clock shows a little less than the second that they waited.
+    assert_eq!(rtt(&mut us, &report, (8 << 32) - (1 << 20)), Some(Duration::ZERO));
+}
+
+#[test]
+fn the_average_size_is_that_of_packets_sent_and_received() {
+    let (mut us, mut them) = (state(1), state(2));
+    let now = Instant::now();
+    for n in 0..2 {
+        let before = [us.average_bytes, them.average_bytes];
+        let report = us.report(now, 0, None, 1200).unwrap();
+        us.report_left(now, report.len() + n, Duration::ZERO);
+        them.receive_rtcp(now, 0, &report);
+        let bytes = report.len() + LOWER_HEADER_BYTES;
+        assert_eq!(us.average_bytes, timing::average(before[0], bytes + n));
+        assert_eq!(them.average_bytes, timing::average(before[1], bytes));
+    }
+}
+
+#[test]
+fn media_that_arrives_at_the_time_of_a_report_is_in_the_next() {
+    let (mut us, mut them) = (state(1), state(2));
+    let now = Instant::now();
+    let blocks = |us: &mut State, at| match &received(
+        &mut state(9),
+        now,
+        &us.report(at, 0, None, 1200).unwrap(),
+    )[0]
+    {
+        Event::Report(report) => report.blocks.len(),
+        other => panic!("{other:?}"),
+    };
+    us.receive_packet(now, &sent(&mut them, now, 0, b"x"));
+    assert_eq!(blocks(&mut us, now), 1);
+    us.receive_packet(now, &sent(&mut them, now, 160, b"x"));
+    assert_eq!(blocks(&mut us, now + Duration::from_secs(1)), 1);
+    assert_eq!(blocks(&mut us, now + Duration::from_secs(2)), 0, "nothing is new");
 }
 
 #[test]
@@ -208,7 +289,8 @@ fn number_of_sources_is_bounded() {
         let now = start + Duration::from_micros(n.into());
         us.receive_packet(now, &reports::rtp(100 + n, (0, false), 0, 0, b"x"));
         // A source that continues to send stays.
-        us.receive_packet(now, &reports::rtp(50, (0, false), n as u16, 0, b"x"));
+        let then = now + Duration::from_nanos(500);
+        us.receive_packet(then, &reports::rtp(50, (0, false), n as u16, 0, b"x"));
     }
     assert_eq!(us.sources.len(), MAX_SOURCES);
     assert_eq!(us.stats().sources[0].packets_received, 5000);
