@@ -207,6 +207,12 @@ mod tests {
             let mut part = packet.to_vec();
             part[HEADER_BYTES + 11] -= 1;
             assert_eq!(offered_versions(&part), None, "a fragment");
+            // Both lengths have 24 bits.
+            for high in [1, 9] {
+                let mut long = packet.to_vec();
+                long[HEADER_BYTES + high] = 1;
+                assert_eq!(offered_versions(&long), None, "64 KiB longer");
+            }
             offered_versions(packet)
         };
         let options = DtlsOptions::new;
@@ -214,6 +220,31 @@ mod tests {
         assert_eq!(offered(options().versions(Dtls13..=Dtls13)), Some(vec![Dtls13]));
         let both = offered(options()).unwrap();
         assert!(both.len() == 2 && both.contains(&Dtls12) && both.contains(&Dtls13), "{both:?}");
+    }
+
+    /// RFC 9147 section 4: a record without a length is the last of its packet, and a sequence
+    /// number has one byte or two.
+    #[test]
+    fn short_headers_of_dtls_1_3_are_read() {
+        let mut short = vec![0b0010_0110, 0, 0, 20];
+        short.resize(4 + 20, 7);
+        let mut last = vec![0b0010_1010, 0, 1];
+        last.resize(60, 0);
+        let packet = [short, ciphertext(95), last].concat();
+        assert_eq!(each(&packet).map(<[u8]>::len).collect::<Vec<_>>(), [24, 100, 60]);
+    }
+
+    #[test]
+    fn only_fatal_alerts_in_clear_end_a_handshake() {
+        let fatal = alert(Alert::BAD_CERTIFICATE).to_vec();
+        let changed = |at: usize, to: u8| {
+            let mut packet = fatal.clone();
+            packet[at] = to;
+            clear_alert(&packet)
+        };
+        assert_eq!(changed(4, 1), None, "epoch 1 is encrypted");
+        assert_eq!(changed(HEADER_BYTES, 1), None, "a warning");
+        assert_eq!(changed(0, 22), None, "no alert");
     }
 
     #[test]
