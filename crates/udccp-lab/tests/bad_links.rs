@@ -54,6 +54,12 @@ fn the_good_file_is_good() {
 }
 
 #[test]
+fn a_token_bucket_may_be_as_small_as_a_packet() {
+    let own = "delay = \"1 ms\", token_bucket = \"1500 B\" }";
+    assert_eq!(error("delay = \"1 ms\" }", own), "accepted");
+}
+
+#[test]
 fn a_change_may_stop_a_link() {
     assert_eq!(error("rate = \"5 Mbit/s\"", "rate = \"0 bit/s\""), "accepted");
 }
@@ -124,6 +130,10 @@ says! {
         "queue = \"codel\"\ntoken_bucket = \"3000 B\"";
     a_token_bucket_on_a_link_that_changes: "rtt = \"40 ms\"" =>
         "rtt = \"40 ms\"\ntoken_bucket = \"3000 B\"";
+    a_token_bucket_smaller_than_a_packet: "delay = \"1 ms\" }" =>
+        "delay = \"1 ms\", token_bucket = \"1499 B\" }";
+    a_token_bucket_smaller_than_a_packet_of_its_flow: "traffic = \"bulk\"" =>
+        "traffic = \"bulk\"\npacket = \"600 B\"\naccess = { token_bucket = \"599 B\" }";
     delays_in_ticks_of_packets_that_overtake: "rtt = \"40 ms\"" =>
         "rtt = \"40 ms\"\ndelay_tick = \"4 ms\"\nreorder = { share = \"1 %\", by = \"5 ms\" }";
     an_rtt_below_that_of_the_access_links_with_a_reverse: "delay = \"1 ms\" }" =>

@@ -7,6 +7,7 @@ use udccp_base::{DataSize, Duration};
 
 use super::change::{self, LinkChange};
 use super::flow::Flow;
+use super::link::Link;
 use super::topology::Topology;
 use super::traffic::Traffic;
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -98,6 +99,7 @@ impl Scenario {
         let changes = change::read(root, &topology, &flows, time.duration, errors)?;
         let scenario = Self { topology, changes, time, flows };
         scenario.check(&written, errors);
+        scenario.check_buckets(root, &written, errors);
         Some(scenario)
     }
 
@@ -106,6 +108,30 @@ impl Scenario {
         for (flow, node) in self.flows.iter().zip(nodes) {
             self.check_start(flow, node, errors);
             self.check_way(flow, node, errors);
+        }
+    }
+
+    /// A packet for which a token bucket has no room would never leave `tbf`.
+    fn check_buckets(&self, root: &Node, nodes: &[&Node], errors: &DiagnosticSink) {
+        let check = |link: &Link, packet: u64, node: &Node| {
+            let bucket = link.config.token_bucket.map_or(u64::MAX, u64::from);
+            if bucket < packet {
+                let error = format!(
+                    "a token bucket of {bucket} bytes lets no packet of {packet} bytes through"
+                );
+                let hint = "make `token_bucket` as large as the largest `packet`, or larger";
+                errors.push(Diagnostic::at(&node.span, error).hint(hint));
+            }
+        };
+        let largest = self.flows.iter().map(|flow| flow.packet.bytes()).max().unwrap_or_default();
+        let node = root.get("topology").unwrap_or(root);
+        for (link, reverse) in self.topology.hops() {
+            [Some(link), reverse].into_iter().flatten().for_each(|link| check(link, largest, node));
+        }
+        check(&self.topology.access, largest, node);
+        for (flow, node) in self.flows.iter().zip(nodes) {
+            let own = flow.access.iter().chain(&flow.receiver_access);
+            own.for_each(|link| check(link, flow.packet.bytes(), node));
         }
     }
 
