@@ -99,8 +99,13 @@ mod tests {
         ]
     }
 
-    /// All of a namespace's configuration that `ip` shows.
+    /// All of a namespace's configuration that `ip` shows, once both ends of the cable are up. The
+    /// kernel does that a while after it was asked to.
+    #[expect(clippy::disallowed_methods, reason = "the kernel does it in its own time")]
     fn shown() -> io::Result<String> {
+        while ip("-o link")?.matches(" state UP ").count() < 2 {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
         let all = ["-d addr", "route show table all", "-d link"].map(ip);
         let all = all.into_iter().collect::<io::Result<Vec<_>>>()?.join("\n");
         // Ignore which program created a route.
