@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use nix::sys::signal::Signal;
 use tempfile::TempDir;
 
 /// A separate folder for the brokers of each test.
@@ -101,6 +102,34 @@ fn descriptor_limits_and_concurrent_shutdowns_are_handled() {
     let program = ["env", &format!("TEST_UDP_PORT={port}"), "python3", &script("limits.py")];
     succeeds(&place.run(&["--udp-port", &port], &program));
     place.wait_until_the_broker_ends();
+}
+
+#[test]
+fn a_program_starts_with_the_signals_of_its_caller() {
+    let place = Place::new();
+    // Services of systemd, for example, start with SIGPIPE ignored.
+    let script = "import os, signal, sys\n\
+        for how in signal.SIG_DFL, signal.SIG_IGN:\n\
+        \x20   signal.signal(signal.SIGPIPE, how)\n\
+        \x20   signal.pthread_sigmask(signal.SIG_SETMASK, {signal.SIGUSR1})\n\
+        \x20   run = [sys.argv[1], 'run', '--', 'cat', '/proc/self/status']\n\
+        \x20   if os.fork() == 0: os.execv(run[0], run)\n\
+        \x20   os.wait()\n";
+    let output = Command::new("python3")
+        .env("XDG_RUNTIME_DIR", place.0.path())
+        .args(["-c", script, env!("CARGO_BIN_EXE_udccp")])
+        .output()
+        .unwrap();
+    succeeds(&output);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let masks = |name: &str| -> Vec<u64> {
+        let lines = text.lines().filter_map(|line| line.strip_prefix(name));
+        lines.map(|mask| u64::from_str_radix(mask.trim(), 16).unwrap()).collect()
+    };
+    let [pipe, user] = [Signal::SIGPIPE, Signal::SIGUSR1].map(|signal| 1 << (signal as i32 - 1));
+    let ignores: Vec<u64> = masks("SigIgn:").iter().map(|mask| mask & pipe).collect();
+    assert_eq!(ignores, [0, pipe]);
+    assert_eq!(masks("SigBlk:"), [user, user]);
 }
 
 /// Failures print their seed: `random_calls.py SEED 1` repeats one.

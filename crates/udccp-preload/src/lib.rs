@@ -53,6 +53,8 @@ pub mod ring;
 pub mod rings;
 #[cfg(target_os = "linux")]
 pub mod rpc;
+#[cfg(all(target_os = "linux", not(udccp_shim)))]
+pub mod sigpipe;
 #[cfg(target_os = "linux")]
 pub mod start;
 #[cfg(target_os = "linux")]

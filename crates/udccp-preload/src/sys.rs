@@ -4,8 +4,8 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 use core::mem::size_of;
 
 use crate::abi::{
-    AF_UNIX, EINTR, MMsgHdr, MsgHdr, POLLOUT, PollFd, SIOCOUTQ, SOCK_CLOEXEC, SOCK_STREAM,
-    SockAddrUn, TimeSpec,
+    AF_UNIX, EINTR, EINVAL, IoVec, MMsgHdr, MSG_DONTWAIT, MSG_PEEK, MsgHdr, POLLHUP, POLLIN,
+    POLLOUT, POLLRDHUP, PollFd, SIOCOUTQ, SOCK_CLOEXEC, SOCK_STREAM, SockAddrUn, TimeSpec,
 };
 
 /// A C string from `getenv`, or null.
@@ -40,6 +40,7 @@ mod nr {
     pub(super) const EXIT_GROUP: i64 = 231;
     pub(super) const OPENAT: i64 = 257;
     pub(super) const PPOLL: i64 = 271;
+    pub(super) const PSELECT6: i64 = 270;
     pub(super) const DUP3: i64 = 292;
     pub(super) const STATX: i64 = 332;
     pub(super) const CLOSE_RANGE: i64 = 436;
@@ -76,6 +77,7 @@ mod nr {
     pub(super) const EXIT_GROUP: i64 = 94;
     pub(super) const OPENAT: i64 = 56;
     pub(super) const PPOLL: i64 = 73;
+    pub(super) const PSELECT6: i64 = 72;
     pub(super) const DUP3: i64 = 24;
     pub(super) const STATX: i64 = 291;
     pub(super) const CLOSE_RANGE: i64 = 436;
@@ -303,9 +305,39 @@ pub fn poll(fd: c_int, events: i16, timeout: Option<TimeSpec>) -> Result<i16, c_
     let mut time = timeout.unwrap_or_default();
     let at = timeout.map_or(core::ptr::null_mut(), |_| core::ptr::from_mut(&mut time));
     match call!(PPOLL, core::ptr::from_mut(&mut polled), 1, at, 0, 8) {
+        // `poll` takes at most as many descriptors as a process may have, and RLIMIT_NOFILE is 0.
+        e if e == -(EINVAL as Raw) => select(fd, events, timeout),
         e if e < 0 => Err(-e as c_int),
         _ => Ok(polled.revents),
     }
+}
+
+/// The same with `pselect6`, which has no such limit. To it, an end looks like data.
+fn select(fd: c_int, events: i16, timeout: Option<TimeSpec>) -> Result<i16, c_int> {
+    const WORDS: usize = 64;
+    let (mut readable, mut writable) = ([0u64; WORDS], [0u64; WORDS]);
+    let (word, bit) = (fd as usize / 64, 1 << (fd as usize % 64));
+    if word >= WORDS {
+        return Err(EINVAL);
+    }
+    readable[word] = if events & (POLLIN | POLLRDHUP) == 0 { 0 } else { bit };
+    writable[word] = if events & POLLOUT == 0 { 0 } else { bit };
+    let mut time = timeout.unwrap_or_default();
+    let at = timeout.map_or(core::ptr::null_mut(), |_| core::ptr::from_mut(&mut time));
+    match call!(PSELECT6, fd + 1, readable.as_mut_ptr(), writable.as_mut_ptr(), 0, at, 0) {
+        e if e < 0 => return Err(-e as c_int),
+        _ => {}
+    }
+    let set = |found: bool, event: i16| if found { event } else { 0 };
+    let found = set(readable[word] != 0, POLLIN) | set(writable[word] != 0, POLLOUT);
+    Ok((found & events) | set(has_nothing_to_read(fd), POLLHUP | (events & POLLRDHUP)))
+}
+
+/// Whether a read would return nothing, as after the end.
+fn has_nothing_to_read(fd: c_int) -> bool {
+    let mut byte = 0u8;
+    let mut piece = IoVec { base: core::ptr::from_mut(&mut byte).cast(), len: 1 };
+    recvmsg(fd, &mut MsgHdr::of(&raw mut piece, 1), MSG_PEEK | MSG_DONTWAIT) == 0
 }
 
 /// Waits until a socket is writable or has ended, like a call that the kernel restarts: signal
@@ -330,17 +362,40 @@ fn handlers_restart_calls() -> bool {
     // Signals 32 to 34 are used by the C library.
     let signals = (1..=64).filter(|n| !(32..=34).contains(n) && blocked >> (n - 1) & 1 == 0);
     let mut handled = signals.filter_map(|n| {
-        // The handler, its flags, and two fields that are not used.
-        let mut action = [0u64; 4];
-        call!(SIGACTION, n, 0, action.as_mut_ptr(), 8);
-        (action[0] > SIG_DFL_OR_IGN).then_some(action[1] & SA_RESTART != 0)
+        let [handler, flags, ..] = action_of(n);
+        (handler > SIG_DFL_OR_IGN).then_some(flags & SA_RESTART != 0)
     });
     handled.next() == Some(true) && handled.all(|restarts| restarts)
 }
 
+/// What happens on a signal: the handler, its flags, and two fields that are not used.
+fn action_of(signal: c_int) -> [u64; 4] {
+    let mut action = [0; 4];
+    call!(SIGACTION, signal, 0, action.as_mut_ptr(), 8);
+    action
+}
+
+/// The signal of a write to a pipe that nobody reads.
+#[cfg(not(udccp_shim))]
+pub const SIGPIPE: c_int = 13;
+
+/// Whether a signal does what it does in a new process.
+#[cfg(not(udccp_shim))]
+pub fn is_default(signal: c_int) -> bool {
+    action_of(signal)[0] == 0
+}
+
+/// Makes a signal do that again.
+#[cfg(not(udccp_shim))]
+pub fn set_default(signal: c_int) {
+    let action = [0u64; 4];
+    call!(SIGACTION, signal, action.as_ptr(), 0, 8);
+}
+
 /// Sleeps for some milliseconds.
 pub fn sleep_ms(ms: i64) {
-    let _ = poll(-1, 0, Some(TimeSpec { sec: 0, nsec: ms * 1_000_000 }));
+    let mut time = TimeSpec { sec: 0, nsec: ms * 1_000_000 };
+    call!(PPOLL, 0, 0, core::ptr::from_mut(&mut time), 0, 8);
 }
 
 const PROT_READ: c_int = 1;

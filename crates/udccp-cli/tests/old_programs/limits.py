@@ -80,6 +80,39 @@ def test_messages_and_errors_without_descriptors():
         assert accepted.recv(10) == b"%d" % n
 
 
+def read_to(sock, last):
+    while sock.recv(2000) != last:
+        pass
+
+
+def test_messages_pass_where_a_process_may_have_no_descriptors_at_all():
+    """`poll` itself fails then, as in programs that confine themselves in this way."""
+    for is_used in (False, True):
+        a, b = unread_pair()
+        if is_used:
+            # From the first message on, messages go through shared memory.
+            a.send(b"first")
+            assert b.recv(10) == b"first"
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+        assert a.send(b"to") == 2 and b.recv(10) == b"to"
+        assert b.send(b"") == 0 and a.recv(10) == b""
+        fill(a)
+        try:
+            while a.send(b"more", socket.MSG_DONTWAIT):
+                pass
+        except BlockingIOError:
+            pass
+        reading = threading.Thread(target=lambda b=b: read_to(b, b"last"))
+        reading.start()
+        # This waits until the queue has room.
+        assert a.send(b"last") == 4
+        reading.join()
+        b.close()
+        assert a.recv(10) == b""
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
 def test_a_passed_socket_is_one_of_dccp_although_nobody_could_be_asked():
     a, b = pair()
     a.send(b"first")

@@ -2,13 +2,13 @@
 
 mod elf;
 
-use std::ffi::OsString;
+use std::convert::Infallible;
+use std::ffi::{CString, OsStr, OsString};
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use clap::ArgGroup;
 use udccp_broker::{Settings, Transport, place};
@@ -60,8 +60,7 @@ pub(crate) struct BrokerArgs {
 
 /// Runs the command: executes the program in place of this process.
 pub(crate) fn run(args: Args) -> CliResult<Exit> {
-    let (name, arguments) = args.program.split_first().expect("clap asks for one");
-    let program = find(name)?;
+    let program = find(args.program.first().expect("clap asks for one"))?;
     elf::check(&program)?;
     let folder = place::folder().map_err(|e| {
         Failure::new(Exit::Failure, format!("no folder for the broker: {e}")).hint(
@@ -76,15 +75,36 @@ pub(crate) fn run(args: Args) -> CliResult<Exit> {
         preload.push(" ");
         preload.push(others);
     }
-    let error = Command::new(&program)
-        .arg0(name)
-        .args(arguments)
-        .env("LD_PRELOAD", preload)
-        .env(ENV_DIR, &folder)
-        .env(ENV_BROKER, own)
-        .env(ENV_SETTINGS, settings(&args).to_string())
-        .exec();
+    let ours = [
+        ("LD_PRELOAD", preload),
+        (ENV_DIR, folder.into_os_string()),
+        (ENV_BROKER, own.into_os_string()),
+        (ENV_SETTINGS, settings(&args).to_string().into()),
+    ];
+    let Err(error) = execute(&program, &args.program, &ours);
     Err(Failure::new(Exit::Failure, format!("cannot run {}: {error}", program.display())))
+}
+
+/// Becomes the program. The standard library would reset the signal mask and SIGPIPE.
+fn execute(
+    program: &Path,
+    arguments: &[OsString],
+    ours: &[(&str, OsString)],
+) -> io::Result<Infallible> {
+    let others = std::env::vars_os().filter(|(name, _)| ours.iter().all(|(own, _)| name != *own));
+    let ours = ours.iter().map(|(name, value)| (OsString::from(name), value.clone()));
+    let variables: Vec<CString> = others
+        .chain(ours)
+        .map(|(name, value)| c_string(&[name, value].join(OsStr::new("="))))
+        .collect::<io::Result<_>>()?;
+    let arguments: Vec<CString> =
+        arguments.iter().map(|word| c_string(word)).collect::<io::Result<_>>()?;
+    udccp_preload::sigpipe::restore();
+    Ok(nix::unistd::execve(&c_string(program.as_os_str())?, &arguments, &variables)?)
+}
+
+fn c_string(text: &OsStr) -> io::Result<CString> {
+    Ok(CString::new(text.as_bytes())?)
 }
 
 /// Runs the hidden command, which the library starts.
