@@ -229,9 +229,8 @@ fn mandatory_before_an_option_of_the_ccid_in_use_has_no_effect() {
     assert_eq!(refused(OptionRef::DroppedPackets(&[0, 0, 1])), [true, true, false]);
 }
 
-/// Regression: nothing failed without it. Such a Sync is how a receiver with a long Ack Vector gets
-/// it acknowledged.
 //= 4340-5.7-2 test
+/// Such a Sync is how a receiver with a long Ack Vector gets it acknowledged.
 #[test]
 fn an_ack_vector_on_a_sync_proves_receipt_and_its_number_alone_does_not() {
     let vector = OptionRef::AckVector { nonce: false, cells: &[0] };
