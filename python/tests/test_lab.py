@@ -240,8 +240,11 @@ def test_errors_have_places_and_fixes(tmp_path: Path) -> None:
     with pytest.raises(lab.ScenarioError) as of_change:
         lab.run(plain(), set={"flow.c.protocol": "udp"})
     assert of_change.value.diagnostics[0].file == "set"
-    with pytest.raises(lab.ScenarioError, match="choose one value"):
+    with pytest.raises(lab.ScenarioError, match="`second`, `rtt`: choose one value") as of_axes:
         lab.run("bhatti-2008")
+    hint = str(of_axes.value.diagnostics[0].hint)
+    assert hint.startswith('set={"second": "')
+    assert all(part in hint for part in (', "rtt": "', "choose from second: ", "; rtt: "))
     with pytest.raises(lab.ScenarioError, match="no variant"):
         lab.run("bhatti-2008", variant="none")
     with pytest.raises(lab.ScenarioError, match="no case"):

@@ -122,25 +122,35 @@ impl Choice {
                 None => changes.push(change),
             }
         }
+        let mut open = Vec::new();
         for axis in &grid.axes {
             if point.iter().any(|(name, _)| *name == axis.name) {
                 continue;
             }
             let labels = axis.labels();
-            let [only] = labels.as_slice() else {
-                let error = format!("the grid has an axis `{}`: choose one value", axis.name);
-                let first = labels.first().map(String::as_str).unwrap_or_default();
-                let hint = format!(
-                    "set={{\"{}\": \"{first}\"}} (choose from: {})",
-                    axis.name,
-                    labels.join(", ")
-                );
-                return Err(Diagnostic::whole(error).hint(hint).into());
-            };
-            point.push((axis.name.clone(), only.clone()));
+            match labels.as_slice() {
+                [only] => point.push((axis.name.clone(), only.clone())),
+                _ => open.push((axis.name.as_str(), labels)),
+            }
         }
-        Ok((point, changes))
+        if open.is_empty() { Ok((point, changes)) } else { Err(unchosen(&open)) }
     }
+}
+
+/// Says which axes need a value, all at once.
+fn unchosen(open: &[(&str, Vec<String>)]) -> Diagnostics {
+    let names: Vec<String> = open.iter().map(|(name, _)| format!("`{name}`")).collect();
+    let error = match names.as_slice() {
+        [name] => format!("the grid has an axis {name}: choose one value"),
+        _ => format!("the grid has the axes {}: choose one value of each", names.join(", ")),
+    };
+    let first = |labels: &[String]| labels.first().cloned().unwrap_or_default();
+    let items: Vec<String> =
+        open.iter().map(|(name, labels)| format!("\"{name}\": \"{}\"", first(labels))).collect();
+    let values = open.iter().map(|(name, labels)| format!("{name}: {}", labels.join(", ")));
+    let values = values.collect::<Vec<_>>().join("; ");
+    let hint = format!("set={{{}}} (choose from {values})", items.join(", "));
+    Diagnostic::whole(error).hint(hint).into()
 }
 
 fn part<'a>(experiment: &'a Experiment, case: Option<&str>) -> Result<&'a Case, Diagnostics> {
