@@ -18,26 +18,26 @@ const SECOND: u64 = 1_000_000_000;
 /// An agent in a thread.
 struct Agent {
     orders: PipeWriter,
-    said: BufReader<PipeReader>,
+    events: BufReader<PipeReader>,
     _thread: JoinHandle<()>,
 }
 
 impl Agent {
     fn start(spec: &AgentSpec) -> Self {
-        let ((input, orders), (said, output)) = (pipe().unwrap(), pipe().unwrap());
+        let ((input, orders), (events, output)) = (pipe().unwrap(), pipe().unwrap());
         let serve = move || {
             let _ = serve(BufReader::new(input), output, || {});
         };
         #[expect(clippy::disallowed_methods, reason = "a process in the test's place")]
         let thread = std::thread::spawn(serve);
-        let mut agent = Self { orders, said: BufReader::new(said), _thread: thread };
+        let mut agent = Self { orders, events: BufReader::new(events), _thread: thread };
         writeln!(agent.orders, "{}", serde_json::to_string(spec).unwrap()).unwrap();
         agent
     }
 
     fn read_event(&mut self) -> AgentEvent {
         let mut line = String::new();
-        self.said.read_line(&mut line).unwrap();
+        self.events.read_line(&mut line).unwrap();
         serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line}"))
     }
 
@@ -306,8 +306,11 @@ fn missing_kernel_features_are_reported_before_start() {
     if !has_dccp() {
         let stack = DccpStack::Linux { ccid: 2, tx_queue: None, service: 1 };
         let [sender, _] = specs(AgentProtocol::Dccp { stack }, Traffic::Bulk);
-        let said = Agent::start(&sender).read_event();
-        assert!(matches!(&said, AgentEvent::Error { kind, .. } if kind == "no-dccp"), "{said:?}");
+        let events = Agent::start(&sender).read_event();
+        assert!(
+            matches!(&events, AgentEvent::Error { kind, .. } if kind == "no-dccp"),
+            "{events:?}"
+        );
     }
 }
 
@@ -326,24 +329,24 @@ fn port_in_use_is_reported() {
 
 #[test]
 fn invalid_orders_are_rejected() {
-    let ((input, mut orders), (said, output)) = (pipe().unwrap(), pipe().unwrap());
+    let ((input, mut orders), (events, output)) = (pipe().unwrap(), pipe().unwrap());
     writeln!(orders, "{{\"schema\": 1, \"flew\": \"first\"}}").unwrap();
     let error = serve(BufReader::new(input), output, || {}).unwrap_err();
     assert_eq!((error.kind(), error.exit_code()), ("spec", 4));
     let mut line = String::new();
-    BufReader::new(said).read_line(&mut line).unwrap();
+    BufReader::new(events).read_line(&mut line).unwrap();
     assert!(line.contains("flew"), "{line}");
 }
 
 #[test]
 fn agent_is_notified_when_its_orchestrator_dies() {
     let [sender, _] = specs(tcp(), Traffic::Bulk);
-    let ((input, mut orders), (said, output)) = (pipe().unwrap(), pipe().unwrap());
+    let ((input, mut orders), (events, output)) = (pipe().unwrap(), pipe().unwrap());
     writeln!(orders, "{}", serde_json::to_string(&sender).unwrap()).unwrap();
     drop(orders);
     let (tell, told) = std::sync::mpsc::channel();
     let error = serve(BufReader::new(input), output, move || tell.send(()).unwrap()).unwrap_err();
     assert_eq!(error.kind(), "orphaned");
     assert!(told.recv().is_ok());
-    drop(said);
+    drop(events);
 }

@@ -71,8 +71,8 @@ fn compiled(source: &str) -> Option<(TempDir, PathBuf)> {
         cc.arg(format!("-Wl,--disable-new-dtags,-rpath,{}", library().display()));
     }
     let output = cc.output().expect("the compiler was there");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{source}: {said}");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{source}: {printed}");
     Some((folder, program))
 }
 
@@ -87,8 +87,8 @@ fn run(program: &Path) -> Command {
 /// Runs a program, which must succeed, and returns its output.
 fn output(program: &Path, args: &[&str]) -> String {
     let output = run(program).args(args).output().expect("a program");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{args:?}: {}: {said}", output.status);
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{args:?}: {}: {printed}", output.status);
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
@@ -168,8 +168,8 @@ fn echo_and_ping() {
     let server = Server::start(&echo, &["server", ANY]);
     assert_eq!(output(&echo, &["client", &server.address, "hello", "world"]), "hello\nworld\n");
     let Some((_folder, ping)) = compiled("examples/ping.cpp") else { return };
-    let said = output(&ping, &[&server.address, "10"]);
-    assert!(said.starts_with("10 answers, median "), "{said}");
+    let printed = output(&ping, &[&server.address, "10"]);
+    assert!(printed.starts_with("10 answers, median "), "{printed}");
 }
 
 /// Processor time of a process in ticks of 1/100 s.
@@ -210,8 +210,8 @@ fn a_file_arrives_whole() {
     std::fs::write(&original, &data).expect("a file");
     let name = |path: &Path| path.to_str().expect("UTF-8").to_owned();
     let server = Server::start(&program, &["receive", ANY, &name(&copy)]);
-    let said = output(&program, &["send", &server.address, &name(&original)]);
-    assert!(said.starts_with("293 blocks, "), "{said}");
+    let printed = output(&program, &["send", &server.address, &name(&original)]);
+    assert!(printed.starts_with("293 blocks, "), "{printed}");
     server.finish();
     assert!(std::fs::read(&copy).expect("a copy") == data, "the copy differs");
 }
@@ -220,15 +220,15 @@ fn a_file_arrives_whole() {
 fn voice_has_frames_and_counts_them() {
     let Some((_folder, program)) = compiled("examples/voice.c") else { return };
     let server = Server::start(&program, &["listen", ANY]);
-    let said = output(&program, &["speak", &server.address, "50"]);
-    assert!(said.contains("frames over CCID 4"), "{said}");
+    let printed = output(&program, &["speak", &server.address, "50"]);
+    assert!(printed.contains("frames over CCID 4"), "{printed}");
     let number = |text: &str, at: usize| -> u32 {
         text.split_whitespace().nth(at).and_then(|n| n.parse().ok()).expect("a number")
     };
-    let sent = number(&said, 1);
+    let sent = number(&printed, 1);
     let heard = server.finish();
     // Frames that were queued when the sender printed its count are sent after that.
-    assert!((sent..=50).contains(&number(&heard, 1)), "{said}{heard}");
+    assert!((sent..=50).contains(&number(&heard, 1)), "{printed}{heard}");
 }
 
 #[test]

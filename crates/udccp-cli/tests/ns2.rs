@@ -36,9 +36,9 @@ fn missing_ns_2_is_reported_with_its_package() {
         vec!["lab", "run", scenario.as_str(), "--backend", "ns2", "--store", store.as_str()],
     ] {
         let output = udccp(&args).env("PATH", folder.path()).output().unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(10), "{said}");
-        assert!(said.contains("apt-get install ns2"), "{said}");
+        let printed = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(10), "{printed}");
+        assert!(printed.contains("apt-get install ns2"), "{printed}");
     }
 }
 
@@ -69,6 +69,6 @@ fn a_campaign_on_ns_2_stands_beside_the_simulated_one() {
     let store = folder.path().join("store").display().to_string();
     let run = ["lab", "run", &scenario, "--store", &store, "--backend", "ns2"];
     let output = udccp(&run).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success() && said.contains("1 runs done"), "{said}");
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && printed.contains("1 runs done"), "{printed}");
 }

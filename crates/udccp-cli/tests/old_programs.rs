@@ -157,7 +157,7 @@ fn a_broker_ends_although_the_system_lists_no_sockets() {
     let open = "import socket; [socket.socket(2, 6, 33).close() for _ in range(3)]";
     let program = env!("CARGO_BIN_EXE_udccp");
     // Everything in /proc but what is not of the process itself, such as `net`.
-    let story = format!(
+    let script = format!(
         "mkdir {folder}/all {folder}/few && ln -s {folder}/all/self {folder}/few/self && \
          mount --bind /proc {folder}/all && mount --bind {folder}/few /proc && \
          test ! -e /proc/net && exec {program} run -- python3 -c '{open}'"
@@ -171,7 +171,7 @@ fn a_broker_ends_although_the_system_lists_no_sockets() {
         eprintln!("skipped: no mount namespace without privileges");
         return;
     }
-    succeeds(&alone(&["sh", "-c", &story]).unwrap());
+    succeeds(&alone(&["sh", "-c", &script]).unwrap());
     place.wait_until_the_broker_ends();
 }
 

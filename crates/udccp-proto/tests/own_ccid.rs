@@ -5,7 +5,7 @@ mod spec_support;
 
 use std::sync::{Arc, Mutex};
 
-use spec_support::{Hand, plain, reset};
+use spec_support::{Harness, plain, reset};
 use udccp_base::{Duration, Instant};
 use udccp_proto::ConnectionConfig;
 use udccp_proto::ccid::ccid2::{Ccid2Receiver, Ccid2Sender};
@@ -97,10 +97,10 @@ fn answer(options: &[OptionRef<'_>]) -> (Option<(ResetCode, [u8; 3])>, Vec<u8>) 
     ccids.register(NUMBER, Arc::new(Factory(seen.clone()))).unwrap();
     let (tx_ccids, rx_ccids) = (vec![NUMBER], vec![NUMBER]);
     let config = ConnectionConfig { tx_ccids, rx_ccids, ..plain() };
-    let mut hand = Hand::open_of(common::pair::SERVER, config, ccids);
-    let said = reset(&hand.give(PacketType::Ack, options, &[]));
+    let mut harness = Harness::open_of(common::pair::SERVER, config, ccids);
+    let sent = reset(&harness.deliver(PacketType::Ack, options, &[]));
     let seen = seen.lock().unwrap().clone();
-    (said, seen)
+    (sent, seen)
 }
 
 //= 4340-5.8.2-1 test
@@ -111,7 +111,7 @@ fn mandatory_before_an_option_that_the_ccid_understands_has_no_effect() {
     assert_eq!(answer(&[OptionRef::Mandatory, of(OPTION)]), (None, vec![OPTION, 3, 7]));
     for other in [OPTION - 1, OPTION + 1, 128] {
         assert_eq!(answer(&[of(other)]).0, None);
-        let (said, seen) = answer(&[OptionRef::Mandatory, of(other)]);
-        assert_eq!((said, seen), (Some((ResetCode::MandatoryError, [other, 7, 0])), vec![]));
+        let (sent, seen) = answer(&[OptionRef::Mandatory, of(other)]);
+        assert_eq!((sent, seen), (Some((ResetCode::MandatoryError, [other, 7, 0])), vec![]));
     }
 }

@@ -235,12 +235,12 @@ fn mandatory_before_an_option_of_the_ccid_in_use_has_no_effect() {
 fn an_ack_vector_on_a_sync_proves_receipt_and_its_number_alone_does_not() {
     let vector = OptionRef::AckVector { nonce: false, cells: &[0] };
     for (options, received) in [(&[][..], 0), (&[vector][..], 1)] {
-        let mut hand = Hand::open(SERVER);
-        let before = hand.stats().counters.data_packets_acked;
-        hand.send(b"data");
-        let said = hand.give(Sync, options, &[]);
-        assert_eq!(types(&said), [SyncAck]);
-        let after = hand.stats();
+        let mut harness = Harness::open(SERVER);
+        let before = harness.stats().counters.data_packets_acked;
+        harness.send(b"data");
+        let sent = harness.deliver(Sync, options, &[]);
+        assert_eq!(types(&sent), [SyncAck]);
+        let after = harness.stats();
         assert_eq!(after.counters.data_packets_acked - before, received);
         assert_eq!(after.pipe_packets, Some(1 - received as u32));
     }

@@ -72,7 +72,7 @@ impl Background {
     pub fn wait_for(&mut self, part: &str) -> String {
         let stderr = self.child.stderr.as_mut().unwrap();
         let mut lines = BufReader::new(stderr).lines().map(Result::unwrap);
-        lines.find(|line| line.contains(part)).unwrap_or_else(|| panic!("never said {part:?}"))
+        lines.find(|line| line.contains(part)).unwrap_or_else(|| panic!("never printed {part:?}"))
     }
 
     /// Waits for the end. Returns the exit code, and the rest of standard output and standard
