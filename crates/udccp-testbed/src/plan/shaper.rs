@@ -58,9 +58,6 @@ impl Shaper {
         if config.trace.is_some() {
             gaps.push("a link that follows a trace".into());
         }
-        if config.token_bucket.is_some_and(|bytes| u64::from(bytes) < largest) {
-            gaps.push("a token bucket that is smaller than a packet".into());
-        }
         if config.mtu.is_some() {
             gaps.push("a link with an MTU of its own (its router would send ICMP messages)".into());
         }

@@ -230,8 +230,6 @@ fn unsupported_traffic_control_is_reported_before_start() {
     let reorder = r#"limit = "1.0 bdp", reorder = { share = "1 %", by = "5 ms" }"#;
     assert!(found(reorder).contains("reordering by a delay of its own"));
     assert!(found(r#"limit = "1.0 bdp", mtu = "576 B""#).contains("an MTU of its own"));
-    let small = r#"limit = "20 kB", token_bucket = "1000 B""#;
-    assert!(found(small).contains("a token bucket that is smaller than a packet"));
     for together in ["delay_tick", "interrupt_moderation"] {
         let gathers = format!(r#"limit = "20 kB", {together} = "1 ms""#);
         assert!(found(&gathers).contains("packets that arrive together"));
