@@ -10,8 +10,8 @@ use crate::source::SourceStats;
 /// The result of a run. Times are since the start of the run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunResult {
-    /// One per flow, in the order in which flows were added. Each has memory of its own, which
-    /// mostly was that of the hosts of earlier flows.
+    /// One per flow, in the order in which flows were added. Each is allocated by itself, so it can
+    /// use memory that the hosts of earlier flows have freed.
     pub flows: Vec<Box<FlowResult>>,
     /// The links between the routers, and the rest of the network.
     pub system: SystemResult,
