@@ -1,6 +1,6 @@
 //! The settings of a TCP end. Defaults are those of a current host; other hosts have profiles.
 
-use udccp_base::{Duration, Instant};
+use udccp_base::Duration;
 use udccp_cc::{Algorithm, InitialWindow};
 
 /// The memory that Linux 2.6.22 accounts to a segment in addition to its data: header room, and
@@ -201,32 +201,6 @@ impl DelayedAck {
         Self { every: 1, timeout: Duration::from_millis(40), quick: 0, quick_again: false };
 }
 
-/// The time at which a timer of `wait`, set at `now`, expires with ticks of `tick`: one tick late,
-/// and for long timers at a multiple of 8, 64 and so on ticks, as in Linux's timer wheel since 5.8
-/// (`calc_index` of kernel/time/timer.c).
-#[inline]
-pub(crate) fn on_tick(now: Instant, wait: Duration, tick: Duration) -> Instant {
-    if tick.is_zero() {
-        return now + wait;
-    }
-    let tick = tick.as_nanos();
-    let ticks = wait.as_nanos().div_ceil(tick);
-    let expires = (now - Instant::ZERO).as_nanos() / tick + ticks;
-    let mut shift = 0;
-    while ticks >= FIRST_LEVEL_TICKS << shift && shift < LAST_LEVEL_SHIFT {
-        shift += 3;
-    }
-    Instant::from_nanos((((expires >> shift) + 1) << shift).saturating_mul(tick))
-}
-
-/// Shorter timers in ticks are exact (`LVL_START(1)`). Each level above has eight times the range
-/// and an eighth of the resolution.
-const FIRST_LEVEL_TICKS: u64 = 63;
-
-/// Resolution of the last level in ticks, as a power of two (`LVL_SHIFT(7)`, for fewer than 1000
-/// ticks per second).
-const LAST_LEVEL_SHIFT: u32 = 21;
-
 impl Default for DelayedAck {
     /// Every second segment, or after 40 ms (the kernels' minimum; RFC 9293 allows 500 ms).
     fn default() -> Self {
@@ -367,32 +341,4 @@ impl TcpConfig {
 pub(crate) fn segment_payload(mss: u16, timestamps: bool) -> usize {
     let options = if timestamps { 12 } else { 0 };
     usize::from(mss).saturating_sub(options).max(1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn timers_expire_on_ticks() {
-        let (tick, now) = (Duration::from_millis(4), Instant::from_nanos(10_500_000));
-        let ms = |n: u64| Instant::from_nanos(n * 1_000_000);
-        assert_eq!(on_tick(now, Duration::from_millis(40), tick), ms(52));
-        assert_eq!(on_tick(now, Duration::from_micros(8_200), tick), ms(24));
-        let exact = Instant::from_nanos(50_500_000);
-        assert_eq!(on_tick(now, Duration::from_millis(40), Duration::ZERO), exact);
-    }
-
-    /// Up to 62 ticks exact to a tick, up to 503 to eight ticks, up to 4031 to 64.
-    #[test]
-    fn long_timers_expire_on_coarse_ticks() {
-        let (tick, now) = (Duration::from_millis(4), Instant::from_nanos(10_500_000));
-        let after = |ticks| {
-            let at = on_tick(now, tick * ticks, tick);
-            (at - Instant::ZERO).as_nanos() / tick.as_nanos()
-        };
-        assert_eq!((after(62), after(63), after(70)), (65, 72, 80));
-        assert_eq!((after(503), after(504), after(700)), (512, 512, 704));
-        assert_eq!((after(4031), after(4032)), (4096, 4096));
-    }
 }

@@ -31,6 +31,7 @@ mod ranges;
 mod recv;
 mod send;
 mod seq;
+mod tick;
 mod udp;
 pub mod wire;
 

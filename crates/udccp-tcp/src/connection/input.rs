@@ -57,8 +57,10 @@ impl Connection {
         let len = datagram.payload.len() as u64;
         if len > 0 {
             self.note_congestion(datagram.ecn, Flags::ACK);
-            self.recv.on_segment(now, Range::new(start, start + len), false, self.send.rtt());
-            self.after_data(now);
+            self.recv.on_next(now, len, self.send.rtt());
+            if self.recv.is_finished() {
+                self.after_data(now);
+            }
         }
         true
     }
@@ -66,11 +68,15 @@ impl Connection {
     /// Passes an acknowledgement with no options but timestamps on to the sending side.
     #[inline(never)]
     fn on_plain_ack(&mut self, now: Instant, timestamps: (u32, u32), ack: u64, window_end: u64) {
+        let timestamp = self.timestamp(now);
+        if self.send.on_next_ack(now, (ack, window_end), || rtt_of(timestamp, timestamps.1)) {
+            return self.note_fin_acked(now);
+        }
         let info = AckInfo {
             ack,
             window_end,
             blocks: &[],
-            timestamp_rtt: self.echoed_rtt(now, timestamps.1),
+            timestamp_rtt: rtt_of(timestamp, timestamps.1),
             peer_timestamp: Some(timestamps.0),
             congestion_echo: false,
         };
@@ -215,14 +221,7 @@ impl Connection {
     /// The time since the segment with the echoed timestamp left, at least one tick.
     fn timestamp_rtt(&self, now: Instant, header: &TcpHeader<'_>) -> Option<Duration> {
         let (_, echo) = header.options.timestamps.filter(|_| self.agreed.timestamps)?;
-        self.echoed_rtt(now, echo)
-    }
-
-    /// The time since our timestamp `echo`, which the peer returned.
-    fn echoed_rtt(&self, now: Instant, echo: u32) -> Option<Duration> {
-        let ticks = self.timestamp(now).wrapping_sub(echo);
-        // An echo of the future, or of no timestamp of ours, is ignored.
-        (ticks < 1 << 30).then(|| Duration::from_millis(u64::from(ticks.max(1))))
+        rtt_of(self.timestamp(now), echo)
     }
 
     /// RFC 3168 section 6.1.3: echo a mark until the sender reports that it has cut its window.
@@ -247,4 +246,11 @@ impl Connection {
             }
         }
     }
+}
+
+/// The time since our timestamp `echo`, which the peer returned, if that is now `timestamp`.
+fn rtt_of(timestamp: u32, echo: u32) -> Option<Duration> {
+    let ticks = timestamp.wrapping_sub(echo);
+    // An echo of the future, or of no timestamp of ours, is ignored.
+    (ticks < 1 << 30).then(|| Duration::from_millis(u64::from(ticks.max(1))))
 }

@@ -13,16 +13,6 @@ impl Connection {
         self.send.close();
     }
 
-    /// Writes messages of `bytes`, at most so many; returns their number.
-    #[inline(never)]
-    fn write_several(&mut self, bytes: u32, most: u32) -> u32 {
-        let mut taken = 0;
-        while taken < most && self.send.write(bytes.into()) {
-            taken += 1;
-        }
-        taken
-    }
-
     /// Handles any datagram.
     #[inline(never)]
     fn on_datagram(&mut self, now: Instant, datagram: &Datagram) {
@@ -109,8 +99,8 @@ impl AppPort for Connection {
     #[inline]
     fn fill(&mut self, _now: Instant, bytes: Option<u32>, most: u32) -> (u32, u32) {
         let bytes = bytes.unwrap_or(self.max_payload() as u32);
-        let may_write = bytes > 0 && self.is_writable();
-        (if may_write { self.write_several(bytes, most) } else { 0 }, bytes)
+        let may_write = bytes > 0 && self.close_reason.is_none();
+        (if may_write { self.send.write_several(bytes.into(), most) } else { 0 }, bytes)
     }
 
     fn is_writable(&self) -> bool {
@@ -147,12 +137,9 @@ impl Transport for Connection {
         self.recv.read().map(Payload::Zeros)
     }
 
+    #[inline]
     fn take_delivered(&mut self, _now: Instant) -> u64 {
-        let mut bytes = 0;
-        while let Some(more) = self.recv.read() {
-            bytes += u64::from(more);
-        }
-        bytes
+        self.recv.read_all()
     }
 
     fn watches_device(&self) -> bool {

@@ -38,9 +38,16 @@ impl Connection {
         if self.control.is_some() || !self.state.is_synchronized() {
             return self.next_control(now, out);
         }
-        if let Some(segment) = self.send.next_segment(now) {
-            let (flags, ecn) = self.marks(now, &segment);
-            self.acknowledge(now, segment.range.start, flags, (segment.data, ecn), out);
+        let full = self.send.next_full(now);
+        let found = match full {
+            Some((offset, data)) => Some((offset, data, self.congestion_marks(Flags::ACK))),
+            None => self
+                .send
+                .next_segment(now)
+                .map(|segment| (segment.range.start, segment.data, self.marks(now, &segment))),
+        };
+        if let Some((offset, data, (flags, ecn))) = found {
+            self.acknowledge(now, offset, flags, (data, ecn), out);
             return if self.send.is_blocked() { Sent::Last } else { Sent::One };
         }
         if !self.recv.ack_due(now) {
@@ -82,7 +89,6 @@ impl Connection {
         // The window of a SYN is never scaled (RFC 7323 section 2.2).
         let window = self.config.recv_buffer_bytes.min(0xffff) as u16;
         self.recv.promise(window);
-        self.recv.on_ack_sent();
         let header = TcpHeader {
             src_port: self.ports.0,
             dst_port: self.ports.1,
@@ -103,18 +109,24 @@ impl Connection {
             flags = flags.with(Flags::PSH);
         }
         let mut ecn = Ecn::NotEct;
-        if self.agreed.ecn && segment.data > 0 && !segment.retransmission {
+        if segment.data > 0 && !segment.retransmission {
             // Only new data is ECN-capable (RFC 3168 sections 6.1.4 and 6.1.5).
-            ecn = Ecn::Ect0;
-            if self.send.take_cwr() {
-                flags = flags.with(Flags::CWR);
-            }
+            (flags, ecn) = self.congestion_marks(flags);
         }
         if segment.fin {
             flags = flags.with(Flags::FIN);
             self.step(now, Event::FinSent);
         }
         (flags, ecn)
+    }
+
+    /// The flags of new data with those for its congestion control, and its ECN codepoint.
+    #[inline(always)]
+    fn congestion_marks(&mut self, flags: Flags) -> (Flags, Ecn) {
+        if !self.agreed.ecn {
+            return (flags, Ecn::NotEct);
+        }
+        (if self.send.take_cwr() { flags.with(Flags::CWR) } else { flags }, Ecn::Ect0)
     }
 
     /// Writes a segment of a synchronised connection; all of them acknowledge.
@@ -131,7 +143,6 @@ impl Connection {
             return self.acknowledge_any(now, offset, flags, (data, ecn), out);
         }
         let header = self.header(now, offset, flags);
-        self.recv.on_ack_sent();
         if let Some(bytes) = header.usual_bytes(self.pseudo, data as usize) {
             self.put(HeaderBytes::of(bytes), data, ecn, out);
         }
@@ -151,7 +162,7 @@ impl Connection {
             seq: seq::to_wire(self.isn, offset),
             ack: seq::to_wire(self.peer_isn, expected),
             flags: flags.with(echo),
-            window: self.recv.window_field(),
+            window: self.recv.acknowledge(),
             options: TcpOptions { timestamps, ..TcpOptions::default() },
         }
     }
@@ -166,11 +177,11 @@ impl Connection {
         (data, ecn): (u32, Ecn),
         out: &mut Option<Datagram>,
     ) {
-        let usual = self.header(now, offset, flags);
+        // Before the header is made, which takes them as reported.
         let blocks = if self.agreed.sack { self.blocks() } else { SackBuffer::default() };
+        let usual = self.header(now, offset, flags);
         let options = TcpOptions { sack: blocks.blocks(), ..usual.options };
         let header = TcpHeader { options, ..usual };
-        self.recv.on_ack_sent();
         self.emit(&header, data, ecn, out);
     }
 
@@ -191,8 +202,14 @@ impl Connection {
         if out.is_some() {
             *out = None;
         }
-        let ((src, dst), payload) = (self.raw_ip, Payload::Zeros(data));
-        *out = Some(Datagram { src, dst, protocol: Datagram::TCP, ecn, header, payload });
+        *out = Some(Datagram {
+            src: self.raw_ip.0,
+            dst: self.raw_ip.1,
+            protocol: Datagram::TCP,
+            ecn,
+            header,
+            payload: Payload::Zeros(data),
+        });
     }
 
     /// Writes a datagram with any header.

@@ -5,9 +5,10 @@ mod compression;
 use udccp_base::{Duration, Instant};
 use udccp_cc::RttEstimator;
 
-use crate::config::{DelayedAck, TcpConfig, on_tick};
+use crate::config::{DelayedAck, TcpConfig};
 use crate::ranges::{Range, RangeSet};
 use crate::send::FIRST_DATA;
+use crate::tick::Tick;
 use compression::Compression;
 
 /// The first window, in bytes, of a receiver that opens it.
@@ -54,6 +55,9 @@ pub(crate) struct ReceiveSide {
     scaled: bool,
     /// First offset beyond the window we advertised; never moves back (RFC 9293 section 3.8.6).
     window_end: u64,
+    /// Whether nothing has changed since the last acknowledgement, which had this window field.
+    is_current: bool,
+    last_field: u16,
     waiting_segments: u32,
     ack_now: bool,
     compression: Compression,
@@ -62,7 +66,7 @@ pub(crate) struct ReceiveSide {
     /// When data last arrived.
     last_data: Instant,
     policy: DelayedAck,
-    tick: Duration,
+    tick: Tick,
     pub(crate) stats: RecvStats,
 }
 
@@ -83,6 +87,8 @@ impl ReceiveSide {
             shift: 0,
             scaled: false,
             window_end: FIRST_DATA,
+            is_current: false,
+            last_field: 0,
             waiting_segments: 0,
             ack_now: false,
             compression: Compression::new(config.compresses_sacks),
@@ -90,7 +96,7 @@ impl ReceiveSide {
             last_data: Instant::ZERO,
             quick_left: config.delayed_ack.quick,
             policy: config.delayed_ack,
-            tick: config.tick,
+            tick: Tick::new(config.tick),
             stats: RecvStats::default(),
         }
     }
@@ -104,6 +110,7 @@ impl ReceiveSide {
     pub(crate) fn set_shift(&mut self, shift: u8) {
         self.shift = shift;
         self.scaled = true;
+        self.is_current = false;
     }
 
     /// Next offset expected.
@@ -126,6 +133,7 @@ impl ReceiveSide {
     /// A segment outside the window arrived. The acknowledgement tells the peer the next offset,
     /// and which data it sent unnecessarily.
     pub(crate) fn on_unacceptable(&mut self, range: Range) {
+        self.is_current = false;
         self.ack_now = true;
         let is_data = range.start >= FIRST_DATA && range.start < range.end;
         if is_data && range.end <= self.nxt {
@@ -149,6 +157,7 @@ impl ReceiveSide {
     }
 
     /// Handles data (and the FIN at its end); `times` are those of this connection.
+    #[inline(never)]
     pub(crate) fn on_segment(
         &mut self,
         now: Instant,
@@ -156,6 +165,7 @@ impl ReceiveSide {
         fin: bool,
         times: &RttEstimator,
     ) {
+        self.is_current = false;
         self.stats.segments += 1;
         let silence = now - self.last_data;
         // The first comparison is a shortcut: the RTO is never shorter than the delay of an
@@ -182,6 +192,27 @@ impl ReceiveSide {
         } else {
             self.advance(now, taken.end);
         }
+    }
+
+    /// Handles `len` bytes of data that begin at the next offset expected.
+    #[inline]
+    pub(crate) fn on_next(&mut self, now: Instant, len: u64, times: &RttEstimator) {
+        let end = self.nxt + len;
+        let silence = now - self.last_data;
+        let is_usual = self.beyond.is_empty()
+            && self.fin_at.is_none()
+            && end <= self.window_end
+            && silence <= self.policy.timeout;
+        if !is_usual {
+            return self.on_segment(now, Range::new(self.nxt, end), false, times);
+        }
+        self.is_current = false;
+        self.stats.segments += 1;
+        self.last_data = now;
+        self.open_window(len);
+        self.readable += len;
+        self.nxt = end;
+        self.count_segment(now);
     }
 
     /// Opens the window when new data arrives, and lets the peer know soon that there is room.
@@ -250,6 +281,12 @@ impl ReceiveSide {
         self.readable += end - self.nxt - fin;
         self.nxt = end;
         self.ack_now |= fin == 1;
+        self.count_segment(now);
+    }
+
+    /// Decides when to acknowledge another segment.
+    #[inline]
+    fn count_segment(&mut self, now: Instant) {
         self.waiting_segments += 1;
         if self.quick_left > 0 {
             self.quick_left -= 1;
@@ -258,7 +295,7 @@ impl ReceiveSide {
         if self.waiting_segments >= self.policy.every {
             self.ack_now = true;
         } else if self.waiting_segments == 1 {
-            self.ack_deadline = on_tick(now, self.policy.timeout, self.tick);
+            self.ack_deadline = self.tick.after(now, self.policy.timeout);
         }
     }
 
@@ -275,6 +312,7 @@ impl ReceiveSide {
 
     /// Requests an immediate acknowledgement (for a probe or an unacceptable segment).
     pub(crate) fn owe_ack(&mut self) {
+        self.is_current = false;
         self.ack_now = true;
     }
 
@@ -292,8 +330,18 @@ impl ReceiveSide {
         }
     }
 
-    /// A segment with the acknowledgement number `nxt` was sent.
-    pub(crate) fn on_ack_sent(&mut self) {
+    /// A segment with the acknowledgement number `nxt` is sent; returns its window field.
+    #[inline(always)]
+    pub(crate) fn acknowledge(&mut self) -> u16 {
+        if !self.is_current {
+            self.last_field = self.window_field();
+            self.on_ack_sent();
+        }
+        self.last_field
+    }
+
+    fn on_ack_sent(&mut self) {
+        self.is_current = true;
         self.ack_now = false;
         self.compression.on_ack_sent();
         self.waiting_segments = 0;
@@ -302,7 +350,8 @@ impl ReceiveSide {
     }
 
     /// The window field of a segment that is sent now.
-    pub(crate) fn window_field(&mut self) -> u16 {
+    #[inline(always)]
+    fn window_field(&mut self) -> u16 {
         let space = self.space().min(self.opened);
         let wanted = (self.nxt + space).max(self.window_end) - self.nxt;
         let field = (wanted >> self.shift).min(0xffff);
@@ -315,8 +364,10 @@ impl ReceiveSide {
         self.scaled
     }
 
-    /// Records that the unscaled window of a SYN was advertised.
+    /// A SYN with this window, which is not scaled, is sent.
     pub(crate) fn promise(&mut self, window: u16) {
+        self.on_ack_sent();
+        self.is_current = false;
         self.window_end = self.window_end.max(FIRST_DATA + u64::from(window));
     }
 
@@ -334,20 +385,30 @@ impl ReceiveSide {
         self.report[..self.report_len].iter().copied().for_each(&mut block);
     }
 
-    /// Takes the data in order; `None` if there is none.
+    /// Takes a part of the data in order; `None` if there is none.
     pub(crate) fn read(&mut self) -> Option<u32> {
-        if self.readable == 0 {
-            return None;
-        }
         let taken = u32::try_from(self.readable).unwrap_or(u32::MAX);
-        self.readable -= u64::from(taken);
-        self.stats.delivered_bytes += u64::from(taken);
+        (taken > 0).then(|| self.take(taken.into()) as u32)
+    }
+
+    /// Takes all data in order; returns how many bytes.
+    #[inline]
+    pub(crate) fn read_all(&mut self) -> u64 {
+        if self.readable == 0 { 0 } else { self.take(self.readable) }
+    }
+
+    fn take(&mut self, taken: u64) -> u64 {
+        self.is_current = false;
+        self.readable -= taken;
+        self.stats.delivered_bytes += taken;
         // If the advertised window is less than two segments, the peer gets an update as soon as
         // the window doubles. Otherwise the acknowledgement of its next data has it (RFC 9293
         // 3.8.6.2.2).
-        let space = self.space();
         let seen = self.window_end.saturating_sub(self.nxt);
-        self.ack_now |= seen < 2 * self.mss && space >= 2 * seen.max(1) && !self.is_finished();
-        Some(taken)
+        let is_small = seen < 2 * self.mss;
+        if is_small && self.space() >= 2 * seen.max(1) && !self.is_finished() {
+            self.ack_now = true;
+        }
+        taken
     }
 }

@@ -4,7 +4,6 @@ use udccp_base::{Duration, Instant};
 
 use super::rack::{Rack, Sending, TIMER_SLACK};
 use super::{AckInfo, Phase, SendSide};
-use crate::config::on_tick;
 use crate::send::times::Acked;
 
 /// Number of SACKed segments that proves a loss if no reordering was ever seen.
@@ -51,6 +50,18 @@ impl Detection {
             probe: None,
             min_rto,
         }
+    }
+
+    /// Whether a probe is in flight.
+    #[inline]
+    pub(super) const fn is_probing(&self) -> bool {
+        self.probe.is_some()
+    }
+
+    /// The segment `newest`, sent once, was acknowledged in order.
+    #[inline]
+    pub(super) fn on_next(&mut self, now: Instant, newest: Sending) {
+        self.rack.on_delivered(now, newest, Duration::ZERO);
     }
 
     /// The earliest of its timers.
@@ -107,7 +118,7 @@ impl SendSide {
         if detection.sacked.is_some() || again.is_some() {
             detection.on_several(now, info.ack, (covered, again), shortest);
         } else if let Some(covered) = covered {
-            detection.rack.on_delivered(now, covered, Duration::ZERO);
+            detection.on_next(now, covered);
         }
         if self.board.take_reordered() > self.times.ambiguous_below() {
             detection.rack.on_reordering();
@@ -117,6 +128,7 @@ impl SendSide {
     }
 
     /// Finds segments that are lost at `now`, and sets the time of the next check.
+    #[inline]
     pub(super) fn find_losses(&mut self, now: Instant) {
         let Some(detection) = self.detection.as_mut() else { return };
         detection.reorder_deadline = Instant::MAX;
@@ -146,7 +158,7 @@ impl SendSide {
         let hole = hole.and_then(|end| self.times.sending(end));
         if let Some(hole) = hole.filter(|h: &Sending| *h < newest) {
             let left = rack.lost_at(hole.at, window) - now;
-            detection.reorder_deadline = on_tick(now, left + TIMER_SLACK, self.limits.tick);
+            detection.reorder_deadline = self.limits.tick.after(now, left + TIMER_SLACK);
         }
     }
 
@@ -159,7 +171,7 @@ impl SendSide {
 
     /// Sets the time of the probe (RFC 8985 section 7.2). Called when new data was sent, or when an
     /// acknowledgement (`advanced`) restarted the retransmission timer.
-    #[inline]
+    #[inline(always)]
     pub(super) fn schedule_probe(&mut self, now: Instant) {
         let several = self.board.flight() > 2 * u64::from(self.mss);
         let is_known = |d: &Detection| d.scheduled_at == now && d.probe_deadline < Instant::MAX;
@@ -171,7 +183,14 @@ impl SendSide {
     }
 
     /// The same after an acknowledgement, which changes the round-trip time.
+    #[inline(never)]
     pub(super) fn reschedule_probe(&mut self, now: Instant) {
+        self.set_probe(now);
+    }
+
+    /// The same, for the acknowledgement that nearly all are.
+    #[inline(always)]
+    pub(super) fn set_probe(&mut self, now: Instant) {
         let flight = self.board.flight();
         let is_open = matches!(self.phase, Phase::Open | Phase::Reduced { .. });
         let is_silent = flight > 0 && is_open && self.board.sacked_bytes() == 0;
@@ -182,7 +201,7 @@ impl SendSide {
         // The receiver may delay the acknowledgement of a single segment for its maximum delay.
         let alone = flight <= u64::from(self.mss);
         let slack = if alone { detection.min_rto } else { TIMER_SLACK };
-        let at = on_tick(now, srtt * 2 + slack, self.limits.tick);
+        let at = self.limits.tick.after(now, srtt * 2 + slack);
         detection.probe_deadline = at.min(self.rto_deadline);
     }
 

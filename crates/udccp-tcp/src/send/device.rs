@@ -79,7 +79,7 @@ impl DeviceQueue {
     /// When to decide again; [`Instant::MAX`] if no segment waits for the device.
     #[inline]
     pub(super) fn until(&self) -> Instant {
-        let first = self.leaves.front().filter(|_| self.holds);
+        let first = if self.holds { self.leaves.front() } else { None };
         first.copied().unwrap_or(Instant::MAX)
     }
 }

@@ -2,6 +2,7 @@
 
 mod detection;
 mod device;
+mod in_order;
 mod observer;
 mod output;
 mod pacing;
@@ -17,8 +18,9 @@ mod times;
 use udccp_base::{Duration, Instant};
 use udccp_cc::{CongestionControl, RtoConfig, RttEstimator};
 
-use crate::config::{AckCounting, LossDetection, RttSampling, TcpConfig, WindowReduction, on_tick};
+use crate::config::{AckCounting, LossDetection, RttSampling, TcpConfig, WindowReduction};
 use crate::ranges::Range;
+use crate::tick::Tick;
 use detection::Detection;
 use device::DeviceQueue;
 use observer::Observer;
@@ -173,8 +175,8 @@ impl Usage {
     /// Whether the window may grow for data acknowledged from `before`. In slow start it may also
     /// grow if `cwnd` is less than twice the amount in flight.
     #[inline]
-    fn lets_grow(&self, before: u64, slow_start: Option<u32>) -> bool {
-        before < self.limited_below || slow_start.is_some_and(|cwnd| cwnd / 2 < self.most)
+    fn lets_grow(&self, before: u64, slow_start: impl FnOnce() -> Option<u32>) -> bool {
+        before < self.limited_below || slow_start().is_some_and(|cwnd| cwnd / 2 < self.most)
     }
 }
 
@@ -182,11 +184,13 @@ impl Usage {
 #[derive(Clone, Copy, Debug)]
 struct Limits {
     initial_window: u32,
-    tick: Duration,
+    tick: Tick,
     /// The number of segments at the start that are not paced.
     unpaced: u64,
     /// The congestion control sets its own window in recovery.
     own_recovery: bool,
+    /// It needs nothing but growth and cuts.
+    is_plain: bool,
     send_buffer: u64,
     /// A full buffer accepts data again when it holds less than this.
     refilled_below: u64,
@@ -221,6 +225,7 @@ impl SendSide {
         }
         let needs = cc.needs();
         let mut limits = Limits::of(config, initial_window);
+        limits.is_plain = !needs.deliveries && !needs.own_recovery;
         let wire_train = if config.offload { config.max_train } else { 1 };
         if needs.own_recovery {
             limits.reduction = WindowReduction::AtOnce;
@@ -297,12 +302,26 @@ impl SendSide {
 
     /// Adds `len` bytes to the stream; false if there is no room.
     pub(crate) fn write(&mut self, len: u64) -> bool {
-        let fits = self.is_writable() && !self.fin;
-        if fits {
-            self.written += len;
-            self.is_full = self.unacknowledged() >= self.limits.send_buffer;
+        self.write_several(len, 1) == 1
+    }
+
+    /// Adds up to `most` times `len` bytes to the stream; returns how many times there was room.
+    pub(crate) fn write_several(&mut self, len: u64, most: u32) -> u32 {
+        if most == 0 || self.fin || !self.is_writable() {
+            return 0;
         }
-        fits
+        // There is room for the first. It fills the buffer or leaves it as one that is not full.
+        let Limits { send_buffer, unsent, .. } = self.limits;
+        let (una, nxt) = (self.board.una(), self.board.nxt());
+        let end = nxt.saturating_add(unsent).min(una.saturating_add(send_buffer));
+        let (mut written, mut taken) = (self.written + len, 1);
+        while taken < most && written < end {
+            written += len;
+            taken += 1;
+        }
+        self.written = written;
+        self.is_full = written.saturating_sub(una) >= send_buffer;
+        taken
     }
 
     /// Whether there is room for the next write.
@@ -338,7 +357,7 @@ impl SendSide {
     /// When the retransmission timer expires if it starts now.
     #[inline]
     fn rto_at(&self, now: Instant) -> Instant {
-        on_tick(now, self.rtt.rto(), self.limits.tick)
+        self.limits.tick.after(now, self.rtt.rto())
     }
 
     /// Whether the FIN (and so everything) is acknowledged.
@@ -387,8 +406,9 @@ impl Limits {
         let send_buffer = config.send_buffer_data().max(1);
         Self {
             initial_window,
-            tick: config.tick,
+            tick: Tick::new(config.tick),
             own_recovery: false,
+            is_plain: false,
             unpaced: if config.max_train > 1 { UNPACED } else { 0 },
             send_buffer,
             refilled_below: match config.segment_overhead_bytes {

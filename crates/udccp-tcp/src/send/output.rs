@@ -37,7 +37,7 @@ impl SendSide {
     pub(crate) fn is_quiet(&self, now: Instant) -> bool {
         let has_none = || {
             let is_open = matches!(self.phase, Phase::Open | Phase::Reduced { .. });
-            is_open && self.board.nxt() >= self.end() && self.observer.is_none()
+            self.board.nxt() >= self.end() && is_open && self.observer.is_none()
         };
         let may_probe = self.detection.as_ref().is_some_and(|d| d.probe_due);
         (self.blocked || has_none()) && !may_probe && !self.paced && now >= self.pacing.until()
@@ -56,8 +56,41 @@ impl SendSide {
         !self.blocked || may_probe || self.paced || self.pacing.until() > Instant::ZERO
     }
 
-    /// Takes the next segment; `None` if nothing may be sent now.
+    /// Takes the next segment if it is a full one of new data with more waiting behind it, at a
+    /// connection where nothing is missing or duplicated: most are. Returns its offset and length.
+    /// Otherwise does nothing: [`Self::next_segment`] decides.
     #[inline(always)]
+    pub(crate) fn next_full(&mut self, now: Instant) -> Option<(u64, u32)> {
+        let (start, mss) = (self.board.nxt(), u64::from(self.mss));
+        let end = start + mss;
+        let is_usual = !self.blocked
+            && matches!(self.phase, Phase::Open)
+            && self.dup_acks == 0
+            && end < self.written
+            && end <= self.window_end
+            && self.board.flight() > 0
+            && self.detection.as_ref().is_none_or(|d| !d.probe_due)
+            && !self.pacing.holds(now);
+        if !is_usual {
+            return None;
+        }
+        let window = u64::from(self.cc.cwnd()) * mss;
+        let room = window.checked_sub(self.board.pipe() + mss)?;
+        self.paced = false;
+        if self.waits_for_device(now, 1) {
+            return None;
+        }
+        self.record_new(now, Range::new(start, end));
+        self.record_sent(now, self.mss);
+        self.schedule_probe(now);
+        if room < mss {
+            self.block_if_full(now);
+        }
+        Some((start, self.mss))
+    }
+
+    /// Takes the next segment; `None` if nothing may be sent now.
+    #[inline(never)]
     pub(crate) fn next_segment(&mut self, now: Instant) -> Option<Segment> {
         if self.detection.as_ref().is_some_and(|d| d.probe_due) {
             return self.probe_tail(now);
@@ -216,15 +249,21 @@ impl SendSide {
         if self.board.flight() == 0 {
             self.rto_deadline = self.rto_at(now);
         }
+        self.record_new(now, range);
+        let segment = self.segment(now, range, false);
+        self.schedule_probe(now);
+        segment
+    }
+
+    /// Records that new data leaves.
+    #[inline(always)]
+    fn record_new(&mut self, now: Instant, range: Range) {
         if let Some(rates) = self.observer.as_mut().and_then(|o| o.rates.as_mut()) {
             rates.on_new_data(now, range, self.board.flight() == 0);
         }
         self.board.on_new_data(range.end);
         self.times.on_new_data(now, range.end);
         self.usage.on_sent(self.board.una(), range.end, self.times.count());
-        let segment = self.segment(now, range, false);
-        self.schedule_probe(now);
-        segment
     }
 
     /// The range of new data that may be sent now, and the room that it leaves in the congestion
@@ -291,10 +330,18 @@ impl SendSide {
         if let Phase::Recovery { reduction, .. } = &mut self.phase {
             reduction.on_sent(range.len());
         }
-        self.last_sent = now;
-        self.stats.segments_sent += 1;
         let fin = self.fin && range.end == self.end();
         let data = (range.len() - u64::from(fin)) as u32;
+        self.record_sent(now, data);
+        let push = range.end == self.end();
+        Segment { range, data, fin, push, retransmission }
+    }
+
+    /// Records that a segment leaves.
+    #[inline(always)]
+    fn record_sent(&mut self, now: Instant, data: u32) {
+        self.last_sent = now;
+        self.stats.segments_sent += 1;
         match self.cc.pacing_rate() {
             Some(_) if self.stats.segments_sent <= self.limits.unpaced => {
                 self.pacing.on_unpaced(now);
@@ -302,8 +349,6 @@ impl SendSide {
             Some(rate) => self.pacing.on_sent(now, rate, data),
             None => {}
         }
-        let push = range.end == self.end();
-        Segment { range, data, fin, push, retransmission }
     }
 
     /// The segment sent at `now` leaves the host's device at `leaves`.

@@ -1,6 +1,6 @@
 //! Handles acknowledgements and the retransmission timer (RFC 6675 section 5, RFC 6298).
 
-use udccp_base::Instant;
+use udccp_base::{Duration, Instant};
 use udccp_cc::AckSample;
 
 use super::{AckInfo, Phase, SendSide};
@@ -50,7 +50,7 @@ impl SendSide {
             }
             self.dup_acks = 0;
             self.limited_transmit_bytes = 0;
-            self.sample_rtt(info, acked);
+            self.sample_rtt(info.ack, acked.rtt.map(|(oldest, _)| oldest).or(info.timestamp_rtt));
             self.restart_rto(now);
         }
         self.newly_delivered = delivered;
@@ -69,13 +69,12 @@ impl SendSide {
         let may_grow = !matches!(self.phase, Phase::Recovery { .. } | Phase::Reduced { .. });
         if ended && may_grow && self.limits.grows_at_recovery_end {
             let fresh = delivered.div_ceil(self.mss.into()) as u32;
-            self.grow(now, before, Acked { segments: fresh, ..acked }, in_flight);
+            self.grow(now, before, fresh, acked.newest_rtt(), in_flight);
         }
         if grows && may_grow && acked.segments > 0 {
-            if self.detection.is_some() {
-                acked.segments = delivered.div_ceil(self.mss.into()) as u32;
-            }
-            self.grow(now, before, acked, in_flight);
+            let fresh = delivered.div_ceil(self.mss.into()) as u32;
+            let segments = if self.detection.is_some() { fresh } else { acked.segments };
+            self.grow(now, before, segments, acked.newest_rtt(), in_flight);
         }
         if self.detection.is_none() {
             self.enter_recovery_if_lost(now);
@@ -173,11 +172,13 @@ impl SendSide {
         false
     }
 
-    fn sample_rtt(&mut self, info: &AckInfo<'_>, acked: Acked) {
-        let Some(rtt) = acked.rtt.map(|(oldest, _)| oldest).or(info.timestamp_rtt) else { return };
+    /// An acknowledgement up to `ack` measured this round-trip time.
+    #[inline]
+    pub(super) fn sample_rtt(&mut self, ack: u64, rtt: Option<Duration>) {
+        let Some(rtt) = rtt else { return };
         match self.limits.sampling {
             RttSampling::EveryAck => self.rtt.sample(rtt),
-            RttSampling::OncePerWindow if info.ack >= self.sample_from => {
+            RttSampling::OncePerWindow if ack >= self.sample_from => {
                 self.rtt.sample(rtt);
                 self.sample_from = self.board.nxt();
             }
@@ -186,24 +187,34 @@ impl SendSide {
     }
 
     /// RFC 6298 section 5.2 and 5.3.
-    fn restart_rto(&mut self, now: Instant) {
+    #[inline]
+    pub(super) fn restart_rto(&mut self, now: Instant) {
         let idle = self.board.flight() == 0;
         self.rto_deadline = if idle { Instant::MAX } else { self.rto_at(now) };
     }
 
-    fn grow(&mut self, now: Instant, before: u64, acked: Acked, in_flight: u32) {
+    /// Lets the window grow for so many segments acknowledged from `before`, and the round-trip
+    /// time of the newest.
+    pub(super) fn grow(
+        &mut self,
+        now: Instant,
+        before: u64,
+        segments: u32,
+        rtt: Option<Duration>,
+        in_flight: u32,
+    ) {
         let newly_acked = match self.limits.ack_counting {
-            AckCounting::Segments => acked.segments,
-            AckCounting::AtMost(limit) => acked.segments.min(limit),
+            AckCounting::Segments => segments,
+            AckCounting::AtMost(limit) => segments.min(limit),
             AckCounting::OnePerAck => 1,
             AckCounting::OneInSlowStart if self.cc.in_slow_start() => 1,
             AckCounting::OneInAvoidance if !self.cc.in_slow_start() => 1,
-            AckCounting::OneInSlowStart | AckCounting::OneInAvoidance => acked.segments,
+            AckCounting::OneInSlowStart | AckCounting::OneInAvoidance => segments,
         };
         self.cc.on_ack(&AckSample {
             now,
             newly_acked,
-            rtt: acked.rtt.map(|(_, newest)| newest),
+            rtt,
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min_rtt(),
             in_flight,
@@ -213,8 +224,10 @@ impl SendSide {
 
     /// Whether the window may grow for data acknowledged from `before`.
     pub(super) fn fills_window(&self, before: u64) -> bool {
-        let starts = self.limits.starts_with_room && self.cc.in_slow_start();
-        self.usage.lets_grow(before, starts.then(|| self.cc.cwnd()))
+        self.usage.lets_grow(before, || {
+            let starts = self.limits.starts_with_room && self.cc.in_slow_start();
+            starts.then(|| self.cc.cwnd())
+        })
     }
 
     pub(super) fn cut(&mut self, now: Instant, in_flight: u32) {
@@ -226,7 +239,7 @@ impl SendSide {
     }
 
     /// RFC 6675 section 5, step 4.
-    fn enter_recovery(&mut self, now: Instant) {
+    pub(super) fn enter_recovery(&mut self, now: Instant) {
         let window = u64::from(self.cc.cwnd()) * u64::from(self.mss);
         if matches!(self.phase, Phase::Open) {
             // Segments of limited transmit do not count (RFC 5681 section 3.2, step 2).

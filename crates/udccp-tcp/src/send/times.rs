@@ -33,6 +33,14 @@ pub(crate) struct Acked {
     pub(crate) newest: Option<Sending>,
 }
 
+impl Acked {
+    /// The time since the newest was sent, if it is a valid round-trip time.
+    #[inline]
+    pub(crate) fn newest_rtt(&self) -> Option<Duration> {
+        self.rtt.map(|(_, newest)| newest)
+    }
+}
+
 impl SendTimes {
     /// Number of outstanding segments.
     pub(crate) fn count(&self) -> u32 {
@@ -74,20 +82,42 @@ impl SendTimes {
     }
 
     /// Everything below `ack` is acknowledged.
+    #[inline]
     pub(crate) fn on_ack(&mut self, now: Instant, ack: u64) -> Acked {
-        let mut acked = Acked::default();
-        let mut oldest = None;
-        while let Some(&Sent { end, at }) = self.segments.front().filter(|s| s.end <= ack) {
-            acked.segments += 1;
-            acked.newest = Some(Sending { at, end });
-            if oldest.is_none() && end > self.ambiguous_below {
-                oldest = Some(at);
-            }
-            self.segments.pop_front();
+        let Some(&oldest) = self.segments.front().filter(|s| s.end <= ack) else {
+            return Acked::default();
+        };
+        if oldest.end <= self.ambiguous_below {
+            return self.on_ack_of_ambiguous(now, ack);
         }
-        let times = oldest.zip(acked.newest);
-        acked.rtt = times.map(|(oldest, newest)| (now - oldest, now - newest.at));
-        acked
+        let (newest, segments) = self.take(oldest, ack);
+        let rtt = Some((now - oldest.at, now - newest.at));
+        Acked { segments, rtt, newest: Some(Sending { at: newest.at, end: newest.end }) }
+    }
+
+    /// The same if the oldest segment gives no round-trip time.
+    #[inline(never)]
+    fn on_ack_of_ambiguous(&mut self, now: Instant, ack: u64) -> Acked {
+        let valid = self.segments.iter().find(|s| s.end > self.ambiguous_below).copied();
+        let Some(&first) = self.segments.front() else { return Acked::default() };
+        let (newest, segments) = self.take(first, ack);
+        let valid = valid.filter(|oldest| oldest.end <= ack);
+        let rtt = valid.map(|oldest| (now - oldest.at, now - newest.at));
+        Acked { segments, rtt, newest: Some(Sending { at: newest.at, end: newest.end }) }
+    }
+
+    /// Removes the `first` segment, and all others below `ack`. Returns the last of them, and how
+    /// many they are.
+    #[inline(always)]
+    fn take(&mut self, first: Sent, ack: u64) -> (Sent, u32) {
+        let (mut newest, mut segments) = (first, 1);
+        self.segments.pop_front();
+        while let Some(&next) = self.segments.front().filter(|s| s.end <= ack) {
+            self.segments.pop_front();
+            newest = next;
+            segments += 1;
+        }
+        (newest, segments)
     }
 }
 

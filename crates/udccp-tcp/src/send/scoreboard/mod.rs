@@ -116,6 +116,12 @@ impl Scoreboard {
         self.una < self.lost_edge
     }
 
+    /// Whether all outstanding data was sent once, and none of it is SACKed or, beyond `ack`, lost.
+    #[inline]
+    pub(crate) fn is_in_order(&self, ack: u64) -> bool {
+        self.sacked.is_empty() && self.rxt_out == 0 && self.lost_edge <= ack
+    }
+
     /// New data up to `end` was sent.
     pub(crate) fn on_new_data(&mut self, end: u64) {
         self.nxt = end;
