@@ -49,18 +49,19 @@ impl Serializer {
         }
     }
 
-    /// Adds a packet after those in transmission or waiting.
+    /// Adds a packet that finds the transmitter idle.
     #[inline(always)]
-    pub(crate) fn transmit(&mut self, now: Instant, len: u32) -> Transmission {
-        if self.bits_per_sec == 0 {
-            return Transmission { begin: now, end: now };
-        }
+    pub(crate) fn begin(&mut self, now: Instant, len: u32) -> Transmission {
+        self.idle_ns += now.as_nanos() - self.free_ns();
+        (self.free_at, self.free_remainder) = (now.as_nanos(), 0);
+        self.append(len)
+    }
+
+    /// Adds a packet that has to wait.
+    #[inline(always)]
+    pub(crate) fn append(&mut self, len: u32) -> Transmission {
         if self.cost.len != len {
             self.cost = self.cost_of(len);
-        }
-        if !self.is_busy(now) {
-            self.idle_ns += now.as_nanos() - self.free_ns();
-            (self.free_at, self.free_remainder) = (now.as_nanos(), 0);
         }
         let begin = self.free_at;
         let remainder = self.free_remainder + self.cost.remainder;
@@ -103,7 +104,7 @@ impl Serializer {
         (self.bits_per_sec > 0).then(|| DataRate::from_bits_per_sec(self.bits_per_sec))
     }
 
-    /// When all that it has taken is transmitted.
+    /// When all that it has taken is transmitted; a time that has passed if it is idle.
     #[inline]
     pub(crate) const fn free_at(&self) -> Instant {
         Instant::from_nanos(self.free_at)
@@ -120,6 +121,9 @@ impl Serializer {
     #[inline(never)]
     fn cost_of(&self, len: u32) -> Cost {
         let rate = self.bits_per_sec;
+        if rate == 0 {
+            return Cost { len, ..Cost::default() };
+        }
         match u64::from(len).checked_mul(BYTE_NANOS) {
             Some(n) => Cost { len, whole_ns: n / rate, remainder: n % rate },
             None => {
@@ -135,6 +139,13 @@ impl Serializer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Serializer {
+        /// Adds a packet after those in transmission or waiting.
+        fn transmit(&mut self, now: Instant, len: u32) -> Transmission {
+            if self.is_busy(now) { self.append(len) } else { self.begin(now, len) }
+        }
+    }
 
     #[test]
     fn a_busy_period_of_a_million_packets_drifts_by_nothing() {

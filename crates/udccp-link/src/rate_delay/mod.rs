@@ -57,7 +57,9 @@ pub struct RateDelay<P> {
 /// What is counted.
 #[derive(Debug, Default)]
 struct Records {
-    arrived: Tally,
+    /// Bytes of all packets that arrived. How many packets is the sum of those dropped, lost at
+    /// random, and accepted: `queue_delay` counts the latter.
+    arrived_bytes: u64,
     /// Packets dropped because the queue was full.
     dropped: Tally,
     queue_delay: DelayHistogram,
@@ -261,7 +263,7 @@ impl<P: Packet> RateDelay<P> {
     fn accept_with_extras(&mut self, now: Instant, len: u32) -> Result<Times, DropReason> {
         if self.extras.get_or_insert_default().loses(now, len) {
             if let Some(records) = &mut self.records {
-                records.arrived.count(len);
+                records.arrived_bytes += u64::from(len);
             }
             return Err(DropReason::RandomLoss);
         }
@@ -273,23 +275,25 @@ impl<P: Packet> RateDelay<P> {
     /// Queues a packet for the transmitter, if there is room.
     #[inline(always)]
     fn transmit(&mut self, now: Instant, len: u32) -> Result<Transmission, DropReason> {
-        // A packet does not queue for an idle transmitter, and how many have begun matters only if
-        // the line seems full.
-        let may_wait = self.serializer.is_busy(now) && !self.limit.admits(self.waiting(), len);
-        if may_wait && self.is_full(now, len) {
+        // A packet does not queue for an idle transmitter.
+        if !self.serializer.is_busy(now) {
+            return Ok(self.serializer.begin(now, len));
+        }
+        // How many have begun matters only if the line seems full.
+        if !self.limit.admits(self.waiting(), len) && self.is_full(now, len) {
             if let Some(records) = &mut self.records {
-                records.arrived.count(len);
+                records.arrived_bytes += u64::from(len);
                 records.dropped.count(len);
             }
             return Err(DropReason::QueueFull);
         }
-        Ok(self.serializer.transmit(now, len))
+        Ok(self.serializer.append(len))
     }
 
     #[inline(always)]
     fn recorded(&mut self, now: Instant, len: u32, times: Times) -> Times {
         if let Some(records) = &mut self.records {
-            records.arrived.count(len);
+            records.arrived_bytes += u64::from(len);
             records.queue_delay.record(times.begin - now);
         }
         times
@@ -320,12 +324,16 @@ impl<P: Packet> RateDelay<P> {
         if self.next > now {
             return None;
         }
-        let gone = self.first.take()?;
-        self.next = Instant::MAX;
-        if let Some(Held { times, packet }) = self.others.pop_front() {
-            (self.first_begins, self.next) = (times.begin, times.deliver);
-            self.first = Some(packet);
-        }
+        let gone = match self.others.pop_front() {
+            Some(Held { times, packet }) => {
+                (self.first_begins, self.next) = (times.begin, times.deliver);
+                self.first.replace(packet)
+            }
+            None => {
+                self.next = Instant::MAX;
+                self.first.take()
+            }
+        }?;
         if self.begun > 0 {
             self.begun -= 1;
         } else {
@@ -402,7 +410,11 @@ impl<P: Packet + core::fmt::Debug + Send> Link<P> for RateDelay<P> {
         let mut known = inside;
         known += lost;
         let (arrived, dropped) = match self.records.as_deref() {
-            Some(records) => (records.arrived, records.dropped),
+            Some(records) => {
+                let accepted = records.queue_delay.count();
+                let packets = accepted + records.dropped.packets + lost.packets;
+                (Tally { packets, bytes: records.arrived_bytes }, records.dropped)
+            }
             None => (known, Tally::default()),
         };
         let busy = self.serializer.busy(now);
