@@ -78,14 +78,9 @@ impl RunningLink {
 
 impl Fabric {
     /// Sends the packet that a host wrote into a vacant slot of the store on the host's link.
-    /// Returns when everything in the queue of the link has left it, if that accepted the packet.
+    /// Returns whether the link accepted it.
     #[inline(always)]
-    pub(crate) fn send(
-        &mut self,
-        now: Instant,
-        from: Sending,
-        packet: Outgoing,
-    ) -> Option<Instant> {
+    pub(crate) fn send(&mut self, now: Instant, from: Sending, packet: Outgoing) -> bool {
         let Outgoing { slot, next_free, len, to, ecn, has_data } = packet;
         let path = from.path;
         self.hash.log(now, from.host, Kind::Sent, len);
@@ -102,20 +97,20 @@ impl Fabric {
                 Ok(times) => times,
                 Err(reason) => {
                     self.discard(now, self.first_link + index, handle, reason);
-                    return None;
+                    return false;
                 }
             };
             plain.hold(times, handle);
             if was_idle {
                 self.first_departure = times.deliver;
             }
-            return Some(plain.empties_at(now));
+            return true;
         }
         self.send_any(now, from, handle)
     }
 
     /// The general case of [`Self::send`].
-    fn send_any(&mut self, now: Instant, from: Sending, handle: PacketHandle) -> Option<Instant> {
+    fn send_any(&mut self, now: Instant, from: Sending, handle: PacketHandle) -> bool {
         if let Some(observer) = &mut self.observer
             && let Some(packet) = self.packets.get(handle.slot())
         {
@@ -124,8 +119,13 @@ impl Fabric {
         let uplink = from.uplink as usize;
         let is_taken = self.enter(now, uplink, handle);
         self.rearm(uplink, self.poll_timeout(uplink));
-        let link = self.links.get(uplink).filter(|_| is_taken)?;
-        Some(link.element.empties_at(now))
+        is_taken
+    }
+
+    /// When everything in the queue of a link has left it; now if there is no such link.
+    #[inline(always)]
+    pub(crate) fn empties_at(&self, now: Instant, index: u32) -> Instant {
+        self.links.get(index as usize).map_or(now, |link| link.element.empties_at(now))
     }
 
     /// A packet enters a link at its near end. Returns whether the link accepted it.

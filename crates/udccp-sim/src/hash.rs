@@ -25,7 +25,7 @@ impl EventHash {
         Self(0x9e37_79b9_7f4a_7c15)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) const fn log(&mut self, now: Instant, component: usize, kind: Kind, len: u32) {
         let what = (component as u64) << 40 | (kind as u64) << 32 | len as u64;
         let word = now.as_nanos().wrapping_mul(0xd6e8_feb8_6659_fd93) ^ what;

@@ -60,6 +60,16 @@ pub(crate) struct Engine {
     simultaneous: u64,
 }
 
+/// What happens next with a packet that reached a router.
+enum Next {
+    /// It waits for an event in the queue, or was dropped.
+    Nothing,
+    /// The next event of all is one of this link, and not in the queue.
+    Link(usize),
+    /// It reached this host.
+    Host(u32),
+}
+
 /// What [`Engine::new`] needs.
 pub(crate) struct Parts {
     pub(crate) hosts: Vec<Host>,
@@ -206,44 +216,94 @@ impl Engine {
         loop {
             self.fabric.cost.events += 1;
             let (arrival, due) = self.fabric.depart(self.now, index);
-            let Some((mut to, handle)) = arrival else {
-                self.fabric.rearm_first(index, due, is_queued);
+            let Some((to, handle)) = arrival else {
+                self.fabric.rearm(index, due);
                 return Ok(());
             };
             if due <= self.now {
                 return self.link_event_batch(index, to, handle);
             }
             self.fabric.rearm_first(index, due, is_queued);
-            let mut upstream = (index, due);
-            index = loop {
-                let router = match to {
-                    Node::Router(router) => router,
-                    Node::Host(host) => {
-                        if !self.arrive(host, handle) {
-                            return Ok(());
-                        }
-                        match self.drain(host as usize)? {
-                            Some(link) => break link as usize,
-                            None => return Ok(()),
-                        }
-                    }
-                };
-                match self.fabric.forward(self.now, router, handle, self.horizon, upstream) {
-                    Hop::Stays => return Ok(()),
-                    Hop::Due { index, at } => {
-                        (self.now, self.simultaneous) = (at, 0);
-                        break index;
-                    }
-                    Hop::Crosses { index, at, to: far } => {
-                        (to, upstream) = (far, (index, Instant::MAX));
-                        (self.now, self.simultaneous) = (at, 0);
-                        self.fabric.cost.events += 1;
-                        self.fabric.record_crossing(at, index, handle);
+            is_queued = false;
+            let next = match to {
+                Node::Host(host) => Next::Host(host),
+                Node::Router(router) => self.forward((index, due), router, handle),
+            };
+            let host = match next {
+                Next::Host(host) => host,
+                Next::Link(link) => {
+                    index = link;
+                    continue;
+                }
+                Next::Nothing => return Ok(()),
+            };
+            if !self.arrive(host, handle) {
+                return Ok(());
+            }
+            match self.drain(host as usize)? {
+                Some(link) => index = link as usize,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// A packet reached a router. It crosses the links behind it while the next event of all is
+    /// that it reaches the far end of one. For `upstream` see [`Fabric::forward`].
+    #[inline(always)]
+    fn forward(&mut self, upstream: (usize, Instant), router: u32, handle: PacketHandle) -> Next {
+        match self.fabric.forward(self.now, router, handle, self.horizon, upstream) {
+            Hop::Stays => Next::Nothing,
+            Hop::Due { index, at } => {
+                (self.now, self.simultaneous) = (at, 0);
+                Next::Link(index)
+            }
+            Hop::Crosses { index, at, to } => {
+                self.cross(index, at, handle);
+                match to {
+                    Node::Host(host) => Next::Host(host),
+                    Node::Router(router) => {
+                        self.forward_on(index, router, handle).map_or(Next::Nothing, Next::Host)
                     }
                 }
-            };
-            is_queued = false;
+            }
         }
+    }
+
+    /// Like [`Self::forward`], for a packet that has crossed a link between routers, as few do.
+    /// Returns the host that it reaches, if it does now.
+    #[cold]
+    fn forward_on(
+        &mut self,
+        mut from: usize,
+        mut router: u32,
+        handle: PacketHandle,
+    ) -> Option<u32> {
+        loop {
+            let upstream = (from, Instant::MAX);
+            match self.fabric.forward(self.now, router, handle, self.horizon, upstream) {
+                Hop::Stays => return None,
+                Hop::Due { index, at } => {
+                    // The first event of all, so nothing changes if it enters the queue.
+                    self.fabric.rearm(index, at);
+                    return None;
+                }
+                Hop::Crosses { index, at, to } => {
+                    self.cross(index, at, handle);
+                    match to {
+                        Node::Host(host) => return Some(host),
+                        Node::Router(far) => (from, router) = (index, far),
+                    }
+                }
+            }
+        }
+    }
+
+    /// A packet crosses an empty link, which no other event precedes.
+    #[inline(always)]
+    fn cross(&mut self, index: usize, at: Instant, handle: PacketHandle) {
+        (self.now, self.simultaneous) = (at, 0);
+        self.fabric.cost.events += 1;
+        self.fabric.record_crossing(at, index, handle);
     }
 
     /// Several packets reach the far end of a link at once, which is rare.
@@ -560,9 +620,9 @@ fn transmit(
             fabric.packets.next_option = host.transport.poll_quick_start();
         }
         let outgoing = Outgoing { slot, next_free, len, to: host.last_to.1, ecn, has_data };
-        let leaves = fabric.send(now, from, outgoing);
-        if let Some(leaves) = leaves.filter(|_| host.watches_device && has_data) {
-            host.transport.on_device(now, len, leaves);
+        let is_taken = fabric.send(now, from, outgoing);
+        if host.watches_device && has_data && is_taken {
+            host.transport.on_device(now, len, fabric.empties_at(now, from.uplink));
         }
         host.sent = host.sent.wrapping_add(1);
         *simultaneous += 1;

@@ -105,13 +105,11 @@ impl EventQueue {
         self.set(component, due);
     }
 
-    /// Like [`Self::set`], for the component whose event is the first of all.
+    /// Like [`Self::set`], for the component whose event is the first of all, and for another time.
     #[inline(always)]
     pub(crate) fn set_first(&mut self, component: usize, due: Instant) {
         debug_assert_eq!(self.earliest(), (self.events[component].key.due, component));
-        if self.events[component].key.due == due {
-            return;
-        }
+        debug_assert!(self.events[component].key.due != due, "another time");
         self.len -= 1;
         if self.len == 1 {
             self.refill();
@@ -313,7 +311,7 @@ mod tests {
             for (order, (component, due)) in changes.into_iter().enumerate() {
                 let (component, due) = (component % count, due.map(|due| due << unit));
                 let (first, due_at) = (q.earliest(), due.map_or(Instant::MAX, at));
-                if first.0 < Instant::MAX && first.1 == component {
+                if first.0 < Instant::MAX && first.1 == component && first.0 != due_at {
                     q.set_first(component, due_at);
                 } else {
                     q.set(component, due_at);

@@ -80,13 +80,18 @@ impl PathRecorder {
     }
 
     /// A packet that had left at `sent` reached the other host.
-    #[inline]
+    #[inline(always)]
     pub fn delivered(&mut self, sent: Instant, now: Instant, len: u32, has_data: bool) {
         self.now.counts.delivered.count(len);
         self.now.transit_ns += (now - sent).as_nanos();
-        if !has_data {
-            return;
+        if has_data {
+            self.delivered_data(sent, now);
         }
+    }
+
+    /// The same for what is counted only of packets with data.
+    #[inline(never)]
+    fn delivered_data(&mut self, sent: Instant, now: Instant) {
         self.now.counts.delivered_data += 1;
         if let Some(times) = &mut self.times
             && self.window != Window::Over

@@ -67,6 +67,7 @@ impl Source for Bulk {
 
 impl Bulk {
     /// Offers what remains of the given number of bytes.
+    #[inline(never)]
     fn feed_rest(&mut self, now: Instant, port: &mut dyn AppPort) -> bool {
         let mut taken = false;
         for _ in 0..BATCH {
