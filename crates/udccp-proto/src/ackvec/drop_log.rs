@@ -107,7 +107,8 @@ impl DropLog {
         self.runs.is_empty()
     }
 
-    /// Number of drops discarded because the log was full, before the peer received the report.
+    /// Number of drops discarded before the peer received the report: because the log was full, or
+    /// no option reaches back to them.
     pub fn forgotten_packets(&self) -> u64 {
         self.forgotten
     }
@@ -139,6 +140,18 @@ impl DropLog {
             next = run.oldest().prev();
         }
         at
+    }
+
+    /// Discards what an option of so many blocks with acknowledgement number `ackno` cannot report,
+    /// and no later one can, because acknowledgement numbers only grow. It would keep the log from
+    /// ever being empty.
+    pub fn discard_unreachable(&mut self, ackno: Seqno, blocks: usize) {
+        let reach = (blocks as u64).saturating_sub(1) * MAX_NORMAL;
+        let is_gone = |run: &Drops| {
+            u64::try_from(ackno.distance_from(run.newest)).is_ok_and(|behind| behind > reach)
+        };
+        let gone = self.runs.iter().take_while(|run| is_gone(run)).count();
+        self.forgotten += self.runs.drain(..gone).map(|run| run.count).sum::<u64>();
     }
 
     /// Our packet `our_seq` was sent with the blocks that `write_blocks` wrote last.

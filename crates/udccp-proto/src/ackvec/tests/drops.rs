@@ -137,6 +137,28 @@ fn a_run_longer_than_the_option_is_reported_in_parts() {
 }
 
 //= 4340-11.7-11 test
+/// A regression: they stayed in the log, and each acknowledgement had to look at them.
+#[test]
+fn drops_too_far_behind_for_an_option_are_discarded() {
+    let mut log = DropLog::new(10);
+    for n in [100, 101, 200] {
+        log.on_drop(seq(n), ReceiveBuffer);
+    }
+    let mut write = |ackno| {
+        let mut out = [0; 32];
+        log.discard_unreachable(seq(ackno), out.len());
+        let len = log.write_blocks(seq(ackno), &mut out);
+        (read(ackno, &out[..len]).pop().map(|(_, _, oldest)| oldest), log.forgotten_packets())
+    };
+    // The last of 32 blocks is for the drop.
+    let newest = 101 + 31 * 128;
+    assert_eq!(write(newest), (Some(200), 0), "together they are too long");
+    assert_eq!(write(newest + 1), (Some(200), 2));
+    assert_eq!(write(newest + 99), (Some(200), 2));
+    assert_eq!(write(newest + 100), (None, 3));
+    assert!(log.is_empty());
+}
+
 #[test]
 fn a_drop_can_only_become_more_serious_and_only_before_it_is_reported() {
     let mut log = DropLog::new(64);

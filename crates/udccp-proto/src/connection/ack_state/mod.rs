@@ -17,7 +17,8 @@ use records::AckRecords;
 /// them.
 const MAX_DROP_RUNS: usize = 64;
 
-/// Maximum number of blocks of Data Dropped in one packet.
+/// Maximum number of blocks of Data Dropped in one packet. It reports drops that are up to 3,968
+/// packets behind the newest.
 const DROPPED_BLOCKS: usize = 32;
 
 /// Type and length of an option, in bytes.
@@ -184,6 +185,7 @@ impl AckState {
         };
         //= 4341-6-3
         let mut blocks = [0; DROPPED_BLOCKS];
+        drops.log.discard_unreachable(ackno, blocks.len());
         let n = drops.log.write_blocks(ackno, &mut blocks);
         n > 0 && sink.option(&OptionRef::DataDropped(&blocks[..n]))
     }
