@@ -41,7 +41,8 @@ impl Ccid4Config {
         let mss = packet_size_bytes.saturating_add(SEGMENT_OVER_PACKET);
         SmallPackets {
             nominal: mss.min(NOMINAL_SEGMENT),
-            header: self.header_bytes,
+            // No packet is longer, and the sums that contain it have 32 bits.
+            header: self.header_bytes.min(u32::from(u16::MAX)),
             min_interval: MIN_INTERVAL,
         }
     }

@@ -40,6 +40,9 @@ impl Pressure {
     }
 }
 
+/// The largest limit in messages.
+const MOST_PACKETS: u32 = u32::MAX / 4;
+
 /// A message as it is delivered to the application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivery {
@@ -71,8 +74,9 @@ impl RecvQueue {
         Self {
             waiting: Messages::default(),
             bytes: 0,
-            max_packets: u32::try_from(max_packets).unwrap_or(u32::MAX),
-            max_bytes,
+            // "Unlimited" must leave room for `Pressure`, which computes with multiples of them.
+            max_packets: u32::try_from(max_packets).map_or(MOST_PACKETS, |n| n.min(MOST_PACKETS)),
+            max_bytes: max_bytes.min(usize::MAX / 4),
             outside: Pressure::None,
             popped: 0,
             corrupt: None,
