@@ -8,6 +8,7 @@ pub mod packet;
 pub mod pair;
 pub mod scenes;
 pub mod trains;
+pub mod world;
 
 pub use net::{Impairments, Net};
 pub use pair::{CLIENT, Pair, SERVER, connect_options, listen_config, service};

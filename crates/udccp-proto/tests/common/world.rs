@@ -1,0 +1,295 @@
+//! Two hosts with clocks of their own, and the datagrams between them.
+
+use std::collections::BTreeMap;
+
+use udccp_base::{Datagram, Duration, Instant, Machine, Message, Payload, Rng, Seed};
+use udccp_proto::{
+    CloseReason, ConnectOptions, ConnectionConfig, ConnectionId, Endpoint, EndpointConfig,
+    ListenConfig, RecvError, State,
+};
+
+use super::pair::{CLIENT, PORT, SERVER, connect_options, service};
+
+const MS: Duration = Duration::from_millis(1);
+const SECOND: Duration = Duration::from_secs(1);
+/// When the world begins.
+const START: Instant = Instant::from_nanos(1_000_000_000);
+pub const MILLION: u64 = 1_000_000;
+/// As in `outages.rs`: two packets at the lowest rate, plus a margin.
+pub const BOUND: Duration = Duration::from_secs(2 * 64 + 3);
+
+/// A clock that has run at a constant rate since `since`.
+#[derive(Clone, Copy)]
+pub struct Clock {
+    pub since: Instant,
+    pub showed: Instant,
+    /// Microseconds shown per second of real time.
+    pub rate: u64,
+}
+
+impl Clock {
+    pub fn shows(&self, at: Instant) -> Instant {
+        let past = u128::from((at - self.since).as_nanos()) * u128::from(self.rate);
+        self.showed + Duration::from_nanos((past / u128::from(MILLION)) as u64)
+    }
+
+    /// The real time at which the clock shows `shown`.
+    pub fn when(&self, shown: Instant) -> Instant {
+        let ahead = u128::from(shown.saturating_since(self.showed).as_nanos());
+        let past = (ahead * u128::from(MILLION)).div_ceil(u128::from(self.rate));
+        self.since + Duration::from_nanos(u64::try_from(past).unwrap_or(u64::MAX))
+    }
+}
+
+pub struct Host {
+    pub end: Endpoint,
+    pub clock: Clock,
+    pub wakes: Instant,
+    pub id: Option<ConnectionId>,
+    pub sent: u64,
+    pub received: u64,
+}
+
+impl Host {
+    /// A host with this secret, whose clock shows this time at the start.
+    pub fn new(secret: [u8; 32], showed: Instant) -> Self {
+        let clock = Clock { since: START, showed, rate: MILLION };
+        let end = Endpoint::new(EndpointConfig::new(secret));
+        Self { end, clock, wakes: START, id: None, sent: 0, received: 0 }
+    }
+}
+
+pub struct World {
+    pub seed: u64,
+    pub rng: Rng,
+    pub now: Instant,
+    pub hosts: [Host; 2],
+    pub delay: Duration,
+    pub loss: f64,
+    /// Length of a message.
+    pub size: usize,
+    pub travelling: BTreeMap<(Instant, u64), (usize, Datagram)>,
+    pub serial: u64,
+}
+
+impl World {
+    /// Two hosts with one connection.
+    pub fn with(seed: u64, config: &ConnectionConfig, delay: Duration) -> Self {
+        let mut rng = Seed(seed).stream("clocks");
+        let hosts = ["client", "server"].map(|name| {
+            let secret = Seed(seed).stream(name).bytes32();
+            Host::new(secret, START + SECOND * rng.below(100_000))
+        });
+        Self::between(seed, rng, hosts, connect_options(config.clone()), delay)
+    }
+
+    /// These hosts, with one connection that the first opens.
+    pub fn between(
+        seed: u64,
+        rng: Rng,
+        hosts: [Host; 2],
+        options: ConnectOptions,
+        delay: Duration,
+    ) -> Self {
+        let (now, travelling, serial) = (START, BTreeMap::new(), 0);
+        let mut world =
+            Self { seed, rng, now, hosts, delay, loss: 0.0, size: 100, travelling, serial };
+        let listen =
+            ListenConfig { connection: options.config.clone(), ..ListenConfig::new(service()) };
+        let listener = world.hosts[SERVER].end.listen(None, PORT, listen).unwrap();
+        let at = world.shows(CLIENT);
+        let id = world.hosts[CLIENT].end.connect(at, options).unwrap();
+        world.hosts[CLIENT].id = Some(id);
+        world.pass(delay * 10);
+        world.hosts[SERVER].id = world.hosts[SERVER].end.accept(listener);
+        assert_eq!(world.state(SERVER), Some(State::Open));
+        world
+    }
+
+    /// The current time on a host's clock.
+    pub fn shows(&self, host: usize) -> Instant {
+        self.hosts[host].clock.shows(self.now)
+    }
+
+    pub fn id(&self, host: usize) -> ConnectionId {
+        self.hosts[host].id.expect("it is connected")
+    }
+
+    pub fn state(&self, host: usize) -> Option<State> {
+        self.hosts[host].end.state(self.hosts[host].id?)
+    }
+
+    pub fn is_awake(&self, host: usize) -> bool {
+        self.hosts[host].wakes <= self.now
+    }
+
+    /// Changes the rate of a host's clock, after a jump ahead.
+    pub fn set_clock(&mut self, host: usize, jump: Duration, rate: u64) {
+        let (since, showed) = (self.now, self.shows(host) + jump);
+        self.hosts[host].clock = Clock { since, showed, rate };
+    }
+
+    /// A host does nothing for a while. Its clock stops if `stands_still`.
+    pub fn sleep(&mut self, host: usize, span: Duration, stands_still: bool) {
+        let Clock { rate, .. } = self.hosts[host].clock;
+        self.hosts[host].wakes = self.now + span;
+        if stands_still {
+            let (since, showed) = (self.now + span, self.shows(host));
+            self.hosts[host].clock = Clock { since, showed, rate };
+        }
+    }
+
+    pub fn drain(&mut self) {
+        for host in [CLIENT, SERVER] {
+            if !self.is_awake(host) {
+                continue;
+            }
+            let at = self.shows(host);
+            let mut count = 0;
+            while let Some(datagram) = self.hosts[host].end.poll_transmit(at) {
+                count += 1;
+                assert!(count < 100_000, "host {host} never stops sending");
+                if !self.rng.chance(self.loss) {
+                    self.serial += 1;
+                    let arrives = self.now + self.delay;
+                    self.travelling.insert((arrives, self.serial), (1 - host, datagram));
+                }
+            }
+            let stalled = self.hosts[host].end.stalled(at);
+            assert_eq!(stalled, None, "a message of host {host} waits for nothing");
+            while self.hosts[host].end.poll_event().is_some() {}
+        }
+    }
+
+    /// The time of the next event.
+    pub fn next(&self) -> Option<Instant> {
+        let arrival = self.travelling.first_key_value().map(|((at, _), _)| *at);
+        let timers = self
+            .hosts
+            .iter()
+            .filter_map(|host| Some(host.clock.when(host.end.poll_timeout()?).max(host.wakes)));
+        timers.chain(arrival).min()
+    }
+
+    pub fn pass(&mut self, span: Duration) {
+        let until = self.now + span;
+        self.drain();
+        let mut steps = 0_u32;
+        while let Some(at) = self.next().filter(|at| *at <= until) {
+            steps += 1;
+            assert!(steps < 10_000_000, "the network never comes to rest");
+            self.now = self.now.max(at);
+            while let Some(first) = self.travelling.first_entry().filter(|f| f.key().0 <= self.now)
+            {
+                let (to, datagram) = first.remove();
+                // Datagrams that arrive at a sleeping host are lost.
+                if self.is_awake(to) {
+                    let at = self.shows(to);
+                    self.hosts[to].end.handle_datagram(at, datagram);
+                }
+            }
+            for host in [CLIENT, SERVER] {
+                let at = self.shows(host);
+                let is_due = self.hosts[host].end.poll_timeout().is_some_and(|due| due <= at);
+                if self.is_awake(host) && is_due {
+                    self.hosts[host].end.handle_timeout(at);
+                }
+            }
+            self.drain();
+        }
+        self.now = until;
+    }
+
+    /// Offers a message.
+    pub fn send(&mut self, host: usize) {
+        if !self.is_awake(host) {
+            return;
+        }
+        let (at, id) = (self.shows(host), self.id(host));
+        let mut bytes = vec![host as u8; self.size.max(8)];
+        bytes[..8].copy_from_slice(&self.hosts[host].sent.to_le_bytes());
+        let message = Message::new(Payload::Bytes(bytes.into()));
+        let is_taken = self.hosts[host].end.send(at, id, message).is_ok();
+        self.hosts[host].sent += u64::from(is_taken);
+    }
+
+    pub fn read(&mut self, host: usize) {
+        let (at, id) = (self.shows(host), self.id(host));
+        while let Ok(Some(payload)) = self.hosts[host].end.recv(at, id) {
+            let number = u64::from_le_bytes(payload.to_bytes()[..8].try_into().unwrap());
+            assert!(number < self.hosts[1 - host].sent, "nobody sent {number}");
+            self.hosts[host].received += 1;
+        }
+    }
+
+    /// The hosts in `senders` send a message at every interval `every` for a while.
+    pub fn exchange(&mut self, senders: [bool; 2], span: Duration, every: Duration) {
+        let until = self.now + span;
+        while self.now < until {
+            for host in [CLIENT, SERVER] {
+                if senders[host] {
+                    self.send(host);
+                }
+            }
+            self.pass(every);
+            for host in [CLIENT, SERVER] {
+                if self.is_awake(host) {
+                    self.read(host);
+                }
+            }
+        }
+    }
+
+    pub fn received(&self) -> [u64; 2] {
+        [0, 1].map(|host: usize| self.hosts[host].received)
+    }
+
+    pub fn stats(&self) -> String {
+        let of = |host: usize| self.hosts[host].end.stats(self.id(host));
+        format!("seed {}: {:#?} {:#?}", self.seed, of(CLIENT), of(SERVER))
+    }
+
+    /// A new message of each host arrives in time.
+    pub fn assert_delivery_both_ways(&mut self) {
+        for host in [CLIENT, SERVER] {
+            let (start, before) = (self.now, self.hosts[1 - host].received);
+            while self.hosts[1 - host].received == before {
+                assert!(
+                    self.now - start <= BOUND,
+                    "host {host} does not get through: {}",
+                    self.stats()
+                );
+                let senders = [host == CLIENT, host == SERVER];
+                self.exchange(senders, MS * 50, MS * 50);
+            }
+        }
+    }
+
+    pub fn end(&mut self) {
+        let first = self.rng.below(2) as usize;
+        self.close(first);
+    }
+
+    /// Closes the connection from one end. Nothing is left at either.
+    pub fn close(&mut self, first: usize) {
+        let (at, id) = (self.shows(first), self.id(first));
+        self.hosts[first].end.close(at, id);
+        self.pass(SECOND * 5);
+        (0..2).for_each(|host| self.read(host));
+        for host in [first, 1 - first] {
+            let (at, id) = (self.shows(host), self.id(host));
+            let end = self.hosts[host].end.recv(at, id);
+            let is_orderly = matches!(
+                end,
+                Err(RecvError::Closed(CloseReason::LocalClose | CloseReason::PeerClose))
+            );
+            assert!(is_orderly, "host {host}: {end:?}, {}", self.stats());
+            self.hosts[host].end.release(at, id);
+        }
+        self.pass(SECOND * 1000);
+        for host in &self.hosts {
+            let connections = host.end.endpoint_stats().connections;
+            assert_eq!((connections, host.end.poll_timeout()), (0, None));
+        }
+    }
+}
