@@ -34,6 +34,7 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod keep_alive;
 mod receiver;
 mod reports;
 pub mod sdp;

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use udccp::{Connection, Outgoing, TrySendError};
 
 use crate::Error;
+use crate::keep_alive::KeepAlive;
 use crate::reports::{Event, is_rtcp};
 use crate::sdp::Profile;
 use crate::state::{SessionStats, Setup, State};
@@ -186,7 +187,6 @@ struct Shared {
     /// `None`: RTCP uses the connection of RTP.
     rtcp: Option<Connection>,
     state: Mutex<State>,
-    keep_alive: Duration,
 }
 
 impl RtpSession {
@@ -220,11 +220,13 @@ impl RtpSession {
     ) -> Result<Self, Error> {
         let setup = options.setup(rtcp.is_none())?;
         let state = Mutex::new(State::new(setup, Instant::now()));
-        let shared = Arc::new(Shared { rtp, rtcp, state, keep_alive: options.keep_alive });
+        let shared = Arc::new(Shared { rtp, rtcp, state });
         let mut tasks = vec![tokio::spawn(reports(Arc::downgrade(&shared))).abort_handle()];
+        let idle = options.keep_alive;
         for is_rtcp in [false, true] {
-            if !options.keep_alive.is_zero() && (!is_rtcp || shared.rtcp.is_some()) {
-                let task = tokio::spawn(keep_alive(Arc::downgrade(&shared), is_rtcp));
+            if !idle.is_zero() && (!is_rtcp || shared.rtcp.is_some()) {
+                let watch = KeepAlive::new(idle, Instant::now());
+                let task = tokio::spawn(keep_alive(Arc::downgrade(&shared), is_rtcp, watch));
                 tasks.push(task.abort_handle());
             }
         }
@@ -406,13 +408,13 @@ impl Shared {
         let due = Instant::now();
         let max = self.control().max_message_size();
         let report = self.state().report(due, ntp_now(), None, max);
-        // The path MTU is too small for our name, but may grow.
-        let Some(report) = report.filter(|report| report.len() <= max) else {
+        let Some(report) = report else {
             self.state().report_passed(due);
             return Ok(());
         };
         let (len, before) = (report.len(), self.control_packets_sent());
         match self.control().send(Outgoing::new(report).priority(RTCP_PRIORITY)).await {
+            // The path MTU is too small for our name, but may grow.
             Err(udccp::Error::MessageTooLarge { .. }) => {
                 self.state().report_passed(due);
                 return Ok(());
@@ -420,8 +422,7 @@ impl Shared {
             sent => sent?,
         }
         self.wait_report_sent(before).await?;
-        let left = Instant::now();
-        self.state().report_left(left, len, left - due);
+        self.state().report_left(Instant::now(), len, due);
         Ok(())
     }
 
@@ -471,25 +472,19 @@ async fn reports(session: Weak<Shared>) {
 
 //= 5762-4.1-3
 /// Sends an empty packet when nothing else was sent for long, so that NATs keep their bindings.
-async fn keep_alive(session: Weak<Shared>, rtcp: bool) {
-    let (mut seen, mut since) = (0, Instant::now());
+async fn keep_alive(session: Weak<Shared>, rtcp: bool, mut watch: KeepAlive) {
     loop {
         let Some(shared) = session.upgrade() else { return };
         let connection = if rtcp { shared.control() } else { &shared.rtp };
         let Some(stats) = connection.stats() else { return };
-        let (idle, now) = (shared.keep_alive, Instant::now());
-        if stats.counters.data_packets_sent != seen {
-            (seen, since) = (stats.counters.data_packets_sent, now);
-        } else if now - since >= idle {
+        if watch.is_due(stats.counters.data_packets_sent, Instant::now()) {
             if connection.send(Bytes::new()).await.is_err() {
                 return;
             }
             shared.state().counts.keep_alives_sent += 1;
-            since = now;
         }
         drop(shared);
-        // Often enough that it is only slightly late.
-        tokio::time::sleep(idle / 16).await;
+        tokio::time::sleep(watch.pause()).await;
     }
 }
 

@@ -4,8 +4,10 @@ mod common;
 
 use std::collections::BTreeSet;
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::task::{Context, Wake};
 use std::time::Duration;
 
 use common::{dccp, quick, run_within};
@@ -358,6 +360,67 @@ fn media_continues_when_the_rtcp_connection_is_lost() {
         a.close().await.unwrap();
         while b.recv().await.unwrap().is_some() {}
         assert!(b.stats().reports_sent < 10, "reports went on: {:?}", b.stats());
+    });
+}
+
+/// RFC 3550 section 6.3.6: the timer of a report is reconsidered when it expires.
+#[test]
+fn sources_that_appear_postpone_the_first_report() {
+    run(async {
+        // A busy machine may deliver them only after the first report: it then gets more time.
+        for least in [1, 4, 16].map(Duration::from_secs) {
+            let (a, peer, _relay) = dccp(&Options::default(), pass).await;
+            let options = RtpOptions::new(0, 8000).keep_alive(Duration::ZERO);
+            let session = RtpSession::new(a, &options.least_interval(least)).unwrap();
+            for ssrc in 0..200 {
+                peer.send(media(ssrc, 1)).await.unwrap();
+                while !matches!(session.recv().await.unwrap(), Some(Event::Packet(_))) {}
+            }
+            if session.stats().reports_sent > 0 {
+                continue;
+            }
+            // After at most 1.5 / 1.2 of half the interval, the first would have left.
+            tokio::time::sleep(least * 3 / 4).await;
+            assert_eq!(session.stats().reports_sent, 0);
+            return;
+        }
+        panic!("too slow a machine");
+    });
+}
+
+/// Counts how often a task would run again.
+#[derive(Default)]
+struct Wakes(AtomicU32);
+
+impl Wake for Wakes {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Otherwise a reader would use a whole processor from then on.
+#[test]
+fn a_reader_rests_after_the_rtcp_connection_has_ended() {
+    run(async {
+        let (a, _peer, _relay) = dccp(&Options::default(), pass).await;
+        let (c, control, _control_relay) = dccp(&Options::default(), pass).await;
+        let session = RtpSession::with_rtcp(a, c, &quick()).unwrap();
+        control.close().await.unwrap();
+        let rests = async || {
+            let wakes = Arc::new(Wakes::default());
+            let waker = Arc::clone(&wakes).into();
+            let mut reader = pin!(session.recv());
+            let polled = reader.as_mut().poll(&mut Context::from_waker(&waker));
+            assert!(polled.is_pending(), "{polled:?}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            wakes.0.load(Ordering::Relaxed) == 0
+        };
+        // What remains of the connection may wake it a few times.
+        let mut rounds = 0;
+        while !rests().await {
+            rounds += 1;
+            assert!(rounds < 100, "it never rests");
+        }
     });
 }
 

@@ -338,6 +338,21 @@ fn media_that_pauses_has_its_connection_kept_open_beside_that_of_reports() {
     });
 }
 
+//= 5762-4.1-3 test
+#[test]
+fn each_connection_of_a_silent_session_is_kept_open() {
+    run(async {
+        let (rtp, media, _relay) = dccp(&Options::default(), pass).await;
+        let (rtcp, control, _control_relay) = dccp(&Options::default(), pass).await;
+        let options = RtpOptions::new(0, 8000).keep_alive(Duration::from_millis(160));
+        let options = options.least_interval(Duration::MAX);
+        let _session = RtpSession::with_rtcp(rtp, rtcp, &options).unwrap();
+        for peer in [media, control] {
+            assert_eq!(peer.recv().await.unwrap().as_deref(), Some(&[][..]));
+        }
+    });
+}
+
 //= 5762-4.1-6 test
 //= 5762-4.1-7 test
 /// UDP's checksum covers the whole packet too. The relay recomputes it, so that damage is visible

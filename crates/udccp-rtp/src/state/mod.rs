@@ -345,12 +345,12 @@ impl State {
     }
 
     //= 5762-4.2-1
-    /// Records an RTCP packet that was sent `delay` after it was due.
-    pub(crate) fn report_left(&mut self, now: Instant, bytes: usize, delay: Duration) {
+    /// Records an RTCP packet that was sent now, and had been `due` earlier.
+    pub(crate) fn report_left(&mut self, now: Instant, bytes: usize, due: Instant) {
         self.average_bytes = timing::average(self.average_bytes, bytes + LOWER_HEADER_BYTES);
         self.report_passed(now);
         self.counts.reports_sent += 1;
-        self.counts.report_delay = delay;
+        self.counts.report_delay = now - due;
     }
 
     /// Ends the interval of a report, whether or not it was sent.

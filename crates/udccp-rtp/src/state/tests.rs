@@ -33,7 +33,7 @@ fn packet_of(event: Option<Event>) -> Packet {
 
 fn exchange(a: &mut State, b: &mut State, at: Instant, ntp: u64) -> Vec<Event> {
     let report = a.report(at, ntp, None, 1200).unwrap();
-    a.report_left(at, report.len(), Duration::ZERO);
+    a.report_left(at, report.len(), at);
     b.receive_rtcp(at, ntp, &report)
 }
 
@@ -114,7 +114,7 @@ fn the_next_interval_starts_when_a_delayed_report_has_left() {
     let mut us = state(1);
     let left = Instant::now() + Duration::from_secs(9);
     assert!(us.interval().initial);
-    us.report_left(left, 100, Duration::from_secs(4));
+    us.report_left(left, 100, left - Duration::from_secs(4));
     assert!(!us.interval().initial, "only the first interval is halved");
     assert_eq!(us.last_rtcp, left);
     assert_eq!(us.stats().report_delay, Duration::from_secs(4));
@@ -143,8 +143,8 @@ fn silent_sender_reports_as_a_receiver() {
         assert_eq!(sender_of(us.report(at(time), 0, None, 1200)).is_some(), sends, "at {time}");
         assert_eq!(us.interval().we_sent, sends);
         assert_eq!(them.interval().senders, usize::from(sends), "at {time}");
-        us.report_left(at(time), 100, Duration::ZERO);
-        them.report_left(at(time), 100, Duration::ZERO);
+        us.report_left(at(time), 100, at(time));
+        them.report_left(at(time), 100, at(time));
     }
     sent(&mut us, at(21), 0, b"media");
     assert!(sender_of(us.report(at(25), 0, None, 1200)).is_some());
@@ -164,7 +164,7 @@ fn all_of_many_sources_are_reported_in_turn() {
         let max = if round % 2 == 0 { 1200 } else { 300 };
         let report = us.report(now, 0, None, max).unwrap();
         assert!(report.len() <= max);
-        us.report_left(now, report.len(), Duration::ZERO);
+        us.report_left(now, report.len(), now);
         let Event::Report(report) = received(&mut state(2), now, &report).remove(0) else {
             panic!("no report")
         };
@@ -253,7 +253,7 @@ fn the_average_size_is_that_of_packets_sent_and_received() {
     for n in 0..2 {
         let before = [us.average_bytes, them.average_bytes];
         let report = us.report(now, 0, None, 1200).unwrap();
-        us.report_left(now, report.len() + n, Duration::ZERO);
+        us.report_left(now, report.len() + n, now);
         them.receive_rtcp(now, 0, &report);
         let bytes = report.len() + LOWER_HEADER_BYTES;
         assert_eq!(us.average_bytes, timing::average(before[0], bytes + n));
