@@ -125,10 +125,10 @@ impl Io {
     }
 
     fn set_up(socket: Socket, carrier: Carrier, options: &EndpointOptions) -> io::Result<Self> {
-        set_recv_buffer(&socket, options.recv_buffer);
+        set_recv_buffer(&socket, options.recv_buffer.min(MOST_BUFFER_BYTES));
         bind_device(&socket, options.device.as_deref())?;
         if let Some(bytes) = options.send_buffer {
-            let _ = socket.set_send_buffer_size(bytes);
+            let _ = socket.set_send_buffer_size(bytes.min(MOST_BUFFER_BYTES));
         }
         let recv_buffer_bytes = socket.recv_buffer_size()?;
         // Also sets Don't Fragment.
@@ -394,6 +394,9 @@ fn allow_fragments(socket: &Socket, allow: bool) {
     let _ = (socket, allow);
 }
 
+/// More would be a negative number for the system, which then gives its smallest buffer.
+const MOST_BUFFER_BYTES: usize = i32::MAX as usize;
+
 /// Requests a receive buffer. A smaller one works too; the socket reports its actual size.
 fn set_recv_buffer(socket: &Socket, bytes: usize) {
     let _ = socket.set_recv_buffer_size(bytes);
@@ -456,6 +459,20 @@ mod tests {
     #[test]
     fn marks_are_seen_on_loopback() {
         assert!(probe_ecn("127.0.0.1:0".parse().unwrap()).unwrap());
+    }
+
+    /// A regression: the system took the largest number for a negative one.
+    #[test]
+    fn buffers_without_a_limit_are_at_least_the_usual_ones() {
+        let bytes = |options: &EndpointOptions| {
+            let io = Io::bind("127.0.0.1:0".parse().unwrap(), options).unwrap();
+            (io.recv_buffer_bytes(), io.socket.send_buffer_size().unwrap())
+        };
+        let usual = bytes(&EndpointOptions::default());
+        for limit in [usize::MAX, 1 << 32] {
+            let most = bytes(&EndpointOptions::default().recv_buffer(limit).send_buffer(limit));
+            assert!(most.0 >= usual.0 && most.1 >= usual.1, "{most:?} {usual:?}");
+        }
     }
 
     //= 4340-14.2-1 test

@@ -92,6 +92,34 @@ fn connections_behind_a_blocked_socket_have_timers() {
     assert!(long.iter().all(|one| one.poll_connected((&mut cx).into()).is_pending()));
 }
 
+/// A regression: nothing woke the driver, which would have given the connection a timer.
+#[test]
+fn the_driver_looks_at_what_opens_and_closes_behind_a_blocked_socket() {
+    let service: ServiceCode = "SC:test".parse().unwrap();
+    let peer = UdpSocket::bind(localhost()).unwrap();
+    let shared = Shared::bind(localhost(), &EndpointOptions::default()).unwrap();
+    // This test is the driver.
+    shared.set_starter(|_| Ok(()));
+    let handle = Handle::new(Arc::clone(&shared));
+    let address = peer.local_addr().unwrap();
+    let options = Options::default().initial_rto(Duration::from_secs(3600));
+    let connect = || handle.connect(address.into(), service, &options).unwrap();
+    shared.io.is_stuck.store(true, Ordering::Relaxed);
+    let _first = connect();
+    let mut rx = Receiver::new(&shared.io);
+    let mut rest = || {
+        assert!(shared.turn(&mut rx, Receiver::read, false).blocked);
+        assert!(!shared.lock().driver.notified, "nothing is left to the driver");
+    };
+    rest();
+    let second = connect();
+    assert!(shared.lock().driver.notified, "a second connection");
+    rest();
+    second.close();
+    assert!(shared.lock().driver.notified, "its end");
+    rest();
+}
+
 #[test]
 fn queue_behind_a_blocked_socket_is_bounded_and_counted() {
     let service: ServiceCode = "SC:test".parse().unwrap();

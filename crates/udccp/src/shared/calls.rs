@@ -49,7 +49,7 @@ impl Handle {
             let id = core.endpoint.connect_with_data(now, options, data);
             let id = id.map_err(Error::connect)?;
             core.conns.insert(id, Conn::default());
-            core.flush_burst(io, now);
+            core.flush_change(io, now);
             let tuple = core.endpoint.tuple(id);
             tuple.map(|t| (id, t)).ok_or(Error::Unreachable { peer })
         })??;

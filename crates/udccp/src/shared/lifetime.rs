@@ -114,7 +114,7 @@ impl ConnHandle {
     /// it.
     pub(super) fn flush_close(&self, core: &mut Core, io: &Io, now: Instant) {
         if self.shared().closes_at_exit() {
-            core.flush_burst(io, now);
+            core.flush_change(io, now);
         } else {
             core.flush(io, now);
         }

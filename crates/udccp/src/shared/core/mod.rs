@@ -207,8 +207,16 @@ impl Core {
         self.last_flush = Some(now + BURST_GAP * 100_000);
     }
 
-    /// A message was queued, or a connection opened or closed. Sends it, or lets it wait for the
-    /// rest of its burst.
+    /// As [`Self::flush_burst`], after a connection opened or began to close. If the socket is
+    /// blocked, only the driver's turn gives it a timer.
+    pub(crate) fn flush_change(&mut self, io: &Io, now: Instant) {
+        if self.blocked {
+            self.request_driver();
+        }
+        self.flush_burst(io, now);
+    }
+
+    /// A message was queued. Sends it, or lets it wait for the rest of its burst.
     pub(crate) fn flush_burst(&mut self, io: &Io, now: Instant) {
         self.burst += 1;
         let at_once = if self.driver.is_away() {
