@@ -193,6 +193,11 @@ def test_setting_errors_name_the_setting() -> None:
         (ValueError, "idle_limit_s must be a time in s, or None, not -1", {"idle_limit_s": -1}),
         (OverflowError, "send_coverage must be int, 0 to 15, not 300", {"send_coverage": 300}),
         (TypeError, "ecn must be True or False, not 1", {"ecn": 1}),
+        *(
+            (ValueError, f"{limit} must be int, 1 or more, not 0", {limit: 0})
+            for end in ("send", "recv")
+            for limit in (f"{end}_queue_messages", f"{end}_queue_bytes")
+        ),
     ]
     for error, words, fields in wrong:
         with pytest.raises(error, match=re.escape(f"Options.{words}")):

@@ -18,9 +18,9 @@ class Options:
         2 (TCP-like), 3 (TFRC), 4 (TFRC for small packets). If both sides have several in common,
         the server's order decides.
     send_queue_messages, send_queue_bytes
-        Limits of the send queue. ``send`` waits while the queue is full.
+        Limits of the send queue, at least 1 each. ``send`` waits while the queue is full.
     recv_queue_messages, recv_queue_bytes
-        Limits of the receive queue. The peer is slowed down as the queue fills.
+        Limits of the receive queue, at least 1 each. The peer is slowed down as the queue fills.
     drop_lowest
         What happens when the send queue is full. True: the newest message of the lowest priority
         is dropped for one of higher priority (``DCCP_SOCKOPT_QPOLICY_ID`` 1). False: ``send``

@@ -1,5 +1,6 @@
 //! Reads settings from the dataclass `udccp.Options`.
 
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
@@ -41,10 +42,10 @@ impl FromPyObject<'_, '_> for Settings {
         Ok(Self {
             tx_ccids: field(of, "tx_ccids", CCIDS)?,
             rx_ccids: field(of, "rx_ccids", CCIDS)?,
-            send_queue_messages: field(of, "send_queue_messages", COUNT)?,
-            send_queue_bytes: field(of, "send_queue_bytes", COUNT)?,
-            recv_queue_messages: field(of, "recv_queue_messages", COUNT)?,
-            recv_queue_bytes: field(of, "recv_queue_bytes", COUNT)?,
+            send_queue_messages: count(of, "send_queue_messages")?,
+            send_queue_bytes: count(of, "send_queue_bytes")?,
+            recv_queue_messages: count(of, "recv_queue_messages")?,
+            recv_queue_bytes: count(of, "recv_queue_bytes")?,
             drop_lowest: field(of, "drop_lowest", SWITCH)?,
             linger: field::<Seconds>(of, "linger_s", "a time in s")?.0,
             keep_alive: time_or_none(of, "keep_alive_s")?,
@@ -89,6 +90,11 @@ where
     })
 }
 
+/// Reads a limit of at least one.
+fn count(options: &Bound<'_, PyAny>, name: &str) -> PyResult<usize> {
+    Ok(field::<NonZeroUsize>(options, name, COUNT)?.get())
+}
+
 fn time_or_none(options: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Duration>> {
     read_time_or_none(&options.getattr(name)?, &format!("Options.{name}"))
 }
@@ -129,8 +135,8 @@ impl Settings {
         Options::new()
             .tx_ccids(self.tx_ccids.clone())
             .rx_ccids(self.rx_ccids.clone())
-            .send_queue(self.send_queue_bytes.max(1), self.send_queue_messages.max(1))
-            .recv_queue(self.recv_queue_bytes.max(1), self.recv_queue_messages.max(1))
+            .send_queue(self.send_queue_bytes, self.send_queue_messages)
+            .recv_queue(self.recv_queue_bytes, self.recv_queue_messages)
             .queue_policy(policy)
             .close_linger(self.linger)
             .keep_alive(self.keep_alive)
