@@ -219,9 +219,9 @@ impl Endpoint {
     pub fn endpoint_stats(&self) -> EndpointStats {
         EndpointStats {
             connections: self.table.connections(),
-            timewaits: self.table.timewaits().len(),
-            timewaits_evicted: self.table.timewaits().evicted(),
-            ..self.stats
+            timewaits: self.table.timewaits(),
+            timewaits_evicted: self.table.timewaits_evicted(),
+            ..self.counters.all()
         }
     }
 

@@ -17,7 +17,7 @@ impl Endpoint {
         let timers = self.timers.peek().map(|(at, _)| at);
         let timewait = self.table.next_end();
         let is_one = timers.is_none() || timewait.is_none() || timers == timewait;
-        let are_few = self.slots.all().count() <= 1 && self.table.timewaits().len() <= 1;
+        let are_few = self.slots.all().count() <= 1 && self.table.timewaits() <= 1;
         let others = self.quiet_until.or(self.listeners.next_invitation().map(|(at, _)| at));
         !self.may_transmit()
             && others.is_none()

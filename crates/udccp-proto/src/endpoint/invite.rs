@@ -99,7 +99,7 @@ impl Endpoint {
 
     /// The state of a listener; `None` if there is none with this id.
     pub fn listener_state(&self, listener: ListenerId) -> Option<ListenerState> {
-        let invitation = self.listeners.get(listener)?.invitation;
+        let invitation = self.listeners.get(listener)?.invitation.as_ref();
         Some(invitation.map_or(ListenerState::Listen, |invitation| invitation.state()))
     }
 
@@ -116,7 +116,7 @@ impl Endpoint {
                 let listen = listen_packet(entry);
                 let listen = listen.finish(&mut self.arena);
                 self.answer(listen);
-                self.stats.listens_sent += 1;
+                self.counters.rare().listens_sent += 1;
             }
             self.listeners.move_invitation(id, next);
         }
@@ -132,7 +132,7 @@ impl Endpoint {
     #[cold]
     pub(super) fn take_listen(&mut self, now: Instant, packet: &Received<'_>) {
         debug_assert_eq!(packet.ty, PacketType::Listen);
-        self.stats.listens_received += 1;
+        self.counters.rare().listens_received += 1;
         let tuple = packet.tuple();
         let Some(index) = self.table.find(&self.slots, &tuple) else { return };
         if let Some((connection, _)) = self.connection_at(now, index) {

@@ -1,7 +1,7 @@
 //! Holds the listeners, and finds the one for a Request.
 
 use core::net::SocketAddr;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use udccp_base::{Duration, Instant};
@@ -31,7 +31,7 @@ pub(super) struct Listener {
     pub(super) config: SharedConfig,
     pub(super) preferences: Arc<FeaturePreferences>,
     /// The invitation, if the listener serves one client only.
-    pub(super) invitation: Option<Invitation>,
+    pub(super) invitation: Option<Box<Invitation>>,
 }
 
 impl Listener {
@@ -111,9 +111,11 @@ pub(super) enum Served {
 /// All listeners.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Listeners {
-    /// In boxes, since each node of the map has room for eleven values, even if there is one.
-    by_id: BTreeMap<ListenerId, Box<Listener>>,
-    by_port: BTreeMap<u16, Vec<ListenerId>>,
+    /// In order of their ids, which is that of their creation. Most endpoints have one at most, for
+    /// which a map would take 150 bytes, and another by port 300.
+    by_id: Vec<(ListenerId, Box<Listener>)>,
+    /// Ports and who listens there, in order.
+    by_port: Vec<(u16, ListenerId)>,
     /// Invitations by the time of their next step.
     invitations: BTreeSet<(Instant, ListenerId)>,
     next: u32,
@@ -122,7 +124,7 @@ pub(super) struct Listeners {
 impl Listeners {
     /// All listeners.
     pub(super) fn ids(&self) -> Vec<ListenerId> {
-        self.by_id.keys().copied().collect()
+        self.by_id.iter().map(|(id, _)| *id).collect()
     }
 
     /// Adds a listener.
@@ -149,14 +151,31 @@ impl Listeners {
             ready: VecDeque::new(),
             preferences,
             config: config.connection,
-            invitation,
+            invitation: invitation.map(Box::new),
         };
         if let Some(at) = invitation.and_then(|invitation| invitation.next()) {
             self.invitations.insert((at, id));
         }
-        self.by_id.insert(id, Box::new(listener));
-        self.by_port.entry(port).or_default().push(id);
+        if self.by_id.is_empty() {
+            self.by_id.reserve_exact(1);
+            self.by_port.reserve_exact(1);
+        }
+        self.by_id.push((id, Box::new(listener)));
+        let at = self.by_port.partition_point(|entry| *entry < (port, id));
+        self.by_port.insert(at, (port, id));
         Ok(id)
+    }
+
+    /// The place of a listener.
+    fn place_of(&self, id: ListenerId) -> Option<usize> {
+        self.by_id.binary_search_by_key(&id, |(id, _)| *id).ok()
+    }
+
+    /// All listeners at this port, whatever their addresses.
+    fn at_port(&self, port: u16) -> impl Iterator<Item = (ListenerId, &Listener)> {
+        let first = self.by_port.partition_point(|(at, _)| *at < port);
+        let there = self.by_port[first..].iter().take_while(move |(at, _)| *at == port);
+        there.filter_map(|(_, id)| Some((*id, self.get(*id)?)))
     }
 
     fn is_taken(
@@ -167,15 +186,14 @@ impl Listeners {
         invitation: Option<&Invitation>,
     ) -> bool {
         let client = invitation.map(|invitation| invitation.tuple);
-        let mut there = self.by_port.get(&port).into_iter().flatten();
-        there.any(|id| {
-            let other = &self.by_id[id];
+        self.at_port(port).any(|(_, other)| {
             let meets = match (local, other.local) {
                 (Some(a), Some(b)) => covers(a, b) || covers(b, a),
                 _ => true,
             };
             // A listener for one client does not conflict with a listener for all.
-            let same_clients = other.invitation.map(|invitation| invitation.tuple) == client;
+            let same_clients =
+                other.invitation.as_ref().map(|invitation| invitation.tuple) == client;
             meets && same_clients && other.services.contains(&service)
         })
     }
@@ -186,11 +204,11 @@ impl Listeners {
         id: ListenerId,
         services: Vec<ServiceCode>,
     ) -> Result<(), ListenError> {
-        let Some(listener) = self.by_id.get(&id) else { return Ok(()) };
-        let (local, port, invitation) = (listener.local, listener.port, listener.invitation);
+        let Some(listener) = self.get(id) else { return Ok(()) };
+        let (local, port, invitation) = (listener.local, listener.port, &listener.invitation);
         let new = services.iter().filter(|service| !listener.services.contains(service));
-        self.check_services(local, port, &services, new, invitation.as_ref())?;
-        if let Some(listener) = self.by_id.get_mut(&id) {
+        self.check_services(local, port, &services, new, invitation.as_deref())?;
+        if let Some(listener) = self.get_mut(id) {
             listener.services = services;
         }
         Ok(())
@@ -225,22 +243,19 @@ impl Listeners {
 
     /// Removes a listener.
     pub(super) fn remove(&mut self, id: ListenerId) -> Option<Listener> {
-        let listener = self.by_id.remove(&id)?;
-        if let Some(at) = listener.invitation.and_then(|invitation| invitation.next()) {
+        let (_, listener) = self.by_id.remove(self.place_of(id)?);
+        if let Some(at) = listener.invitation.as_ref().and_then(|invitation| invitation.next()) {
             self.invitations.remove(&(at, id));
         }
-        if let Some(there) = self.by_port.get_mut(&listener.port) {
-            there.retain(|other| *other != id);
-            if there.is_empty() {
-                self.by_port.remove(&listener.port);
-            }
+        if let Ok(at) = self.by_port.binary_search(&(listener.port, id)) {
+            self.by_port.remove(at);
         }
         Some(*listener)
     }
 
     /// The listener with this id.
     pub(super) fn get(&self, id: ListenerId) -> Option<&Listener> {
-        self.by_id.get(&id).map(Box::as_ref)
+        self.place_of(id).map(|at| self.by_id[at].1.as_ref())
     }
 
     /// The invitation whose next step is due first.
@@ -250,7 +265,7 @@ impl Listeners {
 
     /// The invitation of this listener.
     pub(super) fn invitation_mut(&mut self, id: ListenerId) -> Option<&mut Invitation> {
-        self.by_id.get_mut(&id)?.invitation.as_mut()
+        self.get_mut(id)?.invitation.as_deref_mut()
     }
 
     /// The step `done` of an invitation is done, and the next one is due at `next`.
@@ -269,7 +284,7 @@ impl Listeners {
 
     /// The listener with this id.
     pub(super) fn get_mut(&mut self, id: ListenerId) -> Option<&mut Listener> {
-        self.by_id.get_mut(&id).map(Box::as_mut)
+        self.place_of(id).map(|at| self.by_id[at].1.as_mut())
     }
 
     //= 5595-2.4-1
@@ -279,8 +294,7 @@ impl Listeners {
     /// client goes before one for all.
     pub(super) fn find(&self, tuple: &FourTuple, service: ServiceCode) -> Served {
         let mut answer = Served::Nobody;
-        for id in self.by_port.get(&tuple.local_port).into_iter().flatten() {
-            let listener = &self.by_id[id];
+        for (id, listener) in self.at_port(tuple.local_port) {
             if !listener.is_for(tuple) {
                 continue;
             }
@@ -290,7 +304,7 @@ impl Listeners {
                 }
                 continue;
             }
-            answer = Served::By(*id);
+            answer = Served::By(id);
             if listener.invitation.is_some() {
                 break;
             }
@@ -300,7 +314,6 @@ impl Listeners {
 
     /// Whether anybody listens at `at` on DCCP port `port`.
     pub(super) fn is_port_open(&self, at: SocketAddr, port: u16) -> bool {
-        let mut there = self.by_port.get(&port).into_iter().flatten();
-        there.any(|id| self.by_id[id].is_at(at))
+        self.at_port(port).any(|(_, listener)| listener.is_at(at))
     }
 }

@@ -119,7 +119,7 @@ impl Endpoint {
             *out = self.answers.pop();
             Sent::One
         };
-        self.stats.datagrams_sent += u64::from(sent != Sent::Nothing);
+        self.counters.datagrams_sent += u64::from(sent != Sent::Nothing);
         sent
     }
 

@@ -3,6 +3,7 @@
 mod bulk;
 mod commands;
 mod cookie;
+mod counters;
 mod ends;
 mod held_acks;
 mod invite;
@@ -35,8 +36,8 @@ use crate::connection::limiter::TokenBucket;
 use crate::connection::{Arena, Connection, Ctx};
 use crate::event::Event;
 use crate::ids::ConnectionId;
-use crate::stats::EndpointStats;
 
+use counters::Counters;
 pub use invite::ListenerState;
 use listeners::Listeners;
 use numbers::Secrets;
@@ -75,7 +76,7 @@ pub struct Endpoint {
     /// No packet is sent before this time (RFC 4340 section 7.3).
     quiet_until: Option<Instant>,
     outside: Pressure,
-    stats: EndpointStats,
+    counters: Counters,
     table: Table,
     listeners: Listeners,
     arena: Arena,
@@ -109,7 +110,7 @@ impl Endpoint {
             outside: Pressure::None,
             last_sender: 0,
             arena: Arena::default(),
-            stats: EndpointStats::default(),
+            counters: Counters::default(),
             config,
         }
     }
@@ -146,7 +147,7 @@ impl Endpoint {
     /// Queues an answer that belongs to no connection, unless too many are queued already.
     fn answer(&mut self, answer: Datagram) {
         if !self.answers.push(answer) {
-            self.stats.answers_dropped += 1;
+            self.counters.rare().answers_dropped += 1;
         }
     }
 

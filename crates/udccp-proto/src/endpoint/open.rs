@@ -127,7 +127,7 @@ impl Endpoint {
             connection.set_request_data(data);
         }
         self.admit(now, connection);
-        self.stats.connects += 1;
+        self.counters.connects += 1;
         Ok(id)
     }
 

@@ -31,6 +31,10 @@ impl Slots {
     /// Inserts a connection, with the id that `next_id` returned.
     pub(super) fn insert(&mut self, connection: Connection) -> u32 {
         let index = self.free.pop().unwrap_or_else(|| {
+            if self.slots.is_empty() {
+                // Most endpoints have one connection only.
+                self.slots.reserve_exact(1);
+            }
             self.slots.push(Slot::default());
             self.slots.len() as u32 - 1
         });

@@ -39,7 +39,7 @@ impl Endpoint {
             options: worth_keeping(packet.view.option_bytes()),
         };
         let Some(sealed) = cookie.seal(&self.secrets, &tuple) else {
-            self.stats.too_busy += 1;
+            self.counters.rare().too_busy += 1;
             self.refuse(now, packet, ResetCode::TooBusy);
             return;
         };
@@ -47,7 +47,7 @@ impl Endpoint {
         let Some((_, Some(answer))) = self.respond(&cookie, tuple, &mut again, sealed) else {
             return;
         };
-        self.stats.cookies_sent += 1;
+        self.counters.rare().cookies_sent += 1;
         self.answer(answer);
     }
 
@@ -72,14 +72,14 @@ impl Endpoint {
         };
         let opened = Cookie::open(&self.secrets, now, &tuple, &sealed, listener_of);
         let Some(cookie) = opened.filter(|cookie| self.is_fresh(now, cookie)) else {
-            self.stats.bad_cookies += 1;
+            self.counters.rare().bad_cookies += 1;
             return self.refuse(now, packet, ResetCode::BadInitCookie);
         };
         let is_full = self.is_full();
         let Some(listener) = self.listeners.get_mut(cookie.listener) else { return Route::Nowhere };
         if is_full || listener.is_accept_queue_full() {
             // Too Busy only answers Requests. The client retries by itself.
-            self.stats.too_busy += 1;
+            self.counters.rare().too_busy += 1;
             return Route::Nowhere;
         }
         let lifetime = listener.cookie_lifetime;
@@ -97,7 +97,7 @@ impl Endpoint {
         if let Some(listener) = self.listeners.get_mut(cookie.listener) {
             listener.pending += 1;
         }
-        self.stats.cookies_taken += 1;
+        self.counters.rare().cookies_taken += 1;
         Route::Connection(self.admit(cookie.made, connection))
     }
 

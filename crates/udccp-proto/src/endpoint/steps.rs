@@ -27,10 +27,10 @@ impl Endpoint {
         datagram: &Datagram,
         quick_start: Option<(QuickStart, u8)>,
     ) {
-        self.stats.datagrams_received += 1;
+        self.counters.datagrams_received += 1;
         let arrival = Arrival { datagram, quick_start, pressure: self.outside };
         if datagram.protocol != Datagram::DCCP {
-            self.stats.malformed += 1;
+            self.counters.rare().malformed += 1;
             return;
         }
         match PacketView::of_usual(&datagram.header, datagram.transport_len()) {
@@ -46,7 +46,7 @@ impl Endpoint {
         let (header, len) = (&arrival.datagram.header, arrival.datagram.transport_len());
         match PacketView::new(header, len) {
             Ok(view) => self.run_steps(now, &view, arrival),
-            Err(_) => self.stats.malformed += 1,
+            Err(_) => self.counters.rare().malformed += 1,
         }
     }
 
@@ -114,7 +114,7 @@ impl Endpoint {
     fn accepted(&mut self, listener: ListenerId, id: ConnectionId) {
         if let Some(listener) = self.listeners.get_mut(listener) {
             listener.ready.push_back(id);
-            self.stats.accepts += 1;
+            self.counters.accepts += 1;
         }
     }
 
@@ -128,7 +128,9 @@ impl Endpoint {
         let is_right = self.is_verified(datagram) || has_right_checksum(view, datagram);
         //= 4340-9.1-1
         //= 4340-9.1-2
-        self.stats.bad_checksum += u64::from(!is_right);
+        if !is_right {
+            self.counters.rare().bad_checksum += 1;
+        }
         is_right
     }
 
@@ -188,7 +190,7 @@ impl Endpoint {
             //= 4340-8.1.3-1
             //= 5595-3.3.1-4
             Served::BadService => {
-                self.stats.bad_service += 1;
+                self.counters.rare().bad_service += 1;
                 return self.refuse(now, packet, ResetCode::BadServiceCode);
             }
             //= 5595-3.3.1-1
@@ -203,7 +205,7 @@ impl Endpoint {
                 return Route::Nowhere;
             }
             _ => {
-                self.stats.too_busy += 1;
+                self.counters.rare().too_busy += 1;
                 return self.refuse(now, packet, ResetCode::TooBusy);
             }
         }
@@ -225,16 +227,18 @@ impl Endpoint {
 
     /// Answers a packet without a connection, within the rate limit, unless it is a Reset.
     pub(super) fn refuse(&mut self, now: Instant, packet: &Received<'_>, code: ResetCode) -> Route {
-        self.stats.no_connection += u64::from(code != ResetCode::PacketError);
+        if code != ResetCode::PacketError {
+            self.counters.rare().no_connection += 1;
+        }
         if packet.ty == PacketType::Reset && code != ResetCode::PacketError {
             return Route::Nowhere;
         }
         //= 4340-8.1.3-2
         if !self.reset_limit.take(now) && !self.owes_answer(packet) {
-            self.stats.out_of_the_blue_resets_limited += 1;
+            self.counters.rare().out_of_the_blue_resets_limited += 1;
             return Route::Nowhere;
         }
-        self.stats.out_of_the_blue_resets_sent += 1;
+        self.counters.rare().out_of_the_blue_resets_sent += 1;
         let (code, data) = match code {
             ResetCode::PacketError => (code, [packet.ty.number(), 0, 0]),
             //= 4340-7.5.4-14

@@ -16,7 +16,9 @@ pub(super) struct Table {
     /// Indices of connections, hashed by their tuples. The connections hold the tuples.
     connections: HashTable<u32>,
     hash: TableHash,
-    timewaits: Timewaits,
+    max_timewaits: usize,
+    /// Absent before the first.
+    timewaits: Option<Box<Timewaits>>,
     /// Packets come in trains: the next one is likely of the same connection as the last one.
     last: Option<(FourTuple, u32)>,
 }
@@ -24,12 +26,7 @@ pub(super) struct Table {
 impl Table {
     /// An empty table for at most this many tuples in TIMEWAIT.
     pub(super) fn new(hash: TableHash, max_timewaits: usize) -> Self {
-        Self {
-            connections: HashTable::new(),
-            hash,
-            timewaits: Timewaits::new(hash, max_timewaits),
-            last: None,
-        }
+        Self { connections: HashTable::new(), hash, max_timewaits, timewaits: None, last: None }
     }
 
     /// The connection that was found last, if its tuple `fits`.
@@ -57,7 +54,8 @@ impl Table {
 
     /// Whether the tuple is in use, by a connection or by TIMEWAIT.
     pub(super) fn is_taken(&self, slots: &Slots, tuple: &FourTuple) -> bool {
-        self.index_of(slots, tuple).is_some() || self.timewaits.contains(tuple)
+        self.index_of(slots, tuple).is_some()
+            || self.timewaits.as_ref().is_some_and(|timewaits| timewaits.contains(tuple))
     }
 
     /// Adds a connection that is already in its slot.
@@ -76,12 +74,18 @@ impl Table {
 
     /// Reserves the tuple of a removed connection until `until`.
     pub(super) fn retire(&mut self, tuple: &FourTuple, until: Instant) {
-        self.timewaits.insert(tuple, until);
+        let new = || Timewaits::new(self.hash, self.max_timewaits).into();
+        self.timewaits.get_or_insert_with(new).insert(tuple, until);
     }
 
-    /// Tuples in TIMEWAIT.
-    pub(super) fn timewaits(&self) -> &Timewaits {
-        &self.timewaits
+    /// Number of tuples in TIMEWAIT.
+    pub(super) fn timewaits(&self) -> usize {
+        self.timewaits.as_ref().map_or(0, |timewaits| timewaits.len())
+    }
+
+    /// How many TIMEWAITs ended early for lack of room.
+    pub(super) fn timewaits_evicted(&self) -> u64 {
+        self.timewaits.as_ref().map_or(0, |timewaits| timewaits.evicted())
     }
 
     /// Number of connections.
@@ -91,11 +95,13 @@ impl Table {
 
     /// When the next TIMEWAIT ends.
     pub(super) fn next_end(&self) -> Option<Instant> {
-        self.timewaits.next_end()
+        self.timewaits.as_ref()?.next_end()
     }
 
     /// Frees the tuples whose TIMEWAIT is over.
     pub(super) fn expire(&mut self, now: Instant) {
-        self.timewaits.expire(now);
+        if let Some(timewaits) = &mut self.timewaits {
+            timewaits.expire(now);
+        }
     }
 }

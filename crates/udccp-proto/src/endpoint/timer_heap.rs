@@ -39,6 +39,10 @@ impl TimerHeap {
     fn set_among_others(&mut self, who: u32, at: Option<Instant>) {
         let needed = who as usize + 1;
         if self.place.len() < needed {
+            if self.heap.capacity() == 0 {
+                // Most endpoints have one connection only.
+                self.heap.reserve_exact(1);
+            }
             self.place.resize(needed, NOWHERE);
         }
         let at_place = self.place[who as usize];

@@ -27,7 +27,7 @@ impl Endpoint {
         let count = connection.transmit_run(&mut ctx, last, most, train);
         if count > 0 {
             self.took_turn(index, count);
-            self.stats.datagrams_sent += u64::from(count);
+            self.counters.datagrams_sent += u64::from(count);
         }
         count
     }
@@ -64,7 +64,7 @@ impl Endpoint {
         let Some(run) = DataRun::new(view, bytes, most) else { return 0 };
         connection.take_run(&mut ctx, &arrival, &run);
         self.make_ready(index);
-        self.stats.datagrams_received += run.packets() as u64;
+        self.counters.datagrams_received += run.packets() as u64;
         run.packets()
     }
 }

@@ -38,8 +38,8 @@ pub struct Ccid3Receiver {
     /// The differences of CCID 4.
     small: Option<SmallPackets>,
     history: LossHistory,
-    rate: ReceiveRate,
-    counter_rtt: CounterRtt,
+    /// Present from the first data on: most connections have data in one direction only.
+    measured: Option<Box<Measured>>,
     /// `None` until the handshake or the counter gives a sample.
     rtt: Option<Duration>,
     /// The packet with the greatest sequence number, and its arrival time.
@@ -62,6 +62,13 @@ pub struct Ccid3Receiver {
     had_no_room: bool,
 }
 
+/// What is measured with the data that arrives.
+#[derive(Clone, Debug, Default)]
+struct Measured {
+    rate: ReceiveRate,
+    counter_rtt: CounterRtt,
+}
+
 impl Ccid3Receiver {
     /// Creates a receiver before the first packet.
     pub fn new(config: &Ccid3Config) -> Self {
@@ -74,8 +81,7 @@ impl Ccid3Receiver {
             ccid,
             history: LossHistory::new(config.history_discounting, small.is_some()),
             small,
-            rate: ReceiveRate::default(),
-            counter_rtt: CounterRtt::default(),
+            measured: None,
             rtt: None,
             newest: None,
             of_other_path: None,
@@ -108,12 +114,13 @@ impl Ccid3Receiver {
     }
 
     fn on_data(&mut self, now: Instant, packet: &ReceivedInfo, in_order: bool) {
-        self.rate.on_data(now, packet.size_bytes);
+        let measured = self.measured.get_or_insert_default();
+        measured.rate.on_data(now, packet.size_bytes);
         self.last_data = Some(now);
         self.has_news = true;
         if in_order {
-            if let Some(sample) = self.counter_rtt.on_data(now, packet.seq, packet.ccval, self.rtt)
-            {
+            let counter_rtt = &mut measured.counter_rtt;
+            if let Some(sample) = counter_rtt.on_data(now, packet.seq, packet.ccval, self.rtt) {
                 // The first sample is not averaged with the default. A sender of less than one
                 // packet per round-trip time gives no more samples, and the error of such an
                 // average would stay.
@@ -136,13 +143,28 @@ impl Ccid3Receiver {
     /// A packet arrived that may be, or show, a loss.
     #[inline(never)]
     fn take_any(&mut self, now: Instant, arrived: Arrived) {
-        let (rate, rtt, small) = (&self.rate, self.rtt(), self.small.as_ref());
-        let first = || first_interval(rate, small, now, rtt);
+        let (measured, rtt, small) = (self.measured.as_deref(), self.rtt(), self.small.as_ref());
+        let first = || match measured {
+            Some(Measured { rate, .. }) => first_interval(rate, small, now, rtt),
+            None => first_interval(&ReceiveRate::default(), small, now, rtt),
+        };
         let change = self.history.on_packet(arrived, &first);
         // A loss that shows only in acknowledgements waits for the next data. A report without data
         // would report that nothing arrives (RFC 5348 section 6.2).
         //= 5348-6-2
         self.is_due |= change.new_event || change.removed_event;
+    }
+
+    /// The rate at which data arrives.
+    fn x_recv(&self, now: Instant) -> Rate {
+        let measured = self.measured.as_ref();
+        measured.map_or(Rate::default(), |measured| measured.rate.rate(now, self.rtt()))
+    }
+
+    /// A report of this rate is sent.
+    fn on_report(&mut self, now: Instant, x_recv: Rate) {
+        let rtt = self.rtt();
+        self.measured.get_or_insert_default().rate.on_report(now, rtt, x_recv);
     }
 
     //= 5622-8.7-2
@@ -254,7 +276,7 @@ impl CcidReceiver for Ccid3Receiver {
         let Some((_, arrived)) = self.newest.filter(|_| self.feedback(now) == Feedback::Due) else {
             return;
         };
-        let x_recv = self.rate.rate(now, self.rtt());
+        let x_recv = self.x_recv(now);
         let units = (now - arrived).as_nanos() / ELAPSED_UNIT.as_nanos();
         let mut bytes = [0; (NINTERVAL + 1) * LossInterval::LEN];
         let (skip_length, intervals) = self.history.report();
@@ -291,7 +313,7 @@ impl CcidReceiver for Ccid3Receiver {
             self.deadline = Some(now + self.rtt());
         }
         let Some(x_recv) = self.written.take() else { return };
-        self.rate.on_report(now, self.rtt(), x_recv);
+        self.on_report(now, x_recv);
         self.last_counter = Some(self.counter);
         self.has_news = false;
         self.is_due = false;
@@ -306,7 +328,7 @@ impl CcidReceiver for Ccid3Receiver {
     /// The peer may not know that the path has changed, and a receive rate of zero, as in a first
     /// report, would stop it. The next report therefore covers only what arrives from now on.
     fn on_path_changed(&mut self, now: Instant, newest: Option<(Seqno, Instant)>) {
-        self.rate.on_report(now, self.rtt(), Rate::default());
+        self.on_report(now, Rate::default());
         self.newest = newest;
         self.of_other_path = newest.map(|(seq, _)| seq);
     }
@@ -323,7 +345,7 @@ impl CcidReceiver for Ccid3Receiver {
 
     fn metrics(&self, now: Instant) -> Option<ReceiverMetrics> {
         Some(ReceiverMetrics {
-            x_recv_bytes_per_sec: self.rate.rate(now, self.rtt()).bytes_per_sec(),
+            x_recv_bytes_per_sec: self.x_recv(now).bytes_per_sec(),
             rtt: self.rtt,
             loss_event_rate: self.history.rate(),
         })

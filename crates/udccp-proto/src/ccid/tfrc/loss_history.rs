@@ -16,7 +16,10 @@ use super::{LossAverage, NDUPACK, NINTERVAL, SHORT_ROUNDS, SmallPackets};
 /// Counter steps of one loss event: a round-trip time.
 const ONE_RTT: u8 = 4;
 /// Largest number of counter steps in a short loss interval.
-const SHORT_STEPS: u64 = SHORT_ROUNDS * ONE_RTT as u64;
+const SHORT_STEPS: u32 = SHORT_ROUNDS as u32 * ONE_RTT as u32;
+
+/// Intervals for which memory is taken at a time, after the first: three times this is all.
+const MORE_INTERVALS: usize = (NINTERVAL + 1).div_ceil(3);
 
 /// A packet that arrived, and is no duplicate.
 #[derive(Clone, Copy, Debug)]
@@ -49,8 +52,8 @@ struct Interval {
     /// Number of data packets, received or lost. For the interval before the first loss, the length
     /// that gives the rate at that time.
     data: u64,
-    /// Counter steps since the packet before the start.
-    steps: u64,
+    /// Counter steps since the packet before the start, at most 2^32 - 1.
+    steps: u32,
     /// Parity of ECT(1) in the data packets of the lossless part.
     nonce: bool,
 }
@@ -90,8 +93,8 @@ impl LossHistory {
             counts_losses,
             settled: None,
             greatest: Seqno::ZERO,
-            waiting: VecDeque::with_capacity(NDUPACK + 1),
-            intervals: VecDeque::with_capacity(NINTERVAL + 2),
+            waiting: VecDeque::new(),
+            intervals: VecDeque::new(),
             average: LossAverage::new(discounting),
             last_counter: None,
             event_counter: None,
@@ -102,11 +105,10 @@ impl LossHistory {
     /// The loss event rate p.
     pub(crate) fn rate(&self) -> f64 {
         // The current interval grows with every packet, and reports are few.
-        let mut average = self.average.clone();
-        if !self.intervals.is_empty() {
-            average.set_current(self.length(0));
+        match self.intervals.is_empty() {
+            true => self.average.rate(),
+            false => self.average.rate_at(self.length(0)),
         }
-        average.rate()
     }
 
     /// Processes a packet if it is the next one, none waits, and it is no loss. Returns whether it
@@ -134,7 +136,7 @@ impl LossHistory {
         let Some(settled) = self.settled else {
             self.settled = Some(packet.seq.prev());
             self.greatest = packet.seq;
-            self.intervals.push_front(Interval::from(packet.seq));
+            self.push_interval(Interval::from(packet.seq));
             self.settle(packet, first, &mut change);
             return change;
         };
@@ -148,6 +150,16 @@ impl LossHistory {
         self.settle_what_can_be(first, &mut change);
         self.update_short();
         change
+    }
+
+    /// Adds the newest interval. Connections that lose nothing never have a second one, so the
+    /// memory for all is not taken at once.
+    fn push_interval(&mut self, interval: Interval) {
+        let len = self.intervals.len();
+        if len == self.intervals.capacity() {
+            self.intervals.reserve_exact(if len == 0 { 1 } else { MORE_INTERVALS });
+        }
+        self.intervals.push_front(interval);
     }
 
     #[inline]
@@ -212,8 +224,8 @@ impl LossHistory {
             } else {
                 self.average.begin(self.length(0));
             }
-            self.intervals.push_front(Interval::from(start));
-            self.intervals.truncate(NINTERVAL + 1);
+            self.intervals.truncate(NINTERVAL);
+            self.push_interval(Interval::from(start));
             self.event_counter = self.last_counter;
             self.event_is_over = false;
             change.new_event = true;
@@ -243,7 +255,8 @@ impl LossHistory {
         // Before the first data packet there is no X_prev. That packet's counter is the closest.
         let before = *self.event_counter.get_or_insert(ccval);
         self.event_is_over |= distance(before, ccval) > ONE_RTT;
-        current.steps += u64::from(distance(self.last_counter.unwrap_or(ccval), ccval));
+        let step = distance(self.last_counter.unwrap_or(ccval), ccval);
+        current.steps = current.steps.saturating_add(step.into());
         self.last_counter = Some(ccval);
     }
 
@@ -268,7 +281,7 @@ impl LossHistory {
         let before = &mut self.intervals[index];
         before.data += joined.data;
         before.nonce ^= joined.nonce;
-        before.steps += joined.steps;
+        before.steps = before.steps.saturating_add(joined.steps);
         self.average.join(index);
         self.average.set(index, self.length(index));
         self.event_is_over |= index == 0;

@@ -1,6 +1,6 @@
 //! Measures X_recv, the rate at which data arrives (RFC 5348 section 6.2, RFC 4342 section 8.3).
 
-use udccp_base::{Duration, Instant};
+use udccp_base::{Duration, Instant, MaybeInstant};
 
 use super::Rate;
 
@@ -17,7 +17,7 @@ pub(crate) struct ReceiveRate {
     /// Arrival of the first data since the newest report.
     resumed: Option<Instant>,
     /// Time of each report, minus silences, and the bytes received before it. Newest first.
-    marks: [Option<(Instant, u64)>; MARKS],
+    marks: [(MaybeInstant, u64); MARKS],
     /// Total silence so far, in whole round-trip times.
     silence: Duration,
     largest: Rate,
@@ -44,18 +44,18 @@ impl ReceiveRate {
     pub(crate) fn rate(&self, now: Instant, rtt: Duration) -> Rate {
         let enough = rtt / 8 * 7;
         let busy = now - self.silence - self.new_silence(now, rtt);
-        let marks = || self.marks.iter().flatten();
-        let since = marks().find(|(at, _)| busy - *at >= enough).or_else(|| marks().last());
-        let Some(&(at, before)) = since else { return Rate::default() };
+        let marks = || self.marks.iter().filter_map(|(at, before)| Some((at.get()?, *before)));
+        let since = marks().find(|(at, _)| busy - *at >= enough).or_else(|| marks().next_back());
+        let Some((at, before)) = since else { return Rate::default() };
         let age = busy - at;
-        let is_full = self.marks[MARKS - 1].is_some();
+        let is_full = self.marks[MARKS - 1].0 != MaybeInstant::NONE;
         let span = if age >= enough || is_full { age } else { rtt };
         Rate::of(self.bytes - before, span)
     }
 
     /// Silence since the newest report in whole round-trip times, except one to measure in.
     fn new_silence(&self, now: Instant, rtt: Duration) -> Duration {
-        let (Some((at, _)), Some(resumed)) = (self.marks[0], self.resumed) else {
+        let (Some(at), Some(resumed)) = (self.marks[0].0.get(), self.resumed) else {
             return Duration::ZERO;
         };
         if rtt.is_zero() {
@@ -71,7 +71,7 @@ impl ReceiveRate {
         self.silence += self.new_silence(now, rtt);
         self.resumed = None;
         self.marks.rotate_right(1);
-        self.marks[0] = Some((now - self.silence, self.bytes));
+        self.marks[0] = (MaybeInstant::some(now - self.silence), self.bytes);
         self.largest = self.largest.max(rate);
     }
 

@@ -13,6 +13,9 @@ const MAX_PACKETS: usize = 2048;
 /// Largest number of window counter steps to store. With four per round-trip time, they cover about
 /// 250 round-trip times.
 const MAX_STEPS: usize = 1024;
+/// Largest number of packets, and of steps, before the first data. Feedback is about data, so of
+/// the acknowledgements of an end that only receives, no earlier ones are ever looked up.
+const MAX_BEFORE_DATA: usize = 8;
 /// Number of steps in about the last two round-trip times.
 const RECENT_STEPS: usize = 8;
 
@@ -27,6 +30,35 @@ pub(crate) struct Sent {
     pub(crate) data: u64,
 }
 
+/// A step of the window counter.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    /// The sequence number of the first packet with the new value in the upper 48 bits, the lower
+    /// 16 bits of that value below.
+    packed: u64,
+    /// When the packet was sent.
+    at: Instant,
+}
+
+impl Step {
+    const COUNTER_BITS: u32 = 16;
+
+    fn new(seq: Seqno, counter: u64, at: Instant) -> Self {
+        let low = counter & ((1 << Self::COUNTER_BITS) - 1);
+        Self { packed: seq.value() << Self::COUNTER_BITS | low, at }
+    }
+
+    fn seq(self) -> Seqno {
+        Seqno::new(self.packed >> Self::COUNTER_BITS)
+    }
+
+    /// The counter, if that of a later step is `newest`. All steps that are stored are together
+    /// shorter than 2^16, since the counter rises by at most 5 from one packet to the next.
+    fn counter(self, newest: u64) -> u64 {
+        newest - u64::from((newest as u16).wrapping_sub(self.packed as u16))
+    }
+}
+
 /// The packets sent since the newest acknowledged one, and earlier steps of the window counter.
 #[derive(Clone, Debug)]
 pub(crate) struct SentLog {
@@ -35,7 +67,7 @@ pub(crate) struct SentLog {
     /// Other packets are stored if their sequence numbers are multiples of this.
     stride: u64,
     /// The first packet with each value of the window counter, and when it was sent.
-    steps: VecDeque<(Seqno, u64, Instant)>,
+    steps: VecDeque<Step>,
     /// The value of the last of these. Reading it there would take another cache line.
     counter: Option<u64>,
     first: Option<Seqno>,
@@ -54,20 +86,23 @@ impl SentLog {
     pub(crate) fn push(&mut self, sent: Sent, counter: u64) {
         self.first.get_or_insert(sent.seq);
         if self.counter != Some(counter) {
-            self.push_step(sent.seq, counter, sent.at);
+            self.push_step(&sent, counter);
         }
         if self.stride > 1 || self.packets.len() == MAX_PACKETS {
             self.thin_out();
+        } else if sent.data == 0 && self.packets.len() >= MAX_BEFORE_DATA {
+            self.packets.pop_front();
         }
         self.packets.push_back(sent);
     }
 
     #[inline(never)]
-    fn push_step(&mut self, seq: Seqno, counter: u64, at: Instant) {
-        if self.steps.len() == MAX_STEPS {
+    fn push_step(&mut self, sent: &Sent, counter: u64) {
+        let most = if sent.data == 0 { MAX_BEFORE_DATA } else { MAX_STEPS };
+        if self.steps.len() >= most {
             self.steps.pop_front();
         }
-        self.steps.push_back((seq, counter, at));
+        self.steps.push_back(Step::new(sent.seq, counter, sent.at));
         self.counter = Some(counter);
     }
 
@@ -113,22 +148,25 @@ impl SentLog {
 
     /// The window counter of a packet. `None` if that has been removed.
     pub(crate) fn counter(&self, seq: Seqno) -> Option<u64> {
-        self.step(seq).map(|(counter, _)| counter)
+        Some(self.counter_of(*self.step(seq)?))
     }
 
     /// When a packet was sent, to a quarter of a round-trip time. `None` if that has been removed.
     pub(crate) fn time(&self, seq: Seqno) -> Option<Instant> {
-        self.step(seq).map(|(_, at)| at)
+        self.step(seq).map(|step| step.at)
     }
 
-    fn step(&self, seq: Seqno) -> Option<(u64, Instant)> {
-        let &(_, counter, at) = self.steps.get(self.index_of_step(seq)?)?;
-        Some((counter, at))
+    fn step(&self, seq: Seqno) -> Option<&Step> {
+        self.steps.get(self.index_of_step(seq)?)
+    }
+
+    fn counter_of(&self, step: Step) -> u64 {
+        step.counter(self.counter.unwrap_or_default())
     }
 
     /// Index of the step from which on packets had the counter of `seq`.
     fn index_of_step(&self, seq: Seqno) -> Option<usize> {
-        let is_at_most = |&(first, ..): &(Seqno, u64, Instant)| first.at_most(seq);
+        let is_at_most = |step: &Step| step.seq().at_most(seq);
         // The step is usually from the last round-trip time. A binary search of all steps would
         // read memory that is otherwise unused.
         let recent = self.steps.iter().rev().take(RECENT_STEPS).position(is_at_most);
@@ -142,18 +180,17 @@ impl SentLog {
     /// counter is at least `span` above it. `None` if `start` has been removed.
     pub(crate) fn next_event(&self, start: Seqno, last: Seqno, span: u64) -> Option<Seqno> {
         let at = self.index_of_step(start)?;
-        let mut later = self.steps.range(at..).take_while(|(first, ..)| first.at_most(last));
-        let &(_, before, _) = later.next()?;
-        let mut steps = later.skip_while(|(_, counter, _)| *counter < before + span);
-        let &(first, counter, _) = steps.next()?;
-        (counter > before + span || steps.next().is_some()).then_some(first)
+        let mut later = self.steps.range(at..).take_while(|step| step.seq().at_most(last));
+        let least = self.counter_of(*later.next()?) + span;
+        let mut steps = later.skip_while(|step| self.counter_of(**step) < least);
+        let first = steps.next()?;
+        (self.counter_of(*first) > least || steps.next().is_some()).then_some(first.seq())
     }
 
     /// Memory used by the log.
     #[cfg(test)]
     pub(crate) fn memory_bytes(&self) -> usize {
-        let step = size_of::<(Seqno, u64, Instant)>();
-        self.packets.capacity() * size_of::<Sent>() + self.steps.capacity() * step
+        self.packets.capacity() * size_of::<Sent>() + self.steps.capacity() * size_of::<Step>()
     }
 }
 

@@ -49,9 +49,11 @@ impl Ccid3Sender {
                 let p = equation::loss_event_rate(s.nominal, rtt, self.fastest.with_headers(s));
                 self.first_at_most = (1.0 / p).min(LONGEST_INTERVAL) as u32;
             }
+            self.verifier();
+            let verifier = self.verifier.as_deref_mut()?;
             let sending = Sending { log: &self.log, rtt, first_at_most: self.first_at_most };
-            let fresh = self.verifier.take(ack.ackno, options, &sending).ok()?;
-            return Some((self.verifier.rate(), fresh));
+            let fresh = verifier.take(ack.ackno, options, &sending).ok()?;
+            return Some((verifier.rate(), fresh));
         }
         //= 4342-6.1.1-2
         let inverse = options.loss_event_rate.filter(|_| self.config.accept_loss_event_rate)?;
@@ -84,7 +86,6 @@ impl Ccid3Sender {
     fn read_drops(&mut self, ack: &AckInfo<'_>, out: &mut AckOutcome) -> u32 {
         let read = self.drops_read;
         let is_new = |seq: Seqno| read.is_none_or(|r| seq.is_after(r));
-        let verifier = &mut self.verifier;
         let mut buffer_drops = 0_u32;
         for_each_drop(ack.ackno, ack.data_dropped, |state, newest, oldest| {
             let DropState::Dropped(code) = state else { return ControlFlow::Continue(()) };
@@ -103,7 +104,7 @@ impl Ccid3Sender {
                 //= 4340-11.7.2-6
                 DropCode::ReceiveBuffer => buffer_drops += packets,
                 DropCode::Corrupt | DropCode::Reserved(_) | DropCode::DeliveredCorrupt => {
-                    verifier.on_corrupt(oldest);
+                    self.verifier().on_corrupt(oldest);
                 }
             }
             ControlFlow::Continue(())
@@ -129,7 +130,9 @@ impl Ccid3Sender {
         }
         let Some(receive_rate) = options.receive_rate else { return };
         let Some((p, fresh)) = self.read_losses(ack, &options) else { return };
-        (out.probes_reported, out.probes_hidden) = self.verifier.take_probe_counts();
+        if let Some(verifier) = &mut self.verifier {
+            (out.probes_reported, out.probes_hidden) = verifier.take_probe_counts();
+        }
         self.loss_events += fresh;
         if fresh > 0 {
             self.size.on_loss_event();

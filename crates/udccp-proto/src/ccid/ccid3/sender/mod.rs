@@ -69,7 +69,8 @@ pub struct Ccid3Sender {
     config: Ccid3Config,
     rate: RateControl,
     // Fields that only feedback uses, or few packets.
-    verifier: Verifier,
+    /// Present from the first report or mark on: an end that only receives gets none.
+    verifier: Option<Box<Verifier>>,
     /// The greatest sequence number acknowledged by feedback, and the data packets up to it.
     acked: Option<(Seqno, u64)>,
     rtt_floor: RttFloor,
@@ -94,6 +95,12 @@ pub struct Ccid3Sender {
 }
 
 impl Ccid3Sender {
+    /// The record of losses.
+    fn verifier(&mut self) -> &mut Verifier {
+        let (discounting, counts_losses) = (self.config.history_discounting, self.small.is_some());
+        self.verifier.get_or_insert_with(|| Verifier::new(discounting, counts_losses).into())
+    }
+
     /// The first packet on this path, if another half sent before.
     fn first_on_path(&self) -> Option<Seqno> {
         self.log.first().filter(|_| self.is_successor)
@@ -111,7 +118,6 @@ impl Ccid3Sender {
         packet_size_bytes: u32,
         small: Option<SmallPackets>,
     ) -> Self {
-        let counts_losses = small.is_some();
         Self {
             ccid,
             small: small.map(|small| {
@@ -127,7 +133,7 @@ impl Ccid3Sender {
             counter: WindowCounter::default(),
             stamped: 0,
             log: SentLog::default(),
-            verifier: Verifier::new(config.history_discounting, counts_losses),
+            verifier: None,
             data_limited: DataLimited::default(),
             data_sent: 0,
             acked: None,
@@ -360,7 +366,7 @@ impl CcidSender for Ccid3Sender {
         }
         self.size.on_sent(packet.size_bytes);
         if packet.ecn == Ecn::Ce {
-            self.verifier.on_probe(packet.seq);
+            self.verifier().on_probe(packet.seq);
         }
         if let Some(small) = &mut self.small {
             small.1.on_sent(now);

@@ -58,3 +58,33 @@ fn a_step_is_found_among_the_last_and_long_before() {
     }
     assert_eq!(log.counter(Seqno::ZERO), None);
 }
+
+#[test]
+fn an_end_that_only_acknowledges_keeps_its_last_few_packets() {
+    let mut log = SentLog::default();
+    for seq in 1..=10_000 {
+        log.push(Sent { data: 0, ..sent(seq) }, seq);
+    }
+    assert!(log.memory_bytes() <= 512, "{}", log.memory_bytes());
+    assert_eq!(log.first(), Some(Seqno::new(1)));
+    assert_eq!(log.get(Seqno::new(9_999)).map(|sent| sent.at), Some(at(9_999)));
+    assert_eq!(log.counter(Seqno::new(9_998)), Some(9_998));
+    // From the first data on, everything is kept.
+    for seq in 10_001..=10_100 {
+        log.push(Sent { data: seq - 10_000, ..sent(seq) }, seq);
+    }
+    assert_eq!(log.get(Seqno::new(10_001)).map(|sent| sent.data), Some(1));
+    assert_eq!(log.counter(Seqno::new(10_000)), Some(10_000));
+}
+
+#[test]
+fn counters_are_whole_though_16_bits_of_them_are_stored() {
+    let mut log = SentLog::default();
+    let first = (1 << 16) - 300;
+    (1..=600).for_each(|seq| log.push(sent(seq), first + 5 * seq));
+    for seq in 1..=600 {
+        assert_eq!(log.counter(Seqno::new(seq)), Some(first + 5 * seq));
+    }
+    let found = log.next_event(Seqno::new(50), Seqno::new(70), 6);
+    assert_eq!(found, Some(Seqno::new(52)), "across 2^16");
+}
