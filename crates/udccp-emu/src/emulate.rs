@@ -124,7 +124,7 @@ fn on_own_links(
         .invalid_reason()
         .or_else(|| udccp_testbed::short_of_buffers(reports.iter().flatten()));
     let timing = timing_record(&timing, invalid.clone());
-    let record = record_of(name, scenario, seed, &result, cpu_s);
+    let record = record_of(name, scenario, seed, result, cpu_s);
     let record = Record { timing: Some(timing), backend: crate::ID.to_owned(), ..record };
     Ok(Emulation { record, invalid, notes })
 }

@@ -40,7 +40,7 @@ pub(crate) fn emulate(
     let invalid = timing.why.clone();
     let cpu_s = begun.elapsed().as_secs_f64();
     let backend = crate::NETEM_ID.to_owned();
-    let record = record_of(name, scenario, seed, &result, cpu_s);
+    let record = record_of(name, scenario, seed, result, cpu_s);
     let record = Record { timing: Some(timing), backend, ..record };
     let mut notes = built.departures;
     let warnings = observations.agents.iter().flat_map(|agent| {

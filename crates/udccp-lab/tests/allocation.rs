@@ -90,3 +90,32 @@ fn finished_transfers_release_their_memory() {
         assert!(each < 3_000, "{protocol}: {each} bytes a transfer");
     }
 }
+
+/// Peak memory in bytes of a run of this many flows, each with its share of the bottleneck.
+fn flows(protocol: &str, count: u64) -> usize {
+    let (rate, access) = (count * 100, count * 1000);
+    let text = format!(
+        "schema = 1\nid = \"flows\"\n[topology]\nshape = \"dumbbell\"\n\
+         access = {{ rate = \"{access} kbit/s\", delay = \"0 ms\" }}\n\
+         bottleneck = {{ rate = \"{rate} kbit/s\", rtt = \"100 ms\", limit = \"1.0 bdp\" }}\n\
+         [time]\nduration = \"3 s\"\nphase = \"1 s\"\n\
+         measure = {{ from = \"0 s\", to = \"3 s\", every = \"1 s\" }}\n\
+         [[flow]]\nname = \"f\"\nprotocol = \"{protocol}\"\nstart = \"0 s\"\n\
+         traffic = \"bulk\"\ncount = {count}\n"
+    );
+    let (record, peak) = ALLOCATOR.peak_of(|| record(text));
+    let delivered: u64 = record.flows.iter().map(|flow| flow.packets_delivered).sum();
+    assert!(delivered > 15 * count, "{protocol}: {delivered} packets of {count} flows");
+    peak
+}
+
+#[test]
+fn a_flow_takes_no_more_memory_than_measured() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    // With its packets, results and settings, in bytes. performance.md has what they consist of.
+    let bounds = [("tcp/newreno", 7_600), ("dccp/ccid2", 10_500), ("dccp/ccid3", 13_750)];
+    for (protocol, most) in bounds {
+        let each = (flows(protocol, 500) - flows(protocol, 100)) / 400;
+        assert!(each <= most, "{protocol}: {each} bytes a flow");
+    }
+}

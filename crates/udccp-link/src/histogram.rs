@@ -10,15 +10,15 @@ const PER_OCTAVE: u64 = 1 << BITS;
 /// Buckets are kept in blocks of so many, a power of two.
 const BLOCK: usize = 16;
 
-/// Counts of delays in log-linear buckets. Memory grows with the range of the delays: 0.5 kB per
-/// octave, at most 29 kB. Recording is a shift and an increment.
+/// Counts of delays in log-linear buckets. Memory grows with the range of the delays: 256 bytes per
+/// octave, at most 15 kB. Recording is a shift and an increment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DelayHistogram {
     /// The bucket of the first count.
     first: usize,
-    counts: Vec<u32>,
-    /// Buckets with 2^32 delays more than their count says, in order and each as often.
-    full: Vec<usize>,
+    counts: Vec<u16>,
+    /// Buckets with more delays than their counts say, in order, and how often 2^16 more.
+    full: Vec<(usize, u64)>,
     total: u64,
     sum_ns: u64,
     max_ns: u64,
@@ -50,17 +50,22 @@ impl DelayHistogram {
     fn add(&mut self, bucket: usize, more: u64) {
         let count = &mut self.counts[bucket - self.first];
         let sum = u64::from(*count) + more;
-        *count = sum as u32;
-        let at = self.full.partition_point(|&full| full < bucket);
-        self.full.splice(at..at, core::iter::repeat_n(bucket, (sum >> 32) as usize));
+        *count = sum as u16;
+        let carry = sum >> u16::BITS;
+        match self.full.binary_search_by_key(&bucket, |full| full.0) {
+            Ok(at) => self.full[at].1 += carry,
+            Err(at) if carry > 0 => self.full.insert(at, (bucket, carry)),
+            Err(_) => {}
+        }
     }
 
     /// Each bucket, and how many delays it has.
     fn buckets(&self) -> impl DoubleEndedIterator<Item = (usize, u64)> {
         self.counts.iter().enumerate().map(|(index, &count)| {
             let bucket = self.first + index;
-            let full = self.full.iter().filter(|&&full| full == bucket).count() as u64;
-            (bucket, u64::from(count) + (full << 32))
+            let full = self.full.binary_search_by_key(&bucket, |full| full.0);
+            let carry = full.map_or(0, |at| self.full[at].1);
+            (bucket, u64::from(count) + (carry << u16::BITS))
         })
     }
 
@@ -235,9 +240,9 @@ mod tests {
         let mut sum = few;
         sum.merge(&more);
         assert_eq!(sum, many);
-        sum.counts[9] = u32::MAX;
+        sum.counts[9] = u16::MAX;
         sum.record(Duration::from_nanos(9));
-        assert_eq!(sum.buckets().nth(9), Some((9, 3 << 32)));
+        assert_eq!(sum.buckets().nth(9), Some((9, (1 << 33) + (1 << 16))));
     }
 
     #[test]

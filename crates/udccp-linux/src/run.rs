@@ -82,7 +82,7 @@ impl Linux {
                 what: format!("left no complete record: {error}"),
                 console: String::new(),
             })?;
-        let record = record_of(name, scenario, seed, &result, ended.wall.as_secs_f64());
+        let record = record_of(name, scenario, seed, result, ended.wall.as_secs_f64());
         let backend = crate::backend::id(self.dccp).to_owned();
         let invalid = ended.observations.invalid_reason();
         // Virtual time is always exact, so a valid run has no timing record.

@@ -69,7 +69,7 @@ impl Ns2 {
         }
         let wall = begin.elapsed();
         let result = replay.finish(seed);
-        let record = record_of(name, scenario, seed, &result, wall.as_secs_f64());
+        let record = record_of(name, scenario, seed, result, wall.as_secs_f64());
         let record = Record { backend: ID.to_owned(), ..record };
         Ok(Ns2Run { record, notes: notes(scenario), wall })
     }

@@ -17,12 +17,13 @@ use crate::schema::{Flow, Measure, SCHEMA, Scenario};
 use crate::version::VERSION;
 
 /// Computes the record of a run, with all metrics. `result` is from the simulator, or from another
-/// backend in the same form.
+/// backend in the same form. What it has of a flow is freed when the flow's record is made, since
+/// the series of both are the larger part of a long run's memory.
 pub fn record_of(
     name: &str,
     scenario: &Scenario,
     seed: u64,
-    result: &RunResult,
+    mut result: RunResult,
     cpu_s: f64,
 ) -> Record {
     let measure = &scenario.time.measure;
@@ -36,15 +37,16 @@ pub fn record_of(
         event_hash: format!("{:016x}", result.hash),
         ..Record::default()
     };
-    let entries = result.flows.iter().map(|flow| entries(flow)).sum();
-    for (flow, found) in scenario.flows.iter().zip(&result.flows) {
-        let flow = flow_record(&mut record, flow, measure, (found, entries));
-        record.flows.push(flow);
-    }
-    record.system = system_record(&mut record, measure, result);
-    record.links = outcome::links(result, measure.to - measure.from);
+    record.system = system_record(&mut record, measure, &result);
+    record.links = outcome::links(&result, measure.to - measure.from);
     let (events, packets) = (result.cost.events, result.cost.packets);
     record.cost = CostRecord { cpu_s, events, packets };
+    let entries = result.flows.iter().map(|flow| entries(flow)).sum();
+    record.flows.reserve_exact(result.flows.len());
+    for (flow, found) in scenario.flows.iter().zip(result.flows.drain(..)) {
+        let flow = flow_record(&mut record, flow, measure, (&found, entries));
+        record.flows.push(flow);
+    }
     record
 }
 

@@ -82,7 +82,7 @@ pub fn run(
     let begun = cpu_time::ThreadTime::now();
     let result = network.run(config)?;
     let cpu_s = begun.elapsed().as_secs_f64();
-    Ok(record_of(name, scenario, seed, &result, cpu_s))
+    Ok(record_of(name, scenario, seed, result, cpu_s))
 }
 
 /// A misspelt name would leave the flow's own algorithm in use without notice.

@@ -193,6 +193,11 @@ impl PacketStore {
     fn grow(&mut self, side: usize) {
         let first = self.slots.len() as u32;
         let last = first + NEW_SLOTS - 1;
+        let (len, room) = (self.slots.len(), self.slots.capacity() - self.slots.len());
+        if room < NEW_SLOTS as usize && len >= IN_TURN_FROM {
+            // Many slots are a large part of all memory: their number is not doubled at once.
+            self.slots.reserve_exact(len / 4);
+        }
         for slot in first..=last {
             let next_free = if slot == last { NONE } else { slot + 1 };
             let meta = Meta { next_free, ..Meta::default() };

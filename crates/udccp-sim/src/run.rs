@@ -176,7 +176,8 @@ fn report(
     plans: &[PairPlan],
     run: &RunConfig<'_>,
 ) -> Result<RunResult, SimError> {
-    let Engine { hosts, fabric, names, link_recorders, series, events, window, .. } = engine;
+    let Engine { hosts, fabric, names, link_recorders, series, intervals, events, window, .. } =
+        engine;
     let end = Instant::ZERO + run.duration;
     let mut in_flight = vec![0; fabric.paths.len()];
     for packet in fabric.packets.iter() {
@@ -207,7 +208,7 @@ fn report(
             responses: ends.responses.take(),
             transfers: ends.transfers.take(),
             crossings: flow.route.crossings(&fabric.crossings, i),
-            series,
+            series: series.iter().zip(&intervals).map(|(step, at)| step.over(*at)).collect(),
             measured_events: events.get(i).copied().flatten(),
             last_probe: ends.probe,
         }));

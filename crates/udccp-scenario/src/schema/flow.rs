@@ -1,6 +1,8 @@
 //! A flow: protocol, start and traffic.
 
-use serde::Serialize;
+use std::sync::Arc;
+
+use serde::{Serialize, Serializer};
 use udccp_base::{DataSize, Duration};
 
 use super::choice::words;
@@ -44,10 +46,16 @@ pub struct Flow {
     pub packet: DataSize,
     /// What its application sends.
     pub traffic: Traffic,
-    /// Options for a DCCP protocol.
-    pub dccp: DccpOptions,
-    /// Options for a TCP protocol.
-    pub tcp: TcpOptions,
+    /// Options for a DCCP protocol, shared with flows that have the same.
+    #[serde(serialize_with = "contents")]
+    pub dccp: Arc<DccpOptions>,
+    /// Options for a TCP protocol, shared likewise.
+    #[serde(serialize_with = "contents")]
+    pub tcp: Arc<TcpOptions>,
+}
+
+fn contents<T: Serialize, S: Serializer>(shared: &Arc<T>, to: S) -> Result<S::Ok, S::Error> {
+    shared.serialize(to)
 }
 
 words! {
@@ -156,9 +164,19 @@ impl Flow {
             stop,
             packet,
             traffic,
-            dccp,
-            tcp,
+            dccp: dccp.into(),
+            tcp: tcp.into(),
         })
+    }
+
+    /// Shares the options of `other` that are the same here.
+    pub(super) fn share_options(&mut self, other: &Self) {
+        if self.dccp == other.dccp {
+            self.dccp = Arc::clone(&other.dccp);
+        }
+        if self.tcp == other.tcp {
+            self.tcp = Arc::clone(&other.tcp);
+        }
     }
 }
 

@@ -84,13 +84,16 @@ impl Scenario {
         let mut flows: Vec<Flow> = Vec::with_capacity(count);
         let mut written = Vec::with_capacity(count);
         let mut names = BTreeSet::new();
-        for (flow, node) in groups.into_iter().zip(&nodes).flat_map(|(g, n)| {
+        for (mut flow, node) in groups.into_iter().zip(&nodes).flat_map(|(g, n)| {
             let node: &Node = n;
             g.into_iter().map(move |flow| (flow, node))
         }) {
             if !names.insert(flow.name.clone()) {
                 let error = format!("two flows are called \"{}\"", flow.name);
                 errors.push(Diagnostic::at(&node.span, error));
+            }
+            if let Some(before) = flows.last() {
+                flow.share_options(before);
             }
             flows.push(flow);
             written.push(node);

@@ -1,4 +1,5 @@
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use udccp_base::{DataSize, Duration, Instant, Seed, Transport};
 use udccp_cc::{Algorithm, Cut, GrowthAfterCut, IdlePolicy, InitialWindow, ScalableConfig};
@@ -46,7 +47,7 @@ fn a_flow_that_cannot_begin_is_an_error_and_never_a_silent_one() {
         let mut flow = flow(invite);
         let at = PairAddresses::of(0, IpVersion::V4);
         assert!(build(&flow, at, Seed(1), None, &mut DccpConfigs::default()).is_ok());
-        flow.dccp.service = Some(Service(ServiceCode::INVALID));
+        Arc::make_mut(&mut flow.dccp).service = Some(Service(ServiceCode::INVALID));
         let why = build(&flow, at, Seed(1), None, &mut DccpConfigs::default())
             .err()
             .expect("no such service can be asked for");
@@ -205,9 +206,9 @@ fn wakes_for_nothing(flow: &Flow) -> u32 {
 fn a_driver_wakes_for_what_its_application_has_sent() {
     let mut flow = flow(false);
     flow.protocol = protocol::find("dccp/ccid3").expect("a protocol");
-    flow.dccp.timers = Some(HostTimers::Epoll);
+    Arc::make_mut(&mut flow.dccp).timers = Some(HostTimers::Epoll);
     assert_eq!(wakes_for_nothing(&flow), 0);
-    flow.dccp.wakes_every = Some(Duration::from_micros(1300));
+    Arc::make_mut(&mut flow.dccp).wakes_every = Some(Duration::from_micros(1300));
     let count = wakes_for_nothing(&flow);
     assert!(count > 10, "{count} wakes");
 }

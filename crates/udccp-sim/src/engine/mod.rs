@@ -19,8 +19,8 @@ use crate::host::{Host, sender_of_pair};
 use crate::names::Names;
 use crate::network::Node;
 use crate::packet::{Meta, PacketHandle, Slot};
-use crate::record::{self, LinkRecorder, Mark, Schedule};
-use crate::result::{FlowSample, SenderSample};
+use crate::record::{self, FlowStep, Interval, LinkRecorder, Mark, Schedule};
+use crate::result::SenderSample;
 use crate::source::End;
 use crate::transfers::{Lifetime, Maker};
 
@@ -45,7 +45,9 @@ pub(crate) struct Engine {
     pub(crate) schedule: Schedule,
     /// Recorders of the links between routers, which come first.
     pub(crate) link_recorders: Vec<LinkRecorder>,
-    pub(crate) series: Vec<Vec<FlowSample>>,
+    pub(crate) series: Vec<Vec<FlowStep>>,
+    /// The intervals of all series.
+    pub(crate) intervals: Vec<Interval>,
     /// For each flow, the host that has its congestion state, if there is one.
     senders: Vec<Option<usize>>,
     /// Congestion events of each flow: those before the measured window until it ends, then those
@@ -89,6 +91,7 @@ impl Engine {
         let link_recorders = (0..fabric.between_routers).map(|_| LinkRecorder::default()).collect();
         let schedule = Schedule::new(run.duration, run.interval, &run.measure);
         let series = senders.iter().map(|_| Vec::with_capacity(schedule.samples())).collect();
+        let intervals = Vec::with_capacity(schedule.samples());
         let mut engine = Self {
             hosts,
             fabric,
@@ -98,6 +101,7 @@ impl Engine {
             schedule,
             link_recorders,
             series,
+            intervals,
             senders,
             events: Vec::new(),
             window: run.measure.end - run.measure.start,
@@ -581,12 +585,13 @@ impl Engine {
         self.senders.iter().map(|sender| sender.map(of)).collect()
     }
 
-    fn sample(&mut self, at: Instant, interval: record::Interval) {
+    fn sample(&mut self, at: Instant, interval: Interval) {
         for (flow, series) in self.series.iter_mut().enumerate() {
             let probe = |host: usize| self.hosts[host].transport.probe().into();
             let sender = self.senders[flow].map_or(SenderSample::default(), probe);
-            record::sample_flow(series, &mut self.fabric.paths[2 * flow], interval, sender);
+            series.push(FlowStep::of(&mut self.fabric.paths[2 * flow], sender));
         }
+        self.intervals.push(interval);
         for (link, recorder) in self.fabric.links.iter_mut().zip(&mut self.link_recorders) {
             recorder.sample(at, interval.end, &mut link.element);
         }

@@ -32,9 +32,27 @@ pub fn sample_flow(
     interval: Interval,
     sender: SenderSample,
 ) {
-    let Step { wire_bytes, goodput_bytes } = forward.step();
-    let Interval { end, span } = interval;
-    series.push(FlowSample { end, span, wire_bytes, goodput_bytes, sender });
+    series.push(FlowStep::of(forward, sender).over(interval));
+}
+
+/// A flow in one interval, which is the same for all flows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FlowStep {
+    delivered: Step,
+    sender: SenderSample,
+}
+
+impl FlowStep {
+    /// What happened since the last one.
+    pub(crate) fn of(forward: &mut PathRecorder, sender: SenderSample) -> Self {
+        Self { delivered: forward.step(), sender }
+    }
+
+    /// The sample of this interval.
+    pub(crate) fn over(self, Interval { end, span }: Interval) -> FlowSample {
+        let Self { delivered: Step { wire_bytes, goodput_bytes }, sender } = self;
+        FlowSample { end, span, wire_bytes, goodput_bytes, sender }
+    }
 }
 
 /// Records one link.

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::sync::Arc;
 
 use udccp_base::DataSize;
 use udccp_lab::schema::Experiment;
@@ -129,7 +130,8 @@ fn a_token_bucket_has_the_size_that_is_asked_for() {
 fn another_send_buffer_than_the_kernel_s_is_noted() {
     let notes = |kibibytes: u64, dccp| {
         let mut scenario = dumbbell(r#"limit = "20 kB""#);
-        scenario.flows[0].dccp.send_buffer = Some(DataSize::from_bytes(kibibytes << 10));
+        Arc::make_mut(&mut scenario.flows[0].dccp).send_buffer =
+            Some(DataSize::from_bytes(kibibytes << 10));
         let departures = built(&scenario, dccp).departures;
         departures.iter().filter(|note| note.contains("dccp.send_buffer")).count()
     };
