@@ -1,5 +1,5 @@
-//! Counts what an endpoint does outside its connections. Counters that most endpoints never need are
-//! allocated at first use.
+//! Counts what an endpoint does outside its connections. Counters that most endpoints never need
+//! are allocated at first use.
 
 use crate::stats::EndpointStats;
 
