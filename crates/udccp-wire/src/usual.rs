@@ -8,6 +8,8 @@ use crate::checksum::Sum;
 use crate::emit::{Header, HeaderKind};
 use crate::option::{MAX_DATA, kind};
 use crate::seq::Seqno;
+use crate::types::PacketType;
+use crate::view::SEQ_MASK;
 
 /// Length of the header of a Data packet with a 48-bit number and no options, in bytes.
 pub(crate) const DATA_LEN: usize = 16;
@@ -55,19 +57,54 @@ pub struct UsualAck<'a> {
     pub elapsed: Option<u32>,
 }
 
+/// The header of a Data packet with a 48-bit number and no options, whose Checksum covers all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlainData {
+    /// Source port.
+    pub src_port: u16,
+    /// Destination port.
+    pub dst_port: u16,
+    /// CCVal, 0 to 15.
+    pub ccval: u8,
+    /// Sequence number.
+    pub seq: Seqno,
+}
+
+impl PlainData {
+    /// Reads a header without data; `None` if it is any other. As in
+    /// [`crate::PacketView::of_usual`], the Checksum is not checked.
+    #[inline(always)]
+    pub fn read(header: &[u8]) -> Option<Self> {
+        let words = u128::from_be_bytes(*<&[u8; DATA_LEN]>::try_from(header).ok()?);
+        let (first, second) = ((words >> 64) as u64, words as u64);
+        // Reserved bits are never used.
+        let is_plain = first >> 24 & 0xff == DATA_LEN as u64 / 4
+            && first >> 16 & 0xf == 0
+            && second >> 56 & 0x1f == u64::from(PacketType::Data.number()) << 1 | 1;
+        is_plain.then(|| Self {
+            src_port: (first >> 48) as u16,
+            dst_port: (first >> 32) as u16,
+            ccval: (first >> 20) as u8 & 0xf,
+            seq: Seqno::new(second & SEQ_MASK),
+        })
+    }
+}
+
 impl Header {
     /// The whole header of a Data packet without options, as in most packets; `None` for any other
     /// header. The bytes are the same as [`crate::Emitter`] writes.
     #[inline(always)]
     pub fn plain_data(&self, checksum: Checksum) -> Option<[u8; DATA_LEN]> {
-        if !matches!(self.kind, HeaderKind::Data) || !self.is_usual() {
-            return None;
-        }
-        let words = self.first_words(DATA_LEN);
-        let first = words[0] | checksum.of(&words, &[], DATA_LEN);
-        let mut bytes = [0; DATA_LEN];
-        bytes.copy_from_slice([first, words[1]].map(u64::to_be_bytes).as_flattened());
-        Some(bytes)
+        let is_plain = matches!(self.kind, HeaderKind::Data) && self.is_usual();
+        is_plain.then(|| self.usual_data(checksum))
+    }
+
+    /// As [`Self::plain_data`], for a header known to be of that kind.
+    #[inline(always)]
+    pub fn usual_data(&self, checksum: Checksum) -> [u8; DATA_LEN] {
+        let [first, second] = self.first_words(DATA_LEN);
+        let first = first | checksum.of(&[first, second], &[], DATA_LEN);
+        (u128::from(first) << 64 | u128::from(second)).to_be_bytes()
     }
 
     /// The common part of headers of Data packets without options inside UDP, where the Checksum is

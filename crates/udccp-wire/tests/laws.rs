@@ -7,8 +7,8 @@ use udccp_wire::ip::{Envelope, LinkType};
 use udccp_wire::udp;
 use udccp_wire::{
     Checksum, Emitter, FeatureNumber, Header, HeaderKind, IP_PROTOCOL, LossInterval, OptionRef,
-    OptionValue, Packet, PacketView, PseudoHeader, RawOption, RawSeq, ResetCode, Seqno,
-    ServiceCode, UsualAck,
+    OptionValue, Packet, PacketType, PacketView, PlainData, PseudoHeader, RawOption, RawSeq,
+    ResetCode, Seqno, ServiceCode, UsualAck,
 };
 
 fn seqno() -> impl Strategy<Value = Seqno> {
@@ -302,6 +302,9 @@ fn fast_data_writer_equals_the_general_one() {
         assert_eq!(short.is_some(), header.x && header.cscov == 0);
         assert!(short.is_none_or(|short| long == short[..]));
         assert_read_alike(&long, n, &pseudo, zeros);
+        let Header { src_port, dst_port, ccval, seq, .. } = header;
+        let read = short.map(|_| PlainData { src_port, dst_port, ccval, seq });
+        assert_eq!(PlainData::read(&long), read);
         long.clear();
         Emitter::new(&mut long, &header).finish_encapsulated(zeros);
         let short = header.plain_data(Checksum::Zero);
@@ -385,6 +388,14 @@ proptest! {
         if let [_, _, _, _, at, cover, _, _, kind, ..] = &mut bytes[..] {
             (*at, *kind) = (offset, ty << 1 | *kind & 0xe1);
             *cover &= if more % 3 == 0 { 0xff } else { 0xf0 };
+        }
+        if let Some(data) = PlainData::read(&bytes) {
+            let view = PacketView::new(&bytes, bytes.len() + more).unwrap();
+            let kind = (view.packet_type(), view.data_offset(), view.cscov());
+            prop_assert_eq!(kind, (PacketType::Data, 16, 0));
+            let ports = (view.src_port(), view.dst_port());
+            prop_assert_eq!((data.src_port, data.dst_port), ports);
+            prop_assert_eq!((RawSeq::Long(data.seq), data.ccval), (view.seq_raw(), view.ccval()));
         }
         for total in [bytes.len() + more, bytes.len().saturating_sub(more)] {
             let Some(usual) = PacketView::of_usual(&bytes, total) else { continue };
