@@ -77,7 +77,7 @@ pub fn unsupported_tcp_options(flow: &Flow) -> Vec<String> {
         ecn,
         receive_buffer: _,
         send_buffer: _,
-    } = &flow.tcp;
+    } = &*flow.tcp;
     let keys = [
         ("profile", *profile != TcpProfile::Modern),
         ("delayed_ack", delayed_ack.is_some()),

@@ -282,7 +282,7 @@ impl DccpStack {
                     OurTransport::Raw => DccpTransport::Raw,
                 },
                 protocol: protocol.to_owned(),
-                options: Box::new(options.clone()),
+                options: Box::new(options.as_ref().clone()),
                 offload,
             },
             DccpImplementation::Linux => Self::Linux {

@@ -145,6 +145,7 @@ impl WindowValidation {
     }
 
     /// Packets were acknowledged.
+    #[inline(always)]
     pub fn on_ack(&mut self, ack: &Delivered, cwnd: u32) {
         if let Policy::NewCwv(cwv) = &mut self.policy {
             cwv.on_ack(ack, cwnd);

@@ -99,7 +99,7 @@ pub(crate) fn gaps(flow: &Flow) -> Vec<String> {
         timestamps,
         small_queues,
         ..
-    } = &flow.tcp;
+    } = &*flow.tcp;
     let keys = [
         ("profile", *profile != TcpProfile::Modern),
         ("ack_counting", ack_counting.is_some()),

@@ -200,6 +200,51 @@ fn long_streams_are_equal_on_both_paths() {
     assert!(at_once.2 > 1_000 && at_once.0 == one_by_one.0 && at_once.1 == one_by_one.1);
 }
 
+/// The type of a packet, as in its header (RFC 4340 table 2).
+const DATA: u8 = 2;
+
+#[test]
+fn long_ack_vectors_ask_for_an_acknowledgement_on_both_paths() {
+    let run = |way| {
+        let (mut pair, sent) = pair(&CLEAN, way);
+        let (log, mut count) = (Rc::clone(&sent), 0);
+        // Every other data packet is lost, and so is all else that the client sends.
+        pair.net.filter = Some(Box::new(move |from, d| {
+            log.borrow_mut().push((from, d.clone()));
+            count += usize::from(from == CLIENT);
+            from == SERVER || count % 2 == 0 && d.header[8] >> 1 & 0xf == DATA
+        }));
+        for _ in 0..600 {
+            step(&mut pair, 5, CLIENT, 0, true);
+            pair.pass(Duration::from_secs(1));
+            step(&mut pair, 6, SERVER, 0, true);
+        }
+        assert!(pair.stats(SERVER).counters.syncs_sent > 0);
+        let all = sent.borrow().clone();
+        (all, known(&pair))
+    };
+    assert!(run(Way::Short) == run(Way::Long));
+}
+
+#[test]
+fn held_acknowledgements_are_equal_on_both_paths() {
+    let run = |way| {
+        let (mut pair, sent) = pair(&CLEAN, way);
+        for round in 0..100 {
+            step(&mut pair, 5, CLIENT, 0, true);
+            if round % 50 == 49 {
+                pair.pass(Duration::from_secs(70));
+                step(&mut pair, 6, SERVER, 0, true);
+            }
+        }
+        let counters = pair.stats(SERVER).counters;
+        assert!(counters.acks_held > 0 && counters.syncs_sent > 0, "{counters:?}");
+        let all = sent.borrow().clone();
+        (all, known(&pair))
+    };
+    assert!(run(Way::Short) == run(Way::Long));
+}
+
 #[test]
 fn connections_take_equal_turns_with_and_without_trains() {
     let run = |way| {

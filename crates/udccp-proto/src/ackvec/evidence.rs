@@ -16,15 +16,26 @@ impl Evidence {
     /// Adds the newest packets of a run, at most `wanted`. Returns how many are still wanted.
     #[inline(always)]
     pub(crate) fn add_run(&mut self, newest: Seqno, oldest: Seqno, wanted: usize) -> usize {
-        let is_newest = self.known == 0 || newest.at_least(self.newest[0]);
-        let is_long = newest.distance_from(oldest) >= NUMDUPACK as i64 - 1;
-        if is_newest && is_long && wanted == NUMDUPACK {
-            // The normal case: the new packets replace all others.
-            self.newest = [newest, newest.sub(1), newest.sub(2)];
-            self.known = NUMDUPACK;
+        if self.is_replaced_by(newest, oldest) && wanted == NUMDUPACK {
+            // The normal case.
+            self.replace(newest);
             return 0;
         }
         self.add_each(newest, oldest, wanted)
+    }
+
+    /// Whether the newest packets of this run replace all others.
+    #[inline(always)]
+    pub(crate) fn is_replaced_by(&self, newest: Seqno, oldest: Seqno) -> bool {
+        let is_newest = self.known == 0 || newest.at_least(self.newest[0]);
+        is_newest && newest.distance_from(oldest) >= NUMDUPACK as i64 - 1
+    }
+
+    /// Adds such a run.
+    #[inline(always)]
+    pub(crate) fn replace(&mut self, newest: Seqno) {
+        self.newest = [newest, newest.sub(1), newest.sub(2)];
+        self.known = NUMDUPACK;
     }
 
     #[inline(never)]

@@ -116,15 +116,16 @@ pub fn covered_packets(cells: &[u8]) -> u64 {
 /// 4340 section 11.4).
 pub fn is_before_isn(ackno: Seqno, cells: &[u8], isn: Seqno) -> bool {
     let sent = ackno.distance_from(isn) + 1;
+    !is_surely_after_isn(ackno, cells.len(), isn) && covered_packets(cells) as i64 > sent
+}
+
+/// Whether a vector with this many cells is valid in that respect, whatever they are. Only the
+/// first vectors of a connection need a closer look.
+#[inline]
+pub(crate) fn is_surely_after_isn(ackno: Seqno, cells: usize, isn: Seqno) -> bool {
+    let sent = ackno.distance_from(isn) + 1;
     // After sequence numbers have wrapped, the first packet is no longer known.
-    if sent <= 0 {
-        return false;
-    }
-    // A cell covers at most 64 packets, so only a connection's first vectors need the full check.
-    if (cells.len() as i64) * 64 <= sent {
-        return false;
-    }
-    covered_packets(cells) as i64 > sent
+    sent <= 0 || (cells as i64) * 64 <= sent
 }
 
 const fn cell_packets(cell: u8) -> u64 {

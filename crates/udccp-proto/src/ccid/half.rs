@@ -65,6 +65,12 @@ impl TfrcReceiver {
         self.has_news = self.half.has_news();
     }
 
+    /// Whether certainly no feedback is owed.
+    #[inline]
+    pub(crate) fn owes_nothing(&self) -> bool {
+        !self.has_news
+    }
+
     /// Whether feedback is owed.
     #[inline]
     pub(crate) fn feedback(&self, now: Instant) -> Feedback {

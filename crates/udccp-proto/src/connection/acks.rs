@@ -1,7 +1,7 @@
 //! Passes arriving acknowledgements to every part that waits for them.
 
 use udccp_base::Duration;
-use udccp_wire::{PacketType, ResetCode};
+use udccp_wire::{PacketType, ResetCode, Seqno};
 
 use super::options::AckOptions;
 use super::send_side::FateLog;
@@ -150,7 +150,7 @@ impl Connection {
         if outcome.not_listening {
             self.stop_sending(ctx);
         }
-        self.renegotiate(info);
+        self.renegotiate(info.ackno);
     }
 
     /// The peer's application has stopped reading (Drop Code 1): nothing more is sent (section
@@ -165,9 +165,10 @@ impl Connection {
     }
 
     /// Adapts Sequence Window and Ack Ratio to the connection's speed.
-    fn renegotiate(&mut self, info: &AckInfo<'_>) {
+    #[inline(always)]
+    pub(super) fn renegotiate(&mut self, ackno: Seqno) {
         let Some(wants) = self.cc.wants() else { return };
-        let in_flight = self.seq.gss.distance_from(info.ackno).max(0) as u64;
+        let in_flight = self.seq.gss.distance_from(ackno).max(0) as u64;
         let needed = wants.sequence_window.max(in_flight * WINDOW_PER_PACKET);
         if let Some(window) = self.negotiation.ask_sequence_window(needed) {
             // For acknowledgements of our own packets, the new window holds at once. The peer's

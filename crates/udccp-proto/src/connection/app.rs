@@ -57,6 +57,7 @@ impl Connection {
             return Err(max);
         }
         if self.path.on_message(size, self.state == State::Open) {
+            self.forget_usual();
             self.start_probing(ctx);
         }
         Ok(())
@@ -70,8 +71,8 @@ impl Connection {
             return Some(0);
         }
         self.check_message(ctx, bytes as usize).ok()?;
-        let mut taken = 0;
-        while taken < most && self.has_room() {
+        let (mut taken, largest) = (0, self.path.max_message_size());
+        while taken < most && self.send.queue().fits(largest) {
             self.send.queue_mut().put_zeros(bytes);
             taken += 1;
         }

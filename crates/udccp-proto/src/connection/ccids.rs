@@ -14,6 +14,7 @@ pub(super) struct WasReset;
 
 impl Connection {
     /// Announces a packet to feature negotiation, unless it is a Data packet.
+    #[inline(always)]
     pub(super) fn negotiate_begin(&mut self, packet: &Received<'_>) {
         if packet.ty == udccp_wire::PacketType::Data {
             return;

@@ -42,6 +42,7 @@ mod timers;
 mod timing;
 mod transmit;
 mod unreachable;
+mod usual;
 
 use udccp_base::Instant;
 use udccp_wire::{IP_PROTOCOL, PseudoHeader, Seqno, ServiceCode, checksum::Sum};
@@ -76,6 +77,7 @@ use send_side::SendSide;
 use seq::Sequence;
 use timers::Timers;
 use timing::Timing;
+use usual::Usual;
 
 /// Sequence Window of a new connection (RFC 4340 section 7.5.2).
 const INITIAL_SEQUENCE_WINDOW: u64 = 100;
@@ -100,6 +102,7 @@ pub(crate) struct Connection {
     addresses: Sum,
     // Fields that most packets use.
     state: State,
+    usual: Usual,
     seq: Sequence,
     acks: AckState,
     cc: CongestionControl,
@@ -142,6 +145,7 @@ impl Connection {
             path: PathMtu::new(tuple, c),
             addresses: pseudo.sum(IP_PROTOCOL, 0),
             state,
+            usual: Usual::default(),
             seq,
             negotiation: Negotiation::new(features, c.sequence_window),
             cc: CongestionControl::default(),

@@ -145,6 +145,36 @@ impl<'a> AckOptions<'a> {
     }
 }
 
+/// What most senders need of the options of an acknowledgement.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FirstCell {
+    /// The first cell of the Ack Vector.
+    pub(super) first: u8,
+    /// Number of its cells.
+    pub(super) cells: usize,
+    /// Elapsed Time.
+    pub(super) elapsed: Option<Duration>,
+}
+
+impl FirstCell {
+    /// Reads an Ack Vector in one option or several, optionally an Elapsed Time, and padding.
+    /// Returns `None` for any other options.
+    #[inline(always)]
+    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
+        let first = *bytes.get(2)?;
+        let (mut rest, mut cells) = (bytes, 0);
+        while let &[option_kind::ACK_VECTOR_0 | option_kind::ACK_VECTOR_1, len, ..] = rest {
+            (rest, cells) =
+                (rest.get(usize::from(len)..)?, cells + usize::from(len.checked_sub(2)?));
+        }
+        if bytes[1] <= 2 || cells == 0 {
+            return None;
+        }
+        let elapsed = AckOptions::with_elapsed(&[], false, rest)?.elapsed;
+        Some(Self { first, cells, elapsed })
+    }
+}
+
 impl ParsedOptions<'_> {
     /// What the options report about our packets.
     pub(super) fn of_ack(&self) -> AckOptions<'_> {

@@ -81,6 +81,7 @@ impl Sequence {
     }
 
     /// Whether `ackno` lies in the acknowledgement window.
+    #[inline(always)]
     pub(crate) fn ack_in_window(&mut self, ackno: Seqno) -> bool {
         let awl = self.awl();
         self.acknowledges(ackno, awl)

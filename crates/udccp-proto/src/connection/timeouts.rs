@@ -37,7 +37,19 @@ impl Connection {
     }
 
     /// When to call `handle_timeout`.
+    #[inline]
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        match self.cc.timer_of_ccid2() {
+            Some(at) if self.usual().is_some() && self.acks.held_until().is_none() => {
+                let at = at.earlier(MaybeInstant::some(self.timers.next()));
+                at.earlier(self.silent_until()).get()
+            }
+            _ => self.poll_each_timeout(),
+        }
+    }
+
+    #[inline(never)]
+    fn poll_each_timeout(&self) -> Option<Instant> {
         let mut at = self.own_timeout();
         // In other states, no acknowledgement can be sent.
         if self.state.transfers() {
@@ -59,6 +71,7 @@ impl Connection {
     pub(crate) fn handle_timeout(&mut self, ctx: &mut Ctx<'_>) {
         let late = ctx.now.saturating_since(self.timers.next());
         while let Some(timer) = self.timers.take_due(ctx.now) {
+            self.forget_usual();
             self.fire(ctx, timer, late);
         }
         if self.state.is_over() {
@@ -66,12 +79,14 @@ impl Connection {
         }
         let TimeoutOutcome { timed_out, gave_up } = self.cc.handle_sender_timeout(ctx.now);
         if timed_out {
+            self.forget_usual();
             self.doubt_path(ctx);
         }
         if gave_up {
             self.settle_all_fates(ctx, MessageFate::Lost);
         }
         if let Some(until) = self.silent_until().get().filter(|until| *until <= ctx.now) {
+            self.forget_usual();
             if ctx.now - until < LATE {
                 self.give_up(ctx, CloseReason::PeerSilent);
                 return;
@@ -114,6 +129,7 @@ impl Connection {
     }
 
     /// Until when the peer may leave the data that we sent unanswered.
+    #[inline]
     fn silent_until(&self) -> MaybeInstant {
         self.timing.unanswered_since.get().map(|t| t + self.config.silence_timeout).into()
     }

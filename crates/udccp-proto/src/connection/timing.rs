@@ -74,6 +74,11 @@ impl Timing {
         is_first
     }
 
+    /// Whether no Request or Response waits to be acknowledged.
+    pub(crate) fn is_greeting_known(&self) -> bool {
+        self.greeting == MaybeInstant::NONE
+    }
+
     /// Value of a Timestamp option that is sent now.
     pub(crate) fn send_timestamp(&mut self, now: Instant) -> u32 {
         let timestamp = self.timestamp(now);

@@ -3,6 +3,7 @@
 use udccp_base::Instant;
 
 use super::Endpoint;
+use crate::connection::Ctx;
 use crate::ids::ConnectionId;
 
 impl Endpoint {
@@ -15,7 +16,9 @@ impl Endpoint {
         bytes: Option<u32>,
         most: u32,
     ) -> (u32, u32) {
-        let Some((connection, mut ctx)) = self.connection(now, id) else { return (0, 0) };
+        let Some(connection) = self.slots.queues_of(id) else { return (0, 0) };
+        let (events, arena) = (&mut self.events, &mut self.arena);
+        let mut ctx = Ctx { now, events, arena, registry: &self.config.ccids };
         let bytes = bytes.unwrap_or(connection.max_message_size() as u32);
         if !connection.has_room() {
             return (0, bytes);
@@ -31,7 +34,7 @@ impl Endpoint {
 
     /// Takes all received messages and returns the sum of their bytes.
     pub fn take_received(&mut self, id: ConnectionId) -> u64 {
-        let Some(connection) = self.slots.get_mut(id) else { return 0 };
+        let Some(connection) = self.slots.queues_of(id) else { return 0 };
         let (bytes, resumes) = connection.take_received();
         if resumes {
             self.make_ready(id.index);

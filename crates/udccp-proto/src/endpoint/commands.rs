@@ -88,7 +88,7 @@ impl Endpoint {
         max: usize,
         take: &mut impl FnMut(Payload),
     ) -> usize {
-        let Some(connection) = self.slots.get_mut(id) else { return 0 };
+        let Some(connection) = self.slots.queues_of(id) else { return 0 };
         let (count, resumes) = connection.recv_many(max, take);
         if resumes {
             self.make_ready(id.index);

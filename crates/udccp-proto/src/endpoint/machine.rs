@@ -13,6 +13,7 @@ impl Machine for Endpoint {
         self.take_datagram(now, &datagram, None);
     }
 
+    #[inline]
     fn handle_datagram_in(&mut self, now: Instant, place: &mut Option<Datagram>) {
         if let Some(datagram) = place {
             self.take_datagram(now, datagram, None);
@@ -27,7 +28,7 @@ impl Machine for Endpoint {
         while let Some((at, index)) = self.timers.peek().filter(|(at, _)| *at <= now) {
             debug_assert!(at <= now);
             self.timers.set(index, None);
-            if let Some((connection, mut ctx)) = self.connection_at(now, index) {
+            if let Some((connection, mut ctx)) = self.as_usual_at(now, index) {
                 connection.handle_timeout(&mut ctx);
                 self.make_ready(index);
             }
@@ -127,7 +128,7 @@ impl Endpoint {
     #[inline]
     fn poll_connections(&mut self, now: Instant, out: &mut Option<Datagram>) -> Sent {
         while let Some(index) = self.ready.front() {
-            let sent = match self.connection_at(now, index) {
+            let sent = match self.as_usual_at(now, index) {
                 Some((connection, mut ctx)) => connection.poll_transmit(&mut ctx, out),
                 None => Sent::Nothing,
             };

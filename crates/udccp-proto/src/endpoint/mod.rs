@@ -115,11 +115,20 @@ impl Endpoint {
         }
     }
 
-    /// A connection, and the parts of the endpoint that it uses.
+    /// A connection, for any change, and the parts of the endpoint that it uses.
     fn connection_at(&mut self, now: Instant, index: u32) -> Option<(&mut Connection, Ctx<'_>)> {
         let (events, arena) = (&mut self.events, &mut self.arena);
         let ctx = Ctx { now, events, arena, registry: &self.config.ccids };
         self.slots.at(index).map(|connection| (connection, ctx))
+    }
+
+    /// The same for a caller that keeps to what `Connection::find_usual` expects.
+    #[inline(always)]
+    fn as_usual_at(&mut self, now: Instant, index: u32) -> Option<(&mut Connection, Ctx<'_>)> {
+        let (events, arena) = (&mut self.events, &mut self.arena);
+        let ctx = Ctx { now, events, arena, registry: &self.config.ccids };
+        let connection = self.slots.slot(index)?.connection.as_deref_mut()?;
+        Some((connection, ctx))
     }
 
     fn connection(&mut self, now: Instant, id: ConnectionId) -> Option<(&mut Connection, Ctx<'_>)> {

@@ -57,8 +57,16 @@ impl Slots {
         slot.connection.as_deref().filter(|_| slot.generation == id.generation)
     }
 
-    /// The connection with this id.
+    /// The connection with this id, for any change.
     pub(super) fn get_mut(&mut self, id: ConnectionId) -> Option<&mut Connection> {
+        let connection = self.queues_of(id)?;
+        connection.forget_usual();
+        Some(connection)
+    }
+
+    /// The connection with this id, to change nothing but its queues of messages without deadlines.
+    #[inline]
+    pub(super) fn queues_of(&mut self, id: ConnectionId) -> Option<&mut Connection> {
         let slot = self.slots.get_mut(id.index as usize)?;
         let is_current = slot.generation == id.generation;
         slot.connection.as_deref_mut().filter(|_| is_current)
@@ -75,9 +83,11 @@ impl Slots {
         self.slots.get_mut(index as usize)
     }
 
-    /// The connection at this index.
+    /// The connection at this index, for any change.
     pub(super) fn at(&mut self, index: u32) -> Option<&mut Connection> {
-        self.slots.get_mut(index as usize)?.connection.as_deref_mut()
+        let connection = self.slot(index)?.connection.as_deref_mut()?;
+        connection.forget_usual();
+        Some(connection)
     }
 
     /// Addresses and ports of the connection at this index.

@@ -1,11 +1,11 @@
 //! Steps 1 to 3 of RFC 4340 section 8.5: those that need no connection, or create one.
 
 use udccp_base::{Datagram, Instant, Payload, QuickStart};
-use udccp_wire::{PacketType, PacketView, PseudoHeader, ResetCode, ServiceCode};
+use udccp_wire::{PacketType, PacketView, PlainData, PseudoHeader, ResetCode, ServiceCode};
 
 use super::listeners::{Intake, Served};
 use super::{Endpoint, out_of_the_blue};
-use crate::connection::{Arrival, Connection, Ctx, Handled, Identity, Received};
+use crate::connection::{Arrival, Connection, Handled, Identity, Received};
 use crate::features::{Negotiator, Role};
 use crate::ids::{ConnectionId, ListenerId};
 use crate::tuple::FourTuple;
@@ -28,11 +28,14 @@ impl Endpoint {
         quick_start: Option<(QuickStart, u8)>,
     ) {
         self.counters.datagrams_received += 1;
-        let arrival = Arrival { datagram, quick_start, pressure: self.outside };
         if datagram.protocol != Datagram::DCCP {
             self.counters.rare().malformed += 1;
             return;
         }
+        if quick_start.is_none() && self.take_plain_data(now, datagram) {
+            return;
+        }
+        let arrival = Arrival { datagram, quick_start, pressure: self.outside };
         match PacketView::of_usual(&datagram.header, datagram.transport_len()) {
             Some(view) if self.take_in_order(now, &view, &arrival) => {}
             Some(view) => self.run_steps(now, &view.clone(), &arrival.clone()),
@@ -59,30 +62,57 @@ impl Endpoint {
         view: &PacketView<'_>,
         arrival: &Arrival<'_>,
     ) -> bool {
-        if !self.is_verified(arrival.datagram) {
-            return false;
+        let ports = (view.src_port(), view.dst_port());
+        let Some(index) = self.last_index(ports, arrival.datagram) else { return false };
+        let Some((connection, mut ctx)) = self.as_usual_at(now, index) else { return false };
+        let taken = connection.take_in_order(&mut ctx, view, arrival);
+        if taken {
+            self.follow_up::<false>(now, index);
         }
-        let Some(index) = self.table.last(|tuple| is_of(view, arrival.datagram, tuple)) else {
-            return false;
+        taken
+    }
+
+    /// The same for Data of zeros, in fewer steps.
+    #[inline(always)]
+    fn take_plain_data(&mut self, now: Instant, datagram: &Datagram) -> bool {
+        let &Payload::Zeros(size @ 1..) = &datagram.payload else { return false };
+        let Some(data) = PlainData::read(&datagram.header) else { return false };
+        let ports = (data.src_port, data.dst_port);
+        let Some(index) = self.last_index(ports, datagram) else { return false };
+        let (ecn, outside) = (datagram.ecn, self.outside);
+        let Some((connection, mut ctx)) = self.as_usual_at(now, index) else { return false };
+        let taken = connection.take_plain_data(&mut ctx, data, size, ecn, outside);
+        if taken {
+            self.follow_up::<true>(now, index);
+        }
+        taken
+    }
+
+    /// The connection of the last packet, if this one belongs to it and needs no checksum.
+    #[inline(always)]
+    fn last_index(&self, ports: (u16, u16), datagram: &Datagram) -> Option<u32> {
+        if !self.is_verified(datagram) {
+            return None;
+        }
+        self.table.last(|tuple| is_of(ports, datagram, tuple))
+    }
+
+    /// A connection has processed a packet in order, and may have something to send. If it has not,
+    /// it need not wait for its turn to find that out, unless more packets are likely to come
+    /// first: those that are not `ALONE` come in buffers, and one turn serves them all.
+    #[inline(always)]
+    fn follow_up<const ALONE: bool>(&mut self, now: Instant, index: u32) {
+        let Some(slot) = self.slots.slot(index) else { return };
+        let Some(connection) = slot.connection.as_deref().filter(|_| !slot.is_ready) else {
+            return;
         };
-        let Some(slot) = self.slots.slot(index) else { return false };
-        let Some(connection) = slot.connection.as_deref_mut() else { return false };
-        let (events, arena) = (&mut self.events, &mut self.arena);
-        let mut ctx = Ctx { now, events, arena, registry: &self.config.ccids };
-        if !connection.take_in_order(&mut ctx, view, arrival) {
-            return false;
-        }
-        if slot.is_ready {
-            return true;
-        }
-        if connection.has_nothing_to_send(now) {
-            // It need not wait for its turn to find that out.
+        let may_settle = ALONE || connection.reports_rarely();
+        if may_settle && connection.has_nothing_to_send(now) {
             self.timers.set(index, connection.poll_timeout());
-            return true;
+            return;
         }
         slot.is_ready = true;
         self.ready.push_back(index);
-        true
     }
 
     fn run_steps(&mut self, now: Instant, view: &PacketView<'_>, arrival: &Arrival<'_>) {
@@ -273,11 +303,11 @@ impl Endpoint {
     }
 }
 
-/// Whether a packet belongs to the connection with this tuple.
+/// Whether a packet with these ports belongs to the connection with this tuple.
 #[inline(always)]
-fn is_of(view: &PacketView<'_>, datagram: &Datagram, tuple: &FourTuple) -> bool {
-    view.src_port() == tuple.remote_port
-        && view.dst_port() == tuple.local_port
+fn is_of((src, dst): (u16, u16), datagram: &Datagram, tuple: &FourTuple) -> bool {
+    src == tuple.remote_port
+        && dst == tuple.local_port
         && datagram.src == tuple.remote
         && datagram.dst == tuple.local
 }

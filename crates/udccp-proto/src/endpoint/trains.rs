@@ -23,7 +23,7 @@ impl Endpoint {
     pub fn poll_run(&mut self, now: Instant, last: &Datagram, train: &mut impl Train) -> u32 {
         let Some(index) = self.ready.front().filter(|_| self.answers.is_empty()) else { return 0 };
         let most = if self.ready.has_others() { PACKETS_PER_TURN - self.turn } else { u32::MAX };
-        let Some((connection, mut ctx)) = self.connection_at(now, index) else { return 0 };
+        let Some((connection, mut ctx)) = self.as_usual_at(now, index) else { return 0 };
         let count = connection.transmit_run(&mut ctx, last, most, train);
         if count > 0 {
             self.took_turn(index, count);
@@ -59,7 +59,7 @@ impl Endpoint {
         let Some(index) = known.or_else(|| self.table.find(&self.slots, &first.tuple())) else {
             return 0;
         };
-        let Some((connection, mut ctx)) = self.connection_at(now, index) else { return 0 };
+        let Some((connection, mut ctx)) = self.as_usual_at(now, index) else { return 0 };
         let most = connection.run_limit(&first);
         let Some(run) = DataRun::new(view, bytes, most) else { return 0 };
         connection.take_run(&mut ctx, &arrival, &run);

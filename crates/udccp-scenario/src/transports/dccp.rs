@@ -264,7 +264,14 @@ impl DccpEnd {
     /// Accepts the first connection, the only one that matters.
     #[inline]
     fn accept(&mut self) {
-        if let (Role::Passive(listener), None) = (&self.role, self.id) {
+        if self.id.is_none() {
+            self.accept_first();
+        }
+    }
+
+    #[cold]
+    fn accept_first(&mut self) {
+        if let Role::Passive(listener) = &self.role {
             self.id = self.endpoint.accept(*listener);
             self.opened |= self.id.is_some();
         }

@@ -86,6 +86,14 @@ pub(super) enum Change {
     Late,
 }
 
+/// The oldest packets in flight: those before position `end`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PlainRun {
+    end: u32,
+    /// When the newest of them was sent, if it has the acknowledged number.
+    pub(super) sent_at: Option<Instant>,
+}
+
 /// Data packets in order of sequence numbers. The state of packets before `open` is final. They are
 /// kept for a while so that Data Dropped reports and late arrivals find them.
 ///
@@ -146,6 +154,7 @@ impl History {
 
     /// Removes packets in a final state, except the newest `keep` of them. `keep` is limited to a
     /// twelfth of the largest window.
+    #[inline(always)]
     pub(super) fn trim(&mut self, keep: usize) {
         let keep = keep.min((self.most as usize / 16).max(LATE_WINDOW));
         while self.open() > keep {
@@ -156,7 +165,7 @@ impl History {
 
     /// The time at which `seq` was sent, if it is an open data packet. `end` is its
     /// [`Self::position`].
-    #[inline]
+    #[inline(always)]
     pub(super) fn open_since(&self, seq: Seqno, end: usize) -> Option<Instant> {
         let sent = self.ring.get(end.checked_sub(1)?)?;
         (sent.seq() == seq && sent.state() == PacketState::Open).then_some(sent.at)
@@ -249,6 +258,41 @@ impl History {
         !matches!((third, open), (Some(third), Some(open)) if open.is_before(third))
     }
 
+    /// The open packets that an Ack Vector which begins at `ackno` with `cell` newly reports, if
+    /// they are the oldest in flight and arrived without a mark, and none before can be lost or
+    /// late; with the number of the first. `None` in all other cases.
+    #[inline(always)]
+    pub(super) fn plain_run(&self, ackno: Seqno, cell: u8) -> Option<(PlainRun, Seqno)> {
+        let (low, oldest) = (self.open(), ackno.sub(u64::from(cell)));
+        let first = self.ring.get(low)?.seq();
+        let is_received = CellState::of_cell(cell) == CellState::Received;
+        let is_oldest = first.at_least(oldest) && self.oldest_of_interest() == low;
+        if !is_received || !is_oldest || !self.evidence.is_replaced_by(ackno, oldest) {
+            return None;
+        }
+        let end = self.position(ackno);
+        let sent_at = self.open_since(ackno, end);
+        (end > low).then_some((PlainRun { end: end as u32, sent_at }, first))
+    }
+
+    /// Those packets arrived. Returns their number.
+    #[inline(always)]
+    pub(super) fn take_plain_run(&mut self, run: PlainRun, ackno: Seqno) -> u32 {
+        let (end, mut counted) = (run.end as usize, 0);
+        for index in self.open()..end {
+            let sent = &mut self.ring[index];
+            debug_assert_ne!(sent.state(), PacketState::Lost);
+            if sent.state() == PacketState::Open {
+                sent.set_state(PacketState::Received);
+                counted += 1;
+            }
+        }
+        self.evidence.replace(ackno);
+        self.open = run.end;
+        self.skip_settled();
+        counted
+    }
+
     //= 4340-11.7-10
     /// Calls `visit` for each received packet from `oldest` to `newest` whose drop was not reported
     /// before.
@@ -309,6 +353,7 @@ impl History {
 
     /// Index at which reading an Ack Vector may stop: the oldest open packet, or a little before it
     /// if a lost packet there may still arrive.
+    #[inline(always)]
     fn oldest_of_interest(&self) -> usize {
         let Some(lost) = self.newest_lost else { return self.open() };
         let late = self.open().saturating_sub(LATE_WINDOW);

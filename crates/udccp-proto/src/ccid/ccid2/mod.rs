@@ -13,6 +13,7 @@ mod history;
 mod observer;
 mod pacing;
 mod peer_log;
+mod plain;
 mod quick_start;
 mod receiver;
 mod sender;
@@ -27,6 +28,7 @@ use crate::ccid::FeatureNeed;
 use crate::features::Location;
 
 pub use config::{AckRatioConfig, Ccid2Config, Pacing, SlowStartGrowth};
+pub(crate) use history::PlainRun;
 pub use receiver::Ccid2Receiver;
 pub use sender::Ccid2Sender;
 pub use udccp_cc::IdlePolicy;

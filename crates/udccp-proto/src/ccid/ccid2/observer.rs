@@ -88,7 +88,7 @@ impl Observer {
     pub(super) fn delivery(
         &mut self,
         tally: &Tally,
-        at: &AckContext<'_>,
+        at: &AckContext,
         in_recovery: bool,
         cwnd_limited: bool,
     ) -> Delivery {
@@ -97,7 +97,7 @@ impl Observer {
         if in_recovery || round_start {
             self.round_end = Some(at.next);
         }
-        let min_rtt = at.rtt.min_rtt();
+        let min_rtt = at.min_rtt;
         Delivery {
             now: at.now,
             acked: tally.received,
@@ -105,7 +105,7 @@ impl Observer {
             delivered: tally.received,
             lost: tally.lost,
             rtt: at.sample,
-            srtt: at.rtt.srtt(),
+            srtt: at.srtt,
             min_rtt,
             one_way_ticks: None,
             packet_bytes: self.packet_bytes,

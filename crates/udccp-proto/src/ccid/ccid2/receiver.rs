@@ -91,6 +91,12 @@ impl Ccid2Receiver {
         Some(u32::try_from(waited.as_nanos() / ELAPSED_UNIT.as_nanos()).unwrap_or(u32::MAX))
     }
 
+    /// Whether no acknowledgement is owed.
+    #[inline]
+    pub(crate) fn owes_nothing(&self) -> bool {
+        self.deadline == MaybeInstant::NONE
+    }
+
     /// The latest time for the next acknowledgement.
     #[inline]
     pub(crate) fn next_wake(&self) -> MaybeInstant {

@@ -30,13 +30,13 @@ const LONGEST_ACK_DELAY: Duration = Duration::from_secs(64);
 #[derive(Clone, Debug)]
 pub struct Ccid2Sender {
     number: u8,
-    history: History,
+    pub(super) history: History,
     /// Packets sent with a mark of our own.
-    probes: Probes,
+    pub(super) probes: Probes,
     pub(super) window: Window,
     pub(super) rtt: RttEstimator,
     pub(super) ack_ratio: AckRatio,
-    ack_of_ack: AckOfAck,
+    pub(super) ack_of_ack: AckOfAck,
     pub(super) pacer: Pacer,
     pub(super) pacing: Pacing,
     pub(super) trains: Trains,
@@ -48,13 +48,13 @@ pub struct Ccid2Sender {
     /// Data packets believed to be in the network.
     pub(super) pipe: u32,
     /// A timeout has removed all packets before this one from the pipe.
-    pipe_floor: Option<Seqno>,
+    pub(super) pipe_floor: Option<Seqno>,
     pub(super) last_sent: Option<Seqno>,
     /// The next round-trip time sample must acknowledge this packet or a later one.
     next_sample: Option<Seqno>,
     pub(super) in_flight_limit: u64,
     timer: MaybeInstant,
-    pacing_wake: MaybeInstant,
+    pub(super) pacing_wake: MaybeInstant,
     sent_total: u64,
     timeouts: u32,
     lost: u64,
@@ -106,7 +106,7 @@ impl Ccid2Sender {
 
     /// Restarts the transmit timer while packets are in the network (RFC 6298 section 5). If they
     /// are too few for an immediate acknowledgement, the peer may delay it.
-    fn restart_timer(&mut self, now: Instant) {
+    pub(super) fn restart_timer(&mut self, now: Instant) {
         let waits = self.pipe < u32::from(self.ack_ratio.in_force());
         let delay = if waits { self.peer_ack_delay } else { Duration::ZERO };
         self.timer = (self.pipe > 0).then(|| now + self.rtt.rto() + delay).into();
@@ -116,19 +116,46 @@ impl Ccid2Sender {
     /// averages take one sample per window (RFC 4341 section 5). The minimum takes all samples.
     fn measure_rtt(&mut self, now: Instant, ack: &AckInfo<'_>, end: usize) -> Option<Duration> {
         let sent_at = ack.ack_vector.and_then(|_| self.history.open_since(ack.ackno, end));
-        let by_packet = sent_at.map(|sent_at| {
-            let total = now - sent_at;
-            let elapsed = ack.elapsed.unwrap_or_default();
-            // An Elapsed Time longer than the whole is false. Ignoring it only enlarges the sample.
-            if elapsed < total { total - elapsed } else { total }
-        });
-        let rtt = by_packet.or(ack.timestamp_echo_rtt).filter(|rtt| *rtt <= LONGEST_RTT)?;
+        let by_packet = sent_at.map(|sent_at| rtt_of(now - sent_at, ack.elapsed));
+        self.note_rtt(ack.ackno, by_packet.or(ack.timestamp_echo_rtt))
+    }
+
+    /// An acknowledgement of `ackno` measured this time. Returns it, unless it is no sample.
+    #[inline]
+    pub(super) fn note_rtt(
+        &mut self,
+        ackno: Seqno,
+        measured: Option<Duration>,
+    ) -> Option<Duration> {
+        let rtt = measured.filter(|rtt| *rtt <= LONGEST_RTT)?;
         self.rtt.observe(rtt);
-        if self.next_sample.is_none_or(|first| ack.ackno.at_least(first)) {
+        if self.next_sample.is_none_or(|first| ackno.at_least(first)) {
             self.rtt.sample(rtt);
             self.next_sample = Some(self.next_seq());
         }
         Some(rtt)
+    }
+
+    /// The state when an acknowledgement of `ackno` has measured `sample`.
+    #[inline(always)]
+    pub(super) fn context(
+        &self,
+        now: Instant,
+        ackno: Seqno,
+        sample: Option<Duration>,
+    ) -> AckContext {
+        AckContext {
+            now,
+            ackno,
+            next: self.next_seq(),
+            sent_total: self.sent_total,
+            pipe: self.pipe,
+            srtt: self.rtt.srtt(),
+            min_rtt: self.rtt.min_rtt(),
+            rto: self.rtt.rto(),
+            sample,
+            ack_ratio: self.ack_ratio.in_force(),
+        }
     }
 
     /// Reads the Ack Vector, and removes received and lost packets from the pipe. `end` is the
@@ -262,9 +289,10 @@ impl Ccid2Sender {
     /// the same write. A DataAck is longer, and would split the train.
     #[inline]
     pub(crate) fn wants_ack_after_data(&self) -> bool {
-        self.ack_of_ack.is_wanted(self.window.cwnd()) && self.ack_of_ack_ends_train()
+        self.ack_of_ack_ends_train() && self.ack_of_ack.is_wanted(self.window.cwnd())
     }
 
+    #[inline]
     fn ack_of_ack_ends_train(&self) -> bool {
         self.trains.most().is_some_and(|most| self.ack_of_ack.has_left(most))
     }
@@ -277,7 +305,12 @@ impl Ccid2Sender {
 
     #[inline(never)]
     fn on_data_sent(&mut self, now: Instant, packet: SentInfo) {
-        if !self.is_unpaced() {
+        self.note_data_sent(now, packet, self.is_unpaced());
+    }
+
+    #[inline(always)]
+    pub(super) fn note_data_sent(&mut self, now: Instant, packet: SentInfo, is_unpaced: bool) {
+        if !is_unpaced {
             self.on_paced(now, packet.size_bytes);
         }
         self.history.push(packet.seq, now);
@@ -304,9 +337,16 @@ impl Ccid2Sender {
     }
 }
 
+/// The round-trip time of a packet acknowledged after `total`. An Elapsed Time longer than the
+/// whole is false. Ignoring it only enlarges the sample.
+pub(super) fn rtt_of(total: Duration, elapsed: Option<Duration>) -> Duration {
+    let elapsed = elapsed.unwrap_or_default();
+    if elapsed < total { total - elapsed } else { total }
+}
+
 /// Whether a packet is `from` or later. True if there is no `from`.
 #[inline]
-fn is_from(seq: Seqno, from: Option<Seqno>) -> bool {
+pub(super) fn is_from(seq: Seqno, from: Option<Seqno>) -> bool {
     from.is_none_or(|from| seq.at_least(from))
 }
 
@@ -332,25 +372,7 @@ impl CcidSender for Ccid2Sender {
     }
 
     fn poll_send(&mut self, now: Instant, size_bytes: u32) -> SendVerdict {
-        self.window.before_send(now, self.rtt.rto());
-        self.pacing_wake = MaybeInstant::NONE;
-        //= 4341-5-1
-        if self.is_full() || self.is_resting() {
-            self.on_full();
-            return SendVerdict::Blocked;
-        }
-        if let Some(at) = self.wait_for_train(now) {
-            self.pacing_wake = MaybeInstant::some(at);
-            return SendVerdict::At(at);
-        }
-        //= 4341-5-6
-        if !self.is_unpaced() {
-            if let Some(at) = self.wait_for_pace(now, size_bytes) {
-                self.pacing_wake = MaybeInstant::some(at);
-                return SendVerdict::At(at);
-            }
-        }
-        SendVerdict::Now
+        self.decide(now, size_bytes).0
     }
 
     #[inline(always)]
@@ -374,20 +396,11 @@ impl CcidSender for Ccid2Sender {
         if ack.slow_receiver {
             self.window.on_slow_receiver(now, self.rtt.srtt().unwrap_or_else(|| self.rtt.rto()));
         }
-        let context = AckContext {
-            now,
-            ackno: ack.ackno,
-            next: self.next_seq(),
-            sent_total: self.sent_total,
-            pipe: self.pipe,
-            rtt: &self.rtt,
-            sample,
-            ack_ratio: self.ack_ratio.in_force(),
-        };
+        let context = self.context(now, ack.ackno, sample);
         if self.window.on_ack(&tally, &context) {
             self.ack_ratio.on_cut(self.window.cwnd());
         }
-        self.ack_ratio.on_ack(ack.ackno, self.next_seq(), self.window.cwnd());
+        self.ack_ratio.on_ack(ack.ackno, context.next, self.window.cwnd());
         self.history.trim(self.window.cwnd() as usize);
         //= 4341-5-3
         if tally.left_pipe > 0 {

@@ -1,7 +1,7 @@
 //! Applies the rules of CCID 2 to the congestion window of any algorithm (RFC 4341 section 5).
 
 use udccp_base::{DataRate, Duration, Instant, MaybeInstant};
-use udccp_cc::{AckSample, Delivered, Instance, RttEstimator, WindowValidation};
+use udccp_cc::{AckSample, Delivered, Instance, WindowValidation};
 use udccp_wire::Seqno;
 
 use crate::ccid::SentInfo;
@@ -31,7 +31,7 @@ pub(super) struct Tally {
 
 /// State of the connection when an acknowledgement arrives.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct AckContext<'a> {
+pub(super) struct AckContext {
     pub(super) now: Instant,
     pub(super) ackno: Seqno,
     /// The sequence number of the next packet.
@@ -40,7 +40,9 @@ pub(super) struct AckContext<'a> {
     pub(super) sent_total: u64,
     /// Packets in the network before this acknowledgement.
     pub(super) pipe: u32,
-    pub(super) rtt: &'a RttEstimator,
+    pub(super) srtt: Option<Duration>,
+    pub(super) min_rtt: Option<Duration>,
+    pub(super) rto: Duration,
     /// The round-trip time that this acknowledgement measured.
     pub(super) sample: Option<Duration>,
     pub(super) ack_ratio: u16,
@@ -177,7 +179,7 @@ impl Window {
     }
 
     /// A data packet was sent, and now `pipe` packets are in the network.
-    #[inline]
+    #[inline(always)]
     pub(super) fn on_sent(&mut self, now: Instant, packet: &SentInfo, pipe: u32, rto: Duration) {
         let cwnd = self.cwnd();
         if pipe >= cwnd {
@@ -207,21 +209,14 @@ impl Window {
     }
 
     /// Processes an acknowledgement: ends recovery, cuts or grows. Returns whether it cut.
-    pub(super) fn on_ack(&mut self, tally: &Tally, at: &AckContext<'_>) -> bool {
+    pub(super) fn on_ack(&mut self, tally: &Tally, at: &AckContext) -> bool {
         //= 4340-11.7.1-1
         if self.in_recovery && self.is_after_cut(at.ackno) {
             self.in_recovery = false;
             self.validation.on_recovery_end(at.now, &mut *self.cc);
         }
         if tally.received > 0 {
-            let delivered = Delivered {
-                now: at.now,
-                packets: tally.received,
-                sent_total: at.sent_total,
-                in_flight: at.pipe - tally.left_pipe,
-                srtt: at.rtt.srtt().unwrap_or_else(|| at.rtt.rto()),
-            };
-            self.validation.on_ack(&delivered, self.cc.cwnd());
+            self.validate(tally.received, at.pipe - tally.left_pipe, at);
         }
         let grows = tally.counted > 0 && !tally.data_dropped;
         if grows && self.grows_in_recovery {
@@ -243,15 +238,41 @@ impl Window {
         tally.congested
     }
 
+    /// Whether acknowledgements of packets that arrived without a mark only let the window grow.
+    #[inline]
+    pub(super) fn only_grows(&self) -> bool {
+        !self.in_recovery && self.observer.is_none()
+    }
+
+    /// Like [`Self::on_ack`], if [`Self::only_grows`] and `acked` packets, all sent after the last
+    /// cut, arrived without a mark.
+    #[inline(always)]
+    pub(super) fn on_plain_ack(&mut self, acked: u32, at: &AckContext) {
+        self.validate(acked, at.pipe - acked, at);
+        self.grow(acked, at);
+    }
+
+    #[inline(always)]
+    fn validate(&mut self, received: u32, in_flight: u32, at: &AckContext) {
+        let delivered = Delivered {
+            now: at.now,
+            packets: received,
+            sent_total: at.sent_total,
+            in_flight,
+            srtt: at.srtt.unwrap_or(at.rto),
+        };
+        self.validation.on_ack(&delivered, self.cc.cwnd());
+    }
+
     #[inline(never)]
-    fn observe(&mut self, tally: &Tally, at: &AckContext<'_>) {
+    fn observe(&mut self, tally: &Tally, at: &AckContext) {
         let Some(observer) = &mut self.observer else { return };
         let cwnd_limited = self.filled.is_some_and(|filled| at.ackno.at_most(filled));
         self.cc.on_delivery(&observer.delivery(tally, at, self.in_recovery, cwnd_limited));
     }
 
     /// One congestion event. It includes all further losses and marks of packets sent until now.
-    fn cut(&mut self, at: &AckContext<'_>) {
+    fn cut(&mut self, at: &AckContext) {
         self.validation.before_cut(at.now, at.pipe, &mut *self.cc);
         self.cc.on_congestion_event(at.now, at.pipe);
         self.recover = Some(at.next);
@@ -260,7 +281,8 @@ impl Window {
         self.congestion_events += 1;
     }
 
-    fn grow(&mut self, counted: u32, at: &AckContext<'_>) {
+    #[inline(always)]
+    fn grow(&mut self, counted: u32, at: &AckContext) {
         if self.held_until.get().is_some_and(|until| at.now < until) {
             return;
         }
@@ -273,8 +295,8 @@ impl Window {
             now: at.now,
             newly_acked,
             rtt: at.sample,
-            srtt: at.rtt.srtt(),
-            min_rtt: at.rtt.min_rtt(),
+            srtt: at.srtt,
+            min_rtt: at.min_rtt,
             in_flight: at.pipe,
             cwnd_limited: true,
         });

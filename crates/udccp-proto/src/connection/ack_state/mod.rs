@@ -107,6 +107,12 @@ impl AckState {
         }
     }
 
+    /// Whether the peer may be found to have one of our reports when it acknowledges `ackno`.
+    #[inline]
+    pub(super) fn awaits(&self, ackno: Seqno) -> bool {
+        self.drops.is_some() || self.sent.oldest().is_some_and(|oldest| oldest.at_most(ackno))
+    }
+
     /// Not every acknowledgement that reports drops has an Ack Vector: CCID 3 needs none.
     #[cold]
     fn forget_drops(&mut self, ackno: Seqno, cells: Option<&[u8]>) {

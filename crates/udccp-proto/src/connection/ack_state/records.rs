@@ -54,6 +54,16 @@ impl AckRecords {
         self.len += 1;
     }
 
+    /// The oldest packet of the sample.
+    #[inline]
+    pub(super) fn oldest(&self) -> Option<Seqno> {
+        let first = match &self.sent {
+            Sent::Few(few) => few[0],
+            Sent::Kept(sent) => sent[0],
+        };
+        (self.len > 0).then_some(first)
+    }
+
     #[inline]
     fn places(&mut self) -> &mut [Seqno] {
         match &mut self.sent {
@@ -67,11 +77,8 @@ impl AckRecords {
     /// the peer reports missing: a newer packet has arrived, and serves as well.
     #[inline]
     pub(super) fn newest_known(&mut self, ackno: Seqno, cells: Option<&[u8]>) -> Option<Seqno> {
-        let (len, oldest) = (self.len, self.places().first());
-        if len == 0 || oldest.is_some_and(|oldest| oldest.is_after(ackno)) {
-            return None;
-        }
-        self.newest_known_of(len, ackno, cells.unwrap_or_default())
+        self.oldest().filter(|oldest| oldest.at_most(ackno))?;
+        self.newest_known_of(self.len, ackno, cells.unwrap_or_default())
     }
 
     #[inline(never)]

@@ -1,6 +1,7 @@
 //! Holds both halves of congestion control, and drives them (RFC 4340 section 10).
 
 mod mark_probe;
+mod plain;
 
 use core::num::NonZeroU32;
 
@@ -8,6 +9,7 @@ use udccp_base::{Duration, Ecn, Instant, MaybeInstant};
 use udccp_wire::{OptionRef, Seqno};
 
 use super::timing::DEFAULT_RTT;
+use crate::ccid::ccid2::PlainRun;
 use crate::ccid::{
     AckInfo, AckOutcome, CcidFactory, CcidMetrics, CcidReceiver as _, CcidSender as _, CcidSetup,
     FeatureNeed, Feedback, OptionSink, PacketReport, QuickStartStep, ReceivedInfo, ReceivedRun,
@@ -15,6 +17,7 @@ use crate::ccid::{
     of_sender,
 };
 use mark_probe::MarkProbe;
+pub(super) use plain::PlainVerdict;
 
 /// The CCIDs of one connection: a sender half for what we send, a receiver half for what we
 /// receive. Until the handshake has chosen them, nothing happens.
@@ -228,6 +231,11 @@ impl CongestionControl {
         probe.map_or(Ecn::Ect0, |every| self.probing_ecn(now, every))
     }
 
+    /// The same where no data packet is marked.
+    pub(super) fn unprobed_ecn(&self) -> Ecn {
+        if self.mark_probe.has_given_up() { Ecn::NotEct } else { Ecn::Ect0 }
+    }
+
     #[cold]
     fn probing_ecn(&mut self, now: Instant, every: NonZeroU32) -> Ecn {
         let rtt = self.rtt().unwrap_or(DEFAULT_RTT);
@@ -294,6 +302,33 @@ impl CongestionControl {
             of_receiver!(rx, rx => rx.set_rtt(rtt));
         }
         outcome
+    }
+
+    /// The packets newly reported by an acknowledgement whose Ack Vector has this first cell, if
+    /// the sender half is that of CCID 2 and they are plain (`Ccid2Sender::plain_ack`).
+    #[inline(always)]
+    pub(super) fn plain_ack(&self, ackno: Seqno, first: u8) -> Option<PlainRun> {
+        match &self.tx {
+            Some(SenderHalf::Ccid2(tx)) => tx.plain_ack(ackno, first),
+            _ => None,
+        }
+    }
+
+    /// That acknowledgement arrived. Returns how many packets were acknowledged.
+    #[inline(always)]
+    pub(super) fn take_plain_ack(
+        &mut self,
+        now: Instant,
+        ackno: Seqno,
+        run: PlainRun,
+        elapsed: Option<Duration>,
+    ) -> u32 {
+        let Some(SenderHalf::Ccid2(tx)) = &mut self.tx else { return 0 };
+        let acked = tx.take_plain_ack(now, ackno, run, elapsed);
+        if let (Some(rx), Some(rtt)) = (&mut self.rx, tx.rtt()) {
+            of_receiver!(rx, rx => rx.set_rtt(rtt));
+        }
+        acked
     }
 
     /// Visits what an acknowledgement without an Ack Vector reports about single packets, newest
@@ -377,6 +412,17 @@ impl CongestionControl {
         matches!(self.rx, Some(ReceiverHalf::Tfrc(_)))
     }
 
+    /// Whether certainly no acknowledgement is owed, not even a delayed one.
+    #[inline(always)]
+    pub(super) fn owes_nothing(&self) -> bool {
+        match &self.rx {
+            Some(ReceiverHalf::Ccid2(rx)) => rx.owes_nothing(),
+            Some(ReceiverHalf::Tfrc(rx)) => rx.owes_nothing(),
+            Some(ReceiverHalf::Other(_)) => false,
+            None => true,
+        }
+    }
+
     /// Whether an acknowledgement is due.
     #[inline(always)]
     pub(super) fn is_feedback_due(&self, now: Instant) -> bool {
@@ -408,6 +454,17 @@ impl CongestionControl {
         match self.rx.as_ref()? {
             ReceiverHalf::Ccid2(rx) => Some(rx.elapsed_units(now)),
             ReceiverHalf::Tfrc(_) | ReceiverHalf::Other(_) => None,
+        }
+    }
+
+    /// The earliest timer of both halves, if they are those of CCID 2.
+    #[inline(always)]
+    pub(super) fn timer_of_ccid2(&self) -> Option<MaybeInstant> {
+        match (&self.tx, &self.rx) {
+            (Some(SenderHalf::Ccid2(tx)), Some(ReceiverHalf::Ccid2(rx))) => {
+                Some(tx.next_wake().earlier(rx.next_wake()))
+            }
+            _ => None,
         }
     }
 

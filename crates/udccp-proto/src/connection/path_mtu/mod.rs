@@ -221,6 +221,11 @@ impl PathMtu {
         MtuChange { search: Some(next), ..self.use_mtu(mtu) }
     }
 
+    /// Whether ICMP messages that quote no packet of ours have to be compared with packets.
+    pub(super) fn has_odd_reports(&self) -> bool {
+        self.odd_reports.is_some()
+    }
+
     /// A data packet `seq` of `size` bytes was sent.
     #[inline]
     pub(super) fn on_data_sent(&mut self, seq: Seqno, size: usize) {

@@ -84,6 +84,12 @@ impl SendSide {
         self.fates.as_ref().is_some_and(|fates| fates.has_open())
     }
 
+    /// Whether the next acknowledgement has to report fates, or Slow Receiver.
+    #[inline]
+    pub(super) fn awaits_ack(&self) -> bool {
+        self.peer_is_slow || self.has_open_fates()
+    }
+
     /// Takes these messages out. The caller returns them with `keep_fates`.
     pub(super) fn take_fates(&mut self) -> Option<Box<FateLog>> {
         self.fates.take()
@@ -92,6 +98,12 @@ impl SendSide {
     /// Puts back what `take_fates` returned.
     pub(super) fn keep_fates(&mut self, fates: Box<FateLog>) {
         self.fates = Some(fates);
+    }
+
+    /// A data packet was sent.
+    #[inline]
+    pub(super) fn on_data_sent(&mut self) {
+        self.ndp_run = 0;
     }
 
     /// A packet of this type was sent.

@@ -64,6 +64,11 @@ impl Connection {
         view: &PacketView<'_>,
         arrival: &Arrival<'_>,
     ) -> bool {
+        if !WITH_DATA && self.take_plain_ack(ctx, view, arrival) {
+            return true;
+        }
+        // Other acknowledgements may change anything.
+        self.forget_usual();
         match AckOptions::usual(view.option_bytes()) {
             Some(options) => self.take_ack_with::<WITH_DATA>(ctx, view, arrival, &options),
             None if AckOptions::begin_full(view.option_bytes()) => {

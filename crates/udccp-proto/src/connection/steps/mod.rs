@@ -3,6 +3,8 @@
 //! Steps 1 to 3 need no connection, and belong to the endpoint (`endpoint::steps`).
 
 mod in_order;
+mod plain_ack;
+mod plain_data;
 mod run;
 mod step04_request_numbers;
 mod step05_sync_numbers;

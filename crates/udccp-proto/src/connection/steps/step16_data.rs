@@ -99,7 +99,7 @@ impl Connection {
 
     /// Whether we cannot read ECN marks, and the peer has yet to confirm that it knows.
     #[inline(always)]
-    pub(super) fn waits_for_ecn_confirm(&self) -> bool {
+    pub(in super::super) fn waits_for_ecn_confirm(&self) -> bool {
         !self.config.ecn && self.negotiation.waits_for_ecn_confirm()
     }
 }

@@ -32,13 +32,19 @@ impl Connection {
         let ack = self.ackno();
         self.counters.acks_sent += 1;
         self.write_ack(ctx, out, ack);
+        self.ask_for_ack_of_vector(ctx.now, ack);
+    }
+
+    /// Only an acknowledgement of our acknowledgement lets us forget. If that is urgent, a Sync
+    /// with the whole vector elicits one (RFC 4340 section 11.2).
+    #[inline(always)]
+    pub(super) fn ask_for_ack_of_vector(&mut self, now: Instant, ack: Seqno) {
         let is_told = self.negotiation.agreed().send_ack_vector;
         if is_told
             && self.acks.is_nearly_full()
-            && self.limits.allow_vector_sync(ctx.now, self.config.sync_interval)
+            && self.limits.allow_vector_sync(now, self.config.sync_interval)
         {
-            // Only an acknowledgement of our acknowledgement lets us forget. A Sync with the whole
-            // vector elicits one (RFC 4340 section 11.2).
+            self.forget_usual();
             self.outbox.sync = Some(ack);
             self.outbox.sync_with_vector = true;
         }
@@ -68,6 +74,12 @@ impl Connection {
         if self.outbox.ack || self.negotiation.take_packet_request(now) {
             return true;
         }
+        self.feedback_leaves(now)
+    }
+
+    /// Whether an Ack is due to tell the peer what arrived, or to end a train.
+    #[inline(always)]
+    pub(super) fn feedback_leaves(&mut self, now: Instant) -> bool {
         let ends_train = self.cc.wants_ack_after_data();
         if ends_train && self.recv.pressure() < Pressure::Mark {
             return true;
@@ -92,7 +104,10 @@ impl Connection {
             Hold::No | Hold::Continues => {}
             Hold::Begins => self.counters.rare().acks_held += 1,
             // A Sync does not acknowledge data.
-            Hold::Silent => self.outbox.sync = Some(self.ackno()),
+            Hold::Silent => {
+                self.forget_usual();
+                self.outbox.sync = Some(self.ackno());
+            }
         }
         hold != Hold::No
     }

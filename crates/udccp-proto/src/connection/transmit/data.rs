@@ -141,7 +141,7 @@ impl Connection {
         }
     }
 
-    fn start_deadline_timer(&mut self) {
+    pub(super) fn start_deadline_timer(&mut self) {
         // A message may still be sent at its deadline, so it expires just after.
         let just_after = Duration::from_nanos(1);
         let at = self.send.queue().next_deadline().map(|d| d + just_after);

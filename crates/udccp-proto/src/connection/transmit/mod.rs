@@ -6,6 +6,7 @@ mod control;
 mod data;
 mod packet;
 mod run;
+mod usual;
 
 use udccp_base::{Datagram, Instant, Sent};
 
@@ -16,6 +17,22 @@ impl Connection {
     /// place, since it is large to pass from function to function.
     #[inline(always)]
     pub(crate) fn poll_transmit(&mut self, ctx: &mut Ctx<'_>, out: &mut Option<Datagram>) -> Sent {
+        match self.usual() {
+            Some(ecn) => self.poll_usual(ctx, out, ecn),
+            None => self.poll_any(ctx, out),
+        }
+    }
+
+    #[inline(never)]
+    fn poll_any(&mut self, ctx: &mut Ctx<'_>, out: &mut Option<Datagram>) -> Sent {
+        let sent = self.poll_each(ctx, out);
+        self.note_usual();
+        sent
+    }
+
+    /// Asks all parts in turn whether they have something to send.
+    #[inline(always)]
+    fn poll_each(&mut self, ctx: &mut Ctx<'_>, out: &mut Option<Datagram>) -> Sent {
         if !self.outbox.has_no_control() && self.transmit_control(ctx, out) {
             return Sent::One;
         }
@@ -40,11 +57,16 @@ impl Connection {
     }
 
     /// Whether `poll_transmit` would certainly send nothing. Right after a packet in order, it
-    /// would not change anything either. False for receiver halves that acknowledge every few
-    /// packets: they would have to be asked again too often.
+    /// would not change anything either.
     #[inline(always)]
     pub(crate) fn has_nothing_to_send(&self, now: Instant) -> bool {
-        self.cc.reports_rarely() && self.send.queue().is_empty() && self.is_drained(now)
+        self.send.queue().is_empty() && self.usual().is_some() && self.is_usually_drained(now)
+    }
+
+    /// Whether the receiver half reports about once per round-trip time.
+    #[inline(always)]
+    pub(crate) fn reports_rarely(&self) -> bool {
+        self.cc.reports_rarely()
     }
 
     /// Whether only data is left to send. If that is uncertain, returns false, and the next call

@@ -4,7 +4,7 @@ use udccp_base::{Datagram, Ecn, HeaderBytes, Instant, MaybeInstant, Payload};
 use udccp_wire::{Checksum, Emitter, Header, HeaderKind, OptionRef, PacketType, Seqno, UsualAck};
 
 use super::super::received::data_checksum;
-use super::super::{Connection, Ctx};
+use super::super::{Arena, Connection, Ctx};
 use crate::ccid::{OptionSink, SentInfo};
 use crate::state::State;
 
@@ -112,19 +112,9 @@ impl Connection {
             return self.write_packet(ctx, out, kind, payload);
         };
         let header = self.usual_header(kind, ccval);
-        let mut room = [0; UsualAck::ROOM];
-        let bytes = match self.usual_ack(ctx.now) {
-            Some(options) => match header.usual_ack(&options, checksum, &mut room) {
-                Some(bytes) => Some(ctx.arena.copy(bytes)),
-                None if options.header_len() + payload.len() > self.path.max_transport_len() => {
-                    None
-                }
-                None => {
-                    let is_done = header.long_ack(&options, checksum, ctx.arena.buffer());
-                    is_done.then(|| ctx.arena.take())
-                }
-            },
-            None => None,
+        let bytes = match self.has_unusual_options() {
+            true => None,
+            false => self.ack_bytes(ctx.now, ctx.arena, &header, checksum, payload.len()),
         };
         match bytes {
             Some(bytes) => {
@@ -135,9 +125,32 @@ impl Connection {
         }
     }
 
+    /// The header of an acknowledgement with the usual options, beside `size` bytes of data; `None`
+    /// if it has others, or they do not fit.
+    #[inline(always)]
+    pub(super) fn ack_bytes(
+        &self,
+        now: Instant,
+        arena: &mut Arena,
+        header: &Header,
+        checksum: Checksum,
+        size: usize,
+    ) -> Option<HeaderBytes> {
+        let options = self.usual_ack(now)?;
+        let mut room = [0; UsualAck::ROOM];
+        if let Some(bytes) = header.usual_ack(&options, checksum, &mut room) {
+            return Some(arena.copy(bytes));
+        }
+        if options.header_len() + size > self.path.max_transport_len() {
+            return None;
+        }
+        let is_done = header.long_ack(&options, checksum, arena.buffer());
+        is_done.then(|| arena.take())
+    }
+
     /// A header with the next sequence number, for the fast path.
     #[inline(always)]
-    fn usual_header(&mut self, kind: HeaderKind, ccval: u8) -> Header {
+    pub(super) fn usual_header(&mut self, kind: HeaderKind, ccval: u8) -> Header {
         let (src_port, dst_port) = (self.who.tuple.local_port, self.who.tuple.remote_port);
         //= 5348-3.2.1-1
         let seq = self.seq.take_next();
@@ -147,10 +160,16 @@ impl Connection {
     /// The Checksum of a packet with this data; `None` if computing it needs the data.
     #[inline(always)]
     fn usual_checksum(&self, payload: &Payload) -> Option<Checksum> {
-        match payload {
-            _ if self.path.is_encapsulated() => Some(Checksum::Zero),
-            &Payload::Zeros(zeros) => Some(Checksum::OfZeros(self.addresses, zeros as usize)),
-            Payload::Bytes(_) => None,
+        let needs_data = matches!(payload, Payload::Bytes(_)) && !self.path.is_encapsulated();
+        (!needs_data).then(|| self.zeros_checksum(payload.len()))
+    }
+
+    /// The Checksum of a packet with this many zero bytes of data, or with any data inside UDP.
+    #[inline(always)]
+    pub(super) fn zeros_checksum(&self, zeros: usize) -> Checksum {
+        match self.path.is_encapsulated() {
+            true => Checksum::Zero,
+            false => Checksum::OfZeros(self.addresses, zeros),
         }
     }
 
@@ -185,7 +204,7 @@ impl Connection {
 
     /// Writes a packet with this header and any options.
     #[inline(never)]
-    fn write_any(
+    pub(super) fn write_any(
         &mut self,
         ctx: &mut Ctx<'_>,
         out: &mut Option<Datagram>,
@@ -232,9 +251,20 @@ impl Connection {
         let ty = header.packet_type();
         let ecn = self.ecn_of(now, ty);
         self.account(now, ty, header.seq, payload.len(), ecn, written);
+        self.place(out, ecn, bytes, payload);
+    }
+
+    /// Stores a packet to the peer in `out`.
+    #[inline(always)]
+    pub(super) fn place(
+        &self,
+        out: &mut Option<Datagram>,
+        ecn: Ecn,
+        header: HeaderBytes,
+        payload: Payload,
+    ) {
         let (src, dst) = (self.who.tuple.local, self.who.tuple.remote);
-        let protocol = Datagram::DCCP;
-        let datagram = Datagram { src, dst, protocol, ecn, header: bytes, payload };
+        let datagram = Datagram { src, dst, protocol: Datagram::DCCP, ecn, header, payload };
         // The old value is `None`, so there is nothing to drop.
         core::mem::forget(out.replace(datagram));
     }
@@ -247,15 +277,19 @@ impl Connection {
         !agreed.is_plain || has_ndp_count || self.timing.owes_echo() || self.config.long_way_only
     }
 
-    /// The options of the acknowledgement that is being written, if they are the usual ones.
+    /// Whether acknowledgements may have options that others never have.
     #[inline(always)]
-    fn usual_ack(&self, now: Instant) -> Option<UsualAck<'_>> {
-        let has_others = self.quick_start.is_some()
+    fn has_unusual_options(&self) -> bool {
+        self.quick_start.is_some()
             || self.credit.is_limited()
             || !self.handshake.cookies().is_empty()
             || !self.negotiation.is_settled()
-            || self.recv.is_slow();
-        if has_others || !self.negotiation.agreed().send_ack_vector {
+    }
+
+    /// The options of the acknowledgement that is being written, if they are the usual ones.
+    #[inline(always)]
+    fn usual_ack(&self, now: Instant) -> Option<UsualAck<'_>> {
+        if self.recv.is_slow() || !self.negotiation.agreed().send_ack_vector {
             return None;
         }
         let (nonce, cells) = self.acks.lone_vector()?;

@@ -292,6 +292,22 @@ impl SendQueue {
         level.waiting.get(self.lent as usize).map(|waiting| waiting.payload.len())
     }
 
+    /// The same if the next message and all others are zeros of one size.
+    #[inline(always)]
+    pub(in super::super) fn next_zeros(&self) -> Option<u32> {
+        self.is_run().then_some(self.run.bytes)
+    }
+
+    /// Removes the next message, which is zeros. Returns its length in bytes.
+    #[inline(always)]
+    pub(in super::super) fn pop_zeros(&mut self) -> u32 {
+        debug_assert!(self.is_run());
+        self.run.count -= 1;
+        self.packets -= 1;
+        self.bytes -= self.run.bytes as usize;
+        self.run.bytes
+    }
+
     /// Payload length in bytes of the next message. Discards expired messages first.
     pub(in super::super) fn front_len(
         &mut self,

@@ -1,0 +1,79 @@
+//! What most packets need: Data leaves without an acknowledgement, and an acknowledgement reports
+//! that the oldest packets in flight arrived.
+
+use udccp_base::{Duration, Instant, MaybeInstant};
+use udccp_wire::Seqno;
+
+use crate::ccid::ccid2::history::PlainRun;
+use crate::ccid::ccid2::sender::{Ccid2Sender, is_from, rtt_of};
+use crate::ccid::{SendVerdict, SentInfo};
+
+impl Ccid2Sender {
+    /// Whether a data packet may be sent now (`poll_send`), and whether packets are not paced.
+    #[inline(always)]
+    pub(crate) fn decide(&mut self, now: Instant, size_bytes: u32) -> (SendVerdict, bool) {
+        self.window.before_send(now, self.rtt.rto());
+        self.pacing_wake = MaybeInstant::NONE;
+        //= 4341-5-1
+        if self.is_full() || self.is_resting() {
+            self.on_full();
+            return (SendVerdict::Blocked, false);
+        }
+        if let Some(at) = self.wait_for_train(now) {
+            self.pacing_wake = MaybeInstant::some(at);
+            return (SendVerdict::At(at), false);
+        }
+        //= 4341-5-6
+        let is_unpaced = self.is_unpaced();
+        if !is_unpaced {
+            if let Some(at) = self.wait_for_pace(now, size_bytes) {
+                self.pacing_wake = MaybeInstant::some(at);
+                return (SendVerdict::At(at), false);
+            }
+        }
+        (SendVerdict::Now, is_unpaced)
+    }
+
+    /// A Data packet without an acknowledgement was sent, as [`Self::decide`] has just let it be.
+    #[inline(always)]
+    pub(crate) fn on_plain_sent(&mut self, now: Instant, packet: SentInfo, is_unpaced: bool) {
+        self.last_sent = Some(packet.seq);
+        self.ack_of_ack.on_sent(true, false);
+        self.note_data_sent(now, packet, is_unpaced);
+    }
+
+    /// The packets that an Ack Vector which begins at `ackno` with the cell `first` newly reports,
+    /// if they are the oldest in flight, all arrived without a mark, and the window does nothing
+    /// but grow. `None` in all other cases, which are for `on_ack`.
+    #[inline(always)]
+    pub(crate) fn plain_ack(&self, ackno: Seqno, first: u8) -> Option<PlainRun> {
+        if !self.window.only_grows() || !self.probes.is_empty() {
+            return None;
+        }
+        let (run, oldest) = self.history.plain_run(ackno, first)?;
+        let is_plain = is_from(oldest, self.window.recover()) && is_from(oldest, self.pipe_floor);
+        is_plain.then_some(run)
+    }
+
+    /// An acknowledgement reports those packets, and nothing else. Returns how many they are.
+    #[inline(always)]
+    pub(crate) fn take_plain_ack(
+        &mut self,
+        now: Instant,
+        ackno: Seqno,
+        run: PlainRun,
+        elapsed: Option<Duration>,
+    ) -> u32 {
+        let acked = self.history.take_plain_run(run, ackno);
+        let measured = run.sent_at.map(|sent_at| rtt_of(now - sent_at, elapsed));
+        let sample = self.note_rtt(ackno, measured);
+        self.ack_of_ack.on_ack_vector();
+        let context = self.context(now, ackno, sample);
+        self.window.on_plain_ack(acked, &context);
+        self.ack_ratio.on_ack(ackno, context.next, self.window.cwnd());
+        self.history.trim(self.window.cwnd() as usize);
+        self.pipe -= acked;
+        self.restart_timer(now);
+        acked
+    }
+}
