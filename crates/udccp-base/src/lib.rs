@@ -20,7 +20,7 @@ mod units;
 pub use datagram::{Datagram, Ecn, Message, Payload};
 pub use header::HeaderBytes;
 pub use machine::{Machine, Sent};
-pub use maybe::{MaybeDuration, MaybeInstant};
+pub use maybe::{MaybeDuration, MaybeInstant, MaybeNumber};
 pub use quantity::QuantityError;
 pub use quick_start::{QuickStart, QuickStartFunction};
 pub use seed::{Rng, Seed};

@@ -1,4 +1,4 @@
-//! Times that may be missing, in the size of one.
+//! Times and numbers that may be missing, in the size of one.
 
 use core::fmt;
 
@@ -89,6 +89,44 @@ impl MaybeDuration {
     }
 }
 
+/// A number or none, in 8 bytes where an `Option` takes 16. Not a number counts as none.
+#[derive(Clone, Copy)]
+pub struct MaybeNumber(f64);
+
+impl MaybeNumber {
+    /// No number.
+    pub const NONE: Self = Self(f64::NAN);
+
+    /// The number, if there is one.
+    pub fn get(self) -> Option<f64> {
+        (!self.0.is_nan()).then_some(self.0)
+    }
+}
+
+impl Default for MaybeNumber {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+impl From<Option<f64>> for MaybeNumber {
+    fn from(value: Option<f64>) -> Self {
+        value.map_or(Self::NONE, Self)
+    }
+}
+
+impl PartialEq for MaybeNumber {
+    fn eq(&self, other: &Self) -> bool {
+        self.get() == other.get()
+    }
+}
+
+impl fmt::Debug for MaybeNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.get().fmt(f)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,5 +157,15 @@ mod tests {
         let some = [2, 3].map(Duration::from_secs).map(MaybeDuration::some);
         assert_eq!([none.shorter(some[1]), some[1].shorter(some[0])], [some[1], some[0]]);
         assert_eq!(size_of::<MaybeDuration>(), size_of::<Duration>());
+    }
+
+    #[test]
+    fn absent_number_differs_from_zero_and_equals_itself() {
+        let none = MaybeNumber::from(None);
+        assert_eq!((none.get(), none), (None, MaybeNumber::default()));
+        let zero = MaybeNumber::from(Some(0.0));
+        assert_eq!((zero.get(), format!("{zero:?}")), (Some(0.0), "Some(0.0)".to_owned()));
+        assert_ne!(zero, none);
+        assert_eq!(size_of::<MaybeNumber>(), size_of::<f64>());
     }
 }

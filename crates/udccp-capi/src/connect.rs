@@ -1,33 +1,16 @@
 //! Connects to services.
 
 use std::ffi::{c_char, c_int};
-use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use udccp::blocking::{Connection, Endpoint};
 use udccp::{Address, ServiceCode};
 
-use crate::error::{Failure, status};
+use crate::address::{numeric, resolve};
+use crate::error::status;
 use crate::options::Options;
 use crate::pointer::{self, Place};
 use crate::socket::Socket;
-
-/// The address formats, for messages.
-const FORMS: &str = "write host:port, host:port/udp-port, or host:port/raw for DCCP without UDP";
-
-/// Looks up all addresses of a host. Blocks.
-pub(crate) fn resolve(text: &str) -> Result<Vec<Address>, Failure> {
-    Address::resolve(text).map_err(|e| match e.kind() {
-        io::ErrorKind::InvalidInput => Failure::invalid(&e.to_string(), FORMS),
-        _ => Failure::unknown_host(text, &e.to_string()),
-    })
-}
-
-/// Parses a numeric address, for calls that do not wait.
-pub(crate) fn numeric(text: &str) -> Result<Address, Failure> {
-    let advice = "give host and port in numbers; a name has to be resolved first";
-    text.parse::<Address>().map_err(|e| Failure::invalid(&e.to_string(), advice))
-}
 
 /// The unspecified address and port of the address family of `peer`.
 fn any(peer: &Address) -> SocketAddr {

@@ -5,8 +5,8 @@ use std::ffi::{c_char, c_int};
 use libc::ssize_t;
 use udccp::{Address, Process, ServiceCode, blocking};
 
-use crate::connect::numeric;
-use crate::error::{Failure, count, or_return, status};
+use crate::address::{bind, numeric};
+use crate::error::{count, or_return, status};
 use crate::listener::{Listener, services};
 use crate::options::Options;
 use crate::pointer::{self, Owned, Place};
@@ -28,22 +28,6 @@ impl Endpoint {
     pub(crate) fn new(endpoint: blocking::Endpoint) -> Self {
         Self(endpoint, Process::current())
     }
-
-    /// Binds a numeric address. Also returns the DCCP port in it.
-    pub(crate) fn bind(
-        text: &str,
-        options: &Options,
-    ) -> Result<(blocking::Endpoint, u16), Failure> {
-        let at = numeric(text)?;
-        let is_raw = text.ends_with("/raw");
-        let below = options.endpoint.clone().raw_ip(is_raw);
-        let endpoint = blocking::Endpoint::bind_with(at.udp, &below)?;
-        let port = match at.port {
-            0 if !is_raw => endpoint.local_addr().port(),
-            port => port,
-        };
-        Ok((endpoint, port))
-    }
 }
 
 /// Binds a numeric address, for example `0.0.0.0:5004` or `[::]:0` (which serves IPv4 too; port 0
@@ -58,7 +42,7 @@ pub unsafe extern "C" fn udccp_endpoint_bind(
 ) -> c_int {
     status(|| {
         let place = Place::for_handle(endpoint)?;
-        let (bound, _) = Endpoint::bind(pointer::text(address)?, &Options::of(options))?;
+        let (bound, _) = bind(pointer::text(address)?, &Options::of(options))?;
         place.give(Endpoint::new(bound));
         Ok(())
     })

@@ -26,4 +26,5 @@ pub mod socket_options;
 pub mod stats;
 pub mod text;
 
+mod address;
 mod pointer;

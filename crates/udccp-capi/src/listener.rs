@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int};
 
 use udccp::{Process, ServiceCode, blocking};
 
-use crate::endpoint::Endpoint;
+use crate::address::bind;
 use crate::error::{Failure, or_return, status};
 use crate::options::Options;
 use crate::pointer::{self, Owned, Place};
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn udccp_listen(
         let place = Place::for_handle(listener)?;
         let services = services(first_service, n)?;
         let options = Options::of(options);
-        let (endpoint, port) = Endpoint::bind(pointer::text(address)?, &options)?;
+        let (endpoint, port) = bind(pointer::text(address)?, &options)?;
         place.give(Listener::new(endpoint.listen(port, services, &options.connection)?));
         Ok(())
     })

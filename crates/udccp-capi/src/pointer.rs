@@ -128,8 +128,15 @@ pub(crate) fn timeout(ms: c_int) -> Option<Duration> {
     u64::try_from(ms).ok().map(Duration::from_millis)
 }
 
-/// The bytes of the statistics, which have no padding.
-pub(crate) fn bytes_of(stats: &crate::stats::Stats) -> &[u8] {
-    // SAFETY: a plain structure of 8-byte members without padding, as asserted there.
-    unsafe { std::slice::from_raw_parts(std::ptr::from_ref(stats).cast(), size_of_val(stats)) }
+/// Copies as many bytes of a plain value as fit to the caller's memory, which may be uninitialized.
+/// Returns their number.
+pub(crate) fn copy_value<T: Copy>(from: &T, to: *mut u8, room: usize) -> Result<usize, Failure> {
+    check_array(to, room)?;
+    let n = size_of::<T>().min(room);
+    if n > 0 {
+        // SAFETY: `from` has `n` bytes, and the caller guarantees that `to` has room for `room`
+        // bytes; its buffers do not overlap ours.
+        unsafe { std::ptr::copy_nonoverlapping(std::ptr::from_ref(from).cast(), to, n) };
+    }
+    Ok(n)
 }

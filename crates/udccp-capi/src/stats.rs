@@ -88,7 +88,7 @@ pub struct Stats {
     pub dropped_corrupt: u64,
 }
 
-/// `bytes_of` requires that there is no padding: all members have 8 bytes.
+/// Programs pass a size in steps of a member: all members have 8 bytes, and there is no padding.
 const _: () = assert!(size_of::<Stats>() == 34 * 8);
 
 fn nanos(time: Option<Duration>) -> u64 {
@@ -168,8 +168,7 @@ pub unsafe extern "C" fn udccp_socket_stats(
         }
         pointer::check_array(stats.cast::<u8>(), size)?;
         let known = Stats::of(socket.connection(Some(Duration::ZERO))?)?;
-        let bytes = pointer::bytes_of(&known);
-        let n = pointer::copy(bytes, stats.cast(), size)?;
+        let n = pointer::copy_value(&known, stats.cast(), size)?;
         let unknown = [0xff; 8];
         for at in (n..size).step_by(8) {
             pointer::copy(&unknown, stats.cast::<u8>().wrapping_add(at), 8)?;

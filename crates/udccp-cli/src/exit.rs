@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use crate::commands::net;
+use crate::ccid;
 
 /// What a command returns.
 pub(crate) type CliResult<T> = Result<T, Failure>;
@@ -156,7 +156,7 @@ impl From<udccp::Error> for Failure {
         };
         let hint = match &e {
             E::CcidNotOffered { ccid, .. } => {
-                let name = net::ccid_name(*ccid);
+                let name = ccid::name(*ccid);
                 format!("start the server with --ccid {name}, or leave out --ccid here")
             }
             _ => e.advice().to_owned(),

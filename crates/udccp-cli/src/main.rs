@@ -3,6 +3,7 @@
 //! Data goes to standard output, everything else to standard error; exit codes are in [`exit`].
 
 mod about;
+mod ccid;
 mod cli;
 mod commands;
 mod exit;
@@ -49,9 +50,9 @@ fn dispatch(command: Command) -> CliResult<Exit> {
         Command::Broker(args) => commands::old_program::broker(&args),
         Command::Decode(args) => commands::decode::run(args),
         Command::Doctor(args) => commands::doctor::run(args),
-        Command::Completions(args) => commands::completions::run(args),
+        Command::Completions(args) => commands::completions::run(args, cli::shown()),
         Command::Guide(args) => commands::guide::run(&args),
-        Command::Man(args) => commands::man::run(args),
+        Command::Man(args) => commands::man::run(args, cli::shown()),
         #[cfg(target_os = "linux")]
         Command::Agent(args) => commands::agent::run(args),
         #[cfg(target_os = "linux")]

@@ -1,13 +1,12 @@
-//! Identities: certificates with their keys, and fingerprints to pin.
+//! Identities: certificates with their keys.
 
 use std::fmt;
-use std::str::FromStr;
+use std::str::FromStr as _;
 use std::time::Duration;
 
 use p256::ecdsa::{DerSignature, SigningKey};
 use p256::elliptic_curve::Generate;
 use p256::pkcs8::{EncodePrivateKey, LineEnding};
-use sha2::{Digest, Sha256};
 use x509_cert::builder::profile::BuilderProfile;
 use x509_cert::builder::{Builder, CertificateBuilder};
 use x509_cert::der::asn1::Ia5String;
@@ -21,7 +20,7 @@ use x509_cert::spki::{SubjectPublicKeyInfoOwned, SubjectPublicKeyInfoRef};
 use x509_cert::time::Validity;
 use x509_cert::{Certificate, TbsCertificate};
 
-use crate::Error;
+use crate::{Error, Fingerprint};
 
 /// Validity of a self-signed certificate.
 const VALID_FOR: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
@@ -195,65 +194,6 @@ impl BuilderProfile for SelfSigned {
     }
 }
 
-/// The SHA-256 of a certificate in DER, written as `AB:CD:...` or as 64 hex digits.
-///
-/// ```
-/// let identity = udccp_dtls::Identity::self_signed("host.example")?;
-/// let text = identity.fingerprint().to_string();
-/// assert_eq!(text.parse(), Ok(identity.fingerprint()));
-/// # Ok::<_, udccp_dtls::Error>(())
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Fingerprint(pub [u8; 32]);
-
-impl Fingerprint {
-    /// The fingerprint of a certificate in DER.
-    pub fn of(certificate_der: &[u8]) -> Self {
-        Self(Sha256::digest(certificate_der).into())
-    }
-}
-
-impl fmt::Display for Fingerprint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, byte) in self.0.iter().enumerate() {
-            write!(f, "{}{byte:02X}", if i > 0 { ":" } else { "" })?;
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Debug for Fingerprint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{self}")
-    }
-}
-
-/// The error for a text that is not a fingerprint.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a SHA-256 fingerprint has 64 hex digits, with or without colons; this has {digits}")]
-pub struct ParseFingerprintError {
-    /// Hex digits found.
-    pub digits: usize,
-}
-
-impl FromStr for Fingerprint {
-    type Err = ParseFingerprintError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let nibble = |c: char| c.to_digit(16).map(|d| d as u8);
-        let digits: Vec<u8> = text.chars().filter_map(nibble).collect();
-        let other = text.chars().filter(|c| !c.is_ascii_hexdigit() && *c != ':').count();
-        if digits.len() != 64 || other > 0 {
-            return Err(ParseFingerprintError { digits: digits.len() });
-        }
-        let mut bytes = [0; 32];
-        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-            *byte = pair[0] << 4 | pair[1];
-        }
-        Ok(Self(bytes))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -289,13 +229,5 @@ mod tests {
         let identity = Identity::self_signed("a.example").unwrap();
         assert!(matches!(Identity::from_pem("", &identity.key_pem()), Err(Error::Identity(_))));
         assert!(matches!(Identity::from_der(*b"x", *b"y"), Err(Error::Identity(_))));
-    }
-
-    #[test]
-    fn a_fingerprint_needs_all_its_digits() {
-        assert_eq!("AB:CD".parse::<Fingerprint>().unwrap_err().digits, 4);
-        assert!("zz".repeat(32).parse::<Fingerprint>().is_err());
-        let lower = "ab".repeat(32).parse::<Fingerprint>().unwrap();
-        assert_eq!(lower, Fingerprint([0xab; 32]));
     }
 }

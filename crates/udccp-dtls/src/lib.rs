@@ -56,6 +56,7 @@
 mod connection;
 mod engine;
 mod error;
+mod fingerprint;
 mod handshake;
 mod identity;
 mod options;
@@ -64,7 +65,8 @@ mod records;
 
 pub use connection::{DtlsConnection, DtlsStats};
 pub use error::{Alert, Error};
-pub use identity::{Fingerprint, Identity, ParseFingerprintError};
+pub use fingerprint::{Fingerprint, ParseFingerprintError};
+pub use identity::Identity;
 pub use options::{DtlsOptions, Version};
 
 /// Compiles the code of the guide, so that it stays correct.

@@ -7,14 +7,10 @@ use udccp_scenario::schema::Scenario;
 use udccp_scenario::{Backend, BackendError, Record, RunOptions};
 use udccp_sim::IpVersion;
 
-use crate::emulate::{EmuOptions, Path, emulate};
+use crate::emulate::emulate;
 use crate::error::EmuError;
 use crate::kernel::release;
-
-/// The emulator's name as a backend.
-pub const ID: &str = "emu";
-/// The name of the emulator with [`Path::Netem`].
-pub const NETEM_ID: &str = "emu-netem";
+use crate::options::{EmuOptions, Path};
 
 /// The emulator, which does one run at a time. The caller has [acquired](crate::acquire) the
 /// required privileges.
@@ -33,10 +29,7 @@ impl Emulator {
 
 impl Backend for Emulator {
     fn id(&self) -> &str {
-        match self.path {
-            Path::Own => ID,
-            Path::Netem => NETEM_ID,
-        }
+        self.path.backend_id()
     }
 
     /// The kernel's release, because its TCP runs flows, and the version of the agents' code.

@@ -1,7 +1,7 @@
 //! Runs a scenario from start to record: creates hosts, agents and the network, and collects
 //! results.
 
-use std::path::{self, PathBuf};
+use std::path;
 use std::process::Command;
 use std::time;
 
@@ -12,12 +12,13 @@ use udccp_agent::{
 };
 use udccp_base::{Duration, Seed};
 use udccp_scenario::schema::{Flow, Scenario};
-use udccp_scenario::{Family, Record, RunOptions, TimingRecord, record_of};
-use udccp_sim::{End, IpVersion};
+use udccp_scenario::{Family, Record, TimingRecord, record_of};
+use udccp_sim::End;
 
 use crate::clock::Clock;
 use crate::error::EmuError;
 use crate::host_namespace;
+use crate::options::{EmuOptions, Emulation, Path};
 use crate::steal_time::Processors;
 use crate::sys;
 use crate::testnet::{PORT, Testnet};
@@ -30,42 +31,6 @@ const TIMEOUT: time::Duration = time::Duration::from_secs(20);
 
 /// The niceness of agents if real-time scheduling is not permitted.
 const NICE: i32 = -15;
-
-/// Options of an emulated run.
-#[derive(Clone, Debug)]
-pub struct EmuOptions<'a> {
-    /// Captures.
-    pub run: RunOptions<'a>,
-    /// The program `udccp`, whose agents run the flows.
-    pub program: PathBuf,
-    /// How packets of our DCCP travel.
-    pub dccp: OurTransport,
-    /// The hosts' IP version; with [`Path::Netem`] only IPv4.
-    pub ip: IpVersion,
-    /// What implements the path.
-    pub path: Path,
-}
-
-/// What implements the path between hosts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Path {
-    /// The simulator's links, run in real time.
-    #[default]
-    Own,
-    /// `tbf`, `netem` and queues of this machine's kernel. There are no captures.
-    Netem,
-}
-
-/// An emulated run.
-#[derive(Clone, Debug)]
-pub struct Emulation {
-    /// The results.
-    pub record: Record,
-    /// Why the run is not a valid measurement, if it is not.
-    pub invalid: Option<String>,
-    /// What agents could not do as requested, and problems during the run.
-    pub notes: Vec<String>,
-}
 
 /// Runs a scenario in real time between programs on separate hosts. It takes as long as the
 /// scenario specifies. The caller has [acquired](crate::acquire) the required privileges.
@@ -125,7 +90,8 @@ fn on_own_links(
         .or_else(|| udccp_testbed::short_of_buffers(reports.iter().flatten()));
     let timing = timing_record(&timing, invalid.clone());
     let record = record_of(name, scenario, seed, result, cpu_s);
-    let record = Record { timing: Some(timing), backend: crate::ID.to_owned(), ..record };
+    let record =
+        Record { timing: Some(timing), backend: options.path.backend_id().to_owned(), ..record };
     Ok(Emulation { record, invalid, notes })
 }
 

@@ -62,14 +62,16 @@ pub enum EmuError {
     NoIpv6,
     /// Packets of a flow are smaller than the MTU that IPv6 requires.
     #[error(
-        "flow \"{flow}\" has packets of at most {bytes} B; devices with IPv6 carry at least {} B",
-        crate::testnet::IPV6_MTU
+        "flow \"{flow}\" has packets of at most {bytes} B; devices with IPv6 carry at least \
+         {least} B"
     )]
     ShortPackets {
         /// The name of the flow.
         flow: String,
         /// Its largest packet.
         bytes: u64,
+        /// The smallest MTU of IPv6.
+        least: u64,
     },
     /// The scenario has more hosts than there can be namespaces.
     #[error("the scenario has {hosts} hosts; the emulator has room for {limit}")]
@@ -197,8 +199,8 @@ impl EmuError {
                 format!("available: {}; sudo modprobe tcp_{wanted} may add it", there.join(", "))
             }
             Self::NoIpv6 => "boot without ipv6.disable=1, or run it without --ipv6".to_owned(),
-            Self::ShortPackets { .. } => {
-                format!("packet = \"{} B\" or more, or IPv4", crate::testnet::IPV6_MTU)
+            Self::ShortPackets { least, .. } => {
+                format!("packet = \"{least} B\" or more, or IPv4")
             }
             Self::TooManyHosts { .. } => {
                 "fewer flows (each has two hosts), or udccp sim".to_owned()

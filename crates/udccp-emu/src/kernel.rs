@@ -11,8 +11,8 @@ use udccp_testbed::{
     Built, DccpStack, Error as TestbedError, Observations, PlanOptions, RunContext,
 };
 
-use crate::emulate::{EmuOptions, Emulation};
 use crate::error::EmuError;
+use crate::options::{EmuOptions, Emulation};
 use crate::sys;
 use crate::timing::RATE_ERROR_PERCENT;
 
@@ -39,7 +39,7 @@ pub(crate) fn emulate(
     let timing = timing(&observations, &built, (packets.len() / 32) as u64);
     let invalid = timing.why.clone();
     let cpu_s = begun.elapsed().as_secs_f64();
-    let backend = crate::NETEM_ID.to_owned();
+    let backend = options.path.backend_id().to_owned();
     let record = record_of(name, scenario, seed, result, cpu_s);
     let record = Record { timing: Some(timing), backend, ..record };
     let mut notes = built.departures;

@@ -28,7 +28,7 @@ pub const MAX_HOSTS: usize = 256;
 pub const PORT: u16 = 5001;
 
 /// The smallest MTU of IPv6 (RFC 8200 section 5).
-pub(crate) const IPV6_MTU: u64 = 1_280;
+const IPV6_MTU: u64 = 1_280;
 
 /// The hosts of a scenario, two for each flow, set up and idle. Programs that run the flows are
 /// started on them. They are removed when this is dropped, or when the program ends in any way.
@@ -170,7 +170,8 @@ fn check_ipv6(scenario: &Scenario) -> Result<(), EmuError> {
     }
     let short = scenario.flows.iter().find(|flow| flow.packet.bytes() < IPV6_MTU);
     short.map_or(Ok(()), |flow| {
-        Err(EmuError::ShortPackets { flow: flow.name.clone(), bytes: flow.packet.bytes() })
+        let (flow, bytes) = (flow.name.clone(), flow.packet.bytes());
+        Err(EmuError::ShortPackets { flow, bytes, least: IPV6_MTU })
     })
 }
 

@@ -5,20 +5,10 @@ use udccp_scenario::{Backend, BackendError, Record};
 use udccp_testbed::DccpStack;
 
 use crate::error::LinuxError;
-use crate::run::Linux;
+use crate::run::{Linux, id};
 
-/// Names as backends: with the kernel's DCCP, and with ours in that kernel.
-pub const IDS: [&str; 2] = ["linux", "linux-udccp"];
 /// Approximate wall-clock seconds per second of a scenario.
 const PACE: f64 = 0.3;
-
-/// The backend's name for the implementation of the DCCP flows.
-pub const fn id(dccp: DccpStack) -> &'static str {
-    match dccp {
-        DccpStack::Linux => IDS[0],
-        DccpStack::OursUdp | DccpStack::OursRaw => IDS[1],
-    }
-}
 
 impl Backend for Linux {
     fn id(&self) -> &str {

@@ -24,10 +24,9 @@ mod kernel;
 mod reservation;
 mod run;
 
-pub use backend::{IDS, id};
 pub use boot::{GuestTask, boot, stop_all, sweep};
 pub use error::LinuxError;
 pub use guest::{in_guest, init};
 pub use kernel::{Kernel, Setup, build_time, cache_folder, missing_tools, tool};
-pub use run::{GuestRun, Linux, check_kernel, check_supported};
+pub use run::{GuestRun, IDS, Linux, check_kernel, check_supported, id};
 pub use udccp_testbed::{DccpStack, Error as TestbedError};

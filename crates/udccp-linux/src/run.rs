@@ -12,12 +12,22 @@ use crate::boot::Guest;
 use crate::error::LinuxError;
 use crate::kernel::{Kernel, missing_tools};
 
+/// Names as backends: with the kernel's DCCP, and with ours in that kernel.
+pub const IDS: [&str; 2] = ["linux", "linux-udccp"];
 /// Initcalls to skip if a userspace DCCP needs the protocol for itself.
 const KERNEL_DCCP: &[&str] = &["dccp_init", "dccp_v4_init", "dccp_v6_init"];
 /// Wall-clock time limit for a guest to boot and set up.
 const BOOT: Duration = Duration::from_secs(60);
 /// Most wall-clock seconds per second of the scenario.
 const SLOWEST: u64 = 30;
+
+/// The backend's name for the implementation of the DCCP flows.
+pub const fn id(dccp: DccpStack) -> &'static str {
+    match dccp {
+        DccpStack::Linux => IDS[0],
+        DccpStack::OursUdp | DccpStack::OursRaw => IDS[1],
+    }
+}
 
 /// The backend.
 #[derive(Clone, Debug)]
@@ -83,7 +93,7 @@ impl Linux {
                 console: String::new(),
             })?;
         let record = record_of(name, scenario, seed, result, ended.wall.as_secs_f64());
-        let backend = crate::backend::id(self.dccp).to_owned();
+        let backend = id(self.dccp).to_owned();
         let invalid = ended.observations.invalid_reason();
         // Virtual time is always exact, so a valid run has no timing record.
         let timing = invalid.clone().map(|why| TimingRecord {

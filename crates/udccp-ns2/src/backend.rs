@@ -4,10 +4,7 @@ use udccp_scenario::schema::Scenario;
 use udccp_scenario::{Backend, BackendError, Record};
 
 use crate::error::Ns2Error;
-use crate::run::Ns2;
-
-/// Its name as a backend.
-pub const ID: &str = "ns2";
+use crate::run::{ID, Ns2};
 
 impl Backend for Ns2 {
     fn id(&self) -> &str {

@@ -33,8 +33,7 @@ mod run;
 mod script;
 mod trace;
 
-pub use backend::ID;
 pub use error::Ns2Error;
 pub use refuse::check_supported;
-pub use run::{Ns2, Ns2Run};
+pub use run::{ID, Ns2, Ns2Run};
 pub use script::script;

@@ -6,12 +6,14 @@ use std::time::{Duration, Instant};
 use udccp_scenario::schema::Scenario;
 use udccp_scenario::{Record, record_of};
 
-use crate::backend::ID;
 use crate::error::Ns2Error;
 use crate::refuse::{check_supported, notes};
 use crate::replay::Replay;
 use crate::script::script;
 use crate::{process, trace};
+
+/// Its name as a backend.
+pub const ID: &str = "ns2";
 
 /// The backend.
 #[derive(Clone, Debug)]

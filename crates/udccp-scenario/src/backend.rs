@@ -2,7 +2,8 @@
 
 use crate::record::Record;
 use crate::record::SIM;
-use crate::run::{RunError, RunOptions, run};
+use crate::run::{RunOptions, run};
+use crate::run_error::RunError;
 use crate::schema::Scenario;
 
 /// Known backends, with the names of their results in reports. Others in a store are named by their

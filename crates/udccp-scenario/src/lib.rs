@@ -17,6 +17,7 @@ mod outcome;
 pub mod protocol;
 mod record;
 mod run;
+mod run_error;
 pub mod schema;
 mod transports;
 mod version;
@@ -27,11 +28,10 @@ pub use measure::record_of;
 pub use network::{
     HostPair, Hosts, MAX_TRANSFERS, access_links, hop_configs, network, routers_of, source,
 };
-pub use outcome::{CompletionRecord, CrossingRecord, LinkRecord, LinkSeriesRecord};
+pub use outcome::{CompletionRecord, CrossingRecord, LinkRecord, LinkSeriesRecord, QuantileRecord};
 pub use protocol::{Family, PROTOCOLS, Protocol};
-pub use record::{
-    CostRecord, FlowRecord, QuantileRecord, Record, SIM, SeriesRecord, SystemRecord, TimingRecord,
-};
-pub use run::{RunError, RunOptions, run, run_config};
+pub use record::{CostRecord, FlowRecord, Record, SIM, SeriesRecord, SystemRecord, TimingRecord};
+pub use run::{RunOptions, run, run_config};
+pub use run_error::RunError;
 pub use transports::{SERVICE, dccp_config};
 pub use version::VERSION;

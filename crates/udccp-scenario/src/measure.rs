@@ -9,10 +9,8 @@ use udccp_metrics::{
 };
 use udccp_sim::{FlowResult, FlowSample, RunResult, SenderSample};
 
-use crate::outcome;
-use crate::record::{
-    CostRecord, FlowRecord, QuantileRecord, Record, SIM, SeriesRecord, SystemRecord,
-};
+use crate::outcome::{self, QuantileRecord};
+use crate::record::{CostRecord, FlowRecord, Record, SIM, SeriesRecord, SystemRecord};
 use crate::schema::{Flow, Measure, SCHEMA, Scenario};
 use crate::version::VERSION;
 

@@ -7,7 +7,16 @@ use udccp_base::{DataRate, Duration};
 use udccp_link::Tally;
 use udccp_sim::{Completions, DropReason, FlowResult, LinkResult, RunResult};
 
-use crate::record::QuantileRecord;
+/// Quantiles of a delay, in milliseconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct QuantileRecord {
+    /// Median.
+    pub p50: Option<f64>,
+    /// 95th percentile.
+    pub p95: Option<f64>,
+    /// 99th percentile.
+    pub p99: Option<f64>,
+}
 
 /// Things with a start and an end. Counts are of the whole run; times are those of messages and
 /// responses that completed in the measured interval, and of all transfers.

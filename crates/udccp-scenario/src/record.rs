@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use udccp_metrics::Measured;
 
-use crate::outcome::{CompletionRecord, CrossingRecord, LinkRecord};
+use crate::outcome::{CompletionRecord, CrossingRecord, LinkRecord, QuantileRecord};
 
 /// The id of the simulator among the backends.
 pub const SIM: &str = "sim";
@@ -192,17 +192,6 @@ pub struct SystemRecord {
     pub queue_delay_ms: QuantileRecord,
     /// Packets dropped at the bottleneck in the whole run.
     pub packets_dropped: u64,
-}
-
-/// Quantiles of a delay, in milliseconds.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct QuantileRecord {
-    /// Median.
-    pub p50: Option<f64>,
-    /// 95th percentile.
-    pub p95: Option<f64>,
-    /// 99th percentile.
-    pub p99: Option<f64>,
 }
 
 /// What a run cost.

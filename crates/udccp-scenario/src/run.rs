@@ -6,45 +6,14 @@ use std::sync::atomic::AtomicBool;
 
 use udccp_base::Seed;
 use udccp_cc::Algorithm;
-use udccp_sim::{Capture, CaptureFile, RunConfig, SimError};
+use udccp_sim::{Capture, CaptureFile, RunConfig};
 
 use crate::diagnostic::suggestion;
 use crate::measure::record_of;
 use crate::network::{SimulatedHosts, network};
 use crate::record::Record;
+use crate::run_error::RunError;
 use crate::schema::Scenario;
-
-/// Why a scenario could not be run.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// The settings of a flow contradict each other.
-    #[error("flow \"{flow}\": {why}")]
-    Flow {
-        /// The flow.
-        flow: String,
-        /// What is wrong.
-        why: String,
-    },
-    /// The simulator failed or was stopped.
-    #[error(transparent)]
-    Simulation(#[from] SimError),
-    /// Captures cannot be written to the folder.
-    #[error("cannot write captures to {folder}: {error}")]
-    Folder {
-        /// The folder.
-        folder: String,
-        /// Why not.
-        #[source]
-        error: std::io::Error,
-    },
-}
-
-impl RunError {
-    /// Whether the run was stopped on request ([`RunOptions::stop`]).
-    pub fn is_stopped(&self) -> bool {
-        matches!(self, Self::Simulation(SimError::Stopped { .. }))
-    }
-}
 
 /// How to run.
 #[derive(Clone, Copy, Debug, Default)]

@@ -5,7 +5,19 @@ use core::net::IpAddr;
 use udccp_base::{Instant, Transport};
 
 use crate::application::{Application, FlowStep};
-use crate::transfers::Lifetime;
+
+/// When the transport of a host exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lifetime {
+    /// From the start of the run to its end.
+    Run,
+    /// Not yet: it is made when its pair starts.
+    NotStarted,
+    /// From the start of its pair to its end.
+    Transfer,
+    /// No longer.
+    Ended,
+}
 
 /// One end of a flow.
 pub(crate) struct Host {

@@ -59,7 +59,7 @@ pub use pace::{Pace, Turn};
 pub use record::{Interval, Mark, PathRecorder, Schedule, sample_flow};
 pub use result::{
     Completions, Cost, Crossing, FlowResult, FlowSample, HopResult, Jitter, LinkResult, LinkSample,
-    MaybeNumber, PathCounts, PathWindow, RunResult, SenderSample, SystemResult,
+    PathCounts, PathWindow, RunResult, SenderSample, SystemResult,
 };
 pub use source::{
     Arrival, Bulk, Codec, ConstantRate, Dialogue, DialogueSizes, Distribution, End, Frames, OnOff,

@@ -1,8 +1,6 @@
 //! The result of a run.
 
-use core::fmt;
-
-use udccp_base::{DataRate, Duration, MaybeDuration, Probe};
+use udccp_base::{DataRate, Duration, MaybeDuration, MaybeNumber, Probe};
 use udccp_link::{Backlog, DelayHistogram, DropReason, LinkStats, Tally};
 
 use crate::source::SourceStats;
@@ -207,44 +205,6 @@ pub struct FlowSample {
     pub goodput_bytes: u64,
     /// The sender's congestion state at the end of the interval.
     pub sender: SenderSample,
-}
-
-/// A number or none, in 8 bytes where an `Option` takes 16. Not a number counts as none.
-#[derive(Clone, Copy)]
-pub struct MaybeNumber(f64);
-
-impl MaybeNumber {
-    /// No number.
-    pub const NONE: Self = Self(f64::NAN);
-
-    /// The number, if there is one.
-    pub fn get(self) -> Option<f64> {
-        (!self.0.is_nan()).then_some(self.0)
-    }
-}
-
-impl Default for MaybeNumber {
-    fn default() -> Self {
-        Self::NONE
-    }
-}
-
-impl From<Option<f64>> for MaybeNumber {
-    fn from(value: Option<f64>) -> Self {
-        value.map_or(Self::NONE, Self)
-    }
-}
-
-impl PartialEq for MaybeNumber {
-    fn eq(&self, other: &Self) -> bool {
-        self.get() == other.get()
-    }
-}
-
-impl fmt::Debug for MaybeNumber {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.get().fmt(f)
-    }
 }
 
 /// The values of a sender's congestion state that have a series.

@@ -16,6 +16,7 @@ use crate::events::EventQueue;
 use crate::fabric::{Fabric, RunningLink, Special};
 use crate::hash::EventHash;
 use crate::host::Host;
+use crate::host::Lifetime;
 use crate::names::Names;
 use crate::network::{self, LinkSpec, Network};
 use crate::observe::Observer;
@@ -24,7 +25,6 @@ use crate::packet::PacketStore;
 use crate::record::{Crossings, LinkRecorder, PathRecorder};
 use crate::result::{Cost, FlowResult, HopResult, RunResult, SystemResult};
 use crate::route::{FlowPlan, Route};
-use crate::transfers::Lifetime;
 use crate::validate::validate;
 
 /// The properties of a pair that are known before the run.

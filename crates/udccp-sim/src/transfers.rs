@@ -7,7 +7,7 @@ use udccp_base::{
 };
 
 use crate::address::PairAddresses;
-use crate::host::Host;
+use crate::host::{Host, Lifetime};
 
 /// Makes the transports of the pairs of a flow, each when it starts.
 pub trait PairMaker: fmt::Debug {
@@ -18,19 +18,6 @@ pub trait PairMaker: fmt::Debug {
     /// What is wrong with the settings, as text.
     fn make(&mut self, number: usize, at: PairAddresses)
     -> Result<[Box<dyn Transport>; 2], String>;
-}
-
-/// When the transport of a host exists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lifetime {
-    /// From the start of the run to its end.
-    Run,
-    /// Not yet: it is made when its pair starts.
-    NotStarted,
-    /// From the start of its pair to its end.
-    Transfer,
-    /// No longer.
-    Ended,
 }
 
 /// Makes the pairs of one flow.

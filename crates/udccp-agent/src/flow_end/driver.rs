@@ -3,7 +3,6 @@
 use udccp_base::{Instant, Payload};
 use udccp_sim::{Application, End, FlowStep, Outcome, Responder, Source, Times};
 
-use super::factory::SocketFactory;
 use crate::error::AgentError;
 use crate::report::{AgentReport, ConnectionReport, TimesReport};
 use crate::socket::{FlowSocket, Interest};
@@ -34,7 +33,7 @@ pub(super) enum Receiver {
 }
 
 impl FlowDriver {
-    /// A sender that opens at `start`. Without a `flow`, it creates the socket then.
+    /// A sender that opens at `start`. Without a `flow`, its socket is created then.
     pub(super) fn sender(
         flow: Option<Box<dyn FlowSocket>>,
         source: Box<dyn Source>,
@@ -52,14 +51,14 @@ impl FlowDriver {
         Self { flow: Some(flow), app: App::Receives(receiver), counts, fresh_bytes: 0 }
     }
 
-    /// Moves data. Returns whether the application offered something, in which case it may offer
-    /// more.
+    /// Moves data. `socket` creates the socket of a sender that has none. Returns whether the
+    /// application offered something, in which case it may offer more.
     pub(super) fn exchange(
         &mut self,
         now: Instant,
-        factory: &mut SocketFactory,
+        socket: impl FnMut() -> Result<Box<dyn FlowSocket>, AgentError>,
     ) -> Result<bool, AgentError> {
-        self.step(now, factory)?;
+        self.step(now, socket)?;
         let Some(flow) = &mut self.flow else { return Ok(false) };
         flow.exchange(now)?;
         self.read(now);
@@ -76,14 +75,18 @@ impl FlowDriver {
     }
 
     /// Opens and closes the flow when due.
-    fn step(&mut self, now: Instant, factory: &mut SocketFactory) -> Result<(), AgentError> {
+    fn step(
+        &mut self,
+        now: Instant,
+        mut socket: impl FnMut() -> Result<Box<dyn FlowSocket>, AgentError>,
+    ) -> Result<(), AgentError> {
         let App::Sends(app) = &mut self.app else { return Ok(()) };
         while let Some(step) = app.poll_step(now) {
             match step {
                 FlowStep::Open => {
                     let flow = match &mut self.flow {
                         Some(flow) => flow,
-                        none => none.insert(factory.sender()?),
+                        none => none.insert(socket()?),
                     };
                     flow.open(now)?;
                     let start = app.start();

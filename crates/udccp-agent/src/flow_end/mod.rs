@@ -56,7 +56,7 @@ impl FlowEnd {
             self.accept(now)?;
             let mut taken = false;
             for driver in &mut self.drivers {
-                taken |= driver.exchange(now, &mut self.factory)?;
+                taken |= driver.exchange(now, || self.factory.sender())?;
             }
             while sampler.due() <= now {
                 sampler.take(&mut self.drivers);

@@ -4,7 +4,6 @@ use std::io;
 
 use clap_complete::Shell;
 
-use crate::cli;
 use crate::exit::{CliResult, Exit};
 
 /// Flags of `udccp completions`.
@@ -21,10 +20,10 @@ Examples:
   udccp completions zsh > \"${fpath[1]}/_udccp\"
   udccp completions fish > ~/.config/fish/completions/udccp.fish";
 
-/// Runs the command.
-pub(crate) fn run(args: Args) -> CliResult<Exit> {
+/// Runs the command. `command` is the command line to complete.
+pub(crate) fn run(args: Args, mut command: clap::Command) -> CliResult<Exit> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut cli::shown(), "udccp", &mut script);
+    clap_complete::generate(args.shell, &mut command, "udccp", &mut script);
     io::Write::write_all(&mut io::stdout().lock(), &script)?;
     Ok(Exit::Success)
 }

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use crate::cli;
 use crate::exit::{CliResult, Exit, Failure};
 use crate::output;
 
@@ -20,9 +19,8 @@ Examples:
   udccp man | man -l -
   udccp man --out ~/.local/share/man/man1";
 
-/// Runs the command.
-pub(crate) fn run(args: Args) -> CliResult<Exit> {
-    let command = cli::shown();
+/// Runs the command. `command` is the command line to describe.
+pub(crate) fn run(args: Args, command: clap::Command) -> CliResult<Exit> {
     let Some(folder) = args.out else {
         clap_mangen::Man::new(command).render(&mut std::io::stdout().lock())?;
         return Ok(Exit::Success);

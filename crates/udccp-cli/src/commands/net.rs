@@ -3,10 +3,11 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
-use udccp::ccid::{CcidRegistry, experimental};
+use udccp::ccid::CcidRegistry;
 use udccp::{Address, EndpointOptions, Options, ServiceCode};
 
 use super::numbers::whole;
+use crate::ccid;
 use crate::exit::{CliResult, Exit, Failure};
 
 /// How long a peer may be silent before it is probed, and before the connection ends.
@@ -25,7 +26,7 @@ pub(crate) struct NetArgs {
     pub(crate) raw: bool,
     /// Congestion control for both directions: a CCID number, or the experimental `cubic` or `bbr`,
     /// which both ends must name [default: 2; a listener also accepts 3 and 4]
-    #[arg(long, value_name = "N|NAME", value_parser = ccid)]
+    #[arg(long, value_name = "N|NAME", value_parser = ccid::parse)]
     pub(crate) ccid: Option<u8>,
     /// Local IP address, with its interface if it is link-local (fe80::1%eth0) [default: every
     /// address]
@@ -125,26 +126,6 @@ pub(crate) fn first_that_works<A, T>(
         }
     }
     Err(last)
-}
-
-/// Parses a CCID: a number or the name of an experiment.
-fn ccid(text: &str) -> Result<u8, String> {
-    match text {
-        "cubic" => Ok(experimental::CUBIC),
-        "bbr" => Ok(experimental::BBR),
-        number => {
-            number.parse().map_err(|_| "expected a number from 0 to 255, `cubic` or `bbr`".into())
-        }
-    }
-}
-
-/// A CCID in the form that `--ccid` accepts.
-pub(crate) fn ccid_name(ccid: u8) -> String {
-    match ccid {
-        experimental::CUBIC => "cubic".to_owned(),
-        experimental::BBR => "bbr".to_owned(),
-        number => number.to_string(),
-    }
 }
 
 /// Parses a local address, with any port. The system knows the names of interfaces.

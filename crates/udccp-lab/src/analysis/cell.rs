@@ -4,8 +4,8 @@ use udccp_metrics::Summary;
 use udccp_scenario::protocol::Protocol;
 
 use super::basis::Basis;
-use super::explanation::Reason;
 use super::labels::{fixed, label_text, own_name};
+use super::reason::Reason;
 use super::spread::Spread;
 use crate::schema::{FLOW_KEY, METRIC_KEY, MetricSpec, Names, Point, Published};
 
@@ -69,6 +69,19 @@ pub enum Agreement {
 }
 
 impl Agreement {
+    /// As a word for exports; empty if there is nothing to compare with.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Close => "agrees",
+            Self::LinkLimited => "agrees, link-limited",
+            Self::Neither => "neither has a value",
+            Self::InInterval => "in interval",
+            Self::Differs => "differs",
+            Self::Unjudged => "not judged yet",
+            Self::Missing | Self::Alone => "",
+        }
+    }
+
     /// Whether it agrees, counted or not.
     pub(super) fn is_met(self) -> bool {
         matches!(self, Self::Close | Self::LinkLimited | Self::Neither)

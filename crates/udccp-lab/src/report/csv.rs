@@ -4,7 +4,6 @@ use core::fmt::Write as _;
 
 use udccp_scenario::{SIM, backend_title};
 
-use super::data::verdict;
 use super::html::escape;
 use super::svg::{Chart, Line};
 use crate::analysis::{Cell, TableResult};
@@ -48,7 +47,7 @@ fn line(out: &mut String, keys: &[&str], source: &str, cell: &Cell) {
         let text = value.map_or_else(String::new, |v| format!("{v:.digits$}"));
         text.trim_end_matches('0').trim_end_matches('.').to_owned()
     };
-    let verdict = verdict(cell.agreement);
+    let verdict = cell.agreement.word();
     let mut fields: Vec<String> =
         keys.iter().map(|key| field(label(key).unwrap_or_default())).collect();
     fields.push(field(cell.shown.title()));

@@ -6,7 +6,7 @@ use udccp_scenario::Protocol;
 use super::figures;
 use super::style::style_of;
 use super::svg::{Chart, Line, LinePoint, Shape, corners};
-use crate::analysis::{Agreement, Analysis, Cell, TableResult};
+use crate::analysis::{Analysis, Cell, TableResult};
 use crate::schema::Figure;
 
 /// The charts of a figure as a list with one entry per panel; `None` without runs.
@@ -53,22 +53,9 @@ fn cell(cell: &Cell) -> Value {
         "shortened": cell.basis.shortened,
         "published": cell.published.and_then(|p| p.value),
         "difference": cell.mean().and_then(|_| cell.difference()),
-        "verdict": verdict(cell.agreement),
+        "verdict": cell.agreement.word(),
         "undefined": cell.undefined,
     })
-}
-
-/// The result of a comparison as a word; empty if there is nothing to compare with.
-pub(super) fn verdict(agreement: Agreement) -> &'static str {
-    match agreement {
-        Agreement::Close => "agrees",
-        Agreement::LinkLimited => "agrees, link-limited",
-        Agreement::Neither => "neither has a value",
-        Agreement::InInterval => "in interval",
-        Agreement::Differs => "differs",
-        Agreement::Unjudged => "not judged yet",
-        Agreement::Missing | Agreement::Alone => "",
-    }
 }
 
 fn chart(chart: &Chart) -> Value {

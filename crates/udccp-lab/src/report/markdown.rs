@@ -4,9 +4,9 @@ use core::fmt::Write as _;
 
 use udccp_scenario::{SIM, backend_title};
 
+use super::cell_text::{measure, published};
 use super::html::{counted, signed};
 use super::table_header::axis_name;
-use super::tables::{measure, published};
 use crate::analysis::{Agreement, Analysis, Basis, Cell, Row, TableResult, label_text};
 use crate::schema::{METRIC_KEY, MetricSpec, Point};
 

@@ -2,6 +2,7 @@
 //! else, so they work offline, in print, and on a phone.
 
 mod answers;
+mod cell_text;
 mod claims;
 mod csv;
 mod data;

@@ -4,8 +4,8 @@ use core::fmt::Write as _;
 
 use udccp_scenario::{SIM, backend_title};
 
+use super::cell_text::{as_published, measure};
 use super::html::escape;
-use super::tables::{as_published, measure};
 use crate::analysis::{Cell, Reason, Support, TableResult};
 
 /// The section that explains a table's differing cells.

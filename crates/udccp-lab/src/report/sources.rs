@@ -4,11 +4,11 @@ use core::fmt::Write as _;
 
 use udccp_scenario::{SIM, backend_title};
 
-use super::html::{counted, escape, signed};
-use super::table_header::{blocks, head_with, row_heads};
-use super::tables::{
+use super::cell_text::{
     class_and_sign, class_of, joined, measure, needs_reason, note_link, ours, published, severity,
 };
+use super::html::{counted, escape, signed};
+use super::table_header::{blocks, head_with, row_heads};
 use crate::analysis::{Agreement, Cell, Row, TableResult};
 
 /// The source of a line's numbers.

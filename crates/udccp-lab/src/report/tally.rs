@@ -1,7 +1,7 @@
 //! A result in numbers: how many cells agree, how many claims hold, what is not judged yet.
 
+use super::cell_text::measure;
 use super::html::counted;
-use super::tables::measure;
 use crate::analysis::{Agreement, Analysis, Basis, Cell, JudgedClaim, Judgement};
 
 /// Counts of an experiment.

@@ -2,8 +2,8 @@
 
 use core::fmt::Write as _;
 
+use super::cell_text::as_published;
 use super::html::{counted, signed};
-use super::tables::as_published;
 use super::tally::Tally;
 use crate::analysis::{
     Agreement, Analysis, Basis, Cell, JudgedClaim, Judgement, Row, TableResult, label_text,

@@ -2,9 +2,9 @@
 
 use core::fmt::Write as _;
 
+use super::cell_text::{class_and_sign, class_of};
 use super::html::{counted, escape, heading};
 use super::table_header::{axis_name, blocks};
-use super::tables::{class_and_sign, class_of};
 use crate::analysis::{Analysis, Row, TableResult, label_text, tabulate};
 
 /// The variants, and the first table under each of them.

@@ -2,8 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use super::tables::TABLES;
-
 /// Why a store cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -41,12 +39,14 @@ pub enum StoreError {
         error: rusqlite::Error,
     },
     /// The file was written by a newer program.
-    #[error("result store {path} has version {found}, this program reads up to version {TABLES}")]
+    #[error("result store {path} has version {found}, this program reads up to version {known}")]
     Newer {
         /// The store.
         path: PathBuf,
         /// Its version.
         found: i64,
+        /// The latest version that this program reads.
+        known: i64,
     },
     /// A stored record cannot be read.
     #[error("result store {path}, run {key}: {why}")]

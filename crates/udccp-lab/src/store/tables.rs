@@ -60,7 +60,7 @@ pub(super) fn prepare(database: &Connection, path: &Path) -> Result<(), StoreErr
         1 => upgrade(&transaction).map_err(failed)?,
         2 => transaction.execute_batch(FROM_2).map_err(failed)?,
         TABLES => {}
-        found => return Err(StoreError::Newer { path: path.to_owned(), found }),
+        found => return Err(StoreError::Newer { path: path.to_owned(), found, known: TABLES }),
     }
     transaction.commit().map_err(failed)
 }

@@ -16,6 +16,7 @@ mod list;
 mod negotiator;
 mod output;
 mod preferences;
+mod slots;
 mod table;
 #[cfg(test)]
 mod tests;

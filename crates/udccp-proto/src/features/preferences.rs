@@ -2,8 +2,8 @@
 
 use udccp_wire::{FeatureNumber, Reconciliation};
 
-use super::entry::{SLOTS, slot};
 use super::list::ByteList;
+use super::slots::{SLOTS, slot};
 use super::value::encode;
 use super::{ChangeError, Location};
 

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use udccp_wire::FeatureNumber;
 
-use super::entry::{Entry, SLOTS, State, feature_at, slot};
+use super::entry::{Entry, State};
 use super::list::ByteList;
 use super::preferences::Preference;
+use super::slots::{SLOTS, feature_at, slot};
 use super::{FeaturePreferences, Location};
 
 /// The features of one connection. A feature without an entry is as in a new connection: it has the

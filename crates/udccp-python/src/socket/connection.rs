@@ -3,7 +3,6 @@
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker, ready};
-use std::time::Duration;
 
 use bytes::Bytes;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -381,9 +380,4 @@ impl Connection {
     fn rx_info<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
         numbers::rx_info(&self.connection).map(|info| PyBytes::new(py, &info))
     }
-}
-
-/// A time in seconds.
-pub(super) fn seconds(time: Option<Duration>) -> Option<f64> {
-    time.map(|time| time.as_secs_f64())
 }

@@ -8,8 +8,6 @@ use pyo3::types::PyDict;
 use rustix::io::Errno;
 use udccp::blocking::Connection;
 
-use super::connection::seconds;
-
 /// The fields of `udccp.ConnectionStats`.
 pub(super) fn connection<'py>(
     py: Python<'py>,
@@ -82,4 +80,9 @@ pub(super) fn rx_info(connection: &Connection) -> Option<Vec<u8>> {
     info.extend(micros(state.rtt));
     info.extend(((state.loss_event_rate * 1e6) as u32).to_ne_bytes());
     Some(info)
+}
+
+/// A time in seconds.
+fn seconds(time: Option<Duration>) -> Option<f64> {
+    time.map(|time| time.as_secs_f64())
 }

@@ -11,7 +11,7 @@ use udccp_sim::{
 };
 
 use crate::Family;
-use crate::run::RunError;
+use crate::run_error::RunError;
 use crate::schema::{
     CodecName, Direction, Flow, Link, RandomVariable, Scenario, Silence, Traffic, of_link,
 };

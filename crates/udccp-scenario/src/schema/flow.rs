@@ -8,7 +8,6 @@ use udccp_base::{DataSize, Duration};
 use super::choice::words;
 use super::dccp_options::DccpOptions;
 use super::link::Link;
-use super::scenario::DEFAULT_PACKET;
 use super::tcp_options::TcpOptions;
 use super::topology::changed;
 use super::traffic::{Traffic, check};
@@ -75,6 +74,8 @@ impl Direction {
 
 /// Most flows in one `[[flow]]`.
 const MAX_COUNT: u64 = 10_000;
+/// Size of an IP packet by default.
+const DEFAULT_PACKET: DataSize = DataSize::from_bytes(1500);
 
 impl Flow {
     /// Reads a `[[flow]]`, which may stand for `count` flows that start `every` apart. `access`

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use udccp_base::{DataSize, Duration};
+use udccp_base::Duration;
 
 use super::change::{self, LinkChange};
 use super::flow::Flow;
@@ -257,6 +257,3 @@ impl Measure {
         }
     }
 }
-
-/// Size of an IP packet by default.
-pub(super) const DEFAULT_PACKET: DataSize = DataSize::from_bytes(1500);

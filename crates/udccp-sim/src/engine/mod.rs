@@ -15,14 +15,14 @@ use crate::config::RunConfig;
 use crate::error::SimError;
 use crate::fabric::{Fabric, Hop, Outgoing, Sending};
 use crate::hash::Kind;
-use crate::host::{Host, sender_of_pair};
+use crate::host::{Host, Lifetime, sender_of_pair};
 use crate::names::Names;
 use crate::network::Node;
 use crate::packet::{Meta, PacketHandle, Slot};
 use crate::record::{self, FlowStep, Interval, LinkRecorder, Mark, Schedule};
 use crate::result::SenderSample;
 use crate::source::End;
-use crate::transfers::{Lifetime, Maker};
+use crate::transfers::Maker;
 
 /// More packets and events than this at the same time indicate a livelock. The number is six
 /// windows of 10 Gbit/s times 200 ms, all sent at once.

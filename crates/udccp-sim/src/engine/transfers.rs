@@ -2,8 +2,8 @@
 
 use super::{Engine, Stop};
 use crate::error::SimError;
-use crate::host::{Host, sender_of_pair};
-use crate::transfers::{Lifetime, drop_transports};
+use crate::host::{Host, Lifetime, sender_of_pair};
+use crate::transfers::drop_transports;
 
 impl Engine {
     /// Creates the transports of this host's pair, whose flow starts.

@@ -7,23 +7,24 @@ use std::time::Duration;
 use udccp::blocking::{Connection, Endpoint, Listener};
 use udccp::{IoInfo, Options, ServiceCode};
 
-use super::Check;
-#[cfg(target_os = "linux")]
-use super::linux::real_kernels;
+use super::check::Check;
 use crate::about::About;
 
-/// Every check, in the order of printing.
-pub(super) fn all() -> Vec<Check> {
+/// DCCP over UDP, and what makes it faster.
+pub(super) fn sockets() -> Vec<Check> {
     let mut checks = vec![loopback(false), loopback(true)];
     checks.extend(offloads());
     checks.push(ecn());
-    checks.extend(real_kernels());
-    checks.extend([
+    checks
+}
+
+/// Programs that some work needs.
+pub(super) fn tools() -> [Check; 3] {
+    [
         tool("tshark", "checking packets with a second decoder", "tshark"),
         tool("tcpdump", "capturing packets", "tcpdump"),
         tool("python3", "the Python package", "python3"),
-    ]);
-    checks
+    ]
 }
 
 /// Kernel and processors in one line.
@@ -101,13 +102,6 @@ fn ecn() -> Check {
         ),
         Err(e) => check.missing(e.to_string(), "allow UDP on the loopback interface"),
     }
-}
-
-/// Raw IP, all backends except the simulator, and `udccp run`.
-#[cfg(not(target_os = "linux"))]
-fn real_kernels() -> [Check; 1] {
-    let check = Check::new("real kernels", "raw IP, emulated networks, guests, old programs");
-    [check.missing("this is not Linux", "use a machine or a container with Linux")]
 }
 
 /// Looks for a program in the search path.

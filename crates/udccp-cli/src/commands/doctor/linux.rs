@@ -8,7 +8,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use udccp::blocking::{Connection, Endpoint};
 use udccp::{Address, EndpointOptions, Options, ServiceCode};
 
-use super::Check;
+use super::check::Check;
 use super::checks::{find_in_path, localhost};
 
 /// A receive buffer that holds what a fast sender sends between two turns of the driver.

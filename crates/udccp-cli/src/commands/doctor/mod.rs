@@ -1,10 +1,15 @@
 //! `udccp doctor`: checks what this machine supports, and how to get the rest.
 
+mod check;
 mod checks;
 #[cfg(target_os = "linux")]
 mod linux;
 
 use serde::Serialize;
+
+use check::{Check, State};
+#[cfg(target_os = "linux")]
+use linux::real_kernels;
 
 use crate::about::Program;
 use crate::exit::{CliResult, Exit};
@@ -27,35 +32,6 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// The result of a check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum State {
-    /// Available.
-    Ok,
-    /// Works, but not as well as possible.
-    Limited,
-    /// Not available.
-    Missing,
-}
-
-/// A check with its result.
-#[derive(Clone, Debug, Serialize)]
-struct Check {
-    name: &'static str,
-    state: State,
-    /// What was found.
-    found: String,
-    /// What needs it.
-    needed_for: &'static str,
-    /// How to get it, if it is missing or limited.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    advice: Option<String>,
-    /// Whether nothing works without it.
-    #[serde(skip)]
-    essential: bool,
-}
-
 #[derive(Serialize)]
 struct Report<'a> {
     schema: u32,
@@ -65,38 +41,24 @@ struct Report<'a> {
     checks: &'a [Check],
 }
 
-impl Check {
-    fn new(name: &'static str, needed_for: &'static str) -> Self {
-        let state = State::Missing;
-        Self { name, state, found: "no".into(), needed_for, advice: None, essential: false }
-    }
+/// Every check, in the order of printing.
+fn all() -> Vec<Check> {
+    let mut checks = checks::sockets();
+    checks.extend(real_kernels());
+    checks.extend(checks::tools());
+    checks
+}
 
-    fn ok(mut self, found: impl Into<String>) -> Self {
-        (self.state, self.found) = (State::Ok, found.into());
-        self
-    }
-
-    fn limited(mut self, found: impl Into<String>, advice: impl Into<String>) -> Self {
-        (self.state, self.found) = (State::Limited, found.into());
-        self.advice = Some(advice.into());
-        self
-    }
-
-    fn missing(mut self, found: impl Into<String>, advice: impl Into<String>) -> Self {
-        (self.state, self.found) = (State::Missing, found.into());
-        self.advice = Some(advice.into());
-        self
-    }
-
-    fn essential(mut self) -> Self {
-        self.essential = true;
-        self
-    }
+/// Raw IP, all backends except the simulator, and `udccp run`.
+#[cfg(not(target_os = "linux"))]
+fn real_kernels() -> [Check; 1] {
+    let check = Check::new("real kernels", "raw IP, emulated networks, guests, old programs");
+    [check.missing("this is not Linux", "use a machine or a container with Linux")]
 }
 
 /// Runs the command.
 pub(crate) fn run(args: Args) -> CliResult<Exit> {
-    let checks = checks::all();
+    let checks = all();
     if args.json {
         output::json(&Report {
             schema: 1,
@@ -134,7 +96,7 @@ mod tests {
 
     #[test]
     fn findings_have_advice_and_a_purpose() {
-        let checks = checks::all();
+        let checks = all();
         assert!(checks.len() >= 12);
         for check in checks {
             assert!(!check.needed_for.is_empty(), "{}", check.name);

@@ -10,6 +10,7 @@ mod grid;
 mod messages;
 mod meter;
 mod report;
+mod reporter;
 mod server;
 mod spec;
 mod stream;

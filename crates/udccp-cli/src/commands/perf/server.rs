@@ -14,7 +14,7 @@ use super::control::{Reply, Request, Responder, StreamResult};
 use super::flow::{self, Load, Sent};
 use super::messages::{Header, Kind};
 use super::meter::Meter;
-use super::report;
+use super::reporter;
 use super::spec::{Spec, with_queues};
 use super::{CONTROL, STREAM, ServerArgs, clock};
 use crate::commands::net::first_that_works;
@@ -129,7 +129,7 @@ async fn serve_control(
     let results: Vec<StreamResult> = test.streams.iter().map(|s| s.result(&test.spec)).collect();
     // Even if standard output is closed, the server continues.
     let peer = peer.to_string();
-    let _ = report::print_server(&peer, &test.spec, &results, reason.as_deref(), json);
+    let _ = reporter::print_server(&peer, &test.spec, &results, reason.as_deref(), json);
 }
 
 async fn answer_all(

@@ -4,9 +4,9 @@ use core::fmt::Write as _;
 
 use udccp_scenario::{SIM, backend_title};
 
+use super::super::cell_text::as_published;
 use super::super::html::counted;
 use super::super::svg::{Chart, Line, LinePoint, Scale, Shape};
-use super::super::tables::as_published;
 use super::line_style::{LineStyle, line_styles};
 use super::place::{axis_title, places, ticks};
 use super::{Drawing, flow_text, name_panel, share_scale, share_scale_of_all};
