@@ -1,11 +1,11 @@
-# udccp, its laboratory and its examples in a container:
+# udccp and its laboratory in a container:
 #
 #   docker build -t udccp .
 #   docker run --rm udccp sim two-flows
 #   docker run --rm -v "$PWD/results:/work/results" udccp lab run nor-2012
 #
 # The emulator and raw IP make namespaces and devices: add --privileged for them.
-FROM rust:1.95-slim-trixie AS build
+FROM rust:1.95.0-slim-trixie AS build
 RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev git && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY . .

@@ -2,6 +2,7 @@
 # Installs what a target of the Makefile needs and the machine lacks, and prints what it installs.
 # Usage: scripts/setup.sh test|lint|demo|instructions|bench|linux|interop|capi|capi-check|capi-windows|deb|pgo|windows
 set -euo pipefail
+cd "$(dirname "$0")/.."
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
@@ -24,9 +25,18 @@ need_compiler() {
     }
 }
 
-need_cargo() {
-    have cargo && return 0
-    echo "setup: no cargo; install Rust first (https://rustup.rs)" >&2
+# Distributions have older compilers than rustup, which installs the version of rust-toolchain.toml.
+need_cargo() { # crate, udccp-cli by default
+    local least found
+    have cargo || {
+        echo "setup: no cargo; install Rust first (https://rustup.rs)" >&2
+        exit 1
+    }
+    least=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "crates/${1:-udccp-cli}/Cargo.toml")
+    found=$(cargo --version | cut -d ' ' -f 2)
+    [ "$(printf '%s\n' "$least" "$found" | sort -V | head -n 1)" = "$least" ] && return 0
+    echo "setup: $(command -v cargo) is of Rust $found, and $least is needed; install Rust with rustup" \
+        "(https://rustup.rs)" >&2
     exit 1
 }
 
@@ -91,7 +101,7 @@ interop)
     done
     ;;
 capi)
-    need_cargo
+    need_cargo udccp-capi
     need_compiler
     ;;
 capi-check)

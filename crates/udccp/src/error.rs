@@ -194,6 +194,10 @@ impl Error {
             Self::Unsent { .. } => {
                 "allow more time with close_linger, or await `acknowledged` before closing"
             }
+            Self::Lost(CloseReason::PeerReset { code: ResetCode::NoConnection, .. }) => {
+                "open a new connection; the peer has restarted, or a NAT has given this host \
+                 another port, which a shorter keep_alive prevents"
+            }
             Self::Lost(_) => "open a new connection; the peer or the path has failed",
             Self::Forked => "open a new socket in the child, after the fork",
             Self::TimedOut => "wait longer, or check whether the peer still works",
@@ -385,6 +389,14 @@ pub enum TryRecvError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_peer_that_does_not_know_the_connection_hints_at_nats() {
+        let advice =
+            |code| Error::Lost(CloseReason::PeerReset { code, data: [0; 3] }).advice().to_owned();
+        assert!(advice(ResetCode::NoConnection).contains("keep_alive"));
+        assert!(!advice(ResetCode::Aborted).contains("keep_alive"));
+    }
 
     #[test]
     fn too_few_descriptors_are_a_limit_to_raise() {

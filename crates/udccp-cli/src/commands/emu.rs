@@ -55,9 +55,9 @@ The network of the scenario runs in real time between network namespaces with TU
 that of this machine's kernel, and DCCP that of this program. Each flow end has its own process.
 
 Examples:
-  udccp emu scenarios/emulated.toml
-  udccp emu scenarios/emulated.toml --set flow.second.protocol=tcp/newreno --json
-  udccp emu scenarios/emulated.toml --ipv6 --dccp raw --pcap out/
+  udccp emu emulated
+  udccp emu emulated --set flow.second.protocol=tcp/newreno --json
+  udccp emu emulated --ipv6 --dccp raw --pcap out/
 
 A run that fell behind real time is printed and marked as invalid. Its exit code is 9.
 It needs root, or user namespaces and a /dev/net/tun that can be opened: see udccp doctor.";

@@ -53,9 +53,9 @@ pub(crate) struct Args {
 const EXAMPLES: &str = "\
 Examples:
   udccp linux --setup
-  udccp linux scenarios/two-flows-short.toml
-  udccp linux scenarios/two-flows-short.toml --dccp udccp --json
-  udccp linux experiments/bhatti-2008.toml --set second=tcp/cubic --set rtt=\"50 ms\" --seed 7";
+  udccp linux two-flows-short
+  udccp linux two-flows-short --dccp udccp --json
+  udccp linux bhatti-2008 --set second=tcp/cubic --set rtt=\"50 ms\" --seed 7";
 
 /// Which implementation runs the DCCP flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]

@@ -25,7 +25,7 @@ It needs the program `ns` (Debian package ns2). ns-2 has dumbbells with drop-tai
 TCP, DCCP with CCID 2 and 3, and UDP; for anything else, the error names what is not supported.
 
 Examples:
-  udccp ns2 experiments/nor-2012.toml --set cut=\"25 %\"
+  udccp ns2 nor-2012 --set cut=\"25 %\"
   udccp ns2 two-flows-short --set topology.bottleneck.queue=drop-tail --json
   udccp ns2 two-flows-short --script > two-flows.tcl";
 

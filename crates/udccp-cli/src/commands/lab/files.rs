@@ -27,7 +27,7 @@ pub(super) struct LabFiles {
 /// How much of each experiment is meant.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(super) struct Amount {
-    /// Make fewer and shorter runs of each point, for a first look
+    /// Fewer and shorter runs of each point, for a first look
     #[arg(long)]
     pub(super) quick: bool,
     /// Number of runs of each point

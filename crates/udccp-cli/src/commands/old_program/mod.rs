@@ -22,8 +22,8 @@ use crate::exit::{CliResult, Exit, Failure};
 #[command(group = ArgGroup::new("transport"))]
 #[command(after_help = "\
 Example, in two terminals:
-  udccp run -- socat -u OPEN:file,rdonly TCP4:127.0.0.1:5004,type=6,prototype=33
-  udccp run -- socat -u TCP4-LISTEN:5004,type=6,prototype=33 CREATE:copy")]
+  udccp run -- socat -u TCP4-LISTEN:5004,type=6,prototype=33 CREATE:copy
+  udccp run -- socat -b 1400 -u OPEN:file,rdonly TCP4:127.0.0.1:5004,type=6,prototype=33")]
 pub(crate) struct Args {
     /// UDP port of our servers and of the peers' servers (RFC 6773)
     #[arg(long, value_name = "PORT", default_value_t = udccp::DCCP_UDP_PORT, group = "transport")]
