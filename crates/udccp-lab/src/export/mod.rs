@@ -6,7 +6,6 @@
 mod frame;
 #[cfg(feature = "parquet")]
 mod parquet;
-mod quantity;
 mod rows;
 
 use serde_json::{Map, Value};
@@ -14,6 +13,7 @@ use udccp_scenario::Record;
 
 use crate::analysis::Results;
 use crate::plan::Task;
+use crate::schema::number;
 
 pub use frame::{Column, Frame, Values};
 #[cfg(feature = "parquet")]
@@ -39,11 +39,11 @@ pub fn json(results: &Results) -> serde_json::Result<String> {
         value.insert("variant".to_owned(), task.variant.clone().into());
         let point = task.point.iter().map(|(axis, label)| (axis.clone(), label.clone().into()));
         value.insert("point".to_owned(), Value::Object(point.collect()));
-        let number = |(axis, label): &(String, String)| {
-            let (unit, number) = quantity::number(label)?;
+        let numbered = |(axis, label): &(String, String)| {
+            let (unit, number) = number(label)?;
             Some((format!("{axis}_{unit}"), number.into()))
         };
-        let numbers = task.point.iter().filter_map(number);
+        let numbers = task.point.iter().filter_map(numbered);
         value.insert("point_numbers".to_owned(), Value::Object(numbers.collect()));
         value.insert("run".to_owned(), task.run.into());
         if let Value::Object(record) = plain(record)? {

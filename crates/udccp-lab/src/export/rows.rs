@@ -5,9 +5,9 @@ use udccp_scenario::{FlowRecord, Record};
 
 use super::frame::{Cell, Frame};
 use super::plain;
-use super::quantity::number;
 use crate::analysis::Results;
 use crate::plan::Task;
+use crate::schema::number;
 
 /// Names of the identifying columns, except those of the axes.
 const PLACES: [&str; 8] =

@@ -12,6 +12,7 @@ mod figure;
 mod grid;
 mod metric;
 mod metric_spec;
+mod quantity;
 mod reference;
 mod table;
 mod unit;
@@ -30,6 +31,7 @@ pub use figure::{
 pub use grid::{Axis, Filter, Grid, Point};
 pub use metric::{Metric, Rates};
 pub use metric_spec::{MetricSpec, Weights, Window, group_of};
+pub(crate) use quantity::number;
 pub use reference::Reference;
 pub use table::{FLOW_KEY, METRIC_KEY, Table};
 

@@ -14,6 +14,7 @@ use super::Percent;
 use super::close::Published;
 use super::context::Context;
 use super::grid::Point;
+use super::quantity::number;
 use super::table::{FLOW_KEY, METRIC_KEY, Table};
 use super::unit::{unit_factor, unit_of_header};
 
@@ -310,8 +311,14 @@ fn is_dash(cell: &str) -> bool {
     matches!(cell, "-" | "\u{2013}" | "\u{2014}")
 }
 
-/// An axis value as a number in the unit at the end of a column's header (`rtt_ms`).
+/// An axis value as a number in the unit at the end of a column's header (`rtt_ms`), which may be
+/// the column of an export (`queue_bdp`).
 fn in_unit_of(label: &str, header: &str) -> Option<f64> {
+    if let Some((unit, exported)) = number(label)
+        && header.strip_suffix(unit).is_some_and(|axis| axis.ends_with('_'))
+    {
+        return Some(exported);
+    }
     match unit_of_header(header)? {
         "ms" => label.parse::<Duration>().ok().map(Duration::as_millis_f64),
         "s" => label.parse::<Duration>().ok().map(Duration::as_secs_f64),
@@ -454,4 +461,29 @@ fn nearest_file(path: &Path) -> String {
         .min_by_key(|n| strsim::damerau_levenshtein(&wanted, n))
         .map(|n| format!("the nearest name there is `{n}`"));
     near.unwrap_or_else(|| format!("{} is empty", folder.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_of_exports_are_headers_of_references() {
+        for (label, header, number) in [
+            ("25 ms", "rtt_ms", Some(25.0)),
+            ("25 ms", "rtt_s", Some(0.025)),
+            ("10 Mbit/s", "rate_kbps", Some(10_000.0)),
+            ("10 Mbit/s", "rate_bit_per_s", Some(1e7)),
+            ("0.5 bdp", "queue_bdp", Some(0.5)),
+            ("20 packets", "queue_packets", Some(20.0)),
+            ("64 kB", "queue_bytes", Some(64_000.0)),
+            ("2 %", "loss_percent", Some(2.0)),
+            ("32", "flows_number", Some(32.0)),
+            ("0.5 bdp", "queue", None),
+            ("20 packets", "queue_bdp", None),
+            ("dccp/ccid2", "flow2", None),
+        ] {
+            assert_eq!(in_unit_of(label, header), number, "{label} in {header}");
+        }
+    }
 }

@@ -2,11 +2,11 @@
 
 use udccp_base::{DataRate, DataSize, Duration};
 
-use crate::schema::{Limit, Percent};
+use super::{Limit, Percent};
 
 /// The number in a label, with the unit that ends its column's name; `None` if the label is not a
 /// quantity.
-pub(super) fn number(label: &str) -> Option<(&'static str, f64)> {
+pub(crate) fn number(label: &str) -> Option<(&'static str, f64)> {
     if let Ok(time) = label.parse::<Duration>() {
         return Some(("s", time.as_secs_f64()));
     }
