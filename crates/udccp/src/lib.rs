@@ -116,9 +116,9 @@ pub mod ccid {
     pub use udccp_base::{DataRate, Duration, Ecn, Instant};
     pub use udccp_cc::{
         AckSample, Algorithm, BbrConfig, BicConfig, CompoundConfig, CongestionControl, CubicConfig,
-        CustomAlgorithm, Cut, GrowthAfterCut, HighSpeedConfig, HtcpConfig, HyblaConfig, IdlePolicy,
-        IllinoisConfig, InitialWindow, LpConfig, RtoConfig, ScalableConfig, VegasConfig,
-        VenoConfig, WestwoodConfig, YeahConfig,
+        CustomAlgorithm, Cut, Delivery, GrowthAfterCut, HighSpeedConfig, HtcpConfig, HyblaConfig,
+        IdlePolicy, IllinoisConfig, InitialWindow, LpConfig, Needs, RateSample, RtoConfig,
+        ScalableConfig, VegasConfig, VenoConfig, WestwoodConfig, YeahConfig,
     };
     pub use udccp_proto::DropCode;
     pub use udccp_proto::ccid::*;
