@@ -40,7 +40,7 @@ old_programs() {
 packages() {
     "$cargo" build --quiet --release --locked -p udccp-cli
     python3 scripts/bench/packages.py "${CARGO_TARGET_DIR:-target}/release/udccp" \
-        "$(scripts/pgo.sh program)" "${ROUNDS:-5}"
+        "$(scripts/pgo.sh program)" "$(program udccp-scenario mixes)" "${ROUNDS:-5}"
 }
 
 release() {

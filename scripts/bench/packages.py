@@ -3,7 +3,7 @@
 Prints a section of docs/reference/performance.md: the processor time of simulations. Both programs
 alternate in rounds; a ratio is the median of the rounds' ratios.
 
-    packages.py RELEASE PACKAGED [ROUNDS]    two programs
+    packages.py RELEASE PACKAGED MIXES [ROUNDS]    two programs, and the benchmark `mixes`
 """
 
 import itertools
@@ -14,36 +14,19 @@ import sys
 import tempfile
 from pathlib import Path
 
+# Title, and name of its mix in the benchmark `mixes`.
 PROTOCOLS = {
-    "CCID 2": "dccp/ccid2",
-    "CCID 3": "dccp/ccid3",
-    "NewReno": "tcp/newreno",
-    "CUBIC": "tcp/cubic",
+    "CCID 2": "ccid2",
+    "CCID 3": "ccid3",
+    "NewReno": "newreno",
+    "CUBIC": "cubic",
 }
-# Title, flows, Mbit/s and seconds.
+# Title, and the values of its mixes.
 PATHS = [
-    ("two flows", 2, 100, 100),
-    ("100 flows", 100, 100, 100),
-    ("two flows, 10 Gbit/s", 2, 10_000, 4),
+    ("two flows", ["--flows", "2", "--mbps", "100", "--seconds", "100"]),
+    ("100 flows", ["--flows", "100", "--mbps", "100", "--seconds", "100"]),
+    ("two flows, 10 Gbit/s", ["--flows", "2", "--mbps", "10000", "--seconds", "4"]),
 ]
-SCENARIO = """\
-schema = 1
-id = "packages"
-[topology]
-shape = "dumbbell"
-access = {{ rate = "{access} Mbit/s", delay = "0 ms" }}
-bottleneck = {{ rate = "{mbps} Mbit/s", rtt = "100 ms", queue = "drop-tail", limit = "1.0 bdp" }}
-[time]
-duration = "{seconds} s"
-phase = "1 s"
-measure = {{ from = "0 s", to = "{seconds} s", every = "1 s" }}
-[[flow]]
-name = "f"
-count = {flows}
-protocol = "{protocol}"
-start = "0 s"
-traffic = "bulk"
-"""
 
 
 def spent(program, scenario):
@@ -58,23 +41,26 @@ def spent(program, scenario):
     return children() - before
 
 
-def ratios(programs, protocol, path, rounds):
-    _, flows, mbps, seconds = path
+def ratios(programs, scenario, rounds):
     with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
-        text = SCENARIO.format(
-            protocol=protocol, flows=flows, mbps=mbps, access=10 * mbps, seconds=seconds
-        )
-        Path(file.name).write_text(text)
+        Path(file.name).write_text(f'id = "mix"\n{scenario}')
         for _ in range(rounds):
             release, packaged = (spent(program, file.name) for program in programs)
             yield packaged / release
 
 
 def main():
-    programs, rounds = sys.argv[1:3], int(sys.argv[3]) if len(sys.argv) > 3 else 5
+    programs, mixes = sys.argv[1:3], sys.argv[3]
+    rounds = int(sys.argv[4]) if len(sys.argv) > 4 else 5
+
+    def median(mix, values):
+        command = [mixes, "--scenario", "--mix", mix, *values]
+        scenario = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout
+        return statistics.median(ratios(programs, scenario, rounds))
+
     found = {
-        (path[0], title): statistics.median(ratios(programs, protocol, path, rounds))
-        for path, (title, protocol) in itertools.product(PATHS, PROTOCOLS.items())
+        (path, title): median(mix, values)
+        for (path, values), (title, mix) in itertools.product(PATHS, PROTOCOLS.items())
     }
     print(f"Medians of {rounds} interleaved pairs.")
     print()

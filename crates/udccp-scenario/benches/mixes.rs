@@ -4,7 +4,8 @@
 //!
 //! `cargo bench -p udccp-scenario --bench mixes` prints a line per mix, for its fastest run.
 //! Options select mixes and values, for example
-//! `-- --mix ccid2 --seconds 40 --flows 100 --mbps 10000 --runs 1`.
+//! `-- --mix ccid2 --seconds 40 --flows 100 --mbps 10000 --runs 1`. With `--scenario` it prints the
+//! scenario of each mix, for other programs, and runs nothing.
 //! `scripts/instructions.sh` counts the instructions of such runs.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its result")]
@@ -33,7 +34,12 @@ fn main() {
     let (seconds, runs) = (number("--seconds", 40), number("--runs", 3));
     for (name, protocol) in MIXES {
         if value("--mix").is_none_or(|mix| mix == name) {
-            let scenario = scenario(protocol, flows, mbps, seconds);
+            let text = scenario_text(protocol, flows, mbps, seconds);
+            if arguments.iter().any(|a| a == "--scenario") {
+                println!("{text}");
+                continue;
+            }
+            let scenario = scenario(text);
             let records = (0..runs).map(|_| one_run(&scenario));
             let best = records.min_by(|a, b| a.cost.cpu_s.total_cmp(&b.cost.cpu_s));
             print(name, &best.expect("at least one run"));
@@ -58,7 +64,7 @@ fn print(name: &str, record: &Record) {
 }
 
 /// Access links are ten times as fast as the bottleneck, and no buffer of a host limits a window.
-fn scenario(protocol: &str, flows: u64, mbps: u64, seconds: u64) -> Scenario {
+fn scenario_text(protocol: &str, flows: u64, mbps: u64, seconds: u64) -> String {
     let access = mbps * 10;
     let mut text = format!(
         "schema = 1\n[topology]\nshape = \"dumbbell\"\n\
@@ -79,6 +85,10 @@ fn scenario(protocol: &str, flows: u64, mbps: u64, seconds: u64) -> Scenario {
              traffic = \"bulk\"\n{buffers}"
         );
     }
+    text
+}
+
+fn scenario(text: String) -> Scenario {
     let root = document::parse("benchmark", text).unwrap_or_else(|faults| panic!("{faults}"));
     Scenario::read(&root).unwrap_or_else(|faults| panic!("{faults}"))
 }
