@@ -37,7 +37,21 @@ impl DelayHistogram {
         }
         self.total += 1;
         self.sum_ns = self.sum_ns.saturating_add(ns);
-        self.max_ns = self.max_ns.max(ns);
+        if ns > self.max_ns {
+            self.max_ns = ns;
+        }
+    }
+
+    /// Records the same delay several times.
+    pub(crate) fn record_several(&mut self, delay: Duration, times: u64) {
+        if times > 0 {
+            let (ns, bucket) = (delay.as_nanos(), bucket_of(delay.as_nanos()));
+            self.reach(bucket, bucket + 1);
+            self.add(bucket, times);
+            self.total += times;
+            self.sum_ns = self.sum_ns.saturating_add(ns.saturating_mul(times));
+            self.max_ns = self.max_ns.max(ns);
+        }
     }
 
     #[cold]

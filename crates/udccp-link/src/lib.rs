@@ -49,5 +49,5 @@ pub use queue::{
     Queue, Red, RedConfig, RedUnit, Waiting,
 };
 pub use rate_delay::{RateDelay, RateDelayConfig, Times};
-pub use stats::{DropReason, LinkStats, Tally};
+pub use stats::{Counter, DropReason, LinkStats, Tally};
 pub use transmitter::Transmitter;

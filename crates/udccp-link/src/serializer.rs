@@ -52,8 +52,13 @@ impl Serializer {
     /// Adds a packet that finds the transmitter idle.
     #[inline(always)]
     pub(crate) fn begin(&mut self, now: Instant, len: u32) -> Transmission {
-        self.idle_ns += now.as_nanos() - self.free_ns();
-        (self.free_at, self.free_remainder) = (now.as_nanos(), 0);
+        self.idle_ns += now.as_nanos() - self.free_at;
+        if self.free_remainder > 0 {
+            // It was free a part of a nanosecond earlier.
+            self.idle_ns += 1;
+            self.free_remainder = 0;
+        }
+        self.free_at = now.as_nanos();
         self.append(len)
     }
 

@@ -71,6 +71,27 @@ impl Tally {
     }
 }
 
+/// A [`Tally`] that counts with two instructions. With two members, the compiler adds a vector of
+/// both, which takes six.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counter {
+    /// Packets in the lower half, bytes in the upper.
+    both: u128,
+}
+
+impl Counter {
+    /// Counts one packet.
+    #[inline(always)]
+    pub const fn count(&mut self, bytes: u32) {
+        self.both += (bytes as u128) << u64::BITS | 1;
+    }
+
+    /// The counts.
+    pub const fn tally(self) -> Tally {
+        Tally { packets: self.both as u64, bytes: (self.both >> u64::BITS) as u64 }
+    }
+}
+
 impl AddAssign for Tally {
     fn add_assign(&mut self, other: Self) {
         self.packets += other.packets;

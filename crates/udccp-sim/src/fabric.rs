@@ -283,7 +283,7 @@ impl Fabric {
     #[inline(always)]
     pub(crate) fn record_crossing(&mut self, now: Instant, index: usize, handle: PacketHandle) {
         self.cost.hops += 1;
-        self.hash.log(now, self.first_link + index, Kind::Departed, handle.len());
+        self.hash.log_departure(now, index, handle.len());
         if index < self.between_routers {
             self.crossings.count(index, handle.path(), handle.len());
         }

@@ -18,22 +18,46 @@ pub(crate) enum Kind {
 /// A fast 64-bit hash over the log of events (time, component, kind, length): the same on every
 /// machine and in every build, and not cryptographic.
 #[derive(Clone, Debug)]
-pub(crate) struct EventHash(u64);
+pub(crate) struct EventHash {
+    state: u64,
+    /// [`what`] a departure from the first link is.
+    first_departure: u64,
+}
+
+const COMPONENT_SHIFT: u32 = 40;
+
+/// Component and kind, as they are hashed.
+#[inline(always)]
+const fn what(component: usize, kind: Kind) -> u64 {
+    (component as u64) << COMPONENT_SHIFT | (kind as u64) << 32
+}
 
 impl EventHash {
-    pub(crate) const fn new() -> Self {
-        Self(0x9e37_79b9_7f4a_7c15)
+    /// The hash of no event. The links are the components from `first_link` on.
+    pub(crate) const fn new(first_link: usize) -> Self {
+        let first_departure = what(first_link, Kind::Departed);
+        Self { state: 0x9e37_79b9_7f4a_7c15, first_departure }
     }
 
     #[inline(always)]
     pub(crate) const fn log(&mut self, now: Instant, component: usize, kind: Kind, len: u32) {
-        let what = (component as u64) << 40 | (kind as u64) << 32 | len as u64;
+        self.add(now, what(component, kind) | len as u64);
+    }
+
+    /// A packet reached the far end of a link.
+    #[inline(always)]
+    pub(crate) const fn log_departure(&mut self, now: Instant, link: usize, len: u32) {
+        self.add(now, (self.first_departure + ((link as u64) << COMPONENT_SHIFT)) | len as u64);
+    }
+
+    #[inline(always)]
+    const fn add(&mut self, now: Instant, what: u64) {
         let word = now.as_nanos().wrapping_mul(0xd6e8_feb8_6659_fd93) ^ what;
-        self.0 = (self.0.rotate_left(23) ^ word).wrapping_mul(0xff51_afd7_ed55_8ccd);
+        self.state = (self.state.rotate_left(23) ^ word).wrapping_mul(0xff51_afd7_ed55_8ccd);
     }
 
     pub(crate) const fn finish(&self) -> u64 {
-        let mut h = self.0;
+        let mut h = self.state;
         h = (h ^ (h >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         h = (h ^ (h >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         h ^ (h >> 31)
@@ -45,7 +69,7 @@ mod tests {
     use super::*;
 
     fn of(events: &[(u64, usize, Kind, u32)]) -> u64 {
-        let mut h = EventHash::new();
+        let mut h = EventHash::new(0);
         for &(ns, component, kind, len) in events {
             h.log(Instant::from_nanos(ns), component, kind, len);
         }
@@ -68,6 +92,16 @@ mod tests {
         for (i, a) in variants.iter().enumerate() {
             assert!(variants[..i].iter().all(|b| a != b), "{i}");
         }
+    }
+
+    #[test]
+    fn a_departure_is_one_of_the_component_of_its_link() {
+        let (mut log, mut departure) = (EventHash::new(5), EventHash::new(5));
+        for link in [0, 3] {
+            log.log(Instant::from_nanos(7), 5 + link, Kind::Departed, 1500);
+            departure.log_departure(Instant::from_nanos(7), link, 1500);
+        }
+        assert_eq!(log.finish(), departure.finish());
     }
 
     #[test]

@@ -158,7 +158,7 @@ fn fabric(
         paths: (0..paths).map(path).collect(),
         crossings: Crossings::new(between_routers, paths),
         events: EventQueue::new(network.hosts + network.links.len()),
-        hash: EventHash::new(),
+        hash: EventHash::new(network.hosts),
         cost: Cost::default(),
         net_losses: vec![0; network.hosts / 2],
         is_simple: observer.is_none() && special_links.is_empty(),

@@ -1,8 +1,6 @@
 //! The element of most links: a drop-tail queue, a transmitter, a propagation delay.
 
-use std::collections::VecDeque;
-
-use udccp_base::{DataRate, Duration, Instant, Rng};
+use udccp_base::{DataRate, Duration, Instant, Ring, Rng};
 
 use crate::change::Change;
 use crate::filter::{Rule, Verdict};
@@ -43,11 +41,15 @@ pub struct RateDelay<P> {
     /// When the first in line is delivered; [`Instant::MAX`] if there is none.
     next: Instant,
     /// Those behind it, in the order of their delivery.
-    others: VecDeque<Held<P>>,
-    /// How many from the front of the line had begun transmission at the last look...
-    begun: usize,
-    /// ... and the bytes of the others, which wait or have begun since.
-    waiting_bytes: u64,
+    others: Ring<Option<Held<P>>>,
+    /// Bytes of all packets that were ever in line, and of those that have left it.
+    entered_bytes: u64,
+    left_bytes: u64,
+    /// Bytes of all that had begun transmission at the last look: the rest waits or has begun since.
+    begun_bytes: u64,
+    /// How many have left the line, and how many had begun, modulo 2^32.
+    left: u32,
+    begun: u32,
     /// Boxed, because few links have any and they are large.
     extras: Option<Box<Extras>>,
     /// Where somebody reads them.
@@ -58,11 +60,22 @@ pub struct RateDelay<P> {
 #[derive(Debug, Default)]
 struct Records {
     /// Bytes of all packets that arrived. How many packets is the sum of those dropped, lost at
-    /// random, and accepted: `queue_delay` counts the latter.
+    /// random, and accepted: without delay, or counted by `queue_delay`.
     arrived_bytes: u64,
+    /// Packets that found the transmitter idle.
+    undelayed: u64,
     /// Packets dropped because the queue was full.
     dropped: Tally,
     queue_delay: DelayHistogram,
+}
+
+impl Records {
+    /// The queue delays of all packets that were accepted.
+    fn queue_delays(&self) -> DelayHistogram {
+        let mut delays = self.queue_delay.clone();
+        delays.record_several(Duration::ZERO, self.undelayed);
+        delays
+    }
 }
 
 /// Features that not all links have.
@@ -145,9 +158,12 @@ impl<P: Packet> RateDelay<P> {
             first: None,
             first_begins: Instant::MAX,
             next: Instant::MAX,
-            others: VecDeque::new(),
+            others: Ring::default(),
+            entered_bytes: 0,
+            left_bytes: 0,
+            begun_bytes: 0,
+            left: 0,
             begun: 0,
-            waiting_bytes: 0,
             extras: None,
             records: Some(Box::default()),
         }
@@ -207,32 +223,44 @@ impl<P: Packet> RateDelay<P> {
 
     /// Removes packets whose transmission has begun by `now` from the backlog.
     fn begin_until(&mut self, now: Instant) {
-        while let Some((begin, packet)) = self.in_line(self.begun)
+        let mut begun = self.begun_in_line();
+        while let Some((begin, packet)) = self.in_line(begun.packets as usize)
             && begin <= now
         {
-            self.waiting_bytes -= u64::from(packet.wire_len());
-            self.begun += 1;
+            begun.count(packet.wire_len());
         }
+        self.begun = self.left.wrapping_add(begun.packets as u32);
+        self.begun_bytes = self.left_bytes + begun.bytes;
     }
 
     /// The packet with so many before it in line, and when its transmission begins.
     fn in_line(&self, before: usize) -> Option<(Instant, &P)> {
         match before.checked_sub(1) {
             None => Some((self.first_begins, self.first.as_ref()?)),
-            Some(at) => self.others.get(at).map(|held| (held.times.begin, &held.packet)),
+            Some(at) => self.others.get(at)?.as_ref().map(|held| (held.times.begin, &held.packet)),
         }
     }
 
+    /// What is in line, and had begun transmission at the last look.
     #[inline]
-    fn line_len(&self) -> usize {
-        usize::from(self.first.is_some()) + self.others.len()
+    fn begun_in_line(&self) -> Tally {
+        let bytes = self.begun_bytes.saturating_sub(self.left_bytes);
+        let packets = if bytes > 0 { self.begun.wrapping_sub(self.left) } else { 0 };
+        Tally { packets: packets.into(), bytes }
     }
 
     /// The backlog at the last look; some packets may have begun transmission since.
     #[inline]
     fn waiting(&self) -> Backlog {
-        let packets = (self.line_len() - self.begun) as u64;
-        Backlog { packets, bytes: self.waiting_bytes }
+        let waiting = self.inside() - self.begun_in_line();
+        Backlog { packets: waiting.packets, bytes: waiting.bytes }
+    }
+
+    /// The packets in line.
+    #[inline]
+    fn inside(&self) -> Tally {
+        let packets = u64::from(self.first.is_some()) + self.others.len() as u64;
+        Tally { packets, bytes: self.entered_bytes - self.left_bytes }
     }
 
     /// Whether a packet that arrives while the transmitter is busy really has to be dropped. Called
@@ -255,7 +283,8 @@ impl<P: Packet> RateDelay<P> {
             return self.accept_with_extras(now, len);
         }
         let Transmission { begin, end } = self.transmit(now, len)?;
-        Ok(self.recorded(now, len, Times { begin, deliver: end + self.delay }))
+        self.record(now, len, begin);
+        Ok(Times { begin, deliver: end + self.delay })
     }
 
     /// The general case of [`Self::accept`].
@@ -269,7 +298,8 @@ impl<P: Packet> RateDelay<P> {
         }
         let (transmitted, delay) = (self.transmit(now, len)?, self.delay);
         let times = self.extras.get_or_insert_default().shift(now, transmitted, delay);
-        Ok(self.recorded(now, len, times))
+        self.record(now, len, times.begin);
+        Ok(times)
     }
 
     /// Queues a packet for the transmitter, if there is room.
@@ -290,31 +320,35 @@ impl<P: Packet> RateDelay<P> {
         Ok(self.serializer.append(len))
     }
 
+    /// Counts a packet that was accepted, and whose transmission begins at `begin`.
     #[inline(always)]
-    fn recorded(&mut self, now: Instant, len: u32, times: Times) -> Times {
+    fn record(&mut self, now: Instant, len: u32, begin: Instant) {
         if let Some(records) = &mut self.records {
             records.arrived_bytes += u64::from(len);
-            records.queue_delay.record(times.begin - now);
+            if begin == now {
+                records.undelayed += 1;
+            } else {
+                records.queue_delay.record(begin - now);
+            }
         }
-        times
     }
 
     /// Frees what memory it can, for a link that is no longer needed.
     pub fn shrink(&mut self) {
         if self.others.is_empty() {
-            self.others = VecDeque::new();
+            self.others = Ring::default();
         }
     }
 
     /// Adds an accepted packet to the line.
     #[inline(always)]
     pub fn hold(&mut self, times: Times, packet: P) {
-        self.waiting_bytes += u64::from(packet.wire_len());
+        self.entered_bytes += u64::from(packet.wire_len());
         if self.first.is_none() {
             (self.first_begins, self.next) = (times.begin, times.deliver);
             self.first = Some(packet);
         } else {
-            self.others.push_back(Held { times, packet });
+            self.others.push(Some(Held { times, packet }));
         }
     }
 
@@ -324,7 +358,7 @@ impl<P: Packet> RateDelay<P> {
         if self.next > now {
             return None;
         }
-        let gone = match self.others.pop_front() {
+        let gone = match self.others.pop().flatten() {
             Some(Held { times, packet }) => {
                 (self.first_begins, self.next) = (times.begin, times.deliver);
                 self.first.replace(packet)
@@ -334,12 +368,8 @@ impl<P: Packet> RateDelay<P> {
                 self.first.take()
             }
         }?;
-        if self.begun > 0 {
-            self.begun -= 1;
-        } else {
-            // The backlog was not updated since this packet began.
-            self.waiting_bytes -= u64::from(gone.wire_len());
-        }
+        self.left = self.left.wrapping_add(1);
+        self.left_bytes += u64::from(gone.wire_len());
         Some(gone)
     }
 
@@ -370,7 +400,7 @@ impl<P: Packet + core::fmt::Debug + Send> Link<P> for RateDelay<P> {
     }
 
     fn packets_inside(&self) -> usize {
-        self.line_len()
+        self.inside().packets as usize
     }
 
     fn backlog(&mut self, now: Instant) -> Backlog {
@@ -397,21 +427,18 @@ impl<P: Packet + core::fmt::Debug + Send> Link<P> for RateDelay<P> {
     fn stats(&self, now: Instant) -> LinkStats {
         let mut stats = self.counters(now);
         if let Some(records) = &self.records {
-            stats.queue_delay = records.queue_delay.clone();
+            stats.queue_delay = records.queue_delays();
         }
         stats
     }
 
     fn counters(&self, now: Instant) -> LinkStats {
-        let line = self.first.iter().chain(self.others.iter().map(|held| &held.packet));
-        let bytes = line.map(|packet| u64::from(packet.wire_len())).sum();
-        let inside = Tally { packets: self.packets_inside() as u64, bytes };
         let lost = self.extras.as_ref().map_or(Tally::default(), |extras| extras.lost);
-        let mut known = inside;
+        let mut known = self.inside();
         known += lost;
         let (arrived, dropped) = match self.records.as_deref() {
             Some(records) => {
-                let accepted = records.queue_delay.count();
+                let accepted = records.undelayed + records.queue_delay.count();
                 let packets = accepted + records.dropped.packets + lost.packets;
                 (Tally { packets, bytes: records.arrived_bytes }, records.dropped)
             }

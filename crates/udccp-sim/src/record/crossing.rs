@@ -1,12 +1,12 @@
 //! Counts the traffic of each flow on each link between routers.
 
-use udccp_link::Tally;
+use udccp_link::{Counter, Tally};
 
 /// Counts packets by link between routers and by path, when they leave the link.
 #[derive(Debug, Default)]
 pub(crate) struct Crossings {
     paths: usize,
-    now: Vec<Tally>,
+    now: Vec<Counter>,
     /// In the measured window; while it lasts, the counts with which it began.
     measured: Vec<Tally>,
 }
@@ -14,24 +14,24 @@ pub(crate) struct Crossings {
 impl Crossings {
     /// Counters for the links `0..links`.
     pub(crate) fn new(links: usize, paths: usize) -> Self {
-        Self { paths, now: vec![Tally::default(); links * paths], measured: Vec::new() }
+        Self { paths, now: vec![Counter::default(); links * paths], measured: Vec::new() }
     }
 
     #[inline]
     pub(crate) fn count(&mut self, link: usize, path: u32, len: u32) {
-        if let Some(tally) = self.now.get_mut(link * self.paths + path as usize) {
-            tally.count(len);
+        if let Some(counter) = self.now.get_mut(link * self.paths + path as usize) {
+            counter.count(len);
         }
     }
 
     pub(crate) fn window_begins(&mut self) {
-        self.measured.clone_from(&self.now);
+        self.measured = self.now.iter().map(|now| now.tally()).collect();
     }
 
     pub(crate) fn window_ends(&mut self) {
         self.measured.resize(self.now.len(), Tally::default());
         for (measured, now) in self.measured.iter_mut().zip(&self.now) {
-            *measured = *now - *measured;
+            *measured = now.tally() - *measured;
         }
     }
 

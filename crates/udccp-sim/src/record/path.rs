@@ -1,7 +1,7 @@
 //! Records one direction of one flow.
 
 use udccp_base::{Duration, Instant};
-use udccp_link::{DelayHistogram, DropReason, Tally};
+use udccp_link::{Counter, DelayHistogram, DropReason, Tally};
 
 use super::jitter::JitterMeter;
 use crate::result::{PathCounts, PathWindow};
@@ -58,8 +58,12 @@ pub(super) struct Step {
 /// Everything that only counts up.
 #[derive(Clone, Copy, Debug, Default)]
 struct Totals {
-    /// Packet counts (without those still in the network).
-    counts: PathCounts,
+    sent: Counter,
+    sent_data: u64,
+    duplicated: u64,
+    delivered: Counter,
+    delivered_data: u64,
+    dropped: [u64; DropReason::COUNT],
     /// Application bytes.
     goodput_bytes: u64,
     /// One-way times of all packets delivered, with data or without.
@@ -75,14 +79,14 @@ impl PathRecorder {
     /// A host put a packet on its access link.
     #[inline]
     pub fn sent(&mut self, len: u32, has_data: bool) {
-        self.now.counts.sent.count(len);
-        self.now.counts.sent_data += u64::from(has_data);
+        self.now.sent.count(len);
+        self.now.sent_data += u64::from(has_data);
     }
 
     /// A packet that had left at `sent` reached the other host.
     #[inline(always)]
     pub fn delivered(&mut self, sent: Instant, now: Instant, len: u32, has_data: bool) {
-        self.now.counts.delivered.count(len);
+        self.now.delivered.count(len);
         self.now.transit_ns += (now - sent).as_nanos();
         if has_data {
             self.delivered_data(sent, now);
@@ -92,7 +96,7 @@ impl PathRecorder {
     /// The same for what is counted only of packets with data.
     #[inline(never)]
     fn delivered_data(&mut self, sent: Instant, now: Instant) {
-        self.now.counts.delivered_data += 1;
+        self.now.delivered_data += 1;
         if let Some(times) = &mut self.times
             && self.window != Window::Over
         {
@@ -115,12 +119,12 @@ impl PathRecorder {
 
     /// A link made copies.
     pub fn duplicated(&mut self, copies: u64) {
-        self.now.counts.duplicated += copies;
+        self.now.duplicated += copies;
     }
 
     /// A packet was dropped.
     pub fn dropped(&mut self, reason: DropReason) {
-        self.now.counts.dropped[reason as usize] += 1;
+        self.now.dropped[reason as usize] += 1;
     }
 
     /// The receiving application received data.
@@ -131,7 +135,7 @@ impl PathRecorder {
 
     /// The amounts delivered since the last call.
     pub(super) fn step(&mut self) -> Step {
-        let wire_bytes = self.now.counts.delivered.bytes;
+        let wire_bytes = self.now.delivered.tally().bytes;
         let now = Step { wire_bytes, goodput_bytes: self.now.goodput_bytes };
         let last = core::mem::replace(&mut self.at_last, now);
         Step {
@@ -155,12 +159,12 @@ impl PathRecorder {
 
     /// What was counted since then, in this time.
     fn since(&self, before: &Counted, span: Duration) -> Counted {
-        let Totals { counts, goodput_bytes, transit_ns } = &self.now;
+        let Totals { sent, delivered, dropped, goodput_bytes, transit_ns, .. } = &self.now;
         Counted {
             span,
-            sent: counts.sent - before.sent,
-            delivered: counts.delivered - before.delivered,
-            dropped: counts.dropped_total() - before.dropped,
+            sent: sent.tally() - before.sent,
+            delivered: delivered.tally() - before.delivered,
+            dropped: dropped.iter().sum::<u64>() - before.dropped,
             goodput_bytes: goodput_bytes - before.goodput_bytes,
             transit_ns: transit_ns - before.transit_ns,
         }
@@ -184,6 +188,17 @@ impl PathRecorder {
                 jitter,
             };
         }
-        (PathCounts { in_flight, ..self.now.counts }, self.now.goodput_bytes, window)
+        let Totals { sent, sent_data, duplicated, delivered, delivered_data, dropped, .. } =
+            self.now;
+        let counts = PathCounts {
+            sent: sent.tally(),
+            sent_data,
+            duplicated,
+            delivered: delivered.tally(),
+            delivered_data,
+            dropped,
+            in_flight,
+        };
+        (counts, self.now.goodput_bytes, window)
     }
 }

@@ -1,21 +1,19 @@
 //! Keeps the first send time of each outstanding segment, for round-trip times and segment counts.
 
-use std::collections::VecDeque;
-
-use udccp_base::{Duration, Instant};
+use udccp_base::{Duration, Instant, Ring};
 
 use super::rack::Sending;
 
 /// Outstanding segments in the order of their first transmission.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SendTimes {
-    segments: VecDeque<Sent>,
+    segments: Ring<Sent>,
     /// Everything below was retransmitted, or was SACKed during a retransmission: no samples from
     /// it (Karn's rule, RFC 6298 section 3).
     ambiguous_below: u64,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Sent {
     end: u64,
     at: Instant,
@@ -49,7 +47,7 @@ impl SendTimes {
 
     /// A new segment that ends at `end` was sent.
     pub(crate) fn on_new_data(&mut self, now: Instant, end: u64) {
-        self.segments.push_back(Sent { end, at: now });
+        self.segments.push(Sent { end, at: now });
     }
 
     /// Data up to `end` was retransmitted.
@@ -78,7 +76,7 @@ impl SendTimes {
     /// true.
     pub(crate) fn lost_edge(&self, is_lost: impl Fn(Sending) -> bool) -> u64 {
         let lost = self.segments.partition_point(|s| is_lost(Sending { at: s.at, end: s.end }));
-        lost.checked_sub(1).map_or(0, |i| self.segments[i].end)
+        lost.checked_sub(1).and_then(|i| self.segments.get(i)).map_or(0, |s| s.end)
     }
 
     /// Everything below `ack` is acknowledged.
@@ -98,7 +96,8 @@ impl SendTimes {
     /// The same if the oldest segment gives no round-trip time.
     #[inline(never)]
     fn on_ack_of_ambiguous(&mut self, now: Instant, ack: u64) -> Acked {
-        let valid = self.segments.iter().find(|s| s.end > self.ambiguous_below).copied();
+        let ambiguous = self.segments.partition_point(|s| s.end <= self.ambiguous_below);
+        let valid = self.segments.get(ambiguous).copied();
         let Some(&first) = self.segments.front() else { return Acked::default() };
         let (newest, segments) = self.take(first, ack);
         let valid = valid.filter(|oldest| oldest.end <= ack);
@@ -111,9 +110,9 @@ impl SendTimes {
     #[inline(always)]
     fn take(&mut self, first: Sent, ack: u64) -> (Sent, u32) {
         let (mut newest, mut segments) = (first, 1);
-        self.segments.pop_front();
+        self.segments.pop();
         while let Some(&next) = self.segments.front().filter(|s| s.end <= ack) {
-            self.segments.pop_front();
+            self.segments.pop();
             newest = next;
             segments += 1;
         }
