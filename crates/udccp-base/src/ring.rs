@@ -53,6 +53,11 @@ impl<T: Default> Ring<T> {
         self.places.get_mut(place).map(core::mem::take)
     }
 
+    /// Removes all values, and keeps the places.
+    pub fn clear(&mut self) {
+        while self.pop().is_some() {}
+    }
+
     /// The oldest value.
     #[inline(always)]
     pub fn front(&self) -> Option<&T> {
@@ -135,6 +140,8 @@ mod tests {
                 assert_eq!(ring.partition_point(|v| *v < bound), before);
             }
             assert_eq!(format!("{ring:?}"), format!("{queue:?}"));
+            ring.clear();
+            assert_eq!((ring.len(), ring.front()), (0, None));
         }
     }
 }

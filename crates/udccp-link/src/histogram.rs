@@ -173,7 +173,7 @@ impl DelayHistogram {
 /// The bucket of a delay: exact below 256 ns, then 128 buckets per octave.
 #[inline]
 const fn bucket_of(ns: u64) -> usize {
-    let shift = (ns | 1).ilog2().saturating_sub(BITS);
+    let shift = (ns | PER_OCTAVE).ilog2() - BITS;
     (shift as u64 * PER_OCTAVE + (ns >> shift)) as usize
 }
 

@@ -32,7 +32,8 @@ pub(crate) struct Serializer {
 /// The transmission time of the last length seen, to save a division.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cost {
-    len: u32,
+    /// The length; 2^32 more if there is a remainder. So one comparison finds the usual case.
+    len: u64,
     whole_ns: u64,
     remainder: u64,
 }
@@ -59,23 +60,42 @@ impl Serializer {
             self.free_remainder = 0;
         }
         self.free_at = now.as_nanos();
-        self.append(len)
+        if self.cost.len != u64::from(len) {
+            return self.append_any(len);
+        }
+        self.append_whole()
     }
 
     /// Adds a packet that has to wait.
     #[inline(always)]
     pub(crate) fn append(&mut self, len: u32) -> Transmission {
-        if self.cost.len != len {
+        if self.cost.len != u64::from(len) || self.free_remainder > 0 {
+            return self.append_any(len);
+        }
+        self.append_whole()
+    }
+
+    /// Adds a packet of the last length seen, if all times are whole nanoseconds: nearly always.
+    #[inline(always)]
+    fn append_whole(&mut self) -> Transmission {
+        let begin = self.free_at;
+        self.free_at = begin.saturating_add(self.cost.whole_ns);
+        let [begin, end] = [begin, self.free_at].map(Instant::from_nanos);
+        Transmission { begin, end }
+    }
+
+    /// The general case of [`Self::append`].
+    #[inline(never)]
+    fn append_any(&mut self, len: u32) -> Transmission {
+        if self.cost.len as u32 != len {
             self.cost = self.cost_of(len);
         }
-        let begin = self.free_at;
         let remainder = self.free_remainder + self.cost.remainder;
         if remainder == 0 {
-            // Packets of whole nanoseconds: nearly all.
-            self.free_at = begin.saturating_add(self.cost.whole_ns);
-        } else {
-            self.add_fraction(remainder);
+            return self.append_whole();
         }
+        let begin = self.free_at;
+        self.add_fraction(remainder);
         let [begin, end] = [begin, self.free_at].map(Instant::from_nanos);
         Transmission { begin, end }
     }
@@ -126,18 +146,17 @@ impl Serializer {
     #[inline(never)]
     fn cost_of(&self, len: u32) -> Cost {
         let rate = self.bits_per_sec;
-        if rate == 0 {
-            return Cost { len, ..Cost::default() };
-        }
-        match u64::from(len).checked_mul(BYTE_NANOS) {
-            Some(n) => Cost { len, whole_ns: n / rate, remainder: n % rate },
+        let (whole_ns, remainder) = match u64::from(len).checked_mul(BYTE_NANOS) {
+            _ if rate == 0 => (0, 0),
+            Some(n) => (n / rate, n % rate),
             None => {
                 let n = u128::from(len) * u128::from(BYTE_NANOS);
                 let rate = u128::from(rate);
-                let whole_ns = u64::try_from(n / rate).unwrap_or(u64::MAX);
-                Cost { len, whole_ns, remainder: (n % rate) as u64 }
+                (u64::try_from(n / rate).unwrap_or(u64::MAX), (n % rate) as u64)
             }
-        }
+        };
+        let len = u64::from(len) | u64::from(remainder > 0) << u32::BITS;
+        Cost { len, whole_ns, remainder }
     }
 }
 

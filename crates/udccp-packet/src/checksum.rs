@@ -169,19 +169,31 @@ fn wide_words(bytes: &[u8]) -> u64 {
     lanes.iter().sum::<u64>() + words(tail)
 }
 
-/// The 16-bit ones' complement sum of the four 16-bit words in `acc`.
+/// The 16-bit ones' complement sum of the four 16-bit words in `acc`. If a number is added to
+/// itself with its halves exchanged, the upper half becomes the sum of both halves, with the carry.
 #[inline]
 const fn fold(acc: u64) -> u16 {
-    let acc = (acc & 0xffff_ffff) + (acc >> 32);
-    let acc = (acc & 0xffff) + (acc >> 16 & 0xffff) + (acc >> 32);
-    let acc = (acc & 0xffff) + (acc >> 16);
-    ((acc & 0xffff) + (acc >> 16)) as u16
+    let acc = (acc.wrapping_add(acc.rotate_left(32)) >> 32) as u32;
+    (acc.wrapping_add(acc.rotate_left(16)) >> 16) as u16
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::vec::Vec;
+
+    /// Every number of four words has the sum of its words, and only zero has the sum zero.
+    #[test]
+    fn folding_adds_words_with_carries() {
+        let halves = [0, 1, 2, 0x7fff, 0x8000, 0xfffe, 0xffff];
+        for (a, b) in halves.iter().flat_map(|a| halves.map(|b| (*a, b))) {
+            for (c, d) in halves.iter().flat_map(|c| halves.map(|d| (*c, d))) {
+                let sum: u64 = a + b + c + d;
+                let expected = if sum == 0 { 0 } else { (sum - 1) % 0xffff + 1 };
+                assert_eq!(u64::from(fold(a << 48 | b << 32 | c << 16 | d)), expected);
+            }
+        }
+    }
 
     /// The definition: adds word by word.
     fn slow(bytes: &[u8]) -> u16 {

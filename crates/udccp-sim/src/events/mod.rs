@@ -47,6 +47,28 @@ impl PartialOrd for Key {
 /// Size of the short list: a power of two, since an index is masked instead of checked.
 const PLACES: usize = 32;
 
+/// A list of keys. Times and orders are apart, so that a processor can address either by its index.
+#[derive(Debug)]
+struct Near {
+    due: [Instant; PLACES],
+    order: [u64; PLACES],
+}
+
+impl Near {
+    const EMPTY: Self = Self { due: [NEVER.due; PLACES], order: [NEVER.order; PLACES] };
+
+    #[inline(always)]
+    const fn get(&self, at: usize) -> Key {
+        Key { due: self.due[at % PLACES], order: self.order[at % PLACES] }
+    }
+
+    #[inline(always)]
+    const fn put(&mut self, at: usize, key: Key) {
+        self.due[at % PLACES] = key.due;
+        self.order[at % PLACES] = key.order;
+    }
+}
+
 /// One pending event per component. The next few events of all are in a short sorted list, the
 /// others in a timing wheel. Nearly every change is to one of the next few: a packet that leaves a
 /// link sets at most two events, both due within about a packet's time, while the timers of hosts
@@ -56,7 +78,7 @@ const PLACES: usize = 32;
 pub(crate) struct EventQueue {
     /// The next events, latest first, each before all that are in `far`. The first entry is always
     /// [`NEVER`], and stops a search.
-    near: [Key; PLACES],
+    near: Near,
     /// Entries used, including the first.
     len: usize,
     far: Wheel,
@@ -72,13 +94,13 @@ impl EventQueue {
     /// A queue for components `0..count`, none of them with an event.
     pub(crate) fn new(count: usize) -> Self {
         let events = vec![Event::at(NEVER); count];
-        Self { near: [NEVER; PLACES], len: 1, far: Wheel::default(), events, inserted: 0 }
+        Self { near: Near::EMPTY, len: 1, far: Wheel::default(), events, inserted: 0 }
     }
 
     /// Time and component of the next event; [`Instant::MAX`] if there is none.
     #[inline]
     pub(crate) fn earliest(&self) -> (Instant, usize) {
-        let key = self.near[self.len.wrapping_sub(1) % PLACES];
+        let key = self.near.get(self.len.wrapping_sub(1));
         (key.due, key.component())
     }
 
@@ -110,6 +132,11 @@ impl EventQueue {
     pub(crate) fn set_first(&mut self, component: usize, due: Instant) {
         debug_assert_eq!(self.earliest(), (self.events[component].key.due, component));
         debug_assert!(self.events[component].key.due != due, "another time");
+        if self.len > 2 && due < self.near.due[1] {
+            // It stays in the list, as nearly always.
+            let key = self.next_key(component, due);
+            return self.settle(self.len - 1, key);
+        }
         self.len -= 1;
         if self.len == 1 {
             self.refill();
@@ -122,7 +149,7 @@ impl EventQueue {
         let old = self.events[component].key;
         if old.due != Instant::MAX {
             // Usually it is the first, which has just been processed.
-            if old.order == self.near[self.len.wrapping_sub(1) % PLACES].order {
+            if old.order == self.near.get(self.len.wrapping_sub(1)).order {
                 self.len -= 1;
             } else {
                 self.remove(component, old);
@@ -146,15 +173,17 @@ impl EventQueue {
 
     /// Removes the event of a component.
     fn remove(&mut self, component: usize, old: Key) {
-        let latest = self.near[1];
+        let latest = self.near.get(1);
         if self.len == 1 || old > latest {
             return self.far.remove(component as u32, &mut self.events);
         }
         let mut at = self.len - 1;
-        let mut moved = self.near[at % PLACES];
+        let mut moved = self.near.get(at);
         while moved != old {
             at -= 1;
-            core::mem::swap(&mut moved, &mut self.near[at % PLACES]);
+            let next = self.near.get(at);
+            self.near.put(at, moved);
+            moved = next;
         }
         self.len -= 1;
     }
@@ -162,38 +191,51 @@ impl EventQueue {
     /// Inserts an event, after all others of the same time.
     #[inline(always)]
     fn insert(&mut self, component: usize, due: Instant) {
+        let key = self.next_key(component, due);
+        if self.len == PLACES {
+            self.make_room();
+        }
+        if due >= self.near.due[1] && !self.far.is_empty() {
+            return self.far.push(component as u32, &mut self.events);
+        }
+        self.len += 1;
+        self.settle(self.len - 1, key);
+    }
+
+    /// Gives a component an event at `due`, after all others of the same time.
+    #[inline(always)]
+    fn next_key(&mut self, component: usize, due: Instant) -> Key {
         // 2^40 insertions take days. Beyond that, the bits of the order that are used wrap, and the
         // order of equal times changes.
         self.inserted += 1;
         let key = Key { due, order: self.inserted << COMPONENT_BITS | component as u64 };
         self.events[component].key = key;
-        if self.len == PLACES {
-            self.make_room();
-        }
-        if due >= self.near[1].due && !self.far.is_empty() {
-            return self.far.push(component as u32, &mut self.events);
-        }
-        let mut at = self.len;
-        self.len += 1;
+        key
+    }
+
+    /// Puts an event in the short list, whose entry `at`, the last, is vacant.
+    #[inline(always)]
+    fn settle(&mut self, mut at: usize, key: Key) {
         loop {
-            let later = self.near[at.wrapping_sub(1) % PLACES];
+            let later = self.near.get(at.wrapping_sub(1));
             // The first entry is `NEVER`, and so later than all.
-            if later.due > due {
+            if later.due > key.due {
                 break;
             }
-            self.near[at % PLACES] = later;
+            self.near.put(at, later);
             at -= 1;
         }
-        self.near[at % PLACES] = key;
+        self.near.put(at, key);
     }
 
     /// Moves the later half of the short list to the wheel.
     #[cold]
     fn make_room(&mut self) {
-        for key in &self.near[1..PLACES / 2] {
-            self.far.push(key.component() as u32, &mut self.events);
+        for at in 1..PLACES / 2 {
+            self.far.push(self.near.get(at).component() as u32, &mut self.events);
         }
-        self.near.copy_within(PLACES / 2.., 1);
+        self.near.due.copy_within(PLACES / 2.., 1);
+        self.near.order.copy_within(PLACES / 2.., 1);
         self.len -= PLACES / 2 - 1;
     }
 
@@ -228,8 +270,8 @@ impl EventQueue {
                 first[place] = key;
             }
         }
-        for (place, &key) in self.near[1..].iter_mut().zip(first[..count].iter().rev()) {
-            *place = key;
+        for (at, &key) in first[..count].iter().rev().enumerate() {
+            self.near.put(1 + at, key);
         }
         self.len = 1 + count;
     }
@@ -280,13 +322,13 @@ mod tests {
     impl EventQueue {
         /// Checks that the short list is sorted, and that its events are before all others.
         fn check(&self) {
-            assert_eq!(self.near[0], NEVER);
-            let near = &self.near[1..self.len];
+            assert_eq!(self.near.get(0), NEVER);
+            let near: Vec<Key> = (1..self.len).map(|at| self.near.get(at)).collect();
             assert!(near.windows(2).all(|w| w[0] > w[1]));
             let mut all = self.far.keys(&self.events);
             assert_eq!(all.is_empty(), self.far.is_empty());
             assert!(near.first().is_none_or(|latest| all.iter().all(|key| latest < key)));
-            all.extend(near);
+            all.extend(&near);
             all.sort_unstable();
             let mut set: Vec<Key> = self.events.iter().map(|e| e.key).collect();
             set.retain(|key| *key != NEVER);

@@ -2,7 +2,7 @@
 
 use udccp_base::{Datagram, Duration, Ecn, Instant};
 
-use super::{CloseReason, Connection, Event, State};
+use super::{CloseReason, Connection, Event, State, timestamp_at};
 use crate::ranges::Range;
 use crate::send::AckInfo;
 use crate::seq;
@@ -68,15 +68,16 @@ impl Connection {
     /// Passes an acknowledgement with no options but timestamps on to the sending side.
     #[inline(never)]
     fn on_plain_ack(&mut self, now: Instant, timestamps: (u32, u32), ack: u64, window_end: u64) {
-        let timestamp = self.timestamp(now);
-        if self.send.on_next_ack(now, (ack, window_end), || rtt_of(timestamp, timestamps.1)) {
+        let offset = self.timestamp_offset;
+        let timestamp_rtt = || rtt_of(timestamp_at(now, offset), timestamps.1);
+        if self.send.on_next_ack(now, (ack, window_end), timestamp_rtt) {
             return self.note_fin_acked(now);
         }
         let info = AckInfo {
             ack,
             window_end,
             blocks: &[],
-            timestamp_rtt: rtt_of(timestamp, timestamps.1),
+            timestamp_rtt: timestamp_rtt(),
             peer_timestamp: Some(timestamps.0),
             congestion_echo: false,
         };

@@ -202,9 +202,12 @@ impl Connection {
         self.control = None;
     }
 
-    /// Our timestamp clock, with ticks of one millisecond (RFC 7323 section 5.4 allows 1 ms to 1
-    /// s).
     fn timestamp(&self, now: Instant) -> u32 {
-        ((now.as_nanos() / 1_000_000) as u32).wrapping_add(self.timestamp_offset)
+        timestamp_at(now, self.timestamp_offset)
     }
+}
+
+/// Our timestamp clock, with ticks of one millisecond (RFC 7323 section 5.4 allows 1 ms to 1 s).
+fn timestamp_at(now: Instant, offset: u32) -> u32 {
+    ((now.as_nanos() / 1_000_000) as u32).wrapping_add(offset)
 }

@@ -22,7 +22,10 @@ impl Connection {
     #[inline]
     pub(super) fn next_datagram(&mut self, now: Instant, out: &mut Option<Datagram>) -> Sent {
         let is_open = self.control.is_none() && self.state.is_synchronized();
-        if !is_open || !self.send.is_quiet(now) {
+        if !is_open {
+            return self.next_control(now, out);
+        }
+        if !self.send.is_quiet(now) {
             return self.choose_datagram(now, out);
         }
         if !self.recv.ack_due(now) {
@@ -32,12 +35,9 @@ impl Connection {
         Sent::Last
     }
 
-    /// Chooses the next segment and writes it.
+    /// Chooses the next segment of a synchronised connection, and writes it.
     #[inline(never)]
     fn choose_datagram(&mut self, now: Instant, out: &mut Option<Datagram>) -> Sent {
-        if self.control.is_some() || !self.state.is_synchronized() {
-            return self.next_control(now, out);
-        }
         let full = self.send.next_full(now);
         let found = match full {
             Some((offset, data)) => Some((offset, data, self.congestion_marks(Flags::ACK))),

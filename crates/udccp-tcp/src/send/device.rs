@@ -1,9 +1,7 @@
 //! Keeps the queue of the host's own device short (TCP Small Queues, `tcp_small_queue_check` of
 //! Linux since 3.6). Packets there are not in the network yet, and delay later packets.
 
-use std::collections::VecDeque;
-
-use udccp_base::{DataRate, Instant};
+use udccp_base::{DataRate, Instant, Ring};
 use udccp_cc::train_of;
 
 /// Memory that a kernel accounts to a packet in addition to its data, in bytes: header room, and
@@ -21,7 +19,7 @@ pub(super) struct DeviceQueue {
     /// When the newest leaves the device.
     last: Instant,
     /// When the segments before it leave.
-    leaves: VecDeque<Instant>,
+    leaves: Ring<Instant>,
     /// Whether a segment waits until the first of them leaves.
     holds: bool,
 }
@@ -29,14 +27,14 @@ pub(super) struct DeviceQueue {
 impl DeviceQueue {
     /// Starts with an empty queue.
     pub(super) fn new(max_train: u32) -> Self {
-        Self { max_train, last: Instant::ZERO, leaves: VecDeque::new(), holds: false }
+        Self { max_train, last: Instant::ZERO, leaves: Ring::default(), holds: false }
     }
 
     /// The segment that was sent at `now` leaves the device at `leaves`.
     #[inline]
     pub(super) fn on_sent(&mut self, now: Instant, leaves: Instant) {
         if self.last > now {
-            self.leaves.push_back(self.last);
+            self.leaves.push(self.last);
         } else if !self.leaves.is_empty() {
             self.leaves.clear();
         }
@@ -53,7 +51,7 @@ impl DeviceQueue {
     #[inline(never)]
     fn forget_left(&mut self, now: Instant) -> bool {
         while self.leaves.front().is_some_and(|leaves| *leaves <= now) {
-            self.leaves.pop_front();
+            self.leaves.pop();
         }
         self.holds = false;
         !self.leaves.is_empty()
