@@ -60,22 +60,20 @@ impl Serializer {
             self.free_remainder = 0;
         }
         self.free_at = now.as_nanos();
+        self.append(len)
+    }
+
+    /// Adds a packet that has to wait.
+    #[inline(always)]
+    pub(crate) fn append(&mut self, len: u32) -> Transmission {
         if self.cost.len != u64::from(len) {
             return self.append_any(len);
         }
         self.append_whole()
     }
 
-    /// Adds a packet that has to wait.
-    #[inline(always)]
-    pub(crate) fn append(&mut self, len: u32) -> Transmission {
-        if self.cost.len != u64::from(len) || self.free_remainder > 0 {
-            return self.append_any(len);
-        }
-        self.append_whole()
-    }
-
-    /// Adds a packet of the last length seen, if all times are whole nanoseconds: nearly always.
+    /// Adds a packet of the last length seen, which takes whole nanoseconds, as nearly all do. What
+    /// remains of a nanosecond from earlier stays as it is.
     #[inline(always)]
     fn append_whole(&mut self) -> Transmission {
         let begin = self.free_at;
@@ -90,12 +88,11 @@ impl Serializer {
         if self.cost.len as u32 != len {
             self.cost = self.cost_of(len);
         }
-        let remainder = self.free_remainder + self.cost.remainder;
-        if remainder == 0 {
+        if self.cost.remainder == 0 {
             return self.append_whole();
         }
         let begin = self.free_at;
-        self.add_fraction(remainder);
+        self.add_fraction(self.free_remainder + self.cost.remainder);
         let [begin, end] = [begin, self.free_at].map(Instant::from_nanos);
         Transmission { begin, end }
     }
@@ -193,6 +190,24 @@ mod tests {
         assert_eq!((t.begin.as_nanos(), t.end.as_nanos()), (3, 6));
         let t = s.transmit(Instant::from_nanos(6), 1);
         assert_eq!((t.begin.as_nanos(), t.end.as_nanos()), (6, 9), "the fraction is forgotten");
+    }
+
+    #[test]
+    fn whole_nanoseconds_keep_the_fraction_before_them() {
+        let mut s = Serializer::new(Some(DataRate::from_bits_per_sec(3_000_000_000)));
+        let ends = [1, 3, 3, 1].map(|len| s.transmit(Instant::ZERO, len).end.as_nanos());
+        // 2.67, 10.67, 18.67 and 21.33 ns.
+        assert_eq!(ends, [3, 11, 19, 22]);
+    }
+
+    #[test]
+    fn a_transmitter_is_idle_from_the_last_whole_nanosecond_of_a_packet() {
+        let mut s = Serializer::new(Some(DataRate::from_bits_per_sec(3_000_000_000)));
+        // A byte takes 2.67 ns, of which two are whole.
+        for n in 0..100 {
+            s.transmit(Instant::from_nanos(10 * n), 1);
+        }
+        assert_eq!(s.busy(Instant::from_nanos(2_000)), Duration::from_nanos(200));
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub struct RateDelay<P> {
     /// Bytes of all packets that were ever in line, and of those that have left it.
     entered_bytes: u64,
     left_bytes: u64,
-    /// Bytes of all that had begun transmission at the last look: the rest waits or has begun since.
+    /// Bytes of all that had begun at the last look. The rest waits, or has begun since.
     begun_bytes: u64,
     /// How many have left the line, and how many had begun, modulo 2^32.
     left: u32,
