@@ -37,6 +37,7 @@ impl NewCwv {
     }
 
     /// Packets were acknowledged: updates pipeACK and the phase.
+    #[inline(always)]
     pub fn on_ack(&mut self, ack: &Delivered, cwnd: u32) {
         self.srtt = ack.srtt;
         if self.recovery.is_none() {
@@ -55,11 +56,17 @@ impl NewCwv {
         initial_window: u32,
         cc: &mut dyn CongestionControl,
     ) {
-        // While acknowledgements still arrive, the last one has set the phase.
-        let is_settled = self.last_ack.get().is_none_or(|at| now - at < SHORTEST_PERIOD);
-        if !is_settled || self.is_non_validated() {
+        if !self.is_settled(now) {
             self.before_unsettled_send(now, initial_window, cc);
         }
+    }
+
+    /// Whether a packet that is about to be sent changes nothing.
+    #[inline]
+    pub fn is_settled(&self, now: Instant) -> bool {
+        // While acknowledgements still arrive, the last one has set the phase.
+        let is_recent = self.last_ack.get().is_none_or(|at| now - at < SHORTEST_PERIOD);
+        is_recent && !self.is_non_validated()
     }
 
     #[inline(never)]

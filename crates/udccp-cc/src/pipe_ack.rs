@@ -44,6 +44,7 @@ struct Sample {
 
 impl PipeAck {
     /// Counts packets acknowledged. Must not be called during loss recovery.
+    #[inline(always)]
     pub fn on_ack(&mut self, ack: &Delivered) {
         let settled = ack.sent_total - u64::from(ack.in_flight);
         match &mut self.open {
@@ -83,6 +84,7 @@ impl PipeAck {
         *self = Self::default();
     }
 
+    #[inline(never)]
     fn keep(&mut self, done: Sample, srtt: Duration) {
         let slot = &mut self.slots[self.current];
         if self.defined && done.start - slot.start < sampling_period(srtt) / SLOTS as u64 {

@@ -71,6 +71,12 @@ impl WindowValidation {
         matches!(&self.policy, Policy::NewCwv(cwv) if cwv.is_non_validated())
     }
 
+    /// Whether a packet that is about to be sent certainly changes nothing.
+    #[inline]
+    pub fn is_settled(&self, now: Instant) -> bool {
+        matches!(&self.policy, Policy::NewCwv(cwv) if cwv.is_settled(now))
+    }
+
     /// A packet is about to be sent; the timeout is `rto`.
     #[inline]
     pub fn before_send(&mut self, now: Instant, rto: Duration, cc: &mut dyn CongestionControl) {

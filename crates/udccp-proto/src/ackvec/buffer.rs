@@ -198,6 +198,7 @@ impl AckVectorBuffer {
     }
 
     /// Our packet `our_seq` was sent with the whole vector.
+    #[inline]
     pub fn on_ack_sent(&mut self, our_seq: Seqno) {
         if let Some(ackno) = self.ackno {
             self.records.on_sent(our_seq, ackno);

@@ -51,6 +51,7 @@ impl Records {
         Self { oldest: None, more: None, stride: 1 }
     }
 
+    #[inline]
     pub(super) fn on_sent(&mut self, our_seq: Seqno, ackno: Seqno) {
         let stride = u64::from(self.stride);
         let joins = |last: &&mut Record| {
@@ -60,6 +61,11 @@ impl Records {
             last.last = our_seq;
             return;
         }
+        self.add(our_seq, ackno);
+    }
+
+    #[inline(never)]
+    fn add(&mut self, our_seq: Seqno, ackno: Seqno) {
         if self.len() == MAX_RECORDS {
             self.thin_out();
             self.stride = (2 * self.stride).min(MAX_STRIDE);

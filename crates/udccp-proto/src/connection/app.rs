@@ -64,19 +64,15 @@ impl Connection {
     }
 
     /// Queues messages of `bytes` zeros, at most `most`, while there is room for one of the maximum
-    /// size. Returns how many, or `None` if they are too large.
+    /// size. There is room for the first. Returns how many, or `None` if they are too large.
     #[inline]
     pub(crate) fn fill(&mut self, ctx: &mut Ctx<'_>, bytes: u32, most: u32) -> Option<u32> {
         if most == 0 || bytes == 0 || !self.may_send() {
             return Some(0);
         }
         self.check_message(ctx, bytes as usize).ok()?;
-        let (mut taken, largest) = (0, self.path.max_message_size());
-        while taken < most && self.send.queue().fits(largest) {
-            self.send.queue_mut().put_zeros(bytes);
-            taken += 1;
-        }
-        Some(taken)
+        let largest = self.path.max_message_size();
+        Some(self.send.queue_mut().put_zeros(bytes, most, largest))
     }
 
     /// Removes all messages. Returns their bytes, and whether acknowledgements that were held back

@@ -70,6 +70,7 @@ impl Sequence {
     }
 
     /// Low end of the window for acknowledgement numbers.
+    #[inline(always)]
     pub(crate) fn awl(&mut self) -> Seqno {
         let low = self.gss.next().sub(self.window_local);
         clamp_to_first(low, self.gss, self.iss, &mut self.young_tx)
@@ -89,6 +90,7 @@ impl Sequence {
 
     /// Whether `ackno` lies between `awl` and the last packet sent. Before the first packet is sent
     /// the window is empty, and `awl` is after its high end.
+    #[inline]
     fn acknowledges(&self, ackno: Seqno, awl: Seqno) -> bool {
         let awh = self.awh();
         awl.at_most(awh) && ackno.in_window(awl, awh)
@@ -141,6 +143,7 @@ impl Sequence {
 //= 4340-7.5.1-2
 /// Keeps a window from reaching back before the first number. This applies only at the beginning:
 /// numbers of a long connection wrap.
+#[inline(always)]
 fn clamp_to_first(low: Seqno, greatest: Seqno, first: Seqno, young: &mut bool) -> Seqno {
     if !*young {
         return low;

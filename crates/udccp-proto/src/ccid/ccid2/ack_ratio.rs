@@ -69,6 +69,7 @@ impl AckRatio {
     }
 
     /// The peer acknowledged `ackno`. `next` is the sequence number of the next packet.
+    #[inline]
     pub(super) fn on_ack(&mut self, ackno: Seqno, next: Seqno, cwnd: u32) {
         match self.window_end {
             Some(end) if ackno.is_before(end) => return,
@@ -83,6 +84,7 @@ impl AckRatio {
         self.wanted = self.bound(self.wanted, cwnd);
     }
 
+    #[inline(never)]
     fn on_window(&mut self, cwnd: u32) {
         let ratio = match self.config {
             AckRatioConfig::Fixed(ratio) => ratio,

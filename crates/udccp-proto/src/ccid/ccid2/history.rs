@@ -156,6 +156,10 @@ impl History {
     /// twelfth of the largest window.
     #[inline(always)]
     pub(super) fn trim(&mut self, keep: usize) {
+        if self.newest_lost.is_some() && self.oldest_of_interest() == self.open() {
+            // Nor will it be of interest later: what is late only moves on.
+            self.newest_lost = None;
+        }
         let keep = keep.min((self.most as usize / 16).max(LATE_WINDOW));
         while self.open() > keep {
             self.ring.pop_front();
@@ -270,7 +274,7 @@ impl History {
         if !is_received || !is_oldest || !self.evidence.is_replaced_by(ackno, oldest) {
             return None;
         }
-        let end = self.position(ackno);
+        let end = self.position_from(low, first, ackno);
         let sent_at = self.open_since(ackno, end);
         (end > low).then_some((PlainRun { end: end as u32, sent_at }, first))
     }
@@ -367,9 +371,14 @@ impl History {
     /// search therefore starts at the index without gaps, and its cost depends on their size.
     #[inline(always)]
     pub(super) fn position(&self, seq: Seqno) -> usize {
-        let Some(first) = self.ring.front() else { return 0 };
-        let Ok(offset) = usize::try_from(seq.distance_from(first.seq())) else { return 0 };
-        let guess = offset.min(self.ring.len() - 1);
+        self.ring.front().map_or(0, |first| self.position_from(0, first.seq(), seq))
+    }
+
+    /// The same if the packet at index `low` has the number `first`; 0 if `seq` is before it.
+    #[inline(always)]
+    fn position_from(&self, low: usize, first: Seqno, seq: Seqno) -> usize {
+        let Ok(offset) = usize::try_from(seq.distance_from(first)) else { return 0 };
+        let guess = low + offset.min(self.ring.len() - 1 - low);
         let over = self.ring[guess].seq().distance_from(seq);
         if over <= 0 { guess + 1 } else { self.position_before(guess, over as usize, seq) }
     }

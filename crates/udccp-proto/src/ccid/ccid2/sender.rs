@@ -121,7 +121,7 @@ impl Ccid2Sender {
     }
 
     /// An acknowledgement of `ackno` measured this time. Returns it, unless it is no sample.
-    #[inline]
+    #[inline(always)]
     pub(super) fn note_rtt(
         &mut self,
         ackno: Seqno,

@@ -162,8 +162,11 @@ impl Window {
 
     //= 4341-5.1-1
     /// Data waits. Reduces a window that has not been used for too long.
+    #[inline]
     pub(super) fn before_send(&mut self, now: Instant, rto: Duration) {
-        self.validation.before_send(now, rto, &mut *self.cc);
+        if !self.validation.is_settled(now) {
+            self.validation.before_send(now, rto, &mut *self.cc);
+        }
     }
 
     /// Data waits while `pipe` packets are in the network. `last` is the last packet sent.
@@ -303,6 +306,7 @@ impl Window {
     }
 
     /// How much the window may grow for `counted` packets.
+    #[inline]
     fn growth(&mut self, counted: u32, ack_ratio: u16) -> u32 {
         if self.slow_start == SlowStartGrowth::EveryPacket || !self.cc.in_slow_start() {
             return counted;

@@ -32,14 +32,25 @@ impl Default for Sent {
 
 impl AckRecords {
     /// Our packet `seq` was sent with the whole vector.
+    #[inline]
     pub(super) fn on_sent(&mut self, seq: Seqno) {
+        if self.places().len() == self.len {
+            self.make_room();
+        }
+        let len = self.len;
+        self.places()[len] = seq;
+        self.len += 1;
+    }
+
+    #[inline(never)]
+    fn make_room(&mut self) {
         match &mut self.sent {
-            Sent::Few(few) if self.len == FEW => {
+            Sent::Few(few) => {
                 let mut sent = Box::new([Seqno::ZERO; KEPT]);
                 sent[..FEW].copy_from_slice(few);
                 self.sent = Sent::Kept(sent);
             }
-            Sent::Kept(sent) if self.len == KEPT => {
+            Sent::Kept(sent) => {
                 // Drop every other one, but never the oldest: the rest still spans everything in
                 // flight.
                 for i in 0..KEPT / 2 {
@@ -47,11 +58,7 @@ impl AckRecords {
                 }
                 self.len = KEPT / 2;
             }
-            _ => {}
         }
-        let len = self.len;
-        self.places()[len] = seq;
-        self.len += 1;
     }
 
     /// The oldest packet of the sample.

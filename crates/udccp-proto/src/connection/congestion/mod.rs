@@ -281,7 +281,7 @@ impl CongestionControl {
     }
 
     /// The peer acknowledged our packet `ackno`, and so received what that packet acknowledged.
-    #[inline]
+    #[inline(always)]
     pub(super) fn on_ack_of_ack(&mut self, ackno: Seqno) {
         if let Some(rx) = &mut self.rx {
             of_receiver!(rx, rx => rx.on_ack_of_ack(ackno));
@@ -344,7 +344,7 @@ impl CongestionControl {
     }
 
     /// Feature values that the sender half now wants the peer to agree to.
-    #[inline]
+    #[inline(always)]
     pub(super) fn wants(&self) -> Option<Wants> {
         let tx = self.tx.as_ref()?;
         let (sequence_window, ack_ratio) = (

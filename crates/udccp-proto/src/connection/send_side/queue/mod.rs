@@ -229,15 +229,24 @@ impl SendQueue {
         self.hidden_deadline = MaybeInstant::some(earliest);
     }
 
-    /// Queues a message of zeros, of the lowest priority, for which there is room.
+    /// Queues messages of `bytes` zeros, of the lowest priority, at most `most` and at least one,
+    /// while there is room for one of `largest` bytes. Returns how many.
     #[inline]
-    pub(in super::super) fn put_zeros(&mut self, bytes: u32) {
+    pub(in super::super) fn put_zeros(&mut self, bytes: u32, most: u32, largest: usize) -> u32 {
         if self.run.count > 0 && self.run.bytes != bytes {
             self.break_run();
         }
-        self.run = Run { bytes, count: self.run.count + 1 };
-        self.packets += 1;
-        self.bytes += bytes as usize;
+        let mut count = 0;
+        loop {
+            count += 1;
+            self.packets += 1;
+            self.bytes += bytes as usize;
+            if count == most || !self.fits(largest) {
+                break;
+            }
+        }
+        self.run = Run { bytes, count: self.run.count + count };
+        count
     }
 
     /// Turns the run into ordinary messages.

@@ -64,8 +64,13 @@ fn a_run_of_zeros_is_as_many_messages() {
             let (mut a, mut b) = (Vec::new(), Vec::new());
             match what {
                 0..=3 if run.fits(bytes as usize) => {
-                    run.put_zeros(bytes);
-                    model.put(message(bytes, 0, None));
+                    let (most, largest) = (rng.below(4) as u32 + 1, bytes + rng.below(9) as u32);
+                    let mut count = 0;
+                    while count == 0 || count < most && model.fits(largest as usize) {
+                        model.put(message(bytes, 0, None));
+                        count += 1;
+                    }
+                    assert_eq!(run.put_zeros(bytes, most, largest as usize), count);
                 }
                 4 => {
                     let deadline = rng.chance(0.5).then(|| rng.below(20));
