@@ -53,7 +53,7 @@ impl HeaderBytes {
 
     /// A copy of a header. One longer than [`Self::SHORT`] is written to `arena`, which must be
     /// empty.
-    #[inline]
+    #[inline(always)]
     pub fn copied(header: &[u8], arena: &mut BytesMut) -> Self {
         Self::short(header).unwrap_or_else(|| {
             arena.extend_from_slice(header);

@@ -59,7 +59,11 @@ impl Instance {
     /// New packets were acknowledged.
     #[inline]
     pub fn on_ack(&mut self, ack: &AckSample) {
-        of!(&mut self.0, cc => cc.on_ack(ack));
+        match &mut self.0 {
+            Held::NewReno(newreno) => newreno.on_ack(ack),
+            // With the clone, inlined code does not write the sample to memory for NewReno.
+            Held::Other(other) => other.on_ack(&ack.clone()),
+        }
     }
 
     /// The rate at which the algorithm wants packets paced.

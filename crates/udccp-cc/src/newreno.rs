@@ -47,7 +47,7 @@ impl CongestionControl for NewReno {
         self.after_cut == GrowthAfterCut::Continues
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_ack(&mut self, ack: &AckSample) {
         if !ack.cwnd_limited {
             return;

@@ -30,9 +30,9 @@ pub enum Checksum {
 
 impl Checksum {
     /// The field's value for a header of `len` bytes: these words, and more of them as bytes, zero
-    /// beyond the header.
+    /// beyond the header. Adding all zeros of a fixed number of bytes is faster than a loop.
     #[inline(always)]
-    fn of(self, words: &[u64], more: &[u8], len: usize) -> u64 {
+    fn of<const MORE: usize>(self, words: &[u64], more: &[u8; MORE], len: usize) -> u64 {
         let Self::OfZeros(mut sum, zeros) = self else { return 0 };
         sum.add_length(len + zeros);
         words.iter().for_each(|&word| sum.add_u64(word));
@@ -133,9 +133,9 @@ impl Header {
             return None;
         }
         let (fixed, rest) = room.split_first_chunk_mut::<ACK_LEN>()?;
+        let rest: &mut [u8; UsualAck::ROOM - ACK_LEN] = rest.first_chunk_mut()?;
         let len = (ACK_LEN + options.write(rest)?).next_multiple_of(4);
         let [mut first, number] = self.first_words(len);
-        let rest = rest.get(..(len - ACK_LEN).next_multiple_of(8))?;
         first |= checksum.of(&[first, number, ack.value()], rest, len);
         fixed.copy_from_slice([first, number, ack.value()].map(u64::to_be_bytes).as_flattened());
         room.get(..len)

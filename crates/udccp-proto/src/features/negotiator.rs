@@ -145,7 +145,7 @@ impl Negotiator {
     }
 
     /// A valid packet arrived; its options follow. Cheap enough to call for every packet.
-    #[inline]
+    #[inline(always)]
     pub fn begin_packet(&mut self, packet: PacketContext) {
         let gsr = self.gsr.map_or(packet.seq, |g| g.max(packet.seq));
         self.gsr = Some(gsr);

@@ -131,13 +131,19 @@ impl AckState {
     #[inline]
     pub(super) fn on_sent(&mut self, seq: Seqno, with_vector: bool, with_drops: bool) {
         if with_vector {
-            self.vector.on_ack_sent(seq);
-            self.sent.on_sent(seq);
+            self.on_vector_sent(seq);
         }
         if let (true, Some(drops)) = (with_drops, &mut self.drops) {
             drops.log.on_ack_sent(seq);
             drops.sent.on_sent(seq);
         }
+    }
+
+    /// Packet `seq` was sent with the whole Ack Vector and without Data Dropped.
+    #[inline(always)]
+    pub(super) fn on_vector_sent(&mut self, seq: Seqno) {
+        self.vector.on_ack_sent(seq);
+        self.sent.on_sent(seq);
     }
 
     /// Whether the peer should acknowledge our acknowledgements, to let us forget old cells.

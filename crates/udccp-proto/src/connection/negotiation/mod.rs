@@ -54,7 +54,7 @@ impl Negotiation {
     }
 
     /// A valid packet other than DCCP-Data has arrived; its options follow.
-    #[inline]
+    #[inline(always)]
     pub(super) fn begin_packet(&mut self, packet: PacketContext) {
         self.engine.begin_packet(packet);
     }

@@ -136,16 +136,30 @@ impl Connection {
         checksum: Checksum,
         size: usize,
     ) -> Option<HeaderBytes> {
-        let options = self.usual_ack(now)?;
-        let mut room = [0; UsualAck::ROOM];
-        if let Some(bytes) = header.usual_ack(&options, checksum, &mut room) {
-            return Some(arena.copy(bytes));
+        if let Some(bytes) = self.short_ack_bytes(now, arena, header, checksum) {
+            return Some(bytes);
         }
+        let options = self.usual_ack(now)?;
         if options.header_len() + size > self.path.max_transport_len() {
             return None;
         }
         let is_done = header.long_ack(&options, checksum, arena.buffer());
         is_done.then(|| arena.take())
+    }
+
+    /// The same if the options fit into [`UsualAck::ROOM`], as nearly always.
+    #[inline(always)]
+    pub(super) fn short_ack_bytes(
+        &self,
+        now: Instant,
+        arena: &mut Arena,
+        header: &Header,
+        checksum: Checksum,
+    ) -> Option<HeaderBytes> {
+        let options = self.usual_ack(now)?;
+        let mut room = [0; UsualAck::ROOM];
+        let bytes = header.usual_ack(&options, checksum, &mut room)?;
+        Some(arena.copy(bytes))
     }
 
     /// A header with the next sequence number, for the fast path.
@@ -263,8 +277,10 @@ impl Connection {
         header: HeaderBytes,
         payload: Payload,
     ) {
-        let (src, dst) = (self.who.tuple.local, self.who.tuple.remote);
-        let datagram = Datagram { src, dst, protocol: Datagram::DCCP, ecn, header, payload };
+        let (tuple, protocol) = (&self.who.tuple, Datagram::DCCP);
+        // Each address goes straight to its place.
+        let datagram =
+            Datagram { src: tuple.local, dst: tuple.remote, protocol, ecn, header, payload };
         // The old value is `None`, so there is nothing to drop.
         core::mem::forget(out.replace(datagram));
     }

@@ -2,7 +2,7 @@
 //! and Acks with an Ack Vector. What they leave out concerns other packets.
 
 use udccp_base::{Datagram, Ecn, HeaderBytes, Instant, MaybeInstant, Payload, Sent};
-use udccp_wire::{HeaderKind, PacketType};
+use udccp_wire::{Header, HeaderKind, PacketType, Seqno};
 
 use super::super::congestion::PlainVerdict;
 use super::super::{Connection, Ctx};
@@ -83,21 +83,46 @@ impl Connection {
         self.counters.acks_sent += 1;
         let (header, checksum) =
             (self.usual_header(HeaderKind::Ack { ack }, 0), self.zeros_checksum(0));
-        match self.ack_bytes(ctx.now, ctx.arena, &header, checksum, 0) {
-            Some(bytes) => {
-                self.counters.packets_sent += 1;
-                self.send.on_sent(PacketType::Ack);
-                self.outbox.on_sent(true);
-                let (seq, app_limited) = (header.seq, self.send.queue().is_empty());
-                let (is_data, has_ack, size_bytes) = (false, true, 0);
-                let info = SentInfo { seq, size_bytes, is_data, has_ack, app_limited, ecn };
-                self.cc.on_sent(ctx.now, info);
-                self.acks.on_sent(seq, true, false);
-                self.place(out, ecn, bytes, Payload::EMPTY);
-            }
-            None => self.write_any(ctx, out, &header, Payload::EMPTY),
+        match self.short_ack_bytes(ctx.now, ctx.arena, &header, checksum) {
+            Some(bytes) => self.put_plain_ack(ctx.now, out, ecn, header.seq, bytes),
+            // Passes the address of a copy, to keep the original in registers.
+            None => self.transmit_longer_ack(ctx, out, ecn, &header.clone()),
         }
         self.ask_for_ack_of_vector(ctx.now, ack);
+    }
+
+    #[inline(never)]
+    fn transmit_longer_ack(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        out: &mut Option<Datagram>,
+        ecn: Ecn,
+        header: &Header,
+    ) {
+        match self.ack_bytes(ctx.now, ctx.arena, header, self.zeros_checksum(0), 0) {
+            Some(bytes) => self.put_plain_ack(ctx.now, out, ecn, header.seq, bytes),
+            None => self.write_any(ctx, out, header, Payload::EMPTY),
+        }
+    }
+
+    /// Accounts for an Ack with the whole Ack Vector, and stores it in `out`.
+    #[inline(always)]
+    fn put_plain_ack(
+        &mut self,
+        now: Instant,
+        out: &mut Option<Datagram>,
+        ecn: Ecn,
+        seq: Seqno,
+        bytes: HeaderBytes,
+    ) {
+        self.place(out, ecn, bytes, Payload::EMPTY);
+        self.counters.packets_sent += 1;
+        self.send.on_sent(PacketType::Ack);
+        self.outbox.on_sent(true);
+        let app_limited = self.send.queue().is_empty();
+        let (is_data, has_ack, size_bytes) = (false, true, 0);
+        self.cc.on_sent(now, SentInfo { seq, size_bytes, is_data, has_ack, app_limited, ecn });
+        self.acks.on_vector_sent(seq);
     }
 
     /// Whether nothing is left to send but data.
