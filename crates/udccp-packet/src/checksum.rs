@@ -119,6 +119,19 @@ impl Sum {
         u16::from_be(!fold(self.acc))
     }
 
+    /// The sum as a number, to which other numbers can be added for [`Self::checksum_of_numbers`].
+    #[inline]
+    pub const fn number(self) -> u16 {
+        u16::from_be(fold(self.acc))
+    }
+
+    /// The checksum field's value for a sum of words given as numbers: of 16 or 32 bits each, in
+    /// any order. A header that is still in registers needs no conversion of its words.
+    #[inline]
+    pub const fn checksum_of_numbers(sum: u64) -> u16 {
+        !fold(sum)
+    }
+
     /// Whether the bytes added, including a correct checksum field, sum up to all ones.
     #[inline]
     pub const fn is_valid(self) -> bool {
@@ -230,6 +243,20 @@ mod tests {
         let mut words = Sum::new();
         words.add_words(&[0x0001_f203, 0xf4f5_f6f7]);
         assert_eq!(words.checksum(), !0xddf2);
+        assert_eq!((words.number(), Sum::checksum_of_numbers(0x0001_f203)), (0xddf2, !0xf204));
+    }
+
+    #[test]
+    fn numbers_have_the_checksum_of_their_bytes() {
+        let halves = [0, 1, 0xff, 0x100, 0x7fff_ffff, 0xffff_0000, u32::MAX];
+        for (a, b) in halves.iter().flat_map(|a| halves.map(|b| (*a, b))) {
+            let (mut before, mut all) = (Sum::new(), Sum::new());
+            before.add(&a.to_be_bytes());
+            all.add_words(&[a, b, a, u32::MAX]);
+            let words = [b, a, u32::MAX].map(u64::from);
+            let sum = u64::from(before.number()) + words.iter().sum::<u64>();
+            assert_eq!(Sum::checksum_of_numbers(sum), all.checksum(), "{a:x} {b:x}");
+        }
     }
 
     #[test]

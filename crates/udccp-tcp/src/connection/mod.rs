@@ -130,6 +130,8 @@ pub(crate) struct Connection {
     raw_ip: (SocketAddr, SocketAddr),
     /// The sum of the pseudo-header, which is the same in both directions.
     pseudo: Sum,
+    /// The same as a number.
+    pseudo_number: u16,
     bad_segments: u64,
 }
 
@@ -144,7 +146,7 @@ impl Connection {
     ) -> Self {
         let mut rng = seed.stream("tcp-initial-numbers");
         let (isn, timestamp_offset) = (rng.next_u64() as u32, rng.next_u64() as u32);
-        let pseudo = PseudoHeader::new(local.ip(), remote.ip());
+        let pseudo = PseudoHeader::new(local.ip(), remote.ip()).sum(udccp_base::Datagram::TCP, 0);
         Self {
             ports: (local.port(), remote.port()),
             state,
@@ -165,7 +167,8 @@ impl Connection {
             close_with_peer: state == State::Listen,
             arena: BytesMut::new(),
             raw_ip: (SocketAddr::new(local.ip(), 0), SocketAddr::new(remote.ip(), 0)),
-            pseudo: pseudo.sum(udccp_base::Datagram::TCP, 0),
+            pseudo,
+            pseudo_number: pseudo.number(),
             bad_segments: 0,
             config: Settings::of(config),
         }

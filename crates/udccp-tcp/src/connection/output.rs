@@ -143,7 +143,7 @@ impl Connection {
             return self.acknowledge_any(now, offset, flags, (data, ecn), out);
         }
         let header = self.header(now, offset, flags);
-        if let Some(bytes) = header.usual_bytes(self.pseudo, data as usize) {
+        if let Some(bytes) = header.usual_bytes(self.pseudo_number, data as usize) {
             self.put(HeaderBytes::of(bytes), data, ecn, out);
         }
     }

@@ -162,27 +162,27 @@ impl<'a> TcpHeader<'a> {
     /// Appends the header to `out`, with the checksum for `zeros` zero bytes of data after it.
     #[inline]
     pub(crate) fn emit(&self, out: &mut BytesMut, pseudo: Sum, zeros: usize) {
-        match self.usual_bytes(pseudo, zeros) {
+        match self.usual_bytes(pseudo.number(), zeros) {
             Some(bytes) => out.extend_from_slice(&bytes),
             None => self.emit_any(out, pseudo, zeros),
         }
     }
 
-    /// The complete header, if timestamps are its only options.
+    /// The complete header, if timestamps are its only options. `pseudo` is the sum of the
+    /// pseudo-header as a number.
     #[inline]
-    pub(crate) fn usual_bytes(&self, pseudo: Sum, zeros: usize) -> Option<[u8; USUAL]> {
+    pub(crate) fn usual_bytes(&self, pseudo: u16, zeros: usize) -> Option<[u8; USUAL]> {
         let (val, echo) = self.options.only_timestamps()?;
         let fixed = self.fixed_words(USUAL);
         let timestamps = [TIMESTAMPS_ALONE, val, echo];
-        let mut sum = pseudo;
-        sum.add_length(USUAL + zeros);
-        sum.add_words(&fixed);
-        sum.add_words(&timestamps);
+        let words = fixed.iter().chain(&timestamps).map(|word| u64::from(*word));
+        let sum = u64::from(pseudo) + (USUAL + zeros) as u64 + words.sum::<u64>();
+        let checksum = Sum::checksum_of_numbers(sum);
         let pair = |first: u32, second: u32| u64::from(first) << 32 | u64::from(second);
         let words = [
             pair(fixed[0], fixed[1]),
             pair(fixed[2], fixed[3]),
-            pair(u32::from(sum.checksum()) << 16, timestamps[0]),
+            pair(u32::from(checksum) << 16, timestamps[0]),
             pair(timestamps[1], timestamps[2]),
         ];
         let mut bytes = [0; USUAL];
