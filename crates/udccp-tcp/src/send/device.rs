@@ -74,6 +74,12 @@ impl DeviceQueue {
         self.holds = false;
     }
 
+    /// Whether a segment waits for the device.
+    #[inline]
+    pub(super) fn is_holding(&self) -> bool {
+        self.holds
+    }
+
     /// When to decide again; [`Instant::MAX`] if no segment waits for the device.
     #[inline]
     pub(super) fn until(&self) -> Instant {

@@ -407,9 +407,17 @@ impl SendSide {
     }
 
     /// When [`SendSide::on_timeout`] is due.
+    #[inline]
     pub(crate) fn deadline(&self) -> Instant {
         let timers = self.rto_deadline.min(self.persist_deadline);
         let timers = self.detection.as_ref().map_or(timers, |d| timers.min(d.deadline()));
+        let is_held = self.paced || matches!(&self.device, Some(device) if device.is_holding());
+        if is_held { self.end_of_wait(timers) } else { timers }
+    }
+
+    /// The same while a segment waits, for its departure time or for the device: few do.
+    #[cold]
+    fn end_of_wait(&self, timers: Instant) -> Instant {
         let timers = self.device.as_ref().map_or(timers, |d| timers.min(d.until()));
         if self.paced { timers.min(self.pacing.until()) } else { timers }
     }
