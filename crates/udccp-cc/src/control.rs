@@ -130,4 +130,10 @@ pub trait CongestionControl: CloneAlgorithm + Send + fmt::Debug {
     fn pacing_rate(&self) -> Option<DataRate> {
         None
     }
+
+    /// Whether [`CongestionControl::pacing_rate`] may ever give a rate; a sender need not ask one
+    /// that never does. Read once.
+    fn may_pace(&self) -> bool {
+        true
+    }
 }

@@ -311,6 +311,10 @@ impl CongestionControl for Cubic {
         self.last_ack = ack.now;
     }
 
+    fn may_pace(&self) -> bool {
+        false
+    }
+
     fn on_congestion_event(&mut self, _now: Instant, _in_flight: u32) {
         let window = self.window;
         if let Some(kernel) = &mut self.kernel {

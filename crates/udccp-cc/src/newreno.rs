@@ -60,6 +60,10 @@ impl CongestionControl for NewReno {
         self.cwnd = self.cwnd.min(self.max_cwnd);
     }
 
+    fn may_pace(&self) -> bool {
+        false
+    }
+
     fn on_congestion_event(&mut self, _now: Instant, _in_flight: u32) {
         self.cwnd = self.cut.apply(self.cwnd).max(1);
         self.ssthresh = self.cwnd.max(2);

@@ -168,6 +168,10 @@ impl<P: GrowthPolicy + Clone + 'static> CongestionControl for PolicyWindow<P> {
         self.window.limit();
     }
 
+    fn may_pace(&self) -> bool {
+        false
+    }
+
     fn on_congestion_event(&mut self, now: Instant, _in_flight: u32) {
         let ssthresh = self.policy.ssthresh(&self.window, now);
         self.window.set(ssthresh.max(2), ssthresh);

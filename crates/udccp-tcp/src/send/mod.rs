@@ -191,6 +191,8 @@ struct Limits {
     own_recovery: bool,
     /// It needs nothing but growth and cuts.
     is_plain: bool,
+    /// The congestion control may set the rate at which segments are sent.
+    is_paced: bool,
     send_buffer: u64,
     /// A full buffer accepts data again when it holds less than this.
     refilled_below: u64,
@@ -226,6 +228,7 @@ impl SendSide {
         let needs = cc.needs();
         let mut limits = Limits::of(config, initial_window);
         limits.is_plain = !needs.deliveries && !needs.own_recovery;
+        limits.is_paced = cc.may_pace();
         let wire_train = if config.offload { config.max_train } else { 1 };
         if needs.own_recovery {
             limits.reduction = WindowReduction::AtOnce;
@@ -409,6 +412,7 @@ impl Limits {
             tick: Tick::new(config.tick),
             own_recovery: false,
             is_plain: false,
+            is_paced: false,
             unpaced: if config.max_train > 1 { UNPACED } else { 0 },
             send_buffer,
             refilled_below: match config.segment_overhead_bytes {

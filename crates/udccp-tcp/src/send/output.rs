@@ -342,6 +342,14 @@ impl SendSide {
     fn record_sent(&mut self, now: Instant, data: u32) {
         self.last_sent = now;
         self.stats.segments_sent += 1;
+        if self.limits.is_paced {
+            self.pace(now, data);
+        }
+    }
+
+    /// Sets the earliest time of the segment after this one.
+    #[inline(never)]
+    fn pace(&mut self, now: Instant, data: u32) {
         match self.cc.pacing_rate() {
             Some(_) if self.stats.segments_sent <= self.limits.unpaced => {
                 self.pacing.on_unpaced(now);
