@@ -90,7 +90,12 @@ impl DeviceQueue {
 
 #[cfg(test)]
 mod tests {
+    use udccp_base::Duration;
+    use udccp_cc::Algorithm;
+
     use super::*;
+    use crate::config::TcpConfig;
+    use crate::send::SendSide;
 
     fn at(us: u64) -> Instant {
         Instant::from_nanos(1_000 * us)
@@ -149,5 +154,20 @@ mod tests {
         assert!(waits(&mut queue, 250, 1, 1));
         queue.release();
         assert_eq!(queue.until(), Instant::MAX);
+    }
+
+    #[test]
+    fn a_sender_whose_segment_waits_wakes_when_the_first_leaves() {
+        let config = TcpConfig { small_queues: true, ..TcpConfig::new(Algorithm::NEW_RENO) };
+        let mut side = SendSide::new(&config);
+        side.establish(at(0), 1448, 1 << 30, Some(Duration::from_millis(20)));
+        side.write_several(1448, 10);
+        let mut sent = 0;
+        while side.next_segment(at(0)).is_some() {
+            sent += 1;
+            side.on_device(at(0), at(1_000 * sent));
+        }
+        assert!(sent < 10, "{sent} left");
+        assert_eq!(side.deadline(), at(1_000));
     }
 }
