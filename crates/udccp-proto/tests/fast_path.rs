@@ -11,11 +11,13 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use common::net::Buffers;
+use common::scenes::next_packet;
 use common::{CLIENT, Impairments, Net, Pair, SERVER, connect_options, listen_config};
 use proptest::prelude::*;
-use udccp_base::{Datagram, Duration, Message, Payload, Seed};
+use udccp_base::{Datagram, Duration, Ecn, Machine, Message, Payload, Seed};
 use udccp_proto::ccid::CcidRegistry;
 use udccp_proto::{ConnectionConfig, State};
+use udccp_wire::PacketType;
 
 /// A network, settings and a source of decisions.
 #[derive(Clone, Copy, Debug)]
@@ -243,6 +245,66 @@ fn held_acknowledgements_are_equal_on_both_paths() {
         (all, known(&pair))
     };
     assert!(run(Way::Short) == run(Way::Long));
+}
+
+/// A connection over a clean path that has nothing unusual to do, after data in both directions.
+fn at_rest(way: Way) -> Pair {
+    let (mut pair, _) = pair(&CLEAN, way);
+    for end in [CLIENT, SERVER, CLIENT, SERVER] {
+        step(&mut pair, 5, end, 0, true);
+        step(&mut pair, 6, 1 - end, 0, true);
+    }
+    pair.pass(Duration::from_secs(1));
+    pair
+}
+
+/// The types of the packets that the server sends now. They are lost.
+fn leaves(pair: &mut Pair) -> Vec<PacketType> {
+    let now = pair.now;
+    let next = || pair.net.ends[SERVER].poll_transmit(now);
+    std::iter::from_fn(next).filter_map(|d| PacketType::peek(&d.header)).collect()
+}
+
+/// The server receives `count` Data packets in order, of which every other one is marked: each
+/// takes a cell of its Ack Vector. Returns the types of the packets that it sends meanwhile.
+fn take_marked(pair: &mut Pair, count: usize) -> Vec<PacketType> {
+    let mut sent = Vec::new();
+    for ecn in [Ecn::Ce, Ecn::Ect0].into_iter().cycle().take(count) {
+        let data = Datagram { ecn, ..next_packet(pair, SERVER, PacketType::Data) };
+        pair.last[CLIENT] = Some(data.clone());
+        let now = pair.now;
+        pair.ends[SERVER].handle_datagram(now, data);
+        sent.extend(leaves(pair));
+        let id = pair.id(SERVER);
+        // Other ways to read end the fast path until the next packet.
+        pair.ends[SERVER].take_received(id);
+    }
+    sent
+}
+
+#[test]
+fn an_acknowledgement_that_did_not_fit_beside_data_follows_it_on_both_paths() {
+    for way in [Way::Short, Way::Long] {
+        let mut pair = at_rest(way);
+        // The first mark is acknowledged at once, then every other packet. The last one waits.
+        let sent = take_marked(&mut pair, 40);
+        assert_eq!(sent, [PacketType::Ack; 20], "{way:?}");
+        let (now, id) = (pair.now, pair.id(SERVER));
+        assert_eq!(pair.ends[SERVER].fill(now, id, None, 1).0, 1);
+        assert_eq!(leaves(&mut pair), [PacketType::Data, PacketType::Ack], "{way:?}");
+    }
+}
+
+#[test]
+fn packets_in_order_that_make_the_ack_vector_long_lead_to_a_sync_on_both_paths() {
+    for way in [Way::Short, Way::Long] {
+        let mut pair = at_rest(way);
+        // Three quarters of 506 cells are 379.5. What came before the marks takes one.
+        let sent = take_marked(&mut pair, 378);
+        assert_eq!(sent, [PacketType::Ack; 189], "{way:?}");
+        let sent = take_marked(&mut pair, 1);
+        assert_eq!(sent, [PacketType::Ack, PacketType::Sync], "{way:?}");
+    }
 }
 
 #[test]
