@@ -107,6 +107,14 @@ impl Line {
         self.acked(AckInfo { ackno, ack_vector: Some((&cells, false)), ..AckInfo::default() })
     }
 
+    /// Acknowledges `ackno` and the `cell` packets before it, the oldest in flight among them, on
+    /// the short way. Returns how many were in flight.
+    pub(super) fn plain_ack(&mut self, ackno: u64, cell: u8) -> u32 {
+        let ackno = Seqno::new(ackno);
+        let run = self.sender.plain_ack(ackno, cell).expect("nothing else is reported");
+        self.sender.take_plain_ack(self.now, ackno, run, None)
+    }
+
     pub(super) fn acked(&mut self, ack: AckInfo<'_>) -> AckOutcome {
         self.sender.on_ack(self.now, &ack)
     }

@@ -53,6 +53,41 @@ fn avoidance_adds_one_packet_per_window() {
     assert_eq!(trace, [11, 12, 13, 14, 15]);
 }
 
+/// One round-trip time on two equal lines. Each acknowledgement reports two packets, the last
+/// perhaps one, and repeats two: it takes the short way on one line, the general way on the other.
+fn round_trip_on_both_ways([short, general]: &mut [Line; 2]) -> u32 {
+    let [mut left, same] = [&mut *short, &mut *general].map(|line| {
+        // After an Ack of ours, the next Ack Vector is the first to be acknowledged.
+        line.leave(false, true);
+        let sent = line.fill();
+        line.wait(100);
+        sent
+    });
+    assert_eq!(left, same);
+    while left > 0 {
+        let packets = left.min(2);
+        left -= packets;
+        let ackno = short.next() - 1 - u64::from(left);
+        assert_eq!(short.plain_ack(ackno, packets as u8 + 1), packets);
+        assert_eq!(general.ack(ackno, &"r".repeat(packets as usize + 2)).newly_acked, packets);
+        assert_eq!(format!("{:?}", short.sender), format!("{:?}", general.sender));
+    }
+    short.cwnd()
+}
+
+#[test]
+fn plain_acknowledgements_do_what_others_do() {
+    let starts = [|| Line::with_window(4), || Line::in_avoidance(9)];
+    let traces = starts.map(|start| {
+        let mut lines = [start(), start()];
+        for line in &mut lines {
+            line.round_trip();
+        }
+        [(); 4].map(|()| round_trip_on_both_ways(&mut lines))
+    });
+    assert_eq!(traces, [[9, 13, 20, 30], [11, 12, 13, 14]]);
+}
+
 #[test]
 //= 4340-11.4-11 test
 fn a_packet_is_lost_once_three_later_ones_were_acknowledged() {
