@@ -315,7 +315,9 @@ fn a_payload_that_fitted_is_refused_once_the_path_is_narrower() {
         };
         let options = Options::default().send_queue(1 << 20, 1);
         let (a, b, _relay) = dccp(&options, rule).await;
-        let (a, b) = (RtpSession::new(a, &quick()).unwrap(), RtpSession::new(b, &quick()).unwrap());
+        // The losses have lengthened the retransmission timeout: what is sent last may wait for it.
+        let patient = quick().lifetime(Duration::from_secs(60));
+        let (a, b) = (RtpSession::new(a, &patient).unwrap(), RtpSession::new(b, &quick()).unwrap());
         let most = a.max_payload_size();
         a.send(0, false, vec![1; most]).await.unwrap();
         is_narrow.store(true, Ordering::Relaxed);
