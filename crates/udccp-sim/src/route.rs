@@ -10,8 +10,7 @@ use crate::result::Crossing;
 /// The hops that a flow crosses.
 #[derive(Clone, Debug)]
 pub(crate) struct Route {
-    /// In the order in which data crosses them.
-    hops: Vec<usize>,
+    hops: Range<u32>,
     /// Whether data runs from right to left.
     is_reverse: bool,
 }
@@ -26,30 +25,21 @@ impl Route {
     /// The route of a flow. All its pairs take the route of the first.
     pub(crate) fn of(chain: &Chain, flow: &FlowOf) -> Self {
         let ends = chain.pairs.get(flow.first).map(|pair| chain.ends_of(pair));
-        match ends.unwrap_or((0, chain.hops.len())) {
-            (enters, leaves) if enters < leaves => {
-                Self { hops: (enters..leaves).collect(), is_reverse: false }
-            }
-            (enters, leaves) => Self { hops: (leaves..enters).rev().collect(), is_reverse: true },
-        }
+        let (enters, leaves) = ends.unwrap_or((0, chain.hops.len()));
+        let (left, right) = (enters.min(leaves), enters.max(leaves));
+        Self { hops: left as u32..right as u32, is_reverse: enters >= leaves }
     }
 
-    /// The links of a hop that carry data and acknowledgements; see `Network::row`.
-    fn links(&self, hop: usize) -> [usize; 2] {
-        let [forward, reverse] = [2 * hop, 2 * hop + 1];
-        if self.is_reverse { [reverse, forward] } else { [forward, reverse] }
-    }
-
+    /// What the flow sent over each hop in the measured window, in the order in which data crosses
+    /// them.
     pub(crate) fn crossings(&self, counted: &Crossings, flow: usize) -> Vec<Crossing> {
-        let one = |&hop: &usize| {
-            let [data, acks] = self.links(hop);
-            Crossing {
-                hop,
-                data: counted.measured(data, 2 * flow),
-                acks: counted.measured(acks, 2 * flow + 1),
-            }
+        let one = |hop: u32| {
+            let hop = hop as usize;
+            let [data, acks] = [2 * flow, 2 * flow + 1].map(|path| counted.measured(hop, path));
+            Crossing { hop, data, acks }
         };
-        self.hops.iter().map(one).collect()
+        let hops = self.hops.clone();
+        if self.is_reverse { hops.rev().map(one).collect() } else { hops.map(one).collect() }
     }
 }
 

@@ -156,7 +156,7 @@ fn fabric(
         routes: network.routes(),
         packets: PacketStore::default(),
         paths: (0..paths).map(path).collect(),
-        crossings: Crossings::new(between_routers, paths),
+        crossings: Crossings::new(between_routers / 2, paths),
         events: EventQueue::new(network.hosts + network.links.len()),
         hash: EventHash::new(network.hosts),
         cost: Cost::default(),

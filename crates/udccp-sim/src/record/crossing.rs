@@ -2,7 +2,8 @@
 
 use udccp_link::{Counter, Tally};
 
-/// Counts packets by link between routers and by path, when they leave the link.
+/// Counts packets by hop and by path, when they leave a link between routers. A path crosses only
+/// one of the two links of a hop.
 #[derive(Debug, Default)]
 pub(crate) struct Crossings {
     paths: usize,
@@ -12,14 +13,14 @@ pub(crate) struct Crossings {
 }
 
 impl Crossings {
-    /// Counters for the links `0..links`.
-    pub(crate) fn new(links: usize, paths: usize) -> Self {
-        Self { paths, now: vec![Counter::default(); links * paths], measured: Vec::new() }
+    /// Counters for `hops`, each of two links.
+    pub(crate) fn new(hops: usize, paths: usize) -> Self {
+        Self { paths, now: vec![Counter::default(); hops * paths], measured: Vec::new() }
     }
 
     #[inline]
     pub(crate) fn count(&mut self, link: usize, path: u32, len: u32) {
-        if let Some(counter) = self.now.get_mut(link * self.paths + path as usize) {
+        if let Some(counter) = self.now.get_mut(link / 2 * self.paths + path as usize) {
             counter.count(len);
         }
     }
@@ -35,8 +36,8 @@ impl Crossings {
         }
     }
 
-    /// The traffic on a link in the measured window.
-    pub(crate) fn measured(&self, link: usize, path: usize) -> Tally {
-        self.measured.get(link * self.paths + path).copied().unwrap_or_default()
+    /// The traffic on a hop in the measured window.
+    pub(crate) fn measured(&self, hop: usize, path: usize) -> Tally {
+        self.measured.get(hop * self.paths + path).copied().unwrap_or_default()
     }
 }

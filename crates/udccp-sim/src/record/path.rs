@@ -16,6 +16,8 @@ pub struct PathRecorder {
     window: Window,
     /// Of the measured window; while it lasts, the counts with which it began.
     counted: Option<Box<Counted>>,
+    /// Only if something was dropped or duplicated.
+    rare: Option<Box<Rare>>,
 }
 
 /// The measured window...
@@ -60,14 +62,19 @@ pub(super) struct Step {
 struct Totals {
     sent: Counter,
     sent_data: u64,
-    duplicated: u64,
     delivered: Counter,
     delivered_data: u64,
-    dropped: [u64; DropReason::COUNT],
     /// Application bytes.
     goodput_bytes: u64,
     /// One-way times of all packets delivered, with data or without.
     transit_ns: u64,
+}
+
+/// The same for what happens on few paths.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rare {
+    duplicated: u64,
+    dropped: [u64; DropReason::COUNT],
 }
 
 impl PathRecorder {
@@ -119,12 +126,12 @@ impl PathRecorder {
 
     /// A link made copies.
     pub fn duplicated(&mut self, copies: u64) {
-        self.now.duplicated += copies;
+        self.rare.get_or_insert_default().duplicated += copies;
     }
 
     /// A packet was dropped.
     pub fn dropped(&mut self, reason: DropReason) {
-        self.now.dropped[reason as usize] += 1;
+        self.rare.get_or_insert_default().dropped[reason as usize] += 1;
     }
 
     /// The receiving application received data.
@@ -159,12 +166,13 @@ impl PathRecorder {
 
     /// What was counted since then, in this time.
     fn since(&self, before: &Counted, span: Duration) -> Counted {
-        let Totals { sent, delivered, dropped, goodput_bytes, transit_ns, .. } = &self.now;
+        let Totals { sent, delivered, goodput_bytes, transit_ns, .. } = &self.now;
+        let dropped: u64 = self.rare.iter().flat_map(|rare| rare.dropped).sum();
         Counted {
             span,
             sent: sent.tally() - before.sent,
             delivered: delivered.tally() - before.delivered,
-            dropped: dropped.iter().sum::<u64>() - before.dropped,
+            dropped: dropped - before.dropped,
             goodput_bytes: goodput_bytes - before.goodput_bytes,
             transit_ns: transit_ns - before.transit_ns,
         }
@@ -188,8 +196,8 @@ impl PathRecorder {
                 jitter,
             };
         }
-        let Totals { sent, sent_data, duplicated, delivered, delivered_data, dropped, .. } =
-            self.now;
+        let Totals { sent, sent_data, delivered, delivered_data, .. } = self.now;
+        let Rare { duplicated, dropped } = self.rare.map_or(Rare::default(), |rare| *rare);
         let counts = PathCounts {
             sent: sent.tally(),
             sent_data,
