@@ -5,7 +5,7 @@
 //! which counts whole packets. All arithmetic is IEEE 754 addition, multiplication and division and
 //! `libm`'s cube root, and gives the same bits everywhere.
 
-use udccp_base::Instant;
+use udccp_base::{Duration, Instant};
 
 use crate::control::{AckSample, CongestionControl};
 use crate::cubic_kernel::Kernel;
@@ -132,6 +132,21 @@ impl Epoch {
     }
 }
 
+/// A span of less than 292 years in seconds. Signed words are converted with one instruction.
+const fn seconds(span: Duration) -> f64 {
+    span.as_nanos() as i64 as f64 / 1e9
+}
+
+/// The larger of two numbers that are never NaN: one instruction, unlike `f64::max`.
+const fn larger(a: f64, b: f64) -> f64 {
+    if a > b { a } else { b }
+}
+
+/// The smaller, likewise.
+const fn smaller(a: f64, b: f64) -> f64 {
+    if a < b { a } else { b }
+}
+
 /// CUBIC.
 #[derive(Clone, Debug)]
 pub struct Cubic {
@@ -183,7 +198,7 @@ impl Cubic {
         let (window, c) = (self.window, self.config.c);
         let w_max = self.w_max;
         let epoch = self.epoch.get_or_insert_with(|| Epoch::begin(ack.now, window, w_max, c));
-        let t = (ack.now - epoch.start).as_secs_f64();
+        let t = seconds(ack.now - epoch.start);
         self.window = match self.config.form {
             CubicForm::Linux26 => self.linux26(ack, f64::from(acked), t),
             CubicForm::Rfc9438 | CubicForm::Linux61 => self.rfc9438(ack, f64::from(acked), t),
@@ -201,7 +216,7 @@ impl Cubic {
                 return window.max(epoch.reno);
             }
         }
-        let rtt = ack.srtt.unwrap_or_default().as_secs_f64();
+        let rtt = seconds(ack.srtt.unwrap_or_default());
         let target = epoch.window_at(t + rtt, c).clamp(window, 1.5 * window);
         window + acked * (target - window) / window
     }
@@ -210,12 +225,12 @@ impl Cubic {
     fn linux26(&mut self, ack: &AckSample, acked: f64, t: f64) -> f64 {
         let (window, c) = (self.window, self.config.c);
         let Some(epoch) = &mut self.epoch else { return window };
-        let min_rtt = ack.min_rtt.unwrap_or_default().as_secs_f64();
+        let min_rtt = seconds(ack.min_rtt.unwrap_or_default());
         let missing = epoch.window_at(t + min_rtt, c) - window;
         // At or above the curve the window still grows slowly.
         let mut count = if missing > 0.0 { window / missing } else { 100.0 * window };
         if let Some(most) = self.config.max_increment.filter(|_| min_rtt > 0.0) {
-            count = count.max(0.1 * window / (f64::from(most) * min_rtt));
+            count = larger(count, 0.1 * window / (f64::from(most) * min_rtt));
         }
         if self.w_max.is_none() {
             count = 50.0;
@@ -225,10 +240,10 @@ impl Cubic {
             epoch.reno += self.alpha / window;
             let behind = epoch.reno - window;
             if behind >= 1.0 {
-                count = count.min(window / behind);
+                count = smaller(count, window / behind);
             }
         }
-        window + acked / count.max(1.0)
+        window + acked / larger(count, 1.0)
     }
 
     /// Stops time for the curve while the window is not used (RFC 9438 section 4.2).
@@ -263,6 +278,11 @@ impl CongestionControl for Cubic {
         self.ssthresh
     }
 
+    /// A fraction makes no difference, since the threshold has none.
+    fn in_slow_start(&self) -> bool {
+        self.window < f64::from(self.ssthresh)
+    }
+
     fn needs(&self) -> Needs {
         if self.hystart.is_some() { Needs::DELIVERIES } else { Needs::default() }
     }
@@ -290,7 +310,8 @@ impl CongestionControl for Cubic {
     fn on_ack(&mut self, ack: &AckSample) {
         if ack.cwnd_limited {
             let mut rest = ack.newly_acked;
-            if self.in_slow_start() {
+            let mut avoids = !self.in_slow_start();
+            if !avoids {
                 let counted = if self.config.slow_start_counts_acks { 1 } else { rest };
                 if self.slowed > 1 {
                     self.window += f64::from(counted) / f64::from(self.slowed);
@@ -300,11 +321,12 @@ impl CongestionControl for Cubic {
                     self.window = f64::from(cwnd);
                     rest = unused;
                 }
+                avoids = !self.in_slow_start();
             }
-            if rest > 0 && !self.in_slow_start() {
+            if rest > 0 && avoids {
                 self.congestion_avoidance(ack, rest);
             }
-            self.window = self.window.min(f64::from(self.max_cwnd));
+            self.window = smaller(self.window, f64::from(self.max_cwnd));
         } else {
             self.hold_still(ack.now);
         }
