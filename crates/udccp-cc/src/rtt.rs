@@ -67,6 +67,7 @@ impl RttEstimator {
     }
 
     /// Adds a sample to the averages and ends any backoff (RFC 6298 sections 2.2, 2.3, 5.7).
+    #[inline]
     pub fn sample(&mut self, rtt: Duration) {
         self.observe(rtt);
         (self.srtt, self.rttvar) = if self.has_sample() {

@@ -8,7 +8,7 @@ use udccp_cc::{Algorithm, InitialWindow};
 const SEGMENT_OVERHEAD_2_6_BYTES: u32 = 448;
 
 /// Settings of one TCP end. Usually both ends of a flow have the same.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct TcpConfig {
     /// Largest segment in bytes, as in the MSS option: the path MTU minus 40 (RFC 9293 section
     /// 3.7.1). Options reduce it: with timestamps a segment carries 12 bytes less.

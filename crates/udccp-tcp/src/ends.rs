@@ -1,6 +1,7 @@
 //! The two ends of a flow: one opens and sends; the other waits, receives, and closes after it.
 
 use core::net::SocketAddr;
+use std::sync::Arc;
 
 use udccp_base::{
     AppPort, Datagram, Instant, Machine, Message, Payload, Probe, Seed, SendOutcome, Sent,
@@ -9,34 +10,45 @@ use udccp_base::{
 
 use crate::config::TcpConfig;
 use crate::connection::{CloseReason, Connection, State, TcpStats};
+use crate::send::{LazySide, SendSide};
 
 /// The active end: opens the connection and sends.
 ///
 /// A message adds its length to the byte stream; boundaries and contents are not kept. A message of
 /// [`udccp_base::AppPort::max_payload`] bytes fills one segment.
 #[derive(Debug)]
-pub struct TcpSender(Connection);
+pub struct TcpSender(Connection<SendSide>);
 
 /// The passive end: answers a SYN, receives, and closes when the peer has closed.
 ///
 /// Read with [`Transport::poll_delivered`] before draining: unread data reduces the window that the
 /// next acknowledgement advertises.
 #[derive(Debug)]
-pub struct TcpReceiver(Connection);
+pub struct TcpReceiver(Connection<LazySide>);
 
 impl TcpSender {
     /// An end at `local` that will open to `remote`; both addresses have TCP ports. `seed` gives
     /// the initial sequence number and timestamp.
-    pub fn new(local: SocketAddr, remote: SocketAddr, config: TcpConfig, seed: Seed) -> Self {
-        Self(Connection::new(local, remote, &config, seed.derive("active"), State::Closed))
+    pub fn new(
+        local: SocketAddr,
+        remote: SocketAddr,
+        config: impl Into<Arc<TcpConfig>>,
+        seed: Seed,
+    ) -> Self {
+        Self(Connection::new(local, remote, config.into(), seed.derive("active"), State::Closed))
     }
 }
 
 impl TcpReceiver {
     /// An end at `local` that waits for `remote`; both addresses have TCP ports. `seed` gives the
     /// initial sequence number and timestamp.
-    pub fn new(local: SocketAddr, remote: SocketAddr, config: TcpConfig, seed: Seed) -> Self {
-        Self(Connection::new(local, remote, &config, seed.derive("passive"), State::Listen))
+    pub fn new(
+        local: SocketAddr,
+        remote: SocketAddr,
+        config: impl Into<Arc<TcpConfig>>,
+        seed: Seed,
+    ) -> Self {
+        Self(Connection::new(local, remote, config.into(), seed.derive("passive"), State::Listen))
     }
 }
 

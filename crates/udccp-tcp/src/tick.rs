@@ -31,7 +31,7 @@ impl Tick {
     /// The time at which a timer of `wait`, set at `now`, expires: one tick late, and for long
     /// timers at a multiple of 8, 64 and so on ticks, as in Linux's timer wheel since 5.8
     /// (`calc_index` of kernel/time/timer.c).
-    #[inline]
+    #[inline(always)]
     pub(crate) fn after(self, now: Instant, wait: Duration) -> Instant {
         if self.nanos == 0 {
             return now + wait;

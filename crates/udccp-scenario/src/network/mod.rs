@@ -15,7 +15,7 @@ use crate::run_error::RunError;
 use crate::schema::{
     CodecName, Direction, Flow, Link, RandomVariable, Scenario, Silence, Traffic, of_link,
 };
-use crate::transports::{self, DccpConfigs};
+use crate::transports::{self, Configs};
 
 /// Largest number of transfers in one flow.
 pub const MAX_TRANSFERS: usize = 50_000;
@@ -75,14 +75,14 @@ impl core::fmt::Debug for HostPair {
 pub(crate) struct SimulatedHosts<'a> {
     /// Window algorithms by name of flow, which replace those of their protocols.
     algorithms: &'a [(String, Algorithm)],
-    configs: DccpConfigs,
+    configs: Configs,
 }
 
 impl<'a> SimulatedHosts<'a> {
     /// Creates hosts of flows; `algorithms` are window algorithms by name of flow, which replace
     /// those of their protocols.
     pub(crate) fn new(algorithms: &'a [(String, Algorithm)]) -> Self {
-        Self { algorithms, configs: DccpConfigs::default() }
+        Self { algorithms, configs: Configs::default() }
     }
 
     /// The window algorithm that replaces that of the flow's protocol.
@@ -110,7 +110,7 @@ impl Hosts for SimulatedHosts<'_> {
             return Ok(None);
         }
         let algorithm = self.algorithm_of(flow).cloned();
-        let configs = DccpConfigs::default();
+        let configs = Configs::default();
         let mut maker = Transfers { flow: flow.clone(), seed, algorithm, configs };
         // Report contradicting settings now, and not when the first transfer starts.
         maker.make(0, PairAddresses::of(0, self.ip()))?;
@@ -126,7 +126,7 @@ struct Transfers {
     seed: Seed,
     /// Replaces that of the flow's protocol.
     algorithm: Option<Algorithm>,
-    configs: DccpConfigs,
+    configs: Configs,
 }
 
 impl PairMaker for Transfers {

@@ -17,7 +17,7 @@ use udccp_sim::PairAddresses;
 use udccp_wire::ServiceCode;
 
 use super::host_model::HostModel;
-use super::{CLIENT_PORT, Ends, SERVER_PORT, nat, raw};
+use super::{CLIENT_PORT, Ends, SERVER_PORT, Shared, nat, raw};
 use crate::protocol;
 use crate::schema::{DccpOptions, DccpProfile, Flow, Percent};
 
@@ -61,7 +61,7 @@ pub(super) fn build(
     at: PairAddresses,
     seed: Seed,
     algorithm: Option<&Algorithm>,
-    configs: &mut DccpConfigs,
+    configs: &mut Shared<SharedConfig>,
 ) -> Result<Ends, String> {
     let mut config = dccp_config(flow.protocol.name, flow.packet, &flow.dccp)?;
     if let Some(algorithm) = algorithm {
@@ -71,7 +71,7 @@ pub(super) fn build(
         }
         config.ccid2.algorithm = algorithm.clone();
     }
-    let config = configs.share(config);
+    let config = configs.of(config);
     let secret = |name: &str| EndpointConfig {
         ccids: CCIDS.clone(),
         // Simulated packets have no bit errors, because links drop the packets that they corrupt.
@@ -115,21 +115,6 @@ pub(super) fn build(
     let listener = endpoint.listen(Some(inside), SERVER_PORT, listen).map_err(|e| e.to_string())?;
     let receiver = DccpEnd::new(endpoint, Role::Passive(listener), flow);
     Ok(place.ends(Box::new(sender), Box::new(receiver)))
-}
-
-/// Shares connection settings between consecutive flows with equal ones.
-#[derive(Debug, Default)]
-pub(crate) struct DccpConfigs {
-    last: Option<SharedConfig>,
-}
-
-impl DccpConfigs {
-    pub(super) fn share(&mut self, config: ConnectionConfig) -> SharedConfig {
-        match &mut self.last {
-            Some(last) if **last == config => last.clone(),
-            last => last.insert(config.into()).clone(),
-        }
-    }
 }
 
 /// The connection settings of a flow: its protocol (`dccp/...`), its IP packets and its options.

@@ -12,15 +12,18 @@ mod timers;
 mod udp;
 
 use core::net::{IpAddr, SocketAddr};
+use core::ops::Deref;
+use std::sync::Arc;
 
 use udccp_base::{Seed, Transport};
 use udccp_cc::Algorithm;
+use udccp_proto::SharedConfig;
 use udccp_sim::PairAddresses;
+use udccp_tcp::TcpConfig;
 
 use crate::protocol::Family;
 use crate::schema::Flow;
 
-pub(crate) use dccp::DccpConfigs;
 pub use dccp::{SERVICE, dccp_config};
 
 /// The port that receivers serve.
@@ -36,6 +39,33 @@ pub(crate) struct Ends {
     pub(crate) receiver: Box<dyn Transport>,
 }
 
+/// Settings that consecutive flows share where they are equal.
+#[derive(Debug, Default)]
+pub(crate) struct Configs {
+    dccp: Shared<SharedConfig>,
+    tcp: Shared<Arc<TcpConfig>>,
+}
+
+/// The settings of the last flow.
+#[derive(Debug)]
+struct Shared<S>(Option<S>);
+
+impl<S> Default for Shared<S> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<S: Deref<Target: PartialEq + Sized> + From<S::Target> + Clone> Shared<S> {
+    /// These settings, shared with the last flow if they are equal.
+    fn of(&mut self, config: S::Target) -> S {
+        match &mut self.0 {
+            Some(last) if **last == config => last.clone(),
+            last => last.insert(config.into()).clone(),
+        }
+    }
+}
+
 /// Builds both ends of a flow; `seed` is the flow's own. `algorithm` replaces the window algorithm
 /// of its protocol.
 ///
@@ -46,11 +76,11 @@ pub(crate) fn build(
     at: PairAddresses,
     seed: Seed,
     algorithm: Option<&Algorithm>,
-    configs: &mut DccpConfigs,
+    configs: &mut Configs,
 ) -> Result<Ends, String> {
     match flow.protocol.family {
-        Family::Dccp => dccp::build(flow, at, seed, algorithm, configs),
-        Family::Tcp => tcp::build(flow, at, seed, algorithm),
+        Family::Dccp => dccp::build(flow, at, seed, algorithm, &mut configs.dccp),
+        Family::Tcp => tcp::build(flow, at, seed, algorithm, &mut configs.tcp),
         Family::Udp if algorithm.is_some() => Err("UDP has no window to control".to_owned()),
         Family::Udp => Ok(udp::build(at)),
     }

@@ -1,6 +1,7 @@
 //! TCP: the model with the settings of a profile and the options of a flow.
 
 use core::net::SocketAddr;
+use std::sync::Arc;
 
 use udccp_base::Seed;
 use udccp_cc::{
@@ -14,7 +15,7 @@ use udccp_tcp::{
 };
 
 use super::dccp::keep;
-use super::{CLIENT_PORT, Ends, SERVER_PORT};
+use super::{CLIENT_PORT, Ends, SERVER_PORT, Shared};
 use crate::schema::{self, Flow, Reduction, TcpOptions, TcpProfile};
 
 pub(super) fn build(
@@ -22,11 +23,13 @@ pub(super) fn build(
     at: PairAddresses,
     seed: Seed,
     algorithm: Option<&Algorithm>,
+    configs: &mut Shared<Arc<TcpConfig>>,
 ) -> Result<Ends, String> {
     let mut config = config(flow)?;
     if let Some(algorithm) = algorithm {
         config.algorithm = algorithm.clone();
     }
+    let config = configs.of(config);
     let client = SocketAddr::new(at.sender, CLIENT_PORT);
     let server = SocketAddr::new(at.receiver, SERVER_PORT);
     let sender = TcpSender::new(client, server, config.clone(), seed.derive("client"));

@@ -9,7 +9,7 @@ use udccp_sim::{IpVersion, PairAddresses};
 use udccp_tcp::{AckCounting, DelayedAck, LossDetection, TcpConfig, WindowReduction};
 use udccp_wire::ServiceCode;
 
-use super::{DccpConfigs, build, dccp_config, tcp};
+use super::{Configs, build, dccp_config, tcp};
 use crate::document;
 use crate::protocol::{self, Family, PROTOCOLS};
 use crate::schema::{DccpOptions, Flow, HostTimers, Scenario, Service};
@@ -46,9 +46,9 @@ fn a_flow_that_cannot_begin_is_an_error_and_never_a_silent_one() {
     for invite in [false, true] {
         let mut flow = flow(invite);
         let at = PairAddresses::of(0, IpVersion::V4);
-        assert!(build(&flow, at, Seed(1), None, &mut DccpConfigs::default()).is_ok());
+        assert!(build(&flow, at, Seed(1), None, &mut Configs::default()).is_ok());
         Arc::make_mut(&mut flow.dccp).service = Some(Service(ServiceCode::INVALID));
-        let why = build(&flow, at, Seed(1), None, &mut DccpConfigs::default())
+        let why = build(&flow, at, Seed(1), None, &mut Configs::default())
             .err()
             .expect("no such service can be asked for");
         assert!(why.contains("reserved as invalid"), "{why}");
@@ -163,14 +163,9 @@ fn a_profile_of_tcp_brings_the_algorithms_of_its_time() {
 /// The number of wake-ups of the sender in two seconds without a packet sent, on a path of 20 ms
 /// without a rate.
 fn wakes_for_nothing(flow: &Flow) -> u32 {
-    let ends = build(
-        flow,
-        PairAddresses::of(0, IpVersion::V4),
-        Seed(1),
-        None,
-        &mut DccpConfigs::default(),
-    )
-    .expect("a flow");
+    let ends =
+        build(flow, PairAddresses::of(0, IpVersion::V4), Seed(1), None, &mut Configs::default())
+            .expect("a flow");
     let mut ends: [Box<dyn Transport>; 2] = [ends.sender, ends.receiver];
     let mut line = VecDeque::new();
     let (mut now, mut count) = (Instant::ZERO, 0);
@@ -216,8 +211,8 @@ fn a_driver_wakes_for_what_its_application_has_sent() {
 #[test]
 fn flows_share_settings_that_are_the_same() {
     let config = |mtu| ConnectionConfig { path_mtu: mtu, ..ConnectionConfig::default() };
-    let mut configs = DccpConfigs::default();
-    let [a, b, c] = [1500, 1500, 1400].map(|mtu| configs.share(config(mtu)));
+    let mut configs = Configs::default();
+    let [a, b, c] = [1500, 1500, 1400].map(|mtu| configs.dccp.of(config(mtu)));
     assert!(core::ptr::eq(&*a, &*b));
     assert_eq!([b.path_mtu, c.path_mtu], [1500, 1400]);
 }

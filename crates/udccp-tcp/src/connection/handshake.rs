@@ -4,13 +4,14 @@ use udccp_base::Instant;
 
 use super::{Agreed, CloseReason, Connection, Control, Event, State};
 use crate::config::segment_payload;
+use crate::send::Side;
 use crate::seq;
 use crate::wire::{Flags, TcpHeader, TcpOptions};
 
 /// Largest data segment to a peer that sends no MSS option (RFC 9293 section 3.7.1).
 const DEFAULT_MSS: u16 = 536;
 
-impl Connection {
+impl<S: Side> Connection<S> {
     /// Sends the SYN of the active end.
     pub(super) fn start(&mut self, now: Instant) {
         if self.state == State::Closed && !self.opened {
@@ -23,7 +24,7 @@ impl Connection {
     fn offer(&mut self, now: Instant, syn: Control) {
         self.control = Some(syn);
         self.syn_sent_at = now;
-        self.state_deadline = now + self.send.rto();
+        self.state_deadline = now + self.send.rtt().rto();
     }
 
     /// A segment arrived in state `Listen`.
@@ -70,8 +71,11 @@ impl Connection {
         let echo_asked = header.flags.has(Flags::ECE);
         // RFC 3168 section 6.1.1: a SYN carries ECE and CWR, its answer only ECE.
         let ecn = echo_asked && header.flags.has(Flags::CWR) != is_syn_ack;
+        let timestamps = config.timestamps && peer.timestamps.is_some();
         self.agreed = Agreed {
-            timestamps: config.timestamps && peer.timestamps.is_some(),
+            mss: config.mss.min(peer.mss.unwrap_or(DEFAULT_MSS)).max(64),
+            timestamps,
+            has_short_way: timestamps && config.receive_checksum_offload,
             sack: peer.sack_permitted,
             ecn: config.ecn && ecn,
             peer_shift: scaling.unwrap_or(0),
@@ -80,8 +84,6 @@ impl Connection {
             self.recv.set_shift(self.recv.wanted_shift());
         }
         self.recent_timestamp = peer.timestamps.map_or(0, |(val, _)| val);
-        self.config.mss = config.mss.min(peer.mss.unwrap_or(DEFAULT_MSS)).max(64);
-        self.config.timestamps = self.agreed.timestamps;
     }
 
     fn establish(&mut self, now: Instant, window_end: u64) {
@@ -90,8 +92,8 @@ impl Connection {
         self.control = None;
         let retransmitted = self.send.unanswered() > 0;
         let rtt = (!retransmitted).then(|| now - self.syn_sent_at);
-        let payload = segment_payload(self.config.mss, self.config.timestamps) as u32;
-        self.send.establish(now, payload, window_end, rtt);
+        let payload = segment_payload(self.agreed.mss, self.agreed.timestamps) as u32;
+        self.send.establish(now, (payload, window_end), rtt, &self.config);
     }
 
     /// Repeats SYN or SYN-ACK with back-off when the handshake timer expires, and finally gives up.
@@ -111,12 +113,16 @@ impl Connection {
         let answer = kind == Control::SynAck;
         let echo = if answer { self.recent_timestamp } else { 0 };
         let scaling = if answer { self.recv.is_scaled() } else { self.config.window_scaling };
+        // In an answer, the options are the negotiated ones.
+        let (mss, timestamps) = match answer {
+            true => (self.agreed.mss, self.agreed.timestamps),
+            false => (self.config.mss, self.config.timestamps),
+        };
         TcpOptions {
-            mss: Some(self.config.mss),
+            mss: Some(mss),
             window_scale: scaling.then(|| self.recv.wanted_shift()),
             sack_permitted: !answer || self.agreed.sack,
-            // In an answer, the options are the negotiated ones.
-            timestamps: self.config.timestamps.then(|| (self.timestamp(now), echo)),
+            timestamps: timestamps.then(|| (self.timestamp(now), echo)),
             ..TcpOptions::default()
         }
     }

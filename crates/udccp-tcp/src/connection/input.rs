@@ -4,11 +4,11 @@ use udccp_base::{Datagram, Duration, Ecn, Instant};
 
 use super::{CloseReason, Connection, Event, State, timestamp_at};
 use crate::ranges::Range;
-use crate::send::AckInfo;
+use crate::send::{AckInfo, Side};
 use crate::seq;
 use crate::wire::{Flags, TcpHeader, UsualHeader};
 
-impl Connection {
+impl<S: Side> Connection<S> {
     /// Dispatches an intact segment with `data` bytes by state.
     pub(super) fn on_header(
         &mut self,
@@ -29,18 +29,17 @@ impl Connection {
     /// segments are. Returns false, and does nothing, if it is another.
     #[inline(always)]
     pub(super) fn on_next(&mut self, now: Instant, datagram: &Datagram) -> bool {
-        let is_open = self.state == State::Established && self.agreed.timestamps;
-        if !is_open || !self.config.receive_checksum_offload {
+        if self.state != State::Established || !self.agreed.has_short_way {
             return false;
         }
         let Some(header) = UsualHeader::of(&datagram.header, (self.ports.1, self.ports.0)) else {
             return false;
         };
-        let (start, una) = (self.recv.nxt(), self.send.una());
+        let (start, (una, nxt)) = (self.recv.nxt(), self.send.edges());
         let ahead = header.ack.wrapping_sub(seq::to_wire(self.isn, una));
         let is_next = header.seq == seq::to_wire(self.peer_isn, start)
             && !seq::timestamp_before(header.timestamps.0, self.recent_timestamp)
-            && u64::from(ahead) <= self.send.nxt() - una;
+            && u64::from(ahead) <= nxt - una;
         if !is_next {
             return false;
         }
@@ -49,15 +48,15 @@ impl Connection {
         }
         let ack = una + u64::from(ahead);
         let window_end = ack + (u64::from(header.window) << self.agreed.peer_shift);
-        if una == self.send.nxt() && self.send.is_idle(window_end) {
-            self.send.on_idle_ack();
-        } else {
+        if una < nxt || !self.send.on_idle_ack(window_end) {
             self.on_plain_ack(now, header.timestamps, ack, window_end);
         }
         let len = datagram.payload.len() as u64;
         if len > 0 {
             self.note_congestion(datagram.ecn, Flags::ACK);
-            self.recv.on_next(now, len, self.send.rtt());
+            if !self.recv.on_next(now, len) {
+                self.recv.on_segment(now, Range::new(start, start + len), false, self.send.rtt());
+            }
             if self.recv.is_finished() {
                 self.after_data(now);
             }
@@ -70,7 +69,9 @@ impl Connection {
     fn on_plain_ack(&mut self, now: Instant, timestamps: (u32, u32), ack: u64, window_end: u64) {
         let offset = self.timestamp_offset;
         let timestamp_rtt = || rtt_of(timestamp_at(now, offset), timestamps.1);
-        if self.send.on_next_ack(now, (ack, window_end), timestamp_rtt) {
+        if let Some(side) = self.send.get_mut()
+            && side.on_next_ack(now, (ack, window_end), timestamp_rtt)
+        {
             return self.note_fin_acked(now);
         }
         let info = AckInfo {
@@ -81,7 +82,7 @@ impl Connection {
             peer_timestamp: Some(timestamps.0),
             congestion_echo: false,
         };
-        self.send.on_ack(now, &info);
+        self.send.on_ack(now, &info, &self.config);
         self.note_fin_acked(now);
     }
 
@@ -159,7 +160,7 @@ impl Connection {
     /// Processes the acknowledgement field; false drops the rest of the segment.
     #[inline(always)]
     fn on_acknowledgement(&mut self, now: Instant, header: &TcpHeader<'_>) -> bool {
-        let (una, nxt) = (self.send.una(), self.send.nxt());
+        let (una, nxt) = self.send.edges();
         let Some(ack) = seq::from_wire(self.isn, header.ack, una) else { return false };
         if ack > nxt {
             // It acknowledges data that was never sent.
@@ -170,19 +171,17 @@ impl Connection {
             return true;
         }
         let window_end = ack + (u64::from(header.window) << self.agreed.peer_shift);
-        if una == nxt && header.options.sack.is_empty() && self.send.is_idle(window_end) {
-            // Data for an end that only receives, the most frequent case there.
-            self.send.on_idle_ack();
-            return true;
+        let is_idle = una == nxt && header.options.sack.is_empty();
+        if !is_idle || !self.send.on_idle_ack(window_end) {
+            self.on_ack(now, header, ack, window_end);
         }
-        self.on_ack(now, header, ack, window_end);
         true
     }
 
     /// Passes an acknowledgement up to `ack` on to the sending side.
     #[inline(never)]
     fn on_ack(&mut self, now: Instant, header: &TcpHeader<'_>, ack: u64, window_end: u64) {
-        let (una, nxt) = (self.send.una(), self.send.nxt());
+        let (una, nxt) = self.send.edges();
         let mut blocks = [Range::new(0, 0); 4];
         let mut count = 0;
         if self.agreed.sack {
@@ -208,13 +207,14 @@ impl Connection {
                 peer_timestamp: header.options.timestamps.map(|(val, _)| val),
                 congestion_echo: self.agreed.ecn && header.flags.has(Flags::ECE),
             },
+            &self.config,
         );
         self.note_fin_acked(now);
     }
 
     #[inline]
     fn note_fin_acked(&mut self, now: Instant) {
-        if self.send.is_closing() && self.send.fin_acked() {
+        if self.send.get().is_some_and(|side| side.is_closing() && side.fin_acked()) {
             self.step(now, Event::FinAcked);
         }
     }

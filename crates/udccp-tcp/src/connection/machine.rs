@@ -5,12 +5,13 @@ use udccp_base::{
 };
 
 use super::{CloseReason, Connection, Control, Event, State};
+use crate::send::{SendSide, Side};
 use crate::wire::TcpHeader;
 
-impl Connection {
+impl<S: Side> Connection<S> {
     /// Ends our stream after the written data.
     pub(super) fn end_stream(&mut self) {
-        self.send.close();
+        self.send.made(&self.config).close();
     }
 
     /// Handles any datagram.
@@ -27,7 +28,7 @@ impl Connection {
     }
 }
 
-impl Machine for Connection {
+impl<S: Side> Machine for Connection<S> {
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram) {
         self.handle_datagram_in(now, &mut Some(datagram));
     }
@@ -51,7 +52,7 @@ impl Machine for Connection {
             }
         }
         if self.state.is_synchronized() {
-            if self.send.on_timeout(now) {
+            if self.send.get_mut().is_some_and(|side| side.on_timeout(now)) {
                 self.control = Some(Control::Probe);
             }
             if self.send.unanswered() > self.config.data_retries {
@@ -85,12 +86,12 @@ impl Machine for Connection {
     }
 }
 
-impl AppPort for Connection {
+impl<S: Side> AppPort for Connection<S> {
     fn send(&mut self, _now: Instant, message: Message) -> SendOutcome {
         if self.send.is_closing() || self.close_reason.is_some() {
             return SendOutcome::Closed(message);
         }
-        match self.send.write(message.payload.len() as u64) {
+        match self.send.made(&self.config).write(message.payload.len() as u64) {
             true => SendOutcome::Accepted,
             false => SendOutcome::Full(message),
         }
@@ -98,13 +99,15 @@ impl AppPort for Connection {
 
     #[inline]
     fn fill(&mut self, _now: Instant, bytes: Option<u32>, most: u32) -> (u32, u32) {
-        let bytes = bytes.unwrap_or(self.max_payload() as u32);
+        let side = self.send.made(&self.config);
+        let bytes = bytes.unwrap_or(side.segment_payload());
         let may_write = bytes > 0 && self.close_reason.is_none();
-        (if may_write { self.send.write_several(bytes.into(), most) } else { 0 }, bytes)
+        (if may_write { side.write_several(bytes.into(), most) } else { 0 }, bytes)
     }
 
     fn is_writable(&self) -> bool {
-        self.close_reason.is_none() && !self.send.is_closing() && self.send.is_writable()
+        self.close_reason.is_none()
+            && self.send.get().is_none_or(|side| !side.is_closing() && side.is_writable())
     }
 
     fn close(&mut self, now: Instant) {
@@ -126,7 +129,7 @@ impl AppPort for Connection {
     }
 }
 
-impl Transport for Connection {
+impl<S: Side> Transport for Connection<S> {
     fn open(&mut self, now: Instant) {
         if !self.close_with_peer {
             self.start(now);
@@ -147,7 +150,9 @@ impl Transport for Connection {
     }
 
     fn on_device(&mut self, now: Instant, _ip_len: u32, leaves: Instant) {
-        self.send.on_device(now, leaves);
+        if let Some(side) = self.send.get_mut() {
+            side.on_device(now, leaves);
+        }
     }
 
     fn is_closed(&self) -> bool {
@@ -169,18 +174,9 @@ impl Transport for Connection {
     }
 
     fn probe(&self) -> Probe {
-        let (cc, rtt, stats) = (self.send.congestion(), self.send.rtt(), self.send.stats());
-        let threshold = Some(cc.ssthresh()).filter(|t| *t < u32::MAX);
-        Probe {
-            cwnd_packets: Some(f64::from(cc.cwnd())),
-            ssthresh_packets: threshold.map(f64::from),
-            pipe_packets: Some(self.send.pipe_segments()),
-            srtt: rtt.srtt(),
-            rto: Some(rtt.rto()),
-            congestion_events: stats.congestion_events,
-            timeouts: stats.timeouts,
-            retransmits: stats.retransmits,
-            ..Probe::default()
+        match self.send.get() {
+            Some(side) => side.probe(),
+            None => SendSide::new(&self.config).probe_with(self.send.rtt()),
         }
     }
 }

@@ -7,15 +7,16 @@ mod output;
 mod state;
 
 use core::net::SocketAddr;
+use std::sync::Arc;
 
 use bytes::BytesMut;
-use udccp_base::{Duration, Instant, Seed};
+use udccp_base::{Instant, Seed};
 use udccp_packet::PseudoHeader;
 use udccp_packet::checksum::Sum;
 
 use crate::config::TcpConfig;
 use crate::recv::{ReceiveSide, RecvStats};
-use crate::send::{SendSide, SendStats};
+use crate::send::{SendStats, Side};
 
 use state::Event;
 pub use state::State;
@@ -54,56 +55,26 @@ enum Control {
 /// The result of the negotiation in the handshake.
 #[derive(Clone, Copy, Debug, Default)]
 struct Agreed {
+    /// Both ends' smallest.
+    mss: u16,
     timestamps: bool,
+    /// Whether segments have what [`Connection::on_next`] expects of all.
+    has_short_way: bool,
     sack: bool,
     ecn: bool,
     /// Shift for window fields of the peer.
     peer_shift: u8,
 }
 
-/// The part of the configuration that a connection itself needs. Both directions have theirs.
-#[derive(Clone, Copy, Debug)]
-struct Settings {
-    /// Both ends' smallest, as soon as that of the peer is known.
-    mss: u16,
-    /// Whether both ends use them, as soon as that is known.
-    timestamps: bool,
-    window_scaling: bool,
-    ecn: bool,
-    small_queues: bool,
-    receive_checksum_offload: bool,
-    recv_buffer_bytes: u32,
-    syn_retries: u32,
-    data_retries: u32,
-    time_wait: Duration,
-}
-
-impl Settings {
-    const fn of(config: &TcpConfig) -> Self {
-        Self {
-            mss: config.mss,
-            timestamps: config.timestamps,
-            window_scaling: config.window_scaling,
-            ecn: config.ecn,
-            small_queues: config.small_queues,
-            receive_checksum_offload: config.receive_checksum_offload,
-            recv_buffer_bytes: config.recv_buffer_bytes,
-            syn_retries: config.syn_retries,
-            data_retries: config.data_retries,
-            time_wait: config.time_wait,
-        }
-    }
-}
-
 /// One end of a connection; [`crate::TcpSender`] and [`crate::TcpReceiver`] are its two roles.
 #[derive(Debug)]
-pub(crate) struct Connection {
+pub(crate) struct Connection<S> {
     /// Our port and the peer's.
     ports: (u16, u16),
-    config: Settings,
+    config: Arc<TcpConfig>,
     state: State,
     close_reason: Option<CloseReason>,
-    send: SendSide,
+    send: S,
     recv: ReceiveSide,
     agreed: Agreed,
     /// Our initial sequence number, and the peer's when it is known.
@@ -135,12 +106,12 @@ pub(crate) struct Connection {
     bad_segments: u64,
 }
 
-impl Connection {
+impl<S: Side> Connection<S> {
     /// An end that waits for `open` in state `Closed`, or for a SYN in state `Listen`.
     pub(crate) fn new(
         local: SocketAddr,
         remote: SocketAddr,
-        config: &TcpConfig,
+        config: Arc<TcpConfig>,
         seed: Seed,
         state: State,
     ) -> Self {
@@ -151,8 +122,8 @@ impl Connection {
             ports: (local.port(), remote.port()),
             state,
             close_reason: None,
-            send: SendSide::new(config),
-            recv: ReceiveSide::new(config),
+            send: S::new(&config),
+            recv: ReceiveSide::new(&config),
             agreed: Agreed::default(),
             isn: config.initial_sequence.unwrap_or(isn),
             peer_isn: 0,
@@ -170,7 +141,7 @@ impl Connection {
             pseudo,
             pseudo_number: pseudo.number(),
             bad_segments: 0,
-            config: Settings::of(config),
+            config,
         }
     }
 

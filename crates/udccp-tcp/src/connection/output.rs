@@ -4,7 +4,7 @@ use bytes::BytesMut;
 use udccp_base::{Datagram, Ecn, HeaderBytes, Instant, Payload, Sent};
 
 use super::{Connection, Control, Event};
-use crate::send::Segment;
+use crate::send::{Segment, SendSide, Side};
 use crate::seq;
 use crate::wire::{FIXED_HEADER, Flags, MAX_OPTIONS, SackBuffer, TcpHeader, TcpOptions};
 
@@ -17,7 +17,7 @@ const FIRST_ARENA_BYTES: usize = 128;
 /// flow holds them.
 const HANDSHAKE_BYTES: usize = FIXED_HEADER + MAX_OPTIONS;
 
-impl Connection {
+impl<S: Side> Connection<S> {
     /// The next segment, if one may leave.
     #[inline]
     pub(super) fn next_datagram(&mut self, now: Instant, out: &mut Option<Datagram>) -> Sent {
@@ -38,18 +38,23 @@ impl Connection {
     /// Chooses the next segment of a synchronised connection, and writes it.
     #[inline(never)]
     fn choose_datagram(&mut self, now: Instant, out: &mut Option<Datagram>) -> Sent {
-        let full = self.send.next_full(now);
-        let found = match full {
-            Some((offset, data)) => Some((offset, data, self.congestion_marks(Flags::ACK))),
-            None => self
-                .send
-                .next_segment(now)
-                .map(|segment| (segment.range.start, segment.data, self.marks(now, &segment))),
+        let Some(side) = self.send.get_mut() else { return self.lone_ack(now, out) };
+        let full = side.next_full(now);
+        let (offset, data, (flags, ecn)) = match full {
+            Some((offset, data)) => (offset, data, self.congestion_marks(Flags::ACK)),
+            None => match side.next_segment(now) {
+                Some(segment) => (segment.range.start, segment.data, self.marks(now, &segment)),
+                None => return self.lone_ack(now, out),
+            },
         };
-        if let Some((offset, data, (flags, ecn))) = found {
-            self.acknowledge(now, offset, flags, (data, ecn), out);
-            return if self.send.is_blocked() { Sent::Last } else { Sent::One };
-        }
+        self.acknowledge(now, offset, flags, (data, ecn), out);
+        let is_blocked = self.send.get().is_some_and(SendSide::is_blocked);
+        if is_blocked { Sent::Last } else { Sent::One }
+    }
+
+    /// Writes an acknowledgement without data, if one is due.
+    #[inline(never)]
+    fn lone_ack(&mut self, now: Instant, out: &mut Option<Datagram>) -> Sent {
         if !self.recv.ack_due(now) {
             return Sent::Nothing;
         }
@@ -68,7 +73,7 @@ impl Connection {
     #[inline(never)]
     fn due_ack(&mut self, now: Instant, out: &mut Option<Datagram>) {
         self.recv.stats.pure_acks += 1;
-        self.acknowledge(now, self.send.nxt(), Flags::ACK, (0, Ecn::NotEct), out);
+        self.acknowledge(now, self.send.edges().1, Flags::ACK, (0, Ecn::NotEct), out);
     }
 
     #[inline(never)]
@@ -78,10 +83,10 @@ impl Connection {
 
     fn control_segment(&mut self, now: Instant, control: Control, out: &mut Option<Datagram>) {
         match control {
-            Control::Ack => return self.pure_ack(now, self.send.nxt(), out),
+            Control::Ack => return self.pure_ack(now, self.send.edges().1, out),
             // An old number without data: the peer must answer with its window.
             Control::Probe => {
-                return self.pure_ack(now, self.send.una().saturating_sub(1), out);
+                return self.pure_ack(now, self.send.edges().0.saturating_sub(1), out);
             }
             Control::Syn | Control::SynAck => {}
         }
@@ -126,7 +131,8 @@ impl Connection {
         if !self.agreed.ecn {
             return (flags, Ecn::NotEct);
         }
-        (if self.send.take_cwr() { flags.with(Flags::CWR) } else { flags }, Ecn::Ect0)
+        let owes_cwr = self.send.get_mut().is_some_and(SendSide::take_cwr);
+        (if owes_cwr { flags.with(Flags::CWR) } else { flags }, Ecn::Ect0)
     }
 
     /// Writes a segment of a synchronised connection; all of them acknowledge.

@@ -40,11 +40,6 @@ impl Compression {
         self.waiting > 0 && place >= EXPECTED_BLOCKS
     }
 
-    /// Whether compression is on.
-    pub(super) fn is_on(&self) -> bool {
-        self.is_on
-    }
-
     /// Whether to delay the acknowledgement of a segment that arrived beyond `hole`.
     pub(super) fn holds(&mut self, now: Instant, hole: u64, rtt: Duration) -> bool {
         if !self.is_on || self.waiting >= MOST {

@@ -1,15 +1,16 @@
 //! The receiving side of a connection: reassembly, the advertised window, and acknowledgements.
 
 mod compression;
+mod gaps;
 
 use udccp_base::{Duration, Instant};
 use udccp_cc::RttEstimator;
 
 use crate::config::{DelayedAck, TcpConfig};
-use crate::ranges::{Range, RangeSet};
+use crate::ranges::Range;
 use crate::send::FIRST_DATA;
 use crate::tick::Tick;
-use compression::Compression;
+use gaps::Gaps;
 
 /// The first window, in bytes, of a receiver that opens it.
 const FIRST_WINDOW: u64 = 65_535;
@@ -36,13 +37,12 @@ pub struct RecvStats {
 pub(crate) struct ReceiveSide {
     /// Next offset expected.
     nxt: u64,
-    /// Ranges beyond `nxt` that have arrived.
-    beyond: RangeSet,
-    /// The ranges to report, most recent first (RFC 2018 section 4).
-    report: [Range; 4],
-    report_len: usize,
-    /// A duplicate to report once (RFC 2883).
-    duplicate: Option<Range>,
+    /// Only if anything arrived out of order or twice.
+    gaps: Option<Box<Gaps>>,
+    /// Whether there is something in `gaps`.
+    has_gaps: bool,
+    /// Whether some acknowledgements of out-of-order segments are left out.
+    compresses: bool,
     /// Bytes in order that the application has not read.
     readable: u64,
     fin_at: Option<u64>,
@@ -60,7 +60,6 @@ pub(crate) struct ReceiveSide {
     last_field: u16,
     waiting_segments: u32,
     ack_now: bool,
-    compression: Compression,
     ack_deadline: Instant,
     quick_left: u32,
     /// When data last arrived.
@@ -75,10 +74,9 @@ impl ReceiveSide {
     pub(crate) fn new(config: &TcpConfig) -> Self {
         Self {
             nxt: FIRST_DATA,
-            beyond: RangeSet::default(),
-            report: [Range::new(0, 0); 4],
-            report_len: 0,
-            duplicate: None,
+            gaps: None,
+            has_gaps: false,
+            compresses: config.compresses_sacks,
             readable: 0,
             fin_at: None,
             buffer: u64::from(config.recv_buffer_bytes),
@@ -91,7 +89,6 @@ impl ReceiveSide {
             last_field: 0,
             waiting_segments: 0,
             ack_now: false,
-            compression: Compression::new(config.compresses_sacks),
             ack_deadline: Instant::MAX,
             last_data: Instant::ZERO,
             quick_left: config.delayed_ack.quick,
@@ -145,7 +142,7 @@ impl ReceiveSide {
     /// Records a segment without new bytes, which the next acknowledgement reports.
     fn note_duplicate(&mut self, range: Range) {
         self.stats.duplicates += 1;
-        self.duplicate = Some(range);
+        self.gaps_mut().note_duplicate(range);
         self.acknowledge_quickly();
     }
 
@@ -194,17 +191,18 @@ impl ReceiveSide {
         }
     }
 
-    /// Handles `len` bytes of data that begin at the next offset expected.
+    /// Handles `len` bytes of data that begin at the next offset expected. Returns false, and does
+    /// nothing, where that takes [`Self::on_segment`].
     #[inline]
-    pub(crate) fn on_next(&mut self, now: Instant, len: u64, times: &RttEstimator) {
+    pub(crate) fn on_next(&mut self, now: Instant, len: u64) -> bool {
         let end = self.nxt + len;
         let silence = now - self.last_data;
-        let is_usual = self.beyond.is_empty()
+        let is_usual = !self.has_gaps
             && self.fin_at.is_none()
             && end <= self.window_end
             && silence <= self.policy.timeout;
         if !is_usual {
-            return self.on_segment(now, Range::new(self.nxt, end), false, times);
+            return false;
         }
         self.is_current = false;
         self.stats.segments += 1;
@@ -213,6 +211,7 @@ impl ReceiveSide {
         self.readable += len;
         self.nxt = end;
         self.count_segment(now);
+        true
     }
 
     /// Opens the window when new data arrives, and lets the peer know soon that there is room.
@@ -229,51 +228,32 @@ impl ReceiveSide {
         self.buffer.saturating_sub(self.readable)
     }
 
-    fn keep_beyond(&mut self, now: Instant, range: Range, taken: Range, rtt: Duration) {
-        self.stats.out_of_order += 1;
-        let mut fresh = 0;
-        let merged = self.beyond.insert(taken, |part| fresh += part.len());
-        if fresh == 0 {
-            self.stats.duplicates += 1;
-            self.duplicate = Some(range);
-        }
-        let known = &self.report[..self.report_len];
-        let touches = |old: &Range| old.end >= merged.start && merged.end >= old.start;
-        let place = known.iter().position(touches).unwrap_or(self.report_len);
-        self.acknowledge_beyond(now, rtt, place);
-        // The range with this segment comes first; ranges merged into it are removed.
-        let mut report = [merged; 4];
-        let mut len = 1;
-        for old in &self.report[..self.report_len] {
-            let apart = old.end < merged.start || merged.end < old.start;
-            if apart && len < report.len() {
-                report[len] = *old;
-                len += 1;
-            }
-        }
-        (self.report, self.report_len) = (report, len);
+    fn gaps_mut(&mut self) -> &mut Gaps {
+        self.has_gaps = true;
+        self.gaps.get_or_insert_with(|| Box::new(Gaps::new(self.compresses)))
     }
 
-    /// Acknowledges an out-of-order segment, at once or together with the following ones. `place`
-    /// is the index of its range among those reported.
-    fn acknowledge_beyond(&mut self, now: Instant, rtt: Duration, place: usize) {
+    /// Keeps an out-of-order segment, of which there is room for `taken`. It is acknowledged at
+    /// once, or together with the following ones.
+    fn keep_beyond(&mut self, now: Instant, range: Range, taken: Range, rtt: Duration) {
+        self.stats.out_of_order += 1;
+        let (is_fresh, place) = self.gaps_mut().keep(range, taken);
+        self.stats.duplicates += u64::from(!is_fresh);
         let is_quick = self.quick_left > 0;
-        if self.compression.is_on() {
+        if self.compresses {
             self.quick_left = self.quick_left.saturating_sub(1);
         }
-        let is_full = self.compression.is_full(place);
-        self.ack_now |= is_quick || is_full || !self.compression.holds(now, self.nxt, rtt);
+        let hole = self.nxt;
+        self.ack_now |= is_quick || self.gaps_mut().acknowledges(now, (hole, place), rtt);
     }
 
     /// Everything up to `end` has arrived; ranges adjacent to it become readable.
     fn advance(&mut self, now: Instant, end: u64) {
         let mut end = end;
-        if !self.beyond.is_empty() {
-            if let Some(joined) = self.beyond.first_after(end).filter(|r| r.start <= end) {
-                end = joined.end;
-            }
-            self.beyond.remove_below(end);
-            self.forget_reports_below(end);
+        if self.has_gaps
+            && let Some(joined) = self.gaps_mut().advance(end)
+        {
+            end = joined;
             // A hole was filled, or there is still one (RFC 5681 section 4.2).
             self.ack_now = true;
         }
@@ -299,17 +279,6 @@ impl ReceiveSide {
         }
     }
 
-    fn forget_reports_below(&mut self, edge: u64) {
-        let mut len = 0;
-        for i in 0..self.report_len {
-            if self.report[i].end > edge {
-                self.report[len] = self.report[i];
-                len += 1;
-            }
-        }
-        self.report_len = len;
-    }
-
     /// Requests an immediate acknowledgement (for a probe or an unacceptable segment).
     pub(crate) fn owe_ack(&mut self) {
         self.is_current = false;
@@ -318,16 +287,22 @@ impl ReceiveSide {
 
     /// Whether an acknowledgement must be sent now.
     pub(crate) fn ack_due(&self, now: Instant) -> bool {
-        self.ack_now || now >= self.ack_deadline || now >= self.compression.deadline()
+        self.ack_now || now >= self.ack_deadline || now >= self.gaps_deadline()
     }
 
     /// When the delayed acknowledgement must be sent.
     pub(crate) fn deadline(&self) -> Instant {
-        if self.ack_now {
-            Instant::ZERO
-        } else {
-            self.ack_deadline.min(self.compression.deadline())
-        }
+        if self.ack_now { Instant::ZERO } else { self.ack_deadline.min(self.gaps_deadline()) }
+    }
+
+    #[inline]
+    fn gaps_deadline(&self) -> Instant {
+        if self.has_gaps { self.deadline_of_gaps() } else { Instant::MAX }
+    }
+
+    #[inline(never)]
+    fn deadline_of_gaps(&self) -> Instant {
+        self.gaps.as_ref().map_or(Instant::MAX, |gaps| gaps.deadline())
     }
 
     /// A segment with the acknowledgement number `nxt` is sent; returns its window field.
@@ -343,10 +318,11 @@ impl ReceiveSide {
     fn on_ack_sent(&mut self) {
         self.is_current = true;
         self.ack_now = false;
-        self.compression.on_ack_sent();
         self.waiting_segments = 0;
         self.ack_deadline = Instant::MAX;
-        self.duplicate = None;
+        if self.has_gaps {
+            self.report_gaps();
+        }
     }
 
     /// The window field of a segment that is sent now.
@@ -371,18 +347,25 @@ impl ReceiveSide {
         self.window_end = self.window_end.max(FIRST_DATA + u64::from(window));
     }
 
+    /// An acknowledgement has reported what there is to report.
+    #[inline(never)]
+    fn report_gaps(&mut self) {
+        let gaps = self.gaps_mut();
+        gaps.on_ack_sent();
+        self.has_gaps = !gaps.is_closed();
+    }
+
     /// Whether the next acknowledgement carries SACK blocks.
     #[inline]
     pub(crate) fn has_blocks(&self) -> bool {
-        self.report_len > 0 || self.duplicate.is_some()
+        self.has_gaps && self.gaps.as_ref().is_some_and(|gaps| gaps.has_blocks())
     }
 
     /// Calls `block` for the SACK blocks of the next acknowledgement, in order.
-    pub(crate) fn for_each_block(&self, mut block: impl FnMut(Range)) {
-        if let Some(duplicate) = self.duplicate {
-            block(duplicate);
+    pub(crate) fn for_each_block(&self, block: impl FnMut(Range)) {
+        if let Some(gaps) = &self.gaps {
+            gaps.for_each_block(block);
         }
-        self.report[..self.report_len].iter().copied().for_each(&mut block);
     }
 
     /// Takes a part of the data in order; `None` if there is none.

@@ -3,6 +3,7 @@
 mod detection;
 mod device;
 mod in_order;
+mod lazy;
 mod observer;
 mod output;
 mod pacing;
@@ -15,7 +16,7 @@ mod scoreboard;
 mod timeout;
 mod times;
 
-use udccp_base::{Duration, Instant};
+use udccp_base::{Duration, Instant, Probe};
 use udccp_cc::{CongestionControl, RtoConfig, RttEstimator};
 
 use crate::config::{AckCounting, LossDetection, RttSampling, TcpConfig, WindowReduction};
@@ -30,6 +31,7 @@ use scoreboard::Scoreboard;
 use timeout::Frto;
 use times::SendTimes;
 
+pub(crate) use lazy::{LazySide, Side};
 pub(crate) use output::Segment;
 
 /// Offset of the first byte of data: the SYN has offset 0.
@@ -140,6 +142,14 @@ pub(crate) struct SendSide {
     cwr_owed: bool,
     stats: SendStats,
     limits: Limits,
+}
+
+/// Adds the round-trip time of the handshake. Apart from the samples of acknowledgements, so that
+/// the compiler still inlines those.
+#[cold]
+#[inline(never)]
+fn first_sample(rtt: &mut RttEstimator, sample: Duration) {
+    rtt.sample(sample);
 }
 
 /// How much of the congestion window is used (`tcp_cwnd_validate`). An unused window must not grow.
@@ -295,7 +305,7 @@ impl SendSide {
         self.unanswered = 0;
         match rtt {
             Some(rtt) => {
-                self.rtt.sample(rtt);
+                first_sample(&mut self.rtt, rtt);
                 self.observe_handshake(now);
             }
             // A lost SYN is congestion: start with one segment (RFC 5681 section 3.1).
@@ -383,9 +393,25 @@ impl SendSide {
         self.mss
     }
 
-    /// The congestion control.
-    pub(crate) fn congestion(&self) -> &dyn CongestionControl {
-        &*self.cc
+    /// The state that measurements show.
+    pub(crate) fn probe(&self) -> Probe {
+        self.probe_with(&self.rtt)
+    }
+
+    /// The same with other round-trip times.
+    pub(crate) fn probe_with(&self, rtt: &RttEstimator) -> Probe {
+        let threshold = Some(self.cc.ssthresh()).filter(|t| *t < u32::MAX);
+        Probe {
+            cwnd_packets: Some(f64::from(self.cc.cwnd())),
+            ssthresh_packets: threshold.map(f64::from),
+            pipe_packets: Some(self.board.pipe().div_ceil(u64::from(self.mss))),
+            srtt: rtt.srtt(),
+            rto: Some(rtt.rto()),
+            congestion_events: self.stats.congestion_events,
+            timeouts: self.stats.timeouts,
+            retransmits: self.stats.retransmits,
+            ..Probe::default()
+        }
     }
 
     /// The estimator of round-trip times.
@@ -396,11 +422,6 @@ impl SendSide {
     /// Counters.
     pub(crate) fn stats(&self) -> SendStats {
         self.stats
-    }
-
-    /// Packets in the pipe, rounded up.
-    pub(crate) fn pipe_segments(&self) -> u64 {
-        self.board.pipe().div_ceil(u64::from(self.mss))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Chooses the next segment, and the time of the next attempt (RFC 6675 NextSeg, RFC 9293 section
 //! 3.8).
 
-use udccp_base::{DataRate, Duration, Instant};
+use udccp_base::{DataRate, Instant};
 
 use super::timeout::Frto;
 use super::{Phase, SendSide};
@@ -234,7 +234,7 @@ impl SendSide {
 
     /// The congestion window has no room for another full segment. If one is waiting, the next
     /// attempt would find only that: this has the same effect, and saves the attempt.
-    #[inline]
+    #[inline(always)]
     fn block_if_full(&mut self, now: Instant) {
         let next = self.board.nxt() + u64::from(self.mss);
         let waits = next <= self.written.min(self.window_end) && !self.pacing.holds(now);
@@ -457,11 +457,6 @@ impl SendSide {
     /// Whether the next segment of new data carries CWR (RFC 3168 section 6.1.2); resets the flag.
     pub(crate) fn take_cwr(&mut self) -> bool {
         core::mem::take(&mut self.cwr_owed)
-    }
-
-    /// The current timeout, for the timers of the handshake.
-    pub(crate) fn rto(&self) -> Duration {
-        self.rtt.rto()
     }
 
     /// Doubles the timeout (a SYN was not answered).

@@ -108,22 +108,20 @@ impl SendSide {
         }
     }
 
-    /// Whether an acknowledgement without blocks can change nothing, because nothing is in flight,
-    /// as at an end that only receives.
+    /// Handles an acknowledgement without blocks that says nothing, because nothing is in flight.
+    /// Returns false, and does nothing, if it is another.
     #[inline]
-    pub(crate) fn is_idle(&self, window_end: u64) -> bool {
-        self.board.flight() == 0
+    pub(crate) fn on_idle_ack(&mut self, window_end: u64) -> bool {
+        let is_idle = self.board.flight() == 0
             && window_end <= self.window_end
             && self.dup_acks == 0
             && self.observer.is_none()
-            && matches!(self.phase, Phase::Open)
-    }
-
-    /// Handles an acknowledgement if [`Self::is_idle`].
-    #[inline]
-    pub(crate) fn on_idle_ack(&mut self) {
-        self.blocked = false;
-        self.unanswered = 0;
+            && matches!(self.phase, Phase::Open);
+        if is_idle {
+            self.blocked = false;
+            self.unanswered = 0;
+        }
+        is_idle
     }
 
     /// RFC 2883: the first block reports a duplicate if it is below the acknowledgement or within
@@ -173,7 +171,7 @@ impl SendSide {
     }
 
     /// An acknowledgement up to `ack` measured this round-trip time.
-    #[inline]
+    #[inline(always)]
     pub(super) fn sample_rtt(&mut self, ack: u64, rtt: Option<Duration>) {
         let Some(rtt) = rtt else { return };
         match self.limits.sampling {
