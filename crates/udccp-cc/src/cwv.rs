@@ -41,7 +41,10 @@ impl NewCwv {
     pub fn on_ack(&mut self, ack: &Delivered, cwnd: u32) {
         self.srtt = ack.srtt;
         if self.recovery.is_none() {
-            self.pipe_ack.get_or_insert_default().on_ack(ack);
+            match &mut self.pipe_ack {
+                Some(pipe_ack) => pipe_ack.on_ack(ack),
+                None => self.pipe_ack.insert(Box::default()).on_ack(ack),
+            }
         }
         self.decide_phase(ack.now, cwnd);
         self.last_ack = MaybeInstant::some(ack.now);
@@ -144,8 +147,12 @@ impl NewCwv {
 
     #[inline(always)]
     fn decide_phase(&mut self, now: Instant, cwnd: u32) {
-        let is_used = |pipe_ack: &PipeAck| pipe_ack.reaches(now, self.srtt, cwnd.div_ceil(2));
-        if self.pipe_ack.as_deref().is_none_or(is_used) {
+        // No closure, which would be a call.
+        let is_used = match &self.pipe_ack {
+            Some(pipe_ack) => pipe_ack.reaches(now, self.srtt, cwnd.div_ceil(2)),
+            None => true,
+        };
+        if is_used {
             self.non_validated_since = MaybeInstant::NONE;
         } else if self.non_validated_since == MaybeInstant::NONE {
             // After a silence, the phase began when acknowledgements stopped.

@@ -61,6 +61,7 @@ impl PipeAck {
 
     /// The value at `now`; `None` while it is undefined: at the start and after a reset, until the
     /// first sample is complete.
+    #[inline(never)]
     pub fn value(&self, now: Instant, srtt: Duration) -> Option<u32> {
         if !self.defined {
             return None;
@@ -71,7 +72,7 @@ impl PipeAck {
     }
 
     /// Whether the value is at least this, or undefined. Mostly the last complete sample says so.
-    #[inline]
+    #[inline(always)]
     pub fn reaches(&self, now: Instant, srtt: Duration, least: u32) -> bool {
         let last = self.slots[self.current];
         let is_recent = now - last.start <= SHORTEST_PERIOD;

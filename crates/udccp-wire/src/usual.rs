@@ -35,9 +35,14 @@ impl Checksum {
     fn of<const MORE: usize>(self, words: &[u64], more: &[u8; MORE], len: usize) -> u64 {
         let Self::OfZeros(mut sum, zeros) = self else { return 0 };
         sum.add_length(len + zeros);
-        words.iter().for_each(|&word| sum.add_u64(word));
         let more = more.chunks_exact(8).filter_map(<[u8]>::first_chunk);
-        more.for_each(|&word| sum.add_u64(u64::from_be_bytes(word)));
+        // The carry of a whole word is added at the other end, as those of its parts would be.
+        let mut all = 0_u64;
+        for word in words.iter().copied().chain(more.map(|&word| u64::from_be_bytes(word))) {
+            let (added, carry) = all.overflowing_add(word);
+            all = added + u64::from(carry);
+        }
+        sum.add_u64(all);
         u64::from(sum.checksum())
     }
 }

@@ -65,7 +65,7 @@ impl AckVectorBuffer {
     pub fn on_packet(&mut self, seq: Seqno, ecn: Ecn) -> Arrival {
         //= 4340-11.4-1
         //= 4340-11.4-2
-        let is_next = self.ackno.is_some_and(|newest| seq == newest.next());
+        let is_next = self.ackno == Some(seq.prev());
         if is_next && ecn != Ecn::Ect1 && self.cells.extend_newest(state_of(ecn)) {
             self.ackno = Some(seq);
             return Arrival::InOrder;

@@ -78,8 +78,10 @@ impl Cells {
     /// case.
     #[inline(always)]
     pub(super) fn extend_newest(&mut self, state: CellState) -> bool {
-        match self.buf[self.head..self.tail].first_mut() {
-            Some(first) if CellState::of_cell(*first) == state && packets_of(*first) < FULL => {
+        // At `head` there is a cell, or the buffer ends. One subtraction compares the state and
+        // what the cell has room for.
+        match self.buf.get_mut(self.head) {
+            Some(first) if u64::from(*first ^ (state as u8) << 6) < FULL - 1 => {
                 *first += 1;
                 self.packets += 1;
                 true
@@ -125,6 +127,9 @@ impl Cells {
             }
             self.packets -= gone;
             count -= gone;
+        }
+        if self.head == self.tail {
+            self.clear();
         }
     }
 

@@ -84,8 +84,12 @@ impl Sequence {
     /// Whether `ackno` lies in the acknowledgement window.
     #[inline(always)]
     pub(crate) fn ack_in_window(&mut self, ackno: Seqno) -> bool {
-        let awl = self.awl();
-        self.acknowledges(ackno, awl)
+        let since_first = self.gss.distance_from(self.iss);
+        self.young_tx &= since_first < PAST_THE_BEGINNING;
+        // The distances to both ends of the window are compared, rather than `awl` computed.
+        let back = self.gss.distance_from(ackno);
+        let is_first_or_later = !self.young_tx || back <= since_first;
+        back >= 0 && back.unsigned_abs() < self.window_local && is_first_or_later
     }
 
     /// Whether `ackno` lies between `awl` and the last packet sent. Before the first packet is sent
@@ -107,7 +111,7 @@ impl Sequence {
     /// whether it was accepted. If so, the check of step 6 would have passed.
     #[inline(always)]
     pub(crate) fn take_next_in_order(&mut self, seq: Seqno, ackno: Option<Seqno>) -> bool {
-        if seq != self.gsr.next() || ackno.is_some_and(|ackno| !self.ack_in_window(ackno)) {
+        if seq.prev() != self.gsr || ackno.is_some_and(|ackno| !self.ack_in_window(ackno)) {
             return false;
         }
         if seq.low24() == 0 {
@@ -202,6 +206,23 @@ mod tests {
         }
         s.take_next();
         assert_eq!([9, 10, 11].map(|ack| checks(&mut s, ack)), [[false; 3], [true; 3], [false; 3]]);
+    }
+
+    #[test]
+    fn an_acknowledgement_is_in_the_window_where_its_low_end_says_so() {
+        for since_first in [0, 1, 98, 99, 100, 5000, (1 << 46) - 1, 1 << 46] {
+            let mut s = at(5000, 10 + since_first);
+            for back in [-1_i64, 0, 1, 9, 10, 97, 98, 99, 100, 4999, 5000, 5001, (1 << 46) - 1] {
+                let ackno = s.gss.sub(back as u64);
+                for young in [true, false] {
+                    s.young_tx = young;
+                    let mut by_awl = s;
+                    let awl = by_awl.awl();
+                    assert_eq!(s.ack_in_window(ackno), by_awl.acknowledges(ackno, awl));
+                    assert_eq!(s.young_tx, by_awl.young_tx);
+                }
+            }
+        }
     }
 
     //= 4340-8.5-1 test

@@ -1,5 +1,6 @@
 //! Records the data packets that were sent and whether each arrived.
 
+use core::fmt;
 use std::collections::VecDeque;
 
 use udccp_base::Instant;
@@ -95,15 +96,18 @@ pub(crate) struct PlainRun {
 }
 
 /// Data packets in order of sequence numbers. The state of packets before `open` is final. They are
-/// kept for a while so that Data Dropped reports and late arrivals find them.
+/// kept for a while so that Data Dropped reports and late arrivals find them. One before `open` that
+/// is stored as open was received: where nothing else is reported, states need not be written.
 ///
 /// Packets without data are not stored, but their acknowledgement counts as evidence of loss.
 /// Reading an Ack Vector stops at the oldest open packet. Each packet is therefore examined a
 /// bounded number of times, however long the vectors are.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct History {
     ring: VecDeque<Sent>,
     open: u32,
+    /// All packets from this index and from `open` on are open.
+    reported: u32,
     evidence: Evidence,
     newest_lost: Option<Seqno>,
     /// Largest number of packets to store.
@@ -117,6 +121,7 @@ impl History {
         Self {
             ring: VecDeque::new(),
             open: 0,
+            reported: 0,
             evidence: Evidence::default(),
             newest_lost: None,
             most: max_window.saturating_add((max_window / 3).max(LATE_WINDOW as u32)),
@@ -142,14 +147,21 @@ impl History {
     fn make_room(&mut self) {
         if self.ring.len() >= self.most as usize {
             // It is final or given up: as many newer packets are stored as can be in flight.
-            self.ring.pop_front();
-            self.open = self.open.saturating_sub(1);
+            self.pop();
         }
         let len = self.ring.len();
         if len == self.ring.capacity() && len >= LARGE {
             // Grows by more than a factor of two, because both buffers exist while it grows.
             self.ring.reserve_exact((self.most as usize - len).min(3 * len));
         }
+    }
+
+    /// Removes the oldest packet.
+    #[inline]
+    fn pop(&mut self) {
+        self.ring.pop_front();
+        self.open = self.open.saturating_sub(1);
+        self.reported = self.reported.saturating_sub(1);
     }
 
     /// Removes packets in a final state, except the newest `keep` of them. `keep` is limited to a
@@ -162,8 +174,7 @@ impl History {
         }
         let keep = keep.min((self.most as usize / 16).max(LATE_WINDOW));
         while self.open() > keep {
-            self.ring.pop_front();
-            self.open -= 1;
+            self.pop();
         }
     }
 
@@ -171,7 +182,8 @@ impl History {
     /// [`Self::position`].
     #[inline(always)]
     pub(super) fn open_since(&self, seq: Seqno, end: usize) -> Option<Instant> {
-        let sent = self.ring.get(end.checked_sub(1)?)?;
+        let index = end.checked_sub(1).filter(|index| *index >= self.open())?;
+        let sent = self.ring.get(index)?;
         (sent.seq() == seq && sent.state() == PacketState::Open).then_some(sent.at)
     }
 
@@ -190,6 +202,8 @@ impl History {
     ) -> u32 {
         let mut counted = 0;
         let low = self.oldest_of_interest();
+        self.write_received(low);
+        self.reported = self.reported.max(end as u32);
         let mut newest = ackno;
         let mut witnesses = NUMDUPACK;
         for &cell in cells {
@@ -244,6 +258,7 @@ impl History {
             return false;
         }
         self.evidence.add_run(ackno, oldest, NUMDUPACK);
+        self.write_received(low);
         for index in (low..end).rev() {
             let sent = &mut self.ring[index];
             match sent.state() {
@@ -262,15 +277,34 @@ impl History {
         !matches!((third, open), (Some(third), Some(open)) if open.is_before(third))
     }
 
+    /// Writes the states of packets from index `low` on that are known to be received.
+    #[inline(always)]
+    fn write_received(&mut self, low: usize) {
+        if low < self.open() {
+            self.write_each_received(low);
+        }
+    }
+
+    #[inline(never)]
+    fn write_each_received(&mut self, low: usize) {
+        for sent in self.ring.range_mut(low..self.open as usize) {
+            if sent.state() == PacketState::Open {
+                sent.set_state(PacketState::Received);
+            }
+        }
+    }
+
     /// The open packets that an Ack Vector which begins at `ackno` with `cell` newly reports, if
-    /// they are the oldest in flight and arrived without a mark, and none before can be lost or
-    /// late; with the number of the first. `None` in all other cases.
+    /// they are the oldest in flight and arrived without a mark, none after them was reported, and
+    /// none before can be lost or late; with the number of the first. `None` in all other cases.
     #[inline(always)]
     pub(super) fn plain_run(&self, ackno: Seqno, cell: u8) -> Option<(PlainRun, Seqno)> {
         let (low, oldest) = (self.open(), ackno.sub(u64::from(cell)));
         let first = self.ring.get(low)?.seq();
         let is_received = CellState::of_cell(cell) == CellState::Received;
-        let is_oldest = first.at_least(oldest) && self.oldest_of_interest() == low;
+        let is_oldest = first.at_least(oldest)
+            && self.reported <= self.open
+            && self.oldest_of_interest() == low;
         if !is_received || !is_oldest || !self.evidence.is_replaced_by(ackno, oldest) {
             return None;
         }
@@ -282,18 +316,9 @@ impl History {
     /// Those packets arrived. Returns their number.
     #[inline(always)]
     pub(super) fn take_plain_run(&mut self, run: PlainRun, ackno: Seqno) -> u32 {
-        let (end, mut counted) = (run.end as usize, 0);
-        for index in self.open()..end {
-            let sent = &mut self.ring[index];
-            debug_assert_ne!(sent.state(), PacketState::Lost);
-            if sent.state() == PacketState::Open {
-                sent.set_state(PacketState::Received);
-                counted += 1;
-            }
-        }
         self.evidence.replace(ackno);
+        let counted = run.end - self.open;
         self.open = run.end;
-        self.skip_settled();
         counted
     }
 
@@ -309,10 +334,14 @@ impl History {
         let mut end = self.position(newest);
         while end > 0 && self.ring[end - 1].seq().at_least(oldest) {
             end -= 1;
+            let is_final = end < self.open as usize;
             let sent = &mut self.ring[end];
-            if matches!(sent.state(), PacketState::Received | PacketState::Marked)
-                && sent.drop_now()
-            {
+            let is_received = match sent.state() {
+                PacketState::Received | PacketState::Marked => true,
+                PacketState::Open => is_final,
+                PacketState::Lost => false,
+            };
+            if is_received && sent.drop_now() {
                 visit(sent);
             }
         }
@@ -396,6 +425,16 @@ impl History {
             }
         }
         low
+    }
+}
+
+impl fmt::Debug for History {
+    /// Shows what is known, whether or not it is written.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut all = self.clone();
+        all.write_received(0);
+        let Self { ring, open, evidence, newest_lost, .. } = &all;
+        f.debug_tuple("History").field(ring).field(open).field(evidence).field(newest_lost).finish()
     }
 }
 

@@ -26,7 +26,7 @@ impl PeerLog {
     #[inline(always)]
     pub(super) fn on_packet(&mut self, packet: &ReceivedInfo) -> bool {
         let marked = !packet.is_data && packet.ecn == Ecn::Ce;
-        if self.is_whole() && self.newest.is_some_and(|newest| packet.seq == newest.next()) {
+        if self.is_whole() && self.newest == Some(packet.seq.prev()) {
             // The normal case.
             (self.newest, self.settled) = (Some(packet.seq), self.settled << 1);
             return marked;

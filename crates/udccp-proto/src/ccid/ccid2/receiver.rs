@@ -70,14 +70,12 @@ impl Ccid2Receiver {
     /// Records the sequence number. Returns whether it is out of order: after a gap, or in one.
     #[inline(always)]
     fn note_order(&mut self, now: Instant, seq: Seqno) -> bool {
-        let Some((newest, _)) = self.newest else {
-            self.newest = Some((seq, now));
-            return false;
-        };
-        if seq.is_after(newest) {
+        let newest = self.newest.map(|(newest, _)| newest);
+        let is_next = newest.is_none() || newest == Some(seq.prev());
+        if is_next || newest.is_some_and(|newest| seq.is_after(newest)) {
             self.newest = Some((seq, now));
         }
-        seq != newest.next()
+        !is_next
     }
 
     /// Elapsed Time of the newest packet, if it waited. Rounded down, so it is never too large.

@@ -306,7 +306,7 @@ impl Window {
     }
 
     /// How much the window may grow for `counted` packets.
-    #[inline]
+    #[inline(always)]
     fn growth(&mut self, counted: u32, ack_ratio: u16) -> u32 {
         if self.slow_start == SlowStartGrowth::EveryPacket || !self.cc.in_slow_start() {
             return counted;

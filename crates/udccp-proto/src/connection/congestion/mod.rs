@@ -256,17 +256,16 @@ impl CongestionControl {
     /// A valid packet arrived for the first time.
     #[inline(always)]
     pub(super) fn on_packet(&mut self, now: Instant, packet: ReceivedInfo) {
-        match &mut self.rx {
-            Some(ReceiverHalf::Ccid2(rx)) => rx.on_packet(now, &packet),
-            Some(ReceiverHalf::Tfrc(rx)) => rx.on_packet(now, &packet.clone()),
-            Some(ReceiverHalf::Other(rx)) => rx.on_packet(now, &packet.clone()),
-            None => {}
+        // One comparison finds out that it is CCID 2.
+        if let Some(ReceiverHalf::Ccid2(rx)) = &mut self.rx {
+            rx.on_packet(now, &packet);
+        } else if let Some(rx) = &mut self.rx {
+            of_receiver!(rx, rx => rx.on_packet(now, &packet.clone()));
         }
-        match &mut self.tx {
-            Some(SenderHalf::Ccid2(tx)) => tx.on_peer_packet(now, &packet),
-            Some(SenderHalf::Tfrc(tx)) => tx.on_peer_packet(now, &packet.clone()),
-            Some(SenderHalf::Other(tx)) => tx.on_peer_packet(now, &packet.clone()),
-            None => {}
+        if let Some(SenderHalf::Ccid2(tx)) = &mut self.tx {
+            tx.on_peer_packet(now, &packet);
+        } else if let Some(tx) = &mut self.tx {
+            of_sender!(tx, tx => tx.on_peer_packet(now, &packet.clone()));
         }
     }
 
@@ -283,7 +282,9 @@ impl CongestionControl {
     /// The peer acknowledged our packet `ackno`, and so received what that packet acknowledged.
     #[inline(always)]
     pub(super) fn on_ack_of_ack(&mut self, ackno: Seqno) {
-        if let Some(rx) = &mut self.rx {
+        if let Some(ReceiverHalf::Ccid2(rx)) = &mut self.rx {
+            rx.on_ack_of_ack(ackno);
+        } else if let Some(rx) = &mut self.rx {
             of_receiver!(rx, rx => rx.on_ack_of_ack(ackno));
         }
     }
@@ -325,7 +326,10 @@ impl CongestionControl {
     ) -> u32 {
         let Some(SenderHalf::Ccid2(tx)) = &mut self.tx else { return 0 };
         let acked = tx.take_plain_ack(now, ackno, run, elapsed);
-        if let (Some(rx), Some(rtt)) = (&mut self.rx, tx.rtt()) {
+        let Some(rtt) = tx.rtt() else { return acked };
+        if let Some(ReceiverHalf::Ccid2(rx)) = &mut self.rx {
+            rx.set_rtt(rtt);
+        } else if let Some(rx) = &mut self.rx {
             of_receiver!(rx, rx => rx.set_rtt(rtt));
         }
         acked
@@ -346,6 +350,10 @@ impl CongestionControl {
     /// Feature values that the sender half now wants the peer to agree to.
     #[inline(always)]
     pub(super) fn wants(&self) -> Option<Wants> {
+        if let Some(SenderHalf::Ccid2(tx)) = &self.tx {
+            let (sequence_window, ack_ratio) = (tx.seq_window_needed(), tx.wanted_ack_ratio());
+            return Some(Wants { sequence_window, ack_ratio });
+        }
         let tx = self.tx.as_ref()?;
         let (sequence_window, ack_ratio) = (
             of_sender!(tx, tx => tx.seq_window_needed()),
@@ -395,7 +403,7 @@ impl CongestionControl {
     }
 
     /// Whether an Ack should do so, after the data that may leave now.
-    #[inline]
+    #[inline(always)]
     pub(super) fn wants_ack_after_data(&self) -> bool {
         matches!(&self.tx, Some(SenderHalf::Ccid2(tx)) if tx.wants_ack_after_data())
     }
@@ -415,6 +423,9 @@ impl CongestionControl {
     /// Whether certainly no acknowledgement is owed, not even a delayed one.
     #[inline(always)]
     pub(super) fn owes_nothing(&self) -> bool {
+        if let Some(ReceiverHalf::Ccid2(rx)) = &self.rx {
+            return rx.owes_nothing();
+        }
         match &self.rx {
             Some(ReceiverHalf::Ccid2(rx)) => rx.owes_nothing(),
             Some(ReceiverHalf::Tfrc(rx)) => rx.owes_nothing(),
@@ -426,6 +437,9 @@ impl CongestionControl {
     /// Whether an acknowledgement is due.
     #[inline(always)]
     pub(super) fn is_feedback_due(&self, now: Instant) -> bool {
+        if let Some(ReceiverHalf::Ccid2(rx)) = &self.rx {
+            return rx.feedback(now) == Feedback::Due;
+        }
         match &self.rx {
             Some(ReceiverHalf::Tfrc(rx)) => rx.is_due(now),
             Some(other) => of_receiver!(other, rx => rx.feedback(now)) == Feedback::Due,

@@ -1,5 +1,7 @@
 //! Writes one packet with its header, options and checksum, and accounts for it.
 
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+
 use udccp_base::{Datagram, Ecn, HeaderBytes, Instant, MaybeInstant, Payload};
 use udccp_wire::{Checksum, Emitter, Header, HeaderKind, OptionRef, PacketType, Seqno, UsualAck};
 
@@ -7,6 +9,9 @@ use super::super::received::data_checksum;
 use super::super::{Arena, Connection, Ctx};
 use crate::ccid::{OptionSink, SentInfo};
 use crate::state::State;
+
+/// No address, until the address of a packet is written.
+const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 
 /// Which options were written on a packet.
 #[derive(Clone, Copy, Default)]
@@ -278,11 +283,13 @@ impl Connection {
         payload: Payload,
     ) {
         let (tuple, protocol) = (&self.who.tuple, Datagram::DCCP);
-        // Each address goes straight to its place.
-        let datagram =
-            Datagram { src: tuple.local, dst: tuple.remote, protocol, ecn, header, payload };
+        let datagram = Datagram { src: NOWHERE, dst: NOWHERE, protocol, ecn, header, payload };
         // The old value is `None`, so there is nothing to drop.
         core::mem::forget(out.replace(datagram));
+        if let Some(datagram) = out {
+            // Large enums are only copied straight to their place if it exists.
+            (datagram.src, datagram.dst) = (tuple.local, tuple.remote);
+        }
     }
 
     /// Whether the next packet has, or may have, something that the fast path cannot write.

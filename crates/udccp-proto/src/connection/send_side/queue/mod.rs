@@ -25,6 +25,7 @@ pub(in super::super) struct SendQueue {
     levels: Vec<Level>,
     /// Comes after all levels.
     run: Run,
+    /// Messages in the levels, and their payload bytes.
     packets: usize,
     bytes: usize,
     with_deadline: u32,
@@ -47,6 +48,14 @@ pub(in super::super) struct SendQueue {
 struct Run {
     bytes: u32,
     count: u32,
+}
+
+impl Run {
+    /// Bytes of all its messages.
+    #[inline]
+    fn len(self) -> usize {
+        self.bytes as usize * self.count as usize
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -139,35 +148,45 @@ impl SendQueue {
     }
 
     /// Number of queued messages.
+    #[inline]
     pub(in super::super) fn packets(&self) -> usize {
-        self.packets
+        self.packets + self.run.count as usize
     }
 
     /// Queued payload bytes.
+    #[inline]
     pub(in super::super) fn bytes(&self) -> usize {
-        self.bytes
+        self.bytes + self.run.len()
     }
 
     /// Whether the queue is empty.
+    #[inline]
     pub(in super::super) fn is_empty(&self) -> bool {
-        self.packets == 0
+        self.packets() == 0
     }
 
     /// How many messages of up to `size` bytes there is room for.
     pub(in super::super) fn free(&self, size: usize) -> usize {
-        let packets = (self.max_packets as usize).saturating_sub(self.packets);
-        if self.packets == 0 {
+        let packets = (self.max_packets as usize).saturating_sub(self.packets());
+        if self.is_empty() {
             return packets.max(1);
         }
-        let bytes = self.max_bytes.saturating_sub(self.bytes);
+        let bytes = self.max_bytes.saturating_sub(self.bytes());
         packets.min(bytes / size.max(1))
     }
 
     /// Whether there is room for a message of `size` bytes.
     #[inline]
     pub(in super::super) fn fits(&self, size: usize) -> bool {
-        self.packets == 0
-            || (self.packets < self.max_packets as usize && self.bytes + size <= self.max_bytes)
+        self.fits_after(0, size)
+    }
+
+    /// The same when `count` more messages have joined the run.
+    #[inline]
+    fn fits_after(&self, count: u32, size: usize) -> bool {
+        let packets = self.packets() + count as usize;
+        let bytes = self.bytes() + count as usize * self.run.bytes as usize;
+        packets == 0 || (packets < self.max_packets as usize && bytes + size <= self.max_bytes)
     }
 
     /// Queues a message. Messages discarded to make room are passed to `discarded`.
@@ -236,16 +255,12 @@ impl SendQueue {
         if self.run.count > 0 && self.run.bytes != bytes {
             self.break_run();
         }
-        let mut count = 0;
-        loop {
+        self.run.bytes = bytes;
+        let mut count = 1;
+        while count != most && self.fits_after(count, largest) {
             count += 1;
-            self.packets += 1;
-            self.bytes += bytes as usize;
-            if count == most || !self.fits(largest) {
-                break;
-            }
         }
-        self.run = Run { bytes, count: self.run.count + count };
+        self.run.count += count;
         count
     }
 
@@ -256,6 +271,8 @@ impl SendQueue {
         if count == 0 {
             return;
         }
+        self.packets += count as usize;
+        self.bytes += count as usize * bytes as usize;
         let level = self.level(0);
         for _ in 0..count {
             let payload = Payload::Zeros(bytes);
@@ -266,7 +283,7 @@ impl SendQueue {
     /// Whether the run is all that is queued.
     #[inline]
     fn is_run(&self) -> bool {
-        self.run.count > 0 && self.packets == self.run.count as usize
+        self.run.count > 0 && self.packets == 0
     }
 
     /// The application waits for room, as after a refusal.
@@ -280,7 +297,7 @@ impl SendQueue {
             return false;
         }
         let half =
-            self.packets <= self.max_packets as usize / 2 && self.bytes <= self.max_bytes / 2;
+            self.packets() <= self.max_packets as usize / 2 && self.bytes() <= self.max_bytes / 2;
         self.was_refused = !half;
         half
     }
@@ -312,8 +329,6 @@ impl SendQueue {
     pub(in super::super) fn pop_zeros(&mut self) -> u32 {
         debug_assert!(self.is_run());
         self.run.count -= 1;
-        self.packets -= 1;
-        self.bytes -= self.run.bytes as usize;
         self.run.bytes
     }
 
@@ -386,11 +401,8 @@ impl SendQueue {
     fn take(&mut self) -> Option<Waiting> {
         debug_assert_eq!(self.lent, 0);
         if self.is_run() {
-            self.run.count -= 1;
-            let payload = Payload::Zeros(self.run.bytes);
-            let waiting = Waiting { payload, deadline: None, token: None };
-            self.forget(&waiting);
-            return Some(waiting);
+            let payload = Payload::Zeros(self.pop_zeros());
+            return Some(Waiting { payload, deadline: None, token: None });
         }
         let level = self.levels.iter_mut().find(|l| !l.waiting.is_empty())?;
         let waiting = level.waiting.pop_front()?;
