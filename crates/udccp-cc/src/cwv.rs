@@ -64,12 +64,18 @@ impl NewCwv {
         }
     }
 
+    /// Until when a packet that is about to be sent changes nothing; `None` if it may now.
+    #[inline]
+    pub fn settled_until(&self) -> Option<Instant> {
+        // While acknowledgements still arrive, the last one has set the phase.
+        let until = self.last_ack.get().map_or(Instant::MAX, |at| at + SHORTEST_PERIOD);
+        (!self.is_non_validated()).then_some(until)
+    }
+
     /// Whether a packet that is about to be sent changes nothing.
     #[inline]
     pub fn is_settled(&self, now: Instant) -> bool {
-        // While acknowledgements still arrive, the last one has set the phase.
-        let is_recent = self.last_ack.get().is_none_or(|at| now - at < SHORTEST_PERIOD);
-        is_recent && !self.is_non_validated()
+        self.settled_until().is_some_and(|until| now < until)
     }
 
     #[inline(never)]

@@ -77,6 +77,15 @@ impl WindowValidation {
         matches!(&self.policy, Policy::NewCwv(cwv) if cwv.is_settled(now))
     }
 
+    /// Until when that is so, unless packets are acknowledged or lost; `None` if it is not known.
+    #[inline]
+    pub fn settled_until(&self) -> Option<Instant> {
+        match &self.policy {
+            Policy::NewCwv(cwv) => cwv.settled_until(),
+            _ => None,
+        }
+    }
+
     /// A packet is about to be sent; the timeout is `rto`.
     #[inline]
     pub fn before_send(&mut self, now: Instant, rto: Duration, cc: &mut dyn CongestionControl) {

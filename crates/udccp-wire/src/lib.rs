@@ -43,7 +43,7 @@ pub use seq::Seqno;
 pub use service::{ServiceCode, ServiceCodeError};
 pub use types::PacketType;
 pub use udccp_packet::checksum::{self, PseudoHeader};
-pub use usual::{Checksum, DataTemplate, PlainData, UsualAck};
+pub use usual::{Checksum, DataTemplate, PlainAck, PlainData, UsualAck};
 pub use view::{PacketView, RawSeq};
 
 /// IP protocol number of DCCP (RFC 4340 section 19).

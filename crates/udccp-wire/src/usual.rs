@@ -95,6 +95,47 @@ impl PlainData {
     }
 }
 
+/// The header of an Ack with 48-bit numbers, whose Checksum covers all, followed by no data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlainAck<'a> {
+    /// Source port.
+    pub src_port: u16,
+    /// Destination port.
+    pub dst_port: u16,
+    /// CCVal, 0 to 15.
+    pub ccval: u8,
+    /// Sequence number.
+    pub seq: Seqno,
+    /// Acknowledgement number.
+    pub ackno: Seqno,
+    /// Options, with padding.
+    pub options: &'a [u8],
+}
+
+impl<'a> PlainAck<'a> {
+    /// Reads a header without data; `None` if it is any other. As in
+    /// [`crate::PacketView::of_usual`], the Checksum is not checked.
+    #[inline(always)]
+    pub fn read(header: &'a [u8]) -> Option<Self> {
+        let (words, rest) = header.split_first_chunk::<DATA_LEN>()?;
+        let (third, options) = rest.split_first_chunk()?;
+        let words = u128::from_be_bytes(*words);
+        let (first, second) = ((words >> 64) as u64, words as u64);
+        // Reserved bits are never used.
+        let is_plain = (first >> 24 & 0xff) * 4 == header.len() as u64
+            && first >> 16 & 0xf == 0
+            && second >> 56 & 0x1f == u64::from(PacketType::Ack.number()) << 1 | 1;
+        is_plain.then(|| Self {
+            src_port: (first >> 48) as u16,
+            dst_port: (first >> 32) as u16,
+            ccval: (first >> 20) as u8 & 0xf,
+            seq: Seqno::new(second & SEQ_MASK),
+            ackno: Seqno::new(u64::from_be_bytes(*third) & SEQ_MASK),
+            options,
+        })
+    }
+}
+
 impl Header {
     /// The whole header of a Data packet without options, as in most packets; `None` for any other
     /// header. The bytes are the same as [`crate::Emitter`] writes.

@@ -7,8 +7,8 @@ use udccp_wire::ip::{Envelope, LinkType};
 use udccp_wire::udp;
 use udccp_wire::{
     Checksum, Emitter, FeatureNumber, Header, HeaderKind, IP_PROTOCOL, LossInterval, OptionRef,
-    OptionValue, Packet, PacketType, PacketView, PlainData, PseudoHeader, RawOption, RawSeq,
-    ResetCode, Seqno, ServiceCode, UsualAck,
+    OptionValue, Packet, PacketType, PacketView, PlainAck, PlainData, PseudoHeader, RawOption,
+    RawSeq, ResetCode, Seqno, ServiceCode, UsualAck,
 };
 
 fn seqno() -> impl Strategy<Value = Seqno> {
@@ -334,6 +334,9 @@ fn acks_with_long_vectors_have_the_bytes_of_their_options() {
         let checksum = Checksum::OfZeros(pseudo.sum(IP_PROTOCOL, 0), zeros);
         let is_usual = header.x && header.cscov == 0 && elapsed.is_none_or(|e| e <= 0xffff);
         assert_eq!(header.long_ack(&options, checksum, &mut fast), fits && is_usual, "{n}");
+        let is_plain = !is_data && header.x && header.cscov == 0;
+        let read = PlainAck::read(&long).map(|read| (read.seq, read.ackno));
+        assert_eq!(read, is_plain.then_some((header.seq, ack)), "{n}");
         assert!(fast.is_empty() || fast == long && fast.len() == options.header_len(), "{n}");
     }
 }
@@ -396,6 +399,16 @@ proptest! {
             let ports = (view.src_port(), view.dst_port());
             prop_assert_eq!((data.src_port, data.dst_port), ports);
             prop_assert_eq!((RawSeq::Long(data.seq), data.ccval), (view.seq_raw(), view.ccval()));
+        }
+        if let Some(ack) = PlainAck::read(&bytes) {
+            let view = PacketView::new(&bytes, bytes.len()).unwrap();
+            let kind = (view.packet_type(), view.data_offset(), view.cscov());
+            prop_assert_eq!(kind, (PacketType::Ack, bytes.len(), 0));
+            let ports = (view.src_port(), view.dst_port());
+            prop_assert_eq!((ack.src_port, ack.dst_port), ports);
+            prop_assert_eq!((RawSeq::Long(ack.seq), ack.ccval), (view.seq_raw(), view.ccval()));
+            prop_assert_eq!(Some(RawSeq::Long(ack.ackno)), view.ack_raw());
+            prop_assert_eq!(ack.options, view.option_bytes());
         }
         for total in [bytes.len() + more, bytes.len().saturating_sub(more)] {
             let Some(usual) = PacketView::of_usual(&bytes, total) else { continue };

@@ -44,6 +44,8 @@ mod transmit;
 mod unreachable;
 mod usual;
 
+use std::collections::VecDeque;
+
 use udccp_base::Instant;
 use udccp_wire::{IP_PROTOCOL, PseudoHeader, Seqno, ServiceCode, checksum::Sum};
 
@@ -188,13 +190,13 @@ impl Connection {
     }
 
     fn emit(&self, ctx: &mut Ctx<'_>, kind: EventKind) {
-        self.emit_here(ctx, kind);
+        self.emit_here(ctx.events, kind);
     }
 
     /// Inlined version of `emit`, for events of most packets.
     #[inline(always)]
-    fn emit_here(&self, ctx: &mut Ctx<'_>, kind: EventKind) {
-        let Some(events) = ctx.events else { return };
+    fn emit_here(&self, events: &mut Option<VecDeque<Event>>, kind: EventKind) {
+        let Some(events) = events else { return };
         // The application does not know the id before it has accepted.
         let is_known = self.who.listener.is_none() || matches!(kind, EventKind::Incoming(_));
         if is_known && !self.ending.is_released() {

@@ -36,20 +36,20 @@ impl Connection {
         at.earlier(self.cc.sender_timer()).earlier(self.silent_until())
     }
 
-    /// When to call `handle_timeout`.
-    #[inline]
-    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        match self.cc.timer_of_ccid2() {
-            Some(at) if self.usual().is_some() && self.acks.held_until().is_none() => {
-                let at = at.earlier(MaybeInstant::some(self.timers.next()));
-                at.earlier(self.silent_until()).get()
-            }
-            _ => self.poll_each_timeout(),
+    /// The same as [`Self::poll_timeout`] for an open connection of CCID 2 with nothing unusual to
+    /// do; `None` for others.
+    #[inline(always)]
+    pub(crate) fn usual_timeout(&self) -> Option<MaybeInstant> {
+        if self.usual().is_none() || self.acks.held_until().is_some() {
+            return None;
         }
+        let at = self.cc.timer_of_ccid2()?.earlier(MaybeInstant::some(self.timers.next()));
+        Some(at.earlier(self.silent_until()))
     }
 
+    /// When to call `handle_timeout`.
     #[inline(never)]
-    fn poll_each_timeout(&self) -> Option<Instant> {
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let mut at = self.own_timeout();
         // In other states, no acknowledgement can be sent.
         if self.state.transfers() {

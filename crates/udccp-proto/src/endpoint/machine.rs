@@ -3,6 +3,7 @@
 use udccp_base::{Datagram, Instant, Machine, MaybeInstant, Sent};
 
 use super::Endpoint;
+use crate::connection::Ctx;
 use crate::state::State;
 
 /// Maximum number of packets that a connection sends in one turn: enough for one batch of a driver.
@@ -27,7 +28,7 @@ impl Machine for Endpoint {
         }
         while let Some((at, index)) = self.timers.peek().filter(|(at, _)| *at <= now) {
             debug_assert!(at <= now);
-            self.timers.set(index, None);
+            self.timers.set(index, MaybeInstant::NONE);
             if let Some((connection, mut ctx)) = self.as_usual_at(now, index) {
                 connection.handle_timeout(&mut ctx);
                 self.make_ready(index);
@@ -74,7 +75,7 @@ impl Endpoint {
     pub fn transmit_blocked(&mut self, now: Instant) {
         for index in self.ready.all() {
             if let Some(connection) = self.slots.at(index) {
-                self.timers.set(index, connection.timeout_while_blocked(now));
+                self.timers.set(index, connection.timeout_while_blocked(now).into());
             }
         }
     }
@@ -128,10 +129,7 @@ impl Endpoint {
     #[inline]
     fn poll_connections(&mut self, now: Instant, out: &mut Option<Datagram>) -> Sent {
         while let Some(index) = self.ready.front() {
-            let sent = match self.as_usual_at(now, index) {
-                Some((connection, mut ctx)) => connection.poll_transmit(&mut ctx, out),
-                None => Sent::Nothing,
-            };
+            let sent = self.poll_connection(now, index, out);
             if sent == Sent::One {
                 self.took_turn(index, 1);
                 return Sent::One;
@@ -147,6 +145,17 @@ impl Endpoint {
         Sent::Nothing
     }
 
+    #[inline(always)]
+    fn poll_connection(&mut self, now: Instant, index: u32, out: &mut Option<Datagram>) -> Sent {
+        let Self { slots, events, arena, config, .. } = self;
+        let connection = slots.slot(index).and_then(|slot| slot.connection.as_deref_mut());
+        let Some(connection) = connection else { return Sent::Nothing };
+        connection.poll_usual(now, arena, out).unwrap_or_else(|| {
+            let mut ctx = Ctx { now, events, arena, registry: &config.ccids };
+            connection.poll_any(&mut ctx, out)
+        })
+    }
+
     /// Records that the first of the ready connections has sent this many packets. If others wait,
     /// the caller stays within what is left of its turn.
     #[inline]
@@ -160,14 +169,23 @@ impl Endpoint {
     }
 
     /// A connection has nothing more to send: sets its timer, and removes it if it has ended.
-    #[inline]
+    #[inline(always)]
     fn settle(&mut self, index: u32) {
         let Some(slot) = self.slots.slot(index) else { return };
         slot.is_ready = false;
-        let Some(connection) = &slot.connection else { return };
+        let Some(connection) = slot.connection.as_deref() else { return };
+        match connection.usual_timeout() {
+            Some(at) => self.timers.set(index, at),
+            None => self.settle_any(index),
+        }
+    }
+
+    #[inline(never)]
+    fn settle_any(&mut self, index: u32) {
+        let Some(connection) = self.slots.look(index) else { return };
         let at = connection.poll_timeout();
         if connection.is_alive() {
-            self.timers.set(index, at);
+            self.timers.set(index, at.into());
         } else {
             self.settle_ended(index, at);
         }
@@ -188,7 +206,7 @@ impl Endpoint {
                 // The same Init Cookie must not create the connection again.
                 self.table.retire(&tuple, until);
             }
-            self.timers.set(index, None);
+            self.timers.set(index, MaybeInstant::NONE);
         } else {
             let until = at.max(connection.cookie_until());
             // Only addresses and ports are kept, whether or not the application has released it.
@@ -196,7 +214,7 @@ impl Endpoint {
                 // Without a timer, it never ends.
                 self.table.retire(&tuple, until.unwrap_or(Instant::MAX));
             }
-            self.timers.set(index, at);
+            self.timers.set(index, at.into());
         }
         self.note_rare_wake();
         if released && state.is_over() {
@@ -205,7 +223,7 @@ impl Endpoint {
     }
 
     fn forget(&mut self, index: u32) {
-        self.timers.set(index, None);
+        self.timers.set(index, MaybeInstant::NONE);
         let Some(connection) = self.slots.remove(index) else { return };
         let listener = connection.who.listener.and_then(|l| self.listeners.get_mut(l));
         if let Some(listener) = listener {

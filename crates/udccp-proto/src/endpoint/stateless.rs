@@ -137,7 +137,7 @@ impl Endpoint {
         if connection.state() == State::Respond {
             connection.give_cookies(sealed);
         }
-        connection.poll_transmit(&mut ctx, &mut out);
+        connection.poll_any(&mut ctx, &mut out);
         Some((connection, out))
     }
 }

@@ -1,9 +1,14 @@
 //! Steps 1 to 3 of RFC 4340 section 8.5: those that need no connection, or create one.
 
 use udccp_base::{Datagram, Instant, Payload, QuickStart};
-use udccp_wire::{PacketType, PacketView, PlainData, PseudoHeader, ResetCode, ServiceCode};
+use udccp_wire::{
+    PacketType, PacketView, PlainAck, PlainData, PseudoHeader, ResetCode, ServiceCode,
+};
 
 use super::listeners::{Intake, Served};
+use super::ready::Ready;
+use super::slots::Slot;
+use super::timer_heap::TimerHeap;
 use super::{Endpoint, out_of_the_blue};
 use crate::connection::{Arrival, Connection, Handled, Identity, Received};
 use crate::features::{Negotiator, Role};
@@ -28,11 +33,29 @@ impl Endpoint {
         quick_start: Option<(QuickStart, u8)>,
     ) {
         self.counters.datagrams_received += 1;
+        if quick_start.is_none() && datagram.protocol == Datagram::DCCP {
+            let taken = match &datagram.payload {
+                Payload::Zeros(0) => self.take_plain_ack(now, datagram),
+                Payload::Zeros(size) => self.take_plain_data(now, datagram, *size),
+                Payload::Bytes(_) => false,
+            };
+            if taken {
+                return;
+            }
+        }
+        self.take_any(now, datagram, quick_start);
+    }
+
+    /// Like [`Self::take_datagram`]. Not inlined, so that the shorter paths have all registers.
+    #[inline(never)]
+    fn take_any(
+        &mut self,
+        now: Instant,
+        datagram: &Datagram,
+        quick_start: Option<(QuickStart, u8)>,
+    ) {
         if datagram.protocol != Datagram::DCCP {
             self.counters.rare().malformed += 1;
-            return;
-        }
-        if quick_start.is_none() && self.take_plain_data(now, datagram) {
             return;
         }
         let arrival = Arrival { datagram, quick_start, pressure: self.outside };
@@ -66,24 +89,40 @@ impl Endpoint {
         let Some(index) = self.last_index(ports, arrival.datagram) else { return false };
         let Some((connection, mut ctx)) = self.as_usual_at(now, index) else { return false };
         let taken = connection.take_in_order(&mut ctx, view, arrival);
-        if taken {
-            self.follow_up::<false>(now, index);
+        if taken && let Some(slot) = self.slots.slot(index) {
+            follow_up::<false>(slot, &mut self.timers, &mut self.ready, now, index);
         }
         taken
     }
 
     /// The same for Data of zeros, in fewer steps.
     #[inline(always)]
-    fn take_plain_data(&mut self, now: Instant, datagram: &Datagram) -> bool {
-        let &Payload::Zeros(size @ 1..) = &datagram.payload else { return false };
+    fn take_plain_data(&mut self, now: Instant, datagram: &Datagram, size: u32) -> bool {
         let Some(data) = PlainData::read(&datagram.header) else { return false };
         let ports = (data.src_port, data.dst_port);
         let Some(index) = self.last_index(ports, datagram) else { return false };
         let (ecn, outside) = (datagram.ecn, self.outside);
-        let Some((connection, mut ctx)) = self.as_usual_at(now, index) else { return false };
-        let taken = connection.take_plain_data(&mut ctx, data, size, ecn, outside);
+        let Some(slot) = self.slots.slot(index) else { return false };
+        let Some(connection) = slot.connection.as_deref_mut() else { return false };
+        let taken = connection.take_plain_data(now, &mut self.events, data, size, ecn, outside);
         if taken {
-            self.follow_up::<true>(now, index);
+            follow_up::<true>(slot, &mut self.timers, &mut self.ready, now, index);
+        }
+        taken
+    }
+
+    /// The same for an Ack.
+    #[inline(never)]
+    fn take_plain_ack(&mut self, now: Instant, datagram: &Datagram) -> bool {
+        let Some(ack) = PlainAck::read(&datagram.header) else { return false };
+        let ports = (ack.src_port, ack.dst_port);
+        let Some(index) = self.last_index(ports, datagram) else { return false };
+        let (ecn, outside) = (datagram.ecn, self.outside);
+        let Some(slot) = self.slots.slot(index) else { return false };
+        let Some(connection) = slot.connection.as_deref_mut() else { return false };
+        let taken = connection.take_plain_ack(now, &ack, ecn, outside);
+        if taken {
+            follow_up::<false>(slot, &mut self.timers, &mut self.ready, now, index);
         }
         taken
     }
@@ -95,24 +134,6 @@ impl Endpoint {
             return None;
         }
         self.table.last(|tuple| is_of(ports, datagram, tuple))
-    }
-
-    /// A connection has processed a packet in order, and may have something to send. If it has not,
-    /// it need not wait for its turn to find that out, unless more packets are likely to come
-    /// first: those that are not `ALONE` come in buffers, and one turn serves them all.
-    #[inline(always)]
-    fn follow_up<const ALONE: bool>(&mut self, now: Instant, index: u32) {
-        let Some(slot) = self.slots.slot(index) else { return };
-        let Some(connection) = slot.connection.as_deref().filter(|_| !slot.is_ready) else {
-            return;
-        };
-        let may_settle = ALONE || connection.reports_rarely();
-        if may_settle && connection.has_nothing_to_send(now) {
-            self.timers.set(index, connection.poll_timeout());
-            return;
-        }
-        slot.is_ready = true;
-        self.ready.push_back(index);
     }
 
     fn run_steps(&mut self, now: Instant, view: &PacketView<'_>, arrival: &Arrival<'_>) {
@@ -301,6 +322,28 @@ impl Endpoint {
     ) -> Identity {
         Identity { id: self.slots.next_id(), tuple, role, service, listener }
     }
+}
+
+/// A connection has processed a packet in order, and may have something to send. If it has not, it
+/// need not wait for its turn to find that out, unless more packets are likely to come first: those
+/// that are not `ALONE` come in buffers, and one turn serves them all.
+#[inline(always)]
+fn follow_up<const ALONE: bool>(
+    slot: &mut Slot,
+    timers: &mut TimerHeap,
+    ready: &mut Ready,
+    now: Instant,
+    index: u32,
+) {
+    let Some(connection) = slot.connection.as_deref().filter(|_| !slot.is_ready) else { return };
+    let may_settle = ALONE || connection.reports_rarely();
+    if may_settle && connection.has_nothing_to_send(now) {
+        let at = connection.usual_timeout().unwrap_or_else(|| connection.poll_timeout().into());
+        timers.set(index, at);
+        return;
+    }
+    slot.is_ready = true;
+    ready.push_back(index);
 }
 
 /// Whether a packet with these ports belongs to the connection with this tuple.

@@ -26,13 +26,13 @@ impl TimerHeap {
         self.heap.first().copied().filter(|(at, _)| *at != Instant::MAX)
     }
 
-    /// Sets, moves or (`None`) removes the wake-up of connection `who`. If it is the only one, it
+    /// Sets, moves or (none) removes the wake-up of connection `who`. If it is the only one, it
     /// is set to never instead of being removed, since it is usually set again soon.
     #[inline]
-    pub(super) fn set(&mut self, who: u32, at: Option<Instant>) {
+    pub(super) fn set(&mut self, who: u32, at: MaybeInstant) {
         match &mut self.heap[..] {
-            [(due, whose)] if *whose == who => *due = at.unwrap_or(Instant::MAX),
-            _ => self.set_among_others(who, at),
+            [(due, whose)] if *whose == who => *due = at.get().unwrap_or(Instant::MAX),
+            _ => self.set_among_others(who, at.get()),
         }
     }
 
@@ -120,7 +120,7 @@ mod tests {
         for _ in 0..5000 {
             let who = rng.below(50) as u32;
             let at = rng.chance(0.8).then(|| Instant::from_nanos(rng.below(1000)));
-            heap.set(who, at);
+            heap.set(who, at.into());
             model[who as usize] = at;
             let earliest = model.iter().flatten().min().copied();
             assert_eq!(heap.peek().map(|top| top.0), earliest);

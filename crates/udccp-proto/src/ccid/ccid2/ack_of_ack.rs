@@ -35,6 +35,12 @@ impl AckOfAck {
         self.owed && u32::from(self.since) + 1 >= (cwnd / 2).min(self.longest_stretch.into())
     }
 
+    /// How many data packets may be sent before an Ack Number is wanted.
+    pub(super) fn left(&self, cwnd: u32) -> u32 {
+        let stretch = (cwnd / 2).min(self.longest_stretch.into());
+        if self.owed { stretch.saturating_sub(u32::from(self.since) + 1) } else { u32::MAX }
+    }
+
     /// Whether at least `packets` data packets were sent since the last Ack Number.
     pub(super) fn has_left(&self, packets: u32) -> bool {
         u32::from(self.since) >= packets

@@ -96,8 +96,8 @@ pub(crate) struct PlainRun {
 }
 
 /// Data packets in order of sequence numbers. The state of packets before `open` is final. They are
-/// kept for a while so that Data Dropped reports and late arrivals find them. One before `open` that
-/// is stored as open was received: where nothing else is reported, states need not be written.
+/// kept for a while so that Data Dropped reports and late arrivals find them. One before `open`
+/// that is stored as open was received: where nothing else is reported, no state is written.
 ///
 /// Packets without data are not stored, but their acknowledgement counts as evidence of loss.
 /// Reading an Ack Vector stops at the oldest open packet. Each packet is therefore examined a
@@ -147,21 +147,15 @@ impl History {
     fn make_room(&mut self) {
         if self.ring.len() >= self.most as usize {
             // It is final or given up: as many newer packets are stored as can be in flight.
-            self.pop();
+            self.ring.pop_front();
+            self.open = self.open.saturating_sub(1);
+            self.reported = self.reported.saturating_sub(1);
         }
         let len = self.ring.len();
         if len == self.ring.capacity() && len >= LARGE {
             // Grows by more than a factor of two, because both buffers exist while it grows.
             self.ring.reserve_exact((self.most as usize - len).min(3 * len));
         }
-    }
-
-    /// Removes the oldest packet.
-    #[inline]
-    fn pop(&mut self) {
-        self.ring.pop_front();
-        self.open = self.open.saturating_sub(1);
-        self.reported = self.reported.saturating_sub(1);
     }
 
     /// Removes packets in a final state, except the newest `keep` of them. `keep` is limited to a
@@ -173,9 +167,12 @@ impl History {
             self.newest_lost = None;
         }
         let keep = keep.min((self.most as usize / 16).max(LATE_WINDOW));
-        while self.open() > keep {
-            self.pop();
+        let gone = self.open.saturating_sub(keep as u32);
+        for _ in 0..gone {
+            self.ring.pop_front();
         }
+        self.open -= gone;
+        self.reported = self.reported.saturating_sub(gone);
     }
 
     /// The time at which `seq` was sent, if it is an open data packet. `end` is its

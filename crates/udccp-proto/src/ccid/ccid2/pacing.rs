@@ -3,6 +3,7 @@
 use udccp_base::Instant;
 
 use crate::ccid::ccid2::Pacing;
+use crate::ccid::ccid2::plain::Allowance;
 use crate::ccid::ccid2::sender::Ccid2Sender;
 use crate::ccid::ccid2::trains::Pace;
 
@@ -86,6 +87,7 @@ impl Ccid2Sender {
     /// A train is full, and the application has `waiting` more packets. A window that has room for
     /// a part of them, less than a train, counts as full until acknowledgements make more room.
     pub(crate) fn end_train(&mut self, waiting: usize) {
+        self.allowance = Allowance::default();
         let room = self.room();
         let is_short = room < waiting as u64 && self.trains.rest(room, self.window.cwnd());
         if let Some(last) = self.last_sent.filter(|_| is_short) {
@@ -101,7 +103,7 @@ impl Ccid2Sender {
 
     /// Packets that the window has room for.
     #[inline]
-    fn room(&self) -> u64 {
+    pub(super) fn room(&self) -> u64 {
         let most = u64::from(self.window.cwnd()).min(self.in_flight_limit);
         most.saturating_sub(self.pipe.into())
     }

@@ -1,6 +1,8 @@
 //! What most packets need: Data leaves without an acknowledgement, and an acknowledgement reports
 //! that the oldest packets in flight arrived.
 
+use core::fmt;
+
 use udccp_base::{Duration, Instant, MaybeInstant};
 use udccp_wire::Seqno;
 
@@ -8,10 +10,71 @@ use crate::ccid::ccid2::history::PlainRun;
 use crate::ccid::ccid2::sender::{Ccid2Sender, is_from, rtt_of};
 use crate::ccid::{SendVerdict, SentInfo};
 
+/// How many data packets without acknowledgements may leave, unpaced and without another decision.
+/// Set after a decision and after a plain acknowledgement. Whatever may change a decision clears
+/// it.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Allowance {
+    packets: u32,
+    /// From then on, the window may have to be reduced first.
+    until: Instant,
+}
+
+/// Leaves the contents out: tests compare senders that use fast paths with others.
+impl fmt::Debug for Allowance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Allowance").finish_non_exhaustive()
+    }
+}
+
 impl Ccid2Sender {
+    /// Whether a data packet without an acknowledgement may certainly leave now, unpaced.
+    #[inline(always)]
+    pub(crate) fn is_allowed(&self, now: Instant) -> bool {
+        self.may_allow() && now < self.allowance.until
+    }
+
+    /// The same unless the window has to be validated first.
+    #[inline(always)]
+    pub(crate) fn may_allow(&self) -> bool {
+        self.allowance.packets > 0
+    }
+
+    /// Finds out how many packets may leave as long as nothing changes.
+    #[inline(always)]
+    fn allow(&mut self) {
+        let is_simple = !self.trains.are_on() && self.pacing_wake == MaybeInstant::NONE;
+        self.allowance = match self.window.settled_until() {
+            Some(until) if is_simple && self.is_unpaced() => {
+                let unacknowledged = self.ack_of_ack.left(self.window.cwnd());
+                Allowance { packets: self.room().min(unacknowledged.into()) as u32, until }
+            }
+            _ => Allowance::default(),
+        };
+    }
+
+    /// A data packet was sent.
+    #[inline(always)]
+    pub(super) fn use_allowance(&mut self) {
+        self.allowance.packets = self.allowance.packets.saturating_sub(1);
+    }
+
     /// Whether a data packet may be sent now (`poll_send`), and whether packets are not paced.
     #[inline(always)]
     pub(crate) fn decide(&mut self, now: Instant, size_bytes: u32) -> (SendVerdict, bool) {
+        if self.is_allowed(now) {
+            debug_assert_eq!(self.decide_anew(now, size_bytes), (SendVerdict::Now, true));
+            return (SendVerdict::Now, true);
+        }
+        let decision = self.decide_anew(now, size_bytes);
+        if decision == (SendVerdict::Now, true) {
+            self.allow();
+        }
+        decision
+    }
+
+    #[inline(always)]
+    fn decide_anew(&mut self, now: Instant, size_bytes: u32) -> (SendVerdict, bool) {
         self.window.before_send(now, self.rtt.rto());
         self.pacing_wake = MaybeInstant::NONE;
         //= 4341-5-1
@@ -74,6 +137,7 @@ impl Ccid2Sender {
         self.history.trim(self.window.cwnd() as usize);
         self.pipe -= acked;
         self.restart_timer(now);
+        self.allow();
         acked
     }
 }

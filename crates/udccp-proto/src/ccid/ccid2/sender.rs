@@ -10,6 +10,7 @@ use crate::ackvec::{DropCode, DropState, for_each_drop};
 use crate::ccid::ccid2::ack_of_ack::AckOfAck;
 use crate::ccid::ccid2::ack_ratio::AckRatio;
 use crate::ccid::ccid2::history::{Change, History};
+use crate::ccid::ccid2::plain::Allowance;
 use crate::ccid::ccid2::trains::Trains;
 use crate::ccid::ccid2::window::{AckContext, Tally, Window};
 use crate::ccid::ccid2::{Ccid2Config, NUMBER, Pacing};
@@ -45,6 +46,7 @@ pub struct Ccid2Sender {
     /// During Quick-Start: the time between packets, and the window before.
     pub(super) quick_start: Option<Box<(Duration, u32)>>,
     peer_ack_delay: Duration,
+    pub(super) allowance: Allowance,
     /// Data packets believed to be in the network.
     pub(super) pipe: u32,
     /// A timeout has removed all packets before this one from the pipe.
@@ -85,6 +87,7 @@ impl Ccid2Sender {
             packet_size_bytes,
             quick_start: None,
             peer_ack_delay: config.delayed_ack.min(LONGEST_ACK_DELAY),
+            allowance: Allowance::default(),
             pipe: 0,
             pipe_floor: None,
             last_sent: None,
@@ -317,6 +320,7 @@ impl Ccid2Sender {
         if packet.ecn == Ecn::Ce {
             self.probes.push(packet.seq);
         }
+        self.use_allowance();
         self.pipe += 1;
         self.sent_total += 1;
         self.window.on_sent(now, &packet, self.pipe, self.rtt.rto());
@@ -327,6 +331,7 @@ impl Ccid2Sender {
 
     fn on_timeout(&mut self, now: Instant) {
         let next = self.next_seq();
+        self.allowance = Allowance::default();
         self.window.on_timeout(now, self.pipe, next);
         self.ack_ratio.on_cut(self.window.cwnd());
         self.rtt.back_off();
@@ -387,6 +392,7 @@ impl CcidSender for Ccid2Sender {
 
     fn on_ack(&mut self, now: Instant, ack: &AckInfo<'_>) -> AckOutcome {
         let (mut tally, mut out) = (Tally::default(), AckOutcome::default());
+        self.allowance = Allowance::default();
         let end = ack.ack_vector.map_or(0, |_| self.history.position(ack.ackno));
         let sample = self.measure_rtt(now, ack, end);
         self.read_ack_vector(now, ack, end, &mut tally, &mut out);
@@ -423,10 +429,12 @@ impl CcidSender for Ccid2Sender {
 
     fn on_handshake_rtt(&mut self, now: Instant, rtt: Duration) {
         self.rtt.sample(rtt);
+        self.allowance = Allowance::default();
         self.window.on_handshake_rtt(now, rtt);
     }
 
     fn quick_start(&mut self, now: Instant, step: QuickStartStep) -> bool {
+        self.allowance = Allowance::default();
         self.take_quick_start(now, step)
     }
 
@@ -451,6 +459,7 @@ impl CcidSender for Ccid2Sender {
     }
 
     fn limit_in_flight(&mut self, packets: u64) {
+        self.allowance = Allowance::default();
         self.in_flight_limit = packets.max(1);
     }
 

@@ -169,6 +169,12 @@ impl Window {
         }
     }
 
+    /// Until when [`Self::before_send`] certainly changes nothing.
+    #[inline]
+    pub(super) fn settled_until(&self) -> Option<Instant> {
+        self.validation.settled_until()
+    }
+
     /// Data waits while `pipe` packets are in the network. `last` is the last packet sent.
     pub(super) fn on_blocked(&mut self, last: Seqno, pipe: u32) {
         if pipe >= self.cwnd() {

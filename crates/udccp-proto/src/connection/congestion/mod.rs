@@ -474,12 +474,9 @@ impl CongestionControl {
     /// The earliest timer of both halves, if they are those of CCID 2.
     #[inline(always)]
     pub(super) fn timer_of_ccid2(&self) -> Option<MaybeInstant> {
-        match (&self.tx, &self.rx) {
-            (Some(SenderHalf::Ccid2(tx)), Some(ReceiverHalf::Ccid2(rx))) => {
-                Some(tx.next_wake().earlier(rx.next_wake()))
-            }
-            _ => None,
-        }
+        let Some(SenderHalf::Ccid2(tx)) = &self.tx else { return None };
+        let Some(ReceiverHalf::Ccid2(rx)) = &self.rx else { return None };
+        Some(tx.next_wake().earlier(rx.next_wake()))
     }
 
     /// When to call `handle_sender_timeout`.

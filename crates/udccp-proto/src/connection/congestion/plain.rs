@@ -28,6 +28,14 @@ impl CongestionControl {
         if !self.owes_nothing() {
             return PlainVerdict::Acknowledges;
         }
+        if let Some(SenderHalf::Ccid2(tx)) = &mut self.tx
+            && tx.is_allowed(now)
+        {
+            debug_assert!(!tx.wants_ack_of_ack());
+            debug_assert_eq!(tx.decide(now, size_bytes), (SendVerdict::Now, true));
+            self.kept_at = MaybeInstant::NONE;
+            return PlainVerdict::Now(0, true);
+        }
         let verdict = match &mut self.tx {
             Some(SenderHalf::Ccid2(tx)) if !tx.wants_ack_of_ack() => {
                 match tx.decide(now, size_bytes) {
@@ -60,6 +68,9 @@ impl CongestionControl {
         let waits = match (&mut self.tx, rest) {
             (Some(SenderHalf::Ccid2(tx)), rest) => {
                 tx.on_plain_sent(now, packet, is_unpaced);
+                if tx.may_allow() {
+                    return rest.is_none();
+                }
                 if tx.wants_ack_after_data() || rest.is_some() && !tx.is_full() {
                     return false;
                 }

@@ -64,9 +64,6 @@ impl Connection {
         view: &PacketView<'_>,
         arrival: &Arrival<'_>,
     ) -> bool {
-        if !WITH_DATA && self.take_plain_ack(ctx, view, arrival) {
-            return true;
-        }
         // Other acknowledgements may change anything.
         self.forget_usual();
         match AckOptions::usual(view.option_bytes()) {

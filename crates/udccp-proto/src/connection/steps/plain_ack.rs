@@ -1,25 +1,31 @@
 //! The shortest path for an Ack: from its header to the window.
 
-use udccp_wire::{PacketType, PacketView};
+use udccp_base::{Ecn, Instant, MaybeInstant};
+use udccp_wire::{PacketType, PlainAck};
 
 use super::super::options::FirstCell;
-use super::super::{Arrival, Connection, Ctx, Received};
-use crate::ackvec::is_surely_after_isn;
+use super::super::{Connection, Pressure};
+use crate::ackvec::{Arrival, is_surely_after_isn};
+use crate::ccid::ReceivedInfo;
+use crate::features::PacketContext;
 
 impl Connection {
     /// Processes the next Ack in order on a connection with nothing unusual to do (`find_usual`),
     /// if all that it reports is that the oldest packets in flight arrived. Returns whether it did.
     /// If not, nothing has changed.
     #[inline(always)]
-    pub(super) fn take_plain_ack(
+    pub(crate) fn take_plain_ack(
         &mut self,
-        ctx: &mut Ctx<'_>,
-        view: &PacketView<'_>,
-        arrival: &Arrival<'_>,
+        now: Instant,
+        ack: &PlainAck<'_>,
+        ecn: Ecn,
+        outside: Pressure,
     ) -> bool {
-        let mut packet = Received { ty: PacketType::Ack, ..Received::new(view, arrival) };
-        let Some(ackno) = packet.ackno.filter(|_| self.usual().is_some()) else { return false };
-        let Some(vector) = FirstCell::read(view.option_bytes()) else { return false };
+        if self.usual().is_none() || ecn == Ecn::Ce {
+            return false;
+        }
+        let &PlainAck { seq, ackno, ccval, .. } = ack;
+        let Some(vector) = FirstCell::read(ack.options) else { return false };
         let concerns_others = self.acks.awaits(ackno)
             || self.send.awaits_ack()
             || !is_surely_after_isn(ackno, vector.cells, self.seq.iss);
@@ -27,16 +33,24 @@ impl Connection {
             return false;
         }
         let Some(run) = self.cc.plain_ack(ackno, vector.first) else { return false };
-        if !self.seq.take_next_in_order(packet.seq, packet.ackno) {
+        if !self.seq.take_next_in_order(seq, Some(ackno)) {
             return false;
         }
-        self.note_arrival(arrival, view.total_len());
-        self.note_valid(ctx, &packet, 1);
-        self.negotiate_begin(&packet);
-        self.mark_acknowledgeable(ctx, &mut packet, 0);
-        self.outbox.ack |= self.handshake.owes_greeting(PacketType::Ack, ackno);
+        self.recv.set_outside(outside);
+        self.timing.last_valid = now;
+        self.timing.unanswered_since = MaybeInstant::NONE;
+        self.counters.packets_received += 1;
+        self.counters.acks_received += 1;
+        let packet_type = PacketType::Ack;
+        self.negotiation.begin_packet(PacketContext { packet_type, seq, ackno: Some(ackno) });
+        let arrival = self.acks.on_packet(seq, ecn);
+        debug_assert!(!matches!(arrival, Arrival::Duplicate | Arrival::Forgotten));
+        let ndp_count = self.negotiation.agreed().peer_sends_ndp.then_some(0);
+        let (is_data, size_bytes) = (false, 0);
+        self.cc.on_packet(now, ReceivedInfo { seq, is_data, size_bytes, ccval, ecn, ndp_count });
+        self.outbox.ack |= self.handshake.owes_greeting(packet_type, ackno);
         self.cc.on_ack_of_ack(ackno);
-        let acked = self.cc.take_plain_ack(ctx.now, ackno, run, vector.elapsed);
+        let acked = self.cc.take_plain_ack(now, ackno, run, vector.elapsed);
         self.counters.data_packets_acked += u64::from(acked);
         self.renegotiate(ackno);
         if !self.negotiation.is_settled() {

@@ -1,12 +1,14 @@
 //! The shortest path for Data of zeros without options: from its header to the receive queue.
 
-use udccp_base::{Ecn, MaybeInstant, Payload};
+use std::collections::VecDeque;
+
+use udccp_base::{Ecn, Instant, MaybeInstant, Payload};
 use udccp_wire::PlainData;
 
-use super::super::{Connection, Ctx, Pressure};
+use super::super::{Connection, Pressure};
 use crate::ackvec::Arrival;
 use crate::ccid::ReceivedInfo;
-use crate::event::EventKind;
+use crate::event::{Event, EventKind};
 
 impl Connection {
     /// Processes the next packet in order on a connection with nothing unusual to do
@@ -15,7 +17,8 @@ impl Connection {
     #[inline(always)]
     pub(crate) fn take_plain_data(
         &mut self,
-        ctx: &mut Ctx<'_>,
+        now: Instant,
+        events: &mut Option<VecDeque<Event>>,
         data: PlainData,
         size: u32,
         ecn: Ecn,
@@ -29,7 +32,7 @@ impl Connection {
         if !self.seq.take_next_in_order(data.seq, None) {
             return false;
         }
-        self.timing.last_valid = ctx.now;
+        self.timing.last_valid = now;
         self.timing.unanswered_since = MaybeInstant::NONE;
         let c = &mut self.counters;
         c.packets_received += 1;
@@ -41,9 +44,9 @@ impl Connection {
         let (is_data, size_bytes) = (true, size);
         let ndp_count = self.negotiation.agreed().peer_sends_ndp.then_some(0);
         let info = ReceivedInfo { seq, is_data, size_bytes, ccval, ecn, ndp_count };
-        self.cc.on_packet(ctx.now, info);
+        self.cc.on_packet(now, info);
         if self.recv.push(Payload::Zeros(size), false) {
-            self.emit_here(ctx, EventKind::Readable);
+            self.emit_here(events, EventKind::Readable);
         }
         true
     }

@@ -43,7 +43,7 @@ impl Connection {
         }
         //= 4340-5.4-2
         if self.recv.push(payload, is_corrupt) {
-            self.emit_here(ctx, EventKind::Readable);
+            self.emit_here(ctx.events, EventKind::Readable);
         }
     }
 

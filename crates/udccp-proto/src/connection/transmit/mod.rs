@@ -14,17 +14,10 @@ use super::{Connection, Ctx};
 
 impl Connection {
     /// Writes the next packet to send into `out`, which is empty. A datagram is built in its final
-    /// place, since it is large to pass from function to function.
-    #[inline(always)]
-    pub(crate) fn poll_transmit(&mut self, ctx: &mut Ctx<'_>, out: &mut Option<Datagram>) -> Sent {
-        match self.usual() {
-            Some(ecn) => self.poll_usual(ctx, out, ecn),
-            None => self.poll_any(ctx, out),
-        }
-    }
-
+    /// place, since it is large to pass from function to function. [`Self::poll_usual`] is tried
+    /// first.
     #[inline(never)]
-    fn poll_any(&mut self, ctx: &mut Ctx<'_>, out: &mut Option<Datagram>) -> Sent {
+    pub(crate) fn poll_any(&mut self, ctx: &mut Ctx<'_>, out: &mut Option<Datagram>) -> Sent {
         let sent = self.poll_each(ctx, out);
         self.note_usual();
         sent
@@ -56,7 +49,7 @@ impl Connection {
         Sent::Nothing
     }
 
-    /// Whether `poll_transmit` would certainly send nothing. Right after a packet in order, it
+    /// Whether `poll_any` would certainly send nothing. Right after a packet in order, it
     /// would not change anything either.
     #[inline(always)]
     pub(crate) fn has_nothing_to_send(&self, now: Instant) -> bool {

@@ -70,7 +70,8 @@ impl Connection {
             return self.write_packet(ctx, out, HeaderKind::Data, payload);
         };
         let ccval = self.cc.ccval(ctx.now);
-        let header = self.usual_header(HeaderKind::Data, ccval);
+        let seq = self.seq.take_next();
+        let header = self.usual_header(HeaderKind::Data, ccval, seq);
         match header.plain_data(checksum).map(HeaderBytes::of) {
             Some(bytes) => {
                 self.put(ctx.now, out, &header, bytes, payload, WrittenOptions::default());
@@ -116,7 +117,8 @@ impl Connection {
         let Some(checksum) = checksum else {
             return self.write_packet(ctx, out, kind, payload);
         };
-        let header = self.usual_header(kind, ccval);
+        let seq = self.seq.take_next();
+        let header = self.usual_header(kind, ccval, seq);
         let bytes = match self.has_unusual_options() {
             true => None,
             false => self.ack_bytes(ctx.now, ctx.arena, &header, checksum, payload.len()),
@@ -167,12 +169,11 @@ impl Connection {
         Some(arena.copy(bytes))
     }
 
-    /// A header with the next sequence number, for the fast path.
+    /// A header with this sequence number, the next one, for the fast path.
     #[inline(always)]
-    pub(super) fn usual_header(&mut self, kind: HeaderKind, ccval: u8) -> Header {
+    pub(super) fn usual_header(&self, kind: HeaderKind, ccval: u8, seq: Seqno) -> Header {
         let (src_port, dst_port) = (self.who.tuple.local_port, self.who.tuple.remote_port);
         //= 5348-3.2.1-1
-        let seq = self.seq.take_next();
         Header { src_port, dst_port, ccval, cscov: 0, x: true, seq, kind }
     }
 

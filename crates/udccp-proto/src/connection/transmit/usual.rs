@@ -5,69 +5,71 @@ use udccp_base::{Datagram, Ecn, HeaderBytes, Instant, MaybeInstant, Payload, Sen
 use udccp_wire::{Header, HeaderKind, PacketType, Seqno};
 
 use super::super::congestion::PlainVerdict;
-use super::super::{Connection, Ctx};
+use super::super::{Arena, Connection};
 use crate::ccid::SentInfo;
 
 impl Connection {
-    /// Like [`Self::poll_any`].
+    /// Like [`Self::poll_any`]; `None` if that has to be called. Most packets need nothing of the
+    /// endpoint but memory.
     #[inline(always)]
-    pub(super) fn poll_usual(
+    pub(crate) fn poll_usual(
         &mut self,
-        ctx: &mut Ctx<'_>,
+        now: Instant,
+        arena: &mut Arena,
         out: &mut Option<Datagram>,
-        ecn: Ecn,
-    ) -> Sent {
+    ) -> Option<Sent> {
+        let ecn = self.usual()?;
         let needs_ndp_count = self.send.ndp_count(self.negotiation.agreed()).is_some();
         if self.outbox.ack || needs_ndp_count {
-            return self.poll_any(ctx, out);
+            return None;
         }
         if let Some(size) = self.send.queue().next_zeros() {
-            match self.cc.plain_verdict(ctx.now, size) {
+            match self.cc.plain_verdict(now, size) {
+                PlainVerdict::Now(..) if self.send.queue().awaits_change() => return None,
                 PlainVerdict::Now(ccval, is_unpaced) => {
-                    return self.transmit_plain_data(ctx, out, (ecn, ccval, is_unpaced));
+                    return Some(self.transmit_plain_data(now, out, (ecn, ccval, is_unpaced)));
                 }
                 PlainVerdict::Later => self.start_deadline_timer(),
-                PlainVerdict::Acknowledges => return self.poll_any(ctx, out),
+                PlainVerdict::Acknowledges => return None,
             }
         } else if !self.send.queue().is_empty() {
-            return self.poll_any(ctx, out);
+            return None;
         }
-        if self.outbox.is_ack_held || !self.feedback_leaves(ctx.now) {
+        if self.outbox.is_ack_held || !self.feedback_leaves(now) {
             // While acknowledgements are held back, a Sync may be due.
-            return if self.usual().is_some() { Sent::Nothing } else { self.poll_any(ctx, out) };
+            return self.usual().map(|_| Sent::Nothing);
         }
-        self.transmit_plain_ack(ctx, out, ecn);
-        // Forgetting what the peer knows may take a Sync.
-        if self.has_nothing_to_send(ctx.now) { Sent::Last } else { Sent::One }
+        self.transmit_plain_ack(now, arena, out, ecn).then(|| {
+            // Forgetting what the peer knows may take a Sync.
+            if self.has_nothing_to_send(now) { Sent::Last } else { Sent::One }
+        })
     }
 
     /// Sends the first message, which is zeros, as Data.
     #[inline(always)]
     fn transmit_plain_data(
         &mut self,
-        ctx: &mut Ctx<'_>,
+        now: Instant,
         out: &mut Option<Datagram>,
         (ecn, ccval, is_unpaced): (Ecn, u8, bool),
     ) -> Sent {
         let size_bytes = self.send.queue_mut().pop_zeros();
-        let header = self.usual_header(HeaderKind::Data, ccval);
+        let seq = self.seq.take_next();
+        let header = self.usual_header(HeaderKind::Data, ccval, seq);
         let bytes = header.usual_data(self.zeros_checksum(size_bytes as usize));
         self.place(out, ecn, HeaderBytes::of(bytes), Payload::Zeros(size_bytes));
-        if self.send.queue().awaits_change() {
-            self.note_writable(ctx);
-        }
         let c = &mut self.counters;
         c.packets_sent += 1;
         c.data_packets_sent += 1;
         c.data_bytes_sent += u64::from(size_bytes);
         if self.timing.unanswered_since == MaybeInstant::NONE {
-            self.timing.unanswered_since = MaybeInstant::some(ctx.now);
+            self.timing.unanswered_since = MaybeInstant::some(now);
         }
         self.send.on_data_sent();
         let rest = self.send.queue().next_len();
-        let (seq, is_data, has_ack, app_limited) = (header.seq, true, false, rest.is_none());
+        let (is_data, has_ack, app_limited) = (true, false, rest.is_none());
         let info = SentInfo { seq, size_bytes, is_data, has_ack, app_limited, ecn };
-        if !self.cc.on_plain_sent(ctx.now, info, is_unpaced, rest) {
+        if !self.cc.on_plain_sent(now, info, is_unpaced, rest) {
             return Sent::One;
         }
         if rest.is_some() {
@@ -76,33 +78,45 @@ impl Connection {
         Sent::Last
     }
 
-    /// Sends an Ack.
+    /// Sends an Ack, and returns whether it did. It does not if its options do not fit or are
+    /// others.
     #[inline(always)]
-    fn transmit_plain_ack(&mut self, ctx: &mut Ctx<'_>, out: &mut Option<Datagram>, ecn: Ecn) {
-        let ack = self.ackno();
-        self.counters.acks_sent += 1;
-        let (header, checksum) =
-            (self.usual_header(HeaderKind::Ack { ack }, 0), self.zeros_checksum(0));
-        match self.short_ack_bytes(ctx.now, ctx.arena, &header, checksum) {
-            Some(bytes) => self.put_plain_ack(ctx.now, out, ecn, header.seq, bytes),
+    fn transmit_plain_ack(
+        &mut self,
+        now: Instant,
+        arena: &mut Arena,
+        out: &mut Option<Datagram>,
+        ecn: Ecn,
+    ) -> bool {
+        let (ack, seq) = (self.ackno(), self.seq.gss.next());
+        let header = self.usual_header(HeaderKind::Ack { ack }, 0, seq);
+        match self.short_ack_bytes(now, arena, &header, self.zeros_checksum(0)) {
+            Some(bytes) => self.put_plain_ack(now, out, ecn, seq, bytes),
             // Passes the address of a copy, to keep the original in registers.
-            None => self.transmit_longer_ack(ctx, out, ecn, &header.clone()),
+            None if !self.transmit_longer_ack(now, arena, out, ecn, &header.clone()) => {
+                return false;
+            }
+            None => {}
         }
-        self.ask_for_ack_of_vector(ctx.now, ack);
+        self.ask_for_ack_of_vector(now, ack);
+        true
     }
 
     #[inline(never)]
     fn transmit_longer_ack(
         &mut self,
-        ctx: &mut Ctx<'_>,
+        now: Instant,
+        arena: &mut Arena,
         out: &mut Option<Datagram>,
         ecn: Ecn,
         header: &Header,
-    ) {
-        match self.ack_bytes(ctx.now, ctx.arena, header, self.zeros_checksum(0), 0) {
-            Some(bytes) => self.put_plain_ack(ctx.now, out, ecn, header.seq, bytes),
-            None => self.write_any(ctx, out, header, Payload::EMPTY),
+    ) -> bool {
+        let bytes = self.ack_bytes(now, arena, header, self.zeros_checksum(0), 0);
+        let fits = bytes.is_some();
+        if let Some(bytes) = bytes {
+            self.put_plain_ack(now, out, ecn, header.seq, bytes);
         }
+        fits
     }
 
     /// Accounts for an Ack with the whole Ack Vector, and stores it in `out`.
@@ -115,7 +129,9 @@ impl Connection {
         seq: Seqno,
         bytes: HeaderBytes,
     ) {
+        self.seq.take_next();
         self.place(out, ecn, bytes, Payload::EMPTY);
+        self.counters.acks_sent += 1;
         self.counters.packets_sent += 1;
         self.send.on_sent(PacketType::Ack);
         self.outbox.on_sent(true);

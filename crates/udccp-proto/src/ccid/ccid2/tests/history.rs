@@ -102,6 +102,60 @@ fn the_history_agrees_with_a_model_over_random_losses_acks_and_gaps() {
 }
 
 #[test]
+fn the_oldest_packets_are_settled_like_all_others() {
+    let mut short_ways = 0;
+    for seed in 0..20 {
+        let mut rng = Seed(seed).stream("oldest packets");
+        let (mut one, mut other) = (History::new(1000), History::new(1000));
+        let fates = fates(&mut rng, 400);
+        let (mut sent, mut acked) = (0, 0);
+        while acked < 399 {
+            while sent < fates.len().min(acked + 30) {
+                if rng.below(4) > 0 {
+                    let (seq, at) = (Seqno::new(sent as u64), Instant::from_nanos(sent as u64));
+                    one.push(seq, at);
+                    other.push(seq, at);
+                }
+                sent += 1;
+            }
+            acked = (acked + rng.below(4) as usize).min(sent - 1);
+            if fates[acked] != b'r' {
+                continue;
+            }
+            let speaks_of = (1 + rng.below(40) as usize).min(acked + 1);
+            let text: String = (0..speaks_of).map(|back| char::from(fates[acked - back])).collect();
+            let (ackno, cells) = (Seqno::new(acked as u64), cells(&text));
+            let read = |history: &mut History| {
+                let (at, mut seen) = ((ackno, history.position(ackno)), Vec::new());
+                let visit = |sent: &Sent, change| seen.push((sent.seq(), change));
+                (history.read_ack_vector(at, &cells, |_| true, visit), seen)
+            };
+            let expected = read(&mut other);
+            let run = one.plain_run(ackno, cells[0]);
+            short_ways += usize::from(run.is_some());
+            let got = match run {
+                Some((run, _)) => (one.take_plain_run(run, ackno), Vec::new()),
+                None => read(&mut one),
+            };
+            assert_eq!(got, expected, "seed {seed} at {acked}");
+            if rng.below(5) == 0 {
+                let dropped = [&mut one, &mut other].map(|history| {
+                    let mut count = 0;
+                    history.mark_dropped(ackno, ackno.sub(speaks_of as u64), |_| count += 1);
+                    count
+                });
+                assert_eq!(dropped[0], dropped[1], "seed {seed} at {acked}");
+            }
+            for history in [&mut one, &mut other] {
+                history.trim(20);
+            }
+            assert_eq!(format!("{one:?}"), format!("{other:?}"), "seed {seed} at {acked}");
+        }
+    }
+    assert!(short_ways > 500, "{short_ways}");
+}
+
+#[test]
 fn an_open_packet_is_found_by_its_number_whatever_the_gaps() {
     let mut history = History::new(1000);
     let at = |n: u64| Instant::from_nanos(n);

@@ -88,6 +88,38 @@ fn plain_acknowledgements_do_what_others_do() {
     assert_eq!(traces, [[9, 13, 20, 30], [11, 12, 13, 14]]);
 }
 
+/// After a plain acknowledgement, packets leave without a decision; after others, by a decision.
+#[test]
+fn packets_leave_without_a_decision_only_where_a_decision_lets_them() {
+    let changes: [fn(&mut Line); 6] = [
+        |_| {},
+        |line| line.sender.limit_in_flight(7),
+        |line| line.wait(900),
+        |line| line.wait(5000),
+        |line| line.expire(),
+        |line| line.leave(true, true),
+    ];
+    for (n, change) in changes.into_iter().enumerate() {
+        let mut lines = [Line::with_window(8), Line::with_window(8)];
+        for line in &mut lines {
+            line.round_trip();
+            line.leave(false, true);
+            line.fill();
+            line.wait(100);
+        }
+        let [short, general] = &mut lines;
+        let oldest = short.next() - u64::from(short.pipe());
+        assert_eq!(short.plain_ack(oldest + 5, 7), 6);
+        assert_eq!(general.ack(oldest + 5, "rrrrrrrr").newly_acked, 6);
+        let sent = lines.each_mut().map(|line| {
+            change(line);
+            (line.fill(), line.verdict(), line.timer_in_ms())
+        });
+        assert_eq!(sent[0], sent[1], "{n}");
+        assert_eq!(format!("{:?}", lines[0].sender), format!("{:?}", lines[1].sender), "{n}");
+    }
+}
+
 #[test]
 //= 4340-11.4-11 test
 fn a_packet_is_lost_once_three_later_ones_were_acknowledged() {
