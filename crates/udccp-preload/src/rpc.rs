@@ -114,8 +114,9 @@ fn exchange(fd: c_int, request: &Request, payload: &[u8]) -> Result<Answer, Call
             e => return Err(CallError::Errno(-e as c_int)),
         }
     }
-    let limit = [if request.op == Op::Ring { RING_LIMIT_S } else { REPLY_LIMIT_S }, 0];
-    sys::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, limit.as_ptr().cast(), 16);
+    let limit_s = if request.op == Op::Ring { RING_LIMIT_S } else { REPLY_LIMIT_S };
+    sys::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, [limit_s, 0].as_ptr().cast(), 16);
+    let until_s = sys::monotonic().sec + limit_s;
     let mut header = request.encode();
     let mut pieces = [
         IoVec { base: header.as_mut_ptr().cast(), len: HEADER_BYTES },
@@ -130,24 +131,25 @@ fn exchange(fd: c_int, request: &Request, payload: &[u8]) -> Result<Answer, Call
             _ => break,
         }
     }
-    read_answer(fd)
+    read_answer(fd, until_s)
 }
 
-fn read_answer(fd: c_int) -> Result<Answer, CallError> {
+/// Reads the reply until this second of the monotonic clock.
+fn read_answer(fd: c_int, until_s: i64) -> Result<Answer, CallError> {
     let mut header = [0u8; HEADER_BYTES];
-    let passed = read_exactly(fd, &mut header)?;
+    let passed = read_exactly(fd, &mut header, until_s)?;
     let reply = match Reply::decode(&header) {
         Ok(reply) => reply,
         Err(Unreadable::Version(_)) => return Err(CallError::Version),
         Err(Unreadable::Garbage) => return Err(CallError::Errno(EPROTO)),
     };
     let mut answer = Answer { reply, payload: [0; MAX_PAYLOAD], fd: passed };
-    read_exactly(fd, &mut answer.payload[..reply.len as usize])?;
+    read_exactly(fd, &mut answer.payload[..reply.len as usize], until_s)?;
     Ok(answer)
 }
 
 /// Fills a buffer. Returns the descriptor that came with the data, or -1.
-fn read_exactly(fd: c_int, into: &mut [u8]) -> Result<c_int, CallError> {
+fn read_exactly(fd: c_int, into: &mut [u8], until_s: i64) -> Result<c_int, CallError> {
     let mut passed = -1;
     let mut at = 0;
     while at < into.len() {
@@ -157,8 +159,9 @@ fn read_exactly(fd: c_int, into: &mut [u8]) -> Result<c_int, CallError> {
         let mut message = MsgHdr::of(&raw mut piece, 1);
         control.attach(&mut message);
         match sys::recvmsg(fd, &mut message, MSG_CMSG_CLOEXEC) {
-            e if e == -EINTR as isize => {}
-            e if e == -EAGAIN as isize => return Err(CallError::Silent),
+            // The kernel's timeout begins again, so signals could extend it for ever.
+            e if e == -EINTR as isize && sys::monotonic().sec <= until_s => {}
+            e if [EINTR, EAGAIN].contains(&(-e as c_int)) => return Err(CallError::Silent),
             n if n <= 0 => return Err(CallError::NoBroker),
             n => at += n as usize,
         }

@@ -384,6 +384,16 @@ def test_interface_requests_are_answered():
     assert socket.inet_ntoa(address) == LOCAL
 
 
+def bind_after_close(sock, address):
+    """Binds once the address is free: the broker learns of a close slightly later."""
+    while True:
+        try:
+            return sock.bind(address)
+        except OSError as e:
+            assert e.errno == errno.EADDRINUSE, e
+            time.sleep(0.05)
+
+
 def test_addresses_in_use():
     server = listening()
     address = server.getsockname()
@@ -391,13 +401,7 @@ def test_addresses_in_use():
     fails("EADDRNOTAVAIL", new().bind, ("192.0.2.1", 0))
     server.close()
     again = new()
-    for _ in range(100):
-        try:
-            again.bind(address)
-            break
-        except OSError:
-            # The broker learns of a close slightly later.
-            time.sleep(0.05)
+    bind_after_close(again, address)
     again.listen()
 
 
@@ -421,20 +425,17 @@ def test_a_connection_keeps_its_address():
             if refusal:
                 fails(refusal, other.bind, (host, number))
             else:
-                other.bind((host, number))
+                bind_after_close(other, (host, number))
             other.close()
 
         binds("0.0.0.0", port, "EADDRINUSE")
         server.close()
-        # The broker learns of a close slightly later.
-        time.sleep(0.3)
         binds("127.0.0.2", port, None)
         binds(LOCAL, port, beside_connection)
         binds("0.0.0.0", port, beside_connection)
         binds(*client.getsockname(), "EADDRINUSE")
         accepted.close()
         client.close()
-        time.sleep(0.3)
         binds("0.0.0.0", port, None, ())
 
 

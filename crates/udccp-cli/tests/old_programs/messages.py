@@ -99,6 +99,7 @@ def test_queue_lengths():
     time.sleep(0.1)
     assert queue_bytes(b, termios.FIONREAD) == 700
     b.recv(2000)
+    assert polled(b, select.POLLIN, 5000)
     assert queue_bytes(b, termios.FIONREAD) == 9
     assert queue_bytes(a, termios.TIOCOUTQ) >= 0
     fails("ENOTCONN", queue_bytes, listening(), termios.FIONREAD)
