@@ -10,10 +10,10 @@ use udccp_rtp::{RtpOptions, SERVICE_AUDIO, SERVICE_RTCP};
 use udccp_testkit::{Relay, Rule};
 
 /// Runs a test with a time limit, so that a hang fails.
-pub fn run_within<T>(seconds: u64, test: impl Future<Output = T>) -> T {
+pub fn run<T>(test: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        tokio::time::timeout(Duration::from_secs(seconds), test).await.expect("the test hangs")
+        tokio::time::timeout(Duration::from_secs(300), test).await.expect("the test hangs")
     })
 }
 
@@ -30,7 +30,8 @@ pub async fn dccp(options: &Options, rule: impl Rule) -> (Connection, Connection
     (connected.unwrap(), accepted.unwrap(), relay)
 }
 
-/// G.711 with reports about every 200 ms.
+/// G.711 with reports about every 200 ms. Media does not expire where the machine stalls.
 pub fn quick() -> RtpOptions {
-    RtpOptions::new(0, 8000).least_interval(Duration::from_millis(200)).bandwidth(8_000_000)
+    let options = RtpOptions::new(0, 8000).lifetime(Duration::from_secs(300));
+    options.least_interval(Duration::from_millis(200)).bandwidth(8_000_000)
 }
