@@ -50,11 +50,11 @@ fn plan(seed: u64) -> Plan {
     let mut rng: Rng = Seed(seed).stream("plan");
     let mut options = Options::default()
         .initial_rto(Duration::from_millis(100))
-        .silence_timeout(Duration::from_secs(8))
+        .silence_timeout(Duration::from_secs(60))
         .close_linger(Duration::from_secs(3))
         .ccid(pick(&mut rng, &[2, 2, 3]));
     if is_moved(seed) {
-        let (alive, idle) = (Duration::from_millis(500), Duration::from_secs(4));
+        let (alive, idle) = (Duration::from_millis(500), Duration::from_secs(10));
         options = options.keep_alive(Some(alive)).idle_limit(Some(idle));
     }
     if rng.chance(0.5) {

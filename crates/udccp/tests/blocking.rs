@@ -6,14 +6,14 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{SERVICE, localhost, number_of, numbered};
+use common::{SERVICE, localhost, number_of, numbered, without_timeouts};
 use udccp::blocking::{Connection, Endpoint, Listener};
 use udccp::ccid::{self, AckSample, Algorithm, CongestionControl, CustomAlgorithm};
 use udccp::{Ccid2Options, Error, Options, TryRecvError};
 
 fn pair(options: &Options) -> (Connection, Connection) {
     let listener = Listener::bind_with(localhost(false), [SERVICE], options).unwrap();
-    let limit = Some(Duration::from_secs(10));
+    let limit = Some(Duration::from_secs(60));
     let client = Connection::connect_with(listener.local_addr(), SERVICE, options, limit).unwrap();
     (client, listener.accept_within(limit).unwrap())
 }
@@ -22,7 +22,7 @@ fn pair(options: &Options) -> (Connection, Connection) {
 fn within<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let (tell, hear) = mpsc::channel();
     let worker = thread::Builder::new().spawn(move || tell.send(work())).unwrap();
-    match hear.recv_timeout(Duration::from_secs(60)) {
+    match hear.recv_timeout(Duration::from_secs(300)) {
         Ok(done) => done,
         Err(mpsc::RecvTimeoutError::Timeout) => panic!("the test hangs"),
         Err(mpsc::RecvTimeoutError::Disconnected) => {
@@ -34,7 +34,7 @@ fn within<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
 #[test]
 fn messages_go_both_ways_and_close_delivers_the_queue() {
     within(|| {
-        let (client, server) = pair(&Options::default());
+        let (client, server) = pair(&without_timeouts());
         let sender = client.clone();
         let sending = thread::Builder::new()
             .spawn(move || {
@@ -202,7 +202,7 @@ fn the_driver_ends_with_its_last_handle() {
         drop(endpoint.listen(7, [SERVICE], &Options::default()).unwrap());
         drop(endpoint);
         #[expect(clippy::disallowed_methods, reason = "a test that waits for a thread")]
-        let deadline = Instant::now() + Duration::from_secs(5);
+        let deadline = Instant::now() + Duration::from_secs(60);
         while let Err(e) = Endpoint::bind(addr) {
             assert!(matches!(e, Error::PortInUse { .. }), "{e}");
             #[expect(clippy::disallowed_methods, reason = "a test that waits for a thread")]

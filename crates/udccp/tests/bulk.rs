@@ -4,7 +4,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::{SERVICE, deliver, localhost, number_of, numbered, pair, run};
+use common::{SERVICE, deliver, localhost, number_of, numbered, pair, run, without_timeouts};
 use udccp::ccid::InitialWindow;
 use udccp::{
     Address, Ccid2Options, Connection, ConnectionStats, Endpoint, EndpointOptions, Options,
@@ -13,8 +13,7 @@ use udccp::{
 #[test]
 fn one_hundred_thousand_messages_arrive_whole_and_in_order() {
     run(async {
-        let options = Options::default();
-        let (client, server) = pair(&options, &options).await;
+        let (client, server) = pair(&without_timeouts(), &Options::default()).await;
         let (stats, received) = deliver(&client, &server, 100_000, 1400, 256).await;
         assert_eq!(received, 100_000);
         assert_eq!(
@@ -162,7 +161,7 @@ fn sent_and_received(options: EndpointOptions, len: usize) -> (ConnectionStats, 
     let udp = hear.recv().unwrap();
     let stats = run(async {
         let peer = Address { udp, port: 7 };
-        let client = Connection::connect(peer, SERVICE).await.unwrap();
+        let client = Connection::connect_with(peer, SERVICE, &without_timeouts()).await.unwrap();
         client.send_batch((0..30_000).map(|n| numbered(n, len))).await.unwrap();
         client.acknowledged().await.unwrap();
         let stats = client.stats().unwrap();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
-use common::{SERVICE, listener, localhost, number_of, numbered, pair, run};
+use common::{SERVICE, listener, localhost, number_of, numbered, pair, run, without_timeouts};
 use futures_util::FutureExt;
 use udccp::{Connection, ConnectionEvent, Endpoint, MessageFate, Options, Outgoing};
 
@@ -150,7 +150,7 @@ fn a_connect_that_is_cancelled_leaves_no_connection() {
 #[test]
 fn waits_that_are_cancelled_end_the_next_time() {
     run(async {
-        let few = Options::default().send_queue(1 << 20, 2);
+        let few = without_timeouts().send_queue(1 << 20, 2);
         let (client, server) = pair(&few, &Options::default()).await;
         let token = |n| Outgoing::new(numbered(n, 1000)).token(n.into());
         let mut n = 0;

@@ -7,6 +7,7 @@
 mod common;
 
 use common::{SERVICE, localhost, number_of, numbered};
+use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use udccp::blocking::{Connection, Endpoint, Listener};
@@ -149,7 +150,13 @@ fn run_from(seed: u64) {
             false => EpollTimeout::from(LIMIT_MS),
         };
         let mut events = [EpollEvent::empty(); 4];
-        let count = epoll.wait(&mut events, patience).unwrap();
+        let count = loop {
+            match epoll.wait(&mut events, patience) {
+                // The process was stopped and continued.
+                Err(Errno::EINTR) => {}
+                waited => break waited.unwrap(),
+            }
+        };
         let state = || ends.each_ref().map(End::state);
         assert!(count > 0 || patience == EpollTimeout::ZERO, "never woken: {:?}", state());
         for event in &events[..count] {

@@ -33,7 +33,8 @@ fn the_last_message_is_lost(ccid: u8) {
         let acknowledged =
             tokio::time::timeout(Duration::from_secs(30), client.acknowledged()).await;
         acknowledged.expect("the timer judges it lost").unwrap();
-        assert_eq!(client.stats().unwrap().counters.data_packets_acked, 1);
+        let counters = client.stats().unwrap().counters;
+        assert!(counters.data_packets_acked < counters.data_packets_sent, "{counters:?}");
     });
 }
 

@@ -2,12 +2,14 @@
 
 #![cfg(target_os = "linux")]
 
+mod common;
 mod namespace;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use common::without_timeouts;
 use namespace::{Host, Network, has, inside, output, skip};
 use udccp::blocking::{Connection, Endpoint, Listener};
 use udccp::{
@@ -74,8 +76,8 @@ fn messages_keep_their_boundaries_between_hosts() {
             // The address selects raw IP.
             let peer: Address = SocketAddr::new(ip(server), PORT).into();
             let peer: Address = format!("{peer}/raw").parse().unwrap();
-            let client =
-                Connection::connect_with(peer, SERVICE, &Options::default(), LIMIT).unwrap();
+            let client = Connection::connect_with(peer, SERVICE, &without_timeouts(), LIMIT);
+            let client = client.unwrap();
             client.set_read_timeout(LIMIT);
             assert_eq!(client.peer_addr(), peer);
             assert_eq!(client.local_addr().ip(), ip(if v6 { "fd01::1" } else { "10.1.0.1" }));

@@ -10,6 +10,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use common::{SERVICE, localhost};
+use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::select::{FdSet, select};
 use nix::sys::time::{TimeVal, TimeValLike};
@@ -326,7 +327,11 @@ fn descriptors_can_be_created_before_their_socket() {
         let mut events = [EpollEvent::empty(); 2];
         let begun = Instant::now();
         loop {
-            let count = epoll.wait(&mut events, EpollTimeout::from(100_u16)).expect("an epoll");
+            let count = match epoll.wait(&mut events, EpollTimeout::from(100_u16)) {
+                // The process was stopped and continued.
+                Err(Errno::EINTR) => 0,
+                waited => waited.expect("an epoll"),
+            };
             if let Some(event) = events[..count].iter().find(|event| event.data() == number) {
                 return event.events();
             }

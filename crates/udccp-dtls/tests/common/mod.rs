@@ -17,7 +17,7 @@ pub const SERVICE: ServiceCode = ServiceCode(0x7465_7374);
 pub fn run<T>(test: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        tokio::time::timeout(Duration::from_secs(60), test).await.expect("the test hangs")
+        tokio::time::timeout(Duration::from_secs(300), test).await.expect("the test hangs")
     })
 }
 
