@@ -193,7 +193,11 @@ static void a_life(unsigned seed)
     }
     for (int accepted = 0; !is_done() && wrong == 0;) {
         struct epoll_event event;
-        GIVES(1, epoll_wait(poller, &event, 1, LONG_MS));
+        int told;
+        do
+            told = epoll_wait(poller, &event, 1, LONG_MS);
+        while (told < 0 && errno == EINTR); /* after the process was stopped and continued */
+        GIVES(1, told);
         if (wrong)
             break;
         if (event.data.ptr == NULL)

@@ -36,7 +36,7 @@ traffic = "bulk"
 /// The command for one run of the program.
 pub fn udccp(args: &[&str]) -> assert_cmd::Command {
     let mut command = assert_cmd::Command::new(env!("CARGO_BIN_EXE_udccp"));
-    command.args(args).timeout(Duration::from_secs(60));
+    command.args(args).timeout(Duration::from_secs(300));
     command
 }
 
@@ -103,7 +103,7 @@ impl Drop for Background {
 
 /// Waits until something listens on a UDP port of this machine.
 pub fn wait_until_bound(port: u16) {
-    for _ in 0..500 {
+    for _ in 0..6_000 {
         if ports::is_bound_over_udp(port) {
             return;
         }
