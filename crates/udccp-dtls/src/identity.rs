@@ -25,6 +25,11 @@ use crate::{Error, Fingerprint};
 /// Validity of a self-signed certificate.
 const VALID_FOR: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
+/// RFC 1035 section 3.1: 255 bytes with the length of the first label and the root.
+const MAX_NAME_BYTES: usize = 253;
+/// As much of a name that is too long is shown.
+const SHOWN_CHARS: usize = 40;
+
 /// A certificate and the private key that belongs to it (ECDSA, P-256 or P-384).
 #[derive(Clone, PartialEq, Eq)]
 pub struct Identity {
@@ -50,6 +55,15 @@ impl Identity {
         names: impl IntoIterator<Item = impl Into<String>>,
     ) -> Result<Self, Error> {
         let names: Vec<String> = names.into_iter().map(Into::into).collect();
+        let long = |name: &&String| name.strip_suffix('.').unwrap_or(name).len() > MAX_NAME_BYTES;
+        if let Some(name) = names.iter().find(long) {
+            // Host names are ASCII, but this may be any text.
+            let begin: String = name.chars().take(SHOWN_CHARS).collect();
+            let error = format!(
+                "\"{begin}...\" is longer than the {MAX_NAME_BYTES} characters of a host name"
+            );
+            return Err(Error::Identity(error));
+        }
         let wrong = |name: &&String| !is_host_name(name);
         if let Some(name) = names.iter().find(wrong) {
             return Err(Error::Identity(format!("{name:?} is not a host name")));

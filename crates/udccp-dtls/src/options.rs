@@ -25,6 +25,11 @@ pub(crate) const ENGINE_QUEUE_PACKETS: usize = 256;
 /// CertificateRequest, CertificateVerify and Finished need five, and a certificate may begin in the
 /// rest of a packet.
 const LARGEST_CERTIFICATE_RECORDS_13: usize = 6;
+/// The library assembles a DTLS 1.2 message from at most 50 parts, and the first and the last share
+/// their packets with other messages.
+const LARGEST_MESSAGE_RECORDS_12: usize = 48;
+/// RFC 4279 section 2: the length of a key is two bytes.
+const MAX_KEY_BYTES: usize = u16::MAX as usize;
 /// Headers of a record and of a handshake fragment, and the overhead of protection.
 const RECORD_ROOM_BYTES: usize = 64;
 
@@ -73,6 +78,30 @@ enum Verification {
 struct Psk {
     identity: Vec<u8>,
     lookup: Arc<Lookup>,
+}
+
+/// The largest message in so many records, each in a packet of its own.
+fn largest(records: usize, packet_bytes: usize) -> usize {
+    records * packet_bytes.saturating_sub(RECORD_ROOM_BYTES)
+}
+
+impl Psk {
+    /// The key of this identity. An empty one would let in everybody.
+    fn key(&self, identity: &[u8]) -> Option<Vec<u8>> {
+        (self.lookup)(identity).filter(|key| (1..=MAX_KEY_BYTES).contains(&key.len()))
+    }
+
+    fn check(&self, packet_bytes: usize) -> Result<(), Error> {
+        if self.identity.len() > largest(LARGEST_MESSAGE_RECORDS_12, packet_bytes) {
+            let error = "the identity of a pre-shared key is longer than 48 packets of this path";
+            return Err(Error::Options(error));
+        }
+        // A lookup has no identity of its own.
+        if !self.identity.is_empty() && self.key(&self.identity).is_none() {
+            return Err(Error::Options("a pre-shared key has 1 to 65535 bytes"));
+        }
+        Ok(())
+    }
 }
 
 /// Settings of a protected connection.
@@ -163,7 +192,8 @@ impl DtlsOptions {
     }
 
     /// Use a key that both sides have, under a name, instead of certificates. This needs DTLS 1.2
-    /// (`TLS_PSK_WITH_AES_128_CCM_8`).
+    /// (`TLS_PSK_WITH_AES_128_CCM_8`). The key has 1 to 65535 bytes, and the name has to fit in
+    /// 48 packets.
     #[must_use]
     pub fn psk(mut self, identity: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
         let (identity, key) = (identity.into(), key.into());
@@ -173,7 +203,8 @@ impl DtlsOptions {
         self
     }
 
-    /// Servers: look up pre-shared keys by identity.
+    /// Servers: look up pre-shared keys by identity. A key that is empty or longer than 65535 bytes
+    /// counts as unknown.
     #[must_use]
     pub fn psk_lookup(
         mut self,
@@ -246,7 +277,7 @@ impl DtlsOptions {
         packet_bytes: usize,
         now: std::time::Instant,
     ) -> Result<dimpl::Dtls, Error> {
-        self.check(is_client)?;
+        self.check(is_client, packet_bytes)?;
         let mut config = dimpl::Config::builder()
             .mtu(packet_bytes)
             .max_queue_rx(ENGINE_QUEUE_PACKETS)
@@ -259,7 +290,7 @@ impl DtlsOptions {
             // Our own timeout applies: the engine's stops with its clock.
             .handshake_timeout(LONGEST_TIMEOUT);
         if let Some(psk) = &self.psk {
-            let keys = Arc::new(Keys(AssertUnwindSafe(Arc::clone(&psk.lookup))));
+            let keys = Arc::new(Keys(AssertUnwindSafe(psk.clone())));
             config = match is_client {
                 true => config.with_psk_client(psk.identity.clone(), keys),
                 false => config.with_psk_server(None, keys),
@@ -294,14 +325,7 @@ impl DtlsOptions {
         provider
             .load_private_key(&certificate.private_key)
             .map_err(|e| Error::Identity(format!("private key: {e}")))?;
-        let largest = LARGEST_CERTIFICATE_RECORDS_13 * (config.mtu() - RECORD_ROOM_BYTES);
-        let len = certificate.certificate.len();
-        if self.newest == Version::Dtls13 && len > largest {
-            return Err(Error::Identity(format!(
-                "a certificate of {len} bytes exceeds the {largest} that DTLS 1.3 carries on this \
-                 path; DTLS 1.2 alone has no such limit"
-            )));
-        }
+        self.check_certificate_size(certificate.certificate.len(), config.mtu())?;
         //= 5238-3.7-1
         Ok(match (self.oldest, self.newest) {
             (_, Version::Dtls12) => dimpl::Dtls::new_12(config, certificate, now),
@@ -310,9 +334,31 @@ impl DtlsOptions {
         })
     }
 
-    fn check(&self, is_client: bool) -> Result<(), Error> {
+    fn check_certificate_size(&self, len: usize, packet_bytes: usize) -> Result<(), Error> {
+        let most_12 = largest(LARGEST_MESSAGE_RECORDS_12, packet_bytes);
+        let (most, advice) = match self.newest {
+            Version::Dtls12 => (most_12, "give it fewer names".to_owned()),
+            Version::Dtls13 => {
+                let advice = format!("DTLS 1.2 alone carries {most_12}");
+                (largest(LARGEST_CERTIFICATE_RECORDS_13, packet_bytes), advice)
+            }
+        };
+        if len <= most {
+            return Ok(());
+        }
+        let version = self.newest;
+        Err(Error::Identity(format!(
+            "a certificate of {len} bytes exceeds the {most} that {version} carries on this path; \
+             {advice}"
+        )))
+    }
+
+    fn check(&self, is_client: bool, packet_bytes: usize) -> Result<(), Error> {
         if self.flight_timeout.is_zero() {
             return Err(Error::Options("the timeout of a flight must be above zero"));
+        }
+        if self.handshake_timeout.is_zero() {
+            return Err(Error::Options("the timeout of the handshake must be above zero"));
         }
         match &self.psk {
             Some(_) if self.identity.is_some() || self.verification.is_some() => {
@@ -324,7 +370,7 @@ impl DtlsOptions {
             Some(psk) if is_client && psk.identity.is_empty() => {
                 Err(Error::Options("a client has one pre-shared key with its identity"))
             }
-            Some(_) => Ok(()),
+            Some(psk) => psk.check(packet_bytes),
             None if self.oldest > self.newest => {
                 Err(Error::Options("the range of versions is empty"))
             }
@@ -354,10 +400,27 @@ impl fmt::Debug for DtlsOptions {
 }
 
 /// The library requires unwind-safe types. A panic in a lookup ends the task that runs it.
-struct Keys(AssertUnwindSafe<Arc<Lookup>>);
+struct Keys(AssertUnwindSafe<Psk>);
 
 impl dimpl::PskResolver for Keys {
     fn resolve(&self, identity: &[u8]) -> Option<Vec<u8>> {
-        (self.0)(identity)
+        self.0.key(identity)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dimpl::PskResolver as _;
+
+    use super::*;
+
+    /// Whoever knows an identity knows an empty key too.
+    #[test]
+    fn a_lookup_that_returns_no_key_or_one_that_is_too_long_knows_none() {
+        for (len, known) in [(0, false), (1, true), (65_535, true), (65_536, false)] {
+            let options = DtlsOptions::new().psk_lookup(move |_| Some(vec![7; len]));
+            let keys = Keys(AssertUnwindSafe(options.psk.expect("just set")));
+            assert_eq!(keys.resolve(b"anybody").is_some(), known, "{len} bytes");
+        }
     }
 }
