@@ -33,6 +33,10 @@ const RTCP_PRIORITY: u32 = 1;
 const RTP_HEADER_COVERAGE: u8 = 1 + (HEADER_BYTES / 4) as u8;
 /// Longest interval of RTCP, which stands for never.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+/// Shortest mean interval of RTCP: less would be all that a path carries.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(20);
+/// Shortest idle time before a keep-alive. Bindings last for seconds at least.
+const SHORTEST_KEEP_ALIVE: Duration = Duration::from_millis(100);
 /// RFC 3550 section 6.5: the length of a name is one byte.
 const MAX_NAME_BYTES: usize = 255;
 /// How often a report that waits to be sent is looked after.
@@ -84,7 +88,8 @@ impl RtpOptions {
     }
 
     /// The smallest mean interval of RTCP (default 5 s, RFC 3550 section 6.2; profiles with
-    /// feedback allow less). The first report comes after half of it, and intervals vary randomly.
+    /// feedback allow less, here at least 20 ms). The first report comes after half of it, and
+    /// intervals vary randomly.
     #[must_use]
     pub fn least_interval(mut self, interval: Duration) -> Self {
         self.least_interval = interval;
@@ -92,7 +97,7 @@ impl RtpOptions {
     }
 
     /// Idle time after which an empty packet is sent to keep NAT bindings open (default 15 s; zero:
-    /// never).
+    /// never; otherwise at least 100 ms).
     #[must_use]
     pub fn keep_alive(mut self, idle: Duration) -> Self {
         self.keep_alive = idle;
@@ -137,7 +142,7 @@ impl RtpOptions {
             payload_type: self.payload_type,
             clock_rate: self.clock_rate,
             bandwidth: self.bandwidth,
-            minimum: self.least_interval.min(LONGEST_INTERVAL),
+            minimum: self.least_interval.clamp(SHORTEST_INTERVAL, LONGEST_INTERVAL),
         })
     }
 }
@@ -225,7 +230,7 @@ impl RtpSession {
         let idle = options.keep_alive;
         for is_rtcp in [false, true] {
             if !idle.is_zero() && (!is_rtcp || shared.rtcp.is_some()) {
-                let watch = KeepAlive::new(idle, Instant::now());
+                let watch = KeepAlive::new(idle.max(SHORTEST_KEEP_ALIVE), Instant::now());
                 let task = tokio::spawn(keep_alive(Arc::downgrade(&shared), is_rtcp, watch));
                 tasks.push(task.abort_handle());
             }

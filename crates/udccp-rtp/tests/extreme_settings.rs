@@ -1,0 +1,119 @@
+//! Settings that are zero, the smallest and the largest: each is refused with its reason, or a
+//! session with it carries media and reports, and does not fill the path with anything else.
+
+mod common;
+
+use std::time::Duration;
+
+use common::{dccp, quick, run_within};
+use udccp::Options;
+use udccp_rtp::{Error, Event, RtpOptions, RtpSession};
+use udccp_testkit::pass;
+
+/// Two sessions with these options.
+async fn pair(options: [&RtpOptions; 2]) -> Result<[RtpSession; 2], Error> {
+    let (a, b, relay) = dccp(&Options::default(), pass).await;
+    // It ends with the test.
+    std::mem::forget(relay);
+    Ok([RtpSession::new(a, options[0])?, RtpSession::new(b, options[1])?])
+}
+
+/// Media arrive in both directions.
+async fn carries_media(options: &RtpOptions) -> [RtpSession; 2] {
+    let [a, b] = pair([options, &quick()]).await.unwrap();
+    for (from, to) in [(&a, &b), (&b, &a)] {
+        from.send(u32::MAX, true, [7; 160]).await.unwrap();
+        while !matches!(to.recv().await.unwrap(), Some(Event::Packet(_))) {}
+    }
+    [a, b]
+}
+
+const TIMES: [Duration; 3] = [Duration::ZERO, Duration::from_nanos(1), Duration::MAX];
+/// How long a session is watched.
+const WATCHED: Duration = Duration::from_millis(300);
+
+#[test]
+fn a_lifetime_without_end_is_served() {
+    run_within(30, async {
+        for lifetime in [Duration::MAX, Duration::from_secs(u64::MAX)] {
+            carries_media(&quick().lifetime(lifetime)).await;
+        }
+    });
+}
+
+#[test]
+fn a_lifetime_of_nothing_loses_at_most_what_has_to_wait() {
+    run_within(30, async {
+        for lifetime in [Duration::ZERO, Duration::from_nanos(1)] {
+            let [a, _b] = pair([&quick().lifetime(lifetime), &quick()]).await.unwrap();
+            for n in 0..20 {
+                a.send(n, false, [7; 160]).await.unwrap();
+            }
+            a.close().await.unwrap();
+        }
+    });
+}
+
+/// Reports have their share of the path, and leave media theirs.
+#[test]
+fn reports_at_every_interval_and_bandwidth_are_few() {
+    run_within(60, async {
+        for interval in TIMES {
+            for bandwidth in [0, 1, u32::MAX] {
+                let options = quick().least_interval(interval).bandwidth(bandwidth);
+                let [a, b] = carries_media(&options).await;
+                let reading = async { while b.recv().await.unwrap().is_some() {} };
+                let _ = tokio::time::timeout(WATCHED, reading).await;
+                let reports = a.stats().reports_sent;
+                assert!(reports <= 40, "{reports} reports: {interval:?}, {bandwidth} bit/s");
+            }
+        }
+    });
+}
+
+#[test]
+fn keep_alives_of_every_interval_are_few() {
+    run_within(30, async {
+        for idle in TIMES {
+            let [a, b] = carries_media(&quick().keep_alive(idle)).await;
+            let reading = async { while b.recv().await.unwrap().is_some() {} };
+            let _ = tokio::time::timeout(WATCHED, reading).await;
+            let sent = a.stats().keep_alives_sent;
+            assert!(sent <= 40, "{sent} keep-alives: {idle:?}");
+        }
+    });
+}
+
+/// RFC 3550 section 6.5: the length of a name is one byte.
+#[test]
+fn names_of_every_length_arrive_cut_to_255_bytes() {
+    run_within(60, async {
+        let odd = format!("{}ä", "n".repeat(254));
+        let names = ["", "n", &"n".repeat(255), &"n".repeat(256), &"n".repeat(100_000), &odd];
+        for name in names {
+            let [_a, b] = carries_media(&quick().name(name)).await;
+            while b.stats().sources.first().is_none_or(|source| source.name.is_none()) {
+                b.recv().await.unwrap().expect("a report");
+            }
+            let most = name.len().min(if name == odd { 254 } else { 255 });
+            assert_eq!(b.stats().sources[0].name.as_deref(), Some(&name[..most]));
+        }
+    });
+}
+
+#[test]
+fn extreme_numbers_are_served_or_refused() {
+    run_within(30, async {
+        for (payload_type, clock_rate, ssrc) in [(0, 1, 0), (127, u32::MAX, u32::MAX)] {
+            let options = RtpOptions::new(payload_type, clock_rate).ssrc(ssrc);
+            let [_a, b] = carries_media(&options).await;
+            assert_eq!(b.stats().sources[0].ssrc, ssrc);
+        }
+        for payload_type in [64, 95, 128, 255] {
+            let error = pair([&RtpOptions::new(payload_type, 1), &quick()]).await.unwrap_err();
+            assert!(matches!(error, Error::PayloadType(t) if t == payload_type));
+        }
+        let error = pair([&RtpOptions::new(0, 0), &quick()]).await.unwrap_err();
+        assert!(matches!(error, Error::ClockRate));
+    });
+}
