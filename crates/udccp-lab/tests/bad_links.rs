@@ -59,6 +59,20 @@ fn a_token_bucket_may_be_as_small_as_a_packet() {
     assert_eq!(error("delay = \"1 ms\" }", own), "accepted");
 }
 
+/// It drops longer packets, which is its purpose.
+#[test]
+fn an_mtu_may_be_as_small_as_the_packets_of_some_flow() {
+    assert_eq!(error("rtt = \"40 ms\"", "rtt = \"40 ms\"\nmtu = \"200 B\""), "accepted");
+}
+
+/// Packets that find the transmitter idle need no queue.
+#[test]
+fn a_link_may_have_no_queue() {
+    for limit in ["0 packets", "0 B", "0 bdp", "0 bdp bytes"] {
+        assert_eq!(error("1.0 bdp", limit), "accepted", "{limit}");
+    }
+}
+
 #[test]
 fn a_change_may_stop_a_link() {
     assert_eq!(error("rate = \"5 Mbit/s\"", "rate = \"0 bit/s\""), "accepted");
@@ -114,6 +128,7 @@ says! {
     bursts_described_twice: "\"1 %\"" =>
         "{ kind = \"gilbert-elliott\", share = \"1 %\", burst = \"2 packets\", p = \"1 %\" }";
     a_period_of_nothing: "\"1 %\"" => "{ kind = \"periodic\", every = \"0 packets\" }";
+    losses_at_no_time: "\"1 %\"" => "{ kind = \"periodic\", at = [] }";
     a_record_of_losses_with_a_wrong_mark: "\"1 %\"" =>
         "{ kind = \"trace\", file = \"flags.txt\" }";
     a_record_of_losses_that_does_not_rise: "\"1 %\"" =>
@@ -159,4 +174,15 @@ says! {
         "delay = \"1 ms\", loss = \"1 %\" }\n\n[[flow]]\nname = \"second\"\n\
          protocol = \"dccp/ccid2\"\ntraffic = \"bulk\"\ndccp = { host_loss = \"1 %\" }";
     an_mtu_without_unit: "rtt = \"40 ms\"" => "rtt = \"40 ms\"\nmtu = 1500";
+    an_mtu_of_nothing: "rtt = \"40 ms\"" => "rtt = \"40 ms\"\nmtu = \"0 B\"";
+    an_mtu_below_every_packet: "rtt = \"40 ms\"" => "rtt = \"40 ms\"\nmtu = \"199 B\"";
+    a_queue_of_a_trace_without_room: "rate = \"10 Mbit/s\"\nrtt = \"40 ms\"\n\
+        queue = \"drop-tail\"\nlimit = \"1.0 bdp\"" =>
+        "trace = \"steady.trace\"\nrtt = \"40 ms\"\nlimit = \"0 packets\"";
+    a_queue_of_a_trace_of_less_than_one_packet: "rate = \"10 Mbit/s\"\nrtt = \"40 ms\"\n\
+        queue = \"drop-tail\"\nlimit = \"1.0 bdp\"" =>
+        "trace = \"steady.trace\"\nrtt = \"40 ms\"\nlimit = \"0.001 bdp\"";
+    a_queue_of_a_trace_smaller_than_a_packet: "rate = \"10 Mbit/s\"\nrtt = \"40 ms\"\n\
+        queue = \"drop-tail\"\nlimit = \"1.0 bdp\"" =>
+        "trace = \"steady.trace\"\nrtt = \"40 ms\"\nlimit = \"1499 B\"";
 }

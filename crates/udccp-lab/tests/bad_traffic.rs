@@ -70,6 +70,24 @@ fn the_good_file_is_good_and_groups_have_numbers() {
     assert_eq!(scenario.topology.rtt().as_millis(), 64);
 }
 
+#[test]
+fn the_largest_sizes_and_windows_are_good() {
+    let options = "protocol = \"dccp/ccid2\"\n\
+                   dccp = { sequence_window = 70368744177663, send_queue = \"1 packets\" }";
+    assert_eq!(error("protocol = \"dccp/ccid2\"", options), "accepted");
+    let least = "protocol = \"dccp/ccid2\"\ndccp = { sequence_window = 32 }";
+    assert_eq!(error("protocol = \"dccp/ccid2\"", least), "accepted");
+    for traffic in [
+        "{ kind = \"constant-rate\", rate = \"1 Gbit/s\", size = \"64 MiB\" }",
+        "{ kind = \"video\", every = \"1 s\", rate = \"536 Mbit/s\" }",
+        "{ kind = \"video\", every = \"1 s\", rate = \"1 Mbit/s\", group = 9, ratio = 1e308 }",
+        "{ kind = \"pareto\", rate = \"1 Mbit/s\", size = \"1000 B\", on = \"1 s\", \
+         off = \"1 s\", shape = 1.01 }",
+    ] {
+        assert_eq!(error(VIDEO, traffic), "accepted", "{traffic}");
+    }
+}
+
 macro_rules! says {
     ($($name:ident: $from:expr => $to:expr;)*) => {$(
         #[test]
@@ -140,5 +158,27 @@ says! {
         dccp = { initial_window = \"0 packets\", max_window = \"0 packets\" }";
     a_tcp_without_buffers: "protocol = \"tcp/newreno\"" => "protocol = \"tcp/newreno\"\n\
         tcp = { receive_buffer = \"0 B\", send_buffer = \"0 B\", max_window = \"0 packets\" }";
+    a_socket_without_a_queue: "protocol = \"dccp/ccid2\"" =>
+        "protocol = \"dccp/ccid2\"\ndccp = { send_queue = \"0 packets\" }";
+    a_window_smaller_than_any: "protocol = \"dccp/ccid2\"" =>
+        "protocol = \"dccp/ccid2\"\ndccp = { sequence_window = 31 }";
+    a_window_larger_than_any: "protocol = \"dccp/ccid2\"" =>
+        "protocol = \"dccp/ccid2\"\ndccp = { sequence_window = 70368744177664 }";
+    messages_beyond_counting: VIDEO => "{ kind = \"constant-rate\", \
+        rate = \"1 Mbit/s\", size = \"18446744073709551615 B\" }";
+    bursts_of_messages_that_are_too_long: VIDEO => "{ kind = \"on-off\", \
+        rate = \"1 Mbit/s\", size = \"68 MB\", on = \"1 s\", off = \"1 s\" }";
+    frames_of_a_rate_beyond_counting: "rate = \"1 Mbit/s\", group" =>
+        "rate = \"18446744073709551615 bit/s\", group";
+    bursts_that_mostly_have_no_length: VIDEO => "{ kind = \"pareto\", rate = \"1 Mbit/s\", \
+        size = \"1000 B\", on = \"1 s\", off = \"0 s\", shape = 1.0000000000000002 }";
+    bursts_of_chance_that_mostly_have_no_length: VIDEO => "{ kind = \"on-off\", \
+        rate = \"1 Mbit/s\", size = \"1000 B\", off = \"0 s\", \
+        on = { kind = \"lognormal\", mean = \"1 s\", sigma = 10.0 } }";
+    transfers_of_nothing: VIDEO => "{ kind = \"poisson\", every = \"1 s\", size = \"0 B\" }";
+    transfers_of_nothing_on_average: VIDEO => "{ kind = \"poisson\", every = \"1 s\", \
+        size = { kind = \"exponential\", mean = \"0 B\" } }";
+    requests_of_nothing: "request = \"100 B\"" => "request = \"0 B\"";
+    responses_of_nothing: "mean = \"20 kB\"" => "mean = \"0 B\"";
     arrivals_at_no_distance: VIDEO => "{ kind = \"poisson\", every = \"0 s\", size = \"10 kB\" }";
 }

@@ -1,5 +1,7 @@
 //! The options of a DCCP flow.
 
+use core::ops::RangeInclusive;
+
 use serde::{Deserialize, Serialize};
 use udccp_base::{DataRate, DataSize, Duration};
 
@@ -7,6 +9,9 @@ use super::choice::{never_zero, words};
 use super::quantity::{Packets, Percent, Service, StartWindow};
 use crate::diagnostic::Diagnostic;
 use crate::document::{DiagnosticSink, FromNode, Node, Reader};
+
+/// RFC 4340 section 7.5.2, in packets.
+const SEQUENCE_WINDOWS: RangeInclusive<u64> = 32..=(1 << 46) - 1;
 
 /// Options of a DCCP flow. `None` keeps the protocol's default.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -157,10 +162,17 @@ impl FromNode for DccpOptions {
             let why = "`timers` and `timer_tick` exclude each other: leave one out";
             errors.push(Diagnostic::at(span, why));
         }
-        if options.ack_ratio.is_some_and(|r| !(1..=0xffff).contains(&r)) {
-            let span = node.get("ack_ratio").map_or(&node.span, |n| &n.span);
-            errors.push(Diagnostic::at(span, "an Ack Ratio is a number from 1 to 65535"));
-        }
+        never_zero(node, errors, "send_queue", options.send_queue == Some(Packets(0)));
+        let within = |key: &str, value: Option<u64>, range: RangeInclusive<u64>, what: &str| {
+            if value.is_some_and(|value| !range.contains(&value)) {
+                let span = node.get(key).map_or(&node.span, |n| &n.span);
+                let (least, most) = range.into_inner();
+                let error = format!("{what} is a number from {least} to {most}");
+                errors.push(Diagnostic::at(span, error));
+            }
+        };
+        within("ack_ratio", options.ack_ratio, 1..=0xffff, "an Ack Ratio");
+        within("sequence_window", options.sequence_window, SEQUENCE_WINDOWS, "a Sequence Window");
         reader.finish();
         Some(options)
     }

@@ -74,6 +74,8 @@ impl Direction {
 
 /// Most flows in one `[[flow]]`.
 const MAX_COUNT: u64 = 10_000;
+/// Smallest size of a flow's largest IP packets: room for headers, options and some data.
+pub(super) const SMALLEST_PACKET_BYTES: u64 = 200;
 /// Size of an IP packet by default.
 const DEFAULT_PACKET: DataSize = DataSize::from_bytes(1500);
 
@@ -141,7 +143,7 @@ impl Flow {
         if let (Some(traffic), Some(protocol)) = (&traffic, protocol) {
             check(traffic, protocol, node, errors);
         }
-        if !(200..=65_535).contains(&packet.bytes()) {
+        if !(SMALLEST_PACKET_BYTES..=65_535).contains(&packet.bytes()) {
             let span = node.get("packet").map_or(&node.span, |n| &n.span);
             let error = format!("a flow cannot have packets of {packet}");
             errors.push(Diagnostic::at(span, error).hint("the size must be 200 B to 65535 B"));

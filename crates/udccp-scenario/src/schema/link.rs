@@ -8,6 +8,7 @@ use udccp_base::{DataRate, DataSize, Duration};
 use udccp_sim::{Gather, LinkConfig, Reorder, Variation};
 
 use super::choice::choose;
+use super::flow::SMALLEST_PACKET_BYTES;
 use super::quantity::{Limit, Percent};
 use super::{loss, queue, records};
 use crate::diagnostic::Diagnostic;
@@ -153,7 +154,7 @@ fn config(reader: &mut Reader<'_>, rate: Option<DataRate>) -> Option<LinkConfig>
     let share = |percent: Percent| percent.0 / 100.0;
     let duplicate = share(reader.or("duplicate", Percent(0.0)));
     let corrupt = share(reader.or("corrupt", Percent(0.0)));
-    let mtu = reader.want::<DataSize>("mtu").map(|m| u32::try_from(m.bytes()).unwrap_or(u32::MAX));
+    let mtu = mtu(reader);
     let bucket = reader.want::<DataSize>("token_bucket");
     let token_bucket = bucket.map(|b| u32::try_from(b.bytes()).unwrap_or(u32::MAX));
     let mut positive = |key| reader.want(key).filter(|time: &Duration| !time.is_zero());
@@ -189,6 +190,19 @@ fn config(reader: &mut Reader<'_>, rate: Option<DataRate>) -> Option<LinkConfig>
         errors.push(Diagnostic::at(&key.span, why));
     }
     Some(config)
+}
+
+/// Acknowledgements and control packets have no `packet` of their own, but must fit too.
+fn mtu(reader: &mut Reader<'_>) -> Option<u32> {
+    let mtu = reader.want::<DataSize>("mtu")?;
+    if mtu.bytes() < SMALLEST_PACKET_BYTES {
+        let span = reader.raw("mtu").map_or(reader.span(), |node| &node.span);
+        let error = Diagnostic::at(span, format!("an MTU of {mtu} is too small for any flow"));
+        let hint = format!("write {SMALLEST_PACKET_BYTES} B or more, or leave `mtu` out");
+        reader.errors().push(error.hint(hint));
+        return None;
+    }
+    Some(u32::try_from(mtu.bytes()).unwrap_or(u32::MAX))
 }
 
 /// `jitter`, or `delay_distribution`; and whether packets may overtake each other.

@@ -96,6 +96,8 @@ fn gilbert_elliott(reader: &mut Reader<'_>, node: &Node) -> Option<GilbertElliot
     model
 }
 
+const PERIODIC: &str = "every = \"100 packets\", every = \"2 s\", or at = [\"10 s\", \"12.5 s\"]";
+
 fn periodic(reader: &mut Reader<'_>, node: &Node) -> Option<LossConfig> {
     let errors = reader.errors();
     let (every, at) = (reader.raw("every"), reader.raw("at"));
@@ -124,12 +126,15 @@ fn periodic(reader: &mut Reader<'_>, node: &Node) -> Option<LossConfig> {
             let times: Option<Vec<Duration>> =
                 times.iter().map(|time| Duration::from_node(time, errors)).collect();
             let mut times: Vec<Instant> = times?.iter().map(|t| Instant::ZERO + *t).collect();
+            if times.is_empty() {
+                errors.push(Diagnostic::at(&at.span, "`at` lists no time").hint(PERIODIC));
+                return None;
+            }
             times.sort_unstable();
             return Some(LossConfig::At(times.into()));
         }
         _ => Diagnostic::at(&node.span, "periodic loss has `every` or `at`"),
     };
-    let hint = "every = \"100 packets\", every = \"2 s\", or at = [\"10 s\", \"12.5 s\"]";
-    errors.push(error.hint(hint));
+    errors.push(error.hint(PERIODIC));
     None
 }

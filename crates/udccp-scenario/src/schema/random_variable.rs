@@ -81,6 +81,18 @@ impl<T: Quantity> RandomVariable<T> {
     }
 }
 
+impl RandomVariable<Duration> {
+    /// The mean, or the median of a distribution in which few times are as long as their mean.
+    pub(super) fn typical(self) -> Duration {
+        let of_mean = match self {
+            Self::Constant { .. } | Self::Exponential { .. } => 1.0,
+            Self::Pareto { shape, .. } => (shape - 1.0) / shape * libm::exp2(1.0 / shape),
+            Self::Lognormal { sigma, .. } => libm::exp(-sigma * sigma / 2.0),
+        };
+        Duration::from_secs_f64(self.mean().as_secs_f64() * of_mean)
+    }
+}
+
 impl<T: Quantity> FromNode for RandomVariable<T> {
     fn from_node(node: &Node, errors: &DiagnosticSink) -> Option<Self> {
         if !matches!(node.value, Value::Table(_)) {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use udccp_base::Duration;
+use udccp_link::Backlog;
 
 use super::change::{self, LinkChange};
 use super::flow::Flow;
@@ -102,7 +103,7 @@ impl Scenario {
         let changes = change::read(root, &topology, &flows, time.duration, errors)?;
         let scenario = Self { topology, changes, time, flows };
         scenario.check(&written, errors);
-        scenario.check_buckets(root, &written, errors);
+        scenario.check_room(root, &written, errors);
         Some(scenario)
     }
 
@@ -114,8 +115,10 @@ impl Scenario {
         }
     }
 
-    /// A packet for which a token bucket has no room would never leave `tbf`.
-    fn check_buckets(&self, root: &Node, nodes: &[&Node], errors: &DiagnosticSink) {
+    /// A packet for which a token bucket has no room would never leave `tbf`. On a link with a
+    /// trace every packet waits, and so needs room in the queue.
+    fn check_room(&self, root: &Node, nodes: &[&Node], errors: &DiagnosticSink) {
+        let rtt = self.topology.rtt();
         let check = |link: &Link, packet: u64, node: &Node| {
             let bucket = link.config.token_bucket.map_or(u64::MAX, u64::from);
             if bucket < packet {
@@ -123,6 +126,15 @@ impl Scenario {
                     "a token bucket of {bucket} bytes lets no packet of {packet} bytes through"
                 );
                 let hint = "make `token_bucket` as large as the largest `packet`, or larger";
+                errors.push(Diagnostic::at(&node.span, error).hint(hint));
+            }
+            let limit = link.limit.resolve(link.rate, rtt);
+            if link.config.trace.is_some() && !limit.admits(Backlog::default(), packet as u32) {
+                let limit = link.limit;
+                let error = format!(
+                    "a queue of {limit} on a link with a trace holds no packet of {packet} bytes"
+                );
+                let hint = "every packet waits for an opportunity: make `limit` larger";
                 errors.push(Diagnostic::at(&node.span, error).hint(hint));
             }
         };

@@ -174,10 +174,20 @@ fn constant_rate(reader: &mut Reader<'_>, node: &Node) -> Option<Traffic> {
     Some(Traffic::ConstantRate { rate, size })
 }
 
+/// A message becomes packets all at once, so this limits how many.
+const LARGEST_MESSAGE: DataSize = DataSize::from_bytes(64 << 20);
+
 /// Rate and size of messages at regular intervals.
 fn regular(reader: &mut Reader<'_>, node: &Node) -> Option<(DataRate, DataSize)> {
     let (rate, size) = (reader.need("rate"), above_zero(reader, node, "size"));
     let (rate, size): (DataRate, DataSize) = (rate?, size?);
+    if size > LARGEST_MESSAGE {
+        let span = node.get("size").map_or(&node.span, |n| &n.span);
+        let error = format!("a message of {size} is longer than {LARGEST_MESSAGE}");
+        let hint = "for more data at once, write kind = \"transfer\" or \"poisson\"";
+        reader.errors().push(Diagnostic::at(span, error).hint(hint));
+        return None;
+    }
     // Many messages per step of the clock would keep a run in that step for a long time.
     if u128::from(rate.bits_per_sec()) > 8_000_000_000 * u128::from(size.bytes()) {
         let span = node.get("rate").map_or(&node.span, |n| &n.span);
@@ -202,7 +212,7 @@ fn bursts(
     on: RandomVariable<Duration>,
     off: RandomVariable<Duration>,
 ) -> Option<Traffic> {
-    long_enough(reader, node, "on", on.mean(), rate.time_for(size.bytes()))?;
+    long_enough(reader, node, "on", on, rate.time_for(size.bytes()))?;
     Some(Traffic::OnOff { rate, size, on, off })
 }
 
@@ -211,15 +221,21 @@ fn long_enough(
     reader: &Reader<'_>,
     node: &Node,
     key: &str,
-    mean: Duration,
+    periods: RandomVariable<Duration>,
     gap: Duration,
 ) -> Option<()> {
-    if mean * 1000 >= gap {
+    let fits = |length: Duration| length * 1000 >= gap;
+    let (mean, typical) = (periods.mean(), periods.typical());
+    let (kind, length, hint) = if !fits(mean) {
+        ("on average", mean, "make it at least a thousandth of that")
+    } else if !fits(typical) {
+        ("in most cases", typical, "make its mean or `shape` larger, or `sigma` smaller")
+    } else {
         return Some(());
-    }
+    };
     let span = node.get(key).map_or(&node.span, |n| &n.span);
-    let error = format!("`{key}` is {mean} on average, but messages are {gap} apart");
-    reader.errors().push(Diagnostic::at(span, error).hint("make it at least a thousandth of that"));
+    let error = format!("`{key}` is {length} {kind}, but messages are {gap} apart");
+    reader.errors().push(Diagnostic::at(span, error).hint(hint));
     None
 }
 
@@ -233,7 +249,7 @@ fn pareto(reader: &mut Reader<'_>, node: &Node) -> Option<Traffic> {
 }
 
 fn poisson(reader: &mut Reader<'_>, node: &Node) -> Option<Traffic> {
-    let (every, size) = (above_zero(reader, node, "every"), reader.need("size"));
+    let (every, size) = (above_zero(reader, node, "every"), sizes(reader, node, "size"));
     Some(Traffic::Poisson { every: every?, size: size? })
 }
 
@@ -255,7 +271,7 @@ fn voip(reader: &mut Reader<'_>, node: &Node) -> Option<Traffic> {
     }
     if let Silence::Means { talk, .. } = silence {
         let span = node.get("silence").unwrap_or(node);
-        long_enough(reader, span, "talk", talk, packet)?;
+        long_enough(reader, span, "talk", RandomVariable::Exponential { mean: talk }, packet)?;
     }
     Some(Traffic::Voip { codec: codec?, packet, silence, patience })
 }
@@ -282,12 +298,33 @@ fn video(reader: &mut Reader<'_>, node: &Node) -> Option<Traffic> {
     if ratio <= 0.0 {
         let span = node.get("ratio").map_or(&node.span, |n| &n.span);
         errors.push(Diagnostic::at(span, "the ratio of I to P frames must be above 0"));
+        return None;
     }
+    check_frames(reader, node, rate?, every?, (group, ratio))?;
     Some(Traffic::Video { rate: rate?, every: every?, group, ratio, patience })
 }
 
+/// A frame is a message too.
+fn check_frames(
+    reader: &Reader<'_>,
+    node: &Node,
+    rate: DataRate,
+    every: Duration,
+    (group, ratio): (u64, f64),
+) -> Option<()> {
+    let p_frame = group as f64 / (ratio + (group - 1) as f64);
+    let largest = p_frame * ratio.max(1.0);
+    if rate.bytes_in(every).bytes() as f64 * largest <= LARGEST_MESSAGE.bytes() as f64 {
+        return Some(());
+    }
+    let span = node.get("rate").map_or(&node.span, |n| &n.span);
+    let error = format!("{rate} makes frames longer than {LARGEST_MESSAGE}");
+    reader.errors().push(Diagnostic::at(span, error).hint("lower `rate`, `every` or `ratio`"));
+    None
+}
+
 fn request_response(reader: &mut Reader<'_>, node: &Node) -> Option<Traffic> {
-    let (request, response) = (reader.need("request"), reader.need("response"));
+    let [request, response] = ["request", "response"].map(|key| sizes(reader, node, key));
     let think = reader.or("think", RandomVariable::Constant { value: Duration::ZERO });
     let timeout = match node.get("timeout") {
         Some(_) => above_zero(reader, node, "timeout"),
@@ -297,6 +334,16 @@ fn request_response(reader: &mut Reader<'_>, node: &Node) -> Option<Traffic> {
     Some(Traffic::RequestResponse { request, response, think, timeout: timeout? })
 }
 
+/// Sizes that must not all be zero.
+fn sizes(
+    reader: &mut Reader<'_>,
+    node: &Node,
+    key: &'static str,
+) -> Option<RandomVariable<DataSize>> {
+    let size: RandomVariable<DataSize> = reader.need(key)?;
+    not_zero(reader, node, key, size.mean()).map(|_| size)
+}
+
 /// A quantity that must not be zero.
 fn above_zero<T: FromNode + Default + PartialEq>(
     reader: &mut Reader<'_>,
@@ -304,6 +351,15 @@ fn above_zero<T: FromNode + Default + PartialEq>(
     key: &'static str,
 ) -> Option<T> {
     let value: T = reader.need(key)?;
+    not_zero(reader, node, key, value)
+}
+
+fn not_zero<T: Default + PartialEq>(
+    reader: &Reader<'_>,
+    node: &Node,
+    key: &'static str,
+    value: T,
+) -> Option<T> {
     if value == T::default() {
         let span = node.get(key).map_or(&node.span, |n| &n.span);
         reader.errors().push(Diagnostic::at(span, format!("`{key}` must be above zero")));
