@@ -317,8 +317,31 @@ def test_a_shutdown_ends_it_without_shared_memory_too():
     assert a.recv(10) == b"back"
 
 
+def wait_until_blocked(thread):
+    """Waits until a thread sleeps, and did not run during the 50 ms before, or is over. One that
+    waits for Python's lock would run, since this thread does not hold it while it sleeps.
+    """
+    before = None
+    while thread.is_alive():
+        try:
+            with open(f"/proc/self/task/{thread.native_id}/status") as file:
+                lines = dict(line.split(":", 1) for line in file)
+        except (FileNotFoundError, ProcessLookupError):
+            # It ended just now.
+            thread.join()
+            return
+        switches = lines["voluntary_ctxt_switches"]
+        if lines["State"].split()[0] != "S":
+            switches = None
+        if switches is not None and switches == before:
+            return
+        before = switches
+        time.sleep(0.05)
+
+
 def found_by(call, *arguments):
-    """Starts a call in a thread. Returns the thread, and a list that receives its result or errno.
+    """Starts a call in a thread, and waits until it blocks or returns. Returns the thread, and a
+    list that receives the call's result or errno.
     """
     found = []
 
@@ -330,7 +353,7 @@ def found_by(call, *arguments):
 
     thread = threading.Thread(target=run)
     thread.start()
-    time.sleep(0.1)
+    wait_until_blocked(thread)
     return thread, found
 
 
@@ -441,6 +464,7 @@ def test_close_ends_a_blocked_send_and_spares_the_reused_descriptor():
     while before != len(sent):
         before = len(sent)
         time.sleep(0.5)
+        wait_until_blocked(sending)
     # The send is blocked.
     is_over.append(True)
     kept, x, y = replaced(a)
