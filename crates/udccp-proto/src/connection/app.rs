@@ -75,6 +75,16 @@ impl Connection {
         Some(self.send.queue_mut().put_zeros(bytes, most, largest))
     }
 
+    /// Removes all messages if they are zeros and nothing else follows from it. Returns their
+    /// bytes; `None` if [`Self::take_received`] has to do it.
+    #[inline]
+    pub(crate) fn take_received_zeros(&mut self) -> Option<u64> {
+        if self.acks.held_until().is_some() {
+            return None;
+        }
+        self.recv.take_zeros().map(|bytes| bytes as u64)
+    }
+
     /// Removes all messages. Returns their bytes, and whether acknowledgements that were held back
     /// may be sent now.
     #[inline]

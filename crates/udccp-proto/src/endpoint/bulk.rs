@@ -33,7 +33,17 @@ impl Endpoint {
     }
 
     /// Takes all received messages and returns the sum of their bytes.
+    #[inline]
     pub fn take_received(&mut self, id: ConnectionId) -> u64 {
+        let Some(connection) = self.slots.queues_of(id) else { return 0 };
+        match connection.take_received_zeros() {
+            Some(bytes) => bytes,
+            None => self.take_any_received(id),
+        }
+    }
+
+    #[inline(never)]
+    fn take_any_received(&mut self, id: ConnectionId) -> u64 {
         let Some(connection) = self.slots.queues_of(id) else { return 0 };
         let (bytes, resumes) = connection.take_received();
         if resumes {

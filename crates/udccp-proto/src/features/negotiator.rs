@@ -147,7 +147,18 @@ impl Negotiator {
     /// A valid packet arrived; its options follow. Cheap enough to call for every packet.
     #[inline(always)]
     pub fn begin_packet(&mut self, packet: PacketContext) {
-        let gsr = self.gsr.map_or(packet.seq, |g| g.max(packet.seq));
+        self.begin(self.gsr.map_or(packet.seq, |g| g.max(packet.seq)), packet);
+    }
+
+    /// The same for a packet with a greater number than all before.
+    #[inline(always)]
+    pub fn begin_newest_packet(&mut self, packet: PacketContext) {
+        debug_assert!(self.gsr.is_none_or(|gsr| packet.seq.is_after(gsr)));
+        self.begin(packet.seq, packet);
+    }
+
+    #[inline(always)]
+    fn begin(&mut self, gsr: Seqno, packet: PacketContext) {
         self.gsr = Some(gsr);
         //= 4340-6.6.4-7
         //= 4340-6.6.4-8

@@ -14,6 +14,9 @@ const LARGE: usize = 2048;
 /// How many packets before the oldest open one are checked for late arrivals.
 const LATE_WINDOW: usize = 16;
 
+/// At least so many packets are removed at once, because each removal has a cost of its own.
+const TRIMMED: u32 = 8;
+
 /// What is known about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -158,8 +161,8 @@ impl History {
         }
     }
 
-    /// Removes packets in a final state, except the newest `keep` of them. `keep` is limited to a
-    /// twelfth of the largest window.
+    /// Removes packets in a final state, except the newest `keep` of them and fewer than
+    /// [`TRIMMED`] others. `keep` is limited to a twelfth of the largest window.
     #[inline(always)]
     pub(super) fn trim(&mut self, keep: usize) {
         if self.newest_lost.is_some() && self.oldest_of_interest() == self.open() {
@@ -168,9 +171,14 @@ impl History {
         }
         let keep = keep.min((self.most as usize / 16).max(LATE_WINDOW));
         let gone = self.open.saturating_sub(keep as u32);
-        for _ in 0..gone {
-            self.ring.pop_front();
+        if gone >= TRIMMED {
+            self.remove(gone);
         }
+    }
+
+    #[inline(never)]
+    fn remove(&mut self, gone: u32) {
+        self.ring.drain(..gone as usize);
         self.open -= gone;
         self.reported = self.reported.saturating_sub(gone);
     }
@@ -305,9 +313,8 @@ impl History {
         if !is_received || !is_oldest || !self.evidence.is_replaced_by(ackno, oldest) {
             return None;
         }
-        let end = self.position_from(low, first, ackno);
-        let sent_at = self.open_since(ackno, end);
-        (end > low).then_some((PlainRun { end: end as u32, sent_at }, first))
+        let (end, newest) = self.position_from(low, first, ackno);
+        (end > low).then_some((PlainRun { end: end as u32, sent_at: newest.map(|s| s.at) }, first))
     }
 
     /// Those packets arrived. Returns their number.
@@ -342,6 +349,12 @@ impl History {
                 visit(sent);
             }
         }
+    }
+
+    /// Number of packets before the oldest open one.
+    #[cfg(test)]
+    pub(super) fn final_len(&self) -> usize {
+        self.open()
     }
 
     /// Number of packets from the oldest open one.
@@ -397,16 +410,22 @@ impl History {
     /// search therefore starts at the index without gaps, and its cost depends on their size.
     #[inline(always)]
     pub(super) fn position(&self, seq: Seqno) -> usize {
-        self.ring.front().map_or(0, |first| self.position_from(0, first.seq(), seq))
+        self.ring.front().map_or(0, |first| self.position_from(0, first.seq(), seq).0)
     }
 
-    /// The same if the packet at index `low` has the number `first`; 0 if `seq` is before it.
+    /// The same if the packet at index `low` has the number `first`; 0 if `seq` is before it. With
+    /// the packet that has the number `seq`, if there is one.
     #[inline(always)]
-    fn position_from(&self, low: usize, first: Seqno, seq: Seqno) -> usize {
-        let Ok(offset) = usize::try_from(seq.distance_from(first)) else { return 0 };
+    fn position_from(&self, low: usize, first: Seqno, seq: Seqno) -> (usize, Option<&Sent>) {
+        let Ok(offset) = usize::try_from(seq.distance_from(first)) else { return (0, None) };
         let guess = low + offset.min(self.ring.len() - 1 - low);
-        let over = self.ring[guess].seq().distance_from(seq);
-        if over <= 0 { guess + 1 } else { self.position_before(guess, over as usize, seq) }
+        let sent = &self.ring[guess];
+        let over = sent.seq().distance_from(seq);
+        if over <= 0 {
+            return (guess + 1, (over == 0).then_some(sent));
+        }
+        let end = self.position_before(guess, over as usize, seq);
+        (end, end.checked_sub(1).and_then(|at| self.ring.get(at)).filter(|s| s.seq() == seq))
     }
 
     /// The position of `seq`, which is at most `over` packets before index `guess`.

@@ -118,8 +118,9 @@ impl Ccid2Sender {
         is_plain.then_some(run)
     }
 
-    /// An acknowledgement reports those packets, and nothing else. Returns how many they are.
-    #[inline(always)]
+    /// An acknowledgement reports those packets, and nothing else. Returns how many they are. Not
+    /// inlined, so that it has all registers.
+    #[inline(never)]
     pub(crate) fn take_plain_ack(
         &mut self,
         now: Instant,

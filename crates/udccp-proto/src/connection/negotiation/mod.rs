@@ -59,6 +59,12 @@ impl Negotiation {
         self.engine.begin_packet(packet);
     }
 
+    /// The same for the next packet in order.
+    #[inline(always)]
+    pub(super) fn begin_next_packet(&mut self, packet: PacketContext) {
+        self.engine.begin_newest_packet(packet);
+    }
+
     /// Handles a Change or Confirm of that packet.
     ///
     /// # Errors

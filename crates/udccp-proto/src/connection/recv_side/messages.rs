@@ -153,6 +153,18 @@ impl Messages {
         if !self.waiting.is_empty() {
             self.clear_others();
         }
+        self.clear_zeros();
+    }
+
+    /// Whether all messages are zeros of one size.
+    #[inline]
+    pub(super) fn are_zeros(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Removes all messages, which are zeros.
+    #[inline]
+    pub(super) fn clear_zeros(&mut self) {
         (self.zeros.count, self.count) = (0, 0);
     }
 

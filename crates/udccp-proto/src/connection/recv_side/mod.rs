@@ -123,6 +123,12 @@ impl RecvSide {
         self.queue.take_many(max, take)
     }
 
+    /// Removes all messages, if they are zeros and none is corrupt. Returns their bytes.
+    #[inline]
+    pub(super) fn take_zeros(&mut self) -> Option<usize> {
+        self.queue.take_zeros()
+    }
+
     /// Removes all messages. Returns how many there were, and their bytes.
     #[inline]
     pub(super) fn take_all(&mut self) -> (usize, usize) {

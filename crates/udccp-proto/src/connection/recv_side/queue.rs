@@ -167,6 +167,17 @@ impl RecvQueue {
         count
     }
 
+    /// Removes all messages, if they are zeros and none is corrupt. Returns their bytes.
+    #[inline]
+    pub(super) fn take_zeros(&mut self) -> Option<usize> {
+        if self.corrupt.is_some() || !self.waiting.are_zeros() {
+            return None;
+        }
+        self.popped += self.waiting.len() as u64;
+        self.waiting.clear_zeros();
+        Some(core::mem::take(&mut self.bytes))
+    }
+
     /// Removes all messages.
     pub(super) fn take_all(&mut self) {
         self.popped += self.waiting.len() as u64;
@@ -238,6 +249,28 @@ mod tests {
         assert_eq!(q.pressure(), Mark);
         q.clear();
         assert_eq!((q.packets(), q.bytes(), q.pressure()), (0, 0, None));
+    }
+
+    #[test]
+    fn zeros_are_taken_at_once_and_nothing_else_is() {
+        let (mut one, mut other) = (RecvQueue::new(100, 1000), RecvQueue::new(100, 1000));
+        for count in 0..4 {
+            for q in [&mut one, &mut other] {
+                (0..count).for_each(|_| q.push(Payload::Zeros(7)));
+            }
+            assert_eq!(one.take_zeros(), Some(other.bytes()));
+            other.take_all();
+            assert_eq!(format!("{one:?}"), format!("{other:?}"));
+        }
+        one.push(Payload::Zeros(7));
+        one.push(Payload::Zeros(8));
+        other.mark_next_corrupt();
+        other.push(Payload::Zeros(7));
+        for mut q in [one, other] {
+            let before = format!("{q:?}");
+            assert_eq!(q.take_zeros(), None);
+            assert_eq!(format!("{q:?}"), before);
+        }
     }
 
     #[test]

@@ -42,7 +42,7 @@ impl Connection {
         self.counters.packets_received += 1;
         self.counters.acks_received += 1;
         let packet_type = PacketType::Ack;
-        self.negotiation.begin_packet(PacketContext { packet_type, seq, ackno: Some(ackno) });
+        self.negotiation.begin_next_packet(PacketContext { packet_type, seq, ackno: Some(ackno) });
         let arrival = self.acks.on_packet(seq, ecn);
         debug_assert!(!matches!(arrival, Arrival::Duplicate | Arrival::Forgotten));
         let ndp_count = self.negotiation.agreed().peer_sends_ndp.then_some(0);

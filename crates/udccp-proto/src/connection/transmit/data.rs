@@ -141,12 +141,18 @@ impl Connection {
         }
     }
 
+    #[inline]
     pub(super) fn start_deadline_timer(&mut self) {
+        if self.send.queue().has_deadlines() || self.timers.is_any() {
+            self.set_deadline_timer();
+        }
+    }
+
+    #[inline(never)]
+    fn set_deadline_timer(&mut self) {
         // A message may still be sent at its deadline, so it expires just after.
         let just_after = Duration::from_nanos(1);
         let at = self.send.queue().next_deadline().map(|d| d + just_after);
-        if at.is_some() || self.timers.is_any() {
-            self.timers.set_or_stop(Timer::Deadline, at);
-        }
+        self.timers.set_or_stop(Timer::Deadline, at);
     }
 }

@@ -130,8 +130,12 @@ fn the_oldest_packets_are_settled_like_all_others() {
                 let visit = |sent: &Sent, change| seen.push((sent.seq(), change));
                 (history.read_ack_vector(at, &cells, |_| true, visit), seen)
             };
+            let since = other.open_since(ackno, other.position(ackno));
             let expected = read(&mut other);
             let run = one.plain_run(ackno, cells[0]);
+            if let Some((run, _)) = run {
+                assert_eq!(run.sent_at, since, "seed {seed} at {acked}");
+            }
             short_ways += usize::from(run.is_some());
             let got = match run {
                 Some((run, _)) => (one.take_plain_run(run, ackno), Vec::new()),
@@ -150,7 +154,9 @@ fn the_oldest_packets_are_settled_like_all_others() {
                 history.trim(20);
             }
             assert_eq!(format!("{one:?}"), format!("{other:?}"), "seed {seed} at {acked}");
+            assert!(one.final_len() < 20 + 8, "seed {seed} at {acked}: few are kept");
         }
+        assert!(one.final_len() >= 20, "seed {seed}: as many as wanted are kept");
     }
     assert!(short_ways > 500, "{short_ways}");
 }
