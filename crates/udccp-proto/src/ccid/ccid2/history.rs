@@ -115,6 +115,8 @@ pub(super) struct History {
     newest_lost: Option<Seqno>,
     /// Largest number of packets to store.
     most: u32,
+    /// How many of the oldest packets are still stored only because they are few.
+    removable: u32,
 }
 
 impl History {
@@ -128,6 +130,7 @@ impl History {
             evidence: Evidence::default(),
             newest_lost: None,
             most: max_window.saturating_add((max_window / 3).max(LATE_WINDOW as u32)),
+            removable: 0,
         }
     }
 
@@ -148,6 +151,9 @@ impl History {
 
     #[inline(never)]
     fn make_room(&mut self) {
+        if self.removable > 0 {
+            return self.remove(self.removable);
+        }
         if self.ring.len() >= self.most as usize {
             // It is final or given up: as many newer packets are stored as can be in flight.
             self.ring.pop_front();
@@ -171,6 +177,7 @@ impl History {
         }
         let keep = keep.min((self.most as usize / 16).max(LATE_WINDOW));
         let gone = self.open.saturating_sub(keep as u32);
+        self.removable = gone;
         if gone >= TRIMMED {
             self.remove(gone);
         }
@@ -179,6 +186,7 @@ impl History {
     #[inline(never)]
     fn remove(&mut self, gone: u32) {
         self.ring.drain(..gone as usize);
+        self.removable = 0;
         self.open -= gone;
         self.reported = self.reported.saturating_sub(gone);
     }
