@@ -14,9 +14,6 @@ const LARGE: usize = 2048;
 /// How many packets before the oldest open one are checked for late arrivals.
 const LATE_WINDOW: usize = 16;
 
-/// At least so many packets are removed at once, because each removal has a cost of its own.
-const TRIMMED: u32 = 8;
-
 /// What is known about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -115,8 +112,6 @@ pub(super) struct History {
     newest_lost: Option<Seqno>,
     /// Largest number of packets to store.
     most: u32,
-    /// How many of the oldest packets are still stored only because they are few.
-    removable: u32,
 }
 
 impl History {
@@ -130,7 +125,6 @@ impl History {
             evidence: Evidence::default(),
             newest_lost: None,
             most: max_window.saturating_add((max_window / 3).max(LATE_WINDOW as u32)),
-            removable: 0,
         }
     }
 
@@ -151,9 +145,6 @@ impl History {
 
     #[inline(never)]
     fn make_room(&mut self) {
-        if self.removable > 0 {
-            return self.remove(self.removable);
-        }
         if self.ring.len() >= self.most as usize {
             // It is final or given up: as many newer packets are stored as can be in flight.
             self.ring.pop_front();
@@ -167,8 +158,8 @@ impl History {
         }
     }
 
-    /// Removes packets in a final state, except the newest `keep` of them and fewer than
-    /// [`TRIMMED`] others. `keep` is limited to a twelfth of the largest window.
+    /// Removes packets in a final state, except the newest `keep` of them. `keep` is limited to a
+    /// twelfth of the largest window.
     #[inline(always)]
     pub(super) fn trim(&mut self, keep: usize) {
         if self.newest_lost.is_some() && self.oldest_of_interest() == self.open() {
@@ -177,16 +168,9 @@ impl History {
         }
         let keep = keep.min((self.most as usize / 16).max(LATE_WINDOW));
         let gone = self.open.saturating_sub(keep as u32);
-        self.removable = gone;
-        if gone >= TRIMMED {
-            self.remove(gone);
+        for _ in 0..gone {
+            self.ring.pop_front();
         }
-    }
-
-    #[inline(never)]
-    fn remove(&mut self, gone: u32) {
-        self.ring.drain(..gone as usize);
-        self.removable = 0;
         self.open -= gone;
         self.reported = self.reported.saturating_sub(gone);
     }
