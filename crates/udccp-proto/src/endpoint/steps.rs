@@ -88,11 +88,13 @@ impl Endpoint {
         let ports = (view.src_port(), view.dst_port());
         let Some(index) = self.last_index(ports, arrival.datagram) else { return false };
         let Some((connection, mut ctx)) = self.as_usual_at(now, index) else { return false };
-        let taken = connection.take_in_order(&mut ctx, view, arrival);
-        if taken && let Some(slot) = self.slots.slot(index) {
+        if !connection.take_in_order(&mut ctx, view, arrival) {
+            return false;
+        }
+        if let Some(slot) = self.slots.slot(index) {
             follow_up::<false>(slot, &mut self.timers, &mut self.ready, now, index);
         }
-        taken
+        true
     }
 
     /// The same for Data of zeros, in fewer steps.

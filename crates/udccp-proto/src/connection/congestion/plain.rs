@@ -28,15 +28,12 @@ impl CongestionControl {
         if !self.owes_nothing() {
             return PlainVerdict::Acknowledges;
         }
-        if let Some(SenderHalf::Ccid2(tx)) = &mut self.tx
-            && tx.is_allowed(now)
-        {
-            debug_assert!(!tx.wants_ack_of_ack());
-            debug_assert_eq!(tx.decide(now, size_bytes), (SendVerdict::Now, true));
-            self.kept_at = MaybeInstant::NONE;
-            return PlainVerdict::Now(0, true);
-        }
         let verdict = match &mut self.tx {
+            Some(SenderHalf::Ccid2(tx)) if tx.is_allowed(now) => {
+                debug_assert!(!tx.wants_ack_of_ack());
+                debug_assert_eq!(tx.decide(now, size_bytes), (SendVerdict::Now, true));
+                PlainVerdict::Now(0, true)
+            }
             Some(SenderHalf::Ccid2(tx)) if !tx.wants_ack_of_ack() => {
                 match tx.decide(now, size_bytes) {
                     (SendVerdict::Now, is_unpaced) => PlainVerdict::Now(0, is_unpaced),
