@@ -8,7 +8,7 @@ use std::time::Duration;
 use common::{dccp, quick, run};
 use tokio::time::Instant;
 use udccp::Options;
-use udccp_rtp::{Error, Event, RtpOptions, RtpSession};
+use udccp_rtp::{Error, Event, RtpOptions, RtpSession, SessionStats};
 use udccp_testkit::pass;
 
 /// Two sessions with these options.
@@ -32,6 +32,16 @@ async fn carries_media(options: &RtpOptions) -> [RtpSession; 2] {
 const TIMES: [Duration; 3] = [Duration::ZERO, Duration::from_nanos(1), Duration::MAX];
 /// How long a session is watched.
 const WATCHED: Duration = Duration::from_millis(300);
+
+/// A session with these options carries media and stays open for a while. Returns its counters, and
+/// how long that took.
+async fn watch(options: &RtpOptions) -> (SessionStats, u64) {
+    let begun = Instant::now();
+    let [a, b] = carries_media(options).await;
+    let reading = async { while b.recv().await.unwrap().is_some() {} };
+    let _ = tokio::time::timeout(WATCHED, reading).await;
+    (a.stats(), begun.elapsed().as_millis() as u64)
+}
 
 #[test]
 fn a_lifetime_without_end_is_served() {
@@ -62,13 +72,10 @@ fn reports_at_every_interval_and_bandwidth_are_few() {
         for interval in TIMES {
             for bandwidth in [0, 1, u32::MAX] {
                 let options = quick().least_interval(interval).bandwidth(bandwidth);
-                let begun = Instant::now();
-                let [a, b] = carries_media(&options).await;
-                let reading = async { while b.recv().await.unwrap().is_some() {} };
-                let _ = tokio::time::timeout(WATCHED, reading).await;
-                let reports = a.stats().reports_sent;
+                let (stats, took_ms) = watch(&options).await;
+                let reports = stats.reports_sent;
                 // Of intervals of 20 ms, the shortest that chance gives has 8.
-                let most = 10 + begun.elapsed().as_millis() as u64 / 8;
+                let most = 10 + took_ms / 8;
                 assert!(reports <= most, "{reports} reports: {interval:?}, {bandwidth} bit/s");
             }
         }
@@ -79,12 +86,9 @@ fn reports_at_every_interval_and_bandwidth_are_few() {
 fn keep_alives_of_every_interval_are_few() {
     run(async {
         for idle in TIMES {
-            let begun = Instant::now();
-            let [a, b] = carries_media(&quick().keep_alive(idle)).await;
-            let reading = async { while b.recv().await.unwrap().is_some() {} };
-            let _ = tokio::time::timeout(WATCHED, reading).await;
-            let sent = a.stats().keep_alives_sent;
-            let most = 10 + begun.elapsed().as_millis() as u64 / 100;
+            let (stats, took_ms) = watch(&quick().keep_alive(idle)).await;
+            let sent = stats.keep_alives_sent;
+            let most = 10 + took_ms / 100;
             assert!(sent <= most, "{sent} keep-alives: {idle:?}");
         }
     });
