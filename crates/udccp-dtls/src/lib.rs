@@ -62,12 +62,14 @@ mod identity;
 mod options;
 mod pump;
 mod records;
+mod shared;
 
-pub use connection::{DtlsConnection, DtlsStats};
+pub use connection::DtlsConnection;
 pub use error::{Alert, Error};
 pub use fingerprint::{Fingerprint, ParseFingerprintError};
 pub use identity::Identity;
 pub use options::{DtlsOptions, Version};
+pub use shared::DtlsStats;
 
 /// Compiles the code of the guide, so that it stays correct.
 #[cfg(doctest)]

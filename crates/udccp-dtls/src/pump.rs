@@ -6,9 +6,9 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 
 use crate::Error;
-use crate::connection::Shared;
 use crate::engine::Event;
 use crate::handshake::transmit;
+use crate::shared::Shared;
 
 /// Runs until the connection ends or is dropped. Received messages are queued in `incoming`; while
 /// that is full, nothing is read from DCCP, which slows the peer down.
