@@ -14,6 +14,7 @@ mod meter;
 mod network;
 mod peers;
 mod table;
+mod turn;
 mod work;
 
 use anyhow::Result;
@@ -22,6 +23,7 @@ use udccp_testkit::CountingAllocator;
 
 use crate::network::{Network, Path};
 use crate::peers::Peer;
+use crate::turn::Turn;
 use crate::work::Work;
 
 #[global_allocator]
@@ -73,7 +75,7 @@ fn main() -> Result<()> {
         return table::print(&mut std::io::stdout(), &args.works, turns);
     };
     let network = Network::new(args.path)?;
-    let turn = work::Turn { network, seconds: args.seconds, connections: args.connections };
-    println!("{}", serde_json::to_string(&turn.measure(*work, peer)?)?);
+    let turn = Turn { network, seconds: args.seconds, connections: args.connections };
+    println!("{}", serde_json::to_string(&work.measure(peer, &turn)?)?);
     Ok(())
 }

@@ -1,29 +1,12 @@
 //! Lists the loads and the peers that support them.
 
-use std::time::Duration;
-
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 use crate::meter::Measured;
-use crate::network::Network;
 use crate::peers::{Peer, dccp, dccp_blocking, floor, quic, tcp, udp};
-
-/// Bytes of a bulk message.
-pub(crate) const BULK_BYTES: usize = 1200;
-/// Messages sent at once in bulk.
-pub(crate) const BULK_BATCH: usize = 128;
-/// Bytes of a message for round trips.
-pub(crate) const PING_BYTES: usize = 100;
-/// Concurrent connections for the handshake load.
-pub(crate) const HANDSHAKES_AT_ONCE: usize = 32;
-/// Connections with a pending question at all times.
-pub(crate) const QUESTIONS_AT_ONCE: usize = 100;
-/// Bytes of a message for the load with many connections.
-pub(crate) const MANY_BYTES: usize = 200;
-/// Time for the last messages to arrive.
-pub(crate) const SETTLE: Duration = Duration::from_millis(100);
+use crate::turn::Turn;
 
 /// A kind of load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -42,46 +25,35 @@ pub(crate) enum Work {
     Idle,
 }
 
-/// A turn of one peer.
-#[derive(Debug)]
-pub(crate) struct Turn {
-    /// The hosts.
-    pub(crate) network: Network,
-    /// Length in seconds.
-    pub(crate) seconds: f64,
-    /// Number of connections for loads with many.
-    pub(crate) connections: usize,
-}
-
-impl Turn {
-    /// Measures a peer with a load.
+impl Work {
+    /// Measures a peer with this load.
     ///
     /// # Errors
     /// The peer does not support the load, or an error of its sockets.
-    pub(crate) fn measure(&self, work: Work, peer: Peer) -> Result<Measured> {
-        match (work, peer) {
-            (Work::Bulk, Peer::Floor) => floor::bulk(self),
-            (Work::Bulk, Peer::Tcp) => tcp::bulk(self),
-            (Work::Bulk, Peer::Udp) => udp::bulk(self),
-            (Work::Bulk, Peer::Quinn) => quic::bulk(self),
-            (Work::Bulk, Peer::UdccpBlocking) => dccp_blocking::bulk(self),
-            (Work::Bulk, udccp) if udccp.is_udccp() => dccp::bulk(self, udccp),
-            (Work::Ping, Peer::Udp) => udp::ping(self),
-            (Work::Ping, Peer::UdpTokio) => udp::ping_tokio(self),
-            (Work::Ping, Peer::Quinn) => quic::ping(self),
-            (Work::Ping, Peer::Udccp) => dccp::ping(self),
-            (Work::Ping, Peer::UdccpBlocking) => dccp_blocking::ping(self),
-            (Work::Questions, Peer::Tcp) => tcp::questions(self),
-            (Work::Questions, Peer::Quinn) => quic::questions(self),
-            (Work::Questions, Peer::Udccp) => dccp::questions(self),
-            (Work::Handshakes, Peer::Tcp) => tcp::handshakes(self),
-            (Work::Handshakes, Peer::Quinn) => quic::handshakes(self),
-            (Work::Handshakes, Peer::Udccp) => dccp::handshakes(self),
-            (Work::Many, Peer::Quinn) => quic::many(self),
-            (Work::Many, Peer::Udccp) => dccp::many(self),
-            (Work::Idle, Peer::Quinn) => quic::idle(self),
-            (Work::Idle, Peer::Udccp) => dccp::idle(self),
-            _ => bail!("{work:?} is not measured of {peer:?}"),
+    pub(crate) fn measure(self, peer: Peer, turn: &Turn) -> Result<Measured> {
+        match (self, peer) {
+            (Self::Bulk, Peer::Floor) => floor::bulk(turn),
+            (Self::Bulk, Peer::Tcp) => tcp::bulk(turn),
+            (Self::Bulk, Peer::Udp) => udp::bulk(turn),
+            (Self::Bulk, Peer::Quinn) => quic::bulk(turn),
+            (Self::Bulk, Peer::UdccpBlocking) => dccp_blocking::bulk(turn),
+            (Self::Bulk, udccp) if udccp.is_udccp() => dccp::bulk(turn, udccp),
+            (Self::Ping, Peer::Udp) => udp::ping(turn),
+            (Self::Ping, Peer::UdpTokio) => udp::ping_tokio(turn),
+            (Self::Ping, Peer::Quinn) => quic::ping(turn),
+            (Self::Ping, Peer::Udccp) => dccp::ping(turn),
+            (Self::Ping, Peer::UdccpBlocking) => dccp_blocking::ping(turn),
+            (Self::Questions, Peer::Tcp) => tcp::questions(turn),
+            (Self::Questions, Peer::Quinn) => quic::questions(turn),
+            (Self::Questions, Peer::Udccp) => dccp::questions(turn),
+            (Self::Handshakes, Peer::Tcp) => tcp::handshakes(turn),
+            (Self::Handshakes, Peer::Quinn) => quic::handshakes(turn),
+            (Self::Handshakes, Peer::Udccp) => dccp::handshakes(turn),
+            (Self::Many, Peer::Quinn) => quic::many(turn),
+            (Self::Many, Peer::Udccp) => dccp::many(turn),
+            (Self::Idle, Peer::Quinn) => quic::idle(turn),
+            (Self::Idle, Peer::Udccp) => dccp::idle(turn),
+            _ => bail!("{self:?} is not measured of {peer:?}"),
         }
     }
 }

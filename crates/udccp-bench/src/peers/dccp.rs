@@ -17,7 +17,7 @@ use udccp_cc::{Algorithm, BbrConfig, CubicConfig};
 use super::{Peer, pace, runtime};
 use crate::meter::{Heap, Measured, Meter};
 use crate::network::Network;
-use crate::work::{
+use crate::turn::{
     BULK_BATCH, BULK_BYTES, HANDSHAKES_AT_ONCE, MANY_BYTES, PING_BYTES, QUESTIONS_AT_ONCE, SETTLE,
     Turn,
 };

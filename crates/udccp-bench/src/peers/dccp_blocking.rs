@@ -11,7 +11,7 @@ use super::dccp::{SERVICE, chunk, messages, options};
 use super::{Peer, pace};
 use crate::meter::{Measured, Meter};
 use crate::network::Network;
-use crate::work::{BULK_BATCH, PING_BYTES, Turn};
+use crate::turn::{BULK_BATCH, PING_BYTES, Turn};
 
 /// Sends batches of messages until the time is over.
 pub(crate) fn bulk(turn: &Turn) -> Result<Measured> {

@@ -14,7 +14,7 @@ use quinn_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 
 use crate::meter::{Measured, Meter};
 use crate::network::Network;
-use crate::work::{BULK_BYTES, Turn};
+use crate::turn::{BULK_BYTES, Turn};
 
 /// Datagrams that fit into one packet of the network stack: 65,507 bytes of UDP payload.
 const BATCH: usize = 65_507 / BULK_BYTES;

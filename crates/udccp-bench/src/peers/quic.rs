@@ -18,7 +18,7 @@ use super::dccp::{chunk, messages};
 use super::{pace, runtime};
 use crate::meter::{Heap, Measured, Meter};
 use crate::network::Network;
-use crate::work::{HANDSHAKES_AT_ONCE, MANY_BYTES, PING_BYTES, QUESTIONS_AT_ONCE, SETTLE, Turn};
+use crate::turn::{HANDSHAKES_AT_ONCE, MANY_BYTES, PING_BYTES, QUESTIONS_AT_ONCE, SETTLE, Turn};
 
 const NAME: &str = "server.test";
 

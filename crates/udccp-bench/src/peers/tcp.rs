@@ -14,7 +14,7 @@ use tokio::sync::Mutex;
 use super::{pace, runtime};
 use crate::meter::{Measured, Meter};
 use crate::network::Network;
-use crate::work::{BULK_BYTES, HANDSHAKES_AT_ONCE, PING_BYTES, QUESTIONS_AT_ONCE, Turn};
+use crate::turn::{BULK_BYTES, HANDSHAKES_AT_ONCE, PING_BYTES, QUESTIONS_AT_ONCE, Turn};
 
 /// Bytes per call: about as many as fit into one packet of the network stack.
 const BLOCK: usize = 64 * 1024;

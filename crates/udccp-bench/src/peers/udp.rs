@@ -9,7 +9,7 @@ use anyhow::Result;
 use super::{pace, runtime};
 use crate::meter::{Measured, Meter};
 use crate::network::Network;
-use crate::work::{BULK_BYTES, PING_BYTES, Turn};
+use crate::turn::{BULK_BYTES, PING_BYTES, Turn};
 
 /// Datagrams per acknowledgement.
 const BATCH: u64 = 32;
