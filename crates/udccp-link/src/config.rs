@@ -3,7 +3,7 @@
 use udccp_base::{DataRate, Duration, Instant, Seed};
 
 use crate::chain::Chain;
-use crate::change::{Change, Scheduled};
+use crate::change::Change;
 use crate::delay::{Delay, DelayConfig, Reorder, Variation};
 use crate::filter::{Corrupt, Duplicate, Filter, Mtu};
 use crate::gather::Gather;
@@ -17,6 +17,7 @@ use crate::queue::{
     RedConfig,
 };
 use crate::rate_delay::{RateDelay, RateDelayConfig};
+use crate::scheduled::Scheduled;
 use crate::transmitter::Transmitter;
 
 /// The queue in front of the transmitter.

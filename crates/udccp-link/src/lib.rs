@@ -27,12 +27,13 @@ mod opportunities;
 mod packet;
 mod queue;
 mod rate_delay;
+mod scheduled;
 mod serializer;
 mod stats;
 mod transmitter;
 
 pub use chain::Chain;
-pub use change::{Change, Scheduled};
+pub use change::Change;
 pub use config::{LinkConfig, QueueConfig};
 pub use delay::{Delay, DelayConfig, Reorder, Variation};
 pub use filter::{Corrupt, Duplicate, Filter, Mtu, Rule, Verdict};
@@ -49,5 +50,6 @@ pub use queue::{
     Queue, Red, RedConfig, RedUnit, Waiting,
 };
 pub use rate_delay::{RateDelay, RateDelayConfig, Times};
+pub use scheduled::Scheduled;
 pub use stats::{Counter, DropReason, LinkStats, Tally};
 pub use transmitter::Transmitter;
