@@ -1,8 +1,8 @@
 //! Starts `ns`.
 
 use std::env;
-use std::fs::{self, File};
-use std::io::{BufRead, BufReader};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -10,8 +10,11 @@ use crate::error::Ns2Error;
 
 /// The program.
 const NAME: &str = "ns";
-/// Passes the pipe to `ns` as descriptor 3, and discards standard output.
-const SHELL: &str = "exec 3>&1 1>/dev/null; exec \"$0\" \"$1\"";
+/// Passes the pipe to `ns` as descriptor 3, and discards standard output. `ns` ignores that the pipe
+/// is closed, so it is told to end with this process, where the system has `setpriv`.
+const SHELL: &str = "exec 3>&1 1>/dev/null
+command -v setpriv >/dev/null && exec setpriv --pdeathsig KILL \"$0\" /dev/stdin
+exec \"$0\" /dev/stdin";
 /// Bytes to keep of the end of its output.
 const OUTPUT_BYTES: usize = 400;
 
@@ -38,17 +41,20 @@ pub(crate) fn run(
     script: &str,
     mut each: impl FnMut(&[u8]) -> Result<(), Ns2Error>,
 ) -> Result<(), Ns2Error> {
-    let folder = tempfile::tempdir().map_err(Ns2Error::io("a folder for the script"))?;
-    let (file, output_path) = (folder.path().join("scenario.tcl"), folder.path().join("output"));
-    fs::write(&file, script).map_err(Ns2Error::io("writing the script"))?;
-    let output =
-        File::create(&output_path).map_err(Ns2Error::io("a file for the output of ns-2"))?;
+    // Files without names leave nothing behind, however this process ends.
+    let file = |what| tempfile::tempfile().map_err(Ns2Error::io(what));
+    let (mut input, output) = (file("a file for the script")?, file("a file for its output")?);
+    input
+        .write_all(script.as_bytes())
+        .and_then(|()| input.rewind())
+        .map_err(Ns2Error::io("writing the script"))?;
+    let written = output.try_clone().map_err(Ns2Error::io("a file for its output"))?;
     let mut child = Command::new("sh")
         .args(["-c", SHELL])
-        .args([ns, file.as_path()])
-        .stdin(Stdio::null())
+        .arg(ns)
+        .stdin(input)
         .stdout(Stdio::piped())
-        .stderr(output)
+        .stderr(written)
         .spawn()
         .map_err(Ns2Error::io("starting ns"))?;
     let mut done = Ok(());
@@ -63,7 +69,7 @@ pub(crate) fn run(
     if status.success() {
         return Ok(());
     }
-    Err(Ns2Error::Ended { status: status.to_string(), output: last_output(&output_path) })
+    Err(Ns2Error::Ended { status: status.to_string(), output: last_output(output) })
 }
 
 fn read(
@@ -84,8 +90,10 @@ fn read(
     }
 }
 
-fn last_output(output_path: &Path) -> String {
-    let output = fs::read(output_path).unwrap_or_default();
+fn last_output(mut file: File) -> String {
+    let mut output = Vec::new();
+    // What cannot be read is missing from an error's text only.
+    let _ = file.rewind().and_then(|()| file.read_to_end(&mut output));
     let last = &output[output.len().saturating_sub(OUTPUT_BYTES)..];
     let last = String::from_utf8_lossy(last);
     match last.trim() {
@@ -96,6 +104,8 @@ fn last_output(output_path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -107,5 +117,56 @@ mod tests {
         };
         read(&b"first\nsecond\nthi"[..], &mut each).unwrap();
         assert_eq!(lines, [b"first".to_vec(), b"second".to_vec()]);
+    }
+
+    /// A shell in the place of `ns` reads the script from the same file, and has the same pipe.
+    #[test]
+    fn the_trace_is_what_the_script_writes_and_an_error_has_the_last_output() {
+        let mut lines = Vec::new();
+        let mut each = |line: &[u8]| {
+            lines.push(String::from_utf8_lossy(line).into_owned());
+            Ok(())
+        };
+        let script = "echo traced >&3; echo ignored; echo why >&2; exit 7\n";
+        let error = run(Path::new("/bin/sh"), script, &mut each).unwrap_err().to_string();
+        assert_eq!(lines, ["traced"]);
+        assert!(error.contains("why") && error.contains('7'), "{error}");
+    }
+
+    /// Set in the process that the test below kills.
+    const KILLED: &str = "UDCCP_NS2_TEST_KILLED";
+
+    /// The process that is killed in the test below.
+    #[test]
+    fn a_run_that_waits() {
+        if env::var_os(KILLED).is_some() {
+            let each = |line: &[u8]| {
+                let line = String::from_utf8_lossy(line);
+                writeln!(std::io::stderr(), "ns {line}").map_err(Ns2Error::io("a line"))
+            };
+            let _ = run(Path::new("/bin/sh"), "echo $$ >&3; exec tail -f /dev/null\n", each);
+        }
+    }
+
+    #[test]
+    fn a_killed_process_leaves_neither_ns_nor_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut child = Command::new(env::current_exe().unwrap())
+            .args(["process::tests::a_run_that_waits", "--exact", "--nocapture"])
+            .env(KILLED, "1")
+            .env("TMPDIR", folder.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+        let ns = lines.find_map(|line| line.strip_prefix("ns ").map(str::to_owned)).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let ns = Path::new("/proc").join(ns);
+        while fs::read_to_string(ns.join("cmdline")).is_ok_and(|name| !name.is_empty()) {
+            std::thread::yield_now();
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }
