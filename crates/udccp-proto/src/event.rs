@@ -1,5 +1,7 @@
 //! Events that an endpoint reports to its driver.
 
+use std::collections::VecDeque;
+
 use crate::ackvec::DropCode;
 use crate::error::CloseReason;
 use crate::ids::{ConnectionId, ListenerId};
@@ -12,6 +14,10 @@ pub struct Event {
     /// What happened.
     pub kind: EventKind,
 }
+
+/// Events for the driver, oldest first; `None` if it wants none. In a box, since of many endpoints
+/// most have a driver that wants none.
+pub(crate) type Events = Option<Box<VecDeque<Event>>>;
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -44,12 +44,10 @@ mod transmit;
 mod unreachable;
 mod usual;
 
-use std::collections::VecDeque;
-
 use udccp_base::Instant;
 use udccp_wire::{IP_PROTOCOL, PseudoHeader, Seqno, ServiceCode, checksum::Sum};
 
-use crate::event::{Event, EventKind};
+use crate::event::{Event, EventKind, Events};
 use crate::features::{Negotiator, Role};
 use crate::ids::{ConnectionId, ListenerId};
 use crate::shared_config::SharedConfig;
@@ -195,7 +193,7 @@ impl Connection {
 
     /// Inlined version of `emit`, for events of most packets.
     #[inline(always)]
-    fn emit_here(&self, events: &mut Option<VecDeque<Event>>, kind: EventKind) {
+    fn emit_here(&self, events: &mut Events, kind: EventKind) {
         let Some(events) = events else { return };
         // The application does not know the id before it has accepted.
         let is_known = self.who.listener.is_none() || matches!(kind, EventKind::Incoming(_));

@@ -1,12 +1,13 @@
-//! Sizes of the parts of a connection, compared with the committed table.
+//! Sizes of an endpoint and of the parts of a connection, compared with the committed table.
 
 use core::fmt::Write as _;
 
 use super::*;
 use crate::ccid::ccid2::{Ccid2Receiver, Ccid2Sender};
 use crate::ccid::ccid3::{Ccid3Receiver, Ccid3Sender};
+use crate::endpoint::Endpoint;
 
-/// Sizes of a connection's parts, and of what they point to.
+/// Sizes of an endpoint, of a connection's parts, and of what they point to.
 fn table() -> String {
     let mut table = String::new();
     macro_rules! row {
@@ -15,6 +16,7 @@ fn table() -> String {
         };
     }
     row!(
+        Endpoint,
         Connection,
         Identity,
         Sequence,

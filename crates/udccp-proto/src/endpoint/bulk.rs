@@ -18,7 +18,7 @@ impl Endpoint {
     ) -> (u32, u32) {
         let Some(connection) = self.slots.queues_of(id) else { return (0, 0) };
         let (events, arena) = (&mut self.events, &mut self.arena);
-        let mut ctx = Ctx { now, events, arena, registry: &self.config.ccids };
+        let mut ctx = Ctx { now, events, arena, registry: &self.ccids };
         let bytes = bytes.unwrap_or(connection.max_message_size() as u32);
         if !connection.has_room() {
             return (0, bytes);

@@ -18,7 +18,7 @@ impl Endpoint {
         let timewait = self.table.next_end();
         let is_one = timers.is_none() || timewait.is_none() || timers == timewait;
         let are_few = self.slots.all().count() <= 1 && self.table.timewaits() <= 1;
-        let others = self.quiet_until.or(self.listeners.next_invitation().map(|(at, _)| at));
+        let others = self.quiet_until.get().or(self.listeners.next_invitation().map(|(at, _)| at));
         !self.may_transmit()
             && others.is_none()
             && (is_one && are_few)

@@ -1,6 +1,7 @@
 //! Holds the listeners, and finds the one for a Request.
 
 use core::net::SocketAddr;
+use core::ops::{Deref, DerefMut};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -108,9 +109,30 @@ pub(super) enum Served {
     Nobody,
 }
 
+/// The listeners of an endpoint. A client has none, and needs no memory for them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Listeners(Option<Box<ListenerTable>>);
+
+static NONE: ListenerTable =
+    ListenerTable { by_id: Vec::new(), by_port: Vec::new(), invitations: BTreeSet::new(), next: 0 };
+
+impl Deref for Listeners {
+    type Target = ListenerTable;
+
+    fn deref(&self) -> &ListenerTable {
+        self.0.as_deref().unwrap_or(&NONE)
+    }
+}
+
+impl DerefMut for Listeners {
+    fn deref_mut(&mut self) -> &mut ListenerTable {
+        self.0.get_or_insert_default()
+    }
+}
+
 /// All listeners.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Listeners {
+pub(super) struct ListenerTable {
     /// In order of their ids, which is that of their creation. Most endpoints have one at most, for
     /// which a map would take 150 bytes, and another by port 300.
     by_id: Vec<(ListenerId, Box<Listener>)>,
@@ -121,7 +143,7 @@ pub(super) struct Listeners {
     next: u32,
 }
 
-impl Listeners {
+impl ListenerTable {
     /// All listeners.
     pub(super) fn ids(&self) -> Vec<ListenerId> {
         self.by_id.iter().map(|(id, _)| *id).collect()

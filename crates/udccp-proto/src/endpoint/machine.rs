@@ -45,7 +45,7 @@ impl Machine for Endpoint {
     #[inline]
     fn poll_transmit_into(&mut self, now: Instant, out: &mut Option<Datagram>) -> Sent {
         //= 4340-7.3-1
-        if self.quiet_until.is_some() && self.is_quiet(now) || !self.may_transmit() {
+        if self.quiet_until != MaybeInstant::NONE && self.is_quiet(now) || !self.may_transmit() {
             return Sent::Nothing;
         }
         self.next_datagram(now, out)
@@ -83,9 +83,10 @@ impl Endpoint {
     /// Whether the quiet time has not ended yet. Once it has, it is cleared.
     #[cold]
     fn is_quiet(&mut self, now: Instant) -> bool {
-        self.quiet_until = self.quiet_until.filter(|until| now < *until);
+        let quiet_until = self.quiet_until.get().filter(|until| now < *until);
+        self.quiet_until = quiet_until.into();
         self.note_rare_wake();
-        self.quiet_until.is_some()
+        quiet_until.is_some()
     }
 
     /// Ends the quiet time and TIMEWAITs, and sends Listen packets, where they are due.
@@ -93,7 +94,7 @@ impl Endpoint {
     fn handle_rare_timeouts(&mut self, now: Instant) {
         // If there is nothing to send, no drain clears an expired quiet time, and its wake-up would
         // repeat forever. So it is cleared here.
-        if self.quiet_until.is_some() {
+        if self.quiet_until != MaybeInstant::NONE {
             self.is_quiet(now);
         }
         self.table.expire(now);
@@ -104,7 +105,7 @@ impl Endpoint {
     fn next_rare_wake(&self) -> MaybeInstant {
         let timewait = MaybeInstant::from(self.table.next_end());
         let invitation = self.listeners.next_invitation().map(|(at, _)| at);
-        timewait.earlier(invitation.into()).earlier(self.quiet_until.into())
+        timewait.earlier(invitation.into()).earlier(self.quiet_until)
     }
 
     /// Has to be called after a change of the quiet time, of TIMEWAITs or of invitations.
@@ -147,11 +148,11 @@ impl Endpoint {
 
     #[inline(always)]
     fn poll_connection(&mut self, now: Instant, index: u32, out: &mut Option<Datagram>) -> Sent {
-        let Self { slots, events, arena, config, .. } = self;
+        let Self { slots, events, arena, ccids, .. } = self;
         let connection = slots.slot(index).and_then(|slot| slot.connection.as_deref_mut());
         let Some(connection) = connection else { return Sent::Nothing };
         connection.poll_usual(now, arena, out).unwrap_or_else(|| {
-            let mut ctx = Ctx { now, events, arena, registry: &config.ccids };
+            let mut ctx = Ctx { now, events, arena, registry: ccids };
             connection.poll_any(&mut ctx, out)
         })
     }
@@ -199,7 +200,7 @@ impl Endpoint {
         let released = connection.is_released() || (never_accepted && state.is_over());
         if connection.is_finished() {
             if let Some((code, data)) = connection.reset_sent() {
-                self.recent_resets.note_end(tuple, code, data);
+                self.resets.note_end(tuple, code, data);
             }
             let was_there = self.table.remove(&tuple, index);
             if let Some(until) = connection.cookie_until().filter(|_| was_there) {

@@ -16,25 +16,23 @@ mod out_of_the_blue;
 mod path_report;
 mod quick_start;
 mod ready;
-mod recent_resets;
+mod resets;
 mod slots;
 mod stall;
 mod stateless;
 mod steps;
 mod table;
-mod timer_heap;
+mod timers;
 mod timewait;
 mod trains;
 
-use std::collections::VecDeque;
-
 use udccp_base::{Datagram, Instant, MaybeInstant};
 
+use crate::ccid::CcidRegistry;
 use crate::config::EndpointConfig;
 use crate::connection::Pressure;
-use crate::connection::limiter::TokenBucket;
 use crate::connection::{Arena, Connection, Ctx};
-use crate::event::Event;
+use crate::event::Events;
 use crate::ids::ConnectionId;
 
 use counters::Counters;
@@ -44,10 +42,10 @@ use numbers::Secrets;
 use out_of_the_blue::Answers;
 pub use path_report::PathReport;
 use ready::Ready;
-use recent_resets::RecentResets;
+use resets::Resets;
 use slots::Slots;
 use table::Table;
-use timer_heap::TimerHeap;
+use timers::Timers;
 pub use trains::Train;
 
 /// All connections and listeners of one host: a pure [`udccp_base::Machine`] driven by `now`,
@@ -59,11 +57,11 @@ pub use trains::Train;
 #[repr(C)]
 pub struct Endpoint {
     slots: Slots,
-    timers: TimerHeap,
+    timers: Timers,
     /// Connections that may have something to send, in order of their turns.
     ready: Ready,
     /// `None` if the driver wants none.
-    events: Option<VecDeque<Event>>,
+    events: Events,
     /// Answers to packets that belong to no connection.
     answers: Answers,
     /// How many packets the first of the ready connections has sent in its turn.
@@ -74,18 +72,21 @@ pub struct Endpoint {
     /// endpoints have none, and these are far apart in memory.
     rare_wake: MaybeInstant,
     /// No packet is sent before this time (RFC 4340 section 7.3).
-    quiet_until: Option<Instant>,
+    quiet_until: MaybeInstant,
     outside: Pressure,
+    /// A setting of [`EndpointConfig`], as `ccids`, `max_connections` and `ephemeral_ports` below.
+    receive_checksum_offload: bool,
     counters: Counters,
     table: Table,
-    listeners: Listeners,
+    ccids: CcidRegistry,
     arena: Arena,
-    config: EndpointConfig,
+    listeners: Listeners,
     /// Connections whose acknowledgements wait for application data.
     held_acks: Vec<u32>,
     secrets: Secrets,
-    reset_limit: TokenBucket,
-    recent_resets: RecentResets,
+    resets: Resets,
+    max_connections: usize,
+    ephemeral_ports: (u16, u16),
 }
 
 impl Endpoint {
@@ -97,28 +98,30 @@ impl Endpoint {
             slots: Slots::default(),
             table: Table::new(table_hash, config.max_timewaits),
             listeners: Listeners::default(),
-            timers: TimerHeap::default(),
+            timers: Timers::default(),
             ready: Ready::new(),
             held_acks: Vec::new(),
             turn: 0,
-            events: Some(VecDeque::new()),
+            events: Some(Box::default()),
             answers: Answers::default(),
-            reset_limit: TokenBucket::new(config.out_of_the_blue_resets_per_sec),
-            recent_resets: RecentResets::default(),
+            resets: Resets::new(config.out_of_the_blue_resets_per_sec),
             rare_wake: config.quiet_until.into(),
-            quiet_until: config.quiet_until,
+            quiet_until: config.quiet_until.into(),
             outside: Pressure::None,
+            receive_checksum_offload: config.receive_checksum_offload,
             last_sender: 0,
             arena: Arena::default(),
             counters: Counters::default(),
-            config,
+            ccids: config.ccids,
+            max_connections: config.max_connections,
+            ephemeral_ports: config.ephemeral_ports,
         }
     }
 
     /// A connection, for any change, and the parts of the endpoint that it uses.
     fn connection_at(&mut self, now: Instant, index: u32) -> Option<(&mut Connection, Ctx<'_>)> {
         let (events, arena) = (&mut self.events, &mut self.arena);
-        let ctx = Ctx { now, events, arena, registry: &self.config.ccids };
+        let ctx = Ctx { now, events, arena, registry: &self.ccids };
         self.slots.at(index).map(|connection| (connection, ctx))
     }
 
@@ -126,14 +129,14 @@ impl Endpoint {
     #[inline(always)]
     fn as_usual_at(&mut self, now: Instant, index: u32) -> Option<(&mut Connection, Ctx<'_>)> {
         let (events, arena) = (&mut self.events, &mut self.arena);
-        let ctx = Ctx { now, events, arena, registry: &self.config.ccids };
+        let ctx = Ctx { now, events, arena, registry: &self.ccids };
         let connection = self.slots.slot(index)?.connection.as_deref_mut()?;
         Some((connection, ctx))
     }
 
     fn connection(&mut self, now: Instant, id: ConnectionId) -> Option<(&mut Connection, Ctx<'_>)> {
         let (events, arena) = (&mut self.events, &mut self.arena);
-        let ctx = Ctx { now, events, arena, registry: &self.config.ccids };
+        let ctx = Ctx { now, events, arena, registry: &self.ccids };
         self.slots.get_mut(id).map(|connection| (connection, ctx))
     }
 
@@ -150,7 +153,7 @@ impl Endpoint {
     //= 6773-3.8-12
     /// Whether the endpoint has `max_connections` connections.
     fn is_full(&self) -> bool {
-        self.table.connections() >= self.config.max_connections
+        self.table.connections() >= self.max_connections
     }
 
     /// Queues an answer that belongs to no connection, unless too many are queued already.

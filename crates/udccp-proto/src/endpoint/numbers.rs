@@ -17,7 +17,8 @@ pub(super) struct Secrets {
     ports: [u8; 16],
     cookies: [u8; 16],
     /// This many port counters, which hides the number of connections (RFC 6056 section 3.3.4).
-    counters: [u16; 16],
+    /// Most endpoints have no ephemeral ports, so it is made with the first.
+    counters: Option<Box<[u16; 16]>>,
 }
 
 /// Hash of the connection table. The key prevents attacks that fill one bucket, and every run with
@@ -54,7 +55,7 @@ impl Secrets {
             out
         };
         let (sequence, ports, cookies) = (key(0), key(1), key(3));
-        let secrets = Self { sequence, ports, cookies, counters: [0; 16] };
+        let secrets = Self { sequence, ports, cookies, counters: None };
         (secrets, TableHash(key(2)))
     }
 
@@ -121,7 +122,7 @@ impl Secrets {
         let (first, last) = (u32::from(range.0), u32::from(range.1.max(range.0)));
         let count = last - first + 1;
         let offset = (hash >> 32) as u32;
-        let counter = &mut self.counters[(hash & 15) as usize];
+        let counter = &mut self.counters.get_or_insert_default()[(hash & 15) as usize];
         for _ in 0..count {
             let port = first + offset.wrapping_add(u32::from(*counter)) % count;
             *counter = counter.wrapping_add(1);

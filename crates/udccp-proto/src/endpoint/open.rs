@@ -134,7 +134,7 @@ impl Endpoint {
     /// Whether all CCIDs in these settings are registered.
     pub(super) fn check_registered(&self, config: &ConnectionConfig) -> Result<(), ConfigError> {
         let mut ccids = config.tx_ccids.iter().chain(&config.rx_ccids);
-        let unknown = ccids.find(|&&ccid| self.config.ccids.get(ccid).is_none());
+        let unknown = ccids.find(|&&ccid| self.ccids.get(ccid).is_none());
         unknown.map_or(Ok(()), |&ccid| Err(ConfigError::UnknownCcid(ccid)))
     }
 
@@ -159,7 +159,7 @@ impl Endpoint {
             let candidate = FourTuple { local_port, ..tuple };
             !table.is_taken(slots, &candidate) && !listeners.is_port_open(tuple.local, local_port)
         };
-        let range = self.config.ephemeral_ports;
+        let range = self.ephemeral_ports;
         //= 4340-5.1-1
         let port = self.secrets.ephemeral_port(&tuple, range, is_free);
         tuple.local_port = port.ok_or(ConnectError::NoFreePort)?;

@@ -14,26 +14,29 @@ const MAX_WAITING: usize = 1024;
 
 /// Answers to send, oldest first.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Answers(VecDeque<Datagram>);
+#[expect(clippy::box_collection, reason = "few endpoints have any, and there are many")]
+pub(super) struct Answers(Option<Box<VecDeque<Datagram>>>);
 
 impl Answers {
     /// Whether there is no answer to send.
+    #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.0.as_ref().is_none_or(|answers| answers.is_empty())
     }
 
     /// Queues an answer. Returns false if there was no room.
     pub(super) fn push(&mut self, answer: Datagram) -> bool {
-        let has_room = self.0.len() < MAX_WAITING;
+        let answers = self.0.get_or_insert_default();
+        let has_room = answers.len() < MAX_WAITING;
         if has_room {
-            self.0.push_back(answer);
+            answers.push_back(answer);
         }
         has_room
     }
 
     /// Removes the oldest answer.
     pub(super) fn pop(&mut self) -> Option<Datagram> {
-        self.0.pop_front()
+        self.0.as_mut()?.pop_front()
     }
 }
 

@@ -10,13 +10,14 @@ const NOBODY: u32 = u32::MAX;
 #[derive(Clone, Debug)]
 pub(super) struct Ready {
     first: u32,
-    others: VecDeque<u32>,
+    #[expect(clippy::box_collection, reason = "few endpoints have any, and there are many")]
+    others: Option<Box<VecDeque<u32>>>,
 }
 
 impl Ready {
     /// An empty queue.
     pub(super) const fn new() -> Self {
-        Self { first: NOBODY, others: VecDeque::new() }
+        Self { first: NOBODY, others: None }
     }
 
     /// Whether no connection is ready.
@@ -33,13 +34,13 @@ impl Ready {
 
     /// All connections in the queue.
     pub(super) fn all(&self) -> impl Iterator<Item = u32> + '_ {
-        self.front().into_iter().chain(self.others.iter().copied())
+        self.front().into_iter().chain(self.others.iter().flat_map(|others| others.iter().copied()))
     }
 
     /// Whether others wait for their turns.
     #[inline]
     pub(super) fn has_others(&self) -> bool {
-        !self.others.is_empty()
+        self.others.as_ref().is_some_and(|others| !others.is_empty())
     }
 
     /// Adds a connection that is not in the queue, behind all others.
@@ -48,16 +49,16 @@ impl Ready {
         if self.first == NOBODY {
             self.first = index;
         } else {
-            self.others.push_back(index);
+            self.others.get_or_insert_default().push_back(index);
         }
     }
 
     /// Ends a turn and removes the connection.
     #[inline]
     pub(super) fn pop_front(&mut self) {
-        self.first = match self.others.is_empty() {
-            true => NOBODY,
-            false => self.others.pop_front().unwrap_or(NOBODY),
+        self.first = match &mut self.others {
+            None => NOBODY,
+            Some(others) => others.pop_front().unwrap_or(NOBODY),
         };
     }
 

@@ -128,7 +128,7 @@ impl Endpoint {
             now: cookie.made,
             events: &mut self.events,
             arena: &mut self.arena,
-            registry: &self.config.ccids,
+            registry: &self.ccids,
         };
         connection.handle_packet(&mut ctx, request);
         // Count the length of the Request that arrived, even if it is rebuilt here: the answer is

@@ -8,7 +8,7 @@ use udccp_wire::{
 use super::listeners::{Intake, Served};
 use super::ready::Ready;
 use super::slots::Slot;
-use super::timer_heap::TimerHeap;
+use super::timers::Timers;
 use super::{Endpoint, out_of_the_blue};
 use crate::connection::{Arrival, Connection, Handled, Identity, Received};
 use crate::features::{Negotiator, Role};
@@ -135,7 +135,7 @@ impl Endpoint {
         if !self.is_verified(datagram) {
             return None;
         }
-        self.table.last(|tuple| is_of(ports, datagram, tuple))
+        self.table.last(&self.slots, |tuple| is_of(ports, datagram, tuple))
     }
 
     fn run_steps(&mut self, now: Instant, view: &PacketView<'_>, arrival: &Arrival<'_>) {
@@ -191,12 +191,12 @@ impl Endpoint {
     /// section 3.3).
     #[inline]
     pub(super) fn is_verified(&self, datagram: &Datagram) -> bool {
-        self.config.receive_checksum_offload || datagram.dst.port() != 0
+        self.receive_checksum_offload || datagram.dst.port() != 0
     }
 
     /// Step 2: check ports and process TIMEWAIT state.
     fn step_2_find_connection(&mut self, now: Instant, packet: &Received<'_>) -> Route {
-        if let Some(index) = self.table.last(|tuple| packet.is_of(tuple)) {
+        if let Some(index) = self.table.last(&self.slots, |tuple| packet.is_of(tuple)) {
             // The normal case: the same connection as for the packet before.
             if self.slots.at(index).is_some_and(|c| c.is_alive()) {
                 return Route::Connection(index);
@@ -287,7 +287,7 @@ impl Endpoint {
             return Route::Nowhere;
         }
         //= 4340-8.1.3-2
-        if !self.reset_limit.take(now) && !self.owes_answer(packet) {
+        if !self.resets.allow(now) && !self.owes_answer(packet) {
             self.counters.rare().out_of_the_blue_resets_limited += 1;
             return Route::Nowhere;
         }
@@ -296,12 +296,12 @@ impl Endpoint {
             ResetCode::PacketError => (code, [packet.ty.number(), 0, 0]),
             //= 4340-7.5.4-14
             ResetCode::NoConnection if packet.ty == PacketType::Sync => {
-                self.recent_resets.sent_to(&packet.tuple()).unwrap_or((code, [0; 3]))
+                self.resets.sent_to(&packet.tuple()).unwrap_or((code, [0; 3]))
             }
             _ => (code, [0; 3]),
         };
         if !matches!(code, ResetCode::NoConnection | ResetCode::PacketError) {
-            self.recent_resets.note(packet.tuple(), code, data);
+            self.resets.note(packet.tuple(), code, data);
         }
         let reset = out_of_the_blue::reset_for(packet, code, data, &mut self.arena);
         self.answer(reset);
@@ -312,7 +312,7 @@ impl Endpoint {
     fn owes_answer(&mut self, packet: &Received<'_>) -> bool {
         use PacketType::{Close, CloseReq, Response, Sync};
         let may_be = matches!(packet.ty, Response | Sync | Close | CloseReq);
-        may_be && self.recent_resets.take_owed(&packet.tuple())
+        may_be && self.resets.take_owed(&packet.tuple())
     }
 
     pub(super) fn identity(
@@ -332,7 +332,7 @@ impl Endpoint {
 #[inline(always)]
 fn follow_up<const ALONE: bool>(
     slot: &mut Slot,
-    timers: &mut TimerHeap,
+    timers: &mut Timers,
     ready: &mut Ready,
     now: Instant,
     index: u32,

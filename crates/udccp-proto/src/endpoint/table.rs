@@ -13,43 +13,54 @@ use crate::tuple::FourTuple;
 /// All tuples in use.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
-    /// Indices of connections, hashed by their tuples. The connections hold the tuples.
-    connections: HashTable<u32>,
+    /// The only connection, or [`NOBODY`].
+    only: u32,
+    /// The connection that was found last, or [`NOBODY`]. Packets come in trains: the next one is
+    /// likely of the same connection.
+    last: u32,
+    /// Indices of all connections, hashed by their tuples, once there have been several. The
+    /// connections hold the tuples.
+    several: Option<Box<HashTable<u32>>>,
     hash: TableHash,
     max_timewaits: usize,
     /// Absent before the first.
     timewaits: Option<Box<Timewaits>>,
-    /// Packets come in trains: the next one is likely of the same connection as the last one.
-    last: Option<(FourTuple, u32)>,
 }
+
+/// No connection.
+const NOBODY: u32 = u32::MAX;
 
 impl Table {
     /// An empty table for at most this many tuples in TIMEWAIT.
     pub(super) fn new(hash: TableHash, max_timewaits: usize) -> Self {
-        Self { connections: HashTable::new(), hash, max_timewaits, timewaits: None, last: None }
+        let (only, last) = (NOBODY, NOBODY);
+        Self { only, last, several: None, hash, max_timewaits, timewaits: None }
     }
 
     /// The connection that was found last, if its tuple `fits`.
     #[inline]
-    pub(super) fn last(&self, fits: impl Fn(&FourTuple) -> bool) -> Option<u32> {
-        self.last.as_ref().filter(|(tuple, _)| fits(tuple)).map(|(_, index)| *index)
+    pub(super) fn last(&self, slots: &Slots, fits: impl Fn(&FourTuple) -> bool) -> Option<u32> {
+        slots.tuple(self.last).is_some_and(fits).then_some(self.last)
     }
 
     /// The connection that was found last.
     pub(super) fn found_last(&self) -> Option<u32> {
-        self.last.as_ref().map(|(_, index)| *index)
+        (self.last != NOBODY).then_some(self.last)
     }
 
     /// The connection with this tuple.
     pub(super) fn find(&mut self, slots: &Slots, tuple: &FourTuple) -> Option<u32> {
         let index = self.index_of(slots, tuple)?;
-        self.last = Some((*tuple, index));
+        self.last = index;
         Some(index)
     }
 
     fn index_of(&self, slots: &Slots, tuple: &FourTuple) -> Option<u32> {
         let is_it = |index: &u32| slots.tuple(*index) == Some(tuple);
-        self.connections.find(self.hash.hash_one(tuple), is_it).copied()
+        match &self.several {
+            None => Some(self.only).filter(is_it),
+            Some(several) => several.find(self.hash.hash_one(tuple), is_it).copied(),
+        }
     }
 
     /// Whether the tuple is in use, by a connection or by TIMEWAIT.
@@ -60,15 +71,31 @@ impl Table {
 
     /// Adds a connection that is already in its slot.
     pub(super) fn insert(&mut self, slots: &Slots, tuple: &FourTuple, index: u32) {
+        if self.only == NOBODY && self.several.is_none() {
+            self.only = index;
+            return;
+        }
         let hash = self.hash;
         let rehash = |index: &u32| slots.tuple(*index).map_or(0, |tuple| hash.hash_one(tuple));
-        self.connections.insert_unique(hash.hash_one(tuple), index, rehash);
+        let several = self.several.get_or_insert_default();
+        if self.only != NOBODY {
+            several.insert_unique(rehash(&self.only), self.only, rehash);
+            self.only = NOBODY;
+        }
+        several.insert_unique(hash.hash_one(tuple), index, rehash);
     }
 
     /// Removes a connection, before it is removed from its slot. Returns whether it was there.
     pub(super) fn remove(&mut self, tuple: &FourTuple, index: u32) -> bool {
-        self.last = None;
-        let entry = self.connections.find_entry(self.hash.hash_one(tuple), |i| *i == index);
+        self.last = NOBODY;
+        let Some(several) = &mut self.several else {
+            let was_there = self.only == index;
+            if was_there {
+                self.only = NOBODY;
+            }
+            return was_there;
+        };
+        let entry = several.find_entry(self.hash.hash_one(tuple), |i| *i == index);
         entry.is_ok_and(|entry| entry.remove().0 == index)
     }
 
@@ -90,7 +117,7 @@ impl Table {
 
     /// Number of connections.
     pub(super) fn connections(&self) -> usize {
-        self.connections.len()
+        self.several.as_ref().map_or(usize::from(self.only != NOBODY), |several| several.len())
     }
 
     /// When the next TIMEWAIT ends.
@@ -102,6 +129,36 @@ impl Table {
     pub(super) fn expire(&mut self, now: Instant) {
         if let Some(timewaits) = &mut self.timewaits {
             timewaits.expire(now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::endpoint::numbers::Secrets;
+
+    fn tuple(port: u16) -> FourTuple {
+        FourTuple {
+            local: "10.0.0.1:0".parse().unwrap(),
+            local_port: port,
+            remote: "10.0.0.2:0".parse().unwrap(),
+            remote_port: 5001,
+        }
+    }
+
+    #[test]
+    fn one_that_was_removed_before_does_not_remove_its_successor() {
+        let (_, hash) = Secrets::new(&[5; 32]);
+        let (mut table, slots) = (Table::new(hash, 8), Slots::default());
+        table.insert(&slots, &tuple(1), 0);
+        assert!(table.remove(&tuple(1), 0) && table.connections() == 0);
+        table.insert(&slots, &tuple(2), 1);
+        assert!(!table.remove(&tuple(1), 0) && table.connections() == 1);
+        assert!(table.remove(&tuple(2), 1) && table.connections() == 0);
+        for index in 2..5 {
+            table.insert(&slots, &tuple(index), index.into());
+            assert_eq!(table.connections(), usize::from(index) - 1);
         }
     }
 }

@@ -55,7 +55,7 @@ impl Endpoint {
         let Some(view) = PacketView::of_usual(&train.header, stride) else { return 0 };
         let arrival = Arrival { datagram: train, quick_start: None, pressure: self.outside };
         let first = Received::new(&view, &arrival);
-        let known = self.table.last(|tuple| first.is_of(tuple));
+        let known = self.table.last(&self.slots, |tuple| first.is_of(tuple));
         let Some(index) = known.or_else(|| self.table.find(&self.slots, &first.tuple())) else {
             return 0;
         };

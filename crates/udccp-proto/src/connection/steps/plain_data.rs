@@ -1,14 +1,12 @@
 //! The shortest path for Data of zeros without options: from its header to the receive queue.
 
-use std::collections::VecDeque;
-
 use udccp_base::{Ecn, Instant, MaybeInstant, Payload};
 use udccp_wire::PlainData;
 
 use super::super::{Connection, Pressure};
 use crate::ackvec::Arrival;
 use crate::ccid::ReceivedInfo;
-use crate::event::{Event, EventKind};
+use crate::event::{EventKind, Events};
 
 impl Connection {
     /// Processes the next packet in order on a connection with nothing unusual to do
@@ -18,7 +16,7 @@ impl Connection {
     pub(crate) fn take_plain_data(
         &mut self,
         now: Instant,
-        events: &mut Option<VecDeque<Event>>,
+        events: &mut Events,
         data: PlainData,
         size: u32,
         ecn: Ecn,

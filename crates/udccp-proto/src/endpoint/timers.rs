@@ -4,45 +4,79 @@ use udccp_base::{Instant, MaybeInstant};
 
 const NOWHERE: u32 = u32::MAX;
 
-/// Finds the earliest wake-up, and moves any in O(log n).
+/// The next wake-up of each connection. Most endpoints have one connection only; a heap is made for
+/// the second.
+#[derive(Clone, Debug)]
+pub(super) struct Timers {
+    /// The earliest of all.
+    at: MaybeInstant,
+    /// Its connection; without a heap, the only connection.
+    who: u32,
+    /// All of them, once there have been several connections.
+    heap: Option<Box<TimerHeap>>,
+}
+
+impl Default for Timers {
+    fn default() -> Self {
+        Self { at: MaybeInstant::NONE, who: NOWHERE, heap: None }
+    }
+}
+
+impl Timers {
+    /// The earliest wake-up.
+    #[inline]
+    pub(super) fn earliest(&self) -> MaybeInstant {
+        self.at
+    }
+
+    /// The earliest wake-up, and its connection.
+    #[inline]
+    pub(super) fn peek(&self) -> Option<(Instant, u32)> {
+        self.at.get().map(|at| (at, self.who))
+    }
+
+    /// Sets, moves or (none) removes the wake-up of connection `who`.
+    #[inline]
+    pub(super) fn set(&mut self, who: u32, at: MaybeInstant) {
+        if self.who == who && self.heap.is_none() {
+            self.at = at;
+        } else {
+            self.set_among_others(who, at);
+        }
+    }
+
+    #[inline(never)]
+    fn set_among_others(&mut self, who: u32, at: MaybeInstant) {
+        if self.who == NOWHERE && self.heap.is_none() {
+            (self.who, self.at) = (who, at);
+            return;
+        }
+        let (only, its) = (self.who, self.at);
+        let heap = self.heap.get_or_insert_with(|| {
+            let mut heap = TimerHeap::default();
+            heap.set(only, its.get());
+            Box::new(heap)
+        });
+        heap.set(who, at.get());
+        let first = heap.heap.first();
+        self.at = first.map(|(at, _)| *at).into();
+        self.who = first.map_or(NOWHERE, |(_, who)| *who);
+    }
+}
+
+/// Orders connections by their wake-ups, and moves any in O(log n).
 #[derive(Clone, Debug, Default)]
-pub(super) struct TimerHeap {
+struct TimerHeap {
     heap: Vec<(Instant, u32)>,
     /// Position of each connection in the heap.
     place: Vec<u32>,
 }
 
 impl TimerHeap {
-    /// The earliest wake-up.
-    #[inline]
-    pub(super) fn earliest(&self) -> MaybeInstant {
-        // An instant that never comes is none.
-        self.heap.first().map_or(MaybeInstant::NONE, |(at, _)| MaybeInstant::some(*at))
-    }
-
-    /// The earliest wake-up, and its connection.
-    #[inline]
-    pub(super) fn peek(&self) -> Option<(Instant, u32)> {
-        self.heap.first().copied().filter(|(at, _)| *at != Instant::MAX)
-    }
-
-    /// Sets, moves or (none) removes the wake-up of connection `who`. If it is the only one, it
-    /// is set to never instead of being removed, since it is usually set again soon.
-    #[inline]
-    pub(super) fn set(&mut self, who: u32, at: MaybeInstant) {
-        match &mut self.heap[..] {
-            [(due, whose)] if *whose == who => *due = at.get().unwrap_or(Instant::MAX),
-            _ => self.set_among_others(who, at.get()),
-        }
-    }
-
-    fn set_among_others(&mut self, who: u32, at: Option<Instant>) {
+    /// Sets, moves or (none) removes the wake-up of connection `who`.
+    fn set(&mut self, who: u32, at: Option<Instant>) {
         let needed = who as usize + 1;
         if self.place.len() < needed {
-            if self.heap.capacity() == 0 {
-                // Most endpoints have one connection only.
-                self.heap.reserve_exact(1);
-            }
             self.place.resize(needed, NOWHERE);
         }
         let at_place = self.place[who as usize];
@@ -114,19 +148,23 @@ mod tests {
     use udccp_base::Seed;
 
     #[test]
-    fn the_heap_returns_the_earliest_timer_first() {
+    fn the_earliest_timer_comes_first_among_few_and_many_connections() {
         let mut rng = Seed(7).stream("timer heap");
-        let (mut heap, mut model) = (TimerHeap::default(), vec![None; 50]);
-        for _ in 0..5000 {
-            let who = rng.below(50) as u32;
-            let at = rng.chance(0.8).then(|| Instant::from_nanos(rng.below(1000)));
-            heap.set(who, at.into());
-            model[who as usize] = at;
-            let earliest = model.iter().flatten().min().copied();
-            assert_eq!(heap.peek().map(|top| top.0), earliest);
-            if let Some((at, who)) = heap.peek() {
-                assert_eq!(model[who as usize], Some(at));
+        for connections in [1, 2, 50] {
+            let (mut timers, mut model) = (Timers::default(), vec![None; 50]);
+            for _ in 0..5000 {
+                let who = rng.below(connections) as u32;
+                let at = rng.chance(0.8).then(|| Instant::from_nanos(rng.below(1000)));
+                timers.set(who, at.into());
+                model[who as usize] = at;
+                let earliest = model.iter().flatten().min().copied();
+                assert_eq!(timers.peek().map(|top| top.0), earliest);
+                assert_eq!(timers.earliest().get(), earliest);
+                if let Some((at, who)) = timers.peek() {
+                    assert_eq!(model[who as usize], Some(at));
+                }
             }
+            assert_eq!(timers.heap.is_some(), connections > 1);
         }
     }
 }

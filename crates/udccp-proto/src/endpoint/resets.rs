@@ -1,0 +1,99 @@
+//! Limits the Resets that answer packets of no connection, and keeps the latest Resets, for peers
+//! that could not accept them.
+//!
+//! If a Reset has invalid numbers, the peer answers it with a Sync. The Reset that answers the Sync
+//! has the right numbers, and should repeat code and data of the first one (RFC 4340 section
+//! 7.5.4).
+
+use std::collections::VecDeque;
+
+use udccp_base::Instant;
+use udccp_wire::ResetCode;
+
+use crate::connection::limiter::TokenBucket;
+use crate::tuple::FourTuple;
+
+/// Resets that are kept. A search among this many costs almost nothing.
+const KEPT: usize = 64;
+
+/// Answers reserved for the peer of an ended connection, even if packets from elsewhere use up the
+/// rate limit. They answer a Response in flight and the Sync about our Reset, or Closes after a
+/// lost Reset. Without them, a server may keep a connection that the client gave up until its
+/// handshake times out.
+const OWED: u8 = 2;
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    tuple: FourTuple,
+    code: ResetCode,
+    data: [u8; 3],
+    owed: u8,
+}
+
+/// The Resets of one endpoint. Most endpoints send none, so their state is made with the first.
+#[derive(Clone, Debug)]
+pub(super) struct Resets {
+    per_sec: u32,
+    used: Option<Box<Used>>,
+}
+
+#[derive(Clone, Debug)]
+struct Used {
+    /// Limits those that answer packets of no connection.
+    limit: TokenBucket,
+    /// The latest Resets, with their addresses.
+    latest: VecDeque<Entry>,
+}
+
+impl Resets {
+    /// None yet. At most `per_sec` a second may answer packets of no connection.
+    pub(super) const fn new(per_sec: u32) -> Self {
+        Self { per_sec, used: None }
+    }
+
+    fn used(&mut self) -> &mut Used {
+        let limit = || TokenBucket::new(self.per_sec);
+        self.used.get_or_insert_with(|| Used { limit: limit(), latest: VecDeque::new() }.into())
+    }
+
+    /// The latest Reset to this peer.
+    fn latest_to(&mut self, tuple: &FourTuple) -> Option<&mut Entry> {
+        self.used.as_mut()?.latest.iter_mut().find(|known| known.tuple == *tuple)
+    }
+
+    /// Whether the limit lets a Reset answer a packet of no connection. If so, it counts as sent.
+    pub(super) fn allow(&mut self, now: Instant) -> bool {
+        self.used().limit.take(now)
+    }
+
+    /// A connection ended with a Reset of this code and data.
+    pub(super) fn note_end(&mut self, tuple: FourTuple, code: ResetCode, data: [u8; 3]) {
+        self.put(Entry { tuple, code, data, owed: OWED });
+    }
+
+    /// A Reset with this code and data answered a packet that belongs to no connection.
+    pub(super) fn note(&mut self, tuple: FourTuple, code: ResetCode, data: [u8; 3]) {
+        let owed = self.latest_to(&tuple).map_or(0, |known| known.owed);
+        self.put(Entry { tuple, code, data, owed });
+    }
+
+    fn put(&mut self, entry: Entry) {
+        let latest = &mut self.used().latest;
+        latest.retain(|known| known.tuple != entry.tuple);
+        if latest.len() == KEPT {
+            latest.pop_front();
+        }
+        latest.push_back(entry);
+    }
+
+    /// Code and data of the last Reset sent to this peer.
+    pub(super) fn sent_to(&mut self, tuple: &FourTuple) -> Option<(ResetCode, [u8; 3])> {
+        self.latest_to(tuple).map(|known| (known.code, known.data))
+    }
+
+    /// Takes one of the answers reserved for this peer. Returns whether there was one.
+    pub(super) fn take_owed(&mut self, tuple: &FourTuple) -> bool {
+        let owing = self.latest_to(tuple).filter(|known| known.owed > 0);
+        owing.map(|known| known.owed -= 1).is_some()
+    }
+}
