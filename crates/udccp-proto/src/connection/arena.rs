@@ -6,7 +6,7 @@ use bytes::BytesMut;
 use udccp_base::HeaderBytes;
 
 /// Bytes of the first block. It is small, since most endpoints write few long headers.
-const FIRST_BYTES: usize = 256;
+const FIRST_BYTES: usize = 64;
 /// Maximum size of a block in bytes, except for a header that is longer.
 const MOST_BYTES: usize = 8 << 10;
 

@@ -8,9 +8,9 @@ use crate::send::{Segment, SendSide, Side};
 use crate::seq;
 use crate::wire::{FIXED_HEADER, Flags, MAX_OPTIONS, SackBuffer, TcpHeader, TcpOptions};
 
-/// Long headers are cut from blocks of this many bytes: one allocation per about 8 segments with
+/// Long headers are cut from blocks of this many bytes: one allocation per about 4 segments with
 /// SACK blocks. A flow holds its current block until it ends.
-const ARENA_BYTES: usize = 512;
+const ARENA_BYTES: usize = 256;
 /// Size of its first block: some flows need no second.
 const FIRST_ARENA_BYTES: usize = 128;
 /// Size of the blocks for the handshake: a SYN is a long header, and most flows have no other. No

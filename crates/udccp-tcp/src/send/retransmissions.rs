@@ -72,7 +72,11 @@ impl Retransmissions {
         let fits = |run: &VecDeque<Sent>| run.back().is_none_or(|b| b.range.start < range.start);
         match self.runs.iter().position(fits) {
             Some(i) => self.runs[i].push_back(sent),
-            None if self.runs.len() < MAX_RUNS => self.runs.push(VecDeque::from([sent])),
+            None if self.runs.len() < MAX_RUNS => {
+                // Most recoveries are one run.
+                self.runs.reserve_exact(1);
+                self.runs.push(VecDeque::from([sent]));
+            }
             None => {}
         }
     }
