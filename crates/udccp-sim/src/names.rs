@@ -20,20 +20,34 @@ const ACCESS: [&str; 4] = ["sender up", "sender down", "receiver up", "receiver 
 #[derive(Debug)]
 pub(crate) struct Names {
     hops: usize,
-    pairs: Vec<String>,
+    /// The names of all pairs in a row, and where each ends.
+    pairs: String,
+    ends: Vec<u32>,
 }
 
 impl Names {
     pub(crate) fn new(hops: usize, pairs: &[PairConfig]) -> Self {
-        Self { hops, pairs: pairs.iter().map(|pair| pair.name.clone()).collect() }
+        let mut ends = Vec::with_capacity(pairs.len());
+        let mut all = String::with_capacity(pairs.iter().map(|pair| pair.name.len()).sum());
+        for pair in pairs {
+            all += &pair.name;
+            ends.push(all.len() as u32);
+        }
+        Self { hops, pairs: all, ends }
+    }
+
+    /// The name of a pair.
+    fn pair(&self, index: usize) -> &str {
+        let begin = index.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.pairs[begin as usize..self.ends[index] as usize]
     }
 
     /// The name of a component, hosts before links.
     pub(crate) fn component(&self, number: usize) -> String {
-        match number.checked_sub(2 * self.pairs.len()) {
+        match number.checked_sub(2 * self.ends.len()) {
             None => {
                 let end = if number.is_multiple_of(2) { "sender" } else { "receiver" };
-                format!("{} {end}", self.pairs[number / 2])
+                format!("{} {end}", self.pair(number / 2))
             }
             Some(link) => self.link(link),
         }
@@ -44,8 +58,24 @@ impl Names {
         match index.checked_sub(2 * self.hops) {
             None => link_name(index, self.hops),
             Some(access) => {
-                format!("{} {}", self.pairs[access / ACCESS.len()], ACCESS[access % ACCESS.len()])
+                format!("{} {}", self.pair(access / ACCESS.len()), ACCESS[access % ACCESS.len()])
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Bulk;
+
+    #[test]
+    fn components_have_the_names_of_their_pairs() {
+        let pair = |name| PairConfig::later(name, Box::new(Bulk::new()));
+        let names = Names::new(1, &["a", "", "voice"].map(pair));
+        let all = ["a sender", "a receiver", " sender", " receiver", "voice sender"];
+        assert!(all.iter().enumerate().all(|(i, name)| names.component(i) == *name));
+        assert_eq!(names.component(6), "bottleneck forward");
+        assert_eq!((&*names.link(2), &*names.link(13)), ("a sender up", "voice receiver down"));
     }
 }

@@ -178,18 +178,26 @@ fn report(
 ) -> Result<RunResult, SimError> {
     let Engine { hosts, fabric, names, link_recorders, series, intervals, events, window, .. } =
         engine;
+    let Fabric { links, packets, paths, crossings, hash, cost, .. } = fabric;
     let end = Instant::ZERO + run.duration;
-    let mut in_flight = vec![0; fabric.paths.len()];
-    for packet in fabric.packets.iter() {
+    links_conserve(&links, &names, end)?;
+    let mut hops = hops(&links, link_recorders, &names, end, window);
+    let first = hops.next().ok_or_else(|| SimError::config("there is no hop"))?;
+    let system =
+        SystemResult { forward: first.forward, reverse: first.reverse, further: hops.collect() };
+    let mut in_flight = vec![0; paths.len()];
+    for packet in packets.iter() {
         in_flight[packet.path as usize] += 1;
     }
+    // Freed before the results are made, like the hosts below: of many flows, links and hosts are
+    // the larger part of all memory.
+    drop((links, packets));
     let mut hosts = hosts.into_iter();
-    let mut paths = fabric.paths.into_iter().zip(in_flight).map(|(p, n)| p.finish(n));
+    let mut paths = paths.into_iter().zip(in_flight).map(|(p, n)| p.finish(n));
     let mut found = Vec::with_capacity(flows.len());
     for (i, (flow, series)) in flows.iter().zip(series).enumerate() {
         let (Some(forward), Some(reverse)) = (paths.next(), paths.next()) else { break };
         let own = flow.pairs();
-        // Freed here: of many flows they are the larger part of all memory.
         let of_flow: Vec<Host> = hosts.by_ref().take(2 * own.len()).collect();
         let mut ends = Ends::of(&of_flow, &plans[own.clone()], run);
         drop(of_flow);
@@ -207,18 +215,14 @@ fn report(
             messages: ends.messages.take(),
             responses: ends.responses.take(),
             transfers: ends.transfers.take(),
-            crossings: flow.route.crossings(&fabric.crossings, i),
+            crossings: flow.route.crossings(&crossings, i),
             series: series.iter().zip(&intervals).map(|(step, at)| step.over(*at)).collect(),
             measured_events: events.get(i).copied().flatten(),
             last_probe: ends.probe,
         }));
     }
-    conserved(&found, &fabric.links, &names, end)?;
-    let mut hops = hops(&fabric.links, link_recorders, &names, end, window);
-    let first = hops.next().ok_or_else(|| SimError::config("there is no hop"))?;
-    let system =
-        SystemResult { forward: first.forward, reverse: first.reverse, further: hops.collect() };
-    Ok(RunResult { flows: found, system, cost: fabric.cost, hash: fabric.hash.finish() })
+    flows_conserve(&found, end)?;
+    Ok(RunResult { flows: found, system, cost, hash: hash.finish() })
 }
 
 /// Both directions of each hop; their links come first.
@@ -236,13 +240,8 @@ fn hops(
     core::iter::from_fn(move || Some(HopResult { forward: all.next()?, reverse: all.next()? }))
 }
 
-/// Checks that every packet is accounted for.
-fn conserved(
-    flows: &[Box<FlowResult>],
-    links: &[RunningLink],
-    names: &Names,
-    at: Instant,
-) -> Result<(), SimError> {
+/// Checks that every packet of every flow is accounted for.
+fn flows_conserve(flows: &[Box<FlowResult>], at: Instant) -> Result<(), SimError> {
     for flow in flows {
         for (way, c) in [("forward", &flow.forward), ("reverse", &flow.reverse)] {
             let known = c.delivered.packets + c.dropped_total() + c.in_flight;
@@ -253,6 +252,11 @@ fn conserved(
             }
         }
     }
+    Ok(())
+}
+
+/// The same for every link.
+fn links_conserve(links: &[RunningLink], names: &Names, at: Instant) -> Result<(), SimError> {
     for (i, link) in links.iter().enumerate() {
         let stats = link.element.counters(at);
         let inside = link.element.packets_inside() as u64;
