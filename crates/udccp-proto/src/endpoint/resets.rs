@@ -97,3 +97,32 @@ impl Resets {
         owing.map(|known| known.owed -= 1).is_some()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_latest_resets_are_kept() {
+        let tuple = |port| FourTuple {
+            local: "10.0.0.1:0".parse().unwrap(),
+            local_port: 5001,
+            remote: "10.0.0.2:0".parse().unwrap(),
+            remote_port: port,
+        };
+        let mut resets = Resets::new(2);
+        assert!(resets.sent_to(&tuple(1)).is_none() && !resets.take_owed(&tuple(1)));
+        assert!(resets.used.is_none(), "made with the first");
+        for port in 0..100 {
+            resets.note_end(tuple(port), ResetCode::Aborted, [port as u8, 0, 0]);
+        }
+        assert_eq!(resets.sent_to(&tuple(35)), None);
+        assert_eq!(resets.sent_to(&tuple(36)), Some((ResetCode::Aborted, [36, 0, 0])));
+        // Answers that are owed are kept when the same peer gets another Reset.
+        resets.note(tuple(99), ResetCode::BadServiceCode, [0; 3]);
+        let owed = (0..5).filter(|_| resets.take_owed(&tuple(99))).count();
+        assert_eq!(owed, usize::from(OWED));
+        let now = Instant::from_nanos(1);
+        assert_eq!([0; 3].map(|_| resets.allow(now)), [true, true, false]);
+    }
+}
