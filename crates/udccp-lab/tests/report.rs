@@ -325,6 +325,12 @@ says! {
         "value = \"throughput_kbps\" # { ";
     weights_are_missing: "weights = { case = \"self\", axis = \"protocol\" }" => "";
     weights_of_an_unknown_axis: "axis = \"protocol\" }" => "axis = \"protcol\" }";
+    weights_at_an_unknown_axis: "axis = \"protocol\" }" =>
+        "axis = \"protocol\", at = { rt = \"25 ms\" } }";
+    weights_at_an_unknown_value: "axis = \"protocol\" }" =>
+        "axis = \"protocol\", at = { rtt = \"30 ms\" } }";
+    an_average_of_runs_for_a_mean_over_time: "axis = \"protocol\" }" =>
+        "axis = \"protocol\", averaged = true }";
     a_tuple_of_one: "metrics = [\"nru-fair\", \"nru-unfair\", \"nru-stability\"]" =>
         "metric = \"nru-fair\"";
     recovery_from_nothing: "epoch = \"40 s\", " => "";

@@ -1,6 +1,7 @@
 //! Turns stored runs into tables, verdicts on claims, and explanations of differences.
 
 mod agreeing_backend;
+mod averaged;
 mod basis;
 mod cell;
 mod claim;

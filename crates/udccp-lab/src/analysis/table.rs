@@ -1,9 +1,12 @@
 //! Fills tables with the results of an experiment's runs.
 
+use std::borrow::Cow;
+
 use udccp_metrics::Summary;
 use udccp_scenario::Record;
 use udccp_scenario::protocol::{self, Protocol};
 
+use super::averaged::averaged;
 use super::basis::Basis;
 use super::cell::{Cell, agreement};
 use super::expected::Expected;
@@ -230,9 +233,9 @@ impl Filler<'_, '_> {
         let mut flows = 0;
         let (expected, basis) = self.expected(part, point, shown);
         let variant = self.variant.map(|v| v.id.as_str());
-        for record in self.results.at(part.id.as_deref(), variant, point) {
+        for record in self.records(part, point, shown) {
             flows = flows.max(record.flows.len());
-            match value(record, shown, flow, expected.as_ref()) {
+            match value(&record, shown, flow, expected.as_ref()) {
                 Ok(value) => values.push(value * shown.factor),
                 Err(why) => {
                     without += 1;
@@ -268,6 +271,21 @@ impl Filler<'_, '_> {
         }
     }
 
+    /// The runs at a point, or their average if the metric is of averages.
+    fn records<'p>(
+        &'p self,
+        part: &'p Case,
+        point: &'p Point,
+        shown: &MetricSpec,
+    ) -> Vec<Cow<'p, Record>> {
+        let variant = self.variant.map(|v| v.id.as_str());
+        let runs = self.results.at(part.id.as_deref(), variant, point);
+        match shown.weights.as_ref().is_some_and(|w| w.averaged) {
+            true => averaged(runs).map(Cow::Owned).into_iter().collect(),
+            false => runs.map(Cow::Borrowed).collect(),
+        }
+    }
+
     /// What flows get among their own kind at a point, if the metric needs it, and the runs on
     /// which the value then depends.
     fn expected(
@@ -283,12 +301,7 @@ impl Filler<'_, '_> {
         let weights = shown.weights.as_ref().filter(|_| shown.metric.needs_weights());
         let found = weights.and_then(|w| Some((w, self.experiment.part(Some(&w.case))?)));
         let Some((weights, part)) = found else { return (None, basis) };
-        // The self-runs are at the same point, except for the axis of the protocol.
-        let here = |own: &Point| {
-            own.iter().filter(|(key, _)| *key != weights.axis).all(|(key, label)| {
-                point.iter().all(|(other, theirs)| other != key || theirs == label)
-            })
-        };
+        let here = |own: &Point| weights.is_at(own, point);
         let points: Vec<Point> = part.grid.points().into_iter().filter(here).collect();
         let basis = points.iter().fold(basis, |weakest, p| weakest.weaker(of(part, None, p)));
         let runs = points.iter().flat_map(|p| self.results.at(part.id.as_deref(), None, p));

@@ -292,6 +292,17 @@ impl Metric {
         )
     }
 
+    /// Whether it depends on weights and on nothing of a run but its flows' mean rates.
+    pub const fn is_of_mean_rates(self) -> bool {
+        matches!(
+            self,
+            Self::NruOfMean
+                | Self::NruFairOfMeans
+                | Self::NruUnfairOfMeans
+                | Self::NruVariationOfMeans
+        )
+    }
+
     /// Number of decimals in a table.
     pub const fn digits(self) -> usize {
         match self {

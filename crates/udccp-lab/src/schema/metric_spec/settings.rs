@@ -157,6 +157,7 @@ impl Settings {
             }
         };
         self.check_times(metric, window, node, errors)?;
+        self.check_averaged(metric, node, errors)?;
         Some(MetricSpec {
             name: name.unwrap_or(plain.name),
             rates: self.rates.unwrap_or(plain.rates),
@@ -175,6 +176,18 @@ impl Settings {
 }
 
 impl Settings {
+    /// Checks that averages over runs are asked only of metrics that use nothing but mean rates.
+    fn check_averaged(&self, metric: Metric, node: &Node, errors: &DiagnosticSink) -> Option<()> {
+        if !self.weights.as_ref().is_some_and(|w| w.averaged) || metric.is_of_mean_rates() {
+            return Some(());
+        }
+        let error = format!("{} has no value for rates averaged over runs", metric.word());
+        let hint = "averaged = true is for nru-of-mean, nru-fair-of-means, nru-unfair-of-means \
+                    and nru-variation-of-means";
+        errors.push(Diagnostic::at(&node.span, error).hint(hint));
+        None
+    }
+
     /// Checks windows and changes: those that the metric needs are present, and no others.
     fn check_times(
         &self,
