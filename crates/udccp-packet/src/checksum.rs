@@ -125,8 +125,9 @@ impl Sum {
         u16::from_be(fold(self.acc))
     }
 
-    /// The checksum field's value for a sum of words given as numbers: of 16 or 32 bits each, in
-    /// any order. A header that is still in registers needs no conversion of its words.
+    /// The checksum field's value for a sum of words given as numbers: of 16, 32 or 64 bits each,
+    /// in any order, with the carries from the 64th bit added. A header that is still in registers
+    /// needs no conversion of its words.
     #[inline]
     pub const fn checksum_of_numbers(sum: u64) -> u16 {
         !fold(sum)

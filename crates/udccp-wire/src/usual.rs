@@ -20,31 +20,39 @@ const ACK_LEN: usize = 24;
 /// How the Checksum is computed for a packet without data, with zeros as data, or inside UDP.
 #[derive(Clone, Copy, Debug)]
 pub enum Checksum {
-    /// Over the pseudo-header, whose sum with a length of 0 this is, the header and this many zero
-    /// bytes of data.
-    OfZeros(Sum, usize),
+    /// Over the pseudo-header, whose sum with a length of 0 this is as a number ([`Sum::number`]),
+    /// the header and this many zero bytes of data.
+    OfZeros(u16, usize),
     //= 6773-3.3-1
     /// Not at all: inside UDP the field is zero (RFC 6773 section 3.3).
     Zero,
 }
 
 impl Checksum {
-    /// The field's value for a header of `len` bytes: these words, and more of them as bytes, zero
-    /// beyond the header. Adding all zeros of a fixed number of bytes is faster than a loop.
+    /// The field's value for a header of `len` bytes: these words, and the sum of all others.
     #[inline(always)]
-    fn of<const MORE: usize>(self, words: &[u64], more: &[u8; MORE], len: usize) -> u64 {
-        let Self::OfZeros(mut sum, zeros) = self else { return 0 };
-        sum.add_length(len + zeros);
-        let more = more.chunks_exact(8).filter_map(<[u8]>::first_chunk);
-        // The carry of a whole word is added at the other end, as those of its parts would be.
-        let mut all = 0_u64;
-        for word in words.iter().copied().chain(more.map(|&word| u64::from_be_bytes(word))) {
-            let (added, carry) = all.overflowing_add(word);
-            all = added + u64::from(carry);
-        }
-        sum.add_u64(all);
-        u64::from(sum.checksum())
+    fn of<const N: usize>(self, words: [u64; N], others: u64, len: usize) -> u64 {
+        let Self::OfZeros(pseudo, zeros) = self else { return 0 };
+        let sum = words.into_iter().fold(u64::from(pseudo) + (len + zeros) as u64, add);
+        u64::from(Sum::checksum_of_numbers(add(sum, others)))
     }
+}
+
+/// Adds a word to a ones' complement sum. The carry of a whole word is added at the other end, as
+/// those of its parts would be.
+#[inline(always)]
+const fn add(sum: u64, word: u64) -> u64 {
+    let (sum, carry) = sum.overflowing_add(word);
+    sum + carry as u64
+}
+
+/// The sum of the words of these bytes, a whole number of eights. All zeros at the end of a fixed
+/// number of bytes are added faster than a loop ends.
+#[inline(always)]
+fn sum_of<const BYTES: usize>(bytes: &[u8; BYTES]) -> u64 {
+    let words = bytes.chunks_exact(8).filter_map(<[u8]>::first_chunk);
+    // Only the sum is converted to a number (RFC 1071 section 2).
+    u64::from_be(words.fold(0, |sum, word| add(sum, u64::from_ne_bytes(*word))))
 }
 
 /// Headers of Data packets that differ only in number and CCVal.
@@ -149,7 +157,7 @@ impl Header {
     #[inline(always)]
     pub fn usual_data(&self, checksum: Checksum) -> [u8; DATA_LEN] {
         let [first, second] = self.first_words(DATA_LEN);
-        let first = first | checksum.of(&[first, second], &[], DATA_LEN);
+        let first = first | checksum.of([first, second], 0, DATA_LEN);
         (u128::from(first) << 64 | u128::from(second)).to_be_bytes()
     }
 
@@ -182,7 +190,7 @@ impl Header {
         let rest: &mut [u8; UsualAck::ROOM - ACK_LEN] = rest.first_chunk_mut()?;
         let len = (ACK_LEN + options.write(rest)?).next_multiple_of(4);
         let [mut first, number] = self.first_words(len);
-        first |= checksum.of(&[first, number, ack.value()], rest, len);
+        first |= checksum.of([first, number, ack.value()], sum_of(rest), len);
         fixed.copy_from_slice([first, number, ack.value()].map(u64::to_be_bytes).as_flattened());
         room.get(..len)
     }
@@ -203,12 +211,9 @@ impl Header {
         options.append(out);
         out.resize(len, 0);
         let [mut first, number] = self.first_words(len);
-        if let Checksum::OfZeros(mut sum, zeros) = checksum {
-            sum.add_length(len + zeros);
-            [first, number, ack.value()].into_iter().for_each(|word| sum.add_u64(word));
-            sum.add(&out[ACK_LEN..]);
-            first |= u64::from(sum.checksum());
-        }
+        let mut options = Sum::new();
+        options.add(&out[ACK_LEN..]);
+        first |= checksum.of([first, number, ack.value()], options.number().into(), len);
         let fixed = [first, number, ack.value()].map(u64::to_be_bytes);
         out[..ACK_LEN].copy_from_slice(fixed.as_flattened());
         true

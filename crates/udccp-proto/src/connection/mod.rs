@@ -45,7 +45,7 @@ mod unreachable;
 mod usual;
 
 use udccp_base::Instant;
-use udccp_wire::{IP_PROTOCOL, PseudoHeader, Seqno, ServiceCode, checksum::Sum};
+use udccp_wire::{IP_PROTOCOL, PseudoHeader, Seqno, ServiceCode};
 
 use crate::event::{Event, EventKind, Events};
 use crate::features::{Negotiator, Role};
@@ -98,8 +98,8 @@ pub(crate) struct Identity {
 pub(crate) struct Connection {
     pub(crate) who: Identity,
     config: SharedConfig,
-    /// Checksum of the pseudo-header of outgoing packets, with a length of 0.
-    addresses: Sum,
+    /// Sum of the pseudo-header of outgoing packets, with a length of 0.
+    addresses: u16,
     // Fields that most packets use.
     state: State,
     usual: Usual,
@@ -143,7 +143,7 @@ impl Connection {
         let pseudo = PseudoHeader::new(tuple.local.ip(), tuple.remote.ip());
         Self {
             path: PathMtu::new(tuple, c),
-            addresses: pseudo.sum(IP_PROTOCOL, 0),
+            addresses: pseudo.sum(IP_PROTOCOL, 0).number(),
             state,
             usual: Usual::default(),
             seq,
