@@ -37,6 +37,9 @@ impl HeaderBytes {
     /// A copy of a short header; `None` if it is longer than [`Self::SHORT`].
     #[inline]
     pub fn short(header: &[u8]) -> Option<Self> {
+        if header.len() > Self::SHORT {
+            return None;
+        }
         let mut bytes = [0; Self::SHORT];
         bytes.get_mut(..header.len())?.copy_from_slice(header);
         Some(Self(Store::Short { len: header.len() as u8, bytes }))

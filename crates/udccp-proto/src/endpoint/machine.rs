@@ -3,6 +3,7 @@
 use udccp_base::{Datagram, Instant, Machine, MaybeInstant, Sent};
 
 use super::Endpoint;
+use super::slots::Slot;
 use crate::connection::Ctx;
 use crate::state::State;
 
@@ -135,9 +136,6 @@ impl Endpoint {
                 self.took_turn(index, 1);
                 return Sent::One;
             }
-            self.ready.pop_front();
-            self.turn = 0;
-            self.settle(index);
             if sent == Sent::Last {
                 self.last_sender = index;
                 return if self.ready.is_empty() { Sent::Last } else { Sent::One };
@@ -146,15 +144,30 @@ impl Endpoint {
         Sent::Nothing
     }
 
+    /// Polls the first of the ready connections. If it has nothing more to send, its turn ends: its
+    /// timer is set, and it is removed if it has ended.
     #[inline(always)]
     fn poll_connection(&mut self, now: Instant, index: u32, out: &mut Option<Datagram>) -> Sent {
-        let Self { slots, events, arena, ccids, .. } = self;
-        let connection = slots.slot(index).and_then(|slot| slot.connection.as_deref_mut());
-        let Some(connection) = connection else { return Sent::Nothing };
-        connection.poll_usual(now, arena, out).unwrap_or_else(|| {
+        let Self { slots, events, arena, ccids, ready, turn, timers, .. } = self;
+        let Some(Slot { connection: Some(connection), is_ready, .. }) = slots.slot(index) else {
+            ready.pop_front();
+            *turn = 0;
+            return Sent::Nothing;
+        };
+        let sent = connection.poll_usual(now, arena, out).unwrap_or_else(|| {
             let mut ctx = Ctx { now, events, arena, registry: ccids };
             connection.poll_any(&mut ctx, out)
-        })
+        });
+        if sent == Sent::One {
+            return sent;
+        }
+        ready.pop_front();
+        (*turn, *is_ready) = (0, false);
+        match connection.usual_timeout() {
+            Some(at) => timers.set(index, at),
+            None => self.settle_any(index),
+        }
+        sent
     }
 
     /// Records that the first of the ready connections has sent this many packets. If others wait,
@@ -166,18 +179,6 @@ impl Endpoint {
         if self.turn >= PACKETS_PER_TURN {
             self.ready.rotate();
             self.turn %= PACKETS_PER_TURN;
-        }
-    }
-
-    /// A connection has nothing more to send: sets its timer, and removes it if it has ended.
-    #[inline(always)]
-    fn settle(&mut self, index: u32) {
-        let Some(slot) = self.slots.slot(index) else { return };
-        slot.is_ready = false;
-        let Some(connection) = slot.connection.as_deref() else { return };
-        match connection.usual_timeout() {
-            Some(at) => self.timers.set(index, at),
-            None => self.settle_any(index),
         }
     }
 

@@ -68,8 +68,10 @@ impl Slots {
     #[inline]
     pub(super) fn queues_of(&mut self, id: ConnectionId) -> Option<&mut Connection> {
         let slot = self.slots.get_mut(id.index as usize)?;
-        let is_current = slot.generation == id.generation;
-        slot.connection.as_deref_mut().filter(|_| is_current)
+        if slot.generation != id.generation {
+            return None;
+        }
+        slot.connection.as_deref_mut()
     }
 
     /// The connection at this index, for reading.

@@ -91,8 +91,9 @@ impl Endpoint {
         if !connection.take_in_order(&mut ctx, view, arrival) {
             return false;
         }
-        if let Some(slot) = self.slots.slot(index) {
-            follow_up::<false>(slot, &mut self.timers, &mut self.ready, now, index);
+        if let Some(Slot { connection: Some(connection), is_ready, .. }) = self.slots.slot(index) {
+            let (timers, ready) = (&mut self.timers, &mut self.ready);
+            follow_up::<false>(connection, is_ready, timers, ready, (now, index));
         }
         true
     }
@@ -104,11 +105,14 @@ impl Endpoint {
         let ports = (data.src_port, data.dst_port);
         let Some(index) = self.last_index(ports, datagram) else { return false };
         let (ecn, outside) = (datagram.ecn, self.outside);
-        let Some(slot) = self.slots.slot(index) else { return false };
-        let Some(connection) = slot.connection.as_deref_mut() else { return false };
+        let Some(Slot { connection: Some(connection), is_ready, .. }) = self.slots.slot(index)
+        else {
+            return false;
+        };
         let taken = connection.take_plain_data(now, &mut self.events, data, size, ecn, outside);
         if taken {
-            follow_up::<true>(slot, &mut self.timers, &mut self.ready, now, index);
+            let (timers, ready) = (&mut self.timers, &mut self.ready);
+            follow_up::<true>(connection, is_ready, timers, ready, (now, index));
         }
         taken
     }
@@ -120,11 +124,14 @@ impl Endpoint {
         let ports = (ack.src_port, ack.dst_port);
         let Some(index) = self.last_index(ports, datagram) else { return false };
         let (ecn, outside) = (datagram.ecn, self.outside);
-        let Some(slot) = self.slots.slot(index) else { return false };
-        let Some(connection) = slot.connection.as_deref_mut() else { return false };
+        let Some(Slot { connection: Some(connection), is_ready, .. }) = self.slots.slot(index)
+        else {
+            return false;
+        };
         let taken = connection.take_plain_ack(now, &ack, ecn, outside);
         if taken {
-            follow_up::<false>(slot, &mut self.timers, &mut self.ready, now, index);
+            let (timers, ready) = (&mut self.timers, &mut self.ready);
+            follow_up::<false>(connection, is_ready, timers, ready, (now, index));
         }
         taken
     }
@@ -331,28 +338,31 @@ impl Endpoint {
 /// that are not `ALONE` come in buffers, and one turn serves them all.
 #[inline(always)]
 fn follow_up<const ALONE: bool>(
-    slot: &mut Slot,
+    connection: &Connection,
+    is_ready: &mut bool,
     timers: &mut Timers,
     ready: &mut Ready,
-    now: Instant,
-    index: u32,
+    (now, index): (Instant, u32),
 ) {
-    let Some(connection) = slot.connection.as_deref().filter(|_| !slot.is_ready) else { return };
+    if *is_ready {
+        return;
+    }
     let may_settle = ALONE || connection.reports_rarely();
     if may_settle && connection.has_nothing_to_send(now) {
         let at = connection.usual_timeout().unwrap_or_else(|| connection.poll_timeout().into());
         timers.set(index, at);
         return;
     }
-    slot.is_ready = true;
+    *is_ready = true;
     ready.push_back(index);
 }
 
 /// Whether a packet with these ports belongs to the connection with this tuple.
 #[inline(always)]
 fn is_of((src, dst): (u16, u16), datagram: &Datagram, tuple: &FourTuple) -> bool {
-    src == tuple.remote_port
-        && dst == tuple.local_port
+    // Both ports in one comparison.
+    let both = |src: u16, dst: u16| u32::from(src) << 16 | u32::from(dst);
+    both(src, dst) == both(tuple.remote_port, tuple.local_port)
         && datagram.src == tuple.remote
         && datagram.dst == tuple.local
 }

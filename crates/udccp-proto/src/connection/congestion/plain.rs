@@ -60,7 +60,7 @@ impl CongestionControl {
         now: Instant,
         packet: SentInfo,
         is_unpaced: bool,
-        rest: Option<usize>,
+        rest: Option<u32>,
     ) -> bool {
         let waits = match (&mut self.tx, rest) {
             (Some(SenderHalf::Ccid2(tx)), rest) => {
@@ -77,9 +77,10 @@ impl CongestionControl {
                 })
             }
             (Some(SenderHalf::Tfrc(tx)), rest) => {
-                tx.on_sent(now, packet);
+                // Copied, so that CCID 2 has it in registers.
+                tx.on_sent(now, SentInfo { ..packet });
                 let Some(size) = rest else { return true };
-                if tx.poll_send(now, size as u32) == SendVerdict::Now {
+                if tx.poll_send(now, size) == SendVerdict::Now {
                     return false;
                 }
                 true

@@ -12,7 +12,7 @@ impl Connection {
     /// Processes the next packet in order on a connection with nothing unusual to do
     /// (`find_usual`), with `size` bytes of data, if it can be delivered as it is. Returns whether
     /// it did. If not, nothing has changed.
-    #[inline(always)]
+    #[inline(never)]
     pub(crate) fn take_plain_data(
         &mut self,
         now: Instant,

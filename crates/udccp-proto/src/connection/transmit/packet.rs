@@ -143,8 +143,9 @@ impl Connection {
         checksum: Checksum,
         size: usize,
     ) -> Option<HeaderBytes> {
-        if let Some(bytes) = self.short_ack_bytes(now, arena, header, checksum) {
-            return Some(bytes);
+        let mut room = [0; UsualAck::ROOM];
+        if let Some(bytes) = self.short_ack(now, header, checksum, &mut room) {
+            return Some(arena.copy(bytes));
         }
         let options = self.usual_ack(now)?;
         if options.header_len() + size > self.path.max_transport_len() {
@@ -154,19 +155,16 @@ impl Connection {
         is_done.then(|| arena.take())
     }
 
-    /// The same if the options fit into [`UsualAck::ROOM`], as nearly always.
+    /// The same, written to `room`, which must be zero, if it fits there, as nearly always.
     #[inline(always)]
-    pub(super) fn short_ack_bytes(
+    pub(super) fn short_ack<'r>(
         &self,
         now: Instant,
-        arena: &mut Arena,
         header: &Header,
         checksum: Checksum,
-    ) -> Option<HeaderBytes> {
-        let options = self.usual_ack(now)?;
-        let mut room = [0; UsualAck::ROOM];
-        let bytes = header.usual_ack(&options, checksum, &mut room)?;
-        Some(arena.copy(bytes))
+        room: &'r mut [u8; UsualAck::ROOM],
+    ) -> Option<&'r [u8]> {
+        header.usual_ack(&self.usual_ack(now)?, checksum, room)
     }
 
     /// A header with this sequence number, the next one, for the fast path.

@@ -2,7 +2,7 @@
 //! and Acks with an Ack Vector. What they leave out concerns other packets.
 
 use udccp_base::{Datagram, Ecn, HeaderBytes, Instant, MaybeInstant, Payload, Sent};
-use udccp_wire::{Header, HeaderKind, PacketType, Seqno};
+use udccp_wire::{Header, HeaderKind, PacketType, Seqno, UsualAck};
 
 use super::super::congestion::PlainVerdict;
 use super::super::{Arena, Connection};
@@ -41,7 +41,9 @@ impl Connection {
         }
         self.transmit_plain_ack(now, arena, out, ecn).then(|| {
             // Forgetting what the peer knows may take a Sync.
-            if self.has_nothing_to_send(now) { Sent::Last } else { Sent::One }
+            let is_last = self.send.queue().is_empty() && self.usual().is_some();
+            debug_assert_eq!(is_last, self.has_nothing_to_send(now));
+            if is_last { Sent::Last } else { Sent::One }
         })
     }
 
@@ -53,7 +55,7 @@ impl Connection {
         out: &mut Option<Datagram>,
         (ecn, ccval, is_unpaced): (Ecn, u8, bool),
     ) -> Sent {
-        let size_bytes = self.send.queue_mut().pop_zeros();
+        let (size_bytes, rest) = self.send.queue_mut().pop_zeros();
         let seq = self.seq.take_next();
         let header = self.usual_header(HeaderKind::Data, ccval, seq);
         let bytes = header.usual_data(self.zeros_checksum(size_bytes as usize));
@@ -66,7 +68,6 @@ impl Connection {
             self.timing.unanswered_since = MaybeInstant::some(now);
         }
         self.send.on_data_sent();
-        let rest = self.send.queue().next_len();
         let (is_data, has_ack, app_limited) = (true, false, rest.is_none());
         let info = SentInfo { seq, size_bytes, is_data, has_ack, app_limited, ecn };
         if !self.cc.on_plain_sent(now, info, is_unpaced, rest) {
@@ -90,8 +91,16 @@ impl Connection {
     ) -> bool {
         let (ack, seq) = (self.ackno(), self.seq.gss.next());
         let header = self.usual_header(HeaderKind::Ack { ack }, 0, seq);
-        match self.short_ack_bytes(now, arena, &header, self.zeros_checksum(0)) {
-            Some(bytes) => self.put_plain_ack(now, out, ecn, seq, bytes),
+        let mut room = [0; UsualAck::ROOM];
+        match self.short_ack(now, &header, self.zeros_checksum(0), &mut room) {
+            Some(bytes) => {
+                self.place(out, ecn, HeaderBytes::EMPTY, Payload::EMPTY);
+                if let Some(datagram) = out {
+                    // Written straight to its place.
+                    datagram.header = arena.copy(bytes);
+                }
+                self.account_for_plain_ack(now, ecn, seq);
+            }
             // Passes the address of a copy, to keep the original in registers.
             None if !self.transmit_longer_ack(now, arena, out, ecn, &header.clone()) => {
                 return false;
@@ -114,23 +123,16 @@ impl Connection {
         let bytes = self.ack_bytes(now, arena, header, self.zeros_checksum(0), 0);
         let fits = bytes.is_some();
         if let Some(bytes) = bytes {
-            self.put_plain_ack(now, out, ecn, header.seq, bytes);
+            self.place(out, ecn, bytes, Payload::EMPTY);
+            self.account_for_plain_ack(now, ecn, header.seq);
         }
         fits
     }
 
-    /// Accounts for an Ack with the whole Ack Vector, and stores it in `out`.
+    /// An Ack with the whole Ack Vector was written, with this number, the next one.
     #[inline(always)]
-    fn put_plain_ack(
-        &mut self,
-        now: Instant,
-        out: &mut Option<Datagram>,
-        ecn: Ecn,
-        seq: Seqno,
-        bytes: HeaderBytes,
-    ) {
+    fn account_for_plain_ack(&mut self, now: Instant, ecn: Ecn, seq: Seqno) {
         self.seq.take_next();
-        self.place(out, ecn, bytes, Payload::EMPTY);
         self.counters.acks_sent += 1;
         self.counters.packets_sent += 1;
         self.send.on_sent(PacketType::Ack);

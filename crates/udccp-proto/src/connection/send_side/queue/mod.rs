@@ -324,12 +324,13 @@ impl SendQueue {
         self.is_run().then_some(self.run.bytes)
     }
 
-    /// Removes the next message, which is zeros. Returns its length in bytes.
+    /// Removes the next message; it and all others are zeros of one size. Returns its length in
+    /// bytes, and that of the next one.
     #[inline(always)]
-    pub(in super::super) fn pop_zeros(&mut self) -> u32 {
+    pub(in super::super) fn pop_zeros(&mut self) -> (u32, Option<u32>) {
         debug_assert!(self.is_run());
         self.run.count -= 1;
-        self.run.bytes
+        (self.run.bytes, (self.run.count > 0).then_some(self.run.bytes))
     }
 
     /// Payload length in bytes of the next message. Discards expired messages first.
@@ -401,7 +402,7 @@ impl SendQueue {
     fn take(&mut self) -> Option<Waiting> {
         debug_assert_eq!(self.lent, 0);
         if self.is_run() {
-            let payload = Payload::Zeros(self.pop_zeros());
+            let payload = Payload::Zeros(self.pop_zeros().0);
             return Some(Waiting { payload, deadline: None, token: None });
         }
         let level = self.levels.iter_mut().find(|l| !l.waiting.is_empty())?;
