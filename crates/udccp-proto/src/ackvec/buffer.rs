@@ -73,6 +73,7 @@ impl AckVectorBuffer {
         self.on_any_packet(seq, ecn)
     }
 
+    #[cold]
     #[inline(never)]
     fn on_any_packet(&mut self, seq: Seqno, ecn: Ecn) -> Arrival {
         let state = state_of(ecn);

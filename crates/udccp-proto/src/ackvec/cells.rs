@@ -46,7 +46,7 @@ impl Cells {
     }
 
     pub(super) fn as_slice(&self) -> &[u8] {
-        &self.buf[self.head..self.tail]
+        self.buf.part(self.head, self.tail)
     }
 
     /// Number of cells in use.
@@ -80,7 +80,7 @@ impl Cells {
     pub(super) fn extend_newest(&mut self, state: CellState) -> bool {
         // At `head` there is a cell, or the buffer ends. One subtraction compares the state and
         // what the cell has room for.
-        match self.buf.get_mut(self.head) {
+        match self.buf.byte_mut(self.head) {
             Some(first) if u64::from(*first ^ (state as u8) << 6) < FULL - 1 => {
                 *first += 1;
                 self.packets += 1;

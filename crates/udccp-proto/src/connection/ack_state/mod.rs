@@ -76,7 +76,7 @@ impl AckState {
     }
 
     /// A valid packet arrived and its options were processed.
-    #[inline]
+    #[inline(always)]
     pub(super) fn on_packet(&mut self, seq: Seqno, ecn: Ecn) -> Arrival {
         self.vector.on_packet(seq, ecn)
     }

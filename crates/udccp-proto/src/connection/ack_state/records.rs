@@ -34,15 +34,21 @@ impl AckRecords {
     /// Our packet `seq` was sent with the whole vector.
     #[inline]
     pub(super) fn on_sent(&mut self, seq: Seqno) {
-        if self.places().len() == self.len {
-            self.make_room();
-        }
         let len = self.len;
-        self.places()[len] = seq;
+        match self.places().get_mut(len) {
+            Some(place) => *place = seq,
+            None => self.put_after_others(seq),
+        }
         self.len += 1;
     }
 
     #[inline(never)]
+    fn put_after_others(&mut self, seq: Seqno) {
+        self.make_room();
+        let len = self.len;
+        self.places()[len] = seq;
+    }
+
     fn make_room(&mut self) {
         match &mut self.sent {
             Sent::Few(few) => {
