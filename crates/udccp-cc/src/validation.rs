@@ -120,6 +120,14 @@ impl WindowValidation {
         }
     }
 
+    /// The same as [`Self::on_sent`] if that changes nothing but the time. Returns false if it has
+    /// to be called.
+    #[inline(always)]
+    pub fn on_usual_sent(&mut self, now: Instant) -> bool {
+        self.last_sent = MaybeInstant::some(now);
+        !matches!(self.policy, Policy::OldCwv { .. })
+    }
+
     /// A packet was sent, and `in_flight` packets are now outstanding.
     #[inline]
     pub fn on_sent(
@@ -129,8 +137,7 @@ impl WindowValidation {
         rto: Duration,
         cc: &mut dyn CongestionControl,
     ) {
-        self.last_sent = MaybeInstant::some(now);
-        if matches!(self.policy, Policy::OldCwv { .. }) {
+        if !self.on_usual_sent(now) {
             self.note_use(now, in_flight, rto, cc);
         }
     }

@@ -54,7 +54,9 @@ impl AckRatio {
 
     #[inline(always)]
     pub(super) fn on_peer_packet(&mut self, packet: &ReceivedInfo) {
-        self.congested |= self.peer.on_packet(packet);
+        if self.peer.on_packet(packet) {
+            self.congested = true;
+        }
     }
 
     /// Does the same for data packets that arrived together.

@@ -3,7 +3,7 @@
 use core::fmt;
 use std::collections::VecDeque;
 
-use udccp_base::Instant;
+use udccp_base::{Instant, MaybeInstant};
 use udccp_wire::Seqno;
 
 use crate::ackvec::{CellState, Evidence, NUMDUPACK};
@@ -92,7 +92,7 @@ pub(super) enum Change {
 pub(crate) struct PlainRun {
     end: u32,
     /// When the newest of them was sent, if it has the acknowledged number.
-    pub(super) sent_at: Option<Instant>,
+    pub(super) sent_at: MaybeInstant,
 }
 
 /// Data packets in order of sequence numbers. The state of packets before `open` is final. They are
@@ -306,7 +306,8 @@ impl History {
             return None;
         }
         let (end, newest) = self.position_from(low, first, ackno);
-        (end > low).then_some((PlainRun { end: end as u32, sent_at: newest.map(|s| s.at) }, first))
+        let sent_at = newest.map(|sent| sent.at).into();
+        (end > low).then_some((PlainRun { end: end as u32, sent_at }, first))
     }
 
     /// Those packets arrived. Returns their number.
@@ -421,6 +422,7 @@ impl History {
     }
 
     /// The position of `seq`, which is at most `over` packets before index `guess`.
+    #[cold]
     #[inline(never)]
     fn position_before(&self, guess: usize, over: usize, seq: Seqno) -> usize {
         let (mut low, mut high) = (guess.saturating_sub(over), guess);

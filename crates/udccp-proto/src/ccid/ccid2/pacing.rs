@@ -104,7 +104,13 @@ impl Ccid2Sender {
     /// Packets that the window has room for.
     #[inline]
     pub(super) fn room(&self) -> u64 {
-        let most = u64::from(self.window.cwnd()).min(self.in_flight_limit);
+        self.room_in(self.window.cwnd())
+    }
+
+    /// The same for a window of `cwnd`.
+    #[inline]
+    pub(super) fn room_in(&self, cwnd: u32) -> u64 {
+        let most = u64::from(cwnd).min(self.in_flight_limit);
         most.saturating_sub(self.pipe.into())
     }
 }

@@ -35,6 +35,7 @@ impl PeerLog {
     }
 
     /// Does the same if there are holes, or if the packet is out of order.
+    #[cold]
     #[inline(never)]
     fn on_other(&mut self, seq: Seqno, follows_data: bool) -> bool {
         let Some(newest) = self.newest else {

@@ -42,12 +42,12 @@ impl Ccid2Sender {
 
     /// Finds out how many packets may leave as long as nothing changes.
     #[inline(always)]
-    fn allow(&mut self) {
+    fn allow(&mut self, cwnd: u32) {
         let is_simple = !self.trains.are_on() && self.pacing_wake == MaybeInstant::NONE;
         self.allowance = match self.window.settled_until() {
             Some(until) if is_simple && self.is_unpaced() => {
-                let unacknowledged = self.ack_of_ack.left(self.window.cwnd());
-                Allowance { packets: self.room().min(unacknowledged.into()) as u32, until }
+                let unacknowledged = self.ack_of_ack.left(cwnd);
+                Allowance { packets: self.room_in(cwnd).min(unacknowledged.into()) as u32, until }
             }
             _ => Allowance::default(),
         };
@@ -68,7 +68,7 @@ impl Ccid2Sender {
         }
         let decision = self.decide_anew(now, size_bytes);
         if decision == (SendVerdict::Now, true) {
-            self.allow();
+            self.allow(self.window.cwnd());
         }
         decision
     }
@@ -126,19 +126,20 @@ impl Ccid2Sender {
         now: Instant,
         ackno: Seqno,
         run: PlainRun,
-        elapsed: Option<Duration>,
+        elapsed: Duration,
     ) -> u32 {
         let acked = self.history.take_plain_run(run, ackno);
-        let measured = run.sent_at.map(|sent_at| rtt_of(now - sent_at, elapsed));
+        let measured = run.sent_at.get().map(|sent_at| rtt_of(now - sent_at, elapsed));
         let sample = self.note_rtt(ackno, measured);
         self.ack_of_ack.on_ack_vector();
         let context = self.context(now, ackno, sample);
         self.window.on_plain_ack(acked, &context);
-        self.ack_ratio.on_ack(ackno, context.next, self.window.cwnd());
-        self.history.trim(self.window.cwnd() as usize);
+        let cwnd = self.window.cwnd();
+        self.ack_ratio.on_ack(ackno, context.next, cwnd);
+        self.history.trim(cwnd as usize);
         self.pipe -= acked;
         self.restart_timer(now);
-        self.allow();
+        self.allow(cwnd);
         acked
     }
 }

@@ -67,15 +67,21 @@ impl Ccid2Receiver {
         }
     }
 
-    /// Records the sequence number. Returns whether it is out of order: after a gap, or in one.
-    #[inline(always)]
-    fn note_order(&mut self, now: Instant, seq: Seqno) -> bool {
+    /// The packet may be out of order, after a gap or in one, or marked. Its data has been counted.
+    #[cold]
+    #[inline(never)]
+    fn note_order(&mut self, now: Instant, packet: &ReceivedInfo) {
         let newest = self.newest.map(|(newest, _)| newest);
-        let is_next = newest.is_none() || newest == Some(seq.prev());
-        if is_next || newest.is_some_and(|newest| seq.is_after(newest)) {
-            self.newest = Some((seq, now));
+        let is_next = newest.is_none_or(|newest| newest == packet.seq.prev());
+        if is_next || newest.is_some_and(|newest| packet.seq.is_after(newest)) {
+            self.newest = Some((packet.seq, now));
         }
-        !is_next
+        // A gap among packets without data must not cause acknowledgements of acknowledgements.
+        if self.pending > 0 {
+            //= 4340-11.3-6
+            let marked = packet.ecn == Ecn::Ce && self.note_mark(now);
+            self.urgent |= !is_next || marked;
+        }
     }
 
     /// Elapsed Time of the newest packet, if it waited. Rounded down, so it is never too large.
@@ -118,7 +124,6 @@ impl CcidReceiver for Ccid2Receiver {
 
     #[inline(always)]
     fn on_packet(&mut self, now: Instant, packet: &ReceivedInfo) {
-        let out_of_order = self.note_order(now, packet.seq);
         if packet.is_data {
             self.pending += 1;
             self.last_data = MaybeInstant::some(now);
@@ -128,11 +133,11 @@ impl CcidReceiver for Ccid2Receiver {
                 self.deadline = MaybeInstant::some(now + self.delayed_ack);
             }
         }
-        // A gap among packets without data must not cause acknowledgements of acknowledgements.
-        if self.pending > 0 {
-            //= 4340-11.3-6
-            let marked = packet.ecn == Ecn::Ce && self.note_mark(now);
-            self.urgent |= out_of_order || marked;
+        match &mut self.newest {
+            Some(newest) if newest.0 == packet.seq.prev() && packet.ecn != Ecn::Ce => {
+                *newest = (packet.seq, now);
+            }
+            _ => self.note_order(now, &packet.clone()),
         }
     }
 

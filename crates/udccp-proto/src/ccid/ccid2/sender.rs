@@ -119,7 +119,8 @@ impl Ccid2Sender {
     /// averages take one sample per window (RFC 4341 section 5). The minimum takes all samples.
     fn measure_rtt(&mut self, now: Instant, ack: &AckInfo<'_>, end: usize) -> Option<Duration> {
         let sent_at = ack.ack_vector.and_then(|_| self.history.open_since(ack.ackno, end));
-        let by_packet = sent_at.map(|sent_at| rtt_of(now - sent_at, ack.elapsed));
+        let by_packet =
+            sent_at.map(|sent_at| rtt_of(now - sent_at, ack.elapsed.unwrap_or_default()));
         self.note_rtt(ack.ackno, by_packet.or(ack.timestamp_echo_rtt))
     }
 
@@ -344,8 +345,7 @@ impl Ccid2Sender {
 
 /// The round-trip time of a packet acknowledged after `total`. An Elapsed Time longer than the
 /// whole is false. Ignoring it only enlarges the sample.
-pub(super) fn rtt_of(total: Duration, elapsed: Option<Duration>) -> Duration {
-    let elapsed = elapsed.unwrap_or_default();
+pub(super) fn rtt_of(total: Duration, elapsed: Duration) -> Duration {
     if elapsed < total { total - elapsed } else { total }
 }
 

@@ -199,7 +199,9 @@ impl Window {
             // memory.
             observer.on_sent(now, &packet.clone(), pipe - 1, cwnd);
         }
-        self.validation.on_sent(now, pipe, rto, &mut *self.cc);
+        if !self.validation.on_usual_sent(now) {
+            self.validation.on_sent(now, pipe, rto, &mut *self.cc);
+        }
     }
 
     /// The handshake measured a round-trip time.

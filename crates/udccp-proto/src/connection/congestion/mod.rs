@@ -245,18 +245,35 @@ impl CongestionControl {
     /// A packet was sent.
     #[inline(always)]
     pub(super) fn on_sent(&mut self, now: Instant, packet: SentInfo) {
+        match &mut self.tx {
+            Some(SenderHalf::Ccid2(tx)) => tx.on_sent(now, packet),
+            _ => self.tell_other_sender(now, SentInfo { ..packet }),
+        }
+        match &mut self.rx {
+            _ if !packet.has_ack => {}
+            Some(ReceiverHalf::Ccid2(rx)) => rx.on_feedback_sent(now, packet.seq),
+            _ => self.note_other_feedback(now, packet.seq),
+        }
+    }
+
+    #[inline(never)]
+    fn tell_other_sender(&mut self, now: Instant, packet: SentInfo) {
         if let Some(tx) = &mut self.tx {
             of_sender!(tx, tx => tx.on_sent(now, packet));
         }
-        if let Some(rx) = self.rx.as_mut().filter(|_| packet.has_ack) {
-            of_receiver!(rx, rx => rx.on_feedback_sent(now, packet.seq));
+    }
+
+    #[inline(never)]
+    fn note_other_feedback(&mut self, now: Instant, seq: Seqno) {
+        if let Some(rx) = &mut self.rx {
+            of_receiver!(rx, rx => rx.on_feedback_sent(now, seq));
         }
     }
 
     /// A valid packet arrived for the first time.
     #[inline(always)]
     pub(super) fn on_packet(&mut self, now: Instant, packet: ReceivedInfo) {
-        // One comparison finds out that it is CCID 2.
+        // One comparison each finds out that it is CCID 2.
         if let Some(ReceiverHalf::Ccid2(rx)) = &mut self.rx {
             rx.on_packet(now, &packet);
         } else if let Some(rx) = &mut self.rx {
@@ -264,8 +281,10 @@ impl CongestionControl {
         }
         if let Some(SenderHalf::Ccid2(tx)) = &mut self.tx {
             tx.on_peer_packet(now, &packet);
-        } else if let Some(tx) = &mut self.tx {
-            of_sender!(tx, tx => tx.on_peer_packet(now, &packet.clone()));
+        } else if let Some(SenderHalf::Tfrc(tx)) = &mut self.tx {
+            tx.on_peer_packet(now, &packet.clone());
+        } else if let Some(SenderHalf::Other(tx)) = &mut self.tx {
+            tx.on_peer_packet(now, &packet.clone());
         }
     }
 
@@ -322,7 +341,7 @@ impl CongestionControl {
         now: Instant,
         ackno: Seqno,
         run: PlainRun,
-        elapsed: Option<Duration>,
+        elapsed: Duration,
     ) -> u32 {
         let Some(SenderHalf::Ccid2(tx)) = &mut self.tx else { return 0 };
         let acked = tx.take_plain_ack(now, ackno, run, elapsed);
@@ -354,6 +373,11 @@ impl CongestionControl {
             let (sequence_window, ack_ratio) = (tx.seq_window_needed(), tx.wanted_ack_ratio());
             return Some(Wants { sequence_window, ack_ratio });
         }
+        self.wants_of_other()
+    }
+
+    #[inline(never)]
+    fn wants_of_other(&self) -> Option<Wants> {
         let tx = self.tx.as_ref()?;
         let (sequence_window, ack_ratio) = (
             of_sender!(tx, tx => tx.seq_window_needed()),
@@ -423,15 +447,20 @@ impl CongestionControl {
     /// Whether certainly no acknowledgement is owed, not even a delayed one.
     #[inline(always)]
     pub(super) fn owes_nothing(&self) -> bool {
+        // One comparison finds out that it is CCID 2, as long as the rest is not inlined.
         if let Some(ReceiverHalf::Ccid2(rx)) = &self.rx {
             return rx.owes_nothing();
         }
-        match &self.rx {
-            Some(ReceiverHalf::Ccid2(rx)) => rx.owes_nothing(),
-            Some(ReceiverHalf::Tfrc(rx)) => rx.owes_nothing(),
-            Some(ReceiverHalf::Other(_)) => false,
-            None => true,
+        if let Some(ReceiverHalf::Tfrc(rx)) = &self.rx {
+            return rx.owes_nothing();
         }
+        self.has_no_receiver()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn has_no_receiver(&self) -> bool {
+        self.rx.is_none()
     }
 
     /// Whether an acknowledgement is due.
@@ -440,11 +469,16 @@ impl CongestionControl {
         if let Some(ReceiverHalf::Ccid2(rx)) = &self.rx {
             return rx.feedback(now) == Feedback::Due;
         }
-        match &self.rx {
-            Some(ReceiverHalf::Tfrc(rx)) => rx.is_due(now),
-            Some(other) => of_receiver!(other, rx => rx.feedback(now)) == Feedback::Due,
-            None => false,
+        if let Some(ReceiverHalf::Tfrc(rx)) = &self.rx {
+            return rx.is_due(now);
         }
+        self.is_other_feedback_due(now)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn is_other_feedback_due(&self, now: Instant) -> bool {
+        self.feedback(now) == Feedback::Due
     }
 
     /// Bytes of options that an acknowledgement needs for the receiver half.

@@ -50,7 +50,8 @@ impl Connection {
         self.cc.on_packet(now, ReceivedInfo { seq, is_data, size_bytes, ccval, ecn, ndp_count });
         self.outbox.ack |= self.handshake.owes_greeting(packet_type, ackno);
         self.cc.on_ack_of_ack(ackno);
-        let acked = self.cc.take_plain_ack(now, ackno, run, vector.elapsed);
+        let elapsed = vector.elapsed.unwrap_or_default();
+        let acked = self.cc.take_plain_ack(now, ackno, run, elapsed);
         self.counters.data_packets_acked += u64::from(acked);
         self.renegotiate(ackno);
         if !self.negotiation.is_settled() {

@@ -134,7 +134,7 @@ fn the_oldest_packets_are_settled_like_all_others() {
             let expected = read(&mut other);
             let run = one.plain_run(ackno, cells[0]);
             if let Some((run, _)) = run {
-                assert_eq!(run.sent_at, since, "seed {seed} at {acked}");
+                assert_eq!(run.sent_at.get(), since, "seed {seed} at {acked}");
             }
             short_ways += usize::from(run.is_some());
             let got = match run {

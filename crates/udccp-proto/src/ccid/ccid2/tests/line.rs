@@ -112,7 +112,7 @@ impl Line {
     pub(super) fn plain_ack(&mut self, ackno: u64, cell: u8) -> u32 {
         let ackno = Seqno::new(ackno);
         let run = self.sender.plain_ack(ackno, cell).expect("nothing else is reported");
-        self.sender.take_plain_ack(self.now, ackno, run, None)
+        self.sender.take_plain_ack(self.now, ackno, run, Duration::ZERO)
     }
 
     pub(super) fn acked(&mut self, ack: AckInfo<'_>) -> AckOutcome {
