@@ -36,6 +36,25 @@ impl QueueLimit {
         }
     }
 
+    /// The share of the limit that a packet of `len` bytes takes: packets or bytes.
+    #[inline(always)]
+    pub(crate) const fn cost(self, len: u32) -> u64 {
+        match self {
+            Self::Unlimited | Self::Packets(_) => 1,
+            Self::Bytes(_) => len as u64,
+        }
+    }
+
+    /// What `backlog` leaves of the limit, in the unit of [`Self::cost`]. A packet may join if its
+    /// cost is not above this.
+    pub(crate) const fn room(self, backlog: Backlog) -> u64 {
+        match self {
+            Self::Unlimited => u64::MAX,
+            Self::Packets(limit) => (limit as u64).saturating_sub(backlog.packets),
+            Self::Bytes(limit) => limit.saturating_sub(backlog.bytes),
+        }
+    }
+
     /// Whether `backlog` is within the limit.
     pub const fn holds(self, backlog: Backlog) -> bool {
         match self {

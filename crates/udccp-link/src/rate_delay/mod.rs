@@ -34,7 +34,8 @@ pub struct RateDelayConfig {
 pub struct RateDelay<P> {
     serializer: Serializer,
     delay: Duration,
-    limit: QueueLimit,
+    /// `None` if there is no limit and nobody reads the backlog.
+    queue: Option<Box<Queue>>,
     /// The first in line, and when its transmission begins: most links hold no other.
     first: Option<P>,
     first_begins: Instant,
@@ -45,15 +46,39 @@ pub struct RateDelay<P> {
     /// Bytes of all packets that were ever in line, and of those that have left it.
     entered_bytes: u64,
     left_bytes: u64,
-    /// Bytes of all that had begun at the last look. The rest waits, or has begun since.
-    begun_bytes: u64,
-    /// How many have left the line, and how many had begun, modulo 2^32.
+    /// How many have left the line, modulo 2^32.
     left: u32,
-    begun: u32,
     /// Boxed, because few links have any and they are large.
     extras: Option<Box<Extras>>,
     /// Where somebody reads them.
     records: Option<Box<Records>>,
+}
+
+/// The queue in front of the transmitter.
+#[derive(Debug, Default)]
+struct Queue {
+    limit: QueueLimit,
+    /// What the limit left room for at the last look, less what has joined since.
+    room: u64,
+    /// Bytes of all that had begun transmission at the last look. The rest waits, or has begun
+    /// since.
+    begun_bytes: u64,
+    /// How many had begun, modulo 2^32.
+    begun: u32,
+}
+
+impl Queue {
+    /// Uses room for a packet; returns whether there is as much. More may be free by now.
+    #[inline(always)]
+    fn take_room(&mut self, len: u32) -> bool {
+        match self.room.checked_sub(self.limit.cost(len)) {
+            Some(left) => {
+                self.room = left;
+                true
+            }
+            None => false,
+        }
+    }
 }
 
 /// What is counted.
@@ -154,16 +179,14 @@ impl<P: Packet> RateDelay<P> {
         Self {
             serializer: Serializer::new(config.rate),
             delay: config.delay,
-            limit: config.limit,
+            queue: Some(Box::new(Queue { limit: config.limit, ..Queue::default() })),
             first: None,
             first_begins: Instant::MAX,
             next: Instant::MAX,
             others: Ring::default(),
             entered_bytes: 0,
             left_bytes: 0,
-            begun_bytes: 0,
             left: 0,
-            begun: 0,
             extras: None,
             records: Some(Box::default()),
         }
@@ -218,19 +241,24 @@ impl<P: Packet> RateDelay<P> {
     #[must_use]
     pub fn without_records(mut self) -> Self {
         self.records = None;
+        self.queue.take_if(|queue| queue.limit == QueueLimit::Unlimited);
         self
     }
 
-    /// Removes packets whose transmission has begun by `now` from the backlog.
-    fn begin_until(&mut self, now: Instant) {
+    /// The packets whose transmission has not begun by `now`.
+    fn waiting(&mut self, now: Instant) -> Backlog {
         let mut begun = self.begun_in_line();
         while let Some((begin, packet)) = self.in_line(begun.packets as usize)
             && begin <= now
         {
             begun.count(packet.wire_len());
         }
-        self.begun = self.left.wrapping_add(begun.packets as u32);
-        self.begun_bytes = self.left_bytes + begun.bytes;
+        if let Some(queue) = &mut self.queue {
+            queue.begun = self.left.wrapping_add(begun.packets as u32);
+            queue.begun_bytes = self.left_bytes + begun.bytes;
+        }
+        let waiting = self.inside() - begun;
+        Backlog { packets: waiting.packets, bytes: waiting.bytes }
     }
 
     /// The packet with so many before it in line, and when its transmission begins.
@@ -244,16 +272,10 @@ impl<P: Packet> RateDelay<P> {
     /// What is in line, and had begun transmission at the last look.
     #[inline]
     fn begun_in_line(&self) -> Tally {
-        let bytes = self.begun_bytes.saturating_sub(self.left_bytes);
-        let packets = if bytes > 0 { self.begun.wrapping_sub(self.left) } else { 0 };
+        let Some(queue) = &self.queue else { return Tally::default() };
+        let bytes = queue.begun_bytes.saturating_sub(self.left_bytes);
+        let packets = if bytes > 0 { queue.begun.wrapping_sub(self.left) } else { 0 };
         Tally { packets: packets.into(), bytes }
-    }
-
-    /// The backlog at the last look; some packets may have begun transmission since.
-    #[inline]
-    fn waiting(&self) -> Backlog {
-        let waiting = self.inside() - self.begun_in_line();
-        Backlog { packets: waiting.packets, bytes: waiting.bytes }
     }
 
     /// The packets in line.
@@ -264,11 +286,14 @@ impl<P: Packet> RateDelay<P> {
     }
 
     /// Whether a packet that arrives while the transmitter is busy really has to be dropped. Called
-    /// if the last known backlog leaves no room.
+    /// if there was no room at the last look. If it is not dropped, it has taken its room.
     #[inline(never)]
     fn is_full(&mut self, now: Instant, len: u32) -> bool {
-        self.begin_until(now);
-        !self.limit.admits(self.waiting(), len)
+        let waiting = self.waiting(now);
+        self.queue.as_mut().is_some_and(|queue| {
+            queue.room = queue.limit.room(waiting);
+            !queue.take_room(len)
+        })
     }
 
     /// Accepts a packet of `len` bytes that arrives at `now`. The caller then either calls
@@ -296,8 +321,13 @@ impl<P: Packet> RateDelay<P> {
             }
             return Err(DropReason::RandomLoss);
         }
+        let was_busy = self.serializer.is_busy(now);
         let (transmitted, delay) = (self.transmit(now, len)?, self.delay);
         let times = self.extras.get_or_insert_default().shift(now, transmitted, delay);
+        if let Some(queue) = self.queue.as_mut().filter(|_| !was_busy && times.begin > now) {
+            // The bucket has no tokens for it: it waits although nothing was ahead of it.
+            queue.room = queue.room.saturating_sub(queue.limit.cost(len));
+        }
         self.record(now, len, times.begin);
         Ok(times)
     }
@@ -309,8 +339,11 @@ impl<P: Packet> RateDelay<P> {
         if !self.serializer.is_busy(now) {
             return Ok(self.serializer.begin(now, len));
         }
-        // How many have begun matters only if the line seems full.
-        if !self.limit.admits(self.waiting(), len) && self.is_full(now, len) {
+        // How many have begun matters only if the queue seems full.
+        if let Some(queue) = &mut self.queue
+            && !queue.take_room(len)
+            && self.is_full(now, len)
+        {
             if let Some(records) = &mut self.records {
                 records.arrived_bytes += u64::from(len);
                 records.dropped.count(len);
@@ -404,8 +437,7 @@ impl<P: Packet + core::fmt::Debug + Send> Link<P> for RateDelay<P> {
     }
 
     fn backlog(&mut self, now: Instant) -> Backlog {
-        self.begin_until(now);
-        self.waiting()
+        self.waiting(now)
     }
 
     #[inline]
@@ -415,7 +447,7 @@ impl<P: Packet + core::fmt::Debug + Send> Link<P> for RateDelay<P> {
     }
 
     fn limit(&self) -> QueueLimit {
-        self.limit
+        self.queue.as_ref().map_or(QueueLimit::Unlimited, |queue| queue.limit)
     }
 
     fn change(&mut self, now: Instant, change: &Change, _drops: &mut Drops<P>) {
