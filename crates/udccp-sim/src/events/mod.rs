@@ -79,8 +79,8 @@ pub(crate) struct EventQueue {
     /// The next events, latest first, each before all that are in `far`. The first entry is always
     /// [`NEVER`], and stops a search.
     near: Near,
-    /// Entries used, including the first.
-    len: usize,
+    /// The place of the next event; 0 if there is none.
+    last: usize,
     far: Wheel,
     /// The event of each component.
     events: Vec<Event>,
@@ -94,13 +94,13 @@ impl EventQueue {
     /// A queue for components `0..count`, none of them with an event.
     pub(crate) fn new(count: usize) -> Self {
         let events = vec![Event::at(NEVER); count];
-        Self { near: Near::EMPTY, len: 1, far: Wheel::default(), events, inserted: 0 }
+        Self { near: Near::EMPTY, last: 0, far: Wheel::default(), events, inserted: 0 }
     }
 
     /// Time and component of the next event; [`Instant::MAX`] if there is none.
     #[inline]
     pub(crate) fn earliest(&self) -> (Instant, usize) {
-        let key = self.near.get(self.len.wrapping_sub(1));
+        let key = self.near.get(self.last);
         (key.due, key.component())
     }
 
@@ -114,8 +114,10 @@ impl EventQueue {
     /// the time is unchanged, so is its order among events of the same time.
     #[inline]
     pub(crate) fn set(&mut self, component: usize, due: Instant) {
-        if self.events[component].key.due != due {
-            self.replace(component, due);
+        match self.events[component].key.due {
+            old if old == due => {}
+            Instant::MAX => self.insert(component, due),
+            _ => self.replace(component, due),
         }
     }
 
@@ -132,31 +134,30 @@ impl EventQueue {
     pub(crate) fn set_first(&mut self, component: usize, due: Instant) {
         debug_assert_eq!(self.earliest(), (self.events[component].key.due, component));
         debug_assert!(self.events[component].key.due != due, "another time");
-        if self.len > 2 && due < self.near.due[1] {
+        if self.last > 1 && due < self.near.due[1] {
             // It stays in the list, as nearly always.
             let key = self.next_key(component, due);
-            return self.settle(self.len - 1, key);
+            return self.settle(key);
         }
-        self.len -= 1;
-        if self.len == 1 {
+        self.last -= 1;
+        if self.last == 0 {
             self.refill();
         }
         self.put(component, due);
     }
 
+    /// The same if the component has an event, at another time.
     #[inline(never)]
     fn replace(&mut self, component: usize, due: Instant) {
         let old = self.events[component].key;
-        if old.due != Instant::MAX {
-            // Usually it is the first, which has just been processed.
-            if old.order == self.near.get(self.len.wrapping_sub(1)).order {
-                self.len -= 1;
-            } else {
-                self.remove(component, old);
-            }
-            if self.len == 1 {
-                self.refill();
-            }
+        // Usually it is the first, which has just been processed.
+        if old.order == self.near.get(self.last).order {
+            self.last -= 1;
+        } else {
+            self.remove(component, old);
+        }
+        if self.last == 0 {
+            self.refill();
         }
         self.put(component, due);
     }
@@ -174,10 +175,10 @@ impl EventQueue {
     /// Removes the event of a component.
     fn remove(&mut self, component: usize, old: Key) {
         let latest = self.near.get(1);
-        if self.len == 1 || old > latest {
+        if self.last == 0 || old > latest {
             return self.far.remove(component as u32, &mut self.events);
         }
-        let mut at = self.len - 1;
+        let mut at = self.last;
         let mut moved = self.near.get(at);
         while moved != old {
             at -= 1;
@@ -185,21 +186,29 @@ impl EventQueue {
             self.near.put(at, moved);
             moved = next;
         }
-        self.len -= 1;
+        self.last -= 1;
     }
 
-    /// Inserts an event, after all others of the same time.
-    #[inline(always)]
+    /// Inserts an event of a component that has none, after all others of the same time.
+    #[inline(never)]
     fn insert(&mut self, component: usize, due: Instant) {
-        let key = self.next_key(component, due);
-        if self.len == PLACES {
-            self.make_room();
+        if self.last == PLACES - 1 {
+            // The rest is done by a call at the end, so that no register has to be saved.
+            return self.insert_with_room(component, due);
         }
+        let key = self.next_key(component, due);
         if due >= self.near.due[1] && !self.far.is_empty() {
             return self.far.push(component as u32, &mut self.events);
         }
-        self.len += 1;
-        self.settle(self.len - 1, key);
+        self.last += 1;
+        self.settle(key);
+    }
+
+    /// The same if the short list is full.
+    #[cold]
+    fn insert_with_room(&mut self, component: usize, due: Instant) {
+        self.make_room();
+        self.insert(component, due);
     }
 
     /// Gives a component an event at `due`, after all others of the same time.
@@ -213,19 +222,17 @@ impl EventQueue {
         key
     }
 
-    /// Puts an event in the short list, whose entry `at`, the last, is vacant.
+    /// Puts an event in the short list, whose last entry is vacant.
     #[inline(always)]
-    fn settle(&mut self, mut at: usize, key: Key) {
-        loop {
-            let later = self.near.get(at.wrapping_sub(1));
-            // The first entry is `NEVER`, and so later than all.
-            if later.due > key.due {
-                break;
-            }
-            self.near.put(at, later);
+    fn settle(&mut self, key: Key) {
+        let Near { due, order } = &mut self.near;
+        // So the compiler knows that all places are in the arrays.
+        let mut at = self.last % PLACES;
+        while at > 0 && due[at - 1] <= key.due {
+            (due[at], order[at]) = (due[at - 1], order[at - 1]);
             at -= 1;
         }
-        self.near.put(at, key);
+        (due[at], order[at]) = (key.due, key.order);
     }
 
     /// Moves the later half of the short list to the wheel.
@@ -236,7 +243,7 @@ impl EventQueue {
         }
         self.near.due.copy_within(PLACES / 2.., 1);
         self.near.order.copy_within(PLACES / 2.., 1);
-        self.len -= PLACES / 2 - 1;
+        self.last -= PLACES / 2 - 1;
     }
 
     /// The short list is empty: moves the next few events from the wheel to it.
@@ -273,7 +280,7 @@ impl EventQueue {
         for (at, &key) in first[..count].iter().rev().enumerate() {
             self.near.put(1 + at, key);
         }
-        self.len = 1 + count;
+        self.last = count;
     }
 }
 
@@ -323,7 +330,7 @@ mod tests {
         /// Checks that the short list is sorted, and that its events are before all others.
         fn check(&self) {
             assert_eq!(self.near.get(0), NEVER);
-            let near: Vec<Key> = (1..self.len).map(|at| self.near.get(at)).collect();
+            let near: Vec<Key> = (1..=self.last).map(|at| self.near.get(at)).collect();
             assert!(near.windows(2).all(|w| w[0] > w[1]));
             let mut all = self.far.keys(&self.events);
             assert_eq!(all.is_empty(), self.far.is_empty());
