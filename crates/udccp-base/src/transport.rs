@@ -94,6 +94,15 @@ pub trait Transport: Machine + AppPort {
         bytes
     }
 
+    /// As [`Machine::handle_datagram_in`] and then [`Self::take_delivered`], whose result it
+    /// returns, with a time before which there surely is nothing to send. If that is later than
+    /// `now`, it is the time of `poll_timeout` ([`Instant::MAX`] for none), and only new data of
+    /// the application makes a drain necessary.
+    fn receive_in(&mut self, now: Instant, place: &mut Option<Datagram>) -> (u64, Instant) {
+        self.handle_datagram_in(now, place);
+        (self.take_delivered(now), Instant::ZERO)
+    }
+
     /// Whether [`Self::on_device`] must be called. Read once, at the start.
     fn watches_device(&self) -> bool {
         false

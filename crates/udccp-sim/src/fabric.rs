@@ -30,6 +30,8 @@ pub(crate) struct Fabric {
     pub(crate) cost: Cost,
     pub(crate) observer: Option<Box<Observer>>,
     pub(crate) drops: Drops<PacketHandle>,
+    /// When to look at what few events need: marks, the end, the flag that stops a run, failures.
+    pub(crate) horizon: Instant,
     /// When the first packet that the host now sends leaves its link, if that was idle; otherwise
     /// [`Instant::MAX`]. The event is not in the queue yet.
     pub(crate) first_departure: Instant,
@@ -78,10 +80,16 @@ impl RunningLink {
 
 impl Fabric {
     /// Sends the packet that a host wrote into a vacant slot of the store on the host's link.
-    /// Returns whether the link accepted it.
+    /// If the link accepted it and the host watches its device, returns when everything in the
+    /// link's queue has left it.
     #[inline(always)]
-    pub(crate) fn send(&mut self, now: Instant, from: Sending, packet: Outgoing) -> bool {
-        let Outgoing { slot, next_free, len, to, ecn, has_data } = packet;
+    pub(crate) fn send(
+        &mut self,
+        now: Instant,
+        from: Sending,
+        packet: Outgoing,
+    ) -> Option<Instant> {
+        let Outgoing { slot, next_free, len, to, ecn, has_data, watches } = packet;
         let path = from.path;
         self.hash.log(now, from.host, Kind::Sent, len);
         self.paths[path as usize].sent(len, has_data);
@@ -92,40 +100,40 @@ impl Fabric {
         if let Some(link) = self.links.get_mut(index)
             && let Some(plain) = link.plain()
         {
-            let was_idle = plain.next() == Instant::MAX;
             let times = match plain.accept(now, len) {
                 Ok(times) => times,
                 Err(reason) => {
                     self.discard(now, self.first_link + index, handle, reason);
-                    return false;
+                    return None;
                 }
             };
-            plain.hold(times, handle);
-            if was_idle {
+            if plain.next() == Instant::MAX {
                 self.first_departure = times.deliver;
             }
-            return true;
+            plain.hold(times, handle);
+            return watches.then(|| plain.empties_at(now));
         }
-        self.send_any(now, from, handle)
+        self.send_any(now, (from.host, index), handle, watches)
     }
 
     /// The general case of [`Self::send`].
-    fn send_any(&mut self, now: Instant, from: Sending, handle: PacketHandle) -> bool {
+    fn send_any(
+        &mut self,
+        now: Instant,
+        (host, uplink): (usize, usize),
+        handle: PacketHandle,
+        watches: bool,
+    ) -> Option<Instant> {
+        self.packets.slot(handle.slot()).meta.uid = (self.cost.packets - 1) as u32;
         if let Some(observer) = &mut self.observer
             && let Some(packet) = self.packets.get(handle.slot())
         {
-            observer.sent(now, from.host, handle, packet);
+            observer.sent(now, host, handle, packet);
         }
-        let uplink = from.uplink as usize;
         let is_taken = self.enter(now, uplink, handle);
         self.rearm(uplink, self.poll_timeout(uplink));
-        is_taken
-    }
-
-    /// When everything in the queue of a link has left it; now if there is no such link.
-    #[inline(always)]
-    pub(crate) fn empties_at(&self, now: Instant, index: u32) -> Instant {
-        self.links.get(index as usize).map_or(now, |link| link.element.empties_at(now))
+        let link = self.links.get(uplink).filter(|_| is_taken && watches);
+        link.map(|link| link.element.empties_at(now))
     }
 
     /// A packet enters a link at its near end. Returns whether the link accepted it.
@@ -163,17 +171,16 @@ impl Fabric {
         is_taken
     }
 
-    /// A packet reached a router, and enters the next link. An event of that link before `horizon`,
-    /// and before all other events, is processed at once and never enters the queue. `upstream` is
-    /// the link that the packet came from, with the time of its next event. That event has just
-    /// entered the queue, and at equal times comes last.
+    /// A packet reached a router, and enters the next link. An event of that link before the
+    /// horizon, and before all other events, is processed at once and never enters the queue.
+    /// `upstream` is the link that the packet came from, with the time of its next event. That
+    /// event has just entered the queue, and at equal times comes last.
     #[inline(always)]
     pub(crate) fn forward(
         &mut self,
         now: Instant,
         router: u32,
         handle: PacketHandle,
-        horizon: Instant,
         upstream: (usize, Instant),
     ) -> Hop {
         let index = self.routes.link(router, handle.to()) as usize;
@@ -184,9 +191,11 @@ impl Fabric {
         };
         let to = link.to;
         let Some(plain) = link.plain() else {
-            return self.forward_any(now, index, handle, horizon, upstream);
+            return match self.forward_any(now, index, handle, upstream) {
+                Instant::MAX => Hop::Stays,
+                at => Hop::Due { index, at },
+            };
         };
-        let was_idle = plain.next() == Instant::MAX;
         let times = match plain.accept(now, handle.len()) {
             Ok(times) => times,
             Err(reason) => {
@@ -194,12 +203,12 @@ impl Fabric {
                 return Hop::Stays;
             }
         };
-        if !was_idle {
+        if plain.next() != Instant::MAX {
             plain.hold(times, handle);
             return Hop::Stays;
         }
         let at = times.deliver;
-        if at < horizon && at > now && at < self.events.earliest().0 {
+        if at < self.horizon && at > now && at < self.events.earliest().0 {
             return Hop::Crosses { index, at, to };
         }
         plain.hold(times, handle);
@@ -208,24 +217,20 @@ impl Fabric {
     }
 
     /// The general case of [`Self::forward`]. If anything reads the time to live, all links are of
-    /// this kind.
+    /// this kind. Returns the same as [`Self::schedule`].
     fn forward_any(
         &mut self,
         now: Instant,
         index: usize,
         mut handle: PacketHandle,
-        horizon: Instant,
         upstream: (usize, Instant),
-    ) -> Hop {
+    ) -> Instant {
         handle.lower_ttl();
         if !self.packets.options.is_empty() {
             self.process_quick_start(now, index, handle.slot());
         }
         self.enter(now, index, handle);
-        match self.schedule(index, now, horizon, upstream) {
-            Instant::MAX => Hop::Stays,
-            at => Hop::Due { index, at },
-        }
+        self.schedule(index, now, upstream)
     }
 
     /// A router that takes part in Quick-Start processes the option of a packet, if it has one.
@@ -333,18 +338,12 @@ impl Fabric {
         }
     }
 
-    /// A packet has just entered a link. If the link's event is now the next of all, and before
-    /// `horizon`, returns its time, and the event does not enter the queue. Otherwise the event
+    /// A packet has just entered a link. If the link's event is now the next of all, and before the
+    /// horizon, returns its time, and the event does not enter the queue. Otherwise the event
     /// enters the queue, and this returns [`Instant::MAX`]. For `upstream` see [`Self::forward`].
-    fn schedule(
-        &mut self,
-        index: usize,
-        now: Instant,
-        horizon: Instant,
-        upstream: (usize, Instant),
-    ) -> Instant {
+    fn schedule(&mut self, index: usize, now: Instant, upstream: (usize, Instant)) -> Instant {
         let (due, component) = (self.poll_timeout(index), self.first_link + index);
-        if due < horizon && due > now {
+        if due < self.horizon && due > now {
             let was_idle = self.events.due(component) == Instant::MAX;
             if was_idle && due < self.events.earliest().0 {
                 return due;
@@ -442,6 +441,8 @@ pub(crate) struct Outgoing {
     pub(crate) to: u32,
     pub(crate) ecn: Ecn,
     pub(crate) has_data: bool,
+    /// Whether the host wants to know when it leaves the device.
+    pub(crate) watches: bool,
 }
 
 /// The sending host, with its link and path.

@@ -1,8 +1,8 @@
 //! Drives one end of a flow and, on the sending side, its application.
 
-use core::net::IpAddr;
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use udccp_base::{Instant, Transport};
+use udccp_base::{Datagram, Instant, Transport};
 
 use crate::application::{Application, FlowStep};
 
@@ -31,7 +31,7 @@ pub(crate) struct Host {
     /// Number of the path on which its packets travel.
     pub(crate) path: u32,
     /// Destination of the last packet, to save a look-up.
-    pub(crate) last_to: (IpAddr, u32),
+    pub(crate) last_to: Destination,
     /// Whether deliveries here are reported to the source of the pair.
     pub(crate) tracks_delivery: bool,
     /// Whether its packets may have the Quick-Start option.
@@ -46,6 +46,46 @@ pub(crate) struct Host {
     /// Application bytes received, and when the last of them arrived.
     pub(crate) delivered_bytes: u64,
     pub(crate) last_delivery: Instant,
+}
+
+/// Where a packet goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Destination {
+    ip: IpAddr,
+    /// Length of the headers of IP and UDP in bytes.
+    headers: u8,
+    port: u16,
+    /// Number of the host.
+    pub(crate) host: u32,
+}
+
+impl Destination {
+    /// The destination of a datagram, which is this host.
+    pub(crate) fn new(datagram: &Datagram, host: u32) -> Self {
+        let headers = (datagram.ip_len() - datagram.transport_len()) as u8;
+        Self { ip: datagram.dst.ip(), headers, port: datagram.dst.port(), host }
+    }
+
+    /// That of a datagram over raw IPv4 to no address: no host.
+    pub(crate) const NOWHERE: Self =
+        Self { ip: IpAddr::V4(Ipv4Addr::UNSPECIFIED), headers: 20, port: 0, host: u32::MAX };
+
+    /// Whether a datagram to this address goes there.
+    #[inline(always)]
+    pub(crate) fn is_of(&self, at: &SocketAddr) -> bool {
+        let is_there = match (at, &self.ip) {
+            (SocketAddr::V4(at), IpAddr::V4(ip)) => at.ip() == ip,
+            (SocketAddr::V6(at), IpAddr::V6(ip)) => at.ip() == ip,
+            _ => false,
+        };
+        is_there && at.port() == self.port
+    }
+
+    /// Length of the headers of IP and UDP in bytes.
+    #[inline(always)]
+    pub(crate) fn headers(&self) -> usize {
+        self.headers.into()
+    }
 }
 
 /// The host of the pair's sender, whose source is the application at both ends.

@@ -116,7 +116,8 @@ impl Packet for PacketHandle {
 pub(crate) struct Meta {
     /// When its transport sent it.
     pub(crate) sent: Instant,
-    /// Its number among all packets of the run, modulo 2^32.
+    /// Its number among all packets of the run, modulo 2^32. Only observers need it, so it is not
+    /// set on a plain link, where none looks.
     pub(crate) uid: u32,
     /// Number of its path (flow and direction).
     pub(crate) path: u32,
@@ -229,22 +230,25 @@ impl PacketStore {
         self.options.extend(self.next_option.take().map(|option| (slot, option)));
     }
 
-    /// Frees the slot of a packet whose datagram was taken, and which was in the network once.
+    /// Frees the slot of a packet that was in the network once, and returns the slot: it is not
+    /// written again before a next packet is.
     #[inline(always)]
-    pub(crate) fn release(&mut self, slot: u32, path: u32) {
+    pub(crate) fn release(&mut self, slot: u32, path: u32) -> &mut Slot {
         let is_in_turn = self.slots.len() >= IN_TURN_FROM;
         let FreeSlots { first, last } = &mut self.free[path as usize & 1];
+        let mut next_free = NONE;
         if is_in_turn && *first != NONE {
-            self.slots[slot as usize].meta.next_free = NONE;
             self.slots[*last as usize].meta.next_free = slot;
             *last = slot;
         } else {
             if *first == NONE {
                 *last = slot;
             }
-            self.slots[slot as usize].meta.next_free = *first;
-            *first = slot;
+            next_free = core::mem::replace(first, slot);
         }
+        let slot = self.slot(slot);
+        slot.meta.next_free = next_free;
+        slot
     }
 
     /// The packet in a slot. If the slot is empty, the simulator has a bug.
@@ -267,10 +271,8 @@ impl PacketStore {
         if !self.options.is_empty() {
             self.options.remove(&slot);
         }
-        let Slot { datagram, meta, .. } = &mut self.slots[slot as usize];
-        let (datagram, path) = (datagram.take(), meta.path);
-        self.release(slot, path);
-        datagram
+        let path = self.meta(slot).path;
+        self.release(slot, path).datagram.take()
     }
 
     /// Adds `copies` copies of the packet in a slot.

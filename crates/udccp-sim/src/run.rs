@@ -15,8 +15,7 @@ use crate::error::SimError;
 use crate::events::EventQueue;
 use crate::fabric::{Fabric, RunningLink, Special};
 use crate::hash::EventHash;
-use crate::host::Host;
-use crate::host::Lifetime;
+use crate::host::{Destination, Host, Lifetime};
 use crate::names::Names;
 use crate::network::{self, LinkSpec, Network};
 use crate::observe::Observer;
@@ -116,7 +115,7 @@ fn hosts(
                 number: number as u32,
                 uplink: uplinks[number] as u32,
                 path: (2 * flow + side) as u32,
-                last_to: (address, number as u32),
+                last_to: Destination::NOWHERE,
                 tracks_delivery,
                 uses_quick_start,
                 watches_device,
@@ -165,6 +164,7 @@ fn fabric(
         special_links,
         observer,
         drops: Vec::new(),
+        horizon: Instant::ZERO,
         first_departure: Instant::MAX,
         first_link: network.hosts,
     }

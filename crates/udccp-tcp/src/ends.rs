@@ -138,6 +138,10 @@ macro_rules! an_end {
             fn take_delivered(&mut self, now: Instant) -> u64 {
                 self.0.take_delivered(now)
             }
+            #[inline]
+            fn receive_in(&mut self, now: Instant, place: &mut Option<Datagram>) -> (u64, Instant) {
+                self.0.receive_in(now, place)
+            }
             fn watches_device(&self) -> bool {
                 self.0.watches_device()
             }

@@ -377,6 +377,16 @@ impl Transport for DccpEnd {
         self.id.map_or(0, |id| self.endpoint.take_received(id))
     }
 
+    fn receive_in(&mut self, now: Instant, place: &mut Option<Datagram>) -> (u64, Instant) {
+        self.handle_datagram_in(now, place);
+        let bytes = self.take_delivered(now);
+        let idle_until = match self.may_transmit() {
+            true => Instant::ZERO,
+            false => self.poll_timeout().unwrap_or(Instant::MAX),
+        };
+        (bytes, idle_until)
+    }
+
     fn is_closed(&self) -> bool {
         let over = |id| self.endpoint.state(id).is_none_or(State::is_over);
         matches!(self.role, Role::Refused) || (self.opened && self.id.is_none_or(over))

@@ -5,17 +5,17 @@ mod transfers;
 
 use std::collections::BTreeMap;
 
-use core::net::{IpAddr, SocketAddr};
+use core::net::IpAddr;
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use udccp_base::{Duration, Instant, Sent};
+use udccp_base::{Datagram, Duration, Instant, Sent};
 use udccp_link::Packet;
 
 use crate::config::RunConfig;
 use crate::error::SimError;
 use crate::fabric::{Fabric, Hop, Outgoing, Sending};
 use crate::hash::Kind;
-use crate::host::{Host, Lifetime, sender_of_pair};
+use crate::host::{Destination, Host, Lifetime, sender_of_pair};
 use crate::names::Names;
 use crate::network::Node;
 use crate::packet::{Meta, PacketHandle, Slot};
@@ -28,8 +28,8 @@ use crate::transfers::Maker;
 /// windows of 10 Gbit/s times 200 ms, all sent at once.
 const LIVELOCK: u64 = 1 << 20;
 
-/// Events between two checks of the flag that stops a run: well below a tenth of a second.
-const STOP_CHECK_EVENTS: u64 = 1 << 12;
+/// Simulated time between two checks of the flag that stops a run: at 10 Gbit/s some milliseconds.
+const STOP_CHECK: Duration = Duration::from_millis(5);
 
 /// Why a run ends early. Boxed, which keeps the result of the usual case small.
 type Stop = Box<SimError>;
@@ -55,8 +55,8 @@ pub(crate) struct Engine {
     pub(crate) events: Vec<Option<u64>>,
     pub(crate) window: Duration,
     next_mark: Instant,
-    /// When to leave the event loop: at the next mark, or at the end.
-    horizon: Instant,
+    /// Why the run ends early, until the event loop sees that [`Fabric::horizon`] is now.
+    failure: Option<Stop>,
     now: Instant,
     /// Events at the time `now` so far.
     simultaneous: u64,
@@ -106,7 +106,7 @@ impl Engine {
             events: Vec::new(),
             window: run.measure.end - run.measure.start,
             next_mark: Instant::ZERO,
-            horizon: Instant::ZERO,
+            failure: None,
             now: Instant::ZERO,
             simultaneous: 0,
         };
@@ -134,95 +134,108 @@ impl Engine {
     // stack pointer, and processors mispredict which stores such loads depend on.
     #[inline(never)]
     fn event_loop(&mut self, end: Instant, stop: Option<&AtomicBool>) -> Result<(), Stop> {
-        let mut next_stop_check = stop.map_or(u64::MAX, |_| 0);
         loop {
-            if self.fabric.cost.events >= next_stop_check {
-                next_stop_check = self.fabric.cost.events + STOP_CHECK_EVENTS;
+            let (due, component) = self.fabric.events.earliest();
+            if due >= self.fabric.horizon {
+                self.check()?;
                 if stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
                     return Err(Box::new(SimError::Stopped { at: self.now }));
                 }
-            }
-            let (due, component) = self.fabric.events.earliest();
-            if due >= self.horizon {
-                self.check_observer()?;
                 if due >= end {
                     return Ok(());
                 }
                 self.process_marks(due);
+                let next_check = if stop.is_some() { due + STOP_CHECK } else { end };
                 // Observers are checked after every event.
-                let is_observed = self.fabric.observer.is_some();
-                self.horizon = if is_observed { Instant::ZERO } else { self.next_mark.min(end) };
+                self.fabric.horizon = match self.fabric.observer {
+                    Some(_) => Instant::ZERO,
+                    None => self.next_mark.min(next_check).min(end),
+                };
             }
-            self.advance(due, component)?;
-            self.dispatch(component)?;
+            if self.advance(due, component) {
+                self.dispatch(component);
+            }
         }
+    }
+
+    /// Ends the run before the next event.
+    #[cold]
+    fn fail(&mut self, stop: Stop) {
+        self.failure.get_or_insert(stop);
+        self.fabric.horizon = Instant::ZERO;
     }
 
     /// Processes the event that is due, which is the first in the queue.
     #[inline(always)]
-    fn dispatch(&mut self, component: usize) -> Result<(), Stop> {
+    fn dispatch(&mut self, component: usize) {
         let first_link = self.fabric.first_link;
         let (link, is_queued) = match component.checked_sub(first_link) {
             Some(link) => (link, true),
-            None => match self.host_event(component)? {
+            None => match self.host_event(component) {
                 Some(link) => (link as usize, false),
-                None => return Ok(()),
+                None => return,
             },
         };
-        self.link_event(link, is_queued)
+        self.link_event(link, is_queued);
     }
 
-    /// Returns the first error that observers found, if any.
-    fn check_observer(&mut self) -> Result<(), Stop> {
-        match &mut self.fabric.observer {
-            None => Ok(()),
-            Some(observer) => observer.take_failure(),
+    /// Returns the first error that the run or its observers found, if any.
+    fn check(&mut self) -> Result<(), Stop> {
+        match (self.failure.take(), &mut self.fabric.observer) {
+            (Some(failure), _) => Err(failure),
+            (None, Some(observer)) => observer.take_failure(),
+            (None, None) => Ok(()),
         }
     }
 
-    /// Advances time. Fails if time would go back or stand still.
+    /// Advances time. Returns false, and fails, if time would go back or stand still.
     #[inline]
-    fn advance(&mut self, due: Instant, component: usize) -> Result<(), Stop> {
+    fn advance(&mut self, due: Instant, component: usize) -> bool {
         if due > self.now {
             self.now = due;
             self.simultaneous = 0;
-            return Ok(());
+            return true;
         }
         self.count_simultaneous(due, component)
     }
 
     /// Counts another event at this time.
-    fn count_simultaneous(&mut self, due: Instant, component: usize) -> Result<(), Stop> {
+    fn count_simultaneous(&mut self, due: Instant, component: usize) -> bool {
         self.simultaneous += 1;
         if due < self.now {
             let what = format!("{} is due at {due}", self.names.component(component));
-            return Err(Box::new(SimError::Invariant { at: self.now, what }));
+            self.fail(Box::new(SimError::Invariant { at: self.now, what }));
+            return false;
         }
         self.check_livelock(component)
     }
 
     #[inline]
-    fn check_livelock(&self, component: usize) -> Result<(), Stop> {
-        if self.simultaneous < LIVELOCK { Ok(()) } else { Err(self.livelock(component)) }
+    fn check_livelock(&mut self, component: usize) -> bool {
+        let is_alive = self.simultaneous < LIVELOCK;
+        if !is_alive {
+            self.livelock(component);
+        }
+        is_alive
     }
 
     #[cold]
-    fn livelock(&self, component: usize) -> Stop {
+    fn livelock(&mut self, component: usize) {
         let component = self.names.component(component);
-        Box::new(SimError::Livelock { at: self.now, events: self.simultaneous, component })
+        let (at, events) = (self.now, self.simultaneous);
+        self.fail(Box::new(SimError::Livelock { at, events, component }));
     }
 
     /// One or more packets reach the far end of a link. They travel on while no other event comes
     /// before: such events never enter the queue. The first event is the first in the queue, or, if
     /// not `is_queued`, not in the queue.
     #[inline(always)]
-    fn link_event(&mut self, mut index: usize, mut is_queued: bool) -> Result<(), Stop> {
+    fn link_event(&mut self, mut index: usize, mut is_queued: bool) {
         loop {
             self.fabric.cost.events += 1;
             let (arrival, due) = self.fabric.depart(self.now, index);
             let Some((to, handle)) = arrival else {
-                self.fabric.rearm(index, due);
-                return Ok(());
+                return self.fabric.rearm(index, due);
             };
             if due <= self.now {
                 return self.link_event_batch(index, to, handle);
@@ -239,14 +252,11 @@ impl Engine {
                     index = link;
                     continue;
                 }
-                Next::Nothing => return Ok(()),
+                Next::Nothing => return,
             };
-            if !self.arrive(host, handle) {
-                return Ok(());
-            }
-            match self.drain(host as usize)? {
+            match self.arrive(host, handle) {
                 Some(link) => index = link as usize,
-                None => return Ok(()),
+                None => return,
             }
         }
     }
@@ -255,7 +265,7 @@ impl Engine {
     /// that it reaches the far end of one. For `upstream` see [`Fabric::forward`].
     #[inline(always)]
     fn forward(&mut self, upstream: (usize, Instant), router: u32, handle: PacketHandle) -> Next {
-        match self.fabric.forward(self.now, router, handle, self.horizon, upstream) {
+        match self.fabric.forward(self.now, router, handle, upstream) {
             Hop::Stays => Next::Nothing,
             Hop::Due { index, at } => {
                 (self.now, self.simultaneous) = (at, 0);
@@ -284,7 +294,7 @@ impl Engine {
     ) -> Option<u32> {
         loop {
             let upstream = (from, Instant::MAX);
-            match self.fabric.forward(self.now, router, handle, self.horizon, upstream) {
+            match self.fabric.forward(self.now, router, handle, upstream) {
                 Hop::Stays => return None,
                 Hop::Due { index, at } => {
                     // The first event of all, so nothing changes if it enters the queue.
@@ -312,23 +322,18 @@ impl Engine {
 
     /// Several packets reach the far end of a link at once, which is rare.
     #[cold]
-    fn link_event_batch(
-        &mut self,
-        index: usize,
-        mut to: Node,
-        mut handle: PacketHandle,
-    ) -> Result<(), Stop> {
+    fn link_event_batch(&mut self, index: usize, mut to: Node, mut handle: PacketHandle) {
         let now = self.now;
+        // So that each packet is entered on the next link and goes no further.
+        let horizon = core::mem::replace(&mut self.fabric.horizon, Instant::ZERO);
         let mut reached = None;
         let mut due = now;
         loop {
             match to {
                 Node::Router(router) => {
-                    // The horizon is now, so each packet is entered on the next link and goes no
-                    // further.
-                    self.fabric.forward(now, router, handle, now, (index, Instant::MAX));
+                    self.fabric.forward(now, router, handle, (index, Instant::MAX));
                 }
-                Node::Host(host) if self.arrive(host, handle) => reached = Some(host as usize),
+                Node::Host(host) if self.arrive_any(host, handle) => reached = Some(host as usize),
                 Node::Host(_) => {}
             }
             self.fabric.rearm(index, due);
@@ -343,33 +348,64 @@ impl Engine {
             };
             (to, handle) = next;
         }
-        match reached {
-            Some(host) => self.drain_later(host),
-            None => Ok(()),
+        if let Some(host) = reached {
+            self.drain_later(host);
+        }
+        self.restore(horizon);
+    }
+
+    /// Sets the horizon to what it was, unless the run is to end now.
+    fn restore(&mut self, horizon: Instant) {
+        if self.failure.is_none() {
+            self.fabric.horizon = horizon;
         }
     }
 
-    /// A packet reached a host. Returns whether that is its destination.
+    /// A packet reached a host, which then sends what it has. Returns the same as [`Self::drain`].
     #[inline(always)]
-    fn arrive(&mut self, host: u32, handle: PacketHandle) -> bool {
-        if handle.to() != host || !self.fabric.is_simple {
-            return self.arrive_any(host, handle);
+    fn arrive(&mut self, index: u32, handle: PacketHandle) -> Option<u32> {
+        if handle.to() != index || !self.fabric.is_simple {
+            return self.arrive_and_drain(index, handle);
         }
+        let now = self.now;
+        let Self { hosts, fabric, addresses, simultaneous, .. } = self;
         let (slot, path) = (handle.slot(), handle.path());
-        let Fabric { packets, paths, .. } = &mut self.fabric;
-        let Slot { datagram: place, meta } = packets.slot(slot);
-        paths[path as usize].delivered(meta.sent, self.now, handle.len(), meta.has_data);
+        // The slot is free from here on, but nothing is sent before its packet has been read.
+        let Slot { datagram: place, meta } = fabric.packets.release(slot, path);
+        let recorder = &mut fabric.paths[path as usize];
+        recorder.delivered(meta.sent, now, handle.len(), meta.has_data);
         if let Some(datagram) = place {
             datagram.ecn = handle.ecn();
         }
-        let host = &mut self.hosts[host as usize];
+        let index = index as usize;
+        let host = &mut hosts[index];
         host.arrived = host.arrived.wrapping_add(1);
-        host.transport.handle_datagram_in(self.now, place);
-        packets.release(slot, path);
-        true
+        if host.tracks_delivery {
+            host.transport.handle_datagram_in(now, place);
+            return self.drain_and_notify(index);
+        }
+        let (bytes, idle_until) = host.transport.receive_in(now, place);
+        if bytes > 0 {
+            host.count_delivered(now, bytes);
+            recorder.goodput(bytes);
+        }
+        if idle_until > now && host.app.is_none() {
+            let lifetime = host.lifetime;
+            self.wake_host(index, idle_until, lifetime);
+            return None;
+        }
+        let due = exchange(now, host, fabric, addresses, simultaneous);
+        let (uplink, lifetime) = (host.uplink, host.lifetime);
+        self.schedule_host(index, due, uplink, lifetime)
     }
 
     /// The general case of [`Self::arrive`].
+    #[cold]
+    fn arrive_and_drain(&mut self, index: u32, handle: PacketHandle) -> Option<u32> {
+        if self.arrive_any(index, handle) { self.drain(index as usize) } else { None }
+    }
+
+    /// A packet reached a host, which is to be drained. Returns whether that is its destination.
     #[cold]
     fn arrive_any(&mut self, host: u32, handle: PacketHandle) -> bool {
         if !self.fabric.arrive(self.now, host, handle) {
@@ -391,18 +427,18 @@ impl Engine {
     }
 
     /// Runs a host's timer, or its application's. Returns the same as [`Self::drain`].
-    fn host_event(&mut self, index: usize) -> Result<Option<u32>, Stop> {
+    fn host_event(&mut self, index: usize) -> Option<u32> {
         let timers = self.hosts[index].poll_timeouts();
         let due = timers[0].min(timers[1]);
         if due > self.now {
             // The timer was moved to a later time; see `drain`.
             self.fabric.events.set(index, due);
-            return Ok(None);
+            return None;
         }
         self.fabric.cost.events += 1;
         self.fabric.hash.log(self.now, index, Kind::Wake, 0);
         if self.hosts[index].lifetime == Lifetime::NotStarted {
-            self.create_transports(index)?;
+            self.create_transports(index);
         }
         self.hosts[index].handle_timeout(self.now, timers);
         self.drain(index)
@@ -411,7 +447,7 @@ impl Engine {
     /// Lets a host send everything, then sets its next wake-up. If the next event of all is one of
     /// its link, advances time to it and returns the link: that event is not in the queue.
     #[inline(always)]
-    fn drain(&mut self, index: usize) -> Result<Option<u32>, Stop> {
+    fn drain(&mut self, index: usize) -> Option<u32> {
         let now = self.now;
         let Self { hosts, fabric, addresses, simultaneous, .. } = self;
         let host = &mut hosts[index];
@@ -422,15 +458,7 @@ impl Engine {
         if bytes > 0 {
             fabric.paths[host.path as usize ^ 1].goodput(bytes);
         }
-        host.feed(now);
-        while transmit(now, host, fabric, addresses, simultaneous) {
-            // There is room in the transport, and the application may have more data.
-            let goes_on = *simultaneous < LIVELOCK && host.feed(now);
-            if !goes_on || !host.transport.may_transmit() {
-                break;
-            }
-        }
-        let due = host.poll_timeout();
+        let due = exchange(now, host, fabric, addresses, simultaneous);
         let (uplink, lifetime) = (host.uplink, host.lifetime);
         self.schedule_host(index, due, uplink, lifetime)
     }
@@ -444,51 +472,57 @@ impl Engine {
         due: Instant,
         uplink: u32,
         lifetime: Lifetime,
-    ) -> Result<Option<u32>, Stop> {
+    ) -> Option<u32> {
         let (now, due) = (self.now, due.max(self.now));
-        let fabric = &mut self.fabric;
-        let mut first_departure = core::mem::replace(&mut fabric.first_departure, Instant::MAX);
-        if first_departure == due && first_departure != Instant::MAX {
-            // At equal times, the link comes first.
-            fabric.rearm(uplink as usize, first_departure);
-            first_departure = Instant::MAX;
+        let first_departure = self.fabric.first_departure;
+        if first_departure == Instant::MAX {
+            self.wake_host(index, due, lifetime);
+            self.check_livelock(index);
+            return None;
         }
+        self.fabric.first_departure = Instant::MAX;
+        if first_departure == due {
+            // At equal times, the link comes first.
+            self.fabric.rearm(uplink as usize, first_departure);
+        }
+        self.wake_host(index, due, lifetime);
+        if !self.check_livelock(index) || first_departure == due {
+            return None;
+        }
+        let is_next = first_departure > now && first_departure < self.fabric.events.earliest().0;
+        if is_next && first_departure < self.fabric.horizon {
+            (self.now, self.simultaneous) = (first_departure, 0);
+            return Some(uplink);
+        }
+        self.fabric.rearm(uplink as usize, first_departure);
+        None
+    }
+
+    /// Sets the next event of a host that has sent everything, and frees it if it is over.
+    #[inline(always)]
+    fn wake_host(&mut self, index: usize, due: Instant, lifetime: Lifetime) {
         // A timer that moves to a later time, as most do with every packet, is left where it is.
         // The host then wakes once needlessly, which is cheaper than moving it every time.
-        let armed = fabric.events.due(index);
-        if due < armed || armed <= now {
-            fabric.events.set(index, due);
+        let armed = self.fabric.events.due(index);
+        if due < armed || armed <= self.now {
+            self.fabric.events.set(index, due);
         }
         if lifetime == Lifetime::Transfer {
             self.free_if_spent(index);
         }
-        self.check_livelock(index)?;
-        if first_departure == Instant::MAX {
-            return Ok(None);
-        }
-        if first_departure < self.horizon
-            && first_departure > now
-            && first_departure < self.fabric.events.earliest().0
-        {
-            (self.now, self.simultaneous) = (first_departure, 0);
-            return Ok(Some(uplink));
-        }
-        self.fabric.rearm(uplink as usize, first_departure);
-        Ok(None)
     }
 
     /// Like [`Self::drain`], but leaves the next event of the link in the queue.
     #[cold]
-    fn drain_later(&mut self, index: usize) -> Result<(), Stop> {
-        let horizon = core::mem::replace(&mut self.horizon, Instant::ZERO);
-        self.drain(index)?;
-        self.horizon = horizon;
-        Ok(())
+    fn drain_later(&mut self, index: usize) {
+        let horizon = core::mem::replace(&mut self.fabric.horizon, Instant::ZERO);
+        self.drain(index);
+        self.restore(horizon);
     }
 
     /// Like [`Self::drain`], for a pair whose source is notified of delivered data.
     #[inline(never)]
-    fn drain_and_notify(&mut self, index: usize) -> Result<Option<u32>, Stop> {
+    fn drain_and_notify(&mut self, index: usize) -> Option<u32> {
         let arriving = self.hosts[index].path as usize ^ 1;
         let bytes = self.notify_source(index);
         if bytes > 0 {
@@ -598,6 +632,26 @@ impl Engine {
     }
 }
 
+/// Lets a host send everything that it has, and returns when it has something to do again.
+#[inline(always)]
+fn exchange(
+    now: Instant,
+    host: &mut Host,
+    fabric: &mut Fabric,
+    addresses: &BTreeMap<IpAddr, u32>,
+    simultaneous: &mut u64,
+) -> Instant {
+    host.feed(now);
+    while transmit(now, host, fabric, addresses, simultaneous) {
+        // There is room in the transport, and the application may have more data.
+        let goes_on = *simultaneous < LIVELOCK && host.feed(now);
+        if !goes_on || !host.transport.may_transmit() {
+            break;
+        }
+    }
+    host.poll_timeout()
+}
+
 /// Sends the packets that a transport has ready on its host's link. Returns whether there were any.
 #[inline(always)]
 fn transmit(
@@ -613,21 +667,21 @@ fn transmit(
         let polled = host.transport.poll_transmit_into(now, place);
         let Some(datagram) = place.as_mut().filter(|_| polled != Sent::Nothing) else { break };
         let from = Sending { host: host.number as usize, uplink: host.uplink, path: host.path };
-        if !is_at(&datagram.dst, &host.last_to.0) {
-            host.last_to = look_up(datagram.dst.ip(), addresses);
+        if !host.last_to.is_of(&datagram.dst) {
+            host.last_to = look_up(datagram, addresses);
         }
-        let (len, ecn) = (datagram.ip_len() as u32, datagram.ecn);
-        let has_data = !datagram.payload.is_empty();
-        let uid = fabric.cost.packets as u32;
-        *meta = Meta { sent: now, path: host.path, has_data, uid, ..*meta };
+        let to = host.last_to;
+        let (data, ecn) = (datagram.payload.len(), datagram.ecn);
+        let (len, has_data) = ((to.headers() + datagram.header.len() + data) as u32, data > 0);
+        *meta = Meta { sent: now, path: host.path, has_data, ..*meta };
         let next_free = meta.next_free;
         if host.uses_quick_start {
             fabric.packets.next_option = host.transport.poll_quick_start();
         }
-        let outgoing = Outgoing { slot, next_free, len, to: host.last_to.1, ecn, has_data };
-        let is_taken = fabric.send(now, from, outgoing);
-        if host.watches_device && has_data && is_taken {
-            host.transport.on_device(now, len, fabric.empties_at(now, from.uplink));
+        let watches = host.watches_device && has_data;
+        let outgoing = Outgoing { slot, next_free, len, to: to.host, ecn, has_data, watches };
+        if let Some(leaves) = fabric.send(now, from, outgoing) {
+            host.transport.on_device(now, len, leaves);
         }
         host.sent = host.sent.wrapping_add(1);
         *simultaneous += 1;
@@ -638,18 +692,9 @@ fn transmit(
     *simultaneous > before
 }
 
-/// Whether a socket address has this IP address.
-#[inline]
-fn is_at(at: &SocketAddr, ip: &IpAddr) -> bool {
-    match (at, ip) {
-        (SocketAddr::V4(at), IpAddr::V4(ip)) => at.ip() == ip,
-        (SocketAddr::V6(at), IpAddr::V6(ip)) => at.ip() == ip,
-        _ => false,
-    }
-}
-
-/// The host with an address, or [`u32::MAX`] if there is none.
+/// The destination of a datagram; its host is [`u32::MAX`] if no host has the address.
 #[cold]
-fn look_up(ip: IpAddr, addresses: &BTreeMap<IpAddr, u32>) -> (IpAddr, u32) {
-    (ip, addresses.get(&ip).copied().unwrap_or(u32::MAX))
+fn look_up(datagram: &Datagram, addresses: &BTreeMap<IpAddr, u32>) -> Destination {
+    let host = addresses.get(&datagram.dst.ip()).copied().unwrap_or(u32::MAX);
+    Destination::new(datagram, host)
 }

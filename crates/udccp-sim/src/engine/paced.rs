@@ -16,7 +16,7 @@ impl Engine {
 
     fn paced_event_loop(&mut self, end: Instant, pace: &mut dyn Pace) -> Result<(), Stop> {
         // A packet never crosses the next link in the same step: it would be ahead of the clock.
-        self.horizon = Instant::ZERO;
+        self.fabric.horizon = Instant::ZERO;
         loop {
             let (due, component) = self.fabric.events.earliest();
             let mark = self.next_mark.min(end);
@@ -24,7 +24,7 @@ impl Engine {
                 Turn::Stop => return Err(Box::new(SimError::Stopped { at: self.now })),
                 Turn::Input { host, at } => {
                     let at = at.min(due).min(mark).max(self.now);
-                    self.input(at, host)?;
+                    self.input(at, host);
                 }
                 Turn::Due if due >= mark => {
                     if mark == end {
@@ -33,19 +33,21 @@ impl Engine {
                     self.process_marks(mark);
                 }
                 Turn::Due => {
-                    self.advance(due, component)?;
-                    self.dispatch(component)?;
+                    if self.advance(due, component) {
+                        self.dispatch(component);
+                    }
                 }
             }
-            self.check_observer()?;
+            self.check()?;
         }
     }
 
     /// A host has data to send that came from outside, not by an event of the network.
-    fn input(&mut self, at: Instant, host: usize) -> Result<(), Stop> {
-        self.advance(at, host)?;
-        self.fabric.cost.events += 1;
-        self.fabric.hash.log(at, host, Kind::Wake, 0);
-        self.drain_later(host)
+    fn input(&mut self, at: Instant, host: usize) {
+        if self.advance(at, host) {
+            self.fabric.cost.events += 1;
+            self.fabric.hash.log(at, host, Kind::Wake, 0);
+            self.drain_later(host);
+        }
     }
 }

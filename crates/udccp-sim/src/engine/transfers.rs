@@ -1,6 +1,6 @@
 //! Hosts whose transports exist only while their flow is active.
 
-use super::{Engine, Stop};
+use super::Engine;
 use crate::error::SimError;
 use crate::host::{Host, Lifetime, sender_of_pair};
 use crate::transfers::drop_transports;
@@ -8,14 +8,16 @@ use crate::transfers::drop_transports;
 impl Engine {
     /// Creates the transports of this host's pair, whose flow starts.
     #[cold]
-    pub(super) fn create_transports(&mut self, index: usize) -> Result<(), Stop> {
+    pub(super) fn create_transports(&mut self, index: usize) {
         let (sender, flow) = (sender_of_pair(index), self.hosts[index].path as usize / 2);
         let (Some(hosts), Some(maker)) =
             (pair(&mut self.hosts, sender), self.makers.get_mut(&flow))
         else {
-            return Ok(());
+            return;
         };
-        maker.make(sender / 2, hosts).map_err(|what| Box::new(SimError::Config { what }))
+        if let Err(what) = maker.make(sender / 2, hosts) {
+            self.fail(Box::new(SimError::Config { what }));
+        }
     }
 
     /// Frees the transports of this host's pair if its flow is over: all that could still happen is

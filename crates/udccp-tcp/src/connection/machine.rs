@@ -14,6 +14,17 @@ impl<S: Side> Connection<S> {
         self.send.made(&self.config).close();
     }
 
+    /// Handles the datagram in a place, and leaves none there.
+    #[inline(always)]
+    fn take_datagram(&mut self, now: Instant, place: &mut Option<Datagram>) {
+        if let Some(datagram) = place
+            && !self.on_next(now, datagram)
+        {
+            self.on_datagram(now, datagram);
+        }
+        *place = None;
+    }
+
     /// Handles any datagram.
     #[inline(never)]
     fn on_datagram(&mut self, now: Instant, datagram: &Datagram) {
@@ -34,12 +45,7 @@ impl<S: Side> Machine for Connection<S> {
     }
 
     fn handle_datagram_in(&mut self, now: Instant, place: &mut Option<Datagram>) {
-        if let Some(datagram) = place
-            && !self.on_next(now, datagram)
-        {
-            self.on_datagram(now, datagram);
-        }
-        *place = None;
+        self.take_datagram(now, place);
     }
     fn handle_timeout(&mut self, now: Instant) {
         if now >= self.state_deadline {
@@ -143,6 +149,20 @@ impl<S: Side> Transport for Connection<S> {
     #[inline]
     fn take_delivered(&mut self, _now: Instant) -> u64 {
         self.recv.read_all()
+    }
+
+    #[inline]
+    fn receive_in(&mut self, now: Instant, place: &mut Option<Datagram>) -> (u64, Instant) {
+        self.take_datagram(now, place);
+        let bytes = self.recv.read_all();
+        // An end that sends has nearly always something to send after an acknowledgement. The
+        // others send acknowledgements; if one is due, its deadline has passed.
+        let is_open = self.control.is_none() && self.state.is_synchronized();
+        let idle_until = match self.send.get() {
+            None if is_open => self.state_deadline.min(self.recv.deadline()),
+            _ => Instant::ZERO,
+        };
+        (bytes, idle_until)
     }
 
     fn watches_device(&self) -> bool {
