@@ -90,6 +90,21 @@ fn a_packet_that_waits_for_tokens_takes_room_in_the_queue() {
 }
 
 #[test]
+fn what_waits_for_tokens_on_an_idle_link_takes_room_too() {
+    let mut link = bucket(100, QueueLimit::Bytes(2_000));
+    let mut drops = Drops::new();
+    link.handle_packet(at(0), datagram(1500), &mut drops);
+    // The first one has begun, so this one finds an empty queue, of which it takes little.
+    link.handle_packet(at(950_000), datagram(40), &mut drops);
+    drain(&mut link);
+    // Nothing is ahead of this one, but it waits for tokens: there is no room for another.
+    for _ in 0..2 {
+        link.handle_packet(at(10_000_000), datagram(1500), &mut drops);
+    }
+    assert_eq!((drops.len(), link.backlog(at(10_000_000)).packets), (1, 1));
+}
+
+#[test]
 fn without_a_rate_only_the_delay_counts() {
     let mut link = RateDelay::new(RateDelayConfig {
         delay: Duration::from_nanos(7),
