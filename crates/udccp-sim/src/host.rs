@@ -135,6 +135,12 @@ impl Host {
         self.app.as_mut().is_some_and(|app| app.feed(now, self.transport.as_mut()))
     }
 
+    /// Whether the transport has nothing to send, and its timer is due then.
+    pub(crate) fn is_idle_until(&mut self, now: Instant, due: Instant) -> bool {
+        self.transport.poll_transmit(now).is_none()
+            && self.transport.poll_timeout().unwrap_or(Instant::MAX) == due
+    }
+
     /// Counts application bytes that arrived.
     #[inline]
     pub(crate) fn count_delivered(&mut self, now: Instant, bytes: u64) {

@@ -390,6 +390,7 @@ impl Engine {
             recorder.goodput(bytes);
         }
         if idle_until > now && host.app.is_none() {
+            debug_assert!(host.is_idle_until(now, idle_until));
             let lifetime = host.lifetime;
             self.wake_host(index, idle_until, lifetime);
             return None;
@@ -531,8 +532,10 @@ impl Engine {
         self.feed(index);
         loop {
             let Self { hosts, fabric, addresses, simultaneous, .. } = self;
-            let sent = transmit(self.now, &mut hosts[index], fabric, addresses, simultaneous);
-            if !sent || self.simultaneous >= LIVELOCK || !self.feed(index) {
+            let most = LIVELOCK.saturating_sub(*simultaneous);
+            let sent = transmit(self.now, &mut hosts[index], fabric, addresses, most);
+            *simultaneous += sent;
+            if sent == 0 || sent == most || !self.feed(index) {
                 break;
             }
         }
@@ -642,9 +645,12 @@ fn exchange(
     simultaneous: &mut u64,
 ) -> Instant {
     host.feed(now);
-    while transmit(now, host, fabric, addresses, simultaneous) {
+    loop {
+        let most = LIVELOCK.saturating_sub(*simultaneous);
+        let sent = transmit(now, host, fabric, addresses, most);
+        *simultaneous += sent;
         // There is room in the transport, and the application may have more data.
-        let goes_on = *simultaneous < LIVELOCK && host.feed(now);
+        let goes_on = 0 < sent && sent < most && host.feed(now);
         if !goes_on || !host.transport.may_transmit() {
             break;
         }
@@ -652,17 +658,18 @@ fn exchange(
     host.poll_timeout()
 }
 
-/// Sends the packets that a transport has ready on its host's link. Returns whether there were any.
+/// Sends the packets that a transport has ready on its host's link, at most `most`. Returns how
+/// many there were.
 #[inline(always)]
 fn transmit(
     now: Instant,
     host: &mut Host,
     fabric: &mut Fabric,
     addresses: &BTreeMap<IpAddr, u32>,
-    simultaneous: &mut u64,
-) -> bool {
-    let before = *simultaneous;
-    while *simultaneous < LIVELOCK {
+    most: u64,
+) -> u64 {
+    let mut sent = 0;
+    while sent < most {
         let (slot, Slot { datagram: place, meta }) = fabric.packets.vacant(host.path);
         let polled = host.transport.poll_transmit_into(now, place);
         let Some(datagram) = place.as_mut().filter(|_| polled != Sent::Nothing) else { break };
@@ -684,12 +691,12 @@ fn transmit(
             host.transport.on_device(now, len, leaves);
         }
         host.sent = host.sent.wrapping_add(1);
-        *simultaneous += 1;
+        sent += 1;
         if polled == Sent::Last {
             break;
         }
     }
-    *simultaneous > before
+    sent
 }
 
 /// The destination of a datagram; its host is [`u32::MAX`] if no host has the address.

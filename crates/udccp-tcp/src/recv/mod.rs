@@ -193,7 +193,7 @@ impl ReceiveSide {
 
     /// Handles `len` bytes of data that begin at the next offset expected. Returns false, and does
     /// nothing, where that takes [`Self::on_segment`].
-    #[inline]
+    #[inline(always)]
     pub(crate) fn on_next(&mut self, now: Instant, len: u64) -> bool {
         let end = self.nxt + len;
         let silence = now - self.last_data;
