@@ -21,14 +21,7 @@ use crate::exit::{CliResult, Exit};
 fn main() -> ExitCode {
     let Cli { verbose, command } = Cli::parse();
     let outcome = logs::start(verbose).and_then(|()| dispatch(command));
-    let exit = match outcome {
-        Ok(exit) => exit,
-        Err(failure) => {
-            output::failure(&failure);
-            failure.exit
-        }
-    };
-    ExitCode::from(exit.code())
+    ExitCode::from(output::exit(outcome).code())
 }
 
 /// One line for each command; the work is in its module.

@@ -4,7 +4,15 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use crate::exit::{CliResult, Failure};
+use crate::exit::{CliResult, Exit, Failure};
+
+/// The exit code of an outcome. A failure is printed.
+pub(crate) fn exit(outcome: CliResult<Exit>) -> Exit {
+    outcome.unwrap_or_else(|reason| {
+        failure(&reason);
+        reason.exit
+    })
+}
 
 /// Prints a failure to standard error: the message, then the hint.
 pub(crate) fn failure(failure: &Failure) {
@@ -27,9 +35,16 @@ pub(crate) fn note(line: &str) {
 /// Prints one line of result to standard output.
 pub(crate) fn line(line: &str) -> CliResult<()> {
     let mut out = io::stdout().lock();
-    writeln!(out, "{line}")?;
-    out.flush()?;
-    Ok(())
+    printed(writeln!(out, "{line}").and_then(|()| out.flush()))
+}
+
+/// The result of a write to standard output. A reader that has gone is not an error.
+pub(crate) fn printed<T>(written: io::Result<T>) -> CliResult<T> {
+    written.map_err(|e| match e.kind() {
+        io::ErrorKind::BrokenPipe => e.into(),
+        _ => Failure::new(Exit::Failure, format!("cannot write to standard output: {e}"))
+            .hint("check where it goes: the disk may be full"),
+    })
 }
 
 /// Prints a result as one JSON object on standard output.

@@ -1,6 +1,10 @@
 //! Flags for all commands that write captures.
 
+use std::error::Error;
+use std::io;
 use std::path::PathBuf;
+
+use udccp_scenario::RunError;
 
 /// Where captures go, and how much of each packet.
 #[derive(Debug, clap::Args)]
@@ -12,6 +16,12 @@ pub(crate) struct CaptureArgs {
     #[arg(long, value_name = "BYTES|full", default_value = "128", requires = "pcap",
           value_parser = snaplen)]
     pub(crate) snaplen: Snaplen,
+}
+
+/// What to do about a run that failed because its captures could not be written.
+pub(crate) fn advice(error: &RunError) -> Option<&'static str> {
+    let is_of_file = error.source().is_some_and(|cause| cause.is::<io::Error>());
+    is_of_file.then_some("--pcap names another folder; the disk may be full")
 }
 
 /// Bytes to keep of each packet; `None` keeps all.

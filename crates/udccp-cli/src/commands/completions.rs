@@ -5,6 +5,7 @@ use std::io;
 use clap_complete::Shell;
 
 use crate::exit::{CliResult, Exit};
+use crate::output;
 
 /// Flags of `udccp completions`.
 #[derive(Debug, clap::Args)]
@@ -24,6 +25,6 @@ Examples:
 pub(crate) fn run(args: Args, mut command: clap::Command) -> CliResult<Exit> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "udccp", &mut script);
-    io::Write::write_all(&mut io::stdout().lock(), &script)?;
+    output::printed(io::Write::write_all(&mut io::stdout().lock(), &script))?;
     Ok(Exit::Success)
 }

@@ -22,7 +22,7 @@ Examples:
 /// Runs the command. `command` is the command line to describe.
 pub(crate) fn run(args: Args, command: clap::Command) -> CliResult<Exit> {
     let Some(folder) = args.out else {
-        clap_mangen::Man::new(command).render(&mut std::io::stdout().lock())?;
+        output::printed(clap_mangen::Man::new(command).render(&mut std::io::stdout().lock()))?;
         return Ok(Exit::Success);
     };
     let unwritable = |e: std::io::Error| {

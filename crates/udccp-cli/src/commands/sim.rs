@@ -2,7 +2,7 @@
 
 use udccp_scenario::{RunError, RunOptions};
 
-use super::capture::CaptureArgs;
+use super::capture::{self, CaptureArgs};
 use super::scenario::{self, Choice};
 use crate::exit::{CliResult, Exit, Failure};
 use crate::output;
@@ -53,8 +53,13 @@ pub(crate) fn run(args: Args) -> CliResult<Exit> {
 }
 
 fn run_failure(error: RunError) -> Failure {
-    match error {
-        RunError::Flow { .. } => Failure::new(Exit::BadInput, error.to_string()),
-        _ => Failure::new(Exit::Failure, error.to_string()),
+    let exit = match error {
+        RunError::Flow { .. } => Exit::BadInput,
+        _ => Exit::Failure,
+    };
+    let failure = Failure::new(exit, error.to_string());
+    match capture::advice(&error) {
+        Some(advice) => failure.hint(advice),
+        None => failure,
     }
 }

@@ -15,6 +15,7 @@ use super::Role;
 use super::input::{Framing, Messages};
 use super::report::{Received, Report, Sent};
 use crate::exit::{CliResult, Exit, Failure};
+use crate::output;
 
 /// Messages read from the connection at once.
 const BATCH_MESSAGES: usize = 256;
@@ -244,9 +245,9 @@ fn receive_all(
             }
             received.messages += 1;
             received.bytes += message.len() as u64;
-            out.write_all(message)?;
+            output::printed(out.write_all(message))?;
         }
-        out.flush()?;
+        output::printed(out.flush())?;
         let is_over = progress.peer_is_done.load(Ordering::Acquire) && received.messages > 0;
         if at_terminal && is_over {
             // A user at the terminal has nothing to add to a finished transfer. A peer that only

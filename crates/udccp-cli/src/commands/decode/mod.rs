@@ -53,8 +53,8 @@ pub(crate) fn run(args: Args) -> CliResult<Exit> {
     let input = open(&args.file)?;
     let mut decoder = Decoder::new(args.udp_port.clone(), args.json);
     let mut out = BufWriter::new(io::stdout().lock());
-    let end = decoder.decode(input, &mut out)?;
-    out.flush()?;
+    let end = output::printed(decoder.decode(input, &mut out))?;
+    output::printed(out.flush())?;
     drop(out);
     let counts = &decoder.counts;
     output::note(&format!(

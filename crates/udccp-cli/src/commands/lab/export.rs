@@ -89,8 +89,8 @@ fn print(results: &Results, args: &Args) -> CliResult<()> {
         let message = "Parquet cannot be printed on a terminal";
         return Err(Failure::new(Exit::Usage, message).hint("name a folder: -o DIR"));
     }
-    out.write_all(&parquet(&frame)?)?;
-    Ok(out.flush()?)
+    let bytes = parquet(&frame)?;
+    output::printed(out.write_all(&bytes).and_then(|()| out.flush()))
 }
 
 /// Writes the files of one experiment, and prints their paths.

@@ -78,15 +78,16 @@ pub(super) async fn run(args: &ServerArgs) -> CliResult<Exit> {
         let connection = tokio::select! {
             accepted = listener.accept() => accepted?,
             signal = signals.next() => break signal,
-            _ = over.recv(), if args.one_off => return Ok(Exit::Success),
+            Some(exit) = over.recv(), if args.one_off => return Ok(exit),
             Some(_) = serving.join_next() => continue,
         };
         let (tests, tell) = (Arc::clone(&tests), tell.clone());
         let stop_signal = stop_signal.subscribe();
         serving.spawn(async move {
             if connection.service_code() == CONTROL {
-                serve_control(&connection, &tests, json, stop_signal).await;
-                let _ = tell.send(()).await;
+                let end = serve_control(&connection, &tests, json, stop_signal).await;
+                // Only `--one-off` receives it.
+                let _ = tell.try_send(output::exit(end));
             } else {
                 serve_stream(connection, &tests).await;
             }
@@ -100,13 +101,13 @@ pub(super) async fn run(args: &ServerArgs) -> CliResult<Exit> {
     Ok(signal.exit())
 }
 
-/// Serves one client from its first request to its end.
+/// Serves one client from its first request to its end. A failure is one of printing its results.
 async fn serve_control(
     connection: &Connection,
     tests: &Tests,
     json: bool,
     mut stop_signal: watch::Receiver<Option<Signal>>,
-) {
+) -> CliResult<Exit> {
     let peer = connection.peer_addr();
     output::note(&format!("client {peer}"));
     let mut test = None;
@@ -118,7 +119,7 @@ async fn serve_control(
     if let Some(why) = &failure {
         output::note(&format!("client {peer}: {why}"));
     }
-    let Some(test) = test else { return };
+    let Some(test) = test else { return Ok(Exit::Success) };
     locked(tests).remove(&test.number);
     let left =
         || (!test.all_requested.load(Ordering::Relaxed)).then(|| "the client left".to_owned());
@@ -127,9 +128,9 @@ async fn serve_control(
     }
     let reason = test.stopped.borrow().clone();
     let results: Vec<StreamResult> = test.streams.iter().map(|s| s.result(&test.spec)).collect();
-    // Even if standard output is closed, the server continues.
     let peer = peer.to_string();
-    let _ = reporter::print_server(&peer, &test.spec, &results, reason.as_deref(), json);
+    reporter::print_server(&peer, &test.spec, &results, reason.as_deref(), json)?;
+    Ok(Exit::Success)
 }
 
 async fn answer_all(
