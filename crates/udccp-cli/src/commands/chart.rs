@@ -39,7 +39,9 @@ pub(crate) fn goodput(record: &Record) -> String {
             let _ = writeln!(out, "{}", format!("{name:10} {strip}").trim_end());
         }
     }
-    let _ = writeln!(out, "{:10} {from}{to:>pad$}", "", pad = width.saturating_sub(from.len()));
+    // A space between them, however few bars there are.
+    let pad = width.saturating_sub(from.len()).max(to.len() + 1);
+    let _ = writeln!(out, "{:10} {from}{to:>pad$}", "");
     let left_out = record.flows.len().saturating_sub(MOST);
     if left_out > 0 {
         let _ = writeln!(out, "{left_out} more flows are not shown");
@@ -85,7 +87,7 @@ mod tests {
         assert_eq!(lines[2], "             ▄█");
         assert_eq!(lines[3], "up          ▆██");
         assert_eq!(lines[6], "low        ▁▁▁▁", "what is there is seen, however small");
-        assert_eq!(lines[7], "           0 s4 s");
+        assert_eq!(lines[7], "           0 s 4 s");
     }
 
     #[test]
