@@ -248,6 +248,28 @@ fn over_raw_ip(name: &str) {
 }
 
 #[test]
+fn raw_ip_without_the_right_to_it_warns() {
+    let place = Place::new();
+    let udccp = env!("CARGO_BIN_EXE_udccp");
+    let outside = |program: &[&str]| {
+        let mut unshare = Command::new("unshare");
+        unshare.args(["--user", "--map-root-user"]).args(program);
+        unshare.env("XDG_RUNTIME_DIR", place.0.path()).output()
+    };
+    if !outside(&["true"]).is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: no user namespace can be made here");
+        return;
+    }
+    for (flags, warns) in [(&["--raw-ip"][..], true), (&[], false)] {
+        let output = outside(&[&[udccp, "run"], flags, &["--", "true"]].concat()).unwrap();
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{message}");
+        let is_there = message.contains("warning: no permission") && message.contains("setcap");
+        assert_eq!(is_there, warns, "{message}");
+    }
+}
+
+#[test]
 fn the_same_calls_over_raw_ip() {
     over_raw_ip("calls.py");
 }

@@ -11,11 +11,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use clap::ArgGroup;
+use socket2::{Domain, Protocol, Socket, Type};
 use udccp_broker::{Settings, Transport, place};
 use udccp_preload::protocol::{ENV_BROKER, ENV_DIR, ENV_SETTINGS, FAULTS};
 
 use super::numbers::whole;
 use crate::exit::{CliResult, Exit, Failure};
+use crate::output;
 
 /// Flags of `udccp run`.
 #[derive(Debug, clap::Args)]
@@ -69,6 +71,9 @@ pub(crate) fn run(args: Args) -> CliResult<Exit> {
         )
     })?;
     let library = install(&folder)?;
+    if args.raw_ip {
+        warn_without_raw_ip();
+    }
     let own = std::env::current_exe()?;
     let mut preload = library.into_os_string();
     if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|o| !o.is_empty()) {
@@ -111,6 +116,16 @@ fn c_string(text: &OsStr) -> io::Result<CString> {
 pub(crate) fn broker(args: &BrokerArgs) -> CliResult<Exit> {
     udccp_broker::serve(&args.folder).map_err(|e| Failure::new(Exit::Failure, e.to_string()))?;
     Ok(Exit::Success)
+}
+
+/// A warning, not an error: a broker that runs already may have the right.
+fn warn_without_raw_ip() {
+    let raw = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(33)));
+    if raw.is_err_and(|e| e.kind() == io::ErrorKind::PermissionDenied) {
+        let denied = udccp::Error::RawDenied;
+        output::note(&format!("warning: {denied}; calls of the program may fail with EPERM"));
+        output::note(&format!("hint: {}", denied.advice()));
+    }
 }
 
 fn settings(args: &Args) -> Settings {
