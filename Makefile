@@ -5,10 +5,10 @@ CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 OUT ?= out
 
-.PHONY: help demo test lint doc bench instructions fuzz spec semver linux interop old-programs kernel-calls capi capi-check capi-windows program deb wheel wheels clean
+.PHONY: help demo test lint doc bench instructions fuzz spec semver linux interop old-programs kernel-calls capi capi-uninstall capi-check capi-windows program deb wheel wheels clean
 
 help: ## list every verb
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: ## a file over real sockets, two published studies in simulation, and a report to look at
 	@scripts/demo.sh "$(OUT)"
@@ -33,6 +33,7 @@ lint: ## formatting, clippy, docs, licences and the house rules, warnings denied
 	@scripts/packages.sh
 
 doc: ## the API documentation
+	@scripts/setup.sh rust
 	$(CARGO) doc --workspace --no-deps
 
 bench: ## speed and memory, each as a ratio to a named peer; rewrites docs/reference/performance.md
@@ -45,9 +46,11 @@ instructions: ## instructions a simulated packet takes, by layer; fails where th
 	@CARGO="$(CARGO)" scripts/instructions.sh check
 
 fuzz: ## each fuzz target for a minute (needs the nightly toolchain)
+	@scripts/setup.sh rust
 	@scripts/fuzz.sh
 
 spec: ## requirement trace: rewrites spec/coverage.txt
+	@scripts/setup.sh rust
 	$(CARGO) xtask spec
 
 semver: ## whether the sockets still serve programs written for BASE (a tag or commit; needs a release)
@@ -71,6 +74,9 @@ kernel-calls: linux ## socket calls under `udccp run` against those of Linux: do
 capi: ## the C library libudccp, with header and pkg-config file, to $(DESTDIR)$(PREFIX) (/usr/local)
 	@scripts/setup.sh capi
 	@CARGO="$(CARGO)" scripts/capi.sh install
+
+capi-uninstall: ## removes the C library from $(DESTDIR)$(PREFIX)
+	@scripts/capi.sh uninstall
 
 capi-check: ## the C library as installed, and its tests under AddressSanitizer and valgrind
 	@scripts/setup.sh capi-check

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Builds libudccp, the C library, installs it, and checks what was installed.
-# Usage: scripts/capi.sh build|install|check|sanitize|windows|wine
+# Usage: scripts/capi.sh build|install|uninstall|check|sanitize|windows|wine
 #   build      target/capi: shared library with soname and symbol versions, static library, .pc file
 #   install    build, and install to $DESTDIR$PREFIX (/usr/local) with $LIBDIR ($PREFIX/lib)
+#   uninstall  removes what install wrote there
 #   check      install to a folder, and compile and run the examples with the flags of pkg-config
 #   sanitize   the tests under AddressSanitizer and under valgrind
 #   windows    target/capi-windows: udccp.dll, its import library and the header, with MinGW
@@ -61,6 +62,16 @@ build() {
         -e "s|@VERSION@|$version|" -e "s|@PRIVATE@|$private|" "$crate/udccp.pc.in" >"$out/udccp.pc"
 }
 
+# Asked before minutes of building.
+may_install() {
+    local to=${DESTDIR:-}
+    install -d "$to$libdir/pkgconfig" "$to$includedir" 2>/dev/null &&
+        [ -w "$to$libdir/pkgconfig" ] && [ -w "$to$libdir" ] && [ -w "$to$includedir" ] && return 0
+    echo "capi: no right to write to $to$prefix; name a folder of yours (PREFIX=\$HOME/.local), or" \
+        "install to a folder (DESTDIR=target/stage) and copy it as root (cp -r target/stage/. /)" >&2
+    exit 1
+}
+
 install_all() {
     local to=${DESTDIR:-}
     install -d "$to$libdir/pkgconfig" "$to$includedir"
@@ -69,6 +80,12 @@ install_all() {
     install -m 755 "$out/libudccp.so.$version" "$to$libdir/"
     cp -P "$out/$soname" "$out/libudccp.so" "$to$libdir/"
     install -m 644 "$out/udccp.pc" "$to$libdir/pkgconfig/"
+}
+
+uninstall() {
+    local to=${DESTDIR:-}
+    rm -f "$to$includedir/udccp.h" "$to$libdir/pkgconfig/udccp.pc" \
+        "$to$libdir"/{libudccp.a,libudccp.so,"$soname",libudccp.so."$version"}
 }
 
 # Checks the installed library: soname, symbol versions, no other exports; programs compiled with
@@ -150,16 +167,18 @@ wine() {
 case "${1:-}" in
 build) build ;;
 install)
+    may_install
     # Not joined by `&&`: bash would then ignore failures inside of `build`.
     build
     install_all
     ;;
+uninstall) uninstall ;;
 check) check ;;
 sanitize) sanitize ;;
 windows) windows ;;
 wine) wine ;;
 *)
-    sed -n '2,11s/^# //p' "$0" >&2
+    sed -n '2,12s/^# //p' "$0" >&2
     exit 2
     ;;
 esac

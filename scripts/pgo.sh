@@ -8,7 +8,6 @@
 set -euo pipefail
 shopt -s inherit_errexit
 cd "$(dirname "$0")/.."
-host=$(rustc -vV | sed -n 's/^host: //p')
 
 # Runs a server and a client over loopback.
 measure() { # udccp flags of `udccp perf client`
@@ -43,7 +42,7 @@ train() { # udccp
 }
 
 merge() { # raw
-    "$(rustc --print sysroot)/lib/rustlib/$host/bin/llvm-profdata" merge -o "$1.profdata" "$1"
+    "$(rustc --print target-libdir)/../bin/llvm-profdata" merge -o "$1.profdata" "$1"
     echo "$1.profdata"
 }
 
@@ -61,6 +60,7 @@ merge)
     ;;
 program)
     scripts/setup.sh pgo
+    host=$(rustc -vV | sed -n 's/^host: //p')
     folder=$(realpath -m "${CARGO_TARGET_DIR:-target}")/pgo
     counting=$(build "$folder/counting" "-Cprofile-generate=$folder/raw")
     rm -rf "$folder/raw"

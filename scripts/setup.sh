@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what a target of the Makefile needs and the machine lacks, and prints what it installs.
-# Usage: scripts/setup.sh test|lint|demo|instructions|bench|linux|interop|capi|capi-check|capi-windows|deb|pgo|windows
+# Usage: scripts/setup.sh rust|test|lint|demo|instructions|bench|linux|interop|capi|capi-check|capi-windows|deb|pgo|wheel|windows
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -41,10 +41,13 @@ need_cargo() { # crate, udccp-cli by default
 }
 
 # scripts/python.sh installs the Python packages from PyPI, with pinned versions.
+have_venv() {
+    python3 -c 'import venv, ensurepip' 2>/dev/null ||
+        apt_install no-such-command python3-venv "the Python package and its tests"
+}
+
 need_venv() {
-    python3 -c 'import venv, ensurepip' 2>/dev/null && return 0
-    apt_install no-such-command python3-venv "the Python runner and its tests" ||
-        echo "setup: no Python venv and no right to install it; the Python checks will skip" >&2
+    have_venv || echo "setup: no Python venv and no right to install it; the Python checks will skip" >&2
 }
 
 # Tools that scripts use and a minimal system may lack.
@@ -68,7 +71,7 @@ demo)
     need_tool cmp diffutils "the demo compares the file that arrived"
     need_tool find findutils "the demo looks for a file to send"
     ;;
-linux)
+rust | linux)
     need_cargo
     need_compiler
     ;;
@@ -114,6 +117,8 @@ capi-check)
 deb)
     need_cargo
     need_compiler
+    # Without it, cargo-deb only warns, and the package depends on nothing.
+    need_tool dpkg-shlibdeps dpkg-dev "it finds the libraries that the program needs"
     if ! cargo deb --version >/dev/null 2>&1; then
         echo "setup: installing cargo-deb, some minutes once" >&2
         cargo install cargo-deb --locked --quiet
@@ -136,6 +141,14 @@ pgo)
         exit 1
     }
     ;;
+wheel)
+    need_cargo udccp-python
+    need_compiler
+    have_venv || {
+        echo "setup: no Python 3.10 with venv; install it (Debian: apt-get install python3-venv)" >&2
+        exit 1
+    }
+    ;;
 capi-windows)
     need_mingw
     ;;
@@ -144,7 +157,7 @@ windows)
     [ -x /usr/lib/wine/wine64 ] || need_tool wine64 wine64 "it runs them"
     ;;
 *)
-    echo "usage: scripts/setup.sh test|lint|demo|instructions|bench|linux|interop|capi|capi-check|capi-windows|deb|pgo|windows" >&2
+    echo "usage: scripts/setup.sh rust|test|lint|demo|instructions|bench|linux|interop|capi|capi-check|capi-windows|deb|pgo|wheel|windows" >&2
     exit 2
     ;;
 esac
