@@ -10,8 +10,8 @@ use crate::error::Ns2Error;
 
 /// The program.
 const NAME: &str = "ns";
-/// Passes the pipe to `ns` as descriptor 3, and discards standard output. `ns` ignores that the pipe
-/// is closed, so it is told to end with this process, where the system has `setpriv`.
+/// Passes the pipe to `ns` as descriptor 3, and discards standard output. `ns` ignores that the
+/// pipe is closed. So it ends with this process where the system has `setpriv`.
 const SHELL: &str = "exec 3>&1 1>/dev/null
 command -v setpriv >/dev/null && exec setpriv --pdeathsig KILL \"$0\" /dev/stdin
 exec \"$0\" /dev/stdin";
