@@ -157,6 +157,20 @@ fn missing_names_are_reported_with_the_existing_ones() {
     fails(&["sim", &file, "--set", set, "--set", "rtt=20 ms"], 4, &["`third`", "first, second"]);
 }
 
+/// `lab run` makes such runs once, and `list` says so.
+#[test]
+fn runs_that_two_variants_share_are_listed_once() {
+    let lab = Lab::new();
+    let variant = |id| {
+        let set = r#"set = { "topology.bottleneck.limit" = "0.5 bdp" }"#;
+        format!("[[variant]]\nid = \"{id}\"\nsays = \"A small queue.\"\n{set}\n")
+    };
+    let text = format!("{SMALL}{}{}", variant("one"), variant("other"));
+    std::fs::write(lab.path("experiments/small.toml"), text).expect("a file");
+    let status = lab.run("status", "s.sqlite", &["--json"]);
+    assert!(status.contains("\"points\":8,\"runs\":16,\"stored\":0,"), "{status}");
+}
+
 #[test]
 fn a_campaign_runs_resumes_reports_and_exports() {
     let lab = Lab::new();

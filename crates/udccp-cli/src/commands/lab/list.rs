@@ -1,6 +1,6 @@
 //! `udccp lab list` and `udccp lab status`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use std::fmt::Write as _;
@@ -90,7 +90,10 @@ fn listed(
     costs: &Costs,
 ) -> CliResult<Listed> {
     let experiment = Experiment::load(&path).map_err(bad_input)?;
-    let tasks = plan(&experiment, options).map_err(bad_input)?;
+    let mut tasks = plan(&experiment, options).map_err(bad_input)?;
+    // Two variants may contain the same run, which is made once.
+    let mut keys = BTreeSet::new();
+    tasks.retain(|task| keys.insert(task.key.clone()));
     let (mut stored, mut expected_s) = (0, 0.0);
     let mut others = BTreeMap::new();
     for task in &tasks {
