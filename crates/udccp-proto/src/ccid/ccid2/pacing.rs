@@ -110,7 +110,6 @@ impl Ccid2Sender {
     /// The same for a window of `cwnd`.
     #[inline]
     pub(super) fn room_in(&self, cwnd: u32) -> u64 {
-        let most = u64::from(cwnd).min(self.in_flight_limit);
-        most.saturating_sub(self.pipe.into())
+        cwnd.min(self.in_flight_limit).saturating_sub(self.pipe).into()
     }
 }

@@ -54,7 +54,7 @@ pub struct Ccid2Sender {
     pub(super) last_sent: Option<Seqno>,
     /// The next round-trip time sample must acknowledge this packet or a later one.
     next_sample: Option<Seqno>,
-    pub(super) in_flight_limit: u64,
+    pub(super) in_flight_limit: u32,
     timer: MaybeInstant,
     pub(super) pacing_wake: MaybeInstant,
     sent_total: u64,
@@ -92,7 +92,7 @@ impl Ccid2Sender {
             pipe_floor: None,
             last_sent: None,
             next_sample: None,
-            in_flight_limit: u64::MAX,
+            in_flight_limit: u32::MAX,
             timer: MaybeInstant::NONE,
             pacing_wake: MaybeInstant::NONE,
             sent_total: 0,
@@ -277,7 +277,7 @@ impl Ccid2Sender {
     /// Whether the window is full.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
-        u64::from(self.pipe) >= u64::from(self.window.cwnd()).min(self.in_flight_limit)
+        self.pipe >= self.window.cwnd().min(self.in_flight_limit)
     }
 
     /// Data waits because the window is full.
@@ -460,7 +460,8 @@ impl CcidSender for Ccid2Sender {
 
     fn limit_in_flight(&mut self, packets: u64) {
         self.allowance = Allowance::default();
-        self.in_flight_limit = packets.max(1);
+        // As large as the pipe can be, which counts in 32 bits.
+        self.in_flight_limit = u32::try_from(packets.max(1)).unwrap_or(u32::MAX);
     }
 
     #[inline]
