@@ -136,13 +136,6 @@ fn a_claim_over_a_cell_without_any_run_is_not_judged() {
 #[test]
 fn a_claim_over_weights_that_were_not_run_is_not_judged() {
     let weights = r#"
-[[case]]
-id = "self"
-set = { "flow.first.protocol" = "$protocol", "flow.second.protocol" = "$protocol" }
-[case.grid]
-protocol = ["tcp/newreno", "tcp/cubic", "dccp/ccid2"]
-rtt = ["25 ms", "50 ms"]
-
 [[table]]
 id = "nru"
 metric = "nru-unfair"
@@ -156,7 +149,7 @@ says = "nobody has less than it expects"
 table = "nru"
 every = { exists = false }
 "#;
-    let experiment = common::read(&format!("{}{weights}", common::SMALL));
+    let experiment = common::read(&format!("{}{}{weights}", common::SMALL, common::SELF));
     let pairs = |task: &mut Task| task.case.is_none();
     let analysis = Analysis::of(&experiment, results(&experiment, pairs));
     let claim = analysis.claims.last().expect("the claim");

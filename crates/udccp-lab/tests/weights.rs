@@ -6,15 +6,6 @@ use common::made_up::{flow, label, record, results};
 use udccp_lab::Task;
 use udccp_lab::analysis::Analysis;
 
-const CASE: &str = r#"
-[[case]]
-id = "self"
-set = { "flow.first.protocol" = "$protocol", "flow.second.protocol" = "$protocol" }
-[case.grid]
-protocol = ["tcp/newreno", "tcp/cubic", "dccp/ccid2"]
-rtt = ["25 ms", "50 ms"]
-"#;
-
 /// The usage of the CCID 2 flow with these weights, at 25 and 50 ms beside NewReno, in decibels.
 /// Of its two runs there, it has 10 Mbit/s in one and 40 in the other. Among its own kind it has
 /// 25 Mbit/s at 25 ms and 50 at 50 ms.
@@ -24,7 +15,7 @@ fn usage(weights: &str) -> Vec<(f64, usize)> {
          weights = {{ case = \"self\", axis = \"protocol\"{weights} }}\nrows = \"second\"\n\
          columns = \"rtt\"\nwhere = {{ flow = \"first\" }}\n"
     );
-    let experiment = common::read(&format!("{}{CASE}\n{table}", common::SMALL));
+    let experiment = common::read(&format!("{}{}\n{table}", common::SMALL, common::SELF));
     let of = |task: &Task| {
         let rate = match (task.case.is_some(), label(task, "rtt")) {
             (true, "25 ms") => 25.0,

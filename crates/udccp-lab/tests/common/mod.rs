@@ -10,6 +10,16 @@ use udccp_lab::schema::{Experiment, Scenario};
 use udccp_lab::{Record, RunOptions, document};
 use udccp_scenario::FlowRecord;
 
+/// A case with two flows of one protocol, for weights.
+pub(crate) const SELF: &str = r#"
+[[case]]
+id = "self"
+set = { "flow.first.protocol" = "$protocol", "flow.second.protocol" = "$protocol" }
+[case.grid]
+protocol = ["tcp/newreno", "tcp/cubic", "dccp/ccid2"]
+rtt = ["25 ms", "50 ms"]
+"#;
+
 /// Two flows over 5 Mbit/s for eight seconds.
 pub(crate) const SMALL: &str = r#"schema = 1
 id = "small"

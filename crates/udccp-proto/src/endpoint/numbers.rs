@@ -143,11 +143,12 @@ fn first_half(secret: &[u8; 32]) -> &[u8; 16] {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use udccp_base::Duration;
 
-    fn tuple(port: u16) -> FourTuple {
+    /// A tuple with this local port; everything else is the same in all.
+    pub(in crate::endpoint) fn tuple(port: u16) -> FourTuple {
         FourTuple {
             local: "10.0.0.1:0".parse().unwrap(),
             local_port: port,

@@ -137,15 +137,7 @@ impl Table {
 mod tests {
     use super::*;
     use crate::endpoint::numbers::Secrets;
-
-    fn tuple(port: u16) -> FourTuple {
-        FourTuple {
-            local: "10.0.0.1:0".parse().unwrap(),
-            local_port: port,
-            remote: "10.0.0.2:0".parse().unwrap(),
-            remote_port: 5001,
-        }
-    }
+    use crate::endpoint::numbers::tests::tuple;
 
     #[test]
     fn one_that_was_removed_before_does_not_remove_its_successor() {
