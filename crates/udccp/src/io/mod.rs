@@ -11,6 +11,7 @@ mod port_names;
 mod raw;
 mod receive;
 mod routes;
+mod socket_options;
 mod transmit;
 
 use std::io;
@@ -29,6 +30,10 @@ pub(crate) use poll::wait;
 pub use port_names::kernel_has_dccp;
 pub(crate) use receive::{KERNEL_OVERHEAD_BYTES, Receiver};
 use routes::Routes;
+use socket_options::{
+    allow_fragments, bind_device, set_mark, set_recv_buffer, set_send_buffer, share_port,
+    stop_merging, stop_packet_info, stop_timestamps,
+};
 pub(crate) use transmit::{Failure, Flushed, Transmitter};
 
 /// Default receive buffer requested from the kernel. A burst waits there until the driver runs. The
@@ -125,10 +130,10 @@ impl Io {
     }
 
     fn set_up(socket: Socket, carrier: Carrier, options: &EndpointOptions) -> io::Result<Self> {
-        set_recv_buffer(&socket, options.recv_buffer.min(MOST_BUFFER_BYTES));
+        set_recv_buffer(&socket, options.recv_buffer);
         bind_device(&socket, options.device.as_deref())?;
         if let Some(bytes) = options.send_buffer {
-            let _ = socket.set_send_buffer_size(bytes.min(MOST_BUFFER_BYTES));
+            set_send_buffer(&socket, bytes);
         }
         let recv_buffer_bytes = socket.recv_buffer_size()?;
         // Also sets Don't Fragment.
@@ -338,102 +343,9 @@ fn bind_udp(socket: &Socket, addr: SocketAddr, shares: bool) -> io::Result<()> {
     bound
 }
 
-/// Lets sockets that all request it share a port. Windows has no such setting: its SO_REUSEADDR
-/// takes the port away from others.
-fn share_port(socket: &Socket, shares: bool) -> io::Result<()> {
-    #[cfg(unix)]
-    return socket.set_reuse_port(shares);
-    #[cfg(not(unix))]
-    {
-        let _ = (socket, shares);
-        Err(io::ErrorKind::Unsupported.into())
-    }
-}
-
 fn bound_to(socket: &Socket) -> io::Result<SocketAddr> {
     let local = socket.local_addr()?.as_socket();
     local.ok_or_else(|| io::Error::other("the socket is bound to no IP address"))
-}
-
-/// Sets the firewall mark of packets, which routing and filter rules can match.
-fn set_mark(socket: &Socket, mark: Option<u32>) -> io::Result<()> {
-    let Some(mark) = mark else { return Ok(()) };
-    #[cfg(target_os = "linux")]
-    return socket.set_mark(mark);
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = (socket, mark);
-        Err(io::ErrorKind::Unsupported.into())
-    }
-}
-
-/// Restricts a socket to one network interface.
-fn bind_device(socket: &Socket, device: Option<&str>) -> io::Result<()> {
-    let Some(device) = device else { return Ok(()) };
-    #[cfg(target_os = "linux")]
-    return socket.bind_device(Some(device.as_bytes()));
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = (socket, device);
-        Err(io::ErrorKind::Unsupported.into())
-    }
-}
-
-/// Sends packets without Don't Fragment from now on (over IPv6: fragmented to the interface's MTU),
-/// or with it again. A socket for both families has a setting for each.
-fn allow_fragments(socket: &Socket, allow: bool) {
-    #[cfg(target_os = "linux")]
-    {
-        use rustix::net::sockopt::{
-            Ipv4PathMtuDiscovery as V4, Ipv6PathMtuDiscovery as V6, set_ip_mtu_discover,
-            set_ipv6_mtu_discover,
-        };
-        let _ = set_ip_mtu_discover(socket, if allow { V4::DONT } else { V4::PROBE });
-        let _ = set_ipv6_mtu_discover(socket, if allow { V6::DONT } else { V6::PROBE });
-    }
-    let _ = (socket, allow);
-}
-
-/// More would be a negative number for the system, which then gives its smallest buffer.
-const MOST_BUFFER_BYTES: usize = i32::MAX as usize;
-
-/// Requests a receive buffer. A smaller one works too; the socket reports its actual size.
-fn set_recv_buffer(socket: &Socket, bytes: usize) {
-    let _ = socket.set_recv_buffer_size(bytes);
-    #[cfg(target_os = "linux")]
-    if socket.recv_buffer_size().is_ok_and(|got| got < bytes) {
-        // Above `net.core.rmem_max`, which only an administrator may exceed.
-        let _ =
-            nix::sys::socket::setsockopt(socket, nix::sys::socket::sockopt::RcvBufForce, &bytes);
-    }
-}
-
-/// quinn-udp requests receive timestamps, but its buffer for control messages has no room for
-/// timestamp, segment size, address and ECN together. ECN would be cut off whenever the kernel
-/// merged datagrams.
-fn stop_timestamps(socket: &Socket) {
-    #[cfg(target_os = "linux")]
-    let _ =
-        nix::sys::socket::setsockopt(socket, nix::sys::socket::sockopt::ReceiveTimestampns, &false);
-    let _ = socket;
-}
-
-/// Where a socket is bound to one address, the kernel need not say which one a packet came to.
-fn stop_packet_info(socket: &Socket) {
-    #[cfg(target_os = "linux")]
-    {
-        use nix::sys::socket::{setsockopt, sockopt};
-        let _ = setsockopt(socket, sockopt::Ipv4PacketInfo, &false);
-        let _ = setsockopt(socket, sockopt::Ipv6RecvPacketInfo, &false);
-    }
-    let _ = socket;
-}
-
-/// Makes the kernel return datagrams one by one.
-fn stop_merging(socket: &Socket) {
-    #[cfg(target_os = "linux")]
-    let _ = nix::sys::socket::setsockopt(socket, nix::sys::socket::sockopt::UdpGroSegment, &false);
-    let _ = socket;
 }
 
 /// Converts an IPv4-mapped IPv6 address to IPv4.

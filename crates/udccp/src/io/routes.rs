@@ -9,7 +9,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use socket2::SockRef;
 use udccp_base::{Duration, Instant};
 
-use super::{Io, bind_device, canonical, set_mark};
+use super::socket_options::{bind_device, set_mark};
+use super::{Io, canonical};
 use crate::address::any_port;
 
 /// How long an answer is used. Routes change without notice.
