@@ -177,6 +177,27 @@ impl Verifier {
         Ok(self.adopt(&events))
     }
 
+    /// The first packet whose window counter a later report of the same receiver may need, after
+    /// this one was taken; `None` if it may be that of any packet. A loss event of one packet is
+    /// never split, unless it is the newest, which may last on.
+    pub(crate) fn needed_from(&self, ackno: Seqno, options: &Options) -> Option<Seqno> {
+        let has_marks = [&self.probes, &self.reported].iter().any(|marks| !marks.is_empty());
+        if has_marks || !self.corrupt.is_empty() {
+            return None;
+        }
+        let mut start = ackno.sub(u64::from(options.skip)).next();
+        let (mut needed, mut is_newest) = (start, true);
+        for interval in options.intervals() {
+            start = start.sub(length_of(interval));
+            let is_event = interval.loss_length > 0;
+            if is_event && (is_newest || interval.loss_length > 1 || self.counts_losses) {
+                needed = start;
+            }
+            is_newest &= !is_event;
+        }
+        Some(needed)
+    }
+
     /// Adds one reported interval, split into several events if necessary. Returns its start.
     fn add(
         &mut self,

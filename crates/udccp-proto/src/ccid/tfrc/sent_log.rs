@@ -16,6 +16,8 @@ const MAX_STEPS: usize = 1024;
 /// Largest number of packets, and of steps, before the first data. Feedback is about data, so of
 /// the acknowledgements of an end that only receives, no earlier ones are ever looked up.
 const MAX_BEFORE_DATA: usize = 8;
+/// Number of steps that are always kept, about the last eight round-trip times.
+const KEPT_STEPS: usize = 32;
 /// Number of steps in about the last two round-trip times.
 const RECENT_STEPS: usize = 8;
 
@@ -148,6 +150,13 @@ impl SentLog {
         }
     }
 
+    /// Steps before the one of `seq` are not looked up again. A few recent ones are kept anyway.
+    pub(crate) fn forget_steps_before(&mut self, seq: Seqno) {
+        while self.steps.len() > KEPT_STEPS && self.steps[1].seq().at_most(seq) {
+            self.steps.pop_front();
+        }
+    }
+
     /// The window counter of a packet. `None` if that has been removed.
     pub(crate) fn counter(&self, seq: Seqno) -> Option<u64> {
         Some(self.counter_of(*self.step(seq)?))
@@ -192,7 +201,13 @@ impl SentLog {
     /// Memory used by the log.
     #[cfg(test)]
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.packets.capacity() * size_of::<Sent>() + self.steps.capacity() * size_of::<Step>()
+        self.packets.capacity() * size_of::<Sent>() + self.steps_bytes()
+    }
+
+    /// The same for the steps of the counter.
+    #[cfg(test)]
+    pub(crate) fn steps_bytes(&self) -> usize {
+        self.steps.capacity() * size_of::<Step>()
     }
 }
 

@@ -53,7 +53,11 @@ impl Ccid3Sender {
             let verifier = self.verifier.as_deref_mut()?;
             let sending = Sending { log: &self.log, rtt, first_at_most: self.first_at_most };
             let fresh = verifier.take(ack.ackno, options, &sending).ok()?;
-            return Some((verifier.rate(), fresh));
+            let (rate, needed) = (verifier.rate(), verifier.needed_from(ack.ackno, options));
+            if let Some(needed) = needed {
+                self.log.forget_steps_before(needed);
+            }
+            return Some((rate, fresh));
         }
         //= 4342-6.1.1-2
         let inverse = options.loss_event_rate.filter(|_| self.config.accept_loss_event_rate)?;

@@ -204,3 +204,56 @@ fn a_mark_of_our_own_that_is_hidden_is_a_loss_event() {
     assert_eq!(v.take_probe_counts(), (0, 1));
     assert!((v.rate() - 2.0 / 400.0).abs() < 1e-9, "{}", v.rate());
 }
+
+/// Loss events of an honest receiver: the first lost packet, how many numbers its lossy part has,
+/// and where the next event begins.
+fn reported(events: &[(u64, u64)], skip: u8, ackno: u64) -> Options {
+    let mut end = ackno - u64::from(skip) + 1;
+    let mut intervals = Vec::new();
+    for &(start, lossy) in events.iter().rev().take(8) {
+        let lossy = lossy.min(end - start);
+        let [lossless, all] = [end - start - lossy, end - start].map(|n| n as u32);
+        intervals.push([lossless, lossy as u32, all]);
+        end = start;
+    }
+    if events.len() <= 8 {
+        intervals.push([(end - 1) as u32, 0, (end - 1) as u32]);
+    }
+    options(skip, &intervals)
+}
+
+#[test]
+fn steps_that_no_report_needs_any_more_change_nothing() {
+    for seed in 0..60 {
+        let mut rng = udccp_base::Seed(seed).stream("steps");
+        let counts_losses = seed % 3 == 0;
+        let [mut all, mut few] = [SentLog::default(), SentLog::default()];
+        let [mut with_all, mut with_few] = [0; 2].map(|_| Verifier::new(true, counts_losses));
+        let (per_step, loss) = (1 + rng.below(6), [0.0, 0.002, 0.02, 0.1][rng.below(4) as usize]);
+        let mut events: Vec<(u64, u64)> = Vec::new();
+        for seq in 1..6000 {
+            let sent = Sent { seq: Seqno::new(seq), at: at(seq), data: seq };
+            [&mut all, &mut few].into_iter().for_each(|log| log.push(sent, seq / per_step));
+            // A lossy part lasts for a round-trip time, at times for more.
+            let most = per_step * if rng.chance(0.1) { 15 } else { 4 };
+            let lost = seq > 20 && rng.chance(loss);
+            match events.last_mut() {
+                Some((start, lossy)) if lost && seq - *start < most => *lossy = seq - *start + 1,
+                _ if lost => events.push((seq, 1)),
+                _ => {}
+            }
+            if seq % (4 * per_step) != 0 || lost {
+                continue;
+            }
+            let report = reported(&events, 0, seq);
+            let taken = [(&mut with_all, &all), (&mut with_few, &few)]
+                .map(|(verifier, log)| take(verifier, seq, &report, log));
+            assert_eq!(taken[0], taken[1], "{seed}: {seq}");
+            assert_eq!((with_all.rate(), with_all.split), (with_few.rate(), with_few.split));
+            let needed = with_few.needed_from(Seqno::new(seq), &report).unwrap();
+            few.forget_steps_before(needed);
+        }
+        assert!(few.steps_bytes() <= all.steps_bytes());
+        assert!(loss > 0.0 || few.steps_bytes() <= 1024, "{}", few.steps_bytes());
+    }
+}
