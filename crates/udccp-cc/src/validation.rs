@@ -28,15 +28,14 @@ pub enum IdlePolicy {
 #[derive(Clone, Debug)]
 pub struct WindowValidation {
     initial_window: u32,
-    last_sent: MaybeInstant,
     policy: Policy,
 }
 
 #[derive(Clone, Debug)]
 enum Policy {
     NewCwv(NewCwv),
-    OldCwv { used: u32, filled_at: Instant },
-    Restart,
+    OldCwv { used: u32, filled_at: Instant, last_sent: MaybeInstant },
+    Restart { last_sent: MaybeInstant },
     Keep,
     Unchecked,
 }
@@ -46,12 +45,14 @@ impl WindowValidation {
     pub fn new(policy: IdlePolicy, initial_window: u32) -> Self {
         let policy = match policy {
             IdlePolicy::Rfc7661 => Policy::NewCwv(NewCwv::default()),
-            IdlePolicy::Rfc2861 => Policy::OldCwv { used: 0, filled_at: Instant::ZERO },
-            IdlePolicy::Restart => Policy::Restart,
+            IdlePolicy::Rfc2861 => {
+                Policy::OldCwv { used: 0, filled_at: Instant::ZERO, last_sent: MaybeInstant::NONE }
+            }
+            IdlePolicy::Restart => Policy::Restart { last_sent: MaybeInstant::NONE },
             IdlePolicy::Keep => Policy::Keep,
             IdlePolicy::Unchecked => Policy::Unchecked,
         };
-        Self { initial_window, last_sent: MaybeInstant::NONE, policy }
+        Self { initial_window, policy }
     }
 
     /// Whether a window may grow; `cwnd_limited` says whether the acknowledged packets filled it. A
@@ -102,15 +103,19 @@ impl WindowValidation {
         rto: Duration,
         cc: &mut dyn CongestionControl,
     ) {
-        let idle = now - self.last_sent.get().unwrap_or(now);
+        let last_sent = match &mut self.policy {
+            Policy::OldCwv { last_sent, .. } | Policy::Restart { last_sent } => last_sent,
+            Policy::NewCwv(_) | Policy::Keep | Policy::Unchecked => return,
+        };
+        let idle = now - last_sent.get().unwrap_or(now);
         if idle < rto || rto.is_zero() {
             return;
         }
-        self.last_sent = MaybeInstant::some(now);
+        *last_sent = MaybeInstant::some(now);
         let (cwnd, floor) = (cc.cwnd(), self.initial_window.min(cc.cwnd()));
         match &mut self.policy {
-            Policy::Restart => cc.on_idle_restart(now, floor),
-            Policy::OldCwv { used, filled_at } => {
+            Policy::Restart { .. } => cc.on_idle_restart(now, floor),
+            Policy::OldCwv { used, filled_at, .. } => {
                 let halvings = (idle.as_nanos() / rto.as_nanos()).min(31) as u32;
                 let ssthresh = cc.ssthresh().max(THREE_QUARTERS.apply(cwnd));
                 cc.set_window(now, (cwnd >> halvings).max(floor), ssthresh);
@@ -124,8 +129,17 @@ impl WindowValidation {
     /// to be called.
     #[inline(always)]
     pub fn on_usual_sent(&mut self, now: Instant) -> bool {
-        self.last_sent = MaybeInstant::some(now);
-        !matches!(self.policy, Policy::OldCwv { .. })
+        match &mut self.policy {
+            Policy::NewCwv(_) | Policy::Keep | Policy::Unchecked => true,
+            Policy::Restart { last_sent } => {
+                *last_sent = MaybeInstant::some(now);
+                true
+            }
+            Policy::OldCwv { last_sent, .. } => {
+                *last_sent = MaybeInstant::some(now);
+                false
+            }
+        }
     }
 
     /// A packet was sent, and `in_flight` packets are now outstanding.
@@ -150,7 +164,7 @@ impl WindowValidation {
         rto: Duration,
         cc: &mut dyn CongestionControl,
     ) {
-        let Policy::OldCwv { used, filled_at } = &mut self.policy else { return };
+        let Policy::OldCwv { used, filled_at, .. } = &mut self.policy else { return };
         let cwnd = cc.cwnd();
         if in_flight >= cwnd {
             (*used, *filled_at) = (0, now);

@@ -19,8 +19,9 @@ pub(super) struct Cells {
     buf: Room,
     head: usize,
     tail: usize,
-    max: usize,
-    packets: u64,
+    max: u32,
+    /// At most 64 in each cell.
+    packets: u32,
 }
 
 impl fmt::Debug for Cells {
@@ -42,6 +43,7 @@ impl Cells {
     /// Creates a vector of at most `max` cells.
     pub(super) fn new(max: usize) -> Self {
         let buf = Room::default();
+        let max = max.min(1 << 24) as u32;
         Self { head: buf.len(), tail: buf.len(), buf, max, packets: 0 }
     }
 
@@ -57,17 +59,17 @@ impl Cells {
 
     /// Largest number of cells.
     pub(super) fn max(&self) -> usize {
-        self.max
+        self.max as usize
     }
 
     /// Number of packets that `max` full cells cover.
     pub(super) fn most_packets(&self) -> u64 {
-        FULL * self.max as u64
+        FULL * u64::from(self.max)
     }
 
     /// Number of packets that the cells cover.
     pub(super) fn packets(&self) -> u64 {
-        self.packets
+        self.packets.into()
     }
 
     pub(super) fn clear(&mut self) {
@@ -98,7 +100,7 @@ impl Cells {
             let room = FULL - packets_of(*first);
             let filled = room.min(count);
             *first += filled as u8;
-            self.packets += filled;
+            self.packets += filled as u32;
             count -= filled;
         }
         // More packets than `max` full cells hold would be removed at once.
@@ -108,7 +110,7 @@ impl Cells {
             self.head -= 1;
             let packets = count.min(FULL);
             self.buf[self.head] = cell(state, packets);
-            self.packets += packets;
+            self.packets += packets as u32;
             count -= packets;
             self.trim();
         }
@@ -125,7 +127,7 @@ impl Cells {
             } else {
                 *last -= gone as u8;
             }
-            self.packets -= gone;
+            self.packets -= gone as u32;
             count -= gone;
         }
         if self.head == self.tail {
@@ -190,7 +192,7 @@ impl Cells {
             return;
         }
         let len = self.tail - self.head;
-        let most = 2 * self.max + 2 * SLACK;
+        let most = 2 * self.max() + 2 * SLACK;
         if self.buf.len() < most && 2 * (len + count) > self.buf.len() {
             // The buffer starts small, because most vectors need only a few cells.
             let room = (2 * self.buf.len()).max(2 * (len + count)).min(most);
@@ -205,9 +207,9 @@ impl Cells {
     }
 
     fn trim(&mut self) {
-        while self.tail - self.head > self.max {
+        while self.len() > self.max() {
             self.tail -= 1;
-            self.packets -= packets_of(self.buf[self.tail]);
+            self.packets -= packets_of(self.buf[self.tail]) as u32;
         }
     }
 }

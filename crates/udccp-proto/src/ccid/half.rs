@@ -6,9 +6,10 @@ use core::ops::{Deref, DerefMut};
 use udccp_base::{Instant, MaybeInstant};
 use udccp_wire::Seqno;
 
-use super::ccid2::{Ccid2Receiver, Ccid2Sender};
-use super::ccid3::{Ccid3Receiver, Ccid3Sender};
-use super::{CcidReceiver, CcidSender, Feedback, ReceivedInfo, ReceivedRun};
+use super::ccid2::{Ccid2Receiver, Ccid2Sender, UnusedCcid2};
+use super::ccid3::{Ccid3Receiver, Ccid3Sender, UnusedCcid3};
+use super::{CcidReceiver, CcidSender, FeatureNeed, Feedback, ReceivedInfo, ReceivedRun};
+use crate::config::ConnectionConfig;
 
 /// The sender half of a connection.
 #[derive(Clone, Debug)]
@@ -17,8 +18,55 @@ pub enum SenderHalf {
     Ccid2(Box<Ccid2Sender>),
     /// CCID 3 or 4.
     Tfrc(Box<Ccid3Sender>),
+    /// CCID 2, before the first data.
+    UnusedCcid2(Box<UnusedCcid2>),
+    /// CCID 3, before the first data.
+    UnusedCcid3(Box<UnusedCcid3>),
     /// Another registered CCID; in two boxes, because these are rare and connections are many.
-    Other(Box<Box<dyn CcidSender>>),
+    Other(Box<OtherSender>),
+}
+
+/// The sender half of a CCID that is not of this crate.
+#[derive(Clone, Debug)]
+pub struct OtherSender {
+    half: Box<dyn CcidSender>,
+    /// Features that it needs.
+    pub(crate) needs: &'static [FeatureNeed],
+}
+
+impl OtherSender {
+    /// Holds this half, which needs these features.
+    pub(crate) fn new(half: Box<dyn CcidSender>, needs: &'static [FeatureNeed]) -> Self {
+        Self { half, needs }
+    }
+}
+
+impl Deref for OtherSender {
+    type Target = dyn CcidSender;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.half
+    }
+}
+
+impl DerefMut for OtherSender {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut *self.half
+    }
+}
+
+impl SenderHalf {
+    /// The whole half, if this one only stands in for it until the first data. The settings are
+    /// those that it was made with.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn whole(&self, config: &ConnectionConfig) -> Option<Self> {
+        match self {
+            Self::UnusedCcid2(tx) => Some(Self::Ccid2(Box::new(tx.whole(&config.ccid2)))),
+            Self::UnusedCcid3(tx) => Some(Self::Tfrc(Box::new(tx.whole(&config.ccid3)))),
+            Self::Ccid2(_) | Self::Tfrc(_) | Self::Other(_) => None,
+        }
+    }
 }
 
 /// The receiver half of a connection.
@@ -110,6 +158,8 @@ macro_rules! of_sender {
         match $half {
             $crate::ccid::SenderHalf::Ccid2($tx) => $call,
             $crate::ccid::SenderHalf::Tfrc($tx) => $call,
+            $crate::ccid::SenderHalf::UnusedCcid2($tx) => $call,
+            $crate::ccid::SenderHalf::UnusedCcid3($tx) => $call,
             $crate::ccid::SenderHalf::Other($tx) => $call,
         }
     };

@@ -35,7 +35,7 @@ pub use ccid2::Ccid2Config;
 pub use ccid3::Ccid3Config;
 pub use ccid4::Ccid4Config;
 #[doc(hidden)]
-pub use half::{ReceiverHalf, SenderHalf, TfrcReceiver};
+pub use half::{OtherSender, ReceiverHalf, SenderHalf, TfrcReceiver};
 pub(crate) use half::{of_receiver, of_sender};
 pub use receiver::{
     CcidReceiver, Feedback, OptionSink, ReceivedInfo, ReceivedRun, ReceiverMetrics,

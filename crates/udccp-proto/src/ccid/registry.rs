@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::ccid::ccid2::{self, Ccid2Config, Ccid2Receiver, Ccid2Sender};
-use crate::ccid::ccid3::{self, Ccid3Config, Ccid3Receiver, Ccid3Sender};
+use crate::ccid::ccid2::{self, Ccid2Config, Ccid2Receiver, Ccid2Sender, UnusedCcid2};
+use crate::ccid::ccid3::{self, Ccid3Config, Ccid3Receiver, Ccid3Sender, UnusedCcid3};
 use crate::ccid::ccid4::{self, Ccid4Config};
-use crate::ccid::{CcidReceiver, CcidSender, FeatureNeed, ReceiverHalf, SenderHalf, TfrcReceiver};
+use crate::ccid::{
+    CcidReceiver, CcidSender, FeatureNeed, OtherSender, ReceiverHalf, SenderHalf, TfrcReceiver,
+};
 
 /// The settings that a half-connection starts with.
 #[derive(Clone, Debug)]
@@ -37,7 +39,7 @@ pub trait CcidFactory: Send + Sync + fmt::Debug {
     /// The sender half in the form that a connection stores. Only CCIDs of this crate override it.
     #[doc(hidden)]
     fn sender_half(&self, setup: &CcidSetup<'_>) -> SenderHalf {
-        SenderHalf::Other(Box::new(self.sender(setup)))
+        SenderHalf::Other(Box::new(OtherSender::new(self.sender(setup), self.needed_features())))
     }
 
     /// The receiver half in that form.
@@ -110,8 +112,8 @@ impl Default for CcidRegistry {
 struct Ccid2Factory;
 
 impl Ccid2Factory {
-    fn sender_of(setup: &CcidSetup<'_>) -> Box<Ccid2Sender> {
-        Box::new(Ccid2Sender::new(setup.ccid2, setup.packet_size_bytes))
+    fn sender_of(setup: &CcidSetup<'_>) -> Ccid2Sender {
+        Ccid2Sender::new(setup.ccid2, setup.packet_size_bytes)
     }
 
     fn receiver_of(setup: &CcidSetup<'_>) -> Ccid2Receiver {
@@ -121,7 +123,7 @@ impl Ccid2Factory {
 
 impl CcidFactory for Ccid2Factory {
     fn sender(&self, setup: &CcidSetup<'_>) -> Box<dyn CcidSender> {
-        Self::sender_of(setup)
+        Box::new(Self::sender_of(setup))
     }
 
     fn receiver(&self, setup: &CcidSetup<'_>) -> Box<dyn CcidReceiver> {
@@ -133,7 +135,11 @@ impl CcidFactory for Ccid2Factory {
     }
 
     fn sender_half(&self, setup: &CcidSetup<'_>) -> SenderHalf {
-        SenderHalf::Ccid2(Self::sender_of(setup))
+        let whole = Self::sender_of(setup);
+        match UnusedCcid2::of(&whole) {
+            Some(unused) => SenderHalf::UnusedCcid2(Box::new(unused)),
+            None => SenderHalf::Ccid2(Box::new(whole)),
+        }
     }
 
     fn receiver_half(&self, setup: &CcidSetup<'_>) -> ReceiverHalf {
@@ -179,7 +185,12 @@ impl CcidFactory for TfrcFactory {
     }
 
     fn sender_half(&self, setup: &CcidSetup<'_>) -> SenderHalf {
-        SenderHalf::Tfrc(self.sender_of(setup))
+        match self {
+            Self::Ccid3 => {
+                SenderHalf::UnusedCcid3(Box::new(UnusedCcid3::new(setup.packet_size_bytes)))
+            }
+            Self::Ccid4 => SenderHalf::Tfrc(self.sender_of(setup)),
+        }
     }
 
     fn receiver_half(&self, setup: &CcidSetup<'_>) -> ReceiverHalf {

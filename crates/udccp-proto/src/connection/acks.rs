@@ -125,7 +125,7 @@ impl Connection {
     }
 
     fn tell_sender_half(&mut self, ctx: &mut Ctx<'_>, info: &AckInfo<'_>) {
-        let outcome = self.cc.on_ack(ctx.now, info);
+        let outcome = self.cc.on_ack(&self.config, ctx.now, info);
         let c = &mut self.counters;
         c.data_packets_acked += u64::from(outcome.newly_acked) + u64::from(outcome.late);
         c.data_packets_lost += u64::from(outcome.newly_lost);
@@ -192,7 +192,7 @@ impl Connection {
     pub(super) fn pass_on_handshake_rtt(&mut self, ctx: &Ctx<'_>) {
         let (measured, echoed) =
             (self.timing.handshake_measured.get(), self.timing.handshake_rtt.get());
-        self.cc.on_handshake(ctx.now, measured, echoed);
+        self.cc.on_handshake(&self.config, ctx.now, measured, echoed);
     }
 }
 

@@ -6,18 +6,18 @@ use bytes::BytesMut;
 use udccp_base::HeaderBytes;
 
 /// Bytes of the first block. It is small, since most endpoints write few long headers.
-const FIRST_BYTES: usize = 64;
+const FIRST_BYTES: u32 = 64;
 /// Maximum size of a block in bytes, except for a header that is longer.
-const MOST_BYTES: usize = 8 << 10;
+const MOST_BYTES: u32 = 8 << 10;
 
 /// A block into which headers are written; long ones are split off. A block is reused once
 /// everything split off it is freed. Until then, a new block of twice the size replaces it.
 #[derive(Clone)]
 pub(crate) struct Arena {
     block: BytesMut,
-    next_bytes: usize,
+    next_bytes: u32,
     /// The next header is likely to be about as long as the last.
-    last_len: usize,
+    last_len: u32,
 }
 
 /// Leaves the contents out: tests compare an endpoint's state as text, and its memory is no part of
@@ -30,7 +30,11 @@ impl fmt::Debug for Arena {
 
 impl Default for Arena {
     fn default() -> Self {
-        Self { block: BytesMut::new(), next_bytes: FIRST_BYTES, last_len: HeaderBytes::SHORT }
+        Self {
+            block: BytesMut::new(),
+            next_bytes: FIRST_BYTES,
+            last_len: HeaderBytes::SHORT as u32,
+        }
     }
 }
 
@@ -38,14 +42,14 @@ impl Arena {
     /// An empty buffer for the next header.
     #[inline]
     pub(crate) fn buffer(&mut self) -> &mut BytesMut {
-        self.reserve(self.last_len + 16);
+        self.reserve(self.last_len as usize + 16);
         &mut self.block
     }
 
     /// Takes the header that was written to [`Self::buffer`].
     #[inline]
     pub(crate) fn take(&mut self) -> HeaderBytes {
-        self.last_len = self.block.len();
+        self.last_len = self.block.len() as u32;
         HeaderBytes::take_from(&mut self.block)
     }
 
@@ -68,7 +72,7 @@ impl Arena {
     #[inline(never)]
     fn refill(&mut self, len: usize) {
         if !self.block.try_reclaim(len) {
-            self.block = BytesMut::with_capacity(self.next_bytes.max(len));
+            self.block = BytesMut::with_capacity(len.max(self.next_bytes as usize));
             self.next_bytes = (2 * self.next_bytes).min(MOST_BYTES);
         }
     }

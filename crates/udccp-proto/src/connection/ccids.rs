@@ -3,26 +3,16 @@
 
 use udccp_wire::{FeatureNumber, ResetCode, option_kind};
 
-use super::{Connection, Ctx, Received};
+use super::{Connection, Ctx};
 use crate::ccid::{CcidFactory, CcidSetup};
 use crate::config::ConnectionConfig;
-use crate::features::{Location, PacketContext};
+use crate::features::Location;
 
 /// The connection was reset.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WasReset;
 
 impl Connection {
-    /// Announces a packet to feature negotiation, unless it is a Data packet.
-    #[inline(always)]
-    pub(super) fn negotiate_begin(&mut self, packet: &Received<'_>) {
-        if packet.ty == udccp_wire::PacketType::Data {
-            return;
-        }
-        let (packet_type, seq, ackno) = (packet.ty, packet.seq, packet.ackno);
-        self.negotiation.begin_packet(PacketContext { packet_type, seq, ackno });
-    }
-
     /// Creates both halves of congestion control as the handshake chose them, and requests the
     /// features that they need.
     pub(super) fn install_ccids(&mut self, ctx: &mut Ctx<'_>) -> Result<(), WasReset> {

@@ -9,7 +9,7 @@ use udccp_wire::{
 use super::timing::span;
 use super::{Connection, Ctx, Received};
 use crate::ackvec::DEFAULT_MAX_CELLS;
-use crate::features::FeatureError;
+use crate::features::{FeatureError, PacketContext};
 use crate::state::State;
 
 /// First CCID-specific option type from a receiver half to a sender half (section 10.3).
@@ -285,8 +285,12 @@ impl Connection {
             | OptionRef::ChangeR { .. }
             | OptionRef::ConfirmL { .. }
             | OptionRef::ConfirmR { .. } => {
-                parsed.negotiates = true;
-                self.negotiation.on_option(option, mandatory)?;
+                if !core::mem::replace(&mut parsed.negotiates, true) {
+                    self.negotiation.begin_packet(packet.seq, self.seq.gsr);
+                }
+                let (packet_type, seq, ackno) = (packet.ty, packet.seq, packet.ackno);
+                let context = PacketContext { packet_type, seq, ackno };
+                self.negotiation.on_option(&context, option, mandatory)?;
             }
             OptionRef::InitCookie(cookie) => self.keep_cookie(packet, cookie),
             OptionRef::QuickStartResponse { rate, ttl_diff, nonce } => {

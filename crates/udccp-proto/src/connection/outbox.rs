@@ -19,29 +19,34 @@ pub(crate) struct ResetOut {
 }
 
 /// The Syncs of a batch that have yet to be answered, in order. Of more, the last few are.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct SyncAcks([Option<Seqno>; 3]);
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SyncAcks(Option<Box<[Option<Seqno>; 3]>>);
 
 impl SyncAcks {
     /// A valid Sync with this number arrived.
     pub(crate) fn push(&mut self, sync: Seqno) {
-        let free = self.0.iter().position(Option::is_none).unwrap_or_else(|| {
-            self.0.rotate_left(1);
-            self.0.len() - 1
+        let syncs = self.0.get_or_insert_default();
+        let free = syncs.iter().position(Option::is_none).unwrap_or_else(|| {
+            syncs.rotate_left(1);
+            syncs.len() - 1
         });
-        self.0[free] = Some(sync);
+        syncs[free] = Some(sync);
     }
 
     /// Takes the first.
     pub(crate) fn take(&mut self) -> Option<Seqno> {
-        let first = self.0[0].take();
-        self.0.rotate_left(1);
+        let syncs = self.0.as_mut()?;
+        let first = syncs[0].take();
+        syncs.rotate_left(1);
+        if syncs[0].is_none() {
+            self.0 = None;
+        }
         first
     }
 
     #[inline]
     fn is_empty(&self) -> bool {
-        self.0[0].is_none()
+        self.0.is_none()
     }
 }
 

@@ -97,7 +97,7 @@ impl Connection {
             // They were in use before, so they are registered.
             let _ = self.install_sender(ctx, tx);
             let _ = self.install_receiver(ctx, rx);
-            self.cc.on_path_changed(ctx.now, newest);
+            self.cc.on_path_changed(&self.config, ctx.now, newest);
         }
         self.set_path_mtu(ctx, mtu.unwrap_or(self.config.path_mtu));
     }

@@ -178,7 +178,7 @@ impl Connection {
         qs.phase = Phase::Idle;
         let step = QuickStartStep::Approved(QuickStart::rate_of(rate));
         let Some(rtt) = self.timing.handshake_rtt.get() else { return };
-        if self.cc.quick_start(now, step) {
+        if self.cc.quick_start(&self.config, now, step) {
             self.counters.rare().quick_starts += 1;
             qs.phase = Phase::Mode { first: None, last: None };
             qs.heard = false;
@@ -247,6 +247,6 @@ impl Connection {
         if let Some(qs) = &mut self.quick_start {
             qs.phase = Phase::Idle;
         }
-        self.cc.quick_start(now, step);
+        self.cc.quick_start(&self.config, now, step);
     }
 }

@@ -11,7 +11,7 @@ use crate::tuple::FourTuple;
 impl Connection {
     /// All statistics of the connection.
     pub(crate) fn stats(&self) -> ConnectionStats {
-        let m = self.cc.sender_metrics().unwrap_or_default();
+        let m = self.cc.sender_metrics(&self.config).unwrap_or_default();
         let (recv_queue_packets, recv_queue_bytes) = self.recv.waiting();
         ConnectionStats {
             state: self.state,
@@ -47,7 +47,7 @@ impl Connection {
 
     /// State of the sender half of congestion control.
     pub(crate) fn sender_metrics(&self) -> Option<CcidMetrics> {
-        self.cc.sender_metrics()
+        self.cc.sender_metrics(&self.config)
     }
 
     /// State of the receiver half of congestion control.

@@ -3,8 +3,8 @@
 use core::fmt::Write as _;
 
 use super::*;
-use crate::ccid::ccid2::{Ccid2Receiver, Ccid2Sender};
-use crate::ccid::ccid3::{Ccid3Receiver, Ccid3Sender};
+use crate::ccid::ccid2::{Ccid2Receiver, Ccid2Sender, UnusedCcid2};
+use crate::ccid::ccid3::{Ccid3Receiver, Ccid3Sender, UnusedCcid3};
 use crate::endpoint::Endpoint;
 
 /// Sizes of an endpoint, of a connection's parts, and of what they point to.
@@ -34,8 +34,10 @@ fn table() -> String {
         Limits,
         Ending,
         Ccid2Sender,
+        UnusedCcid2,
         Ccid2Receiver,
         Ccid3Sender,
+        UnusedCcid3,
         Ccid3Receiver,
     );
     table

@@ -17,7 +17,7 @@ impl Endpoint {
     pub fn hold_ack(&mut self, now: Instant, id: ConnectionId) -> bool {
         let held = self.slots.get_mut(id).is_some_and(|connection| connection.hold_ack(now));
         if held {
-            self.held_acks.push(id.index);
+            self.held_acks.get_or_insert_default().push(id.index);
         }
         held
     }
@@ -32,12 +32,12 @@ impl Endpoint {
     /// Whether an acknowledgement is still delayed.
     pub fn holds_acks(&self) -> bool {
         let waits = |&index: &u32| self.slots.look(index).is_some_and(Connection::holds_ack);
-        self.held_acks.iter().any(waits)
+        self.held_acks.iter().flat_map(|held| held.iter()).any(waits)
     }
 
     /// Sends all delayed acknowledgements.
     pub fn release_acks(&mut self) {
-        while let Some(index) = self.held_acks.pop() {
+        while let Some(index) = self.held_acks.as_mut().and_then(|held| held.pop()) {
             if let Some(connection) = self.slots.at(index) {
                 if connection.release_ack() {
                     self.make_ready(index);

@@ -82,10 +82,11 @@ pub struct Endpoint {
     arena: Arena,
     listeners: Listeners,
     /// Connections whose acknowledgements wait for application data.
-    held_acks: Vec<u32>,
+    #[expect(clippy::box_collection, reason = "drivers of many endpoints delay none")]
+    held_acks: Option<Box<Vec<u32>>>,
     secrets: Secrets,
     resets: Resets,
-    max_connections: usize,
+    max_connections: u32,
     ephemeral_ports: (u16, u16),
 }
 
@@ -100,7 +101,7 @@ impl Endpoint {
             listeners: Listeners::default(),
             timers: Timers::default(),
             ready: Ready::new(),
-            held_acks: Vec::new(),
+            held_acks: None,
             turn: 0,
             events: Some(Box::default()),
             answers: Answers::default(),
@@ -113,7 +114,7 @@ impl Endpoint {
             arena: Arena::default(),
             counters: Counters::default(),
             ccids: config.ccids,
-            max_connections: config.max_connections,
+            max_connections: u32::try_from(config.max_connections).unwrap_or(u32::MAX),
             ephemeral_ports: config.ephemeral_ports,
         }
     }
@@ -153,7 +154,7 @@ impl Endpoint {
     //= 6773-3.8-12
     /// Whether the endpoint has `max_connections` connections.
     fn is_full(&self) -> bool {
-        self.table.connections() >= self.max_connections
+        self.table.connections() >= self.max_connections as usize
     }
 
     /// Queues an answer that belongs to no connection, unless too many are queued already.

@@ -17,20 +17,24 @@ pub(super) struct Slot {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Slots {
     slots: Vec<Slot>,
-    free: Vec<u32>,
+    /// Allocated when the first connection is removed.
+    #[expect(clippy::box_collection, reason = "few endpoints remove any, and there are many")]
+    free: Option<Box<Vec<u32>>>,
 }
 
 impl Slots {
     /// The id that the next `insert` will use.
     pub(super) fn next_id(&self) -> ConnectionId {
-        let index = self.free.last().copied().unwrap_or(self.slots.len() as u32);
+        let free = self.free.as_ref().and_then(|free| free.last());
+        let index = free.copied().unwrap_or(self.slots.len() as u32);
         let generation = self.slots.get(index as usize).map_or(0, |s| s.generation);
         ConnectionId { index, generation }
     }
 
     /// Inserts a connection, with the id that `next_id` returned.
     pub(super) fn insert(&mut self, connection: Connection) -> u32 {
-        let index = self.free.pop().unwrap_or_else(|| {
+        let free = self.free.as_mut().and_then(|free| free.pop());
+        let index = free.unwrap_or_else(|| {
             if self.slots.is_empty() {
                 // Most endpoints have one connection only.
                 self.slots.reserve_exact(1);
@@ -47,7 +51,7 @@ impl Slots {
         let slot = self.slots.get_mut(index as usize)?;
         let connection = slot.connection.take()?;
         slot.generation = slot.generation.wrapping_add(1);
-        self.free.push(index);
+        self.free.get_or_insert_default().push(index);
         Some(connection)
     }
 

@@ -4,7 +4,8 @@
 //!
 //! 1. [`Negotiator::begin_packet`] for every valid packet that is not a DCCP-Data, then
 //!    [`Negotiator::on_option`] for each of its options in order. On an error, reset the connection
-//!    with the code and data in the error.
+//!    with the code and data in the error. [`Negotiator::note_gsr`] alone is enough for a packet
+//!    without feature options.
 //! 2. [`Negotiator::poll_activated`] until `None`: the features that have a new value.
 //! 3. [`Negotiator::write_options`] once for each packet that is sent. If none is being sent and
 //!    [`Negotiator::take_packet_request`] returns true, send a DCCP-Ack for the options alone.

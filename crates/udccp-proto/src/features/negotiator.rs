@@ -58,14 +58,11 @@ pub struct Negotiator {
     /// Empty Confirms to send for unknown features, if any: option type and feature.
     #[expect(clippy::box_collection, reason = "few connections have any, and there are many")]
     pub(super) unknown: Option<Box<Vec<(u8, FeatureNumber)>>>,
-    /// Greatest sequence number received, and greatest received with a feature option.
-    gsr: Option<Seqno>,
+    /// Greatest sequence number received with a feature option.
     fgsr: Option<Seqno>,
     /// Greatest sequence number sent with a new Change.
     pub(super) fgss: Option<Seqno>,
-    /// The packet whose options are being read.
-    packet: Option<PacketContext>,
-    /// Whether that packet is in order.
+    /// Whether the packet whose options are being read is in order.
     is_in_order: bool,
     pub(super) rtt: MaybeDuration,
     /// When the last packet for options alone was sent.
@@ -84,10 +81,8 @@ impl Negotiator {
             phase: Phase::Handshake,
             table: Table::new(preferences),
             unknown: None,
-            gsr: None,
             fgsr: None,
             fgss: None,
-            packet: None,
             is_in_order: false,
             rtt: MaybeDuration::NONE,
             lone_packet_at: MaybeInstant::NONE,
@@ -144,40 +139,34 @@ impl Negotiator {
         }
     }
 
-    /// A valid packet arrived; its options follow. Cheap enough to call for every packet.
-    #[inline(always)]
-    pub fn begin_packet(&mut self, packet: PacketContext) {
-        self.begin(self.gsr.map_or(packet.seq, |g| g.max(packet.seq)), packet);
+    /// The valid packet `seq` arrived, and `gsr` is the greatest number received so far; its
+    /// feature options follow.
+    pub fn begin_packet(&mut self, seq: Seqno, gsr: Seqno) {
+        self.note_gsr(gsr);
+        //= 4340-6.6.4-1
+        //= 4340-6.6.4-6
+        self.is_in_order = self.fgsr.is_none_or(|f| seq.is_after(f));
     }
 
-    /// The same for a packet with a greater number than all before.
+    //= 4340-6.6.4-7
+    //= 4340-6.6.4-8
+    /// A packet without feature options arrived, and `gsr` is the greatest number received so far.
     #[inline(always)]
-    pub fn begin_newest_packet(&mut self, packet: PacketContext) {
-        debug_assert!(self.gsr.is_none_or(|gsr| packet.seq.is_after(gsr)));
-        self.begin(packet.seq, packet);
-    }
-
-    #[inline(always)]
-    fn begin(&mut self, gsr: Seqno, packet: PacketContext) {
-        self.gsr = Some(gsr);
-        //= 4340-6.6.4-7
-        //= 4340-6.6.4-8
+    pub fn note_gsr(&mut self, gsr: Seqno) {
         if self.fgsr.is_some_and(|f| f.is_after(gsr)) {
             self.fgsr = Some(gsr.sub(W_MAX));
         }
-        //= 4340-6.6.4-1
-        //= 4340-6.6.4-6
-        self.is_in_order = self.fgsr.is_none_or(|f| packet.seq.is_after(f));
-        self.packet = Some(packet);
     }
 
-    /// Processes an option of that packet; options other than feature negotiation are ignored.
-    /// `mandatory`: a Mandatory option comes immediately before it.
+    /// Processes an option of `packet`, for which [`Self::begin_packet`] was called; options other
+    /// than feature negotiation are ignored. `mandatory`: a Mandatory option comes immediately
+    /// before it.
     ///
     /// # Errors
     /// The connection must be reset with the error's code and data.
     pub fn on_option(
         &mut self,
+        packet: &PacketContext,
         option: &OptionRef<'_>,
         mandatory: bool,
     ) -> Result<(), FeatureError> {
@@ -189,8 +178,9 @@ impl Negotiator {
             _ => return Ok(()),
         };
         //= 4340-6-1
-        let is_other = |p: &PacketContext| p.packet_type != PacketType::Data;
-        let Some(packet) = self.packet.filter(is_other) else { return Ok(()) };
+        if packet.packet_type == PacketType::Data {
+            return Ok(());
+        }
         self.fgsr = Some(self.fgsr.map_or(packet.seq, |f| f.max(packet.seq)));
         let result = self.process(kind, feature, value, mandatory, packet);
         self.refresh();
@@ -211,7 +201,7 @@ impl Negotiator {
         feature: FeatureNumber,
         value: &[u8],
         mandatory: bool,
-        packet: PacketContext,
+        packet: &PacketContext,
     ) -> Result<(), EntryError> {
         let is_change = matches!(kind, kind::CHANGE_L | kind::CHANGE_R);
         let location = match kind {

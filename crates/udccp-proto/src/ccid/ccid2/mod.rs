@@ -20,6 +20,7 @@ mod sender;
 #[cfg(test)]
 mod tests;
 mod trains;
+mod unused;
 mod window;
 
 use udccp_wire::FeatureNumber;
@@ -32,6 +33,8 @@ pub(crate) use history::PlainRun;
 pub use receiver::Ccid2Receiver;
 pub use sender::Ccid2Sender;
 pub use udccp_cc::IdlePolicy;
+#[doc(hidden)]
+pub use unused::UnusedCcid2;
 
 /// The CCID's number.
 pub const NUMBER: u8 = 2;

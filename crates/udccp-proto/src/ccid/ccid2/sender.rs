@@ -53,7 +53,7 @@ pub struct Ccid2Sender {
     pub(super) pipe_floor: Option<Seqno>,
     pub(super) last_sent: Option<Seqno>,
     /// The next round-trip time sample must acknowledge this packet or a later one.
-    next_sample: Option<Seqno>,
+    pub(super) next_sample: Option<Seqno>,
     pub(super) in_flight_limit: u32,
     timer: MaybeInstant,
     pub(super) pacing_wake: MaybeInstant,
@@ -343,6 +343,12 @@ impl Ccid2Sender {
     }
 }
 
+/// The Sequence Window for a congestion window of `cwnd` packets.
+#[inline]
+pub(super) fn sequence_window_for(cwnd: u32) -> u64 {
+    (u64::from(cwnd) * WINDOWS_IN_SEQUENCE_WINDOW).max(LEAST_SEQUENCE_WINDOW)
+}
+
 /// The round-trip time of a packet acknowledged after `total`. An Elapsed Time longer than the
 /// whole is false. Ignoring it only enlarges the sample.
 pub(super) fn rtt_of(total: Duration, elapsed: Duration) -> Duration {
@@ -454,8 +460,7 @@ impl CcidSender for Ccid2Sender {
 
     #[inline]
     fn seq_window_needed(&self) -> u64 {
-        let needed = u64::from(self.window.cwnd()) * WINDOWS_IN_SEQUENCE_WINDOW;
-        needed.max(LEAST_SEQUENCE_WINDOW)
+        sequence_window_for(self.window.cwnd())
     }
 
     fn limit_in_flight(&mut self, packets: u64) {

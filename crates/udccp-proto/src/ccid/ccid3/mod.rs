@@ -10,6 +10,7 @@ mod receiver;
 mod sender;
 #[cfg(test)]
 mod tests;
+mod unused;
 pub(super) mod verify;
 
 use udccp_wire::FeatureNumber;
@@ -20,6 +21,8 @@ use crate::features::Location;
 pub use config::{Ccid3Config, SegmentSizeRule};
 pub use receiver::Ccid3Receiver;
 pub use sender::Ccid3Sender;
+#[doc(hidden)]
+pub use unused::UnusedCcid3;
 
 /// The CCID's number.
 pub const NUMBER: u8 = 3;

@@ -1,6 +1,6 @@
 //! The receiver half: detects loss events, sends feedback (RFC 4342 section 6, RFC 5348 section 6).
 
-use udccp_base::{Duration, Instant};
+use udccp_base::{Duration, Instant, MaybeDuration, MaybeInstant};
 use udccp_wire::{LossInterval, OptionRef, Seqno};
 
 use super::{Ccid3Config, NUMBER};
@@ -36,12 +36,12 @@ const LOSS_EVENT_RATE: usize = 6;
 pub struct Ccid3Receiver {
     ccid: u8,
     /// The differences of CCID 4.
-    small: Option<SmallPackets>,
+    small: Option<Box<SmallPackets>>,
     history: LossHistory,
     /// Present from the first data on: most connections have data in one direction only.
     measured: Option<Box<Measured>>,
     /// `None` until the handshake or the counter gives a sample.
-    rtt: Option<Duration>,
+    rtt: MaybeDuration,
     /// The packet with the greatest sequence number, and its arrival time.
     newest: Option<(Seqno, Instant)>,
     /// The last packet of the path before this one.
@@ -53,9 +53,9 @@ pub struct Ccid3Receiver {
     has_news: bool,
     /// Something must be reported to the sender at once.
     is_due: bool,
-    last_feedback: Option<Instant>,
-    deadline: Option<Instant>,
-    last_data: Option<Instant>,
+    last_feedback: MaybeInstant,
+    deadline: MaybeInstant,
+    last_data: MaybeInstant,
     /// The receive rate in the options being written; `None` if they did not fit.
     written: Option<Rate>,
     /// Options were due but did not fit.
@@ -80,18 +80,18 @@ impl Ccid3Receiver {
         Self {
             ccid,
             history: LossHistory::new(config.history_discounting, small.is_some()),
-            small,
+            small: small.map(Box::new),
             measured: None,
-            rtt: None,
+            rtt: MaybeDuration::NONE,
             newest: None,
             of_other_path: None,
             last_counter: None,
             counter: 0,
             has_news: false,
             is_due: false,
-            last_feedback: None,
-            deadline: None,
-            last_data: None,
+            last_feedback: MaybeInstant::NONE,
+            deadline: MaybeInstant::NONE,
+            last_data: MaybeInstant::NONE,
             written: None,
             had_no_room: false,
         }
@@ -104,7 +104,7 @@ impl Ccid3Receiver {
 
     /// The round-trip time, or the default if the receiver does not know it.
     pub fn rtt(&self) -> Duration {
-        self.rtt.unwrap_or(DEFAULT_RTT)
+        self.rtt.get().unwrap_or(DEFAULT_RTT)
     }
 
     /// Whether data arrived since the last feedback. Without it, none is due, and no timer runs.
@@ -116,15 +116,17 @@ impl Ccid3Receiver {
     fn on_data(&mut self, now: Instant, packet: &ReceivedInfo, in_order: bool) {
         let measured = self.measured.get_or_insert_default();
         measured.rate.on_data(now, packet.size_bytes);
-        self.last_data = Some(now);
+        self.last_data = MaybeInstant::some(now);
         self.has_news = true;
         if in_order {
             let counter_rtt = &mut measured.counter_rtt;
-            if let Some(sample) = counter_rtt.on_data(now, packet.seq, packet.ccval, self.rtt) {
+            if let Some(sample) = counter_rtt.on_data(now, packet.seq, packet.ccval, self.rtt.get())
+            {
                 // The first sample is not averaged with the default. A sender of less than one
                 // packet per round-trip time gives no more samples, and the error of such an
                 // average would stay.
-                self.rtt = Some(self.rtt.map_or(sample, |rtt| (rtt * 9 + sample) / 10));
+                let rtt = self.rtt.get().map_or(sample, |rtt| (rtt * 9 + sample) / 10);
+                self.rtt = MaybeDuration::some(rtt);
             }
             self.counter = packet.ccval;
         }
@@ -134,16 +136,16 @@ impl Ccid3Receiver {
                 self.is_due |= in_order && counter_distance(last, packet.ccval) >= ONE_RTT
             }
         }
-        if self.deadline.is_none() {
-            let since = self.last_feedback.unwrap_or(now);
-            self.deadline = Some((since + self.rtt() / 4 * 5).max(now));
+        if self.deadline == MaybeInstant::NONE {
+            let since = self.last_feedback.get().unwrap_or(now);
+            self.deadline = MaybeInstant::some((since + self.rtt() / 4 * 5).max(now));
         }
     }
 
     /// A packet arrived that may be, or show, a loss.
     #[inline(never)]
     fn take_any(&mut self, now: Instant, arrived: Arrived) {
-        let (measured, rtt, small) = (self.measured.as_deref(), self.rtt(), self.small.as_ref());
+        let (measured, rtt, small) = (self.measured.as_deref(), self.rtt(), self.small.as_deref());
         let first = || match measured {
             Some(Measured { rate, .. }) => first_interval(rate, small, now, rtt),
             None => first_interval(&ReceiveRate::default(), small, now, rtt),
@@ -252,7 +254,7 @@ impl CcidReceiver for Ccid3Receiver {
 
     //= 5348-6-1
     fn feedback(&self, now: Instant) -> Feedback {
-        let late = self.deadline.is_some_and(|at| at <= now);
+        let late = self.deadline.get().is_some_and(|at| at <= now);
         if self.has_news && (self.is_due || late) { Feedback::Due } else { Feedback::None }
     }
 
@@ -310,19 +312,19 @@ impl CcidReceiver for Ccid3Receiver {
         if core::mem::take(&mut self.had_no_room) {
             // Feedback is still due, but another packet now would have no more space.
             self.is_due = false;
-            self.deadline = Some(now + self.rtt());
+            self.deadline = MaybeInstant::some(now + self.rtt());
         }
         let Some(x_recv) = self.written.take() else { return };
         self.on_report(now, x_recv);
         self.last_counter = Some(self.counter);
         self.has_news = false;
         self.is_due = false;
-        self.deadline = None;
-        self.last_feedback = Some(now);
+        self.deadline = MaybeInstant::NONE;
+        self.last_feedback = MaybeInstant::some(now);
     }
 
     fn set_rtt(&mut self, rtt: Duration) {
-        self.rtt = Some(rtt.max(Duration::from_nanos(1_000)));
+        self.rtt = MaybeDuration::some(rtt.max(Duration::from_nanos(1_000)));
     }
 
     /// The peer may not know that the path has changed, and a receive rate of zero, as in a first
@@ -340,19 +342,19 @@ impl CcidReceiver for Ccid3Receiver {
     /// Silent for max(0.2 s, 2 RTT).
     fn peer_is_quiescent(&self, now: Instant) -> bool {
         let silence = QUIESCENT_AFTER.max(self.rtt() * 2);
-        self.last_data.is_none_or(|at| now - at >= silence)
+        self.last_data.get().is_none_or(|at| now - at >= silence)
     }
 
     fn metrics(&self, now: Instant) -> Option<ReceiverMetrics> {
         Some(ReceiverMetrics {
             x_recv_bytes_per_sec: self.x_recv(now).bytes_per_sec(),
-            rtt: self.rtt,
+            rtt: self.rtt.get(),
             loss_event_rate: self.history.rate(),
         })
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.deadline.filter(|_| self.has_news)
+        self.deadline.get().filter(|_| self.has_news)
     }
 
     fn handle_timeout(&mut self, _now: Instant) {}

@@ -1,11 +1,11 @@
 //! Tells whether the sender sent less than was allowed (RFC 5348 section 8.2.1).
 
-use udccp_base::{Duration, Instant};
+use udccp_base::{Duration, Instant, MaybeInstant};
 
 /// The last two times at which the sender had sent everything that was allowed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DataLimited {
-    not_limited: [Option<Instant>; 2],
+    not_limited: [MaybeInstant; 2],
     t_new: Instant,
     t_next: Instant,
 }
@@ -13,10 +13,11 @@ pub(crate) struct DataLimited {
 impl DataLimited {
     /// Everything that was allowed has been sent.
     pub(crate) fn on_not_limited(&mut self, now: Instant) {
-        if self.not_limited[0].is_none_or(|at| at <= self.t_new) {
-            self.not_limited[0] = Some(now);
-        } else if self.not_limited[1].is_none_or(|at| at <= self.t_next) {
-            self.not_limited[1] = Some(now);
+        let [first, second] = self.not_limited.map(MaybeInstant::get);
+        if first.is_none_or(|at| at <= self.t_new) {
+            self.not_limited[0] = MaybeInstant::some(now);
+        } else if second.is_none_or(|at| at <= self.t_next) {
+            self.not_limited[1] = MaybeInstant::some(now);
         }
     }
 
@@ -27,10 +28,10 @@ impl DataLimited {
         self.t_new = t_new;
         self.t_next = now;
         let covered = |at: Option<Instant>| at.is_some_and(|at| t_old < at && at <= t_new);
-        let was_not_limited = self.not_limited.into_iter().any(covered);
-        let [first, second] = self.not_limited;
+        let [first, second] = self.not_limited.map(MaybeInstant::get);
+        let was_not_limited = covered(first) || covered(second);
         if first.is_none_or(|at| at <= t_new) && second.is_some_and(|at| at > t_new) {
-            self.not_limited[0] = second;
+            self.not_limited[0] = second.into();
         }
         !was_not_limited
     }

@@ -30,7 +30,7 @@ pub use loss_average::LossAverage;
 pub(crate) use loss_history::{Arrived, LossHistory};
 pub(crate) use pacer::{Pace, RatePacer};
 pub use rate::Rate;
-pub(crate) use rate_control::{RateControl, Report};
+pub(crate) use rate_control::{LEAST_RTT, RateControl, Report};
 pub(crate) use receive_rate::ReceiveRate;
 pub(crate) use rtt_floor::RttFloor;
 pub(crate) use segment_size::{Segment, SegmentSize};

@@ -1,6 +1,6 @@
 //! Computes when the next packet may be sent (RFC 5348 sections 4.6 and 8.3).
 
-use udccp_base::{Duration, Instant};
+use udccp_base::{Duration, Instant, MaybeInstant};
 
 /// Spaces packets by t_ipi. Missed send times may be made up for, within a time limit. A packet may
 /// be sent up to half an interval early, so that a coarse clock does not lower the mean rate.
@@ -11,7 +11,7 @@ pub(crate) struct RatePacer {
     /// How long missed send times are kept. The limit is never longer than a round-trip time.
     max_credit: Duration,
     /// Nominal send time of the last packet.
-    nominal: Option<Instant>,
+    nominal: MaybeInstant,
 }
 
 /// What does not change between packets at one rate.
@@ -27,7 +27,7 @@ pub(crate) struct Pace {
 
 impl RatePacer {
     pub(crate) fn new(granularity: Duration, max_credit: Duration) -> Self {
-        Self { granularity, max_credit, nominal: None }
+        Self { granularity, max_credit, nominal: MaybeInstant::NONE }
     }
 
     //= 5348-4.6-4
@@ -55,7 +55,7 @@ impl RatePacer {
     /// When the next packet may be sent. In the past if it may be sent at once.
     #[inline]
     pub(crate) fn next(&self, pace: &Pace) -> Instant {
-        self.nominal.map_or(Instant::ZERO, |last| last + pace.wait)
+        self.nominal.get().map_or(Instant::ZERO, |last| last + pace.wait)
     }
 
     //= 5348-4.6-2
@@ -63,9 +63,9 @@ impl RatePacer {
     /// A packet was sent. Returns whether the sender has now used all that is allowed.
     #[inline]
     pub(crate) fn on_sent(&mut self, now: Instant, pace: &Pace) -> bool {
-        let due = self.nominal.map_or(now, |last| last + pace.interval);
+        let due = self.nominal.get().map_or(now, |last| last + pace.interval);
         let nominal = due.max(now - pace.credit);
-        self.nominal = Some(nominal);
+        self.nominal = MaybeInstant::some(nominal);
         nominal + pace.interval > now
     }
 }

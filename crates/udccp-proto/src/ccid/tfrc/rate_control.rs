@@ -1,6 +1,6 @@
 //! Computes the allowed sending rate X (RFC 5348 sections 4.2 to 4.5).
 
-use udccp_base::{Duration, Instant};
+use udccp_base::{Duration, Instant, MaybeDuration};
 
 use super::x_recv_set::XRecvSet;
 use super::{Rate, Segment, equation};
@@ -10,7 +10,7 @@ const INITIAL_BYTES: u32 = 4380;
 /// Time to wait for feedback while the round-trip time is unknown.
 const FIRST_TIMEOUT: Duration = Duration::from_secs(2);
 /// The shortest round-trip time that is distinguished from zero.
-const LEAST_RTT: Duration = Duration::from_nanos(1_000);
+pub(crate) const LEAST_RTT: Duration = Duration::from_nanos(1_000);
 /// Largest X_inst as a multiple of X. A queue that empties rarely takes the round-trip time below a
 /// quarter of its mean. A sample far below that is from a packet that overtook others, or is false.
 const MOST_INSTANTANEOUS: f64 = 2.0;
@@ -40,11 +40,11 @@ pub(crate) struct RateControl {
     /// p.
     loss_event_rate: f64,
     /// R.
-    rtt: Option<Duration>,
+    rtt: MaybeDuration,
     /// Mean of the square roots of round-trip time samples in seconds, and X_inst/X. The latter is
     /// the mean divided by the root of the last sample, up to a limit.
     square_roots: Option<(f64, f64)>,
-    min_rtt: Option<Duration>,
+    min_rtt: MaybeDuration,
     has_feedback: bool,
     /// tld.
     last_doubled: Instant,
@@ -60,9 +60,9 @@ impl RateControl {
             x_bps: Rate::MAX,
             x_recv_set: None,
             loss_event_rate: 0.0,
-            rtt: None,
+            rtt: MaybeDuration::NONE,
             square_roots: None,
-            min_rtt: None,
+            min_rtt: MaybeDuration::NONE,
             has_feedback: false,
             last_doubled: Instant::ZERO,
             reduces_oscillation,
@@ -72,12 +72,12 @@ impl RateControl {
 
     /// R.
     pub(crate) fn rtt(&self) -> Option<Duration> {
-        self.rtt
+        self.rtt.get()
     }
 
     /// The smallest round-trip time so far.
     pub(crate) fn min_rtt(&self) -> Option<Duration> {
-        self.min_rtt
+        self.min_rtt.get()
     }
 
     /// X_Bps; `None` before the first loss.
@@ -116,7 +116,7 @@ impl RateControl {
     pub(crate) fn timeout(&self, s: impl Into<Segment>) -> Duration {
         let s = s.into();
         let two_packets = self.allowed(s).interval(s.bytes) * 2;
-        match self.rtt {
+        match self.rtt() {
             Some(rtt) => (rtt * 4).max(two_packets).max(self.least_timeout),
             None => FIRST_TIMEOUT.max(two_packets),
         }
@@ -125,7 +125,7 @@ impl RateControl {
     /// Number of bytes sent at X in 4R. In RFC 5348 the nofeedback timer expires then. If the timer
     /// is longer, because hosts pause for longer than that, this limit applies instead.
     pub(crate) fn unheard_limit(&self, s: impl Into<Segment>) -> Option<u64> {
-        let span = self.rtt.map(|rtt| rtt * 4).filter(|span| *span < self.least_timeout)?;
+        let span = self.rtt().map(|rtt| rtt * 4).filter(|span| *span < self.least_timeout)?;
         Some(self.allowed(s).bytes_in(span))
     }
 
@@ -147,21 +147,20 @@ impl RateControl {
 
     /// The handshake measured a round-trip time.
     pub(crate) fn on_handshake_rtt(&mut self, now: Instant, rtt: Duration, s: impl Into<Segment>) {
-        if self.rtt.is_none() && !self.has_feedback {
+        if self.rtt().is_none() && !self.has_feedback {
             self.take_first_rtt(now, rtt.max(LEAST_RTT), s.into());
         }
     }
 
     fn take_first_rtt(&mut self, now: Instant, rtt: Duration, s: Segment) {
-        self.rtt = Some(rtt);
-        self.min_rtt = Some(rtt);
+        (self.rtt, self.min_rtt) = (MaybeDuration::some(rtt), MaybeDuration::some(rtt));
         self.x = Some(Self::initial_rate(s, rtt));
         self.last_doubled = now;
     }
 
     /// The segment size has only now become known. The initial rate depends on it.
     pub(crate) fn on_first_segment(&mut self, s: impl Into<Segment>) {
-        if let (Some(rtt), false) = (self.rtt, self.has_feedback) {
+        if let (Some(rtt), false) = (self.rtt(), self.has_feedback) {
             self.x = Some(Self::initial_rate(s.into(), rtt));
         }
     }
@@ -185,14 +184,14 @@ impl RateControl {
     /// Processes feedback.
     pub(crate) fn on_feedback(&mut self, now: Instant, report: &Report, s: impl Into<Segment>) {
         let s = s.into();
-        let had_rtt = self.rtt.is_some();
+        let had_rtt = self.rtt().is_some();
         let is_first = !self.has_feedback;
         if let Some(sample) = report.rtt {
             self.take_rtt(sample.max(LEAST_RTT));
         }
         self.has_feedback = true;
         self.loss_event_rate = report.loss_event_rate;
-        let Some(rtt) = self.rtt else { return };
+        let Some(rtt) = self.rtt() else { return };
         // The first report is always zero and means nothing. A later zero means that a loss before
         // a pause of ours was only detected during the pause.
         let recv_limit = match report.x_recv == Rate::default() && is_first {
@@ -223,18 +222,18 @@ impl RateControl {
     /// Updates R and the mean of square roots, with q = q2 = 0.9.
     fn take_rtt(&mut self, sample: Duration) {
         let root = libm::sqrt(sample.as_secs_f64());
-        let mean = match (self.rtt, self.square_roots) {
+        let mean = match (self.rtt(), self.square_roots) {
             (Some(rtt), Some((mean, _))) if self.has_feedback => {
-                self.rtt = Some((rtt * 9 + sample) / 10);
+                self.rtt = MaybeDuration::some((rtt * 9 + sample) / 10);
                 0.9 * mean + 0.1 * root
             }
             _ => {
-                self.rtt = Some(sample);
+                self.rtt = MaybeDuration::some(sample);
                 root
             }
         };
         self.square_roots = Some((mean, (mean / root).min(MOST_INSTANTANEOUS)));
-        self.min_rtt = Some(self.min_rtt.map_or(sample, |min| min.min(sample)));
+        self.min_rtt = self.min_rtt.shorter(MaybeDuration::some(sample));
     }
 
     /// recv_limit, after adding the new receive rate to X_recv_set.
@@ -265,7 +264,7 @@ impl RateControl {
         let s = s.into();
         let x_recv = self.x_recv_set.as_ref().map_or(Rate::MAX, XRecvSet::max);
         let has_loss = self.loss_event_rate > 0.0;
-        if let (Some(rtt), true) = (self.rtt, idle) {
+        if let (Some(rtt), true) = (self.rtt(), idle) {
             let recover_rate = Self::initial_rate(s, rtt);
             let low = match has_loss {
                 true => x_recv < recover_rate,
@@ -275,7 +274,7 @@ impl RateControl {
                 return false;
             }
         }
-        if self.rtt.is_none() && idle {
+        if self.rtt().is_none() && idle {
             return false;
         }
         if !has_loss {

@@ -1,6 +1,6 @@
 //! Limits how small a round-trip time the peer may report.
 
-use udccp_base::{Duration, Instant};
+use udccp_base::{Duration, Instant, MaybeDuration};
 
 /// How long a minimum is used.
 const STANDS: Duration = Duration::from_secs(10);
@@ -17,9 +17,9 @@ const WITNESSES: u8 = 3;
 /// minimum.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RttFloor {
-    least: Option<Duration>,
+    least: MaybeDuration,
     /// The minimum of the previous period.
-    before: Option<Duration>,
+    before: MaybeDuration,
     since: Instant,
     /// Whether `least` is based on two or more measurements.
     is_confirmed: bool,
@@ -31,14 +31,13 @@ pub(crate) struct RttFloor {
 impl RttFloor {
     /// The floor. Zero before the first measurement.
     pub(crate) fn get(&self) -> Duration {
-        let least = self.least.into_iter().chain(self.before).min();
-        least.unwrap_or_default()
+        self.least.shorter(self.before).get().unwrap_or_default()
     }
 
     /// Records a measurement by our clock, including the receiver's delay.
     pub(crate) fn measured(&mut self, now: Instant, total: Duration) {
         if self.is_confirmed && now - self.since >= STANDS {
-            (self.before, self.least, self.is_confirmed) = (self.least, None, false);
+            (self.before, self.least, self.is_confirmed) = (self.least, MaybeDuration::NONE, false);
             self.since = now;
         }
         let floor = self.get();
@@ -53,10 +52,10 @@ impl RttFloor {
         }
         let seen = if self.witnesses == 0 { total } else { self.largest };
         (self.witnesses, self.largest) = (0, Duration::ZERO);
-        if self.least.is_none() && self.before.is_none() {
+        if self.least.shorter(self.before) == MaybeDuration::NONE {
             self.since = now;
         }
-        self.is_confirmed = self.least.is_some();
-        self.least = Some(self.least.map_or(seen, |least| least.min(seen)));
+        self.is_confirmed = self.least != MaybeDuration::NONE;
+        self.least = self.least.shorter(MaybeDuration::some(seen));
     }
 }

@@ -1,6 +1,6 @@
 //! Computes the window counter, which data packets carry in CCVal (RFC 4342 section 8.1).
 
-use udccp_base::{Duration, Instant};
+use udccp_base::{Duration, Instant, MaybeInstant};
 
 /// Largest step between adjacent packets.
 const MAX_STEP: u64 = 5;
@@ -17,7 +17,7 @@ pub(crate) struct WindowCounter {
     /// last_WC.
     last: u64,
     /// When the clock reached `last`.
-    since: Option<Instant>,
+    since: MaybeInstant,
     /// The value in the last packet.
     sent: u64,
 }
@@ -29,7 +29,8 @@ impl WindowCounter {
     //= 4342-8.1-2
     /// The value for a packet that is sent now.
     pub(crate) fn next(&mut self, now: Instant, rtt: Duration) -> u64 {
-        let since = *self.since.get_or_insert(now);
+        let since = self.since.get().unwrap_or(now);
+        self.since = MaybeInstant::some(since);
         let quarter = (rtt / QUARTERS).as_nanos().max(1);
         let passed = (now - since).as_nanos();
         // Most packets are sent in the same quarter as the packet before, and need no division.
@@ -46,20 +47,20 @@ impl WindowCounter {
     fn advance(&mut self, now: Instant, since: Instant, quarters: u64, quarter: u64) {
         self.last += quarters.min(MAX_STEP);
         self.since = match quarters {
-            0..=MAX_STEP => Some(since + Duration::from_nanos(quarters * quarter)),
-            _ => Some(now),
+            0..=MAX_STEP => MaybeInstant::some(since + Duration::from_nanos(quarters * quarter)),
+            _ => MaybeInstant::some(now),
         };
     }
 
     //= 4342-8.1-3
     /// A packet with this value was acknowledged: a round-trip time has passed since it was sent.
     pub(crate) fn on_ack(&mut self, now: Instant, counter: u64, rtt: Duration) {
-        let since = self.since.unwrap_or(now);
+        let since = self.since.get().unwrap_or(now);
         let quarter = (rtt / QUARTERS).as_nanos().max(1);
         let passed = self.last + (now - since).as_nanos() / quarter;
         if passed < counter + QUARTERS {
             self.last = counter + QUARTERS;
-            self.since = Some(now);
+            self.since = MaybeInstant::some(now);
         }
     }
 }

@@ -9,13 +9,15 @@ use udccp_base::{Duration, Ecn, Instant, MaybeInstant};
 use udccp_wire::{OptionRef, Seqno};
 
 use super::timing::DEFAULT_RTT;
-use crate::ccid::ccid2::PlainRun;
+use crate::ccid::ccid2::{self, PlainRun};
+use crate::ccid::ccid3::{self, UnusedCcid3};
 use crate::ccid::{
     AckInfo, AckOutcome, CcidFactory, CcidMetrics, CcidReceiver as _, CcidSender as _, CcidSetup,
     FeatureNeed, Feedback, OptionSink, PacketReport, QuickStartStep, ReceivedInfo, ReceivedRun,
     ReceiverHalf, ReceiverMetrics, SendVerdict, SenderHalf, SentInfo, TimeoutOutcome, of_receiver,
     of_sender,
 };
+use crate::config::ConnectionConfig;
 use mark_probe::MarkProbe;
 pub(super) use plain::PlainVerdict;
 
@@ -28,11 +30,15 @@ pub(super) struct CongestionControl {
     /// When the sender half last refused to send the first message. Cleared by an acknowledgement,
     /// a timeout, or the time that it gave.
     kept_at: MaybeInstant,
+    rare: Option<Box<Rare>>,
+}
+
+/// Fields that few connections need.
+#[derive(Clone, Debug, Default)]
+struct Rare {
     mark_probe: MarkProbe,
     /// Until then, the peer has asked us not to send faster.
     peer_slow_until: MaybeInstant,
-    /// Features that the sender half needs.
-    tx_needs: &'static [FeatureNeed],
 }
 
 /// Feature values that the sender half wants the peer to agree to.
@@ -52,9 +58,8 @@ impl CongestionControl {
         setup: &CcidSetup<'_>,
     ) -> &'static [FeatureNeed] {
         self.tx = Some(factory.sender_half(setup));
-        self.tx_needs = factory.needed_features();
         self.kept_at = MaybeInstant::NONE;
-        self.tx_needs
+        self.sender_needs()
     }
 
     /// Installs a new receiver half, for a peer that requests this Ack Ratio.
@@ -73,9 +78,23 @@ impl CongestionControl {
         self.rx.as_ref().and_then(|rx| of_receiver!(rx, rx => rx.newest()))
     }
 
+    /// Replaces a sender half that stands in for the whole one by that. The settings are those of
+    /// `install_sender`.
+    fn use_whole_sender(&mut self, config: &ConnectionConfig) {
+        if let Some(whole) = self.tx.as_ref().and_then(|tx| tx.whole(config)) {
+            self.tx = Some(whole);
+        }
+    }
+
     /// The path has changed, and both halves have been replaced. They continue with the existing
     /// sequence numbers: `newest` is the newest packet before the change.
-    pub(super) fn on_path_changed(&mut self, now: Instant, newest: Option<(Seqno, Instant)>) {
+    pub(super) fn on_path_changed(
+        &mut self,
+        config: &ConnectionConfig,
+        now: Instant,
+        newest: Option<(Seqno, Instant)>,
+    ) {
+        self.use_whole_sender(config);
         if let Some(tx) = &mut self.tx {
             of_sender!(tx, tx => tx.on_path_changed());
         }
@@ -100,9 +119,21 @@ impl CongestionControl {
     }
 
     /// Features that the sender half needs.
-    #[inline]
     pub(super) fn sender_needs(&self) -> &'static [FeatureNeed] {
-        self.tx_needs
+        match &self.tx {
+            Some(SenderHalf::Ccid2(_) | SenderHalf::UnusedCcid2(_)) => ccid2::NEEDED_FEATURES,
+            Some(SenderHalf::Tfrc(_) | SenderHalf::UnusedCcid3(_)) => ccid3::NEEDED_FEATURES,
+            Some(SenderHalf::Other(other)) => other.needs,
+            None => &[],
+        }
+    }
+
+    fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
+    }
+
+    fn has_given_up_marks(&self) -> bool {
+        self.rare.as_ref().is_some_and(|rare| rare.mark_probe.has_given_up())
     }
 
     /// Whether reports of data packets are still expected; `None` if the sender half does not track
@@ -112,8 +143,10 @@ impl CongestionControl {
     }
 
     /// State of the sender half.
-    pub(super) fn sender_metrics(&self) -> Option<CcidMetrics> {
-        self.tx.as_ref().map(|tx| of_sender!(tx, tx => tx.metrics()))
+    pub(super) fn sender_metrics(&self, config: &ConnectionConfig) -> Option<CcidMetrics> {
+        let tx = self.tx.as_ref()?;
+        let whole = tx.whole(config);
+        Some(of_sender!(whole.as_ref().unwrap_or(tx), tx => tx.metrics()))
     }
 
     /// State of the receiver half.
@@ -130,10 +163,19 @@ impl CongestionControl {
     /// The handshake measured a round-trip time: with our clock alone, and with the peer's echo.
     pub(super) fn on_handshake(
         &mut self,
+        config: &ConnectionConfig,
         now: Instant,
         measured: Option<Duration>,
         echoed: Option<Duration>,
     ) {
+        let is_for_whole = match &self.tx {
+            Some(SenderHalf::UnusedCcid2(tx)) => tx.needs_whole_for_handshake(),
+            Some(SenderHalf::UnusedCcid3(tx)) => tx.needs_whole_for_handshake(),
+            _ => false,
+        };
+        if is_for_whole && measured.or(echoed).is_some() {
+            self.use_whole_sender(config);
+        }
         if let (Some(tx), Some(measured)) = (&mut self.tx, measured) {
             of_sender!(tx, tx => tx.on_handshake_measured(now, measured));
         }
@@ -147,13 +189,27 @@ impl CongestionControl {
     }
 
     /// Quick-Start has reached this step. Returns whether the sender half uses it.
-    pub(super) fn quick_start(&mut self, now: Instant, step: QuickStartStep) -> bool {
+    pub(super) fn quick_start(
+        &mut self,
+        config: &ConnectionConfig,
+        now: Instant,
+        step: QuickStartStep,
+    ) -> bool {
+        self.use_whole_sender(config);
         self.tx.as_mut().is_some_and(|tx| of_sender!(tx, tx => tx.quick_start(now, step)))
     }
 
     /// Whether a data packet of `size_bytes` may be sent now.
     #[inline]
-    pub(super) fn may_send(&mut self, now: Instant, size_bytes: u32) -> bool {
+    pub(super) fn may_send(
+        &mut self,
+        config: &ConnectionConfig,
+        now: Instant,
+        size_bytes: u32,
+    ) -> bool {
+        if matches!(self.tx, Some(SenderHalf::UnusedCcid2(_) | SenderHalf::UnusedCcid3(_))) {
+            self.use_whole_sender(config);
+        }
         let Some(tx) = &mut self.tx else { return false };
         let verdict = of_sender!(tx, tx => tx.poll_send(now, size_bytes));
         let may_send = verdict == SendVerdict::Now;
@@ -167,7 +223,7 @@ impl CongestionControl {
         match &self.tx {
             Some(SenderHalf::Ccid2(tx)) => tx.is_full(),
             Some(SenderHalf::Tfrc(_)) => true,
-            Some(SenderHalf::Other(_)) | None => false,
+            _ => false,
         }
     }
 
@@ -216,7 +272,7 @@ impl CongestionControl {
             Some(SenderHalf::Tfrc(tx)) => tx.ccval(now),
             Some(SenderHalf::Other(tx)) => tx.ccval(now),
             // CCID 2 has no CCVal.
-            Some(SenderHalf::Ccid2(_)) | None => 0,
+            _ => 0,
         }
     }
 
@@ -225,7 +281,7 @@ impl CongestionControl {
     /// 8311).
     #[inline(always)]
     pub(super) fn ecn(&mut self, now: Instant, probe: Option<NonZeroU32>) -> Ecn {
-        if self.mark_probe.has_given_up() {
+        if self.has_given_up_marks() {
             return Ecn::NotEct;
         }
         probe.map_or(Ecn::Ect0, |every| self.probing_ecn(now, every))
@@ -233,13 +289,13 @@ impl CongestionControl {
 
     /// The same where no data packet is marked.
     pub(super) fn unprobed_ecn(&self) -> Ecn {
-        if self.mark_probe.has_given_up() { Ecn::NotEct } else { Ecn::Ect0 }
+        if self.has_given_up_marks() { Ecn::NotEct } else { Ecn::Ect0 }
     }
 
     #[cold]
     fn probing_ecn(&mut self, now: Instant, every: NonZeroU32) -> Ecn {
         let rtt = self.rtt().unwrap_or(DEFAULT_RTT);
-        if self.mark_probe.is_due(now, every, rtt) { Ecn::Ce } else { Ecn::Ect0 }
+        if self.rare().mark_probe.is_due(now, every, rtt) { Ecn::Ce } else { Ecn::Ect0 }
     }
 
     /// A packet was sent.
@@ -247,6 +303,7 @@ impl CongestionControl {
     pub(super) fn on_sent(&mut self, now: Instant, packet: SentInfo) {
         match &mut self.tx {
             Some(SenderHalf::Ccid2(tx)) => tx.on_sent(now, packet),
+            Some(SenderHalf::UnusedCcid2(tx)) => tx.note_sent(packet.seq, packet.has_ack),
             _ => self.tell_other_sender(now, SentInfo { ..packet }),
         }
         match &mut self.rx {
@@ -281,8 +338,8 @@ impl CongestionControl {
         }
         if let Some(SenderHalf::Ccid2(tx)) = &mut self.tx {
             tx.on_peer_packet(now, &packet);
-        } else if let Some(SenderHalf::Tfrc(tx)) = &mut self.tx {
-            tx.on_peer_packet(now, &packet.clone());
+        } else if let Some(SenderHalf::UnusedCcid2(tx)) = &mut self.tx {
+            tx.on_peer_packet(now, &packet);
         } else if let Some(SenderHalf::Other(tx)) = &mut self.tx {
             tx.on_peer_packet(now, &packet.clone());
         }
@@ -310,11 +367,27 @@ impl CongestionControl {
 
     /// An acknowledgement arrived. Without a sender half it has no effect.
     #[inline]
-    pub(super) fn on_ack(&mut self, now: Instant, ack: &AckInfo<'_>) -> AckOutcome {
+    pub(super) fn on_ack(
+        &mut self,
+        config: &ConnectionConfig,
+        now: Instant,
+        ack: &AckInfo<'_>,
+    ) -> AckOutcome {
+        let is_for_whole = match &self.tx {
+            Some(SenderHalf::UnusedCcid2(tx)) => tx.needs_whole_for(ack),
+            Some(SenderHalf::UnusedCcid3(_)) => UnusedCcid3::needs_whole_for(ack),
+            _ => false,
+        };
+        if is_for_whole {
+            self.use_whole_sender(config);
+        }
         let Some(tx) = &mut self.tx else { return AckOutcome::default() };
         let outcome = of_sender!(tx, tx => tx.on_ack(now, ack));
         if outcome.probes_reported | outcome.probes_hidden != 0 {
-            self.mark_probe.on_reports(outcome.probes_reported, outcome.probes_hidden);
+            self.rare
+                .get_or_insert_default()
+                .mark_probe
+                .on_reports(outcome.probes_reported, outcome.probes_hidden);
         }
         if let (Some(rx), Some(rtt)) =
             (&mut self.rx, of_sender!(tx, tx => tx.rtt()).filter(|_| outcome.newly_acked > 0))
@@ -389,14 +462,16 @@ impl CongestionControl {
     /// The peer can hardly keep up, which counts for a round-trip time. Returns whether this is
     /// new.
     pub(super) fn on_slow_receiver(&mut self, now: Instant, rtt: Duration) -> bool {
-        let is_news = self.peer_slow_until.get().is_none_or(|until| until < now);
-        self.peer_slow_until = MaybeInstant::some(now + rtt);
+        let peer_slow_until = &mut self.rare().peer_slow_until;
+        let is_news = peer_slow_until.get().is_none_or(|until| until < now);
+        *peer_slow_until = MaybeInstant::some(now + rtt);
         is_news
     }
 
     /// Whether the peer has asked us not to send faster, for now.
     pub(super) fn is_peer_slow(&self, now: Instant) -> bool {
-        self.peer_slow_until.get().is_some_and(|until| now <= until)
+        let until = self.rare.as_ref().and_then(|rare| rare.peer_slow_until.get());
+        until.is_some_and(|until| now <= until)
     }
 
     /// At most this many packets may be in flight.
@@ -508,9 +583,12 @@ impl CongestionControl {
     /// The earliest timer of both halves, if they are those of CCID 2.
     #[inline(always)]
     pub(super) fn timer_of_ccid2(&self) -> Option<MaybeInstant> {
-        let Some(SenderHalf::Ccid2(tx)) = &self.tx else { return None };
         let Some(ReceiverHalf::Ccid2(rx)) = &self.rx else { return None };
-        Some(tx.next_wake().earlier(rx.next_wake()))
+        match &self.tx {
+            Some(SenderHalf::Ccid2(tx)) => Some(tx.next_wake().earlier(rx.next_wake())),
+            Some(SenderHalf::UnusedCcid2(_)) => Some(rx.next_wake()),
+            _ => None,
+        }
     }
 
     /// When to call `handle_sender_timeout`.
@@ -518,6 +596,7 @@ impl CongestionControl {
     pub(super) fn sender_timer(&self) -> MaybeInstant {
         match &self.tx {
             Some(SenderHalf::Ccid2(tx)) => tx.next_wake(),
+            Some(SenderHalf::UnusedCcid2(_) | SenderHalf::UnusedCcid3(_)) => MaybeInstant::NONE,
             Some(other) => of_sender!(other, tx => tx.poll_timeout()).into(),
             None => MaybeInstant::NONE,
         }

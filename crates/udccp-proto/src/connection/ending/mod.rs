@@ -25,17 +25,27 @@ pub(super) struct Ending {
     peer_stopped_reading: bool,
     /// The peer's time to confirm a close is over.
     is_unconfirmed: bool,
+    /// Allocated when the connection ends, or seems to.
+    late: Option<Box<Late>>,
+}
+
+/// Fields that a connection needs at its end.
+#[derive(Clone, Debug, Default)]
+struct Late {
     retries: Retries,
     reason: Option<CloseReason>,
     /// Code and data of the Reset with which we ended the connection.
     reset_sent: Option<(ResetCode, [u8; 3])>,
     /// Error Text of the peer's Reset.
-    #[expect(clippy::box_collection, reason = "few connections get one, and there are many")]
-    reset_text: Option<Box<String>>,
+    reset_text: String,
     refusals: Refusals,
 }
 
 impl Ending {
+    fn late(&mut self) -> &mut Late {
+        self.late.get_or_insert_default()
+    }
+
     /// The application closes. Returns false if it already had.
     pub(super) fn close(&mut self) -> bool {
         !core::mem::replace(&mut self.closes, true)
@@ -72,17 +82,17 @@ impl Ending {
     /// Why the connection ended, once it has.
     #[inline]
     pub(super) fn reason(&self) -> Option<CloseReason> {
-        self.reason
+        self.late.as_ref().and_then(|late| late.reason)
     }
 
     /// The connection ended for this reason.
     pub(super) fn end(&mut self, reason: CloseReason) {
-        self.reason = Some(reason);
+        self.late().reason = Some(reason);
     }
 
     /// The first Close or CloseReq is about to be sent.
     pub(super) fn begin_closing(&mut self) {
-        self.retries = Retries::default();
+        self.late().retries = Retries::default();
     }
 
     /// The peer's time to confirm is over.
@@ -97,23 +107,24 @@ impl Ending {
 
     /// Counts another Close or CloseReq. Returns false if it was retransmitted `most` times.
     pub(super) fn close_again(&mut self, most: u32) -> bool {
-        self.retries.another(most)
+        self.late().retries.another(most)
     }
 
     /// Wait before the next Close or CloseReq: at first `first`, then doubling up to 64 s.
     pub(super) fn close_wait(&self, first: Duration) -> Duration {
         //= 4340-8.3-4
-        self.retries.wait(first)
+        let retries = self.late.as_ref().map(|late| late.retries);
+        retries.unwrap_or_default().wait(first)
     }
 
     /// A Reset with this code and data was sent.
     pub(super) fn on_reset_sent(&mut self, code: ResetCode, data: [u8; 3]) {
-        self.reset_sent = Some((code, data));
+        self.late().reset_sent = Some((code, data));
     }
 
     /// Code and data of the Reset that ended the connection, if we sent it.
     pub(super) fn reset_sent(&self) -> Option<(ResetCode, [u8; 3])> {
-        self.reset_sent
+        self.late.as_ref().and_then(|late| late.reset_sent)
     }
 
     /// The peer's Reset arrived in `state`, with this Error Text. Returns why the connection ends.
@@ -126,7 +137,7 @@ impl Ending {
     ) -> CloseReason {
         if !text.is_empty() {
             let text = String::from_utf8_lossy(&text[..text.len().min(LONGEST_TEXT)]);
-            self.reset_text = Some(Box::new(text.into_owned()));
+            self.late().reset_text = text.into_owned();
         }
         match code {
             // The peer answered our Close and forgot the connection, but its answer was lost.
@@ -140,7 +151,7 @@ impl Ending {
 
     /// Error Text of the Reset that ended the connection, if the peer sent it.
     pub(super) fn reset_text(&self) -> Option<&str> {
-        self.reset_text.as_ref().map(|text| text.as_str())
+        self.late.as_ref().map(|late| late.reset_text.as_str()).filter(|text| !text.is_empty())
     }
 
     /// The peer's Close arrived in `state`. Returns why the connection ends.
@@ -154,6 +165,6 @@ impl Ending {
 
     /// The peer's host reports by ICMP that nothing there accepts our packets.
     pub(super) fn on_refusal(&mut self, refused: Refused) -> Refusal {
-        self.refusals.add(refused)
+        self.late().refusals.add(refused)
     }
 }

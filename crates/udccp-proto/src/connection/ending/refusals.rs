@@ -30,9 +30,9 @@ pub(in super::super) enum Refusal {
     Enough,
 }
 
-/// Refusals by the peer's host since the last valid packet. Allocated at the first one.
+/// Refusals by the peer's host since the last valid packet.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Refusals(Option<Box<Counted>>);
+pub(super) struct Refusals(Option<Counted>);
 
 #[derive(Clone, Copy, Debug)]
 struct Counted {
@@ -46,13 +46,13 @@ struct Counted {
 impl Refusals {
     pub(super) fn add(&mut self, refused: Refused) -> Refusal {
         let Refused { seq, received, gss, gar } = refused;
-        let before = self.0.as_deref().filter(|before| before.received == received);
+        let before = self.0.filter(|before| before.received == received);
         let (count, after) = before.map_or((0, gar), |b| (b.count, b.after));
         if !seq.is_after(after) {
             return Refusal::Old;
         }
         let count = count + 1;
-        self.0 = Some(Box::new(Counted { count, received, after: gss }));
+        self.0 = Some(Counted { count, received, after: gss });
         if count >= ENOUGH { Refusal::Enough } else { Refusal::Doubt }
     }
 }

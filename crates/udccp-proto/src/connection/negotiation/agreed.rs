@@ -2,6 +2,7 @@
 
 use udccp_wire::FeatureNumber;
 
+use super::INITIAL_ACK_RATIO;
 use crate::features::{Activated, Location};
 
 /// Largest Sequence Window with which 24-bit numbers are used. An attacker who guesses a number
@@ -34,6 +35,8 @@ pub(in super::super) struct Agreed {
     pub(in super::super) sequence_window: u64,
     /// Our Ack Ratio that the peer confirmed.
     pub(in super::super) ack_ratio: u16,
+    /// The one that we last asked for.
+    pub(super) asked_ratio: u16,
     /// Our packets have long numbers, and data that the Checksum covers fully, without Data
     /// Checksum.
     pub(in super::super) is_plain: bool,
@@ -54,7 +57,8 @@ impl Default for Agreed {
             peer_min_cscov: 0,
             peer_checks_data: false,
             sequence_window: 100,
-            ack_ratio: 2,
+            ack_ratio: INITIAL_ACK_RATIO,
+            asked_ratio: INITIAL_ACK_RATIO,
             is_plain: true,
         }
     }

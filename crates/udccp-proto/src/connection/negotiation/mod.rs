@@ -20,15 +20,13 @@ const INITIAL_ACK_RATIO: u16 = 2;
 pub(super) struct Negotiation {
     agreed: Agreed,
     asked_window: u64,
-    asked_ratio: u16,
     engine: Negotiator,
 }
 
 impl Negotiation {
     /// The largest Sequence Window requested so far is `asked_window`.
     pub(super) fn new(engine: Negotiator, asked_window: u64) -> Self {
-        let (agreed, asked_ratio) = (Agreed::default(), INITIAL_ACK_RATIO);
-        Self { agreed, asked_window, asked_ratio, engine }
+        Self { agreed: Agreed::default(), asked_window, engine }
     }
 
     /// The values in force.
@@ -53,28 +51,28 @@ impl Negotiation {
         self.engine.set_rtt(rtt);
     }
 
-    /// A valid packet other than DCCP-Data has arrived; its options follow.
-    #[inline(always)]
-    pub(super) fn begin_packet(&mut self, packet: PacketContext) {
-        self.engine.begin_packet(packet);
+    /// The valid packet `seq` other than DCCP-Data has arrived; its feature options follow.
+    pub(super) fn begin_packet(&mut self, seq: Seqno, gsr: Seqno) {
+        self.engine.begin_packet(seq, gsr);
     }
 
-    /// The same for the next packet in order.
+    /// A valid packet other than DCCP-Data has arrived.
     #[inline(always)]
-    pub(super) fn begin_next_packet(&mut self, packet: PacketContext) {
-        self.engine.begin_newest_packet(packet);
+    pub(super) fn note_gsr(&mut self, gsr: Seqno) {
+        self.engine.note_gsr(gsr);
     }
 
-    /// Handles a Change or Confirm of that packet.
+    /// Handles a Change or Confirm of the packet of [`Self::begin_packet`].
     ///
     /// # Errors
     /// The Reset that the option requires.
     pub(super) fn on_option(
         &mut self,
+        packet: &PacketContext,
         option: &OptionRef<'_>,
         mandatory: bool,
     ) -> Result<(), FeatureError> {
-        self.engine.on_option(option, mandatory)
+        self.engine.on_option(packet, option, mandatory)
     }
 
     /// The next value that came into force.
@@ -142,8 +140,8 @@ impl Negotiation {
     /// Requests this Ack Ratio, unless it was the last one requested.
     #[inline]
     pub(super) fn ask_ack_ratio(&mut self, ratio: u16) {
-        if ratio != self.asked_ratio {
-            self.asked_ratio = ratio;
+        if ratio != self.agreed.asked_ratio {
+            self.agreed.asked_ratio = ratio;
             let feature = FeatureNumber::ACK_RATIO;
             let _ = self.engine.change(Location::Local, feature, &[u64::from(ratio)], false);
         }

@@ -9,7 +9,9 @@ use udccp_base::Payload;
 /// Messages, oldest first, without copies.
 #[derive(Clone, Default)]
 pub(super) struct Messages {
-    waiting: VecDeque<Waiting>,
+    /// Allocated with the first message that is not of zeros.
+    #[expect(clippy::box_collection, reason = "simulated connections have none, and are many")]
+    waiting: Option<Box<VecDeque<Waiting>>>,
     /// Newer than all of `waiting`.
     zeros: Zeros,
     count: usize,
@@ -88,8 +90,9 @@ impl Messages {
     #[inline(never)]
     fn push_other(&mut self, other: Waiting) {
         let Zeros { bytes, count } = core::mem::take(&mut self.zeros);
-        self.waiting.extend((0..count).map(|_| Waiting::One(Payload::Zeros(bytes))));
-        self.waiting.push_back(other);
+        let waiting = self.waiting.get_or_insert_default();
+        waiting.extend((0..count).map(|_| Waiting::One(Payload::Zeros(bytes))));
+        waiting.push_back(other);
     }
 
     /// Adds the messages of a buffer, which has at least one.
@@ -100,7 +103,7 @@ impl Messages {
 
     /// Returns the oldest message without removing it.
     pub(super) fn front(&self) -> Option<Payload> {
-        match self.waiting.front() {
+        match self.waiting.as_ref().and_then(|waiting| waiting.front()) {
             Some(Waiting::One(payload)) => Some(payload.clone()),
             Some(Waiting::Several(packets)) => Some(packets.clone().take_first()),
             None => (self.count > 0).then_some(Payload::Zeros(self.zeros.bytes)),
@@ -111,7 +114,8 @@ impl Messages {
     /// was just written field by field is slow to copy.
     #[inline(always)]
     pub(super) fn pop(&mut self) -> Option<Payload> {
-        if let Some(Waiting::Several(packets)) = self.waiting.front_mut() {
+        let first = self.waiting.as_mut().and_then(|waiting| waiting.front_mut());
+        if let Some(Waiting::Several(packets)) = first {
             if packets.are_several() {
                 self.count -= 1;
                 return Some(packets.take_first());
@@ -121,7 +125,7 @@ impl Messages {
             return None;
         }
         self.count -= 1;
-        Some(match self.waiting.pop_front() {
+        Some(match self.waiting.as_mut().and_then(|waiting| waiting.pop_front()) {
             Some(Waiting::One(payload)) => payload,
             Some(Waiting::Several(mut packets)) => packets.take_first(),
             None => {
@@ -150,7 +154,7 @@ impl Messages {
     /// Removes all messages.
     #[inline]
     pub(super) fn clear(&mut self) {
-        if !self.waiting.is_empty() {
+        if !self.are_zeros() {
             self.clear_others();
         }
         self.clear_zeros();
@@ -159,7 +163,7 @@ impl Messages {
     /// Whether all messages are zeros of one size.
     #[inline]
     pub(super) fn are_zeros(&self) -> bool {
-        self.waiting.is_empty()
+        self.waiting.as_ref().is_none_or(|waiting| waiting.is_empty())
     }
 
     /// Removes all messages, which are zeros.
@@ -170,7 +174,9 @@ impl Messages {
 
     #[inline(never)]
     fn clear_others(&mut self) {
-        self.waiting.clear();
+        if let Some(waiting) = &mut self.waiting {
+            waiting.clear();
+        }
     }
 }
 

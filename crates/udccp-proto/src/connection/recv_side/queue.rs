@@ -61,11 +61,29 @@ pub(super) struct RecvQueue {
     max_packets: u32,
     max_bytes: usize,
     outside: Pressure,
-    /// Messages removed so far.
+    /// Allocated with the first message that is known to be corrupt.
+    corrupt: Option<Box<Corrupt>>,
+}
+
+/// Which messages are known to be corrupt.
+#[derive(Clone, Debug, Default)]
+struct Corrupt {
+    /// Messages removed since this was made.
     popped: u64,
-    /// Numbers of messages known to be corrupt, counted over all messages of the connection.
-    #[expect(clippy::box_collection, reason = "few connections take such, and there are many")]
-    corrupt: Option<Box<VecDeque<u64>>>,
+    /// Numbers of corrupt messages, if the first of all had the number 0.
+    numbers: VecDeque<u64>,
+}
+
+impl Corrupt {
+    /// `count` messages were removed. Returns whether any of them is corrupt.
+    fn on_popped(&mut self, count: u64) -> bool {
+        self.popped += count;
+        let before = self.numbers.len();
+        while self.numbers.front().is_some_and(|number| *number < self.popped) {
+            self.numbers.pop_front();
+        }
+        self.numbers.len() != before
+    }
 }
 
 impl RecvQueue {
@@ -78,7 +96,6 @@ impl RecvQueue {
             max_packets: u32::try_from(max_packets).map_or(MOST_PACKETS, |n| n.min(MOST_PACKETS)),
             max_bytes: max_bytes.min(usize::MAX / 4),
             outside: Pressure::None,
-            popped: 0,
             corrupt: None,
         }
     }
@@ -134,8 +151,8 @@ impl RecvQueue {
 
     /// Records that the next message to be queued is corrupt, to report that to its reader.
     pub(super) fn mark_next_corrupt(&mut self) {
-        let number = self.popped + self.waiting.len() as u64;
-        self.corrupt.get_or_insert_default().push_back(number);
+        let corrupt = self.corrupt.get_or_insert_default();
+        corrupt.numbers.push_back(corrupt.popped + self.waiting.len() as u64);
     }
 
     /// Returns the oldest message without removing it.
@@ -147,9 +164,7 @@ impl RecvQueue {
     pub(super) fn pop(&mut self) -> Option<Delivery> {
         let payload = self.waiting.pop()?;
         self.bytes -= payload.len();
-        let corrupt = self.corrupt.as_mut().filter(|c| c.front() == Some(&self.popped));
-        let is_corrupt = corrupt.and_then(|c| c.pop_front()).is_some();
-        self.popped += 1;
+        let is_corrupt = self.corrupt.as_mut().is_some_and(|corrupt| corrupt.on_popped(1));
         Some(Delivery { payload, is_corrupt })
     }
 
@@ -158,11 +173,8 @@ impl RecvQueue {
     pub(super) fn take_many(&mut self, max: usize, take: &mut impl FnMut(Payload)) -> usize {
         let (count, bytes) = self.waiting.take_many(max, take);
         self.bytes -= bytes;
-        self.popped += count as u64;
         if let Some(corrupt) = &mut self.corrupt {
-            while corrupt.front().is_some_and(|number| *number < self.popped) {
-                corrupt.pop_front();
-            }
+            corrupt.on_popped(count as u64);
         }
         count
     }
@@ -173,14 +185,12 @@ impl RecvQueue {
         if self.corrupt.is_some() || !self.waiting.are_zeros() {
             return None;
         }
-        self.popped += self.waiting.len() as u64;
         self.waiting.clear_zeros();
         Some(core::mem::take(&mut self.bytes))
     }
 
     /// Removes all messages.
     pub(super) fn take_all(&mut self) {
-        self.popped += self.waiting.len() as u64;
         self.waiting.clear();
         if self.corrupt.is_some() {
             self.forget_corrupt();
@@ -195,7 +205,6 @@ impl RecvQueue {
 
     /// Drops all messages and frees the memory.
     pub(super) fn clear(&mut self) {
-        self.popped += self.waiting.len() as u64;
         self.waiting = Messages::default();
         self.corrupt = None;
         self.bytes = 0;

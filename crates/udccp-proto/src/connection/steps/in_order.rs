@@ -103,7 +103,7 @@ impl Connection {
         }
         self.note_arrival(arrival, view.total_len());
         self.note_valid(ctx, &packet, 1);
-        self.negotiate_begin(&packet);
+        self.negotiation.note_gsr(packet.seq);
         self.mark_acknowledgeable(ctx, &mut packet, 0);
         self.process_acknowledgement(ctx, &packet, options);
         if WITH_DATA {

@@ -7,7 +7,6 @@ use super::super::options::FirstCell;
 use super::super::{Connection, Pressure};
 use crate::ackvec::{Arrival, is_surely_after_isn};
 use crate::ccid::ReceivedInfo;
-use crate::features::PacketContext;
 
 impl Connection {
     /// Processes the next Ack in order on a connection with nothing unusual to do (`find_usual`),
@@ -41,14 +40,13 @@ impl Connection {
         self.timing.unanswered_since = MaybeInstant::NONE;
         self.counters.packets_received += 1;
         self.counters.acks_received += 1;
-        let packet_type = PacketType::Ack;
-        self.negotiation.begin_next_packet(PacketContext { packet_type, seq, ackno: Some(ackno) });
+        self.negotiation.note_gsr(seq);
         let arrival = self.acks.on_packet(seq, ecn);
         debug_assert!(!matches!(arrival, Arrival::Duplicate | Arrival::Forgotten));
         let ndp_count = self.negotiation.agreed().peer_sends_ndp.then_some(0);
         let (is_data, size_bytes) = (false, 0);
         self.cc.on_packet(now, ReceivedInfo { seq, is_data, size_bytes, ccval, ecn, ndp_count });
-        self.outbox.ack |= self.handshake.owes_greeting(packet_type, ackno);
+        self.outbox.ack |= self.handshake.owes_greeting(PacketType::Ack, ackno);
         self.cc.on_ack_of_ack(ackno);
         let elapsed = vector.elapsed.unwrap_or_default();
         let acked = self.cc.take_plain_ack(now, ackno, run, elapsed);

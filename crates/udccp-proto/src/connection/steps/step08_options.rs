@@ -24,7 +24,9 @@ impl Connection {
             self.mark_acknowledgeable(ctx, packet, 0);
             return GO_ON;
         }
-        self.negotiate_begin(packet);
+        if packet.ty != PacketType::Data {
+            self.negotiation.note_gsr(self.seq.gsr);
+        }
         if self.is_newest_response(packet) {
             self.handshake.drop_cookies();
         }

@@ -39,7 +39,7 @@ impl Connection {
         matches!(self.state, State::PartOpen | State::Open)
             && self.has_what_it_needs()
             && (self.handshake.cookies().is_empty() || self.cookies_fit(size))
-            && self.cc.may_send(ctx.now, size as u32)
+            && self.cc.may_send(&self.config, ctx.now, size as u32)
     }
 
     /// Called after data was sent, if nothing but data is left to send. Returns whether no more can

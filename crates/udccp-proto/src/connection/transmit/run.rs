@@ -49,7 +49,7 @@ impl Connection {
         let Some(size) = self.send.queue().next_len() else { return false };
         train.takes(DataRun::HEADER_LEN + size)
             && !self.cc.wants_ack_of_ack()
-            && (follows && self.cc.may_follow() || self.cc.may_send(now, size as u32))
+            && (follows && self.cc.may_follow() || self.cc.may_send(&self.config, now, size as u32))
     }
 
     /// If the train is full, the free part of the window may wait for a train of its own.

@@ -31,16 +31,18 @@ fn long(raw: RawSeq) -> Seqno {
 
 /// Passes a packet of the capture to a negotiator; returns its feature options as text.
 fn feed(engine: &mut Negotiator, view: &PacketView<'_>) -> Vec<String> {
-    engine.begin_packet(PacketContext {
+    let context = PacketContext {
         packet_type: view.packet_type(),
         seq: long(view.seq_raw()),
         ackno: view.ack_raw().map(long),
-    });
+    };
+    // The numbers of the captures rise.
+    engine.begin_packet(context.seq, context.seq);
     let mut mandatory = false;
     let mut shown = Vec::new();
     for option in view.options() {
         let option = option.unwrap();
-        engine.on_option(&option, mandatory).unwrap();
+        engine.on_option(&context, &option, mandatory).unwrap();
         mandatory = option == OptionRef::Mandatory;
         if matches!(option.kind(), 32..=35) {
             shown.push(show(&option));

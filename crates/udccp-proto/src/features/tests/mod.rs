@@ -87,12 +87,13 @@ impl End {
     /// Receives a packet.
     fn receive(&mut self, packet: &Packet) -> Result<(), FeatureError> {
         let seq = packet.context.seq;
-        self.gsr = Some(self.gsr.map_or(seq, |g| g.max(seq)));
-        self.engine.begin_packet(packet.context);
+        let gsr = self.gsr.map_or(seq, |g| g.max(seq));
+        self.gsr = Some(gsr);
+        self.engine.begin_packet(seq, gsr);
         let mut mandatory = false;
         for option in &packet.options {
             let option = option.as_ref().unwrap();
-            self.engine.on_option(&option, mandatory)?;
+            self.engine.on_option(&packet.context, &option, mandatory)?;
             mandatory = option == OptionRef::Mandatory;
         }
         Ok(())

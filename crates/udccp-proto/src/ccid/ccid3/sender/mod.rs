@@ -20,11 +20,11 @@ use crate::ccid::{
 use spacing::Spacing;
 
 /// Round-trip time for the window counter while none is known (RFC 4340 section 3.4).
-const DEFAULT_RTT: Duration = Duration::from_millis(200);
+pub(super) const DEFAULT_RTT: Duration = Duration::from_millis(200);
 /// Round trips for which the Sequence Window should have numbers (RFC 4340 section 7.5.2).
 const ROUNDS_IN_SEQUENCE_WINDOW: u64 = 5;
 /// The Sequence Window of new connections (RFC 4340 section 7.5.2).
-const LEAST_SEQUENCE_WINDOW: u64 = 100;
+pub(super) const LEAST_SEQUENCE_WINDOW: u64 = 100;
 /// Unit of the times in a Timestamp Echo (RFC 4340 section 13.3).
 const ECHO_UNIT: Duration = Duration::from_micros(10);
 
@@ -57,7 +57,7 @@ pub struct Ccid3Sender {
     /// Nothing has changed since `wake` was computed: once it has passed, data may leave.
     wake_holds: bool,
     /// The peer's acknowledgements carried state that it keeps until they are acknowledged.
-    owes_ack: bool,
+    pub(super) owes_ack: bool,
     sent_since_set: bool,
     /// The nofeedback timer expired after the last data packet.
     gave_up: bool,
@@ -77,10 +77,10 @@ pub struct Ccid3Sender {
     /// The last receive rate reported.
     x_recv: Rate,
     /// Data Dropped has been read up to this packet.
-    drops_read: Option<Seqno>,
-    ack_sent: MaybeInstant,
+    pub(super) drops_read: Option<Seqno>,
+    pub(super) ack_sent: MaybeInstant,
     /// During Quick-Start: the rate before, and the approved rate.
-    quick_start: Option<(Rate, Rate)>,
+    quick_start: Option<Box<(Rate, Rate)>>,
     loss_events: u64,
     timeouts: u64,
     /// Longest interval before the first loss that is accepted.
@@ -88,7 +88,7 @@ pub struct Ccid3Sender {
     /// Packets newly reported with Drop Code 2 since the last feedback, and whether the receiver
     /// said that it is slow.
     buffer_drops: u32,
-    peer_is_slow: bool,
+    pub(super) peer_is_slow: bool,
     /// Another half sent before this one, over another path.
     is_successor: bool,
     ccid: u8,
@@ -232,7 +232,7 @@ impl Ccid3Sender {
         self.size.expect(size_bytes);
         let s = self.segment();
         self.rate_mut().on_first_segment(s);
-        if let Some((_, approved)) = self.quick_start {
+        if let Some(approved) = self.quick_start.as_ref().map(|rates| rates.1) {
             self.rate_mut().raise(approved);
         }
     }
@@ -246,6 +246,22 @@ impl Ccid3Sender {
         let data = sent.map_or(before, |sent| sent.data.max(before));
         self.floor = Some((ackno, data)).filter(|_| data > 0);
         self.log.forget_before(ackno);
+    }
+
+    /// Packets without data were sent, before any data. Logs the newest, after the first.
+    pub(super) fn log_before_data(&mut self, first: (Seqno, Instant), newest: (Seqno, Instant)) {
+        self.log.push(Sent { seq: first.0, at: first.1, data: 0 }, self.stamped);
+        if newest.0 != first.0 {
+            self.log.push(Sent { seq: newest.0, at: newest.1, data: 0 }, self.stamped);
+            self.log.forget_before(newest.0);
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn forget_all_but_the_newest(&mut self) {
+        if let Some(newest) = self.log.newest().copied() {
+            self.log.forget_before(newest.seq);
+        }
     }
 
     fn set_no_feedback_timer(&mut self, now: Instant) {
@@ -271,19 +287,32 @@ impl Ccid3Sender {
     }
 }
 
+/// The round-trip time of the handshake, where the peer's echo says `rtt`.
+pub(super) fn handshake_rtt(measured: &mut RttFloor, now: Instant, rtt: Duration) -> Duration {
+    if measured.get().is_zero() {
+        measured.measured(now, rtt);
+    }
+    // An echo has a resolution of 10 us. A smaller difference from our own clock is none.
+    let floor = measured.get();
+    if rtt + ECHO_UNIT >= floor { rtt } else { floor }
+}
+
+/// Whether a receiver half of CCID 3 may send this option.
+pub(super) fn reads(option: &OptionRef<'_>) -> bool {
+    matches!(
+        option,
+        OptionRef::LossEventRate(_) | OptionRef::LossIntervals { .. } | OptionRef::ReceiveRate(_)
+    )
+}
+
 impl CcidSender for Ccid3Sender {
     fn ccid(&self) -> u8 {
         self.ccid
     }
 
     fn reads_option(&self, option: &OptionRef<'_>) -> bool {
-        match option {
-            OptionRef::LossEventRate(_)
-            | OptionRef::LossIntervals { .. }
-            | OptionRef::ReceiveRate(_) => true,
-            OptionRef::DroppedPackets(_) => self.small.is_some(),
-            _ => false,
-        }
+        let is_of_ccid4 = matches!(option, OptionRef::DroppedPackets(_));
+        reads(option) || is_of_ccid4 && self.small.is_some()
     }
 
     fn poll_send(&mut self, now: Instant, size_bytes: u32) -> SendVerdict {
@@ -328,7 +357,7 @@ impl CcidSender for Ccid3Sender {
                 }
                 //= 5634-3.2.3-3
                 //= 5634-3.2.3-4
-                self.quick_start = Some((before, approved));
+                self.quick_start = Some(Box::new((before, approved)));
                 self.rate_mut().raise(approved);
                 self.fastest = self.fastest.max(approved);
             }
@@ -336,7 +365,7 @@ impl CcidSender for Ccid3Sender {
             QuickStartStep::Validated | QuickStartStep::Congested => self.quick_start = None,
             //= 5634-3.2.4-4
             QuickStartStep::Silent => {
-                if let Some((before, approved)) = self.quick_start.take() {
+                if let Some((before, approved)) = self.quick_start.take().map(|rates| *rates) {
                     self.rate_mut().lower(before.min(approved.halved()));
                     self.set_no_feedback_timer(now);
                 }
@@ -429,12 +458,7 @@ impl CcidSender for Ccid3Sender {
     fn on_handshake_rtt(&mut self, now: Instant, rtt: Duration) {
         self.wake_holds = false;
         let s = self.segment();
-        // An echo has a resolution of 10 us. A smaller difference from our own clock is none.
-        if self.rtt_floor.get().is_zero() {
-            self.rtt_floor.measured(now, rtt);
-        }
-        let floor = self.rtt_floor.get();
-        let rtt = if rtt + ECHO_UNIT >= floor { rtt } else { floor };
+        let rtt = handshake_rtt(&mut self.rtt_floor, now, rtt);
         self.rate_mut().on_handshake_rtt(now, rtt, s);
     }
 

@@ -21,25 +21,86 @@ pub(in super::super) struct Discarded {
 /// A bounded queue: highest priority first, and first in, first out within a priority.
 #[derive(Clone, Debug)]
 pub(in super::super) struct SendQueue {
-    /// Sorted by falling priority. Empty levels are kept for the next message.
-    levels: Vec<Level>,
+    /// Allocated with the first message that does not belong to a run.
+    levels: Option<Box<Levels>>,
     /// Comes after all levels.
     run: Run,
     /// Messages in the levels, and their payload bytes.
     packets: usize,
     bytes: usize,
-    with_deadline: u32,
-    /// The earliest deadline among messages that were queued behind one with a later deadline. It
-    /// may be too early, since some of them may have been sent.
-    hidden_deadline: MaybeInstant,
-    /// Messages that were sent, but are still at the front of the first level that is not empty.
-    lent: u32,
     max_packets: u32,
     max_bytes: usize,
     policy: QueuePolicy,
     was_refused: bool,
     /// Whether there was room when the application last requested to be notified of a change.
     watched: Option<bool>,
+}
+
+/// Messages by priority.
+#[derive(Clone, Debug, Default)]
+struct Levels {
+    /// Sorted by falling priority. Empty levels are kept for the next message.
+    all: Vec<Level>,
+    with_deadline: u32,
+    /// Messages that were sent, but are still at the front of the first level that is not empty.
+    lent: u32,
+    /// The earliest deadline among messages that were queued behind one with a later deadline. It
+    /// may be too early, since some of them may have been sent.
+    hidden_deadline: MaybeInstant,
+}
+
+impl Levels {
+    /// The first level that is not empty.
+    #[inline]
+    fn first(&self) -> Option<&Level> {
+        self.all.iter().find(|level| !level.waiting.is_empty())
+    }
+
+    #[inline]
+    fn first_mut(&mut self) -> Option<&mut Level> {
+        self.all.iter_mut().find(|level| !level.waiting.is_empty())
+    }
+
+    /// The messages of this priority.
+    #[inline]
+    fn of(&mut self, priority: u32) -> &mut VecDeque<Waiting> {
+        if self.all.first().is_some_and(|first| first.priority == priority) {
+            return &mut self.all[0].waiting;
+        }
+        let at = self.all.partition_point(|level| level.priority > priority);
+        if self.all.get(at).is_none_or(|level| level.priority != priority) {
+            self.all.insert(at, Level { priority, waiting: VecDeque::new() });
+        }
+        &mut self.all[at].waiting
+    }
+
+    /// A message with a deadline is about to be put at the end of its level.
+    fn note_deadline(&mut self, priority: u32, deadline: Instant) {
+        if self.with_deadline == 0 {
+            self.hidden_deadline = MaybeInstant::NONE;
+        }
+        self.with_deadline += 1;
+        let last = self.of(priority).back();
+        if last.is_some_and(|last| last.outlives(deadline)) {
+            self.hide_deadline(deadline);
+        }
+    }
+
+    fn hide_deadline(&mut self, deadline: Instant) {
+        self.hidden_deadline = self.hidden_deadline.earlier(MaybeInstant::some(deadline));
+    }
+
+    /// Finds the hidden deadlines again.
+    fn hide_deadlines(&mut self) {
+        self.hidden_deadline = MaybeInstant::NONE;
+        for level in &self.all {
+            let waiting = &level.waiting;
+            for (message, behind) in waiting.iter().zip(waiting.iter().skip(1)) {
+                let hidden = behind.deadline.filter(|&at| message.outlives(at));
+                self.hidden_deadline = self.hidden_deadline.earlier(hidden.into());
+            }
+        }
+    }
 }
 
 /// Messages of zeros, all of one size and of the lowest priority, with which an endless source
@@ -90,13 +151,10 @@ impl SendQueue {
     /// An empty queue.
     pub(in super::super) fn new(max_packets: usize, max_bytes: usize, policy: QueuePolicy) -> Self {
         Self {
-            levels: Vec::new(),
+            levels: None,
             run: Run::default(),
             packets: 0,
             bytes: 0,
-            with_deadline: 0,
-            hidden_deadline: MaybeInstant::NONE,
-            lent: 0,
             max_packets: saturating(max_packets),
             max_bytes,
             policy,
@@ -225,27 +283,11 @@ impl SendQueue {
         self.packets += 1;
         self.bytes += message.payload.len();
         let Message { payload, deadline, priority, token } = message;
+        let levels = self.levels.get_or_insert_default();
         if let Some(deadline) = deadline {
-            self.note_deadline(priority, deadline);
+            levels.note_deadline(priority, deadline);
         }
-        self.level(priority).push_back(Waiting { payload, deadline, token });
-    }
-
-    /// A message with a deadline is about to be put at the end of its level.
-    fn note_deadline(&mut self, priority: u32, deadline: Instant) {
-        if self.with_deadline == 0 {
-            self.hidden_deadline = MaybeInstant::NONE;
-        }
-        self.with_deadline += 1;
-        let last = self.level(priority).back();
-        if last.is_some_and(|last| last.outlives(deadline)) {
-            self.hide_deadline(deadline);
-        }
-    }
-
-    fn hide_deadline(&mut self, deadline: Instant) {
-        let earliest = self.hidden_deadline.get().map_or(deadline, |hidden| hidden.min(deadline));
-        self.hidden_deadline = MaybeInstant::some(earliest);
+        levels.of(priority).push_back(Waiting { payload, deadline, token });
     }
 
     /// Queues messages of `bytes` zeros, of the lowest priority, at most `most` and at least one,
@@ -273,7 +315,7 @@ impl SendQueue {
         }
         self.packets += count as usize;
         self.bytes += count as usize * bytes as usize;
-        let level = self.level(0);
+        let level = self.levels.get_or_insert_default().of(0);
         for _ in 0..count {
             let payload = Payload::Zeros(bytes);
             level.push_back(Waiting { payload, deadline: None, token: None });
@@ -305,7 +347,7 @@ impl SendQueue {
     /// Whether any message has a deadline.
     #[inline]
     pub(in super::super) fn has_deadlines(&self) -> bool {
-        self.with_deadline > 0
+        self.levels.as_ref().is_some_and(|levels| levels.with_deadline > 0)
     }
 
     /// Payload length in bytes of the next message, for a queue without deadlines.
@@ -314,8 +356,8 @@ impl SendQueue {
         if self.is_run() {
             return Some(self.run.bytes as usize);
         }
-        let level = self.levels.iter().find(|l| !l.waiting.is_empty())?;
-        level.waiting.get(self.lent as usize).map(|waiting| waiting.payload.len())
+        let levels = self.levels.as_ref()?;
+        levels.first()?.waiting.get(levels.lent as usize).map(|waiting| waiting.payload.len())
     }
 
     /// The same if the next message and all others are zeros of one size.
@@ -340,7 +382,7 @@ impl SendQueue {
         discarded: &mut dyn FnMut(Discarded),
     ) -> Option<usize> {
         self.break_run();
-        while let Some(level) = self.levels.iter_mut().find(|l| !l.waiting.is_empty()) {
+        while let Some(level) = self.levels.as_ref().and_then(|levels| levels.first()) {
             let front = level.waiting.front()?;
             if !front.is_expired(now) {
                 return Some(front.payload.len());
@@ -369,26 +411,29 @@ impl SendQueue {
         copy: impl FnOnce(&Payload),
     ) -> Option<(usize, Option<u64>)> {
         if self.is_run() {
-            let (payload, token) = if self.lent > 0 { None } else { self.pop() }?;
+            let is_lent = self.levels.as_ref().is_some_and(|levels| levels.lent > 0);
+            let (payload, token) = if is_lent { None } else { self.pop() }?;
             copy(&payload);
             return Some((payload.len(), token));
         }
-        let level = self.levels.iter().find(|l| !l.waiting.is_empty())?;
-        let waiting = level.waiting.get(self.lent as usize)?;
+        let levels = self.levels.as_mut()?;
+        let waiting = levels.first()?.waiting.get(levels.lent as usize)?;
         copy(&waiting.payload);
         let (size, token) = (waiting.payload.len(), waiting.token);
+        let has_deadline = waiting.deadline.is_some();
         self.packets -= 1;
         self.bytes -= size;
-        self.with_deadline -= u32::from(waiting.deadline.is_some());
-        self.lent += 1;
+        levels.with_deadline -= u32::from(has_deadline);
+        levels.lent += 1;
         Some((size, token))
     }
 
     /// Frees the messages that [`Self::lend`] removed.
     #[inline]
     pub(in super::super) fn drop_lent(&mut self) {
-        let lent = core::mem::take(&mut self.lent) as usize;
-        if let Some(level) = self.levels.iter_mut().find(|l| !l.waiting.is_empty()) {
+        let Some(levels) = &mut self.levels else { return };
+        let lent = core::mem::take(&mut levels.lent) as usize;
+        if let Some(level) = levels.first_mut() {
             level.waiting.drain(..lent);
         }
     }
@@ -400,13 +445,12 @@ impl SendQueue {
 
     #[inline]
     fn take(&mut self) -> Option<Waiting> {
-        debug_assert_eq!(self.lent, 0);
+        debug_assert!(self.levels.as_ref().is_none_or(|levels| levels.lent == 0));
         if self.is_run() {
             let payload = Payload::Zeros(self.pop_zeros().0);
             return Some(Waiting { payload, deadline: None, token: None });
         }
-        let level = self.levels.iter_mut().find(|l| !l.waiting.is_empty())?;
-        let waiting = level.waiting.pop_front()?;
+        let waiting = self.levels.as_mut()?.first_mut()?.waiting.pop_front()?;
         self.forget(&waiting);
         Some(waiting)
     }
@@ -414,11 +458,9 @@ impl SendQueue {
     /// The earliest deadline, for a timer. Until the next [`Self::purge_expired`] it may be that of
     /// a message which was already sent, if that had been queued behind one with a later deadline.
     pub(in super::super) fn next_deadline(&self) -> Option<Instant> {
-        if self.with_deadline == 0 {
-            return None;
-        }
-        let first = self.levels.iter().filter_map(|l| l.waiting.front()?.deadline);
-        first.chain(self.hidden_deadline.get()).min()
+        let levels = self.levels.as_ref().filter(|levels| levels.with_deadline > 0)?;
+        let first = levels.all.iter().filter_map(|l| l.waiting.front()?.deadline);
+        first.chain(levels.hidden_deadline.get()).min()
     }
 
     /// Discards every message whose deadline has passed.
@@ -427,33 +469,37 @@ impl SendQueue {
         now: Instant,
         discarded: &mut dyn FnMut(Discarded),
     ) {
-        if self.with_deadline == 0 {
+        if !self.has_deadlines() {
             return;
         }
-        let mut levels = core::mem::take(&mut self.levels);
-        for level in &mut levels {
-            level.waiting.retain(|waiting| {
-                let expired = waiting.is_expired(now);
-                if expired {
-                    self.forget(waiting);
-                    discarded(waiting.discarded(DropReason::Expired));
-                }
-                !expired
-            });
+        self.discard_where(DropReason::Expired, |waiting| waiting.is_expired(now), discarded);
+        if let Some(levels) = &mut self.levels {
+            levels.hide_deadlines();
         }
-        self.hidden_deadline = MaybeInstant::NONE;
-        for level in &levels {
-            self.hide_deadlines(&level.waiting);
-        }
-        self.levels = levels;
     }
 
-    fn hide_deadlines(&mut self, waiting: &VecDeque<Waiting>) {
-        for (message, behind) in waiting.iter().zip(waiting.iter().skip(1)) {
-            if let Some(deadline) = behind.deadline.filter(|&at| message.outlives(at)) {
-                self.hide_deadline(deadline);
-            }
+    /// Discards the messages for which `is_gone` is true.
+    fn discard_where(
+        &mut self,
+        reason: DropReason,
+        is_gone: impl Fn(&Waiting) -> bool,
+        discarded: &mut dyn FnMut(Discarded),
+    ) {
+        let Some(mut levels) = self.levels.take() else { return };
+        let Levels { all, with_deadline, .. } = &mut *levels;
+        for level in all {
+            level.waiting.retain(|waiting| {
+                let is_gone = is_gone(waiting);
+                if is_gone {
+                    self.packets -= 1;
+                    self.bytes -= waiting.payload.len();
+                    *with_deadline -= u32::from(waiting.deadline.is_some());
+                    discarded(waiting.discarded(reason));
+                }
+                !is_gone
+            });
         }
+        self.levels = Some(levels);
     }
 
     /// Discards every message larger than `max` bytes.
@@ -463,55 +509,37 @@ impl SendQueue {
         discarded: &mut dyn FnMut(Discarded),
     ) {
         self.break_run();
-        let mut levels = core::mem::take(&mut self.levels);
-        for level in &mut levels {
-            level.waiting.retain(|waiting| {
-                let fits = waiting.payload.len() <= max;
-                if !fits {
-                    self.forget(waiting);
-                    discarded(waiting.discarded(DropReason::TooLarge));
-                }
-                fits
-            });
-        }
-        self.levels = levels;
+        let is_larger = |waiting: &Waiting| waiting.payload.len() > max;
+        self.discard_where(DropReason::TooLarge, is_larger, discarded);
     }
 
     #[inline]
     fn forget(&mut self, waiting: &Waiting) {
         self.packets -= 1;
         self.bytes -= waiting.payload.len();
-        self.with_deadline -= u32::from(waiting.deadline.is_some());
+        if let Some(levels) = &mut self.levels {
+            levels.with_deadline -= u32::from(waiting.deadline.is_some());
+        }
     }
 
     /// Discards the newest messages of the lowest priority below `priority` until `size` fits,
     /// unless even that would not make enough room.
     fn make_room(&mut self, size: usize, priority: u32, discarded: &mut dyn FnMut(Discarded)) {
         self.break_run();
-        let lower = self.levels.iter().filter(|l| l.priority < priority);
+        let all = self.levels.iter().flat_map(|levels| &levels.all);
+        let lower = all.filter(|l| l.priority < priority);
         let below: usize = lower.flat_map(|l| &l.waiting).map(|w| w.payload.len()).sum();
         if self.bytes - below + size > self.max_bytes && self.bytes != below {
             return;
         }
         while !self.fits(size) {
-            let lowest = self.levels.iter_mut().rev().find(|l| !l.waiting.is_empty());
+            let Some(levels) = &mut self.levels else { return };
+            let lowest = levels.all.iter_mut().rev().find(|l| !l.waiting.is_empty());
             let Some(level) = lowest.filter(|l| l.priority < priority) else { return };
             let Some(waiting) = level.waiting.pop_back() else { return };
             self.forget(&waiting);
             discarded(waiting.discarded(DropReason::Displaced));
         }
-    }
-
-    #[inline]
-    fn level(&mut self, priority: u32) -> &mut VecDeque<Waiting> {
-        if self.levels.first().is_some_and(|first| first.priority == priority) {
-            return &mut self.levels[0].waiting;
-        }
-        let at = self.levels.partition_point(|l| l.priority > priority);
-        if self.levels.get(at).is_none_or(|l| l.priority != priority) {
-            self.levels.insert(at, Level { priority, waiting: VecDeque::new() });
-        }
-        &mut self.levels[at].waiting
     }
 }
 

@@ -168,7 +168,12 @@ fn the_earliest_deadline_is_known_wherever_it_waits() {
             q.pop();
         }
         let waiting = |q: &SendQueue| {
-            q.levels.iter().flat_map(|l| &l.waiting).filter_map(|w| w.deadline).min()
+            q.levels
+                .iter()
+                .flat_map(|l| &l.all)
+                .flat_map(|l| &l.waiting)
+                .filter_map(|w| w.deadline)
+                .min()
         };
         // A timer may fire too early, but only once for the same message.
         if let Some(earliest) = waiting(&q) {
