@@ -19,8 +19,10 @@ use crate::cli::{Cli, Command};
 use crate::exit::{CliResult, Exit};
 
 fn main() -> ExitCode {
-    let Cli { verbose, command } = Cli::parse();
-    let outcome = logs::start(verbose).and_then(|()| dispatch(command));
+    let outcome = match Cli::try_parse() {
+        Ok(Cli { verbose, command }) => logs::start(verbose).and_then(|()| dispatch(command)),
+        Err(answer) => output::parser_answer(&answer),
+    };
     ExitCode::from(output::exit(outcome).code())
 }
 

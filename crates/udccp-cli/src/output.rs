@@ -47,6 +47,16 @@ pub(crate) fn printed<T>(written: io::Result<T>) -> CliResult<T> {
     })
 }
 
+/// Prints what the command line asked the parser for (help or the version). A wrong command line
+/// ends the program.
+pub(crate) fn parser_answer(answer: &clap::Error) -> CliResult<Exit> {
+    if answer.use_stderr() {
+        answer.exit();
+    }
+    printed(answer.print().and_then(|()| io::stdout().flush()))?;
+    Ok(Exit::Success)
+}
+
 /// Prints a result as one JSON object on standard output.
 pub(crate) fn json(value: &impl Serialize) -> CliResult<()> {
     let text = serde_json::to_string(value).map_err(io::Error::from)?;

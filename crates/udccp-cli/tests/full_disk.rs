@@ -32,7 +32,11 @@ fn every_command_that_prints_says_that_it_cannot() {
     let scenario = scenario.path().to_str().expect("UTF-8");
     let capture = common::capture("ccid2-basic.pcap");
     let capture = capture.to_str().expect("UTF-8");
-    let all: [&[&str]; 8] = [
+    let all: [&[&str]; 12] = [
+        &["--help"],
+        &["--version"],
+        &["help", "sim"],
+        &["lab", "run", "-h"],
         &["sim", scenario],
         &["sim", scenario, "--json"],
         &["guide", "sockets"],
