@@ -5,7 +5,7 @@ CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 OUT ?= out
 
-.PHONY: help demo test lint doc bench instructions fuzz spec semver linux interop old-programs kernel-calls capi capi-uninstall capi-check capi-windows program deb wheel wheels clean
+.PHONY: help demo test lint doc bench instructions fuzz spec semver linux interop old-programs kernel-calls capi capi-uninstall capi-check capi-windows program deb wheel wheels sdist clean
 
 help: ## list every verb
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -98,6 +98,9 @@ wheel: ## the Python package udccp as a wheel for this machine (target/wheels)
 
 wheels: ## the same for Linux on x86-64 and aarch64, glibc 2.17 and newer
 	@scripts/python.sh wheels
+
+sdist: ## the sources of the Python package (target/wheels), checked to compile without this clone
+	@scripts/python.sh sdist
 
 clean: ## remove what was built and measured
 	$(CARGO) clean

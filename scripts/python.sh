@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
 # Tests or checks the Python package udccp in a virtual environment in the build folder, or builds
-# wheels: `wheel` for this machine, `wheels` for Linux on x86-64 and aarch64 from any machine. Tests
-# use the native module of the dev profile, built with the features with which `make test` builds
-# all crates. `bench` compares the sockets with UDP, and `udccp.lab.run` with `udccp sim`, both in
-# the release profile.
-# Usage: scripts/python.sh test|lint|wheel|wheels|bench
+# wheels: `wheel` for this machine, `wheels` for Linux on x86-64 and aarch64 from any machine.
+# `sdist` packs the sources, and checks that they compile without the rest of the clone. Tests use
+# the native module of the dev profile, built with the features with which `make test` builds all
+# crates. `bench` compares the sockets with UDP, and `udccp.lab.run` with `udccp sim`, both in the
+# release profile.
+# Usage: scripts/python.sh test|lint|wheel|wheels|sdist|bench
 set -euo pipefail
 shopt -s inherit_errexit
 cd "$(dirname "$0")/.."
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 venv=$target/python-venv
 
-case ${1:-} in wheel | wheels) scripts/setup.sh wheel ;; esac
+case ${1:-} in wheel | wheels | sdist) scripts/setup.sh wheel ;; esac
 # Tests and checks skip on a machine without Python, which can do everything else.
 if ! python3 -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
     echo "python: no Python 3.10 with venv (Debian: apt-get install python3-venv); ${1:-nothing} of python/ skipped" >&2
@@ -35,15 +36,18 @@ native() {
         cp "$target/debug/lib_native.so" python/udccp/_native.abi3.so
 }
 
-# Builds a release wheel in a folder, with flags of `maturin build`. It searches zig, which links
-# for other machines and older systems, in the first Python in the path.
-wheel() { # folder flags
+# Runs maturin. It searches zig, which links for other machines and older systems, in the first
+# Python in the path.
+maturin() {
     [ -x "$target/wheel-venv/bin/maturin" ] || {
         python3 -m venv "$target/wheel-venv"
         "$target/wheel-venv/bin/pip" install --quiet --disable-pip-version-check 'maturin[zig]>=1.9,<2'
     }
-    PATH=$target/wheel-venv/bin:$PATH maturin build --release --out "$@"
+    PATH=$target/wheel-venv/bin:$PATH "$target/wheel-venv/bin/maturin" "$@"
 }
+
+# Builds a release wheel in a folder, with flags of `maturin build`.
+wheel() { maturin build --release --locked --out "$@"; }
 
 # Prints the flags for a profile-guided wheel for this machine: an instrumented wheel is built,
 # installed and run. Profiles do not fit other machines, whose code has other symbol names, and zig
@@ -90,6 +94,13 @@ wheels)
         wheel "$target/wheels" "${other[@]}" "${@:2}"
     done
     ;;
+sdist)
+    rm -rf "$target/sdist" "$target"/wheels/udccp-*.tar.gz
+    mkdir -p "$target/sdist"
+    maturin sdist --out "$target/wheels"
+    tar -xzf "$target"/wheels/udccp-*.tar.gz -C "$target/sdist" --strip-components 1
+    cargo check --quiet --manifest-path "$target/sdist/Cargo.toml" --package udccp-python --target-dir "$target"
+    ;;
 bench)
     install test
     cargo build --quiet --release --locked --package udccp-cli --package udccp-python
@@ -97,7 +108,7 @@ bench)
     UDCCP=$target/release/udccp "$venv/bin/python" python/bench/sockets.py "${@:2}"
     ;;
 *)
-    echo "usage: scripts/python.sh test|lint|wheel|wheels|bench" >&2
+    echo "usage: scripts/python.sh test|lint|wheel|wheels|sdist|bench" >&2
     exit 2
     ;;
 esac
