@@ -28,6 +28,7 @@ pub enum SenderHalf {
 
 /// The sender half of a CCID that is not of this crate.
 #[derive(Clone, Debug)]
+#[doc(hidden)]
 pub struct OtherSender {
     half: Box<dyn CcidSender>,
     /// Features that it needs.

@@ -17,6 +17,7 @@ use crate::ccid::{
 /// Stands in for a [`Ccid2Sender`] until the first data. Most connections have data in one
 /// direction only, and their receiving ends need no more than this.
 #[derive(Clone, Debug)]
+#[doc(hidden)]
 pub struct UnusedCcid2 {
     ack_ratio: AckRatio,
     ack_of_ack: AckOfAck,

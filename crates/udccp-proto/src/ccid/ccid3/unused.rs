@@ -24,6 +24,7 @@ struct Sent {
 /// Of the packets sent, it keeps the first and the newest. Feedback is about data, so it
 /// acknowledges none of the others.
 #[derive(Clone, Debug)]
+#[doc(hidden)]
 pub struct UnusedCcid3 {
     first: Option<Sent>,
     newest: Option<Sent>,
