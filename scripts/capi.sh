@@ -58,7 +58,9 @@ build() {
     [ "$profile" = dev ] || strip "$out/libudccp.so.$version"
     ln -sf "libudccp.so.$version" "$out/$soname"
     ln -sf "$soname" "$out/libudccp.so"
-    sed -e "s|@PREFIX@|$prefix|" -e "s|@LIBDIR@|$libdir|" -e "s|@INCLUDEDIR@|$includedir|" \
+    # Relative to the prefix, so that pkg-config can follow a folder that was moved.
+    sed -e "s|@PREFIX@|$prefix|" -e "s|@LIBDIR@|${libdir/#"$prefix"\//'${prefix}'/}|" \
+        -e "s|@INCLUDEDIR@|${includedir/#"$prefix"\//'${prefix}'/}|" \
         -e "s|@VERSION@|$version|" -e "s|@PRIVATE@|$private|" "$crate/udccp.pc.in" >"$out/udccp.pc"
 }
 
@@ -105,6 +107,7 @@ check() {
         <(nm --dynamic --defined-only "$library" | awk '$2 == "T" {print $3}' | LC_ALL=C sort)
     export PKG_CONFIG_PATH=$work/lib/pkgconfig
     [ "$(pkg-config --modversion udccp)" = "$version" ]
+    [[ $(pkg-config --define-variable=prefix=/moved --cflags --libs udccp) == *-I/moved/include*-L/moved/lib* ]]
     for source in "$crate"/examples/*.c "$crate"/tests/c/*.c; do
         read -ra flags <<<"$(pkg-config --cflags --libs udccp)"
         cc -pthread -o "$work/shared" "$source" "${flags[@]}"
