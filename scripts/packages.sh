@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Packs the published crates as a registry gets them, and compiles the packages with the oldest Rust
-# that each of them declares.
+# Checks that versions agree, packs the published crates as a registry gets them, and compiles the
+# packages with the oldest Rust that each of them declares.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 crates="udccp-base udccp-packet udccp-wire udccp-cc udccp-proto udccp udccp-rtp udccp-dtls"
+scripts/version.sh >/dev/null
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
