@@ -234,8 +234,8 @@ fn steps_that_no_report_needs_any_more_change_nothing() {
         for seq in 1..6000 {
             let sent = Sent { seq: Seqno::new(seq), at: at(seq), data: seq };
             [&mut all, &mut few].into_iter().for_each(|log| log.push(sent, seq / per_step));
-            // A lossy part lasts for a round-trip time, at times for more.
-            let most = per_step * if rng.chance(0.1) { 15 } else { 4 };
+            // A lossy part lasts for a round-trip time, at times for much more.
+            let most = per_step * if rng.chance(0.1) { 60 } else { 4 };
             let lost = seq > 20 && rng.chance(loss);
             match events.last_mut() {
                 Some((start, lossy)) if lost && seq - *start < most => *lossy = seq - *start + 1,
