@@ -24,17 +24,24 @@ pub(crate) struct Serializer {
     /// has begun when it is.
     free_at: u64,
     free_remainder: u64,
-    /// How long it was idle before the busy period that ends at `free_at`.
-    idle_ns: u64,
-    cost: Cost,
+    known: Known,
 }
 
-/// The transmission time of the last length seen, to save a division.
+/// Transmission times of the last lengths seen that take less than 4 s, to save a division: of one
+/// that takes whole nanoseconds, and of one that does not. At first, those of no bytes.
 #[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    whole_len: u32,
+    whole_ns: u32,
+    other_len: u32,
+    other_ns: u32,
+}
+
+/// A transmission time.
+#[derive(Clone, Copy, Debug)]
 struct Cost {
-    /// The length; 2^32 more if there is a remainder. So one comparison finds the usual case.
-    len: u64,
-    whole_ns: u64,
+    ns: u64,
+    /// What it takes beyond these, in units of 1/rate nanoseconds.
     remainder: u64,
 }
 
@@ -45,20 +52,20 @@ impl Serializer {
             bits_per_sec: rate.map_or(0, |r| r.bits_per_sec().max(1)),
             free_at: 0,
             free_remainder: 0,
-            idle_ns: 0,
-            cost: Cost::default(),
+            known: Known::default(),
         }
+    }
+
+    /// How long it has been idle at `now`, in nanoseconds. It must be idle.
+    #[inline]
+    pub(crate) const fn idle_ns(&self, now: Instant) -> u64 {
+        now.as_nanos() - self.free_ns()
     }
 
     /// Adds a packet that finds the transmitter idle.
     #[inline(always)]
     pub(crate) fn begin(&mut self, now: Instant, len: u32) -> Transmission {
-        self.idle_ns += now.as_nanos() - self.free_at;
-        if self.free_remainder > 0 {
-            // It was free a part of a nanosecond earlier.
-            self.idle_ns += 1;
-            self.free_remainder = 0;
-        }
+        self.free_remainder = 0;
         self.free_at = now.as_nanos();
         self.append(len)
     }
@@ -66,18 +73,18 @@ impl Serializer {
     /// Adds a packet that has to wait.
     #[inline(always)]
     pub(crate) fn append(&mut self, len: u32) -> Transmission {
-        if self.cost.len != u64::from(len) {
+        if self.known.whole_len != len {
             return self.append_any(len);
         }
-        self.append_whole()
+        self.append_whole(self.known.whole_ns.into())
     }
 
-    /// Adds a packet of the last length seen, which takes whole nanoseconds, as nearly all do. What
-    /// remains of a nanosecond from earlier stays as it is.
+    /// Adds a packet that takes whole nanoseconds, as nearly all do. What remains of a nanosecond
+    /// from earlier stays as it is.
     #[inline(always)]
-    fn append_whole(&mut self) -> Transmission {
+    fn append_whole(&mut self, ns: u64) -> Transmission {
         let begin = self.free_at;
-        self.free_at = begin.saturating_add(self.cost.whole_ns);
+        self.free_at = begin.saturating_add(ns);
         let [begin, end] = [begin, self.free_at].map(Instant::from_nanos);
         Transmission { begin, end }
     }
@@ -85,22 +92,21 @@ impl Serializer {
     /// The general case of [`Self::append`].
     #[inline(never)]
     fn append_any(&mut self, len: u32) -> Transmission {
-        if self.cost.len as u32 != len {
-            self.cost = self.cost_of(len);
-        }
-        if self.cost.remainder == 0 {
-            return self.append_whole();
+        let cost = self.cost(len);
+        if cost.remainder == 0 {
+            return self.append_whole(cost.ns);
         }
         let begin = self.free_at;
-        self.add_fraction(self.free_remainder + self.cost.remainder);
+        self.add_fraction(cost);
         let [begin, end] = [begin, self.free_at].map(Instant::from_nanos);
         Transmission { begin, end }
     }
 
-    /// Adds the cost of a packet; `remainder` is that of both together, not yet reduced.
+    /// Adds the cost of a packet that does not take whole nanoseconds.
     #[inline]
-    fn add_fraction(&mut self, mut remainder: u64) {
-        let mut free_ns = self.free_ns().saturating_add(self.cost.whole_ns);
+    fn add_fraction(&mut self, cost: Cost) {
+        let mut free_ns = self.free_ns().saturating_add(cost.ns);
+        let mut remainder = self.free_remainder + cost.remainder;
         if remainder >= self.bits_per_sec {
             remainder -= self.bits_per_sec;
             free_ns = free_ns.saturating_add(1);
@@ -132,18 +138,38 @@ impl Serializer {
         Instant::from_nanos(self.free_at)
     }
 
-    /// Time that the transmitter has been busy up to `now`.
-    pub(crate) fn busy(&self, now: Instant) -> Duration {
+    /// Time that the transmitter has been busy up to `now`, of which it was idle for `idle_ns`
+    /// before packets that found it so.
+    pub(crate) fn busy(&self, now: Instant, idle_ns: u64) -> Duration {
         let ahead = self.free_ns().saturating_sub(now.as_nanos());
-        let begun = self.free_ns() - self.idle_ns;
+        let begun = self.free_ns() - idle_ns;
         Duration::from_nanos(begun.saturating_sub(ahead))
+    }
+
+    /// The transmission time of a packet, which is then known.
+    fn cost(&mut self, len: u32) -> Cost {
+        if len != 0 && len == self.known.other_len {
+            // All but the remainder, which is less than the rate, has no effect modulo 2^64.
+            let ns = u64::from(self.known.other_ns);
+            let units = u64::from(len).wrapping_mul(BYTE_NANOS);
+            return Cost { ns, remainder: units.wrapping_sub(ns.wrapping_mul(self.bits_per_sec)) };
+        }
+        let cost = self.divide(len);
+        if let Ok(ns) = u32::try_from(cost.ns) {
+            if cost.remainder == 0 {
+                (self.known.whole_len, self.known.whole_ns) = (len, ns);
+            } else {
+                (self.known.other_len, self.known.other_ns) = (len, ns);
+            }
+        }
+        cost
     }
 
     #[cold]
     #[inline(never)]
-    fn cost_of(&self, len: u32) -> Cost {
+    fn divide(&self, len: u32) -> Cost {
         let rate = self.bits_per_sec;
-        let (whole_ns, remainder) = match u64::from(len).checked_mul(BYTE_NANOS) {
+        let (ns, remainder) = match u64::from(len).checked_mul(BYTE_NANOS) {
             _ if rate == 0 => (0, 0),
             Some(n) => (n / rate, n % rate),
             None => {
@@ -152,8 +178,7 @@ impl Serializer {
                 (u64::try_from(n / rate).unwrap_or(u64::MAX), (n % rate) as u64)
             }
         };
-        let len = u64::from(len) | u64::from(remainder > 0) << u32::BITS;
-        Cost { len, whole_ns, remainder }
+        Cost { ns, remainder }
     }
 }
 
@@ -164,7 +189,16 @@ mod tests {
     impl Serializer {
         /// Adds a packet after those in transmission or waiting.
         fn transmit(&mut self, now: Instant, len: u32) -> Transmission {
-            if self.is_busy(now) { self.append(len) } else { self.begin(now, len) }
+            self.transmit_after(now, len, &mut 0)
+        }
+
+        /// The same, and counts how long it was idle before.
+        fn transmit_after(&mut self, now: Instant, len: u32, idle_ns: &mut u64) -> Transmission {
+            if self.is_busy(now) {
+                return self.append(len);
+            }
+            *idle_ns += self.idle_ns(now);
+            self.begin(now, len)
         }
     }
 
@@ -204,21 +238,36 @@ mod tests {
     fn a_transmitter_is_idle_from_the_last_whole_nanosecond_of_a_packet() {
         let mut s = Serializer::new(Some(DataRate::from_bits_per_sec(3_000_000_000)));
         // A byte takes 2.67 ns, of which two are whole.
+        let mut idle_ns = 0;
         for n in 0..100 {
-            s.transmit(Instant::from_nanos(10 * n), 1);
+            s.transmit_after(Instant::from_nanos(10 * n), 1, &mut idle_ns);
         }
-        assert_eq!(s.busy(Instant::from_nanos(2_000)), Duration::from_nanos(200));
+        assert_eq!(s.busy(Instant::from_nanos(2_000), idle_ns), Duration::from_nanos(200));
     }
 
     #[test]
     fn busy_time_counts_to_the_instant_asked_about() {
         let mut s = Serializer::new(Some(DataRate::from_mbps(12)));
-        s.transmit(Instant::from_nanos(500_000), 1500);
-        let at = |us: u64| Instant::from_nanos(us * 1_000);
-        assert_eq!(s.busy(at(500)), Duration::ZERO);
-        assert_eq!(s.busy(at(900)), Duration::from_micros(400));
-        assert_eq!(s.busy(at(1_500)), Duration::from_millis(1));
-        assert_eq!(s.busy(at(9_000)), Duration::from_millis(1));
+        let mut idle_ns = 0;
+        s.transmit_after(Instant::from_nanos(500_000), 1500, &mut idle_ns);
+        let busy = |us: u64| s.busy(Instant::from_nanos(us * 1_000), idle_ns);
+        assert_eq!(busy(500), Duration::ZERO);
+        assert_eq!(busy(900), Duration::from_micros(400));
+        assert_eq!(busy(1_500), Duration::from_millis(1));
+        assert_eq!(busy(9_000), Duration::from_millis(1));
+    }
+
+    #[test]
+    fn lengths_take_the_same_time_again_whatever_came_between() {
+        for rate in [1, 1_000, 3_000_000_000, 12_000_000_000, 1 << 62] {
+            let rate = DataRate::from_bits_per_sec(rate);
+            let mut known = Serializer::new(Some(rate));
+            for len in [1500, 52, 1500, 53, 0, 52, u32::MAX, 1500, 1, 1500, 0, 52, u32::MAX] {
+                let mut new = Serializer { known: Known::default(), ..known.clone() };
+                assert_eq!(known.append(len), new.append(len), "{len} at {rate}");
+                assert_eq!(known.free_remainder, new.free_remainder, "{len} at {rate}");
+            }
+        }
     }
 
     #[test]

@@ -34,29 +34,20 @@ pub struct RateDelayConfig {
 pub struct RateDelay<P> {
     serializer: Serializer,
     delay: Duration,
-    /// `None` if there is no limit and nobody reads the backlog.
-    queue: Option<Box<Queue>>,
-    /// The first in line, and when its transmission begins: most links hold no other.
+    /// The first in line: most links hold no other.
     first: Option<P>,
-    first_begins: Instant,
     /// When the first in line is delivered; [`Instant::MAX`] if there is none.
     next: Instant,
     /// Those behind it, in the order of their delivery.
     others: Ring<Option<Held<P>>>,
-    /// Bytes of all packets that were ever in line, and of those that have left it.
-    entered_bytes: u64,
-    left_bytes: u64,
-    /// How many have left the line, modulo 2^32.
-    left: u32,
-    /// Boxed, because few links have any and they are large.
-    extras: Option<Box<Extras>>,
-    /// Where somebody reads them.
-    records: Option<Box<Records>>,
+    /// `None` if there is no limit, nobody reads a counter, and there are no extras. Boxed, because
+    /// of many flows nearly all links are such.
+    more: Option<Box<More>>,
 }
 
-/// The queue in front of the transmitter.
-#[derive(Debug, Default)]
-struct Queue {
+/// The queue in front of the transmitter, with what passes it, and the rest of what few links have.
+#[derive(Debug)]
+struct More {
     limit: QueueLimit,
     /// What the limit left room for at the last look, less what has joined since.
     room: u64,
@@ -65,9 +56,44 @@ struct Queue {
     begun_bytes: u64,
     /// How many had begun, modulo 2^32.
     begun: u32,
+    /// How many have left the line, modulo 2^32.
+    left: u32,
+    /// Bytes of all packets that were ever in line, and of those that have left it.
+    entered_bytes: u64,
+    left_bytes: u64,
+    /// When the transmission of the first in line begins.
+    first_begins: Instant,
+    /// How long the transmitter was idle before packets that found it so.
+    idle_ns: u64,
+    /// Where somebody reads them.
+    records: Option<Records>,
+    extras: Option<Box<Extras>>,
 }
 
-impl Queue {
+impl More {
+    fn new(limit: QueueLimit) -> Self {
+        Self {
+            limit,
+            room: 0,
+            begun_bytes: 0,
+            begun: 0,
+            left: 0,
+            entered_bytes: 0,
+            left_bytes: 0,
+            first_begins: Instant::MAX,
+            idle_ns: 0,
+            records: None,
+            extras: None,
+        }
+    }
+
+    /// What is in line, and had begun transmission at the last look.
+    fn begun_in_line(&self) -> Tally {
+        let bytes = self.begun_bytes.saturating_sub(self.left_bytes);
+        let packets = if bytes > 0 { self.begun.wrapping_sub(self.left) } else { 0 };
+        Tally { packets: packets.into(), bytes }
+    }
+
     /// Uses room for a packet; returns whether there is as much. More may be free by now.
     #[inline(always)]
     fn take_room(&mut self, len: u32) -> bool {
@@ -176,20 +202,24 @@ pub struct Times {
 impl<P: Packet> RateDelay<P> {
     /// An empty link.
     pub fn new(config: RateDelayConfig) -> Self {
+        let records = Some(Records::default());
         Self {
             serializer: Serializer::new(config.rate),
             delay: config.delay,
-            queue: Some(Box::new(Queue { limit: config.limit, ..Queue::default() })),
             first: None,
-            first_begins: Instant::MAX,
             next: Instant::MAX,
             others: Ring::default(),
-            entered_bytes: 0,
-            left_bytes: 0,
-            left: 0,
-            extras: None,
-            records: Some(Box::default()),
+            more: Some(Box::new(More { records, ..More::new(config.limit) })),
         }
+    }
+
+    fn extras_ref(&self) -> Option<&Extras> {
+        self.more.as_ref()?.extras.as_deref()
+    }
+
+    fn extras(&mut self) -> &mut Extras {
+        let more = self.more.get_or_insert_with(|| Box::new(More::new(QueueLimit::Unlimited)));
+        more.extras.get_or_insert_default()
     }
 
     /// Delays the delivery of each packet by a time with uniform distribution in `0..below`, but
@@ -204,7 +234,7 @@ impl<P: Packet> RateDelay<P> {
     pub fn with_jitter(mut self, below: Duration, rng: Rng) -> Self {
         let jitter = Jitter { below, rng, last: Instant::ZERO };
         if !below.is_zero() {
-            self.extras.get_or_insert_default().jitter = Some(jitter);
+            self.extras().jitter = Some(jitter);
         }
         self
     }
@@ -215,7 +245,7 @@ impl<P: Packet> RateDelay<P> {
     #[must_use]
     pub fn with_token_bucket(mut self, bytes: u32) -> Self {
         if let Some(rate) = self.serializer.rate() {
-            self.extras.get_or_insert_default().lead = Some(rate.time_for(bytes.into()));
+            self.extras().lead = Some(rate.time_for(bytes.into()));
         }
         self
     }
@@ -223,7 +253,7 @@ impl<P: Packet> RateDelay<P> {
     /// Loses packets before the queue, according to `rule`.
     #[must_use]
     pub fn with_loss(mut self, rule: Loss) -> Self {
-        self.extras.get_or_insert_default().loss = Some(rule);
+        self.extras().loss = Some(rule);
         self
     }
 
@@ -231,58 +261,64 @@ impl<P: Packet> RateDelay<P> {
     #[must_use]
     pub fn with_gather(mut self, config: Gather) -> Self {
         if let Some(gathering) = Gathering::new(config) {
-            self.extras.get_or_insert_default().gathering = Some(gathering);
+            self.extras().gathering = Some(gathering);
         }
         self
     }
 
-    /// Counts nothing but random losses and the time that the transmitter is busy: what departed
-    /// or found no room is in no number, and no delay is recorded.
+    /// Counts nothing but random losses: what departed or found no room is in no number, and no
+    /// delay is recorded. A link without limit, loss and the like then knows neither its backlog
+    /// nor how long its transmitter was busy.
     #[must_use]
     pub fn without_records(mut self) -> Self {
-        self.records = None;
-        self.queue.take_if(|queue| queue.limit == QueueLimit::Unlimited);
+        self.more.take_if(|more| more.limit == QueueLimit::Unlimited && more.extras.is_none());
+        if let Some(more) = &mut self.more {
+            more.records = None;
+        }
         self
     }
 
     /// The packets whose transmission has not begun by `now`.
     fn waiting(&mut self, now: Instant) -> Backlog {
-        let mut begun = self.begun_in_line();
-        while let Some((begin, packet)) = self.in_line(begun.packets as usize)
+        let Some(more) = self.more.as_deref() else { return Backlog::default() };
+        let mut begun = more.begun_in_line();
+        while let Some((begin, packet)) = self.in_line(more, begun.packets as usize)
             && begin <= now
         {
             begun.count(packet.wire_len());
         }
-        if let Some(queue) = &mut self.queue {
-            queue.begun = self.left.wrapping_add(begun.packets as u32);
-            queue.begun_bytes = self.left_bytes + begun.bytes;
-        }
         let waiting = self.inside() - begun;
+        if let Some(more) = &mut self.more {
+            more.begun = more.left.wrapping_add(begun.packets as u32);
+            more.begun_bytes = more.left_bytes + begun.bytes;
+        }
         Backlog { packets: waiting.packets, bytes: waiting.bytes }
     }
 
     /// The packet with so many before it in line, and when its transmission begins.
-    fn in_line(&self, before: usize) -> Option<(Instant, &P)> {
+    fn in_line(&self, more: &More, before: usize) -> Option<(Instant, &P)> {
         match before.checked_sub(1) {
-            None => Some((self.first_begins, self.first.as_ref()?)),
+            None => Some((more.first_begins, self.first.as_ref()?)),
             Some(at) => self.others.get(at)?.as_ref().map(|held| (held.times.begin, &held.packet)),
         }
     }
 
-    /// What is in line, and had begun transmission at the last look.
-    #[inline]
-    fn begun_in_line(&self) -> Tally {
-        let Some(queue) = &self.queue else { return Tally::default() };
-        let bytes = queue.begun_bytes.saturating_sub(self.left_bytes);
-        let packets = if bytes > 0 { queue.begun.wrapping_sub(self.left) } else { 0 };
-        Tally { packets: packets.into(), bytes }
+    /// Number of packets in line.
+    fn packets(&self) -> u64 {
+        u64::from(self.first.is_some()) + self.others.len() as u64
     }
 
     /// The packets in line.
-    #[inline]
     fn inside(&self) -> Tally {
-        let packets = u64::from(self.first.is_some()) + self.others.len() as u64;
-        Tally { packets, bytes: self.entered_bytes - self.left_bytes }
+        let bytes = match &self.more {
+            Some(more) => more.entered_bytes - more.left_bytes,
+            None => {
+                let others = (0..self.others.len()).filter_map(|at| self.others.get(at)?.as_ref());
+                let all = self.first.iter().chain(others.map(|held| &held.packet));
+                all.map(|packet| u64::from(packet.wire_len())).sum()
+            }
+        };
+        Tally { packets: self.packets(), bytes }
     }
 
     /// Whether a packet that arrives while the transmitter is busy really has to be dropped. Called
@@ -290,9 +326,9 @@ impl<P: Packet> RateDelay<P> {
     #[inline(never)]
     fn is_full(&mut self, now: Instant, len: u32) -> bool {
         let waiting = self.waiting(now);
-        self.queue.as_mut().is_some_and(|queue| {
-            queue.room = queue.limit.room(waiting);
-            !queue.take_room(len)
+        self.more.as_mut().is_some_and(|more| {
+            more.room = more.limit.room(waiting);
+            !more.take_room(len)
         })
     }
 
@@ -304,7 +340,14 @@ impl<P: Packet> RateDelay<P> {
     /// Why the packet is dropped: random loss or a full queue.
     #[inline(always)]
     pub fn accept(&mut self, now: Instant, len: u32) -> Result<Times, DropReason> {
-        if self.extras.is_some() {
+        let Some(more) = &mut self.more else {
+            let Transmission { begin, end } = match self.serializer.is_busy(now) {
+                true => self.serializer.append(len),
+                false => self.serializer.begin(now, len),
+            };
+            return Ok(Times { begin, deliver: end + self.delay });
+        };
+        if more.extras.is_some() {
             return self.accept_with_extras(now, len);
         }
         let Transmission { begin, end } = self.transmit(now, len)?;
@@ -315,18 +358,18 @@ impl<P: Packet> RateDelay<P> {
     /// The general case of [`Self::accept`].
     #[inline(never)]
     fn accept_with_extras(&mut self, now: Instant, len: u32) -> Result<Times, DropReason> {
-        if self.extras.get_or_insert_default().loses(now, len) {
-            if let Some(records) = &mut self.records {
+        if self.extras().loses(now, len) {
+            if let Some(records) = self.records_mut() {
                 records.arrived_bytes += u64::from(len);
             }
             return Err(DropReason::RandomLoss);
         }
         let was_busy = self.serializer.is_busy(now);
         let (transmitted, delay) = (self.transmit(now, len)?, self.delay);
-        let times = self.extras.get_or_insert_default().shift(now, transmitted, delay);
-        if let Some(queue) = self.queue.as_mut().filter(|_| !was_busy && times.begin > now) {
+        let times = self.extras().shift(now, transmitted, delay);
+        if let Some(more) = self.more.as_mut().filter(|_| !was_busy && times.begin > now) {
             // The bucket has no tokens for it: it waits although nothing was ahead of it.
-            queue.room = queue.room.saturating_sub(queue.limit.cost(len));
+            more.room = more.room.saturating_sub(more.limit.cost(len));
         }
         self.record(now, len, times.begin);
         Ok(times)
@@ -335,16 +378,15 @@ impl<P: Packet> RateDelay<P> {
     /// Queues a packet for the transmitter, if there is room.
     #[inline(always)]
     fn transmit(&mut self, now: Instant, len: u32) -> Result<Transmission, DropReason> {
+        let Some(more) = &mut self.more else { return Ok(self.serializer.append(len)) };
         // A packet does not queue for an idle transmitter.
         if !self.serializer.is_busy(now) {
+            more.idle_ns += self.serializer.idle_ns(now);
             return Ok(self.serializer.begin(now, len));
         }
         // How many have begun matters only if the queue seems full.
-        if let Some(queue) = &mut self.queue
-            && !queue.take_room(len)
-            && self.is_full(now, len)
-        {
-            if let Some(records) = &mut self.records {
+        if !more.take_room(len) && self.is_full(now, len) {
+            if let Some(records) = self.records_mut() {
                 records.arrived_bytes += u64::from(len);
                 records.dropped.count(len);
             }
@@ -353,10 +395,15 @@ impl<P: Packet> RateDelay<P> {
         Ok(self.serializer.append(len))
     }
 
+    #[inline(always)]
+    fn records_mut(&mut self) -> Option<&mut Records> {
+        self.more.as_mut()?.records.as_mut()
+    }
+
     /// Counts a packet that was accepted, and whose transmission begins at `begin`.
     #[inline(always)]
     fn record(&mut self, now: Instant, len: u32, begin: Instant) {
-        if let Some(records) = &mut self.records {
+        if let Some(records) = self.records_mut() {
             records.arrived_bytes += u64::from(len);
             if begin == now {
                 records.undelayed += 1;
@@ -376,9 +423,15 @@ impl<P: Packet> RateDelay<P> {
     /// Adds an accepted packet to the line.
     #[inline(always)]
     pub fn hold(&mut self, times: Times, packet: P) {
-        self.entered_bytes += u64::from(packet.wire_len());
-        if self.first.is_none() {
-            (self.first_begins, self.next) = (times.begin, times.deliver);
+        let is_first = self.first.is_none();
+        if let Some(more) = &mut self.more {
+            more.entered_bytes += u64::from(packet.wire_len());
+            if is_first {
+                more.first_begins = times.begin;
+            }
+        }
+        if is_first {
+            self.next = times.deliver;
             self.first = Some(packet);
         } else {
             self.others.push(Some(Held { times, packet }));
@@ -391,18 +444,22 @@ impl<P: Packet> RateDelay<P> {
         if self.next > now {
             return None;
         }
-        let gone = match self.others.pop().flatten() {
+        let (gone, begin) = match self.others.pop().flatten() {
             Some(Held { times, packet }) => {
-                (self.first_begins, self.next) = (times.begin, times.deliver);
-                self.first.replace(packet)
+                self.next = times.deliver;
+                (self.first.replace(packet), times.begin)
             }
             None => {
                 self.next = Instant::MAX;
-                self.first.take()
+                (self.first.take(), Instant::MAX)
             }
-        }?;
-        self.left = self.left.wrapping_add(1);
-        self.left_bytes += u64::from(gone.wire_len());
+        };
+        let gone = gone?;
+        if let Some(more) = &mut self.more {
+            more.first_begins = begin;
+            more.left = more.left.wrapping_add(1);
+            more.left_bytes += u64::from(gone.wire_len());
+        }
         Some(gone)
     }
 
@@ -433,7 +490,7 @@ impl<P: Packet + core::fmt::Debug + Send> Link<P> for RateDelay<P> {
     }
 
     fn packets_inside(&self) -> usize {
-        self.inside().packets as usize
+        self.packets() as usize
     }
 
     fn backlog(&mut self, now: Instant) -> Backlog {
@@ -442,33 +499,35 @@ impl<P: Packet + core::fmt::Debug + Send> Link<P> for RateDelay<P> {
 
     #[inline]
     fn empties_at(&self, now: Instant) -> Instant {
-        let lead = self.extras.as_ref().and_then(|extras| extras.lead).unwrap_or(Duration::ZERO);
+        let lead = self.extras_ref().and_then(|extras| extras.lead).unwrap_or(Duration::ZERO);
         now.max(self.serializer.free_at() - lead)
     }
 
     fn limit(&self) -> QueueLimit {
-        self.queue.as_ref().map_or(QueueLimit::Unlimited, |queue| queue.limit)
+        self.more.as_ref().map_or(QueueLimit::Unlimited, |more| more.limit)
     }
 
     fn change(&mut self, now: Instant, change: &Change, _drops: &mut Drops<P>) {
-        if let Some(loss) = self.extras.as_mut().and_then(|extras| extras.loss.as_mut()) {
+        let extras = self.more.as_mut().and_then(|more| more.extras.as_mut());
+        if let Some(loss) = extras.and_then(|extras| extras.loss.as_mut()) {
             loss.change(now, change);
         }
     }
 
     fn stats(&self, now: Instant) -> LinkStats {
         let mut stats = self.counters(now);
-        if let Some(records) = &self.records {
+        if let Some(records) = self.more.as_ref().and_then(|more| more.records.as_ref()) {
             stats.queue_delay = records.queue_delays();
         }
         stats
     }
 
     fn counters(&self, now: Instant) -> LinkStats {
-        let lost = self.extras.as_ref().map_or(Tally::default(), |extras| extras.lost);
+        let lost = self.extras_ref().map_or(Tally::default(), |extras| extras.lost);
         let mut known = self.inside();
         known += lost;
-        let (arrived, dropped) = match self.records.as_deref() {
+        let more = self.more.as_deref();
+        let (arrived, dropped) = match more.and_then(|more| more.records.as_ref()) {
             Some(records) => {
                 let accepted = records.undelayed + records.queue_delay.count();
                 let packets = accepted + records.dropped.packets + lost.packets;
@@ -476,7 +535,7 @@ impl<P: Packet + core::fmt::Debug + Send> Link<P> for RateDelay<P> {
             }
             None => (known, Tally::default()),
         };
-        let busy = self.serializer.busy(now);
+        let busy = more.map(|more| self.serializer.busy(now, more.idle_ns)).unwrap_or_default();
         let mut stats = LinkStats { arrived, busy, ..LinkStats::default() };
         stats.dropped[DropReason::RandomLoss as usize] = lost;
         stats.dropped[DropReason::QueueFull as usize] = dropped;
