@@ -1,16 +1,15 @@
 //! The two ends of a flow: one opens and sends; the other waits, receives, and closes after it.
 
 use core::net::SocketAddr;
-use std::sync::Arc;
 
 use udccp_base::{
     AppPort, Datagram, Instant, Machine, Message, Payload, Probe, Seed, SendOutcome, Sent,
     Transport,
 };
 
-use crate::config::TcpConfig;
 use crate::connection::{CloseReason, Connection, State, TcpStats};
 use crate::send::{LazySide, SendSide};
+use crate::shared::SharedTcpConfig;
 
 /// The active end: opens the connection and sends.
 ///
@@ -32,7 +31,7 @@ impl TcpSender {
     pub fn new(
         local: SocketAddr,
         remote: SocketAddr,
-        config: impl Into<Arc<TcpConfig>>,
+        config: impl Into<SharedTcpConfig>,
         seed: Seed,
     ) -> Self {
         Self(Connection::new(local, remote, config.into(), seed.derive("active"), State::Closed))
@@ -45,7 +44,7 @@ impl TcpReceiver {
     pub fn new(
         local: SocketAddr,
         remote: SocketAddr,
-        config: impl Into<Arc<TcpConfig>>,
+        config: impl Into<SharedTcpConfig>,
         seed: Seed,
     ) -> Self {
         Self(Connection::new(local, remote, config.into(), seed.derive("passive"), State::Listen))

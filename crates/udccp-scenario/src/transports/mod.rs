@@ -13,13 +13,12 @@ mod udp;
 
 use core::net::{IpAddr, SocketAddr};
 use core::ops::Deref;
-use std::sync::Arc;
 
 use udccp_base::{Seed, Transport};
 use udccp_cc::Algorithm;
 use udccp_proto::SharedConfig;
 use udccp_sim::PairAddresses;
-use udccp_tcp::TcpConfig;
+use udccp_tcp::SharedTcpConfig;
 
 use crate::protocol::Family;
 use crate::schema::Flow;
@@ -43,7 +42,7 @@ pub(crate) struct Ends {
 #[derive(Debug, Default)]
 pub(crate) struct Configs {
     dccp: Shared<SharedConfig>,
-    tcp: Shared<Arc<TcpConfig>>,
+    tcp: Shared<SharedTcpConfig>,
 }
 
 /// The settings of the last flow.

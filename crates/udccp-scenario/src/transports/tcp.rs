@@ -1,7 +1,6 @@
 //! TCP: the model with the settings of a profile and the options of a flow.
 
 use core::net::SocketAddr;
-use std::sync::Arc;
 
 use udccp_base::Seed;
 use udccp_cc::{
@@ -11,7 +10,8 @@ use udccp_cc::{
 };
 use udccp_sim::PairAddresses;
 use udccp_tcp::{
-    AckCounting, DelayedAck, LossDetection, TcpConfig, TcpReceiver, TcpSender, WindowReduction,
+    AckCounting, DelayedAck, LossDetection, SharedTcpConfig, TcpConfig, TcpReceiver, TcpSender,
+    WindowReduction,
 };
 
 use super::dccp::keep;
@@ -23,7 +23,7 @@ pub(super) fn build(
     at: PairAddresses,
     seed: Seed,
     algorithm: Option<&Algorithm>,
-    configs: &mut Shared<Arc<TcpConfig>>,
+    configs: &mut Shared<SharedTcpConfig>,
 ) -> Result<Ends, String> {
     let mut config = config(flow)?;
     if let Some(algorithm) = algorithm {

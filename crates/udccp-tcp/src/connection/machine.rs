@@ -29,7 +29,7 @@ impl<S: Side> Connection<S> {
     #[inline(never)]
     fn on_datagram(&mut self, now: Instant, datagram: &Datagram) {
         let mut header = TcpHeader::default();
-        let check = (!self.config.receive_checksum_offload).then_some(self.pseudo);
+        let check = (!self.config.receive_checksum_offload).then(|| self.hosts.pseudo());
         match header.read(&datagram.header, &datagram.payload, check) {
             Ok(data) if (header.dst_port, header.src_port) == self.ports => {
                 self.on_header(now, &header, data, datagram.ecn);

@@ -6,17 +6,17 @@ mod machine;
 mod output;
 mod state;
 
-use core::net::SocketAddr;
+use core::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::sync::Arc;
 
 use bytes::BytesMut;
-use udccp_base::{Instant, Seed};
+use udccp_base::{Datagram, Ecn, HeaderBytes, Instant, Payload, Seed};
 use udccp_packet::PseudoHeader;
 use udccp_packet::checksum::Sum;
 
-use crate::config::TcpConfig;
 use crate::recv::{ReceiveSide, RecvStats};
 use crate::send::{SendStats, Side};
+use crate::shared::{Shared, SharedTcpConfig};
 
 use state::Event;
 pub use state::State;
@@ -66,12 +66,58 @@ struct Agreed {
     peer_shift: u8,
 }
 
+/// The addresses of this end and of its peer. Nearly all are short.
+#[derive(Debug)]
+enum Hosts {
+    V4(Ipv4Addr, Ipv4Addr),
+    Any(Box<(IpAddr, IpAddr)>),
+}
+
+impl Hosts {
+    fn new(local: IpAddr, remote: IpAddr) -> Self {
+        match (local, remote) {
+            (IpAddr::V4(local), IpAddr::V4(remote)) => Self::V4(local, remote),
+            any => Self::Any(Box::new(any)),
+        }
+    }
+
+    /// Both without ports, as in datagrams over raw IP, if they are short.
+    #[inline(always)]
+    fn v4(&self) -> Option<(SocketAddr, SocketAddr)> {
+        let Self::V4(local, remote) = self else { return None };
+        let raw_ip = |ip: &Ipv4Addr| SocketAddr::V4(SocketAddrV4::new(*ip, 0));
+        Some((raw_ip(local), raw_ip(remote)))
+    }
+
+    fn ips(&self) -> (IpAddr, IpAddr) {
+        match self {
+            Self::V4(local, remote) => ((*local).into(), (*remote).into()),
+            Self::Any(any) => **any,
+        }
+    }
+
+    /// A datagram to the peer.
+    #[cold]
+    #[inline(never)]
+    fn datagram(&self, header: HeaderBytes, payload: Payload, ecn: Ecn) -> Option<Datagram> {
+        let (local, remote) = self.ips();
+        let [src, dst] = [local, remote].map(|ip| SocketAddr::new(ip, 0));
+        Some(Datagram { src, dst, protocol: Datagram::TCP, ecn, header, payload })
+    }
+
+    /// The sum of the pseudo-header, which is the same in both directions.
+    fn pseudo(&self) -> Sum {
+        let (local, remote) = self.ips();
+        PseudoHeader::new(local, remote).sum(Datagram::TCP, 0)
+    }
+}
+
 /// One end of a connection; [`crate::TcpSender`] and [`crate::TcpReceiver`] are its two roles.
 #[derive(Debug)]
 pub(crate) struct Connection<S> {
     /// Our port and the peer's.
     ports: (u16, u16),
-    config: Arc<TcpConfig>,
+    config: Arc<Shared>,
     state: State,
     close_reason: Option<CloseReason>,
     send: S,
@@ -97,11 +143,8 @@ pub(crate) struct Connection<S> {
     /// Close as soon as the peer does.
     close_with_peer: bool,
     arena: BytesMut,
-    /// Both addresses without ports, as in datagrams over raw IP.
-    raw_ip: (SocketAddr, SocketAddr),
-    /// The sum of the pseudo-header, which is the same in both directions.
-    pseudo: Sum,
-    /// The same as a number.
+    hosts: Hosts,
+    /// The sum of the pseudo-header, as a number.
     pseudo_number: u16,
     bad_segments: u64,
 }
@@ -111,13 +154,13 @@ impl<S: Side> Connection<S> {
     pub(crate) fn new(
         local: SocketAddr,
         remote: SocketAddr,
-        config: Arc<TcpConfig>,
+        SharedTcpConfig(config): SharedTcpConfig,
         seed: Seed,
         state: State,
     ) -> Self {
         let mut rng = seed.stream("tcp-initial-numbers");
         let (isn, timestamp_offset) = (rng.next_u64() as u32, rng.next_u64() as u32);
-        let pseudo = PseudoHeader::new(local.ip(), remote.ip()).sum(udccp_base::Datagram::TCP, 0);
+        let hosts = Hosts::new(local.ip(), remote.ip());
         Self {
             ports: (local.port(), remote.port()),
             state,
@@ -137,9 +180,8 @@ impl<S: Side> Connection<S> {
             state_deadline: Instant::MAX,
             close_with_peer: state == State::Listen,
             arena: BytesMut::new(),
-            raw_ip: (SocketAddr::new(local.ip(), 0), SocketAddr::new(remote.ip(), 0)),
-            pseudo,
-            pseudo_number: pseudo.number(),
+            pseudo_number: hosts.pseudo().number(),
+            hosts,
             bad_segments: 0,
             config,
         }
@@ -157,7 +199,11 @@ impl<S: Side> Connection<S> {
 
     /// Counters so far.
     pub(crate) fn stats(&self) -> TcpStats {
-        TcpStats { send: self.send.stats(), recv: self.recv.stats, bad_segments: self.bad_segments }
+        TcpStats {
+            send: self.send.stats(),
+            recv: self.recv.stats(),
+            bad_segments: self.bad_segments,
+        }
     }
 
     /// Changes the state; an event that does not apply in this state is ignored.

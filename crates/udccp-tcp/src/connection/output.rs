@@ -72,7 +72,7 @@ impl<S: Side> Connection<S> {
     /// Writes the acknowledgement that is due.
     #[inline(never)]
     fn due_ack(&mut self, now: Instant, out: &mut Option<Datagram>) {
-        self.recv.stats.pure_acks += 1;
+        self.recv.pure_acks += 1;
         self.acknowledge(now, self.send.edges().1, Flags::ACK, (0, Ecn::NotEct), out);
     }
 
@@ -208,14 +208,11 @@ impl<S: Side> Connection<S> {
         if out.is_some() {
             *out = None;
         }
-        *out = Some(Datagram {
-            src: self.raw_ip.0,
-            dst: self.raw_ip.1,
-            protocol: Datagram::TCP,
-            ecn,
-            header,
-            payload: Payload::Zeros(data),
-        });
+        let (protocol, payload) = (Datagram::TCP, Payload::Zeros(data));
+        *out = match self.hosts.v4() {
+            Some((src, dst)) => Some(Datagram { src, dst, protocol, ecn, header, payload }),
+            None => self.hosts.datagram(header, payload, ecn),
+        };
     }
 
     /// Writes a datagram with any header.
@@ -230,7 +227,7 @@ impl<S: Side> Connection<S> {
                 (true, false) => ARENA_BYTES,
             });
         }
-        header.emit(&mut self.arena, self.pseudo, data as usize);
+        header.emit(&mut self.arena, self.hosts.pseudo(), data as usize);
         let header = HeaderBytes::take_from(&mut self.arena);
         if !is_open {
             self.arena = BytesMut::new();

@@ -17,6 +17,10 @@ pub(super) struct Gaps {
     /// A duplicate to report once (RFC 2883).
     duplicate: Option<Range>,
     compression: Compression,
+    /// Segments that arrived after one with a higher sequence number, and those without any new
+    /// byte.
+    pub(super) out_of_order: u64,
+    pub(super) duplicates: u64,
 }
 
 impl Gaps {
@@ -27,6 +31,8 @@ impl Gaps {
             report_len: 0,
             duplicate: None,
             compression: Compression::new(compresses),
+            out_of_order: 0,
+            duplicates: 0,
         }
     }
 
@@ -35,13 +41,14 @@ impl Gaps {
         self.beyond.is_empty() && !self.has_blocks()
     }
 
-    /// Adds a segment, of which `taken` is kept. Returns whether any of it is new, and the index of
-    /// its range among those reported before.
-    pub(super) fn keep(&mut self, range: Range, taken: Range) -> (bool, usize) {
+    /// Adds a segment, of which `taken` is kept. Returns the index of its range among those
+    /// reported before.
+    pub(super) fn keep(&mut self, range: Range, taken: Range) -> usize {
         let mut fresh = 0;
         let merged = self.beyond.insert(taken, |part| fresh += part.len());
+        self.out_of_order += 1;
         if fresh == 0 {
-            self.duplicate = Some(range);
+            self.note_duplicate(range);
         }
         let known = &self.report[..self.report_len];
         let touches = |old: &Range| old.end >= merged.start && merged.end >= old.start;
@@ -57,12 +64,13 @@ impl Gaps {
             }
         }
         (self.report, self.report_len) = (report, len);
-        (fresh > 0, place)
+        place
     }
 
     /// The next acknowledgement reports that this arrived before.
     pub(super) fn note_duplicate(&mut self, range: Range) {
         self.duplicate = Some(range);
+        self.duplicates += 1;
     }
 
     /// Whether an out-of-order segment, which belongs to the range at `place` among those reported,

@@ -3,13 +3,14 @@
 mod compression;
 mod gaps;
 
+use std::sync::Arc;
+
 use udccp_base::{Duration, Instant};
 use udccp_cc::RttEstimator;
 
-use crate::config::{DelayedAck, TcpConfig};
 use crate::ranges::Range;
 use crate::send::FIRST_DATA;
-use crate::tick::Tick;
+use crate::shared::Shared;
 use gaps::Gaps;
 
 /// The first window, in bytes, of a receiver that opens it.
@@ -41,15 +42,12 @@ pub(crate) struct ReceiveSide {
     gaps: Option<Box<Gaps>>,
     /// Whether there is something in `gaps`.
     has_gaps: bool,
-    /// Whether some acknowledgements of out-of-order segments are left out.
-    compresses: bool,
     /// Bytes in order that the application has not read.
     readable: u64,
-    fin_at: Option<u64>,
-    buffer: u64,
+    /// Offset of the peer's FIN; [`u64::MAX`] if it has not arrived.
+    fin_at: u64,
     /// Limit of the advertised window that does not depend on free space.
     opened: u64,
-    mss: u64,
     /// The window shift that we announced.
     shift: u8,
     scaled: bool,
@@ -64,24 +62,22 @@ pub(crate) struct ReceiveSide {
     quick_left: u32,
     /// When data last arrived.
     last_data: Instant,
-    policy: DelayedAck,
-    tick: Tick,
-    pub(crate) stats: RecvStats,
+    /// Segments with data that arrived, and acknowledgements sent that carried no data.
+    segments: u64,
+    pub(crate) pure_acks: u64,
+    shared: Arc<Shared>,
 }
 
 impl ReceiveSide {
     /// The state before anything arrives.
-    pub(crate) fn new(config: &TcpConfig) -> Self {
+    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
         Self {
             nxt: FIRST_DATA,
             gaps: None,
             has_gaps: false,
-            compresses: config.compresses_sacks,
             readable: 0,
-            fin_at: None,
-            buffer: u64::from(config.recv_buffer_bytes),
-            opened: if config.opens_window { FIRST_WINDOW } else { u64::MAX },
-            mss: u64::from(config.mss),
+            fin_at: u64::MAX,
+            opened: if shared.opens_window { FIRST_WINDOW } else { u64::MAX },
             shift: 0,
             scaled: false,
             window_end: FIRST_DATA,
@@ -91,16 +87,39 @@ impl ReceiveSide {
             ack_now: false,
             ack_deadline: Instant::MAX,
             last_data: Instant::ZERO,
-            quick_left: config.delayed_ack.quick,
-            policy: config.delayed_ack,
-            tick: Tick::new(config.tick),
-            stats: RecvStats::default(),
+            quick_left: shared.delayed_ack.quick,
+            segments: 0,
+            pure_acks: 0,
+            shared: Arc::clone(shared),
         }
+    }
+
+    /// Counters so far.
+    pub(crate) fn stats(&self) -> RecvStats {
+        let gaps = self.gaps.as_deref();
+        let in_order = self.nxt - FIRST_DATA - u64::from(self.is_finished());
+        RecvStats {
+            segments: self.segments,
+            out_of_order: gaps.map_or(0, |gaps| gaps.out_of_order),
+            duplicates: gaps.map_or(0, |gaps| gaps.duplicates),
+            delivered_bytes: in_order - self.readable,
+            pure_acks: self.pure_acks,
+        }
+    }
+
+    #[inline(always)]
+    fn buffer(&self) -> u64 {
+        self.shared.recv_buffer_bytes.into()
+    }
+
+    #[inline(always)]
+    fn mss(&self) -> u64 {
+        self.shared.mss.into()
     }
 
     /// The shift with which a 16-bit field can express the whole buffer (RFC 7323 section 2.2).
     pub(crate) fn wanted_shift(&self) -> u8 {
-        (0..14).find(|s| self.buffer >> s <= 0xffff).unwrap_or(14)
+        (0..14).find(|s| self.buffer() >> s <= 0xffff).unwrap_or(14)
     }
 
     /// Window scaling was negotiated.
@@ -117,7 +136,7 @@ impl ReceiveSide {
 
     /// Whether the peer's FIN and all data before it have arrived.
     pub(crate) fn is_finished(&self) -> bool {
-        self.fin_at.is_some_and(|fin| self.nxt > fin)
+        self.nxt > self.fin_at
     }
 
     /// Whether a segment may be processed: it overlaps the window (RFC 9293 section 3.10.7.4), or
@@ -134,22 +153,21 @@ impl ReceiveSide {
         self.ack_now = true;
         let is_data = range.start >= FIRST_DATA && range.start < range.end;
         if is_data && range.end <= self.nxt {
-            self.stats.segments += 1;
+            self.segments += 1;
             self.note_duplicate(range);
         }
     }
 
     /// Records a segment without new bytes, which the next acknowledgement reports.
     fn note_duplicate(&mut self, range: Range) {
-        self.stats.duplicates += 1;
         self.gaps_mut().note_duplicate(range);
         self.acknowledge_quickly();
     }
 
     /// The peer seems to restart: each of the next segments is acknowledged at once.
     fn acknowledge_quickly(&mut self) {
-        if self.policy.quick_again {
-            self.quick_left = self.policy.quick;
+        if self.shared.delayed_ack.quick_again {
+            self.quick_left = self.shared.delayed_ack.quick;
         }
     }
 
@@ -163,11 +181,11 @@ impl ReceiveSide {
         times: &RttEstimator,
     ) {
         self.is_current = false;
-        self.stats.segments += 1;
+        self.segments += 1;
         let silence = now - self.last_data;
         // The first comparison is a shortcut: the RTO is never shorter than the delay of an
         // acknowledgement.
-        if silence > self.policy.timeout && silence > times.rto() {
+        if silence > self.shared.delayed_ack.timeout && silence > times.rto() {
             self.acknowledge_quickly();
         }
         self.last_data = now;
@@ -180,7 +198,7 @@ impl ReceiveSide {
             return;
         }
         if fin && taken.end == range.end {
-            self.fin_at = Some(range.end - 1);
+            self.fin_at = range.end - 1;
         }
         self.open_window(taken.len());
         if taken.start > self.nxt {
@@ -198,14 +216,14 @@ impl ReceiveSide {
         let end = self.nxt + len;
         let silence = now - self.last_data;
         let is_usual = !self.has_gaps
-            && self.fin_at.is_none()
+            && self.fin_at == u64::MAX
             && end <= self.window_end
-            && silence <= self.policy.timeout;
+            && silence <= self.shared.delayed_ack.timeout;
         if !is_usual {
             return false;
         }
         self.is_current = false;
-        self.stats.segments += 1;
+        self.segments += 1;
         self.last_data = now;
         self.open_window(len);
         self.readable += len;
@@ -218,29 +236,27 @@ impl ReceiveSide {
     fn open_window(&mut self, len: u64) {
         let space = self.space();
         if self.opened < space && len >= LEAST_TO_OPEN {
-            self.opened = (self.opened + 2 * self.mss.max(len)).min(space);
+            self.opened = (self.opened + 2 * self.mss().max(len)).min(space);
             self.quick_left |= 1;
         }
     }
 
     /// Free bytes of the buffer.
     fn space(&self) -> u64 {
-        self.buffer.saturating_sub(self.readable)
+        self.buffer().saturating_sub(self.readable)
     }
 
     fn gaps_mut(&mut self) -> &mut Gaps {
         self.has_gaps = true;
-        self.gaps.get_or_insert_with(|| Box::new(Gaps::new(self.compresses)))
+        self.gaps.get_or_insert_with(|| Box::new(Gaps::new(self.shared.compresses_sacks)))
     }
 
     /// Keeps an out-of-order segment, of which there is room for `taken`. It is acknowledged at
     /// once, or together with the following ones.
     fn keep_beyond(&mut self, now: Instant, range: Range, taken: Range, rtt: Duration) {
-        self.stats.out_of_order += 1;
-        let (is_fresh, place) = self.gaps_mut().keep(range, taken);
-        self.stats.duplicates += u64::from(!is_fresh);
+        let place = self.gaps_mut().keep(range, taken);
         let is_quick = self.quick_left > 0;
-        if self.compresses {
+        if self.shared.compresses_sacks {
             self.quick_left = self.quick_left.saturating_sub(1);
         }
         let hole = self.nxt;
@@ -257,7 +273,7 @@ impl ReceiveSide {
             // A hole was filled, or there is still one (RFC 5681 section 4.2).
             self.ack_now = true;
         }
-        let fin = u64::from(self.fin_at.is_some_and(|fin| fin < end));
+        let fin = u64::from(self.fin_at < end);
         self.readable += end - self.nxt - fin;
         self.nxt = end;
         self.ack_now |= fin == 1;
@@ -265,17 +281,17 @@ impl ReceiveSide {
     }
 
     /// Decides when to acknowledge another segment.
-    #[inline]
+    #[inline(always)]
     fn count_segment(&mut self, now: Instant) {
         self.waiting_segments += 1;
         if self.quick_left > 0 {
             self.quick_left -= 1;
             self.ack_now = true;
         }
-        if self.waiting_segments >= self.policy.every {
+        if self.waiting_segments >= self.shared.delayed_ack.every {
             self.ack_now = true;
         } else if self.waiting_segments == 1 {
-            self.ack_deadline = self.tick.after(now, self.policy.timeout);
+            self.ack_deadline = self.shared.limits.tick.after(now, self.shared.delayed_ack.timeout);
         }
     }
 
@@ -383,12 +399,11 @@ impl ReceiveSide {
     fn take(&mut self, taken: u64) -> u64 {
         self.is_current = false;
         self.readable -= taken;
-        self.stats.delivered_bytes += taken;
         // If the advertised window is less than two segments, the peer gets an update as soon as
         // the window doubles. Otherwise the acknowledgement of its next data has it (RFC 9293
         // 3.8.6.2.2).
         let seen = self.window_end.saturating_sub(self.nxt);
-        let is_small = seen < 2 * self.mss;
+        let is_small = seen < 2 * self.mss();
         if is_small && self.space() >= 2 * seen.max(1) && !self.is_finished() {
             self.ack_now = true;
         }

@@ -25,8 +25,6 @@ pub(super) struct Detection {
     pub(super) sacked: Option<Sending>,
     /// The probe in flight.
     probe: Option<Probe>,
-    /// Minimum time allowed for a delayed acknowledgement of a single segment.
-    min_rto: Duration,
 }
 
 /// A probe in flight.
@@ -39,7 +37,7 @@ struct Probe {
 
 impl Detection {
     /// The state before anything is sent.
-    pub(super) fn new(min_rto: Duration) -> Self {
+    pub(super) fn new() -> Self {
         Self {
             rack: Rack::new(),
             reorder_deadline: Instant::MAX,
@@ -48,7 +46,6 @@ impl Detection {
             probe_due: false,
             sacked: None,
             probe: None,
-            min_rto,
         }
     }
 
@@ -158,7 +155,7 @@ impl SendSide {
         let hole = hole.and_then(|end| self.times.sending(end));
         if let Some(hole) = hole.filter(|h: &Sending| *h < newest) {
             let left = rack.lost_at(hole.at, window) - now;
-            detection.reorder_deadline = self.limits.tick.after(now, left + TIMER_SLACK);
+            detection.reorder_deadline = self.shared.limits.tick.after(now, left + TIMER_SLACK);
         }
     }
 
@@ -200,8 +197,8 @@ impl SendSide {
         let Some(srtt) = srtt.filter(|_| is_silent) else { return };
         // The receiver may delay the acknowledgement of a single segment for its maximum delay.
         let alone = flight <= u64::from(self.mss);
-        let slack = if alone { detection.min_rto } else { TIMER_SLACK };
-        let at = self.limits.tick.after(now, srtt * 2 + slack);
+        let slack = if alone { self.shared.min_rto } else { TIMER_SLACK };
+        let at = self.shared.limits.tick.after(now, srtt * 2 + slack);
         detection.probe_deadline = at.min(self.rto_deadline);
     }
 

@@ -96,6 +96,7 @@ mod tests {
     use super::*;
     use crate::config::TcpConfig;
     use crate::send::SendSide;
+    use crate::shared::SharedTcpConfig;
 
     fn at(us: u64) -> Instant {
         Instant::from_nanos(1_000 * us)
@@ -159,7 +160,7 @@ mod tests {
     #[test]
     fn a_sender_whose_segment_waits_wakes_when_the_first_leaves() {
         let config = TcpConfig { small_queues: true, ..TcpConfig::new(Algorithm::NEW_RENO) };
-        let mut side = SendSide::new(&config);
+        let mut side = SendSide::new(&SharedTcpConfig::from(config).0);
         side.establish(at(0), 1448, 1 << 30, Some(Duration::from_millis(20)));
         side.write_several(1448, 10);
         let mut sent = 0;

@@ -18,7 +18,7 @@ impl SendSide {
     ) -> bool {
         let before = self.board.una();
         let is_next = ack > before
-            && self.limits.is_plain
+            && self.shared.limits.is_plain
             && matches!(self.phase, Phase::Open)
             && self.board.is_in_order(ack)
             && self.detection.as_ref().is_some_and(|d| !d.is_probing());
@@ -85,6 +85,7 @@ mod tests {
     use crate::config::TcpConfig;
     use crate::ranges::Range;
     use crate::send::{AckInfo, Segment};
+    use crate::shared::SharedTcpConfig;
 
     const RTT: Duration = Duration::from_millis(20);
 
@@ -101,7 +102,7 @@ mod tests {
 
     impl Pair {
         fn new(algorithm: Algorithm) -> Self {
-            let config = TcpConfig::new(algorithm);
+            let SharedTcpConfig(config) = TcpConfig::new(algorithm).into();
             let new = || {
                 let mut side = SendSide::new(&config);
                 side.establish(Instant::ZERO, config.segment_payload() as u32, 1 << 30, Some(RTT));

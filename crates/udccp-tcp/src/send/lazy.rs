@@ -2,30 +2,31 @@
 //! first data at an end that usually only receives.
 
 use core::fmt;
+use std::sync::Arc;
 
 use udccp_base::{Duration, Instant};
 use udccp_cc::RttEstimator;
 
 use super::{AckInfo, FIRST_DATA, SendSide, SendStats, first_sample};
-use crate::config::TcpConfig;
+use crate::shared::Shared;
 
 /// A [`SendSide`] that may not exist yet. Methods that have the name of one of its methods have the
 /// same results.
 pub(crate) trait Side: fmt::Debug {
-    fn new(config: &TcpConfig) -> Self;
+    fn new(config: &Arc<Shared>) -> Self;
     /// The sending side, if it exists.
     fn get(&self) -> Option<&SendSide>;
     fn get_mut(&mut self) -> Option<&mut SendSide>;
     /// The sending side, which is made if it does not exist.
-    fn made(&mut self, config: &TcpConfig) -> &mut SendSide;
+    fn made(&mut self, config: &Arc<Shared>) -> &mut SendSide;
     fn establish(
         &mut self,
         now: Instant,
         at: (u32, u64),
         rtt: Option<Duration>,
-        config: &TcpConfig,
+        config: &Arc<Shared>,
     );
-    fn on_ack(&mut self, now: Instant, info: &AckInfo<'_>, config: &TcpConfig);
+    fn on_ack(&mut self, now: Instant, info: &AckInfo<'_>, config: &Arc<Shared>);
     fn on_idle_ack(&mut self, window_end: u64) -> bool;
     fn segment_payload(&self) -> u32;
     fn rtt(&self) -> &RttEstimator;
@@ -64,7 +65,7 @@ pub(crate) trait Side: fmt::Debug {
 }
 
 impl Side for SendSide {
-    fn new(config: &TcpConfig) -> Self {
+    fn new(config: &Arc<Shared>) -> Self {
         Self::new(config)
     }
 
@@ -79,7 +80,7 @@ impl Side for SendSide {
     }
 
     #[inline(always)]
-    fn made(&mut self, _config: &TcpConfig) -> &mut SendSide {
+    fn made(&mut self, _config: &Arc<Shared>) -> &mut SendSide {
         self
     }
 
@@ -88,13 +89,13 @@ impl Side for SendSide {
         now: Instant,
         (payload, window_end): (u32, u64),
         rtt: Option<Duration>,
-        _config: &TcpConfig,
+        _config: &Arc<Shared>,
     ) {
         self.establish(now, payload, window_end, rtt);
     }
 
     #[inline]
-    fn on_ack(&mut self, now: Instant, info: &AckInfo<'_>, _config: &TcpConfig) {
+    fn on_ack(&mut self, now: Instant, info: &AckInfo<'_>, _config: &Arc<Shared>) {
         self.on_ack(now, info);
     }
 
@@ -139,7 +140,7 @@ pub(crate) struct Later {
 }
 
 impl Later {
-    fn make(&self, config: &TcpConfig) -> Box<SendSide> {
+    fn make(&self, config: &Arc<Shared>) -> Box<SendSide> {
         let mut side = Box::new(SendSide::new(config));
         side.mss = self.mss;
         side.board.set_mss(self.mss);
@@ -153,7 +154,7 @@ impl Later {
 impl LazySide {
     #[cold]
     #[inline(never)]
-    fn make(&mut self, config: &TcpConfig) -> &mut SendSide {
+    fn make(&mut self, config: &Arc<Shared>) -> &mut SendSide {
         if let Self::Later(later) = self {
             *self = Self::Made(later.make(config));
         }
@@ -165,7 +166,7 @@ impl LazySide {
 }
 
 impl Side for LazySide {
-    fn new(config: &TcpConfig) -> Self {
+    fn new(config: &Arc<Shared>) -> Self {
         let side = SendSide::new(config);
         if side.observer.is_some() {
             // Such a congestion control looks at every acknowledgement, even of no data.
@@ -192,7 +193,7 @@ impl Side for LazySide {
     }
 
     #[inline]
-    fn made(&mut self, config: &TcpConfig) -> &mut SendSide {
+    fn made(&mut self, config: &Arc<Shared>) -> &mut SendSide {
         match self {
             Self::Made(side) => side,
             Self::Later(_) => self.make(config),
@@ -204,7 +205,7 @@ impl Side for LazySide {
         now: Instant,
         (payload, window_end): (u32, u64),
         rtt: Option<Duration>,
-        config: &TcpConfig,
+        config: &Arc<Shared>,
     ) {
         if let Self::Later(later) = self
             && let Some(rtt) = rtt
@@ -219,7 +220,7 @@ impl Side for LazySide {
     }
 
     #[inline(never)]
-    fn on_ack(&mut self, now: Instant, info: &AckInfo<'_>, config: &TcpConfig) {
+    fn on_ack(&mut self, now: Instant, info: &AckInfo<'_>, config: &Arc<Shared>) {
         if let Self::Later(later) = self
             && info.blocks.is_empty()
         {
@@ -280,9 +281,11 @@ mod tests {
     use udccp_cc::{Algorithm, CubicConfig};
 
     use super::*;
+    use crate::config::TcpConfig;
+    use crate::shared::SharedTcpConfig;
 
     /// Handshake, acknowledgements of nothing, and a first write at `side`.
-    fn play(side: &mut impl Side, config: &TcpConfig, lost_syns: u32) {
+    fn play(side: &mut impl Side, config: &Arc<Shared>, lost_syns: u32) {
         let at = |ms| Instant::ZERO + Duration::from_millis(ms);
         (0..lost_syns).for_each(|_| side.back_off());
         assert_eq!(side.unanswered(), lost_syns);
@@ -311,7 +314,7 @@ mod tests {
     fn a_side_that_is_made_for_its_first_data_is_the_one_that_was_always_there() {
         let observing = Algorithm::Cubic(CubicConfig::linux_6_1());
         for algorithm in [Algorithm::NEW_RENO, observing] {
-            let config = TcpConfig::new(algorithm);
+            let SharedTcpConfig(config) = TcpConfig::new(algorithm).into();
             for lost_syns in [0, 2] {
                 let mut always = SendSide::new(&config);
                 let mut late = <LazySide as Side>::new(&config);
@@ -324,7 +327,7 @@ mod tests {
 
     #[test]
     fn an_end_without_data_has_no_sending_side() {
-        let config = TcpConfig::new(Algorithm::NEW_RENO);
+        let SharedTcpConfig(config) = TcpConfig::new(Algorithm::NEW_RENO).into();
         let mut side = <LazySide as Side>::new(&config);
         side.establish(Instant::ZERO, (1_448, 60_000), Some(Duration::from_millis(30)), &config);
         assert!(side.on_idle_ack(60_000) && side.get().is_none());

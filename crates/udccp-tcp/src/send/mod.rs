@@ -16,11 +16,14 @@ mod scoreboard;
 mod timeout;
 mod times;
 
+use std::sync::Arc;
+
 use udccp_base::{Duration, Instant, Probe};
 use udccp_cc::{CongestionControl, RtoConfig, RttEstimator};
 
 use crate::config::{AckCounting, LossDetection, RttSampling, TcpConfig, WindowReduction};
 use crate::ranges::Range;
+use crate::shared::Shared;
 use crate::tick::Tick;
 use detection::Detection;
 use device::DeviceQueue;
@@ -129,7 +132,10 @@ pub(crate) struct SendSide {
     timed_out_at: u64,
     frto: Frto,
     last_sent: Instant,
-    pacing: Pacing,
+    /// Only if the congestion control may set a rate.
+    pacing: Option<Box<Pacing>>,
+    /// Until when it keeps the next segment back.
+    paced_until: Instant,
     /// Only if the host keeps the queue of its device short.
     device: Option<DeviceQueue>,
     /// Whether a segment waits for its departure time.
@@ -140,8 +146,18 @@ pub(crate) struct SendSide {
     /// Whether the last write filled the buffer.
     is_full: bool,
     cwr_owed: bool,
-    stats: SendStats,
-    limits: Limits,
+    counts: Counts,
+    shared: Arc<Shared>,
+}
+
+/// [`SendStats`], with less room for what is rare.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    segments_sent: u64,
+    retransmits: u32,
+    timeouts: u32,
+    congestion_events: u32,
+    duplicates_reported: u32,
 }
 
 /// Adds the round-trip time of the handshake. Apart from the samples of acknowledgements, so that
@@ -192,9 +208,11 @@ impl Usage {
 
 /// The frequently used part of the configuration.
 #[derive(Clone, Copy, Debug)]
-struct Limits {
+pub(crate) struct Limits {
     initial_window: u32,
-    tick: Tick,
+    pub(crate) tick: Tick,
+    /// The most segments of a train that leave together.
+    wire_train: u32,
     /// The number of segments at the start that are not paced.
     unpaced: u64,
     /// The congestion control sets its own window in recovery.
@@ -224,28 +242,11 @@ struct Limits {
 
 impl SendSide {
     /// The state before anything is written or sent.
-    pub(crate) fn new(config: &TcpConfig) -> Self {
+    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
+        let config: &TcpConfig = shared;
         let mss = config.segment_payload() as u32;
-        let initial_window = config.initial_window.packets(mss);
-        let mut cc = config.algorithm.build(initial_window);
-        if let Some(max) = config.max_cwnd {
-            cc.clamp(max);
-        }
-        cc.set_trains(config.max_train);
-        if let Some(threshold) = config.initial_ssthresh {
-            cc.set_window(Instant::ZERO, initial_window, threshold);
-        }
-        let needs = cc.needs();
-        let mut limits = Limits::of(config, initial_window);
-        limits.is_plain = !needs.deliveries && !needs.own_recovery;
-        limits.is_paced = cc.may_pace();
-        let wire_train = if config.offload { config.max_train } else { 1 };
-        if needs.own_recovery {
-            limits.reduction = WindowReduction::AtOnce;
-            limits.least_window = 0;
-            limits.own_recovery = true;
-            limits.grows_at_recovery_end = false;
-        }
+        let cc = window_algorithm(config);
+        let Limits { wire_train, is_paced, .. } = shared.limits;
         Self {
             mss,
             written: FIRST_DATA,
@@ -258,10 +259,9 @@ impl SendSide {
             },
             times: SendTimes::default(),
             rtt: RttEstimator::new(rto_config(config)),
+            observer: Observer::new(cc.needs()),
             cc,
-            observer: Observer::new(needs),
-            detection: (config.loss_detection == LossDetection::RackTlp)
-                .then(|| Detection::new(config.min_rto)),
+            detection: (config.loss_detection == LossDetection::RackTlp).then(Detection::new),
             phase: Phase::Open,
             dup_acks: 0,
             newly_delivered: 0,
@@ -278,14 +278,15 @@ impl SendSide {
             timed_out_at: 0,
             frto: Frto::Off,
             last_sent: Instant::ZERO,
-            pacing: Pacing::new(wire_train, config.max_train > 1),
+            paced_until: Instant::ZERO,
+            pacing: is_paced.then(|| Box::new(Pacing::new(wire_train, config.max_train > 1))),
             device: config.small_queues.then(|| DeviceQueue::new(wire_train)),
             paced: false,
             blocked: false,
             is_full: false,
             cwr_owed: false,
-            stats: SendStats::default(),
-            limits,
+            counts: Counts::default(),
+            shared: Arc::clone(shared),
         }
     }
 
@@ -324,7 +325,7 @@ impl SendSide {
             return 0;
         }
         // There is room for the first. It fills the buffer or leaves it as one that is not full.
-        let Limits { send_buffer, unsent, .. } = self.limits;
+        let Limits { send_buffer, unsent, .. } = self.shared.limits;
         let (una, nxt) = (self.board.una(), self.board.nxt());
         let end = nxt.saturating_add(unsent).min(una.saturating_add(send_buffer));
         let (mut written, mut taken) = (self.written + len, 1);
@@ -340,9 +341,9 @@ impl SendSide {
     /// Whether there is room for the next write.
     #[inline]
     pub(crate) fn is_writable(&self) -> bool {
-        let Limits { send_buffer, refilled_below, .. } = self.limits;
+        let Limits { send_buffer, refilled_below, .. } = self.shared.limits;
         let room = if self.is_full { refilled_below } else { send_buffer };
-        self.written.saturating_sub(self.board.nxt()) < self.limits.unsent
+        self.written.saturating_sub(self.board.nxt()) < self.shared.limits.unsent
             && self.unacknowledged() < room
     }
 
@@ -370,7 +371,7 @@ impl SendSide {
     /// When the retransmission timer expires if it starts now.
     #[inline]
     fn rto_at(&self, now: Instant) -> Instant {
-        self.limits.tick.after(now, self.rtt.rto())
+        self.shared.limits.tick.after(now, self.rtt.rto())
     }
 
     /// Whether the FIN (and so everything) is acknowledged.
@@ -407,9 +408,9 @@ impl SendSide {
             pipe_packets: Some(self.board.pipe().div_ceil(u64::from(self.mss))),
             srtt: rtt.srtt(),
             rto: Some(rtt.rto()),
-            congestion_events: self.stats.congestion_events,
-            timeouts: self.stats.timeouts,
-            retransmits: self.stats.retransmits,
+            congestion_events: self.counts.congestion_events.into(),
+            timeouts: self.counts.timeouts.into(),
+            retransmits: self.counts.retransmits.into(),
             ..Probe::default()
         }
     }
@@ -421,19 +422,45 @@ impl SendSide {
 
     /// Counters.
     pub(crate) fn stats(&self) -> SendStats {
-        self.stats
+        let Counts { segments_sent, retransmits, timeouts, congestion_events, duplicates_reported } =
+            self.counts;
+        SendStats {
+            segments_sent,
+            retransmits: retransmits.into(),
+            timeouts: timeouts.into(),
+            congestion_events: congestion_events.into(),
+            duplicates_reported: duplicates_reported.into(),
+        }
     }
 }
 
+/// The congestion control at the start of a flow.
+fn window_algorithm(config: &TcpConfig) -> Box<dyn CongestionControl> {
+    let initial_window = config.initial_window.packets(config.segment_payload() as u32);
+    let mut cc = config.algorithm.build(initial_window);
+    if let Some(max) = config.max_cwnd {
+        cc.clamp(max);
+    }
+    cc.set_trains(config.max_train);
+    if let Some(threshold) = config.initial_ssthresh {
+        cc.set_window(Instant::ZERO, initial_window, threshold);
+    }
+    cc
+}
+
 impl Limits {
-    fn of(config: &TcpConfig, initial_window: u32) -> Self {
+    pub(crate) fn of(config: &TcpConfig) -> Self {
         let send_buffer = config.send_buffer_data().max(1);
+        let cc = window_algorithm(config);
+        let needs = cc.needs();
+        let is_own = needs.own_recovery;
         Self {
-            initial_window,
+            initial_window: config.initial_window.packets(config.segment_payload() as u32),
             tick: Tick::new(config.tick),
-            own_recovery: false,
-            is_plain: false,
-            is_paced: false,
+            wire_train: if config.offload { config.max_train } else { 1 },
+            own_recovery: is_own,
+            is_plain: !needs.deliveries && !is_own,
+            is_paced: cc.may_pace(),
             unpaced: if config.max_train > 1 { UNPACED } else { 0 },
             send_buffer,
             refilled_below: match config.segment_overhead_bytes {
@@ -442,17 +469,17 @@ impl Limits {
             },
             unsent: config.unsent_limit_bytes.max(1),
             ack_counting: config.ack_counting,
-            reduction: config.window_reduction,
+            reduction: if is_own { WindowReduction::AtOnce } else { config.window_reduction },
             sampling: config.rtt_sampling,
             limited_transmit: config.limited_transmit,
             rescue: config.rescue,
             nodelay: config.nodelay,
             idle_restart: config.idle_restart,
-            grows_at_recovery_end: config.grows_at_recovery_end,
+            grows_at_recovery_end: config.grows_at_recovery_end && !is_own,
             timeout_keeps_threshold: config.timeout_keeps_threshold,
             frto: config.frto,
             starts_with_room: config.starts_with_room,
-            least_window: LEAST_WINDOW,
+            least_window: if is_own { 0 } else { LEAST_WINDOW },
         }
     }
 }

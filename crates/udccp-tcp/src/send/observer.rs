@@ -90,7 +90,7 @@ impl SendSide {
             packet_bytes: self.mss,
             in_flight: pipe.div_ceil(mss) as u32,
             prior_in_flight: before.pipe.div_ceil(mss) as u32,
-            departure: self.pacing.until(),
+            departure: self.paced_until,
             was_in_order: before.in_order,
             in_recovery,
             round_start,

@@ -40,7 +40,7 @@ impl SendSide {
             self.board.nxt() >= self.end() && is_open && self.observer.is_none()
         };
         let may_probe = self.detection.as_ref().is_some_and(|d| d.probe_due);
-        (self.blocked || has_none()) && !may_probe && !self.paced && now >= self.pacing.until()
+        (self.blocked || has_none()) && !may_probe && !self.paced && now >= self.paced_until
     }
 
     /// Whether only an acknowledgement or a timeout lets the next segment leave.
@@ -53,7 +53,7 @@ impl SendSide {
     #[inline]
     pub(crate) fn may_send(&self) -> bool {
         let may_probe = self.detection.as_ref().is_some_and(|d| d.probe_due);
-        !self.blocked || may_probe || self.paced || self.pacing.until() > Instant::ZERO
+        !self.blocked || may_probe || self.paced || self.paced_until > Instant::ZERO
     }
 
     /// Takes the next segment if it is a full one of new data with more waiting behind it, at a
@@ -70,7 +70,7 @@ impl SendSide {
             && end <= self.window_end
             && self.board.flight() > 0
             && self.detection.as_ref().is_none_or(|d| !d.probe_due)
-            && !self.pacing.holds(now);
+            && !self.pacing_holds(now);
         if !is_usual {
             return None;
         }
@@ -95,7 +95,7 @@ impl SendSide {
         if self.detection.as_ref().is_some_and(|d| d.probe_due) {
             return self.probe_tail(now);
         }
-        self.paced = self.pacing.holds(now);
+        self.paced = self.pacing_holds(now);
         if self.paced || self.blocked {
             return None;
         }
@@ -189,7 +189,7 @@ impl SendSide {
             rates.on_retransmit(now, range);
         }
         self.times.on_retransmit(range.end);
-        self.stats.retransmits += 1;
+        self.counts.retransmits += 1;
         if range.start == self.board.una() {
             // RFC 6675 section 6: the timer restarts when the first hole is sent again.
             self.rto_deadline = self.rto_at(now);
@@ -237,7 +237,7 @@ impl SendSide {
     #[inline(always)]
     fn block_if_full(&mut self, now: Instant) {
         let next = self.board.nxt() + u64::from(self.mss);
-        let waits = next <= self.written.min(self.window_end) && !self.pacing.holds(now);
+        let waits = next <= self.written.min(self.window_end) && !self.pacing_holds(now);
         if waits && matches!(self.phase, Phase::Open | Phase::Reduced { .. }) {
             self.usage.on_limited(self.board.nxt(), self.times.count());
             self.blocked = true;
@@ -292,7 +292,7 @@ impl SendSide {
     /// Whether a segment that is not full may leave, with the last of the data or not (Nagle).
     #[inline(never)]
     fn small_may_leave(&self, is_last: bool) -> bool {
-        self.board.flight() == 0 || (is_last && (self.limits.nodelay || self.fin))
+        self.board.flight() == 0 || (is_last && (self.shared.limits.nodelay || self.fin))
     }
 
     /// Whether unsent data is waiting and fits in the peer's window.
@@ -317,7 +317,7 @@ impl SendSide {
             Phase::Recovery { reduction, .. } => {
                 reduction.allows(len, pipe, window).then_some(u64::MAX)
             }
-            Phase::Open if self.dup_acks > 0 && !self.limits.limited_transmit => {
+            Phase::Open if self.dup_acks > 0 && !self.shared.limits.limited_transmit => {
                 window.checked_sub(self.board.flight() + len)
             }
             _ => window.checked_sub(pipe + len),
@@ -341,8 +341,8 @@ impl SendSide {
     #[inline(always)]
     fn record_sent(&mut self, now: Instant, data: u32) {
         self.last_sent = now;
-        self.stats.segments_sent += 1;
-        if self.limits.is_paced {
+        self.counts.segments_sent += 1;
+        if self.pacing.is_some() {
             self.pace(now, data);
         }
     }
@@ -350,13 +350,21 @@ impl SendSide {
     /// Sets the earliest time of the segment after this one.
     #[inline(never)]
     fn pace(&mut self, now: Instant, data: u32) {
+        let Some(pacing) = &mut self.pacing else { return };
         match self.cc.pacing_rate() {
-            Some(_) if self.stats.segments_sent <= self.limits.unpaced => {
-                self.pacing.on_unpaced(now);
+            Some(_) if self.counts.segments_sent <= self.shared.limits.unpaced => {
+                pacing.on_unpaced(now);
             }
-            Some(rate) => self.pacing.on_sent(now, rate, data),
+            Some(rate) => pacing.on_sent(now, rate, data),
             None => {}
         }
+        self.paced_until = pacing.until();
+    }
+
+    /// Whether the congestion control's rate keeps the next segment back at `now`.
+    #[inline]
+    fn pacing_holds(&self, now: Instant) -> bool {
+        now < self.paced_until && self.pacing.as_ref().is_some_and(|pacing| pacing.holds(now))
     }
 
     /// The segment sent at `now` leaves the host's device at `leaves`.
@@ -397,12 +405,12 @@ impl SendSide {
 
     /// RFC 5681 section 4.1: after an idle time longer than the RTO the window is no longer valid.
     fn restart_after_idle(&mut self, now: Instant) {
-        let idle = self.limits.idle_restart
+        let idle = self.shared.limits.idle_restart
             && self.board.flight() == 0
-            && self.stats.segments_sent > 0
+            && self.counts.segments_sent > 0
             && now - self.last_sent > self.rtt.rto();
         if idle {
-            self.cc.on_idle_restart(now, self.limits.initial_window);
+            self.cc.on_idle_restart(now, self.shared.limits.initial_window);
             self.last_sent = now;
         }
     }
@@ -427,7 +435,7 @@ impl SendSide {
     #[cold]
     fn end_of_wait(&self, timers: Instant) -> Instant {
         let timers = self.device.as_ref().map_or(timers, |d| timers.min(d.until()));
-        if self.paced { timers.min(self.pacing.until()) } else { timers }
+        if self.paced { timers.min(self.paced_until) } else { timers }
     }
 
     /// Handles expired timers; true if a window probe must be sent.

@@ -29,7 +29,7 @@ impl SendSide {
         self.board.begin_ack();
         let mut delivered = 0;
         if !info.blocks.is_empty() {
-            self.stats.duplicates_reported += u64::from(self.reports_duplicate(info));
+            self.counts.duplicates_reported += u32::from(self.reports_duplicate(info));
             delivered = self.board.on_sack(info.blocks);
             self.dup_acks += u32::from(delivered > 0);
         }
@@ -67,7 +67,7 @@ impl SendSide {
             self.enter_recovery_if_lost(now);
         }
         let may_grow = !matches!(self.phase, Phase::Recovery { .. } | Phase::Reduced { .. });
-        if ended && may_grow && self.limits.grows_at_recovery_end {
+        if ended && may_grow && self.shared.limits.grows_at_recovery_end {
             let fresh = delivered.div_ceil(self.mss.into()) as u32;
             self.grow(now, before, fresh, acked.newest_rtt(), in_flight);
         }
@@ -94,7 +94,7 @@ impl SendSide {
 
     /// A congestion control that sets its own window enters the recovery at once.
     fn enter_own_recovery(&mut self, now: Instant) {
-        if self.limits.own_recovery {
+        if self.shared.limits.own_recovery {
             self.enter_recovery_if_lost(now);
         }
     }
@@ -174,7 +174,7 @@ impl SendSide {
     #[inline(always)]
     pub(super) fn sample_rtt(&mut self, ack: u64, rtt: Option<Duration>) {
         let Some(rtt) = rtt else { return };
-        match self.limits.sampling {
+        match self.shared.limits.sampling {
             RttSampling::EveryAck => self.rtt.sample(rtt),
             RttSampling::OncePerWindow if ack >= self.sample_from => {
                 self.rtt.sample(rtt);
@@ -201,7 +201,7 @@ impl SendSide {
         rtt: Option<Duration>,
         in_flight: u32,
     ) {
-        let newly_acked = match self.limits.ack_counting {
+        let newly_acked = match self.shared.limits.ack_counting {
             AckCounting::Segments => segments,
             AckCounting::AtMost(limit) => segments.min(limit),
             AckCounting::OnePerAck => 1,
@@ -223,17 +223,17 @@ impl SendSide {
     /// Whether the window may grow for data acknowledged from `before`.
     pub(super) fn fills_window(&self, before: u64) -> bool {
         self.usage.lets_grow(before, || {
-            let starts = self.limits.starts_with_room && self.cc.in_slow_start();
+            let starts = self.shared.limits.starts_with_room && self.cc.in_slow_start();
             starts.then(|| self.cc.cwnd())
         })
     }
 
     pub(super) fn cut(&mut self, now: Instant, in_flight: u32) {
         self.cc.on_congestion_event(now, in_flight);
-        if self.cc.cwnd() < self.limits.least_window {
-            self.cc.set_window(now, self.limits.least_window, self.cc.ssthresh());
+        if self.cc.cwnd() < self.shared.limits.least_window {
+            self.cc.set_window(now, self.shared.limits.least_window, self.cc.ssthresh());
         }
-        self.stats.congestion_events += 1;
+        self.counts.congestion_events += 1;
     }
 
     /// RFC 6675 section 5, step 4.
@@ -247,7 +247,7 @@ impl SendSide {
         self.board.lose_head();
         let target = u64::from(self.cc.cwnd()) * u64::from(self.mss);
         let mss = u64::from(self.mss);
-        let kind = self.limits.reduction;
+        let kind = self.shared.limits.reduction;
         let mut reduction = Reduction::begin(kind, window, target);
         if kind == WindowReduction::Proportional {
             // The data that starts the recovery counts, or one segment if a timer starts it.
@@ -256,7 +256,7 @@ impl SendSide {
         }
         self.phase = Phase::Recovery { point: self.board.nxt(), reduction };
         self.fast_retransmit = true;
-        self.rescue = self.limits.rescue;
+        self.rescue = self.shared.limits.rescue;
         if let Some(detection) = self.detection.as_mut() {
             detection.stop_probes();
         }

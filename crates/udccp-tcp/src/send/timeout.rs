@@ -19,7 +19,7 @@ impl SendSide {
     /// The retransmission timer expired.
     pub(super) fn on_rto(&mut self, now: Instant) {
         self.rtt.back_off();
-        self.stats.timeouts += 1;
+        self.counts.timeouts += 1;
         self.unanswered += 1;
         let again = self.board.una() == self.timed_out_at;
         let is_same_loss = match self.phase {
@@ -29,11 +29,11 @@ impl SendSide {
         let threshold = self.cc.ssthresh();
         self.cc.on_rto(now, self.times.count());
         // The threshold is kept if the same segment times out again (RFC 5681 3.1).
-        if again || (is_same_loss && self.limits.timeout_keeps_threshold) {
+        if again || (is_same_loss && self.shared.limits.timeout_keeps_threshold) {
             self.cc.set_window(now, self.cc.cwnd(), threshold);
         }
         let was_open = matches!(self.phase, Phase::Open | Phase::Reduced { .. });
-        let is_tested = self.limits.frto && (was_open || again);
+        let is_tested = self.shared.limits.frto && (was_open || again);
         self.frto = if is_tested { Frto::Waits } else { Frto::Off };
         self.timed_out_at = self.board.una();
         self.board.on_timeout();
