@@ -186,7 +186,7 @@ impl AgentSpec {
         port: u16,
         dccp: DccpImplementation,
     ) -> Result<[Self; 2], AgentError> {
-        let frames = match &flow.traffic {
+        let frames = match &*flow.traffic {
             Traffic::VideoTrace { trace, .. } => trace.bytes.to_vec(),
             _ => Vec::new(),
         };
@@ -198,7 +198,7 @@ impl AgentSpec {
             local: sender,
             remote: receiver,
             port,
-            traffic: flow.traffic.clone(),
+            traffic: Traffic::clone(&flow.traffic),
             frames,
             packet_bytes: flow.packet.bytes(),
             prompt: false,
@@ -300,7 +300,7 @@ impl DccpStack {
 /// When a flow starts in a run with this seed: its `start`, plus the phase that the simulator draws
 /// from the same seed.
 pub fn start_of(scenario: &Scenario, flow: &Flow, seed: Seed) -> Duration {
-    let phase = match (scenario.time.phase.as_nanos(), &flow.traffic) {
+    let phase = match (scenario.time.phase.as_nanos(), &*flow.traffic) {
         // The phase of random transfers is drawn with their arrivals.
         (0, _) | (_, Traffic::Poisson { .. }) => 0,
         (phase, _) => seed.stream(&format!("phase/{}", flow.name)).below(phase),

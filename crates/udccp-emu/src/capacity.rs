@@ -112,7 +112,7 @@ fn max_offered_rate(flow: &Flow) -> (u64, u64) {
     let messages = |rate: DataRate, size: DataSize| {
         (rate.bits_per_sec() / (size.bytes() * 8).max(1) * framed(size), framed(size))
     };
-    match &flow.traffic {
+    match &*flow.traffic {
         Traffic::ConstantRate { rate, size } | Traffic::OnOff { rate, size, .. } => {
             messages(*rate, *size)
         }

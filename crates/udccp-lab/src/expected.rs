@@ -49,7 +49,7 @@ pub(crate) fn packets(scenario: &Scenario) -> f64 {
 fn offered(flow: &Flow) -> Option<f64> {
     let packet = (flow.packet.bytes() as f64).max(1.0);
     let of_rate = |rate: f64, size: f64| rate * 1e6 / 8.0 / size.max(1.0);
-    Some(match &flow.traffic {
+    Some(match &*flow.traffic {
         Traffic::Bulk | Traffic::Transfer { .. } => return None,
         Traffic::ConstantRate { rate, size } | Traffic::OnOff { rate, size, .. } => {
             of_rate(rate.as_mbps(), size.bytes() as f64)

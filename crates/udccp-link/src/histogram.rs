@@ -16,12 +16,30 @@ const BLOCK: usize = 16;
 pub struct DelayHistogram {
     /// The bucket of the first count.
     first: usize,
-    counts: Vec<u16>,
-    /// Buckets with more delays than their counts say, in order, and how often 2^16 more.
-    full: Vec<(usize, u64)>,
+    counts: Box<[u16]>,
+    /// `None` if no count is full.
+    full: Option<Box<Full>>,
     total: u64,
     sum_ns: u64,
     max_ns: u64,
+}
+
+/// Buckets with more delays than their counts say, in order, and how often 2^16 more.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Full(Vec<(usize, u64)>);
+
+impl Full {
+    fn add(&mut self, bucket: usize, carry: u64) {
+        match self.0.binary_search_by_key(&bucket, |full| full.0) {
+            Ok(at) => self.0[at].1 += carry,
+            Err(at) => self.0.insert(at, (bucket, carry)),
+        }
+    }
+
+    fn of(&self, bucket: usize) -> u64 {
+        let at = self.0.binary_search_by_key(&bucket, |full| full.0);
+        at.map_or(0, |at| self.0[at].1)
+    }
 }
 
 impl DelayHistogram {
@@ -66,10 +84,8 @@ impl DelayHistogram {
         let sum = u64::from(*count) + more;
         *count = sum as u16;
         let carry = sum >> u16::BITS;
-        match self.full.binary_search_by_key(&bucket, |full| full.0) {
-            Ok(at) => self.full[at].1 += carry,
-            Err(at) if carry > 0 => self.full.insert(at, (bucket, carry)),
-            Err(_) => {}
+        if carry > 0 {
+            self.full.get_or_insert_default().add(bucket, carry);
         }
     }
 
@@ -77,8 +93,7 @@ impl DelayHistogram {
     fn buckets(&self) -> impl DoubleEndedIterator<Item = (usize, u64)> {
         self.counts.iter().enumerate().map(|(index, &count)| {
             let bucket = self.first + index;
-            let full = self.full.binary_search_by_key(&bucket, |full| full.0);
-            let carry = full.map_or(0, |at| self.full[at].1);
+            let carry = self.full.as_ref().map_or(0, |full| full.of(bucket));
             (bucket, u64::from(count) + (carry << u16::BITS))
         })
     }
@@ -89,15 +104,12 @@ impl DelayHistogram {
         if self.counts.is_empty() {
             self.first = from;
         }
-        if from < self.first {
-            let before = self.first - from;
-            self.counts.splice(..0, core::iter::repeat_n(0, before));
-            self.first = from;
-        }
-        if to > self.first + self.counts.len() {
-            let len = to - self.first;
-            self.counts.reserve_exact(len - self.counts.len());
-            self.counts.resize(len, 0);
+        let end = self.first + self.counts.len();
+        if from < self.first || to > end {
+            let first = self.first.min(from);
+            let mut counts = vec![0; to.max(end) - first];
+            counts[self.first - first..end - first].copy_from_slice(&self.counts);
+            (self.first, self.counts) = (first, counts.into_boxed_slice());
         }
     }
 
@@ -151,7 +163,7 @@ impl DelayHistogram {
     /// What was recorded since `earlier`, an earlier copy of this histogram.
     pub fn since(&self, earlier: &Self) -> Self {
         let mut since = Self { first: self.first, ..Self::default() };
-        since.counts.resize(self.counts.len(), 0);
+        since.counts = vec![0; self.counts.len()].into_boxed_slice();
         // The earlier copy reaches no further down.
         let mut before = earlier.buckets().peekable();
         for (bucket, now) in self.buckets() {
@@ -230,7 +242,7 @@ mod tests {
         let up = of(&[40_000_000, 60_000_000, 90_000_000]);
         let down = of(&[90_000_000, 60_000_000, 40_000_000]);
         assert_eq!(up, down);
-        assert!(up.counts.len() <= 12 * BLOCK && up.counts.capacity() <= 12 * BLOCK);
+        assert!(up.counts.len() <= 12 * BLOCK);
         assert_eq!(up.quantile(0.0), down.quantile(0.1));
         let mut all = of(&[5]);
         all.merge(&up);

@@ -62,7 +62,7 @@ pub(crate) fn player(flow: &Flow) -> Option<Player> {
 
 /// Payload bytes of each data packet.
 pub(crate) fn payload_bytes(flow: &Flow) -> u64 {
-    match flow.traffic {
+    match *flow.traffic {
         Traffic::ConstantRate { size, .. } => size.bytes(),
         _ => flow.packet.bytes().saturating_sub(header_bytes(flow)),
     }

@@ -71,7 +71,7 @@ fn flow_gaps(flow: &Flow) -> Vec<String> {
     };
     let mut gaps = Vec::new();
     let is_udp = player == Player::Udp;
-    let traffic_fits = match flow.traffic {
+    let traffic_fits = match *flow.traffic {
         Traffic::Bulk => !is_udp,
         Traffic::ConstantRate { .. } => flow.protocol.family != Family::Tcp,
         _ => false,

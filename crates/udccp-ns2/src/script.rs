@@ -143,7 +143,7 @@ fn agents(text: &mut String, scenario: &Scenario, i: usize, flow: &Flow, player:
     };
     let settings = sender_settings(scenario, flow, player);
     let peer = receiver_settings(flow, player);
-    let (source, traffic) = match flow.traffic {
+    let (source, traffic) = match *flow.traffic {
         Traffic::ConstantRate { rate, .. } => {
             // The rate is that of the payload; the size is what ns-2's application sends.
             let payload = crate::flow::payload_bytes(flow).max(1);

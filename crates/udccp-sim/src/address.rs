@@ -58,11 +58,64 @@ impl PairAddresses {
     }
 }
 
+/// The addresses of all hosts, which their numbers tell: senders are even, receivers odd.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Directory {
+    pub(crate) ip: IpVersion,
+    /// Number of hosts.
+    pub(crate) hosts: usize,
+}
+
+impl Directory {
+    /// The host with this address; `None` if no host has it.
+    pub(crate) fn host(self, at: IpAddr) -> Option<usize> {
+        let pair = match at {
+            IpAddr::V4(ip) => {
+                let [_, net, high, low] = ip.octets().map(usize::from);
+                net.checked_sub(1)? / 2 * PER_NET + high * 254 + low.checked_sub(1)?
+            }
+            IpAddr::V6(ip) => (ip.to_bits() as u32 as usize).checked_sub(1)?,
+        };
+        if pair >= self.hosts / 2 {
+            return None;
+        }
+        // What is not the address of a host was taken for that of another one.
+        let PairAddresses { sender, receiver } = PairAddresses::of(pair, self.ip);
+        let side = [sender, receiver].iter().position(|known| *known == at)?;
+        Some(2 * pair + side)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+
+    #[test]
+    fn an_address_is_that_of_its_host_or_of_none() {
+        let hosts = 2 * PairAddresses::MAX_PAIRS;
+        for (ip, other) in [(IpVersion::V4, IpVersion::V6), (IpVersion::V6, IpVersion::V4)] {
+            let last = PairAddresses::MAX_PAIRS - 1;
+            for pair in [0, 1, 253, 254, 255, 65_535, PER_NET - 1, PER_NET, last] {
+                let PairAddresses { sender, receiver } = PairAddresses::of(pair, ip);
+                let found = [sender, receiver].map(|at| Directory { ip, hosts }.host(at));
+                assert_eq!(found, [Some(2 * pair), Some(2 * pair + 1)], "{pair}");
+                assert_eq!(Directory { ip, hosts: 2 * pair }.host(sender), None);
+                assert_eq!(Directory { ip: other, hosts }.host(sender), None);
+            }
+        }
+        let (ip, hosts) = (IpVersion::V4, hosts);
+        for at in ["10.0.0.1", "10.255.0.1", "10.1.0.0", "10.1.0.255", "11.1.0.1", "0.0.0.0"] {
+            let found = Directory { ip, hosts }.host(at.parse().expect("an address"));
+            assert_eq!(found, None, "{at}");
+        }
+        for at in ["fd00:1::", "fd00:3::1", "fd00:1:0:0:0:1::1", "::"] {
+            let found =
+                Directory { ip: IpVersion::V6, hosts }.host(at.parse().expect("an address"));
+            assert_eq!(found, None, "{at}");
+        }
+    }
 
     fn pair(number: usize, ip: IpVersion) -> [String; 2] {
         let PairAddresses { sender, receiver } = PairAddresses::of(number, ip);

@@ -32,7 +32,7 @@ pub struct Chain {
 /// The pairs of a flow.
 #[derive(Clone, Debug)]
 pub(crate) struct FlowOf {
-    pub(crate) name: String,
+    pub(crate) name: Box<str>,
     pub(crate) first: usize,
     pub(crate) pairs: usize,
 }
@@ -65,7 +65,8 @@ impl Chain {
     /// `self.pairs()` on.
     pub fn add_flow(&mut self, name: impl Into<String>, pairs: Vec<PairConfig>) -> &mut Self {
         let first = self.pairs.len();
-        self.flows.push(FlowOf { name: name.into(), first, pairs: pairs.len() });
+        let name = name.into().into_boxed_str();
+        self.flows.push(FlowOf { name, first, pairs: pairs.len() });
         self.pairs.extend(pairs);
         self
     }

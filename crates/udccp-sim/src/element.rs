@@ -8,9 +8,7 @@ use crate::packet::PacketHandle;
 /// A link element. Nearly all links are plain; for those the compiler can inline every call, which
 /// makes a hop a third cheaper. No observer looks at a plain one, and nothing else has a part in
 /// what enters.
-// With a tag of its own: the question which one it is comes up at every hop.
 #[derive(Debug)]
-#[repr(u8)]
 pub(crate) enum Element {
     /// Loss, a drop-tail queue, rate and delay.
     Plain(RateDelay<PacketHandle>),

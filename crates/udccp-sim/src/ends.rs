@@ -5,12 +5,15 @@ use udccp_base::{Duration, Instant, Probe};
 use crate::config::RunConfig;
 use crate::host::Host;
 use crate::result::Completions;
-use crate::run::PairPlan;
 use crate::source::{Outcome, SourceStats, Times};
 
 /// Sums over the pairs of a flow.
 #[derive(Default)]
 pub(crate) struct Ends {
+    /// When the first pair starts.
+    pub(crate) start: Option<Instant>,
+    /// When the pair that was added first stops, if it does.
+    pub(crate) stop: Option<Instant>,
     pub(crate) source: SourceStats,
     pub(crate) messages: Option<Completions>,
     pub(crate) responses: Option<Completions>,
@@ -19,11 +22,14 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
-    /// Sums over these hosts (sender, receiver, sender...) and plans, one per pair.
-    pub(crate) fn of(hosts: &[Host], plans: &[PairPlan], run: &RunConfig<'_>) -> Self {
-        let mut all = Self::default();
-        for (ends, plan) in hosts.chunks_exact(2).zip(plans) {
-            all.add(&ends[0], &ends[1], plan, run);
+    /// Sums over these hosts (sender, receiver, sender...).
+    pub(crate) fn of(hosts: &[Host], run: &RunConfig<'_>) -> Self {
+        let apps = || hosts.iter().filter_map(|host| host.app.as_ref());
+        let start = apps().map(|app| app.start()).min();
+        let stop = apps().next().map(|app| app.stop()).filter(|stop| *stop < Instant::MAX);
+        let mut all = Self { start, stop, ..Self::default() };
+        for ends in hosts.chunks_exact(2) {
+            all.add(&ends[0], &ends[1], run);
         }
         if let Some([sender, _]) = hosts.first_chunk::<2>().filter(|_| hosts.len() == 2) {
             all.probe = sender.transport.probe();
@@ -34,7 +40,7 @@ impl Ends {
         all
     }
 
-    fn add(&mut self, sender: &Host, receiver: &Host, plan: &PairPlan, run: &RunConfig<'_>) {
+    fn add(&mut self, sender: &Host, receiver: &Host, run: &RunConfig<'_>) {
         let Some(app) = &sender.app else { return };
         let stats = app.source().stats();
         self.source += stats;
@@ -49,12 +55,11 @@ impl Ends {
             Outcome::Transfer { is_offered } => {
                 let all = self.transfers.get_or_insert_default();
                 let is_whole = receiver.delivered_bytes >= stats.accepted_bytes;
-                all.begun += u64::from(plan.start < run.duration);
+                all.begun += u64::from(app.start() < Instant::ZERO + run.duration);
                 if is_offered && (is_whole || sender.transport.is_closed()) {
-                    let start = Instant::ZERO + plan.start;
                     all.completed += 1;
                     all.given_up += u64::from(!is_whole);
-                    all.times.push(receiver.last_delivery.saturating_since(start));
+                    all.times.push(receiver.last_delivery.saturating_since(app.start()));
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Drives one end of a flow and, on the sending side, its application.
 
-use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+use core::net::SocketAddr;
 
 use udccp_base::{Datagram, Instant, Transport};
 
@@ -23,9 +23,6 @@ pub(crate) enum Lifetime {
 pub(crate) struct Host {
     pub(crate) transport: Box<dyn Transport>,
     pub(crate) app: Option<Application>,
-    pub(crate) address: IpAddr,
-    /// Its number among all hosts.
-    pub(crate) number: u32,
     /// The link towards the network.
     pub(crate) uplink: u32,
     /// Number of the path on which its packets travel.
@@ -51,34 +48,36 @@ pub(crate) struct Host {
 /// Where a packet goes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Destination {
-    ip: IpAddr,
-    /// Length of the headers of IP and UDP in bytes.
-    headers: u8,
-    port: u16,
+    /// The address; 0 for one of IPv6, which is looked up each time.
+    ip: u32,
     /// Number of the host.
     pub(crate) host: u32,
+    port: u16,
+    /// Length of the headers of IP and UDP in bytes.
+    headers: u8,
 }
 
 impl Destination {
     /// The destination of a datagram, which is this host.
     pub(crate) fn new(datagram: &Datagram, host: u32) -> Self {
         let headers = (datagram.ip_len() - datagram.transport_len()) as u8;
-        Self { ip: datagram.dst.ip(), headers, port: datagram.dst.port(), host }
+        let ip = match datagram.dst {
+            SocketAddr::V4(at) => at.ip().to_bits(),
+            SocketAddr::V6(_) => 0,
+        };
+        Self { ip, host, port: datagram.dst.port(), headers }
     }
 
     /// That of a datagram over raw IPv4 to no address: no host.
-    pub(crate) const NOWHERE: Self =
-        Self { ip: IpAddr::V4(Ipv4Addr::UNSPECIFIED), headers: 20, port: 0, host: u32::MAX };
+    pub(crate) const NOWHERE: Self = Self { ip: 0, host: u32::MAX, port: 0, headers: 20 };
 
-    /// Whether a datagram to this address goes there.
+    /// Whether a datagram to this address is known to go there.
     #[inline(always)]
     pub(crate) fn is_of(&self, at: &SocketAddr) -> bool {
-        let is_there = match (at, &self.ip) {
-            (SocketAddr::V4(at), IpAddr::V4(ip)) => at.ip() == ip,
-            (SocketAddr::V6(at), IpAddr::V6(ip)) => at.ip() == ip,
-            _ => false,
-        };
-        is_there && at.port() == self.port
+        match at {
+            SocketAddr::V4(at) => at.ip().to_bits() == self.ip && at.port() == self.port,
+            SocketAddr::V6(_) => false,
+        }
     }
 
     /// Length of the headers of IP and UDP in bytes.

@@ -41,6 +41,8 @@ mod record;
 mod result;
 mod route;
 mod run;
+#[cfg(test)]
+mod sizes;
 mod source;
 mod transfers;
 mod validate;

@@ -44,13 +44,8 @@ impl Route {
 }
 
 impl FlowPlan {
-    /// The numbers of its pairs.
-    pub(crate) const fn pairs(&self) -> Range<usize> {
-        self.of.first..self.of.first + self.of.pairs
-    }
-
     /// The host whose congestion state is that of the flow; `None` for a flow of several pairs.
-    pub(crate) fn sender(&self) -> Option<usize> {
-        (self.of.pairs == 1).then(|| network::sender_of(self.of.first))
+    pub(crate) fn sender(&self) -> Option<u32> {
+        (self.of.pairs == 1).then(|| network::sender_of(self.of.first) as u32)
     }
 }

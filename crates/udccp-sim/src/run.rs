@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use udccp_base::{Duration, Instant, Seed};
 use udccp_link::Link;
 
-use crate::address::{IpVersion, PairAddresses};
 use crate::application::Application;
 use crate::chain::{Chain, FlowOf};
 use crate::config::{PairConfig, RunConfig};
@@ -21,16 +20,10 @@ use crate::network::{self, LinkSpec, Network};
 use crate::observe::Observer;
 use crate::pace::Pace;
 use crate::packet::PacketStore;
-use crate::record::{Crossings, LinkRecorder, PathRecorder};
+use crate::record::{Crossings, FlowStep, LinkRecorder, PathRecorder};
 use crate::result::{Cost, FlowResult, HopResult, RunResult, SystemResult};
 use crate::route::{FlowPlan, Route};
 use crate::validate::validate;
-
-/// The properties of a pair that are known before the run.
-pub(crate) struct PairPlan {
-    pub(crate) start: Duration,
-    pub(crate) stop: Option<Duration>,
-}
 
 /// Builds, runs (in step with a clock, if there is one), and reports.
 pub(crate) fn run(
@@ -41,7 +34,7 @@ pub(crate) fn run(
     validate(&chain, &run)?;
     let names = Names::new(chain.hops.len(), &chain.pairs);
     let network = Network::chain(&chain, &names);
-    let plans = plan(&chain.pairs, run.seed);
+    let starts = starts(&chain.pairs, run.seed);
     let points = if run.capture.is_some() { observed(&chain) } else { Vec::new() };
     let observer = Observer::new(&network, &points, run.capture.take(), run.check)?;
     let routes: Vec<Route> = chain.flows.iter().map(|flow| Route::of(&chain, flow)).collect();
@@ -50,36 +43,35 @@ pub(crate) fn run(
     let flows: Vec<FlowPlan> =
         flows.into_iter().zip(routes).map(|(of, route)| FlowPlan { of, route }).collect();
     let is_late = |flow: usize| makers.contains_key(&flow);
-    let hosts = hosts(&network, pairs, &plans, &flows, (ip, &is_late));
+    let hosts = hosts(&network, pairs, starts, &flows, &is_late);
     let fabric = fabric(&network, &flows, run.seed, (observer, quick_start));
     // Of many flows it is a large part of all memory.
     drop(network);
     let senders = flows.iter().map(FlowPlan::sender).collect();
-    let mut engine = Engine::new(Parts { hosts, fabric, names, senders, makers }, &run);
+    let mut engine = Engine::new(Parts { hosts, fabric, names, senders, makers, ip }, &run);
     let end = Instant::ZERO + run.duration;
     match pace {
         None => engine.run(end, run.stop)?,
         Some(pace) => engine.run_paced(end, pace)?,
     }
-    report(engine, &flows, &plans, &run)
+    report(engine, flows, &run)
 }
 
-/// Draws the start phases. Each pair has its own random stream.
-fn plan(pairs: &[PairConfig], seed: Seed) -> Vec<PairPlan> {
-    let plan_of = |pair: &PairConfig| {
+/// Draws the start phases, and returns when the pairs start. Each pair has its own random stream.
+fn starts(pairs: &[PairConfig], seed: Seed) -> Vec<Duration> {
+    let start_of = |pair: &PairConfig| {
         let jitter = pair.start_jitter.as_nanos();
         let mut rng = seed.stream(&format!("phase/{}", pair.name));
         let phase = if jitter == 0 { 0 } else { rng.below(jitter) };
-        let start = pair.start + Duration::from_nanos(phase);
-        PairPlan { start, stop: pair.stop }
+        pair.start + Duration::from_nanos(phase)
     };
-    pairs.iter().map(plan_of).collect()
+    pairs.iter().map(start_of).collect()
 }
 
 /// The names under which hosts are captured. Only flows of a single pair have them.
 fn observed(chain: &Chain) -> Vec<Option<String>> {
     let of = |flow: &FlowOf| {
-        let name = (flow.pairs == 1).then(|| flow.name.clone());
+        let name = (flow.pairs == 1).then(|| flow.name.to_string());
         core::iter::repeat_n(name, flow.pairs)
     };
     chain.flows.iter().flat_map(of).collect()
@@ -88,31 +80,27 @@ fn observed(chain: &Chain) -> Vec<Option<String>> {
 fn hosts(
     network: &Network,
     pairs: Vec<PairConfig>,
-    plans: &[PairPlan],
+    starts: Vec<Duration>,
     flows: &[FlowPlan],
-    (ip, is_late): (IpVersion, &dyn Fn(usize) -> bool),
+    is_late: &dyn Fn(usize) -> bool,
 ) -> Vec<Host> {
     let uplinks = network.uplinks();
     let flow_of = |(i, flow): (usize, &FlowPlan)| core::iter::repeat_n(i, flow.of.pairs);
     let flow_of = flows.iter().enumerate().flat_map(flow_of);
     let mut hosts = Vec::with_capacity(network.hosts);
-    for (i, ((pair, plan), flow)) in pairs.into_iter().zip(plans).zip(flow_of).enumerate() {
-        let addresses = PairAddresses::of(i, ip);
-        let start = Instant::ZERO + plan.start;
-        let stop = plan.stop.map_or(Instant::MAX, |stop| Instant::ZERO + stop);
+    for (i, ((pair, start), flow)) in pairs.into_iter().zip(starts).zip(flow_of).enumerate() {
+        let start = Instant::ZERO + start;
+        let stop = pair.stop.map_or(Instant::MAX, |stop| Instant::ZERO + stop);
         let tracks_delivery = pair.source.tracks_delivery();
         let app = Application::new(pair.source, start, stop);
-        let ends =
-            [(pair.sender, Some(app), addresses.sender), (pair.receiver, None, addresses.receiver)];
-        for (side, (transport, app, address)) in ends.into_iter().enumerate() {
+        let ends = [(pair.sender, Some(app)), (pair.receiver, None)];
+        for (side, (transport, app)) in ends.into_iter().enumerate() {
             let number = network::sender_of(i) + side;
             let uses_quick_start = transport.uses_quick_start();
             let watches_device = transport.watches_device();
             hosts.push(Host {
                 transport,
                 app,
-                address,
-                number: number as u32,
                 uplink: uplinks[number] as u32,
                 path: (2 * flow + side) as u32,
                 last_to: Destination::NOWHERE,
@@ -172,8 +160,7 @@ fn fabric(
 
 fn report(
     engine: Engine,
-    flows: &[FlowPlan],
-    plans: &[PairPlan],
+    flows: Vec<FlowPlan>,
     run: &RunConfig<'_>,
 ) -> Result<RunResult, SimError> {
     let Engine { hosts, fabric, names, link_recorders, series, intervals, events, window, .. } =
@@ -185,7 +172,7 @@ fn report(
     let first = hops.next().ok_or_else(|| SimError::config("there is no hop"))?;
     let system =
         SystemResult { forward: first.forward, reverse: first.reverse, further: hops.collect() };
-    let mut in_flight = vec![0; paths.len()];
+    let mut in_flight = vec![0_u32; paths.len()];
     for packet in packets.iter() {
         in_flight[packet.path as usize] += 1;
     }
@@ -193,19 +180,24 @@ fn report(
     // the larger part of all memory.
     drop((links, packets));
     let mut hosts = hosts.into_iter();
-    let mut paths = paths.into_iter().zip(in_flight).map(|(p, n)| p.finish(n));
+    let is_open = run.measure.end == run.duration;
+    let mut paths = paths.into_iter().zip(in_flight).map(|(mut path, in_flight)| {
+        if is_open {
+            path.window_ends(window);
+        }
+        path.finish(in_flight.into())
+    });
     let mut found = Vec::with_capacity(flows.len());
-    for (i, (flow, series)) in flows.iter().zip(series).enumerate() {
+    for (i, (flow, series)) in flows.into_iter().zip(series).enumerate() {
         let (Some(forward), Some(reverse)) = (paths.next(), paths.next()) else { break };
-        let own = flow.pairs();
-        let of_flow: Vec<Host> = hosts.by_ref().take(2 * own.len()).collect();
-        let mut ends = Ends::of(&of_flow, &plans[own.clone()], run);
+        let of_flow: Vec<Host> = hosts.by_ref().take(2 * flow.of.pairs).collect();
+        let mut ends = Ends::of(&of_flow, run);
         drop(of_flow);
-        let first = &plans[own.start];
         found.push(Box::new(FlowResult {
-            name: flow.of.name.clone(),
-            start: plans[own.clone()].iter().map(|p| p.start).min().unwrap_or(first.start),
-            stop: first.stop,
+            crossings: flow.route.crossings(&crossings, i),
+            name: flow.of.name.into(),
+            start: ends.start.unwrap_or_default() - Instant::ZERO,
+            stop: ends.stop.map(|stop| stop - Instant::ZERO),
             forward: forward.0,
             reverse: reverse.0,
             measured: forward.2,
@@ -215,8 +207,7 @@ fn report(
             messages: ends.messages.take(),
             responses: ends.responses.take(),
             transfers: ends.transfers.take(),
-            crossings: flow.route.crossings(&crossings, i),
-            series: series.iter().zip(&intervals).map(|(step, at)| step.over(*at)).collect(),
+            series: FlowStep::samples(&series, &intervals),
             measured_events: events.get(i).copied().flatten(),
             last_probe: ends.probe,
         }));

@@ -6,7 +6,7 @@ use udccp_base::{
     AppPort, Datagram, Instant, Machine, Message, Payload, Probe, SendOutcome, Transport,
 };
 
-use crate::address::PairAddresses;
+use crate::address::{IpVersion, PairAddresses};
 use crate::host::{Host, Lifetime};
 
 /// Makes the transports of the pairs of a flow, each when it starts.
@@ -30,9 +30,13 @@ pub(crate) struct Maker {
 
 impl Maker {
     /// Makes the transports of a pair and gives them to its hosts.
-    pub(crate) fn make(&mut self, pair: usize, hosts: &mut [Host; 2]) -> Result<(), String> {
-        let [sender, receiver] = hosts;
-        let at = PairAddresses { sender: sender.address, receiver: receiver.address };
+    pub(crate) fn make(
+        &mut self,
+        pair: usize,
+        ip: IpVersion,
+        hosts: &mut [Host; 2],
+    ) -> Result<(), String> {
+        let at = PairAddresses::of(pair, ip);
         let made = self.maker.make(pair - self.first, at)?;
         for (host, transport) in hosts.iter_mut().zip(made) {
             debug_assert_eq!(transport.poll_timeout(), None, "nothing has happened to it");

@@ -157,7 +157,7 @@ pub fn network(scenario: &Scenario, seed: Seed, hosts: &mut dyn Hosts) -> Result
     chain.set_quick_start(scenario.flows.iter().any(|flow| flow.dccp.quick_start.is_some()));
     for flow in &scenario.flows {
         let own = seed.derive("flow").derive(&flow.name);
-        match flow.traffic {
+        match *flow.traffic {
             Traffic::Poisson { every, size } if !hosts.play_many() => {
                 add_transfers(&mut chain, scenario, flow, (every, size), own, hosts)?;
             }

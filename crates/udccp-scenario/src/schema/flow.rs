@@ -43,9 +43,10 @@ pub struct Flow {
     pub stop: Option<Duration>,
     /// Largest IP packet (the path MTU).
     pub packet: DataSize,
-    /// What its application sends.
-    pub traffic: Traffic,
-    /// Options for a DCCP protocol, shared with flows that have the same.
+    /// What its application sends, shared with flows that have the same.
+    #[serde(serialize_with = "contents")]
+    pub traffic: Arc<Traffic>,
+    /// Options for a DCCP protocol, shared likewise.
     #[serde(serialize_with = "contents")]
     pub dccp: Arc<DccpOptions>,
     /// Options for a TCP protocol, shared likewise.
@@ -166,14 +167,17 @@ impl Flow {
             start,
             stop,
             packet,
-            traffic,
+            traffic: traffic.into(),
             dccp: dccp.into(),
             tcp: tcp.into(),
         })
     }
 
-    /// Shares the options of `other` that are the same here.
-    pub(super) fn share_options(&mut self, other: &Self) {
+    /// Shares what `other` has and is the same here: traffic and options.
+    pub(super) fn share_with(&mut self, other: &Self) {
+        if self.traffic == other.traffic {
+            self.traffic = Arc::clone(&other.traffic);
+        }
         if self.dccp == other.dccp {
             self.dccp = Arc::clone(&other.dccp);
         }

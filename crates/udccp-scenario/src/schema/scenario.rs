@@ -94,7 +94,7 @@ impl Scenario {
                 errors.push(Diagnostic::at(&node.span, error));
             }
             if let Some(before) = flows.last() {
-                flow.share_options(before);
+                flow.share_with(before);
             }
             flows.push(flow);
             written.push(node);
@@ -162,7 +162,7 @@ impl Scenario {
             return;
         }
         // Its transfers come at random times, without a phase.
-        if matches!(flow.traffic, Traffic::Poisson { .. }) {
+        if matches!(*flow.traffic, Traffic::Poisson { .. }) {
             return;
         }
         let latest = flow.start + phase;

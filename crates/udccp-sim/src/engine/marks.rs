@@ -3,6 +3,7 @@
 use udccp_base::Instant;
 
 use super::Engine;
+use crate::host::Host;
 use crate::record::{self, FlowStep, Interval, Mark};
 use crate::result::SenderSample;
 
@@ -17,16 +18,23 @@ impl Engine {
                 Some(Mark::WindowBegins) => {
                     self.fabric.paths.iter_mut().for_each(record::PathRecorder::window_begins);
                     self.fabric.crossings.window_begins();
-                    self.events = self.congestion_events();
+                    let Self { hosts, senders, events, .. } = self;
+                    let of = |sender: &Option<u32>| sender.map(|at| congestion_events(hosts, at));
+                    *events = senders.iter().map(of).collect();
                     for (link, recorder) in self.fabric.links.iter().zip(&mut self.link_recorders) {
                         recorder.window_begins(at, &link.element);
                     }
                 }
                 Some(Mark::WindowEnds) => {
-                    self.fabric.paths.iter_mut().for_each(|p| p.window_ends(self.window));
-                    self.fabric.crossings.window_ends();
-                    let now = self.congestion_events();
-                    for (events, now) in self.events.iter_mut().zip(now) {
+                    // At the end of the run nothing more is counted, and each path gets its
+                    // numbers with its result.
+                    if at < self.end {
+                        self.fabric.paths.iter_mut().for_each(|p| p.window_ends(self.window));
+                        self.fabric.crossings.window_ends();
+                    }
+                    let Self { hosts, senders, events, .. } = self;
+                    for (events, sender) in events.iter_mut().zip(senders) {
+                        let now = sender.map(|host| congestion_events(hosts, host));
                         *events = events.zip(now).map(|(before, now)| now.saturating_sub(before));
                     }
                     for (link, recorder) in self.fabric.links.iter().zip(&mut self.link_recorders) {
@@ -39,21 +47,20 @@ impl Engine {
         }
     }
 
-    /// Congestion events of each flow's sender so far.
-    fn congestion_events(&self) -> Vec<Option<u64>> {
-        let of = |host: usize| self.hosts[host].transport.probe().congestion_events;
-        self.senders.iter().map(|sender| sender.map(of)).collect()
-    }
-
     fn sample(&mut self, at: Instant, interval: Interval) {
-        for (flow, series) in self.series.iter_mut().enumerate() {
-            let probe = |host: usize| self.hosts[host].transport.probe().into();
-            let sender = self.senders[flow].map_or(SenderSample::default(), probe);
-            series.push(FlowStep::of(&mut self.fabric.paths[2 * flow], sender));
+        for (flow, sender) in self.senders.iter().enumerate() {
+            let probe = |host: u32| self.hosts[host as usize].transport.probe().into();
+            let sender = sender.map_or(SenderSample::default(), probe);
+            self.series[flow].push(FlowStep::of(&self.fabric.paths[2 * flow], sender));
         }
         self.intervals.push(interval);
         for (link, recorder) in self.fabric.links.iter_mut().zip(&mut self.link_recorders) {
             recorder.sample(at, interval.end, &mut link.element);
         }
     }
+}
+
+/// Congestion events of a sender so far.
+fn congestion_events(hosts: &[Host], sender: u32) -> u64 {
+    hosts[sender as usize].transport.probe().congestion_events
 }

@@ -7,12 +7,12 @@ mod transfers;
 
 use std::collections::BTreeMap;
 
-use core::net::IpAddr;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use udccp_base::{Datagram, Duration, Instant, Sent};
 use udccp_link::Packet;
 
+use crate::address::{Directory, IpVersion};
 use crate::config::RunConfig;
 use crate::error::SimError;
 use crate::fabric::{Fabric, Outgoing, Sending};
@@ -38,22 +38,25 @@ type Stop = Box<SimError>;
 pub(crate) struct Engine {
     pub(crate) hosts: Vec<Host>,
     pub(crate) fabric: Fabric,
-    pub(crate) addresses: BTreeMap<IpAddr, u32>,
+    directory: Directory,
     /// Makers of the transports of flows whose transports exist only while the flow is active.
     makers: BTreeMap<usize, Maker>,
     pub(crate) names: Names,
     pub(crate) schedule: Schedule,
     /// Recorders of the links between routers, which come first.
     pub(crate) link_recorders: Vec<LinkRecorder>,
+    /// One for each flow, so that each is freed when it has become a result.
     pub(crate) series: Vec<Vec<FlowStep>>,
     /// The intervals of all series.
     pub(crate) intervals: Vec<Interval>,
     /// For each flow, the host that has its congestion state, if there is one.
-    senders: Vec<Option<usize>>,
+    senders: Vec<Option<u32>>,
     /// Congestion events of each flow: those before the measured window until it ends, then those
     /// in it.
     pub(crate) events: Vec<Option<u64>>,
     pub(crate) window: Duration,
+    /// The end of the run.
+    end: Instant,
     next_mark: Instant,
     /// Why the run ends early, until the event loop sees that [`Fabric::horizon`] is now.
     failure: Option<Stop>,
@@ -69,15 +72,17 @@ pub(crate) struct Parts {
     /// Names of all components, hosts first.
     pub(crate) names: Names,
     /// For each flow, the host that has its congestion state, if there is one.
-    pub(crate) senders: Vec<Option<usize>>,
+    pub(crate) senders: Vec<Option<u32>>,
     /// Makers of the transports of these flows, which create them when the flow starts.
     pub(crate) makers: BTreeMap<usize, Maker>,
+    /// The IP version of the hosts' addresses.
+    pub(crate) ip: IpVersion,
 }
 
 impl Engine {
     pub(crate) fn new(parts: Parts, run: &RunConfig<'_>) -> Self {
-        let Parts { hosts, fabric, names, senders, makers } = parts;
-        let addresses = hosts.iter().enumerate().map(|(i, h)| (h.address, i as u32)).collect();
+        let Parts { hosts, fabric, names, senders, makers, ip } = parts;
+        let directory = Directory { ip, hosts: hosts.len() };
         let link_recorders = (0..fabric.between_routers).map(|_| LinkRecorder::default()).collect();
         let schedule = Schedule::new(run.duration, run.interval, &run.measure);
         let series = senders.iter().map(|_| Vec::with_capacity(schedule.samples())).collect();
@@ -85,7 +90,7 @@ impl Engine {
         let mut engine = Self {
             hosts,
             fabric,
-            addresses,
+            directory,
             makers,
             names,
             schedule,
@@ -95,6 +100,7 @@ impl Engine {
             senders,
             events: Vec::new(),
             window: run.measure.end - run.measure.start,
+            end: Instant::ZERO + run.duration,
             next_mark: Instant::ZERO,
             failure: None,
             now: Instant::ZERO,
@@ -230,7 +236,7 @@ impl Engine {
             return self.arrive_and_drain(index, handle);
         }
         let now = self.now;
-        let Self { hosts, fabric, addresses, simultaneous, .. } = self;
+        let Self { hosts, fabric, directory, simultaneous, .. } = self;
         let (slot, path) = (handle.slot(), handle.path());
         // The slot is free from here on, but nothing is sent before its packet has been read.
         let Slot { datagram: place, meta } = fabric.packets.release(slot, path);
@@ -257,7 +263,7 @@ impl Engine {
             self.wake_host(index, idle_until, lifetime);
             return None;
         }
-        let due = exchange(now, host, fabric, addresses, simultaneous);
+        let due = exchange(now, (index, host), fabric, *directory, simultaneous);
         let (uplink, lifetime) = (host.uplink, host.lifetime);
         self.schedule_host(index, due, uplink, lifetime)
     }
@@ -312,7 +318,7 @@ impl Engine {
     #[inline(always)]
     fn drain(&mut self, index: usize) -> Option<u32> {
         let now = self.now;
-        let Self { hosts, fabric, addresses, simultaneous, .. } = self;
+        let Self { hosts, fabric, directory, simultaneous, .. } = self;
         let host = &mut hosts[index];
         if host.tracks_delivery {
             return self.drain_and_notify(index);
@@ -321,7 +327,7 @@ impl Engine {
         if bytes > 0 {
             fabric.paths[host.path as usize ^ 1].goodput(bytes);
         }
-        let due = exchange(now, host, fabric, addresses, simultaneous);
+        let due = exchange(now, (index, host), fabric, *directory, simultaneous);
         let (uplink, lifetime) = (host.uplink, host.lifetime);
         self.schedule_host(index, due, uplink, lifetime)
     }
@@ -393,9 +399,9 @@ impl Engine {
         }
         self.feed(index);
         loop {
-            let Self { hosts, fabric, addresses, simultaneous, .. } = self;
+            let Self { hosts, fabric, directory, simultaneous, .. } = self;
             let most = LIVELOCK.saturating_sub(*simultaneous);
-            let sent = transmit(self.now, &mut hosts[index], fabric, addresses, most);
+            let sent = transmit(self.now, (index, &mut hosts[index]), fabric, *directory, most);
             *simultaneous += sent;
             if sent == 0 || sent == most || !self.feed(index) {
                 break;
@@ -451,15 +457,15 @@ impl Engine {
 #[inline(always)]
 fn exchange(
     now: Instant,
-    host: &mut Host,
+    (index, host): (usize, &mut Host),
     fabric: &mut Fabric,
-    addresses: &BTreeMap<IpAddr, u32>,
+    directory: Directory,
     simultaneous: &mut u64,
 ) -> Instant {
     host.feed(now);
     loop {
         let most = LIVELOCK.saturating_sub(*simultaneous);
-        let sent = transmit(now, host, fabric, addresses, most);
+        let sent = transmit(now, (index, host), fabric, directory, most);
         *simultaneous += sent;
         // There is room in the transport, and the application may have more data.
         let goes_on = 0 < sent && sent < most && host.feed(now);
@@ -475,9 +481,9 @@ fn exchange(
 #[inline(always)]
 fn transmit(
     now: Instant,
-    host: &mut Host,
+    (index, host): (usize, &mut Host),
     fabric: &mut Fabric,
-    addresses: &BTreeMap<IpAddr, u32>,
+    directory: Directory,
     most: u64,
 ) -> u64 {
     let mut sent = 0;
@@ -485,9 +491,9 @@ fn transmit(
         let (slot, Slot { datagram: place, meta }) = fabric.packets.vacant(host.path);
         let polled = host.transport.poll_transmit_into(now, place);
         let Some(datagram) = place.as_mut().filter(|_| polled != Sent::Nothing) else { break };
-        let from = Sending { host: host.number as usize, uplink: host.uplink, path: host.path };
+        let from = Sending { host: index, uplink: host.uplink, path: host.path };
         if !host.last_to.is_of(&datagram.dst) {
-            host.last_to = look_up(datagram, addresses);
+            host.last_to = look_up(datagram, directory);
         }
         let to = host.last_to;
         let (data, ecn) = (datagram.payload.len(), datagram.ecn);
@@ -513,7 +519,7 @@ fn transmit(
 
 /// The destination of a datagram; its host is [`u32::MAX`] if no host has the address.
 #[cold]
-fn look_up(datagram: &Datagram, addresses: &BTreeMap<IpAddr, u32>) -> Destination {
-    let host = addresses.get(&datagram.dst.ip()).copied().unwrap_or(u32::MAX);
+fn look_up(datagram: &Datagram, directory: Directory) -> Destination {
+    let host = directory.host(datagram.dst.ip()).map_or(u32::MAX, |host| host as u32);
     Destination::new(datagram, host)
 }

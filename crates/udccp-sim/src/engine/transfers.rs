@@ -15,7 +15,7 @@ impl Engine {
         else {
             return;
         };
-        if let Err(what) = maker.make(sender / 2, hosts) {
+        if let Err(what) = maker.make(sender / 2, self.directory.ip, hosts) {
             self.fail(Box::new(SimError::Config { what }));
         }
     }

@@ -6,7 +6,8 @@ use core::cmp::Ordering;
 
 use udccp_base::Instant;
 
-use wheel::{Event, NONE, Wheel};
+pub(crate) use wheel::Event;
+use wheel::{NONE, Wheel};
 
 const COMPONENT_BITS: u32 = 24;
 

@@ -17,7 +17,7 @@ pub(super) const NONE: u32 = u32::MAX;
 
 /// The event of a component, and its neighbours in the list of a slot, if it is in one.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Event {
+pub(crate) struct Event {
     pub(super) key: Key,
     next: u32,
     before: u32,

@@ -8,14 +8,17 @@ use udccp_link::{Counter, Tally};
 pub(crate) struct Crossings {
     paths: usize,
     now: Vec<Counter>,
-    /// In the measured window; while it lasts, the counts with which it began.
-    measured: Vec<Tally>,
+    /// The counts with which the measured window began; empty if there were none.
+    before: Vec<Tally>,
+    /// Those in the measured window, if it is over.
+    measured: Option<Vec<Tally>>,
 }
 
 impl Crossings {
     /// Counters for `hops`, each of two links.
     pub(crate) fn new(hops: usize, paths: usize) -> Self {
-        Self { paths, now: vec![Counter::default(); hops * paths], measured: Vec::new() }
+        let now = vec![Counter::default(); hops * paths];
+        Self { paths, now, before: Vec::new(), measured: None }
     }
 
     #[inline]
@@ -26,18 +29,27 @@ impl Crossings {
     }
 
     pub(crate) fn window_begins(&mut self) {
-        self.measured = self.now.iter().map(|now| now.tally()).collect();
-    }
-
-    pub(crate) fn window_ends(&mut self) {
-        self.measured.resize(self.now.len(), Tally::default());
-        for (measured, now) in self.measured.iter_mut().zip(&self.now) {
-            *measured = now.tally() - *measured;
+        if self.now.iter().any(|now| *now != Counter::default()) {
+            self.before = self.now.iter().map(|now| now.tally()).collect();
         }
     }
 
-    /// The traffic on a hop in the measured window.
+    pub(crate) fn window_ends(&mut self) {
+        self.measured = Some((0..self.now.len()).map(|at| self.since_begin(at)).collect());
+        self.before = Vec::new();
+    }
+
+    fn since_begin(&self, at: usize) -> Tally {
+        let now = self.now.get(at).map_or(Tally::default(), |now| now.tally());
+        now - self.before.get(at).copied().unwrap_or_default()
+    }
+
+    /// The traffic on a hop in the measured window, until now if it is not over.
     pub(crate) fn measured(&self, hop: usize, path: usize) -> Tally {
-        self.measured.get(hop * self.paths + path).copied().unwrap_or_default()
+        let at = hop * self.paths + path;
+        match &self.measured {
+            Some(measured) => measured.get(at).copied().unwrap_or_default(),
+            None => self.since_begin(at),
+        }
     }
 }

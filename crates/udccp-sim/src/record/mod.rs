@@ -8,6 +8,8 @@ mod schedule;
 pub(crate) use crossing::Crossings;
 pub use path::PathRecorder;
 use path::Step;
+#[cfg(test)]
+pub(crate) use path::{Rare, Times};
 pub use schedule::{Mark, Schedule};
 
 use udccp_base::{Duration, Instant};
@@ -25,17 +27,21 @@ pub struct Interval {
     pub span: Duration,
 }
 
-/// Adds the sample of one interval to a flow's series.
+/// Adds the sample of one interval to a flow's series, which has those of all intervals before.
 pub fn sample_flow(
     series: &mut Vec<FlowSample>,
-    forward: &mut PathRecorder,
+    forward: &PathRecorder,
     interval: Interval,
     sender: SenderSample,
 ) {
-    series.push(FlowStep::of(forward, sender).over(interval));
+    let before = Step {
+        wire_bytes: series.iter().map(|sample| sample.wire_bytes).sum(),
+        goodput_bytes: series.iter().map(|sample| sample.goodput_bytes).sum(),
+    };
+    series.push(FlowStep::of(forward, sender).after(before, interval));
 }
 
-/// A flow in one interval, which is the same for all flows.
+/// A flow at the end of an interval, which is the same for all flows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FlowStep {
     delivered: Step,
@@ -43,15 +49,27 @@ pub(crate) struct FlowStep {
 }
 
 impl FlowStep {
-    /// What happened since the last one.
-    pub(crate) fn of(forward: &mut PathRecorder, sender: SenderSample) -> Self {
+    /// What happened so far.
+    pub(crate) const fn of(forward: &PathRecorder, sender: SenderSample) -> Self {
         Self { delivered: forward.step(), sender }
     }
 
-    /// The sample of this interval.
-    pub(crate) fn over(self, Interval { end, span }: Interval) -> FlowSample {
-        let Self { delivered: Step { wire_bytes, goodput_bytes }, sender } = self;
+    /// The sample of this interval, before which this was delivered.
+    fn after(self, before: Step, Interval { end, span }: Interval) -> FlowSample {
+        let Self { delivered, sender } = self;
+        let wire_bytes = delivered.wire_bytes - before.wire_bytes;
+        let goodput_bytes = delivered.goodput_bytes - before.goodput_bytes;
         FlowSample { end, span, wire_bytes, goodput_bytes, sender }
+    }
+
+    /// The samples of all intervals.
+    pub(crate) fn samples(steps: &[Self], intervals: &[Interval]) -> Vec<FlowSample> {
+        let mut before = Step::default();
+        let mut samples = Vec::with_capacity(intervals.len());
+        for (step, at) in steps.iter().zip(intervals) {
+            samples.push(step.after(core::mem::replace(&mut before, step.delivered), *at));
+        }
+        samples
     }
 }
 

@@ -11,36 +11,43 @@ use crate::result::{PathCounts, PathWindow};
 #[derive(Debug, Default)]
 pub struct PathRecorder {
     now: Totals,
-    at_last: Step,
     times: Option<Box<Times>>,
     window: Window,
-    /// Of the measured window; while it lasts, the counts with which it began.
-    counted: Option<Box<Counted>>,
     /// Only if something was dropped or duplicated.
     rare: Option<Box<Rare>>,
 }
 
 /// The measured window...
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 enum Window {
     /// ... has not begun.
     #[default]
     Ahead,
-    /// ... lasts.
-    Open,
+    /// ... lasts, and these are the counts with which it began, if there were any.
+    Open(Option<Box<Counted>>),
     /// ... is over.
-    Over,
+    Over(Box<Counted>),
 }
 
 /// Delay and jitter in the measured window.
 #[derive(Debug, Default)]
-struct Times {
+pub(crate) struct Times {
     delay: DelayHistogram,
     jitter: JitterMeter,
+    phase: Phase,
+}
+
+/// Whether the measured window has begun, and lasts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Phase {
+    #[default]
+    Ahead,
+    Open,
+    Over,
 }
 
 /// What [`PathWindow`] has of every direction.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counted {
     span: Duration,
     sent: Tally,
@@ -50,9 +57,9 @@ struct Counted {
     transit_ns: u64,
 }
 
-/// What has a series: bytes delivered, with headers and to the application.
+/// What has a series: bytes delivered so far, with headers and to the application.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Step {
+pub(crate) struct Step {
     pub(super) wire_bytes: u64,
     pub(super) goodput_bytes: u64,
 }
@@ -72,9 +79,9 @@ struct Totals {
 
 /// The same for what happens on few paths.
 #[derive(Clone, Copy, Debug, Default)]
-struct Rare {
-    duplicated: u64,
-    dropped: [u64; DropReason::COUNT],
+pub(crate) struct Rare {
+    duplicated: u32,
+    dropped: [u32; DropReason::COUNT],
 }
 
 impl PathRecorder {
@@ -105,9 +112,9 @@ impl PathRecorder {
     fn delivered_data(&mut self, sent: Instant, now: Instant) {
         self.now.delivered_data += 1;
         if let Some(times) = &mut self.times
-            && self.window != Window::Over
+            && times.phase != Phase::Over
         {
-            let measures = self.window == Window::Open;
+            let measures = times.phase == Phase::Open;
             times.jitter.record(sent, now, measures);
             if measures {
                 times.delay.record(now - sent);
@@ -118,15 +125,15 @@ impl PathRecorder {
     /// The data packet just delivered has this number, for backends that number packets.
     pub fn numbered(&mut self, number: u64, transit: Duration) {
         if let Some(times) = &mut self.times
-            && self.window != Window::Over
+            && times.phase != Phase::Over
         {
-            times.jitter.number(number, transit, self.window == Window::Open);
+            times.jitter.number(number, transit, times.phase == Phase::Open);
         }
     }
 
     /// A link made copies.
     pub fn duplicated(&mut self, copies: u64) {
-        self.rare.get_or_insert_default().duplicated += copies;
+        self.rare.get_or_insert_default().duplicated += copies as u32;
     }
 
     /// A packet was dropped.
@@ -140,34 +147,40 @@ impl PathRecorder {
         self.now.goodput_bytes += bytes;
     }
 
-    /// The amounts delivered since the last call.
-    pub(super) fn step(&mut self) -> Step {
+    /// The amounts delivered so far.
+    pub(super) const fn step(&self) -> Step {
         let wire_bytes = self.now.delivered.tally().bytes;
-        let now = Step { wire_bytes, goodput_bytes: self.now.goodput_bytes };
-        let last = core::mem::replace(&mut self.at_last, now);
-        Step {
-            wire_bytes: now.wire_bytes - last.wire_bytes,
-            goodput_bytes: now.goodput_bytes - last.goodput_bytes,
-        }
+        Step { wire_bytes, goodput_bytes: self.now.goodput_bytes }
     }
 
     /// The measured window begins.
     pub fn window_begins(&mut self) {
-        self.window = Window::Open;
-        self.counted = Some(Box::new(self.since(&Counted::default(), Duration::ZERO)));
+        let counted = self.since(&Counted::default(), Duration::ZERO);
+        let is_first = counted == Counted::default();
+        self.window = Window::Open((!is_first).then(|| Box::new(counted)));
+        self.set_phase(Phase::Open);
     }
 
     /// The measured window ends; `span` is its length.
     pub fn window_ends(&mut self, span: Duration) {
-        self.window = Window::Over;
-        let before = self.counted.take().unwrap_or_default();
-        self.counted = Some(Box::new(self.since(&before, span)));
+        let before = match &self.window {
+            Window::Open(Some(before)) => **before,
+            _ => Counted::default(),
+        };
+        self.window = Window::Over(Box::new(self.since(&before, span)));
+        self.set_phase(Phase::Over);
+    }
+
+    fn set_phase(&mut self, phase: Phase) {
+        if let Some(times) = &mut self.times {
+            times.phase = phase;
+        }
     }
 
     /// What was counted since then, in this time.
     fn since(&self, before: &Counted, span: Duration) -> Counted {
         let Totals { sent, delivered, goodput_bytes, transit_ns, .. } = &self.now;
-        let dropped: u64 = self.rare.iter().flat_map(|rare| rare.dropped).sum();
+        let dropped: u64 = self.rare.iter().flat_map(|rare| rare.dropped).map(u64::from).sum();
         Counted {
             span,
             sent: sent.tally() - before.sent,
@@ -181,7 +194,7 @@ impl PathRecorder {
     /// Whole-run counts, goodput bytes, and the measured window.
     pub fn finish(self, in_flight: u64) -> (PathCounts, u64, PathWindow) {
         let mut window = PathWindow::default();
-        if let Some(counted) = self.counted.filter(|_| self.window == Window::Over) {
+        if let Window::Over(counted) = self.window {
             let Counted { span, sent, delivered, dropped, goodput_bytes, transit_ns } = *counted;
             let times = self.times.map(|times| *times).unwrap_or_default();
             let (jitter, delay) = (times.jitter.get(), times.delay);
@@ -201,10 +214,10 @@ impl PathRecorder {
         let counts = PathCounts {
             sent: sent.tally(),
             sent_data,
-            duplicated,
+            duplicated: duplicated.into(),
             delivered: delivered.tally(),
             delivered_data,
-            dropped,
+            dropped: dropped.map(u64::from),
             in_flight,
         };
         (counts, self.now.goodput_bytes, window)

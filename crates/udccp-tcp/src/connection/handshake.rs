@@ -24,7 +24,7 @@ impl<S: Side> Connection<S> {
     fn offer(&mut self, now: Instant, syn: Control) {
         self.control = Some(syn);
         self.syn_sent_at = now;
-        self.state_deadline = now + self.send.rtt().rto();
+        self.state_deadline = now + self.send.rto();
     }
 
     /// A segment arrived in state `Listen`.
@@ -98,7 +98,7 @@ impl<S: Side> Connection<S> {
 
     /// Repeats SYN or SYN-ACK with back-off when the handshake timer expires, and finally gives up.
     pub(super) fn on_handshake_timeout(&mut self, now: Instant) {
-        self.send.back_off();
+        self.send.back_off(&self.config);
         if self.send.unanswered() >= self.config.syn_retries {
             self.abort(now, CloseReason::TimedOut);
             self.state_deadline = Instant::MAX;

@@ -55,7 +55,7 @@ impl<S: Side> Connection<S> {
         if len > 0 {
             self.note_congestion(datagram.ecn, Flags::ACK);
             if !self.recv.on_next(now, len) {
-                self.recv.on_segment(now, Range::new(start, start + len), false, self.send.rtt());
+                self.recv.on_segment(now, Range::new(start, start + len), false, &self.send);
             }
             if self.recv.is_finished() {
                 self.after_data(now);
@@ -121,7 +121,7 @@ impl<S: Side> Connection<S> {
         }
         if range.start < range.end {
             self.note_congestion(ecn, flags);
-            self.recv.on_segment(now, range, fin, self.send.rtt());
+            self.recv.on_segment(now, range, fin, &self.send);
             self.after_data(now);
         }
     }

@@ -5,7 +5,7 @@ use udccp_base::{
 };
 
 use super::{CloseReason, Connection, Control, Event, State};
-use crate::send::{SendSide, Side};
+use crate::send::Side;
 use crate::wire::TcpHeader;
 
 impl<S: Side> Connection<S> {
@@ -194,9 +194,6 @@ impl<S: Side> Transport for Connection<S> {
     }
 
     fn probe(&self) -> Probe {
-        match self.send.get() {
-            Some(side) => side.probe(),
-            None => SendSide::new(&self.config).probe_with(self.send.rtt()),
-        }
+        self.send.probe(&self.config)
     }
 }

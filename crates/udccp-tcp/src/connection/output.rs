@@ -209,10 +209,11 @@ impl<S: Side> Connection<S> {
             *out = None;
         }
         let (protocol, payload) = (Datagram::TCP, Payload::Zeros(data));
-        *out = match self.hosts.v4() {
-            Some((src, dst)) => Some(Datagram { src, dst, protocol, ecn, header, payload }),
-            None => self.hosts.datagram(header, payload, ecn),
+        let Some((src, dst)) = self.hosts.v4() else {
+            *out = self.hosts.datagram(header, payload, ecn);
+            return;
         };
+        *out = Some(Datagram { src, dst, protocol, ecn, header, payload });
     }
 
     /// Writes a datagram with any header.

@@ -8,7 +8,7 @@ use crate::ranges::{Range, RangeSet};
 /// Data out of order and duplicates. Few ends ever have any, so they have none of this before the
 /// first.
 #[derive(Debug)]
-pub(super) struct Gaps {
+pub(crate) struct Gaps {
     /// Ranges beyond the next offset expected that have arrived.
     beyond: RangeSet,
     /// The ranges to report, most recent first (RFC 2018 section 4).

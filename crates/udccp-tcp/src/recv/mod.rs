@@ -6,12 +6,11 @@ mod gaps;
 use std::sync::Arc;
 
 use udccp_base::{Duration, Instant};
-use udccp_cc::RttEstimator;
 
 use crate::ranges::Range;
-use crate::send::FIRST_DATA;
+use crate::send::{FIRST_DATA, Side};
 use crate::shared::Shared;
-use gaps::Gaps;
+pub(crate) use gaps::Gaps;
 
 /// The first window, in bytes, of a receiver that opens it.
 const FIRST_WINDOW: u64 = 65_535;
@@ -171,15 +170,9 @@ impl ReceiveSide {
         }
     }
 
-    /// Handles data (and the FIN at its end); `times` are those of this connection.
+    /// Handles data (and the FIN at its end); `times` has those of this connection.
     #[inline(never)]
-    pub(crate) fn on_segment(
-        &mut self,
-        now: Instant,
-        range: Range,
-        fin: bool,
-        times: &RttEstimator,
-    ) {
+    pub(crate) fn on_segment(&mut self, now: Instant, range: Range, fin: bool, times: &impl Side) {
         self.is_current = false;
         self.segments += 1;
         let silence = now - self.last_data;

@@ -4,10 +4,11 @@
 use core::fmt;
 use std::sync::Arc;
 
-use udccp_base::{Duration, Instant};
+use udccp_base::{Duration, Instant, MaybeDuration, Probe};
 use udccp_cc::RttEstimator;
 
-use super::{AckInfo, FIRST_DATA, SendSide, SendStats, first_sample};
+use super::{AckInfo, FIRST_DATA, SendSide, SendStats, first_sample, rto_config};
+use crate::config::TcpConfig;
 use crate::shared::Shared;
 
 /// A [`SendSide`] that may not exist yet. Methods that have the name of one of its methods have the
@@ -29,9 +30,11 @@ pub(crate) trait Side: fmt::Debug {
     fn on_ack(&mut self, now: Instant, info: &AckInfo<'_>, config: &Arc<Shared>);
     fn on_idle_ack(&mut self, window_end: u64) -> bool;
     fn segment_payload(&self) -> u32;
-    fn rtt(&self) -> &RttEstimator;
+    fn rto(&self) -> Duration;
+    fn min_rtt(&self) -> Option<Duration>;
+    fn probe(&self, config: &Arc<Shared>) -> Probe;
     fn unanswered(&self) -> u32;
-    fn back_off(&mut self);
+    fn back_off(&mut self, config: &Arc<Shared>);
 
     /// First offset not acknowledged, and next offset to send.
     #[inline(always)]
@@ -110,15 +113,23 @@ impl Side for SendSide {
     }
 
     #[inline]
-    fn rtt(&self) -> &RttEstimator {
-        self.rtt()
+    fn rto(&self) -> Duration {
+        self.rto()
+    }
+
+    fn min_rtt(&self) -> Option<Duration> {
+        self.min_rtt()
+    }
+
+    fn probe(&self, _config: &Arc<Shared>) -> Probe {
+        self.probe()
     }
 
     fn unanswered(&self) -> u32 {
         self.unanswered()
     }
 
-    fn back_off(&mut self) {
+    fn back_off(&mut self, _config: &Arc<Shared>) {
         self.back_off();
     }
 }
@@ -134,18 +145,32 @@ pub(crate) enum LazySide {
 #[derive(Debug)]
 pub(crate) struct Later {
     mss: u32,
-    window_end: u64,
-    rtt: RttEstimator,
+    /// How many SYNs had no answer, and how many of them since the last answer.
+    backed_off: u32,
     unanswered: u32,
+    window_end: u64,
+    /// The round-trip time of the handshake, and the timeout.
+    rtt: MaybeDuration,
+    rto: Duration,
 }
 
 impl Later {
+    /// The estimator with all that is known of round-trip times.
+    fn estimator(&self, config: &TcpConfig) -> RttEstimator {
+        let mut rtt = RttEstimator::new(rto_config(config));
+        (0..self.backed_off).for_each(|_| rtt.back_off());
+        if let Some(sample) = self.rtt.get() {
+            first_sample(&mut rtt, sample);
+        }
+        rtt
+    }
+
     fn make(&self, config: &Arc<Shared>) -> Box<SendSide> {
         let mut side = Box::new(SendSide::new(config));
         side.mss = self.mss;
         side.board.set_mss(self.mss);
         side.window_end = self.window_end;
-        side.rtt = self.rtt.clone();
+        side.rtt = self.estimator(config);
         side.unanswered = self.unanswered;
         side
     }
@@ -173,7 +198,8 @@ impl Side for LazySide {
             return Self::Made(Box::new(side));
         }
         let SendSide { mss, window_end, rtt, unanswered, .. } = side;
-        Self::Later(Box::new(Later { mss, window_end, rtt, unanswered }))
+        let (rto, rtt, backed_off) = (rtt.rto(), MaybeDuration::NONE, 0);
+        Self::Later(Box::new(Later { mss, backed_off, unanswered, window_end, rtt, rto }))
     }
 
     #[inline]
@@ -213,7 +239,8 @@ impl Side for LazySide {
             later.mss = payload;
             later.window_end = later.window_end.max(window_end);
             later.unanswered = 0;
-            first_sample(&mut later.rtt, rtt);
+            later.rtt = MaybeDuration::some(rtt);
+            later.rto = later.estimator(config).rto();
         } else {
             self.made(config).establish(now, payload, window_end, rtt);
         }
@@ -251,10 +278,24 @@ impl Side for LazySide {
     }
 
     #[inline]
-    fn rtt(&self) -> &RttEstimator {
+    fn rto(&self) -> Duration {
         match self {
-            Self::Made(side) => side.rtt(),
-            Self::Later(later) => &later.rtt,
+            Self::Made(side) => side.rto(),
+            Self::Later(later) => later.rto,
+        }
+    }
+
+    fn min_rtt(&self) -> Option<Duration> {
+        match self {
+            Self::Made(side) => side.min_rtt(),
+            Self::Later(later) => later.rtt.get(),
+        }
+    }
+
+    fn probe(&self, config: &Arc<Shared>) -> Probe {
+        match self {
+            Self::Made(side) => side.probe(),
+            Self::Later(later) => later.make(config).probe(),
         }
     }
 
@@ -265,12 +306,13 @@ impl Side for LazySide {
         }
     }
 
-    fn back_off(&mut self) {
+    fn back_off(&mut self, config: &Arc<Shared>) {
         match self {
             Self::Made(side) => side.back_off(),
             Self::Later(later) => {
-                later.rtt.back_off();
+                later.backed_off += 1;
                 later.unanswered += 1;
+                later.rto = later.estimator(config).rto();
             }
         }
     }
@@ -281,13 +323,12 @@ mod tests {
     use udccp_cc::{Algorithm, CubicConfig};
 
     use super::*;
-    use crate::config::TcpConfig;
     use crate::shared::SharedTcpConfig;
 
     /// Handshake, acknowledgements of nothing, and a first write at `side`.
     fn play(side: &mut impl Side, config: &Arc<Shared>, lost_syns: u32) {
         let at = |ms| Instant::ZERO + Duration::from_millis(ms);
-        (0..lost_syns).for_each(|_| side.back_off());
+        (0..lost_syns).for_each(|_| side.back_off(config));
         assert_eq!(side.unanswered(), lost_syns);
         let rtt = (lost_syns == 0).then_some(Duration::from_millis(30));
         side.establish(at(30), (1_448, 60_000), rtt, config);

@@ -13,13 +13,15 @@ mod recovery;
 mod reduction;
 mod retransmissions;
 mod scoreboard;
+#[cfg(test)]
+mod sizes;
 mod timeout;
 mod times;
 
 use std::sync::Arc;
 
 use udccp_base::{Duration, Instant, Probe};
-use udccp_cc::{CongestionControl, RtoConfig, RttEstimator};
+use udccp_cc::{Instance, RtoConfig, RttEstimator};
 
 use crate::config::{AckCounting, LossDetection, RttSampling, TcpConfig, WindowReduction};
 use crate::ranges::Range;
@@ -47,14 +49,14 @@ const LEAST_WINDOW: u32 = 2;
 const UNPACED: u64 = 10;
 
 /// The phase of loss recovery. All phases but `Open` end when `point` is acknowledged.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Phase {
     /// No loss is known.
     Open,
     /// The window was cut for ECN marks; no loss is known.
     Reduced { point: u64 },
-    /// Fast recovery (RFC 6675 section 5).
-    Recovery { point: u64, reduction: Reduction },
+    /// Fast recovery (RFC 6675 section 5). Few ends are in it at the same time.
+    Recovery { point: u64, reduction: Box<Reduction> },
     /// Slow start after a timeout (RFC 6675 section 5.1).
     Loss { point: u64 },
 }
@@ -102,7 +104,7 @@ pub(crate) struct SendSide {
     board: Scoreboard,
     times: SendTimes,
     rtt: RttEstimator,
-    cc: Box<dyn CongestionControl>,
+    cc: Instance,
     /// Only if the congestion control needs more than growth.
     observer: Option<Box<Observer>>,
     /// Only if losses are detected by time.
@@ -396,11 +398,7 @@ impl SendSide {
 
     /// The state that measurements show.
     pub(crate) fn probe(&self) -> Probe {
-        self.probe_with(&self.rtt)
-    }
-
-    /// The same with other round-trip times.
-    pub(crate) fn probe_with(&self, rtt: &RttEstimator) -> Probe {
+        let rtt = &self.rtt;
         let threshold = Some(self.cc.ssthresh()).filter(|t| *t < u32::MAX);
         Probe {
             cwnd_packets: Some(f64::from(self.cc.cwnd())),
@@ -415,29 +413,34 @@ impl SendSide {
         }
     }
 
-    /// The estimator of round-trip times.
-    pub(crate) fn rtt(&self) -> &RttEstimator {
-        &self.rtt
+    /// The retransmission timeout.
+    #[inline]
+    pub(crate) fn rto(&self) -> Duration {
+        self.rtt.rto()
+    }
+
+    /// The shortest round-trip time measured; `None` before the first.
+    pub(crate) fn min_rtt(&self) -> Option<Duration> {
+        self.rtt.min_rtt()
     }
 
     /// Counters.
     pub(crate) fn stats(&self) -> SendStats {
-        let Counts { segments_sent, retransmits, timeouts, congestion_events, duplicates_reported } =
-            self.counts;
+        let counts = self.counts;
         SendStats {
-            segments_sent,
-            retransmits: retransmits.into(),
-            timeouts: timeouts.into(),
-            congestion_events: congestion_events.into(),
-            duplicates_reported: duplicates_reported.into(),
+            segments_sent: counts.segments_sent,
+            retransmits: counts.retransmits.into(),
+            timeouts: counts.timeouts.into(),
+            congestion_events: counts.congestion_events.into(),
+            duplicates_reported: counts.duplicates_reported.into(),
         }
     }
 }
 
 /// The congestion control at the start of a flow.
-fn window_algorithm(config: &TcpConfig) -> Box<dyn CongestionControl> {
+fn window_algorithm(config: &TcpConfig) -> Instance {
     let initial_window = config.initial_window.packets(config.segment_payload() as u32);
-    let mut cc = config.algorithm.build(initial_window);
+    let mut cc = Instance::new(&config.algorithm, initial_window);
     if let Some(max) = config.max_cwnd {
         cc.clamp(max);
     }

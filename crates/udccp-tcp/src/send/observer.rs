@@ -77,6 +77,7 @@ impl SendSide {
         let rtt = if looks_at_rates { self.rtt_of_last(now, info, before.una, acked) } else { rtt };
         let pipe = self.board.pipe();
         let lost = before.pipe.saturating_sub(pipe + delivered);
+        let cwnd_limited = self.fills_window(before.una);
         self.cc.on_delivery(&Delivery {
             now,
             acked: acked.segments,
@@ -94,7 +95,7 @@ impl SendSide {
             was_in_order: before.in_order,
             in_recovery,
             round_start,
-            cwnd_limited: self.fills_window(before.una),
+            cwnd_limited,
             rate,
         });
     }

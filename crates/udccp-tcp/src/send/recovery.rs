@@ -231,7 +231,8 @@ impl SendSide {
     pub(super) fn cut(&mut self, now: Instant, in_flight: u32) {
         self.cc.on_congestion_event(now, in_flight);
         if self.cc.cwnd() < self.shared.limits.least_window {
-            self.cc.set_window(now, self.shared.limits.least_window, self.cc.ssthresh());
+            let threshold = self.cc.ssthresh();
+            self.cc.set_window(now, self.shared.limits.least_window, threshold);
         }
         self.counts.congestion_events += 1;
     }
@@ -254,7 +255,7 @@ impl SendSide {
             let newly = self.newly_delivered.max(mss);
             reduction.on_delivered(newly, self.board.pipe(), target, mss, self.is_safe);
         }
-        self.phase = Phase::Recovery { point: self.board.nxt(), reduction };
+        self.phase = Phase::Recovery { point: self.board.nxt(), reduction: Box::new(reduction) };
         self.fast_retransmit = true;
         self.rescue = self.shared.limits.rescue;
         if let Some(detection) = self.detection.as_mut() {

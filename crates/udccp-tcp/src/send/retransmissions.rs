@@ -20,6 +20,9 @@ const DUP_THRESH: u64 = 3;
 /// timer.
 const MAX_RUNS: usize = 8;
 
+/// Up to so many retransmissions, a run has no room to spare: most have one or two.
+const FEW: usize = 4;
+
 /// The retransmissions since the last timeout.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Retransmissions {
@@ -71,7 +74,13 @@ impl Retransmissions {
         self.next_order += 1;
         let fits = |run: &VecDeque<Sent>| run.back().is_none_or(|b| b.range.start < range.start);
         match self.runs.iter().position(fits) {
-            Some(i) => self.runs[i].push_back(sent),
+            Some(i) => {
+                let run = &mut self.runs[i];
+                if run.len() == run.capacity() && run.len() < FEW {
+                    run.reserve_exact(1);
+                }
+                run.push_back(sent);
+            }
             None if self.runs.len() < MAX_RUNS => {
                 // Most recoveries are one run.
                 self.runs.reserve_exact(1);

@@ -30,7 +30,8 @@ impl SendSide {
         self.cc.on_rto(now, self.times.count());
         // The threshold is kept if the same segment times out again (RFC 5681 3.1).
         if again || (is_same_loss && self.shared.limits.timeout_keeps_threshold) {
-            self.cc.set_window(now, self.cc.cwnd(), threshold);
+            let cwnd = self.cc.cwnd();
+            self.cc.set_window(now, cwnd, threshold);
         }
         let was_open = matches!(self.phase, Phase::Open | Phase::Reduced { .. });
         let is_tested = self.shared.limits.frto && (was_open || again);

@@ -1,0 +1,45 @@
+//! Sizes of what a simulation has of each host, link and flow, compared with the committed table.
+
+use core::fmt::Write as _;
+
+use crate::application::Application;
+use crate::config::PairConfig;
+use crate::events::Event;
+use crate::fabric::RunningLink;
+use crate::host::Host;
+use crate::network::LinkSpec;
+use crate::packet::Slot;
+use crate::record::{FlowStep, PathRecorder, Rare, Times};
+use crate::result::{FlowResult, FlowSample};
+use crate::route::FlowPlan;
+use crate::source::Bulk;
+
+/// Makes growth visible in review: `cargo test -p udccp-sim sizes` prints the new table.
+#[test]
+#[cfg(target_pointer_width = "64")]
+fn the_table_of_sizes_is_the_committed_one() {
+    let mut table = String::new();
+    macro_rules! row {
+        ($($name:ty),* $(,)?) => {
+            $(writeln!(table, "{:>5} {}", size_of::<$name>(), stringify!($name)).unwrap();)*
+        };
+    }
+    row!(
+        Host,
+        Application,
+        Bulk,
+        RunningLink,
+        Event,
+        PathRecorder,
+        Times,
+        Rare,
+        FlowStep,
+        FlowPlan,
+        Slot,
+        PairConfig,
+        LinkSpec,
+        FlowResult,
+        FlowSample,
+    );
+    assert_eq!(table, include_str!("sizes.txt"), "sizes.txt should be:\n{table}");
+}
