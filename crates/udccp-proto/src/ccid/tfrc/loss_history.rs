@@ -283,6 +283,11 @@ impl LossHistory {
         before.nonce ^= joined.nonce;
         before.steps = before.steps.saturating_add(joined.steps);
         self.average.join(index);
+        if self.average.lengths().is_empty() {
+            // A single interval is the one before the first loss, which has no lossy part.
+            let only = &mut self.intervals[index];
+            (only.lossless, only.losses) = (only.start, 0);
+        }
         self.average.set(index, self.length(index));
         self.event_is_over |= index == 0;
         true
