@@ -151,7 +151,8 @@ impl Verifier {
         sending: &Sending<'_>,
     ) -> Result<u64, ReportError> {
         let checked = check(ackno, options, sending.log).inspect_err(|_| self.lies += 1);
-        let mut end = checked?;
+        let newest_end = checked?;
+        let mut end = newest_end;
         self.judge_probes(options, end);
         let mut events = Events::default();
         // What follows an event that is only our own mark. It joins the next older interval.
@@ -173,6 +174,10 @@ impl Verifier {
         }
         if self.counts_losses {
             mark_short(&mut events, ackno, sending);
+        }
+        if let [only] = events.get() {
+            self.on_no_loss(only.start, newest_end);
+            return Ok(0);
         }
         Ok(self.adopt(&events))
     }
@@ -196,6 +201,21 @@ impl Verifier {
             is_newest &= !is_event;
         }
         Some(needed)
+    }
+
+    /// The receiver has lost nothing from `start` to before `end`. Either late packets have removed
+    /// our events, or the receiver has forgotten them: then nothing was lost since the newest. The
+    /// rate must not stay what it was.
+    fn on_no_loss(&mut self, start: Seqno, end: Seqno) {
+        let Some(events) = self.average.lengths().len().checked_sub(1) else { return };
+        if start.at_most(self.starts[events.max(1) - 1]) {
+            self.average.clear();
+            return;
+        }
+        let since = end.distance_from(self.starts[0]).max(0) as u64;
+        self.was_short[0] = false;
+        self.average.set_short(false);
+        self.average.set_current(SmallPackets::length(since, 0, false));
     }
 
     /// Adds one reported interval, split into several events if necessary. Returns its start.
@@ -264,10 +284,6 @@ impl Verifier {
     /// Updates the average with the events. Returns the number of new ones.
     fn adopt(&mut self, events: &Events) -> u64 {
         let events = events.get();
-        // A single interval has no loss, so there is nothing to average.
-        if events.len() < 2 {
-            return 0;
-        }
         let known = self.average.lengths().len();
         let newest = (known > 0).then_some(self.starts[0]);
         let at = newest.and_then(|s| events.iter().position(|e| e.start == s));

@@ -55,6 +55,11 @@ impl LossAverage {
         self.is_short = false;
     }
 
+    /// Forgets all loss events.
+    pub fn clear(&mut self) {
+        (self.past, self.is_short) = (None, false);
+    }
+
     /// A new loss event. The current interval ends with `length` packets.
     pub fn begin(&mut self, length: f64) {
         self.set_current(length);

@@ -83,6 +83,28 @@ fn lost_feedback_leaves_no_gap() {
     assert_eq!(v.rate(), late.rate());
 }
 
+/// Regression: the rate after a loss stayed for ever once the receiver no longer reported it.
+#[test]
+fn losses_that_are_no_longer_reported_do_not_limit_the_rate_for_ever() {
+    for counts_losses in [false, true] {
+        let (log, loss) = (log(10), options(0, &[[3, 1, 4], [6, 0, 3]]));
+        let mut v = Verifier::new(true, counts_losses);
+        assert_eq!(take(&mut v, 1009, &loss, &log), Ok(1));
+        let rate = v.rate();
+        assert!(rate > 0.2, "{rate}");
+        // The receiver begins anew at 1050, as after a change of the path.
+        let mut anew = v.clone();
+        assert_eq!(take(&mut anew, 1059, &options(0, &[[10, 0, 0]]), &log), Ok(0));
+        let less = anew.rate();
+        assert!(less > 0.0 && less < rate / 2.0, "{less} after {rate}");
+        take(&mut anew, 1999, &options(0, &[[950, 0, 0]]), &log).unwrap();
+        assert!(anew.rate() > 0.0 && anew.rate() < less / 10.0, "{} after {less}", anew.rate());
+        // The packet was only late.
+        assert_eq!(take(&mut v, 1009, &options(0, &[[10, 0, 0]]), &log), Ok(0));
+        assert_eq!(v.rate(), 0.0);
+    }
+}
+
 //= 4342-9.2-1 test
 #[test]
 fn impossible_loss_intervals_are_rejected() {
