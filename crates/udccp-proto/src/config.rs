@@ -279,7 +279,8 @@ pub struct ConnectionConfig {
     /// not count.
     pub idle_limit: Option<Duration>,
     /// Time without any packet from the peer while sent data is unacknowledged, after which the
-    /// connection ends (default 5 min).
+    /// connection ends (default 5 min). In the last eighth of it, a few Syncs are sent as probes,
+    /// which a live peer answers at once.
     pub silence_timeout: Duration,
     /// After `close`: how long to deliver what is queued before the Close is sent (default 5 s),
     /// and then how long the peer has to confirm before

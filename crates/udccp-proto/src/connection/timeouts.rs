@@ -14,6 +14,14 @@ use crate::state::State;
 /// overloaded. That is no silence of the peer, who may have been asked nothing.
 const LATE: Duration = Duration::from_millis(100);
 
+/// Syncs that ask a peer for an answer before the silence counts as its end: the first when an
+/// eighth of `silence_timeout` is left, and another whenever half of the rest is over.
+const SILENCE_PROBES: u8 = 6;
+
+/// So many unanswered probes of a kind show that the peer is gone, although this host always runs
+/// late.
+const MOST_PROBES: u8 = 100;
+
 /// Shortest time between two looks at the timers of a connection that cannot send.
 const RETRY_WHILE_BLOCKED: Duration = Duration::from_millis(1);
 
@@ -85,13 +93,13 @@ impl Connection {
         if gave_up {
             self.settle_all_fates(ctx, MessageFate::Lost);
         }
-        if let Some(until) = self.silent_until().get().filter(|until| *until <= ctx.now) {
+        if self.silent_until().get().is_some_and(|until| until <= ctx.now) {
             self.forget_usual();
-            if ctx.now - until < LATE {
+            if self.is_given_up(ctx.now) {
                 self.give_up(ctx, CloseReason::PeerSilent);
                 return;
             }
-            self.ask_after_sleep(ctx.now);
+            self.ask_silent_peer(ctx.now);
         }
         self.cc.handle_receiver_timeout(ctx.now);
     }
@@ -114,12 +122,29 @@ impl Connection {
         }
     }
 
-    /// The time for an answer to sent data ran out while this host did not run. The peer gets some
-    /// more, and a Sync that it has to answer.
-    fn ask_after_sleep(&mut self, now: Instant) {
+    /// Whether the peer was asked, and had the time to answer.
+    fn is_given_up(&self, now: Instant) -> bool {
+        let probes = self.timing.silence_probes;
+        let is_late = now - self.silent_until().get().unwrap_or(now) >= LATE;
+        probes >= SILENCE_PROBES && (!is_late || probes >= MOST_PROBES)
+    }
+
+    /// The time for an answer to sent data runs out. The data may have been lost, so the peer gets
+    /// a Sync that it has to answer; and some more time if all of it has passed, because this host
+    /// did not run.
+    fn ask_silent_peer(&mut self, now: Instant) {
+        let Some(since) = self.timing.unanswered_since.get() else { return };
         let limit = self.config.silence_timeout;
-        let spent = limit.saturating_sub(self.answer_time());
-        self.timing.unanswered_since = MaybeInstant::some(now - spent.min(limit));
+        self.timing.silence_probes += 1;
+        if since + limit <= now {
+            let spent = limit.saturating_sub(self.answer_time());
+            self.timing.unanswered_since = MaybeInstant::some(now - spent);
+            self.timing.silence_probes = self.timing.silence_probes.max(SILENCE_PROBES);
+        }
+        while self.timing.silence_probes < SILENCE_PROBES && self.silent_until().get() <= Some(now)
+        {
+            self.timing.silence_probes += 1;
+        }
         self.outbox.sync = Some(self.seq.gsr);
     }
 
@@ -128,10 +153,15 @@ impl Connection {
         self.rtt().max(PARTOPEN_TIMER) * 2
     }
 
-    /// Until when the peer may leave the data that we sent unanswered.
+    /// Until when the peer may leave the data that we sent unanswered before it is asked, or is
+    /// gone.
     #[inline]
     fn silent_until(&self) -> MaybeInstant {
-        self.timing.unanswered_since.get().map(|t| t + self.config.silence_timeout).into()
+        let Some(since) = self.timing.unanswered_since.get() else { return MaybeInstant::NONE };
+        let (limit, probes) = (self.config.silence_timeout, self.timing.silence_probes);
+        let is_asked = probes >= SILENCE_PROBES;
+        let left = if is_asked { 0 } else { limit.as_nanos() >> (3 + probes) };
+        MaybeInstant::some(since + (limit - Duration::from_nanos(left)))
     }
 
     fn on_request_timeout(&mut self, ctx: &mut Ctx<'_>) {
@@ -197,7 +227,7 @@ impl Connection {
             return;
         }
         let first = self.answer_time();
-        let is_late = late >= LATE;
+        let is_late = late >= LATE && self.timing.keep_alive_probes < MOST_PROBES.into();
         let mut silent_for = ctx.now.saturating_since(self.timing.silent_since());
         if is_late {
             silent_for = silent_for.saturating_sub(late);
@@ -210,16 +240,18 @@ impl Connection {
             self.timers.set(Timer::KeepAlive, ctx.now + (idle - silent_for));
             return;
         }
-        let probes = self.timing.keep_alive_probes;
-        let is_gone =
-            limit.map_or(probes >= self.config.keep_alive_probes, |limit| silent_for >= limit);
+        let probes = u32::from(self.timing.keep_alive_probes);
+        let is_gone = limit
+            .map_or(probes >= self.config.keep_alive_probes.min(u16::MAX.into()), |limit| {
+                silent_for >= limit
+            });
         if is_gone && !is_late {
             self.give_up(ctx, CloseReason::PeerSilent);
             return;
         }
         self.outbox.sync = Some(self.seq.gsr);
         self.counters.rare().keep_alives_sent += 1;
-        self.timing.keep_alive_probes += 1;
+        self.timing.keep_alive_probes = self.timing.keep_alive_probes.saturating_add(1);
         let mut wait = backed_off(first, probes);
         if let Some(limit) = limit {
             // The last probes are sent shortly before the end, to notice a path that works again by

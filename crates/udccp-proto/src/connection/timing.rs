@@ -1,6 +1,7 @@
 //! Records when things happened, and computes timestamp options (RFC 4340 section 13).
 
 use udccp_base::{Duration, Instant, MaybeDuration, MaybeInstant};
+use udccp_wire::Seqno;
 
 /// Round-trip time to assume while none is known (RFC 4340 section 3.4).
 pub(crate) const DEFAULT_RTT: Duration = Duration::from_millis(200);
@@ -23,9 +24,14 @@ pub(crate) struct Timing {
     /// Silence of the peer before this does not count, because this host did not run.
     pub(crate) excused_until: Instant,
     /// Keep-alive probes sent since the last valid packet.
-    pub(crate) keep_alive_probes: u32,
-    /// When we sent the first data since the last packet of the peer.
+    pub(crate) keep_alive_probes: u16,
+    /// Syncs sent because data was unanswered, since the last valid packet.
+    pub(crate) silence_probes: u8,
+    /// When the peer's last packet arrived, or the first data since was sent. None if all data that
+    /// we sent is older than what the peer has acknowledged.
     pub(crate) unanswered_since: MaybeInstant,
+    /// The last data that we sent.
+    last_data: Seqno,
 }
 
 /// What is measured in the handshake, and for the peer.
@@ -72,7 +78,31 @@ impl Timing {
             handshake_measured: MaybeDuration::NONE,
             excused_until: now,
             keep_alive_probes: 0,
+            silence_probes: 0,
             unanswered_since: MaybeInstant::NONE,
+            last_data: Seqno::ZERO,
+        }
+    }
+
+    /// A valid packet arrived. The peer's greatest acknowledgement so far is `gar`: data after it
+    /// may have been sent while this packet was on its way, and still waits for an answer.
+    #[inline(always)]
+    pub(crate) fn on_valid(&mut self, now: Instant, gar: Seqno) {
+        self.last_valid = now;
+        if self.unanswered_since != MaybeInstant::NONE {
+            let is_answered = gar.at_least(self.last_data);
+            self.unanswered_since =
+                if is_answered { MaybeInstant::NONE } else { MaybeInstant::some(now) };
+            self.silence_probes = 0;
+        }
+    }
+
+    /// Data was sent.
+    #[inline(always)]
+    pub(crate) fn on_data_sent(&mut self, now: Instant, seq: Seqno) {
+        self.last_data = seq;
+        if self.unanswered_since == MaybeInstant::NONE {
+            self.unanswered_since = MaybeInstant::some(now);
         }
     }
 

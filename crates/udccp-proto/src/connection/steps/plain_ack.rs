@@ -1,6 +1,6 @@
 //! The shortest path for an Ack: from its header to the window.
 
-use udccp_base::{Ecn, Instant, MaybeInstant};
+use udccp_base::{Ecn, Instant};
 use udccp_wire::{PacketType, PlainAck};
 
 use super::super::options::FirstCell;
@@ -36,8 +36,7 @@ impl Connection {
             return false;
         }
         self.recv.set_outside(outside);
-        self.timing.last_valid = now;
-        self.timing.unanswered_since = MaybeInstant::NONE;
+        self.timing.on_valid(now, self.seq.gar);
         self.counters.packets_received += 1;
         self.counters.acks_received += 1;
         self.negotiation.note_gsr(seq);

@@ -1,6 +1,6 @@
 //! The shortest path for Data of zeros without options: from its header to the receive queue.
 
-use udccp_base::{Ecn, Instant, MaybeInstant, Payload};
+use udccp_base::{Ecn, Instant, Payload};
 use udccp_wire::PlainData;
 
 use super::super::{Connection, Pressure};
@@ -30,8 +30,7 @@ impl Connection {
         if !self.seq.take_next_in_order(data.seq, None) {
             return false;
         }
-        self.timing.last_valid = now;
-        self.timing.unanswered_since = MaybeInstant::NONE;
+        self.timing.on_valid(now, self.seq.gar);
         let c = &mut self.counters;
         c.packets_received += 1;
         c.data_packets_received += 1;

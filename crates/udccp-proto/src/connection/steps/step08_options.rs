@@ -1,6 +1,6 @@
 //! Step 8: process options and mark acknowledgeable.
 
-use udccp_base::{Ecn, MaybeInstant};
+use udccp_base::Ecn;
 use udccp_wire::PacketType;
 
 use super::super::{Connection, Ctx, Received};
@@ -53,8 +53,7 @@ impl Connection {
     /// Records that `count` packets like this one were valid.
     #[inline(always)]
     pub(super) fn note_valid(&mut self, ctx: &Ctx<'_>, packet: &Received<'_>, count: u64) {
-        self.timing.last_valid = ctx.now;
-        self.timing.unanswered_since = MaybeInstant::NONE;
+        self.timing.on_valid(ctx.now, self.seq.gar);
         let c = &mut self.counters;
         c.packets_received += count;
         match packet.ty {

@@ -2,7 +2,7 @@
 
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use udccp_base::{Datagram, Ecn, HeaderBytes, Instant, MaybeInstant, Payload};
+use udccp_base::{Datagram, Ecn, HeaderBytes, Instant, Payload};
 use udccp_wire::{Checksum, Emitter, Header, HeaderKind, OptionRef, PacketType, Seqno, UsualAck};
 
 use super::super::received::data_checksum;
@@ -464,8 +464,7 @@ impl Connection {
         if is_data {
             c.data_packets_sent += 1;
             c.data_bytes_sent += size as u64;
-            let since = self.timing.unanswered_since.get().unwrap_or(now);
-            self.timing.unanswered_since = MaybeInstant::some(since);
+            self.timing.on_data_sent(now, seq);
             self.path.on_data_sent(seq, size);
         }
         if let Some(quick_start) = &mut self.quick_start {

@@ -1,7 +1,7 @@
 //! Sends what most packets are, from a connection with nothing unusual to do (`find_usual`): Data,
 //! and Acks with an Ack Vector. What they leave out concerns other packets.
 
-use udccp_base::{Datagram, Ecn, HeaderBytes, Instant, MaybeInstant, Payload, Sent};
+use udccp_base::{Datagram, Ecn, HeaderBytes, Instant, Payload, Sent};
 use udccp_wire::{Header, HeaderKind, PacketType, Seqno, UsualAck};
 
 use super::super::congestion::PlainVerdict;
@@ -64,9 +64,7 @@ impl Connection {
         c.packets_sent += 1;
         c.data_packets_sent += 1;
         c.data_bytes_sent += u64::from(size_bytes);
-        if self.timing.unanswered_since == MaybeInstant::NONE {
-            self.timing.unanswered_since = MaybeInstant::some(now);
-        }
+        self.timing.on_data_sent(now, seq);
         self.send.on_data_sent();
         let (is_data, has_ack, app_limited) = (true, false, rest.is_none());
         let info = SentInfo { seq, size_bytes, is_data, has_ack, app_limited, ecn };
