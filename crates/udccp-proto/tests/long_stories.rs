@@ -7,14 +7,12 @@ mod common;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use common::pair::{PORT, lasting};
+use common::pair::lasting;
 use common::world::{Host, MILLION, World};
-use common::{CLIENT, SERVER, connect_options, listen_config};
-use udccp_base::{Datagram, Duration, Instant, Machine, Seed};
-use udccp_proto::{
-    CloseReason, ConnectOptions, ConnectionConfig, Endpoint, EndpointConfig, RecvError, State,
-};
-use udccp_wire::PacketView;
+use common::wrap::{Numbers, secret_and_clock, seq};
+use common::{CLIENT, SERVER, connect_options};
+use udccp_base::{Duration, Seed};
+use udccp_proto::{CloseReason, ConnectOptions, ConnectionConfig, RecvError, State};
 
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
@@ -120,16 +118,6 @@ const STORIES: [(&str, &[Part]); 8] = [
     ("a peer that is gone", &[Busy(BOTH, 30), Silent(300), Queues(SERVER), PeerGone]),
 ];
 
-/// Where sequence numbers begin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Numbers {
-    Anywhere,
-    /// Short numbers, close to 2^24.
-    Wrap24,
-    /// Close to 2^48.
-    Wrap48,
-}
-
 fn options(ccid: u8, over_udp: bool, numbers: Numbers) -> ConnectOptions {
     let config = ConnectionConfig {
         short_seqnos: numbers == Numbers::Wrap24,
@@ -142,50 +130,6 @@ fn options(ccid: u8, over_udp: bool, numbers: Numbers) -> ConnectOptions {
         options.remote.set_port(6511);
     }
     options
-}
-
-fn seq(d: &Datagram) -> u64 {
-    PacketView::new(&d.header, d.transport_len()).unwrap().header().seq.value()
-}
-
-/// The initial sequence number of a host with this secret, when its clock shows this time.
-fn initial(host: usize, secret: [u8; 32], at: Instant, options: &ConnectOptions) -> u64 {
-    let mut end = Endpoint::new(EndpointConfig::new(secret));
-    end.connect(at, options.clone()).unwrap();
-    let request = end.poll_transmit(at).unwrap();
-    if host == CLIENT {
-        return seq(&request);
-    }
-    let mut end = Endpoint::new(EndpointConfig::new(secret));
-    let config = ConnectionConfig::clone(&options.config);
-    end.listen(None, PORT, listen_config(config)).unwrap();
-    end.handle_datagram(at, request);
-    seq(&end.poll_transmit(at).unwrap())
-}
-
-/// A host whose sequence numbers wrap around after about `before` packets: a clock advances each
-/// half of the initial number, so a time is found at which both are large.
-fn host(host: usize, seed: u64, numbers: Numbers, before: u64, options: &ConnectOptions) -> Host {
-    const HALF: u64 = 1 << 24;
-    const TICKS: [u64; 2] = [28_610, 1_000_000_000];
-    for n in 0.. {
-        let secret = Seed(seed * 1_000_000 + n).stream("secret").bytes32();
-        let begin = Instant::from_nanos(TICKS[1] * 1000);
-        let high = match numbers {
-            Numbers::Wrap48 => HALF - 1 - (initial(host, secret, begin, options) >> 24),
-            Numbers::Wrap24 | Numbers::Anywhere => 0,
-        };
-        let begin = begin + Duration::from_nanos(high * TICKS[1]);
-        let low = (HALF - before).wrapping_sub(initial(host, secret, begin, options)) % HALF;
-        let at = begin + Duration::from_nanos(low * TICKS[0]);
-        let found = initial(host, secret, at, options);
-        let wraps_at = if numbers == Numbers::Wrap48 { HALF * HALF } else { HALF };
-        if numbers == Numbers::Anywhere || wraps_at - found % wraps_at <= before + 1 {
-            // The Request takes a while to the server.
-            return Host::new(secret, if host == CLIENT { at } else { at - DELAY });
-        }
-    }
-    unreachable!()
 }
 
 fn assert_near_wrap(world: &mut World, numbers: Numbers, before: u64) {
@@ -266,8 +210,12 @@ fn every_story_is_told_with_every_ccid_network_and_wrap() {
                 let what = format!("{name}: CCID {ccid}, UDP {over_udp}, {numbers:?}, seed {seed}");
                 let told = catch_unwind(AssertUnwindSafe(|| {
                     let options = options(ccid, over_udp, numbers);
-                    let hosts =
-                        [CLIENT, SERVER].map(|end| host(end, seed, numbers, before, &options));
+                    let hosts = [CLIENT, SERVER].map(|end| {
+                        let early = if end == CLIENT { Duration::ZERO } else { DELAY };
+                        let (secret, at) = secret_and_clock(end, seed, numbers, before, &options);
+                        // The Request takes a while to the server.
+                        Host::new(secret, at - early)
+                    });
                     let rng = Seed(seed).stream("network");
                     let mut world = World::between(seed, rng, hosts, options, DELAY);
                     assert_near_wrap(&mut world, numbers, before);

@@ -1,14 +1,15 @@
 //! Two hosts with clocks of their own, and the datagrams between them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use udccp_base::{Datagram, Duration, Instant, Machine, Message, Payload, Rng, Seed};
 use udccp_proto::{
     CloseReason, ConnectOptions, ConnectionConfig, ConnectionId, Endpoint, EndpointConfig,
-    ListenConfig, RecvError, State,
+    ListenConfig, PathReport, RecvError, SharedConfig, State,
 };
 
 use super::pair::{CLIENT, PORT, SERVER, connect_options, service};
+use super::path::Path;
 
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
@@ -48,14 +49,79 @@ pub struct Host {
     pub id: Option<ConnectionId>,
     pub sent: u64,
     pub received: u64,
+    /// The messages received.
+    seen: HashSet<u64>,
+    /// Datagrams that the kernel of a sleeping or busy host keeps for it.
+    mailbox: VecDeque<Datagram>,
+    pub mailbox_limit: usize,
+    /// How long each turn of the driver takes. It does nothing else in that time.
+    pub turn: Duration,
+    next_turn: Instant,
+    /// The application has made a call that the driver has not seen.
+    is_called: bool,
+    /// Turns of the driver.
+    pub turns: u64,
 }
 
 impl Host {
     /// A host with this secret, whose clock shows this time at the start.
     pub fn new(secret: [u8; 32], showed: Instant) -> Self {
-        let clock = Clock { since: START, showed, rate: MILLION };
-        let end = Endpoint::new(EndpointConfig::new(secret));
-        Self { end, clock, wakes: START, id: None, sent: 0, received: 0 }
+        Self::with(EndpointConfig::new(secret), showed)
+    }
+
+    /// A host with these settings, whose clock shows this time at the start.
+    pub fn with(config: EndpointConfig, showed: Instant) -> Self {
+        Self {
+            end: Endpoint::new(config),
+            clock: Clock { since: START, showed, rate: MILLION },
+            wakes: START,
+            id: None,
+            sent: 0,
+            received: 0,
+            seen: HashSet::new(),
+            mailbox: VecDeque::new(),
+            mailbox_limit: 0,
+            turn: Duration::ZERO,
+            next_turn: START,
+            is_called: false,
+            turns: 0,
+        }
+    }
+
+    /// When the driver can next do something.
+    fn ready_at(&self) -> Instant {
+        self.wakes.max(self.next_turn)
+    }
+
+    /// When the driver will next do something.
+    fn acts_at(&self) -> Option<Instant> {
+        let timer = self.end.poll_timeout().map(|at| self.clock.when(at));
+        let work = (self.is_called || !self.mailbox.is_empty()).then_some(START);
+        Some(timer.into_iter().chain(work).min()?.max(self.ready_at()))
+    }
+
+    /// A datagram reaches the host.
+    fn arrive(&mut self, now: Instant, datagram: Datagram) {
+        if self.ready_at() <= now && self.mailbox.is_empty() {
+            self.end.handle_datagram(self.clock.shows(now), datagram);
+            self.is_called = true;
+        } else if self.mailbox.len() < self.mailbox_limit {
+            self.mailbox.push_back(datagram);
+        }
+    }
+
+    /// What the driver does before it sends.
+    fn take_turn(&mut self, now: Instant) {
+        let at = self.clock.shows(now);
+        while let Some(datagram) = self.mailbox.pop_front() {
+            self.end.handle_datagram(at, datagram);
+        }
+        if self.end.poll_timeout().is_some_and(|due| due <= at) {
+            self.end.handle_timeout(at);
+        }
+        self.turns += 1;
+        self.next_turn = now + self.turn;
+        self.is_called = false;
     }
 }
 
@@ -66,6 +132,8 @@ pub struct World {
     pub hosts: [Host; 2],
     pub delay: Duration,
     pub loss: f64,
+    /// The path from each host.
+    pub paths: [Path; 2],
     /// Length of a message.
     pub size: usize,
     pub travelling: BTreeMap<(Instant, u64), (usize, Datagram)>,
@@ -91,11 +159,31 @@ impl World {
         options: ConnectOptions,
         delay: Duration,
     ) -> Self {
-        let (now, travelling, serial) = (START, BTreeMap::new(), 0);
-        let mut world =
-            Self { seed, rng, now, hosts, delay, loss: 0.0, size: 100, travelling, serial };
-        let listen =
-            ListenConfig { connection: options.config.clone(), ..ListenConfig::new(service()) };
+        let server = options.config.clone();
+        Self::connecting(seed, rng, hosts, (options, server), delay)
+    }
+
+    /// The same, with settings of its own for the server.
+    pub fn connecting(
+        seed: u64,
+        rng: Rng,
+        hosts: [Host; 2],
+        (options, server): (ConnectOptions, SharedConfig),
+        delay: Duration,
+    ) -> Self {
+        let mut world = Self {
+            seed,
+            rng,
+            now: START,
+            hosts,
+            delay,
+            loss: 0.0,
+            paths: Default::default(),
+            size: 100,
+            travelling: BTreeMap::new(),
+            serial: 0,
+        };
+        let listen = ListenConfig { connection: server, ..ListenConfig::new(service()) };
         let listener = world.hosts[SERVER].end.listen(None, PORT, listen).unwrap();
         let at = world.shows(CLIENT);
         let id = world.hosts[CLIENT].end.connect(at, options).unwrap();
@@ -123,6 +211,13 @@ impl World {
         self.hosts[host].wakes <= self.now
     }
 
+    /// The application of a host makes a call.
+    pub fn call(&mut self, host: usize, call: impl FnOnce(&mut Endpoint, Instant, ConnectionId)) {
+        let (at, id) = (self.shows(host), self.id(host));
+        call(&mut self.hosts[host].end, at, id);
+        self.hosts[host].is_called = true;
+    }
+
     /// Changes the rate of a host's clock, after a jump ahead.
     pub fn set_clock(&mut self, host: usize, jump: Duration, rate: u64) {
         let (since, showed) = (self.now, self.shows(host) + jump);
@@ -141,34 +236,48 @@ impl World {
 
     pub fn drain(&mut self) {
         for host in [CLIENT, SERVER] {
-            if !self.is_awake(host) {
-                continue;
+            if self.hosts[host].ready_at() <= self.now {
+                self.drain_host(host);
             }
-            let at = self.shows(host);
-            let mut count = 0;
-            while let Some(datagram) = self.hosts[host].end.poll_transmit(at) {
-                count += 1;
-                assert!(count < 100_000, "host {host} never stops sending");
-                if !self.rng.chance(self.loss) {
-                    self.serial += 1;
-                    let arrives = self.now + self.delay;
-                    self.travelling.insert((arrives, self.serial), (1 - host, datagram));
-                }
+        }
+    }
+
+    fn drain_host(&mut self, host: usize) {
+        let at = self.shows(host);
+        let mut count = 0;
+        while let Some(datagram) = self.hosts[host].end.poll_transmit(at) {
+            count += 1;
+            assert!(count < 100_000, "host {host} never stops sending");
+            if !self.rng.chance(self.loss) {
+                self.carry(host, datagram);
             }
-            let stalled = self.hosts[host].end.stalled(at);
-            assert_eq!(stalled, None, "a message of host {host} waits for nothing");
-            while self.hosts[host].end.poll_event().is_some() {}
+        }
+        let end = &mut self.hosts[host].end;
+        assert_eq!(end.stalled(at), None, "a message of host {host} waits for nothing");
+        while end.poll_event().is_some() {}
+        self.hosts[host].is_called = false;
+    }
+
+    /// The path from `host` carries a datagram, or reports that it is too large.
+    fn carry(&mut self, host: usize, d: Datagram) {
+        let path = &mut self.paths[host];
+        if path.reports_mtu && d.ip_len() > path.mtu {
+            let report = PathReport::PathMtu(path.mtu as u16);
+            let at = self.hosts[host].clock.shows(self.now);
+            self.hosts[host].end.handle_path_report(at, d.src, d.dst, &d.header, report);
+        }
+        let copies = path.carry(self.now, &mut self.rng, &d);
+        for took in copies.into_iter().flatten() {
+            self.serial += 1;
+            let arrives = self.now + self.delay + took;
+            self.travelling.insert((arrives, self.serial), (1 - host, d.clone()));
         }
     }
 
     /// The time of the next event.
     pub fn next(&self) -> Option<Instant> {
         let arrival = self.travelling.first_key_value().map(|((at, _), _)| *at);
-        let timers = self
-            .hosts
-            .iter()
-            .filter_map(|host| Some(host.clock.when(host.end.poll_timeout()?).max(host.wakes)));
-        timers.chain(arrival).min()
+        self.hosts.iter().filter_map(Host::acts_at).chain(arrival).min()
     }
 
     pub fn pass(&mut self, span: Duration) {
@@ -182,43 +291,56 @@ impl World {
             while let Some(first) = self.travelling.first_entry().filter(|f| f.key().0 <= self.now)
             {
                 let (to, datagram) = first.remove();
-                // Datagrams that arrive at a sleeping host are lost.
-                if self.is_awake(to) {
-                    let at = self.shows(to);
-                    self.hosts[to].end.handle_datagram(at, datagram);
-                }
+                self.hosts[to].arrive(self.now, datagram);
             }
             for host in [CLIENT, SERVER] {
-                let at = self.shows(host);
-                let is_due = self.hosts[host].end.poll_timeout().is_some_and(|due| due <= at);
-                if self.is_awake(host) && is_due {
-                    self.hosts[host].end.handle_timeout(at);
+                if self.hosts[host].acts_at().is_some_and(|at| at <= self.now) {
+                    self.hosts[host].take_turn(self.now);
+                    self.drain_host(host);
                 }
             }
-            self.drain();
         }
         self.now = until;
     }
 
     /// Offers a message.
     pub fn send(&mut self, host: usize) {
+        self.offer(host);
+    }
+
+    /// Offers a message. Returns whether it was taken.
+    pub fn offer(&mut self, host: usize) -> bool {
         if !self.is_awake(host) {
-            return;
+            return false;
         }
         let (at, id) = (self.shows(host), self.id(host));
-        let mut bytes = vec![host as u8; self.size.max(8)];
+        let most = self.hosts[host].end.max_message_size(id).unwrap_or(8);
+        let mut bytes = vec![host as u8; self.size.min(most).max(8)];
         bytes[..8].copy_from_slice(&self.hosts[host].sent.to_le_bytes());
         let message = Message::new(Payload::Bytes(bytes.into()));
         let is_taken = self.hosts[host].end.send(at, id, message).is_ok();
         self.hosts[host].sent += u64::from(is_taken);
+        self.hosts[host].is_called = true;
+        is_taken
     }
 
+    /// Reads what waits. Each message was sent, and arrives once and complete.
     pub fn read(&mut self, host: usize) {
+        self.read_some(host, usize::MAX);
+    }
+
+    /// Reads at most this many messages.
+    pub fn read_some(&mut self, host: usize, most: usize) {
         let (at, id) = (self.shows(host), self.id(host));
-        while let Ok(Some(payload)) = self.hosts[host].end.recv(at, id) {
-            let number = u64::from_le_bytes(payload.to_bytes()[..8].try_into().unwrap());
+        for _ in 0..most {
+            let Ok(Some(payload)) = self.hosts[host].end.recv(at, id) else { break };
+            let bytes = payload.to_bytes();
+            let number = u64::from_le_bytes(bytes[..8].try_into().unwrap());
             assert!(number < self.hosts[1 - host].sent, "nobody sent {number}");
+            assert!(bytes[8..].iter().all(|b| *b == 1 - host as u8), "{number} is broken");
+            assert!(self.hosts[host].seen.insert(number), "{number} came twice");
             self.hosts[host].received += 1;
+            self.hosts[host].is_called = true;
         }
     }
 
